@@ -1,0 +1,74 @@
+//! What the emulator says when something is wrong: a value, with a stable code, places and a way out.
+
+use serde::Serialize;
+
+/// How much a diagnostic weighs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// A rule was broken that no machine code would show (e.g. a missing `tcgen05.fence`). Printed apart.
+    Note,
+    /// A rule was broken; the run went on.
+    Finding,
+    /// The run could not go on (or could not begin).
+    Error,
+}
+
+/// A place in the PTX text and, if a `.loc` says so, in the program it was made from.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize)]
+pub struct Place {
+    /// Line in the PTX text, from 1; 0 when there is none (e.g. an error of the launch description).
+    pub line: u32,
+    /// Column in the PTX text, from 1.
+    pub column: u32,
+    /// The PTX text there.
+    pub text: String,
+    /// The source line, from `.loc`.
+    pub source: Option<Source>,
+}
+
+/// A line of the program that the PTX was made from.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+pub struct Source {
+    /// File, as `.file` names it.
+    pub file: String,
+    /// Line, from 1.
+    pub line: u32,
+    /// Column, from 1; 0 when unknown.
+    pub column: u32,
+}
+
+/// A place and what happened there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Label {
+    /// Where.
+    pub place: Place,
+    /// What happened there, in a few words.
+    pub text: String,
+}
+
+/// One thing that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Diagnostic {
+    /// Stable code, e.g. `missing-proxy-fence`. Every code is in [`crate::CODES`].
+    pub code: &'static str,
+    /// Its weight.
+    pub severity: Severity,
+    /// One sentence: what happened, with the names of buffers and barriers.
+    pub title: String,
+    /// Where, and what happened there. The first is the primary place. Empty only for errors of a launch description.
+    pub labels: Vec<Label>,
+    /// The rule that was broken, in one sentence, with its source (a section of the PTX ISA, or a measurement).
+    pub rule: String,
+    /// One thing to try.
+    pub help: String,
+    /// How often this root cause was seen.
+    pub count: u64,
+}
+
+impl Diagnostic {
+    /// The source line of the primary place, if a `.loc` covers it.
+    pub fn source(&self) -> Option<&Source> {
+        self.labels.first()?.place.source.as_ref()
+    }
+}

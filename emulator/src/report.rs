@@ -1,0 +1,232 @@
+//! What a run gives back.
+
+use crate::diagnostic::{Diagnostic, Place};
+use serde::Serialize;
+
+/// The outcome of a run.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// All CTAs ran to their end.
+    pub completed: bool,
+    /// Errors and findings, root causes first. Empty: nothing is wrong.
+    pub findings: Vec<Diagnostic>,
+    /// Rules broken that no machine code would show.
+    pub notes: Vec<Diagnostic>,
+    /// What this run could not check; never empty and "clean" at once.
+    pub incomplete: Vec<String>,
+    /// Simulated cycles from the launch to the end of the last CTA.
+    pub cycles: u64,
+    /// Instructions executed, per warp.
+    pub instructions: u64,
+    /// The buffers afterwards, in the order of the launch description.
+    pub buffers: Vec<Memory>,
+    /// The CTAs' on-chip memories as they left them, if asked for ([`crate::Options::keep_ctas`]).
+    pub ctas: Vec<CtaState>,
+    /// What happened, in order of time, if asked for ([`crate::Options::trace`]).
+    pub trace: Vec<Event>,
+}
+
+impl Report {
+    /// Nothing is wrong, and nothing was left unchecked.
+    pub fn is_clean(&self) -> bool {
+        self.completed && self.findings.is_empty() && self.incomplete.is_empty()
+    }
+}
+
+/// Bytes, and which of them were ever written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Memory {
+    /// The bytes; one that was never written holds the poison `0xFF` (FP16, BF16 and FP32 then read as NaN).
+    pub bytes: Vec<u8>,
+    /// A bit for each byte, lowest first: written, with a defined value.
+    pub defined: Vec<u64>,
+}
+
+impl Memory {
+    /// Whether this byte holds a defined value.
+    pub fn is_defined(&self, byte: usize) -> bool {
+        self.defined.get(byte / 64).is_some_and(|word| word >> (byte % 64) & 1 == 1)
+    }
+}
+
+/// A CTA's on-chip memories at the end of the run. Tensor memory that was freed keeps what it held.
+#[derive(Clone, Debug, Default)]
+pub struct CtaState {
+    /// Its place in the grid.
+    pub cta: [u32; 3],
+    /// Its dynamic shared memory.
+    pub dynamic_shared: Memory,
+    /// Its static shared memory.
+    pub static_shared: Memory,
+    /// Tensor memory: 128 lanes × 512 columns of 4 bytes, lane after lane.
+    pub tensor: Memory,
+    /// Columns of tensor memory it held at most.
+    pub tensor_columns: u32,
+}
+
+/// Who did it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Actor {
+    /// A warp of the CTA.
+    Warp(u32),
+    /// The tensor core of the CTA's SM.
+    TensorCore,
+    /// The TMA engine of the CTA's SM.
+    Tma,
+}
+
+/// Something that happened.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Event {
+    /// Index of the CTA in launch order (x fastest).
+    pub cta: u32,
+    /// Who did it.
+    pub actor: Actor,
+    /// The cycle it began.
+    pub start: u64,
+    /// The cycle it ended.
+    pub end: u64,
+    /// The instruction that asked for it.
+    pub place: Place,
+    /// What it was.
+    pub kind: EventKind,
+}
+
+/// A part of the shared memory of a CTA: bytes from the start of its shared window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct Barrier {
+    /// Index of the CTA that holds it.
+    pub cta: u32,
+    /// Bytes from the start of the CTA's *dynamic* shared memory (negative: in static shared memory).
+    pub offset: i32,
+}
+
+/// What an event was. Offsets of shared memory count from the start of the CTA's dynamic shared memory.
+#[derive(Clone, Debug, PartialEq)]
+pub enum EventKind {
+    /// `mbarrier.init`.
+    BarrierInit {
+        /// Which.
+        barrier: Barrier,
+        /// Arrivals that complete a phase.
+        count: u32,
+    },
+    /// An arrival, by a thread or by an engine.
+    BarrierArrive {
+        /// Which.
+        barrier: Barrier,
+        /// The phase it counts for, from 0.
+        phase: u64,
+        /// How many.
+        count: u32,
+    },
+    /// A wait that ended: `start` is when it was first asked, `end` when it passed.
+    BarrierWait {
+        /// Which.
+        barrier: Barrier,
+        /// The parity waited for.
+        parity: u32,
+        /// The phase whose completion let it pass, from 0; `None` when it passed on a barrier that had never completed
+        /// one (parity 1 on a fresh barrier).
+        passed_phase: Option<u64>,
+    },
+    /// `bar.sync` and relatives; from arrival to release.
+    CtaBarrier {
+        /// Barrier number 0–15.
+        id: u32,
+        /// Threads that take part.
+        threads: u32,
+    },
+    /// `fence.proxy.async`.
+    ProxyFence,
+    /// Plain stores to shared memory by one instruction of one warp.
+    SharedStore {
+        /// Lowest byte.
+        offset: i32,
+        /// Bytes stored.
+        bytes: u32,
+    },
+    /// Plain loads from global memory by one instruction of one warp.
+    GlobalLoad {
+        /// Index into the launch description's buffers.
+        buffer: usize,
+        /// Bytes loaded.
+        bytes: u32,
+    },
+    /// Plain stores to global memory by one instruction of one warp.
+    GlobalStore {
+        /// Index into the launch description's buffers.
+        buffer: usize,
+        /// Bytes stored.
+        bytes: u32,
+    },
+    /// `tcgen05.alloc`.
+    TensorAlloc {
+        /// First column.
+        column: u32,
+        /// Columns.
+        columns: u32,
+    },
+    /// `tcgen05.dealloc`.
+    TensorFree {
+        /// First column.
+        column: u32,
+        /// Columns.
+        columns: u32,
+    },
+    /// A `tcgen05.mma`, from issue to completion.
+    Mma(Box<Mma>),
+    /// `tcgen05.commit`: from issue to the arrival.
+    Commit {
+        /// The barrier that the arrival goes to.
+        barrier: Barrier,
+        /// MMAs (and copies) it covers that no earlier commit of this thread did.
+        covers: u32,
+    },
+    /// `tcgen05.ld`.
+    TensorLoad {
+        /// First column.
+        column: u32,
+        /// Columns.
+        columns: u32,
+        /// First lane.
+        lane: u32,
+        /// Lanes.
+        lanes: u32,
+    },
+    /// `tcgen05.wait::ld`.
+    TensorWaitLoad,
+    /// The warp's threads ended.
+    Exit,
+}
+
+/// What an MMA did.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mma {
+    /// Rows, columns, and depth of the product.
+    pub shape: [u32; 3],
+    /// 1 or 2 CTAs.
+    pub cta_group: u32,
+    /// Whether it added to what the accumulator held.
+    pub accumulate: bool,
+    /// Column of the accumulator.
+    pub column: u32,
+    /// Where A was read.
+    pub a: OperandRead,
+    /// Where B was read.
+    pub b: OperandRead,
+}
+
+/// An operand of an MMA in shared memory, as the hardware read it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OperandRead {
+    /// Lowest byte read.
+    pub offset: i32,
+    /// Highest byte read, plus one.
+    pub end: i32,
+    /// The descriptor's swizzle: bytes of the pattern's row: 0, 32, 64 or 128.
+    pub swizzle: u32,
+    /// The operand, row after row (rows × depth) as 16-bit patterns, if asked for ([`crate::Options::keep_operands`]).
+    pub elements: Vec<u16>,
+}

@@ -1,0 +1,3 @@
+//! PTX text to syntax tree.
+
+pub mod ast;
