@@ -5,16 +5,63 @@
 //! wrote the PTX (our builder has no back door), what it computes, or what it should compute.
 //!
 //! ```
-//! # // (being written)
+//! let text = r#"
+//! .version 8.6
+//! .target sm_100a
+//! .address_size 64
+//! .visible .entry fill(.param .u64 out) {
+//!     .reg .b32 %lane;
+//!     .reg .b64 %at, %offset;
+//!     ld.param.u64 %at, [out];
+//!     mov.u32 %lane, %laneid;
+//!     mul.wide.u32 %offset, %lane, 4;
+//!     add.s64 %at, %at, %offset;
+//!     st.global.u32 [%at], %lane;
+//!     ret;
+//! }"#;
+//! let program = emulator::load(text).expect("this is PTX");
+//! let launch = emulator::Launch {
+//!     entry: "fill".into(),
+//!     grid: [1, 1, 1],
+//!     cluster: [1, 1, 1],
+//!     block: [32, 1, 1],
+//!     buffers: vec![emulator::Buffer {
+//!         name: "out".into(),
+//!         content: emulator::Content::Undefined { bytes: 128 },
+//!         ..Default::default()
+//!     }],
+//!     params: vec![emulator::Param::Pointer { buffer: 0, offset: 0 }],
+//!     ..Default::default()
+//! };
+//! let report = emulator::run(&program, &launch, &emulator::Options::default());
+//! assert!(report.is_clean());
+//! assert_eq!(report.buffers[0].bytes[4 * 31], 31);
 //! ```
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `launch`, `report`, `diagnostic` | what goes in and what comes out |
+//! | [`syntax`] | PTX text to syntax tree |
+//! | `program` | names, instructions, control flow: what can be executed |
+//! | `machine` | warps, memories, barriers, tensor core, and what is said when something is wrong |
+//! | `order` | happens-before: which access comes after which |
+//! | `time` | what things cost |
 
+mod codes;
 mod diagnostic;
 mod launch;
+mod machine;
+mod order;
+mod program;
 mod report;
 pub mod syntax;
+mod time;
 
+pub use codes::CODES;
 pub use diagnostic::{Diagnostic, Label, Place, Severity, Source};
 pub use launch::{Buffer, Content, Launch, Param, Region, RegionKind, RegionSpace};
+pub use machine::run;
+pub use program::{FORMS, Program, load};
 pub use report::{Actor, Barrier, CtaState, Event, EventKind, Memory, Mma, OperandRead, Report};
 
 /// How to run a launch.
@@ -38,22 +85,5 @@ impl Default for Options {
     }
 }
 
-/// A PTX module, parsed and ready to run.
-#[derive(Debug)]
-pub struct Program {}
-
-/// Every [`Diagnostic::code`] with one line on what it means.
-pub const CODES: &[(&str, &str)] = &[];
-
-/// Parses PTX text and resolves every instruction in it.
-///
-/// # Errors
-/// All that is malformed, unknown or not modelled, each with line and column, before anything runs.
-pub fn load(_text: &str) -> Result<Program, Vec<Diagnostic>> {
-    Ok(Program {})
-}
-
-/// Runs a launch. What goes wrong is in the report: this never panics and never fails.
-pub fn run(_program: &Program, _launch: &Launch, _options: &Options) -> Report {
-    Report::default()
-}
+/// Shared memory that a CTA can have: 227 KB (CUDA Programming Guide, compute capability 10.0).
+pub const MAX_SHARED: u32 = 232_448;

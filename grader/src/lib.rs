@@ -1,1 +1,78 @@
-//! (being written)
+//! Grades kernels: the reference solutions, and what students hand in.
+//!
+//! **Does:** find the kernels of a hand-in, build them in a scratch crate, take the PTX that they emit, and have
+//! [`harness::judge`](fn@harness::judge) judge it; tables and JSON. **Never does:** run a student's code in its own
+//! process. What crosses is the answer file of [`harness::Emitted`]: PTX text and a closed recipe.
+//!
+//! There is no sandbox yet: a hand-in runs as another process, with the rights of the account that grades it.
+//!
+//! ```
+//! use grader::{Grade, Graded};
+//! use harness::{BuildFailure, Built, JudgeOptions, KernelSource, Problem};
+//!
+//! /// A hand-in that did not compile.
+//! struct Nothing;
+//! impl KernelSource for Nothing {
+//!     fn build(&self, _: &Problem, _: u32) -> Result<Built, BuildFailure> {
+//!         Err(BuildFailure::NoAnswer { message: "does not compile".to_string() })
+//!     }
+//! }
+//!
+//! let step = harness::step(1).expect("step 1 exists");
+//! let verdict = harness::judge(step, &Nothing, &JudgeOptions::default());
+//! let grade = Grade { steps: vec![Graded { file: None, verdict }], allow_unchecked: false, seed: None };
+//! assert!(!grade.passed());
+//! assert_eq!(grade.points(), 0.0);
+//! println!("{}", grader::table::render(&grade));
+//! ```
+//!
+//! | module | idea |
+//! |---|---|
+//! | [`handin`] | which files of a folder are kernels |
+//! | [`scratch`] | builds one, apart from everything else |
+//! | [`table`], [`json`] | the two ways to print a grade |
+
+pub mod handin;
+pub mod json;
+pub mod scratch;
+pub mod table;
+
+use harness::Verdict;
+
+/// Verdicts, and what was asked of them.
+#[derive(Clone, Debug)]
+pub struct Grade {
+    /// One for each step.
+    pub steps: Vec<Graded>,
+    /// A part that could not be checked does not stand in the way of passing.
+    pub allow_unchecked: bool,
+    /// The seed of the inputs, if it was given.
+    pub seed: Option<u64>,
+}
+
+/// The verdict on one kernel.
+#[derive(Clone, Debug)]
+pub struct Graded {
+    /// The file that was graded; `None` for a solution.
+    pub file: Option<String>,
+    /// The verdict.
+    pub verdict: Verdict,
+}
+
+impl Grade {
+    /// All that was asked for passed.
+    pub fn passed(&self) -> bool {
+        let passed = |verdict: &Verdict| verdict.passed() || (self.allow_unchecked && verdict.only_unchecked());
+        !self.steps.is_empty() && self.steps.iter().all(|graded| passed(&graded.verdict))
+    }
+
+    /// Points reached.
+    pub fn points(&self) -> f64 {
+        self.steps.iter().map(|graded| graded.verdict.points).sum()
+    }
+
+    /// Points that the graded steps can give.
+    pub fn max_points(&self) -> u32 {
+        self.steps.iter().map(|graded| graded.verdict.max_points).sum()
+    }
+}

@@ -1,1 +1,146 @@
-fn main() {}
+//! The `grader` command: grades the reference solutions, or a hand-in.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use grader::handin::{self, Kernel};
+use grader::scratch::{self, ScratchError};
+use grader::{Grade, Graded, json, table};
+use harness::workbook::Workspace;
+use harness::{BuildFailure, Built, Device, InProcess, JudgeOptions, KernelSource, Problem, judge};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Grades kernels in five parts: correct, race-free, structure, resources, fast.
+///
+/// The exit status is 0 only if everything that was asked for passed, 1 if not, and 2 if it could not be graded.
+#[derive(Debug, Parser)]
+#[command(name = "grader")]
+struct Cli {
+    #[command(subcommand)]
+    action: Action,
+    #[command(flatten)]
+    asked: Asked,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// The reference solutions
+    Solutions,
+    /// A folder that was handed in (its code runs here, without a sandbox)
+    Grade {
+        /// Holds steps/step01/src/kernel.rs, step01/src/kernel.rs, step01/kernel.rs or step01.rs
+        folder: PathBuf,
+    },
+}
+
+#[derive(Debug, Args)]
+struct Asked {
+    /// What is printed
+    #[arg(long, global = true, value_enum, default_value_t = Format::Text)]
+    format: Format,
+    /// Pass although a part could not be checked here (e.g. without ptxas)
+    #[arg(long, global = true)]
+    allow_unchecked: bool,
+    /// Seed of the inputs
+    #[arg(long, global = true, value_name = "N")]
+    seed: Option<u64>,
+    /// Only this step; may be given again (without it: all that there are)
+    #[arg(long = "step", global = true, value_name = "N")]
+    steps: Vec<u8>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Format {
+    /// A table, then what did not pass
+    Text,
+    /// One JSON object; docs/grader.md describes it
+    Json,
+}
+
+/// The hand-ins' risk, said each time.
+const NO_SANDBOX: &str = "note: hand-ins run without a sandbox today, with all rights of this account";
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match act(&cli) {
+        Ok(passed) => ExitCode::from(u8::from(!passed)),
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn act(cli: &Cli) -> Result<bool, String> {
+    let mut options = JudgeOptions { device: Device::from_env()?, ..JudgeOptions::default() };
+    if let Some(seed) = cli.asked.seed {
+        options.input_seed = seed;
+    }
+    let steps = match &cli.action {
+        Action::Solutions => solutions(&cli.asked.steps, &options)?,
+        Action::Grade { folder } => hand_in(folder, &cli.asked.steps, &options)?,
+    };
+    let grade = Grade { steps, allow_unchecked: cli.asked.allow_unchecked, seed: cli.asked.seed };
+    let text = match cli.asked.format {
+        Format::Text => table::render(&grade),
+        Format::Json => json::render(&grade)?,
+    };
+    // A reader that went away is no error of the grade.
+    let _ = std::io::stdout().write_all(text.as_bytes());
+    Ok(grade.passed())
+}
+
+fn solutions(wanted: &[u8], options: &JudgeOptions) -> Result<Vec<Graded>, String> {
+    if let Some(step) = wanted.iter().find(|step| !solutions::ALL.iter().any(|(number, _)| number == *step)) {
+        let all: Vec<String> = solutions::ALL.iter().map(|(number, _)| number.to_string()).collect();
+        return Err(format!("there is no solution of step {step}\n  help: there are solutions of {}", all.join(", ")));
+    }
+    let asked = |number: &u8| wanted.is_empty() || wanted.contains(number);
+    let chosen = solutions::ALL.iter().filter(|(number, _)| asked(number));
+    chosen.map(|(number, kernel)| verdict(*number, None, &InProcess(*kernel), options)).collect()
+}
+
+fn hand_in(folder: &Path, wanted: &[u8], options: &JudgeOptions) -> Result<Vec<Graded>, String> {
+    let workspace = workspace()?;
+    let kernels = handin::find(folder, &workspace.steps(), wanted)?;
+    eprintln!("{NO_SANDBOX}");
+    kernels.iter().map(|kernel| one(&workspace, kernel, options)).collect()
+}
+
+fn one(workspace: &Workspace, kernel: &Kernel, options: &JudgeOptions) -> Result<Graded, String> {
+    let file = Some(kernel.path.display().to_string());
+    match scratch::build(&workspace.root, kernel) {
+        Ok(built) => {
+            // Not this checkout's file of the same name.
+            let options = JudgeOptions { sources: built.sources(), ..options.clone() };
+            verdict(kernel.step, file, &built.source(), &options)
+        }
+        Err(ScratchError::HandIn(failure)) => verdict(kernel.step, file, &NoKernel(failure), options),
+        Err(ScratchError::Here(error)) => Err(error),
+    }
+}
+
+/// A hand-in that gave no program.
+struct NoKernel(BuildFailure);
+
+impl KernelSource for NoKernel {
+    fn build(&self, _: &Problem, _: u32) -> Result<Built, BuildFailure> {
+        Err(self.0.clone())
+    }
+}
+
+fn verdict(
+    number: u8,
+    file: Option<String>,
+    source: &dyn KernelSource,
+    options: &JudgeOptions,
+) -> Result<Graded, String> {
+    let step = harness::step(number).ok_or_else(|| format!("step {number} is unknown to this program"))?;
+    Ok(Graded { file, verdict: judge(step, source, options) })
+}
+
+/// The checkout that the grader is run in, or else the one that it was built from.
+fn workspace() -> Result<Workspace, String> {
+    let here = std::env::current_dir().map_err(|error| format!("cannot tell the current folder: {error}"))?;
+    Workspace::find(&here).or_else(|error| Workspace::find(Path::new(env!("CARGO_MANIFEST_DIR"))).map_err(|_| error))
+}

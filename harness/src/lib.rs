@@ -1,1 +1,62 @@
-//! (being written)
+//! Judges kernels: builds them, runs them on the emulator, and says in five parts what is right and what is not.
+//!
+//! **Does:** problems, seeded inputs and references; the verdict (correct, race-free, structure, resources, fast) with
+//! the line of Rust behind each finding; milestones of half-done steps; the test main that every step shares; the
+//! `workbook` command. **Never does:** contain kernels, or run a student's code beside its own decisions: what crosses
+//! from a kernel to the judge is PTX text and a closed recipe ([`Built`]).
+//!
+//! ```
+//! use harness::{InProcess, JudgeOptions, judge};
+//!
+//! let step = harness::step(1).expect("step 1 exists");
+//! let (_, kernel) = solutions::ALL.iter().find(|(number, _)| *number == 1).expect("it is solved");
+//! let verdict = judge(step, &InProcess(*kernel), &JudgeOptions::default());
+//! println!("{}", harness::report::render(&verdict));
+//! assert!(verdict.part(harness::Part::Correct).passed());
+//! ```
+//!
+//! | module | idea |
+//! |---|---|
+//! | [`problem`], [`inputs`], [`reference`](mod@reference) | what is computed, on what, and what is right |
+//! | [`compare`], [`mismatch`] | whether D is right; what kind of wrong it is |
+//! | [`source`], [`emitted`] | where kernels come from |
+//! | [`launch`], [`device`] | from a recipe to a launch; what it runs on |
+//! | [`observe`], [`steps`] | one run, looked at closely; what each step asks for |
+//! | [`judge`](mod@judge), [`verdict`], [`points`] | the verdict and how it is reached |
+//! | [`diagnostics`], [`ptxas`] | findings and assembler errors at the lines of Rust |
+//! | [`report`], [`test_main`] | what people see |
+//! | [`skeleton`], [`workbook`] | the files students get; the command they type |
+
+pub mod compare;
+pub mod device;
+pub mod diagnostics;
+pub mod emitted;
+mod gemm;
+pub mod inputs;
+pub mod judge;
+pub mod launch;
+pub mod mismatch;
+pub mod observe;
+pub mod points;
+pub mod problem;
+mod process;
+pub mod ptxas;
+pub mod reference;
+pub mod report;
+mod resources;
+pub mod skeleton;
+pub mod source;
+pub mod steps;
+pub mod test_main;
+pub mod verdict;
+pub mod workbook;
+
+pub use device::Device;
+pub use emitted::{Answer, Emitted, Request};
+pub use inputs::{InputKind, Inputs};
+pub use judge::{JudgeOptions, judge};
+pub use problem::Problem;
+pub use source::{BuildErrorAt, BuildFailure, Built, InProcess, KernelSource, Matrix, OpenTodo, Param, Place};
+pub use steps::{Milestone, STEPS, Step, step};
+pub use test_main::step_main;
+pub use verdict::{MilestoneResult, MilestoneState, Outcome, Part, Verdict};

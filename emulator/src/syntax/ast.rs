@@ -38,6 +38,8 @@ pub struct Module {
     pub address_size: u32,
     /// `.file number "name"`, in order of appearance.
     pub files: Vec<(u32, String)>,
+    /// `.alias name, target;`
+    pub aliases: Vec<(String, String)>,
     /// Variables declared outside of functions.
     pub variables: Vec<Variable>,
     /// Entries and device functions, also those that are only declared.
@@ -59,7 +61,7 @@ pub struct Function {
     pub returns: Vec<Variable>,
     /// Parameters.
     pub params: Vec<Variable>,
-    /// Performance directives, e.g. `.reqntid 128, 1, 1`, `.explicitcluster`, without the dot.
+    /// Performance directives, e.g. `.reqntid 128, 1, 1`, `.explicitcluster`, without the dot; not `.pragma`.
     pub directives: Vec<(String, Vec<u64>, Span)>,
     /// `None` for a declaration.
     pub body: Option<Vec<Statement>>,
@@ -86,7 +88,8 @@ pub struct Variable {
     pub dimensions: Vec<Option<u64>>,
     /// `name<count>`: this declares `name0 … name(count-1)`. Registers only.
     pub count: Option<u32>,
-    /// What follows `=`, flattened; empty without initialiser.
+    /// What follows `=`, flattened; empty without initialiser. Inner braces that list fewer elements than their
+    /// dimension has are filled up with zeros; the outermost are not.
     pub initial: Vec<Operand>,
     /// Where the name stands.
     pub span: Span,
@@ -101,6 +104,8 @@ pub enum Statement {
     Label(String, Span),
     /// An instruction.
     Instruction(Box<Instruction>),
+    /// `name: .callprototype …;`: a function without body that has the name of the label.
+    Prototype(Box<Function>),
     /// `{ … }`
     Block(Vec<Statement>),
     /// `name: .branchtargets a, b, c;` (also `.calltargets`): the name, the targets.
@@ -127,7 +132,7 @@ pub struct Instruction {
 pub enum Operand {
     /// A register, variable, label or special register (`%tid.x` whole): `%r1`, `smem`, `$L__BB0_1`.
     Name(String),
-    /// An integer, sign applied, wrapped to 64 bits. Decimal, hex, octal, binary, with or without `U`.
+    /// An integer or a constant expression of integers, evaluated, wrapped to 64 bits.
     Integer(i64),
     /// `0f3F800000`, the bits.
     Float32(u32),
@@ -145,8 +150,10 @@ pub enum Operand {
     Offset(String, i64),
     /// `[base+offset]` or `[base, {c0, c1}]`: the base (`Name` or `Integer`), the offset, what follows the comma.
     Memory(Box<Operand>, i64, Vec<Operand>),
-    /// `-name` or anything else `call` and initialisers may hold, e.g. a parenthesised list.
+    /// `(a, b)`, in the operands of `call` only.
     List(Vec<Operand>),
-    /// `generic(name)+offset` and `mask(name)` in initialisers.
+    /// `generic(name)+offset` in initialisers.
     Generic(String, i64),
+    /// `0xFF00(name)+offset` in initialisers: the bits of the address that the mask selects.
+    Masked(u64, String, i64),
 }

@@ -1,1 +1,7 @@
-fn main() {}
+//! `cargo workbook`: see [`harness::workbook`].
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    harness::workbook::main()
+}

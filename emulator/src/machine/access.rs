@@ -1,0 +1,377 @@
+//! Plain loads and stores: addresses, bounds, costs, and the check against who touched the bytes before.
+
+use super::cluster::{Cluster, Race, RaceMemory, Stop};
+use super::step::SHARED_WINDOW;
+use super::warp::lanes;
+use crate::diagnostic::{Diagnostic, Severity};
+use crate::order::{Access, Conflict};
+use crate::program::RESERVED_SHARED;
+use crate::program::op::{Address, Reg, Space};
+use crate::report::EventKind;
+
+/// Where an address leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Target {
+    Shared(u32),
+    Global { buffer: usize, offset: u64 },
+    Param(u32),
+}
+
+impl Cluster<'_> {
+    #[allow(clippy::too_many_arguments)]
+    pub fn load(
+        &mut self,
+        w: usize,
+        f: usize,
+        mask: u32,
+        space: Space,
+        address: &Address,
+        bytes: u8,
+        signed: bool,
+        d: &[Reg],
+        site: u32,
+    ) -> Result<(), Stop> {
+        let each = usize::from(bytes);
+        let total = each * d.len();
+        let targets = self.targets(w, mask, space, address, total as u64, "load from", site)?;
+        let mut undefined = 0;
+        let mut origin = 0;
+        for (lane, target) in &targets {
+            for (n, &reg) in d.iter().enumerate() {
+                let (value, defined) = match *target {
+                    Target::Shared(at) => self.cta.shared.load(at as usize + n * each, each),
+                    Target::Global { buffer, offset } => {
+                        self.global.buffers[buffer].memory.load(offset as usize + n * each, each)
+                    }
+                    Target::Param(at) => {
+                        let mut raw = [0; 16];
+                        let at = at as usize + n * each;
+                        raw[..each].copy_from_slice(&self.params[at..at + each]);
+                        (u128::from_le_bytes(raw), true)
+                    }
+                };
+                let value = if signed && each < 8 {
+                    let shift = 64 - 8 * each as u32;
+                    ((((value as u64) << shift) as i64) >> shift) as u64 as u128
+                } else {
+                    value
+                };
+                let registers = &mut self.warps[w].registers;
+                registers.set_lane(reg, *lane, value);
+                registers.set_defined(reg, 1 << lane, if defined { u32::MAX } else { 0 });
+                if !defined {
+                    undefined |= 1 << lane;
+                    if origin == 0 {
+                        let what = self.describe_target(target);
+                        origin = self.origin(site, format!("{what} is read here, but nothing has written it"));
+                    }
+                    self.warps[w].origins.insert(reg, origin);
+                }
+            }
+        }
+        let time = self.charge(w, f, &targets, total, true, site);
+        for &reg in d {
+            self.warps[w].on_the_way.push((reg, time));
+        }
+        self.order(w, &targets, total as u64, false, undefined != 0, site);
+        Ok(())
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    pub fn store(
+        &mut self,
+        w: usize,
+        f: usize,
+        mask: u32,
+        space: Space,
+        address: &Address,
+        bytes: u8,
+        s: &[Reg],
+        site: u32,
+    ) -> Result<(), Stop> {
+        let each = usize::from(bytes);
+        let total = each * s.len();
+        let targets = self.targets(w, mask, space, address, total as u64, "store to", site)?;
+        let unwritten = targets.iter().any(|(_, t)| match *t {
+            Target::Shared(at) => !self.cta.shared.is_defined(at as usize),
+            _ => false,
+        });
+        self.order(w, &targets, total as u64, true, unwritten, site);
+        for (lane, target) in &targets {
+            for (n, &reg) in s.iter().enumerate() {
+                let warp = &self.warps[w];
+                let value = warp.registers.lane(reg, *lane);
+                let defined = warp.registers.defined(reg) >> lane & 1 == 1;
+                match *target {
+                    Target::Shared(at) => self.cta.shared.store(at as usize + n * each, each, value, defined),
+                    Target::Global { buffer, offset } => {
+                        let at = offset as usize + n * each;
+                        self.global.buffers[buffer].memory.store(at, each, value, defined);
+                        if !defined {
+                            self.undefined_store(w, reg, buffer, at as u64, site);
+                        }
+                    }
+                    Target::Param(_) => {}
+                }
+            }
+        }
+        self.charge(w, f, &targets, total, false, site);
+        self.polls = 0;
+        Ok(())
+    }
+
+    /// An undefined value reaches global memory: found, with the place where it came from.
+    fn undefined_store(&mut self, w: usize, reg: Reg, buffer: usize, at: u64, site: u32) {
+        let what = self.global.buffers[buffer].describe(at);
+        let origin = self.warps[w].origins.get(&reg).copied().unwrap_or(0);
+        let mut labels = Vec::new();
+        if origin != 0 {
+            let o = self.origins[origin as usize].clone();
+            labels.push(self.label(o.site, o.text));
+        }
+        labels.push(self.label(site, format!("an undefined value is stored to {what} here")));
+        self.findings.add(Diagnostic {
+            code: "undefined-value-stored",
+            severity: Severity::Finding,
+            title: format!("{what} receives a value that was never computed"),
+            labels,
+            rule: "Registers, shared memory and tensor memory hold no defined value before they are written (PTX ISA 5.1, \
+                   9.7.16.7.1)."
+                .into(),
+            help: "Write the value before it is used; for an accumulator, let the first MMA of a tile overwrite \
+                   (enable-input-d = false)."
+                .into(),
+            count: 1,
+        });
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn targets(
+        &mut self,
+        w: usize,
+        mask: u32,
+        space: Space,
+        address: &Address,
+        total: u64,
+        what: &str,
+        site: u32,
+    ) -> Result<Vec<(usize, Target)>, Stop> {
+        if address.base != Reg::Sink && mask & !self.warps[w].registers.defined(address.base) != 0 {
+            return Err(self.undefined_operand(w, site, address.base, "the address"));
+        }
+        let mut targets = Vec::with_capacity(32);
+        for lane in lanes(mask) {
+            let base = self.warps[w].registers.lane(address.base, lane) as u64;
+            let at = base.wrapping_add(address.offset as u64);
+            if total > 0 && at % total != 0 {
+                return Err(Some(Box::new(self.problem(
+                    "misaligned-address",
+                    site,
+                    format!("lane {lane} of warp {} {what}s {at:#x}: not a multiple of {total}", self.warps[w].index)
+                        .replace("load froms", "loads from")
+                        .replace("store tos", "stores to"),
+                    "An access must be aligned to all the bytes it moves, of all elements of a vector (PTX ISA 6.4.1.1).",
+                    format!("Align the address to {total} bytes, or move fewer bytes at once."),
+                ))));
+            }
+            let target = match space {
+                Space::Param => {
+                    let end = at.checked_add(total).filter(|&end| end <= self.params.len() as u64);
+                    end.map(|_| Target::Param(at as u32))
+                }
+                Space::Shared | Space::SharedCluster => self.shared_target(at & 0xffff_ffff, total),
+                Space::Generic if at & !0xffff_ffff == SHARED_WINDOW => self.shared_target(at & 0xffff_ffff, total),
+                Space::Generic | Space::Global => {
+                    self.global.find(at, total).map(|(buffer, offset)| Target::Global { buffer, offset })
+                }
+            };
+            let Some(target) = target else {
+                let shared = matches!(space, Space::Shared | Space::SharedCluster);
+                let (name, detail, help) = if shared {
+                    (
+                        "shared memory",
+                        format!("the CTA's window ends at {:#x}", self.cta.shared.bytes.len()),
+                        "Check the offset against the sizes of the tiles, and the launch's dynamic shared bytes.",
+                    )
+                } else if space == Space::Param {
+                    (
+                        "the parameters",
+                        format!("they end at {:#x}", self.params.len()),
+                        "Check the parameter's name and offset.",
+                    )
+                } else {
+                    ("global memory", self.global.nearest(at), "Check row, column and row pitch of the address.")
+                };
+                return Err(Some(Box::new(self.problem(
+                    "out-of-bounds",
+                    site,
+                    format!(
+                        "lane {lane} of warp {} would {what} {at:#x}, {total} bytes outside of {name}: {detail}",
+                        self.warps[w].index
+                    ),
+                    "Every access must lie within an allocation (PTX ISA 5.1).",
+                    help.into(),
+                ))));
+            };
+            targets.push((lane, target));
+        }
+        Ok(targets)
+    }
+
+    fn shared_target(&self, at: u64, total: u64) -> Option<Target> {
+        let at = at & 0x00ff_ffff;
+        let fits = at >= u64::from(RESERVED_SHARED) && at + total <= self.cta.shared.bytes.len() as u64;
+        fits.then_some(Target::Shared(at as u32))
+    }
+
+    fn describe_target(&self, target: &Target) -> String {
+        match *target {
+            Target::Shared(at) => self.shared_name_exact(at),
+            Target::Global { buffer, offset } => self.global.buffers[buffer].describe(offset),
+            Target::Param(at) => format!("parameter byte {at}"),
+        }
+    }
+
+    /// Checks the bytes of all lanes against earlier accesses, neighbours together.
+    fn order(&mut self, w: usize, targets: &[(usize, Target)], total: u64, writes: bool, unwritten: bool, site: u32) {
+        let stamp = self.stamp(w, site);
+        let mut n = 0;
+        while n < targets.len() {
+            let (memory, start) = match targets[n].1 {
+                Target::Shared(at) => (RaceMemory::Shared, u64::from(at)),
+                Target::Global { buffer, offset } => (RaceMemory::Global(buffer), offset),
+                Target::Param(_) => return,
+            };
+            let mut end = start + total;
+            n += 1;
+            while let Some((_, next)) = targets.get(n) {
+                let follows = match *next {
+                    Target::Shared(at) => memory == RaceMemory::Shared && u64::from(at) == end,
+                    Target::Global { buffer, offset } => memory == RaceMemory::Global(buffer) && offset == end,
+                    Target::Param(_) => false,
+                };
+                if !follows {
+                    break;
+                }
+                end += total;
+                n += 1;
+            }
+            let access = Access { stamp, views: &self.warps[w].views, proxyless: false };
+            let shadow = match memory {
+                RaceMemory::Global(buffer) => &mut self.global.buffers[buffer].shadow,
+                _ => &mut self.cta.shared_shadow,
+            };
+            let conflict: Option<Conflict> = if writes {
+                shadow.write(start, end - start, &access)
+            } else {
+                shadow.read(start, end - start, &access)
+            };
+            if let Some(conflict) = conflict {
+                self.race(Race {
+                    memory,
+                    conflict,
+                    second: stamp,
+                    passed: Vec::new(),
+                    unwritten,
+                    frees: false,
+                    count: 1,
+                });
+            }
+            if memory == RaceMemory::Shared && writes {
+                self.check_barrier_bytes(start as u32, end as u32, site);
+            }
+        }
+    }
+
+    /// What the access costs; gives the time at which a load's value is there.
+    fn charge(&mut self, w: usize, f: usize, targets: &[(usize, Target)], total: usize, load: bool, site: u32) -> u64 {
+        let now = self.warps[w].fragments[f].ready_at;
+        let Some(&(_, first)) = targets.first() else { return now };
+        let actor = crate::report::Actor::Warp(self.warps[w].index);
+        let bytes = (total * targets.len()) as u32;
+        match first {
+            Target::Param(_) => now,
+            Target::Global { buffer, .. } => {
+                // 32-byte sectors, each moved once.
+                let mut sectors: Vec<u64> = targets
+                    .iter()
+                    .filter_map(|(_, t)| match *t {
+                        Target::Global { buffer, offset } => Some((buffer as u64) << 48 | offset / 32),
+                        _ => None,
+                    })
+                    .collect();
+                sectors.sort_unstable();
+                sectors.dedup();
+                let cycles = (sectors.len() as u64 * 32).div_ceil(self.costs.global_bytes_per_cycle);
+                let begin = now.max(self.cta.global_port_free);
+                self.cta.global_port_free = begin + cycles;
+                let delay = self.jitter(500);
+                let done = begin + cycles + if load { self.costs.global_load } else { 0 } + delay;
+                self.trace(actor, now, done, site, || match load {
+                    true => EventKind::GlobalLoad { buffer, bytes },
+                    false => EventKind::GlobalStore { buffer, bytes },
+                });
+                if !load {
+                    self.warps[w].fragments[f].ready_at = begin + cycles;
+                }
+                done
+            }
+            Target::Shared(offset) => {
+                let offsets: Vec<u32> = targets
+                    .iter()
+                    .filter_map(|(_, t)| if let Target::Shared(at) = *t { Some(at) } else { None })
+                    .collect();
+                let cycles = bank_cycles(&offsets, total as u32);
+                let begin = now.max(self.cta.shared_port_free);
+                self.cta.shared_port_free = begin + cycles;
+                let delay = self.jitter(30);
+                let done = begin + cycles + if load { self.costs.shared_load } else { 0 } + delay;
+                if !load {
+                    let low = offsets.iter().copied().min().unwrap_or(offset);
+                    let low = self.dynamic_offset(low);
+                    self.trace(actor, now, done, site, || EventKind::SharedStore { offset: low, bytes });
+                    self.warps[w].fragments[f].ready_at = begin + cycles;
+                }
+                done
+            }
+        }
+    }
+}
+
+/// Cycles of the shared-memory port for one warp's access: 32 banks of 4 bytes, 128 bytes a cycle. Wide accesses go in
+/// groups of lanes that make up 128 bytes; within a group, different words of one bank take turns.
+pub fn bank_cycles(offsets: &[u32], bytes: u32) -> u64 {
+    let lanes = (128 / bytes.max(4)).max(1) as usize;
+    let words = bytes.div_ceil(4);
+    offsets
+        .chunks(lanes)
+        .map(|group| {
+            let mut touched: Vec<u32> = group.iter().flat_map(|&o| (0..words).map(move |n| o / 4 + n)).collect();
+            touched.sort_unstable();
+            touched.dedup();
+            let mut banks = [0u64; 32];
+            for word in touched {
+                banks[word as usize % 32] += 1;
+            }
+            banks.into_iter().max().unwrap_or(1).max(1)
+        })
+        .sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::bank_cycles;
+
+    #[test]
+    fn bank_conflicts_are_counted_in_groups_of_128_bytes() {
+        let each = |f: fn(u32) -> u32| (0..32).map(f).collect::<Vec<_>>();
+        assert_eq!(bank_cycles(&each(|l| l * 4), 4), 1, "one word a bank");
+        assert_eq!(bank_cycles(&each(|l| l * 128), 4), 32, "all in one bank");
+        assert_eq!(bank_cycles(&each(|_| 64), 4), 1, "one word for all is broadcast");
+        assert_eq!(bank_cycles(&each(|l| l * 16), 16), 4, "512 bytes in a row");
+        // A column of a tile with rows of 128 bytes: every lane in the same four banks …
+        assert_eq!(bank_cycles(&each(|l| l * 128), 16), 32);
+        // … and with the 128-byte swizzle, eight rows fill all banks.
+        assert_eq!(bank_cycles(&each(|l| l * 128 + (l % 8) * 16), 16), 4);
+    }
+}

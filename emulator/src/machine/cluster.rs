@@ -1,0 +1,680 @@
+//! One CTA's (later: one cluster's) state, and its scheduler.
+//!
+//! Whoever is earliest on the simulated clock acts: an engine's event, or a warp. A warp runs on until it blocks, or until
+//! its next instruction could be seen by somebody who is earlier.
+
+use super::findings::Findings;
+use super::mbarrier::Mbarrier;
+use super::memory::Global;
+use super::tensor::{InstructionDescriptor, Operand, SharedDescriptor, TensorMemory};
+use super::warp::{Fragment, Meeting, Queue, Registers, State, Warp, lanes};
+use crate::diagnostic::{Diagnostic, Label, Place, Severity};
+use crate::launch::{Launch, RegionKind, RegionSpace};
+use crate::order::{ActorId, Conflict, Shadow, Stamp, Views};
+use crate::program::Kernel;
+use crate::report::{Actor, Barrier, CtaState, Event, EventKind, Memory};
+use crate::time::Costs;
+use crate::{MAX_SHARED, Options};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+
+/// What all clusters of a launch share.
+pub struct Shared<'a> {
+    pub kernel: &'a Kernel,
+    pub launch: &'a Launch,
+    pub options: &'a Options,
+    pub params: &'a [u8],
+    pub costs: &'a Costs,
+}
+
+/// The run cannot go on; the diagnostic (if it is not a consequence of one already found) says why.
+pub type Stop = Option<Box<Diagnostic>>;
+
+/// A CTA's memories.
+#[derive(Debug)]
+pub struct Cta {
+    pub id: [u32; 3],
+    /// The shared window, from its offset 0: what the system reserves, static, dynamic.
+    pub shared: Memory,
+    pub shared_shadow: Shadow,
+    pub tensor: TensorMemory,
+    pub tensor_shadow: Shadow,
+    pub tensor_relinquished: bool,
+    pub named: [NamedBarrier; 16],
+    /// When the tensor core can begin its next MMA, and the ports of shared and global memory their next access.
+    pub tensor_core_free: u64,
+    pub shared_port_free: u64,
+    pub global_port_free: u64,
+}
+
+/// `bar.sync`'s barrier.
+#[derive(Debug, Default)]
+pub struct NamedBarrier {
+    pub arrived: u32,
+    pub expected: Option<u32>,
+    pub latest: u64,
+    pub views: Views,
+    pub site: u32,
+}
+
+/// An MMA on its way.
+#[derive(Debug)]
+pub struct PendingMma {
+    pub site: u32,
+    pub warp: usize,
+    pub descriptor: InstructionDescriptor,
+    pub a: SharedDescriptor,
+    pub b: SharedDescriptor,
+    pub column: u32,
+    pub accumulate: bool,
+    pub operands: Option<(Operand, Operand)>,
+    /// Index into the trace.
+    pub event: Option<usize>,
+    pub origin: u32,
+    pub read_late: bool,
+}
+
+/// A `tcgen05.commit`.
+#[derive(Debug)]
+pub struct Commit {
+    pub site: u32,
+    pub queue: ActorId,
+    /// The last MMA of the queue that it covers.
+    pub epoch: u32,
+    pub barrier: u32,
+    pub phase: Option<u64>,
+    pub warp: usize,
+}
+
+/// Why a value is undefined.
+#[derive(Clone, Debug)]
+pub struct Origin {
+    pub site: u32,
+    pub text: String,
+}
+
+/// A conflict, explained at the end of the run, when all commits are known.
+#[derive(Debug)]
+pub struct Race {
+    pub memory: RaceMemory,
+    pub conflict: Conflict,
+    pub second: Stamp,
+    /// The warp that reads tensor memory, if one does, and how it had got past barriers by then.
+    pub passed: Vec<super::warp::Passed>,
+    /// The location held no defined value before the second access.
+    pub unwritten: bool,
+    pub frees: bool,
+    pub count: u64,
+}
+
+/// Where a conflict is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RaceMemory {
+    Shared,
+    Tensor,
+    /// Index of the buffer.
+    Global(usize),
+}
+
+/// An engine's event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Pending {
+    MmaRead(usize),
+    MmaDone(usize),
+    CommitArrive(usize),
+}
+
+/// A kind of actor, for messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ActorKind {
+    Warp(u32),
+    TensorLoads(u32),
+    TensorStores(u32),
+    /// The MMAs issued by one thread.
+    Mmas {
+        warp: u32,
+        lane: u32,
+    },
+}
+
+pub struct Cluster<'a> {
+    pub kernel: &'a Kernel,
+    pub launch: &'a Launch,
+    pub options: &'a Options,
+    pub params: &'a [u8],
+    pub costs: &'a Costs,
+    pub global: &'a mut Global,
+    pub findings: &'a mut Findings,
+    pub index: u32,
+    pub sm: u32,
+    pub cta: Cta,
+    pub warps: Vec<Warp>,
+    pub actors: Vec<ActorKind>,
+    /// The queue of MMAs of each thread that issued one: by (warp, lane).
+    pub mma_queues: HashMap<(usize, usize), Queue>,
+    pub barriers: Vec<Mbarrier>,
+    pub barrier_at: HashMap<u32, u32>,
+    pub mmas: Vec<PendingMma>,
+    pub commits: Vec<Commit>,
+    pub races: Vec<Race>,
+    pub race_keys: HashMap<(u32, u32, RaceMemory), usize>,
+    pub origins: Vec<Origin>,
+    pub events: BinaryHeap<Reverse<(u64, u64, Pending)>>,
+    sequence: u64,
+    /// No instruction that others can see is executed after this cycle before the scheduler has looked again.
+    horizon: u64,
+    pub end: u64,
+    pub trace: Vec<Event>,
+    pub polls: u64,
+    random: Option<u64>,
+}
+
+impl<'a> Cluster<'a> {
+    pub fn new(
+        s: &Shared<'a>,
+        global: &'a mut Global,
+        findings: &'a mut Findings,
+        index: u32,
+        id: [u32; 3],
+        sm: u32,
+        start: u64,
+    ) -> Cluster<'a> {
+        let kernel = s.kernel;
+        let threads: u32 = s.launch.block.iter().product();
+        let window = (kernel.dynamic_start + s.launch.dynamic_shared).min(MAX_SHARED + kernel.dynamic_start);
+        let mut cluster = Cluster {
+            kernel,
+            launch: s.launch,
+            options: s.options,
+            params: s.params,
+            costs: s.costs,
+            global,
+            findings,
+            index,
+            sm,
+            cta: Cta {
+                id,
+                shared: Memory::undefined(window as usize),
+                shared_shadow: Shadow::default(),
+                tensor: TensorMemory::new(),
+                tensor_shadow: Shadow::default(),
+                tensor_relinquished: false,
+                named: Default::default(),
+                tensor_core_free: start,
+                shared_port_free: start,
+                global_port_free: start,
+            },
+            warps: Vec::new(),
+            actors: Vec::new(),
+            mma_queues: HashMap::new(),
+            barriers: Vec::new(),
+            barrier_at: HashMap::new(),
+            mmas: Vec::new(),
+            commits: Vec::new(),
+            races: Vec::new(),
+            race_keys: HashMap::new(),
+            origins: vec![Origin { site: 0, text: String::new() }],
+            events: BinaryHeap::new(),
+            sequence: 0,
+            horizon: 0,
+            end: start,
+            trace: Vec::new(),
+            polls: 0,
+            random: s.options.seed.map(|seed| mix(seed ^ u64::from(index) << 40)),
+        };
+        for first in (0..threads).step_by(32) {
+            let live = if threads - first >= 32 { u32::MAX } else { (1 << (threads - first)) - 1 };
+            let warp = first / 32;
+            let actor = cluster.actor(ActorKind::Warp(warp));
+            let loads = Queue { actor: cluster.actor(ActorKind::TensorLoads(warp)), epoch: 0 };
+            let stores = Queue { actor: cluster.actor(ActorKind::TensorStores(warp)), epoch: 0 };
+            let mut views = Views::default();
+            views.hb.raise(actor, 1);
+            let delay = cluster.jitter(2000);
+            cluster.warps.push(Warp {
+                index: warp,
+                live,
+                registers: Registers::new(kernel),
+                fragments: vec![Fragment {
+                    pc: 0,
+                    mask: live,
+                    ready_at: start + delay,
+                    state: State::Ready,
+                    meeting: None,
+                }],
+                meetings: Vec::new(),
+                views,
+                epoch: 1,
+                actor,
+                loads,
+                stores,
+                open_loads: Vec::new(),
+                stores_done_at: 0,
+                on_the_way: Vec::new(),
+                origins: HashMap::new(),
+                passed: Vec::new(),
+                multi_lane_sites: Vec::new(),
+            });
+        }
+        cluster
+    }
+
+    pub fn actor(&mut self, kind: ActorKind) -> ActorId {
+        self.actors.push(kind);
+        self.actors.len() as ActorId - 1
+    }
+
+    /// 0 in the default schedule; in an adversarial one, a number below `limit`, one time in four 0.
+    pub fn jitter(&mut self, limit: u64) -> u64 {
+        let Some(state) = &mut self.random else { return 0 };
+        *state = mix(*state);
+        if *state >> 60 < 4 { 0 } else { (*state >> 20) % limit.max(1) }
+    }
+
+    /// Whether an adversarial schedule takes the less likely way here, one time in `n`.
+    pub fn perturbed(&mut self, n: u64) -> bool {
+        let Some(state) = &mut self.random else { return false };
+        *state = mix(*state);
+        (*state >> 20).is_multiple_of(n)
+    }
+
+    /// Runs to the end; `false` when it cannot.
+    pub fn run(&mut self, instructions: &mut u64) -> bool {
+        let stopped = loop {
+            // The earliest fragment, and the time of the next one.
+            let mut best: Option<(u64, usize, usize)> = None;
+            let mut next = u64::MAX;
+            for (w, warp) in self.warps.iter().enumerate() {
+                for (f, fragment) in warp.fragments.iter().enumerate() {
+                    if fragment.state != State::Ready {
+                        continue;
+                    }
+                    match best {
+                        Some((time, ..)) if time <= fragment.ready_at => next = next.min(fragment.ready_at),
+                        _ => {
+                            next = next.min(best.map_or(u64::MAX, |b| b.0));
+                            best = Some((fragment.ready_at, w, f));
+                        }
+                    }
+                }
+            }
+            let event = self.events.peek().map(|Reverse((time, ..))| *time);
+            let outcome = match (best, event) {
+                (None, None) if self.warps.iter().all(|w| w.live == 0) => break Ok(()),
+                (None, None) => {
+                    self.explain_hang();
+                    break Err(None);
+                }
+                (Some((time, ..)), Some(at)) if at <= time => self.event(),
+                (None, Some(_)) => self.event(),
+                (Some((_, w, f)), at) => {
+                    self.horizon = next.min(at.unwrap_or(u64::MAX));
+                    self.slice(w, f, instructions)
+                }
+            };
+            if let Err(stop) = outcome {
+                break Err(stop);
+            }
+            if self.polls > 100_000 {
+                self.explain_hang();
+                break Err(None);
+            }
+        };
+        let completed = match stopped {
+            Ok(()) => {
+                self.finish();
+                true
+            }
+            Err(stop) => {
+                if let Some(diagnostic) = stop {
+                    self.findings.add(*diagnostic);
+                }
+                false
+            }
+        };
+        self.explain_races();
+        completed
+    }
+
+    /// Runs one fragment until it blocks, splits, or has to let others act first.
+    fn slice(&mut self, w: usize, f: usize, instructions: &mut u64) -> Result<(), Stop> {
+        loop {
+            let fragment = &self.warps[w].fragments[f];
+            if let Some(meeting) = fragment.meeting
+                && self.warps[w].meetings[meeting as usize].pc == fragment.pc
+            {
+                self.warps[w].fragments[f].state = State::Meeting;
+                self.meet(w);
+                return Ok(());
+            }
+            let Some(inst) = self.kernel.code.get(fragment.pc as usize) else {
+                return Err(Some(Box::new(self.problem(
+                    "ptx-semantics",
+                    self.kernel.code.len() as u32 - 1,
+                    "a branch leaves the kernel".into(),
+                    "Branches lead to labels of the same kernel.",
+                    "Correct the label.".into(),
+                ))));
+            };
+            if inst.op.is_visible() && fragment.ready_at > self.horizon {
+                return Ok(());
+            }
+            *instructions += 1;
+            if *instructions > self.options.max_instructions {
+                let site = inst.site;
+                return Err(Some(Box::new(self.problem(
+                    "instruction-budget",
+                    site,
+                    format!("the run was ended after {} warp instructions", self.options.max_instructions),
+                    "A run has a budget of instructions, so that a kernel that never ends is reported.",
+                    "If the kernel is meant to run this long, raise the budget; otherwise look for a loop that does not end.".into(),
+                ))));
+            }
+            let before = self.warps[w].fragments.len();
+            self.step(w, f)?;
+            let warp = &self.warps[w];
+            match warp.fragments.get(f) {
+                Some(fragment) if warp.fragments.len() == before && fragment.state == State::Ready => {}
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    /// Lanes that wait for each other at the end of a divergent part go on together once all are there.
+    pub fn meet(&mut self, w: usize) {
+        let warp = &mut self.warps[w];
+        loop {
+            let complete = (0..warp.meetings.len() as u32).find(|&m| {
+                let there: u32 = warp
+                    .fragments
+                    .iter()
+                    .filter(|f| f.state == State::Meeting && f.meeting == Some(m))
+                    .fold(0, |mask, f| mask | f.mask);
+                there != 0 && there == warp.meetings[m as usize].mask
+            });
+            let Some(m) = complete else { return };
+            let meeting = warp.meetings[m as usize].clone();
+            let mut merged =
+                Fragment { pc: meeting.pc, mask: 0, ready_at: 0, state: State::Ready, meeting: meeting.outer };
+            warp.fragments.retain(|f| {
+                let joins = f.state == State::Meeting && f.meeting == Some(m);
+                if joins {
+                    merged.mask |= f.mask;
+                    merged.ready_at = merged.ready_at.max(f.ready_at);
+                }
+                !joins
+            });
+            // They may have arrived where an outer part ends, too.
+            if let Some(outer) = merged.meeting
+                && warp.meetings[outer as usize].pc == merged.pc
+            {
+                merged.state = State::Meeting;
+            }
+            warp.fragments.push(merged);
+            warp.meetings[m as usize].mask = 0;
+            if warp.fragments.len() == 1 && warp.fragments[0].meeting.is_none() {
+                warp.meetings.clear();
+                return;
+            }
+        }
+    }
+
+    /// The lanes of a fragment part at a branch: some go to `target`.
+    pub fn part(&mut self, w: usize, f: usize, taken: u32, target: u32, reconverge: u32) {
+        let warp = &mut self.warps[w];
+        let mut other = warp.fragments[f].clone();
+        let inherits = other.meeting.is_some_and(|m| warp.meetings[m as usize].pc == reconverge);
+        if reconverge != u32::MAX && !inherits {
+            warp.meetings.push(Meeting { pc: reconverge, mask: other.mask, outer: other.meeting });
+            other.meeting = Some(warp.meetings.len() as u32 - 1);
+        }
+        let fragment = &mut warp.fragments[f];
+        fragment.meeting = other.meeting;
+        fragment.mask &= !taken;
+        fragment.pc += 1;
+        other.mask = taken;
+        other.pc = target;
+        warp.fragments.push(other);
+    }
+
+    /// Lanes end.
+    pub fn exit(&mut self, w: usize, f: usize, mask: u32) {
+        let time = self.warps[w].fragments[f].ready_at;
+        self.end = self.end.max(time);
+        let site = self.site(w, f);
+        let warp = &mut self.warps[w];
+        warp.live &= !mask;
+        for meeting in &mut warp.meetings {
+            meeting.mask &= !mask;
+        }
+        warp.fragments[f].mask &= !mask;
+        if warp.fragments[f].mask == 0 {
+            warp.fragments.remove(f);
+        } else {
+            warp.fragments[f].pc += 1;
+        }
+        self.meet(w);
+        if self.warps[w].live == 0 {
+            self.polls = 0;
+            let index = self.warps[w].index;
+            self.trace(Actor::Warp(index), time, time, site, || EventKind::Exit);
+        }
+        self.release_warp_sync(w);
+        for id in 0..16 {
+            self.check_named(id);
+        }
+    }
+
+    pub fn push_event(&mut self, time: u64, event: Pending) {
+        self.sequence += 1;
+        self.horizon = self.horizon.min(time);
+        self.events.push(Reverse((time, self.sequence, event)));
+    }
+
+    /// Somebody else can act at this time: instructions that others see must not run ahead of it.
+    pub fn lower_horizon(&mut self, time: u64) {
+        self.horizon = self.horizon.min(time);
+    }
+
+    fn event(&mut self) -> Result<(), Stop> {
+        let Some(Reverse((time, _, event))) = self.events.pop() else { return Ok(()) };
+        self.polls = 0;
+        self.end = self.end.max(time);
+        match event {
+            Pending::MmaRead(n) => self.mma_read(n),
+            Pending::MmaDone(n) => self.mma_done(n, time),
+            Pending::CommitArrive(n) => return self.commit_arrive(n, time),
+        }
+        Ok(())
+    }
+
+    /// The statement that a fragment executes.
+    pub fn site(&self, w: usize, f: usize) -> u32 {
+        let pc = self.warps[w].fragments.get(f).map_or(0, |fragment| fragment.pc as usize);
+        self.kernel.code.get(pc).map_or(0, |inst| inst.site)
+    }
+
+    pub fn place(&self, site: u32) -> Place {
+        self.kernel.sites.get(site as usize).cloned().unwrap_or_default()
+    }
+
+    pub fn label(&self, site: u32, text: impl Into<String>) -> Label {
+        Label { place: self.place(site), text: text.into() }
+    }
+
+    /// An error with one place.
+    pub fn problem(&self, code: &'static str, site: u32, title: String, rule: &str, help: String) -> Diagnostic {
+        Diagnostic {
+            code,
+            severity: Severity::Error,
+            title,
+            labels: vec![self.label(site, "here")],
+            rule: rule.into(),
+            help,
+            count: 1,
+        }
+    }
+
+    pub fn trace(
+        &mut self,
+        actor: Actor,
+        start: u64,
+        end: u64,
+        site: u32,
+        kind: impl FnOnce() -> EventKind,
+    ) -> Option<usize> {
+        if !self.options.trace {
+            return None;
+        }
+        let place = self.place(site);
+        self.trace.push(Event { cta: self.index, actor, start, end, place, kind: kind() });
+        Some(self.trace.len() - 1)
+    }
+
+    /// Bytes from the start of dynamic shared memory, as events and regions count them.
+    pub fn dynamic_offset(&self, offset: u32) -> i32 {
+        offset.wrapping_sub(self.kernel.dynamic_start) as i32
+    }
+
+    pub fn barrier_name(&self, barrier: u32) -> String {
+        self.shared_name(self.barriers[barrier as usize].offset)
+    }
+
+    pub fn barrier_id(&self, barrier: u32) -> Barrier {
+        Barrier { cta: self.index, offset: self.dynamic_offset(self.barriers[barrier as usize].offset) }
+    }
+
+    /// How messages name a byte of shared memory: by its region or variable.
+    pub fn shared_name(&self, offset: u32) -> String {
+        if let Some(dynamic) = offset.checked_sub(self.kernel.dynamic_start) {
+            let region = self.launch.regions.iter().find(|r| {
+                r.space == RegionSpace::DynamicShared && dynamic.checked_sub(r.offset).is_some_and(|d| d < r.bytes)
+            });
+            if let Some(region) = region {
+                let stage = region.stage.map_or(String::new(), |s| format!("[{s}]"));
+                return format!("`{}{stage}`", region.name);
+            }
+            return format!("dynamic shared memory at byte {dynamic}");
+        }
+        let variable = self.kernel.shared.iter().find(|v| offset.checked_sub(v.offset).is_some_and(|d| d < v.bytes));
+        match variable {
+            Some(v) => format!("`{}`", v.name),
+            None => format!("shared memory at offset {offset:#x}"),
+        }
+    }
+
+    /// Like [`Cluster::shared_name`], with row and column if it is a tile.
+    pub fn shared_name_exact(&self, offset: u32) -> String {
+        let name = self.shared_name(offset);
+        let Some(dynamic) = offset.checked_sub(self.kernel.dynamic_start) else { return name };
+        for r in &self.launch.regions {
+            let Some(at) = dynamic.checked_sub(r.offset).filter(|&d| d < r.bytes) else { continue };
+            if let (RegionSpace::DynamicShared, RegionKind::Tile { columns, element_bytes, .. }) = (r.space, r.kind)
+                && columns * element_bytes > 0
+            {
+                return format!("{name} (row {})", at / (columns * element_bytes));
+            }
+        }
+        name
+    }
+
+    /// How messages name a column of tensor memory.
+    pub fn tensor_name(&self, column: u32) -> String {
+        let region = self
+            .launch
+            .regions
+            .iter()
+            .find(|r| r.space == RegionSpace::Tensor && column.checked_sub(r.offset).is_some_and(|d| d < r.bytes));
+        match region {
+            Some(region) => format!("`{}`", region.name),
+            None => format!("tensor memory column {column}"),
+        }
+    }
+
+    /// After the last warp has ended and the engines have drained.
+    fn finish(&mut self) {
+        for allocation in self.cta.tensor.held() {
+            let name = self.tensor_name(allocation.column);
+            let diagnostic = Diagnostic {
+                code: "tensor-memory-leak",
+                severity: Severity::Finding,
+                title: format!("{} columns of tensor memory ({name}) are never freed", allocation.columns),
+                labels: vec![self.label(allocation.site, "allocated here; the CTA ends without a tcgen05.dealloc")],
+                rule: "All tensor memory must be freed before the kernel ends (PTX ISA 9.7.16.7.1): a later CTA on this SM would \
+                       wait for it in its own tcgen05.alloc."
+                    .into(),
+                help: "Let one warp execute tcgen05.dealloc with the same address and column count, after a CTA barrier that \
+                       follows the last tcgen05.wait::ld."
+                    .into(),
+                count: 1,
+            };
+            self.findings.add(diagnostic);
+        }
+    }
+
+    pub fn snapshot(&self) -> CtaState {
+        let dynamic = self.kernel.dynamic_start as usize;
+        let part = |range: std::ops::Range<usize>| {
+            let mut memory = Memory::undefined(range.len());
+            for (n, at) in range.enumerate() {
+                let (value, defined) = self.cta.shared.load(at, 1);
+                memory.store(n, 1, value, defined);
+            }
+            memory
+        };
+        CtaState {
+            cta: self.cta.id,
+            dynamic_shared: part(dynamic..self.cta.shared.bytes.len()),
+            static_shared: part(crate::program::RESERVED_SHARED as usize..self.kernel.static_end as usize),
+            tensor: self.cta.tensor.snapshot(),
+            tensor_columns: self.cta.tensor.most,
+        }
+    }
+
+    /// Remembers a conflict; it is explained at the end of the run.
+    pub fn race(&mut self, race: Race) {
+        let key = (race.conflict.first.site, race.second.site, race.memory);
+        match self.race_keys.get(&key) {
+            Some(&n) => self.races[n].count += 1,
+            None => {
+                self.race_keys.insert(key, self.races.len());
+                self.races.push(race);
+            }
+        }
+    }
+
+    pub fn stamp(&self, w: usize, site: u32) -> Stamp {
+        let warp = &self.warps[w];
+        Stamp { actor: warp.actor, epoch: warp.epoch, site, cluster: self.index, asynchronous: false }
+    }
+
+    /// Number of a new reason for undefined values.
+    pub fn origin(&mut self, site: u32, text: String) -> u32 {
+        if let Some(n) = self.origins.iter().position(|o| o.site == site && o.text == text) {
+            return n as u32;
+        }
+        self.origins.push(Origin { site, text });
+        self.origins.len() as u32 - 1
+    }
+
+    /// Threads of the CTA that have not ended, counted in whole warps.
+    pub fn live_threads(&self) -> u32 {
+        self.warps.iter().filter(|w| w.live != 0).count() as u32 * 32
+    }
+
+    /// The lanes of a mask, for messages.
+    pub fn lanes_text(mask: u32) -> String {
+        match mask.count_ones() {
+            0 => "no lane".into(),
+            1 => format!("only lane {}", lanes(mask).next().unwrap_or(0)),
+            n => format!("{n} lanes"),
+        }
+    }
+}
+
+fn mix(x: u64) -> u64 {
+    let x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ x >> 31
+}

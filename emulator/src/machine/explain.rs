@@ -1,0 +1,356 @@
+//! Turns conflicts into findings: which rule was broken, on which side something is missing, and what to try.
+//!
+//! Conflicts are explained at the end of the run. By then it is known which commit covers an MMA, and how each warp got past
+//! the barrier that the commit arrives at: that tells a missing wait from a wrong phase.
+
+use super::cluster::{ActorKind, Cluster, Race, RaceMemory};
+use super::warp::Passed;
+use crate::diagnostic::{Diagnostic, Label, Severity};
+use crate::order::{Reason, Stamp};
+
+/// A finding whose title names all the buffers that the same mistake concerns.
+struct Draft {
+    code: &'static str,
+    severity: Severity,
+    /// `{}` stands for the names.
+    title: String,
+    names: Vec<String>,
+    labels: Vec<Label>,
+    rule: &'static str,
+    help: String,
+    count: u64,
+}
+
+impl Cluster<'_> {
+    /// Explains all conflicts of the run.
+    pub fn explain_races(&mut self) {
+        let mut drafts: Vec<Draft> = Vec::new();
+        let (certain, doubtful): (Vec<Race>, Vec<Race>) =
+            std::mem::take(&mut self.races).into_iter().partition(|race| !race.frees);
+        for race in &certain {
+            self.merge(&mut drafts, self.explain(race));
+        }
+        // Freeing too early is a finding of its own only where nothing else explains it.
+        for race in &doubtful {
+            let draft = self.explain(race);
+            let known = |d: &Draft| draft.labels.iter().skip(1).any(|l| d.labels.iter().any(|k| k.place == l.place));
+            if !drafts.iter().any(known) {
+                self.merge(&mut drafts, draft);
+            }
+        }
+        for draft in drafts {
+            let names = match draft.names.as_slice() {
+                [] => String::new(),
+                [one] => one.clone(),
+                [most @ .., last] => format!("{} and {last}", most.join(", ")),
+            };
+            self.findings.add(Diagnostic {
+                code: draft.code,
+                severity: draft.severity,
+                title: draft.title.replace("{}", &names),
+                labels: draft.labels,
+                rule: draft.rule.into(),
+                help: draft.help.replace("{}", &names),
+                count: draft.count,
+            });
+        }
+        self.unawaited_mmas();
+    }
+
+    fn merge(&self, drafts: &mut Vec<Draft>, new: Draft) {
+        let line = |l: Option<&Label>| {
+            l.map(|l| l.place.source.as_ref().map_or((String::new(), l.place.line), |s| (s.file.clone(), s.line)))
+        };
+        let same = drafts.iter_mut().find(|d| d.code == new.code && line(d.labels.first()) == line(new.labels.first()));
+        let Some(known) = same else {
+            drafts.push(new);
+            return;
+        };
+        known.count += new.count;
+        for name in new.names {
+            if !known.names.contains(&name) {
+                known.names.push(name);
+            }
+        }
+        for label in new.labels {
+            let seen = known.labels.iter().any(|k| line(Some(k)) == line(Some(&label)));
+            if !seen && known.labels.len() < 5 {
+                known.labels.push(label);
+            }
+        }
+    }
+
+    fn kind(&self, stamp: Stamp) -> Option<ActorKind> {
+        if stamp.cluster != self.index {
+            return None;
+        }
+        self.actors.get(stamp.actor as usize).copied()
+    }
+
+    fn who(&self, stamp: Stamp) -> String {
+        match self.kind(stamp) {
+            Some(ActorKind::Warp(w) | ActorKind::TensorLoads(w) | ActorKind::TensorStores(w)) => format!("warp {w}"),
+            Some(ActorKind::Mmas { .. }) => "the tensor core".into(),
+            None => "another CTA".into(),
+        }
+    }
+
+    fn explain(&self, race: &Race) -> Draft {
+        match race.memory {
+            RaceMemory::Shared => self.explain_shared(race),
+            RaceMemory::Tensor => self.explain_tensor(race),
+            RaceMemory::Global(buffer) => self.explain_global(race, buffer),
+        }
+    }
+
+    fn explain_shared(&self, race: &Race) -> Draft {
+        let (first, second) = (race.conflict.first, race.second);
+        let name = self.shared_name(race.conflict.byte as u32);
+        let is_mma = |s| matches!(self.kind(s), Some(ActorKind::Mmas { .. }));
+        let draft = |code, title: String, labels, rule, help: String| Draft {
+            code,
+            severity: Severity::Finding,
+            title,
+            names: vec![name.clone()],
+            labels,
+            rule,
+            help,
+            count: race.count,
+        };
+        if is_mma(second) && race.conflict.reason == Reason::NotFenced {
+            return draft(
+                "missing-proxy-fence",
+                "the MMA reads {} through the asynchronous proxy, but no proxy fence follows the stores that wrote it".into(),
+                vec![
+                    self.label(second.site, "the tensor core reads it here"),
+                    self.label(first.site, format!("{} stores to it here, through the generic proxy", self.who(first))),
+                ],
+                "Stores of the generic proxy are visible to the asynchronous proxy (tensor core, TMA) only past a \
+                 fence.proxy.async that comes after them and before the synchronisation (PTX ISA 8.5, 9.7.13.4).",
+                "Let every thread that stores execute fence.proxy.async.shared::cta after its stores, before the barrier."
+                    .into(),
+            );
+        }
+        if is_mma(second) || is_mma(first) {
+            let (mma, store) = if is_mma(second) { (second, first) } else { (first, second) };
+            if is_mma(second) || race.unwritten {
+                return draft(
+                    "operand-not-ready",
+                    format!("the MMA may read {{}} before {} has stored it", self.who(store)),
+                    vec![
+                        self.label(mma.site, "the tensor core reads it here"),
+                        self.label(
+                            store.site,
+                            format!("{} stores to it here; nothing orders this before the MMA", self.who(store)),
+                        ),
+                    ],
+                    "An MMA reads what happened before it was issued; stores of other warps happen before it only through a \
+                     barrier (PTX ISA 8.9, 9.7.13.1).",
+                    "Put a CTA barrier (bar.sync) after the stores and their proxy fence, and before the MMA.".into(),
+                );
+            }
+            return draft(
+                "operand-overwritten",
+                format!("{} stores to {{}} while an MMA may still be reading it", self.who(store)),
+                vec![
+                    self.label(store.site, "stored to here"),
+                    self.label(mma.site, "the tensor core reads it for this MMA"),
+                ],
+                "An MMA has read its operands only when a tcgen05.commit after it has arrived at its mbarrier (PTX ISA \
+                 9.7.16.6.2).",
+                "Wait for the mbarrier that the MMA's commit arrives at before the tile is overwritten.".into(),
+            );
+        }
+        let verb = |writes| if writes { "writes" } else { "reads" };
+        draft(
+            "race-shared",
+            format!(
+                "{} {} {{}}, {} {} it, and nothing orders the two",
+                self.who(first),
+                verb(race.conflict.first_writes),
+                self.who(second),
+                verb(race.conflict.second_writes)
+            ),
+            vec![
+                self.label(second.site, format!("{} {} it here", self.who(second), verb(race.conflict.second_writes))),
+                self.label(first.site, format!("{} {} it here", self.who(first), verb(race.conflict.first_writes))),
+            ],
+            "Two accesses of different threads, one of them a write, must be ordered by synchronisation (PTX ISA 8.7).",
+            "Put a CTA barrier (bar.sync) between the two.".into(),
+        )
+    }
+
+    fn explain_global(&self, race: &Race, buffer: usize) -> Draft {
+        let (first, second) = (race.conflict.first, race.second);
+        let b = &self.global.buffers[buffer];
+        let verb = |writes| if writes { "writes" } else { "reads" };
+        Draft {
+            code: "race-global",
+            severity: Severity::Finding,
+            title: format!(
+                "{} {} {}, {} {} it, and nothing orders the two",
+                self.who(first),
+                verb(race.conflict.first_writes),
+                b.describe(race.conflict.byte),
+                self.who(second),
+                verb(race.conflict.second_writes)
+            ),
+            names: vec![],
+            labels: vec![
+                self.label(second.site, format!("{} {} it here", self.who(second), verb(race.conflict.second_writes))),
+                self.label(first.site, format!("{} {} it here", self.who(first), verb(race.conflict.first_writes))),
+            ],
+            rule: "Two accesses of different threads, one of them a write, must be ordered by synchronisation (PTX ISA 8.7); \
+                   CTAs of a launch are not ordered.",
+            help: "Let each element be written by one thread, and read by others only after synchronisation.".into(),
+            count: race.count,
+        }
+    }
+
+    fn explain_tensor(&self, race: &Race) -> Draft {
+        let (first, second) = (race.conflict.first, race.second);
+        let column = (race.conflict.byte / 16) as u32 % super::tensor::COLUMNS;
+        let name = self.tensor_name(column);
+        let is_mma = |s| matches!(self.kind(s), Some(ActorKind::Mmas { .. }));
+        let draft = |code, title: String, labels, rule, help: String| Draft {
+            code,
+            severity: Severity::Finding,
+            title,
+            names: vec![name.clone()],
+            labels,
+            rule,
+            help,
+            count: race.count,
+        };
+        if race.frees {
+            let what =
+                if is_mma(first) { "an MMA may still be writing it" } else { "tcgen05.ld may still be reading it" };
+            return draft(
+                "tensor-freed-in-use",
+                format!("{{}} is freed while {what}"),
+                vec![
+                    self.label(second.site, "freed here"),
+                    self.label(first.site, "used here; nothing orders its completion before"),
+                ],
+                "Tensor memory may be freed only when all accesses to it are complete and ordered before the \
+                 tcgen05.dealloc (PTX ISA 9.7.16.7.1).",
+                "Let every warp pass tcgen05.wait::ld and then a CTA barrier before one warp frees it.".into(),
+            );
+        }
+        let is_load = |s| matches!(self.kind(s), Some(ActorKind::TensorLoads(_)));
+        let pair = match (is_mma(first), is_mma(second)) {
+            (true, false) if is_load(second) => Some((first, second)),
+            (false, true) if is_load(first) && race.unwritten => Some((second, first)),
+            _ => None,
+        };
+        if let Some((mma, load)) = pair {
+            return self.explain_early_read(race, mma, load, &name);
+        }
+        if is_mma(second) && is_load(first) {
+            return draft(
+                "accumulator-overwritten",
+                format!("the MMA overwrites {{}} while {} may still be reading it", self.who(first)),
+                vec![
+                    self.label(second.site, "the tensor core writes it here"),
+                    self.label(first.site, "read here; its completion is not ordered before the MMA"),
+                ],
+                "An MMA is not ordered after a tcgen05.ld: the load must be complete (tcgen05.wait::ld) and its thread must \
+                 then have synchronised with the MMA's (PTX ISA 9.7.16.6).",
+                "After tcgen05.wait::ld, arrive at a barrier that the MMA's thread waits on.".into(),
+            );
+        }
+        draft(
+            "race-tensor",
+            format!("two accesses of {{}} ({} and {}) are not ordered", self.who(first), self.who(second)),
+            vec![self.label(second.site, "accessed here"), self.label(first.site, "accessed here before")],
+            "Asynchronous accesses of tensor memory are ordered only by completion and synchronisation (PTX ISA 9.7.16.6).",
+            "Wait for the first (tcgen05.wait::ld, ::st, or commit and mbarrier) before the second.".into(),
+        )
+    }
+
+    /// Tensor memory is read before the MMA that writes it is known to be complete: no commit, no wait, or a wait for the
+    /// wrong phase.
+    fn explain_early_read(&self, race: &Race, mma: Stamp, load: Stamp, name: &str) -> Draft {
+        let base = |code, title: String, labels, help: String| Draft {
+            code,
+            severity: Severity::Finding,
+            title,
+            names: vec![name.to_string()],
+            labels,
+            rule: "What an MMA writes may be read only after a tcgen05.commit that follows it has arrived at an mbarrier and \
+                   the reader has waited for that phase (PTX ISA 9.7.16.6.2). A wait for parity P passes when the phase of \
+                   parity P has completed; on a fresh mbarrier, P = 1 counts as completed (PTX ISA 9.7.13.15.16).",
+            help,
+            count: race.count,
+        };
+        let read = self.label(load.site, format!("{} reads it here", self.who(load)));
+        let written = self.label(mma.site, "the MMA that writes it");
+        let commit = self.commits.iter().find(|c| c.queue == mma.actor && c.epoch >= mma.epoch);
+        let Some(commit) = commit else {
+            return base(
+                "mma-not-committed",
+                "{} is read before the MMA is complete: no tcgen05.commit follows the MMA".into(),
+                vec![written, read],
+                "After the last MMA, let the same thread execute tcgen05.commit to an mbarrier, and let the readers wait for it."
+                    .into(),
+            );
+        };
+        let barrier = self.barrier_name(commit.barrier);
+        let phase = commit.phase.unwrap_or(self.barriers[commit.barrier as usize].phase);
+        let arrival = self.label(commit.site, format!("its completion arrives at {barrier}, in phase {phase}"));
+        let passed: Option<&Passed> = race.passed.iter().find(|p| p.barrier == commit.barrier);
+        match passed {
+            Some(p) if p.phase.is_none_or(|passed| passed < phase) => {
+                let why = match p.phase {
+                    None => "at once: the barrier was fresh, and parity 1 counts as complete".to_string(),
+                    Some(n) => format!("on phase {n}"),
+                };
+                base(
+                    "wrong-phase",
+                    format!(
+                        "the wait for parity {} of {barrier} passes before the MMA that writes {{}} is complete",
+                        p.parity
+                    ),
+                    vec![self.label(p.site, format!("this wait passed {why}")), read, arrival],
+                    format!("Wait for parity {} here: phase {phase} has that parity.", phase % 2),
+                )
+            }
+            _ => base(
+                "mma-not-awaited",
+                format!("{} reads {{}} without waiting for the MMA that writes it", self.who(load)),
+                vec![read, written, arrival],
+                format!(
+                    "Let every warp that reads it wait for {barrier} (mbarrier.try_wait.parity, parity {}) first.",
+                    phase % 2
+                ),
+            ),
+        }
+    }
+
+    /// MMAs whose completion no warp has waited for when the CTA ends.
+    fn unawaited_mmas(&mut self) {
+        let mut queues: Vec<_> = self.mma_queues.iter().map(|(&(w, lane), &q)| (w, lane, q)).collect();
+        queues.sort_unstable_by_key(|&(w, lane, _)| (w, lane));
+        for (w, _, queue) in queues {
+            if self.warps.iter().any(|warp| warp.live != 0)
+                || self.warps.iter().any(|warp| warp.views.hb.get(queue.actor) >= queue.epoch)
+            {
+                continue;
+            }
+            let Some(last) = self.mmas.iter().rev().find(|m| m.warp == w) else { continue };
+            let site = last.site;
+            if self.findings.mentions(&self.place(site)) {
+                continue;
+            }
+            let mut diagnostic = self.problem(
+                "mma-outlives-cta",
+                site,
+                "the CTA ends although nobody has waited for this MMA".into(),
+                "A CTA must not end while its MMAs are executing: wait for a tcgen05.commit (PTX ISA 9.7.16.6.2).",
+                "Commit the last MMA to an mbarrier and wait for it before the CTA ends.".into(),
+            );
+            diagnostic.severity = Severity::Finding;
+            self.findings.add(diagnostic);
+        }
+    }
+}

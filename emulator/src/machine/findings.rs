@@ -1,0 +1,72 @@
+//! Collects what is wrong: one diagnostic for each root cause, with a count.
+
+use crate::diagnostic::{Diagnostic, Place, Severity};
+use std::collections::HashMap;
+
+/// What makes two diagnostics the same root cause: code, and the line (of the source if known) of the primary place.
+type Key = (&'static str, Option<String>, u32);
+
+/// The diagnostics of a run.
+#[derive(Debug, Default)]
+pub struct Findings {
+    list: Vec<Diagnostic>,
+    keys: HashMap<Key, usize>,
+}
+
+fn line(place: &Place) -> (Option<String>, u32) {
+    match &place.source {
+        Some(source) => (Some(source.file.clone()), source.line),
+        None => (None, place.line),
+    }
+}
+
+impl Findings {
+    /// Adds a diagnostic, or counts it with the one that has the same root cause; its further places join that one's.
+    pub fn add(&mut self, diagnostic: Diagnostic) {
+        let (file, at) = diagnostic.labels.first().map(|l| line(&l.place)).unwrap_or_default();
+        match self.keys.get(&(diagnostic.code, file.clone(), at)) {
+            Some(&n) => {
+                let known = &mut self.list[n];
+                known.count += diagnostic.count;
+                for label in diagnostic.labels {
+                    let seen = known.labels.iter().any(|l| line(&l.place) == line(&label.place));
+                    if !seen && known.labels.len() < 5 {
+                        known.labels.push(label);
+                    }
+                }
+            }
+            None => {
+                self.keys.insert((diagnostic.code, file, at), self.list.len());
+                self.list.push(diagnostic);
+            }
+        }
+    }
+
+    /// Whether a finding has a label on this line.
+    pub fn mentions(&self, place: &Place) -> bool {
+        self.list
+            .iter()
+            .any(|d| d.severity >= Severity::Finding && d.labels.iter().any(|l| line(&l.place) == line(place)))
+    }
+
+    /// Findings and errors, then notes. An undefined value whose origin another finding explains is a consequence of it.
+    pub fn finish(mut self) -> (Vec<Diagnostic>, Vec<Diagnostic>) {
+        let explained: Vec<bool> = self
+            .list
+            .iter()
+            .map(|d| {
+                d.code == "undefined-value-stored"
+                    && d.labels.first().is_some_and(|origin| {
+                        self.list.iter().any(|other| {
+                            other.code != d.code
+                                && other.severity > Severity::Note
+                                && other.labels.iter().any(|l| line(&l.place) == line(&origin.place))
+                        })
+                    })
+            })
+            .collect();
+        let mut explained = explained.into_iter();
+        self.list.retain(|_| !explained.next().unwrap_or(false));
+        self.list.into_iter().partition(|d| d.severity > Severity::Note)
+    }
+}

@@ -1,0 +1,182 @@
+//! Explains why nothing can go on any more: the root first, the other waiters in one line each.
+
+use super::cluster::Cluster;
+use super::warp::State;
+use crate::diagnostic::{Diagnostic, Label, Severity};
+use crate::program::op::{Op, Reg};
+
+/// A fragment that cannot go on.
+struct Blocked {
+    warp: usize,
+    mask: u32,
+    site: u32,
+    state: State,
+}
+
+impl Cluster<'_> {
+    /// Adds the finding for a run that is stuck.
+    pub fn explain_hang(&mut self) {
+        let mut blocked = Vec::new();
+        for (w, warp) in self.warps.iter().enumerate() {
+            for fragment in &warp.fragments {
+                // Blocked in `bar`, the program counter is behind the instruction already.
+                let behind = matches!(fragment.state, State::CtaBarrier(_) | State::WarpSync(_));
+                let pc = fragment.pc.saturating_sub(u32::from(behind));
+                let site = self.kernel.code.get(pc as usize).map_or(0, |i| i.site);
+                blocked.push(Blocked { warp: w, mask: fragment.mask, site, state: fragment.state.clone() });
+            }
+        }
+        let rank = |state: &State| match state {
+            State::Mbarrier { .. } => 0,
+            State::TensorAlloc => 1,
+            State::CtaBarrier(_) => 2,
+            State::WarpSync(_) => 3,
+            State::Ready => 4,
+            State::Meeting => 5,
+        };
+        blocked.sort_by_key(|b| (rank(&b.state), b.warp));
+        let Some(root) = blocked.first() else { return };
+        let mut diagnostic = match &root.state {
+            State::Mbarrier { barrier, parity, .. } => self.stuck_mbarrier(root, *barrier, *parity),
+            State::TensorAlloc => {
+                let mut d = self.hang(
+                    root.site,
+                    "tcgen05.alloc waits for columns that are never freed".into(),
+                    "Free tensor memory that is no longer used, or ask for fewer columns.".into(),
+                );
+                for a in self.cta.tensor.held() {
+                    d.labels.push(self.label(a.site, format!("{} columns are held since here", a.columns)));
+                }
+                d
+            }
+            State::CtaBarrier(id) => self.stuck_cta_barrier(root, *id),
+            _ => self.hang(
+                root.site,
+                format!("warp {} cannot go on", root.warp),
+                "Let all lanes of the mask reach this instruction.".into(),
+            ),
+        };
+        for b in blocked.iter().skip(1) {
+            let text = match &b.state {
+                State::Mbarrier { barrier, parity, .. } => {
+                    format!("waits for {} (parity {parity})", self.barrier_name(*barrier))
+                }
+                State::TensorAlloc => "waits for tensor memory".into(),
+                State::CtaBarrier(id) => format!("waits at CTA barrier {id}"),
+                State::WarpSync(_) => "waits in bar.warp.sync".into(),
+                State::Meeting => "waits for the lanes it parted from".into(),
+                State::Ready => "polls".into(),
+            };
+            let place = self.place(b.site);
+            if diagnostic.labels.iter().any(|l| l.place == place) || diagnostic.labels.len() >= 6 {
+                continue;
+            }
+            let lanes =
+                if b.mask.count_ones() < 32 { format!(", {}", Self::lanes_text(b.mask)) } else { String::new() };
+            diagnostic.labels.push(Label { place, text: format!("warp {}{lanes} {text}", b.warp) });
+        }
+        self.findings.add(diagnostic);
+    }
+
+    fn hang(&self, site: u32, title: String, help: String) -> Diagnostic {
+        let mut d = self.problem(
+            "hang",
+            site,
+            title,
+            "Every wait must be matched by the arrivals it waits for, in every run (PTX ISA 9.7.13).",
+            help,
+        );
+        d.severity = Severity::Error;
+        d
+    }
+
+    fn stuck_mbarrier(&self, root: &Blocked, barrier: u32, parity: u32) -> Diagnostic {
+        let b = &self.barriers[barrier as usize];
+        let name = self.barrier_name(barrier);
+        let got = b.expected - b.pending;
+        let wait =
+            self.label(root.site, format!("warp {} waits for {name}, parity {parity} (phase {})", root.warp, b.phase));
+        let init = self.label(b.init.site, format!("{name} is initialised for {} arrivals a phase here", b.expected));
+        if got > 0 && b.pending > 0 {
+            let mut d = self.hang(
+                b.init.site,
+                format!(
+                    "{name} never completes phase {}: it waits for {} arrivals and gets {got}",
+                    b.phase, b.expected
+                ),
+                format!(
+                    "Initialise it for as many arrivals as happen in a phase ({got}), or let the missing ones arrive."
+                ),
+            );
+            d.labels = vec![init, wait];
+            for (site, n) in b.arrivals.iter().take(2) {
+                d.labels.push(self.label(*site, format!("{n} arrival{} from here", if *n == 1 { "" } else { "s" })));
+            }
+            return d;
+        }
+        if b.pending == 0 && b.bytes != 0 {
+            let mut d = self.hang(
+                root.site,
+                format!(
+                    "{name} never completes phase {}: {} bytes are still announced and never arrive",
+                    b.phase, b.bytes
+                ),
+                "Announce exactly the bytes that the copies of this phase bring.".into(),
+            );
+            d.labels = vec![wait, init];
+            return d;
+        }
+        if b.phase > 0 {
+            let mut d = self.hang(
+                root.site,
+                format!("the wait for phase {} of {name} (parity {parity}) never ends: nothing arrives any more after phase {}", b.phase, b.phase - 1),
+                format!("Phase n has parity n mod 2: to wait for phase {}, use parity {}.", b.phase - 1, (b.phase - 1) % 2),
+            );
+            d.labels = vec![wait];
+            for (site, _) in b.previous.iter().take(2) {
+                d.labels.push(self.label(*site, format!("the last arrival (phase {}) came from here", b.phase - 1)));
+            }
+            return d;
+        }
+        let mut d = self.hang(
+            root.site,
+            format!("the wait for {name} never ends: nothing ever arrives at it"),
+            "Let the MMAs' thread execute tcgen05.commit to it, or a thread mbarrier.arrive, before others wait."
+                .into(),
+        );
+        d.labels = vec![wait];
+        let reached: Vec<u32> = self.arrival_sites(b.offset);
+        match reached.first() {
+            Some(&site) => d.labels.push(self.label(site, "this would arrive, but was never executed")),
+            None => {
+                if let Some(mma) = self.mmas.last() {
+                    d.labels.push(self.label(mma.site, "no tcgen05.commit follows this MMA"));
+                }
+            }
+        }
+        d
+    }
+
+    /// Statements that name this barrier as the target of an arrival.
+    fn arrival_sites(&self, offset: u32) -> Vec<u32> {
+        let targets = |op: &Op| match op {
+            Op::Commit { address } | Op::BarrierArrive { address, .. } => {
+                address.base == Reg::Sink && address.offset == i64::from(offset)
+            }
+            _ => false,
+        };
+        self.kernel.code.iter().filter(|i| targets(&i.op)).map(|i| i.site).collect()
+    }
+
+    fn stuck_cta_barrier(&self, root: &Blocked, id: u32) -> Diagnostic {
+        let named = &self.cta.named[id as usize];
+        let expected = named.expected.unwrap_or_else(|| self.live_threads());
+        let mut d = self.hang(
+            root.site,
+            format!("CTA barrier {id} waits for {expected} threads and gets {}", named.arrived),
+            "Let all warps that the barrier counts execute it, equally often.".into(),
+        );
+        d.labels = vec![self.label(root.site, format!("warp {} waits here", root.warp))];
+        d
+    }
+}

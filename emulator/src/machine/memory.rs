@@ -1,0 +1,132 @@
+//! Bytes with a record of which were ever written, and global memory as the buffers of a launch.
+
+use crate::launch::{Buffer, Content};
+use crate::order::Shadow;
+use crate::report::Memory;
+
+/// What unwritten memory holds: as FP16, BF16 or FP32, NaN.
+pub const POISON: u8 = 0xff;
+
+impl Memory {
+    /// So many bytes, none of them written.
+    pub(crate) fn undefined(bytes: usize) -> Memory {
+        Memory { bytes: vec![POISON; bytes], defined: vec![0; bytes.div_ceil(64)] }
+    }
+
+    pub(crate) fn from_bytes(bytes: Vec<u8>) -> Memory {
+        let defined = vec![u64::MAX; bytes.len().div_ceil(64)];
+        Memory { bytes, defined }
+    }
+
+    /// Up to 16 bytes, lowest first, and whether all are defined. The caller has checked the bounds.
+    pub(crate) fn load(&self, at: usize, len: usize) -> (u128, bool) {
+        let mut value = [0; 16];
+        value[..len].copy_from_slice(&self.bytes[at..at + len]);
+        (u128::from_le_bytes(value), self.all_defined(at, len))
+    }
+
+    /// Stores the low bytes. The caller has checked the bounds.
+    pub(crate) fn store(&mut self, at: usize, len: usize, value: u128, defined: bool) {
+        self.bytes[at..at + len].copy_from_slice(&value.to_le_bytes()[..len]);
+        for byte in at..at + len {
+            let bit = 1 << (byte % 64);
+            if defined {
+                self.defined[byte / 64] |= bit;
+            } else {
+                self.defined[byte / 64] &= !bit;
+            }
+        }
+    }
+
+    pub(crate) fn all_defined(&self, at: usize, len: usize) -> bool {
+        (at..at + len).all(|byte| self.is_defined(byte))
+    }
+}
+
+/// A buffer in global memory.
+#[derive(Debug)]
+pub struct GlobalBuffer {
+    pub name: String,
+    pub base: u64,
+    pub memory: Memory,
+    pub shadow: Shadow,
+    pub row_bytes: Option<u32>,
+    pub element_bytes: u32,
+}
+
+impl GlobalBuffer {
+    /// How messages name a byte of it: row and column if it holds a matrix.
+    pub fn describe(&self, byte: u64) -> String {
+        match self.row_bytes.filter(|&r| r > 0) {
+            Some(row) => {
+                let (r, c) = (byte / u64::from(row), byte % u64::from(row) / u64::from(self.element_bytes));
+                format!("`{}` at row {r}, column {c}", self.name)
+            }
+            None => format!("`{}` at byte {byte}", self.name),
+        }
+    }
+}
+
+/// The buffers of a launch, at addresses with room between them.
+#[derive(Debug, Default)]
+pub struct Global {
+    pub buffers: Vec<GlobalBuffer>,
+}
+
+const FIRST: u64 = 0x7f00_0000_0000;
+/// Buffers begin on 2 MiB, with at least as much unmapped room behind them.
+const STEP: u64 = 1 << 21;
+
+impl Global {
+    pub fn new(buffers: &[Buffer]) -> Global {
+        let mut base = FIRST;
+        let buffers = buffers
+            .iter()
+            .map(|b| {
+                let memory = match &b.content {
+                    Content::Bytes(bytes) => Memory::from_bytes(bytes.clone()),
+                    Content::Fill { bytes, value } => Memory::from_bytes(vec![*value; *bytes as usize]),
+                    Content::Undefined { bytes } => Memory::undefined(*bytes as usize),
+                };
+                let at = base;
+                base = (base + memory.bytes.len() as u64 + STEP).next_multiple_of(STEP);
+                GlobalBuffer {
+                    name: b.name.clone(),
+                    base: at,
+                    memory,
+                    shadow: Shadow::default(),
+                    row_bytes: b.row_bytes,
+                    element_bytes: b.element_bytes.unwrap_or(1).max(1),
+                }
+            })
+            .collect();
+        Global { buffers }
+    }
+
+    /// The buffer that holds all these bytes, and where in it they begin.
+    pub fn find(&self, address: u64, len: u64) -> Option<(usize, u64)> {
+        let n = self.buffers.partition_point(|b| b.base <= address).checked_sub(1)?;
+        let offset = address - self.buffers[n].base;
+        let end = offset.checked_add(len)?;
+        (end <= self.buffers[n].memory.bytes.len() as u64).then_some((n, offset))
+    }
+
+    /// Where an address that is in no buffer lies, for messages.
+    pub fn nearest(&self, address: u64) -> String {
+        let below = self.buffers.iter().rev().find(|b| b.base <= address);
+        match below {
+            Some(b) if address - b.base < STEP + b.memory.bytes.len() as u64 => {
+                let past = (address - b.base) as i128 - b.memory.bytes.len() as i128;
+                if past < 0 {
+                    format!("it begins in `{}` and runs past its end", b.name)
+                } else {
+                    format!("{past} bytes past the end of `{}` ({} bytes)", b.name, b.memory.bytes.len())
+                }
+            }
+            _ => match self.buffers.iter().find(|b| b.base > address && b.base - address <= STEP) {
+                Some(b) => format!("{} bytes before the start of `{}`", b.base - address, b.name),
+                None => "no buffer is near it".into(),
+            },
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! Runs a launch: clusters one after the other, each a handful of warps and engines on a simulated clock.
+//!
+//! Read `cluster` for the state and the scheduler, `step` for what each instruction does (with `access` for plain memory,
+//! `sync` for barriers, `tensor_ops` for `tcgen05`), `warp`, `memory`, `mbarrier` and `tensor` for the things themselves,
+//! `explain` and `hang` for what is said when something is wrong.
+
+mod access;
+mod cluster;
+mod explain;
+mod findings;
+mod hang;
+mod mbarrier;
+mod memory;
+mod step;
+mod sync;
+pub(crate) mod tensor;
+mod tensor_ops;
+mod warp;
+
+use crate::diagnostic::{Diagnostic, Label, Severity};
+use crate::launch::{Launch, Param};
+use crate::program::{Kernel, Program};
+use crate::report::Report;
+use crate::time::Costs;
+use crate::{MAX_SHARED, Options};
+use cluster::{Cluster, Shared};
+use findings::Findings;
+use memory::Global;
+
+/// Runs a launch. What goes wrong is in the report: this never panics and never fails.
+pub fn run(program: &Program, launch: &Launch, options: &Options) -> Report {
+    let mut report = Report::default();
+    let kernel = match check(program, launch) {
+        Ok(kernel) => kernel,
+        Err(errors) => {
+            report.findings = errors;
+            return report;
+        }
+    };
+    let mut global = Global::new(&launch.buffers);
+    let params = match parameters(kernel, launch, &global) {
+        Ok(params) => params,
+        Err(error) => {
+            report.findings = vec![error];
+            return report;
+        }
+    };
+    let costs = Costs::B200;
+    let mut findings = Findings::default();
+    let [gx, gy, gz] = launch.grid.map(u64::from);
+    let ctas = gx * gy * gz;
+    let resources = Shared { kernel, launch, options, params: &params, costs: &costs };
+    // CTAs run in waves: each takes the SM that is free first.
+    let mut free_at = vec![0u64; 148];
+    report.completed = true;
+    for index in 0..ctas {
+        let id = [(index % gx) as u32, (index / gx % gy) as u32, (index / (gx * gy)) as u32];
+        let sm = (0..free_at.len()).min_by_key(|&n| free_at[n]).unwrap_or(0);
+        let mut cluster =
+            Cluster::new(&resources, &mut global, &mut findings, index as u32, id, sm as u32, free_at[sm]);
+        let completed = cluster.run(&mut report.instructions);
+        free_at[sm] = cluster.end;
+        report.cycles = report.cycles.max(cluster.end);
+        report.trace.append(&mut cluster.trace);
+        if options.keep_ctas {
+            report.ctas.push(cluster.snapshot());
+        }
+        if !completed {
+            report.completed = false;
+            break;
+        }
+    }
+    (report.findings, report.notes) = findings.finish();
+    report.buffers = global.buffers.into_iter().map(|b| b.memory).collect();
+    report.trace.sort_by_key(|e| e.start);
+    report
+}
+
+/// What is wrong with a launch before anything runs.
+fn check<'p>(program: &'p Program, launch: &Launch) -> Result<&'p Kernel, Vec<Diagnostic>> {
+    let mut errors = Vec::new();
+    let mut error = |code, title: String, help: String, kernel: Option<&Kernel>| {
+        errors.push(Diagnostic {
+            code,
+            severity: Severity::Error,
+            title,
+            labels: kernel.map(|k| Label { place: k.place.clone(), text: "this kernel".into() }).into_iter().collect(),
+            rule: "A launch must stay within what the kernel declares and the GPU has (PTX ISA 11.4; CUDA Programming \
+                   Guide, compute capability 10.0)."
+                .into(),
+            help,
+            count: 1,
+        });
+    };
+    let Some(kernel) = program.kernels.iter().find(|k| k.name == launch.entry) else {
+        let names = program.entries().join(", ");
+        error("launch", format!("there is no entry `{}`", launch.entry), format!("The module has: {names}."), None);
+        return Err(errors);
+    };
+    let k = Some(kernel);
+    let [x, y, z] = launch.block;
+    let threads = u64::from(x) * u64::from(y) * u64::from(z);
+    if threads == 0 || threads > 1024 || z > 64 {
+        error("launch", format!("a CTA of {x} × {y} × {z} threads"), "1 to 1024 threads, z up to 64.".into(), k);
+    } else if let Some(required) = kernel.required_threads.filter(|r| *r != launch.block) {
+        error(
+            "launch",
+            format!("launched with CTAs of {:?} threads, the kernel requires {required:?} (`.reqntid`)", launch.block),
+            "Launch with the required block, or change `.reqntid`.".into(),
+            k,
+        );
+    } else if let Some(most) = kernel.max_threads.filter(|&m| threads > u64::from(m)) {
+        error(
+            "launch",
+            format!("launched with {threads} threads a CTA, the kernel allows {most} (`.maxntid`)"),
+            "Launch fewer threads, or raise `.maxntid`.".into(),
+            k,
+        );
+    }
+    let grid = launch.grid.map(u64::from);
+    if grid.contains(&0) || grid[0] > i32::MAX as u64 || grid[1] > 65535 || grid[2] > 65535 {
+        error(
+            "launch",
+            format!("a grid of {:?} CTAs", launch.grid),
+            "x up to 2³¹−1, y and z up to 65535, none 0.".into(),
+            k,
+        );
+    }
+    if launch.cluster != [1, 1, 1] || kernel.required_cluster.is_some_and(|c| c != [1, 1, 1]) {
+        error(
+            "not-modelled",
+            "clusters of more than one CTA are not modelled".into(),
+            "Launch with cluster [1, 1, 1].".into(),
+            k,
+        );
+    }
+    let shared =
+        u64::from(kernel.dynamic_start) - u64::from(crate::program::RESERVED_SHARED) + u64::from(launch.dynamic_shared);
+    if shared > u64::from(MAX_SHARED) {
+        error(
+            "launch",
+            format!(
+                "{shared} bytes of shared memory a CTA ({} static, {} dynamic)",
+                kernel.dynamic_start - crate::program::RESERVED_SHARED,
+                launch.dynamic_shared
+            ),
+            format!("A CTA has at most {MAX_SHARED} bytes (227 KB): use fewer stages or smaller tiles."),
+            k,
+        );
+    }
+    for (n, buffer) in launch.buffers.iter().enumerate() {
+        use crate::launch::Content;
+        let bytes = match &buffer.content {
+            Content::Bytes(b) => b.len() as u64,
+            Content::Fill { bytes, .. } | Content::Undefined { bytes } => *bytes,
+        };
+        if bytes > 1 << 36 {
+            error(
+                "launch",
+                format!("buffer {n} (`{}`) has {bytes} bytes", buffer.name),
+                "At most 64 GiB.".into(),
+                None,
+            );
+        }
+    }
+    if errors.is_empty() { Ok(kernel) } else { Err(errors) }
+}
+
+/// The kernel's parameter block.
+fn parameters(kernel: &Kernel, launch: &Launch, global: &Global) -> Result<Vec<u8>, Diagnostic> {
+    let error = |title: String, help: String| Diagnostic {
+        code: "launch",
+        severity: Severity::Error,
+        title,
+        labels: vec![Label { place: kernel.place.clone(), text: "this kernel".into() }],
+        rule: "A launch gives each parameter of the entry one value of its size.".into(),
+        help,
+        count: 1,
+    };
+    if kernel.params.len() != launch.params.len() {
+        return Err(error(
+            format!("the kernel has {} parameters, the launch gives {}", kernel.params.len(), launch.params.len()),
+            "Give one value for each parameter, in order.".into(),
+        ));
+    }
+    let end = kernel.params.last().map_or(0, |p| p.offset + p.bytes) as usize;
+    let mut block = vec![0; end];
+    for (slot, param) in kernel.params.iter().zip(&launch.params) {
+        let bytes = match param {
+            Param::U32(v) => v.to_le_bytes().to_vec(),
+            Param::U64(v) => v.to_le_bytes().to_vec(),
+            Param::Bytes(b) => b.clone(),
+            Param::Pointer { buffer, offset } => match global.buffers.get(*buffer) {
+                Some(b) => b.base.wrapping_add(*offset).to_le_bytes().to_vec(),
+                None => {
+                    return Err(error(
+                        format!(
+                            "parameter `{}` points to buffer {buffer}, there are {}",
+                            slot.name,
+                            global.buffers.len()
+                        ),
+                        "Number buffers from 0.".into(),
+                    ));
+                }
+            },
+        };
+        if bytes.len() != slot.bytes as usize {
+            return Err(error(
+                format!("parameter `{}` takes {} bytes, the launch gives {}", slot.name, slot.bytes, bytes.len()),
+                "Give a value of the parameter's size.".into(),
+            ));
+        }
+        block[slot.offset as usize..][..bytes.len()].copy_from_slice(&bytes);
+    }
+    Ok(block)
+}

@@ -1,0 +1,405 @@
+//! Executes one instruction of a fragment.
+
+use super::cluster::{Cluster, Stop};
+use super::warp::{State, lanes};
+use crate::diagnostic::{Diagnostic, Severity};
+use crate::program::op::{Alu, Logic, Op, Reg, ShuffleMode, Space, Special, TRUE, VoteMode};
+
+/// The high half of a generic address of shared memory.
+pub const SHARED_WINDOW: u64 = 0x0000_7e00_0000_0000;
+
+impl Cluster<'_> {
+    /// Executes the next instruction of fragment `f` of warp `w`.
+    pub fn step(&mut self, w: usize, f: usize) -> Result<(), Stop> {
+        let kernel = self.kernel;
+        let fragment = &self.warps[w].fragments[f];
+        let (pc, active) = (fragment.pc, fragment.mask);
+        let inst = &kernel.code[pc as usize];
+        let site = inst.site;
+
+        // Values still on their way from memory are waited for where they are used.
+        let warp = &mut self.warps[w];
+        if !warp.on_the_way.is_empty() {
+            let now = warp.fragments[f].ready_at;
+            let needed = warp.on_the_way.iter().filter(|(reg, _)| inst.uses.contains(reg) || inst.defs.contains(reg));
+            let ready = needed.map(|&(_, at)| at).max().unwrap_or(now).max(now);
+            warp.fragments[f].ready_at = ready;
+            warp.on_the_way.retain(|&(_, at)| at > ready);
+        }
+        if !warp.open_loads.is_empty() {
+            self.check_open_loads(w, f, inst.uses.iter().chain(&inst.defs), site);
+        }
+
+        let mut mask = active;
+        if inst.guard != TRUE || inst.guard_negated {
+            let registers = &self.warps[w].registers;
+            let guard = Reg::Pred(inst.guard);
+            if active & !registers.defined(guard) != 0 {
+                return Err(self.undefined_operand(w, site, guard, "the guard predicate"));
+            }
+            let value = registers.pred[usize::from(inst.guard)];
+            mask &= if inst.guard_negated { !value } else { value };
+        }
+
+        let mut undefined = 0;
+        for &reg in &inst.uses {
+            undefined |= mask & !self.warps[w].registers.defined(reg);
+        }
+
+        if let Op::Branch { target, reconverge } = inst.op {
+            self.warps[w].fragments[f].ready_at += self.costs.issue;
+            if mask == 0 {
+                self.warps[w].fragments[f].pc = pc + 1;
+            } else if mask == active {
+                self.warps[w].fragments[f].pc = target;
+            } else {
+                self.part(w, f, mask, target, reconverge);
+            }
+            return Ok(());
+        }
+        self.warps[w].fragments[f].ready_at += self.costs.issue;
+        if mask == 0 {
+            self.warps[w].fragments[f].pc = pc + 1;
+            return Ok(());
+        }
+        if let Op::Exit = inst.op {
+            self.exit(w, f, mask);
+            return Ok(());
+        }
+
+        // Memory and synchronisation decide themselves what an undefined operand means.
+        match &inst.op {
+            Op::Load { space, address, bytes, signed, d } => {
+                self.load(w, f, mask, *space, address, *bytes, *signed, d, site)?;
+            }
+            Op::Store { space, address, bytes, s } => self.store(w, f, mask, *space, address, *bytes, s, site)?,
+            Op::TensorStore { shape, tensor, s } => self.tensor_store(w, f, mask, *shape, tensor, s, site)?,
+            op if op.is_visible()
+                || matches!(op, Op::Elect { .. } | Op::Shuffle { .. } | Op::Vote { .. } | Op::WarpSync { .. }) =>
+            {
+                if undefined != 0 {
+                    let reg = inst.uses.iter().copied().find(|&r| mask & !self.warps[w].registers.defined(r) != 0);
+                    return Err(self.undefined_operand(w, site, reg.unwrap_or(Reg::Sink), "an operand"));
+                }
+                self.synchronise(w, f, mask, op, site)?;
+            }
+            Op::ProxyFence => {
+                self.warps[w].fragments[f].ready_at += self.costs.fence;
+                self.warps[w].proxy_fence();
+                let (actor, time) = self.when(w, f);
+                self.trace(actor, time, time, site, || crate::report::EventKind::ProxyFence);
+            }
+            Op::InitFence | Op::Fence => self.warps[w].fragments[f].ready_at += self.costs.fence,
+            Op::TensorFence | Op::TensorRelinquish | Op::TensorWait { .. } => {
+                self.tensor_wait(w, f, mask, &inst.op, site)?
+            }
+            Op::Sleep => self.warps[w].fragments[f].ready_at += 100,
+            Op::Trap => {
+                return Err(Some(Box::new(self.problem(
+                    "trap",
+                    site,
+                    "the kernel executed `trap`".into(),
+                    "`trap` ends the launch with an error (PTX ISA 9.7.19.4).",
+                    "The kernel checks for something here, and the check failed.".into(),
+                ))));
+            }
+            op => {
+                self.compute(w, mask, op);
+                for &d in &inst.defs {
+                    self.warps[w].registers.set_defined(d, mask, !undefined);
+                    if undefined != 0 {
+                        self.inherit_origin(w, &inst.uses, d, mask, site);
+                    } else if !self.warps[w].origins.is_empty() && mask == u32::MAX {
+                        self.warps[w].origins.remove(&d);
+                    }
+                }
+            }
+        }
+        // Whoever blocked or was merged has moved on already.
+        if let Some(fragment) = self.warps[w].fragments.get_mut(f)
+            && fragment.pc == pc
+            && fragment.state == State::Ready
+        {
+            fragment.pc = pc + 1;
+        }
+        Ok(())
+    }
+
+    /// Arithmetic: everything that only touches registers.
+    fn compute(&mut self, w: usize, mask: u32, op: &Op) {
+        let lane_of = |special: Special, lane: u32, this: &Self| this.special(w, special, lane);
+        match *op {
+            Op::Alu { f, d, s } => {
+                let r = &mut self.warps[w].registers;
+                let [a, b, c] = s.map(usize::from);
+                let (mut x, mut y) = ([0; 32], [0; 32]);
+                let wide = match f {
+                    Alu::U32(f) => (f(&mut x, &r.b32[a]), false).1,
+                    Alu::B32(f) => (f(&mut x, &r.b32[a], &r.b32[b]), false).1,
+                    Alu::T32(f) => (f(&mut x, &r.b32[a], &r.b32[b], &r.b32[c]), false).1,
+                    Alu::Narrow(f) => (f(&mut x, &r.b64[a]), false).1,
+                    Alu::U64(f) => (f(&mut y, &r.b64[a]), true).1,
+                    Alu::B64(f) => (f(&mut y, &r.b64[a], &r.b64[b]), true).1,
+                    Alu::T64(f) => (f(&mut y, &r.b64[a], &r.b64[b], &r.b64[c]), true).1,
+                    Alu::Widen(f) => (f(&mut y, &r.b32[a]), true).1,
+                    Alu::Wide2(f) => (f(&mut y, &r.b32[a], &r.b32[b]), true).1,
+                    Alu::Wide3(f) => (f(&mut y, &r.b32[a], &r.b32[b], &r.b64[c]), true).1,
+                    Alu::Shift64(f) => (f(&mut y, &r.b64[a], &r.b32[b]), true).1,
+                    Alu::Compare32(_) | Alu::Compare64(_) => return,
+                };
+                if wide { r.write64(d, mask, &y) } else { r.write32(d, mask, &x) }
+            }
+            Op::Setp { f, d, q, a, b, logic } => {
+                let r = &mut self.warps[w].registers;
+                let (a, b) = (usize::from(a), usize::from(b));
+                let holds = match f {
+                    Alu::Compare32(f) => f(&r.b32[a], &r.b32[b]),
+                    Alu::Compare64(f) => f(&r.b64[a], &r.b64[b]),
+                    _ => return,
+                };
+                let combine = |value: u32| match logic {
+                    None => value,
+                    Some((logic, c, negated)) => {
+                        let c = r.pred[usize::from(c)] ^ if negated { u32::MAX } else { 0 };
+                        apply(logic, value, c)
+                    }
+                };
+                let (yes, no) = (combine(holds), combine(!holds));
+                r.write_pred(d, mask, yes);
+                if let Some(q) = q {
+                    r.write_pred(q, mask, no);
+                }
+            }
+            Op::Pred { logic, d, a, a_negated, b, negate } => {
+                let r = &mut self.warps[w].registers;
+                let a = r.pred[usize::from(a)] ^ if a_negated { u32::MAX } else { 0 };
+                let value = apply(logic, a, r.pred[usize::from(b)] ^ if a_negated && negate { u32::MAX } else { 0 });
+                r.write_pred(d, mask, if negate { !value } else { value });
+            }
+            Op::Select32 { d, a, b, p, negated } => {
+                let r = &mut self.warps[w].registers;
+                let p = r.pred[usize::from(p)] ^ if negated { u32::MAX } else { 0 };
+                let (a, b) = (&r.b32[usize::from(a)], &r.b32[usize::from(b)]);
+                let value = std::array::from_fn(|i| if p >> i & 1 == 1 { a[i] } else { b[i] });
+                r.write32(d, mask, &value);
+            }
+            Op::Select64 { d, a, b, p, negated } => {
+                let r = &mut self.warps[w].registers;
+                let p = r.pred[usize::from(p)] ^ if negated { u32::MAX } else { 0 };
+                let (a, b) = (&r.b64[usize::from(a)], &r.b64[usize::from(b)]);
+                let value = std::array::from_fn(|i| if p >> i & 1 == 1 { a[i] } else { b[i] });
+                r.write64(d, mask, &value);
+            }
+            Op::Repack { ref d, ref s, d_bits, s_bits } => {
+                let r = &mut self.warps[w].registers;
+                for lane in lanes(mask) {
+                    let mut whole = 0u128;
+                    for (n, &part) in s.iter().enumerate() {
+                        whole |= (r.lane(part, lane) & low(s_bits)) << (n as u32 * u32::from(s_bits));
+                    }
+                    for (n, &part) in d.iter().enumerate() {
+                        r.set_lane(part, lane, whole >> (n as u32 * u32::from(d_bits)) & low(d_bits));
+                    }
+                }
+            }
+            Op::Special { d, which } => {
+                for lane in lanes(mask) {
+                    let value = lane_of(which, lane as u32, self);
+                    self.warps[w].registers.set_lane(d, lane, value.into());
+                }
+            }
+            Op::SharedAddress { d, offset } => {
+                for lane in lanes(mask) {
+                    self.warps[w].registers.set_lane(d, lane, offset.into());
+                }
+            }
+            Op::Cvta { d, s, space, to } => {
+                let shared = matches!(space, Space::Shared | Space::SharedCluster);
+                for lane in lanes(mask) {
+                    let value = self.warps[w].registers.lane(s, lane) as u64;
+                    let value = match (shared, to) {
+                        (false, _) => value,
+                        (true, false) => SHARED_WINDOW | value & 0xffff_ffff,
+                        (true, true) => value & 0xffff_ffff,
+                    };
+                    self.warps[w].registers.set_lane(d, lane, value.into());
+                }
+            }
+            Op::ActiveMask { d } => self.warps[w].registers.write32(d, mask, &[mask; 32]),
+            _ => {}
+        }
+    }
+
+    /// `elect`, `shfl`, `vote`: what lanes tell each other. All lanes of the member mask must be here.
+    pub fn exchange(&mut self, w: usize, f: usize, mask: u32, op: &Op, site: u32) -> Result<(), Stop> {
+        let first = mask.trailing_zeros() as usize;
+        let member = match *op {
+            Op::Elect { mask: m, .. } | Op::Shuffle { mask: m, .. } | Op::Vote { mask: m, .. } => {
+                self.warps[w].registers.b32[usize::from(m)][first]
+            }
+            _ => mask,
+        };
+        let live = self.warps[w].live;
+        if member & live & !mask != 0 || mask & !member != 0 {
+            let missing = member & live & !mask;
+            return Err(Some(Box::new(self.problem(
+                "lanes-missing",
+                site,
+                format!(
+                    "{} of a warp reached this instruction, its member mask is {member:#010x}",
+                    Self::lanes_text(mask)
+                ),
+                "All lanes that the member mask names, and no others, execute a `.sync` instruction together (PTX ISA 9.7.13).",
+                format!("Let the lanes of {missing:#010x} come here too, or leave them out of the mask."),
+            ))));
+        }
+        match *op {
+            Op::Elect { d, p, .. } => {
+                let mut leader = first;
+                if self.perturbed(3) {
+                    // Any lane of the mask may be elected, always the same for the same mask.
+                    leader = 31 - mask.leading_zeros() as usize;
+                }
+                let warp = &mut self.warps[w];
+                warp.registers.write_pred(p, mask, 1 << leader);
+                if let Some(d) = d {
+                    warp.registers.write32(d, mask, &[leader as u32; 32]);
+                }
+            }
+            Op::Shuffle { mode, d, p, a, b, c, .. } => {
+                let r = &mut self.warps[w].registers;
+                let (a, b, c) = (r.b32[usize::from(a)], r.b32[usize::from(b)], r.b32[usize::from(c)]);
+                let mut value = [0; 32];
+                let mut inside = 0u32;
+                for i in lanes(mask) {
+                    // PTX ISA 9.7.9.6: the segment's bounds come from c.
+                    let segment = c[i] >> 8 & 0x1f;
+                    let clamp = c[i] & 0x1f;
+                    let lane = i as u32;
+                    let high = (lane & segment) | (clamp & !segment);
+                    let low = lane & segment;
+                    let (source, ok) = match mode {
+                        ShuffleMode::Up => {
+                            (lane.wrapping_sub(b[i] & 0x1f), lane as i64 - i64::from(b[i] & 0x1f) >= i64::from(high))
+                        }
+                        ShuffleMode::Down => (lane + (b[i] & 0x1f), lane + (b[i] & 0x1f) <= high),
+                        ShuffleMode::Butterfly => (lane ^ (b[i] & 0x1f), lane ^ (b[i] & 0x1f) <= high),
+                        ShuffleMode::Index => {
+                            let source = low | (b[i] & 0x1f & !segment);
+                            (source, source <= high)
+                        }
+                    };
+                    let source = if ok { source } else { lane };
+                    value[i] = a[source as usize & 31];
+                    inside |= u32::from(ok) << i;
+                }
+                r.write32(d, mask, &value);
+                if let Some(p) = p {
+                    r.write_pred(p, mask, inside);
+                }
+            }
+            Op::Vote { mode, d, a, negated, .. } => {
+                let r = &mut self.warps[w].registers;
+                let votes = (r.pred[usize::from(a)] ^ if negated { u32::MAX } else { 0 }) & mask;
+                let value = match mode {
+                    VoteMode::All => u128::from(votes == mask),
+                    VoteMode::Any => u128::from(votes != 0),
+                    VoteMode::Uniform => u128::from(votes == mask || votes == 0),
+                    VoteMode::Ballot => votes.into(),
+                };
+                for lane in lanes(mask) {
+                    r.set_lane(d, lane, value);
+                }
+            }
+            _ => {}
+        }
+        let inst = &self.kernel.code[self.warps[w].fragments[f].pc as usize];
+        for &d in &inst.defs {
+            self.warps[w].registers.set_defined(d, mask, u32::MAX);
+        }
+        Ok(())
+    }
+
+    fn special(&self, w: usize, which: Special, lane: u32) -> u64 {
+        let warp = &self.warps[w];
+        let [bx, by, _] = self.launch.block;
+        let linear = warp.index * 32 + lane;
+        let axis = |v: [u32; 3], n: u8| v.get(usize::from(n)).copied().unwrap_or(0);
+        let value = match which {
+            Special::Tid(n) => axis([linear % bx, linear / bx % by, linear / (bx * by)], n),
+            Special::Ntid(n) => axis(self.launch.block, n),
+            Special::Ctaid(n) => axis(self.cta.id, n),
+            Special::Nctaid(n) => axis(self.launch.grid, n),
+            Special::Lane => lane,
+            Special::Warp => warp.index,
+            Special::Nwarp => self.warps.len() as u32,
+            // Without clusters, each CTA is a cluster of one (PTX ISA 10.13 and following).
+            Special::ClusterId(n) => axis(self.cta.id, n),
+            Special::NclusterId(n) => axis(self.launch.grid, n),
+            Special::ClusterCtaid(_) => 0,
+            Special::ClusterNctaid(_) => 1,
+            Special::ClusterRank => 0,
+            Special::ClusterNrank => 1,
+            Special::Sm => self.sm,
+            Special::Nsm => 148,
+            Special::Clock => return warp.fragments.first().map_or(0, |f| f.ready_at),
+            Special::DynamicShared => self.launch.dynamic_shared,
+            Special::LaneMask(kind) => match kind {
+                0 => 1 << lane,
+                1 => u32::MAX >> (31 - lane),
+                2 => (1 << lane) - 1,
+                3 => u32::MAX << lane,
+                _ => !(u32::MAX >> (31 - lane)),
+            },
+        };
+        value.into()
+    }
+
+    /// An operand that decides what happens is undefined: the run cannot go on.
+    pub fn undefined_operand(&mut self, w: usize, site: u32, reg: Reg, what: &str) -> Stop {
+        let mut labels = vec![self.label(site, format!("{what} is undefined here"))];
+        if let Some(&n) = self.warps[w].origins.get(&reg) {
+            let origin = self.origins[n as usize].clone();
+            labels.insert(0, self.label(origin.site, origin.text));
+        }
+        Some(Box::new(Diagnostic {
+            code: "undefined-operand",
+            severity: Severity::Error,
+            title: format!("{what} of `{}` has no defined value", self.place(site).text),
+            labels,
+            rule: "A register or memory location that was never written holds no defined value (PTX ISA 5.1).".into(),
+            help: "Write the value on every path that leads here.".into(),
+            count: 1,
+        }))
+    }
+
+    /// A result is undefined because one of its sources is: it is so for the same reason.
+    pub fn inherit_origin(&mut self, w: usize, uses: &[Reg], d: Reg, mask: u32, site: u32) {
+        let warp = &self.warps[w];
+        let source = uses.iter().copied().find(|&u| mask & !warp.registers.defined(u) != 0);
+        let known = source.and_then(|s| warp.origins.get(&s).copied());
+        let origin = match known {
+            Some(origin) => origin,
+            None => self.origin(site, "a register is read here that nothing has written".into()),
+        };
+        self.warps[w].origins.insert(d, origin);
+    }
+
+    /// Actor and time, for the trace.
+    pub fn when(&self, w: usize, f: usize) -> (crate::report::Actor, u64) {
+        let warp = &self.warps[w];
+        (crate::report::Actor::Warp(warp.index), warp.fragments.get(f).map_or(0, |f| f.ready_at))
+    }
+}
+
+fn apply(logic: Logic, a: u32, b: u32) -> u32 {
+    match logic {
+        Logic::And => a & b,
+        Logic::Or => a | b,
+        Logic::Xor => a ^ b,
+    }
+}
+
+fn low(bits: u8) -> u128 {
+    if bits >= 128 { u128::MAX } else { (1 << bits) - 1 }
+}

@@ -1,0 +1,380 @@
+//! Tensor memory, the descriptors of `tcgen05.mma`, and the product itself.
+
+use crate::report::Memory;
+use half::{bf16, f16};
+
+/// Columns of 32-bit cells.
+pub const COLUMNS: u32 = 512;
+/// Lanes.
+pub const LANES: u32 = 128;
+/// Columns that an allocation is a multiple of: the allocator's bitmap has 16 slots.
+pub const SLOT: u32 = 32;
+
+/// A CTA's tensor memory.
+#[derive(Debug)]
+pub struct TensorMemory {
+    /// Lane after lane.
+    cells: Vec<u32>,
+    /// For each column and lane quarter, the lanes that hold a defined value.
+    defined: Vec<u32>,
+    /// Why a column holds none (index into the run's origins), if it is known.
+    origins: Vec<u32>,
+    /// For each slot of 32 columns, the first column of the allocation that holds it and the statement.
+    slots: [Option<Allocation>; (COLUMNS / SLOT) as usize],
+    /// Columns held at most.
+    pub most: u32,
+}
+
+/// What `tcgen05.alloc` gave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Allocation {
+    pub column: u32,
+    pub columns: u32,
+    pub site: u32,
+}
+
+impl TensorMemory {
+    pub fn new() -> TensorMemory {
+        TensorMemory {
+            cells: vec![u32::MAX; (LANES * COLUMNS) as usize],
+            defined: vec![0; 4 * COLUMNS as usize],
+            origins: vec![0; COLUMNS as usize],
+            slots: [None; (COLUMNS / SLOT) as usize],
+            most: 0,
+        }
+    }
+
+    /// First fit, aligned to the size. `None` when there is no room now.
+    pub fn allocate(&mut self, columns: u32, site: u32) -> Option<u32> {
+        let slots = (columns / SLOT) as usize;
+        let first =
+            (0..self.slots.len()).step_by(slots).find(|&s| self.slots[s..s + slots].iter().all(Option::is_none))?;
+        let column = first as u32 * SLOT;
+        self.slots[first..first + slots].fill(Some(Allocation { column, columns, site }));
+        // What is in newly allocated columns is undefined (PTX ISA 9.7.16.7.1).
+        for c in column..column + columns {
+            for quarter in 0..4 {
+                self.defined[(c * 4 + quarter) as usize] = 0;
+            }
+            self.origins[c as usize] = 0;
+        }
+        let held = self.slots.iter().flatten().count() as u32 * SLOT;
+        self.most = self.most.max(held);
+        Some(column)
+    }
+
+    /// The allocation that holds a column.
+    pub fn allocation(&self, column: u32) -> Option<Allocation> {
+        *self.slots.get((column / SLOT) as usize)?
+    }
+
+    pub fn free(&mut self, allocation: Allocation) {
+        for slot in &mut self.slots {
+            if *slot == Some(allocation) {
+                *slot = None;
+            }
+        }
+    }
+
+    /// Allocations that are held.
+    pub fn held(&self) -> Vec<Allocation> {
+        let mut list: Vec<Allocation> = self.slots.iter().flatten().copied().collect();
+        list.dedup();
+        list
+    }
+
+    pub fn get(&self, lane: u32, column: u32) -> (u32, bool) {
+        let defined = self.defined[(column * 4 + lane / 32) as usize] >> (lane % 32) & 1 == 1;
+        (self.cells[(lane * COLUMNS + column) as usize], defined)
+    }
+
+    pub fn set(&mut self, lane: u32, column: u32, value: u32, defined: bool) {
+        self.cells[(lane * COLUMNS + column) as usize] = value;
+        let d = &mut self.defined[(column * 4 + lane / 32) as usize];
+        *d = *d & !(1 << (lane % 32)) | u32::from(defined) << (lane % 32);
+    }
+
+    pub fn origin(&self, column: u32) -> u32 {
+        self.origins[column as usize]
+    }
+
+    pub fn set_origin(&mut self, column: u32, origin: u32) {
+        self.origins[column as usize] = origin;
+    }
+
+    /// All cells, as the report gives them.
+    pub fn snapshot(&self) -> Memory {
+        let mut memory = Memory::undefined(self.cells.len() * 4);
+        for lane in 0..LANES {
+            for column in 0..COLUMNS {
+                let (value, defined) = self.get(lane, column);
+                if defined {
+                    memory.store((lane * COLUMNS + column) as usize * 4, 4, value.into(), true);
+                }
+            }
+        }
+        memory
+    }
+}
+
+/// The instruction descriptor of `kind::f16` (PTX ISA 9.7.16.4.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InstructionDescriptor {
+    pub m: u32,
+    pub n: u32,
+    /// FP32 accumulator; else FP16.
+    pub d_f32: bool,
+    pub a_bf16: bool,
+    pub b_bf16: bool,
+    pub negate_a: bool,
+    pub negate_b: bool,
+    /// MN-major instead of K-major.
+    pub a_mn_major: bool,
+    pub b_mn_major: bool,
+}
+
+/// What is wrong with a descriptor: what was found, and what is allowed.
+pub type BadDescriptor = (String, String);
+
+impl InstructionDescriptor {
+    pub fn decode(bits: u32) -> Result<InstructionDescriptor, BadDescriptor> {
+        let field = |low: u32, width: u32| bits >> low & ((1 << width) - 1);
+        let (n, m) = (field(17, 6) * 8, field(24, 5) * 16);
+        let bad = |found: String, allowed: &str| Err((found, allowed.to_string()));
+        if bits & (0b111 | 1 << 3 | 1 << 6 | 1 << 23 | 1 << 29 | 0b11 << 30) != 0 {
+            return bad(
+                format!("the instruction descriptor {bits:#010x} sets bits that are zero for kind::f16"),
+                "bits 0–3, 6, 23 and 29–31 are zero in a dense kind::f16 MMA",
+            );
+        }
+        if !matches!(m, 64 | 128) || n == 0 || n > 256 || !n.is_multiple_of(8) {
+            return bad(
+                format!("the instruction descriptor {bits:#010x} says M = {m}, N = {n}"),
+                "with cta_group::1, M is 64 or 128 and N a multiple of 8 up to 256",
+            );
+        }
+        let (d, a, b) = (field(4, 2), field(7, 3), field(10, 3));
+        if d > 1 || a > 1 || b > 1 {
+            return bad(
+                format!("the instruction descriptor {bits:#010x} has formats D = {d}, A = {a}, B = {b}"),
+                "for kind::f16: D 0 (FP16) or 1 (FP32), A and B 0 (FP16) or 1 (BF16)",
+            );
+        }
+        if d == 0 && (a == 1 || b == 1) {
+            return bad(
+                format!("the instruction descriptor {bits:#010x} accumulates BF16 products in FP16"),
+                "an FP16 accumulator takes FP16 operands",
+            );
+        }
+        Ok(InstructionDescriptor {
+            m,
+            n,
+            d_f32: d == 1,
+            a_bf16: a == 1,
+            b_bf16: b == 1,
+            negate_a: field(13, 1) == 1,
+            negate_b: field(14, 1) == 1,
+            a_mn_major: field(15, 1) == 1,
+            b_mn_major: field(16, 1) == 1,
+        })
+    }
+}
+
+/// A shared-memory matrix descriptor (PTX ISA 9.7.16.4.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SharedDescriptor {
+    /// Offset in the CTA's shared window.
+    pub start: u32,
+    /// Leading-dimension byte offset.
+    pub leading: u32,
+    /// Stride-dimension byte offset.
+    pub stride: u32,
+    /// Bytes of the swizzle pattern's row: 0, 32, 64, 128.
+    pub swizzle: u32,
+}
+
+impl SharedDescriptor {
+    pub fn decode(bits: u64) -> Result<SharedDescriptor, BadDescriptor> {
+        let field = |low: u32, width: u32| (bits >> low & ((1 << width) - 1)) as u32;
+        let swizzle = match field(61, 3) {
+            0 => 0,
+            2 => 128,
+            4 => 64,
+            6 => 32,
+            other => {
+                return Err((
+                    format!("the matrix descriptor {bits:#018x} has swizzle code {other} in bits 61–63"),
+                    "for 16-bit operands: 0 (none), 2 (128 bytes), 4 (64 bytes), 6 (32 bytes)".into(),
+                ));
+            }
+        };
+        if field(46, 3) != 0b001 {
+            return Err((
+                format!("the matrix descriptor {bits:#018x} has {:#05b} in bits 46–48", field(46, 3)),
+                "Blackwell descriptors hold the constant 0b001 there; Hopper's do not".into(),
+            ));
+        }
+        if field(49, 3) != 0 || field(52, 1) != 0 {
+            return Err((
+                format!("the matrix descriptor {bits:#018x} has a base offset or an absolute leading dimension"),
+                "base offset 0 (bits 49–51) and relative mode (bit 52 = 0) are modelled: align the tile to its swizzle \
+                 pattern (1024, 512 or 256 bytes)"
+                    .into(),
+            ));
+        }
+        Ok(SharedDescriptor {
+            start: field(0, 14) << 4,
+            leading: field(16, 14) << 4,
+            stride: field(32, 14) << 4,
+            swizzle,
+        })
+    }
+
+    /// Where the 16 bytes at row (or column) `mn` and depth `k` of a 16-bit operand lie: 8 elements along k (K-major)
+    /// or along mn (MN-major). PTX ISA 9.7.16.5.1 (canonical layouts); the swizzle is an exclusive or on the address.
+    pub fn chunk(&self, mn: u32, k: u32, mn_major: bool) -> u32 {
+        let (w, mn_lead, mn_stride) = (self.swizzle, self.leading, self.stride);
+        let offset = match (mn_major, w) {
+            (false, 0) => mn % 8 * 16 + mn / 8 * self.stride + k / 8 * self.leading,
+            (false, _) => mn % 8 * w + mn / 8 * self.stride + k * 2,
+            (true, 0) => mn / 8 * mn_stride + k % 8 * 16 + k / 8 * mn_lead,
+            (true, _) => {
+                let atom = w / 2;
+                mn % atom * 2 + mn / atom * self.leading + k % 8 * w + k / 8 * self.stride
+            }
+        };
+        swizzle(self.start.wrapping_add(offset), w)
+    }
+}
+
+/// The swizzle: an exclusive or of address bits 4–6 with bits 7–9, as many as the pattern has.
+pub fn swizzle(address: u32, width: u32) -> u32 {
+    match width {
+        32 => address ^ (address >> 7 & 1) << 4,
+        64 => address ^ (address >> 7 & 3) << 4,
+        128 => address ^ (address >> 7 & 7) << 4,
+        _ => address,
+    }
+}
+
+/// One operand, read out of shared memory: rows × 16.
+#[derive(Clone, Debug, Default)]
+pub struct Operand {
+    pub bits: Vec<u16>,
+    /// For each row, whether all of it was defined.
+    pub defined: Vec<bool>,
+}
+
+impl Operand {
+    pub fn read(shared: &Memory, d: &SharedDescriptor, rows: u32, mn_major: bool) -> Operand {
+        let mut operand = Operand { bits: vec![0; rows as usize * 16], defined: vec![true; rows as usize] };
+        for (mn, k) in chunks(rows, mn_major) {
+            let (value, defined) = shared.load(d.chunk(mn, k, mn_major) as usize, 16);
+            for n in 0..8 {
+                let (row, depth) = if mn_major { (mn + n, k) } else { (mn, k + n) };
+                operand.bits[(row * 16 + depth) as usize] = (value >> (16 * n)) as u16;
+                operand.defined[row as usize] &= defined;
+            }
+        }
+        operand
+    }
+
+    fn values(&self, bf: bool, negate: bool) -> Vec<f32> {
+        let sign = if negate { -1.0 } else { 1.0 };
+        let value = |&b: &u16| sign * if bf { bf16::from_bits(b).to_f32() } else { f16::from_bits(b).to_f32() };
+        self.bits.iter().map(value).collect()
+    }
+}
+
+/// The 16-byte chunks of a rows × 16 operand: (mn, k) of the first element of each.
+pub fn chunks(rows: u32, mn_major: bool) -> impl Iterator<Item = (u32, u32)> {
+    let (outer, inner, step_outer, step_inner) = if mn_major { (16, rows, 1, 8) } else { (rows, 16, 1, 8) };
+    (0..outer)
+        .step_by(step_outer)
+        .flat_map(move |o| (0..inner).step_by(step_inner).map(move |i| if mn_major { (i, o) } else { (o, i) }))
+}
+
+/// The lane that holds row `r` of an accumulator: layout D for M = 128, layout F for M = 64 (PTX ISA 9.7.16.10.5).
+pub fn lane_of_row(m: u32, r: u32) -> u32 {
+    if m == 64 { r % 16 + 32 * (r / 16) } else { r }
+}
+
+/// D = A·Bᵀ (+ D), accumulated in FP32. `origin` says why rows or columns without defined operands hold nothing.
+pub fn multiply(
+    tensor: &mut TensorMemory,
+    i: &InstructionDescriptor,
+    column: u32,
+    accumulate: bool,
+    a: &Operand,
+    b: &Operand,
+    origin: u32,
+) {
+    let (m, n) = (i.m as usize, i.n as usize);
+    let av = a.values(i.a_bf16, i.negate_a);
+    let bv = b.values(i.b_bf16, i.negate_b);
+    let mut bt = vec![0.0f32; 16 * n];
+    for (c, row) in bv.chunks_exact(16).enumerate() {
+        for (k, &value) in row.iter().enumerate() {
+            bt[k * n + c] = value;
+        }
+    }
+    let mut sums = vec![0.0f32; n];
+    for r in 0..m {
+        let lane = lane_of_row(i.m, r as u32);
+        for (c, sum) in sums.iter_mut().enumerate() {
+            *sum = match accumulate {
+                false => 0.0,
+                true => {
+                    let cell = tensor.get(lane, column + c as u32).0;
+                    if i.d_f32 { f32::from_bits(cell) } else { f16::from_bits(cell as u16).to_f32() }
+                }
+            };
+        }
+        for (k, &value) in av[r * 16..r * 16 + 16].iter().enumerate() {
+            for (sum, &other) in sums.iter_mut().zip(&bt[k * n..k * n + n]) {
+                *sum += value * other;
+            }
+        }
+        for (c, &sum) in sums.iter().enumerate() {
+            let at = column + c as u32;
+            let defined = a.defined[r] && b.defined[c] && (!accumulate || tensor.get(lane, at).1);
+            let cell = match (sum.is_nan(), i.d_f32) {
+                (true, true) => 0x7fff_ffff,
+                (true, false) => 0x7fff,
+                (false, true) => sum.to_bits(),
+                (false, false) => f16::from_f32(sum).to_bits().into(),
+            };
+            if !defined && tensor.origin(at) == 0 {
+                tensor.set_origin(at, origin);
+            }
+            tensor.set(lane, at, cell, defined);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// PTX ISA 9.7.16.5: rows of 128 bytes, chunk 16-byte c of row r goes to chunk c ^ (r % 8).
+    #[test]
+    fn k_major_128_byte_swizzle_permutes_chunks_by_row() {
+        let d = SharedDescriptor::decode(0x4000_4040_0000_0000 | 0x2000 >> 4).unwrap();
+        assert_eq!((d.start, d.stride, d.swizzle), (0x2000, 1024, 128));
+        assert_eq!(d.chunk(3, 8, false), 0x2000 + 3 * 128 + (1 ^ 3) * 16);
+        assert_eq!(d.chunk(9, 0, false), 0x2000 + 1024 + 128 + 16);
+        // The descriptor of the second K = 16 slice starts 32 bytes on: the pattern stays with the address.
+        let next = SharedDescriptor { start: d.start + 32, ..d };
+        assert_eq!(next.chunk(3, 0, false), 0x2000 + 3 * 128 + (2 ^ 3) * 16);
+    }
+
+    #[test]
+    fn instruction_descriptors_decode_to_the_isa_examples() {
+        let i = InstructionDescriptor::decode(0x0820_0010).unwrap();
+        assert_eq!((i.m, i.n, i.d_f32, i.a_bf16), (128, 128, true, false));
+        let i = InstructionDescriptor::decode(0x0840_0490).unwrap();
+        assert_eq!((i.m, i.n, i.a_bf16, i.b_bf16), (128, 256, true, true));
+        // 256 rows need a pair of CTAs.
+        assert!(InstructionDescriptor::decode(0x1040_0490).is_err());
+    }
+}

@@ -1,0 +1,259 @@
+//! A warp: registers of 32 lanes, and the parts it falls into while its lanes are at different places.
+
+use crate::order::{ActorId, Views};
+use crate::program::Kernel;
+use crate::program::op::{FALSE, L32, L64, Reg, TRUE};
+use std::collections::HashMap;
+
+/// The registers of a warp, and which lanes of each hold a defined value.
+#[derive(Debug)]
+pub struct Registers {
+    pub b32: Vec<L32>,
+    pub b64: Vec<L64>,
+    pub pred: Vec<u32>,
+    defined32: Vec<u32>,
+    defined64: Vec<u32>,
+    defined_pred: Vec<u32>,
+}
+
+/// What registers hold before they are written: as a float, NaN.
+const POISON: u32 = 0xffff_ffff;
+
+impl Registers {
+    pub fn new(kernel: &Kernel) -> Registers {
+        let (n32, n64, np) = kernel.registers;
+        let mut r = Registers {
+            b32: vec![[POISON; 32]; n32.into()],
+            b64: vec![[u64::MAX; 32]; n64.into()],
+            pred: vec![0; np.into()],
+            defined32: vec![0; n32.into()],
+            defined64: vec![0; n64.into()],
+            defined_pred: vec![0; np.into()],
+        };
+        r.pred[usize::from(TRUE)] = u32::MAX;
+        for p in [TRUE, FALSE] {
+            r.defined_pred[usize::from(p)] = u32::MAX;
+        }
+        for &(reg, value) in &kernel.constants32 {
+            r.b32[usize::from(reg)] = [value; 32];
+            r.defined32[usize::from(reg)] = u32::MAX;
+        }
+        for &(reg, value) in &kernel.constants64 {
+            r.b64[usize::from(reg)] = [value; 32];
+            r.defined64[usize::from(reg)] = u32::MAX;
+        }
+        r
+    }
+
+    /// Lanes in which a register holds a defined value.
+    pub fn defined(&self, reg: Reg) -> u32 {
+        match reg {
+            Reg::B32(r) => self.defined32[usize::from(r)],
+            Reg::B64(r) => self.defined64[usize::from(r)],
+            Reg::B128(r) => self.defined64[usize::from(r)] & self.defined64[usize::from(r) + 1],
+            Reg::Pred(r) => self.defined_pred[usize::from(r)],
+            Reg::Sink => u32::MAX,
+        }
+    }
+
+    /// Says, for the lanes of `mask`, in which the value just written is defined.
+    pub fn set_defined(&mut self, reg: Reg, mask: u32, defined: u32) {
+        let update = |d: &mut u32| *d = *d & !mask | mask & defined;
+        match reg {
+            Reg::B32(r) => update(&mut self.defined32[usize::from(r)]),
+            Reg::B64(r) => update(&mut self.defined64[usize::from(r)]),
+            Reg::B128(r) => {
+                update(&mut self.defined64[usize::from(r)]);
+                update(&mut self.defined64[usize::from(r) + 1]);
+            }
+            Reg::Pred(r) => update(&mut self.defined_pred[usize::from(r)]),
+            Reg::Sink => {}
+        }
+    }
+
+    pub fn write32(&mut self, d: u16, mask: u32, value: &L32) {
+        let d = &mut self.b32[usize::from(d)];
+        if mask == u32::MAX {
+            *d = *value;
+        } else {
+            for lane in lanes(mask) {
+                d[lane] = value[lane];
+            }
+        }
+    }
+
+    pub fn write64(&mut self, d: u16, mask: u32, value: &L64) {
+        let d = &mut self.b64[usize::from(d)];
+        if mask == u32::MAX {
+            *d = *value;
+        } else {
+            for lane in lanes(mask) {
+                d[lane] = value[lane];
+            }
+        }
+    }
+
+    pub fn write_pred(&mut self, d: u16, mask: u32, value: u32) {
+        let d = &mut self.pred[usize::from(d)];
+        *d = *d & !mask | value & mask;
+    }
+
+    /// Writes the low bits of one lane, whatever the class.
+    pub fn set_lane(&mut self, d: Reg, lane: usize, value: u128) {
+        match d {
+            Reg::B32(r) => self.b32[usize::from(r)][lane] = value as u32,
+            Reg::B64(r) => self.b64[usize::from(r)][lane] = value as u64,
+            Reg::B128(r) => {
+                self.b64[usize::from(r)][lane] = value as u64;
+                self.b64[usize::from(r) + 1][lane] = (value >> 64) as u64;
+            }
+            Reg::Pred(r) => {
+                let p = &mut self.pred[usize::from(r)];
+                *p = *p & !(1 << lane) | ((value & 1) as u32) << lane;
+            }
+            Reg::Sink => {}
+        }
+    }
+
+    /// Reads one lane, whatever the class.
+    pub fn lane(&self, s: Reg, lane: usize) -> u128 {
+        match s {
+            Reg::B32(r) => self.b32[usize::from(r)][lane].into(),
+            Reg::B64(r) => self.b64[usize::from(r)][lane].into(),
+            Reg::B128(r) => {
+                u128::from(self.b64[usize::from(r)][lane]) | u128::from(self.b64[usize::from(r) + 1][lane]) << 64
+            }
+            Reg::Pred(r) => u128::from(self.pred[usize::from(r)] >> lane & 1),
+            Reg::Sink => 0,
+        }
+    }
+}
+
+/// The set bits of a mask.
+pub fn lanes(mask: u32) -> impl Iterator<Item = usize> {
+    let mut rest = mask;
+    std::iter::from_fn(move || {
+        if rest == 0 {
+            return None;
+        }
+        let lane = rest.trailing_zeros() as usize;
+        rest &= rest - 1;
+        Some(lane)
+    })
+}
+
+/// Lanes of a warp that move together. A converged warp is one fragment.
+#[derive(Clone, Debug)]
+pub struct Fragment {
+    pub pc: u32,
+    pub mask: u32,
+    /// When it can execute its next instruction.
+    pub ready_at: u64,
+    pub state: State,
+    /// Index into [`Warp::meetings`] of the place where it waits for the lanes it parted from.
+    pub meeting: Option<u32>,
+}
+
+/// Whether a fragment can go on.
+#[derive(Clone, Debug, PartialEq)]
+pub enum State {
+    Ready,
+    /// At the end of a divergent part, until the other lanes come or end.
+    Meeting,
+    /// In `bar.warp.sync` with this mask.
+    WarpSync(u32),
+    /// In `bar.sync` with this number.
+    CtaBarrier(u32),
+    /// In `mbarrier.try_wait`, for this barrier (index into the cluster's) and parity; the predicate to set.
+    Mbarrier {
+        barrier: u32,
+        parity: u32,
+        p: u16,
+        mask: u32,
+        since: u64,
+    },
+    /// In `tcgen05.alloc`.
+    TensorAlloc,
+}
+
+/// A place where lanes that parted meet again.
+#[derive(Clone, Debug)]
+pub struct Meeting {
+    pub pc: u32,
+    /// The lanes that parted and have not ended.
+    pub mask: u32,
+    pub outer: Option<u32>,
+}
+
+/// A `tcgen05.ld` whose registers are not yet valid.
+#[derive(Clone, Debug)]
+pub struct OpenLoad {
+    pub site: u32,
+    pub d: Box<[u16]>,
+    /// Lanes defined, for each register.
+    pub defined: Vec<u32>,
+    /// Why they are not, if they are not.
+    pub origin: u32,
+    pub done_at: u64,
+}
+
+/// How a warp last got past an mbarrier.
+#[derive(Clone, Copy, Debug)]
+pub struct Passed {
+    pub barrier: u32,
+    pub site: u32,
+    pub parity: u32,
+    /// The phase whose completion let it pass; `None` on a barrier that had completed none.
+    pub phase: Option<u64>,
+}
+
+/// A warp.
+#[derive(Debug)]
+pub struct Warp {
+    /// Its number in the CTA.
+    pub index: u32,
+    /// Lanes that exist and have not ended.
+    pub live: u32,
+    pub registers: Registers,
+    pub fragments: Vec<Fragment>,
+    pub meetings: Vec<Meeting>,
+    pub views: Views,
+    pub epoch: u32,
+    pub actor: ActorId,
+    /// Its `tcgen05.ld`s and `tcgen05.st`s, in order.
+    pub loads: Queue,
+    pub stores: Queue,
+    pub open_loads: Vec<OpenLoad>,
+    pub stores_done_at: u64,
+    /// Registers whose value is still on its way from memory, and when it arrives.
+    pub on_the_way: Vec<(Reg, u64)>,
+    /// Why a register holds no defined value (index into the run's origins).
+    pub origins: HashMap<Reg, u32>,
+    pub passed: Vec<Passed>,
+    /// Statements at which an operation meant for one thread was executed by several lanes.
+    pub multi_lane_sites: Vec<u32>,
+}
+
+/// Asynchronous operations of one kind that complete in order.
+#[derive(Clone, Copy, Debug)]
+pub struct Queue {
+    pub actor: ActorId,
+    pub epoch: u32,
+}
+
+impl Warp {
+    /// What the warp knows, its own accesses included; what it does next is not part of it.
+    pub fn release(&mut self) -> Views {
+        self.views.hb.raise(self.actor, self.epoch);
+        self.epoch += 1;
+        let snapshot = self.views.clone();
+        self.views.hb.raise(self.actor, self.epoch);
+        snapshot
+    }
+
+    /// `fence.proxy.async`: all that happened before is visible to the asynchronous proxy.
+    pub fn proxy_fence(&mut self) {
+        let known = self.release();
+        self.views.fenced.join(&known.hb);
+    }
+}

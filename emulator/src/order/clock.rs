@@ -1,0 +1,51 @@
+//! Vector clocks.
+
+/// A warp, or a queue of asynchronous operations. Numbered within a cluster.
+pub type ActorId = u32;
+
+/// For each actor, up to which of its epochs everything is known to have happened.
+#[derive(Clone, Debug, Default)]
+pub struct Clock(Vec<u32>);
+
+impl Clock {
+    /// The epoch known of an actor; 0: nothing.
+    pub fn get(&self, actor: ActorId) -> u32 {
+        self.0.get(actor as usize).copied().unwrap_or(0)
+    }
+
+    /// Raises what is known of an actor.
+    pub fn raise(&mut self, actor: ActorId, epoch: u32) {
+        let n = actor as usize;
+        if self.0.len() <= n {
+            self.0.resize(n + 1, 0);
+        }
+        self.0[n] = self.0[n].max(epoch);
+    }
+
+    /// Adds all that another clock knows.
+    pub fn join(&mut self, other: &Clock) {
+        if self.0.len() < other.0.len() {
+            self.0.resize(other.0.len(), 0);
+        }
+        for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
+            *mine = (*mine).max(*theirs);
+        }
+    }
+}
+
+/// What an actor knows.
+#[derive(Clone, Debug, Default)]
+pub struct Views {
+    /// What happened before, to the eyes of the generic proxy.
+    pub hb: Clock,
+    /// The generic accesses among them that a `fence.proxy.async` has made visible to the asynchronous proxy.
+    pub fenced: Clock,
+}
+
+impl Views {
+    /// Adds all that another actor knows.
+    pub fn join(&mut self, other: &Views) {
+        self.hb.join(&other.hb);
+        self.fenced.join(&other.fenced);
+    }
+}

@@ -1,0 +1,198 @@
+//! Who touched each byte of a memory last.
+
+use super::clock::{ActorId, Views};
+use std::collections::HashMap;
+
+/// Bytes that share a cell while they are accessed together.
+const GRANULE: usize = 16;
+const PAGE: usize = 256;
+
+/// An access, as a memory remembers it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    /// Who.
+    pub actor: ActorId,
+    /// Its epoch at the time; 0: nobody.
+    pub epoch: u32,
+    /// The statement.
+    pub site: u32,
+    /// Index of its cluster: actors of different clusters are never ordered within a launch.
+    pub cluster: u32,
+    /// Through the asynchronous proxy.
+    pub asynchronous: bool,
+}
+
+const NOBODY: Stamp = Stamp { actor: 0, epoch: 0, site: 0, cluster: 0, asynchronous: false };
+
+/// An access that is about to happen.
+#[derive(Clone, Copy, Debug)]
+pub struct Access<'a> {
+    /// How it will be remembered.
+    pub stamp: Stamp,
+    /// What its actor (or the warp that issued it) knows.
+    pub views: &'a Views,
+    /// The memory is not reached through proxies (tensor memory).
+    pub proxyless: bool,
+}
+
+/// Two accesses that are not ordered although one of them writes.
+#[derive(Clone, Copy, Debug)]
+pub struct Conflict {
+    /// The one that came first in this run.
+    pub first: Stamp,
+    /// Whether the first wrote.
+    pub first_writes: bool,
+    /// Whether the second writes.
+    pub second_writes: bool,
+    /// Why they are not ordered.
+    pub reason: Reason,
+    /// A byte they share.
+    pub byte: u64,
+}
+
+/// Why two accesses are not ordered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reason {
+    /// No chain of synchronisation leads from the first to the second.
+    Unordered,
+    /// There is a chain, but no `fence.proxy.async` lies on it.
+    NotFenced,
+}
+
+#[derive(Clone, Debug)]
+struct Cell {
+    write: Stamp,
+    read: Stamp,
+    /// Further reads since the last write lie in `Shadow::readers`.
+    more: bool,
+    /// The bytes of this granule have cells of their own in `Shadow::bytes`.
+    split: bool,
+}
+
+const EMPTY: Cell = Cell { write: NOBODY, read: NOBODY, more: false, split: false };
+
+/// The last write and the reads since then, for every byte of a memory.
+#[derive(Debug, Default)]
+pub struct Shadow {
+    pages: Vec<Option<Box<[Cell]>>>,
+    bytes: HashMap<u64, Box<[Cell; GRANULE]>>,
+    /// By byte address (`split`) or granule number with the top bit set.
+    readers: HashMap<u64, Vec<Stamp>>,
+}
+
+fn ordered(first: Stamp, access: &Access) -> Option<Reason> {
+    if first.epoch == 0 {
+        return None;
+    }
+    if first.cluster != access.stamp.cluster {
+        return Some(Reason::Unordered);
+    }
+    if first.actor == access.stamp.actor {
+        return None;
+    }
+    if first.epoch > access.views.hb.get(first.actor) {
+        return Some(Reason::Unordered);
+    }
+    let crosses = !first.asynchronous && access.stamp.asynchronous && !access.proxyless;
+    (crosses && first.epoch > access.views.fenced.get(first.actor)).then_some(Reason::NotFenced)
+}
+
+impl Shadow {
+    /// Checks and remembers a read. Gives the first conflict.
+    pub fn read(&mut self, start: u64, len: u64, access: &Access) -> Option<Conflict> {
+        self.touch(start, len, access, false)
+    }
+
+    /// Checks and remembers a write. Gives the first conflict.
+    pub fn write(&mut self, start: u64, len: u64, access: &Access) -> Option<Conflict> {
+        self.touch(start, len, access, true)
+    }
+
+    fn touch(&mut self, start: u64, len: u64, access: &Access, writes: bool) -> Option<Conflict> {
+        let mut found = None;
+        let end = start + len;
+        let mut at = start;
+        while at < end {
+            let granule = at / GRANULE as u64;
+            let next = ((granule + 1) * GRANULE as u64).min(end);
+            let conflict = self.granule(granule, at, next, access, writes);
+            found = found.or(conflict);
+            at = next;
+        }
+        found
+    }
+
+    fn granule(&mut self, granule: u64, at: u64, next: u64, access: &Access, writes: bool) -> Option<Conflict> {
+        let (page, slot) = (granule as usize / PAGE, granule as usize % PAGE);
+        if self.pages.len() <= page {
+            self.pages.resize_with(page + 1, || None);
+        }
+        let cells = self.pages[page].get_or_insert_with(|| vec![EMPTY; PAGE].into());
+        let whole = next - at == GRANULE as u64;
+        let cell = &mut cells[slot];
+        if !cell.split && whole {
+            return check(cell, &mut self.readers, granule | 1 << 63, at, access, writes);
+        }
+        if !cell.split {
+            // First access to a part: every byte inherits what was known of the whole.
+            let inherited = Cell { more: false, split: false, ..*cell };
+            let more = if cell.more { self.readers.remove(&(granule | 1 << 63)) } else { None };
+            *cell = Cell { split: true, ..EMPTY };
+            let mut bytes = Box::new([EMPTY; GRANULE]);
+            for (n, byte) in bytes.iter_mut().enumerate() {
+                *byte = inherited.clone();
+                if let Some(more) = &more {
+                    byte.more = true;
+                    self.readers.insert(granule * GRANULE as u64 + n as u64, more.clone());
+                }
+            }
+            self.bytes.insert(granule, bytes);
+        }
+        let mut found = None;
+        if let Some(bytes) = self.bytes.get_mut(&granule) {
+            for byte in at..next {
+                let n = byte as usize % GRANULE;
+                let conflict = check(&mut bytes[n], &mut self.readers, byte, byte, access, writes);
+                found = found.or(conflict);
+            }
+            if writes && whole {
+                // All bytes have the same history again.
+                cell.clone_from(&bytes[0]);
+                self.bytes.remove(&granule);
+            }
+        }
+        found
+    }
+}
+
+fn check(
+    cell: &mut Cell,
+    readers: &mut HashMap<u64, Vec<Stamp>>,
+    key: u64,
+    byte: u64,
+    access: &Access,
+    writes: bool,
+) -> Option<Conflict> {
+    let conflict = |first, first_writes, reason| Conflict { first, first_writes, second_writes: writes, reason, byte };
+    let mut found = ordered(cell.write, access).map(|reason| conflict(cell.write, true, reason));
+    if writes {
+        found = found.or_else(|| ordered(cell.read, access).map(|reason| conflict(cell.read, false, reason)));
+        if cell.more {
+            for reader in readers.remove(&key).unwrap_or_default() {
+                found = found.or_else(|| ordered(reader, access).map(|reason| conflict(reader, false, reason)));
+            }
+        }
+        *cell = Cell { write: access.stamp, ..EMPTY };
+        return found;
+    }
+    // One reader is enough to remember when the new one comes after it.
+    if cell.read.epoch == 0 || (!cell.more && ordered(cell.read, access).is_none()) {
+        cell.read = access.stamp;
+    } else {
+        let more = readers.entry(key).or_default();
+        more.retain(|reader| ordered(*reader, access).is_some());
+        more.push(access.stamp);
+        cell.more = true;
+    }
+    found
+}

@@ -1,0 +1,418 @@
+//! Arithmetic, logic, comparison and conversion: which opcode is which lane-wise function.
+//!
+//! One row per opcode and type. Integer types narrower than 32 bits live zero-extended in 32-bit registers.
+
+use super::op::{Alu, L32, L64};
+use half::{bf16, f16};
+
+macro_rules! lanes {
+    (U32 $f:expr) => {{
+        fn g(d: &mut L32, a: &L32) {
+            for i in 0..32 {
+                d[i] = ($f)(a[i]);
+            }
+        }
+        Alu::U32(g)
+    }};
+    (B32 $f:expr) => {{
+        fn g(d: &mut L32, a: &L32, b: &L32) {
+            for i in 0..32 {
+                d[i] = ($f)(a[i], b[i]);
+            }
+        }
+        Alu::B32(g)
+    }};
+    (T32 $f:expr) => {{
+        fn g(d: &mut L32, a: &L32, b: &L32, c: &L32) {
+            for i in 0..32 {
+                d[i] = ($f)(a[i], b[i], c[i]);
+            }
+        }
+        Alu::T32(g)
+    }};
+    (U64 $f:expr) => {{
+        fn g(d: &mut L64, a: &L64) {
+            for i in 0..32 {
+                d[i] = ($f)(a[i]);
+            }
+        }
+        Alu::U64(g)
+    }};
+    (B64 $f:expr) => {{
+        fn g(d: &mut L64, a: &L64, b: &L64) {
+            for i in 0..32 {
+                d[i] = ($f)(a[i], b[i]);
+            }
+        }
+        Alu::B64(g)
+    }};
+    (T64 $f:expr) => {{
+        fn g(d: &mut L64, a: &L64, b: &L64, c: &L64) {
+            for i in 0..32 {
+                d[i] = ($f)(a[i], b[i], c[i]);
+            }
+        }
+        Alu::T64(g)
+    }};
+    (Widen $f:expr) => {{
+        fn g(d: &mut L64, a: &L32) {
+            for i in 0..32 {
+                d[i] = ($f)(a[i]);
+            }
+        }
+        Alu::Widen(g)
+    }};
+    (Narrow $f:expr) => {{
+        fn g(d: &mut L32, a: &L64) {
+            for i in 0..32 {
+                d[i] = ($f)(a[i]);
+            }
+        }
+        Alu::Narrow(g)
+    }};
+    (Wide2 $f:expr) => {{
+        fn g(d: &mut L64, a: &L32, b: &L32) {
+            for i in 0..32 {
+                d[i] = ($f)(a[i], b[i]);
+            }
+        }
+        Alu::Wide2(g)
+    }};
+    (Wide3 $f:expr) => {{
+        fn g(d: &mut L64, a: &L32, b: &L32, c: &L64) {
+            for i in 0..32 {
+                d[i] = ($f)(a[i], b[i], c[i]);
+            }
+        }
+        Alu::Wide3(g)
+    }};
+    (Shift64 $f:expr) => {{
+        fn g(d: &mut L64, a: &L64, b: &L32) {
+            for i in 0..32 {
+                d[i] = ($f)(a[i], b[i]);
+            }
+        }
+        Alu::Shift64(g)
+    }};
+    (Compare32 $f:expr) => {{
+        fn g(a: &L32, b: &L32) -> u32 {
+            let mut m = 0;
+            for i in 0..32 {
+                m |= (($f)(a[i], b[i]) as u32) << i;
+            }
+            m
+        }
+        Alu::Compare32(g)
+    }};
+    (Compare64 $f:expr) => {{
+        fn g(a: &L64, b: &L64) -> u32 {
+            let mut m = 0;
+            for i in 0..32 {
+                m |= (($f)(a[i], b[i]) as u32) << i;
+            }
+            m
+        }
+        Alu::Compare64(g)
+    }};
+}
+
+fn f(x: u32) -> f32 {
+    f32::from_bits(x)
+}
+fn d(x: u64) -> f64 {
+    f64::from_bits(x)
+}
+/// Flushes a subnormal to zero of the same sign (`.ftz`).
+fn z(x: u32) -> f32 {
+    let v = f(x);
+    if v.is_subnormal() { f(x & 0x8000_0000) } else { v }
+}
+/// Bits of a result; NaN is canonical (PTX ISA 9.7.3: 0x7FFFFFFF).
+fn bits(x: f32) -> u32 {
+    if x.is_nan() { 0x7fff_ffff } else { x.to_bits() }
+}
+fn bits_z(x: f32) -> u32 {
+    if x.is_subnormal() { x.to_bits() & 0x8000_0000 } else { bits(x) }
+}
+fn bits64(x: f64) -> u64 {
+    if x.is_nan() { 0x7fff_ffff_ffff_ffff } else { x.to_bits() }
+}
+/// `max`/`min` without `.NaN`: a NaN operand loses.
+fn fmax(a: f32, b: f32) -> f32 {
+    if a == b && a == 0.0 { if a.is_sign_positive() { a } else { b } } else { a.max(b) }
+}
+fn fmin(a: f32, b: f32) -> f32 {
+    if a == b && a == 0.0 { if a.is_sign_negative() { a } else { b } } else { a.min(b) }
+}
+/// FP32 → FP16, to nearest even; NaN is canonical (0x7FFF).
+fn to_f16(x: u32) -> u32 {
+    let v = f(x);
+    if v.is_nan() { 0x7fff } else { u32::from(f16::from_f32(v).to_bits()) }
+}
+/// FP32 → BF16, to nearest even; NaN is canonical (0x7FFF).
+fn to_bf16(x: u32) -> u32 {
+    let v = f(x);
+    if v.is_nan() { 0x7fff } else { u32::from(bf16::from_f32(v).to_bits()) }
+}
+fn h(x: u32) -> f32 {
+    f16::from_bits(x as u16).to_f32()
+}
+fn bh(x: u32) -> f32 {
+    bf16::from_bits(x as u16).to_f32()
+}
+fn s16(x: u32) -> i32 {
+    i32::from(x as i16)
+}
+fn i(x: u32) -> i32 {
+    x as i32
+}
+fn l(x: u64) -> i64 {
+    x as i64
+}
+
+/// Shifts clamp the amount at the register's width (PTX ISA 9.7.8.6, 9.7.8.7).
+fn shl32(a: u32, n: u32) -> u32 {
+    if n > 31 { 0 } else { a << n }
+}
+fn bfe(a: u32, b: u32, c: u32) -> u32 {
+    let (pos, len) = (b & 0xff, c & 0xff);
+    if len == 0 || pos > 31 {
+        return 0;
+    }
+    let shifted = a >> pos;
+    if len >= 32 { shifted } else { shifted & ((1 << len) - 1) }
+}
+fn prmt(a: u32, b: u32, sel: u32) -> u32 {
+    let bytes = (u64::from(b) << 32) | u64::from(a);
+    (0..4).fold(0, |r, n| {
+        let s = sel >> (4 * n) & 0xf;
+        let byte = (bytes >> (8 * (s & 7))) as u32 & 0xff;
+        let byte = if s & 8 != 0 { if byte & 0x80 != 0 { 0xff } else { 0 } } else { byte };
+        r | byte << (8 * n)
+    })
+}
+fn lop3(a: u32, b: u32, c: u32, table: u8) -> u32 {
+    (0..8).fold(0, |r, n| {
+        if table >> n & 1 == 0 {
+            return r;
+        }
+        let pick = |x: u32, bit: u8| if n & bit != 0 { x } else { !x };
+        r | (pick(a, 4) & pick(b, 2) & pick(c, 1))
+    })
+}
+
+/// An opcode's base and modifiers (without the type) and type → its function. `None`: not modelled.
+pub fn alu(base: &str, mods: &[&str], ty: &str) -> Option<Alu> {
+    Some(match (base, mods, ty) {
+        ("add", [], "s32" | "u32" | "b32") => lanes!(B32 u32::wrapping_add),
+        ("sub", [], "s32" | "u32" | "b32") => lanes!(B32 u32::wrapping_sub),
+        ("add", [], "s64" | "u64") => lanes!(B64 u64::wrapping_add),
+        ("sub", [], "s64" | "u64") => lanes!(B64 u64::wrapping_sub),
+        ("add", [], "s16" | "u16") => lanes!(B32 |a: u32, b: u32| a.wrapping_add(b) & 0xffff),
+        ("sub", [], "s16" | "u16") => lanes!(B32 |a: u32, b: u32| a.wrapping_sub(b) & 0xffff),
+        ("mul", ["lo"], "s32" | "u32") => lanes!(B32 u32::wrapping_mul),
+        ("mul", ["lo"], "s64" | "u64") => lanes!(B64 u64::wrapping_mul),
+        ("mul", ["lo"], "s16" | "u16") => lanes!(B32 |a: u32, b: u32| a.wrapping_mul(b) & 0xffff),
+        ("mul", ["hi"], "u32") => lanes!(B32 |a: u32, b: u32| ((u64::from(a) * u64::from(b)) >> 32) as u32),
+        ("mul", ["hi"], "s32") => lanes!(B32 |a: u32, b: u32| ((i64::from(i(a)) * i64::from(i(b))) >> 32) as u32),
+        ("mul", ["hi"], "u64") => lanes!(B64 |a: u64, b: u64| ((u128::from(a) * u128::from(b)) >> 64) as u64),
+        ("mul", ["hi"], "s64") => lanes!(B64 |a: u64, b: u64| ((i128::from(l(a)) * i128::from(l(b))) >> 64) as u64),
+        ("mul", ["wide"], "u32") => lanes!(Wide2 |a: u32, b: u32| u64::from(a) * u64::from(b)),
+        ("mul", ["wide"], "s32") => lanes!(Wide2 |a: u32, b: u32| (i64::from(i(a)) * i64::from(i(b))) as u64),
+        ("mul", ["wide"], "u16") => lanes!(B32 |a: u32, b: u32| (a & 0xffff) * (b & 0xffff)),
+        ("mul", ["wide"], "s16") => lanes!(B32 |a: u32, b: u32| (s16(a) * s16(b)) as u32),
+        ("mad", ["lo"], "s32" | "u32") => lanes!(T32 |a: u32, b: u32, c: u32| a.wrapping_mul(b).wrapping_add(c)),
+        ("mad", ["lo"], "s64" | "u64") => lanes!(T64 |a: u64, b: u64, c: u64| a.wrapping_mul(b).wrapping_add(c)),
+        ("mad", ["lo"], "s16" | "u16") => {
+            lanes!(T32 |a: u32, b: u32, c: u32| a.wrapping_mul(b).wrapping_add(c) & 0xffff)
+        }
+        ("mad", ["wide"], "u32") => {
+            lanes!(Wide3 |a: u32, b: u32, c: u64| (u64::from(a) * u64::from(b)).wrapping_add(c))
+        }
+        ("mad", ["wide"], "s32") => {
+            lanes!(Wide3 |a: u32, b: u32, c: u64| ((i64::from(i(a)) * i64::from(i(b))) as u64).wrapping_add(c))
+        }
+        ("mad", ["wide"], "u16") => lanes!(T32 |a: u32, b: u32, c: u32| ((a & 0xffff) * (b & 0xffff)).wrapping_add(c)),
+        ("mad", ["wide"], "s16") => lanes!(T32 |a: u32, b: u32, c: u32| ((s16(a) * s16(b)) as u32).wrapping_add(c)),
+        // Division by zero gives an unspecified value (PTX ISA 9.7.1.8); all ones is what hardware gives.
+        ("div", [], "u32") => lanes!(B32 |a: u32, b: u32| a.checked_div(b).unwrap_or(u32::MAX)),
+        ("div", [], "s32") => {
+            lanes!(B32 |a: u32, b: u32| if b == 0 { u32::MAX } else { i(a).wrapping_div(i(b)) as u32 })
+        }
+        ("div", [], "u64") => lanes!(B64 |a: u64, b: u64| a.checked_div(b).unwrap_or(u64::MAX)),
+        ("div", [], "s64") => {
+            lanes!(B64 |a: u64, b: u64| if b == 0 { u64::MAX } else { l(a).wrapping_div(l(b)) as u64 })
+        }
+        ("div", [], "u16") => lanes!(B32 |a: u32, b: u32| (a & 0xffff).checked_div(b & 0xffff).unwrap_or(0xffff)),
+        ("div", [], "s16") => {
+            lanes!(B32 |a: u32, b: u32| if s16(b) == 0 { 0xffff } else { s16(a).wrapping_div(s16(b)) as u32 & 0xffff })
+        }
+        ("rem", [], "u32") => lanes!(B32 |a: u32, b: u32| a.checked_rem(b).unwrap_or(a)),
+        ("rem", [], "s32") => lanes!(B32 |a: u32, b: u32| if b == 0 { a } else { i(a).wrapping_rem(i(b)) as u32 }),
+        ("rem", [], "u64") => lanes!(B64 |a: u64, b: u64| a.checked_rem(b).unwrap_or(a)),
+        ("rem", [], "s64") => lanes!(B64 |a: u64, b: u64| if b == 0 { a } else { l(a).wrapping_rem(l(b)) as u64 }),
+        ("rem", [], "u16") => lanes!(B32 |a: u32, b: u32| (a & 0xffff).checked_rem(b & 0xffff).unwrap_or(a & 0xffff)),
+        ("neg", [], "s32") => lanes!(U32 |a: u32| a.wrapping_neg()),
+        ("neg", [], "s64") => lanes!(U64 |a: u64| a.wrapping_neg()),
+        ("neg", [], "s16") => lanes!(U32 |a: u32| a.wrapping_neg() & 0xffff),
+        ("abs", [], "s32") => lanes!(U32 |a: u32| i(a).wrapping_abs() as u32),
+        ("abs", [], "s64") => lanes!(U64 |a: u64| l(a).wrapping_abs() as u64),
+        ("min", [], "u32") => lanes!(B32 |a: u32, b: u32| a.min(b)),
+        ("max", [], "u32") => lanes!(B32 |a: u32, b: u32| a.max(b)),
+        ("min", [], "s32") => lanes!(B32 |a: u32, b: u32| i(a).min(i(b)) as u32),
+        ("max", [], "s32") => lanes!(B32 |a: u32, b: u32| i(a).max(i(b)) as u32),
+        ("min", [], "u64") => lanes!(B64 |a: u64, b: u64| a.min(b)),
+        ("max", [], "u64") => lanes!(B64 |a: u64, b: u64| a.max(b)),
+        ("min", [], "s64") => lanes!(B64 |a: u64, b: u64| l(a).min(l(b)) as u64),
+        ("max", [], "s64") => lanes!(B64 |a: u64, b: u64| l(a).max(l(b)) as u64),
+        ("and", [], "b32" | "b16") => lanes!(B32 |a: u32, b: u32| a & b),
+        ("or", [], "b32" | "b16") => lanes!(B32 |a: u32, b: u32| a | b),
+        ("xor", [], "b32" | "b16") => lanes!(B32 |a: u32, b: u32| a ^ b),
+        ("not", [], "b32") => lanes!(U32 |a: u32| !a),
+        ("not", [], "b16") => lanes!(U32 |a: u32| !a & 0xffff),
+        ("and", [], "b64") => lanes!(B64 |a: u64, b: u64| a & b),
+        ("or", [], "b64") => lanes!(B64 |a: u64, b: u64| a | b),
+        ("xor", [], "b64") => lanes!(B64 |a: u64, b: u64| a ^ b),
+        ("not", [], "b64") => lanes!(U64 |a: u64| !a),
+        ("shl", [], "b32") => lanes!(B32 shl32),
+        ("shl", [], "b16") => lanes!(B32 |a: u32, n: u32| shl32(a & 0xffff, n) & 0xffff),
+        ("shl", [], "b64") => lanes!(Shift64 |a: u64, n: u32| if n > 63 { 0 } else { a << n }),
+        ("shr", [], "u32" | "b32") => lanes!(B32 |a: u32, n: u32| if n > 31 { 0 } else { a >> n }),
+        ("shr", [], "s32") => lanes!(B32 |a: u32, n: u32| (i(a) >> n.min(31)) as u32),
+        ("shr", [], "u16" | "b16") => lanes!(B32 |a: u32, n: u32| if n > 15 { 0 } else { (a & 0xffff) >> n }),
+        ("shr", [], "s16") => lanes!(B32 |a: u32, n: u32| (s16(a) >> n.min(15)) as u32 & 0xffff),
+        ("shr", [], "u64" | "b64") => lanes!(Shift64 |a: u64, n: u32| if n > 63 { 0 } else { a >> n }),
+        ("shr", [], "s64") => lanes!(Shift64 |a: u64, n: u32| (l(a) >> n.min(63)) as u64),
+        ("bfe", [], "u32") => lanes!(T32 bfe),
+        ("prmt", [], "b32") => lanes!(T32 prmt),
+        ("popc", [], "b32") => lanes!(U32 |a: u32| a.count_ones()),
+        ("clz", [], "b32") => lanes!(U32 |a: u32| a.leading_zeros()),
+        ("brev", [], "b32") => lanes!(U32 |a: u32| a.reverse_bits()),
+
+        ("add", [] | ["rn"], "f32") => lanes!(B32 |a: u32, b: u32| bits(f(a) + f(b))),
+        ("sub", [] | ["rn"], "f32") => lanes!(B32 |a: u32, b: u32| bits(f(a) - f(b))),
+        ("mul", [] | ["rn"], "f32") => lanes!(B32 |a: u32, b: u32| bits(f(a) * f(b))),
+        ("fma", ["rn"], "f32") => lanes!(T32 |a: u32, b: u32, c: u32| bits(f(a).mul_add(f(b), f(c)))),
+        ("add", ["ftz"] | ["rn", "ftz"], "f32") => lanes!(B32 |a: u32, b: u32| bits_z(z(a) + z(b))),
+        ("sub", ["ftz"] | ["rn", "ftz"], "f32") => lanes!(B32 |a: u32, b: u32| bits_z(z(a) - z(b))),
+        ("mul", ["ftz"] | ["rn", "ftz"], "f32") => lanes!(B32 |a: u32, b: u32| bits_z(z(a) * z(b))),
+        ("fma", ["rn", "ftz"], "f32") => lanes!(T32 |a: u32, b: u32, c: u32| bits_z(z(a).mul_add(z(b), z(c)))),
+        ("neg", [], "f32") => lanes!(U32 |a: u32| a ^ 0x8000_0000),
+        ("abs", [], "f32") => lanes!(U32 |a: u32| a & 0x7fff_ffff),
+        ("max", [], "f32") => lanes!(B32 |a: u32, b: u32| bits(fmax(f(a), f(b)))),
+        ("min", [], "f32") => lanes!(B32 |a: u32, b: u32| bits(fmin(f(a), f(b)))),
+        ("max", ["NaN"], "f32") => {
+            lanes!(B32 |a: u32, b: u32| if f(a).is_nan() || f(b).is_nan() { 0x7fff_ffff } else { bits(fmax(f(a), f(b))) })
+        }
+        ("min", ["NaN"], "f32") => {
+            lanes!(B32 |a: u32, b: u32| if f(a).is_nan() || f(b).is_nan() { 0x7fff_ffff } else { bits(fmin(f(a), f(b))) })
+        }
+        ("div", ["rn"], "f32") => lanes!(B32 |a: u32, b: u32| bits(f(a) / f(b))),
+        ("add", [] | ["rn"], "f64") => lanes!(B64 |a: u64, b: u64| bits64(d(a) + d(b))),
+        ("sub", [] | ["rn"], "f64") => lanes!(B64 |a: u64, b: u64| bits64(d(a) - d(b))),
+        ("mul", [] | ["rn"], "f64") => lanes!(B64 |a: u64, b: u64| bits64(d(a) * d(b))),
+        ("fma", ["rn"], "f64") => lanes!(T64 |a: u64, b: u64, c: u64| bits64(d(a).mul_add(d(b), d(c)))),
+        ("neg", [], "f64") => lanes!(U64 |a: u64| a ^ 1 << 63),
+
+        ("mov", [], "b32" | "u32" | "s32" | "f32" | "b16" | "u16" | "s16" | "f16" | "bf16" | "b8") => {
+            lanes!(U32 |a: u32| a)
+        }
+        ("mov", [], "b64" | "u64" | "s64" | "f64") => lanes!(U64 |a: u64| a),
+        _ => return None,
+    })
+}
+
+/// `lop3.b32` with its immediate table cannot be one function: it is built from a few common tables.
+pub fn lop3_table(table: u8) -> Option<Alu> {
+    Some(match table {
+        0x80 => lanes!(T32 |a: u32, b: u32, c: u32| a & b & c),
+        0xfe => lanes!(T32 |a: u32, b: u32, c: u32| a | b | c),
+        0x96 => lanes!(T32 |a: u32, b: u32, c: u32| a ^ b ^ c),
+        0xea => lanes!(T32 |a: u32, b: u32, c: u32| lop3(a, b, c, 0xea)),
+        0xf8 => lanes!(T32 |a: u32, b: u32, c: u32| lop3(a, b, c, 0xf8)),
+        0x6a => lanes!(T32 |a: u32, b: u32, c: u32| lop3(a, b, c, 0x6a)),
+        0x78 => lanes!(T32 |a: u32, b: u32, c: u32| lop3(a, b, c, 0x78)),
+        0xca => lanes!(T32 |a: u32, b: u32, c: u32| lop3(a, b, c, 0xca)),
+        0xc8 => lanes!(T32 |a: u32, b: u32, c: u32| lop3(a, b, c, 0xc8)),
+        0xa8 => lanes!(T32 |a: u32, b: u32, c: u32| lop3(a, b, c, 0xa8)),
+        _ => return None,
+    })
+}
+
+/// `setp.op.type`
+pub fn compare(op: &str, ty: &str) -> Option<Alu> {
+    macro_rules! ordered {
+        ($kind:ident, $conv:expr) => {
+            match op {
+                "eq" => lanes!($kind | a, b | ($conv)(a) == ($conv)(b)),
+                "ne" => lanes!($kind | a, b | ($conv)(a) != ($conv)(b)),
+                "lt" | "lo" => lanes!($kind | a, b | ($conv)(a) < ($conv)(b)),
+                "le" | "ls" => lanes!($kind | a, b | ($conv)(a) <= ($conv)(b)),
+                "gt" | "hi" => lanes!($kind | a, b | ($conv)(a) > ($conv)(b)),
+                "ge" | "hs" => lanes!($kind | a, b | ($conv)(a) >= ($conv)(b)),
+                _ => return None,
+            }
+        };
+    }
+    Some(match ty {
+        "u32" => ordered!(Compare32, |x: u32| x),
+        "s32" => ordered!(Compare32, i),
+        "u16" => ordered!(Compare32, |x: u32| x & 0xffff),
+        "s16" => ordered!(Compare32, s16),
+        "u64" => ordered!(Compare64, |x: u64| x),
+        "s64" => ordered!(Compare64, l),
+        "b32" | "b16" if matches!(op, "eq" | "ne") => ordered!(Compare32, |x: u32| x),
+        "b64" if matches!(op, "eq" | "ne") => ordered!(Compare64, |x: u64| x),
+        "f32" => match op {
+            // Without `u`, a NaN operand makes the comparison false (PTX ISA 9.3.1), `ne` included.
+            "ne" => lanes!(Compare32 | a, b | !f(a).is_nan() && !f(b).is_nan() && f(a) != f(b)),
+            "equ" => lanes!(Compare32 | a, b | f(a).is_nan() || f(b).is_nan() || f(a) == f(b)),
+            "neu" => lanes!(Compare32 | a, b | f(a) != f(b)),
+            "ltu" => lanes!(Compare32 | a, b | f(a).is_nan() || f(b).is_nan() || f(a) < f(b)),
+            "leu" => lanes!(Compare32 | a, b | f(a).is_nan() || f(b).is_nan() || f(a) <= f(b)),
+            "gtu" => lanes!(Compare32 | a, b | f(a).is_nan() || f(b).is_nan() || f(a) > f(b)),
+            "geu" => lanes!(Compare32 | a, b | f(a).is_nan() || f(b).is_nan() || f(a) >= f(b)),
+            "num" => lanes!(Compare32 | a, b | !f(a).is_nan() && !f(b).is_nan()),
+            "nan" => lanes!(Compare32 | a, b | f(a).is_nan() || f(b).is_nan()),
+            _ => ordered!(Compare32, f),
+        },
+        _ => return None,
+    })
+}
+
+/// `cvt.mods.to.from`; `mods` is the rounding and saturation as written.
+pub fn convert(mods: &[&str], to: &str, from: &str) -> Option<Alu> {
+    Some(match (mods, to, from) {
+        ([], "u32" | "s32", "u32" | "s32") => lanes!(U32 |a: u32| a),
+        ([], "u64" | "s64", "u64" | "s64") => lanes!(U64 |a: u64| a),
+        ([], "u64" | "s64", "u32") => lanes!(Widen |a: u32| u64::from(a)),
+        ([], "u64" | "s64", "s32") => lanes!(Widen |a: u32| i(a) as i64 as u64),
+        ([], "u64" | "s64", "u16") => lanes!(Widen |a: u32| u64::from(a & 0xffff)),
+        ([], "u64" | "s64", "s16") => lanes!(Widen |a: u32| s16(a) as i64 as u64),
+        ([], "u32" | "s32", "u64" | "s64") => lanes!(Narrow |a: u64| a as u32),
+        ([], "u16" | "s16", "u64" | "s64") => lanes!(Narrow |a: u64| a as u32 & 0xffff),
+        ([], "u32" | "s32", "u16") => lanes!(U32 |a: u32| a & 0xffff),
+        ([], "u32" | "s32", "s16") => lanes!(U32 |a: u32| s16(a) as u32),
+        ([], "u32" | "s32", "u8") => lanes!(U32 |a: u32| a & 0xff),
+        ([], "u32" | "s32", "s8") => lanes!(U32 |a: u32| i32::from(a as i8) as u32),
+        ([], "u16" | "s16", "u32" | "s32" | "u16" | "s16") => lanes!(U32 |a: u32| a & 0xffff),
+        ([], "u16" | "s16", "u8") => lanes!(U32 |a: u32| a & 0xff),
+        ([], "u16" | "s16", "s8") => lanes!(U32 |a: u32| i32::from(a as i8) as u32 & 0xffff),
+        ([], "u8" | "s8", "u32" | "s32" | "u16" | "s16") => lanes!(U32 |a: u32| a & 0xff),
+        ([], "f32", "f16") => lanes!(U32 |a: u32| bits(h(a))),
+        ([], "f32", "bf16") => lanes!(U32 |a: u32| bits(bh(a))),
+        (["rn"], "f16", "f32") => lanes!(U32 to_f16),
+        (["rn"], "bf16", "f32") => lanes!(U32 to_bf16),
+        // `cvt.rn.f16x2.f32 d, a, b`: a goes to the high half (PTX ISA 9.7.9.21).
+        (["rn"], "f16x2", "f32") => lanes!(B32 |a: u32, b: u32| to_f16(a) << 16 | to_f16(b)),
+        (["rn"], "bf16x2", "f32") => lanes!(B32 |a: u32, b: u32| to_bf16(a) << 16 | to_bf16(b)),
+        (["rn"], "f32", "u32") => lanes!(U32 |a: u32| bits(a as f32)),
+        (["rn"], "f32", "s32") => lanes!(U32 |a: u32| bits(i(a) as f32)),
+        (["rn"], "f32", "u64") => lanes!(Narrow |a: u64| bits(a as f32)),
+        (["rzi"], "u32", "f32") => lanes!(U32 |a: u32| f(a) as u32),
+        (["rzi"], "s32", "f32") => lanes!(U32 |a: u32| (f(a) as i32) as u32),
+        ([], "f64", "f32") => lanes!(Widen |a: u32| bits64(f64::from(f(a)))),
+        (["rn"], "f32", "f64") => lanes!(Narrow |a: u64| bits(d(a) as f32)),
+        _ => return None,
+    })
+}

@@ -1,0 +1,249 @@
+//! Arithmetic, logic, comparisons, moves and conversions.
+
+use super::{Decoded, Family, Lowering, Operands, describe, wrong};
+use crate::program::alu;
+use crate::program::lower::{Binding, type_bytes};
+use crate::program::op::{Alu, Logic, Op, Reg};
+use crate::syntax::ast::Operand;
+
+pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) -> Family {
+    match base {
+        "setp" => setp(l, mods, o),
+        "selp" => selp(l, mods, o).map(Some),
+        "mov" => mov(l, mods, o),
+        "cvta" => cvta(l, mods, o),
+        "cvt" => cvt(l, mods, o),
+        "and" | "or" | "xor" | "not" if mods == ["pred"] => predicate(l, base, o).map(Some),
+        "lop3" if mods == ["b32"] => {
+            o.expect(5..=5)?;
+            let Operand::Integer(table @ 0..=255) = o.get(4)? else {
+                return Err(wrong(
+                    format!("the table of `lop3` is {}", describe(o.get(4)?)),
+                    "It is a constant 0 … 255.",
+                ));
+            };
+            match alu::lop3_table(*table as u8) {
+                Some(f) => apply(l, f, o, false).map(Some),
+                None => Ok(None),
+            }
+        }
+        _ => {
+            let Some((ty, flags)) = mods.split_last() else { return Ok(None) };
+            match alu::alu(base, flags, ty) {
+                Some(f) => apply(l, f, o, matches!(*ty, "f32" | "f64")).map(Some),
+                None => Ok(None),
+            }
+        }
+    }
+}
+
+/// A lane-wise function with its destination first and its sources in order.
+fn apply(l: &mut Lowering, f: Alu, o: &Operands, float: bool) -> Result<Decoded, crate::program::Bad> {
+    use Alu::*;
+    let (d64, sources): (bool, &[u32]) = match f {
+        U32(_) => (false, &[4]),
+        B32(_) => (false, &[4, 4]),
+        T32(_) => (false, &[4, 4, 4]),
+        U64(_) => (true, &[8]),
+        B64(_) => (true, &[8, 8]),
+        T64(_) => (true, &[8, 8, 8]),
+        Widen(_) => (true, &[4]),
+        Narrow(_) => (false, &[8]),
+        Wide2(_) => (true, &[4, 4]),
+        Wide3(_) => (true, &[4, 4, 8]),
+        Shift64(_) => (true, &[8, 4]),
+        Compare32(_) | Compare64(_) => (false, &[]),
+    };
+    // `lop3` has its table as a further operand.
+    o.expect(1 + sources.len()..=2 + sources.len())?;
+    let mut s = [0; 3];
+    let mut uses = Vec::new();
+    for (n, &bytes) in sources.iter().enumerate() {
+        let reg = l.source(o.get(1 + n)?, bytes, float)?;
+        if let Reg::B32(r) | Reg::B64(r) = reg {
+            s[n] = r;
+        }
+        uses.push(reg);
+    }
+    let (d, def) = if d64 {
+        let d = l.destination64(o.get(0)?)?;
+        (d, Reg::B64(d))
+    } else {
+        let d = l.destination32(o.get(0)?)?;
+        (d, Reg::B32(d))
+    };
+    Ok(Decoded::new(Op::Alu { f, d, s }, uses, vec![def]))
+}
+
+fn setp(l: &mut Lowering, mods: &[&str], o: &Operands) -> Family {
+    let (op, logic, ty) = match mods {
+        [op, ty] => (*op, None, *ty),
+        [op, "and", ty] => (*op, Some(Logic::And), *ty),
+        [op, "or", ty] => (*op, Some(Logic::Or), *ty),
+        [op, "xor", ty] => (*op, Some(Logic::Xor), *ty),
+        _ => return Ok(None),
+    };
+    let Some(f) = alu::compare(op, ty) else { return Ok(None) };
+    o.expect(if logic.is_some() { 4..=4 } else { 3..=3 })?;
+    let (d, q) = match o.get(0)? {
+        Operand::Pair(d, q) => {
+            let q = if **q == Operand::Sink { None } else { Some(l.destination_predicate(q)?) };
+            (l.destination_predicate(d)?, q)
+        }
+        single => (l.destination_predicate(single)?, None),
+    };
+    let bytes = if matches!(f, Alu::Compare64(_)) { 8 } else { 4 };
+    let (ra, rb) = (l.source(o.get(1)?, bytes, ty == "f32")?, l.source(o.get(2)?, bytes, ty == "f32")?);
+    let mut uses = vec![ra, rb];
+    let logic = match logic {
+        None => None,
+        Some(logic) => {
+            let (operand, negated) = match o.get(3)? {
+                Operand::Not(name) => (Operand::Name(name.clone()), true),
+                other => (other.clone(), false),
+            };
+            let c = l.predicate(&operand)?;
+            uses.push(Reg::Pred(c));
+            Some((logic, c, negated))
+        }
+    };
+    let mut defs = vec![Reg::Pred(d)];
+    defs.extend(q.map(Reg::Pred));
+    let (Reg::B32(a) | Reg::B64(a), Reg::B32(b) | Reg::B64(b)) = (ra, rb) else { return Ok(None) };
+    Ok(Some(Decoded::new(Op::Setp { f, d, q, a, b, logic }, uses, defs)))
+}
+
+fn selp(l: &mut Lowering, mods: &[&str], o: &Operands) -> Result<Decoded, crate::program::Bad> {
+    let ty = mods.first().copied().unwrap_or("");
+    let Some(bytes) = type_bytes(ty).filter(|&b| b <= 8) else {
+        return Err(wrong(format!("`selp` has no type `.{ty}`"), "Use .b16, .b32, .b64 or a typed form."));
+    };
+    o.expect(4..=4)?;
+    let float = matches!(ty, "f32" | "f64");
+    let (a, b) = (l.source(o.get(1)?, bytes, float)?, l.source(o.get(2)?, bytes, float)?);
+    let p = l.predicate(o.get(3)?)?;
+    let uses = vec![a, b, Reg::Pred(p)];
+    Ok(match (a, b) {
+        (Reg::B64(a), Reg::B64(b)) => {
+            let d = l.destination64(o.get(0)?)?;
+            Decoded::new(Op::Select64 { d, a, b, p, negated: false }, uses, vec![Reg::B64(d)])
+        }
+        (Reg::B32(a), Reg::B32(b)) => {
+            let d = l.destination32(o.get(0)?)?;
+            Decoded::new(Op::Select32 { d, a, b, p, negated: false }, uses, vec![Reg::B32(d)])
+        }
+        _ => return Err(wrong("the sources of `selp` differ in width", "Use registers of the instruction's type.")),
+    })
+}
+
+fn mov(l: &mut Lowering, mods: &[&str], o: &Operands) -> Family {
+    o.expect(2..=2)?;
+    let [ty] = mods else { return Ok(None) };
+    let (d, s) = (o.get(0)?, o.get(1)?);
+    if *ty == "pred" {
+        let (d, a) = (l.destination_predicate(d)?, l.predicate(s)?);
+        let op = Op::Pred { logic: Logic::And, d, a, a_negated: false, b: a, negate: false };
+        return Ok(Some(Decoded::new(op, vec![Reg::Pred(a)], vec![Reg::Pred(d)])));
+    }
+    // A vector on one side packs or unpacks parts, low part first (PTX ISA 9.7.9.3).
+    if matches!(d, Operand::Vector(_)) || matches!(s, Operand::Vector(_)) || *ty == "b128" {
+        let total = type_bytes(ty).unwrap_or(0) * 8;
+        let parts = |l: &mut Lowering, operand: &Operand, write: bool| -> Result<(Vec<Reg>, u8), crate::program::Bad> {
+            let list = match operand {
+                Operand::Vector(list) => list.as_slice(),
+                single => std::slice::from_ref(single),
+            };
+            let bits = total / list.len().max(1) as u32;
+            if !matches!(bits, 8 | 16 | 32 | 64 | 128) {
+                return Err(wrong(
+                    format!("{} parts do not make up {total} bits", list.len()),
+                    "Use 2 or 4 parts of equal width.",
+                ));
+            }
+            let mut regs = Vec::new();
+            for part in list {
+                regs.push(if write {
+                    l.destination(part)?
+                } else if bits == 128 {
+                    l.destination(part)?
+                } else {
+                    l.source(part, bits / 8, false)?
+                });
+            }
+            Ok((regs, bits as u8))
+        };
+        let (s, s_bits) = parts(l, s, false)?;
+        let (d, d_bits) = parts(l, d, true)?;
+        return Ok(Some(Decoded::new(Op::Repack { d: d.clone(), s: s.clone(), d_bits, s_bits }, s, d)));
+    }
+    // The address of a shared variable.
+    let shared = match s {
+        Operand::Name(name) => Some((name, 0)),
+        Operand::Offset(name, add) => Some((name, *add)),
+        _ => None,
+    };
+    if let Some((name, add)) = shared {
+        if let Some(Binding::Shared(offset)) = l.lookup(name) {
+            let offset = offset.wrapping_add(add as u32);
+            let d = l.destination(d)?;
+            return Ok(Some(Decoded::new(Op::SharedAddress { d, offset }, vec![], vec![d])));
+        }
+        if let Some(which) = super::special(name) {
+            let d = l.destination(d)?;
+            return Ok(Some(Decoded::new(Op::Special { d, which }, vec![], vec![d])));
+        }
+    }
+    match alu::alu("mov", &[], ty) {
+        Some(f) => apply(l, f, o, matches!(*ty, "f32" | "f64")).map(Some),
+        None => Ok(None),
+    }
+}
+
+fn cvta(l: &mut Lowering, mods: &[&str], o: &Operands) -> Family {
+    use crate::program::op::Space;
+    let (to, space) = match mods {
+        ["to", space, "u64"] => (true, *space),
+        [space, "u64"] => (false, *space),
+        _ => return Ok(None),
+    };
+    let space = match space {
+        "global" => Space::Global,
+        "shared" | "shared::cta" => Space::Shared,
+        "shared::cluster" => Space::SharedCluster,
+        _ => return Ok(None),
+    };
+    o.expect(2..=2)?;
+    let (d, s) = (l.destination64(o.get(0)?)?, l.source64(o.get(1)?)?);
+    let (d, s) = (Reg::B64(d), Reg::B64(s));
+    Ok(Some(Decoded::new(Op::Cvta { d, s, space, to }, vec![s], vec![d])))
+}
+
+fn cvt(l: &mut Lowering, mods: &[&str], o: &Operands) -> Family {
+    let [flags @ .., to, from] = mods else { return Ok(None) };
+    match alu::convert(flags, to, from) {
+        Some(f) => apply(l, f, o, *from == "f32").map(Some),
+        None => Ok(None),
+    }
+}
+
+fn predicate(l: &mut Lowering, base: &str, o: &Operands) -> Result<Decoded, crate::program::Bad> {
+    let unary = base == "not";
+    o.expect(if unary { 2..=2 } else { 3..=3 })?;
+    let logic = match base {
+        "or" => Logic::Or,
+        "xor" => Logic::Xor,
+        _ => Logic::And,
+    };
+    let (operand, a_negated) = match o.get(1)? {
+        Operand::Not(name) => (Operand::Name(name.clone()), true),
+        other => (other.clone(), false),
+    };
+    let a = l.predicate(&operand)?;
+    let b = if unary { a } else { l.predicate(o.get(2)?)? };
+    let d = l.destination_predicate(o.get(0)?)?;
+    Ok(Decoded::new(
+        Op::Pred { logic, d, a, a_negated, b, negate: unary },
+        vec![Reg::Pred(a), Reg::Pred(b)],
+        vec![Reg::Pred(d)],
+    ))
+}

@@ -1,0 +1,94 @@
+//! Branches, ends, and what lanes of a warp tell each other.
+
+use super::{Decoded, Family, Lowering, Operands, undeclared, wrong};
+use crate::program::lower::Binding;
+use crate::program::op::{Op, Reg, ShuffleMode, VoteMode};
+use crate::syntax::ast::Operand;
+
+pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) -> Family {
+    let op = match (base, mods) {
+        ("bra", [] | ["uni"]) => {
+            o.expect(1..=1)?;
+            let Operand::Name(name) = o.get(0)? else {
+                return Err(wrong(
+                    "the target of `bra` is not a label",
+                    "Name a label of this scope or one around it.",
+                ));
+            };
+            match l.lookup(name) {
+                Some(Binding::Label(id)) => Op::Branch { target: *id as u32, reconverge: u32::MAX },
+                Some(_) => return Err(wrong(format!("`{name}` is not a label"), "Branch to a label.")),
+                None => return Err(undeclared(name)),
+            }
+        }
+        ("ret", [] | ["uni"]) | ("exit", []) => {
+            o.expect(0..=0)?;
+            Op::Exit
+        }
+        ("trap", []) => Op::Trap,
+        ("nanosleep", ["u32"]) => {
+            o.expect(1..=1)?;
+            Op::Sleep
+        }
+        ("elect", ["sync"]) => {
+            o.expect(2..=2)?;
+            let Operand::Pair(d, p) = o.get(0)? else {
+                return Err(wrong(
+                    "`elect.sync` gives a register and a predicate",
+                    "Write `elect.sync %r|%p, mask` (or `_|%p`).",
+                ));
+            };
+            let p = l.destination_predicate(p)?;
+            let d = if **d == Operand::Sink { None } else { Some(l.destination32(d)?) };
+            let mask = l.source32(o.get(1)?, false)?;
+            let mut defs = vec![Reg::Pred(p)];
+            defs.extend(d.map(Reg::B32));
+            return Ok(Some(Decoded::new(Op::Elect { d, p, mask }, vec![Reg::B32(mask)], defs)));
+        }
+        ("activemask", ["b32"]) => {
+            let d = l.destination32(o.get(0)?)?;
+            return Ok(Some(Decoded::new(Op::ActiveMask { d }, vec![], vec![Reg::B32(d)])));
+        }
+        ("shfl", ["sync", mode, "b32"]) => {
+            o.expect(5..=5)?;
+            let mode = match *mode {
+                "up" => ShuffleMode::Up,
+                "down" => ShuffleMode::Down,
+                "bfly" => ShuffleMode::Butterfly,
+                "idx" => ShuffleMode::Index,
+                _ => return Ok(None),
+            };
+            let (d, p) = match o.get(0)? {
+                Operand::Pair(d, p) => (l.destination32(d)?, Some(l.destination_predicate(p)?)),
+                single => (l.destination32(single)?, None),
+            };
+            let [a, b, c, mask] = [1, 2, 3, 4].map(|n| o.get(n).and_then(|x| l.source32(x, false)));
+            let (a, b, c, mask) = (a?, b?, c?, mask?);
+            let mut defs = vec![Reg::B32(d)];
+            defs.extend(p.map(Reg::Pred));
+            let uses = [a, b, c, mask].map(Reg::B32).to_vec();
+            return Ok(Some(Decoded::new(Op::Shuffle { mode, d, p, a, b, c, mask }, uses, defs)));
+        }
+        ("vote", ["sync", mode, ty]) => {
+            o.expect(3..=3)?;
+            let mode = match (*mode, *ty) {
+                ("all", "pred") => VoteMode::All,
+                ("any", "pred") => VoteMode::Any,
+                ("uni", "pred") => VoteMode::Uniform,
+                ("ballot", "b32") => VoteMode::Ballot,
+                _ => return Ok(None),
+            };
+            let d = l.destination(o.get(0)?)?;
+            let (operand, negated) = match o.get(1)? {
+                Operand::Not(name) => (Operand::Name(name.clone()), true),
+                other => (other.clone(), false),
+            };
+            let a = l.predicate(&operand)?;
+            let mask = l.source32(o.get(2)?, false)?;
+            let uses = vec![Reg::Pred(a), Reg::B32(mask)];
+            return Ok(Some(Decoded::new(Op::Vote { mode, d, a, negated, mask }, uses, vec![d])));
+        }
+        _ => return Ok(None),
+    };
+    Ok(Some(Decoded::new(op, vec![], vec![])))
+}

@@ -1,0 +1,453 @@
+//! Walks the functions of a module: lays out variables, gives registers numbers, resolves names in their scopes, and
+//! hands each instruction to `decode`.
+
+use super::op::{FALSE, Inst, Op, Reg, TRUE};
+use super::{Bad, Kernel, ParamSlot, Program, RESERVED_SHARED, SharedVariable, decode, flow, place};
+use crate::diagnostic::{Diagnostic, Label, Severity};
+use crate::syntax::ast::{Function, Instruction, Module, Operand, Statement, Variable};
+use std::collections::HashMap;
+
+/// What a name stands for.
+#[derive(Clone, Debug)]
+pub(super) enum Binding {
+    Register(Reg),
+    /// Index into the table of labels.
+    Label(usize),
+    /// Offset in the CTA's shared window.
+    Shared(u32),
+    /// Offset in the parameter block.
+    Param(u32),
+    /// Something that exists but is not modelled, with its description.
+    Other(String),
+}
+
+/// A function body on its way to a [`Kernel`].
+pub(super) struct Lowering {
+    pub scopes: Vec<HashMap<String, Binding>>,
+    /// pc of each label, once known.
+    pub labels: Vec<Option<u32>>,
+    pub kernel: Kernel,
+    pub site: u32,
+    /// Constant registers by class and value.
+    constants: HashMap<(bool, u64), u16>,
+    /// The largest alignment that an `.extern .shared` array asks for.
+    dynamic_align: u32,
+}
+
+/// Bytes of a scalar type, `None` if unknown.
+pub(super) fn type_bytes(ty: &str) -> Option<u32> {
+    Some(match ty {
+        "b8" | "u8" | "s8" => 1,
+        "b16" | "u16" | "s16" | "f16" | "bf16" => 2,
+        "b32" | "u32" | "s32" | "f32" | "f16x2" | "bf16x2" | "tf32" => 4,
+        "b64" | "u64" | "s64" | "f64" | "f32x2" => 8,
+        "b128" => 16,
+        _ => return None,
+    })
+}
+
+/// Decodes all entries of a module.
+pub(super) fn module(text: &str, module: &Module) -> Result<Program, Vec<Diagnostic>> {
+    let mut errors = Vec::new();
+    let mut kernels = Vec::new();
+    for function in &module.functions {
+        let Some(body) = &function.body else { continue };
+        if !function.is_entry {
+            errors.push(at(
+                text,
+                module,
+                function.span,
+                None,
+                not_modelled("a device function (`.func`)", "Inline it: calls are not modelled yet."),
+            ));
+            continue;
+        }
+        match entry(text, module, function, body) {
+            Ok(kernel) => kernels.push(kernel),
+            Err(mut e) => errors.append(&mut e),
+        }
+    }
+    if errors.is_empty() { Ok(Program { kernels }) } else { Err(errors) }
+}
+
+fn at(
+    text: &str,
+    module: &Module,
+    span: crate::syntax::ast::Span,
+    source: Option<crate::syntax::ast::SourceLine>,
+    bad: Bad,
+) -> Diagnostic {
+    Diagnostic {
+        code: bad.code,
+        severity: Severity::Error,
+        title: bad.message,
+        labels: vec![Label { place: place(text, span, source, &module.files), text: "here".into() }],
+        rule: bad.rule,
+        help: bad.help,
+        count: 1,
+    }
+}
+
+pub(super) fn not_modelled(what: &str, help: &str) -> Bad {
+    Bad {
+        code: "not-modelled",
+        message: format!("{what} is not modelled"),
+        rule: "The emulator refuses what it does not model; it never skips an instruction.".into(),
+        help: help.into(),
+    }
+}
+
+pub(super) fn wrong(message: impl Into<String>, help: impl Into<String>) -> Bad {
+    Bad {
+        code: "ptx-semantics",
+        message: message.into(),
+        rule: "PTX instructions take the operands that chapter 9 of the PTX ISA gives them.".into(),
+        help: help.into(),
+    }
+}
+
+fn entry(text: &str, module: &Module, function: &Function, body: &[Statement]) -> Result<Kernel, Vec<Diagnostic>> {
+    let mut errors = Vec::new();
+    let mut lowering = Lowering {
+        scopes: vec![HashMap::new()],
+        labels: Vec::new(),
+        kernel: Kernel {
+            name: function.name.clone(),
+            place: place(text, function.span, None, &module.files),
+            code: Vec::new(),
+            sites: Vec::new(),
+            params: Vec::new(),
+            registers: (0, 0, 2),
+            constants32: Vec::new(),
+            constants64: Vec::new(),
+            shared: Vec::new(),
+            static_end: RESERVED_SHARED,
+            dynamic_start: RESERVED_SHARED,
+            required_threads: None,
+            max_threads: None,
+            required_cluster: None,
+        },
+        site: 0,
+        constants: HashMap::new(),
+        dynamic_align: 16,
+    };
+    let mut fail = |span, bad| errors.push(at(text, module, span, None, bad));
+
+    let mut offset = 0;
+    for param in &function.params {
+        match layout(param) {
+            Ok((bytes, align)) => {
+                offset = next_multiple(offset, align);
+                lowering.bind(&param.name, Binding::Param(offset));
+                lowering.kernel.params.push(ParamSlot { name: param.name.clone(), offset, bytes });
+                offset += bytes;
+            }
+            Err(bad) => fail(param.span, bad),
+        }
+    }
+    for variable in &module.variables {
+        if let Err(bad) = lowering.variable(variable) {
+            fail(variable.span, bad);
+        }
+    }
+    for (name, values, span) in &function.directives {
+        let dims = || [0, 1, 2].map(|n| values.get(n).copied().unwrap_or(1).min(u64::from(u32::MAX)) as u32);
+        match name.as_str() {
+            "reqntid" => lowering.kernel.required_threads = Some(dims()),
+            "maxntid" => {
+                let product = dims().iter().map(|&d| u64::from(d)).product::<u64>();
+                lowering.kernel.max_threads = Some(product.min(u64::from(u32::MAX)) as u32);
+            }
+            "reqnctapercluster" => lowering.kernel.required_cluster = Some(dims()),
+            "minnctapersm" | "maxnctapersm" | "maxnreg" | "explicitcluster" | "maxclusterrank" | "noreturn"
+            | "pragma" => {}
+            other => fail(*span, not_modelled(&format!("the directive `.{other}`"), "Remove it.")),
+        }
+    }
+    lowering.declare(body, &mut |span, bad| fail(span, bad));
+    let mut failures = Vec::new();
+    lowering.statements(text, module, body, &mut failures);
+    errors.append(&mut failures);
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    let Lowering { labels, mut kernel, .. } = lowering;
+    // Running off the end of the body is a return (PTX ISA 9.7.12.6).
+    let site = kernel.sites.len() as u32;
+    kernel.sites.push(kernel.place.clone());
+    kernel.code.push(Inst {
+        op: Op::Exit,
+        guard: TRUE,
+        guard_negated: false,
+        uses: Box::default(),
+        defs: Box::default(),
+        site,
+    });
+    for inst in &mut kernel.code {
+        if let Op::Branch { target, .. } = &mut inst.op {
+            *target = labels.get(*target as usize).copied().flatten().unwrap_or(u32::MAX);
+        }
+    }
+    flow::set_reconvergence(&mut kernel.code);
+    Ok(kernel)
+}
+
+pub(super) fn next_multiple(value: u32, align: u32) -> u32 {
+    value.checked_next_multiple_of(align.max(1)).unwrap_or(value)
+}
+
+/// Size and alignment of a variable.
+fn layout(variable: &Variable) -> Result<(u32, u32), Bad> {
+    let element = type_bytes(&variable.ty).ok_or_else(|| {
+        wrong(
+            format!("`{}` has the unknown type `.{}`", variable.name, variable.ty),
+            "Use one of .b8 … .b128, .u8 … .u64, .s8 … .s64, .f16, .f32, .f64.",
+        )
+    })?;
+    let lanes = match variable.vector.as_deref() {
+        Some("v2") => 2,
+        Some("v4") => 4,
+        Some("v8") => 8,
+        _ => 1,
+    };
+    let mut bytes = u64::from(element * lanes);
+    let align = variable.align.unwrap_or(element * lanes).max(1);
+    for dimension in &variable.dimensions {
+        bytes = bytes.saturating_mul(dimension.unwrap_or(0));
+    }
+    if bytes > 1 << 28 || !align.is_power_of_two() || align > 1 << 16 {
+        return Err(wrong(
+            format!("`{}` takes {bytes} bytes aligned to {align}", variable.name),
+            "Sizes go up to 256 MiB, alignments are powers of two up to 65536.",
+        ));
+    }
+    Ok((bytes as u32, align))
+}
+
+impl Lowering {
+    pub fn bind(&mut self, name: &str, binding: Binding) {
+        if let Some(scope) = self.scopes.last_mut() {
+            scope.insert(name.to_string(), binding);
+        }
+    }
+
+    pub fn lookup(&self, name: &str) -> Option<&Binding> {
+        self.scopes.iter().rev().find_map(|scope| scope.get(name))
+    }
+
+    /// A register that holds a constant.
+    pub fn constant32(&mut self, value: u32) -> Result<u16, Bad> {
+        if let Some(&reg) = self.constants.get(&(false, u64::from(value))) {
+            return Ok(reg);
+        }
+        let Reg::B32(reg) = self.register("b32")? else { return Err(too_many()) };
+        self.kernel.constants32.push((reg, value));
+        self.constants.insert((false, u64::from(value)), reg);
+        Ok(reg)
+    }
+
+    /// A register that holds a constant.
+    pub fn constant64(&mut self, value: u64) -> Result<u16, Bad> {
+        if let Some(&reg) = self.constants.get(&(true, value)) {
+            return Ok(reg);
+        }
+        let Reg::B64(reg) = self.register("b64")? else { return Err(too_many()) };
+        self.kernel.constants64.push((reg, value));
+        self.constants.insert((true, value), reg);
+        Ok(reg)
+    }
+
+    /// A fresh register of a type.
+    pub fn register(&mut self, ty: &str) -> Result<Reg, Bad> {
+        let (n32, n64, np) = &mut self.kernel.registers;
+        let take = |counter: &mut u16, n: u16| {
+            let first = *counter;
+            *counter = counter.checked_add(n).filter(|&c| c < u16::MAX).ok_or_else(too_many)?;
+            Ok(first)
+        };
+        Ok(match ty {
+            "pred" => Reg::Pred(take(np, 1)?),
+            _ => match type_bytes(ty) {
+                Some(1 | 2 | 4) => Reg::B32(take(n32, 1)?),
+                Some(8) => Reg::B64(take(n64, 1)?),
+                Some(16) => Reg::B128(take(n64, 2)?),
+                _ => {
+                    return Err(wrong(
+                        format!("registers of type `.{ty}` do not exist"),
+                        "Use .pred, .b16, .b32, .b64, .b128 or a typed form of them.",
+                    ));
+                }
+            },
+        })
+    }
+
+    fn variable(&mut self, v: &Variable) -> Result<(), Bad> {
+        match v.space.as_str() {
+            "reg" => {
+                if v.vector.is_some() {
+                    let binding = Binding::Other(format!("vector register `{}`", v.name));
+                    self.bind(&v.name, binding);
+                } else if let Some(count) = v.count {
+                    for n in 0..count {
+                        let reg = self.register(&v.ty)?;
+                        self.bind(&format!("{}{n}", v.name), Binding::Register(reg));
+                    }
+                } else {
+                    let reg = self.register(&v.ty)?;
+                    self.bind(&v.name, Binding::Register(reg));
+                }
+            }
+            "shared" => {
+                let (bytes, align) = layout(v)?;
+                if v.linkage.iter().any(|l| l == ".extern") {
+                    // Dynamic shared memory begins behind the static; all `.extern .shared` arrays share its start.
+                    self.dynamic_align = self.dynamic_align.max(align);
+                    self.bind(&v.name, Binding::Shared(u32::MAX));
+                } else {
+                    let offset = next_multiple(self.kernel.static_end, align);
+                    self.kernel.shared.push(SharedVariable { name: v.name.clone(), offset, bytes });
+                    self.kernel.static_end = offset.saturating_add(bytes);
+                    self.bind(&v.name, Binding::Shared(offset));
+                }
+            }
+            space => {
+                let binding = Binding::Other(format!("`.{space}` variable `{}`", v.name));
+                self.bind(&v.name, binding);
+            }
+        }
+        Ok(())
+    }
+
+    /// Lays out static shared variables of the whole body first, so that dynamic shared memory has a fixed start.
+    fn declare(&mut self, body: &[Statement], fail: &mut dyn FnMut(crate::syntax::ast::Span, Bad)) {
+        let mut open: Vec<&[Statement]> = vec![body];
+        while let Some(statements) = open.pop() {
+            for statement in statements {
+                match statement {
+                    Statement::Variable(v) if v.space == "shared" => match self.variable(v) {
+                        Ok(()) => {}
+                        Err(bad) => fail(v.span, bad),
+                    },
+                    Statement::Block(inner) => open.push(inner),
+                    _ => {}
+                }
+            }
+        }
+        let start = next_multiple(self.kernel.static_end, self.dynamic_align);
+        self.kernel.dynamic_start = start;
+        for scope in &mut self.scopes {
+            for binding in scope.values_mut() {
+                if let Binding::Shared(offset) = binding
+                    && *offset == u32::MAX
+                {
+                    *offset = start;
+                }
+            }
+        }
+    }
+
+    fn statements(&mut self, text: &str, module: &Module, body: &[Statement], errors: &mut Vec<Diagnostic>) {
+        // Labels may be used before they stand: bind those of this scope first.
+        for statement in body {
+            if let Statement::Label(name, _) = statement {
+                let id = self.labels.len();
+                self.labels.push(None);
+                self.bind(name, Binding::Label(id));
+            }
+        }
+        for statement in body {
+            match statement {
+                Statement::Variable(v) if v.space == "shared" => {}
+                Statement::Variable(v) => {
+                    if let Err(bad) = self.variable(v) {
+                        errors.push(at(text, module, v.span, None, bad));
+                    }
+                }
+                Statement::Label(name, _) => {
+                    if let Some(Binding::Label(id)) = self.lookup(name) {
+                        let (id, pc) = (*id, self.kernel.code.len() as u32);
+                        self.labels[id] = Some(pc);
+                    }
+                }
+                Statement::Block(inner) => {
+                    self.scopes.push(HashMap::new());
+                    self.statements(text, module, inner, errors);
+                    self.scopes.pop();
+                }
+                Statement::Prototype(function) => {
+                    errors.push(at(
+                        text,
+                        module,
+                        function.span,
+                        None,
+                        not_modelled("a call prototype", "Inline the function: calls are not modelled yet."),
+                    ));
+                }
+                Statement::Targets(name, _, span) => {
+                    errors.push(at(
+                        text,
+                        module,
+                        *span,
+                        None,
+                        not_modelled(&format!("the branch table `{name}`"), "Use `bra` with predicates."),
+                    ));
+                }
+                Statement::Instruction(inst) => {
+                    self.site = self.kernel.sites.len() as u32;
+                    self.kernel.sites.push(place(text, inst.span, inst.source, &module.files));
+                    if let Err(bad) = self.instruction(inst) {
+                        errors.push(at(text, module, inst.span, inst.source, bad));
+                    }
+                }
+            }
+        }
+    }
+
+    fn instruction(&mut self, inst: &Instruction) -> Result<(), Bad> {
+        let (guard, guard_negated) = match &inst.guard {
+            None => (TRUE, false),
+            Some((negated, name)) => (self.predicate(&Operand::Name(name.clone()))?, *negated),
+        };
+        let first = self.kernel.code.len();
+        let decoded = decode::decode(self, inst)?;
+        // What `decode` emitted before it returned are the reads of special registers among the operands.
+        for inst in &mut self.kernel.code[first..] {
+            (inst.guard, inst.guard_negated) = (guard, guard_negated);
+        }
+        self.emit(decoded.op, guard, guard_negated, decoded.uses, decoded.defs);
+        Ok(())
+    }
+
+    pub fn emit(&mut self, op: Op, guard: u16, guard_negated: bool, uses: Vec<Reg>, defs: Vec<Reg>) {
+        let site = self.site;
+        self.kernel.code.push(Inst { op, guard, guard_negated, uses: uses.into(), defs: defs.into(), site });
+    }
+
+    /// A predicate operand: a register, or the constants `1` and `0`.
+    pub fn predicate(&mut self, operand: &Operand) -> Result<u16, Bad> {
+        match operand {
+            Operand::Integer(0) => Ok(FALSE),
+            Operand::Integer(_) => Ok(TRUE),
+            Operand::Name(name) => match self.lookup(name) {
+                Some(Binding::Register(Reg::Pred(p))) => Ok(*p),
+                Some(_) => Err(wrong(format!("`{name}` is not a predicate"), "Declare it with `.reg .pred`.")),
+                None => Err(undeclared(name)),
+            },
+            other => Err(wrong(
+                format!("expected a predicate, found {}", decode::describe(other)),
+                "Use a `.pred` register.",
+            )),
+        }
+    }
+}
+
+pub(super) fn undeclared(name: &str) -> Bad {
+    wrong(format!("`{name}` is not declared"), "Declare it in this scope or in one around it, or correct the name.")
+}
+
+fn too_many() -> Bad {
+    wrong(
+        "this kernel declares more than 65,534 registers of one width",
+        "Declare no more registers than the kernel uses.",
+    )
+}

@@ -1,0 +1,124 @@
+//! From syntax tree to a program that can run: names resolved, instructions decoded, control flow analysed.
+//!
+//! Read `op` for what instructions become, `lower` for how a function body is walked, `decode` for each family of
+//! instructions, `alu` for arithmetic, `flow` for where divergent lanes meet again.
+
+pub(crate) mod alu;
+mod decode;
+mod flow;
+mod lower;
+pub(crate) mod op;
+
+use crate::diagnostic::{Diagnostic, Label, Place, Severity, Source};
+use crate::syntax::{
+    self,
+    ast::{self, Span},
+};
+use op::Inst;
+
+pub use decode::FORMS;
+
+/// Bytes at the start of each CTA's shared window that the system keeps for itself: user variables begin behind them
+/// (seen in disassembled kernels; 228 KB per SM, 227 KB for the user).
+pub const RESERVED_SHARED: u32 = 1024;
+
+/// A PTX module, parsed and ready to run.
+#[derive(Debug)]
+pub struct Program {
+    pub(crate) kernels: Vec<Kernel>,
+}
+
+impl Program {
+    /// Names of the entries, in the order of the text.
+    pub fn entries(&self) -> Vec<&str> {
+        self.kernels.iter().map(|k| k.name.as_str()).collect()
+    }
+}
+
+/// An `.entry`.
+#[derive(Debug)]
+pub(crate) struct Kernel {
+    pub name: String,
+    pub place: Place,
+    pub code: Vec<Inst>,
+    /// PTX place and source line of each statement; [`Inst::site`] points here.
+    pub sites: Vec<Place>,
+    pub params: Vec<ParamSlot>,
+    /// Number of 32-bit, 64-bit and predicate registers.
+    pub registers: (u16, u16, u16),
+    /// Registers that hold immediates.
+    pub constants32: Vec<(u16, u32)>,
+    pub constants64: Vec<(u16, u64)>,
+    pub shared: Vec<SharedVariable>,
+    /// Bytes from the start of the window to the end of static shared memory, [`RESERVED_SHARED`] included.
+    pub static_end: u32,
+    /// Where dynamic shared memory begins.
+    pub dynamic_start: u32,
+    pub required_threads: Option<[u32; 3]>,
+    pub max_threads: Option<u32>,
+    pub required_cluster: Option<[u32; 3]>,
+}
+
+/// A kernel parameter's place in the parameter block.
+#[derive(Debug)]
+pub(crate) struct ParamSlot {
+    pub name: String,
+    pub offset: u32,
+    pub bytes: u32,
+}
+
+/// A `.shared` variable.
+#[derive(Debug)]
+pub(crate) struct SharedVariable {
+    pub name: String,
+    pub offset: u32,
+    pub bytes: u32,
+}
+
+/// What is wrong with one statement; the caller adds the place.
+#[derive(Debug)]
+pub(crate) struct Bad {
+    pub code: &'static str,
+    pub message: String,
+    pub rule: String,
+    pub help: String,
+}
+
+/// Parses PTX text and resolves every instruction in it.
+///
+/// # Errors
+/// All that is malformed, unknown or not modelled, each with line and column, before anything runs.
+pub fn load(text: &str) -> Result<Program, Vec<Diagnostic>> {
+    let module = syntax::parse(text).map_err(|errors| {
+        errors
+            .into_iter()
+            .map(|e| Diagnostic {
+                code: "ptx-syntax",
+                severity: Severity::Error,
+                title: e.message,
+                labels: vec![Label { place: place(text, e.span, None, &[]), text: "here".into() }],
+                rule: "PTX text must follow the grammar of the PTX ISA (chapter 4).".into(),
+                help: e.help,
+                count: 1,
+            })
+            .collect::<Vec<_>>()
+    })?;
+    lower::module(text, &module)
+}
+
+/// The place of a span, with the first line of its text.
+pub(crate) fn place(text: &str, span: Span, source: Option<ast::SourceLine>, files: &[(u32, String)]) -> Place {
+    let (start, end) = (span.start as usize, span.end as usize);
+    let written = text.get(start..end.min(text.len())).unwrap_or("");
+    let source = source.and_then(|s| {
+        let (_, file) = files.iter().find(|(number, _)| *number == s.file)?;
+        Some(Source { file: file.clone(), line: s.line, column: s.column })
+    });
+    let mut line: String = written.split_whitespace().collect::<Vec<_>>().join(" ");
+    if line.len() > 160 {
+        let cut = (0..=157).rev().find(|&n| line.is_char_boundary(n)).unwrap_or(0);
+        line.truncate(cut);
+        line.push('…');
+    }
+    Place { line: span.line, column: span.column, text: line, source }
+}

@@ -1,0 +1,321 @@
+//! Instructions after decoding: dense, registers renumbered, immediates turned into constant registers.
+
+/// A 32-bit register of a warp: one value a lane. Narrower registers live in the low bits.
+pub type L32 = [u32; 32];
+/// A 64-bit register of a warp.
+pub type L64 = [u64; 32];
+
+/// A register: its class and its number within the class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reg {
+    /// 8, 16 and 32 bits.
+    B32(u16),
+    /// 64 bits.
+    B64(u16),
+    /// A predicate, a bit a lane.
+    Pred(u16),
+    /// 128 bits: the numbers of the 64-bit registers that hold the low and the high half are this and the next.
+    B128(u16),
+    /// `_`
+    Sink,
+}
+
+/// Predicate register 0 is always true, 1 is always false.
+pub const TRUE: u16 = 0;
+/// See [`TRUE`].
+pub const FALSE: u16 = 1;
+
+/// An instruction with what every instruction has.
+#[derive(Debug)]
+pub struct Inst {
+    /// What to do.
+    pub op: Op,
+    /// `@p`: executed by lanes in which this predicate …
+    pub guard: u16,
+    /// … differs from this.
+    pub guard_negated: bool,
+    /// Registers read.
+    pub uses: Box<[Reg]>,
+    /// Registers written.
+    pub defs: Box<[Reg]>,
+    /// Index into the kernel's statement table: PTX place and source line.
+    pub site: u32,
+}
+
+/// A memory operand: `[base + offset]`.
+#[derive(Clone, Copy, Debug)]
+pub struct Address {
+    /// `Reg::Sink` for none.
+    pub base: Reg,
+    /// Bytes added to it.
+    pub offset: i64,
+}
+
+/// The window that an address points into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Space {
+    /// Any, told by the address.
+    Generic,
+    /// Global memory.
+    Global,
+    /// Shared memory of the CTA.
+    Shared,
+    /// Shared memory of any CTA of the cluster.
+    SharedCluster,
+    /// Kernel parameters.
+    Param,
+}
+
+/// How two predicates are combined by `setp.…{.and,.or,.xor}`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Logic {
+    /// And.
+    And,
+    /// Or.
+    Or,
+    /// Exclusive or.
+    Xor,
+}
+
+/// A special register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Special {
+    /// `%tid`
+    Tid(u8),
+    /// `%ntid`
+    Ntid(u8),
+    /// `%ctaid`
+    Ctaid(u8),
+    /// `%nctaid`
+    Nctaid(u8),
+    /// `%laneid`
+    Lane,
+    /// `%warpid`
+    Warp,
+    /// `%nwarpid`
+    Nwarp,
+    /// `%clusterid`
+    ClusterId(u8),
+    /// `%nclusterid`
+    NclusterId(u8),
+    /// `%cluster_ctaid`
+    ClusterCtaid(u8),
+    /// `%cluster_nctaid`
+    ClusterNctaid(u8),
+    /// `%cluster_ctarank`
+    ClusterRank,
+    /// `%cluster_nctarank`
+    ClusterNrank,
+    /// `%smid`
+    Sm,
+    /// `%nsmid`
+    Nsm,
+    /// `%clock`, `%clock64`
+    Clock,
+    /// `%dynamic_smem_size`
+    DynamicShared,
+    /// `%lanemask_eq`, `_le`, `_lt`, `_ge`, `_gt`
+    LaneMask(u8),
+}
+
+/// Shape of a `tcgen05.ld`/`st`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TensorShape {
+    /// `.32x32b`
+    S32x32b,
+    /// `.16x64b`
+    S16x64b,
+    /// `.16x128b`
+    S16x128b,
+    /// `.16x256b`
+    S16x256b,
+}
+
+impl TensorShape {
+    /// Lane (of the 32 or 16) and column that register `r` of thread `t` maps to. PTX ISA 9.7.16.2.3.
+    pub fn cell(self, t: u32, r: u32) -> (u32, u32) {
+        match self {
+            TensorShape::S32x32b => (t, r),
+            TensorShape::S16x64b => ((t >> 2) + 8 * (t & 1), 2 * r + ((t >> 1) & 1)),
+            TensorShape::S16x128b => ((t >> 2) + 8 * (r & 1), (t & 3) + 4 * (r >> 1)),
+            TensorShape::S16x256b => ((t >> 2) + 8 * ((r >> 1) & 1), 2 * (t & 3) + (r & 1) + 8 * (r >> 2)),
+        }
+    }
+
+    /// Lanes, and columns for each `.x1`, and registers for each `.x1`.
+    pub fn size(self) -> (u32, u32, u32) {
+        match self {
+            TensorShape::S32x32b => (32, 1, 1),
+            TensorShape::S16x64b => (16, 2, 1),
+            TensorShape::S16x128b => (16, 4, 2),
+            TensorShape::S16x256b => (16, 8, 4),
+        }
+    }
+}
+
+/// Lane-wise functions, 32 lanes at a time.
+#[derive(Clone, Copy)]
+pub enum Alu {
+    /// 32 → 32
+    U32(fn(&mut L32, &L32)),
+    /// 32, 32 → 32
+    B32(fn(&mut L32, &L32, &L32)),
+    /// 32, 32, 32 → 32
+    T32(fn(&mut L32, &L32, &L32, &L32)),
+    /// 64 → 64
+    U64(fn(&mut L64, &L64)),
+    /// 64, 64 → 64
+    B64(fn(&mut L64, &L64, &L64)),
+    /// 64, 64, 64 → 64
+    T64(fn(&mut L64, &L64, &L64, &L64)),
+    /// 32 → 64
+    Widen(fn(&mut L64, &L32)),
+    /// 64 → 32
+    Narrow(fn(&mut L32, &L64)),
+    /// 32, 32 → 64
+    Wide2(fn(&mut L64, &L32, &L32)),
+    /// 32, 32, 64 → 64
+    Wide3(fn(&mut L64, &L32, &L32, &L64)),
+    /// 64, 32 → 64
+    Shift64(fn(&mut L64, &L64, &L32)),
+    /// 32, 32 → predicate
+    Compare32(fn(&L32, &L32) -> u32),
+    /// 64, 64 → predicate
+    Compare64(fn(&L64, &L64) -> u32),
+}
+
+impl std::fmt::Debug for Alu {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("alu")
+    }
+}
+
+/// What a decoded instruction does.
+#[derive(Debug)]
+pub enum Op {
+    /// A lane-wise function of one destination; sources in order.
+    Alu { f: Alu, d: u16, s: [u16; 3] },
+    /// `setp`: `d = f(a, b) [logic c]`, `q = !f(a, b) [logic c]`.
+    Setp { f: Alu, d: u16, q: Option<u16>, a: u16, b: u16, logic: Option<(Logic, u16, bool)> },
+    /// Predicate logic; `negate` the result.
+    Pred { logic: Logic, d: u16, a: u16, a_negated: bool, b: u16, negate: bool },
+    /// `selp`
+    Select32 { d: u16, a: u16, b: u16, p: u16, negated: bool },
+    /// `selp` of 64 bits
+    Select64 { d: u16, a: u16, b: u16, p: u16, negated: bool },
+    /// `mov d, {…}` and `mov {…}, s` of parts: bits of each part, low first.
+    Repack { d: Vec<Reg>, s: Vec<Reg>, d_bits: u8, s_bits: u8 },
+    /// A special register.
+    Special { d: Reg, which: Special },
+    /// The address of a shared variable, as a shared address.
+    SharedAddress { d: Reg, offset: u32 },
+    /// `cvta.shared` (towards generic) or `cvta.to.shared`.
+    Cvta { d: Reg, s: Reg, space: Space, to: bool },
+    /// `elect.sync`
+    Elect { d: Option<u16>, p: u16, mask: u16 },
+    /// `activemask`
+    ActiveMask { d: u16 },
+    /// `shfl.sync`
+    Shuffle { mode: ShuffleMode, d: u16, p: Option<u16>, a: u16, b: u16, c: u16, mask: u16 },
+    /// `vote.sync`
+    Vote { mode: VoteMode, d: Reg, a: u16, negated: bool, mask: u16 },
+    /// `bra`; conditional by the guard.
+    Branch { target: u32, reconverge: u32 },
+    /// `ret`, `exit`
+    Exit,
+    /// `trap`
+    Trap,
+    /// `ld`
+    Load { space: Space, address: Address, bytes: u8, signed: bool, d: Box<[Reg]> },
+    /// `st`
+    Store { space: Space, address: Address, bytes: u8, s: Box<[Reg]> },
+    /// `bar.sync`/`barrier.sync` (wait) or `.arrive`
+    CtaBarrier { id: u16, threads: Option<u16>, wait: bool, aligned: bool },
+    /// `bar.warp.sync`
+    WarpSync { mask: u16 },
+    /// `fence.proxy.async`
+    ProxyFence,
+    /// `fence.mbarrier_init`
+    InitFence,
+    /// `fence.acq_rel`/`sc`, `membar`
+    Fence,
+    /// `mbarrier.init`
+    BarrierInit { address: Address, count: u16 },
+    /// `mbarrier.inval`
+    BarrierInval { address: Address },
+    /// `mbarrier.arrive{.expect_tx}`
+    BarrierArrive { address: Address, count: Option<u16>, expect: Option<u16>, state: Option<u16> },
+    /// `mbarrier.expect_tx`
+    BarrierExpect { address: Address, bytes: u16 },
+    /// `mbarrier.try_wait.parity` (`block`) and `mbarrier.test_wait.parity`
+    BarrierWait { address: Address, p: u16, parity: u16, block: bool },
+    /// `tcgen05.alloc`
+    TensorAlloc { address: Address, columns: u16 },
+    /// `tcgen05.dealloc`
+    TensorFree { tensor: u16, columns: u16 },
+    /// `tcgen05.relinquish_alloc_permit`
+    TensorRelinquish,
+    /// `tcgen05.ld`
+    TensorLoad { shape: TensorShape, tensor: Address, d: Box<[u16]> },
+    /// `tcgen05.st`
+    TensorStore { shape: TensorShape, tensor: Address, s: Box<[u16]> },
+    /// `tcgen05.wait::ld` or `::st`
+    TensorWait { loads: bool },
+    /// `tcgen05.mma.kind::f16`, A from shared memory
+    Mma { d: Address, a: u16, b: u16, idesc: u16, accumulate: u16, accumulate_negated: bool },
+    /// `tcgen05.commit`
+    Commit { address: Address },
+    /// `tcgen05.fence::before_thread_sync` or `::after_thread_sync`
+    TensorFence,
+    /// `nanosleep`
+    Sleep,
+}
+
+/// `shfl.sync`'s mode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ShuffleMode {
+    /// `.up`
+    Up,
+    /// `.down`
+    Down,
+    /// `.bfly`
+    Butterfly,
+    /// `.idx`
+    Index,
+}
+
+/// `vote.sync`'s mode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VoteMode {
+    /// `.all`
+    All,
+    /// `.any`
+    Any,
+    /// `.uni`
+    Uniform,
+    /// `.ballot`
+    Ballot,
+}
+
+impl Op {
+    /// Other warps and engines can tell when this is executed: the scheduler runs it in the order of the simulated clock.
+    pub fn is_visible(&self) -> bool {
+        matches!(
+            self,
+            Op::CtaBarrier { .. }
+                | Op::BarrierInit { .. }
+                | Op::BarrierInval { .. }
+                | Op::BarrierArrive { .. }
+                | Op::BarrierExpect { .. }
+                | Op::BarrierWait { .. }
+                | Op::TensorAlloc { .. }
+                | Op::TensorFree { .. }
+                | Op::TensorLoad { .. }
+                | Op::TensorStore { .. }
+                | Op::Mma { .. }
+                | Op::Commit { .. }
+                | Op::Load { .. }
+                | Op::Store { .. }
+        )
+    }
+}

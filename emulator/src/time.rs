@@ -1,0 +1,58 @@
+//! What things cost, in SM cycles. One row per number, each with where it comes from.
+//!
+//! The numbers are for a B200. They decide the default schedule and the cycle count that a run reports; whether a kernel is
+//! right never depends on them.
+
+/// Costs of one GPU.
+#[derive(Clone, Debug)]
+pub struct Costs {
+    /// Between two instructions of a warp. Dependent arithmetic takes 4 cycles (measured on a B300); half of it overlaps.
+    pub issue: u64,
+    /// From a global load to its value: a miss in L2 (measured on a B300: about 790).
+    pub global_load: u64,
+    /// Bytes of global memory that an SM moves in a cycle: half of its shared-memory port, in sectors of 32 bytes.
+    pub global_bytes_per_cycle: u64,
+    /// From a shared load to its value (measured on a B300: 24).
+    pub shared_load: u64,
+    /// `bar.sync` of W warps: this and twice W (measured on a B300: 22 + 2 W).
+    pub cta_barrier: u64,
+    /// `mbarrier.arrive` (measured on a B300: 24).
+    pub mbarrier: u64,
+    /// From the completion of a phase to the wake-up of a waiter (measured: 50 to 120).
+    pub wake: u64,
+    /// `fence.proxy.async` (of the order of a CTA fence: 6 to 16 measured on a B300).
+    pub fence: u64,
+    /// From the issue of an MMA to its observed completion, beyond its interval (SemiAnalysis, B200, SS M128: 136).
+    pub mma_latency: u64,
+    /// A `tcgen05.ld` of 32 lanes: cycles for each column (META's latency model, B200: 179 for 64 columns).
+    pub tensor_load_per_column: u64,
+    /// A `tcgen05.ld`: the part that does not depend on its size.
+    pub tensor_load: u64,
+    /// `tcgen05.alloc` and `dealloc` (an atomic on a per-SM bitmap: of the order of a shared atomic, 188 on a B300).
+    pub tensor_alloc: u64,
+}
+
+impl Costs {
+    /// NVIDIA B200.
+    pub const B200: Costs = Costs {
+        issue: 2,
+        global_load: 790,
+        global_bytes_per_cycle: 64,
+        shared_load: 24,
+        cta_barrier: 22,
+        mbarrier: 24,
+        wake: 50,
+        fence: 16,
+        mma_latency: 136,
+        tensor_load_per_column: 2,
+        tensor_load: 40,
+        tensor_alloc: 188,
+    };
+
+    /// Cycles between two MMAs of M×N×16 in one CTA: the tensor core needs N/2; the operands come through the
+    /// shared-memory port at 128 bytes a cycle (SemiAnalysis, B200: 48 for N = 64, 64 for N = 128, 128 for N = 256).
+    pub fn mma_interval(&self, m: u32, n: u32) -> u64 {
+        let (m, n) = (u64::from(m), u64::from(n));
+        (n / 2).max((m + n) * 32 / 128)
+    }
+}

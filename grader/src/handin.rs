@@ -1,0 +1,95 @@
+//! Which files of a hand-in are kernels.
+
+use harness::workbook::name;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A kernel file of a hand-in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kernel {
+    /// The step that it is for.
+    pub step: u8,
+    /// Where it lies.
+    pub path: PathBuf,
+    /// Its text.
+    pub text: String,
+}
+
+/// The largest kernel file that is taken. The longest solution has some thousand bytes.
+const MAX_BYTES: u64 = 1 << 20;
+
+/// Where the kernel of a step may lie, in a hand-in.
+pub fn places(step: u8) -> [String; 4] {
+    let name = name(step);
+    [
+        format!("steps/{name}/src/kernel.rs"),
+        format!("{name}/src/kernel.rs"),
+        format!("{name}/kernel.rs"),
+        format!("{name}.rs"),
+    ]
+}
+
+/// The kernels in a folder, for the steps that exist. `wanted`: those that must be there; if empty, at least one must.
+///
+/// # Errors
+/// What is missing, found twice, or not a file that can be taken; with what was looked for.
+pub fn find(folder: &Path, existing: &[u8], wanted: &[u8]) -> Result<Vec<Kernel>, String> {
+    if !folder.is_dir() {
+        let what = if folder.exists() { "is not a folder" } else { "does not exist" };
+        return Err(format!("{} {what}\n  help: give the folder that was handed in", folder.display()));
+    }
+    for step in wanted {
+        if !existing.contains(step) {
+            let names: Vec<String> = existing.iter().map(|step| name(*step)).collect();
+            return Err(format!("there is no step {step}\n  help: the steps here are {}", names.join(", ")));
+        }
+    }
+    let steps = if wanted.is_empty() { existing } else { wanted };
+    let mut kernels = Vec::new();
+    let mut missing = Vec::new();
+    for &step in steps {
+        match kernel(folder, step)? {
+            Some(kernel) => kernels.push(kernel),
+            None => missing.push(step),
+        }
+    }
+    if kernels.is_empty() || !(wanted.is_empty() || missing.is_empty()) {
+        let looked: Vec<String> =
+            missing.iter().flat_map(|step| places(*step)).map(|place| format!("\n    {place}")).collect();
+        let names: Vec<String> = missing.iter().map(|step| name(*step)).collect();
+        return Err(format!(
+            "{} holds no kernel for {}; looked for{}",
+            folder.display(),
+            names.join(", "),
+            looked.concat()
+        ));
+    }
+    Ok(kernels)
+}
+
+fn kernel(folder: &Path, step: u8) -> Result<Option<Kernel>, String> {
+    // `symlink_metadata`: a link is not followed out of the hand-in.
+    let found: Vec<PathBuf> =
+        places(step).iter().map(|place| folder.join(place)).filter(|path| path.symlink_metadata().is_ok()).collect();
+    let path = match found.as_slice() {
+        [] => return Ok(None),
+        [path] => path.clone(),
+        [first, second, ..] => {
+            return Err(format!(
+                "two kernels for step {step}: {} and {}\n  help: leave the one that counts",
+                first.display(),
+                second.display()
+            ));
+        }
+    };
+    let about = path.symlink_metadata().map_err(|error| format!("cannot look at {}: {error}", path.display()))?;
+    if !about.is_file() {
+        let what = if about.is_symlink() { "a symbolic link" } else { "no plain file" };
+        return Err(format!("{} is {what}\n  help: hand in the file itself", path.display()));
+    }
+    if about.len() > MAX_BYTES {
+        return Err(format!("{} has {} bytes; allowed are {MAX_BYTES}", path.display(), about.len()));
+    }
+    let text = fs::read_to_string(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+    Ok(Some(Kernel { step, path, text }))
+}

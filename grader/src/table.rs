@@ -1,0 +1,91 @@
+//! A grade as a table, and the explanation of each part that did not pass.
+
+use crate::{Grade, Graded};
+use colored::{ColoredString, Colorize};
+use harness::report::{number, paint};
+use harness::workbook::name;
+use harness::{MilestoneState, Outcome, Part};
+use std::fmt::Write;
+
+/// Width of a part's column: `not checked` is the longest word.
+const PART: usize = 11;
+
+/// The table, the total, and what is behind each part that did not pass.
+///
+/// Writing to a `String` cannot fail, so results of `write!` are dropped here.
+pub fn render(grade: &Grade) -> String {
+    let width = grade.steps.iter().map(|graded| graded.verdict.title.chars().count()).max().unwrap_or(0);
+    let mut text = String::new();
+    let _ = write!(text, "{:<6}  {:<width$}", "step", "");
+    for part in Part::ALL {
+        let _ = write!(text, "  {:<PART$}", part.name());
+    }
+    text.push_str("  points\n");
+    for Graded { verdict, .. } in &grade.steps {
+        let _ = write!(text, "{:<6}  {:<width$}", name(verdict.step), verdict.title);
+        for (_, outcome) in &verdict.parts {
+            let _ = write!(text, "  {}", cell(outcome));
+        }
+        let _ = writeln!(text, "  {} of {}", number(verdict.points), verdict.max_points);
+    }
+    let gap = 6 + 2 + width + Part::ALL.len() * (PART + 2) - "total".len();
+    let _ = writeln!(text, "total{:gap$}  {} of {}", "", number(grade.points()), grade.max_points());
+    for graded in &grade.steps {
+        text.push_str(&explain(graded));
+    }
+    text
+}
+
+fn cell(outcome: &Outcome) -> ColoredString {
+    // Padded first: escape sequences have no width.
+    match outcome {
+        Outcome::Passed { .. } => format!("{:<PART$}", "passed").green(),
+        Outcome::Failed { .. } => format!("{:<PART$}", "failed").red(),
+        Outcome::NotChecked { .. } => format!("{:<PART$}", "not checked").yellow(),
+        Outcome::NotReached { .. } => format!("{:<PART$}", "not reached").dimmed(),
+    }
+}
+
+fn explain(graded: &Graded) -> String {
+    let Graded { file, verdict } = graded;
+    let step = name(verdict.step);
+    let of = file.as_ref().map(|file| format!(" ({file})")).unwrap_or_default();
+    let mut text = String::new();
+    if let Some(failure) = &verdict.build_failure {
+        let _ = writeln!(text, "\n{}\n{}", format!("{step}: no kernel{of}").bold(), indent(failure));
+    }
+    for (part, outcome) in &verdict.parts {
+        match outcome {
+            Outcome::Failed { title, text: why } if verdict.build_failure.is_none() => {
+                let _ = writeln!(text, "\n{}\n{}", format!("{step} {part}: failed{of}: {title}").bold(), indent(why));
+            }
+            Outcome::NotChecked { reason } => {
+                let _ = writeln!(text, "\n{}\n{}", format!("{step} {part}: not checked{of}").bold(), indent(reason));
+            }
+            _ => {}
+        }
+    }
+    if verdict.build_failure.is_none() && !verdict.part(Part::Correct).passed() {
+        let _ = writeln!(text, "\n{}", format!("{step}: milestones{of}").bold());
+        for milestone in &verdict.milestones {
+            let state = match &milestone.state {
+                MilestoneState::Done => "done".to_string(),
+                MilestoneState::Open { place } => format!("open, at {place}"),
+                MilestoneState::Wrong { text } => {
+                    // The explanation stands above; its first line tells the milestones apart.
+                    let first = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+                    format!("something else happened: {}", first.trim_start_matches("error: "))
+                }
+                MilestoneState::NotReached { reason } => format!("not reached: {reason}"),
+            };
+            let _ = writeln!(text, "{}", indent(&format!("{} {}: {state}", milestone.id, milestone.title)));
+        }
+    }
+    text
+}
+
+fn indent(text: &str) -> String {
+    let painted = paint(text.trim_end());
+    let lines: Vec<String> = painted.lines().map(|line| format!("    {line}").trim_end().to_string()).collect();
+    lines.join("\n")
+}

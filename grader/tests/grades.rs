@@ -1,0 +1,424 @@
+//! How grades read, what the command refuses, and which files of a hand-in are taken.
+
+use expect_test::{Expect, expect};
+use grader::handin::find;
+use grader::{Grade, Graded, json, table};
+use harness::{MilestoneResult, MilestoneState, Outcome, Part, Place, Verdict};
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+use tempfile::TempDir;
+
+fn passed() -> Outcome {
+    Outcome::Passed { detail: "20 inputs".to_string() }
+}
+fn failed(title: &str) -> Outcome {
+    Outcome::Failed { title: title.to_string(), text: "error: what\n --> step01.rs:7\n\n  = try: this\n".to_string() }
+}
+fn unchecked() -> Outcome {
+    Outcome::NotChecked { reason: "no ptxas in CUDA_HOME/bin or PATH".to_string() }
+}
+fn not_reached() -> Outcome {
+    Outcome::NotReached { reason: "`correct` comes first".to_string() }
+}
+
+fn graded(step: u8, title: &str, points: f64, max_points: u32, outcomes: [Outcome; 5]) -> Graded {
+    let mut outcomes = outcomes.into_iter();
+    let parts = Part::ALL.map(|part| (part, outcomes.next().expect("five")));
+    let place = Place { file: "steps/step01/src/kernel.rs".to_string(), line: 61, column: 9 };
+    let states = [
+        MilestoneState::Done,
+        MilestoneState::Open { place },
+        MilestoneState::Wrong { text: "the barrier's count is 2".to_string() },
+        MilestoneState::NotReached { reason: "the run ended before".to_string() },
+    ];
+    let milestone = |(index, state)| MilestoneResult {
+        id: format!("{step}.{}", index + 1),
+        title: "it happens".to_string(),
+        state,
+    };
+    let verdict = Verdict {
+        step,
+        title: title.to_string(),
+        device: "emulator".to_string(),
+        parts,
+        milestones: states.into_iter().enumerate().map(milestone).collect(),
+        build_failure: None,
+        points,
+        max_points,
+        seconds: 0.25,
+    };
+    Graded { file: (step > 1).then(|| format!("hand-in/step{step:02}.rs")), verdict }
+}
+
+fn grade(steps: Vec<Graded>) -> Grade {
+    Grade { steps, allow_unchecked: false, seed: None }
+}
+
+fn mixed() -> Grade {
+    let mut none =
+        graded(3, "a grid", 0.0, 10, [failed("no kernel"), not_reached(), not_reached(), not_reached(), not_reached()]);
+    none.verdict.build_failure = Some("it does not compile:\nerror: expected one of `;`\n".to_string());
+    grade(vec![
+        graded(1, "one tile, end to end", 4.75, 5, [passed(), passed(), passed(), unchecked(), passed()]),
+        graded(
+            2,
+            "a loop",
+            0.375,
+            5,
+            [failed("D is wrong"), failed("a race"), not_reached(), not_reached(), not_reached()],
+        ),
+        none,
+    ])
+}
+
+#[test]
+fn a_table_and_what_is_behind_it() {
+    colored::control::set_override(false);
+    expect![[r#"
+        step                          correct      race-free    structure    resources    fast         points
+        step01  one tile, end to end  passed       passed       passed       not checked  passed       4.75 of 5
+        step02  a loop                failed       failed       not reached  not reached  not reached  0.38 of 5
+        step03  a grid                failed       not reached  not reached  not reached  not reached  0 of 10
+        total                                                                                          5.12 of 20
+
+        step01 resources: not checked
+            no ptxas in CUDA_HOME/bin or PATH
+
+        step02 correct: failed (hand-in/step02.rs): D is wrong
+            error: what
+             --> step01.rs:7
+
+              = try: this
+
+        step02 race-free: failed (hand-in/step02.rs): a race
+            error: what
+             --> step01.rs:7
+
+              = try: this
+
+        step02: milestones (hand-in/step02.rs)
+            2.1 it happens: done
+            2.2 it happens: open, at steps/step01/src/kernel.rs:61
+            2.3 it happens: something else happened: the barrier's count is 2
+            2.4 it happens: not reached: the run ended before
+
+        step03: no kernel (hand-in/step03.rs)
+            it does not compile:
+            error: expected one of `;`
+    "#]]
+    .assert_eq(&table::render(&mixed()));
+    // Open TODOs: nothing failed, and what is missing is said nevertheless.
+    let open = [not_reached(), not_reached(), not_reached(), not_reached(), not_reached()];
+    expect![[r#"
+        step            correct      race-free    structure    resources    fast         points
+        step02  a loop  not reached  not reached  not reached  not reached  not reached  0.38 of 5
+        total                                                                            0.38 of 5
+
+        step02: milestones (hand-in/step02.rs)
+            2.1 it happens: done
+            2.2 it happens: open, at steps/step01/src/kernel.rs:61
+            2.3 it happens: something else happened: the barrier's count is 2
+            2.4 it happens: not reached: the run ended before
+    "#]]
+    .assert_eq(&table::render(&grade(vec![graded(2, "a loop", 0.375, 5, open)])));
+    let all = grade(vec![graded(1, "one tile", 5.0, 5, [passed(), passed(), passed(), passed(), passed()])]);
+    expect![[r#"
+        step              correct      race-free    structure    resources    fast         points
+        step01  one tile  passed       passed       passed       passed       passed       5 of 5
+        total                                                                              5 of 5
+    "#]]
+    .assert_eq(&table::render(&all));
+}
+
+#[test]
+fn json_has_the_documented_shape() {
+    let mut grade = mixed();
+    grade.steps.truncate(2);
+    grade.steps[1].verdict.parts[1].1 = not_reached();
+    expect![[r#"
+        {
+          "schema": 1,
+          "passed": false,
+          "allow_unchecked": false,
+          "seed": null,
+          "points": 5.125,
+          "max_points": 10,
+          "steps": [
+            {
+              "step": 1,
+              "title": "one tile, end to end",
+              "file": null,
+              "device": "emulator",
+              "passed": false,
+              "points": 4.75,
+              "max_points": 5,
+              "build_failure": null,
+              "parts": [
+                {
+                  "part": "correct",
+                  "outcome": "passed",
+                  "text": "20 inputs"
+                },
+                {
+                  "part": "race-free",
+                  "outcome": "passed",
+                  "text": "20 inputs"
+                },
+                {
+                  "part": "structure",
+                  "outcome": "passed",
+                  "text": "20 inputs"
+                },
+                {
+                  "part": "resources",
+                  "outcome": "not_checked",
+                  "text": "no ptxas in CUDA_HOME/bin or PATH"
+                },
+                {
+                  "part": "fast",
+                  "outcome": "passed",
+                  "text": "20 inputs"
+                }
+              ],
+              "milestones": [
+                {
+                  "id": "1.1",
+                  "title": "it happens",
+                  "state": "done"
+                },
+                {
+                  "id": "1.2",
+                  "title": "it happens",
+                  "state": "open",
+                  "text": "steps/step01/src/kernel.rs:61"
+                },
+                {
+                  "id": "1.3",
+                  "title": "it happens",
+                  "state": "wrong",
+                  "text": "the barrier's count is 2"
+                },
+                {
+                  "id": "1.4",
+                  "title": "it happens",
+                  "state": "not_reached",
+                  "text": "the run ended before"
+                }
+              ],
+              "seconds": 0.25
+            },
+            {
+              "step": 2,
+              "title": "a loop",
+              "file": "hand-in/step02.rs",
+              "device": "emulator",
+              "passed": false,
+              "points": 0.375,
+              "max_points": 5,
+              "build_failure": null,
+              "parts": [
+                {
+                  "part": "correct",
+                  "outcome": "failed",
+                  "title": "D is wrong",
+                  "text": "error: what\n --> step01.rs:7\n\n  = try: this\n"
+                },
+                {
+                  "part": "race-free",
+                  "outcome": "not_reached",
+                  "text": "`correct` comes first"
+                },
+                {
+                  "part": "structure",
+                  "outcome": "not_reached",
+                  "text": "`correct` comes first"
+                },
+                {
+                  "part": "resources",
+                  "outcome": "not_reached",
+                  "text": "`correct` comes first"
+                },
+                {
+                  "part": "fast",
+                  "outcome": "not_reached",
+                  "text": "`correct` comes first"
+                }
+              ],
+              "milestones": [
+                {
+                  "id": "2.1",
+                  "title": "it happens",
+                  "state": "done"
+                },
+                {
+                  "id": "2.2",
+                  "title": "it happens",
+                  "state": "open",
+                  "text": "steps/step01/src/kernel.rs:61"
+                },
+                {
+                  "id": "2.3",
+                  "title": "it happens",
+                  "state": "wrong",
+                  "text": "the barrier's count is 2"
+                },
+                {
+                  "id": "2.4",
+                  "title": "it happens",
+                  "state": "not_reached",
+                  "text": "the run ended before"
+                }
+              ],
+              "seconds": 0.25
+            }
+          ]
+        }
+    "#]]
+    .assert_eq(&json::render(&grade).expect("JSON"));
+}
+
+#[test]
+fn passing_is_for_all_that_was_asked() {
+    let five = || [passed(), passed(), passed(), passed(), passed()];
+    let one = |outcomes| grade(vec![graded(1, "one tile", 5.0, 5, five()), graded(2, "a loop", 5.0, 5, outcomes)]);
+    assert!(one(five()).passed());
+    assert!(!grade(vec![]).passed(), "nothing graded is nothing passed");
+    let not_checked = [passed(), passed(), passed(), unchecked(), passed()];
+    assert!(!one(not_checked.clone()).passed());
+    assert!(Grade { allow_unchecked: true, ..one(not_checked) }.passed());
+    for wrong in [failed("slow"), not_reached()] {
+        let outcomes = [passed(), passed(), passed(), unchecked(), wrong];
+        assert!(!Grade { allow_unchecked: true, ..one(outcomes) }.passed(), "only what is not checked is allowed");
+    }
+}
+
+fn folder(files: &[&str]) -> TempDir {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    for file in files {
+        let path = folder.path().join(file);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        fs::write(path, format!("// {file}\n")).expect("written");
+    }
+    folder
+}
+
+#[test]
+fn a_kernel_is_found_at_each_of_its_places() {
+    for place in ["steps/step01/src/kernel.rs", "step01/src/kernel.rs", "step01/kernel.rs", "step01.rs"] {
+        let folder = folder(&[place, "notes.txt", "step77.rs"]);
+        let kernels = find(folder.path(), &[1, 2], &[]).expect("found");
+        assert_eq!(kernels.len(), 1);
+        assert_eq!((kernels[0].step, kernels[0].text.as_str()), (1, format!("// {place}\n").as_str()));
+    }
+}
+
+fn refuses(folder: &Path, wanted: &[u8], expected: Expect) {
+    let error = find(folder, &[1, 2], wanted).expect_err("must be refused");
+    expected.assert_eq(&error.replace(&*folder.to_string_lossy(), "FOLDER"));
+}
+
+#[test]
+fn a_folder_without_what_was_asked() {
+    refuses(
+        folder(&["kernel.rs"]).path(),
+        &[1],
+        expect![[r#"
+            FOLDER holds no kernel for step01; looked for
+                steps/step01/src/kernel.rs
+                step01/src/kernel.rs
+                step01/kernel.rs
+                step01.rs"#]],
+    );
+    refuses(
+        folder(&["step01.rs"]).path(),
+        &[1, 2],
+        expect![[r#"
+            FOLDER holds no kernel for step02; looked for
+                steps/step02/src/kernel.rs
+                step02/src/kernel.rs
+                step02/kernel.rs
+                step02.rs"#]],
+    );
+    refuses(
+        folder(&["step01.rs"]).path(),
+        &[9],
+        expect![[r#"
+        there is no step 9
+          help: the steps here are step01, step02"#]],
+    );
+    refuses(
+        folder(&["step01.rs", "step01/kernel.rs"]).path(),
+        &[],
+        expect![[r#"
+        two kernels for step 1: FOLDER/step01/kernel.rs and FOLDER/step01.rs
+          help: leave the one that counts"#]],
+    );
+    refuses(
+        folder(&["step01.rs/file"]).path(),
+        &[],
+        expect![[r#"
+        FOLDER/step01.rs is no plain file
+          help: hand in the file itself"#]],
+    );
+    let file = folder(&["step01.rs"]);
+    refuses(
+        &file.path().join("step01.rs"),
+        &[],
+        expect![[r#"
+        FOLDER is not a folder
+          help: give the folder that was handed in"#]],
+    );
+    refuses(
+        &file.path().join("none"),
+        &[],
+        expect![[r#"
+        FOLDER does not exist
+          help: give the folder that was handed in"#]],
+    );
+    let large = folder(&[]);
+    fs::write(large.path().join("step01.rs"), vec![b' '; (1 << 20) + 1]).expect("written");
+    refuses(large.path(), &[], expect!["FOLDER/step01.rs has 1048577 bytes; allowed are 1048576"]);
+    let binary = folder(&[]);
+    fs::write(binary.path().join("step01.rs"), [0xff]).expect("written");
+    refuses(binary.path(), &[], expect!["cannot read FOLDER/step01.rs: stream did not contain valid UTF-8"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn links_are_not_followed_out_of_a_hand_in() {
+    let folder = folder(&["outside.rs", "in/notes.txt"]);
+    std::os::unix::fs::symlink(folder.path().join("outside.rs"), folder.path().join("in/step01.rs")).expect("a link");
+    refuses(
+        &folder.path().join("in"),
+        &[],
+        expect![[r#"
+        FOLDER/step01.rs is a symbolic link
+          help: hand in the file itself"#]],
+    );
+}
+
+fn command(arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_grader"));
+    command.args(arguments).env("NO_COLOR", "1").env_remove("WORKBOOK_DEVICE");
+    command.output().expect("the command starts")
+}
+
+#[test]
+fn the_command_refuses_with_status_2() {
+    let empty = folder(&[]);
+    let path = empty.path().to_string_lossy().into_owned();
+    for (arguments, expected) in [
+        (vec!["grade", path.as_str()], "holds no kernel for step01; looked for\n    steps/step01/src/kernel.rs\n"),
+        (vec!["grade", "/no/such/folder"], "/no/such/folder does not exist"),
+        (vec!["solutions", "--step", "99"], "there is no solution of step 99"),
+        (vec!["solutions", "--format", "xml"], "[possible values: text, json]"),
+        (vec!["grade"], "<FOLDER>"),
+    ] {
+        let output = command(&arguments);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
+        assert!(said.starts_with("error: ") && said.contains(expected), "{arguments:?}: {said}");
+        assert!(output.stdout.is_empty(), "{arguments:?}");
+    }
+}

@@ -1,0 +1,227 @@
+//! Seeded inputs: random matrices that a kernel multiplies.
+
+use crate::problem::Problem;
+use half::{bf16, f16};
+use ptx::Dtype;
+use std::fmt;
+
+/// What the elements of A and B are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum InputKind {
+    /// Standard normal. D is held against an FP64 product, with a tolerance.
+    Normal,
+    /// Small integers, so that every sum is exact in FP32. D is held bit for bit against the exact sum, rounded once.
+    Integers,
+    /// A is zero outside of one K slice of 16 columns: a K slice that is dropped or taken twice shows at once.
+    OneHot,
+}
+
+impl InputKind {
+    /// All kinds; tests take them in turn.
+    pub const ALL: [InputKind; 3] = [InputKind::Normal, InputKind::Integers, InputKind::OneHot];
+
+    /// Whether D must be exact.
+    pub fn is_exact(self) -> bool {
+        self != InputKind::Normal
+    }
+}
+
+impl fmt::Display for InputKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            InputKind::Normal => "random normal numbers",
+            InputKind::Integers => "small integers",
+            InputKind::OneHot => "one-hot K slices",
+        })
+    }
+}
+
+/// A and B of a problem.
+#[derive(Clone, Debug)]
+pub struct Inputs {
+    /// The problem.
+    pub problem: Problem,
+    /// What the elements are.
+    pub kind: InputKind,
+    /// The seed that repeats them.
+    pub seed: u64,
+    /// A, m × k, as bits of the type.
+    pub a: Vec<u16>,
+    /// B, n × k, as bits of the type.
+    pub b: Vec<u16>,
+}
+
+impl Inputs {
+    /// The inputs of this seed.
+    pub fn new(problem: Problem, kind: InputKind, seed: u64) -> Inputs {
+        let (m, n, k) = (problem.m as usize, problem.n as usize, problem.k as usize);
+        let mut random = Random::new(seed ^ (kind as u64).wrapping_mul(0xA076_1D64_78BD_642F));
+        let encode = |value: f32| encode(problem.dtype, value);
+        let (a, b) = match kind {
+            InputKind::Normal => {
+                let mut matrix = |elements: usize| (0..elements).map(|_| encode(random.normal())).collect();
+                (matrix(m * k), matrix(n * k))
+            }
+            InputKind::Integers => {
+                let bound = integer_bound(problem);
+                let mut matrix =
+                    |elements: usize| (0..elements).map(|_| encode(random.integer(bound) as f32)).collect::<Vec<u16>>();
+                (matrix(m * k), matrix(n * k))
+            }
+            InputKind::OneHot => {
+                // Every row of A has a one in one column of the slice, so that D picks columns of B.
+                let slices = k.div_ceil(SLICE);
+                let slice = (seed as usize) % slices;
+                let width = SLICE.min(k - slice * SLICE);
+                let mut a = vec![0u16; m * k];
+                for row in 0..m {
+                    let column = slice * SLICE + random.below(width as u64) as usize;
+                    a[row * k + column] = encode(1.0);
+                }
+                // Integers of 8 bits or less are exact in both types.
+                let b = (0..n * k).map(|_| encode(random.integer(127) as f32)).collect();
+                (a, b)
+            }
+        };
+        Inputs { problem, kind, seed, a, b }
+    }
+
+    /// A as numbers.
+    pub fn a_values(&self) -> Vec<f32> {
+        decode_all(self.problem.dtype, &self.a)
+    }
+
+    /// B as numbers.
+    pub fn b_values(&self) -> Vec<f32> {
+        decode_all(self.problem.dtype, &self.b)
+    }
+}
+
+/// Columns of A that one MMA takes.
+pub const SLICE: usize = 16;
+
+/// The largest integer input: every |sum| stays below 2²⁴ (exact in FP32) and at 65504 or less (finite in FP16).
+fn integer_bound(problem: Problem) -> i64 {
+    const LARGEST_SUM: i64 = 65_504;
+    let k = i64::from(problem.k);
+    // Integers up to 2^8 are exact in BF16, up to 2^11 in FP16; 15 is enough to tell elements apart.
+    (1..=15).rev().find(|bound| bound * bound * k <= LARGEST_SUM).unwrap_or(1)
+}
+
+/// A number in the type's bits, rounded to nearest even.
+pub fn encode(dtype: Dtype, value: f32) -> u16 {
+    match dtype {
+        Dtype::F16 => f16::from_f32(value).to_bits(),
+        Dtype::Bf16 => bf16::from_f32(value).to_bits(),
+    }
+}
+
+/// A number from the type's bits.
+pub fn decode(dtype: Dtype, bits: u16) -> f32 {
+    match dtype {
+        Dtype::F16 => f16::from_bits(bits).to_f32(),
+        Dtype::Bf16 => bf16::from_bits(bits).to_f32(),
+    }
+}
+
+/// Numbers from the type's bits.
+pub fn decode_all(dtype: Dtype, bits: &[u16]) -> Vec<f32> {
+    bits.iter().map(|bits| decode(dtype, *bits)).collect()
+}
+
+/// The bytes of a matrix in memory.
+pub fn to_bytes(bits: &[u16]) -> Vec<u8> {
+    bits.iter().flat_map(|bits| bits.to_le_bytes()).collect()
+}
+
+/// A small generator of our own (SplitMix64), so that a seed means the same inputs for ever.
+#[derive(Clone, Debug)]
+pub struct Random {
+    state: u64,
+}
+
+impl Random {
+    /// The generator of this seed.
+    pub fn new(seed: u64) -> Random {
+        Random { state: seed }
+    }
+
+    /// The next 64 bits.
+    pub fn bits(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    /// A number below `bound` (which is not 0).
+    pub fn below(&mut self, bound: u64) -> u64 {
+        ((u128::from(self.bits()) * u128::from(bound)) >> 64) as u64
+    }
+
+    /// An integer from `-bound` to `bound`.
+    pub fn integer(&mut self, bound: i64) -> i64 {
+        self.below(2 * bound as u64 + 1) as i64 - bound
+    }
+
+    /// A standard normal number (Box–Muller).
+    pub fn normal(&mut self) -> f32 {
+        let unit = |bits: u64| ((bits >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
+        let (u, v) = (unit(self.bits()), unit(self.bits()));
+        ((-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()) as f32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_repeats_and_another_differs() {
+        for kind in InputKind::ALL {
+            let inputs = |seed| Inputs::new(Problem::f16(128, 128, 64), kind, seed);
+            assert_eq!((inputs(3).a, inputs(3).b), (inputs(3).a, inputs(3).b));
+            assert_ne!(inputs(3).a, inputs(4).a, "{kind}");
+        }
+    }
+
+    #[test]
+    fn normal_is_standard_normal() {
+        let inputs = Inputs::new(Problem::f16(256, 8, 256), InputKind::Normal, 1);
+        let values = inputs.a_values();
+        let count = values.len() as f64;
+        let mean = values.iter().map(|v| f64::from(*v)).sum::<f64>() / count;
+        let variance = values.iter().map(|v| f64::from(*v).powi(2)).sum::<f64>() / count - mean * mean;
+        assert!(mean.abs() < 0.02 && (variance - 1.0).abs() < 0.02, "mean {mean}, variance {variance}");
+    }
+
+    #[test]
+    fn integer_sums_stay_exact_for_every_k() {
+        for k in [8, 64, 1024, 4096, 8192, 16384, 65504] {
+            let bound = integer_bound(Problem::f16(8, 8, k));
+            assert!(bound >= 1 && bound * bound * i64::from(k) <= 65504, "k = {k}: bound {bound}");
+        }
+        let inputs = Inputs::new(Problem::f16(128, 128, 64), InputKind::Integers, 7);
+        assert!(inputs.a_values().contains(&15.0) && inputs.a_values().iter().all(|v| v.abs() <= 15.0));
+    }
+
+    #[test]
+    fn one_hot_has_one_one_a_row_in_one_slice() {
+        for seed in 0..4 {
+            let inputs = Inputs::new(Problem::f16(128, 128, 64), InputKind::OneHot, seed);
+            for row in inputs.a_values().chunks(64) {
+                assert_eq!(row.iter().sum::<f32>(), 1.0);
+                assert_eq!(row[seed as usize * 16..][..16].iter().sum::<f32>(), 1.0);
+            }
+        }
+    }
+
+    #[test]
+    fn halves_round_to_nearest_even() {
+        // 2049 lies halfway between 2048 and 2050 in FP16.
+        assert_eq!(decode(Dtype::F16, encode(Dtype::F16, 2049.0)), 2048.0);
+        assert_eq!(decode(Dtype::F16, encode(Dtype::F16, 2051.0)), 2052.0);
+        assert_eq!(decode(Dtype::Bf16, encode(Dtype::Bf16, 257.0)), 256.0);
+    }
+}

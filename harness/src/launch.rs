@@ -1,0 +1,51 @@
+//! From a kernel's recipe to a launch: the judge brings the data, the recipe only says where it goes.
+
+use crate::inputs::{Inputs, to_bytes};
+use crate::source::{Built, Matrix, Param};
+use emulator::{Buffer, Content, Launch};
+
+/// The judge's buffers, in the order of [`Launch::buffers`].
+pub const BUFFERS: [Matrix; 3] = [Matrix::A, Matrix::B, Matrix::D];
+
+/// Index of a matrix in [`Launch::buffers`].
+pub fn buffer(matrix: Matrix) -> usize {
+    match matrix {
+        Matrix::A => 0,
+        Matrix::B => 1,
+        Matrix::D => 2,
+    }
+}
+
+/// The launch of a kernel on these inputs. D counts as never written, so that elements that the kernel leaves out are
+/// known, whatever they hold.
+pub fn launch(built: &Built, inputs: &Inputs) -> Launch {
+    const ELEMENT: u32 = 2;
+    let problem = inputs.problem;
+    let matrix = |matrix: Matrix, columns: u32, content: Content| Buffer {
+        name: matrix.to_string(),
+        content,
+        row_bytes: Some(columns * ELEMENT),
+        element_bytes: Some(ELEMENT),
+    };
+    let d_bytes = u64::from(problem.m) * u64::from(problem.n) * u64::from(ELEMENT);
+    Launch {
+        entry: built.name.clone(),
+        grid: built.grid,
+        cluster: built.cluster,
+        block: built.block,
+        dynamic_shared: built.dynamic_shared,
+        buffers: vec![
+            matrix(Matrix::A, problem.k, Content::Bytes(to_bytes(&inputs.a))),
+            matrix(Matrix::B, problem.k, Content::Bytes(to_bytes(&inputs.b))),
+            matrix(Matrix::D, problem.n, Content::Undefined { bytes: d_bytes }),
+        ],
+        params: built
+            .params
+            .iter()
+            .map(|param| match param {
+                Param::Pointer(matrix) => emulator::Param::Pointer { buffer: buffer(*matrix), offset: 0 },
+            })
+            .collect(),
+        regions: built.regions.clone(),
+    }
+}

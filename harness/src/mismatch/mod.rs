@@ -1,0 +1,136 @@
+//! What kind of wrong a D is: a mismatch is classified, not only counted.
+//!
+//! *Where* is read off the pattern of wrong elements ([`Extent`]); *why* is found by trying hypotheses ([`Cause`]): what D
+//! would be if a K slice were missing, an operand permuted, a tile transposed. A cause is named only when it explains
+//! every wrong element.
+
+mod cause;
+mod extent;
+
+pub use cause::Cause;
+pub use extent::Extent;
+
+use crate::compare::{Comparison, Element};
+use crate::reference::Reference;
+use std::fmt::Write;
+
+/// Rows and columns of an output tile.
+pub const TILE: usize = 128;
+
+/// A wrong D, classified.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mismatch {
+    /// Which part of D is wrong.
+    pub extent: Extent,
+    /// What explains it.
+    pub cause: Cause,
+    /// Elements that are not right, of how many.
+    pub wrong: (usize, usize),
+    /// Of these: never written.
+    pub unwritten: usize,
+    /// Of these: not a number.
+    pub not_a_number: usize,
+    /// A few of them.
+    pub examples: Vec<Example>,
+}
+
+/// An element that is not right.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Example {
+    /// Row of D.
+    pub row: usize,
+    /// Column of D.
+    pub column: usize,
+    /// What it must be.
+    pub expected: f64,
+    /// What it is; `None`: never written.
+    pub found: Option<f32>,
+}
+
+/// The part of D that is looked at: the first tile with a wrong element.
+#[derive(Clone, Copy, Debug)]
+struct Tile {
+    row: usize,
+    column: usize,
+    rows: usize,
+    columns: usize,
+}
+
+/// Classifies what is wrong with D; `None` when nothing is.
+pub fn classify(reference: &Reference, comparison: &Comparison) -> Option<Mismatch> {
+    let wrong = |index: usize| comparison.elements[index] != Element::Right;
+    let all: Vec<usize> = (0..comparison.elements.len()).filter(|index| wrong(*index)).collect();
+    let first = *all.first()?;
+    let (row, column) = (first / comparison.columns / TILE * TILE, first % comparison.columns / TILE * TILE);
+    let tile =
+        Tile { row, column, rows: TILE.min(comparison.rows - row), columns: TILE.min(comparison.columns - column) };
+    // The first ones, and one from the middle and the end: neighbours are often wrong in the same way.
+    let mut chosen: Vec<usize> = all.iter().copied().take(2).collect();
+    chosen.extend([all[all.len() / 2], all[all.len() - 1]]);
+    chosen.dedup();
+    let example = |index: usize| Example {
+        row: index / comparison.columns,
+        column: index % comparison.columns,
+        expected: reference.values[index],
+        found: (comparison.elements[index] != Element::Unwritten).then_some(comparison.found[index]),
+    };
+    Some(Mismatch {
+        extent: extent::find(comparison, tile),
+        cause: cause::find(reference, comparison, tile),
+        wrong: (all.len(), comparison.elements.len()),
+        unwritten: comparison.count(Element::Unwritten),
+        not_a_number: comparison.count(Element::NotANumber),
+        examples: chosen.into_iter().map(example).collect(),
+    })
+}
+
+impl Mismatch {
+    /// What is wrong, in one sentence without a full stop.
+    pub fn title(&self) -> String {
+        match (&self.extent, &self.cause) {
+            // Where a permutation shows is a pattern of its own, and says no more than the cause does.
+            (Extent::Scattered { .. }, Cause::Swizzle { .. } | Cause::SwizzledD) => format!("D {}", self.cause),
+            (extent, cause) => format!("{extent} {cause}"),
+        }
+    }
+
+    /// What is wrong, with coordinates, numbers, and one thing to try.
+    pub fn text(&self) -> String {
+        let mut text = format!("{}.\n", self.title());
+        let (wrong, of) = self.wrong;
+        // Writing to a string does not fail.
+        let _ = write!(text, "{wrong} of {of} elements are not right");
+        if self.unwritten > 0 && self.unwritten < wrong {
+            let _ = write!(text, "; {} of them were never written", self.unwritten);
+        }
+        if self.not_a_number > 0 && self.not_a_number < wrong {
+            let _ = write!(text, "; {} of them are NaN", self.not_a_number);
+        }
+        text.push_str(":\n");
+        for example in &self.examples {
+            let found = match example.found {
+                Some(value) => format!("{value}"),
+                None => "never written".to_string(),
+            };
+            let _ = writeln!(
+                text,
+                "  D[{}][{}]: expected {}, found {found}",
+                example.row,
+                example.column,
+                rounded(example.expected)
+            );
+        }
+        if let Some(help) = self.cause.help() {
+            let _ = writeln!(text, "try: {help}");
+        }
+        text
+    }
+}
+
+/// A number as one reads it: five digits after the point at most.
+fn rounded(value: f64) -> f64 {
+    (value * 1e5).round() / 1e5
+}
+
+#[cfg(test)]
+mod tests;

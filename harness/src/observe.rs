@@ -1,0 +1,79 @@
+//! One run, looked at closely: what milestones and structure are read from.
+
+use crate::compare::Comparison;
+use crate::inputs::Inputs;
+use crate::launch;
+use crate::reference::Reference;
+use crate::source::Built;
+use emulator::{Actor, Event, EventKind, Mma, Options, Program, Region, Report};
+
+/// A kernel, what it was run on, and what came of it.
+#[derive(Clone, Debug)]
+pub struct Observation {
+    /// The kernel.
+    pub built: Built,
+    /// A and B.
+    pub inputs: Inputs,
+    /// What D must be.
+    pub reference: Reference,
+    /// What D is.
+    pub comparison: Comparison,
+    /// The run.
+    pub report: Report,
+}
+
+impl Observation {
+    /// Runs a kernel once.
+    pub fn new(built: &Built, program: &Program, inputs: Inputs, options: &Options) -> Observation {
+        let report = emulator::run(program, &launch::launch(built, &inputs), options);
+        let reference = Reference::new(&inputs);
+        let nothing = emulator::Memory::default();
+        let d = report.buffers.get(launch::buffer(crate::Matrix::D)).unwrap_or(&nothing);
+        let comparison = Comparison::new(&reference, d);
+        Observation { built: built.clone(), inputs, reference, comparison, report }
+    }
+
+    /// Events in order of time, with their place in that order.
+    pub fn events(&self) -> impl Iterator<Item = (usize, &Event)> {
+        self.report.trace.iter().enumerate()
+    }
+
+    /// Events of a warp of the first CTA.
+    pub fn of_warp(&self, warp: u32) -> impl Iterator<Item = (usize, &Event)> {
+        self.events().filter(move |(_, event)| event.cta == 0 && event.actor == Actor::Warp(warp))
+    }
+
+    /// Warps of a CTA.
+    pub fn warps(&self) -> u32 {
+        const LANES: u32 = 32;
+        self.built.block.iter().fold(1, |threads: u32, extent| threads.saturating_mul(*extent)).div_ceil(LANES)
+    }
+
+    /// MMAs, in the order of issue.
+    pub fn mmas(&self) -> Vec<(&Event, &Mma)> {
+        let mut mmas = Vec::new();
+        for event in &self.report.trace {
+            if let EventKind::Mma(mma) = &event.kind {
+                mmas.push((event, mma.as_ref()));
+            }
+        }
+        mmas
+    }
+
+    /// The first store of a warp to this part of shared memory.
+    pub fn first_store_to(&self, region: &Region) -> Option<&Event> {
+        self.report.trace.iter().find(|event| is_store_to(event, region))
+    }
+}
+
+/// Whether an event stores to this part of shared memory.
+pub fn is_store_to(event: &Event, region: &Region) -> bool {
+    match event.kind {
+        EventKind::SharedStore { offset, bytes } => {
+            let (start, end) = (i64::from(offset), i64::from(offset) + i64::from(bytes));
+            let (first, last) = (i64::from(region.offset), i64::from(region.offset) + i64::from(region.bytes));
+            start < last && first < end
+        }
+        _ => false,
+    }
+}

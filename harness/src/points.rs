@@ -1,0 +1,77 @@
+//! Points of a step.
+
+use crate::verdict::{MilestoneState, Part, Verdict};
+
+/// The share of a step's points that a part gives, in percent.
+pub const fn share(part: Part) -> u32 {
+    match part {
+        Part::Correct => 50,
+        Part::RaceFree => 15,
+        Part::Structure => 15,
+        Part::Resources => 5,
+        Part::Fast => 15,
+    }
+}
+
+/// The share that milestones give at most while D is not right, in percent.
+pub const MILESTONE_SHARE: u32 = 30;
+
+/// Points for a verdict. Correct is a gate: without it, milestones count; with it, the parts.
+pub fn points(verdict: &Verdict) -> f64 {
+    let percent = if verdict.part(Part::Correct).passed() {
+        let passed = verdict.parts.iter().filter(|(_, outcome)| outcome.passed());
+        f64::from(passed.map(|(part, _)| share(*part)).sum::<u32>())
+    } else {
+        let done = verdict.milestones.iter().filter(|milestone| milestone.state == MilestoneState::Done).count();
+        f64::from(MILESTONE_SHARE) * done as f64 / verdict.milestones.len().max(1) as f64
+    };
+    f64::from(verdict.max_points) * percent / 100.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::verdict::{MilestoneResult, Outcome};
+
+    fn verdict(passed: [bool; 5], done: usize, of: usize) -> Verdict {
+        let outcome = |passed| match passed {
+            true => Outcome::Passed { detail: String::new() },
+            false => Outcome::NotChecked { reason: String::new() },
+        };
+        let [a, b, c, d, e] = Part::ALL;
+        let state = |index| {
+            if index < done { MilestoneState::Done } else { MilestoneState::NotReached { reason: String::new() } }
+        };
+        let milestone = |index| MilestoneResult { id: String::new(), title: String::new(), state: state(index) };
+        Verdict {
+            step: 1,
+            title: String::new(),
+            device: String::new(),
+            parts: [
+                (a, outcome(passed[0])),
+                (b, outcome(passed[1])),
+                (c, outcome(passed[2])),
+                (d, outcome(passed[3])),
+                (e, outcome(passed[4])),
+            ],
+            milestones: (0..of).map(milestone).collect(),
+            build_failure: None,
+            points: 0.0,
+            max_points: 10,
+            seconds: 0.0,
+        }
+    }
+
+    #[test]
+    fn correct_is_a_gate() {
+        assert_eq!(points(&verdict([true; 5], 8, 8)), 10.0);
+        assert_eq!(points(&verdict([true, false, false, false, false], 8, 8)), 5.0);
+        assert_eq!(points(&verdict([true, true, true, false, true], 8, 8)), 9.5);
+        // Nothing else counts without it but milestones, up to 30 %.
+        assert_eq!(points(&verdict([false, true, true, true, true], 0, 8)), 0.0);
+        assert_eq!(points(&verdict([false, true, true, true, true], 4, 8)), 1.5);
+        assert_eq!(points(&verdict([false; 5], 8, 8)), 3.0);
+        assert_eq!(points(&verdict([false; 5], 0, 0)), 0.0);
+        assert_eq!(Part::ALL.map(share).iter().sum::<u32>(), 100);
+    }
+}

@@ -1,0 +1,187 @@
+//! The assembler's judgement: whether the text assembles for sm_100a, and what the machine code takes.
+
+use crate::process;
+use crate::source::Place;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+use std::{env, fs};
+
+/// What the machine code takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Registers of a thread.
+    pub registers: u32,
+    /// Bytes of static shared memory.
+    pub static_shared: u32,
+    /// Bytes of a thread's stack.
+    pub stack: u32,
+    /// Bytes of registers that are stored to memory and loaded again.
+    pub spills: u32,
+}
+
+/// A line of the text that does not assemble.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AssemblerError {
+    /// Line of PTX, from 1; 0 when the assembler names none.
+    pub line: u32,
+    /// What the assembler says.
+    pub message: String,
+    /// The line of Rust that wrote it, from the `.loc` in force.
+    pub source: Option<Place>,
+}
+
+/// Why the assembler gave no answer, or that it refused the text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// There is none, or it does not run: what happened and how to get it.
+    Unavailable(String),
+    /// It refuses the text.
+    Refused(Vec<AssemblerError>),
+}
+
+/// How to get the assembler.
+const HOW: &str = "`pip install nvidia-cuda-nvcc` brings it; then set PTXAS to the path of `ptxas`";
+
+/// Finds `ptxas`: `PTXAS`, then `CUDA_HOME/bin`, then `PATH`.
+///
+/// # Errors
+/// When there is none: where was looked, and how to get it.
+pub fn find() -> Result<PathBuf, String> {
+    const NAME: &str = if cfg!(windows) { "ptxas.exe" } else { "ptxas" };
+    if let Some(path) = env::var_os("PTXAS").filter(|path| !path.is_empty()).map(PathBuf::from) {
+        return if path.is_file() { Ok(path) } else { Err(format!("PTXAS={} is no file; {HOW}", path.display())) };
+    }
+    let cuda = env::var_os("CUDA_HOME").map(|home| PathBuf::from(home).join("bin"));
+    let path = env::var_os("PATH").unwrap_or_default();
+    cuda.into_iter()
+        .chain(env::split_paths(&path))
+        .map(|folder| folder.join(NAME))
+        .find(|path| path.is_file())
+        .ok_or_else(|| format!("no ptxas in CUDA_HOME/bin or PATH; {HOW}"))
+}
+
+/// Assembles PTX text for sm_100a.
+///
+/// # Errors
+/// [`Failure`].
+pub fn assemble(ptx: &str) -> Result<Usage, Failure> {
+    // Long enough for the largest kernel, short enough for a text made to take for ever.
+    const TIMEOUT: Duration = Duration::from_secs(60);
+    let unavailable = Failure::Unavailable;
+    let ptxas = find().map_err(unavailable)?;
+    let folder = tempfile::tempdir().map_err(|e| unavailable(format!("cannot make a scratch folder: {e}")))?;
+    let (text, machine_code) = (folder.path().join("kernel.ptx"), folder.path().join("kernel.cubin"));
+    fs::write(&text, ptx).map_err(|e| unavailable(format!("cannot write {}: {e}", text.display())))?;
+    let mut command = Command::new(&ptxas);
+    command.args(["-arch=sm_100a", "-v"]).arg(&text).arg("-o").arg(&machine_code);
+    let ended = process::run(&mut command, TIMEOUT).map_err(|failure| unavailable(failure.to_string()))?;
+    let said = format!("{}{}", ended.stderr, ended.stdout);
+    if ended.success {
+        return Ok(usage(&said));
+    }
+    let errors = errors(&said, ptx);
+    if errors.is_empty() {
+        return Err(unavailable(format!("{} failed ({}): {}", ptxas.display(), ended.status, said.trim())));
+    }
+    Err(Failure::Refused(errors))
+}
+
+/// Reads what `ptxas -v` says: `Used 40 registers, used 1 barriers, 1024 bytes smem` and
+/// `0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads`.
+fn usage(said: &str) -> Usage {
+    let mut usage = Usage::default();
+    for line in said.lines() {
+        // `ptxas info    : ` stands before the first kind of line.
+        let line = line.strip_prefix("ptxas info").map_or(line, |rest| rest.trim_start().trim_start_matches(':'));
+        for part in line.split(',').map(str::trim) {
+            let part = part.strip_prefix("Used ").unwrap_or(part);
+            let Some((number, what)) = part.split_once(' ') else { continue };
+            let Ok(number) = number.parse::<u32>() else { continue };
+            match what {
+                "registers" => usage.registers = usage.registers.max(number),
+                "bytes smem" => usage.static_shared = usage.static_shared.max(number),
+                "bytes stack frame" => usage.stack = usage.stack.max(number),
+                "bytes spill stores" | "bytes spill loads" => usage.spills = usage.spills.max(number),
+                _ => {}
+            }
+        }
+    }
+    usage
+}
+
+/// Reads `ptxas FILE, line N; error   : TEXT` (and `ptxas fatal   : TEXT` when that is all there is).
+fn errors(said: &str, ptx: &str) -> Vec<AssemblerError> {
+    let mut found: Vec<AssemblerError> = Vec::new();
+    for line in said.lines() {
+        let Some((place, rest)) = line.split_once("; error") else { continue };
+        let Some(number) = place.rsplit("line ").next().and_then(|number| number.trim().parse::<u32>().ok()) else {
+            continue;
+        };
+        let message = rest.trim_start().trim_start_matches(':').trim().to_string();
+        found.push(AssemblerError { line: number, message, source: source(ptx, number) });
+    }
+    if found.is_empty() {
+        let fatal =
+            said.lines().filter_map(|line| line.strip_prefix("ptxas fatal").or(line.strip_prefix("ptxas error")));
+        found.extend(fatal.map(|rest| AssemblerError {
+            line: 0,
+            message: rest.trim_start().trim_start_matches(':').trim().to_string(),
+            source: None,
+        }));
+    }
+    found
+}
+
+/// The line of Rust that the `.loc` in force at this line of PTX names.
+pub fn source(ptx: &str, line: u32) -> Option<Place> {
+    let mut files: Vec<(&str, &str)> = Vec::new();
+    let mut loc = None;
+    for (index, text) in ptx.lines().enumerate() {
+        let text = text.trim();
+        let mut words = text.split_whitespace();
+        match words.next() {
+            // `.file` may stand after the text that it serves.
+            Some(".file") => {
+                if let (Some(number), Some(name)) = (words.next(), text.split('"').nth(1)) {
+                    files.push((number, name));
+                }
+            }
+            Some(".loc") if index < line as usize => loc = Some((words.next()?, words.next()?, words.next()?)),
+            _ => {}
+        }
+    }
+    let (file, line, column) = loc?;
+    let (_, name) = files.iter().find(|(number, _)| *number == file)?;
+    let number = |text: &str| text.trim_matches([',', ';']).parse().ok();
+    Some(Place { file: (*name).to_string(), line: number(line)?, column: number(column)? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SAID: &str = "ptxas info    : 0 bytes gmem\n\
+        ptxas info    : Compiling entry function 'kernel' for 'sm_100a'\n\
+        ptxas info    : Function properties for kernel\n    \
+            16 bytes stack frame, 8 bytes spill stores, 12 bytes spill loads\n\
+        ptxas info    : Used 40 registers, used 1 barriers, 16 bytes cumulative stack size, 1024 bytes smem\n\
+        ptxas info    : Compile time = 3.000 ms\n";
+
+    #[test]
+    fn reads_what_ptxas_says() {
+        assert_eq!(usage(SAID), Usage { registers: 40, static_shared: 1024, stack: 16, spills: 12 });
+    }
+
+    #[test]
+    fn an_error_is_mapped_to_the_line_of_rust() {
+        let ptx = ".version 8.6\n.file 1 \"src/kernel.rs\"\n.visible .entry kernel() {\n.loc 1 7 9\nmov.u32 %r1, 0;\n\
+            .loc 1 8 13\nbar.sync x;\n}\n";
+        let said = "ptxas /tmp/kernel.ptx, line 7; error   : Unknown symbol 'x'\nptxas fatal   : Ptx assembly aborted due to errors\n";
+        let place = Place { file: "src/kernel.rs".to_string(), line: 8, column: 13 };
+        let expected = AssemblerError { line: 7, message: "Unknown symbol 'x'".to_string(), source: Some(place) };
+        assert_eq!(errors(said, ptx), [expected]);
+        assert_eq!(source(ptx, 5).map(|place| place.line), Some(7));
+        assert_eq!(source(ptx, 3), None);
+    }
+}

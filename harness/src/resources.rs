@@ -1,0 +1,82 @@
+//! Whether a kernel assembles and stays within the limits of an SM.
+
+use crate::diagnostics::{self, Sources};
+use crate::observe::Observation;
+use crate::ptxas::{self, Failure};
+use crate::verdict::Outcome;
+
+/// Registers that a thread may have.
+const MAX_REGISTERS: u32 = 255;
+/// Registers of an SM.
+const SM_REGISTERS: u32 = 65_536;
+/// Bytes of shared memory that a CTA may have, static and dynamic (227 KiB).
+const MAX_SHARED: u32 = 232_448;
+/// Columns of tensor memory.
+const MAX_COLUMNS: u32 = 512;
+
+/// Checks the kernel of a run. `leaks` is what the emulator says of tensor memory that was not freed.
+pub(crate) fn check(seen: &Observation, leaks: &str, sources: &Sources) -> Outcome {
+    let mut wrong = Vec::new();
+    let columns = seen.report.ctas.iter().map(|cta| cta.tensor_columns).max().unwrap_or(0);
+    if columns > MAX_COLUMNS {
+        wrong.push(format!("it holds {columns} columns of tensor memory; an SM has {MAX_COLUMNS}\n"));
+    }
+    if !leaks.is_empty() {
+        wrong.push(leaks.to_string());
+    }
+    let assembled = ptxas::assemble(&seen.built.ptx);
+    let shared = seen.built.dynamic_shared + assembled.as_ref().map_or(0, |usage| usage.static_shared);
+    if shared > MAX_SHARED {
+        wrong.push(format!("it takes {shared} bytes of shared memory; a CTA may have {MAX_SHARED}\n"));
+    }
+    let not_checked = match &assembled {
+        Ok(usage) => {
+            let threads = seen.built.block.iter().fold(1, |threads: u32, extent| threads.saturating_mul(*extent));
+            if usage.registers > MAX_REGISTERS || usage.registers.saturating_mul(threads) > SM_REGISTERS {
+                wrong.push(format!(
+                    "it takes {} registers a thread, with {threads} threads; a thread may have {MAX_REGISTERS}, an SM has \
+                     {SM_REGISTERS}\n",
+                    usage.registers
+                ));
+            }
+            if usage.spills > 0 {
+                wrong.push(format!(
+                    "{} bytes of registers are spilled to memory\ntry: keep fewer values at a time, for example fewer \
+                     columns of tensor memory\n",
+                    usage.spills
+                ));
+            }
+            None
+        }
+        Err(Failure::Refused(errors)) => {
+            for error in errors {
+                let title = format!("ptxas refuses line {} of the PTX: {}", error.line, error.message);
+                wrong.push(match &error.source {
+                    Some(place) => diagnostics::at(&title, place, "written by this call", "", sources),
+                    None => format!("{title}\n"),
+                });
+            }
+            None
+        }
+        Err(Failure::Unavailable(why)) => Some(why),
+    };
+    match (wrong.first(), not_checked) {
+        (Some(first), _) => {
+            let title = first.lines().next().unwrap_or_default();
+            let title =
+                title.split_once(": ").filter(|(head, _)| head.starts_with("error") || head.starts_with("finding"));
+            let title = title.map_or_else(|| first.lines().next().unwrap_or_default(), |(_, rest)| rest).to_string();
+            Outcome::Failed { title, text: wrong.join("\n") }
+        }
+        (None, Some(why)) => Outcome::NotChecked { reason: why.clone() },
+        (None, None) => {
+            let registers = assembled.map_or(0, |usage| usage.registers);
+            Outcome::Passed {
+                detail: format!(
+                    "assembles for sm_100a: {registers} registers, {shared} bytes of shared memory, {columns} columns of \
+                     tensor memory"
+                ),
+            }
+        }
+    }
+}

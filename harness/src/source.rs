@@ -1,0 +1,267 @@
+//! Where kernels come from: PTX text and a closed description of its launch, the only things that cross from a
+//! student's code to the judge.
+
+use crate::problem::Problem;
+use serde::{Deserialize, Serialize};
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::Once;
+
+/// A line of Rust.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Place {
+    /// File, as the compiler names it: relative to the workspace.
+    pub file: String,
+    /// Line, from 1.
+    pub line: u32,
+    /// Column, from 1.
+    pub column: u32,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.file, self.line)
+    }
+}
+
+impl From<ptx::Place> for Place {
+    fn from(place: ptx::Place) -> Place {
+        Place { file: place.file.to_string(), line: place.line, column: place.column }
+    }
+}
+
+/// A kernel, built for one problem: PTX text and the recipe of its launch.
+///
+/// The recipe is closed: it names buffers of the judge, and holds no data and no address of its own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Built {
+    /// Name of the entry.
+    pub name: String,
+    /// PTX text.
+    pub ptx: String,
+    /// CTAs in x, y, z.
+    pub grid: [u32; 3],
+    /// CTAs of a cluster in x, y, z.
+    pub cluster: [u32; 3],
+    /// Threads of a CTA in x, y, z.
+    pub block: [u32; 3],
+    /// Bytes of dynamic shared memory.
+    pub dynamic_shared: u32,
+    /// Parameters, in order.
+    pub params: Vec<Param>,
+    /// Names for parts of the on-chip memories.
+    pub regions: Vec<emulator::Region>,
+    /// TODOs that are still open.
+    pub todos: Vec<OpenTodo>,
+}
+
+/// A kernel parameter, by the name of the matrix that it stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[non_exhaustive]
+pub enum Param {
+    /// The address of a matrix's first element.
+    Pointer(Matrix),
+}
+
+/// A matrix of the product.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Matrix {
+    /// m × k, read.
+    A,
+    /// n × k, read.
+    B,
+    /// m × n, written.
+    D,
+}
+
+impl fmt::Display for Matrix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Matrix::A => "A",
+            Matrix::B => "B",
+            Matrix::D => "D",
+        })
+    }
+}
+
+/// A TODO that the kernel still holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OpenTodo {
+    /// Its number, `step.n`.
+    pub id: String,
+    /// Where it stands.
+    pub place: Place,
+}
+
+/// A call that the builder refused.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BuildErrorAt {
+    /// The call.
+    pub place: Place,
+    /// What is wrong.
+    pub message: String,
+    /// What to do.
+    pub help: String,
+}
+
+/// Why there is no kernel.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[non_exhaustive]
+pub enum BuildFailure {
+    /// The builder refused these calls.
+    Rejected(Vec<BuildErrorAt>),
+    /// The kernel function panicked.
+    Panicked {
+        /// The panic's message.
+        message: String,
+        /// Where it panicked, if known.
+        place: Option<Place>,
+    },
+    /// The program that should have built it gave no answer.
+    NoAnswer {
+        /// What happened.
+        message: String,
+    },
+}
+
+impl fmt::Display for BuildFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BuildFailure::Rejected(errors) => {
+                for (index, error) in errors.iter().enumerate() {
+                    let gap = if index == 0 { "" } else { "\n" };
+                    write!(f, "{gap}{}: {}", error.place, error.message)?;
+                    if !error.help.is_empty() {
+                        write!(f, "\n  try: {}", error.help)?;
+                    }
+                }
+                Ok(())
+            }
+            BuildFailure::Panicked { message, place: Some(place) } => write!(f, "{place}: panicked: {message}"),
+            BuildFailure::Panicked { message, place: None } => write!(f, "the kernel function panicked: {message}"),
+            BuildFailure::NoAnswer { message } => f.write_str(message),
+        }
+    }
+}
+
+impl std::error::Error for BuildFailure {}
+
+/// Something that builds a kernel for a problem.
+pub trait KernelSource {
+    /// Builds the kernel for a device of `sms` streaming multiprocessors.
+    ///
+    /// # Errors
+    /// When the builder refuses the kernel, or the kernel function does not come to its end.
+    fn build(&self, problem: &Problem, sms: u32) -> Result<Built, BuildFailure>;
+}
+
+/// A kernel function of this process.
+#[derive(Clone, Copy)]
+pub struct InProcess(pub ptx::KernelFn);
+
+impl KernelSource for InProcess {
+    fn build(&self, problem: &Problem, sms: u32) -> Result<Built, BuildFailure> {
+        let gemm = ptx::Gemm::new(problem.m, problem.n, problem.k, problem.dtype, sms);
+        let kernel = catch(|| ptx::build("kernel", &gemm, self.0))?;
+        match kernel {
+            Ok(kernel) => closed(kernel),
+            Err(errors) => Err(BuildFailure::Rejected(
+                errors
+                    .into_iter()
+                    .map(|error| BuildErrorAt { place: error.place.into(), message: error.message, help: error.help })
+                    .collect(),
+            )),
+        }
+    }
+}
+
+/// The kernel as the judge takes it.
+fn closed(kernel: ptx::Kernel) -> Result<Built, BuildFailure> {
+    let param = |param: &ptx::Param| match param {
+        ptx::Param::Pointer("A") => Ok(Param::Pointer(Matrix::A)),
+        ptx::Param::Pointer("B") => Ok(Param::Pointer(Matrix::B)),
+        ptx::Param::Pointer("D") => Ok(Param::Pointer(Matrix::D)),
+        other => Err(BuildFailure::NoAnswer {
+            message: format!(
+                "the kernel asks for the parameter {other:?}; the judge passes pointers to A, B and D only"
+            ),
+        }),
+    };
+    Ok(Built {
+        params: kernel.params.iter().map(param).collect::<Result<_, _>>()?,
+        regions: kernel.regions.iter().map(region).collect(),
+        todos: kernel.todos.iter().map(|todo| OpenTodo { id: todo.id.to_string(), place: todo.place.into() }).collect(),
+        name: kernel.name,
+        ptx: kernel.text,
+        grid: kernel.grid,
+        cluster: kernel.cluster,
+        block: kernel.block,
+        dynamic_shared: kernel.dynamic_shared,
+    })
+}
+
+/// The builder and the emulator know nothing of each other, so each has its own type for a named region.
+fn region(region: &ptx::Region) -> emulator::Region {
+    emulator::Region {
+        name: region.name.clone(),
+        space: match region.space {
+            ptx::Space::DynamicShared => emulator::RegionSpace::DynamicShared,
+            ptx::Space::Tensor => emulator::RegionSpace::Tensor,
+        },
+        offset: region.offset,
+        bytes: region.bytes,
+        kind: match region.kind {
+            ptx::RegionKind::Tile { rows, columns, element_bytes, swizzle } => {
+                emulator::RegionKind::Tile { rows, columns, element_bytes, swizzle }
+            }
+            ptx::RegionKind::Barrier => emulator::RegionKind::Barrier,
+            ptx::RegionKind::Scalar => emulator::RegionKind::Scalar,
+        },
+        stage: region.stage,
+    }
+}
+
+thread_local! {
+    /// This thread is running a student's kernel function.
+    static CATCHING: Cell<bool> = const { Cell::new(false) };
+    static LAST_PANIC: RefCell<Option<(String, Option<Place>)>> = const { RefCell::new(None) };
+}
+
+/// Runs `body`; a panic in it becomes a value and prints nothing.
+fn catch<T>(body: impl FnOnce() -> T) -> Result<T, BuildFailure> {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        // The hook is the process's: panics of other threads, and of this one elsewhere, go to the one before.
+        let before = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            if CATCHING.get() {
+                let payload = info.payload();
+                let message = (payload.downcast_ref::<&str>().map(|text| (*text).to_string()))
+                    .or_else(|| payload.downcast_ref::<String>().cloned())
+                    .unwrap_or_else(|| "no message".to_string());
+                let place = info.location().map(|location| Place {
+                    file: location.file().to_string(),
+                    line: location.line(),
+                    column: location.column(),
+                });
+                LAST_PANIC.set(Some((message, place)));
+            } else {
+                before(info);
+            }
+        }));
+    });
+    CATCHING.set(true);
+    let result = panic::catch_unwind(AssertUnwindSafe(body));
+    CATCHING.set(false);
+    result.map_err(|_| {
+        let (message, place) = LAST_PANIC.take().unwrap_or_else(|| ("no message".to_string(), None));
+        BuildFailure::Panicked { message, place }
+    })
+}

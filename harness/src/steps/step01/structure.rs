@@ -1,0 +1,73 @@
+//! Whether a kernel is one of step 1, on what its run shows.
+
+use super::{BLK_M, BLK_N, MMA_K, THREADS};
+use crate::launch;
+use crate::observe::Observation;
+use crate::source::Matrix;
+use emulator::{Actor, Event, EventKind};
+
+/// What the kernel is, or all that it is not.
+pub(super) fn check(seen: &Observation) -> Result<String, Vec<String>> {
+    let mut wrong = Vec::new();
+    let problem = seen.inputs.problem;
+    let built = &seen.built;
+    if built.grid != [1, 1, 1] || built.cluster != [1, 1, 1] {
+        wrong.push(format!(
+            "step 1 launches one CTA, without a cluster; this kernel launches a grid of {:?} with clusters of {:?}",
+            built.grid, built.cluster
+        ));
+    }
+    if built.block != [THREADS, 1, 1] {
+        wrong.push(format!(
+            "step 1 has one warpgroup, a block of [128, 1, 1]; this kernel's block is {:?}",
+            built.block
+        ));
+    }
+    if let Some(event) = seen.report.trace.iter().find(|event| event.actor == Actor::Tma) {
+        let place = at(event);
+        wrong.push(format!("step 1 copies with its threads; this kernel uses the TMA engine ({place})"));
+    }
+    let shape = [BLK_M, BLK_N, MMA_K];
+    let mmas = seen.mmas();
+    if let Some((event, mma)) = mmas.iter().find(|(_, mma)| mma.shape != shape || mma.cta_group != 1) {
+        wrong.push(format!(
+            "step 1 multiplies with MMAs of 128x128x16 of one CTA; this kernel issues one of {:?} with cta_group {} ({})",
+            mma.shape,
+            mma.cta_group,
+            at(event)
+        ));
+    }
+    let done: u64 =
+        mmas.iter().map(|(_, mma)| mma.shape.iter().map(|extent| u64::from(*extent)).product::<u64>()).sum();
+    if done != problem.products() {
+        wrong.push(format!(
+            "the product takes {} multiplications on the tensor core; this kernel's {} MMAs do {done}",
+            problem.products(),
+            mmas.len()
+        ));
+    }
+    let d = launch::buffer(Matrix::D);
+    let stored: u64 = (seen.report.trace.iter())
+        .map(|event| match event.kind {
+            EventKind::GlobalStore { buffer, bytes } if buffer == d => u64::from(bytes),
+            _ => 0,
+        })
+        .sum();
+    let size = u64::from(problem.m) * u64::from(problem.n) * 2;
+    if stored != size {
+        wrong.push(format!("the threads store D once, {size} bytes; this kernel stores {stored} bytes to D"));
+    }
+    if wrong.is_empty() {
+        Ok(format!("1 CTA of {THREADS} threads, {} MMAs of 128x128x16, no TMA", mmas.len()))
+    } else {
+        Err(wrong)
+    }
+}
+
+/// The line of an event.
+fn at(event: &Event) -> String {
+    match &event.place.source {
+        Some(source) => format!("{}:{}", source.file, source.line),
+        None => format!("line {} of the PTX", event.place.line),
+    }
+}

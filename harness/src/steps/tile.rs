@@ -1,0 +1,193 @@
+//! Tiles of A and B in shared memory: what is there, against what should be.
+
+use crate::diagnostics::Explanation;
+use crate::observe::Observation;
+use crate::source::Matrix;
+use emulator::{Region, RegionKind, RegionSpace};
+
+/// A tile of A or B in the dynamic shared memory of the first CTA, after a run.
+#[derive(Clone, Debug)]
+pub struct Tile<'a> {
+    /// The region that the kernel gave it.
+    pub region: &'a Region,
+    /// Rows.
+    pub rows: usize,
+    /// Columns.
+    pub columns: usize,
+    /// Bytes of the swizzle's pattern.
+    pub swizzle: u32,
+    /// Elements in the order of their addresses; `None`: never written.
+    pub elements: Vec<Option<u16>>,
+}
+
+/// How a tile's elements lie in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Layout {
+    Swizzled,
+    RowMajor,
+    Transposed,
+}
+
+/// Elements of a 16-byte chunk.
+const CHUNK: usize = 8;
+
+impl<'a> Tile<'a> {
+    /// The tile of this matrix: the one whose name begins like the matrix's, else the first (A) or second (B).
+    pub fn find(seen: &'a Observation, matrix: Matrix) -> Option<Tile<'a>> {
+        let tiles: Vec<&Region> = (seen.built.regions.iter())
+            .filter(|region| region.space == RegionSpace::DynamicShared)
+            .filter(|region| matches!(region.kind, RegionKind::Tile { element_bytes: 2, .. }))
+            .collect();
+        let (letter, index) = match matrix {
+            Matrix::A => ('a', 0),
+            Matrix::B => ('b', 1),
+            Matrix::D => ('d', 2),
+        };
+        let named = |region: &&&Region| region.name.to_ascii_lowercase().starts_with(letter);
+        let region = tiles.iter().find(named).or(tiles.get(index)).copied()?;
+        let RegionKind::Tile { rows, columns, swizzle, .. } = region.kind else { return None };
+        let memory = &seen.report.ctas.first()?.dynamic_shared;
+        let element = |index: usize| {
+            let byte = region.offset as usize + 2 * index;
+            match memory.bytes.get(byte..byte + 2) {
+                Some(&[low, high]) if memory.is_defined(byte) && memory.is_defined(byte + 1) => {
+                    Some(u16::from_le_bytes([low, high]))
+                }
+                _ => None,
+            }
+        };
+        let (rows, columns) = (rows as usize, columns as usize);
+        // A tile's extents come from the kernel; no tile is larger than shared memory.
+        let count = rows.checked_mul(columns).filter(|count| *count <= memory.bytes.len())?;
+        Some(Tile { region, rows, columns, swizzle, elements: (0..count).map(element).collect() })
+    }
+
+    /// Where element (row, column) lies, in elements from the start of the tile.
+    fn index(&self, layout: Layout, row: usize, column: usize) -> usize {
+        match layout {
+            Layout::RowMajor => row * self.columns + column,
+            Layout::Transposed => column * self.rows + row,
+            Layout::Swizzled => {
+                // The pattern repeats every eight rows of `swizzle` bytes: the chunk's low bits are flipped by the row's.
+                let linear = row * self.columns + column;
+                let line = linear * 2 / 128;
+                let mask = (self.swizzle as usize / 16).saturating_sub(1);
+                let flip = match self.swizzle {
+                    128 => line % 8,
+                    64 => line / 2 % 4,
+                    32 => line / 4 % 2,
+                    _ => 0,
+                };
+                linear ^ ((flip & mask) * CHUNK)
+            }
+        }
+    }
+
+    /// Element (row, column) as an MMA reads it through the swizzle.
+    pub fn element(&self, row: usize, column: usize) -> Option<u16> {
+        self.elements.get(self.index(Layout::Swizzled, row, column)).copied().flatten()
+    }
+
+    /// Whether all of the tile was never written.
+    pub fn is_empty(&self) -> bool {
+        self.elements.iter().all(Option::is_none)
+    }
+
+    /// Whether the first tile of a matrix lies here in this layout.
+    fn holds(&self, layout: Layout, matrix: &[u16], width: usize) -> bool {
+        self.rows * width <= matrix.len()
+            && self.columns <= width
+            && (0..self.rows).all(|row| {
+                (0..self.columns).all(|column| {
+                    self.elements.get(self.index(layout, row, column)).copied().flatten()
+                        == Some(matrix[row * width + column])
+                })
+            })
+    }
+
+    /// What is wrong with the tile, if it must hold the first tile of `matrix`; `None` when nothing is.
+    pub fn wrong(&self, seen: &Observation, matrix: Matrix) -> Option<Explanation> {
+        let inputs = &seen.inputs;
+        let width = inputs.problem.k as usize;
+        let (own, (other, others)) = match matrix {
+            Matrix::B => (&inputs.b, (Matrix::A, &inputs.a)),
+            _ => (&inputs.a, (Matrix::B, &inputs.b)),
+        };
+        if self.holds(Layout::Swizzled, own, width) {
+            return None;
+        }
+        let stored = |explanation: Explanation, text: &str| match seen.first_store_to(self.region) {
+            Some(event) => explanation.at(&event.place, text),
+            None => explanation,
+        };
+        // The MMAs that read this tile: their descriptor is the promise.
+        let read = |explanation: Explanation| {
+            let reads = |mma: &&(&emulator::Event, &emulator::Mma)| {
+                let operand = if matrix == Matrix::B { &mma.1.b } else { &mma.1.a };
+                let (first, last) =
+                    (i64::from(self.region.offset), i64::from(self.region.offset) + i64::from(self.region.bytes));
+                i64::from(operand.offset) < last && first < i64::from(operand.end)
+            };
+            match seen.mmas().iter().find(reads) {
+                Some((event, _)) => {
+                    explanation.at(&event.place, format!("read here as a tile with the {}-byte swizzle", self.swizzle))
+                }
+                None => explanation,
+            }
+        };
+        let name = &self.region.name;
+        let swizzle_rule = format!(
+            "in a tile with the {}-byte swizzle, the 16-byte chunk c of row r lies at chunk c ^ (r % 8) of that row",
+            self.swizzle
+        );
+        let swizzle_help = "let the tile compute the address of each 16-byte store, or flip the chunk's number by the row's last three bits";
+        if self.holds(Layout::RowMajor, own, width) {
+            let title = format!(
+                "{matrix} in shared memory is laid out row after row without the {}-byte swizzle that its descriptor promises",
+                self.swizzle
+            );
+            let explanation = Explanation::new(title, swizzle_rule, swizzle_help);
+            return Some(read(stored(explanation, "stored here without the swizzle")));
+        }
+        if self.holds(Layout::Transposed, own, width) {
+            let title = format!("{matrix} in shared memory is transposed: its columns lie one after the other");
+            let rule =
+                "both operands are K-major: a row of the tile is 64 neighbouring elements of a row of the matrix";
+            let help = "swap row and column in the address of the store";
+            return Some(read(stored(Explanation::new(title, rule, help), "stored here")));
+        }
+        if self.holds(Layout::Swizzled, others, width) || self.holds(Layout::RowMajor, others, width) {
+            let title = format!("the tile of {matrix} in shared memory (`{name}`) holds {other}");
+            let help = format!("load this tile from {matrix}");
+            return Some(stored(Explanation::new(title, "", help), "stored here"));
+        }
+        let missing = self.elements.iter().filter(|element| element.is_none()).count();
+        if missing > 0 {
+            let index = self.elements.iter().position(Option::is_none).unwrap_or(0);
+            let title = format!(
+                "{missing} of {} elements of {matrix}'s tile in shared memory (`{name}`) were never written: \
+                 the first lies {} bytes from its start, in line {} of {} bytes",
+                self.elements.len(),
+                2 * index,
+                index / self.columns.max(1),
+                2 * self.columns,
+            );
+            let help = "let the 128 threads together cover every row of the tile and all of its 16-byte chunks";
+            return Some(stored(Explanation::new(title, "", help), "the tile's first store"));
+        }
+        let differs = |index: &usize| {
+            let (row, column) = (index / self.columns, index % self.columns);
+            self.element(row, column) != own.get(row * width + column).copied()
+        };
+        let all: Vec<usize> = (0..self.elements.len()).filter(differs).collect();
+        let first = all.first().copied().unwrap_or(0);
+        let (row, column) = (first / self.columns, first % self.columns);
+        let title = format!(
+            "{matrix}'s tile in shared memory (`{name}`) holds other elements than {matrix}: {} of {} differ, the first at \
+             row {row}, column {column}",
+            all.len(),
+            self.elements.len(),
+        );
+        Some(read(stored(Explanation::new(title, swizzle_rule, swizzle_help), "the tile's first store")))
+    }
+}

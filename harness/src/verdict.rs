@@ -1,0 +1,167 @@
+//! What the judge found: five parts, the milestones, the points.
+
+use crate::source::Place;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// A part of the verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Part {
+    /// D is right, for every size and every input.
+    Correct,
+    /// No rule of the memory model is broken, under the default schedule and adversarial ones.
+    RaceFree,
+    /// The kernel is what the step claims, as its run shows.
+    Structure,
+    /// It assembles, and stays within the limits of an SM.
+    Resources,
+    /// It takes no more than 1.30 times the reference solution's time.
+    Fast,
+}
+
+impl Part {
+    /// All parts, in the order of the verdict.
+    pub const ALL: [Part; 5] = [Part::Correct, Part::RaceFree, Part::Structure, Part::Resources, Part::Fast];
+
+    /// Its name, the same everywhere.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Part::Correct => "correct",
+            Part::RaceFree => "race-free",
+            Part::Structure => "structure",
+            Part::Resources => "resources",
+            Part::Fast => "fast",
+        }
+    }
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// What became of a part.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Outcome {
+    /// It holds.
+    Passed {
+        /// What was looked at, in a few words.
+        detail: String,
+    },
+    /// It does not hold.
+    Failed {
+        /// What is wrong, in one sentence.
+        title: String,
+        /// The explanation, for a human, without colour.
+        text: String,
+    },
+    /// It could not be looked at here.
+    NotChecked {
+        /// Why, and what to do about it.
+        reason: String,
+    },
+    /// Something else comes first.
+    NotReached {
+        /// What.
+        reason: String,
+    },
+}
+
+impl Outcome {
+    /// Whether it is [`Outcome::Passed`].
+    pub fn passed(&self) -> bool {
+        matches!(self, Outcome::Passed { .. })
+    }
+}
+
+/// A milestone and how far it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MilestoneResult {
+    /// Its number, `step.n`.
+    pub id: String,
+    /// What is so when it is done.
+    pub title: String,
+    /// How far it is.
+    pub state: MilestoneState,
+}
+
+/// How far a milestone is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum MilestoneState {
+    /// Its effect was seen.
+    Done,
+    /// Its TODO is still in the kernel.
+    Open {
+        /// Where.
+        place: Place,
+    },
+    /// Its TODO is gone, but the run shows something else.
+    Wrong {
+        /// What.
+        text: String,
+    },
+    /// The run did not come so far.
+    NotReached {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// The verdict on a step.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Verdict {
+    /// The step's number.
+    pub step: u8,
+    /// The step's title.
+    pub title: String,
+    /// What it ran on.
+    pub device: String,
+    /// The five parts, in order.
+    pub parts: [(Part, Outcome); 5],
+    /// The milestones, in order.
+    pub milestones: Vec<MilestoneResult>,
+    /// Why there is no kernel to judge, if so.
+    pub build_failure: Option<String>,
+    /// Points reached.
+    pub points: f64,
+    /// Points that the step can give.
+    pub max_points: u32,
+    /// Wall-clock seconds of the judging.
+    pub seconds: f64,
+}
+
+impl Verdict {
+    /// All five parts hold.
+    pub fn passed(&self) -> bool {
+        self.parts.iter().all(|(_, outcome)| outcome.passed())
+    }
+
+    /// Some part could not be checked here, and nothing else is wrong.
+    pub fn only_unchecked(&self) -> bool {
+        !self.passed()
+            && self
+                .parts
+                .iter()
+                .all(|(_, outcome)| matches!(outcome, Outcome::Passed { .. } | Outcome::NotChecked { .. }))
+    }
+
+    /// What became of a part.
+    pub fn part(&self, part: Part) -> &Outcome {
+        let at = Part::ALL.iter().position(|candidate| *candidate == part).unwrap_or(0);
+        &self.parts[at].1
+    }
+
+    /// The first milestone whose TODO is open, and where it stands.
+    pub fn next_todo(&self) -> Option<(&MilestoneResult, &Place)> {
+        self.milestones.iter().find_map(|milestone| match &milestone.state {
+            MilestoneState::Open { place } => Some((milestone, place)),
+            _ => None,
+        })
+    }
+}

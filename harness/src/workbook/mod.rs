@@ -1,0 +1,158 @@
+//! The `workbook` command: what students type, and what keeps their files in step with the solutions.
+
+mod cargo;
+mod diff;
+mod files;
+mod inspect;
+mod list;
+mod workspace;
+
+pub use cargo::{Binary, test_binary};
+pub use files::{check_all, reset, write_all};
+pub use inspect::{assembler, listing, open_todos, summary};
+pub use list::{Row, progress, render, rows};
+pub use workspace::{Workspace, name};
+
+use crate::{Emitted, InProcess, JudgeOptions, KernelSource, Problem};
+use clap::{Parser, Subcommand};
+use std::collections::HashMap;
+use std::fs;
+use std::io::Write;
+use std::process::{Command, ExitCode};
+
+/// Learn to write Blackwell tensor-core kernels, one step at a time.
+#[derive(Debug, Parser)]
+#[command(name = "cargo workbook", bin_name = "cargo workbook")]
+struct Cli {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// All steps, and how far you are with each
+    List,
+    /// Build a step and run its test: the verdict
+    Run {
+        /// The step: step01, 01 or 1
+        step: String,
+        /// Passed on to the test, e.g. `--list`, or a part of a test's name
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
+    /// The PTX of a step, each instruction under the Rust line that wrote it
+    Inspect {
+        /// The step: step01, 01 or 1
+        step: String,
+        /// The problem: MxNxK, or MxNxK:bf16 (without it: the first size that the step is tested with)
+        #[arg(long, value_name = "MxNxK")]
+        size: Option<Problem>,
+        /// Show the reference solution in place of your file
+        #[arg(long)]
+        solution: bool,
+    },
+    /// Put a step's untouched file back; yours is kept under .workbook/backup
+    Reset {
+        /// The step: step01, 01 or 1
+        step: String,
+    },
+    /// For authors: make the files in steps/ from the solutions
+    Skeletons {
+        /// Change nothing; fail with the differences if there are any
+        #[arg(long)]
+        check: bool,
+    },
+}
+
+/// Runs the command with the arguments of this process.
+pub fn main() -> ExitCode {
+    // A mistake of ours must not reach a student as a backtrace.
+    std::panic::set_hook(Box::new(|info| {
+        eprintln!("error: the workbook itself has a mistake, please report it: {info}");
+    }));
+    let cli = Cli::parse();
+    let workspace = std::env::current_dir()
+        .map_err(|error| format!("cannot tell the current folder: {error}"))
+        .and_then(|folder| Workspace::find(&folder));
+    match workspace.and_then(|workspace| act(&workspace, cli.action)) {
+        Ok(status) => status,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn act(workspace: &Workspace, action: Action) -> Result<ExitCode, String> {
+    match action {
+        Action::List => {
+            let options = JudgeOptions { device: crate::Device::from_env()?, ..JudgeOptions::default() };
+            print(&render(&rows(workspace, &options)));
+        }
+        Action::Run { step, args } => return run(workspace, workspace.named(&step)?, &args),
+        Action::Inspect { step, size, solution } => {
+            print(&inspect_step(workspace, workspace.named(&step)?, size, solution)?);
+        }
+        Action::Reset { step } => print(&reset(workspace, workspace.named(&step)?)?),
+        Action::Skeletons { check: true } => print(&check_all(workspace)?),
+        Action::Skeletons { check: false } => print(&write_all(workspace)?),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes to stdout. A reader that went away (`| head`) is no error.
+fn print(text: &str) {
+    let _ = std::io::stdout().write_all(text.as_bytes());
+}
+
+/// A step's test binary, or the compiler's errors.
+fn binary(workspace: &Workspace, step: u8) -> Result<std::path::PathBuf, String> {
+    match test_binary(workspace, step)? {
+        Binary::Ready(path) => Ok(path),
+        Binary::DoesNotCompile { rendered, .. } => {
+            Err(format!("{} does not compile\n\n{}", name(step), rendered.trim_end()))
+        }
+    }
+}
+
+fn run(workspace: &Workspace, step: u8, args: &[String]) -> Result<ExitCode, String> {
+    let program = binary(workspace, step)?;
+    let status = Command::new(&program)
+        .args(args)
+        .current_dir(workspace.root.join("steps").join(name(step)))
+        .status()
+        .map_err(|error| format!("cannot start {}: {error}", program.display()))?;
+    let code = status.code().and_then(|code| u8::try_from(code).ok());
+    Ok(ExitCode::from(code.unwrap_or(1)))
+}
+
+fn inspect_step(workspace: &Workspace, step: u8, size: Option<Problem>, solution: bool) -> Result<String, String> {
+    let known = crate::step(step).ok_or_else(|| format!("{} is unknown to this program", name(step)))?;
+    let first = known.sizes.first().copied().unwrap_or(Problem::f16(128, 128, 64));
+    let problem = size.unwrap_or(first);
+    let source: Box<dyn KernelSource> = if solution {
+        let found = solutions::ALL.iter().find(|(number, _)| *number == step);
+        let (_, kernel) = found.ok_or_else(|| format!("{} has no solution in this program", name(step)))?;
+        Box::new(InProcess(*kernel))
+    } else {
+        Box::new(Emitted::new(binary(workspace, step)?))
+    };
+    let sms = JudgeOptions::default().sms;
+    let built = source.build(&problem, sms).map_err(|failure| format!("there is no kernel to show\n{failure}"))?;
+    let mut files: HashMap<String, Vec<String>> = HashMap::new();
+    let mut line = |file: &str, number: u32| {
+        let lines = files.entry(file.to_string()).or_insert_with(|| {
+            let text = fs::read_to_string(workspace.root.join(file)).unwrap_or_default();
+            text.lines().map(str::to_string).collect()
+        });
+        lines.get(usize::try_from(number).ok()?.checked_sub(1)?).cloned()
+    };
+    let whose = if solution { "the solution of " } else { "" };
+    let mut text = format!("{whose}{} for {problem}\n\n", name(step));
+    text.push_str(&listing(&built, &mut line));
+    text.push('\n');
+    text.push_str(&summary(&built));
+    text.push_str(&assembler(&crate::ptxas::assemble(&built.ptx)));
+    text.push_str(&open_todos(&built));
+    Ok(text)
+}

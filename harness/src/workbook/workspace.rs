@@ -1,0 +1,108 @@
+//! Where things lie in a checkout, and what a step may be called.
+
+use crate::skeleton;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A checkout of the workbook.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Workspace {
+    /// Its top folder.
+    pub root: PathBuf,
+}
+
+impl Workspace {
+    /// The checkout that a folder is in.
+    ///
+    /// # Errors
+    /// When neither it nor a folder above it is one.
+    pub fn find(from: &Path) -> Result<Workspace, String> {
+        let is_root = |folder: &&Path| {
+            folder.join("steps").is_dir()
+                && fs::read_to_string(folder.join("Cargo.toml")).is_ok_and(|text| text.contains("[workspace]"))
+        };
+        match from.ancestors().find(is_root) {
+            Some(root) => Ok(Workspace { root: root.to_path_buf() }),
+            None => Err(format!(
+                "{} is not in a checkout of the workbook: neither it nor a folder above it holds `steps/` and a \
+                 `Cargo.toml` with [workspace]\n  help: change into your clone and try again",
+                from.display()
+            )),
+        }
+    }
+
+    /// Numbers of the steps that have a folder, in order.
+    pub fn steps(&self) -> Vec<u8> {
+        let Ok(entries) = fs::read_dir(self.root.join("steps")) else { return Vec::new() };
+        let mut steps: Vec<u8> = entries
+            .flatten()
+            .filter(|entry| entry.path().join("Cargo.toml").is_file())
+            .filter_map(|entry| number(entry.file_name().to_str()?.strip_prefix("step")?))
+            .collect();
+        steps.sort_unstable();
+        steps
+    }
+
+    /// Numbers of the steps that have a solution, in order.
+    pub fn solved(&self) -> Vec<u8> {
+        let Ok(entries) = fs::read_dir(self.root.join("solutions/src")) else { return Vec::new() };
+        let mut steps: Vec<u8> = entries
+            .flatten()
+            .filter_map(|entry| number(entry.file_name().to_str()?.strip_prefix("step")?.strip_suffix(".rs")?))
+            .collect();
+        steps.sort_unstable();
+        steps
+    }
+
+    /// The step that a user means by `step01`, `01` or `1`.
+    ///
+    /// # Errors
+    /// When there is none of this name: the text lists those that exist.
+    pub fn named(&self, text: &str) -> Result<u8, String> {
+        let steps = self.steps();
+        let wanted = number(text.strip_prefix("step").unwrap_or(text));
+        wanted.filter(|step| steps.contains(step)).ok_or_else(|| {
+            let names: Vec<String> = steps.iter().map(|step| name(*step)).collect();
+            let list = if names.is_empty() { "none".to_string() } else { names.join(", ") };
+            format!("there is no step `{text}`\n  help: the steps here are {list} (`1` and `01` also mean `step01`)")
+        })
+    }
+
+    /// The student's file, from the top folder.
+    pub fn kernel(step: u8) -> String {
+        format!("steps/{0}/src/kernel.rs", name(step))
+    }
+
+    /// The solution, from the top folder.
+    pub fn solution(step: u8) -> String {
+        format!("solutions/src/{}.rs", name(step))
+    }
+
+    /// The untouched file of a step.
+    ///
+    /// # Errors
+    /// When the solution is missing or its regions are not well formed.
+    pub fn skeleton(&self, step: u8) -> Result<String, String> {
+        let file = Workspace::solution(step);
+        let text = fs::read_to_string(self.root.join(&file)).map_err(|error| {
+            format!(
+                "cannot read {file}: {error}\n  help: skeletons are made from the solutions; get the file back from git"
+            )
+        })?;
+        skeleton::generate(step, &file, &text).map_err(|errors| {
+            let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
+            lines.join("\n")
+        })
+    }
+}
+
+/// `step01`.
+pub fn name(step: u8) -> String {
+    format!("step{step:02}")
+}
+
+/// A step's number as written in names: one or two digits, not zero.
+fn number(digits: &str) -> Option<u8> {
+    let plain = (1..=2).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
+    digits.parse().ok().filter(|step| plain && *step > 0)
+}

@@ -1,0 +1,159 @@
+//! Step 1 through the judge: the reference solution, half-done copies of it, and copies with a mistake.
+
+use harness::{InProcess, JudgeOptions, MilestoneState, Outcome, Part, Verdict, judge, report, step};
+use ptx::prelude::*;
+
+/// A copy of the solution in which TODOs can be left open and pieces replaced.
+macro_rules! kernel {
+    ($name:ident, |$k:ident, $gemm:ident, $a:ident, $b:ident, $accumulator:ident, $done:ident, $tmem:ident|
+        copy: $copy:block fence: $fence:block mma: |$t:ident| $mma:block commit: |$c:ident| $commit:block
+        wait: $wait:block store: $store:block free: $free:block) => {
+        fn $name($k: &mut Cta, $gemm: &Gemm) {
+            $k.threads(128);
+            let $a = $k.tile("A", $gemm.dtype, 128, 64, Swizzle::B128);
+            let $b = $k.tile("B", $gemm.dtype, 128, 64, Swizzle::B128);
+            let $done = $k.barrier("mma_done");
+            let $tmem = $k.warp(0, |w| {
+                w.elect_one(|t| {
+                    t.barrier_init($done, 1);
+                    t.fence_mbarrier_init();
+                });
+                w.tmem_alloc("accumulator", 128)
+            });
+            $k.sync();
+            let $accumulator = $tmem.address($k);
+            $copy
+            $fence
+            $k.warp(0, |w| {
+                w.elect_one(|t| {
+                    {
+                        let $t = &mut *t;
+                        $mma
+                    }
+                    {
+                        let $c = &mut *t;
+                        $commit
+                    }
+                });
+            });
+            $wait
+            $store
+            $free
+        }
+    };
+}
+
+fn copy(k: &mut Cta, gemm: &Gemm, a: Tile, b: Tile, swizzled: bool) {
+    let thread = k.thread_index();
+    let (first_row, column) = (thread / 8, thread % 8 * 8);
+    for pass in 0..8 {
+        let row = first_row + pass * 16;
+        let from_a = k.load_global_16(gemm.a.at(row, column));
+        let from_b = k.load_global_16(gemm.b.at(row, column));
+        k.store_shared_16(a.at(row, column), from_a);
+        if swizzled {
+            k.store_shared_16(b.at(row, column), from_b);
+        } else {
+            k.store_shared_16(b.at_linear(row, column), from_b); // the plain store
+        }
+    }
+}
+
+fn store(k: &mut Cta, gemm: &Gemm, accumulator: TensorAddress) {
+    let row = k.thread_index();
+    let sums = k.tmem_load::<128>(accumulator.lane(row / 32 * 32));
+    k.tmem_wait_load();
+    for (chunk, column) in k.pack_chunks(gemm.dtype, &sums).into_iter().zip((0..).step_by(8)) {
+        k.store_global_16(gemm.d.at(row, column), chunk);
+    }
+}
+
+kernel!(plain_b, |k, gemm, a, b, accumulator, done, tmem|
+    copy: { copy(k, gemm, a, b, false); }
+    fence: { k.fence_proxy_async(); k.sync(); }
+    mma: |t| { for s in 0..4 { t.mma(accumulator, a.k_slice(s * 16), b.k_slice(s * 16), s > 0); } }
+    commit: |t| { t.commit(done); }
+    wait: { k.wait(done, 0); k.tcgen05_fence_after(); }
+    store: { store(k, gemm, accumulator); }
+    free: { k.tcgen05_fence_before(); k.sync(); k.warp(0, |w| w.tmem_dealloc(tmem)); });
+
+// 1.1 to 1.3 and 1.7 are done.
+kernel!(half_done, |k, gemm, a, b, accumulator, done, tmem|
+    copy: { copy(k, gemm, a, b, true); }
+    fence: { k.fence_proxy_async(); k.sync(); }
+    mma: |t| { for s in 0..4 { t.mma(accumulator, a.k_slice(s * 16), b.k_slice(s * 16), s > 0); } }
+    commit: |t| { let _ = done; t.todo("1.4"); }
+    wait: { k.todo("1.5"); }
+    store: { k.todo("1.6"); }
+    free: { k.tcgen05_fence_before(); k.sync(); k.warp(0, |w| w.tmem_dealloc(tmem)); });
+
+kernel!(missing_slice, |k, gemm, a, b, accumulator, done, tmem|
+    copy: { copy(k, gemm, a, b, true); }
+    fence: { k.fence_proxy_async(); k.sync(); }
+    mma: |t| { for s in 0..3 { t.mma(accumulator, a.k_slice(s * 16), b.k_slice(s * 16), s > 0); } }
+    commit: |t| { t.commit(done); }
+    wait: { k.wait(done, 0); k.tcgen05_fence_after(); }
+    store: { store(k, gemm, accumulator); }
+    free: { k.tcgen05_fence_before(); k.sync(); k.warp(0, |w| w.tmem_dealloc(tmem)); });
+
+fn verdict(kernel: ptx::KernelFn) -> Verdict {
+    judge(step(1).expect("step 1 exists"), &InProcess(kernel), &JudgeOptions::default())
+}
+
+fn correct(verdict: &Verdict) -> &str {
+    match verdict.part(Part::Correct) {
+        Outcome::Failed { text, .. } => text,
+        other => panic!("correct is {other:?}"),
+    }
+}
+
+/// The first line of this file that holds a text.
+fn place_of(text: &str) -> String {
+    let at = include_str!("step01.rs").lines().position(|line| line.contains(text));
+    format!("harness/tests/step01.rs:{}", at.expect("it stands above") + 1)
+}
+
+#[test]
+fn the_solution_passes() {
+    colored::control::set_override(false);
+    let verdict = verdict(solutions::step01::kernel);
+    let text = report::render(&verdict);
+    for (part, outcome) in &verdict.parts {
+        let unchecked = *part == Part::Resources && matches!(outcome, Outcome::NotChecked { .. });
+        assert!(outcome.passed() || unchecked, "{text}");
+    }
+    assert!(verdict.milestones.iter().all(|milestone| milestone.state == MilestoneState::Done), "{text}");
+    assert_eq!(verdict.points, if verdict.passed() { 5.0 } else { 4.75 });
+}
+
+#[test]
+fn a_half_done_kernel_shows_what_is_done() {
+    let verdict = verdict(half_done);
+    let done = |id: &str| verdict.milestones.iter().any(|m| m.id == id && m.state == MilestoneState::Done);
+    let states: Vec<bool> = ["1.1", "1.2", "1.3", "1.4", "1.5", "1.6", "1.7"].into_iter().map(done).collect();
+    assert_eq!(states, [true, true, true, false, false, false, true], "{}", report::render(&verdict));
+    let (next, _) = verdict.next_todo().expect("some are open");
+    assert_eq!(next.id, "1.4");
+    // 4 of 7 milestones of at most 30 % of 5 points.
+    assert!((verdict.points - 1.5 * 4.0 / 7.0).abs() < 1e-9, "{}", verdict.points);
+}
+
+#[test]
+fn a_tile_without_its_swizzle_is_named_with_its_lines() {
+    let verdict = verdict(plain_b);
+    let text = correct(&verdict);
+    let title =
+        "B in shared memory is laid out row after row without the 128-byte swizzle that its descriptor promises";
+    assert!(text.contains(title), "{text}");
+    assert!(text.contains(&place_of("// the plain store")), "{text}");
+    assert!(text.contains("read here as a tile with the 128-byte swizzle"), "{text}");
+    assert!(text.contains("D fits a product for which B was stored without the 128-byte swizzle"), "{text}");
+}
+
+#[test]
+fn a_missing_k_slice_is_counted() {
+    let verdict = verdict(missing_slice);
+    let text = correct(&verdict);
+    assert!(text.contains("3 MMAs were issued; K = 64 takes 4 of depth 16"), "{text}");
+    assert!(text.contains("all of D fits a sum in which K columns 48 to 63 are missing"), "{text}");
+}

@@ -1,0 +1,379 @@
+//! The kernel being built: one per thread, private to the crate.
+//!
+//! Registers and scopes are handles; every call on them comes here, with the place of the call. Nothing here panics: a
+//! call outside of a build does nothing, a call that is refused is noted and answered with a register that is never
+//! used for anything.
+
+use crate::gemm::Gemm;
+use crate::kernel::{BuildError, Kernel, Param, Place, Region, Todo};
+use crate::register::{Class, Id, Register, Value, dummy};
+use std::cell::{Cell, RefCell};
+use std::collections::{HashMap, HashSet};
+use std::fmt::Write;
+
+thread_local! {
+    static CURRENT: RefCell<Option<State>> = const { RefCell::new(None) };
+    static BUILDS: Cell<u32> = const { Cell::new(0) };
+}
+
+/// After so many instructions the rest is not recorded: a Rust loop has unrolled more than anyone meant.
+const MAX_INSTRUCTIONS: usize = 1_000_000;
+/// After so many errors the rest is not recorded: they are one mistake in an unrolled loop.
+const MAX_ERRORS: usize = 50;
+
+/// A tensor memory allocation.
+pub(crate) struct Allocation {
+    pub name: String,
+    pub columns: u32,
+    pub place: Place,
+    /// GPU loops around it.
+    pub loops: u32,
+    pub freed: bool,
+}
+
+/// Everything known about the kernel so far.
+pub(crate) struct State {
+    pub name: String,
+    pub problem: String,
+    /// The call being served.
+    pub place: Place,
+    /// The call to `build`.
+    began: Place,
+    /// The first call in the kernel.
+    first: Option<Place>,
+    pub files: Vec<&'static str>,
+    pub body: String,
+    /// Scopes open: the indentation.
+    depth: usize,
+    /// GPU loops open.
+    pub loops: u32,
+    /// The `.loc` in force.
+    located: Option<Place>,
+    instructions: usize,
+    tag: u32,
+    registers: Vec<(Class, u32)>,
+    variables: HashSet<Id>,
+    counts: [u32; Class::ALL.len()],
+    labels: HashMap<String, u32>,
+    pub threads: Option<u32>,
+    /// Someone needed the number of threads before it was said, and got an error.
+    pub threads_missed: bool,
+    pub grid: Option<[u32; 2]>,
+    pub params: Vec<Param>,
+    /// Bytes of dynamic shared memory in use.
+    pub shared: u32,
+    pub regions: Vec<Region>,
+    pub names: HashMap<String, Place>,
+    pub allocations: Vec<Allocation>,
+    pub relinquished: bool,
+    pub todos: Vec<Todo>,
+    errors: Vec<BuildError>,
+}
+
+/// A build that is going on. Dropping it puts back what was there before, also after a panic in the kernel's function.
+pub(crate) struct Building {
+    outer: Option<State>,
+    done: bool,
+}
+
+impl Building {
+    pub fn begin(name: &str, gemm: &Gemm, place: Place) -> Building {
+        // 255 tags, so that 0 is no kernel's: a register of another kernel is noticed.
+        let tag = BUILDS.with(|builds| builds.replace((builds.get() + 1) % 255)) + 1;
+        let mut state = State {
+            name: name.to_string(),
+            problem: gemm.to_string(),
+            place,
+            began: place,
+            first: None,
+            files: Vec::new(),
+            body: String::new(),
+            depth: 1,
+            loops: 0,
+            located: None,
+            instructions: 0,
+            tag,
+            registers: Vec::new(),
+            variables: HashSet::new(),
+            counts: [0; Class::ALL.len()],
+            labels: HashMap::new(),
+            threads: None,
+            threads_missed: false,
+            grid: None,
+            params: [&gemm.a, &gemm.b, &gemm.d].map(|matrix| Param::Pointer(matrix.name)).to_vec(),
+            shared: 0,
+            regions: Vec::new(),
+            names: HashMap::new(),
+            allocations: Vec::new(),
+            relinquished: false,
+            todos: Vec::new(),
+            errors: Vec::new(),
+        };
+        state.check_name();
+        Building { outer: CURRENT.with(|current| current.borrow_mut().replace(state)), done: false }
+    }
+
+    pub fn finish(mut self) -> Result<Kernel, Vec<BuildError>> {
+        self.done = true;
+        let outer = self.outer.take();
+        match CURRENT.with(|current| std::mem::replace(&mut *current.borrow_mut(), outer)) {
+            Some(state) => state.finish(),
+            None => Err(Vec::new()),
+        }
+    }
+}
+
+impl Drop for Building {
+    fn drop(&mut self) {
+        if !self.done {
+            let outer = self.outer.take();
+            CURRENT.with(|current| *current.borrow_mut() = outer);
+        }
+    }
+}
+
+/// Serves a call of the kernel's function; `None` when no kernel is being built on this thread.
+#[track_caller]
+pub(crate) fn with<R>(serve: impl FnOnce(&mut State) -> R) -> Option<R> {
+    with_at(Place::caller(), serve)
+}
+
+/// The same for a call whose end comes later than its beginning (a scope).
+pub(crate) fn with_at<R>(place: Place, serve: impl FnOnce(&mut State) -> R) -> Option<R> {
+    CURRENT.with(|current| {
+        let mut current = current.try_borrow_mut().ok()?;
+        let state = current.as_mut()?;
+        state.place = place;
+        state.first.get_or_insert(place);
+        Some(serve(state))
+    })
+}
+
+/// The name of a register, for `Display`: a mistake is noted at the last call served.
+pub(crate) fn name_of(id: Id, class: Class) -> String {
+    let name = CURRENT.with(|current| Some(current.try_borrow_mut().ok()?.as_mut()?.name_by_id(id, class)));
+    name.unwrap_or_else(|| format!("{}0", class.prefix()))
+}
+
+impl State {
+    /// Notes that the call being served was refused.
+    pub fn error(&mut self, message: impl Into<String>, help: impl Into<String>) {
+        self.error_at(self.place, message, help);
+    }
+
+    pub fn error_at(&mut self, place: Place, message: impl Into<String>, help: impl Into<String>) {
+        let error = BuildError { place, message: message.into(), help: help.into() };
+        // An unrolled loop repeats its mistakes.
+        if self.errors.len() < MAX_ERRORS && !self.errors.contains(&error) {
+            self.errors.push(error);
+        }
+    }
+
+    fn check_name(&mut self) {
+        let mut letters = self.name.chars();
+        let begins = letters.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
+        if !begins || !letters.all(|c| c.is_ascii_alphanumeric() || c == '_') || self.name == "dynamic_shared" {
+            let name = std::mem::replace(&mut self.name, "kernel".to_string());
+            self.error(
+                format!("`{name}` cannot be the name of a kernel"),
+                "use letters, digits and _, not beginning with a digit, and not the name `dynamic_shared`",
+            );
+        }
+    }
+
+    /// Notes the name of something in on-chip memory; false when it may not be used.
+    pub fn claim_name(&mut self, name: &str) -> bool {
+        if name.is_empty() || name.chars().any(char::is_control) {
+            self.error(format!("{name:?} cannot be a name"), "use a name that can be printed on one line");
+            return false;
+        }
+        if let Some(first) = self.names.get(name).copied() {
+            self.error(
+                format!("the name \"{name}\" is used twice, first at {first}"),
+                "give every tile, barrier, scalar and allocation a name of its own: messages go by them",
+            );
+            return false;
+        }
+        self.names.insert(name.to_string(), self.place);
+        true
+    }
+
+    /// A new register.
+    pub fn fresh<R: Register>(&mut self) -> R {
+        let index = self.registers.len() as u32;
+        if index >= 1 << 24 {
+            return dummy();
+        }
+        let count = &mut self.counts[R::CLASS as usize];
+        *count += 1;
+        self.registers.push((R::CLASS, *count));
+        R::from_id(Id(self.tag << 24 | index))
+    }
+
+    /// Registers of a class, for `.reg`.
+    pub fn count(&self, class: Class) -> u32 {
+        self.counts[class as usize]
+    }
+
+    pub fn name<R: Register>(&mut self, register: R) -> String {
+        self.name_by_id(register.id(), R::CLASS)
+    }
+
+    fn name_by_id(&mut self, id: Id, class: Class) -> String {
+        let known = (id.0 >> 24 == self.tag).then(|| self.registers.get((id.0 & 0xFF_FFFF) as usize)).flatten();
+        match known {
+            Some((class, number)) => format!("{}{number}", class.prefix()),
+            None => {
+                self.error(
+                    "this uses a register of another kernel",
+                    "make registers in the function of the kernel that uses them; do not keep them in statics",
+                );
+                format!("{}0", class.prefix())
+            }
+        }
+    }
+
+    /// An operand that is read.
+    pub fn text(&mut self, value: Value) -> String {
+        match value {
+            // The class is only wanted for the name of a register that is not this kernel's.
+            Value::Register(id) => self.name_by_id(id, Class::B32),
+            Value::Unsigned(value) => value.to_string(),
+            Value::Float(value) => format!("0f{:08X}", value.to_bits()),
+            Value::Truth(value) => u32::from(value).to_string(),
+        }
+    }
+
+    /// One instruction, with the place it comes from.
+    pub fn instruction(&mut self, text: impl AsRef<str>) {
+        self.instructions += 1;
+        if self.instructions > MAX_INSTRUCTIONS {
+            self.error(
+                format!("the kernel is longer than {MAX_INSTRUCTIONS} instructions"),
+                "a Rust `for` is unrolled: use `repeat` for a loop that the GPU runs",
+            );
+            return;
+        }
+        if self.located != Some(self.place) {
+            let file = match self.files.iter().position(|file| *file == self.place.file) {
+                Some(index) => index,
+                None => {
+                    self.files.push(self.place.file);
+                    self.files.len() - 1
+                }
+            };
+            let (line, column) = (self.place.line, self.place.column);
+            self.write(&format!(".loc {} {line} {column}", file + 1));
+            self.located = Some(self.place);
+        }
+        self.write(&format!("{};", text.as_ref()));
+    }
+
+    /// `opcode new, operand`.
+    pub fn unary<R: Register>(&mut self, opcode: &str, value: Value) -> R {
+        let result: R = self.fresh();
+        let (to, value) = (self.name(result), self.text(value));
+        self.instruction(format!("{opcode} {to}, {value}"));
+        result
+    }
+
+    /// `opcode new, left, right`.
+    pub fn binary<R: Register>(&mut self, opcode: &str, left: Value, right: Value) -> R {
+        let result: R = self.fresh();
+        let (to, left, right) = (self.name(result), self.text(left), self.text(right));
+        self.instruction(format!("{opcode} {to}, {left}, {right}"));
+        result
+    }
+
+    /// A new register that may be assigned.
+    pub fn variable<R: Register>(&mut self) -> R {
+        let register: R = self.fresh();
+        self.variables.insert(register.id());
+        register
+    }
+
+    pub fn is_variable(&self, register: impl Register) -> bool {
+        self.variables.contains(&register.id())
+    }
+
+    /// A comment on a line of its own, after a blank line.
+    pub fn comment(&mut self, text: &str) {
+        if !self.body.is_empty() && !self.body.ends_with("\n\n") {
+            self.body.push('\n');
+        }
+        self.write(&format!("// {text}"));
+    }
+
+    /// A comment and one step of indentation for what follows.
+    pub fn open(&mut self, comment: &str) {
+        self.comment(comment);
+        self.depth += 1;
+    }
+
+    pub fn close(&mut self) {
+        self.depth = self.depth.saturating_sub(1).max(1);
+        if self.depth == 1 {
+            self.body.push('\n');
+        }
+    }
+
+    /// A label's name that is not in use yet.
+    pub fn new_label(&mut self, stem: &str) -> String {
+        let count = self.labels.entry(stem.to_string()).or_default();
+        *count += 1;
+        if *count == 1 { format!("${stem}") } else { format!("${stem}_{count}") }
+    }
+
+    pub fn label(&mut self, label: &str) {
+        // Between the indentation of the scope and that of its content, so that the eye finds it.
+        let indent = 4 * self.depth - 2;
+        let _ = writeln!(self.body, "{:indent$}{label}:", "");
+    }
+
+    fn write(&mut self, text: &str) {
+        let indent = 4 * self.depth;
+        let _ = writeln!(self.body, "{:indent$}{text}", "");
+    }
+
+    fn finish(mut self) -> Result<Kernel, Vec<BuildError>> {
+        let whole = self.first.unwrap_or(self.began);
+        if self.threads.is_none() && !self.threads_missed {
+            self.error_at(
+                whole,
+                "the kernel does not say how many threads a CTA has",
+                "begin the kernel with `k.threads(128);`",
+            );
+        }
+        // A kernel with open TODOs may lack the one that frees it.
+        if self.todos.is_empty() {
+            for index in 0..self.allocations.len() {
+                let allocation = &self.allocations[index];
+                if !allocation.freed {
+                    let (place, name, columns) = (allocation.place, &allocation.name, allocation.columns);
+                    self.error_at(
+                        place,
+                        format!("the {columns} columns of tensor memory \"{name}\" are never freed"),
+                        "give it to `tmem_dealloc` when its last reader is done: columns that a CTA keeps are lost to \
+                         the CTAs that come after it",
+                    );
+                }
+            }
+        }
+        if !self.errors.is_empty() {
+            return Err(self.errors);
+        }
+        let text = crate::text::module(&self);
+        let [x, y] = self.grid.unwrap_or([1, 1]);
+        Ok(Kernel {
+            name: self.name,
+            text,
+            grid: [x, y, 1],
+            cluster: [1, 1, 1],
+            block: [self.threads.unwrap_or_default(), 1, 1],
+            dynamic_shared: self.shared,
+            params: self.params,
+            regions: self.regions,
+            todos: self.todos,
+        })
+    }
+}

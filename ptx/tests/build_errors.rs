@@ -1,0 +1,466 @@
+//! What is refused while building: the message, the way out, and the line of the call.
+
+use expect_test::{Expect, expect};
+use ptx::prelude::*;
+
+/// The errors, one a block, with places as lines after the call of this function.
+#[track_caller]
+fn check(body: impl FnOnce(&mut Cta, &Gemm), expected: Expect) {
+    let begin = std::panic::Location::caller().line();
+    let gemm = Gemm::new(128, 128, 64, Dtype::F16, 148);
+    let errors = match ptx::build("kernel", &gemm, body) {
+        Err(errors) => errors,
+        Ok(kernel) => panic!("built without an error:\n{}", kernel.text),
+    };
+    let mut text = String::new();
+    for error in errors {
+        assert!(error.place.file.ends_with("build_errors.rs"), "{error}");
+        let (line, message) = (error.place.line - begin, relative(&error.message, begin));
+        text += &format!("+{line}: {message}\n    {}\n", error.help);
+    }
+    expected.assert_eq(&text);
+}
+
+/// The message with a place in this file written as lines after `begin`.
+fn relative(message: &str, begin: u32) -> String {
+    let Some((before, place)) = message.split_once(file!()) else { return message.to_string() };
+    let number = |text: &str| text.chars().take_while(char::is_ascii_digit).collect::<String>();
+    let line = number(&place[1..]);
+    let column = number(&place[2 + line.len()..]);
+    let after = &place[2 + line.len() + column.len()..];
+    format!("{before}+{}{after}", line.parse::<u32>().expect("a line number") - begin)
+}
+
+#[test]
+fn threads() {
+    check(
+        |k, _| k.sync(),
+        expect![[r#"
+            +1: the kernel does not say how many threads a CTA has
+                begin the kernel with `k.threads(128);`
+        "#]],
+    );
+    check(
+        |k, _| k.threads(100),
+        expect![[r#"
+            +1: a CTA cannot have 100 threads
+                use whole warps: a multiple of 32, from 32 to 1024
+        "#]],
+    );
+    check(
+        |k, _| k.threads(1056),
+        expect![[r#"
+            +1: a CTA cannot have 1056 threads
+                use whole warps: a multiple of 32, from 32 to 1024
+        "#]],
+    );
+    check(
+        |k, _| {
+            k.threads(128);
+            k.threads(64);
+        },
+        expect![[r#"
+            +3: the number of threads is set twice
+                call `threads` once, at the start of the kernel
+        "#]],
+    );
+    check(
+        |k, _| {
+            k.warp(0, |_| ());
+            k.warp(1, |_| ());
+        },
+        expect![[r#"
+            +2: the number of threads is not known yet
+                begin the kernel with `k.threads(128);`
+        "#]],
+    );
+    check(
+        |k, _| {
+            k.threads(128);
+            k.warp(4, |_| ());
+            k.warpgroup(1, |wg| wg.warp(4, |_| ()));
+            k.grid(0, 1);
+        },
+        expect![[r#"
+            +3: there is no warp 4: the number of warps here is 4
+                use warp 0 to 3, or give the CTA more threads
+            +4: there is no warpgroup 1: the number of warpgroups here is 1
+                use warpgroup 0, or give the CTA more threads
+            +4: there is no warp 4: the number of warps here is 4
+                use warp 0 to 3, or give the CTA more threads
+            +5: a grid cannot have 0 x 1 CTAs
+                use 1 or more in both directions, and at most 65535 in y
+        "#]],
+    );
+}
+
+#[test]
+fn shared_memory() {
+    check(
+        |k, gemm| {
+            k.threads(128);
+            for stage in 0..15 {
+                k.tile(&format!("A{stage}"), gemm.dtype, 128, 64, Swizzle::B128);
+            }
+        },
+        expect![[r#"
+            +4: tile "A14" of 128 x 64 f16 needs 16384 bytes of shared memory, and 3072 of the CTA's 232448 are left
+                use smaller tiles or fewer stages; declare tiles first, since each begins on a multiple of 1024
+        "#]],
+    );
+    check(
+        |k, gemm| {
+            k.threads(128);
+            k.tile("A", gemm.dtype, 128, 32, Swizzle::B128);
+            k.tile("B", gemm.dtype, 100, 64, Swizzle::B128);
+            k.tile("C", gemm.dtype, 0, 64, Swizzle::B128);
+            k.tile("D", gemm.dtype, 8, 9, Swizzle::None);
+            k.tile("E", gemm.dtype, u32::MAX, 64, Swizzle::B128);
+            k.tile("F", gemm.dtype, 8, u32::MAX, Swizzle::None);
+            k.barrier("A");
+            k.barrier("two\nlines");
+        },
+        expect![[r#"
+            +3: rows of tile "A" have 64 bytes, and the swizzle's have 128
+                use 64 columns of f16, or a swizzle as wide as the rows
+            +4: tile "B" has 100 rows, and the swizzle pattern has 8
+                use a multiple of 8 rows
+            +5: tile "C" of 0 x 64 is empty
+                use 1 row and 1 column or more
+            +6: rows of tile "D" have 18 bytes, not a multiple of 16
+                use a multiple of 8 columns, so that every row begins where a 16-byte access may
+            +7: tile "E" has 4294967295 rows, and the swizzle pattern has 8
+                use a multiple of 8 rows
+            +8: rows of tile "F" have 8589934590 bytes, not a multiple of 16
+                use a multiple of 8 columns, so that every row begins where a 16-byte access may
+            +10: "two\nlines" cannot be a name
+                use a name that can be printed on one line
+        "#]],
+    );
+    check(
+        |k, gemm| {
+            k.threads(128);
+            let a = k.tile("A", gemm.dtype, 128, 64, Swizzle::B128);
+            let plain = k.tile("plain", gemm.dtype, 128, 64, Swizzle::None);
+            let row = k.thread_index();
+            let _ = a.at(128, 0);
+            let _ = a.at(row, 64);
+            let _ = a.k_slice(56);
+            let _ = a.k_slice(64);
+            let _ = plain.k_slice(0);
+            let _ = gemm.a.at(row, 64);
+            let _ = k.load_shared_16(a.at(0, 4));
+        },
+        expect![[r#"
+            +6: row 128 of tile "A" does not exist: it has 128 rows
+                use a row from 0 to 127
+            +7: column 64 of tile "A" does not exist: it has 64 columns
+                use a column from 0 to 63
+            +8: tile "A" has no 16 columns that an MMA can take from column 56 on: it has 64 columns
+                use a multiple of 16, up to 48
+            +9: tile "A" has no 16 columns that an MMA can take from column 64 on: it has 64 columns
+                use a multiple of 16, up to 48
+            +10: tile "plain" has no swizzle, and the tensor core reads swizzled tiles
+                make the tile with `Swizzle::B128`
+            +11: column 64 of matrix A does not exist: it has 64 columns
+                use a column from 0 to 63
+            +12: a 16-byte access at byte 8 of shared memory is not aligned
+                use an address that is a multiple of 16: a multiple of 8 columns
+        "#]],
+    );
+}
+
+#[test]
+fn tensor_memory() {
+    check(
+        |k, _| {
+            k.threads(128);
+            let tmem = k.warp(0, |w| w.tmem_alloc("accumulator", 128));
+            k.sync();
+            let _ = tmem.address(k);
+        },
+        expect![[r#"
+            +3: the 128 columns of tensor memory "accumulator" are never freed
+                give it to `tmem_dealloc` when its last reader is done: columns that a CTA keeps are lost to the CTAs that come after it
+        "#]],
+    );
+    check(
+        |k, _| {
+            k.threads(128);
+            k.warp(0, |w| {
+                let small = w.tmem_alloc("small", 16);
+                let odd = w.tmem_alloc("odd", 96);
+                let most = w.tmem_alloc("most", 256);
+                w.tmem_relinquish();
+                let more = w.tmem_alloc("more", 512);
+                let late = w.tmem_alloc("late", 32);
+                for tmem in [small, odd, most, more, late] {
+                    w.tmem_dealloc(tmem);
+                }
+            });
+        },
+        expect![[r#"
+            +4: 16 columns of tensor memory cannot be allocated
+                use a power of two from 32 to 512
+            +5: 96 columns of tensor memory cannot be allocated
+                use a power of two from 32 to 512
+            +8: 512 more columns of tensor memory than the 256 held: an SM has 512
+                allocate fewer columns, or free some first
+            +9: tensor memory is allocated after `tmem_relinquish`
+                give the permit back after the last allocation
+        "#]],
+    );
+    check(
+        |k, _| {
+            k.threads(128);
+            k.warp(0, |w| {
+                let tmem = w.tmem_alloc("accumulator", 64);
+                let accumulator = tmem.address(w);
+                let _ = accumulator.columns(32, 64);
+                let _ = accumulator.columns(0, 0);
+                let _ = accumulator.lane(128);
+                let _ = accumulator.lane(0).lane(32);
+                let _ = w.tmem_load::<32>(accumulator.columns(48, 16));
+                w.repeat(4, |w, _| w.tmem_dealloc(tmem));
+            });
+        },
+        expect![[r#"
+            +6: 64 columns from column 32 on are not in these 64 columns
+                stay within columns 0 to 63
+            +7: 0 columns from column 0 on are not in these 64 columns
+                stay within columns 0 to 63
+            +8: tensor memory has no lane 128
+                use a lane from 0 to 127
+            +9: the lane is set twice
+                call `lane` once, on the address of the allocation
+            +10: a load of 32 columns from 16 columns of tensor memory
+                load 16 columns or fewer at once
+            +11: tensor memory allocated at +4 is freed in another `repeat` than it was allocated in
+                allocate and free it in the same loop, or both outside of loops
+        "#]],
+    );
+}
+
+#[test]
+fn mma() {
+    check(
+        |k, gemm| {
+            k.threads(128);
+            let a = k.tile("A", gemm.dtype, 128, 64, Swizzle::B128);
+            let b = k.tile("B", gemm.dtype, 24, 64, Swizzle::B128);
+            let c = k.tile("C", Dtype::Bf16, 64, 64, Swizzle::B128);
+            let tmem = k.warp(0, |w| w.tmem_alloc("accumulator", 64));
+            let sums = tmem.address(k);
+            k.warp(0, |w| {
+                w.elect_one(|t| {
+                    t.mma(sums, a.k_slice(0), b.k_slice(0), false);
+                    t.mma(sums, b.k_slice(0), a.k_slice(0), false);
+                    t.mma(sums, a.k_slice(0), a.k_slice(0), false);
+                    t.mma(sums, a.k_slice(0), c.k_slice(0), false);
+                });
+                w.tmem_dealloc(tmem);
+            });
+        },
+        expect![[r#"
+            +10: an MMA with M = 128 cannot have N = 24, the rows of B's tile
+                use a multiple of 16, up to 256
+            +11: an MMA cannot have M = 24, the rows of A's tile
+                use 64 or 128 rows
+            +12: an MMA with N = 128 needs 128 columns, and the accumulator has 64
+                give it 128 columns of tensor memory
+            +13: A is f16 and B is bf16
+                use tiles of one type
+        "#]],
+    );
+}
+
+#[test]
+fn barriers() {
+    check(
+        |k, _| {
+            k.threads(128);
+            let full = k.barrier("full");
+            k.warp(0, |w| {
+                w.elect_one(|t| {
+                    t.barrier_init(full, 0);
+                    t.barrier_init(full, 1 << 20);
+                    t.expect_tx(full, 1 << 20);
+                });
+            });
+            k.wait(full, 2);
+        },
+        expect![[r#"
+            +6: an mbarrier cannot count 0 arrivals
+                use the number of arrivals of a phase, from 1 to 1048575
+            +7: an mbarrier cannot count 1048576 arrivals
+                use the number of arrivals of a phase, from 1 to 1048575
+            +8: a phase of an mbarrier cannot expect 1048576 bytes
+                use the bytes that the copies of the phase bring, from 1 to 1048575
+            +11: 2 is not a parity
+                use 0 for the first, third, fifth phase, 1 for the others
+        "#]],
+    );
+}
+
+#[test]
+fn control_and_arithmetic() {
+    check(
+        |k, _| {
+            k.threads(128);
+            let thread = k.thread_index();
+            k.repeat(0, |_, _| ());
+            k.assign(thread, 3);
+            let _ = thread / 0;
+            let _ = thread % 0;
+            let _ = thread << 32;
+            let _ = k.pack_chunks(Dtype::F16, &[]);
+            let sum: F32 = k.register();
+            let _ = k.pack_chunks(Dtype::F16, &[sum; 12]);
+        },
+        expect![[r#"
+            +4: a loop of 0 rounds
+                use a count of 1 or more, or leave the loop out
+            +5: this register holds the result of an instruction: it cannot be assigned
+                make the register with `variable`
+            +6: division by the constant 0
+                divide by a constant of 1 or more, or by a register
+            +7: division by the constant 0
+                divide by a constant of 1 or more, or by a register
+            +8: a shift by 32 moves every bit of a 32-bit register out
+                shift by 0 to 31
+            +11: 12 sums are not a whole number of 16-byte chunks
+                give it a multiple of 8 sums
+        "#]],
+    );
+}
+
+#[test]
+fn raw() {
+    check(
+        |k, _| {
+            k.threads(128);
+            let thread = k.thread_index();
+            k.raw("bar.sync 0; bar.sync", &[&1]);
+            k.raw("bar.sync", &[&"0; ret"]);
+            k.raw("", &[]);
+            k.raw("mov.u32", &[&thread, &""]);
+            k.raw("ld.global.v2.b32", &[&"{%r1, %r2", &"[%rd1]}"]);
+            k.raw("bar.sync", &[&"0 // and so on"]);
+        },
+        expect![[r#"
+            +4: "bar.sync 0; bar.sync" is not the opcode of one instruction
+                write it as in the PTX ISA, e.g. "prefetch.global.L2", without operands and without `;`
+            +5: "0; ret" is not an operand
+                write one operand a place: a register, a number, a name, `[address]` or `{vector}`
+            +6: "" is not the opcode of one instruction
+                write it as in the PTX ISA, e.g. "prefetch.global.L2", without operands and without `;`
+            +7: "" is not an operand
+                write one operand a place: a register, a number, a name, `[address]` or `{vector}`
+            +8: "{%r1, %r2" is not an operand
+                write one operand a place: a register, a number, a name, `[address]` or `{vector}`
+            +9: "0 // and so on" is not an operand
+                write one operand a place: a register, a number, a name, `[address]` or `{vector}`
+        "#]],
+    );
+}
+
+#[test]
+fn registers_of_another_kernel() {
+    let gemm = Gemm::new(128, 128, 64, Dtype::F16, 148);
+    let mut kept = None;
+    let first = ptx::build("first", &gemm, |k, _| {
+        k.threads(128);
+        kept = Some(k.thread_index());
+    });
+    assert!(first.is_ok());
+    let kept = kept.expect("the body ran");
+    // Outside of a build there is nothing to write to, and nothing breaks.
+    assert_eq!((kept + 1).to_string(), "%r0");
+    check(
+        |k, gemm| {
+            k.threads(128);
+            let _ = kept + 1;
+            let _ = gemm.a.at(kept, 0);
+            k.raw("mov.u32", &[&kept, &0]);
+        },
+        expect![[r#"
+            +3: this uses a register of another kernel
+                make registers in the function of the kernel that uses them; do not keep them in statics
+            +4: this uses a register of another kernel
+                make registers in the function of the kernel that uses them; do not keep them in statics
+            +5: this uses a register of another kernel
+                make registers in the function of the kernel that uses them; do not keep them in statics
+        "#]],
+    );
+}
+
+#[test]
+fn a_mistake_in_a_rust_loop_is_told_once() {
+    check(
+        |k, _| {
+            k.threads(128);
+            for _ in 0..1000 {
+                k.repeat(0, |_, _| ());
+            }
+        },
+        expect![[r#"
+            +4: a loop of 0 rounds
+                use a count of 1 or more, or leave the loop out
+        "#]],
+    );
+}
+
+#[test]
+fn a_kernel_without_end() {
+    check(
+        |k, _| {
+            k.threads(128);
+            for _ in 0..1_000_001 {
+                k.sync();
+            }
+        },
+        expect![[r#"
+            +4: the kernel is longer than 1000000 instructions
+                a Rust `for` is unrolled: use `repeat` for a loop that the GPU runs
+        "#]],
+    );
+}
+
+#[test]
+fn kernel_name() {
+    let gemm = Gemm::new(128, 128, 64, Dtype::F16, 148);
+    for name in ["", "1st", "two words", "dynamic_shared", "é"] {
+        let errors = ptx::build(name, &gemm, |k, _| k.threads(32)).expect_err(name);
+        assert_eq!(errors.len(), 1, "{errors:?}");
+        assert!(errors[0].message.contains(&format!("`{name}`")), "{errors:?}");
+    }
+}
+
+#[test]
+fn a_kernel_with_open_todos_may_lack_what_they_ask_for() {
+    let gemm = Gemm::new(128, 128, 64, Dtype::F16, 148);
+    let built = ptx::build("kernel", &gemm, |k, _| {
+        k.threads(128);
+        let _tmem = k.warp(0, |w| w.tmem_alloc("accumulator", 128));
+        for _ in 0..4 {
+            k.todo("1.7");
+        }
+    });
+    let todos = built.expect("nothing is wrong").todos;
+    assert_eq!(todos.iter().map(|todo| todo.id).collect::<Vec<_>>(), ["1.7"]);
+    assert_eq!((todos[0].place.file, todos[0].place.column), (file!(), 15));
+}
+
+#[test]
+fn a_panic_in_a_kernel_leaves_no_trace() {
+    let gemm = Gemm::new(128, 128, 64, Dtype::F16, 148);
+    let build = |panics: bool| {
+        ptx::build("kernel", &gemm, |k, _| {
+            k.threads(128);
+            k.warp(0, |w| w.elect_one(|_| assert!(!panics, "in the middle of it")));
+        })
+    };
+    let before = build(false).expect("nothing is wrong").text;
+    assert!(std::panic::catch_unwind(|| build(true).is_ok()).is_err());
+    assert_eq!(build(false).expect("nothing is wrong").text, before);
+}

@@ -1,0 +1,10 @@
+use ptx::prelude::*;
+
+fn kernel(k: &mut Cta, _gemm: &Gemm) {
+    k.threads(128);
+    let _tmem = k.warp(0, |w| w.elect_one(|t| t.tmem_alloc("accumulator", 128)));
+}
+
+fn main() {
+    let _ = ptx::build("kernel", &Gemm::new(128, 128, 64, Dtype::F16, 148), kernel);
+}

@@ -1,0 +1,14 @@
+use ptx::prelude::*;
+
+fn kernel(k: &mut Cta, _gemm: &Gemm) {
+    k.threads(128);
+    let tmem = k.warp(0, |w| w.tmem_alloc("accumulator", 128));
+    k.sync();
+    let accumulator = tmem.address(k);
+    let few = k.thread_index().lt(100);
+    k.when(few, |s| s.tmem_load::<32>(accumulator));
+}
+
+fn main() {
+    let _ = ptx::build("kernel", &Gemm::new(128, 128, 64, Dtype::F16, 148), kernel);
+}

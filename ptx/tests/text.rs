@@ -1,0 +1,309 @@
+//! The PTX that is written: all of the crate's instructions as golden text, places, addresses.
+
+use expect_test::expect_file;
+use ptx::prelude::*;
+use ptx::{SharedAddress, instruction_descriptor, matrix_descriptor, matrix_descriptor_base};
+use std::collections::HashMap;
+
+mod ptxas;
+
+fn gemm() -> Gemm {
+    Gemm::new(128, 128, 64, Dtype::F16, 148)
+}
+
+fn text(body: impl FnOnce(&mut Cta, &Gemm)) -> String {
+    ptx::build("kernel", &gemm(), body).unwrap_or_else(|errors| panic!("{errors:#?}")).text
+}
+
+/// A kernel that calls every method that writes PTX. It computes nothing.
+fn everything(k: &mut Cta, gemm: &Gemm) {
+    k.threads(256);
+    k.grid(2, 3);
+    let a = k.tile("A", Dtype::Bf16, 128, 64, Swizzle::B128);
+    let b = k.tile("B", Dtype::Bf16, 64, 64, Swizzle::B128);
+    let staging = k.tile("staging", Dtype::F16, 8, 128, Swizzle::None);
+    let barrier = k.barrier("barrier");
+    let scalar = k.scalar("scalar");
+
+    let tmem = k.warp(7, |w| {
+        w.elect_one(|t| {
+            t.barrier_init(barrier, 1);
+            t.fence_mbarrier_init();
+        });
+        let tmem = w.tmem_alloc("accumulator", 256);
+        w.tmem_relinquish();
+        tmem
+    });
+    k.sync();
+    let accumulator = tmem.address(k);
+
+    let thread = k.thread_index();
+    let (warp, lane, x, y) = (k.warp_index(), k.lane_index(), k.cta_x(), k.cta_y());
+    let mixed = (thread + 1 - warp) * lane / 3 % 100;
+    let bits = ((1 + ((mixed & 0xFF) | (x ^ y))) << 2) >> thread;
+    let wide = (7 + bits.to_u64() * 5 / 3 % 1000 - 1) & 0xFFFF_FFFF_FFFF | 1 ^ wide_zero(k);
+    let wide = wide << 3 >> lane;
+    k.store_shared_u32(scalar, wide.to_u32());
+    let compared = (thread.eq(1) | thread.ne(2)) & thread.lt(3) ^ thread.le(4) & !thread.gt(5) | thread.ge(warp);
+    let chosen = compared.select(thread, 9);
+
+    let phase: U32 = k.variable(0);
+    k.repeat(4, |k, round| {
+        k.assign(phase, phase ^ round);
+        k.repeat(chosen, |k, _| k.arrive(barrier));
+    });
+    k.when(compared, |s| {
+        let chunk = s.load_global_16(gemm.a.at(thread, 8));
+        s.store_shared_16(a.at(thread, 8), chunk);
+        s.store_shared_16(a.at(5, chosen), chunk);
+        s.store_shared_16(staging.at_linear(chosen, lane), chunk);
+        let same = s.load_shared_16(staging.at(7, 120));
+        s.store_global_16(gemm.d.at(127, lane), same);
+    });
+    k.when_uniform(wide.lt(3), |k| k.sync());
+    k.fence_proxy_async();
+    k.sync();
+
+    k.warpgroup(1, |wg| {
+        let _ = (wg.thread_index(), wg.warp_index());
+        wg.warp(3, |w| {
+            let _ = w.thread_index();
+            w.elect_one(|t| {
+                t.mma(accumulator, a.k_slice(0), b.k_slice(16), false);
+                t.mma(accumulator.columns(64, 64), a.k_slice(48), b.k_slice(0), compared);
+                t.commit(barrier);
+                t.expect_tx(barrier, a.bytes());
+            });
+        });
+    });
+    k.wait(barrier, 0);
+    k.wait(barrier, phase);
+    k.tcgen05_fence_after();
+    let first = accumulator.lane(warp * 32);
+    let sums = k.tmem_load::<8>(first.columns(8, 8));
+    let one = k.tmem_load::<1>(first);
+    let wide_load = k.tmem_load::<128>(accumulator.lane(32).columns(128, 128));
+    k.tmem_wait_load();
+    for chunk in k.pack_chunks(Dtype::F16, &sums).into_iter().chain(k.pack_chunks(Dtype::Bf16, &wide_load)) {
+        k.store_global_16(gemm.d.at(thread, 0), chunk);
+    }
+    let number = -(one[0] * 2.0 + 1.0 - sums[0]) / 3.0;
+    let small = number.lt(0.5).select(number, 0.5);
+    let rounded = k.round(Dtype::Bf16, small);
+    k.store_global_b16(gemm.d.at(0, 0), rounded);
+    let element = k.load_global_b16(gemm.b.at(3, lane));
+    k.store_shared_b16(b.at(3, lane), element);
+    let element = k.load_shared_b16(b.at_linear(lane, 5));
+    k.store_global_b16(gemm.d.at(1, 1), element);
+    let packed = k.pack(Dtype::F16, small, number);
+    k.store_shared_u32(scalar, packed.as_u32());
+    let number = k.load_shared_u32(scalar);
+    let clock: U32 = k.register();
+    k.raw("mov.u32", &[&clock, &"%clock"]);
+    k.raw("prefetch.global.L2", &[&gemm.a.at(thread, 0)]);
+    k.raw("@!%p1 st.shared.b32", &[&scalar, &number.as_b32()]);
+    k.raw("mbarrier.inval.shared::cta.b64", &[&barrier]);
+
+    k.tcgen05_fence_before();
+    k.sync();
+    k.warp(7, |w| w.tmem_dealloc(tmem));
+}
+
+fn wide_zero(k: &mut Cta) -> U64 {
+    k.variable(0u64)
+}
+
+/// Without places: they are held by another test, and would change here with every line of this file.
+fn without_places(text: &str) -> String {
+    text.lines().filter(|line| !line.trim_start().starts_with(".loc ")).map(|line| line.to_string() + "\n").collect()
+}
+
+#[test]
+fn every_instruction() {
+    let text = text(everything);
+    expect_file!["golden/everything.ptx"].assert_eq(&without_places(&text));
+    ptxas::assemble("everything", &text);
+}
+
+/// A kernel with every TODO open is still a kernel.
+#[test]
+fn todos_assemble() {
+    let text = text(|k, _| {
+        k.threads(128);
+        k.warp(0, |w| w.elect_one(|t| t.todo("1.3")));
+        k.todo("1.4");
+    });
+    assert!(text.contains("// TODO 1.3") && text.contains("// TODO 1.4"), "{text}");
+    ptxas::assemble("todos", &text);
+}
+
+/// Each instruction with the line of its `.loc`, counted from `begin`.
+fn located(text: &str, begin: u32) -> Vec<(u32, String)> {
+    let mut line = 0;
+    let mut found = Vec::new();
+    for text in text.lines().skip_while(|line| *line != "{").map(str::trim) {
+        if let Some(loc) = text.strip_prefix(".loc 1 ") {
+            line = loc.split(' ').next().and_then(|line| line.parse().ok()).expect("a line number");
+        } else if line > 0 && text.ends_with(';') && text != "ret;" {
+            found.push((line - begin, text.split([' ', ';']).next().unwrap_or_default().to_string()));
+        }
+    }
+    found
+}
+
+#[test]
+fn instructions_carry_the_line_of_their_call() {
+    let begin = line!();
+    let text = text(|k, gemm| {
+        k.threads(128);
+        let full = k.barrier("full");
+        let thread = k.thread_index();
+        k.repeat(2, |k, round| {
+            let row = thread + round;
+            k.warp(0, |w| {
+                w.elect_one(|t| t.barrier_init(full, 1));
+            });
+            let address = gemm.a.at(row, 0);
+            let _ = k.load_global_16(address);
+        });
+        k.wait(full, 0);
+    });
+    assert!(text.contains(&format!(".file 1 \"{}\"", file!())), "{text}");
+    #[rustfmt::skip]
+    let expected = [
+        (4, "mov.u32"),
+        (5, "mov.u32"),
+        (6, "add.u32"),
+        (7, "mov.u32"), (7, "shr.u32"), (7, "setp.ne.u32"), (7, "@%p1"),
+        (8, "elect.sync"), (8, "@!%p2"), (8, "mbarrier.init.shared::cta.b64"),
+        (10, "ld.param.u64"), (10, "mad.wide.u32"),
+        (11, "ld.global.v4.b32"),
+        (5, "add.u32"), (5, "setp.lt.u32"), (5, "@%p3"),
+        (13, "mbarrier.try_wait.parity.shared::cta.b64"), (13, "@!%p4"),
+    ];
+    assert_eq!(located(&text, begin), expected.map(|(line, opcode)| (line, opcode.to_string())), "{text}");
+}
+
+#[test]
+fn descriptors_of_the_isa() {
+    assert_eq!(instruction_descriptor(Dtype::F16, 128, 128), 0x0820_0010);
+    assert_eq!(instruction_descriptor(Dtype::Bf16, 128, 256), 0x0840_0490);
+    assert_eq!(instruction_descriptor(Dtype::F16, 64, 8), 0x0402_0010);
+    assert_eq!(matrix_descriptor_base(Swizzle::B128), 0x4000_4040_0000_0000);
+    assert_eq!(matrix_descriptor_base(Swizzle::B64), 0x8000_4020_0000_0000);
+    assert_eq!(matrix_descriptor_base(Swizzle::B32), 0xC000_4010_0000_0000);
+    assert_eq!(matrix_descriptor(0x0001_C020, Swizzle::B128), 0x4000_4040_0000_1C02);
+    // The rank of the CTA in its cluster, in the upper bits of an address, is no part of it.
+    assert_eq!(matrix_descriptor(0x0300_0400, Swizzle::B128), 0x4000_4040_0000_0040);
+}
+
+/// What the swizzle does to a byte address, as the PTX ISA tells it: bits 4 and up are XORed with bits 7 and up.
+fn swizzled(linear: u32, swizzle: Swizzle) -> u32 {
+    let mask = match swizzle {
+        Swizzle::None => 0,
+        Swizzle::B32 => 1,
+        Swizzle::B64 => 3,
+        Swizzle::B128 => 7,
+    };
+    linear ^ ((linear >> 7 & mask) << 4)
+}
+
+/// Runs straight-line integer PTX, with the dynamic shared memory at `base`, up to the first store, and gives the
+/// store's address.
+fn run(text: &str, inputs: &HashMap<String, u32>, base: u32) -> u32 {
+    let mut registers = inputs.clone();
+    let mut known = false;
+    for line in text.lines().map(|line| line.trim().trim_end_matches(';')) {
+        let words: Vec<&str> = line.split([' ', ',']).filter(|word| !word.is_empty()).collect();
+        // What lies before the first input is the kernel's head.
+        known |= words.get(1).is_some_and(|to| inputs.contains_key(*to));
+        let value = |word: &str| match word.strip_prefix("dynamic_shared") {
+            Some(rest) => base + rest.strip_prefix('+').map_or(0, |offset| offset.parse::<u32>().expect("an offset")),
+            None => registers.get(word).copied().unwrap_or_else(|| word.parse().unwrap_or_else(|_| panic!("{line}"))),
+        };
+        let result = match words[..] {
+            _ if !known => continue,
+            ["mov.u32", to, _] if inputs.contains_key(to) => continue,
+            ["mov.u32", _, from] => value(from),
+            ["mad.lo.u32", _, a, b, c] => value(a) * value(b) + value(c),
+            ["shl.b32", _, a, b] => value(a) << value(b),
+            ["and.b32", _, a, b] => value(a) & value(b),
+            ["xor.b32", _, a, b] => value(a) ^ value(b),
+            ["add.u32", _, a, b] => value(a) + value(b),
+            ["st.shared.b16", address, _] => {
+                let (register, offset) = address.trim_matches(['[', ']']).split_once('+').unwrap_or((address, "0"));
+                return value(register.trim_matches(['[', ']'])) + offset.parse::<u32>().expect("an offset");
+            }
+            _ => continue,
+        };
+        registers.insert(words[1].to_string(), result);
+    }
+    panic!("no store in\n{text}");
+}
+
+/// A constant address and the code that computes one from registers agree with the ISA's swizzle, everywhere.
+#[test]
+fn tiles_are_swizzled() {
+    let base = 0x400;
+    for (swizzle, columns) in [(Swizzle::B128, 64), (Swizzle::B64, 32), (Swizzle::B32, 16), (Swizzle::None, 24)] {
+        let build = |place: &dyn Fn(&Tile, U32, U32) -> SharedAddress| {
+            text(|k, gemm| {
+                k.threads(128);
+                let _ = k.tile("before", gemm.dtype, 8, 64, Swizzle::B128);
+                let tile = k.tile("tile", gemm.dtype, 16, columns, swizzle);
+                let element = k.load_global_b16(gemm.a.at(0, 0));
+                let (row, column) = (k.thread_index(), k.lane_index());
+                k.store_shared_b16(place(&tile, row, column), element);
+            })
+        };
+        let both = build(&|tile, row, column| tile.at(row, column));
+        let linear = build(&|tile, row, column| tile.at_linear(row, column));
+        for row in 0..16 {
+            for column in 0..columns {
+                let expected = base + 1024 + swizzled((row * columns + column) * 2, swizzle);
+                let inputs = HashMap::from([("%r1".to_string(), row), ("%r2".to_string(), column)]);
+                let at = format!("{swizzle:?}, row {row}, column {column}");
+                assert_eq!(run(&both, &inputs, base), expected, "{at} in registers:\n{both}");
+                let unswizzled = base + 1024 + (row * columns + column) * 2;
+                assert_eq!(run(&linear, &inputs, base), unswizzled, "{at}, linear:\n{linear}");
+            }
+        }
+        for (row, column) in [(0, 0), (3, 10), (7, columns - 1), (15, 8)] {
+            let expected = base + 1024 + swizzled((row * columns + column) * 2, swizzle);
+            let inputs = HashMap::from([("%r1".to_string(), row), ("%r2".to_string(), column)]);
+            for text in [
+                build(&|tile, _, _| tile.at(row, column)),
+                build(&|tile, row, _| tile.at(row, column)),
+                build(&|tile, _, column| tile.at(row, column)),
+            ] {
+                let found = match text.split_once("st.shared.b16 [dynamic_shared+") {
+                    Some((_, rest)) => {
+                        base + rest[..rest.find(']').expect("a bracket")].parse::<u32>().expect("an offset")
+                    }
+                    None => run(&text, &inputs, base),
+                };
+                assert_eq!(found, expected, "{swizzle:?}, row {row}, column {column}:\n{text}");
+            }
+        }
+    }
+}
+
+/// Building is repeatable: the text is the same each time.
+#[test]
+fn building_is_repeatable() {
+    assert_eq!(text(everything), text(everything));
+}
+
+/// A kernel may be built while another one is: the harness may do so.
+#[test]
+fn builds_nest() {
+    let alone = text(|k, _| k.threads(32));
+    let mut inner = String::new();
+    let outer = text(|k, _| {
+        k.threads(64);
+        inner = text(|k, _| k.threads(32));
+        k.sync();
+    });
+    assert_eq!(inner, alone);
+    assert!(outer.contains(".reqntid 64, 1, 1") && outer.contains("bar.sync 0;"), "{outer}");
+}

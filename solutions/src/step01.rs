@@ -1,0 +1,110 @@
+//! Step 1: one tile. D = A · Bᵀ for one 128 × 128 tile of D and a depth of 64, by one CTA of one warpgroup.
+//! Global memory → swizzled tiles in shared memory → four MMAs → sums in tensor memory → registers → global memory.
+
+use ptx::prelude::*;
+
+/// Rows of D and of the tile of A.
+const BLK_M: u32 = 128;
+const _: () = assert!(BLK_M == 128, "an MMA has 64 or 128 rows; with 128, row i of D is lane i of tensor memory");
+/// Columns of D, rows of the tile of B.
+const BLK_N: u32 = 128;
+const _: () = assert!(BLK_N <= 256, "an MMA of one CTA has up to 256 columns, in steps of 16 with 128 rows");
+const _: () = assert!(BLK_N.is_power_of_two() && BLK_N >= 32, "tensor memory comes in 32, 64, 128, 256, 512 columns");
+const _: () = assert!(BLK_N == BLK_M, "the tiles of A and B have one shape here, so that one loop can copy both");
+/// Columns of the tiles of A and B.
+const BLK_K: u32 = 64;
+const _: () = assert!(BLK_K * 2 == 128, "a row of a tile fills a row of the 128-byte swizzle");
+/// Columns of A and B that one MMA takes.
+const MMA_K: u32 = 16;
+const _: () = assert!(BLK_K.is_multiple_of(MMA_K), "whole MMAs cover the tile");
+/// Threads of the CTA: four warps.
+const THREADS: u32 = 128;
+const _: () = assert!(THREADS == BLK_M, "each thread stores a row of D: a warp reads its own 32 lanes of the 128");
+/// Elements in the 16 bytes that a thread moves at once.
+const CHUNK: u32 = 8;
+const CHUNKS_OF_ROW: u32 = BLK_K / CHUNK;
+/// Rows of a tile that the CTA copies at once.
+const ROWS_AT_ONCE: u32 = THREADS / CHUNKS_OF_ROW;
+const _: () = assert!(BLK_M.is_multiple_of(ROWS_AT_ONCE), "whole passes cover the tile");
+
+/// The kernel of step 1.
+pub fn kernel(k: &mut Cta, gemm: &Gemm) {
+    k.require(gemm.m == BLK_M && gemm.n == BLK_N && gemm.k == BLK_K, "step 1 solves 128x128x64");
+    k.threads(THREADS);
+    let a = k.tile("A", gemm.dtype, BLK_M, BLK_K, Swizzle::B128);
+    let b = k.tile("B", gemm.dtype, BLK_N, BLK_K, Swizzle::B128);
+    let mma_done = k.barrier("mma_done");
+
+    // Warp 0 sets up. The other warps may use the barrier and the address in shared memory after the CTA barrier.
+    let tmem = k.warp(0, |w| {
+        w.elect_one(|t| {
+            t.barrier_init(mma_done, 1);
+            t.fence_mbarrier_init();
+        });
+        w.tmem_alloc("accumulator", BLK_N)
+    });
+    k.sync();
+    let accumulator = tmem.address(k);
+
+    // TODO 1.1: Copy A and B to their tiles with all threads, 16 bytes at once: 8 neighbouring threads take a row, the
+    // CTA 16 rows. The tensor core expects an element where the swizzle puts it. book: shared memory and swizzles
+    // ANCHOR: todo_1_1
+    let thread = k.thread_index();
+    let (first_row, column) = (thread / CHUNKS_OF_ROW, thread % CHUNKS_OF_ROW * CHUNK);
+    for pass in 0..BLK_M / ROWS_AT_ONCE {
+        let row = first_row + pass * ROWS_AT_ONCE;
+        let from_a = k.load_global_16(gemm.a.at(row, column));
+        let from_b = k.load_global_16(gemm.b.at(row, column));
+        k.store_shared_16(a.at(row, column), from_a);
+        k.store_shared_16(b.at(row, column), from_b);
+    }
+    // ANCHOR_END: todo_1_1
+
+    // TODO 1.2: The tensor core reads shared memory by another path than threads write it. Let it see what each thread
+    // stored, then let all threads meet. book: proxies and fences
+    // ANCHOR: todo_1_2
+    k.fence_proxy_async();
+    k.sync();
+    // ANCHOR_END: todo_1_2
+
+    k.warp(0, |w| {
+        w.elect_one(|t| {
+            // TODO 1.3: Multiply the tiles: one MMA for each 16 columns of K, all into the same accumulator. What it
+            // holds before the first is undefined, so the first must not add to it. book: the tensor core
+            // ANCHOR: todo_1_3
+            for step in 0..BLK_K / MMA_K {
+                t.mma(accumulator, a.k_slice(step * MMA_K), b.k_slice(step * MMA_K), step > 0);
+            }
+            // ANCHOR_END: todo_1_3
+            // TODO 1.4: MMAs go on by themselves. Let mma_done hear of their end. book: mbarriers and phases
+            // ANCHOR: todo_1_4
+            t.commit(mma_done);
+            // ANCHOR_END: todo_1_4
+        });
+    });
+
+    // TODO 1.5: Let all threads wait for mma_done's first phase, and keep loads behind it. book: mbarriers and phases
+    // ANCHOR: todo_1_5
+    k.wait(mma_done, 0);
+    k.tcgen05_fence_after();
+    // ANCHOR_END: todo_1_5
+
+    // TODO 1.6: Bring the sums to D. Thread i has row i: lane i of tensor memory, and a warp reads its own 32 lanes.
+    // Load the lane's columns, wait for the load, round to the type of D, store 16 bytes at once. book: tensor memory
+    // ANCHOR: todo_1_6
+    let row = k.thread_index();
+    let sums = k.tmem_load::<{ BLK_N as usize }>(accumulator.lane(row / 32 * 32));
+    k.tmem_wait_load();
+    for (chunk, column) in k.pack_chunks(gemm.dtype, &sums).into_iter().zip((0..).step_by(CHUNK as usize)) {
+        k.store_global_16(gemm.d.at(row, column), chunk);
+    }
+    // ANCHOR_END: todo_1_6
+
+    // TODO 1.7: Free tensor memory, by the warp that took it, when no thread reads it any more: order this thread's
+    // loads before the CTA barrier, let all threads meet, then free. book: tensor memory
+    // ANCHOR: todo_1_7
+    k.tcgen05_fence_before();
+    k.sync();
+    k.warp(0, |w| w.tmem_dealloc(tmem));
+    // ANCHOR_END: todo_1_7
+}
