@@ -25,8 +25,6 @@ pub struct JudgeOptions {
     pub input_seed: u64,
     /// Streaming multiprocessors that kernels are built for.
     pub sms: u32,
-    /// A run ends with an error after so many warp instructions.
-    pub max_instructions: u64,
     /// Where the lines of Rust are found that explanations show.
     pub sources: Sources,
 }
@@ -39,8 +37,6 @@ impl Default for JudgeOptions {
             input_seed: 0,
             // A B200 has 148.
             sms: 148,
-            // A second or so of emulation: far more than any kernel of ours takes, and an endless loop still ends.
-            max_instructions: 1 << 26,
             sources: Sources::workspace(),
         }
     }
@@ -160,7 +156,7 @@ impl Judge<'_> {
     }
 
     fn options(&self, seed: Option<u64>) -> Options {
-        Options { seed, max_instructions: self.options.max_instructions, ..Options::default() }
+        Options { seed, max_instructions: self.step.max_instructions, ..Options::default() }
     }
 
     /// A run with all that can be kept of it.
@@ -298,8 +294,16 @@ impl Judge<'_> {
             }
         }
         if let Some(mismatch) = mismatch::classify(&run.reference, &run.comparison) {
-            title.get_or_insert_with(|| mismatch.title());
-            sections.push(mismatch.text());
+            // Every run of a kernel stores the same; only the observed one has a trace.
+            let mismatch = mismatch.stored(seen.bytes_stored_to_d());
+            if !run.report.completed && mismatch.unwritten == mismatch.wrong.1 {
+                sections.push("The run broke off: D was never written.\n".to_string());
+            } else {
+                // One thing to try is enough: that of the cause.
+                let help = if sections.is_empty() { mismatch.help() } else { String::new() };
+                title.get_or_insert_with(|| mismatch.title());
+                sections.push(mismatch.text() + &help);
+            }
         }
         if let Some(reason) = run.report.incomplete.first() {
             sections.push(format!("Not modelled, and so not checked: {reason}.\n"));
@@ -330,8 +334,10 @@ impl Judge<'_> {
             sections.push(diagnostics::first_few(all.map(seen_under).collect()));
         }
         if let Some((schedule, run)) = &wrong {
-            let what = mismatch::classify(&run.reference, &run.comparison)
-                .map_or_else(|| "The run did not come to its end.\n".to_string(), |mismatch| mismatch.text());
+            let what = mismatch::classify(&run.reference, &run.comparison).map_or_else(
+                || "The run did not come to its end.\n".to_string(),
+                |mismatch| mismatch.text() + &mismatch.help(),
+            );
             sections.push(format!("Under {schedule}: {what}"));
         }
         if !sections.is_empty() {

@@ -4,7 +4,7 @@ use crate::compare::Comparison;
 use crate::inputs::Inputs;
 use crate::launch;
 use crate::reference::Reference;
-use crate::source::Built;
+use crate::source::{Built, Matrix};
 use emulator::{Actor, Event, EventKind, Mma, Options, Program, Region, Report};
 
 /// A kernel, what it was run on, and what came of it.
@@ -28,7 +28,7 @@ impl Observation {
         let report = emulator::run(program, &launch::launch(built, &inputs), options);
         let reference = Reference::new(&inputs);
         let nothing = emulator::Memory::default();
-        let d = report.buffers.get(launch::buffer(crate::Matrix::D)).unwrap_or(&nothing);
+        let d = report.buffers.get(launch::buffer(Matrix::D)).unwrap_or(&nothing);
         let comparison = Comparison::new(&reference, d);
         Observation { built: built.clone(), inputs, reference, comparison, report }
     }
@@ -43,10 +43,16 @@ impl Observation {
         self.events().filter(move |(_, event)| event.cta == 0 && event.actor == Actor::Warp(warp))
     }
 
-    /// Warps of a CTA.
+    /// Warps of a CTA: at most 32, whatever a recipe asks for.
     pub fn warps(&self) -> u32 {
         const LANES: u32 = 32;
-        self.built.block.iter().fold(1, |threads: u32, extent| threads.saturating_mul(*extent)).div_ceil(LANES)
+        const MOST: u32 = 32;
+        self.built
+            .block
+            .iter()
+            .fold(1, |threads: u32, extent| threads.saturating_mul(*extent))
+            .div_ceil(LANES)
+            .min(MOST)
     }
 
     /// MMAs, in the order of issue.
@@ -58,6 +64,16 @@ impl Observation {
             }
         }
         mmas
+    }
+
+    /// Bytes that threads stored to D.
+    pub fn bytes_stored_to_d(&self) -> u64 {
+        let d = launch::buffer(Matrix::D);
+        let stored = |event: &Event| match event.kind {
+            EventKind::GlobalStore { buffer, bytes } if buffer == d => u64::from(bytes),
+            _ => 0,
+        };
+        self.report.trace.iter().map(stored).sum()
     }
 
     /// The first store of a warp to this part of shared memory.

@@ -25,7 +25,8 @@ pub(crate) fn check(seen: &Observation, leaks: &str, sources: &Sources) -> Outco
         wrong.push(leaks.to_string());
     }
     let assembled = ptxas::assemble(&seen.built.ptx);
-    let shared = seen.built.dynamic_shared + assembled.as_ref().map_or(0, |usage| usage.static_shared);
+    let static_shared = assembled.as_ref().map_or(0, |usage| usage.static_shared);
+    let shared = seen.built.dynamic_shared.saturating_add(static_shared);
     if shared > MAX_SHARED {
         wrong.push(format!("it takes {shared} bytes of shared memory; a CTA may have {MAX_SHARED}\n"));
     }

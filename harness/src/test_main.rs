@@ -146,7 +146,7 @@ fn todo(verdict: &Verdict, id: &str, chosen: &[String]) -> Result<Completion, Fa
 fn outcome(verdict: &Verdict, part: Part, chosen: &[String]) -> Result<Completion, Failed> {
     match verdict.part(part) {
         Outcome::Passed { .. } => Ok(Completion::Completed),
-        Outcome::Failed { title, text } => Err(format!("{title}\n\n{}", report::paint(text)).into()),
+        Outcome::Failed { text, .. } => Err(report::paint(text).into()),
         Outcome::NotChecked { reason } => Ok(Completion::ignored_with(format!("not checked: {reason}"))),
         Outcome::NotReached { reason } => waits(verdict, reason, chosen),
     }

@@ -2,6 +2,7 @@
 
 use harness::{InProcess, JudgeOptions, MilestoneState, Outcome, Part, Verdict, judge, report, step};
 use ptx::prelude::*;
+use std::time::{Duration, Instant};
 
 /// A copy of the solution in which TODOs can be left open and pieces replaced.
 macro_rules! kernel {
@@ -59,7 +60,7 @@ fn copy(k: &mut Cta, gemm: &Gemm, a: Tile, b: Tile, swizzled: bool) {
     }
 }
 
-fn store(k: &mut Cta, gemm: &Gemm, accumulator: TensorAddress) {
+fn store(k: &mut Cta, gemm: &Gemm, accumulator: Accumulator) {
     let row = k.thread_index();
     let sums = k.tmem_load::<128>(accumulator.lane(row / 32 * 32));
     k.tmem_wait_load();
@@ -95,6 +96,35 @@ kernel!(missing_slice, |k, gemm, a, b, accumulator, done, tmem|
     wait: { k.wait(done, 0); k.tcgen05_fence_after(); }
     store: { store(k, gemm, accumulator); }
     free: { k.tcgen05_fence_before(); k.sync(); k.warp(0, |w| w.tmem_dealloc(tmem)); });
+
+// Everything is copied eight times.
+kernel!(slow, |k, gemm, a, b, accumulator, done, tmem|
+    copy: { for _ in 0..8 { copy(k, gemm, a, b, true); } }
+    fence: { k.fence_proxy_async(); k.sync(); }
+    mma: |t| { for s in 0..4 { t.mma(accumulator, a.k_slice(s * 16), b.k_slice(s * 16), s > 0); } }
+    commit: |t| { t.commit(done); }
+    wait: { k.wait(done, 0); k.tcgen05_fence_after(); }
+    store: { store(k, gemm, accumulator); }
+    free: { k.tcgen05_fence_before(); k.sync(); k.warp(0, |w| w.tmem_dealloc(tmem)); });
+
+// The product is computed twice.
+kernel!(twice, |k, gemm, a, b, accumulator, done, tmem|
+    copy: { copy(k, gemm, a, b, true); }
+    fence: { k.fence_proxy_async(); k.sync(); }
+    mma: |t| { for s in 0..8 { t.mma(accumulator, a.k_slice(s % 4 * 16), b.k_slice(s % 4 * 16), s % 4 > 0); } }
+    commit: |t| { t.commit(done); }
+    wait: { k.wait(done, 0); k.tcgen05_fence_after(); }
+    store: { store(k, gemm, accumulator); }
+    free: { k.tcgen05_fence_before(); k.sync(); k.warp(0, |w| w.tmem_dealloc(tmem)); });
+
+kernel!(endless, |k, gemm, a, b, accumulator, done, tmem|
+    copy: { copy(k, gemm, a, b, true); }
+    fence: { k.repeat(u32::MAX, |k, _| copy(k, gemm, a, b, true)); }
+    mma: |t| { let _ = (&t, accumulator); }
+    commit: |t| { let _ = (&t, done); }
+    wait: {}
+    store: {}
+    free: { k.warp(0, |w| w.tmem_dealloc(tmem)); });
 
 fn verdict(kernel: ptx::KernelFn) -> Verdict {
     judge(step(1).expect("step 1 exists"), &InProcess(kernel), &JudgeOptions::default())
@@ -156,4 +186,36 @@ fn a_missing_k_slice_is_counted() {
     let text = correct(&verdict);
     assert!(text.contains("3 MMAs were issued; K = 64 takes 4 of depth 16"), "{text}");
     assert!(text.contains("all of D fits a sum in which K columns 48 to 63 are missing"), "{text}");
+}
+
+#[test]
+fn right_but_slow_fails_in_fast_alone() {
+    let verdict = verdict(slow);
+    let failed: Vec<Part> = Part::ALL.into_iter().filter(|part| failed(&verdict, *part)).collect();
+    assert_eq!(failed, [Part::Fast], "{}", report::render(&verdict));
+}
+
+#[test]
+fn right_but_otherwise_built_fails_in_structure() {
+    let verdict = verdict(twice);
+    assert!(verdict.part(Part::Correct).passed(), "{}", report::render(&verdict));
+    let Outcome::Failed { text, .. } = verdict.part(Part::Structure) else { panic!("{}", report::render(&verdict)) };
+    assert!(
+        text.contains("takes 1048576 multiplications on the tensor core; this kernel's 8 MMAs do 2097152"),
+        "{text}"
+    );
+}
+
+fn failed(verdict: &Verdict, part: Part) -> bool {
+    matches!(verdict.part(part), Outcome::Failed { .. })
+}
+
+#[test]
+fn an_endless_loop_ends_soon_and_is_named() {
+    let begin = Instant::now();
+    let verdict = verdict(endless);
+    assert!(begin.elapsed() < Duration::from_secs(10));
+    let text = correct(&verdict);
+    assert!(text.starts_with("error[instruction-budget]: "), "{text}");
+    assert!(text.contains("\nThe run broke off: D was never written.\n"), "{text}");
 }

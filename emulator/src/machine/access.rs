@@ -1,6 +1,6 @@
 //! Plain loads and stores: addresses, bounds, costs, and the check against who touched the bytes before.
 
-use super::cluster::{Cluster, Race, RaceMemory, Stop};
+use super::cluster::{At, Cluster, Race, RaceMemory, Stop};
 use super::step::SHARED_WINDOW;
 use super::warp::lanes;
 use crate::diagnostic::{Diagnostic, Severity};
@@ -18,19 +18,16 @@ enum Target {
 }
 
 impl Cluster<'_> {
-    #[allow(clippy::too_many_arguments)]
     pub fn load(
         &mut self,
-        w: usize,
-        f: usize,
-        mask: u32,
+        at: At,
         space: Space,
         address: &Address,
         bytes: u8,
         signed: bool,
         d: &[Reg],
-        site: u32,
     ) -> Result<(), Stop> {
+        let At { w, mask, site, .. } = at;
         let each = usize::from(bytes);
         let total = each * d.len();
         let targets = self.targets(w, mask, space, address, total as u64, "load from", site)?;
@@ -69,7 +66,7 @@ impl Cluster<'_> {
                 }
             }
         }
-        let time = self.charge(w, f, &targets, total, true, site);
+        let time = self.charge(at, &targets, total, true);
         for &reg in d {
             self.warps[w].on_the_way.push((reg, time));
         }
@@ -77,18 +74,8 @@ impl Cluster<'_> {
         Ok(())
     }
 
-    #[allow(clippy::too_many_arguments)]
-    pub fn store(
-        &mut self,
-        w: usize,
-        f: usize,
-        mask: u32,
-        space: Space,
-        address: &Address,
-        bytes: u8,
-        s: &[Reg],
-        site: u32,
-    ) -> Result<(), Stop> {
+    pub fn store(&mut self, at: At, space: Space, address: &Address, bytes: u8, s: &[Reg]) -> Result<(), Stop> {
+        let At { w, mask, site, .. } = at;
         let each = usize::from(bytes);
         let total = each * s.len();
         let targets = self.targets(w, mask, space, address, total as u64, "store to", site)?;
@@ -115,7 +102,7 @@ impl Cluster<'_> {
                 }
             }
         }
-        self.charge(w, f, &targets, total, false, site);
+        self.charge(at, &targets, total, false);
         self.polls = 0;
         Ok(())
     }
@@ -145,7 +132,6 @@ impl Cluster<'_> {
         });
     }
 
-    #[allow(clippy::too_many_arguments)]
     fn targets(
         &mut self,
         w: usize,
@@ -163,7 +149,7 @@ impl Cluster<'_> {
         for lane in lanes(mask) {
             let base = self.warps[w].registers.lane(address.base, lane) as u64;
             let at = base.wrapping_add(address.offset as u64);
-            if total > 0 && at % total != 0 {
+            if total > 0 && !at.is_multiple_of(total) {
                 return Err(Some(Box::new(self.problem(
                     "misaligned-address",
                     site,
@@ -284,7 +270,8 @@ impl Cluster<'_> {
     }
 
     /// What the access costs; gives the time at which a load's value is there.
-    fn charge(&mut self, w: usize, f: usize, targets: &[(usize, Target)], total: usize, load: bool, site: u32) -> u64 {
+    fn charge(&mut self, at: At, targets: &[(usize, Target)], total: usize, load: bool) -> u64 {
+        let At { w, f, site, .. } = at;
         let now = self.warps[w].fragments[f].ready_at;
         let Some(&(_, first)) = targets.first() else { return now };
         let actor = crate::report::Actor::Warp(self.warps[w].index);
@@ -296,7 +283,7 @@ impl Cluster<'_> {
                 let mut sectors: Vec<u64> = targets
                     .iter()
                     .filter_map(|(_, t)| match *t {
-                        Target::Global { buffer, offset } => Some((buffer as u64) << 48 | offset / 32),
+                        Target::Global { buffer, offset } => Some(((buffer as u64) << 48) | (offset / 32)),
                         _ => None,
                     })
                     .collect();

@@ -7,12 +7,12 @@ use super::findings::Findings;
 use super::mbarrier::Mbarrier;
 use super::memory::Global;
 use super::tensor::{InstructionDescriptor, Operand, SharedDescriptor, TensorMemory};
-use super::warp::{Fragment, Meeting, Queue, Registers, State, Warp, lanes};
-use crate::diagnostic::{Diagnostic, Label, Place, Severity};
-use crate::launch::{Launch, RegionKind, RegionSpace};
+use super::warp::{Fragment, Meeting, Queue, Registers, State, Warp};
+use crate::diagnostic::{Diagnostic, Severity};
+use crate::launch::Launch;
 use crate::order::{ActorId, Conflict, Shadow, Stamp, Views};
 use crate::program::Kernel;
-use crate::report::{Actor, Barrier, CtaState, Event, EventKind, Memory};
+use crate::report::{Actor, CtaState, Event, EventKind, Memory};
 use crate::time::Costs;
 use crate::{MAX_SHARED, Options};
 use std::cmp::Reverse;
@@ -29,6 +29,15 @@ pub struct Shared<'a> {
 
 /// The run cannot go on; the diagnostic (if it is not a consequence of one already found) says why.
 pub type Stop = Option<Box<Diagnostic>>;
+
+/// Who executes what: a warp's fragment, the lanes of it that take part, and the statement.
+#[derive(Clone, Copy, Debug)]
+pub struct At {
+    pub w: usize,
+    pub f: usize,
+    pub mask: u32,
+    pub site: u32,
+}
 
 /// A CTA's memories.
 #[derive(Debug)]
@@ -488,33 +497,6 @@ impl<'a> Cluster<'a> {
         Ok(())
     }
 
-    /// The statement that a fragment executes.
-    pub fn site(&self, w: usize, f: usize) -> u32 {
-        let pc = self.warps[w].fragments.get(f).map_or(0, |fragment| fragment.pc as usize);
-        self.kernel.code.get(pc).map_or(0, |inst| inst.site)
-    }
-
-    pub fn place(&self, site: u32) -> Place {
-        self.kernel.sites.get(site as usize).cloned().unwrap_or_default()
-    }
-
-    pub fn label(&self, site: u32, text: impl Into<String>) -> Label {
-        Label { place: self.place(site), text: text.into() }
-    }
-
-    /// An error with one place.
-    pub fn problem(&self, code: &'static str, site: u32, title: String, rule: &str, help: String) -> Diagnostic {
-        Diagnostic {
-            code,
-            severity: Severity::Error,
-            title,
-            labels: vec![self.label(site, "here")],
-            rule: rule.into(),
-            help,
-            count: 1,
-        }
-    }
-
     pub fn trace(
         &mut self,
         actor: Actor,
@@ -529,66 +511,6 @@ impl<'a> Cluster<'a> {
         let place = self.place(site);
         self.trace.push(Event { cta: self.index, actor, start, end, place, kind: kind() });
         Some(self.trace.len() - 1)
-    }
-
-    /// Bytes from the start of dynamic shared memory, as events and regions count them.
-    pub fn dynamic_offset(&self, offset: u32) -> i32 {
-        offset.wrapping_sub(self.kernel.dynamic_start) as i32
-    }
-
-    pub fn barrier_name(&self, barrier: u32) -> String {
-        self.shared_name(self.barriers[barrier as usize].offset)
-    }
-
-    pub fn barrier_id(&self, barrier: u32) -> Barrier {
-        Barrier { cta: self.index, offset: self.dynamic_offset(self.barriers[barrier as usize].offset) }
-    }
-
-    /// How messages name a byte of shared memory: by its region or variable.
-    pub fn shared_name(&self, offset: u32) -> String {
-        if let Some(dynamic) = offset.checked_sub(self.kernel.dynamic_start) {
-            let region = self.launch.regions.iter().find(|r| {
-                r.space == RegionSpace::DynamicShared && dynamic.checked_sub(r.offset).is_some_and(|d| d < r.bytes)
-            });
-            if let Some(region) = region {
-                let stage = region.stage.map_or(String::new(), |s| format!("[{s}]"));
-                return format!("`{}{stage}`", region.name);
-            }
-            return format!("dynamic shared memory at byte {dynamic}");
-        }
-        let variable = self.kernel.shared.iter().find(|v| offset.checked_sub(v.offset).is_some_and(|d| d < v.bytes));
-        match variable {
-            Some(v) => format!("`{}`", v.name),
-            None => format!("shared memory at offset {offset:#x}"),
-        }
-    }
-
-    /// Like [`Cluster::shared_name`], with row and column if it is a tile.
-    pub fn shared_name_exact(&self, offset: u32) -> String {
-        let name = self.shared_name(offset);
-        let Some(dynamic) = offset.checked_sub(self.kernel.dynamic_start) else { return name };
-        for r in &self.launch.regions {
-            let Some(at) = dynamic.checked_sub(r.offset).filter(|&d| d < r.bytes) else { continue };
-            if let (RegionSpace::DynamicShared, RegionKind::Tile { columns, element_bytes, .. }) = (r.space, r.kind)
-                && columns * element_bytes > 0
-            {
-                return format!("{name} (row {})", at / (columns * element_bytes));
-            }
-        }
-        name
-    }
-
-    /// How messages name a column of tensor memory.
-    pub fn tensor_name(&self, column: u32) -> String {
-        let region = self
-            .launch
-            .regions
-            .iter()
-            .find(|r| r.space == RegionSpace::Tensor && column.checked_sub(r.offset).is_some_and(|d| d < r.bytes));
-        match region {
-            Some(region) => format!("`{}`", region.name),
-            None => format!("tensor memory column {column}"),
-        }
     }
 
     /// After the last warp has ended and the engines have drained.
@@ -660,15 +582,6 @@ impl<'a> Cluster<'a> {
     /// Threads of the CTA that have not ended, counted in whole warps.
     pub fn live_threads(&self) -> u32 {
         self.warps.iter().filter(|w| w.live != 0).count() as u32 * 32
-    }
-
-    /// The lanes of a mask, for messages.
-    pub fn lanes_text(mask: u32) -> String {
-        match mask.count_ones() {
-            0 => "no lane".into(),
-            1 => format!("only lane {}", lanes(mask).next().unwrap_or(0)),
-            n => format!("{n} lanes"),
-        }
     }
 }
 

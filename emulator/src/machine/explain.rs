@@ -8,6 +8,10 @@ use super::warp::Passed;
 use crate::diagnostic::{Diagnostic, Label, Severity};
 use crate::order::{Reason, Stamp};
 
+pub const FREE_RULE: &str = "Tensor memory may be freed only when all accesses to it are complete and ordered before the \
+                             tcgen05.dealloc (PTX ISA 9.7.16.7.1).";
+pub const FREE_HELP: &str = "Let every warp pass tcgen05.wait::ld and then a CTA barrier before one warp frees it.";
+
 /// A finding whose title names all the buffers that the same mistake concerns.
 struct Draft {
     code: &'static str,
@@ -15,6 +19,8 @@ struct Draft {
     /// `{}` stands for the names.
     title: String,
     names: Vec<String>,
+    /// Tensor memory is used before an MMA or a load is complete: freeing it is then too early as well.
+    early: bool,
     labels: Vec<Label>,
     rule: &'static str,
     help: String,
@@ -27,17 +33,21 @@ impl Cluster<'_> {
         let mut drafts: Vec<Draft> = Vec::new();
         let (certain, doubtful): (Vec<Race>, Vec<Race>) =
             std::mem::take(&mut self.races).into_iter().partition(|race| !race.frees);
-        for race in &certain {
+        // What an instruction that many lanes issued leads to needs no explanation of its own.
+        let repeated: Vec<u32> = self.warps.iter().flat_map(|w| w.multi_lane_sites.iter().copied()).collect();
+        let consequence =
+            |race: &Race| repeated.contains(&race.conflict.first.site) || repeated.contains(&race.second.site);
+        for race in certain.iter().filter(|race| !consequence(race)) {
             self.merge(&mut drafts, self.explain(race));
         }
         // Freeing too early is a finding of its own only where nothing else explains it.
-        for race in &doubtful {
-            let draft = self.explain(race);
-            let known = |d: &Draft| draft.labels.iter().skip(1).any(|l| d.labels.iter().any(|k| k.place == l.place));
-            if !drafts.iter().any(known) {
-                self.merge(&mut drafts, draft);
+        for race in doubtful.iter().filter(|race| !consequence(race)) {
+            let site = self.place(race.conflict.first.site);
+            if !drafts.iter().any(|d| d.early) && !self.findings.mentions(&site) {
+                self.merge(&mut drafts, self.explain(race));
             }
         }
+        let early = drafts.iter().any(|d| d.early);
         for draft in drafts {
             let names = match draft.names.as_slice() {
                 [] => String::new(),
@@ -54,7 +64,9 @@ impl Cluster<'_> {
                 count: draft.count,
             });
         }
-        self.unawaited_mmas();
+        if !early {
+            self.unawaited_mmas();
+        }
     }
 
     fn merge(&self, drafts: &mut Vec<Draft>, new: Draft) {
@@ -112,6 +124,7 @@ impl Cluster<'_> {
             severity: Severity::Finding,
             title,
             names: vec![name.clone()],
+            early: false,
             labels,
             rule,
             help,
@@ -196,6 +209,7 @@ impl Cluster<'_> {
                 verb(race.conflict.second_writes)
             ),
             names: vec![],
+            early: false,
             labels: vec![
                 self.label(second.site, format!("{} {} it here", self.who(second), verb(race.conflict.second_writes))),
                 self.label(first.site, format!("{} {} it here", self.who(first), verb(race.conflict.first_writes))),
@@ -217,6 +231,7 @@ impl Cluster<'_> {
             severity: Severity::Finding,
             title,
             names: vec![name.clone()],
+            early: false,
             labels,
             rule,
             help,
@@ -232,9 +247,8 @@ impl Cluster<'_> {
                     self.label(second.site, "freed here"),
                     self.label(first.site, "used here; nothing orders its completion before"),
                 ],
-                "Tensor memory may be freed only when all accesses to it are complete and ordered before the \
-                 tcgen05.dealloc (PTX ISA 9.7.16.7.1).",
-                "Let every warp pass tcgen05.wait::ld and then a CTA barrier before one warp frees it.".into(),
+                FREE_RULE,
+                FREE_HELP.into(),
             );
         }
         let is_load = |s| matches!(self.kind(s), Some(ActorKind::TensorLoads(_)));
@@ -276,6 +290,7 @@ impl Cluster<'_> {
             severity: Severity::Finding,
             title,
             names: vec![name.to_string()],
+            early: true,
             labels,
             rule: "What an MMA writes may be read only after a tcgen05.commit that follows it has arrived at an mbarrier and \
                    the reader has waited for that phase (PTX ISA 9.7.16.6.2). A wait for parity P passes when the phase of \

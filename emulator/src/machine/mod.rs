@@ -1,8 +1,8 @@
 //! Runs a launch: clusters one after the other, each a handful of warps and engines on a simulated clock.
 //!
 //! Read `cluster` for the state and the scheduler, `step` for what each instruction does (with `access` for plain memory,
-//! `sync` for barriers, `tensor_ops` for `tcgen05`), `warp`, `memory`, `mbarrier` and `tensor` for the things themselves,
-//! `explain` and `hang` for what is said when something is wrong.
+//! `sync` and `mbarrier_ops` for barriers, `tensor_ops` and `mma` for `tcgen05`), `warp`, `memory`, `mbarrier` and `tensor` for the things themselves,
+//! `explain`, `hang` and `names` for what is said when something is wrong.
 
 mod access;
 mod cluster;
@@ -10,7 +10,10 @@ mod explain;
 mod findings;
 mod hang;
 mod mbarrier;
+mod mbarrier_ops;
 mod memory;
+mod mma;
+mod names;
 mod step;
 mod sync;
 pub(crate) mod tensor;
@@ -41,7 +44,7 @@ pub fn run(program: &Program, launch: &Launch, options: &Options) -> Report {
     let params = match parameters(kernel, launch, &global) {
         Ok(params) => params,
         Err(error) => {
-            report.findings = vec![error];
+            report.findings = vec![*error];
             return report;
         }
     };
@@ -167,15 +170,17 @@ fn check<'p>(program: &'p Program, launch: &Launch) -> Result<&'p Kernel, Vec<Di
 }
 
 /// The kernel's parameter block.
-fn parameters(kernel: &Kernel, launch: &Launch, global: &Global) -> Result<Vec<u8>, Diagnostic> {
-    let error = |title: String, help: String| Diagnostic {
-        code: "launch",
-        severity: Severity::Error,
-        title,
-        labels: vec![Label { place: kernel.place.clone(), text: "this kernel".into() }],
-        rule: "A launch gives each parameter of the entry one value of its size.".into(),
-        help,
-        count: 1,
+fn parameters(kernel: &Kernel, launch: &Launch, global: &Global) -> Result<Vec<u8>, Box<Diagnostic>> {
+    let error = |title: String, help: String| {
+        Box::new(Diagnostic {
+            code: "launch",
+            severity: Severity::Error,
+            title,
+            labels: vec![Label { place: kernel.place.clone(), text: "this kernel".into() }],
+            rule: "A launch gives each parameter of the entry one value of its size.".into(),
+            help,
+            count: 1,
+        })
     };
     if kernel.params.len() != launch.params.len() {
         return Err(error(

@@ -1,6 +1,6 @@
 //! Executes one instruction of a fragment.
 
-use super::cluster::{Cluster, Stop};
+use super::cluster::{At, Cluster, Stop};
 use super::warp::{State, lanes};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::program::op::{Alu, Logic, Op, Reg, ShuffleMode, Space, Special, TRUE, VoteMode};
@@ -67,13 +67,14 @@ impl Cluster<'_> {
             return Ok(());
         }
 
+        let at = At { w, f, mask, site };
         // Memory and synchronisation decide themselves what an undefined operand means.
         match &inst.op {
             Op::Load { space, address, bytes, signed, d } => {
-                self.load(w, f, mask, *space, address, *bytes, *signed, d, site)?;
+                self.load(at, *space, address, *bytes, *signed, d)?;
             }
-            Op::Store { space, address, bytes, s } => self.store(w, f, mask, *space, address, *bytes, s, site)?,
-            Op::TensorStore { shape, tensor, s } => self.tensor_store(w, f, mask, *shape, tensor, s, site)?,
+            Op::Store { space, address, bytes, s } => self.store(at, *space, address, *bytes, s)?,
+            Op::TensorStore { shape, tensor, s } => self.tensor_store(at, *shape, tensor, s)?,
             op if op.is_visible()
                 || matches!(op, Op::Elect { .. } | Op::Shuffle { .. } | Op::Vote { .. } | Op::WarpSync { .. }) =>
             {
@@ -81,7 +82,7 @@ impl Cluster<'_> {
                     let reg = inst.uses.iter().copied().find(|&r| mask & !self.warps[w].registers.defined(r) != 0);
                     return Err(self.undefined_operand(w, site, reg.unwrap_or(Reg::Sink), "an operand"));
                 }
-                self.synchronise(w, f, mask, op, site)?;
+                self.synchronise(at, op)?;
             }
             Op::ProxyFence => {
                 self.warps[w].fragments[f].ready_at += self.costs.fence;
@@ -90,9 +91,7 @@ impl Cluster<'_> {
                 self.trace(actor, time, time, site, || crate::report::EventKind::ProxyFence);
             }
             Op::InitFence | Op::Fence => self.warps[w].fragments[f].ready_at += self.costs.fence,
-            Op::TensorFence | Op::TensorRelinquish | Op::TensorWait { .. } => {
-                self.tensor_wait(w, f, mask, &inst.op, site)?
-            }
+            Op::TensorFence | Op::TensorRelinquish | Op::TensorWait { .. } => self.tensor_wait(at, &inst.op)?,
             Op::Sleep => self.warps[w].fragments[f].ready_at += 100,
             Op::Trap => {
                 return Err(Some(Box::new(self.problem(
@@ -231,7 +230,8 @@ impl Cluster<'_> {
     }
 
     /// `elect`, `shfl`, `vote`: what lanes tell each other. All lanes of the member mask must be here.
-    pub fn exchange(&mut self, w: usize, f: usize, mask: u32, op: &Op, site: u32) -> Result<(), Stop> {
+    pub fn exchange(&mut self, at: At, op: &Op) -> Result<(), Stop> {
+        let At { w, f, mask, site } = at;
         let first = mask.trailing_zeros() as usize;
         let member = match *op {
             Op::Elect { mask: m, .. } | Op::Shuffle { mask: m, .. } | Op::Vote { mask: m, .. } => {

@@ -1,24 +1,19 @@
 //! CTA barriers, warp synchronisation and mbarriers.
 
-use super::cluster::{Cluster, Stop};
-use super::mbarrier::{LIMIT, Mbarrier};
-use super::warp::{Passed, State, lanes};
-use crate::diagnostic::{Diagnostic, Severity};
-use crate::order::Views;
-use crate::program::RESERVED_SHARED;
-use crate::program::op::{Address, Op, Reg};
+use super::cluster::{At, Cluster, Stop};
+use super::warp::{State, lanes};
+use crate::program::op::Op;
 use crate::report::{Actor, EventKind};
 
 impl Cluster<'_> {
     /// Instructions by which warps and engines meet.
-    pub fn synchronise(&mut self, w: usize, f: usize, mask: u32, op: &Op, site: u32) -> Result<(), Stop> {
+    pub fn synchronise(&mut self, at: At, op: &Op) -> Result<(), Stop> {
+        let At { w, f, mask, site } = at;
         match op {
-            Op::Elect { .. } | Op::Shuffle { .. } | Op::Vote { .. } => self.exchange(w, f, mask, op, site),
-            Op::WarpSync { mask: m } => self.warp_sync(w, f, mask, *m),
-            Op::CtaBarrier { id, threads, wait, aligned } => {
-                self.cta_barrier(w, f, mask, *id, *threads, *wait, *aligned, site)
-            }
-            Op::BarrierInit { address, count } => self.barrier_init(w, f, mask, address, *count, site),
+            Op::Elect { .. } | Op::Shuffle { .. } | Op::Vote { .. } => self.exchange(at, op),
+            Op::WarpSync { mask: m } => self.warp_sync(at, *m),
+            Op::CtaBarrier { id, threads, wait, aligned } => self.cta_barrier(at, *id, *threads, *wait, *aligned),
+            Op::BarrierInit { address, count } => self.barrier_init(at, address, *count),
             Op::BarrierInval { address } => {
                 for (offset, _) in self.barrier_addresses(w, mask, address, site)? {
                     let barrier = self.barrier(w, offset, site, "invalidated")?;
@@ -28,7 +23,7 @@ impl Cluster<'_> {
                 Ok(())
             }
             Op::BarrierArrive { address, count, expect, state } => {
-                self.barrier_arrive(w, f, mask, address, *count, *expect, *state, site)
+                self.barrier_arrive(at, address, *count, *expect, *state)
             }
             Op::BarrierExpect { address, bytes } => {
                 for (offset, who) in self.barrier_addresses(w, mask, address, site)? {
@@ -42,17 +37,15 @@ impl Cluster<'_> {
                 }
                 Ok(())
             }
-            Op::BarrierWait { address, p, parity, block } => {
-                self.barrier_wait(w, f, mask, address, *p, *parity, *block, site)
-            }
-            op => self.tensor(w, f, mask, op, site),
+            Op::BarrierWait { address, p, parity, block } => self.barrier_wait(at, address, *p, *parity, *block),
+            op => self.tensor(at, op),
         }
     }
 
     /// `.aligned` and warp-wide instructions: all lanes of the warp execute them together.
     pub fn whole_warp(&self, w: usize, mask: u32, site: u32) -> Result<(), Stop> {
         let warp = &self.warps[w];
-        if mask == warp.live && warp.live == u32::MAX || mask == warp.live && self.is_last_partial(w) {
+        if mask == warp.live && (warp.live == u32::MAX || self.is_last_partial(w)) {
             return Ok(());
         }
         let missing = warp.live & !mask;
@@ -82,7 +75,8 @@ impl Cluster<'_> {
         !threads.is_multiple_of(32) && w + 1 == self.warps.len() && self.warps[w].live == (1 << (threads % 32)) - 1
     }
 
-    fn warp_sync(&mut self, w: usize, f: usize, mask: u32, m: u16) -> Result<(), Stop> {
+    fn warp_sync(&mut self, at: At, m: u16) -> Result<(), Stop> {
+        let At { w, f, mask, .. } = at;
         let first = mask.trailing_zeros() as usize;
         let member = self.warps[w].registers.b32[usize::from(m)][first];
         let warp = &mut self.warps[w];
@@ -116,18 +110,8 @@ impl Cluster<'_> {
         }
     }
 
-    #[allow(clippy::too_many_arguments)]
-    fn cta_barrier(
-        &mut self,
-        w: usize,
-        f: usize,
-        mask: u32,
-        id: u16,
-        threads: Option<u16>,
-        wait: bool,
-        aligned: bool,
-        site: u32,
-    ) -> Result<(), Stop> {
+    fn cta_barrier(&mut self, at: At, id: u16, threads: Option<u16>, wait: bool, aligned: bool) -> Result<(), Stop> {
+        let At { w, f, mask, site } = at;
         if aligned {
             self.whole_warp(w, mask, site)?;
         }
@@ -209,332 +193,5 @@ impl Cluster<'_> {
         }
         self.polls = 0;
         self.lower_horizon(time);
-    }
-
-    /// The shared offsets that lanes give as mbarrier address, with the lanes that give each.
-    pub fn barrier_addresses(
-        &mut self,
-        w: usize,
-        mask: u32,
-        address: &Address,
-        site: u32,
-    ) -> Result<Vec<(u32, u32)>, Stop> {
-        let mut list: Vec<(u32, u32)> = Vec::new();
-        for lane in lanes(mask) {
-            let base = self.warps[w].registers.lane(address.base, lane) as u64;
-            let offset = base.wrapping_add(address.offset as u64) as u32 & 0x00ff_ffff;
-            let end = self.cta.shared.bytes.len() as u64;
-            if !offset.is_multiple_of(8) || offset < RESERVED_SHARED || u64::from(offset) + 8 > end {
-                return Err(Some(Box::new(self.problem(
-                    "mbarrier-address",
-                    site,
-                    format!("the mbarrier address {offset:#x} of lane {lane} is not 8 aligned bytes of the CTA's shared memory"),
-                    "An mbarrier object is 8 bytes in shared memory, aligned to 8 (PTX ISA 9.7.13.15.1).",
-                    format!("The shared memory of this CTA ends at {end:#x}; pass the barrier's address, not its content."),
-                ))));
-            }
-            match list.iter_mut().find(|(known, _)| *known == offset) {
-                Some((_, who)) => *who |= 1 << lane,
-                None => list.push((offset, 1 << lane)),
-            }
-        }
-        Ok(list)
-    }
-
-    /// The mbarrier at an offset, if it is initialised; and its initialisation must come before this use.
-    pub fn barrier(&mut self, w: usize, offset: u32, site: u32, used: &str) -> Result<u32, Stop> {
-        let name = self.shared_name(offset);
-        let Some(&barrier) = self.barrier_at.get(&offset) else {
-            let known: Vec<String> =
-                self.barriers.iter().filter(|b| b.valid).map(|b| self.shared_name(b.offset)).collect();
-            let known =
-                if known.is_empty() { "none is".into() } else { format!("initialised are: {}", known.join(", ")) };
-            return Err(Some(Box::new(self.problem(
-                "mbarrier-not-initialised",
-                site,
-                format!("{name} is {used} here, but no mbarrier.init of it has been executed ({known})"),
-                "Every operation on an mbarrier needs a preceding mbarrier.init (PTX ISA 9.7.13.15.9).",
-                "Let one thread initialise it, then a fence.mbarrier_init and a CTA barrier, before anyone uses it.".into(),
-            ))));
-        };
-        let init = self.barriers[barrier as usize].init;
-        let warp = &self.warps[w];
-        if init.actor != warp.actor && init.epoch > warp.views.hb.get(init.actor) {
-            let mut diagnostic = self.problem(
-                "mbarrier-init-unordered",
-                site,
-                format!("warp {} uses {name}, but nothing orders this after its initialisation", warp.index),
-                "An mbarrier.init must happen before every other operation on the object (PTX ISA 9.7.13.15.9).",
-                "Put a CTA barrier between the initialisation and the first use.".into(),
-            );
-            diagnostic.severity = Severity::Finding;
-            diagnostic.labels.push(self.label(init.site, "initialised here"));
-            self.findings.add(diagnostic);
-        }
-        Ok(barrier)
-    }
-
-    fn barrier_init(
-        &mut self,
-        w: usize,
-        f: usize,
-        mask: u32,
-        address: &Address,
-        count: u16,
-        site: u32,
-    ) -> Result<(), Stop> {
-        let time = self.warps[w].fragments[f].ready_at;
-        for (offset, who) in self.barrier_addresses(w, mask, address, site)? {
-            let name = self.shared_name(offset);
-            let count = self.warps[w].registers.b32[usize::from(count)][who.trailing_zeros() as usize];
-            if count == 0 || i64::from(count) > LIMIT {
-                return Err(Some(Box::new(self.problem(
-                    "mbarrier-count",
-                    site,
-                    format!("{name} is initialised for {count} arrivals"),
-                    "The count of an mbarrier is 1 to 1,048,575 (PTX ISA 9.7.13.15.2).",
-                    "Give the number of arrivals that complete a phase.".into(),
-                ))));
-            }
-            let known = self.barrier_at.get(&offset).copied();
-            if who.count_ones() > 1 || known.is_some() {
-                let mut diagnostic = self.problem(
-                    "mbarrier-reinitialised",
-                    site,
-                    match known {
-                        Some(_) => format!("{name} is initialised again while it is in use"),
-                        None => format!("{name} is initialised by {} lanes", who.count_ones()),
-                    },
-                    "mbarrier.init on a location that holds a valid mbarrier is undefined (PTX ISA 9.7.13.15.9).",
-                    "Let one thread initialise it, once; use mbarrier.inval before another use of the location.".into(),
-                );
-                diagnostic.severity = Severity::Finding;
-                if let Some(b) = known {
-                    let first = self.barriers[b as usize].init.site;
-                    if first != site {
-                        diagnostic.labels.push(self.label(first, "initialised here before"));
-                    }
-                }
-                self.findings.add(diagnostic);
-            }
-            let stamp = self.stamp(w, site);
-            let barrier = known.unwrap_or_else(|| {
-                self.barriers.push(Mbarrier::new(0, offset));
-                self.barriers.len() as u32 - 1
-            });
-            self.barriers[barrier as usize].init(count, stamp);
-            self.barrier_at.insert(offset, barrier);
-            let id = self.barrier_id(barrier);
-            let actor = Actor::Warp(self.warps[w].index);
-            self.trace(actor, time, time, site, || EventKind::BarrierInit { barrier: id, count });
-        }
-        self.warps[w].fragments[f].ready_at += self.costs.mbarrier;
-        Ok(())
-    }
-
-    #[allow(clippy::too_many_arguments)]
-    fn barrier_arrive(
-        &mut self,
-        w: usize,
-        f: usize,
-        mask: u32,
-        address: &Address,
-        count: Option<u16>,
-        expect: Option<u16>,
-        state: Option<u16>,
-        site: u32,
-    ) -> Result<(), Stop> {
-        let time = self.warps[w].fragments[f].ready_at;
-        let addresses = self.barrier_addresses(w, mask, address, site)?;
-        let views = self.warps[w].release();
-        for (offset, who) in addresses {
-            let barrier = self.barrier(w, offset, site, "arrived at")?;
-            for lane in lanes(who) {
-                let value = |r: u16| self.warps[w].registers.b32[usize::from(r)][lane];
-                let (count, bytes) = (count.map_or(1, value), expect.map(value));
-                if let Some(bytes) = bytes {
-                    self.expect(barrier, bytes, site)?;
-                }
-                if let Some(d) = state {
-                    let phase = self.barriers[barrier as usize].phase;
-                    self.warps[w].registers.set_lane(Reg::B64(d), lane, phase.into());
-                }
-                self.arrive(barrier, count, site, &views, Actor::Warp(self.warps[w].index), time)?;
-            }
-        }
-        if let Some(d) = state {
-            self.warps[w].registers.set_defined(Reg::B64(d), mask, u32::MAX);
-        }
-        self.warps[w].fragments[f].ready_at += self.costs.mbarrier;
-        Ok(())
-    }
-
-    fn expect(&mut self, barrier: u32, bytes: u32, site: u32) -> Result<(), Stop> {
-        let b = &mut self.barriers[barrier as usize];
-        b.bytes += i64::from(bytes);
-        if b.bytes > LIMIT {
-            let (total, name) = (b.bytes, self.barrier_name(barrier));
-            return Err(Some(Box::new(self.problem(
-                "mbarrier-bytes",
-                site,
-                format!("{name} would wait for {total} bytes"),
-                "The pending bytes of a phase stay within ±1,048,575 (PTX ISA 9.7.13.15.2).",
-                "Announce the bytes of one stage only.".into(),
-            ))));
-        }
-        Ok(())
-    }
-
-    /// Arrivals, by a thread or an engine, and what follows from them.
-    pub fn arrive(
-        &mut self,
-        barrier: u32,
-        count: u32,
-        site: u32,
-        views: &Views,
-        actor: Actor,
-        time: u64,
-    ) -> Result<(), Stop> {
-        let phase = self.barriers[barrier as usize].phase;
-        if self.barriers[barrier as usize].arrive(count, site, views).is_err() {
-            let b = &self.barriers[barrier as usize];
-            let (pending, expected, init) = (b.pending, b.expected, b.init.site);
-            let mut earlier: Vec<u32> = b.arrivals.iter().chain(&b.previous).map(|a| a.0).collect();
-            earlier.dedup();
-            let mut diagnostic = self.problem(
-                "mbarrier-overflow",
-                site,
-                format!(
-                    "{} gets {count} arrivals in phase {phase}, of which {pending} are still pending",
-                    self.barrier_name(barrier)
-                ),
-                "No phase may get more arrivals than the mbarrier was initialised for (PTX ISA 9.7.13.15.2).",
-                "Let as many threads arrive as mbarrier.init says, or initialise it for as many as arrive.".into(),
-            );
-            diagnostic.labels.push(self.label(init, format!("initialised for {expected} arrivals a phase")));
-            for at in earlier.into_iter().take(2).filter(|&at| at != site) {
-                diagnostic.labels.push(self.label(at, "this arrived, too"));
-            }
-            return Err(Some(Box::new(diagnostic)));
-        }
-        let id = self.barrier_id(barrier);
-        self.trace(actor, time, time, site, || EventKind::BarrierArrive { barrier: id, phase, count });
-        self.try_complete(barrier, time);
-        Ok(())
-    }
-
-    /// Wakes the waiters of a phase that is complete.
-    pub fn try_complete(&mut self, barrier: u32, time: u64) {
-        if !self.barriers[barrier as usize].complete() {
-            return;
-        }
-        self.polls = 0;
-        let wake = time + self.costs.wake;
-        for w in 0..self.warps.len() {
-            for f in 0..self.warps[w].fragments.len() {
-                let State::Mbarrier { barrier: b, parity, .. } = self.warps[w].fragments[f].state else { continue };
-                if b == barrier && self.barriers[barrier as usize].passes(parity) {
-                    let delay = self.jitter(300);
-                    self.pass(w, f, wake + delay);
-                }
-            }
-        }
-        self.lower_horizon(wake);
-    }
-
-    #[allow(clippy::too_many_arguments)]
-    fn barrier_wait(
-        &mut self,
-        w: usize,
-        f: usize,
-        mask: u32,
-        address: &Address,
-        p: u16,
-        parity: u16,
-        block: bool,
-        site: u32,
-    ) -> Result<(), Stop> {
-        let addresses = self.barrier_addresses(w, mask, address, site)?;
-        let first = mask.trailing_zeros() as usize;
-        let parities = &self.warps[w].registers.b32[usize::from(parity)];
-        let parity = parities[first];
-        let uniform = addresses.len() == 1 && lanes(mask).all(|l| parities[l] == parity);
-        if !uniform || parity > 1 {
-            let (what, help) = if uniform {
-                (format!("the parity waited for is {parity}"), "The parity of phase n is n mod 2.")
-            } else {
-                (
-                    "lanes of one warp wait for different barriers or parities".into(),
-                    "Let one lane wait at a time; lanes that wait apart are not modelled.",
-                )
-            };
-            return Err(Some(Box::new(self.problem(
-                "mbarrier-parity",
-                site,
-                what,
-                "The parity operand is 0 or 1 (PTX ISA 9.7.13.15.16).",
-                help.into(),
-            ))));
-        }
-        let barrier = self.barrier(w, addresses[0].0, site, "waited on")?;
-        self.warps[w].fragments[f].ready_at += self.costs.mbarrier;
-        let now = self.warps[w].fragments[f].ready_at;
-        let passes = self.barriers[barrier as usize].passes(parity);
-        if passes {
-            self.warps[w].fragments[f].state = State::Mbarrier { barrier, parity, p, mask, since: now };
-            self.pass(w, f, now);
-        } else if block && !self.perturbed(4) {
-            self.warps[w].fragments[f].state = State::Mbarrier { barrier, parity, p, mask, since: now };
-        } else {
-            // `test_wait`, or a `try_wait` that reached its time limit.
-            self.polls += 1;
-            let registers = &mut self.warps[w].registers;
-            registers.write_pred(p, mask, 0);
-            registers.set_defined(Reg::Pred(p), mask, u32::MAX);
-            let next = self.next_event().unwrap_or(0).min(now + 1000);
-            self.warps[w].fragments[f].ready_at = (now + self.costs.wake).max(next);
-        }
-        Ok(())
-    }
-
-    fn next_event(&self) -> Option<u64> {
-        self.events.peek().map(|std::cmp::Reverse((time, ..))| *time)
-    }
-
-    /// A wait succeeds: the warp learns what the arrivals knew.
-    fn pass(&mut self, w: usize, f: usize, time: u64) {
-        let State::Mbarrier { barrier, parity, p, mask, since } = self.warps[w].fragments[f].state else { return };
-        let site = self.site(w, f);
-        let b = &self.barriers[barrier as usize];
-        let phase = b.phase.checked_sub(1);
-        let warp = &mut self.warps[w];
-        warp.views.join(&b.completed);
-        warp.registers.write_pred(p, mask, u32::MAX);
-        warp.registers.set_defined(Reg::Pred(p), mask, u32::MAX);
-        let fragment = &mut warp.fragments[f];
-        fragment.state = State::Ready;
-        fragment.ready_at = time.max(fragment.ready_at);
-        fragment.pc += 1;
-        warp.passed.retain(|passed| passed.barrier != barrier);
-        warp.passed.push(Passed { barrier, site, parity, phase });
-        let (actor, id) = (Actor::Warp(warp.index), self.barrier_id(barrier));
-        self.trace(actor, since, time, site, || EventKind::BarrierWait { barrier: id, parity, passed_phase: phase });
-    }
-
-    /// A plain store over a live mbarrier destroys it.
-    pub fn check_barrier_bytes(&mut self, start: u32, end: u32, site: u32) {
-        let hit = self.barriers.iter().find(|b| b.valid && b.offset < end && start < b.offset + 8);
-        let Some(b) = hit else { return };
-        let (name, init) = (self.shared_name(b.offset), b.init.site);
-        let mut diagnostic: Diagnostic = self.problem(
-            "mbarrier-overwritten",
-            site,
-            format!("a plain store overwrites the mbarrier {name}"),
-            "Only mbarrier operations may touch a valid mbarrier object (PTX ISA 9.7.13.15.9).",
-            "Check the address of the store, and the sizes of the buffers beside the barrier.".into(),
-        );
-        diagnostic.severity = Severity::Finding;
-        diagnostic.labels.push(self.label(init, "initialised here"));
-        self.findings.add(diagnostic);
     }
 }

@@ -21,6 +21,8 @@ pub struct TensorMemory {
     origins: Vec<u32>,
     /// For each slot of 32 columns, the first column of the allocation that holds it and the statement.
     slots: [Option<Allocation>; (COLUMNS / SLOT) as usize],
+    /// For each slot, the statement that freed it last.
+    freed: [Option<u32>; (COLUMNS / SLOT) as usize],
     /// Columns held at most.
     pub most: u32,
 }
@@ -40,6 +42,7 @@ impl TensorMemory {
             defined: vec![0; 4 * COLUMNS as usize],
             origins: vec![0; COLUMNS as usize],
             slots: [None; (COLUMNS / SLOT) as usize],
+            freed: [None; (COLUMNS / SLOT) as usize],
             most: 0,
         }
     }
@@ -68,10 +71,16 @@ impl TensorMemory {
         *self.slots.get((column / SLOT) as usize)?
     }
 
-    pub fn free(&mut self, allocation: Allocation) {
-        for slot in &mut self.slots {
+    /// The statement that freed the allocation which held a column last.
+    pub fn freed(&self, column: u32) -> Option<u32> {
+        *self.freed.get((column / SLOT) as usize)?
+    }
+
+    pub fn free(&mut self, allocation: Allocation, site: u32) {
+        for (slot, freed) in self.slots.iter_mut().zip(&mut self.freed) {
             if *slot == Some(allocation) {
                 *slot = None;
+                *freed = Some(site);
             }
         }
     }
@@ -365,7 +374,7 @@ mod tests {
         assert_eq!(d.chunk(9, 0, false), 0x2000 + 1024 + 128 + 16);
         // The descriptor of the second K = 16 slice starts 32 bytes on: the pattern stays with the address.
         let next = SharedDescriptor { start: d.start + 32, ..d };
-        assert_eq!(next.chunk(3, 0, false), 0x2000 + 3 * 128 + (2 ^ 3) * 16);
+        assert_eq!(next.chunk(3, 0, false), 0x2000 + 3 * 128 + 16, "chunk 2 of row 3 lies where 2 ^ 3 = 1 points");
     }
 
     #[test]

@@ -12,6 +12,8 @@ use std::fmt;
 pub enum Cause {
     /// They were never written.
     NeverWritten,
+    /// They were written, with values that were never computed.
+    Undefined,
     /// They are NaN.
     NotANumber,
     /// They are zero.
@@ -335,7 +337,7 @@ impl Cause {
             Cause::NeverWritten => {
                 "check which rows and columns the write-back's stores cover: row `32 * warp + lane` is this thread's"
             }
-            Cause::NotANumber => {
+            Cause::Undefined | Cause::NotANumber => {
                 "look for what was read before it was written: an operand in shared memory, or the accumulator (the \
                  first MMA must not accumulate)"
             }
@@ -369,6 +371,7 @@ impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Cause::NeverWritten => f.write_str("was never written"),
+            Cause::Undefined => f.write_str("holds values that were never computed"),
             Cause::NotANumber => f.write_str("is NaN: something that was never written went into the sum"),
             Cause::Zero => f.write_str("is zero"),
             Cause::Transposed => f.write_str("is transposed: it holds at (i, j) what belongs at (j, i)"),

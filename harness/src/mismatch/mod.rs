@@ -94,14 +94,25 @@ impl Mismatch {
         }
     }
 
-    /// What is wrong, with coordinates, numbers, and one thing to try.
+    /// The mismatch of a run in which the kernel stored so many bytes to D: what was stored, but is not defined, was
+    /// not left out.
+    pub fn stored(mut self, bytes: u64) -> Mismatch {
+        let defined = 2 * (self.wrong.1 - self.unwritten) as u64;
+        if self.cause == Cause::NeverWritten && bytes > defined {
+            self.cause = Cause::Undefined;
+        }
+        self
+    }
+
+    /// What is wrong, with coordinates and numbers.
     pub fn text(&self) -> String {
         let mut text = format!("{}.\n", self.title());
         let (wrong, of) = self.wrong;
         // Writing to a string does not fail.
         let _ = write!(text, "{wrong} of {of} elements are not right");
+        let missing = if self.cause == Cause::Undefined { "undefined" } else { "never written" };
         if self.unwritten > 0 && self.unwritten < wrong {
-            let _ = write!(text, "; {} of them were never written", self.unwritten);
+            let _ = write!(text, "; {} of them were {missing}", self.unwritten);
         }
         if self.not_a_number > 0 && self.not_a_number < wrong {
             let _ = write!(text, "; {} of them are NaN", self.not_a_number);
@@ -110,7 +121,7 @@ impl Mismatch {
         for example in &self.examples {
             let found = match example.found {
                 Some(value) => format!("{value}"),
-                None => "never written".to_string(),
+                None => missing.to_string(),
             };
             let _ = writeln!(
                 text,
@@ -120,10 +131,12 @@ impl Mismatch {
                 rounded(example.expected)
             );
         }
-        if let Some(help) = self.cause.help() {
-            let _ = writeln!(text, "try: {help}");
-        }
         text
+    }
+
+    /// One thing to try, as a line; empty when nothing explains the mismatch.
+    pub fn help(&self) -> String {
+        self.cause.help().map(|help| format!("try: {help}\n")).unwrap_or_default()
     }
 }
 

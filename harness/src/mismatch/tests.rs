@@ -114,6 +114,16 @@ fn what_was_never_written_is_named_by_its_place() {
 }
 
 #[test]
+fn what_was_stored_but_is_undefined_was_not_left_out() {
+    let half = Case::step1().unwritten(|row, _| row < 64).classify().expect("half of it is missing");
+    let size = 128 * 128 * 2;
+    assert_eq!(half.clone().stored(size / 2).cause, Cause::NeverWritten);
+    let stored = half.stored(size);
+    assert!(stored.title().ends_with("holds values that were never computed"), "{}", stored.title());
+    assert!(stored.text().contains("found undefined"), "{}", stored.text());
+}
+
+#[test]
 fn k_slices_are_counted() {
     let with = |times: [f64; 4]| Case::step1().sum(same, same, |i| times[i / 16]).title();
     assert_eq!(with([1., 1., 1., 1.]), "right");

@@ -20,6 +20,9 @@ pub struct Step {
     pub sizes: &'static [Problem],
     /// Different inputs at each size, of each kind of [`crate::InputKind`] in turn.
     pub inputs_per_size: u32,
+    /// A run ends with an error after so many warp instructions: far more than a kernel of this step takes, so few that
+    /// an endless loop ends within a second, and its trace fits into memory.
+    pub max_instructions: u64,
     /// Its TODOs, in order, and how one sees on a run that they are done.
     pub milestones: &'static [Milestone],
     /// Whether the kernel is what the step claims, as its run shows: one sentence, or what is otherwise.

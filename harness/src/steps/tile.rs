@@ -57,6 +57,9 @@ impl<'a> Tile<'a> {
             }
         };
         let (rows, columns) = (rows as usize, columns as usize);
+        if columns == 0 {
+            return None;
+        }
         // A tile's extents come from the kernel; no tile is larger than shared memory.
         let count = rows.checked_mul(columns).filter(|count| *count <= memory.bytes.len())?;
         Some(Tile { region, rows, columns, swizzle, elements: (0..count).map(element).collect() })
@@ -169,7 +172,7 @@ impl<'a> Tile<'a> {
                  the first lies {} bytes from its start, in line {} of {} bytes",
                 self.elements.len(),
                 2 * index,
-                index / self.columns.max(1),
+                index / self.columns,
                 2 * self.columns,
             );
             let help = "let the 128 threads together cover every row of the tile and all of its 16-byte chunks";

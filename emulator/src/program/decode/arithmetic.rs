@@ -162,13 +162,7 @@ fn mov(l: &mut Lowering, mods: &[&str], o: &Operands) -> Family {
             }
             let mut regs = Vec::new();
             for part in list {
-                regs.push(if write {
-                    l.destination(part)?
-                } else if bits == 128 {
-                    l.destination(part)?
-                } else {
-                    l.source(part, bits / 8, false)?
-                });
+                regs.push(if write || bits == 128 { l.destination(part)? } else { l.source(part, bits / 8, false)? });
             }
             Ok((regs, bits as u8))
         };

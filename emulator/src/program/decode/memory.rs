@@ -59,9 +59,7 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
     let float = ty.starts_with('f');
     let mut regs = Vec::new();
     for part in list {
-        let reg = if load {
-            l.destination(part)?
-        } else if bytes == 16 {
+        let reg = if load || bytes == 16 {
             l.destination(part)?
         } else if bytes == 8 {
             l.source(part, 8, float)?

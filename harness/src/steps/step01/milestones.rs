@@ -42,12 +42,16 @@ pub(super) fn tiles_arrive(seen: &Observation) -> Seen {
 pub(super) fn stores_are_fenced(seen: &Observation) -> Seen {
     let tiles = [Tile::find(seen, Matrix::A), Tile::find(seen, Matrix::B)];
     let stores = |event: &Event| tiles.iter().flatten().any(|tile| is_store_to(event, tile.region));
+    let first_mma = seen.mmas().first().map(|(event, _)| event.start);
     let mut any = false;
     for warp in 0..seen.warps() {
         let Some((last, store)) = seen.of_warp(warp).filter(|(_, event)| stores(event)).last() else { continue };
         any = true;
+        // What comes after the MMAs orders nothing before them.
+        let in_time = |event: &Event| first_mma.is_none_or(|start| event.end <= start);
         let after = |from: usize, is: fn(&EventKind) -> bool| {
-            seen.of_warp(warp).find(|(at, event)| *at > from && is(&event.kind)).map(|(at, _)| at)
+            let mut later = seen.of_warp(warp).filter(|(at, event)| *at > from && in_time(event));
+            later.find(|(_, event)| is(&event.kind)).map(|(at, _)| at)
         };
         let rule = "what a thread stored is visible to the tensor core after that thread's `fence.proxy.async` and a \
                     barrier that the issuing thread passes too";

@@ -1,10 +1,8 @@
 //! Whether a kernel is one of step 1, on what its run shows.
 
 use super::{BLK_M, BLK_N, MMA_K, THREADS};
-use crate::launch;
 use crate::observe::Observation;
-use crate::source::Matrix;
-use emulator::{Actor, Event, EventKind};
+use emulator::{Actor, Event};
 
 /// What the kernel is, or all that it is not.
 pub(super) fn check(seen: &Observation) -> Result<String, Vec<String>> {
@@ -46,13 +44,7 @@ pub(super) fn check(seen: &Observation) -> Result<String, Vec<String>> {
             mmas.len()
         ));
     }
-    let d = launch::buffer(Matrix::D);
-    let stored: u64 = (seen.report.trace.iter())
-        .map(|event| match event.kind {
-            EventKind::GlobalStore { buffer, bytes } if buffer == d => u64::from(bytes),
-            _ => 0,
-        })
-        .sum();
+    let stored = seen.bytes_stored_to_d();
     let size = u64::from(problem.m) * u64::from(problem.n) * 2;
     if stored != size {
         wrong.push(format!("the threads store D once, {size} bytes; this kernel stores {stored} bytes to D"));

@@ -204,6 +204,13 @@ fn a_missing_fence_or_barrier_is_seen_in_its_warp() {
         of_warp_2(|kind| matches!(kind, EventKind::CtaBarrier { .. })),
         [("1.2", "warp 2 passes no CTA barrier between its stores and the MMAs [3]".to_string())]
     );
+    // A barrier after the MMAs is too late.
+    let late = milestones_of(|seen| {
+        for event in seen.report.trace.iter_mut().filter(|event| matches!(event.kind, EventKind::CtaBarrier { .. })) {
+            (event.start, event.end) = (20, 21);
+        }
+    });
+    assert_eq!(late[0].1, "warp 0 passes no CTA barrier between its stores and the MMAs [3]");
 }
 
 #[test]

@@ -1,0 +1,105 @@
+//! How messages call places, buffers, barriers and lanes.
+
+use super::cluster::Cluster;
+use super::warp::lanes;
+use crate::diagnostic::{Diagnostic, Label, Place, Severity};
+use crate::launch::{RegionKind, RegionSpace};
+use crate::report::Barrier;
+
+impl Cluster<'_> {
+    /// The statement that a fragment executes.
+    pub fn site(&self, w: usize, f: usize) -> u32 {
+        let pc = self.warps[w].fragments.get(f).map_or(0, |fragment| fragment.pc as usize);
+        self.kernel.code.get(pc).map_or(0, |inst| inst.site)
+    }
+
+    pub fn place(&self, site: u32) -> Place {
+        self.kernel.sites.get(site as usize).cloned().unwrap_or_default()
+    }
+
+    pub fn label(&self, site: u32, text: impl Into<String>) -> Label {
+        Label { place: self.place(site), text: text.into() }
+    }
+
+    /// An error with one place.
+    pub fn problem(&self, code: &'static str, site: u32, title: String, rule: &str, help: String) -> Diagnostic {
+        Diagnostic {
+            code,
+            severity: Severity::Error,
+            title,
+            labels: vec![self.label(site, "here")],
+            rule: rule.into(),
+            help,
+            count: 1,
+        }
+    }
+
+    /// Bytes from the start of dynamic shared memory, as events and regions count them.
+    pub fn dynamic_offset(&self, offset: u32) -> i32 {
+        offset.wrapping_sub(self.kernel.dynamic_start) as i32
+    }
+
+    pub fn barrier_name(&self, barrier: u32) -> String {
+        self.shared_name(self.barriers[barrier as usize].offset)
+    }
+
+    pub fn barrier_id(&self, barrier: u32) -> Barrier {
+        Barrier { cta: self.index, offset: self.dynamic_offset(self.barriers[barrier as usize].offset) }
+    }
+
+    /// How messages name a byte of shared memory: by its region or variable.
+    pub fn shared_name(&self, offset: u32) -> String {
+        if let Some(dynamic) = offset.checked_sub(self.kernel.dynamic_start) {
+            let region = self.launch.regions.iter().find(|r| {
+                r.space == RegionSpace::DynamicShared && dynamic.checked_sub(r.offset).is_some_and(|d| d < r.bytes)
+            });
+            if let Some(region) = region {
+                let stage = region.stage.map_or(String::new(), |s| format!("[{s}]"));
+                return format!("`{}{stage}`", region.name);
+            }
+            return format!("dynamic shared memory at byte {dynamic}");
+        }
+        let variable = self.kernel.shared.iter().find(|v| offset.checked_sub(v.offset).is_some_and(|d| d < v.bytes));
+        match variable {
+            Some(v) => format!("`{}`", v.name),
+            None => format!("shared memory at offset {offset:#x}"),
+        }
+    }
+
+    /// Like [`Cluster::shared_name`], with row and column if it is a tile.
+    pub fn shared_name_exact(&self, offset: u32) -> String {
+        let name = self.shared_name(offset);
+        let Some(dynamic) = offset.checked_sub(self.kernel.dynamic_start) else { return name };
+        for r in &self.launch.regions {
+            let Some(at) = dynamic.checked_sub(r.offset).filter(|&d| d < r.bytes) else { continue };
+            if let (RegionSpace::DynamicShared, RegionKind::Tile { columns, element_bytes, .. }) = (r.space, r.kind)
+                && columns * element_bytes > 0
+            {
+                return format!("{name} (row {})", at / (columns * element_bytes));
+            }
+        }
+        name
+    }
+
+    /// How messages name a column of tensor memory.
+    pub fn tensor_name(&self, column: u32) -> String {
+        let region = self
+            .launch
+            .regions
+            .iter()
+            .find(|r| r.space == RegionSpace::Tensor && column.checked_sub(r.offset).is_some_and(|d| d < r.bytes));
+        match region {
+            Some(region) => format!("`{}`", region.name),
+            None => format!("tensor memory column {column}"),
+        }
+    }
+
+    /// The lanes of a mask, for messages.
+    pub fn lanes_text(mask: u32) -> String {
+        match mask.count_ones() {
+            0 => "no lane".into(),
+            1 => format!("only lane {}", lanes(mask).next().unwrap_or(0)),
+            n => format!("{n} lanes"),
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! A tile of a GEMM, written by hand in PTX: it must run right on every schedule, and each way to break it must be explained
+//! at the right line. The edits are made in the text: what the emulator knows, it knows from there.
+
+use emulator::{Buffer, Content, Diagnostic, Launch, Options, Param, Report};
+use half::f16;
+
+const TEXT: &str = include_str!("kernels/one_tile.ptx");
+
+/// Small integers, so that every sum is exact.
+fn matrix(seed: u64) -> Vec<i32> {
+    let mut state = seed;
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 40) as i32 % 9 - 4
+    };
+    (0..128 * 64).map(|_| next()).collect()
+}
+
+fn launch(a: &[i32], b: &[i32]) -> Launch {
+    let bytes = |m: &[i32]| m.iter().flat_map(|&x| f16::from_f32(x as f32).to_bits().to_le_bytes()).collect();
+    let buffer =
+        |name: &str, content, row| Buffer { name: name.into(), content, row_bytes: Some(row), element_bytes: Some(2) };
+    Launch {
+        entry: "one_tile".into(),
+        grid: [1, 1, 1],
+        cluster: [1, 1, 1],
+        block: [128, 1, 1],
+        buffers: vec![
+            buffer("A", Content::Bytes(bytes(a)), 128),
+            buffer("B", Content::Bytes(bytes(b)), 128),
+            buffer("D", Content::Undefined { bytes: 128 * 128 * 2 }, 256),
+        ],
+        params: (0..3).map(|buffer| Param::Pointer { buffer, offset: 0 }).collect(),
+        ..Default::default()
+    }
+}
+
+fn run(text: &str, seed: Option<u64>) -> Report {
+    let program = emulator::load(text).unwrap_or_else(|errors| panic!("does not load: {errors:#?}"));
+    let (a, b) = (matrix(1), matrix(2));
+    let options = Options { seed, max_instructions: 1_000_000, ..Default::default() };
+    emulator::run(&program, &launch(&a, &b), &options)
+}
+
+/// Elements of D that differ from the exact product.
+fn wrong(report: &Report) -> usize {
+    let (a, b) = (matrix(1), matrix(2));
+    let d = &report.buffers[2].bytes;
+    let differs = |n: &usize| {
+        let (row, column) = (n / 128, n % 128);
+        let sum: i32 = (0..64).map(|k| a[row * 64 + k] * b[column * 64 + k]).sum();
+        f16::from_bits(u16::from_le_bytes([d[2 * n], d[2 * n + 1]])) != f16::from_f32(sum as f32)
+    };
+    (0..128 * 128).filter(differs).count()
+}
+
+#[test]
+fn right_and_clean_on_the_default_schedule_and_fifty_adversarial_ones() {
+    for seed in std::iter::once(None).chain((0..50).map(Some)) {
+        let report = run(TEXT, seed);
+        assert!(report.is_clean(), "seed {seed:?}: {:#?}", report.findings);
+        assert!(report.notes.is_empty(), "seed {seed:?}: {:#?}", report.notes);
+        assert_eq!(wrong(&report), 0, "seed {seed:?}");
+    }
+}
+
+#[test]
+fn a_seed_repeats_its_run() {
+    let (first, second) = (run(TEXT, Some(7)), run(TEXT, Some(7)));
+    assert_eq!((first.cycles, first.instructions), (second.cycles, second.instructions));
+    assert_ne!(first.cycles, run(TEXT, Some(8)).cycles, "seeds perturb the schedule");
+}
+
+/// The text with one passage replaced; the passage must occur exactly once.
+fn edited(from: &str, to: &str) -> String {
+    assert_eq!(TEXT.matches(from).count(), 1, "`{from}` must occur once");
+    TEXT.replace(from, to)
+}
+
+/// The first finding of the edited kernel: its code, the PTX of its primary place, and every place it names. It must be the
+/// same on all schedules.
+fn explained(text: &str) -> Diagnostic {
+    let mut first: Option<Diagnostic> = None;
+    for seed in std::iter::once(None).chain((0..8).map(Some)) {
+        let report = run(text, seed);
+        let found = report.findings.first().unwrap_or_else(|| panic!("seed {seed:?}: nothing found"));
+        let others: Vec<_> = report.findings.iter().skip(1).map(|d| (d.code, &d.title)).collect();
+        assert!(others.is_empty(), "seed {seed:?}: `{}` has one root cause, but also: {others:?}", found.code);
+        match &first {
+            None => first = Some(found.clone()),
+            Some(known) => assert_eq!(known.code, found.code, "seed {seed:?}: {found:#?}"),
+        }
+    }
+    first.unwrap_or_else(|| panic!("no run"))
+}
+
+#[track_caller]
+fn expect(text: &str, code: &str, primary: &str, title: &str) {
+    let d = explained(text);
+    let place = d.labels.first().map(|l| l.place.text.clone()).unwrap_or_default();
+    assert!(
+        d.code == code && place.starts_with(primary) && d.title.contains(title),
+        "expected `{code}` at `{primary}`, saying `{title}`; found {d:#?}"
+    );
+    assert!(emulator::CODES.iter().any(|(known, _)| *known == d.code), "`{}` is not in CODES", d.code);
+}
+
+#[test]
+fn missing_proxy_fence() {
+    let text = edited("    fence.proxy.async.shared::cta;\n", "");
+    expect(&text, "missing-proxy-fence", "tcgen05.mma", "the MMA reads `tile_a` and `tile_b`");
+}
+
+#[test]
+fn missing_cta_barrier_before_the_mma() {
+    let text = edited("shared::cta;\n    bar.sync 0;\n", "shared::cta;\n");
+    expect(&text, "operand-not-ready", "tcgen05.mma", "the MMA may read `tile_a` and `tile_b` before");
+}
+
+/// A fence by the issuing thread behind the barrier covers what happened before it: production kernels do this.
+#[test]
+fn a_fence_behind_the_barrier_by_the_issuing_thread_is_enough() {
+    let text = edited("    fence.proxy.async.shared::cta;\n", "");
+    let text =
+        text.replace("    mov.u32 %r19, tile_a;\n", "    fence.proxy.async.shared::cta;\n    mov.u32 %r19, tile_a;\n");
+    let report = run(&text, None);
+    assert!(report.is_clean(), "{:#?}", report.findings);
+    assert_eq!(wrong(&report), 0);
+}
+
+#[test]
+fn no_wait_for_the_mma() {
+    let text = edited("    mbarrier.try_wait.parity.shared::cta.b64 %p5, [mma_done], 0;\n    @!%p5 bra WAIT;\n", "");
+    expect(&text, "mma-not-awaited", "tcgen05.ld", "without waiting for the MMA");
+}
+
+#[test]
+fn no_commit_of_the_mma() {
+    let text = edited("    tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [mma_done];\n", "");
+    expect(&text, "hang", "mbarrier.try_wait", "nothing ever arrives");
+}
+
+#[test]
+fn wrong_phase() {
+    let text = edited("%p5, [mma_done], 0;", "%p5, [mma_done], 1;");
+    expect(&text, "wrong-phase", "mbarrier.try_wait", "the wait for parity 1 of `mma_done` passes before");
+}
+
+#[test]
+fn a_wait_that_is_not_looped() {
+    let text = edited("    @!%p5 bra WAIT;\n", "");
+    // Only a schedule in which the wait reaches its time limit shows it.
+    let seen =
+        (0..20).filter(|&seed| run(&text, Some(seed)).findings.iter().any(|d| d.code == "mma-not-awaited")).count();
+    assert!(seen > 0, "20 adversarial schedules");
+}
+
+#[test]
+fn barrier_count_two() {
+    let text = edited("[mma_done], 1;\n    fence", "[mma_done], 2;\n    fence");
+    expect(&text, "hang", "mbarrier.init", "it waits for 2 arrivals and gets 1");
+}
+
+#[test]
+fn thirty_two_lanes_issue_the_mma() {
+    let text = edited("    @!%p1 bra ISSUED;\n", "");
+    expect(&text, "issued-by-many-lanes", "tcgen05.mma", "32 lanes of warp 0");
+}
+
+#[test]
+fn alloc_under_one_lane() {
+    let text = edited("    @!%p1 bra INIT_DONE;\n", "    @!%p1 bra SETUP_DONE;\n");
+    expect(&text, "aligned-lanes-missing", "tcgen05.alloc", "lane");
+}
+
+#[test]
+fn tensor_memory_never_freed() {
+    let text = edited("    tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r2, 128;\n", "");
+    expect(&text, "tensor-memory-leak", "tcgen05.alloc", "128 columns of tensor memory");
+}
+
+#[test]
+fn freed_before_the_other_warps_have_read() {
+    let text = edited("    tcgen05.fence::before_thread_sync;\n    bar.sync 0;\n", "");
+    expect(&text, "tensor-freed-in-use", "tcgen05.dealloc", "tcgen05.ld may still be reading it");
+}
+
+#[test]
+fn accumulate_on_for_the_first_mma() {
+    let text = edited("0x08200010, %p3;", "0x08200010, 1;");
+    expect(&text, "undefined-value-stored", "tcgen05.mma", "a value that was never computed");
+}
+
+#[test]
+fn no_wait_for_the_load() {
+    let text = edited("    tcgen05.wait::ld.sync.aligned;\n", "");
+    expect(&text, "missing-wait-ld", "mov.b32 %f0", "before tcgen05.wait::ld");
+}
+
+#[test]
+fn barrier_never_initialised() {
+    let text = edited("    mbarrier.init.shared::cta.b64 [mma_done], 1;\n", "");
+    expect(&text, "mbarrier-not-initialised", "", "`mma_done` is");
+}
+
+#[test]
+fn no_barrier_behind_the_set_up() {
+    let text = edited("SETUP_DONE:\n    bar.sync 0;\n", "SETUP_DONE:\n");
+    let codes: Vec<_> = run(&text, None).findings.iter().map(|d| d.code).collect();
+    assert!(
+        codes.iter().any(|c| matches!(*c, "race-shared" | "undefined-operand" | "mbarrier-not-initialised")),
+        "{codes:?}"
+    );
+}
+
+#[test]
+fn copy_past_the_end() {
+    let text = edited("setp.lt.u32 %p2, %r10, 8;", "setp.lt.u32 %p2, %r10, 9;");
+    expect(&text, "out-of-bounds", "ld.global.v4.b32", "past the end of `A` (16384 bytes)");
+}
+
+#[test]
+fn misaligned_vector() {
+    let text = edited("mul.wide.u32 %rd2, %r0, 16;", "mul.wide.u32 %rd2, %r0, 8;");
+    expect(&text, "misaligned-address", "ld.global.v4.b32", "not a multiple of 16");
+}
+
+#[test]
+fn illegal_shape() {
+    let text = edited("0x08200010", "0x08420010");
+    expect(&text, "instruction-descriptor", "tcgen05.mma", "N = 264");
+}
+
+#[test]
+fn hopper_descriptor() {
+    let text = TEXT.replace("0x4000404000000000", "0x4000004000000000");
+    expect(&text, "matrix-descriptor", "tcgen05.mma", "in bits 46–48");
+}
+
+/// Hardware was seen to ignore the two warp bits of the lane, the ISA leaves the result undefined: a note.
+#[test]
+fn a_warp_addresses_lanes_of_another() {
+    let report = run(&edited("    shl.b32 %r22, %r22, 21;\n", "    mov.b32 %r22, 0;\n"), None);
+    assert!(report.is_clean(), "{:#?}", report.findings);
+    assert_eq!(wrong(&report), 0);
+    let codes: Vec<_> = report.notes.iter().map(|d| (d.code, d.labels[0].place.line)).collect();
+    assert_eq!(codes, [("tensor-lane-quarter", 104)]);
+}
+
+#[test]
+fn a_loop_that_never_ends_is_reported() {
+    let text = edited("setp.lt.u32 %p2, %r10, 8;", "setp.lt.u32 %p2, 0, 8;")
+        .replace("add.s64 %rd0, %rd0, 2048;", "add.s64 %rd0, %rd0, 0;");
+    let text = text
+        .replace("add.s64 %rd1, %rd1, 2048;", "")
+        .replace("add.u32 %r8, %r8, 2048;", "")
+        .replace("add.u32 %r9, %r9, 2048;", "");
+    let report = run(&text, None);
+    assert_eq!(report.findings.first().map(|d| d.code), Some("instruction-budget"));
+    assert!(!report.completed);
+}
+
+/// Opcodes that are unknown or not modelled are errors with line and column before anything runs.
+#[test]
+fn unknown_instructions_are_refused() {
+    for (from, to, code, says) in [
+        ("    ret;\n}", "    frobnicate.b32 %r1;\n}", "not-modelled", "No form of this opcode"),
+        ("tcgen05.wait::ld.sync.aligned;", "tcgen05.wait::xy.sync.aligned;", "not-modelled", "tcgen05.wait"),
+        ("    ret;\n}", "    add.s32 %r1, %r2;\n}", "ptx-semantics", "operands"),
+        ("    ret;\n}", "    mov.u32 %r99, 1;\n}", "ptx-semantics", "Declare it"),
+        ("    ret;\n}", "    mov.u32 %r1 1;\n}", "ptx-syntax", ""),
+    ] {
+        let errors = emulator::load(&edited(from, to)).expect_err(to);
+        let d = &errors[0];
+        let place = &d.labels[0].place;
+        assert!(d.code == code && place.line > 0 && place.column > 0 && d.help.contains(says), "{to}: {d:#?}");
+    }
+}
