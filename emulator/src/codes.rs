@@ -22,6 +22,7 @@ pub const CODES: &[(&str, &str)] = &[
     ("mbarrier-reinitialised", "mbarrier.init on a live mbarrier, or by several lanes"),
     ("misaligned-address", "an access that is not aligned to the bytes it moves"),
     ("missing-proxy-fence", "generic stores read by the asynchronous proxy without fence.proxy.async"),
+    ("missing-tensor-fence", "synchronised accesses of tensor memory without tcgen05.fence (a note)"),
     ("missing-wait-ld", "a register of tcgen05.ld used before tcgen05.wait::ld"),
     ("mma-not-awaited", "the result of an MMA is read without waiting for its completion"),
     ("mma-not-committed", "the result of an MMA is read although no tcgen05.commit follows it"),

@@ -247,6 +247,15 @@ fn a_warp_addresses_lanes_of_another() {
     assert_eq!(codes, [("tensor-lane-quarter", 104)]);
 }
 
+/// A missing tcgen05 fence makes no difference to the machine code: a note, not a finding.
+#[test]
+fn missing_tensor_fence_is_a_note() {
+    let report = run(&edited("    tcgen05.fence::after_thread_sync;\n", ""), None);
+    assert!(report.is_clean(), "{:#?}", report.findings);
+    let notes: Vec<_> = report.notes.iter().map(|d| (d.code, d.labels[0].place.line)).collect();
+    assert_eq!(notes, [("missing-tensor-fence", 103)], "{:#?}", report.notes);
+}
+
 #[test]
 fn a_loop_that_never_ends_is_reported() {
     let text = edited("setp.lt.u32 %p2, %r10, 8;", "setp.lt.u32 %p2, 0, 8;")

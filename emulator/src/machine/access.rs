@@ -27,10 +27,10 @@ impl Cluster<'_> {
         signed: bool,
         d: &[Reg],
     ) -> Result<(), Stop> {
-        let At { w, mask, site, .. } = at;
+        let At { w, site, .. } = at;
         let each = usize::from(bytes);
         let total = each * d.len();
-        let targets = self.targets(w, mask, space, address, total as u64, "load from", site)?;
+        let targets = self.targets(at, space, address, total as u64, "load from")?;
         let mut undefined = 0;
         let mut origin = 0;
         for (lane, target) in &targets {
@@ -75,10 +75,10 @@ impl Cluster<'_> {
     }
 
     pub fn store(&mut self, at: At, space: Space, address: &Address, bytes: u8, s: &[Reg]) -> Result<(), Stop> {
-        let At { w, mask, site, .. } = at;
+        let At { w, site, .. } = at;
         let each = usize::from(bytes);
         let total = each * s.len();
-        let targets = self.targets(w, mask, space, address, total as u64, "store to", site)?;
+        let targets = self.targets(at, space, address, total as u64, "store to")?;
         let unwritten = targets.iter().any(|(_, t)| match *t {
             Target::Shared(at) => !self.cta.shared.is_defined(at as usize),
             _ => false,
@@ -134,14 +134,13 @@ impl Cluster<'_> {
 
     fn targets(
         &mut self,
-        w: usize,
-        mask: u32,
+        at: At,
         space: Space,
         address: &Address,
         total: u64,
         what: &str,
-        site: u32,
     ) -> Result<Vec<(usize, Target)>, Stop> {
+        let At { w, mask, site, .. } = at;
         if address.base != Reg::Sink && mask & !self.warps[w].registers.defined(address.base) != 0 {
             return Err(self.undefined_operand(w, site, address.base, "the address"));
         }

@@ -10,7 +10,7 @@ use super::tensor::{InstructionDescriptor, Operand, SharedDescriptor, TensorMemo
 use super::warp::{Fragment, Meeting, Queue, Registers, State, Warp};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::launch::Launch;
-use crate::order::{ActorId, Conflict, Shadow, Stamp, Views};
+use crate::order::{ActorId, Conflict, Reason, Shadow, Stamp, Views};
 use crate::program::Kernel;
 use crate::report::{Actor, CtaState, Event, EventKind, Memory};
 use crate::time::Costs;
@@ -166,7 +166,7 @@ pub struct Cluster<'a> {
     pub mmas: Vec<PendingMma>,
     pub commits: Vec<Commit>,
     pub races: Vec<Race>,
-    pub race_keys: HashMap<(u32, u32, RaceMemory), usize>,
+    pub race_keys: HashMap<(u32, u32, RaceMemory, Reason), usize>,
     pub origins: Vec<Origin>,
     pub events: BinaryHeap<Reverse<(u64, u64, Pending)>>,
     sequence: u64,
@@ -555,7 +555,7 @@ impl<'a> Cluster<'a> {
 
     /// Remembers a conflict; it is explained at the end of the run.
     pub fn race(&mut self, race: Race) {
-        let key = (race.conflict.first.site, race.second.site, race.memory);
+        let key = (race.conflict.first.site, race.second.site, race.memory, race.conflict.reason);
         match self.race_keys.get(&key) {
             Some(&n) => self.races[n].count += 1,
             None => {

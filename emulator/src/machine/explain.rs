@@ -221,6 +221,36 @@ impl Cluster<'_> {
         }
     }
 
+    /// The order is there, but not the fences that the ISA asks for: a note.
+    fn explain_missing_fence(&self, race: &Race, name: String) -> Draft {
+        let (first, second) = (race.conflict.first, race.second);
+        let before = race.conflict.reason == Reason::NoFenceBefore;
+        let (fence, place) = if before { ("before", "behind") } else { ("after", "in front of") };
+        let mut labels = vec![
+            self.label(second.site, format!("{} accesses it here", self.who(second))),
+            self.label(first.site, format!("accessed before by {}", self.who(first))),
+        ];
+        if before {
+            labels.swap(0, 1);
+        } else if let Some(wait) = race.passed.last() {
+            labels.insert(1, self.label(wait.site, "synchronised here"));
+        }
+        Draft {
+            code: "missing-tensor-fence",
+            severity: Severity::Note,
+            title: format!("two accesses of {{}} are synchronised, but without tcgen05.fence::{fence}_thread_sync"),
+            names: vec![name],
+            early: false,
+            labels,
+            rule: "Accesses of tensor memory by different threads are ordered by synchronisation together with \
+                   tcgen05.fence::before_thread_sync on the first thread's side (a commit implies it) and \
+                   tcgen05.fence::after_thread_sync on the second's (PTX ISA 9.7.16.6). The fences make no machine code, but the \
+                   compiler may move accesses where they are missing.",
+            help: format!("Put tcgen05.fence::{fence}_thread_sync {place} the access, next to the synchronisation."),
+            count: race.count,
+        }
+    }
+
     fn explain_tensor(&self, race: &Race) -> Draft {
         let (first, second) = (race.conflict.first, race.second);
         let column = (race.conflict.byte / 16) as u32 % super::tensor::COLUMNS;
@@ -237,6 +267,9 @@ impl Cluster<'_> {
             help,
             count: race.count,
         };
+        if matches!(race.conflict.reason, Reason::NoFenceBefore | Reason::NoFenceAfter) {
+            return self.explain_missing_fence(race, name);
+        }
         if race.frees {
             let what =
                 if is_mma(first) { "an MMA may still be writing it" } else { "tcgen05.ld may still be reading it" };

@@ -112,7 +112,9 @@ impl Cluster<'_> {
         }
         let Some(queue) = self.mma_queues.get_mut(&key) else { return Ok(()) };
         queue.epoch += 1;
-        let stamp = Stamp { actor: queue.actor, epoch: queue.epoch, site, cluster: self.index, asynchronous: true };
+        let Queue { actor, epoch } = *queue;
+        self.warps[w].views.after.raise(actor, epoch);
+        let stamp = Stamp { actor, epoch, site, cluster: self.index, asynchronous: true };
 
         // Operands: bounds, and who wrote them.
         let end = self.cta.shared.bytes.len() as u32;
@@ -298,6 +300,7 @@ impl Cluster<'_> {
         let Commit { site, queue, epoch, barrier, warp, .. } = self.commits[n];
         let mut views = Views::default();
         views.hb.raise(queue, epoch);
+        views.before.raise(queue, epoch);
         self.commits[n].phase = Some(self.barriers[barrier as usize].phase);
         let outcome = self.arrive(barrier, 1, site, &views, Actor::TensorCore, time);
         if outcome.is_err() && self.warps[warp].multi_lane_sites.contains(&site) {

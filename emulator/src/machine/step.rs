@@ -91,7 +91,7 @@ impl Cluster<'_> {
                 self.trace(actor, time, time, site, || crate::report::EventKind::ProxyFence);
             }
             Op::InitFence | Op::Fence => self.warps[w].fragments[f].ready_at += self.costs.fence,
-            Op::TensorFence | Op::TensorRelinquish | Op::TensorWait { .. } => self.tensor_wait(at, &inst.op)?,
+            Op::TensorFence { .. } | Op::TensorRelinquish | Op::TensorWait { .. } => self.tensor_wait(at, &inst.op)?,
             Op::Sleep => self.warps[w].fragments[f].ready_at += 100,
             Op::Trap => {
                 return Err(Some(Box::new(self.problem(

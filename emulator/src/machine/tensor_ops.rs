@@ -4,7 +4,7 @@ use super::cluster::{At, Cluster, Race, RaceMemory, Stop};
 use super::tensor::{COLUMNS, LANES};
 use super::warp::{OpenLoad, State, lanes};
 use crate::diagnostic::{Diagnostic, Severity};
-use crate::order::{Access, Stamp};
+use crate::order::{Access, Reason, Stamp};
 use crate::program::RESERVED_SHARED;
 use crate::program::op::{Address, Op, Reg, TensorShape};
 use crate::report::EventKind;
@@ -107,7 +107,9 @@ impl Cluster<'_> {
         for quarter in 0..4 {
             let at = u64::from(quarter * COLUMNS + allocation.column) * CELL;
             let access = Access { stamp, views: &self.warps[w].views, proxyless: true };
-            if let Some(conflict) = self.cta.tensor_shadow.write(at, u64::from(columns) * CELL, &access) {
+            let conflict = self.cta.tensor_shadow.write(at, u64::from(columns) * CELL, &access);
+            // Freeing asks for order, not for fences.
+            if let Some(conflict) = conflict.filter(|c| c.reason == Reason::Unordered) {
                 self.race(Race {
                     memory: RaceMemory::Tensor,
                     conflict,
@@ -223,6 +225,7 @@ impl Cluster<'_> {
         let (lane, column, columns) = self.tensor_range(at, shape, d.len(), tensor)?;
         let warp = &mut self.warps[w];
         warp.loads.epoch += 1;
+        warp.views.after.raise(warp.loads.actor, warp.loads.epoch);
         let stamp =
             Stamp { actor: warp.loads.actor, epoch: warp.loads.epoch, site, cluster: self.index, asynchronous: false };
         let mut defined = vec![0; d.len()];
@@ -275,6 +278,7 @@ impl Cluster<'_> {
         let (lane, column, columns) = self.tensor_range(at, shape, s.len(), tensor)?;
         let warp = &mut self.warps[w];
         warp.stores.epoch += 1;
+        warp.views.after.raise(warp.stores.actor, warp.stores.epoch);
         let stamp = Stamp {
             actor: warp.stores.actor,
             epoch: warp.stores.epoch,
@@ -334,6 +338,14 @@ impl Cluster<'_> {
                 let warp = &mut self.warps[w];
                 warp.views.hb.raise(warp.stores.actor, warp.stores.epoch);
                 warp.fragments[f].ready_at = warp.fragments[f].ready_at.max(warp.stores_done_at);
+            }
+            Op::TensorFence { before: true } => {
+                let views = &mut self.warps[w].views;
+                views.before.join(&views.hb);
+            }
+            Op::TensorFence { before: false } => {
+                let views = &mut self.warps[w].views;
+                views.after.join(&views.before);
             }
             Op::TensorRelinquish => {
                 self.whole_warp(w, mask, site)?;

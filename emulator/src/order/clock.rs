@@ -40,6 +40,12 @@ pub struct Views {
     pub hb: Clock,
     /// The generic accesses among them that a `fence.proxy.async` has made visible to the asynchronous proxy.
     pub fenced: Clock,
+    /// Accesses of tensor memory that a `tcgen05.fence::before_thread_sync` (or a commit, which implies one) has put before
+    /// the synchronisation through which they became known.
+    pub before: Clock,
+    /// Accesses of tensor memory that this warp's own `tcgen05.fence::after_thread_sync` has put before what follows, and
+    /// its own. Nobody else learns this.
+    pub after: Clock,
 }
 
 impl Views {
@@ -47,5 +53,6 @@ impl Views {
     pub fn join(&mut self, other: &Views) {
         self.hb.join(&other.hb);
         self.fenced.join(&other.fenced);
+        self.before.join(&other.before);
     }
 }

@@ -50,13 +50,17 @@ pub struct Conflict {
     pub byte: u64,
 }
 
-/// Why two accesses are not ordered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// Why two accesses are not ordered; what weighs most comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Reason {
     /// No chain of synchronisation leads from the first to the second.
     Unordered,
     /// There is a chain, but no `fence.proxy.async` lies on it.
     NotFenced,
+    /// There is a chain, but no `tcgen05.fence::before_thread_sync` at its begin.
+    NoFenceBefore,
+    /// There is a chain, but no `tcgen05.fence::after_thread_sync` at its end.
+    NoFenceAfter,
 }
 
 #[derive(Clone, Debug)]
@@ -93,7 +97,15 @@ fn ordered(first: Stamp, access: &Access) -> Option<Reason> {
     if first.epoch > access.views.hb.get(first.actor) {
         return Some(Reason::Unordered);
     }
-    let crosses = !first.asynchronous && access.stamp.asynchronous && !access.proxyless;
+    if access.proxyless {
+        let reason = if first.epoch > access.views.before.get(first.actor) {
+            Reason::NoFenceBefore
+        } else {
+            Reason::NoFenceAfter
+        };
+        return (first.epoch > access.views.after.get(first.actor)).then_some(reason);
+    }
+    let crosses = !first.asynchronous && access.stamp.asynchronous;
     (crosses && first.epoch > access.views.fenced.get(first.actor)).then_some(Reason::NotFenced)
 }
 
@@ -116,7 +128,7 @@ impl Shadow {
             let granule = at / GRANULE as u64;
             let next = ((granule + 1) * GRANULE as u64).min(end);
             let conflict = self.granule(granule, at, next, access, writes);
-            found = found.or(conflict);
+            found = worse(found, conflict);
             at = next;
         }
         found
@@ -153,7 +165,7 @@ impl Shadow {
             for byte in at..next {
                 let n = byte as usize % GRANULE;
                 let conflict = check(&mut bytes[n], &mut self.readers, byte, byte, access, writes);
-                found = found.or(conflict);
+                found = worse(found, conflict);
             }
             if writes && whole {
                 // All bytes have the same history again.
@@ -162,6 +174,15 @@ impl Shadow {
             }
         }
         found
+    }
+}
+
+/// Of two conflicts, the one that weighs more.
+fn worse(a: Option<Conflict>, b: Option<Conflict>) -> Option<Conflict> {
+    match (&a, &b) {
+        (Some(x), Some(y)) if y.reason < x.reason => b,
+        (None, _) => b,
+        _ => a,
     }
 }
 
@@ -176,10 +197,10 @@ fn check(
     let conflict = |first, first_writes, reason| Conflict { first, first_writes, second_writes: writes, reason, byte };
     let mut found = ordered(cell.write, access).map(|reason| conflict(cell.write, true, reason));
     if writes {
-        found = found.or_else(|| ordered(cell.read, access).map(|reason| conflict(cell.read, false, reason)));
+        found = worse(found, ordered(cell.read, access).map(|reason| conflict(cell.read, false, reason)));
         if cell.more {
             for reader in readers.remove(&key).unwrap_or_default() {
-                found = found.or_else(|| ordered(reader, access).map(|reason| conflict(reader, false, reason)));
+                found = worse(found, ordered(reader, access).map(|reason| conflict(reader, false, reason)));
             }
         }
         *cell = Cell { write: access.stamp, ..EMPTY };

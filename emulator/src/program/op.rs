@@ -266,7 +266,7 @@ pub enum Op {
     /// `tcgen05.commit`
     Commit { address: Address },
     /// `tcgen05.fence::before_thread_sync` or `::after_thread_sync`
-    TensorFence,
+    TensorFence { before: bool },
     /// `nanosleep`
     Sleep,
 }

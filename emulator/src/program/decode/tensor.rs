@@ -48,9 +48,10 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
         }
         ["wait::ld", "sync", "aligned"] => Ok(Some(Decoded::new(Op::TensorWait { loads: true }, vec![], vec![]))),
         ["wait::st", "sync", "aligned"] => Ok(Some(Decoded::new(Op::TensorWait { loads: false }, vec![], vec![]))),
-        ["fence::before_thread_sync"] | ["fence::after_thread_sync"] => {
+        [fence @ ("fence::before_thread_sync" | "fence::after_thread_sync")] => {
             o.expect(0..=0)?;
-            Ok(Some(Decoded::new(Op::TensorFence, vec![], vec![])))
+            let before = *fence == "fence::before_thread_sync";
+            Ok(Some(Decoded::new(Op::TensorFence { before }, vec![], vec![])))
         }
         // Collector hints change speed only (PTX ISA 9.7.16.10).
         ["mma", "cta_group::1", "kind::f16"]
