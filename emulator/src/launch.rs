@@ -92,6 +92,13 @@ pub enum Param {
     },
     /// These bytes, as they are.
     Bytes(Vec<u8>),
+    /// A tensor map over a buffer, as the 128-byte object. Its address counts from the start of the buffer.
+    TensorMap {
+        /// Index into [`Launch::buffers`].
+        buffer: usize,
+        /// What `cuTensorMapEncodeTiled` takes.
+        map: crate::tensor_map::TensorMap,
+    },
 }
 
 /// A named part of an on-chip memory.

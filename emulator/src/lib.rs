@@ -55,6 +55,7 @@ mod order;
 mod program;
 mod report;
 pub mod syntax;
+mod tensor_map;
 mod time;
 
 pub use codes::CODES;
@@ -63,6 +64,7 @@ pub use launch::{Buffer, Content, Launch, Param, Region, RegionKind, RegionSpace
 pub use machine::run;
 pub use program::{FORMS, Program, load};
 pub use report::{Actor, Barrier, CtaState, Event, EventKind, Memory, Mma, OperandRead, Report};
+pub use tensor_map::{Element, Swizzle, TensorMap};
 
 /// How to run a launch.
 #[derive(Clone, Debug)]

@@ -161,6 +161,19 @@ pub enum EventKind {
         /// Bytes stored.
         bytes: u32,
     },
+    /// A bulk copy by the TMA engine.
+    Copy {
+        /// Global to shared memory.
+        load: bool,
+        /// Its place in shared memory.
+        shared: i32,
+        /// Bytes, those outside of the tensor included.
+        bytes: u32,
+        /// Index into the launch description's buffers; `None` when the box lies outside of the tensor.
+        buffer: Option<usize>,
+        /// The mbarrier that a load counts its bytes on.
+        barrier: Option<Barrier>,
+    },
     /// `tcgen05.alloc`.
     TensorAlloc {
         /// First column.

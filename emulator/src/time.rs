@@ -16,6 +16,14 @@ pub struct Costs {
     pub shared_load: u64,
     /// `bar.sync` of W warps: this and twice W (measured on a B300: 22 + 2 W).
     pub cta_barrier: u64,
+    /// A relaxed cluster barrier of two CTAs (measured on a B300: 102; with release and acquire 370 to 380).
+    pub cluster_barrier: u64,
+    /// From the issue of a tensor copy to its first bytes (Meta's latency model, B200: 460 + 6 for each KB).
+    pub tma_latency: u64,
+    /// Bytes that the TMA engine of an SM moves in a cycle (17 TB/s measured for the chip: 115 GB/s for each SM and GHz).
+    pub tma_bytes_per_cycle: u64,
+    /// Between two copies that a thread issues (Meta's latency model, B200: about 30).
+    pub tma_issue: u64,
     /// `mbarrier.arrive` (measured on a B300: 24).
     pub mbarrier: u64,
     /// From the completion of a phase to the wake-up of a waiter (measured: 50 to 120).
@@ -40,6 +48,10 @@ impl Costs {
         global_bytes_per_cycle: 64,
         shared_load: 24,
         cta_barrier: 22,
+        cluster_barrier: 102,
+        tma_latency: 460,
+        tma_bytes_per_cycle: 62,
+        tma_issue: 30,
         mbarrier: 24,
         wake: 50,
         fence: 16,
@@ -49,10 +61,34 @@ impl Costs {
         tensor_alloc: 188,
     };
 
-    /// Cycles between two MMAs of M×N×16 in one CTA: the tensor core needs N/2; the operands come through the
-    /// shared-memory port at 128 bytes a cycle (SemiAnalysis, B200: 48 for N = 64, 64 for N = 128, 128 for N = 256).
-    pub fn mma_interval(&self, m: u32, n: u32) -> u64 {
-        let (m, n) = (u64::from(m), u64::from(n));
-        (n / 2).max((m + n) * 32 / 128)
+    /// Cycles between two MMAs of depth 16: the tensor core takes N/2 (N/4 for the 64 rows that each CTA of a pair has with
+    /// M = 128); the operands come through the shared-memory port of each SM at 128 bytes a cycle (SemiAnalysis, B200).
+    pub fn mma_interval(&self, m_each: u32, n: u32, n_each: u32, a_shared: bool) -> u64 {
+        let pair = n_each < n;
+        let compute = if pair && m_each == 64 { n / 4 } else { n / 2 };
+        let rows = n_each + if a_shared { m_each } else { 0 };
+        u64::from(compute.max(rows * 32 / 128))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Costs;
+
+    /// The intervals that SemiAnalysis measured on a B200 (microbench-blackwell), in cycles.
+    #[test]
+    fn mma_intervals_are_those_measured() {
+        let c = Costs::B200;
+        for (m_each, n, n_each, a_shared, measured) in [
+            (128, 64, 64, true, 48),
+            (128, 128, 128, true, 64),
+            (128, 256, 256, true, 128),
+            (64, 128, 128, true, 64),
+            (128, 256, 128, true, 128),
+            (64, 256, 128, true, 64),
+            (128, 64, 64, false, 32),
+        ] {
+            assert_eq!(c.mma_interval(m_each, n, n_each, a_shared), measured, "M {m_each} N {n}");
+        }
     }
 }

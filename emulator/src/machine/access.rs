@@ -1,7 +1,7 @@
 //! Plain loads and stores: addresses, bounds, costs, and the check against who touched the bytes before.
 
 use super::cluster::{At, Cluster, Race, RaceMemory, Stop};
-use super::step::SHARED_WINDOW;
+use super::step::{PARAM_WINDOW, SHARED_WINDOW};
 use super::warp::lanes;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::order::{Access, Conflict};
@@ -12,8 +12,12 @@ use crate::report::EventKind;
 /// Where an address leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Target {
-    Shared(u32),
-    Global { buffer: usize, offset: u64 },
+    /// Rank of the CTA, and offset in its window.
+    Shared(usize, u32),
+    Global {
+        buffer: usize,
+        offset: u64,
+    },
     Param(u32),
 }
 
@@ -36,7 +40,7 @@ impl Cluster<'_> {
         for (lane, target) in &targets {
             for (n, &reg) in d.iter().enumerate() {
                 let (value, defined) = match *target {
-                    Target::Shared(at) => self.cta.shared.load(at as usize + n * each, each),
+                    Target::Shared(c, at) => self.ctas[c].shared.load(at as usize + n * each, each),
                     Target::Global { buffer, offset } => {
                         self.global.buffers[buffer].memory.load(offset as usize + n * each, each)
                     }
@@ -80,7 +84,7 @@ impl Cluster<'_> {
         let total = each * s.len();
         let targets = self.targets(at, space, address, total as u64, "store to")?;
         let unwritten = targets.iter().any(|(_, t)| match *t {
-            Target::Shared(at) => !self.cta.shared.is_defined(at as usize),
+            Target::Shared(c, at) => !self.ctas[c].shared.is_defined(at as usize),
             _ => false,
         });
         self.order(w, &targets, total as u64, true, unwritten, site);
@@ -90,7 +94,7 @@ impl Cluster<'_> {
                 let value = warp.registers.lane(reg, *lane);
                 let defined = warp.registers.defined(reg) >> lane & 1 == 1;
                 match *target {
-                    Target::Shared(at) => self.cta.shared.store(at as usize + n * each, each, value, defined),
+                    Target::Shared(c, at) => self.ctas[c].shared.store(at as usize + n * each, each, value, defined),
                     Target::Global { buffer, offset } => {
                         let at = offset as usize + n * each;
                         self.global.buffers[buffer].memory.store(at, each, value, defined);
@@ -108,6 +112,20 @@ impl Cluster<'_> {
     }
 
     /// An undefined value reaches global memory: found, with the place where it came from.
+    /// A copy stores undefined bytes to global memory.
+    pub fn undefined_copy(&mut self, site: u32, buffer: usize, at: u64) {
+        let what = self.global.buffers[buffer].describe(at);
+        let mut diagnostic = self.problem(
+            "undefined-value-stored",
+            site,
+            format!("{what} receives a value that was never computed"),
+            "Shared memory holds no defined value before it is written.",
+            "Write the whole tile before the copy stores it.".into(),
+        );
+        diagnostic.severity = Severity::Finding;
+        self.findings.add(diagnostic);
+    }
+
     fn undefined_store(&mut self, w: usize, reg: Reg, buffer: usize, at: u64, site: u32) {
         let what = self.global.buffers[buffer].describe(at);
         let origin = self.warps[w].origins.get(&reg).copied().unwrap_or(0);
@@ -164,8 +182,19 @@ impl Cluster<'_> {
                     let end = at.checked_add(total).filter(|&end| end <= self.params.len() as u64);
                     end.map(|_| Target::Param(at as u32))
                 }
-                Space::Shared | Space::SharedCluster => self.shared_target(at & 0xffff_ffff, total),
-                Space::Generic if at & !0xffff_ffff == SHARED_WINDOW => self.shared_target(at & 0xffff_ffff, total),
+                Space::Shared | Space::SharedCluster => {
+                    // A variable's name is an offset in the CTA's own window.
+                    let named = address.base == Reg::Sink;
+                    self.shared_target(w, at & 0xffff_ffff, total, space == Space::SharedCluster && !named)
+                }
+                Space::Generic if at & !0xffff_ffff == SHARED_WINDOW => {
+                    self.shared_target(w, at & 0xffff_ffff, total, true)
+                }
+                Space::Generic if at & !0xffff_ffff == PARAM_WINDOW => {
+                    let at = at & 0xffff_ffff;
+                    let end = at.checked_add(total).filter(|&end| end <= self.params.len() as u64);
+                    end.map(|_| Target::Param(at as u32))
+                }
                 Space::Generic | Space::Global => {
                     self.global.find(at, total).map(|(buffer, offset)| Target::Global { buffer, offset })
                 }
@@ -175,7 +204,7 @@ impl Cluster<'_> {
                 let (name, detail, help) = if shared {
                     (
                         "shared memory",
-                        format!("the CTA's window ends at {:#x}", self.cta.shared.bytes.len()),
+                        format!("the CTA's window ends at {:#x}", self.ctas[self.warps[w].cta].shared.bytes.len()),
                         "Check the offset against the sizes of the tiles, and the launch's dynamic shared bytes.",
                     )
                 } else if space == Space::Param {
@@ -203,15 +232,20 @@ impl Cluster<'_> {
         Ok(targets)
     }
 
-    fn shared_target(&self, at: u64, total: u64) -> Option<Target> {
-        let at = at & 0x00ff_ffff;
-        let fits = at >= u64::from(RESERVED_SHARED) && at + total <= self.cta.shared.bytes.len() as u64;
-        fits.then_some(Target::Shared(at as u32))
+    /// The CTA and offset that an address in the shared window leads to: bits 24 and up hold the CTA's rank, which plain
+    /// accesses (`remote` false) must not use to leave their own CTA.
+    fn shared_target(&self, w: usize, at: u64, total: u64, remote: bool) -> Option<Target> {
+        let (rank, offset) = ((at >> 24) as usize, at & 0x00ff_ffff);
+        let cta = if remote { rank } else { self.warps[w].cta };
+        let bytes = self.ctas.get(cta)?.shared.bytes.len() as u64;
+        let own = remote || rank == 0 || rank == cta;
+        let fits = own && offset >= u64::from(RESERVED_SHARED) && offset + total <= bytes;
+        fits.then_some(Target::Shared(cta, offset as u32))
     }
 
     fn describe_target(&self, target: &Target) -> String {
         match *target {
-            Target::Shared(at) => self.shared_name_exact(at),
+            Target::Shared(_, at) => self.shared_name_exact(at),
             Target::Global { buffer, offset } => self.global.buffers[buffer].describe(offset),
             Target::Param(at) => format!("parameter byte {at}"),
         }
@@ -223,7 +257,7 @@ impl Cluster<'_> {
         let mut n = 0;
         while n < targets.len() {
             let (memory, start) = match targets[n].1 {
-                Target::Shared(at) => (RaceMemory::Shared, u64::from(at)),
+                Target::Shared(c, at) => (RaceMemory::Shared(c), u64::from(at)),
                 Target::Global { buffer, offset } => (RaceMemory::Global(buffer), offset),
                 Target::Param(_) => return,
             };
@@ -231,7 +265,7 @@ impl Cluster<'_> {
             n += 1;
             while let Some((_, next)) = targets.get(n) {
                 let follows = match *next {
-                    Target::Shared(at) => memory == RaceMemory::Shared && u64::from(at) == end,
+                    Target::Shared(c, at) => memory == RaceMemory::Shared(c) && u64::from(at) == end,
                     Target::Global { buffer, offset } => memory == RaceMemory::Global(buffer) && offset == end,
                     Target::Param(_) => false,
                 };
@@ -244,7 +278,7 @@ impl Cluster<'_> {
             let access = Access { stamp, views: &self.warps[w].views, proxyless: false };
             let shadow = match memory {
                 RaceMemory::Global(buffer) => &mut self.global.buffers[buffer].shadow,
-                _ => &mut self.cta.shared_shadow,
+                RaceMemory::Shared(c) | RaceMemory::Tensor(c) => &mut self.ctas[c].shared_shadow,
             };
             let conflict: Option<Conflict> = if writes {
                 shadow.write(start, end - start, &access)
@@ -262,8 +296,8 @@ impl Cluster<'_> {
                     count: 1,
                 });
             }
-            if memory == RaceMemory::Shared && writes {
-                self.check_barrier_bytes(start as u32, end as u32, site);
+            if let (RaceMemory::Shared(c), true) = (memory, writes) {
+                self.check_barrier_bytes(c, start as u32, end as u32, site);
             }
         }
     }
@@ -273,6 +307,7 @@ impl Cluster<'_> {
         let At { w, f, site, .. } = at;
         let now = self.warps[w].fragments[f].ready_at;
         let Some(&(_, first)) = targets.first() else { return now };
+        let c = self.warps[w].cta;
         let actor = crate::report::Actor::Warp(self.warps[w].index);
         let bytes = (total * targets.len()) as u32;
         match first {
@@ -289,11 +324,11 @@ impl Cluster<'_> {
                 sectors.sort_unstable();
                 sectors.dedup();
                 let cycles = (sectors.len() as u64 * 32).div_ceil(self.costs.global_bytes_per_cycle);
-                let begin = now.max(self.cta.global_port_free);
-                self.cta.global_port_free = begin + cycles;
+                let begin = now.max(self.ctas[c].global_port_free);
+                self.ctas[c].global_port_free = begin + cycles;
                 let delay = self.jitter(500);
                 let done = begin + cycles + if load { self.costs.global_load } else { 0 } + delay;
-                self.trace(actor, now, done, site, || match load {
+                self.trace(c, actor, now, done, site, || match load {
                     true => EventKind::GlobalLoad { buffer, bytes },
                     false => EventKind::GlobalStore { buffer, bytes },
                 });
@@ -302,20 +337,20 @@ impl Cluster<'_> {
                 }
                 done
             }
-            Target::Shared(offset) => {
+            Target::Shared(_, offset) => {
                 let offsets: Vec<u32> = targets
                     .iter()
-                    .filter_map(|(_, t)| if let Target::Shared(at) = *t { Some(at) } else { None })
+                    .filter_map(|(_, t)| if let Target::Shared(_, at) = *t { Some(at) } else { None })
                     .collect();
                 let cycles = bank_cycles(&offsets, total as u32);
-                let begin = now.max(self.cta.shared_port_free);
-                self.cta.shared_port_free = begin + cycles;
+                let begin = now.max(self.ctas[c].shared_port_free);
+                self.ctas[c].shared_port_free = begin + cycles;
                 let delay = self.jitter(30);
                 let done = begin + cycles + if load { self.costs.shared_load } else { 0 } + delay;
                 if !load {
                     let low = offsets.iter().copied().min().unwrap_or(offset);
                     let low = self.dynamic_offset(low);
-                    self.trace(actor, now, done, site, || EventKind::SharedStore { offset: low, bytes });
+                    self.trace(c, actor, now, done, site, || EventKind::SharedStore { offset: low, bytes });
                     self.warps[w].fragments[f].ready_at = begin + cycles;
                 }
                 done

@@ -39,21 +39,36 @@ pub struct At {
     pub site: u32,
 }
 
+/// A place in the shared memory of a CTA of the cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Slot {
+    /// Rank of the CTA.
+    pub cta: usize,
+    /// Offset in its window.
+    pub offset: u32,
+}
+
 /// A CTA's memories.
 #[derive(Debug)]
 pub struct Cta {
+    /// Its place in the grid, and in the cluster.
     pub id: [u32; 3],
+    pub inner: [u32; 3],
     /// The shared window, from its offset 0: what the system reserves, static, dynamic.
     pub shared: Memory,
     pub shared_shadow: Shadow,
     pub tensor: TensorMemory,
     pub tensor_shadow: Shadow,
     pub tensor_relinquished: bool,
+    /// Columns that a pair's allocation has given to this CTA, whose warp has not seen it yet.
+    pub granted: Option<u32>,
     pub named: [NamedBarrier; 16],
     /// When the tensor core can begin its next MMA, and the ports of shared and global memory their next access.
     pub tensor_core_free: u64,
     pub shared_port_free: u64,
     pub global_port_free: u64,
+    /// When the TMA engine can begin its next copy.
+    pub tma_free: u64,
 }
 
 /// `bar.sync`'s barrier.
@@ -64,23 +79,6 @@ pub struct NamedBarrier {
     pub latest: u64,
     pub views: Views,
     pub site: u32,
-}
-
-/// An MMA on its way.
-#[derive(Debug)]
-pub struct PendingMma {
-    pub site: u32,
-    pub warp: usize,
-    pub descriptor: InstructionDescriptor,
-    pub a: SharedDescriptor,
-    pub b: SharedDescriptor,
-    pub column: u32,
-    pub accumulate: bool,
-    pub operands: Option<(Operand, Operand)>,
-    /// Index into the trace.
-    pub event: Option<usize>,
-    pub origin: u32,
-    pub read_late: bool,
 }
 
 /// A `tcgen05.commit`.
@@ -119,8 +117,10 @@ pub struct Race {
 /// Where a conflict is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RaceMemory {
-    Shared,
-    Tensor,
+    /// Of the CTA of this rank.
+    Shared(usize),
+    /// Of the CTA of this rank.
+    Tensor(usize),
     /// Index of the buffer.
     Global(usize),
 }
@@ -131,6 +131,9 @@ pub enum Pending {
     MmaRead(usize),
     MmaDone(usize),
     CommitArrive(usize),
+    /// A bulk copy reads its source, writes its destination.
+    CopyRead(usize),
+    CopyDone(usize),
 }
 
 /// A kind of actor, for messages.
@@ -139,6 +142,15 @@ pub enum ActorKind {
     Warp(u32),
     TensorLoads(u32),
     TensorStores(u32),
+    /// The copies that count their bytes on an mbarrier.
+    Copies,
+    /// What the bulk groups of a thread read, and what they write.
+    BulkReads {
+        warp: u32,
+    },
+    BulkWrites {
+        warp: u32,
+    },
     /// The MMAs issued by one thread.
     Mmas {
         warp: u32,
@@ -156,15 +168,24 @@ pub struct Cluster<'a> {
     pub findings: &'a mut Findings,
     pub index: u32,
     pub sm: u32,
-    pub cta: Cta,
+    /// Its CTAs, by rank.
+    pub ctas: Vec<Cta>,
     pub warps: Vec<Warp>,
     pub actors: Vec<ActorKind>,
     /// The queue of MMAs of each thread that issued one: by (warp, lane).
     pub mma_queues: HashMap<(usize, usize), Queue>,
     pub barriers: Vec<Mbarrier>,
-    pub barrier_at: HashMap<u32, u32>,
-    pub mmas: Vec<PendingMma>,
+    /// Index into `barriers` by rank of the CTA and offset.
+    pub barrier_at: HashMap<(usize, u32), u32>,
+    pub mmas: Vec<super::mma::PendingMma>,
     pub commits: Vec<Commit>,
+    /// The last MMA of each queue that a commit covers.
+    pub covered: HashMap<ActorId, u32>,
+    pub copies: Vec<super::tma::Copy>,
+    /// The phase of the cluster barrier that is not complete, and what the last complete one told, and when.
+    pub cluster_barrier: NamedBarrier,
+    pub cluster_known: Views,
+    pub cluster_time: u64,
     pub races: Vec<Race>,
     pub race_keys: HashMap<(u32, u32, RaceMemory, Reason), usize>,
     pub origins: Vec<Origin>,
@@ -173,6 +194,8 @@ pub struct Cluster<'a> {
     /// No instruction that others can see is executed after this cycle before the scheduler has looked again.
     horizon: u64,
     pub end: u64,
+    /// The time of the event that is being handled.
+    pub now: u64,
     pub trace: Vec<Event>,
     pub polls: u64,
     random: Option<u64>,
@@ -184,7 +207,7 @@ impl<'a> Cluster<'a> {
         global: &'a mut Global,
         findings: &'a mut Findings,
         index: u32,
-        id: [u32; 3],
+        first: [u32; 3],
         sm: u32,
         start: u64,
     ) -> Cluster<'a> {
@@ -201,18 +224,7 @@ impl<'a> Cluster<'a> {
             findings,
             index,
             sm,
-            cta: Cta {
-                id,
-                shared: Memory::undefined(window as usize),
-                shared_shadow: Shadow::default(),
-                tensor: TensorMemory::new(),
-                tensor_shadow: Shadow::default(),
-                tensor_relinquished: false,
-                named: Default::default(),
-                tensor_core_free: start,
-                shared_port_free: start,
-                global_port_free: start,
-            },
+            ctas: Vec::new(),
             warps: Vec::new(),
             actors: Vec::new(),
             mma_queues: HashMap::new(),
@@ -220,6 +232,11 @@ impl<'a> Cluster<'a> {
             barrier_at: HashMap::new(),
             mmas: Vec::new(),
             commits: Vec::new(),
+            covered: HashMap::new(),
+            copies: Vec::new(),
+            cluster_barrier: NamedBarrier::default(),
+            cluster_known: Views::default(),
+            cluster_time: 0,
             races: Vec::new(),
             race_keys: HashMap::new(),
             origins: vec![Origin { site: 0, text: String::new() }],
@@ -227,20 +244,53 @@ impl<'a> Cluster<'a> {
             sequence: 0,
             horizon: 0,
             end: start,
+            now: start,
             trace: Vec::new(),
             polls: 0,
             random: s.options.seed.map(|seed| mix(seed ^ u64::from(index) << 40)),
         };
+        let [cx, cy, cz] = cluster.extent();
+        for rank in 0..cx * cy * cz {
+            let inner = [rank % cx, rank / cx % cy, rank / (cx * cy)];
+            cluster.ctas.push(Cta {
+                id: std::array::from_fn(|n| first[n] + inner[n]),
+                inner,
+                shared: Memory::undefined(window as usize),
+                shared_shadow: Shadow::default(),
+                tensor: TensorMemory::new(),
+                tensor_shadow: Shadow::default(),
+                tensor_relinquished: false,
+                granted: None,
+                named: Default::default(),
+                tensor_core_free: start,
+                shared_port_free: start,
+                global_port_free: start,
+                tma_free: start,
+            });
+            cluster.add_warps(rank as usize, threads, start);
+        }
+        cluster
+    }
+
+    /// CTAs of a cluster in x, y, z.
+    pub fn extent(&self) -> [u32; 3] {
+        cluster_extent(self.kernel, self.launch)
+    }
+
+    fn add_warps(&mut self, cta: usize, threads: u32, start: u64) {
+        let kernel = self.kernel;
         for first in (0..threads).step_by(32) {
             let live = if threads - first >= 32 { u32::MAX } else { (1 << (threads - first)) - 1 };
             let warp = first / 32;
-            let actor = cluster.actor(ActorKind::Warp(warp));
-            let loads = Queue { actor: cluster.actor(ActorKind::TensorLoads(warp)), epoch: 0 };
-            let stores = Queue { actor: cluster.actor(ActorKind::TensorStores(warp)), epoch: 0 };
+            let id = self.warps.len() as u32;
+            let actor = self.actor(ActorKind::Warp(id));
+            let loads = Queue { actor: self.actor(ActorKind::TensorLoads(id)), epoch: 0 };
+            let stores = Queue { actor: self.actor(ActorKind::TensorStores(id)), epoch: 0 };
             let mut views = Views::default();
             views.hb.raise(actor, 1);
-            let delay = cluster.jitter(2000);
-            cluster.warps.push(Warp {
+            let delay = self.jitter(2000);
+            self.warps.push(Warp {
+                cta,
                 index: warp,
                 live,
                 registers: Registers::new(kernel),
@@ -255,6 +305,11 @@ impl<'a> Cluster<'a> {
                 views,
                 epoch: 1,
                 actor,
+                at_fence: Views::default(),
+                unacquired: Views::default(),
+                cluster_arrived: 0,
+                cluster_passed: 0,
+                bulk: HashMap::new(),
                 loads,
                 stores,
                 open_loads: Vec::new(),
@@ -265,7 +320,6 @@ impl<'a> Cluster<'a> {
                 multi_lane_sites: Vec::new(),
             });
         }
-        cluster
     }
 
     pub fn actor(&mut self, kind: ActorKind) -> ActorId {
@@ -451,6 +505,8 @@ impl<'a> Cluster<'a> {
         let time = self.warps[w].fragments[f].ready_at;
         self.end = self.end.max(time);
         let site = self.site(w, f);
+        let cta = self.warps[w].cta;
+        self.check_bulk_at_exit(w, mask);
         let warp = &mut self.warps[w];
         warp.live &= !mask;
         for meeting in &mut warp.meetings {
@@ -466,12 +522,13 @@ impl<'a> Cluster<'a> {
         if self.warps[w].live == 0 {
             self.polls = 0;
             let index = self.warps[w].index;
-            self.trace(Actor::Warp(index), time, time, site, || EventKind::Exit);
+            self.trace(cta, Actor::Warp(index), time, time, site, || EventKind::Exit);
         }
         self.release_warp_sync(w);
         for id in 0..16 {
-            self.check_named(id);
+            self.check_named(cta, id);
         }
+        self.check_cluster_barrier();
     }
 
     pub fn push_event(&mut self, time: u64, event: Pending) {
@@ -488,17 +545,28 @@ impl<'a> Cluster<'a> {
     fn event(&mut self) -> Result<(), Stop> {
         let Some(Reverse((time, _, event))) = self.events.pop() else { return Ok(()) };
         self.polls = 0;
+        self.now = time;
         self.end = self.end.max(time);
         match event {
             Pending::MmaRead(n) => self.mma_read(n),
             Pending::MmaDone(n) => self.mma_done(n, time),
             Pending::CommitArrive(n) => return self.commit_arrive(n, time),
+            Pending::CopyRead(n) => self.copy_read(n),
+            Pending::CopyDone(n) => return self.copy_done(n, time),
         }
         Ok(())
     }
 
+    /// A CTA's number in the grid, x fastest.
+    pub fn cta_index(&self, cta: usize) -> u32 {
+        let [gx, gy, _] = self.launch.grid;
+        let [x, y, z] = self.ctas[cta].id;
+        x + gx * (y + gy * z)
+    }
+
     pub fn trace(
         &mut self,
+        cta: usize,
         actor: Actor,
         start: u64,
         end: u64,
@@ -509,13 +577,14 @@ impl<'a> Cluster<'a> {
             return None;
         }
         let place = self.place(site);
-        self.trace.push(Event { cta: self.index, actor, start, end, place, kind: kind() });
+        let cta = self.cta_index(cta);
+        self.trace.push(Event { cta, actor, start, end, place, kind: kind() });
         Some(self.trace.len() - 1)
     }
 
     /// After the last warp has ended and the engines have drained.
     fn finish(&mut self) {
-        for allocation in self.cta.tensor.held() {
+        for allocation in self.ctas.iter().flat_map(|cta| cta.tensor.held()).collect::<Vec<_>>() {
             let name = self.tensor_name(allocation.column);
             let diagnostic = Diagnostic {
                 code: "tensor-memory-leak",
@@ -534,22 +603,27 @@ impl<'a> Cluster<'a> {
         }
     }
 
-    pub fn snapshot(&self) -> CtaState {
+    /// The CTAs as they left their memories.
+    pub fn snapshots(&self) -> Vec<CtaState> {
+        self.ctas.iter().map(|cta| self.snapshot(cta)).collect()
+    }
+
+    fn snapshot(&self, cta: &Cta) -> CtaState {
         let dynamic = self.kernel.dynamic_start as usize;
         let part = |range: std::ops::Range<usize>| {
             let mut memory = Memory::undefined(range.len());
             for (n, at) in range.enumerate() {
-                let (value, defined) = self.cta.shared.load(at, 1);
+                let (value, defined) = cta.shared.load(at, 1);
                 memory.store(n, 1, value, defined);
             }
             memory
         };
         CtaState {
-            cta: self.cta.id,
-            dynamic_shared: part(dynamic..self.cta.shared.bytes.len()),
+            cta: cta.id,
+            dynamic_shared: part(dynamic..cta.shared.bytes.len()),
             static_shared: part(crate::program::RESERVED_SHARED as usize..self.kernel.static_end as usize),
-            tensor: self.cta.tensor.snapshot(),
-            tensor_columns: self.cta.tensor.most,
+            tensor: cta.tensor.snapshot(),
+            tensor_columns: cta.tensor.most,
         }
     }
 
@@ -579,10 +653,15 @@ impl<'a> Cluster<'a> {
         self.origins.len() as u32 - 1
     }
 
-    /// Threads of the CTA that have not ended, counted in whole warps.
-    pub fn live_threads(&self) -> u32 {
-        self.warps.iter().filter(|w| w.live != 0).count() as u32 * 32
+    /// Threads of a CTA that have not ended, counted in whole warps.
+    pub fn live_threads(&self, cta: usize) -> u32 {
+        self.warps.iter().filter(|w| w.cta == cta && w.live != 0).count() as u32 * 32
     }
+}
+
+/// CTAs of a cluster in x, y, z: what the launch says, or else the kernel's `.reqnctapercluster`.
+pub fn cluster_extent(kernel: &Kernel, launch: &Launch) -> [u32; 3] {
+    if launch.cluster == [1, 1, 1] { kernel.required_cluster.unwrap_or([1, 1, 1]) } else { launch.cluster }
 }
 
 fn mix(x: u64) -> u64 {

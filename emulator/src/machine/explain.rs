@@ -101,16 +101,21 @@ impl Cluster<'_> {
 
     fn who(&self, stamp: Stamp) -> String {
         match self.kind(stamp) {
-            Some(ActorKind::Warp(w) | ActorKind::TensorLoads(w) | ActorKind::TensorStores(w)) => format!("warp {w}"),
+            Some(ActorKind::Warp(w) | ActorKind::TensorLoads(w) | ActorKind::TensorStores(w)) => {
+                self.warp_name(w as usize)
+            }
             Some(ActorKind::Mmas { .. }) => "the tensor core".into(),
+            Some(ActorKind::Copies | ActorKind::BulkReads { .. } | ActorKind::BulkWrites { .. }) => {
+                "the TMA engine".into()
+            }
             None => "another CTA".into(),
         }
     }
 
     fn explain(&self, race: &Race) -> Draft {
         match race.memory {
-            RaceMemory::Shared => self.explain_shared(race),
-            RaceMemory::Tensor => self.explain_tensor(race),
+            RaceMemory::Shared(_) => self.explain_shared(race),
+            RaceMemory::Tensor(_) => self.explain_tensor(race),
             RaceMemory::Global(buffer) => self.explain_global(race, buffer),
         }
     }

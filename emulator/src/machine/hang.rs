@@ -28,7 +28,8 @@ impl Cluster<'_> {
         }
         let rank = |state: &State| match state {
             State::Mbarrier { .. } => 0,
-            State::TensorAlloc => 1,
+            State::TensorAlloc { .. } | State::BulkGroups { .. } => 1,
+            State::ClusterBarrier => 2,
             State::CtaBarrier(_) => 2,
             State::WarpSync(_) => 3,
             State::Ready => 4,
@@ -38,13 +39,31 @@ impl Cluster<'_> {
         let Some(root) = blocked.first() else { return };
         let mut diagnostic = match &root.state {
             State::Mbarrier { barrier, parity, .. } => self.stuck_mbarrier(root, *barrier, *parity),
-            State::TensorAlloc => {
+            State::TensorAlloc { pair: Some(_) }
+                if self.ctas[self.warps[root.warp].cta ^ 1].tensor.held().is_empty() =>
+            {
+                self.hang(
+                    root.site,
+                    format!("tcgen05.alloc of {} waits for the other CTA of its pair", self.warp_name(root.warp)),
+                    "With cta_group::2, let one warp of each CTA of the pair execute tcgen05.alloc.".into(),
+                )
+            }
+            State::ClusterBarrier => {
+                let arrived: u32 = self.warps.iter().map(|w| (w.cluster_arrived & w.live).count_ones()).sum();
+                let live: u32 = self.warps.iter().map(|w| w.live.count_ones()).sum();
+                self.hang(
+                    root.site,
+                    format!("the cluster barrier waits for {live} threads and gets {arrived}"),
+                    "Let all threads of all CTAs of the cluster arrive.".into(),
+                )
+            }
+            State::TensorAlloc { .. } => {
                 let mut d = self.hang(
                     root.site,
                     "tcgen05.alloc waits for columns that are never freed".into(),
                     "Free tensor memory that is no longer used, or ask for fewer columns.".into(),
                 );
-                for a in self.cta.tensor.held() {
+                for a in self.ctas[self.warps[root.warp].cta].tensor.held() {
                     d.labels.push(self.label(a.site, format!("{} columns are held since here", a.columns)));
                 }
                 d
@@ -52,7 +71,7 @@ impl Cluster<'_> {
             State::CtaBarrier(id) => self.stuck_cta_barrier(root, *id),
             _ => self.hang(
                 root.site,
-                format!("warp {} cannot go on", root.warp),
+                format!("{} cannot go on", self.warp_name(root.warp)),
                 "Let all lanes of the mask reach this instruction.".into(),
             ),
         };
@@ -61,7 +80,9 @@ impl Cluster<'_> {
                 State::Mbarrier { barrier, parity, .. } => {
                     format!("waits for {} (parity {parity})", self.barrier_name(*barrier))
                 }
-                State::TensorAlloc => "waits for tensor memory".into(),
+                State::TensorAlloc { .. } => "waits for tensor memory".into(),
+                State::ClusterBarrier => "waits at the cluster barrier".into(),
+                State::BulkGroups { .. } => "waits for its bulk groups".into(),
                 State::CtaBarrier(id) => format!("waits at CTA barrier {id}"),
                 State::WarpSync(_) => "waits in bar.warp.sync".into(),
                 State::Meeting => "waits for the lanes it parted from".into(),
@@ -73,7 +94,7 @@ impl Cluster<'_> {
             }
             let lanes =
                 if b.mask.count_ones() < 32 { format!(", {}", Self::lanes_text(b.mask)) } else { String::new() };
-            diagnostic.labels.push(Label { place, text: format!("warp {}{lanes} {text}", b.warp) });
+            diagnostic.labels.push(Label { place, text: format!("{}{lanes} {text}", self.warp_name(b.warp)) });
         }
         self.findings.add(diagnostic);
     }
@@ -94,8 +115,10 @@ impl Cluster<'_> {
         let b = &self.barriers[barrier as usize];
         let name = self.barrier_name(barrier);
         let got = b.expected - b.pending;
-        let wait =
-            self.label(root.site, format!("warp {} waits for {name}, parity {parity} (phase {})", root.warp, b.phase));
+        let wait = self.label(
+            root.site,
+            format!("{} waits for {name}, parity {parity} (phase {})", self.warp_name(root.warp), b.phase),
+        );
         let init = self.label(b.init.site, format!("{name} is initialised for {} arrivals a phase here", b.expected));
         if got > 0 && b.pending > 0 {
             let mut d = self.hang(
@@ -160,7 +183,7 @@ impl Cluster<'_> {
     /// Statements that name this barrier as the target of an arrival.
     fn arrival_sites(&self, offset: u32) -> Vec<u32> {
         let targets = |op: &Op| match op {
-            Op::Commit { address } | Op::BarrierArrive { address, .. } => {
+            Op::Commit { address, .. } | Op::BarrierArrive { address, .. } => {
                 address.base == Reg::Sink && address.offset == i64::from(offset)
             }
             _ => false,
@@ -169,14 +192,15 @@ impl Cluster<'_> {
     }
 
     fn stuck_cta_barrier(&self, root: &Blocked, id: u32) -> Diagnostic {
-        let named = &self.cta.named[id as usize];
-        let expected = named.expected.unwrap_or_else(|| self.live_threads());
+        let c = self.warps[root.warp].cta;
+        let named = &self.ctas[c].named[id as usize];
+        let expected = named.expected.unwrap_or_else(|| self.live_threads(c));
         let mut d = self.hang(
             root.site,
             format!("CTA barrier {id} waits for {expected} threads and gets {}", named.arrived),
             "Let all warps that the barrier counts execute it, equally often.".into(),
         );
-        d.labels = vec![self.label(root.site, format!("warp {} waits here", root.warp))];
+        d.labels = vec![self.label(root.site, format!("{} waits here", self.warp_name(root.warp)))];
         d
     }
 }

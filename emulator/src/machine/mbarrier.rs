@@ -1,6 +1,6 @@
 //! The mbarrier object: a phase completes when no arrival and no byte is pending (PTX ISA 9.7.13.15).
 
-use crate::order::{Stamp, Views};
+use crate::order::{ActorId, Stamp, Views};
 
 /// Largest count of arrivals, and of pending bytes.
 pub const LIMIT: i64 = (1 << 20) - 1;
@@ -12,6 +12,8 @@ pub struct Mbarrier {
     pub cta: usize,
     /// Offset in the CTA's shared window.
     pub offset: u32,
+    /// Stands for the copies that count their bytes here: their epoch is the phase, from 1.
+    pub actor: ActorId,
     /// `mbarrier.inval` was executed, nothing since.
     pub valid: bool,
     pub init: Stamp,
@@ -32,14 +34,16 @@ pub struct Mbarrier {
 
 impl Mbarrier {
     pub fn init(&mut self, count: u32, stamp: Stamp) {
-        let (cta, offset) = (self.cta, self.offset);
-        *self = Mbarrier { valid: true, init: stamp, expected: count, pending: count, ..Mbarrier::new(cta, offset) };
+        let (cta, offset, actor) = (self.cta, self.offset, self.actor);
+        *self =
+            Mbarrier { valid: true, init: stamp, expected: count, pending: count, ..Mbarrier::new(cta, offset, actor) };
     }
 
-    pub fn new(cta: usize, offset: u32) -> Mbarrier {
+    pub fn new(cta: usize, offset: u32, actor: ActorId) -> Mbarrier {
         Mbarrier {
             cta,
             offset,
+            actor,
             valid: false,
             init: Stamp { actor: 0, epoch: 0, site: 0, cluster: 0, asynchronous: false },
             phase: 0,
@@ -70,6 +74,7 @@ impl Mbarrier {
             return false;
         }
         self.phase += 1;
+        self.current.hb.raise(self.actor, self.phase as u32);
         self.pending = self.expected;
         let current = std::mem::take(&mut self.current);
         self.completed.join(&current);
@@ -88,7 +93,7 @@ mod tests {
     use super::*;
 
     fn fresh(count: u32) -> Mbarrier {
-        let mut b = Mbarrier::new(0, 0);
+        let mut b = Mbarrier::new(0, 0, 0);
         b.init(count, Stamp { actor: 0, epoch: 1, site: 0, cluster: 0, asynchronous: false });
         b
     }

@@ -1,49 +1,70 @@
 //! Operations on mbarriers, by threads and engines.
 
-use super::cluster::{At, Cluster, Stop};
+use super::cluster::{ActorKind, At, Cluster, Slot, Stop};
 use super::mbarrier::{LIMIT, Mbarrier};
 use super::warp::{Passed, State, lanes};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::order::Views;
 use crate::program::RESERVED_SHARED;
-use crate::program::op::{Address, Reg};
+use crate::program::op::{Address, Op, Reg};
 use crate::report::{Actor, EventKind};
 
 impl Cluster<'_> {
-    /// The shared offsets that lanes give as mbarrier address, with the lanes that give each.
-    pub fn barrier_addresses(
-        &mut self,
-        w: usize,
-        mask: u32,
-        address: &Address,
-        site: u32,
-    ) -> Result<Vec<(u32, u32)>, Stop> {
-        let mut list: Vec<(u32, u32)> = Vec::new();
+    /// The places that lanes give as mbarrier address, with the lanes that give each. `remote`: in any CTA of the cluster.
+    pub fn barrier_addresses(&mut self, at: At, address: &Address, remote: bool) -> Result<Vec<(Slot, u32)>, Stop> {
+        let At { w, mask, site, .. } = at;
+        let own = self.warps[w].cta;
+        let mut list: Vec<(Slot, u32)> = Vec::new();
         for lane in lanes(mask) {
             let base = self.warps[w].registers.lane(address.base, lane) as u64;
-            let offset = base.wrapping_add(address.offset as u64) as u32 & 0x00ff_ffff;
-            let end = self.cta.shared.bytes.len() as u64;
-            if !offset.is_multiple_of(8) || offset < RESERVED_SHARED || u64::from(offset) + 8 > end {
+            let raw = base.wrapping_add(address.offset as u64) as u32;
+            let (rank, offset) = ((raw >> 24) as usize, raw & 0x00ff_ffff);
+            // A variable's name is an offset in the CTA's own window.
+            let cta = if remote && address.base != Reg::Sink { rank } else { own };
+            let end = self.ctas.get(cta).map_or(0, |c| c.shared.bytes.len() as u64);
+            let foreign = !remote && rank != 0 && rank != own;
+            if foreign || !offset.is_multiple_of(8) || offset < RESERVED_SHARED || u64::from(offset) + 8 > end {
+                let (what, help) = if foreign {
+                    (
+                        format!(
+                            "the mbarrier address {raw:#x} of lane {lane} lies in CTA {rank}, this form reaches the own CTA only"
+                        ),
+                        "Use the `.shared::cluster` form (with `_` for the state).".to_string(),
+                    )
+                } else {
+                    (
+                        format!(
+                            "the mbarrier address {raw:#x} of lane {lane} is not 8 aligned bytes of a CTA's shared memory"
+                        ),
+                        format!(
+                            "The shared memory of a CTA ends at {end:#x}; pass the barrier's address, not its content."
+                        ),
+                    )
+                };
                 return Err(Some(Box::new(self.problem(
                     "mbarrier-address",
                     site,
-                    format!("the mbarrier address {offset:#x} of lane {lane} is not 8 aligned bytes of the CTA's shared memory"),
-                    "An mbarrier object is 8 bytes in shared memory, aligned to 8 (PTX ISA 9.7.13.15.1).",
-                    format!("The shared memory of this CTA ends at {end:#x}; pass the barrier's address, not its content."),
+                    what,
+                    "An mbarrier object is 8 bytes in shared memory, aligned to 8 (PTX ISA, mbarrier).",
+                    help,
                 ))));
             }
-            match list.iter_mut().find(|(known, _)| *known == offset) {
+            let slot = Slot { cta, offset };
+            match list.iter_mut().find(|(known, _)| *known == slot) {
                 Some((_, who)) => *who |= 1 << lane,
-                None => list.push((offset, 1 << lane)),
+                None => list.push((slot, 1 << lane)),
             }
         }
         Ok(list)
     }
 
     /// The mbarrier at an offset, if it is initialised; and its initialisation must come before this use.
-    pub fn barrier(&mut self, w: usize, offset: u32, site: u32, used: &str) -> Result<u32, Stop> {
-        let name = self.shared_name(offset);
-        let Some(&barrier) = self.barrier_at.get(&offset) else {
+    pub fn barrier(&mut self, w: usize, slot: Slot, site: u32, used: &str) -> Result<u32, Stop> {
+        let mut name = self.shared_name(slot.offset);
+        if self.ctas.len() > 1 {
+            name = format!("{name} of CTA {}", slot.cta);
+        }
+        let Some(&barrier) = self.barrier_at.get(&(slot.cta, slot.offset)) else {
             let known: Vec<String> =
                 self.barriers.iter().filter(|b| b.valid).map(|b| self.shared_name(b.offset)).collect();
             let known =
@@ -58,11 +79,12 @@ impl Cluster<'_> {
         };
         let init = self.barriers[barrier as usize].init;
         let warp = &self.warps[w];
-        if init.actor != warp.actor && init.epoch > warp.views.hb.get(init.actor) {
+        let known = warp.views.hb.get(init.actor).max(warp.views.inits.get(init.actor));
+        if init.actor != warp.actor && init.epoch > known {
             let mut diagnostic = self.problem(
                 "mbarrier-init-unordered",
                 site,
-                format!("warp {} uses {name}, but nothing orders this after its initialisation", warp.index),
+                format!("{} uses {name}, but nothing orders this after its initialisation", self.warp_name(w)),
                 "An mbarrier.init must happen before every other operation on the object (PTX ISA 9.7.13.15.9).",
                 "Put a CTA barrier between the initialisation and the first use.".into(),
             );
@@ -76,8 +98,8 @@ impl Cluster<'_> {
     pub fn barrier_init(&mut self, at: At, address: &Address, count: u16) -> Result<(), Stop> {
         let At { w, f, mask, site } = at;
         let time = self.warps[w].fragments[f].ready_at;
-        for (offset, who) in self.barrier_addresses(w, mask, address, site)? {
-            let name = self.shared_name(offset);
+        for (slot, who) in self.barrier_addresses(at, address, false)? {
+            let name = self.shared_name(slot.offset);
             let count = self.warps[w].registers.b32[usize::from(count)][who.trailing_zeros() as usize];
             if count == 0 || i64::from(count) > LIMIT {
                 return Err(Some(Box::new(self.problem(
@@ -88,7 +110,7 @@ impl Cluster<'_> {
                     "Give the number of arrivals that complete a phase.".into(),
                 ))));
             }
-            let known = self.barrier_at.get(&offset).copied();
+            let known = self.barrier_at.get(&(slot.cta, slot.offset)).copied();
             if who.count_ones() > 1 || known.is_some() {
                 let mut diagnostic = self.problem(
                     "mbarrier-reinitialised",
@@ -111,47 +133,42 @@ impl Cluster<'_> {
             }
             let stamp = self.stamp(w, site);
             let barrier = known.unwrap_or_else(|| {
-                self.barriers.push(Mbarrier::new(0, offset));
+                let actor = self.actor(ActorKind::Copies);
+                self.barriers.push(Mbarrier::new(slot.cta, slot.offset, actor));
                 self.barriers.len() as u32 - 1
             });
             self.barriers[barrier as usize].init(count, stamp);
-            self.barrier_at.insert(offset, barrier);
+            self.barrier_at.insert((slot.cta, slot.offset), barrier);
             let id = self.barrier_id(barrier);
             let actor = Actor::Warp(self.warps[w].index);
-            self.trace(actor, time, time, site, || EventKind::BarrierInit { barrier: id, count });
+            self.trace(slot.cta, actor, time, time, site, || EventKind::BarrierInit { barrier: id, count });
         }
         self.warps[w].fragments[f].ready_at += self.costs.mbarrier;
         Ok(())
     }
 
-    pub fn barrier_arrive(
-        &mut self,
-        at: At,
-        address: &Address,
-        count: Option<u16>,
-        expect: Option<u16>,
-        state: Option<u16>,
-    ) -> Result<(), Stop> {
+    pub fn barrier_arrive(&mut self, at: At, op: &Op) -> Result<(), Stop> {
+        let Op::BarrierArrive { address, count, expect, state, remote, relaxed } = op else { return Ok(()) };
         let At { w, f, mask, site } = at;
         let time = self.warps[w].fragments[f].ready_at;
-        let addresses = self.barrier_addresses(w, mask, address, site)?;
-        let views = self.warps[w].release();
-        for (offset, who) in addresses {
-            let barrier = self.barrier(w, offset, site, "arrived at")?;
+        let addresses = self.barrier_addresses(at, address, *remote)?;
+        let views = if *relaxed { self.warps[w].fenced_release() } else { self.warps[w].release() };
+        for (slot, who) in addresses {
+            let barrier = self.barrier(w, slot, site, "arrived at")?;
             for lane in lanes(who) {
                 let value = |r: u16| self.warps[w].registers.b32[usize::from(r)][lane];
                 let (count, bytes) = (count.map_or(1, value), expect.map(value));
                 if let Some(bytes) = bytes {
                     self.expect(barrier, bytes, site)?;
                 }
-                if let Some(d) = state {
+                if let Some(d) = *state {
                     let phase = self.barriers[barrier as usize].phase;
                     self.warps[w].registers.set_lane(Reg::B64(d), lane, phase.into());
                 }
                 self.arrive(barrier, count, site, &views, Actor::Warp(self.warps[w].index), time)?;
             }
         }
-        if let Some(d) = state {
+        if let Some(d) = *state {
             self.warps[w].registers.set_defined(Reg::B64(d), mask, u32::MAX);
         }
         self.warps[w].fragments[f].ready_at += self.costs.mbarrier;
@@ -207,7 +224,8 @@ impl Cluster<'_> {
             return Err(Some(Box::new(diagnostic)));
         }
         let id = self.barrier_id(barrier);
-        self.trace(actor, time, time, site, || EventKind::BarrierArrive { barrier: id, phase, count });
+        let home = self.barriers[barrier as usize].cta;
+        self.trace(home, actor, time, time, site, || EventKind::BarrierArrive { barrier: id, phase, count });
         self.try_complete(barrier, time);
         Ok(())
     }
@@ -231,9 +249,10 @@ impl Cluster<'_> {
         self.lower_horizon(wake);
     }
 
-    pub fn barrier_wait(&mut self, at: At, address: &Address, p: u16, parity: u16, block: bool) -> Result<(), Stop> {
+    pub fn barrier_wait(&mut self, at: At, op: &Op) -> Result<(), Stop> {
+        let &Op::BarrierWait { ref address, p, parity, block, relaxed } = op else { return Ok(()) };
         let At { w, f, mask, site } = at;
-        let addresses = self.barrier_addresses(w, mask, address, site)?;
+        let addresses = self.barrier_addresses(at, address, false)?;
         let first = mask.trailing_zeros() as usize;
         let parities = &self.warps[w].registers.b32[usize::from(parity)];
         let parity = parities[first];
@@ -260,10 +279,10 @@ impl Cluster<'_> {
         let now = self.warps[w].fragments[f].ready_at;
         let passes = self.barriers[barrier as usize].passes(parity);
         if passes {
-            self.warps[w].fragments[f].state = State::Mbarrier { barrier, parity, p, mask, since: now };
+            self.warps[w].fragments[f].state = State::Mbarrier { barrier, parity, p, mask, since: now, relaxed };
             self.pass(w, f, now);
         } else if block && !self.perturbed(4) {
-            self.warps[w].fragments[f].state = State::Mbarrier { barrier, parity, p, mask, since: now };
+            self.warps[w].fragments[f].state = State::Mbarrier { barrier, parity, p, mask, since: now, relaxed };
         } else {
             // `test_wait`, or a `try_wait` that reached its time limit.
             self.polls += 1;
@@ -282,12 +301,19 @@ impl Cluster<'_> {
 
     /// A wait succeeds: the warp learns what the arrivals knew.
     fn pass(&mut self, w: usize, f: usize, time: u64) {
-        let State::Mbarrier { barrier, parity, p, mask, since } = self.warps[w].fragments[f].state else { return };
+        let State::Mbarrier { barrier, parity, p, mask, since, relaxed } = self.warps[w].fragments[f].state else {
+            return;
+        };
         let site = self.site(w, f);
         let b = &self.barriers[barrier as usize];
         let phase = b.phase.checked_sub(1);
         let warp = &mut self.warps[w];
-        warp.views.join(&b.completed);
+        if relaxed {
+            // The warp learns what it would by an acquire only at its next fence.
+            warp.unacquired.join(&b.completed);
+        } else {
+            warp.views.join(&b.completed);
+        }
         warp.registers.write_pred(p, mask, u32::MAX);
         warp.registers.set_defined(Reg::Pred(p), mask, u32::MAX);
         let fragment = &mut warp.fragments[f];
@@ -297,12 +323,17 @@ impl Cluster<'_> {
         warp.passed.retain(|passed| passed.barrier != barrier);
         warp.passed.push(Passed { barrier, site, parity, phase });
         let (actor, id) = (Actor::Warp(warp.index), self.barrier_id(barrier));
-        self.trace(actor, since, time, site, || EventKind::BarrierWait { barrier: id, parity, passed_phase: phase });
+        let home = self.warps[w].cta;
+        self.trace(home, actor, since, time, site, || EventKind::BarrierWait {
+            barrier: id,
+            parity,
+            passed_phase: phase,
+        });
     }
 
     /// A plain store over a live mbarrier destroys it.
-    pub fn check_barrier_bytes(&mut self, start: u32, end: u32, site: u32) {
-        let hit = self.barriers.iter().find(|b| b.valid && b.offset < end && start < b.offset + 8);
+    pub fn check_barrier_bytes(&mut self, cta: usize, start: u32, end: u32, site: u32) {
+        let hit = self.barriers.iter().find(|b| b.valid && b.cta == cta && b.offset < end && start < b.offset + 8);
         let Some(b) = hit else { return };
         let (name, init) = (self.shared_name(b.offset), b.init.site);
         let mut diagnostic: Diagnostic = self.problem(

@@ -28,19 +28,51 @@ impl Memory {
     /// Stores the low bytes. The caller has checked the bounds.
     pub(crate) fn store(&mut self, at: usize, len: usize, value: u128, defined: bool) {
         self.bytes[at..at + len].copy_from_slice(&value.to_le_bytes()[..len]);
-        for byte in at..at + len {
-            let bit = 1 << (byte % 64);
+        self.mark(at, len, defined);
+    }
+
+    /// Says of up to 64 bytes whether they hold defined values.
+    fn mark(&mut self, at: usize, len: usize, defined: bool) {
+        for (word, mask) in words(at, len) {
             if defined {
-                self.defined[byte / 64] |= bit;
+                self.defined[word] |= mask;
             } else {
-                self.defined[byte / 64] &= !bit;
+                self.defined[word] &= !mask;
             }
         }
     }
 
     pub(crate) fn all_defined(&self, at: usize, len: usize) -> bool {
-        (at..at + len).all(|byte| self.is_defined(byte))
+        words(at, len).all(|(word, mask)| self.defined[word] & mask == mask)
     }
+
+    /// Copies bytes from another memory, with what is known of each. The caller has checked the bounds.
+    pub(crate) fn copy_from(&mut self, at: usize, other: &Memory, from: usize, len: usize) {
+        self.bytes[at..at + len].copy_from_slice(&other.bytes[from..from + len]);
+        if other.all_defined(from, len) {
+            self.mark(at, len, true);
+        } else {
+            for n in 0..len {
+                self.mark(at + n, 1, other.is_defined(from + n));
+            }
+        }
+    }
+}
+
+/// The words of a bit set that hold so many bits from this one on, with the bits of each.
+fn words(at: usize, len: usize) -> impl Iterator<Item = (usize, u64)> {
+    let end = at + len;
+    let mut next = at;
+    std::iter::from_fn(move || {
+        if next >= end {
+            return None;
+        }
+        let stop = (next / 64 * 64 + 64).min(end);
+        let mask = (u64::MAX >> (64 - (stop - next))) << (next % 64);
+        let word = next / 64;
+        next = stop;
+        Some((word, mask))
+    })
 }
 
 /// A buffer in global memory.

@@ -1,46 +1,116 @@
 //! `tcgen05.mma` and `tcgen05.commit`: issue, the tensor core's work, completion.
 
-use super::cluster::{ActorKind, At, Cluster, Commit, Pending, PendingMma, Race, RaceMemory, Stop};
-use super::tensor::{self, COLUMNS, InstructionDescriptor, Operand, SharedDescriptor};
+use super::cluster::{ActorKind, At, Cluster, Commit, Pending, Race, RaceMemory, Stop};
+use super::tensor::{self, COLUMNS, InstructionDescriptor, Layout, Operand, SharedDescriptor};
 use super::warp::{Queue, lanes};
 use crate::diagnostic::Severity;
-use crate::order::{Access, Conflict, Stamp, Views};
+use crate::order::{Access, Stamp, Views};
 use crate::program::RESERVED_SHARED;
-use crate::program::op::Address;
+use crate::program::op::{Address, MmaA, MmaOp};
 use crate::report::{Actor, EventKind, Mma, OperandRead};
 
 /// One cell of the shadow of tensor memory stands for a column of a lane quarter.
 const CELL: u64 = 16;
 
+/// Where an MMA reads A.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    Shared(SharedDescriptor),
+    /// A column of tensor memory.
+    Tensor(u32),
+}
+
+/// An MMA on its way.
+#[derive(Debug)]
+pub struct PendingMma {
+    pub site: u32,
+    pub warp: usize,
+    pub descriptor: InstructionDescriptor,
+    /// Ranks of the CTAs that take part: one, or the even and the odd one of a pair.
+    pub group: Vec<usize>,
+    pub a: Source,
+    pub b: SharedDescriptor,
+    pub column: u32,
+    pub accumulate: bool,
+    /// Power of two that the accumulator is divided by first.
+    pub scale: u32,
+    /// Lanes that are not written, of each CTA.
+    pub disabled: [u128; 2],
+    /// A of each CTA, and all of B.
+    pub operands: Option<(Vec<Operand>, Operand)>,
+    /// Index into the trace.
+    pub event: Option<usize>,
+    pub origin: u32,
+    pub read_late: bool,
+}
+
+/// The operands of one thread's MMA.
+#[derive(Clone, PartialEq)]
+struct Inputs {
+    d: u32,
+    a: (bool, u64),
+    b: u64,
+    idesc: u32,
+    accumulate: bool,
+    disabled: [u128; 2],
+    scale: u32,
+}
+
 impl Cluster<'_> {
-    pub fn mma(
-        &mut self,
-        at: At,
-        d: &Address,
-        descriptors: [u16; 2],
-        idesc: u16,
-        accumulate: (u16, bool),
-    ) -> Result<(), Stop> {
+    pub fn mma(&mut self, at: At, op: &MmaOp) -> Result<(), Stop> {
         let At { w, mask, site, .. } = at;
         let r = &self.warps[w].registers;
+        let tensor = |a: &Address, lane| (r.lane(a.base, lane) as u32).wrapping_add(a.offset as u32);
         let inputs = |lane: usize| {
-            let p = r.pred[usize::from(accumulate.0)] >> lane & 1 == 1;
-            (
-                (r.lane(d.base, lane) as u32).wrapping_add(d.offset as u32),
-                r.b64[usize::from(descriptors[0])][lane],
-                r.b64[usize::from(descriptors[1])][lane],
-                r.b32[usize::from(idesc)][lane],
-                p != accumulate.1,
-            )
+            let mut disabled = [0u128; 2];
+            for (n, &reg) in op.disabled.iter().enumerate() {
+                disabled[n / 4 % 2] |= u128::from(r.b32[usize::from(reg)][lane]) << (32 * (n % 4));
+            }
+            Inputs {
+                d: tensor(&op.d, lane),
+                a: match &op.a {
+                    MmaA::Shared(d) => (false, r.b64[usize::from(*d)][lane]),
+                    MmaA::Tensor(a) => (true, tensor(a, lane).into()),
+                },
+                b: r.b64[usize::from(op.b)][lane],
+                idesc: r.b32[usize::from(op.idesc)][lane],
+                accumulate: (r.pred[usize::from(op.accumulate)] >> lane & 1 == 1) != op.accumulate_negated,
+                disabled,
+                scale: op.scale,
+            }
         };
         let all: Vec<_> = lanes(mask).map(|lane| (lane, inputs(lane))).collect();
         if all.len() > 1 && all.iter().all(|(_, i)| *i == all[0].1) {
             self.many_lanes(w, mask, site, "tcgen05.mma", "the product is added that many times");
         }
-        for (lane, (address, a, b, idesc, accumulate)) in all {
-            self.issue_mma(at, lane, address, [a, b], idesc, accumulate)?;
+        let group = self.group(at, op.pair, "tcgen05.mma")?;
+        for (lane, inputs) in all {
+            self.issue_mma(at, lane, &group, inputs)?;
         }
         Ok(())
+    }
+
+    /// The CTAs of a `cta_group`, by rank. A pair's instructions are issued in its even CTA.
+    fn group(&mut self, at: At, pair: bool, what: &str) -> Result<Vec<usize>, Stop> {
+        let cta = self.warps[at.w].cta;
+        if !pair {
+            return Ok(vec![cta]);
+        }
+        if cta % 2 == 1 || cta + 1 >= self.ctas.len() {
+            let why = if cta % 2 == 1 {
+                format!("this is CTA {cta} of its cluster, the odd one of its pair")
+            } else {
+                format!("the cluster has {} CTAs, so that CTA {cta} has no peer", self.ctas.len())
+            };
+            return Err(Some(Box::new(self.problem(
+                "pair-leader",
+                at.site,
+                format!("{what} with cta_group::2 is issued where it must not be: {why}"),
+                "An instruction of a CTA pair is issued by a thread of the pair's even CTA, for both (PTX ISA, tcgen05 issue granularity).",
+                "Let only the CTA of even rank issue it, in a cluster of an even number of CTAs.".into(),
+            ))));
+        }
+        Ok(vec![cta, cta + 1])
     }
 
     /// An instruction that one thread issues for all is executed by several lanes.
@@ -57,7 +127,7 @@ impl Cluster<'_> {
         let mut diagnostic = self.problem(
             "issued-by-many-lanes",
             site,
-            format!("{n} lanes of warp {} each issue this {what}: {effect}", self.warps[w].index),
+            format!("{n} lanes of {} each issue this {what}: {effect}", self.warp_name(w)),
             "tcgen05.mma, tcgen05.cp and tcgen05.commit are issued by a single thread (PTX ISA 9.7.16.5, issue granularity).",
             "Let one elected lane execute it (elect.sync).".into(),
         );
@@ -65,49 +135,14 @@ impl Cluster<'_> {
         self.findings.add(diagnostic);
     }
 
-    fn issue_mma(
-        &mut self,
-        at: At,
-        lane: usize,
-        address: u32,
-        [a, b]: [u64; 2],
-        idesc: u32,
-        accumulate: bool,
-    ) -> Result<(), Stop> {
+    fn issue_mma(&mut self, at: At, lane: usize, group: &[usize], inputs: Inputs) -> Result<(), Stop> {
         let At { w, f, site, .. } = at;
-        let bad = |this: &Self, code, (found, allowed): (String, String), rule: &str| -> Stop {
-            Some(Box::new(this.problem(code, site, found, rule, format!("Allowed: {allowed}."))))
-        };
-        let descriptor = InstructionDescriptor::decode(idesc)
-            .map_err(|e| bad(self, "instruction-descriptor", e, "The instruction descriptor follows PTX ISA 9.7.16.4.2; hardware raises an illegal instruction or computes something else."))?;
-        let matrix = |bits| {
-            SharedDescriptor::decode(bits).map_err(|e| {
-                bad(self, "matrix-descriptor", e, "The shared-memory descriptor follows PTX ISA 9.7.16.4.1.")
-            })
-        };
-        let (a, b) = (matrix(a)?, matrix(b)?);
-        let i = descriptor;
-        let (d_lane, column) = (address >> 16, address & 0xffff);
-        let unallocated =
-            (column..column.saturating_add(i.n)).find(|&c| c >= COLUMNS || self.cta.tensor.allocation(c).is_none());
-        if d_lane != 0 || unallocated.is_some() {
-            let what = match unallocated {
-                _ if d_lane != 0 => format!("it begins at lane {d_lane}; an accumulator begins at lane 0"),
-                Some(c) => format!("column {c} is not allocated ({} columns from {column})", i.n),
-                None => String::new(),
-            };
-            return Err(Some(Box::new(self.problem(
-                "tensor-address",
-                site,
-                format!("the MMA's accumulator is at {address:#x}: {what}"),
-                "The accumulator of an MMA lies in columns that tcgen05.alloc gave (PTX ISA 9.7.16.7.1).",
-                "Pass the address that tcgen05.alloc wrote, plus a column offset within the allocation.".into(),
-            ))));
-        }
+        let (i, a, b, column) = self.decode_mma(site, group, &inputs)?;
+        let layout = Layout::of(i.m, group.len());
 
         let key = (w, lane);
         if !self.mma_queues.contains_key(&key) {
-            let actor = self.actor(ActorKind::Mmas { warp: self.warps[w].index, lane: lane as u32 });
+            let actor = self.actor(ActorKind::Mmas { warp: w as u32, lane: lane as u32 });
             self.mma_queues.insert(key, Queue { actor, epoch: 0 });
         }
         let Some(queue) = self.mma_queues.get_mut(&key) else { return Ok(()) };
@@ -117,115 +152,74 @@ impl Cluster<'_> {
         let stamp = Stamp { actor, epoch, site, cluster: self.index, asynchronous: true };
 
         // Operands: bounds, and who wrote them.
-        let end = self.cta.shared.bytes.len() as u32;
+        let (m_each, n_each) = (i.m / group.len() as u32, i.n / group.len() as u32);
+        let mut unwritten = None;
         let mut reads = Vec::new();
-        for (which, d, rows, mn_major) in [("A", a, i.m, i.a_mn_major), ("B", b, i.n, i.b_mn_major)] {
-            let (mut low, mut high, mut unwritten) = (u32::MAX, 0, None);
-            for (mn, k) in tensor::chunks(rows, mn_major) {
-                let at = d.chunk(mn, k, mn_major);
-                low = low.min(at);
-                high = high.max(at.saturating_add(16));
-            }
-            if low < RESERVED_SHARED || high > end {
-                return Err(Some(Box::new(self.problem(
-                    "out-of-bounds",
-                    site,
-                    format!("the descriptor of {which} covers shared memory from {low:#x} to {high:#x}, the CTA has {RESERVED_SHARED:#x} to {end:#x}"),
-                    "A matrix descriptor's tile lies within the CTA's shared memory (PTX ISA 9.7.16.4.1).",
-                    "Check start address (in units of 16 bytes), leading and stride offset.".into(),
-                ))));
-            }
-            for (mn, k) in tensor::chunks(rows, mn_major) {
-                let at = d.chunk(mn, k, mn_major);
-                if unwritten.is_none() && !self.cta.shared.all_defined(at as usize, 16) {
-                    unwritten = Some(at);
-                }
-                let access = Access { stamp, views: &self.warps[w].views, proxyless: false };
-                if let Some(conflict) = self.cta.shared_shadow.read(at.into(), 16, &access) {
-                    let race = Race {
-                        memory: RaceMemory::Shared,
-                        conflict,
-                        second: stamp,
-                        passed: vec![],
-                        unwritten: false,
-                        frees: false,
-                        count: 1,
-                    };
-                    self.race(race);
+        let a_shared = if let Source::Shared(a) = a { Some(("A", a, m_each, i.a_mn_major)) } else { None };
+        for (which, d, rows, mn_major) in a_shared.into_iter().chain([("B", b, n_each, i.b_mn_major)]) {
+            reads.push(self.read_range(site, group[0], which, &d, rows, mn_major)?);
+            for &c in group {
+                for (mn, k) in tensor::chunks(rows, mn_major) {
+                    let at = d.chunk(mn, k, mn_major);
+                    if unwritten.is_none() && !self.ctas[c].shared.all_defined(at as usize, 16) {
+                        unwritten = Some(at);
+                    }
+                    let access = Access { stamp, views: &self.warps[w].views, proxyless: false };
+                    if let Some(conflict) = self.ctas[c].shared_shadow.read(at.into(), 16, &access) {
+                        let memory = RaceMemory::Shared(c);
+                        self.race(Race {
+                            memory,
+                            conflict,
+                            second: stamp,
+                            passed: vec![],
+                            unwritten: false,
+                            frees: false,
+                            count: 1,
+                        });
+                    }
                 }
             }
-            let read = OperandRead {
-                offset: self.dynamic_offset(low),
-                end: self.dynamic_offset(high),
-                swizzle: d.swizzle,
-                elements: vec![],
-            };
-            reads.push((read, unwritten));
         }
-
-        // The accumulator.
-        let mut blank = None;
-        for quarter in 0..4 {
-            let at = u64::from(quarter * COLUMNS + column) * CELL;
-            let access = Access { stamp, views: &self.warps[w].views, proxyless: true };
-            let conflict: Option<Conflict> = self.cta.tensor_shadow.write(at, u64::from(i.n) * CELL, &access);
-            if let Some(conflict) = conflict {
-                let unwritten = !self.cta.tensor.get(quarter * 32, (conflict.byte / CELL) as u32 % COLUMNS).1;
-                let reader = match self.actors.get(conflict.first.actor as usize) {
-                    Some(ActorKind::TensorLoads(r)) => self.warps.get(*r as usize).map(|w| w.passed.clone()),
-                    _ => None,
-                };
-                let race = Race {
-                    memory: RaceMemory::Tensor,
-                    conflict,
-                    second: stamp,
-                    passed: reader.unwrap_or_default(),
-                    unwritten,
-                    frees: false,
-                    count: 1,
-                };
-                self.race(race);
+        if let Source::Tensor(from) = a {
+            for &c in group {
+                self.touch_tensor(w, c, from, 8, stamp, false);
             }
         }
-        if accumulate {
-            let earlier =
-                self.mmas.iter().any(|m| m.column < column + i.n && column < m.column + m.descriptor.n && m.warp == w);
-            let lane_blank = !(0..i.n).all(|c| self.cta.tensor.get(0, column + c).1);
-            if lane_blank && !earlier {
-                blank = Some(column);
-            }
+        for &c in group {
+            self.touch_tensor(w, c, column, layout.columns(i.n), stamp, true);
         }
-        let origin = if let Some(c) = blank {
-            let name = self.tensor_name(c);
-            self.origin(site, format!("this MMA adds to {name}, which holds nothing yet"))
-        } else if let Some(at) = reads.iter().find_map(|(_, u)| *u) {
-            let name = self.shared_name_exact(at);
-            self.origin(site, format!("this MMA reads {name}, which nothing has written"))
-        } else {
-            self.origin(site, "this MMA has undefined operands".into())
-        };
+        let origin = self.mma_origin(site, w, group[0], &i, column, inputs.accumulate, unwritten);
 
         let now = self.warps[w].fragments[f].ready_at;
         let delay = self.jitter(300);
-        let start = now.max(self.cta.tensor_core_free) + delay;
-        self.cta.tensor_core_free = start + self.costs.mma_interval(i.m, i.n);
-        let latest = self.cta.tensor_core_free + self.costs.mma_latency;
-        let mut parts = reads.into_iter().map(|(read, _)| read);
-        let (Some(ra), Some(rb)) = (parts.next(), parts.next()) else { return Ok(()) };
-        let event = self.trace(Actor::TensorCore, start, latest, site, || {
-            let shape = [i.m, i.n, 16];
-            EventKind::Mma(Box::new(Mma { shape, cta_group: 1, accumulate, column, a: ra, b: rb }))
+        let free = group.iter().map(|&c| self.ctas[c].tensor_core_free).max().unwrap_or(now);
+        let start = now.max(free) + delay;
+        let end = start + self.costs.mma_interval(m_each, i.n, n_each, matches!(a, Source::Shared(_)));
+        for &c in group {
+            self.ctas[c].tensor_core_free = end;
+        }
+        let latest = end + self.costs.mma_latency;
+        let mut parts = reads.into_iter();
+        let none = || OperandRead { offset: 0, end: 0, swizzle: 0, elements: vec![] };
+        let ra = if a_shared.is_some() { parts.next() } else { None }.unwrap_or_else(none);
+        let rb = parts.next().unwrap_or_else(none);
+        let (shape, cta_group, accumulate) = ([i.m, i.n, 16], group.len() as u32, inputs.accumulate);
+        let event = self.trace(group[0], Actor::TensorCore, start, latest, site, || {
+            EventKind::Mma(Box::new(Mma { shape, cta_group, accumulate, column, a: ra, b: rb }))
         });
         let n = self.mmas.len();
         let (early, late) = (self.perturbed(3), self.perturbed(3));
         self.mmas.push(PendingMma {
             site,
             warp: w,
-            descriptor,
+            descriptor: i,
+            group: group.to_vec(),
             a,
             b,
             column,
             accumulate,
+            scale: inputs.scale,
+            disabled: inputs.disabled,
             operands: None,
             event,
             origin,
@@ -240,17 +234,166 @@ impl Cluster<'_> {
         Ok(())
     }
 
+    /// The descriptors and addresses of an MMA, checked.
+    fn decode_mma(
+        &mut self,
+        site: u32,
+        group: &[usize],
+        inputs: &Inputs,
+    ) -> Result<(InstructionDescriptor, Source, SharedDescriptor, u32), Stop> {
+        let bad = |this: &Self, code, (found, allowed): (String, String), rule: &str| -> Stop {
+            Some(Box::new(this.problem(code, site, found, rule, format!("Allowed: {allowed}."))))
+        };
+        let i = InstructionDescriptor::decode(inputs.idesc, group.len() as u32).map_err(|e| {
+            bad(self, "instruction-descriptor", e, "The instruction descriptor follows PTX ISA 9.7.16.4.2; hardware raises an illegal instruction or computes something else.")
+        })?;
+        let matrix = |bits| {
+            SharedDescriptor::decode(bits).map_err(|e| {
+                bad(self, "matrix-descriptor", e, "The shared-memory descriptor follows PTX ISA 9.7.16.4.1.")
+            })
+        };
+        let b = matrix(inputs.b)?;
+        let a = match inputs.a {
+            (false, bits) => Source::Shared(matrix(bits)?),
+            (true, _) if i.a_mn_major => {
+                let found = format!("the instruction descriptor {:#010x} says MN-major for A", inputs.idesc);
+                let allowed = "A in tensor memory is K-major: bit 15 is 0".to_string();
+                return Err(bad(
+                    self,
+                    "instruction-descriptor",
+                    (found, allowed),
+                    "A in tensor memory has one row a lane (PTX ISA 9.7.16.4.2).",
+                ));
+            }
+            (true, address) => Source::Tensor(address as u32 & 0xffff),
+        };
+        let columns = Layout::of(i.m, group.len()).columns(i.n);
+        let (lane, column) = (inputs.d >> 16, inputs.d & 0xffff);
+        let mut ranges = vec![("accumulator", lane, column, columns)];
+        if let (true, address) = inputs.a {
+            ranges.push(("operand A", address as u32 >> 16, address as u32 & 0xffff, 8));
+        }
+        for (what, lane, column, columns) in ranges {
+            let missing = (column..column.saturating_add(columns))
+                .find(|&c| c >= COLUMNS || group.iter().any(|&g| self.ctas[g].tensor.allocation(c).is_none()));
+            if lane == 0 && missing.is_none() {
+                continue;
+            }
+            let why = match missing {
+                Some(c) if lane == 0 => format!("column {c} is not allocated ({columns} columns from {column})"),
+                _ => format!("it begins at lane {lane}; it must begin at lane 0"),
+            };
+            return Err(Some(Box::new(self.problem(
+                "tensor-address",
+                site,
+                format!("the MMA's {what} is at {:#x}: {why}", lane << 16 | column),
+                "What an MMA uses of tensor memory lies in columns that tcgen05.alloc gave (PTX ISA 9.7.16.7.1).",
+                "Pass the address that tcgen05.alloc wrote, plus a column offset within the allocation.".into(),
+            ))));
+        }
+        Ok((i, a, b, column))
+    }
+
+    /// The bytes that a descriptor covers, checked against the CTA's shared memory.
+    fn read_range(
+        &self,
+        site: u32,
+        cta: usize,
+        which: &str,
+        d: &SharedDescriptor,
+        rows: u32,
+        mn_major: bool,
+    ) -> Result<OperandRead, Stop> {
+        let end = self.ctas[cta].shared.bytes.len() as u32;
+        let (mut low, mut high) = (u32::MAX, 0);
+        for (mn, k) in tensor::chunks(rows, mn_major) {
+            let at = d.chunk(mn, k, mn_major);
+            low = low.min(at);
+            high = high.max(at.saturating_add(16));
+        }
+        if low < RESERVED_SHARED || high > end {
+            return Err(Some(Box::new(self.problem(
+                "out-of-bounds",
+                site,
+                format!("the descriptor of {which} covers shared memory from {low:#x} to {high:#x}, the CTA has {RESERVED_SHARED:#x} to {end:#x}"),
+                "A matrix descriptor's tile lies within the CTA's shared memory (PTX ISA 9.7.16.4.1).",
+                "Check start address (in units of 16 bytes), leading and stride offset.".into(),
+            ))));
+        }
+        let (offset, end) = (self.dynamic_offset(low), self.dynamic_offset(high));
+        Ok(OperandRead { offset, end, swizzle: d.swizzle, elements: vec![] })
+    }
+
+    /// Checks an MMA's access to columns of tensor memory against earlier ones.
+    fn touch_tensor(&mut self, w: usize, c: usize, column: u32, columns: u32, stamp: Stamp, writes: bool) {
+        for quarter in 0..4 {
+            let at = u64::from(quarter * COLUMNS + column) * CELL;
+            let access = Access { stamp, views: &self.warps[w].views, proxyless: true };
+            let shadow = &mut self.ctas[c].tensor_shadow;
+            let len = u64::from(columns) * CELL;
+            let conflict = if writes { shadow.write(at, len, &access) } else { shadow.read(at, len, &access) };
+            let Some(conflict) = conflict else { continue };
+            let unwritten = !self.ctas[c].tensor.get(quarter * 32, (conflict.byte / CELL) as u32 % COLUMNS).1;
+            let passed = match self.actors.get(conflict.first.actor as usize) {
+                Some(ActorKind::TensorLoads(r)) => self.warps.get(*r as usize).map(|w| w.passed.clone()),
+                _ => None,
+            };
+            let (memory, passed) = (RaceMemory::Tensor(c), passed.unwrap_or_default());
+            self.race(Race { memory, conflict, second: stamp, passed, unwritten, frees: false, count: 1 });
+        }
+    }
+
+    /// Why the result of an MMA would be undefined, if it is.
+    #[allow(clippy::too_many_arguments)]
+    fn mma_origin(
+        &mut self,
+        site: u32,
+        w: usize,
+        c: usize,
+        i: &InstructionDescriptor,
+        column: u32,
+        accumulate: bool,
+        unwritten: Option<u32>,
+    ) -> u32 {
+        if accumulate {
+            let earlier = self
+                .mmas
+                .iter()
+                .rev()
+                .take(64)
+                .any(|m| m.column < column + i.n && column < m.column + m.descriptor.n && m.warp == w);
+            if !earlier && !(0..i.n.min(COLUMNS - column)).all(|n| self.ctas[c].tensor.get(0, column + n).1) {
+                let name = self.tensor_name(column);
+                return self.origin(site, format!("this MMA adds to {name}, which holds nothing yet"));
+            }
+        }
+        match unwritten {
+            Some(at) => {
+                let name = self.shared_name_exact(at);
+                self.origin(site, format!("this MMA reads {name}, which nothing has written"))
+            }
+            None => 0,
+        }
+    }
+
     /// The tensor core reads the operands of an MMA.
     pub fn mma_read(&mut self, n: usize) {
         let m = &self.mmas[n];
-        let i = m.descriptor;
-        let a = Operand::read(&self.cta.shared, &m.a, i.m, i.a_mn_major);
-        let b = Operand::read(&self.cta.shared, &m.b, i.n, i.b_mn_major);
+        let (i, g) = (m.descriptor, m.group.len() as u32);
+        let mut a = Vec::new();
+        let mut b = Operand::default();
+        for &c in &m.group {
+            a.push(match m.a {
+                Source::Shared(d) => Operand::read(&self.ctas[c].shared, &d, i.m / g, i.a_mn_major),
+                Source::Tensor(column) => self.ctas[c].tensor.operand(column, i.m / g, Layout::of(i.m, m.group.len())),
+            });
+            b.append(Operand::read(&self.ctas[c].shared, &m.b, i.n / g, i.b_mn_major));
+        }
         if self.options.keep_operands
             && let Some(event) = m.event
             && let EventKind::Mma(mma) = &mut self.trace[event].kind
         {
-            mma.a.elements.clone_from(&a.bits);
+            mma.a.elements = a.iter().flat_map(|part| part.bits.iter().copied()).collect();
             mma.b.elements.clone_from(&b.bits);
         }
         self.mmas[n].operands = Some((a, b));
@@ -263,36 +406,75 @@ impl Cluster<'_> {
         }
         let Some((a, b)) = self.mmas[n].operands.take() else { return };
         let m = &self.mmas[n];
-        tensor::multiply(&mut self.cta.tensor, &m.descriptor, m.column, m.accumulate, &a, &b, m.origin);
+        for ((&c, a), disabled) in m.group.iter().zip(&a).zip(m.disabled) {
+            let product = tensor::Product {
+                descriptor: &m.descriptor,
+                layout: Layout::of(m.descriptor.m, m.group.len()),
+                column: m.column,
+                accumulate: m.accumulate,
+                scale: m.scale,
+                disabled,
+                origin: m.origin,
+            };
+            product.run(&mut self.ctas[c].tensor, a, &b);
+        }
         self.end = self.end.max(time);
     }
 
-    pub fn commit(&mut self, at: At, address: &Address) -> Result<(), Stop> {
+    pub fn commit(&mut self, at: At, address: &Address, pair: bool, targets: Option<u16>) -> Result<(), Stop> {
         let At { w, f, mask, site } = at;
         let now = self.warps[w].fragments[f].ready_at;
-        for (offset, who) in self.barrier_addresses(w, mask, address, site)? {
-            let barrier = self.barrier(w, offset, site, "committed to")?;
+        let group = self.group(at, pair, "tcgen05.commit")?;
+        let free = group.iter().map(|&c| self.ctas[c].tensor_core_free).max().unwrap_or(now);
+        for (slot, who) in self.barrier_addresses(at, address, true)? {
             if who.count_ones() > 1 {
                 self.many_lanes(w, who, site, "tcgen05.commit", "the barrier gets that many arrivals");
             }
             for lane in lanes(who) {
+                let ranks = match targets {
+                    None => vec![slot.cta],
+                    Some(reg) => {
+                        let bits = self.warps[w].registers.b32[usize::from(reg)][lane] & 0xffff;
+                        self.mask_ranks(bits, site)?
+                    }
+                };
                 let queue = self.mma_queues.get(&(w, lane)).copied();
                 let (actor, epoch) = queue.map_or((self.warps[w].actor, 0), |q| (q.actor, q.epoch));
-                let covered = self.commits.iter().filter(|c| c.queue == actor).map(|c| c.epoch).max().unwrap_or(0);
+                let covered = self.covered.get(&actor).copied().unwrap_or(0);
                 // The tensor core finishes in order: what was issued last ends last.
-                let busy = if epoch > covered { self.cta.tensor_core_free + self.costs.mma_latency } else { now };
-                let delay = self.jitter(500);
-                let time = now.max(busy) + delay;
-                let id = self.barrier_id(barrier);
-                self.trace(Actor::TensorCore, now, time, site, || EventKind::Commit {
-                    barrier: id,
-                    covers: epoch - covered,
-                });
-                self.commits.push(Commit { site, queue: actor, epoch, barrier, phase: None, warp: w });
-                self.push_event(time, Pending::CommitArrive(self.commits.len() - 1));
+                let busy = if epoch > covered { free + self.costs.mma_latency } else { now };
+                self.covered.insert(actor, epoch);
+                for cta in ranks {
+                    let barrier = self.barrier(w, super::cluster::Slot { cta, ..slot }, site, "committed to")?;
+                    let delay = self.jitter(500);
+                    let time = now.max(busy) + delay;
+                    let id = self.barrier_id(barrier);
+                    let home = self.warps[w].cta;
+                    self.trace(home, Actor::TensorCore, now, time, site, || EventKind::Commit {
+                        barrier: id,
+                        covers: epoch - covered,
+                    });
+                    self.commits.push(Commit { site, queue: actor, epoch, barrier, phase: None, warp: w });
+                    self.push_event(time, Pending::CommitArrive(self.commits.len() - 1));
+                }
             }
         }
         Ok(())
+    }
+
+    /// The CTAs that a multicast mask names.
+    pub fn mask_ranks(&mut self, bits: u32, site: u32) -> Result<Vec<usize>, Stop> {
+        let ranks: Vec<usize> = lanes(bits).collect();
+        if ranks.is_empty() || ranks.iter().any(|&r| r >= self.ctas.len()) {
+            return Err(Some(Box::new(self.problem(
+                "multicast-mask",
+                site,
+                format!("the CTA mask is {bits:#b}, the cluster has {} CTAs", self.ctas.len()),
+                "Each bit of a multicast mask names the rank of a CTA of the cluster.",
+                "Set the bits of CTAs that exist, at least one.".into(),
+            ))));
+        }
+        Ok(ranks)
     }
 
     /// All that a commit covers is complete: its arrival.

@@ -18,17 +18,22 @@ mod step;
 mod sync;
 pub(crate) mod tensor;
 mod tensor_ops;
+mod tma;
 mod warp;
 
 use crate::diagnostic::{Diagnostic, Label, Severity};
 use crate::launch::{Launch, Param};
 use crate::program::{Kernel, Program};
 use crate::report::Report;
+use crate::tensor_map::TensorMap;
 use crate::time::Costs;
 use crate::{MAX_SHARED, Options};
-use cluster::{Cluster, Shared};
+use cluster::{Cluster, Shared, cluster_extent};
 use findings::Findings;
 use memory::Global;
+
+/// Streaming multiprocessors of a B200.
+const SMS: u64 = 148;
 
 /// Runs a launch. What goes wrong is in the report: this never panics and never fails.
 pub fn run(program: &Program, launch: &Launch, options: &Options) -> Report {
@@ -50,23 +55,24 @@ pub fn run(program: &Program, launch: &Launch, options: &Options) -> Report {
     };
     let costs = Costs::B200;
     let mut findings = Findings::default();
-    let [gx, gy, gz] = launch.grid.map(u64::from);
-    let ctas = gx * gy * gz;
+    let extent = cluster_extent(kernel, launch).map(u64::from);
+    let [nx, ny, nz] = std::array::from_fn(|n| u64::from(launch.grid[n]) / extent[n]);
     let resources = Shared { kernel, launch, options, params: &params, costs: &costs };
-    // CTAs run in waves: each takes the SM that is free first.
-    let mut free_at = vec![0u64; 148];
+    // Clusters run in waves: each takes the SMs that are free first.
+    let mut free_at = vec![0u64; (SMS / extent.iter().product::<u64>()).max(1) as usize];
     report.completed = true;
-    for index in 0..ctas {
-        let id = [(index % gx) as u32, (index / gx % gy) as u32, (index / (gx * gy)) as u32];
+    for index in 0..nx * ny * nz {
+        let place = [index % nx, index / nx % ny, index / (nx * ny)];
+        let first = std::array::from_fn(|n| (place[n] * extent[n]) as u32);
         let sm = (0..free_at.len()).min_by_key(|&n| free_at[n]).unwrap_or(0);
-        let mut cluster =
-            Cluster::new(&resources, &mut global, &mut findings, index as u32, id, sm as u32, free_at[sm]);
+        let start = free_at[sm];
+        let mut cluster = Cluster::new(&resources, &mut global, &mut findings, index as u32, first, sm as u32, start);
         let completed = cluster.run(&mut report.instructions);
         free_at[sm] = cluster.end;
         report.cycles = report.cycles.max(cluster.end);
         report.trace.append(&mut cluster.trace);
         if options.keep_ctas {
-            report.ctas.push(cluster.snapshot());
+            report.ctas.append(&mut cluster.snapshots());
         }
         if !completed {
             report.completed = false;
@@ -129,11 +135,24 @@ fn check<'p>(program: &'p Program, launch: &Launch) -> Result<&'p Kernel, Vec<Di
             k,
         );
     }
-    if launch.cluster != [1, 1, 1] || kernel.required_cluster.is_some_and(|c| c != [1, 1, 1]) {
+    let extent = cluster_extent(kernel, launch);
+    let ctas = extent.iter().map(|&d| u64::from(d)).product::<u64>();
+    if let Some(required) = kernel.required_cluster.filter(|r| *r != extent) {
         error(
-            "not-modelled",
-            "clusters of more than one CTA are not modelled".into(),
-            "Launch with cluster [1, 1, 1].".into(),
+            "launch",
+            format!(
+                "launched with clusters of {extent:?} CTAs, the kernel requires {required:?} (`.reqnctapercluster`)"
+            ),
+            "Launch with the required cluster, or change the directive.".into(),
+            k,
+        );
+    } else if ctas == 0 || ctas > 16 {
+        error("launch", format!("clusters of {extent:?} CTAs"), "1 to 16 CTAs (more than 8 are opt-in).".into(), k);
+    } else if (0..3).any(|n| !launch.grid[n].is_multiple_of(extent[n])) {
+        error(
+            "launch",
+            format!("a grid of {:?} CTAs in clusters of {extent:?}", launch.grid),
+            "Each size of the grid must be a multiple of the cluster's.".into(),
             k,
         );
     }
@@ -171,21 +190,21 @@ fn check<'p>(program: &'p Program, launch: &Launch) -> Result<&'p Kernel, Vec<Di
 
 /// The kernel's parameter block.
 fn parameters(kernel: &Kernel, launch: &Launch, global: &Global) -> Result<Vec<u8>, Box<Diagnostic>> {
-    let error = |title: String, help: String| {
+    let error = |title: String, help: &str| {
         Box::new(Diagnostic {
             code: "launch",
             severity: Severity::Error,
             title,
             labels: vec![Label { place: kernel.place.clone(), text: "this kernel".into() }],
             rule: "A launch gives each parameter of the entry one value of its size.".into(),
-            help,
+            help: help.into(),
             count: 1,
         })
     };
     if kernel.params.len() != launch.params.len() {
         return Err(error(
             format!("the kernel has {} parameters, the launch gives {}", kernel.params.len(), launch.params.len()),
-            "Give one value for each parameter, in order.".into(),
+            "Give one value for each parameter, in order.",
         ));
     }
     let end = kernel.params.last().map_or(0, |p| p.offset + p.bytes) as usize;
@@ -195,6 +214,22 @@ fn parameters(kernel: &Kernel, launch: &Launch, global: &Global) -> Result<Vec<u
             Param::U32(v) => v.to_le_bytes().to_vec(),
             Param::U64(v) => v.to_le_bytes().to_vec(),
             Param::Bytes(b) => b.clone(),
+            Param::TensorMap { buffer, map } => {
+                let Some(b) = global.buffers.get(*buffer) else {
+                    return Err(error(
+                        format!("parameter `{}` maps buffer {buffer}, there are {}", slot.name, global.buffers.len()),
+                        "Number buffers from 0.",
+                    ));
+                };
+                let placed = TensorMap { address: b.base.wrapping_add(map.address), ..map.clone() };
+                match placed.encode() {
+                    Ok(object) => object.to_vec(),
+                    Err(why) => {
+                        let title = format!("the tensor map of parameter `{}` has {why}", slot.name);
+                        return Err(error(title, "Keep to what cuTensorMapEncodeTiled takes."));
+                    }
+                }
+            }
             Param::Pointer { buffer, offset } => match global.buffers.get(*buffer) {
                 Some(b) => b.base.wrapping_add(*offset).to_le_bytes().to_vec(),
                 None => {
@@ -204,7 +239,7 @@ fn parameters(kernel: &Kernel, launch: &Launch, global: &Global) -> Result<Vec<u
                             slot.name,
                             global.buffers.len()
                         ),
-                        "Number buffers from 0.".into(),
+                        "Number buffers from 0.",
                     ));
                 }
             },
@@ -212,7 +247,7 @@ fn parameters(kernel: &Kernel, launch: &Launch, global: &Global) -> Result<Vec<u
         if bytes.len() != slot.bytes as usize {
             return Err(error(
                 format!("parameter `{}` takes {} bytes, the launch gives {}", slot.name, slot.bytes, bytes.len()),
-                "Give a value of the parameter's size.".into(),
+                "Give a value of the parameter's size.",
             ));
         }
         block[slot.offset as usize..][..bytes.len()].copy_from_slice(&bytes);

@@ -40,11 +40,14 @@ impl Cluster<'_> {
     }
 
     pub fn barrier_name(&self, barrier: u32) -> String {
-        self.shared_name(self.barriers[barrier as usize].offset)
+        let b = &self.barriers[barrier as usize];
+        let name = self.shared_name(b.offset);
+        if self.ctas.len() > 1 { format!("{name} of CTA {}", b.cta) } else { name }
     }
 
     pub fn barrier_id(&self, barrier: u32) -> Barrier {
-        Barrier { cta: self.index, offset: self.dynamic_offset(self.barriers[barrier as usize].offset) }
+        let b = &self.barriers[barrier as usize];
+        Barrier { cta: self.cta_index(b.cta), offset: self.dynamic_offset(b.offset) }
     }
 
     /// How messages name a byte of shared memory: by its region or variable.
@@ -100,6 +103,16 @@ impl Cluster<'_> {
             0 => "no lane".into(),
             1 => format!("only lane {}", lanes(mask).next().unwrap_or(0)),
             n => format!("{n} lanes"),
+        }
+    }
+
+    /// How messages name a warp: by its number in its CTA.
+    pub fn warp_name(&self, w: usize) -> String {
+        let warp = &self.warps[w];
+        if self.ctas.len() > 1 {
+            format!("warp {} of CTA {}", warp.index, warp.cta)
+        } else {
+            format!("warp {}", warp.index)
         }
     }
 }

@@ -5,6 +5,8 @@ use super::warp::{State, lanes};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::program::op::{Alu, Logic, Op, Reg, ShuffleMode, Space, Special, TRUE, VoteMode};
 
+/// The high half of a generic address of a parameter.
+pub const PARAM_WINDOW: u64 = 0x0000_7d00_0000_0000;
 /// The high half of a generic address of shared memory.
 pub const SHARED_WINDOW: u64 = 0x0000_7e00_0000_0000;
 
@@ -88,9 +90,17 @@ impl Cluster<'_> {
                 self.warps[w].fragments[f].ready_at += self.costs.fence;
                 self.warps[w].proxy_fence();
                 let (actor, time) = self.when(w, f);
-                self.trace(actor, time, time, site, || crate::report::EventKind::ProxyFence);
+                self.trace(self.warps[w].cta, actor, time, time, site, || crate::report::EventKind::ProxyFence);
             }
-            Op::InitFence | Op::Fence => self.warps[w].fragments[f].ready_at += self.costs.fence,
+            Op::InitFence => {
+                self.warps[w].fragments[f].ready_at += self.costs.fence;
+                self.warps[w].init_fence();
+            }
+            Op::Fence => {
+                self.warps[w].fragments[f].ready_at += self.costs.fence;
+                self.warps[w].fence();
+            }
+            Op::Hint => {}
             Op::TensorFence { .. } | Op::TensorRelinquish | Op::TensorWait { .. } => self.tensor_wait(at, &inst.op)?,
             Op::Sleep => self.warps[w].fragments[f].ready_at += 100,
             Op::Trap => {
@@ -208,18 +218,39 @@ impl Cluster<'_> {
                 }
             }
             Op::SharedAddress { d, offset } => {
+                // A shared address carries the rank of its CTA in bits 24 and up.
+                let value = (self.warps[w].cta as u32) << 24 | offset;
                 for lane in lanes(mask) {
-                    self.warps[w].registers.set_lane(d, lane, offset.into());
+                    self.warps[w].registers.set_lane(d, lane, value.into());
+                }
+            }
+            Op::MapAddress { d, s, rank } => {
+                for lane in lanes(mask) {
+                    let r = &mut self.warps[w].registers;
+                    let rank = u64::from(r.b32[usize::from(rank)][lane]);
+                    let value = r.lane(s, lane) as u64 & !0xff00_0000 | rank << 24;
+                    r.set_lane(d, lane, value.into());
+                }
+            }
+            Op::AddressRank { d, s } => {
+                for lane in lanes(mask) {
+                    let r = &mut self.warps[w].registers;
+                    let rank = r.lane(s, lane) as u64 >> 24 & 0xff;
+                    r.set_lane(Reg::B32(d), lane, rank.into());
                 }
             }
             Op::Cvta { d, s, space, to } => {
-                let shared = matches!(space, Space::Shared | Space::SharedCluster);
+                let window = match space {
+                    Space::Shared | Space::SharedCluster => Some(SHARED_WINDOW),
+                    Space::Param => Some(PARAM_WINDOW),
+                    _ => None,
+                };
                 for lane in lanes(mask) {
                     let value = self.warps[w].registers.lane(s, lane) as u64;
-                    let value = match (shared, to) {
-                        (false, _) => value,
-                        (true, false) => SHARED_WINDOW | value & 0xffff_ffff,
-                        (true, true) => value & 0xffff_ffff,
+                    let value = match (window, to) {
+                        (None, _) => value,
+                        (Some(window), false) => window | value & 0xffff_ffff,
+                        (Some(_), true) => value & 0xffff_ffff,
                     };
                     self.warps[w].registers.set_lane(d, lane, value.into());
                 }
@@ -325,21 +356,23 @@ impl Cluster<'_> {
         let [bx, by, _] = self.launch.block;
         let linear = warp.index * 32 + lane;
         let axis = |v: [u32; 3], n: u8| v.get(usize::from(n)).copied().unwrap_or(0);
+        let cta = &self.ctas[warp.cta];
+        let extent = self.extent();
         let value = match which {
             Special::Tid(n) => axis([linear % bx, linear / bx % by, linear / (bx * by)], n),
             Special::Ntid(n) => axis(self.launch.block, n),
-            Special::Ctaid(n) => axis(self.cta.id, n),
+            Special::Ctaid(n) => axis(cta.id, n),
             Special::Nctaid(n) => axis(self.launch.grid, n),
             Special::Lane => lane,
             Special::Warp => warp.index,
             Special::Nwarp => self.warps.len() as u32,
-            // Without clusters, each CTA is a cluster of one (PTX ISA 10.13 and following).
-            Special::ClusterId(n) => axis(self.cta.id, n),
-            Special::NclusterId(n) => axis(self.launch.grid, n),
-            Special::ClusterCtaid(_) => 0,
-            Special::ClusterNctaid(_) => 1,
-            Special::ClusterRank => 0,
-            Special::ClusterNrank => 1,
+            // Without clusters, each CTA is a cluster of one.
+            Special::ClusterId(n) => axis(std::array::from_fn(|n| cta.id[n] / extent[n]), n),
+            Special::NclusterId(n) => axis(std::array::from_fn(|n| self.launch.grid[n] / extent[n]), n),
+            Special::ClusterCtaid(n) => axis(cta.inner, n),
+            Special::ClusterNctaid(n) => axis(extent, n),
+            Special::ClusterRank => warp.cta as u32,
+            Special::ClusterNrank => extent.iter().product(),
             Special::Sm => self.sm,
             Special::Nsm => 148,
             Special::Clock => return warp.fragments.first().map_or(0, |f| f.ready_at),

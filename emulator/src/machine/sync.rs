@@ -15,19 +15,17 @@ impl Cluster<'_> {
             Op::CtaBarrier { id, threads, wait, aligned } => self.cta_barrier(at, *id, *threads, *wait, *aligned),
             Op::BarrierInit { address, count } => self.barrier_init(at, address, *count),
             Op::BarrierInval { address } => {
-                for (offset, _) in self.barrier_addresses(w, mask, address, site)? {
-                    let barrier = self.barrier(w, offset, site, "invalidated")?;
+                for (slot, _) in self.barrier_addresses(at, address, false)? {
+                    let barrier = self.barrier(w, slot, site, "invalidated")?;
                     self.barriers[barrier as usize].valid = false;
-                    self.barrier_at.remove(&offset);
+                    self.barrier_at.remove(&(slot.cta, slot.offset));
                 }
                 Ok(())
             }
-            Op::BarrierArrive { address, count, expect, state } => {
-                self.barrier_arrive(at, address, *count, *expect, *state)
-            }
-            Op::BarrierExpect { address, bytes } => {
-                for (offset, who) in self.barrier_addresses(w, mask, address, site)? {
-                    let barrier = self.barrier(w, offset, site, "used")?;
+            Op::BarrierArrive { .. } => self.barrier_arrive(at, op),
+            Op::BarrierExpect { address, bytes, remote } => {
+                for (slot, who) in self.barrier_addresses(at, address, *remote)? {
+                    let barrier = self.barrier(w, slot, site, "used")?;
                     for lane in lanes(who) {
                         let bytes = self.warps[w].registers.b32[usize::from(*bytes)][lane];
                         self.expect(barrier, bytes, site)?;
@@ -37,7 +35,12 @@ impl Cluster<'_> {
                 }
                 Ok(())
             }
-            Op::BarrierWait { address, p, parity, block } => self.barrier_wait(at, address, *p, *parity, *block),
+            Op::BarrierWait { .. } => self.barrier_wait(at, op),
+            Op::ClusterArrive { relaxed, aligned } => self.cluster_arrive(at, *relaxed, *aligned),
+            Op::ClusterWait { aligned } => self.cluster_wait(at, *aligned),
+            Op::Tma(op) => self.tma(at, op),
+            Op::BulkCommit => self.bulk_commit(at),
+            Op::BulkWait { pending, read } => self.bulk_wait(at, *pending, *read),
             op => self.tensor(at, op),
         }
     }
@@ -129,10 +132,11 @@ impl Cluster<'_> {
                 "Use a number below 16, and count whole warps.".into(),
             ))));
         }
+        let c = self.warps[w].cta;
         let arriving = if aligned { 32 } else { mask.count_ones() };
         let time = self.warps[w].fragments[f].ready_at;
         let snapshot = self.warps[w].release();
-        let named = &mut self.cta.named[id as usize];
+        let named = &mut self.ctas[c].named[id as usize];
         if named.arrived > 0 && named.expected != count {
             let (before, site_before) = (named.expected, named.site);
             let text = |c: Option<u32>| c.map_or("all threads".to_string(), |c| format!("{c} threads"));
@@ -156,14 +160,14 @@ impl Cluster<'_> {
             fragment.state = State::CtaBarrier(id);
             fragment.pc += 1;
         }
-        self.check_named(id);
+        self.check_named(c, id);
         Ok(())
     }
 
     /// Lets the waiters of a CTA barrier go if all have arrived.
-    pub fn check_named(&mut self, id: u32) {
-        let live = self.live_threads();
-        let named = &mut self.cta.named[id as usize];
+    pub fn check_named(&mut self, c: usize, id: u32) {
+        let live = self.live_threads(c);
+        let named = &mut self.ctas[c].named[id as usize];
         let expected = named.expected.unwrap_or(live);
         if named.arrived == 0 || named.arrived < expected {
             return;
@@ -171,6 +175,9 @@ impl Cluster<'_> {
         let done = std::mem::take(named);
         let time = done.latest + self.costs.cta_barrier + 2 * u64::from(expected / 32);
         for w in 0..self.warps.len() {
+            if self.warps[w].cta != c {
+                continue;
+            }
             let mut joined = false;
             for f in 0..self.warps[w].fragments.len() {
                 let fragment = &mut self.warps[w].fragments[f];
@@ -185,13 +192,95 @@ impl Cluster<'_> {
                 let delay = self.jitter(200);
                 self.warps[w].fragments[f].ready_at += delay;
                 let actor = Actor::Warp(self.warps[w].index);
-                self.trace(actor, start, time, site, || EventKind::CtaBarrier { id, threads: expected });
+                self.trace(c, actor, start, time, site, || EventKind::CtaBarrier { id, threads: expected });
             }
             if joined {
                 self.warps[w].views.join(&done.views);
             }
         }
         self.polls = 0;
+        self.lower_horizon(time);
+    }
+
+    /// `barrier.cluster.arrive`: counts the lanes; what they know goes to all that wait.
+    fn cluster_arrive(&mut self, at: At, relaxed: bool, aligned: bool) -> Result<(), Stop> {
+        let At { w, f, mask, site } = at;
+        if aligned {
+            self.whole_warp(w, mask, site)?;
+        }
+        if self.warps[w].cluster_arrived & mask != 0 {
+            return Err(Some(Box::new(self.problem(
+                "cluster-barrier",
+                site,
+                format!("{} arrives twice at the cluster barrier without waiting in between", self.warp_name(w)),
+                "Each thread arrives once in a phase and waits before it arrives again (PTX ISA, barrier.cluster).",
+                "Let every barrier.cluster.arrive be followed by a barrier.cluster.wait.".into(),
+            ))));
+        }
+        let views = if relaxed { self.warps[w].fenced_release() } else { self.warps[w].release() };
+        let time = self.warps[w].fragments[f].ready_at;
+        self.warps[w].cluster_arrived |= mask;
+        self.cluster_barrier.views.join(&views);
+        self.cluster_barrier.latest = self.cluster_barrier.latest.max(time);
+        self.cluster_barrier.site = site;
+        self.check_cluster_barrier();
+        Ok(())
+    }
+
+    fn cluster_wait(&mut self, at: At, aligned: bool) -> Result<(), Stop> {
+        let At { w, f, mask, site } = at;
+        if aligned {
+            self.whole_warp(w, mask, site)?;
+        }
+        // Lanes that have arrived in a phase that is complete already.
+        if self.warps[w].cluster_passed & mask == mask {
+            self.warps[w].cluster_passed &= !mask;
+            let known = self.cluster_known.clone();
+            self.warps[w].views.join(&known);
+            let fragment = &mut self.warps[w].fragments[f];
+            fragment.ready_at = fragment.ready_at.max(self.cluster_time);
+            return Ok(());
+        }
+        if self.warps[w].cluster_arrived & mask != mask {
+            return Err(Some(Box::new(self.problem(
+                "cluster-barrier",
+                site,
+                format!("{} waits at the cluster barrier without having arrived", self.warp_name(w)),
+                "barrier.cluster.wait follows the thread's own barrier.cluster.arrive (PTX ISA, barrier.cluster).",
+                "Put barrier.cluster.arrive before it.".into(),
+            ))));
+        }
+        let fragment = &mut self.warps[w].fragments[f];
+        fragment.state = State::ClusterBarrier;
+        fragment.pc += 1;
+        Ok(())
+    }
+
+    /// Completes the phase of the cluster barrier when all live threads of the cluster have arrived.
+    pub fn check_cluster_barrier(&mut self) {
+        let complete = self.warps.iter().all(|w| w.live & !w.cluster_arrived == 0);
+        if !complete || self.warps.iter().all(|w| w.cluster_arrived & w.live == 0) {
+            return;
+        }
+        let done = std::mem::take(&mut self.cluster_barrier);
+        let time = done.latest + self.costs.cluster_barrier;
+        self.cluster_known = done.views;
+        self.cluster_time = time;
+        self.polls = 0;
+        for w in 0..self.warps.len() {
+            let warp = &mut self.warps[w];
+            warp.cluster_passed = std::mem::take(&mut warp.cluster_arrived);
+            let mut joined = false;
+            for fragment in warp.fragments.iter_mut().filter(|f| f.state == State::ClusterBarrier) {
+                fragment.state = State::Ready;
+                fragment.ready_at = fragment.ready_at.max(time);
+                warp.cluster_passed &= !fragment.mask;
+                joined = true;
+            }
+            if joined {
+                warp.views.join(&self.cluster_known);
+            }
+        }
         self.lower_horizon(time);
     }
 }

@@ -47,14 +47,20 @@ impl TensorMemory {
         }
     }
 
-    /// First fit, aligned to the size. `None` when there is no room now.
-    pub fn allocate(&mut self, columns: u32, site: u32) -> Option<u32> {
+    /// The first columns that are free, aligned to their number; in `other` too, if given. `None`: there is no room now.
+    pub fn fit(&self, columns: u32, other: Option<&TensorMemory>) -> Option<u32> {
         let slots = (columns / SLOT) as usize;
-        let first =
-            (0..self.slots.len()).step_by(slots).find(|&s| self.slots[s..s + slots].iter().all(Option::is_none))?;
-        let column = first as u32 * SLOT;
+        let free = |t: &TensorMemory, s: usize| t.slots[s..s + slots].iter().all(Option::is_none);
+        let mut starts = (0..self.slots.len()).step_by(slots);
+        let first = starts.find(|&s| free(self, s) && other.is_none_or(|t| free(t, s)))?;
+        Some(first as u32 * SLOT)
+    }
+
+    /// Takes columns that are free.
+    pub fn allocate(&mut self, column: u32, columns: u32, site: u32) {
+        let (first, slots) = ((column / SLOT) as usize, (columns / SLOT) as usize);
         self.slots[first..first + slots].fill(Some(Allocation { column, columns, site }));
-        // What is in newly allocated columns is undefined (PTX ISA 9.7.16.7.1).
+        // What is in newly allocated columns is undefined (PTX ISA, tcgen05.alloc).
         for c in column..column + columns {
             for quarter in 0..4 {
                 self.defined[(c * 4 + quarter) as usize] = 0;
@@ -63,7 +69,6 @@ impl TensorMemory {
         }
         let held = self.slots.iter().flatten().count() as u32 * SLOT;
         self.most = self.most.max(held);
-        Some(column)
     }
 
     /// The allocation that holds a column.
@@ -146,7 +151,8 @@ pub struct InstructionDescriptor {
 pub type BadDescriptor = (String, String);
 
 impl InstructionDescriptor {
-    pub fn decode(bits: u32) -> Result<InstructionDescriptor, BadDescriptor> {
+    /// The fields, for an MMA of this many CTAs.
+    pub fn decode(bits: u32, ctas: u32) -> Result<InstructionDescriptor, BadDescriptor> {
         let field = |low: u32, width: u32| bits >> low & ((1 << width) - 1);
         let (n, m) = (field(17, 6) * 8, field(24, 5) * 16);
         let bad = |found: String, allowed: &str| Err((found, allowed.to_string()));
@@ -156,11 +162,14 @@ impl InstructionDescriptor {
                 "bits 0–3, 6, 23 and 29–31 are zero in a dense kind::f16 MMA",
             );
         }
-        if !matches!(m, 64 | 128) || n == 0 || n > 256 || !n.is_multiple_of(8) {
-            return bad(
-                format!("the instruction descriptor {bits:#010x} says M = {m}, N = {n}"),
-                "with cta_group::1, M is 64 or 128 and N a multiple of 8 up to 256",
-            );
+        let (shapes, step) = if ctas == 1 { ([64, 128], 8) } else { ([128, 256], 16) };
+        if !shapes.contains(&m) || n == 0 || n > 256 || !n.is_multiple_of(step) {
+            let allowed = if ctas == 1 {
+                "with cta_group::1, M is 64 or 128 and N a multiple of 8 up to 256"
+            } else {
+                "with cta_group::2, M is 128 or 256 and N a multiple of 16 up to 256"
+            };
+            return bad(format!("the instruction descriptor {bits:#010x} says M = {m}, N = {n}"), allowed);
         }
         let (d, a, b) = (field(4, 2), field(7, 3), field(10, 3));
         if d > 1 || a > 1 || b > 1 {
@@ -288,6 +297,12 @@ impl Operand {
         operand
     }
 
+    /// Adds the rows of another part.
+    pub fn append(&mut self, mut other: Operand) {
+        self.bits.append(&mut other.bits);
+        self.defined.append(&mut other.defined);
+    }
+
     fn values(&self, bf: bool, negate: bool) -> Vec<f32> {
         let sign = if negate { -1.0 } else { 1.0 };
         let value = |&b: &u16| sign * if bf { bf16::from_bits(b).to_f32() } else { f16::from_bits(b).to_f32() };
@@ -303,60 +318,129 @@ pub fn chunks(rows: u32, mn_major: bool) -> impl Iterator<Item = (u32, u32)> {
         .flat_map(move |o| (0..inner).step_by(step_inner).map(move |i| if mn_major { (i, o) } else { (o, i) }))
 }
 
-/// The lane that holds row `r` of an accumulator: layout D for M = 128, layout F for M = 64 (PTX ISA 9.7.16.10.5).
-pub fn lane_of_row(m: u32, r: u32) -> u32 {
-    if m == 64 { r % 16 + 32 * (r / 16) } else { r }
+/// Where the elements of an accumulator lie in a CTA's tensor memory (PTX ISA, tcgen05 data path layouts).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// A lane for each row: layouts A (M = 256 of a pair, each CTA its half) and D (M = 128 of one CTA).
+    Full,
+    /// M = 128 of a pair: 64 rows a CTA, the right half of the columns in lanes 64 and up (layout B).
+    Halves,
+    /// M = 64 of one CTA: 16 lanes of each quarter (layout F).
+    Quarters,
 }
 
-/// D = A·Bᵀ (+ D), accumulated in FP32. `origin` says why rows or columns without defined operands hold nothing.
-pub fn multiply(
-    tensor: &mut TensorMemory,
-    i: &InstructionDescriptor,
-    column: u32,
-    accumulate: bool,
-    a: &Operand,
-    b: &Operand,
-    origin: u32,
-) {
-    let (m, n) = (i.m as usize, i.n as usize);
-    let av = a.values(i.a_bf16, i.negate_a);
-    let bv = b.values(i.b_bf16, i.negate_b);
-    let mut bt = vec![0.0f32; 16 * n];
-    for (c, row) in bv.chunks_exact(16).enumerate() {
-        for (k, &value) in row.iter().enumerate() {
-            bt[k * n + c] = value;
+impl Layout {
+    /// The layout of an accumulator of M rows, computed by so many CTAs.
+    pub fn of(m: u32, ctas: usize) -> Layout {
+        match (m, ctas) {
+            (64, _) => Layout::Quarters,
+            (128, 2) => Layout::Halves,
+            _ => Layout::Full,
         }
     }
-    let mut sums = vec![0.0f32; n];
-    for r in 0..m {
-        let lane = lane_of_row(i.m, r as u32);
-        for (c, sum) in sums.iter_mut().enumerate() {
-            *sum = match accumulate {
-                false => 0.0,
-                true => {
-                    let cell = tensor.get(lane, column + c as u32).0;
-                    if i.d_f32 { f32::from_bits(cell) } else { f16::from_bits(cell as u16).to_f32() }
+
+    /// Columns that N columns of the accumulator take.
+    pub fn columns(self, n: u32) -> u32 {
+        if self == Layout::Halves { n / 2 } else { n }
+    }
+
+    /// Lane and column of an element.
+    pub fn cell(self, row: u32, column: u32, n: u32) -> (u32, u32) {
+        match self {
+            Layout::Full => (row, column),
+            Layout::Quarters => (row % 16 + 32 * (row / 16), column),
+            Layout::Halves => {
+                if column < n / 2 {
+                    (row, column)
+                } else {
+                    (64 + row, column - n / 2)
                 }
-            };
-        }
-        for (k, &value) in av[r * 16..r * 16 + 16].iter().enumerate() {
-            for (sum, &other) in sums.iter_mut().zip(&bt[k * n..k * n + n]) {
-                *sum += value * other;
             }
         }
-        for (c, &sum) in sums.iter().enumerate() {
-            let at = column + c as u32;
-            let defined = a.defined[r] && b.defined[c] && (!accumulate || tensor.get(lane, at).1);
-            let cell = match (sum.is_nan(), i.d_f32) {
-                (true, true) => 0x7fff_ffff,
-                (true, false) => 0x7fff,
-                (false, true) => sum.to_bits(),
-                (false, false) => f16::from_f32(sum).to_bits().into(),
-            };
-            if !defined && tensor.origin(at) == 0 {
-                tensor.set_origin(at, origin);
+    }
+}
+
+impl TensorMemory {
+    /// A of an MMA out of tensor memory: a row a lane, two 16-bit elements a column.
+    pub fn operand(&self, column: u32, rows: u32, layout: Layout) -> Operand {
+        let mut operand = Operand { bits: vec![0; rows as usize * 16], defined: vec![true; rows as usize] };
+        for row in 0..rows {
+            // The rows of A lie in the lanes of the same rows of D; for a pair's 64 rows, in lanes 0 to 63.
+            let lane = layout.cell(row, 0, 2).0;
+            for c in 0..8 {
+                let (value, defined) = self.get(lane, column + c);
+                let at = (row * 16 + 2 * c) as usize;
+                operand.bits[at] = value as u16;
+                operand.bits[at + 1] = (value >> 16) as u16;
+                operand.defined[row as usize] &= defined;
             }
-            tensor.set(lane, at, cell, defined);
+        }
+        operand
+    }
+}
+
+/// A CTA's part of D = A·Bᵀ (+ D), accumulated in FP32.
+pub struct Product<'a> {
+    pub descriptor: &'a InstructionDescriptor,
+    pub layout: Layout,
+    pub column: u32,
+    pub accumulate: bool,
+    /// Power of two that D is divided by before it is added.
+    pub scale: u32,
+    /// Lanes that are not written.
+    pub disabled: u128,
+    /// Why rows or columns without defined operands hold nothing.
+    pub origin: u32,
+}
+
+impl Product<'_> {
+    pub fn run(&self, tensor: &mut TensorMemory, a: &Operand, b: &Operand) {
+        let i = self.descriptor;
+        let n = i.n as usize;
+        let av = a.values(i.a_bf16, i.negate_a);
+        let bv = b.values(i.b_bf16, i.negate_b);
+        let mut bt = vec![0.0f32; 16 * n];
+        for (c, row) in bv.chunks_exact(16).enumerate() {
+            for (k, &value) in row.iter().enumerate() {
+                bt[k * n + c] = value;
+            }
+        }
+        let factor = 1.0 / (1u32 << self.scale) as f32;
+        let mut sums = vec![0.0f32; n];
+        for (r, arow) in av.chunks_exact(16).enumerate() {
+            for (c, sum) in sums.iter_mut().enumerate() {
+                let (lane, at) = self.layout.cell(r as u32, c as u32, i.n);
+                *sum = match self.accumulate {
+                    false => 0.0,
+                    true => {
+                        let cell = tensor.get(lane, self.column + at).0;
+                        factor * if i.d_f32 { f32::from_bits(cell) } else { f16::from_bits(cell as u16).to_f32() }
+                    }
+                };
+            }
+            for (k, &value) in arow.iter().enumerate() {
+                for (sum, &other) in sums.iter_mut().zip(&bt[k * n..k * n + n]) {
+                    *sum += value * other;
+                }
+            }
+            for (c, &sum) in sums.iter().enumerate() {
+                let (lane, at) = self.layout.cell(r as u32, c as u32, i.n);
+                if self.disabled >> lane & 1 == 1 {
+                    continue;
+                }
+                let at = self.column + at;
+                let defined = a.defined[r] && b.defined[c] && (!self.accumulate || tensor.get(lane, at).1);
+                let cell = match (sum.is_nan(), i.d_f32) {
+                    (true, true) => 0x7fff_ffff,
+                    (true, false) => 0x7fff,
+                    (false, true) => sum.to_bits(),
+                    (false, false) => f16::from_f32(sum).to_bits().into(),
+                };
+                if !defined && tensor.origin(at) == 0 {
+                    tensor.set_origin(at, self.origin);
+                }
+                tensor.set(lane, at, cell, defined);
+            }
         }
     }
 }
@@ -379,11 +463,12 @@ mod tests {
 
     #[test]
     fn instruction_descriptors_decode_to_the_isa_examples() {
-        let i = InstructionDescriptor::decode(0x0820_0010).unwrap();
+        let i = InstructionDescriptor::decode(0x0820_0010, 1).unwrap();
         assert_eq!((i.m, i.n, i.d_f32, i.a_bf16), (128, 128, true, false));
-        let i = InstructionDescriptor::decode(0x0840_0490).unwrap();
+        let i = InstructionDescriptor::decode(0x0840_0490, 1).unwrap();
         assert_eq!((i.m, i.n, i.a_bf16, i.b_bf16), (128, 256, true, true));
         // 256 rows need a pair of CTAs.
-        assert!(InstructionDescriptor::decode(0x1040_0490).is_err());
+        assert!(InstructionDescriptor::decode(0x1040_0490, 1).is_err());
+        assert_eq!(InstructionDescriptor::decode(0x1040_0490, 2).unwrap().m, 256);
     }
 }

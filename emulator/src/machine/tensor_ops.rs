@@ -15,19 +15,18 @@ const CELL: u64 = 16;
 impl Cluster<'_> {
     pub fn tensor(&mut self, at: At, op: &Op) -> Result<(), Stop> {
         match op {
-            Op::TensorAlloc { address, columns } => self.tensor_alloc(at, address, *columns),
-            Op::TensorFree { tensor, columns } => self.tensor_free(at, *tensor, *columns),
+            Op::TensorAlloc { address, columns, pair } => self.tensor_alloc(at, address, *columns, *pair),
+            Op::TensorFree { tensor, columns, .. } => self.tensor_free(at, *tensor, *columns),
             Op::TensorLoad { shape, tensor, d } => self.tensor_load(at, *shape, tensor, d),
-            Op::Mma { d, a, b, idesc, accumulate, accumulate_negated } => {
-                self.mma(at, d, [*a, *b], *idesc, (*accumulate, *accumulate_negated))
-            }
-            Op::Commit { address } => self.commit(at, address),
+            Op::Mma(op) => self.mma(at, op),
+            Op::Commit { address, pair, targets } => self.commit(at, address, *pair, *targets),
             _ => Ok(()),
         }
     }
 
-    fn tensor_alloc(&mut self, at: At, address: &Address, columns: u16) -> Result<(), Stop> {
+    fn tensor_alloc(&mut self, at: At, address: &Address, columns: u16, pair: bool) -> Result<(), Stop> {
         let At { w, f, mask, site } = at;
+        let c = self.warps[w].cta;
         self.whole_warp(w, mask, site)?;
         let columns = self.warps[w].registers.b32[usize::from(columns)][0];
         if !columns.is_power_of_two() || !(32..=COLUMNS).contains(&columns) {
@@ -39,7 +38,7 @@ impl Cluster<'_> {
                 "Round up to the next power of two, 32 at least.".into(),
             ))));
         }
-        if self.cta.tensor_relinquished {
+        if self.ctas[c].tensor_relinquished {
             return Err(Some(Box::new(self.problem(
                 "tensor-relinquished",
                 site,
@@ -50,7 +49,7 @@ impl Cluster<'_> {
         }
         let base = self.warps[w].registers.lane(address.base, 0) as u64;
         let slot = base.wrapping_add(address.offset as u64) as u32 & 0x00ff_ffff;
-        if !slot.is_multiple_of(4) || slot < RESERVED_SHARED || slot as usize + 4 > self.cta.shared.bytes.len() {
+        if !slot.is_multiple_of(4) || slot < RESERVED_SHARED || slot as usize + 4 > self.ctas[c].shared.bytes.len() {
             return Err(Some(Box::new(self.problem(
                 "out-of-bounds",
                 site,
@@ -59,15 +58,21 @@ impl Cluster<'_> {
                 "Pass the address of a shared variable.".into(),
             ))));
         }
-        let Some(column) = self.cta.tensor.allocate(columns, site) else {
-            self.warps[w].fragments[f].state = State::TensorAlloc;
+        let granted = match self.ctas[c].granted.take() {
+            Some(column) => Some(column),
+            None if pair => self.pair_alloc(at, columns)?,
+            None => self.ctas[c].tensor.fit(columns, None),
+        };
+        let Some(column) = granted else {
+            self.warps[w].fragments[f].state = State::TensorAlloc { pair: pair.then_some(columns) };
             return Ok(());
         };
+        self.ctas[c].tensor.allocate(column, columns, site);
         let stamp = self.stamp(w, site);
         let access = Access { stamp, views: &self.warps[w].views, proxyless: false };
-        if let Some(conflict) = self.cta.shared_shadow.write(slot.into(), 4, &access) {
+        if let Some(conflict) = self.ctas[c].shared_shadow.write(slot.into(), 4, &access) {
             self.race(Race {
-                memory: RaceMemory::Shared,
+                memory: RaceMemory::Shared(c),
                 conflict,
                 second: stamp,
                 passed: vec![],
@@ -76,20 +81,66 @@ impl Cluster<'_> {
                 count: 1,
             });
         }
-        self.cta.shared.store(slot as usize, 4, column.into(), true);
+        self.ctas[c].shared.store(slot as usize, 4, column.into(), true);
         let (actor, time) = self.when(w, f);
         let end = time + self.costs.tensor_alloc;
         self.warps[w].fragments[f].ready_at = end;
-        self.trace(actor, time, end, site, || EventKind::TensorAlloc { column, columns });
+        self.trace(c, actor, time, end, site, || EventKind::TensorAlloc { column, columns });
         Ok(())
+    }
+
+    /// `tcgen05.alloc.cta_group::2` is one allocation, by a warp of each CTA of the pair: the first to come waits for the
+    /// other, and both get the same columns.
+    fn pair_alloc(&mut self, at: At, columns: u32) -> Result<Option<u32>, Stop> {
+        let c = self.warps[at.w].cta;
+        let peer = c ^ 1;
+        if peer >= self.ctas.len() {
+            return Err(Some(Box::new(self.problem(
+                "pair-leader",
+                at.site,
+                format!(
+                    "tcgen05.alloc with cta_group::2 in CTA {c} of a cluster of {}: it has no peer",
+                    self.ctas.len()
+                ),
+                "cta_group::2 needs the two CTAs of a pair, ranks 2i and 2i + 1 of a cluster (PTX ISA, tcgen05).",
+                "Launch clusters of an even number of CTAs, or use cta_group::1.".into(),
+            ))));
+        }
+        let mut waiting = None;
+        for (n, warp) in self.warps.iter().enumerate().filter(|(_, warp)| warp.cta == peer) {
+            for (k, fragment) in warp.fragments.iter().enumerate() {
+                if let State::TensorAlloc { pair: Some(asked) } = fragment.state {
+                    waiting = Some((n, k, asked));
+                }
+            }
+        }
+        let Some((n, k, asked)) = waiting else { return Ok(None) };
+        if asked != columns {
+            return Err(Some(Box::new(self.problem(
+                "tensor-columns",
+                at.site,
+                format!("the CTAs of a pair ask for {columns} and {asked} columns of tensor memory"),
+                "Both CTAs of a pair allocate together, the same number of columns (PTX ISA, tcgen05.alloc).",
+                "Give the same number in both.".into(),
+            ))));
+        }
+        let Some(column) = self.ctas[c].tensor.fit(columns, Some(&self.ctas[peer].tensor)) else { return Ok(None) };
+        self.ctas[peer].granted = Some(column);
+        let time = self.warps[at.w].fragments[at.f].ready_at;
+        let fragment = &mut self.warps[n].fragments[k];
+        fragment.state = State::Ready;
+        fragment.ready_at = fragment.ready_at.max(time);
+        self.lower_horizon(time);
+        Ok(Some(column))
     }
 
     fn tensor_free(&mut self, at: At, tensor: u16, columns: u16) -> Result<(), Stop> {
         let At { w, f, mask, site } = at;
+        let c = self.warps[w].cta;
         self.whole_warp(w, mask, site)?;
         let address = self.warps[w].registers.b32[usize::from(tensor)][0];
         let columns = self.warps[w].registers.b32[usize::from(columns)][0];
-        let held = self.cta.tensor.allocation(address & 0xffff);
+        let held = self.ctas[c].tensor.allocation(address & 0xffff);
         let Some(allocation) = held.filter(|a| a.column == address && a.columns == columns) else {
             let mut diagnostic = self.problem(
                 "tensor-free-mismatch",
@@ -98,7 +149,7 @@ impl Cluster<'_> {
                 "tcgen05.dealloc takes an address that tcgen05.alloc gave, with the same number of columns (PTX ISA 9.7.16.7.1).",
                 "Pass the address and column count of the allocation.".into(),
             );
-            for a in self.cta.tensor.held() {
+            for a in self.ctas[c].tensor.held() {
                 diagnostic.labels.push(self.label(a.site, format!("held: {} columns at {:#x}", a.columns, a.column)));
             }
             return Err(Some(Box::new(diagnostic)));
@@ -107,11 +158,11 @@ impl Cluster<'_> {
         for quarter in 0..4 {
             let at = u64::from(quarter * COLUMNS + allocation.column) * CELL;
             let access = Access { stamp, views: &self.warps[w].views, proxyless: true };
-            let conflict = self.cta.tensor_shadow.write(at, u64::from(columns) * CELL, &access);
+            let conflict = self.ctas[c].tensor_shadow.write(at, u64::from(columns) * CELL, &access);
             // Freeing asks for order, not for fences.
             if let Some(conflict) = conflict.filter(|c| c.reason == Reason::Unordered) {
                 self.race(Race {
-                    memory: RaceMemory::Tensor,
+                    memory: RaceMemory::Tensor(c),
                     conflict,
                     second: stamp,
                     passed: vec![],
@@ -121,12 +172,12 @@ impl Cluster<'_> {
                 });
             }
         }
-        self.cta.tensor.free(allocation, site);
+        self.ctas[c].tensor.free(allocation, site);
         let (actor, time) = self.when(w, f);
         self.warps[w].fragments[f].ready_at += self.costs.tensor_alloc;
-        self.trace(actor, time, time, site, || EventKind::TensorFree { column: allocation.column, columns });
+        self.trace(c, actor, time, time, site, || EventKind::TensorFree { column: allocation.column, columns });
         for warp in &mut self.warps {
-            for fragment in warp.fragments.iter_mut().filter(|f| f.state == State::TensorAlloc) {
+            for fragment in warp.fragments.iter_mut().filter(|f| matches!(f.state, State::TensorAlloc { .. })) {
                 fragment.state = State::Ready;
                 fragment.ready_at = fragment.ready_at.max(time);
             }
@@ -145,6 +196,7 @@ impl Cluster<'_> {
         tensor: &Address,
     ) -> Result<(u32, u32, u32), Stop> {
         let At { w, mask, site, .. } = at;
+        let c = self.warps[w].cta;
         self.whole_warp(w, mask, site)?;
         if mask & !self.warps[w].registers.defined(tensor.base) != 0 {
             return Err(self.undefined_operand(w, site, tensor.base, "the address in tensor memory"));
@@ -155,8 +207,8 @@ impl Cluster<'_> {
         let columns = columns_each * registers as u32 / registers_each;
         let (lane, column) = (address >> 16, address & 0xffff);
         let quarter = self.warps[w].index % 4;
-        let unallocated =
-            (column..column.saturating_add(columns)).find(|&c| c >= COLUMNS || self.cta.tensor.allocation(c).is_none());
+        let unallocated = (column..column.saturating_add(columns))
+            .find(|&n| n >= COLUMNS || self.ctas[c].tensor.allocation(n).is_none());
         let trouble = if lanes(mask).any(|l| at(l) != address) {
             Some((
                 "the lanes of the warp give different addresses".into(),
@@ -175,14 +227,14 @@ impl Cluster<'_> {
                 )
             })
         };
-        if let Some(freed) = unallocated.and_then(|c| self.cta.tensor.freed(c)) {
+        if let Some(freed) = unallocated.and_then(|n| self.ctas[c].tensor.freed(n)) {
             return Err(Some(Box::new(self.used_after_free(w, column, site, freed))));
         }
         if let Some((what, help)) = trouble {
             return Err(Some(Box::new(self.problem(
                 "tensor-address",
                 site,
-                format!("warp {} accesses tensor memory at {address:#x}: {what}", self.warps[w].index),
+                format!("{} accesses tensor memory at {address:#x}: {what}", self.warp_name(w)),
                 "Accesses lie within an allocation, in the warp's own quarter of the lanes (PTX ISA 9.7.16.2, 9.7.16.8).",
                 help.into(),
             ))));
@@ -222,6 +274,7 @@ impl Cluster<'_> {
 
     fn tensor_load(&mut self, at: At, shape: TensorShape, tensor: &Address, d: &[u16]) -> Result<(), Stop> {
         let At { w, f, site, .. } = at;
+        let c = self.warps[w].cta;
         let (lane, column, columns) = self.tensor_range(at, shape, d.len(), tensor)?;
         let warp = &mut self.warps[w];
         warp.loads.epoch += 1;
@@ -233,7 +286,7 @@ impl Cluster<'_> {
         for (r, &reg) in d.iter().enumerate() {
             for t in 0..32 {
                 let (dl, dc) = shape.cell(t, r as u32);
-                let (value, ok) = self.cta.tensor.get(lane + dl, column + dc);
+                let (value, ok) = self.ctas[c].tensor.get(lane + dl, column + dc);
                 warp.registers.b32[usize::from(reg)][t as usize] = value;
                 defined[r] |= u32::from(ok) << t;
                 if !ok && missing.is_none() {
@@ -243,19 +296,19 @@ impl Cluster<'_> {
             warp.registers.set_defined(Reg::B32(reg), u32::MAX, 0);
             warp.origins.remove(&Reg::B32(reg));
         }
-        let origin = missing.map_or(0, |c| match self.cta.tensor.origin(c) {
+        let origin = missing.map_or(0, |n| match self.ctas[c].tensor.origin(n) {
             0 => {
-                let name = self.tensor_name(c);
+                let name = self.tensor_name(n);
                 self.origin(site, format!("{name} is read here, but nothing has written it"))
             }
             known => known,
         });
         let at = u64::from(lane / 32 * COLUMNS + column) * CELL;
         let access = Access { stamp, views: &self.warps[w].views, proxyless: true };
-        if let Some(conflict) = self.cta.tensor_shadow.read(at, u64::from(columns) * CELL, &access) {
+        if let Some(conflict) = self.ctas[c].tensor_shadow.read(at, u64::from(columns) * CELL, &access) {
             let passed = self.warps[w].passed.clone();
             self.race(Race {
-                memory: RaceMemory::Tensor,
+                memory: RaceMemory::Tensor(c),
                 conflict,
                 second: stamp,
                 passed,
@@ -269,12 +322,13 @@ impl Cluster<'_> {
         let done_at = time + self.costs.tensor_load + self.costs.tensor_load_per_column * u64::from(columns) + delay;
         self.warps[w].open_loads.push(OpenLoad { site, d: d.into(), defined, origin, done_at });
         let rows = shape.size().0;
-        self.trace(actor, time, done_at, site, || EventKind::TensorLoad { column, columns, lane, lanes: rows });
+        self.trace(c, actor, time, done_at, site, || EventKind::TensorLoad { column, columns, lane, lanes: rows });
         Ok(())
     }
 
     pub fn tensor_store(&mut self, at: At, shape: TensorShape, tensor: &Address, s: &[u16]) -> Result<(), Stop> {
         let At { w, f, site, .. } = at;
+        let c = self.warps[w].cta;
         let (lane, column, columns) = self.tensor_range(at, shape, s.len(), tensor)?;
         let warp = &mut self.warps[w];
         warp.stores.epoch += 1;
@@ -292,17 +346,17 @@ impl Cluster<'_> {
             for t in 0..32 {
                 let (dl, dc) = shape.cell(t, r as u32);
                 let ok = defined >> t & 1 == 1;
-                self.cta.tensor.set(lane + dl, column + dc, warp.registers.b32[usize::from(reg)][t as usize], ok);
+                self.ctas[c].tensor.set(lane + dl, column + dc, warp.registers.b32[usize::from(reg)][t as usize], ok);
                 if !ok {
-                    self.cta.tensor.set_origin(column + dc, origin);
+                    self.ctas[c].tensor.set_origin(column + dc, origin);
                 }
             }
         }
         let at = u64::from(lane / 32 * COLUMNS + column) * CELL;
         let access = Access { stamp, views: &self.warps[w].views, proxyless: true };
-        if let Some(conflict) = self.cta.tensor_shadow.write(at, u64::from(columns) * CELL, &access) {
+        if let Some(conflict) = self.ctas[c].tensor_shadow.write(at, u64::from(columns) * CELL, &access) {
             self.race(Race {
-                memory: RaceMemory::Tensor,
+                memory: RaceMemory::Tensor(c),
                 conflict,
                 second: stamp,
                 passed: vec![],
@@ -319,6 +373,7 @@ impl Cluster<'_> {
     /// `wait::ld`, `wait::st`, fences and relinquish.
     pub fn tensor_wait(&mut self, at: At, op: &Op) -> Result<(), Stop> {
         let At { w, f, mask, site } = at;
+        let c = self.warps[w].cta;
         match op {
             Op::TensorWait { loads: true } => {
                 self.whole_warp(w, mask, site)?;
@@ -331,7 +386,7 @@ impl Cluster<'_> {
                 let warp = &mut self.warps[w];
                 warp.views.hb.raise(warp.loads.actor, warp.loads.epoch);
                 warp.fragments[f].ready_at = end;
-                self.trace(actor, time, end, site, || EventKind::TensorWaitLoad);
+                self.trace(c, actor, time, end, site, || EventKind::TensorWaitLoad);
             }
             Op::TensorWait { loads: false } => {
                 self.whole_warp(w, mask, site)?;
@@ -349,7 +404,7 @@ impl Cluster<'_> {
             }
             Op::TensorRelinquish => {
                 self.whole_warp(w, mask, site)?;
-                self.cta.tensor_relinquished = true;
+                self.ctas[c].tensor_relinquished = true;
             }
             _ => {}
         }

@@ -171,9 +171,19 @@ pub enum State {
         p: u16,
         mask: u32,
         since: u64,
+        relaxed: bool,
     },
-    /// In `tcgen05.alloc`.
-    TensorAlloc,
+    /// In `tcgen05.alloc`; of a pair, with this many columns.
+    TensorAlloc {
+        pair: Option<u32>,
+    },
+    /// In `barrier.cluster.wait`.
+    ClusterBarrier,
+    /// In `cp.async.bulk.wait_group`.
+    BulkGroups {
+        pending: u32,
+        read: bool,
+    },
 }
 
 /// A place where lanes that parted meet again.
@@ -210,6 +220,8 @@ pub struct Passed {
 /// A warp.
 #[derive(Debug)]
 pub struct Warp {
+    /// Rank of its CTA in the cluster.
+    pub cta: usize,
     /// Its number in the CTA.
     pub index: u32,
     /// Lanes that exist and have not ended.
@@ -220,6 +232,16 @@ pub struct Warp {
     pub views: Views,
     pub epoch: u32,
     pub actor: ActorId,
+    /// What a relaxed operation of its tells others: what it knew at its last fence.
+    pub at_fence: Views,
+    /// What relaxed waits have seen: known after the next fence.
+    pub unacquired: Views,
+    /// Lanes that have arrived at the cluster barrier and not waited yet.
+    pub cluster_arrived: u32,
+    /// Lanes whose phase of the cluster barrier is complete, and which have not waited yet.
+    pub cluster_passed: u32,
+    /// Bulk groups by lane.
+    pub bulk: HashMap<usize, super::tma::BulkGroups>,
     /// Its `tcgen05.ld`s and `tcgen05.st`s, in order.
     pub loads: Queue,
     pub stores: Queue,
@@ -235,7 +257,7 @@ pub struct Warp {
 }
 
 /// Asynchronous operations of one kind that complete in order.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Queue {
     pub actor: ActorId,
     pub epoch: u32,
@@ -249,6 +271,24 @@ impl Warp {
         let snapshot = self.views.clone();
         self.views.hb.raise(self.actor, self.epoch);
         snapshot
+    }
+
+    /// What a relaxed operation tells others.
+    pub fn fenced_release(&self) -> Views {
+        Views { inits: self.views.inits.clone(), ..self.at_fence.clone() }
+    }
+
+    /// A fence of the generic proxy.
+    pub fn fence(&mut self) {
+        let seen = std::mem::take(&mut self.unacquired);
+        self.views.join(&seen);
+        self.at_fence = self.release();
+    }
+
+    /// `fence.mbarrier_init`: initialisations so far may be told by a relaxed operation.
+    pub fn init_fence(&mut self) {
+        let known = self.release();
+        self.views.inits.join(&known.hb);
     }
 
     /// `fence.proxy.async`: all that happened before is visible to the asynchronous proxy.

@@ -46,6 +46,8 @@ pub struct Views {
     /// Accesses of tensor memory that this warp's own `tcgen05.fence::after_thread_sync` has put before what follows, and
     /// its own. Nobody else learns this.
     pub after: Clock,
+    /// Initialisations of mbarriers that a `fence.mbarrier_init` has covered.
+    pub inits: Clock,
 }
 
 impl Views {
@@ -54,5 +56,6 @@ impl Views {
         self.hb.join(&other.hb);
         self.fenced.join(&other.fenced);
         self.before.join(&other.before);
+        self.inits.join(&other.inits);
     }
 }

@@ -32,6 +32,8 @@ pub(super) struct Lowering {
     constants: HashMap<(bool, u64), u16>,
     /// The largest alignment that an `.extern .shared` array asks for.
     dynamic_align: u32,
+    /// The `cta_group` that the kernel's first tcgen05 instruction with one had.
+    cta_group: Option<u32>,
 }
 
 /// Bytes of a scalar type, `None` if unknown.
@@ -130,6 +132,7 @@ fn entry(text: &str, module: &Module, function: &Function, body: &[Statement]) -
         site: 0,
         constants: HashMap::new(),
         dynamic_align: 16,
+        cta_group: None,
     };
     let mut fail = |span, bad| errors.push(at(text, module, span, None, bad));
 
@@ -225,6 +228,19 @@ fn layout(variable: &Variable) -> Result<(u32, u32), Bad> {
 }
 
 impl Lowering {
+    /// All tcgen05 instructions of a kernel have the same `cta_group`.
+    pub fn cta_group(&mut self, group: u32, opcode: &str) -> Result<(), Bad> {
+        match *self.cta_group.get_or_insert(group) {
+            known if known == group => Ok(()),
+            known => Err(wrong(
+                format!(
+                    "`{opcode}` has cta_group::{group}, earlier instructions of this kernel have cta_group::{known}"
+                ),
+                "Use one cta_group in the whole kernel; hardware raises an illegal instruction (PTX ISA, tcgen05).",
+            )),
+        }
+    }
+
     pub fn bind(&mut self, name: &str, binding: Binding) {
         if let Some(scope) = self.scopes.last_mut() {
             scope.insert(name.to_string(), binding);

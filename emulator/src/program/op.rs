@@ -243,16 +243,33 @@ pub enum Op {
     BarrierInit { address: Address, count: u16 },
     /// `mbarrier.inval`
     BarrierInval { address: Address },
-    /// `mbarrier.arrive{.expect_tx}`
-    BarrierArrive { address: Address, count: Option<u16>, expect: Option<u16>, state: Option<u16> },
+    /// `mbarrier.arrive{.expect_tx}`; `remote`: of any CTA of the cluster
+    BarrierArrive {
+        address: Address,
+        count: Option<u16>,
+        expect: Option<u16>,
+        state: Option<u16>,
+        remote: bool,
+        relaxed: bool,
+    },
     /// `mbarrier.expect_tx`
-    BarrierExpect { address: Address, bytes: u16 },
+    BarrierExpect { address: Address, bytes: u16, remote: bool },
+    /// `barrier.cluster.arrive`
+    ClusterArrive { relaxed: bool, aligned: bool },
+    /// `barrier.cluster.wait`
+    ClusterWait { aligned: bool },
+    /// `mapa`: the address of the same place in the CTA of a rank
+    MapAddress { d: Reg, s: Reg, rank: u16 },
+    /// `getctarank`
+    AddressRank { d: u16, s: Reg },
+    /// Hints that change speed only: `prefetch.tensormap`, `setmaxnreg`, `griddepcontrol`
+    Hint,
     /// `mbarrier.try_wait.parity` (`block`) and `mbarrier.test_wait.parity`
-    BarrierWait { address: Address, p: u16, parity: u16, block: bool },
+    BarrierWait { address: Address, p: u16, parity: u16, block: bool, relaxed: bool },
     /// `tcgen05.alloc`
-    TensorAlloc { address: Address, columns: u16 },
+    TensorAlloc { address: Address, columns: u16, pair: bool },
     /// `tcgen05.dealloc`
-    TensorFree { tensor: u16, columns: u16 },
+    TensorFree { tensor: u16, columns: u16, pair: bool },
     /// `tcgen05.relinquish_alloc_permit`
     TensorRelinquish,
     /// `tcgen05.ld`
@@ -261,14 +278,104 @@ pub enum Op {
     TensorStore { shape: TensorShape, tensor: Address, s: Box<[u16]> },
     /// `tcgen05.wait::ld` or `::st`
     TensorWait { loads: bool },
-    /// `tcgen05.mma.kind::f16`, A from shared memory
-    Mma { d: Address, a: u16, b: u16, idesc: u16, accumulate: u16, accumulate_negated: bool },
-    /// `tcgen05.commit`
-    Commit { address: Address },
+    /// `tcgen05.mma.kind::f16`
+    Mma(Box<MmaOp>),
+    /// `tcgen05.commit`; `targets`: the multicast mask
+    Commit { address: Address, pair: bool, targets: Option<u16> },
     /// `tcgen05.fence::before_thread_sync` or `::after_thread_sync`
     TensorFence { before: bool },
+    /// A copy by the TMA engine
+    Tma(Box<TmaOp>),
+    /// `cp.async.bulk.commit_group`
+    BulkCommit,
+    /// `cp.async.bulk.wait_group{.read}`
+    BulkWait { pending: u32, read: bool },
     /// `nanosleep`
     Sleep,
+}
+
+/// Operands of a bulk copy.
+#[derive(Debug)]
+pub struct TmaOp {
+    /// What is copied where.
+    pub kind: TmaKind,
+    /// Shared memory: destination of a load, source of a store.
+    pub shared: Address,
+    /// The destination may lie in another CTA (`.shared::cluster`).
+    pub remote: bool,
+    /// Tensor map, or global address of a plain bulk copy.
+    pub map: Address,
+    /// Coordinates, innermost first; empty for a plain bulk copy.
+    pub coordinates: Vec<u16>,
+    /// Bytes of a plain bulk copy.
+    pub bytes: Option<u16>,
+    /// The mbarrier of a load.
+    pub barrier: Option<Address>,
+    /// The multicast mask of a load.
+    pub targets: Option<u16>,
+    /// `cta_group::2`: the mbarrier may be the pair peer's.
+    pub pair: bool,
+}
+
+/// What a bulk copy does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TmaKind {
+    /// Global to shared.
+    Load,
+    /// Shared to global.
+    Store,
+    /// Shared, added to global.
+    Reduce(Reduction),
+    /// Global to L2.
+    Prefetch,
+    /// Shared to shared of another CTA.
+    Forward,
+}
+
+/// What a reduction does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Reduction {
+    Add,
+    Min,
+    Max,
+    And,
+    Or,
+    Xor,
+    Inc,
+    Dec,
+}
+
+/// Operands of `tcgen05.mma`.
+#[derive(Debug)]
+pub struct MmaOp {
+    /// `cta_group::2`
+    pub pair: bool,
+    /// The accumulator.
+    pub d: Address,
+    /// A.
+    pub a: MmaA,
+    /// Descriptor of B.
+    pub b: u16,
+    /// Instruction descriptor.
+    pub idesc: u16,
+    /// disable-output-lane: none, 4 or 8 registers.
+    pub disabled: Vec<u16>,
+    /// enable-input-d.
+    pub accumulate: u16,
+    /// Written as `!p`.
+    pub accumulate_negated: bool,
+    /// scale-input-d.
+    pub scale: u32,
+}
+
+/// A of `tcgen05.mma`.
+#[derive(Debug)]
+pub enum MmaA {
+    /// A descriptor.
+    Shared(u16),
+    /// In tensor memory.
+    Tensor(Address),
 }
 
 /// `shfl.sync`'s mode.
@@ -312,7 +419,12 @@ impl Op {
                 | Op::TensorFree { .. }
                 | Op::TensorLoad { .. }
                 | Op::TensorStore { .. }
-                | Op::Mma { .. }
+                | Op::Mma(_)
+                | Op::ClusterArrive { .. }
+                | Op::ClusterWait { .. }
+                | Op::Tma(_)
+                | Op::BulkCommit
+                | Op::BulkWait { .. }
                 | Op::Commit { .. }
                 | Op::Load { .. }
                 | Op::Store { .. }

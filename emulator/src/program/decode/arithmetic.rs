@@ -182,6 +182,24 @@ fn mov(l: &mut Lowering, mods: &[&str], o: &Operands) -> Family {
             let d = l.destination(d)?;
             return Ok(Some(Decoded::new(Op::SharedAddress { d, offset }, vec![], vec![d])));
         }
+        // The address of a parameter is its offset in the parameter space; `cvta.param` makes it generic.
+        if let Some(Binding::Param(offset)) = l.lookup(name) {
+            let value = u64::from(*offset).wrapping_add(add as u64);
+            let d = l.destination(d)?;
+            let (f, s, used) = match d {
+                Reg::B64(_) => {
+                    let s = l.constant64(value)?;
+                    (alu::alu("mov", &[], "b64"), s, Reg::B64(s))
+                }
+                _ => {
+                    let s = l.constant32(value as u32)?;
+                    (alu::alu("mov", &[], "b32"), s, Reg::B32(s))
+                }
+            };
+            if let (Some(f), Reg::B32(n) | Reg::B64(n)) = (f, d) {
+                return Ok(Some(Decoded::new(Op::Alu { f, d: n, s: [s, 0, 0] }, vec![used], vec![d])));
+            }
+        }
         if let Some(which) = super::special(name) {
             let d = l.destination(d)?;
             return Ok(Some(Decoded::new(Op::Special { d, which }, vec![], vec![d])));
@@ -204,6 +222,7 @@ fn cvta(l: &mut Lowering, mods: &[&str], o: &Operands) -> Family {
         "global" => Space::Global,
         "shared" | "shared::cta" => Space::Shared,
         "shared::cluster" => Space::SharedCluster,
+        "param" => Space::Param,
         _ => return Ok(None),
     };
     o.expect(2..=2)?;

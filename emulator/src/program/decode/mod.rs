@@ -1,6 +1,7 @@
 //! One instruction, from its text to an [`Op`]. Each family has its file; this one holds what they share.
 
 mod arithmetic;
+mod bulk;
 mod control;
 mod memory;
 mod synchronisation;
@@ -98,7 +99,8 @@ pub(super) fn decode(l: &mut Lowering, inst: &Instruction) -> Result<Decoded, Ba
     let parts: Vec<&str> = inst.opcode.split('.').collect();
     let (base, mods) = (parts[0], &parts[1..]);
     let o = Operands { opcode: &inst.opcode, list: &inst.operands };
-    let families = [arithmetic::decode, memory::decode, control::decode, synchronisation::decode, tensor::decode];
+    let families =
+        [arithmetic::decode, memory::decode, control::decode, synchronisation::decode, bulk::decode, tensor::decode];
     for family in families {
         if let Some(decoded) = family(l, base, mods, &o)? {
             return Ok(decoded);

@@ -1,6 +1,6 @@
 //! Barriers, mbarriers and fences.
 
-use super::{Decoded, Family, Lowering, Operands, base as base_of};
+use super::{Decoded, Family, Lowering, Operands, base as base_of, wrong};
 use crate::program::op::{Op, Reg};
 use crate::syntax::ast::Operand;
 
@@ -10,6 +10,9 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
             o.expect(1..=1)?;
             let mask = l.source32(o.get(0)?, false)?;
             Ok(Some(Decoded::new(Op::WarpSync { mask }, vec![Reg::B32(mask)], vec![])))
+        }
+        ("barrier", ["cluster", ..]) | ("mapa" | "getctarank" | "setmaxnreg" | "griddepcontrol" | "prefetch", _) => {
+            cluster(l, base, mods, o)
         }
         ("bar" | "barrier", _) => cta_barrier(l, base, mods, o),
         ("mbarrier", [what, rest @ ..]) => mbarrier(l, what, rest, o),
@@ -47,11 +50,43 @@ fn cta_barrier(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) -> Fam
     Ok(Some(Decoded::new(Op::CtaBarrier { id, threads, wait, aligned }, uses, vec![])))
 }
 
+/// The modifiers of an mbarrier operation, in any order: real code writes them in several.
+#[derive(Default)]
+struct Modifiers {
+    expect_tx: bool,
+    parity: bool,
+    remote: bool,
+    relaxed: bool,
+    cluster: bool,
+}
+
+fn modifiers(rest: &[&str]) -> Option<Modifiers> {
+    let mut m = Modifiers::default();
+    for part in rest {
+        match *part {
+            "expect_tx" => m.expect_tx = true,
+            "parity" => m.parity = true,
+            "shared::cluster" => m.remote = true,
+            "shared" | "shared::cta" | "release" | "acquire" | "cta" => {}
+            "relaxed" => m.relaxed = true,
+            "cluster" => m.cluster = true,
+            _ => return None,
+        }
+    }
+    Some(m)
+}
+
 fn mbarrier(l: &mut Lowering, what: &str, rest: &[&str], o: &Operands) -> Family {
     let Some((&"b64", rest)) = rest.split_last() else { return Ok(None) };
-    let Some((&("shared" | "shared::cta"), rest)) = rest.split_last() else { return Ok(None) };
-    match (what, rest) {
-        ("init", []) => {
+    let Some(m) = modifiers(rest) else { return Ok(None) };
+    if m.remote && !matches!(what, "arrive" | "expect_tx") {
+        return Err(wrong(
+            format!("`mbarrier.{what}` takes only mbarriers of the own CTA"),
+            "Use `.shared::cta`, and let a thread of the barrier's CTA do it.",
+        ));
+    }
+    match what {
+        "init" if rest.len() <= 1 => {
             o.expect(2..=2)?;
             let address = l.address(o.get(0)?)?;
             let count = l.source32(o.get(1)?, false)?;
@@ -59,37 +94,45 @@ fn mbarrier(l: &mut Lowering, what: &str, rest: &[&str], o: &Operands) -> Family
             uses.push(Reg::B32(count));
             Ok(Some(Decoded::new(Op::BarrierInit { address, count }, uses, vec![])))
         }
-        ("inval", []) => {
+        "inval" if rest.len() <= 1 => {
             o.expect(1..=1)?;
             let address = l.address(o.get(0)?)?;
             Ok(Some(Decoded::new(Op::BarrierInval { address }, base_of(&address), vec![])))
         }
-        ("arrive", ["expect_tx"] | ["expect_tx", "release", "cta"] | [] | ["release", "cta"]) => {
-            let expects = rest.first() == Some(&"expect_tx");
-            o.expect(if expects { 3..=3 } else { 2..=3 })?;
+        "arrive" if !m.parity => {
+            // The state is not given for a remote barrier, and may be left out altogether.
+            let first = usize::from(!matches!(o.get(0)?, Operand::Memory(..)));
+            o.expect(if m.expect_tx { first + 2..=first + 2 } else { first + 1..=first + 2 })?;
             let (state, defs) = match o.get(0)? {
-                Operand::Sink => (None, vec![]),
-                other => {
-                    let d = l.destination64(other)?;
+                Operand::Name(_) if m.remote => {
+                    return Err(wrong(
+                        "an arrival at a remote mbarrier gives no state",
+                        "Write `_` in place of the state.",
+                    ));
+                }
+                state @ Operand::Name(_) => {
+                    let d = l.destination64(state)?;
                     (Some(d), vec![Reg::B64(d)])
                 }
+                _ => (None, vec![]),
             };
-            let address = l.address(o.get(1)?)?;
+            let address = l.address(o.get(first)?)?;
             let mut uses = base_of(&address);
-            let third = if o.len() == 3 { Some(l.source32(o.get(2)?, false)?) } else { None };
+            let third = if o.len() == first + 2 { Some(l.source32(o.get(first + 1)?, false)?) } else { None };
             uses.extend(third.map(Reg::B32));
-            let (count, expect) = if expects { (None, third) } else { (third, None) };
-            Ok(Some(Decoded::new(Op::BarrierArrive { address, count, expect, state }, uses, defs)))
+            let (count, expect) = if m.expect_tx { (None, third) } else { (third, None) };
+            let op = Op::BarrierArrive { address, count, expect, state, remote: m.remote, relaxed: m.relaxed };
+            Ok(Some(Decoded::new(op, uses, defs)))
         }
-        ("expect_tx", [] | ["relaxed", "cta"]) => {
+        "expect_tx" if !m.parity => {
             o.expect(2..=2)?;
             let address = l.address(o.get(0)?)?;
             let bytes = l.source32(o.get(1)?, false)?;
             let mut uses = base_of(&address);
             uses.push(Reg::B32(bytes));
-            Ok(Some(Decoded::new(Op::BarrierExpect { address, bytes }, uses, vec![])))
+            Ok(Some(Decoded::new(Op::BarrierExpect { address, bytes, remote: m.remote }, uses, vec![])))
         }
-        ("try_wait" | "test_wait", ["parity"] | ["parity", "acquire", "cta"]) => {
+        "try_wait" | "test_wait" if m.parity => {
             let block = what == "try_wait";
             o.expect(if block { 3..=4 } else { 3..=3 })?;
             let p = l.destination_predicate(o.get(0)?)?;
@@ -97,11 +140,57 @@ fn mbarrier(l: &mut Lowering, what: &str, rest: &[&str], o: &Operands) -> Family
             let parity = l.source32(o.get(2)?, false)?;
             let mut uses = base_of(&address);
             uses.push(Reg::B32(parity));
-            // The fourth operand is a time limit in ns: a hint (PTX ISA 9.7.13.15.16).
+            // The fourth operand is a time limit in ns: a hint (PTX ISA, mbarrier.try_wait).
             if o.len() == 4 {
                 uses.push(Reg::B32(l.source32(o.get(3)?, false)?));
             }
-            Ok(Some(Decoded::new(Op::BarrierWait { address, p, parity, block }, uses, vec![Reg::Pred(p)])))
+            let op = Op::BarrierWait { address, p, parity, block, relaxed: m.relaxed };
+            Ok(Some(Decoded::new(op, uses, vec![Reg::Pred(p)])))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// `barrier.cluster.{arrive,wait}` and what concerns addresses of other CTAs.
+pub(super) fn cluster(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) -> Family {
+    match (base, mods) {
+        ("barrier", ["cluster", "arrive", rest @ ..]) => {
+            if rest.iter().any(|m| !matches!(*m, "release" | "relaxed" | "aligned")) {
+                return Ok(None);
+            }
+            o.expect(0..=0)?;
+            let op = Op::ClusterArrive { relaxed: rest.contains(&"relaxed"), aligned: rest.contains(&"aligned") };
+            Ok(Some(Decoded::new(op, vec![], vec![])))
+        }
+        ("barrier", ["cluster", "wait", rest @ ..]) => {
+            if rest.iter().any(|m| !matches!(*m, "acquire" | "aligned")) {
+                return Ok(None);
+            }
+            o.expect(0..=0)?;
+            Ok(Some(Decoded::new(Op::ClusterWait { aligned: rest.contains(&"aligned") }, vec![], vec![])))
+        }
+        ("mapa", ["shared::cluster", "u32"] | ["u64"] | ["shared::cluster", "u64"]) => {
+            o.expect(3..=3)?;
+            let bytes = if mods.last() == Some(&"u64") { 8 } else { 4 };
+            let d = l.destination(o.get(0)?)?;
+            let s = l.source(o.get(1)?, bytes, false)?;
+            let rank = l.source32(o.get(2)?, false)?;
+            Ok(Some(Decoded::new(Op::MapAddress { d, s, rank }, vec![s, Reg::B32(rank)], vec![d])))
+        }
+        ("getctarank", ["shared::cluster", "u32"] | ["u64"] | ["shared::cluster", "u64"]) => {
+            o.expect(2..=2)?;
+            let bytes = if mods.last() == Some(&"u64") { 8 } else { 4 };
+            let d = l.destination32(o.get(0)?)?;
+            let s = l.source(o.get(1)?, bytes, false)?;
+            Ok(Some(Decoded::new(Op::AddressRank { d, s }, vec![s], vec![Reg::B32(d)])))
+        }
+        // Registers move between warps, grids overlap, caches are warmed: results do not depend on it.
+        ("setmaxnreg", ["inc" | "dec", "sync", "aligned", "u32"])
+        | ("griddepcontrol", ["wait" | "launch_dependents"]) => Ok(Some(Decoded::new(Op::Hint, vec![], vec![]))),
+        ("prefetch", ["tensormap" | "param", ..]) => {
+            o.expect(1..=1)?;
+            let address = l.address(o.get(0)?)?;
+            Ok(Some(Decoded::new(Op::Hint, base_of(&address), vec![])))
         }
         _ => Ok(None),
     }

@@ -2,14 +2,20 @@
 
 use super::{Decoded, Family, Lowering, Operands, base as base_of, describe, wrong};
 use crate::program::Bad;
-use crate::program::op::{Address, Op, Reg, TensorShape};
+use crate::program::op::{Address, MmaA, MmaOp, Op, Reg, TensorShape};
 use crate::syntax::ast::Operand;
 
 pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) -> Family {
     if base != "tcgen05" {
         return Ok(None);
     }
-    match mods {
+    // `cta_group::2` works for the two CTAs of a pair; an instruction that has it is decoded as that of one CTA.
+    let pair = mods.contains(&"cta_group::2");
+    let single: Vec<&str> = mods.iter().map(|m| if *m == "cta_group::2" { "cta_group::1" } else { *m }).collect();
+    if mods.iter().any(|m| m.starts_with("cta_group::")) {
+        l.cta_group(if pair { 2 } else { 1 }, o.opcode)?;
+    }
+    match single.as_slice() {
         ["alloc", "cta_group::1", "sync", "aligned", "b32"]
         | ["alloc", "cta_group::1", "sync", "aligned", "shared::cta", "b32"] => {
             o.expect(2..=2)?;
@@ -17,13 +23,13 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
             let columns = l.source32(o.get(1)?, false)?;
             let mut uses = base_of(&address);
             uses.push(Reg::B32(columns));
-            Ok(Some(Decoded::new(Op::TensorAlloc { address, columns }, uses, vec![])))
+            Ok(Some(Decoded::new(Op::TensorAlloc { address, columns, pair }, uses, vec![])))
         }
         ["dealloc", "cta_group::1", "sync", "aligned", "b32"] => {
             o.expect(2..=2)?;
             let (tensor, columns) = (l.source32(o.get(0)?, false)?, l.source32(o.get(1)?, false)?);
             let uses = vec![Reg::B32(tensor), Reg::B32(columns)];
-            Ok(Some(Decoded::new(Op::TensorFree { tensor, columns }, uses, vec![])))
+            Ok(Some(Decoded::new(Op::TensorFree { tensor, columns, pair }, uses, vec![])))
         }
         ["relinquish_alloc_permit", "cta_group::1", "sync", "aligned"] => {
             o.expect(0..=0)?;
@@ -53,16 +59,26 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
             let before = *fence == "fence::before_thread_sync";
             Ok(Some(Decoded::new(Op::TensorFence { before }, vec![], vec![])))
         }
-        // Collector hints change speed only (PTX ISA 9.7.16.10).
+        // Collector hints change speed only (PTX ISA, tcgen05.mma).
         ["mma", "cta_group::1", "kind::f16"]
-        | ["mma", "cta_group::1", "kind::f16", "collector::a::discard" | "collector::a::lastuse"] => {
-            mma(l, o).map(Some)
-        }
-        ["commit", "cta_group::1", "mbarrier::arrive::one", "b64"]
-        | ["commit", "cta_group::1", "mbarrier::arrive::one", "shared::cluster", "b64"] => {
-            o.expect(1..=1)?;
+        | [
+            "mma",
+            "cta_group::1",
+            "kind::f16",
+            "collector::a::discard" | "collector::a::lastuse" | "collector::a::fill" | "collector::a::use",
+        ] => mma(l, o, pair).map(Some),
+        ["commit", "cta_group::1", "mbarrier::arrive::one", rest @ .., "b64"] => {
+            let multicast = match rest {
+                [] | ["shared::cluster"] => false,
+                ["multicast::cluster"] | ["shared::cluster", "multicast::cluster"] => true,
+                _ => return Ok(None),
+            };
+            o.expect(if multicast { 2..=2 } else { 1..=1 })?;
             let address = l.address(o.get(0)?)?;
-            Ok(Some(Decoded::new(Op::Commit { address }, base_of(&address), vec![])))
+            let mut uses = base_of(&address);
+            let targets = if multicast { Some(l.source32(o.get(1)?, false)?) } else { None };
+            uses.extend(targets.map(Reg::B32));
+            Ok(Some(Decoded::new(Op::Commit { address, pair, targets }, uses, vec![])))
         }
         _ => Ok(None),
     }
@@ -108,21 +124,56 @@ fn tensor_address(l: &mut Lowering, operand: &Operand) -> Result<Address, Bad> {
     }
 }
 
-/// `[d], adesc, bdesc, idesc, enable-input-d`
-fn mma(l: &mut Lowering, o: &Operands) -> Result<Decoded, Bad> {
-    o.expect(5..=5)?;
+/// `[d], adesc or [a], bdesc, idesc, {disable-output-lane,} enable-input-d {, scale-input-d}`
+fn mma(l: &mut Lowering, o: &Operands, pair: bool) -> Result<Decoded, Bad> {
+    o.expect(5..=7)?;
     let d = tensor_address(l, o.get(0)?)?;
-    if matches!(o.get(1)?, Operand::Memory(..)) {
-        return Err(super::not_modelled("A from tensor memory", "Give A as a shared-memory descriptor."));
-    }
-    let (a, b) = (l.source64(o.get(1)?)?, l.source64(o.get(2)?)?);
+    let mut uses = base_of(&d);
+    let a = match o.get(1)? {
+        memory @ Operand::Memory(..) => {
+            let a = tensor_address(l, memory)?;
+            uses.extend(base_of(&a));
+            MmaA::Tensor(a)
+        }
+        descriptor => {
+            let a = l.source64(descriptor)?;
+            uses.push(Reg::B64(a));
+            MmaA::Shared(a)
+        }
+    };
+    let b = l.source64(o.get(2)?)?;
     let idesc = l.source32(o.get(3)?, false)?;
-    let (operand, accumulate_negated) = match o.get(4)? {
+    uses.extend([Reg::B64(b), Reg::B32(idesc)]);
+    let mut next = 4;
+    let mut disabled = Vec::new();
+    if let Operand::Vector(list) = o.get(next)? {
+        let lanes = if pair { 8 } else { 4 };
+        if list.len() != lanes {
+            return Err(wrong(
+                format!("the mask of output lanes has {} registers, this form takes {lanes}", list.len()),
+                "Name a 32-bit register for each 32 lanes.",
+            ));
+        }
+        for part in list {
+            disabled.push(l.source32(part, false)?);
+        }
+        uses.extend(disabled.iter().map(|&r| Reg::B32(r)));
+        next += 1;
+    }
+    let (operand, accumulate_negated) = match o.get(next)? {
         Operand::Not(name) => (Operand::Name(name.clone()), true),
         other => (other.clone(), false),
     };
     let accumulate = l.predicate(&operand)?;
-    let mut uses = base_of(&d);
-    uses.extend([Reg::B64(a), Reg::B64(b), Reg::B32(idesc), Reg::Pred(accumulate)]);
-    Ok(Decoded::new(Op::Mma { d, a, b, idesc, accumulate, accumulate_negated }, uses, vec![]))
+    uses.push(Reg::Pred(accumulate));
+    let scale = match o.list.get(next + 1) {
+        None => 0,
+        Some(Operand::Integer(scale @ 0..=15)) => *scale as u32,
+        Some(other) => {
+            return Err(wrong(format!("scale-input-d is {}", describe(other)), "It is a constant 0 … 15."));
+        }
+    };
+    o.expect(next + 1..=next + 2)?;
+    let op = MmaOp { pair, d, a, b, idesc, disabled, accumulate, accumulate_negated, scale };
+    Ok(Decoded::new(Op::Mma(Box::new(op)), uses, vec![]))
 }

@@ -1,0 +1,755 @@
+//! The TMA engine: bulk copies between global and shared memory, whole tensors' boxes or plain bytes.
+//!
+//! A load counts its bytes on an mbarrier, a store belongs to a bulk group of the thread that issued it. Both run by
+//! themselves: they read their source some time after they were issued and write their destination later still.
+
+use super::cluster::{ActorKind, At, Cluster, Pending, Race, RaceMemory, Slot, Stop};
+use super::mbarrier::LIMIT;
+use super::step::PARAM_WINDOW;
+use super::warp::{Queue, State, lanes};
+use crate::order::{Access, Stamp};
+use crate::program::RESERVED_SHARED;
+use crate::program::op::{Reduction, Reg, TmaKind, TmaOp};
+use crate::report::{Actor, EventKind, Memory};
+use crate::tensor_map::{Element, Swizzle, TensorMap};
+use std::collections::VecDeque;
+
+/// A bulk copy on its way.
+#[derive(Debug)]
+pub struct Copy {
+    pub site: u32,
+    pub warp: usize,
+    pub kind: TmaKind,
+    pub rows: Vec<Row>,
+    pub swizzle: Swizzle,
+    pub element: Element,
+    /// Shared memory: destinations of a load, source of a store.
+    pub shared: Vec<Slot>,
+    /// The source of a copy between CTAs.
+    pub from: Option<Slot>,
+    /// The mbarrier of each destination.
+    pub barriers: Vec<u32>,
+    pub bytes: u32,
+    /// What was read.
+    pub data: Option<Memory>,
+    pub read_late: bool,
+    pub fill_nan: bool,
+    pub read: bool,
+    pub done: bool,
+    /// The lane of a store, whose bulk group it belongs to.
+    pub lane: usize,
+}
+
+/// Bytes that lie side by side in global memory: a row of a box.
+#[derive(Clone, Copy, Debug)]
+pub struct Row {
+    /// Offset in the box, as if it were dense.
+    pub linear: u32,
+    /// Bytes of the row.
+    pub bytes: u32,
+    /// Buffer and offset of the part that lies within the tensor, and where in the row it begins and ends.
+    pub inside: Option<(usize, u64, u32, u32)>,
+}
+
+/// The bulk groups of a thread.
+#[derive(Debug, Default)]
+pub struct BulkGroups {
+    /// Copies that no group holds yet.
+    open: Vec<usize>,
+    /// Groups that were not waited for, oldest first: number, copies.
+    groups: VecDeque<(u32, Vec<usize>)>,
+    next: u32,
+    /// What the groups read, and what they write: epochs are the numbers of the groups.
+    reads: Queue,
+    writes: Queue,
+    /// The last group whose reads have been waited for.
+    read_waited: u32,
+}
+
+impl Cluster<'_> {
+    /// Issues a bulk copy, for each lane that executes it.
+    pub fn tma(&mut self, at: At, op: &TmaOp) -> Result<(), Stop> {
+        let At { w, f, mask, .. } = at;
+        for lane in lanes(mask) {
+            let one = At { mask: 1 << lane, ..at };
+            self.tma_one(one, lane, op)?;
+            self.warps[w].fragments[f].ready_at += self.costs.tma_issue;
+        }
+        Ok(())
+    }
+
+    fn tma_one(&mut self, at: At, lane: usize, op: &TmaOp) -> Result<(), Stop> {
+        let At { w, f, site, .. } = at;
+        let bad = |this: &Self, code, what: String, rule: &str, help: &str| -> Stop {
+            Some(Box::new(this.problem(code, site, what, rule, help.into())))
+        };
+        let value = |reg: u16| self.warps[w].registers.b32[usize::from(reg)][lane];
+        let coordinates: Vec<i32> = op.coordinates.iter().map(|&c| value(c) as i32).collect();
+        let targets = op.targets.map(value);
+        let plain_bytes = op.bytes.map(value);
+
+        // The global side: rows of bytes.
+        let mut swizzle = Swizzle::None;
+        let (mut element, mut fill_nan) = (Element::U8, false);
+        let align;
+        let (rows, bytes, from);
+        if let Some(bytes_asked) = plain_bytes {
+            let rule = "A plain bulk copy moves a multiple of 16 bytes between addresses that are multiples of 16 (PTX ISA, cp.async.bulk).";
+            align = 16;
+            bytes = bytes_asked;
+            if bytes == 0 || !bytes.is_multiple_of(16) {
+                return Err(bad(
+                    self,
+                    "bulk-size",
+                    format!("a bulk copy of {bytes} bytes"),
+                    rule,
+                    "Copy a positive multiple of 16 bytes.",
+                ));
+            }
+            if op.kind == TmaKind::Forward {
+                from = Some(self.shared_slot(at, lane, &op.map, false, bytes, 16)?);
+                rows = vec![Row { linear: 0, bytes, inside: None }];
+            } else {
+                from = None;
+                let address =
+                    (self.warps[w].registers.lane(op.map.base, lane) as u64).wrapping_add(op.map.offset as u64);
+                if !address.is_multiple_of(16) {
+                    return Err(bad(
+                        self,
+                        "misaligned-address",
+                        format!("a bulk copy at {address:#x}"),
+                        rule,
+                        "Align the address to 16 bytes.",
+                    ));
+                }
+                let Some((buffer, offset)) = self.global.find(address, bytes.into()) else {
+                    let what = format!(
+                        "a bulk copy of {bytes} bytes at {address:#x}, outside of global memory: {}",
+                        self.global.nearest(address)
+                    );
+                    return Err(bad(
+                        self,
+                        "out-of-bounds",
+                        what,
+                        "Every access must lie within an allocation.",
+                        "Check address and size.",
+                    ));
+                };
+                rows = vec![Row { linear: 0, bytes, inside: Some((buffer, offset, 0, bytes)) }];
+            }
+        } else {
+            let map = self.tensor_map(at, lane, op)?;
+            if map.dims.len() != coordinates.len() {
+                let what =
+                    format!("a copy of {} dimensions with a tensor map of {}", coordinates.len(), map.dims.len());
+                return Err(bad(
+                    self,
+                    "tensor-map",
+                    what,
+                    "A tensor copy has as many coordinates as its map has dimensions.",
+                    "Use the map that was made for this copy.",
+                ));
+            }
+            let first = i64::from(coordinates[0]) * i64::from(map.element.bytes());
+            if first % 16 != 0 {
+                let what = format!(
+                    "the box begins {first} bytes into the innermost dimension (coordinate {})",
+                    coordinates[0]
+                );
+                return Err(bad(
+                    self,
+                    "tensor-coordinate",
+                    what,
+                    "A box begins on a multiple of 16 bytes of global memory; hardware raises an illegal instruction (PTX ISA, tensor bounding box).",
+                    "Let the innermost coordinate, times the bytes of an element, be a multiple of 16.",
+                ));
+            }
+            align = 128;
+            from = None;
+            bytes = map.box_bytes();
+            (swizzle, element, fill_nan) = (map.swizzle, map.element, map.fill_nan);
+            if op.kind != TmaKind::Load && swizzle == Swizzle::B128Atom32Flip8 {
+                return Err(bad(
+                    self,
+                    "tensor-map",
+                    "a store with the swizzle that flips 8 bytes".into(),
+                    "That swizzle is for loads only (PTX ISA, tensor swizzling modes).",
+                    "Use another swizzle.",
+                ));
+            }
+            rows = self.box_rows(site, &map, &coordinates)?;
+        }
+        if op.kind == TmaKind::Prefetch {
+            return Ok(());
+        }
+
+        // The shared side.
+        let slot = self.shared_slot(at, lane, &op.shared, op.remote, bytes, align)?;
+        let shared = match targets {
+            None => vec![slot],
+            Some(bits) => self.mask_ranks(bits & 0xffff, site)?.into_iter().map(|cta| Slot { cta, ..slot }).collect(),
+        };
+        let barriers = match &op.barrier {
+            Some(barrier) => self.copy_barriers(at, lane, barrier, &shared, op)?,
+            None => vec![],
+        };
+
+        // Who touched these bytes before.
+        let load = matches!(op.kind, TmaKind::Load | TmaKind::Forward);
+        let (reads, writes) = if load {
+            let b = &self.barriers[barriers[0] as usize];
+            let stamp =
+                Stamp { actor: b.actor, epoch: b.phase as u32 + 1, site, cluster: self.index, asynchronous: true };
+            (stamp, stamp)
+        } else {
+            let groups = self.bulk_groups(w, lane);
+            let stamp = |actor, epoch| Stamp { actor, epoch, site, cluster: 0, asynchronous: true };
+            let (r, wr, epoch) = (groups.reads.actor, groups.writes.actor, groups.next);
+            let index = self.index;
+            (Stamp { cluster: index, ..stamp(r, epoch) }, Stamp { cluster: index, ..stamp(wr, epoch) })
+        };
+        for row in &rows {
+            if let Some((buffer, offset, begin, end)) = row.inside {
+                let stamp = if load { reads } else { writes };
+                let access = Access { stamp, views: &self.warps[w].views, proxyless: false };
+                let shadow = &mut self.global.buffers[buffer].shadow;
+                let len = u64::from(end - begin);
+                let conflict =
+                    if load { shadow.read(offset, len, &access) } else { shadow.write(offset, len, &access) };
+                if let Some(conflict) = conflict {
+                    self.race(Race {
+                        memory: RaceMemory::Global(buffer),
+                        conflict,
+                        second: stamp,
+                        passed: vec![],
+                        unwritten: false,
+                        frees: false,
+                        count: 1,
+                    });
+                }
+            }
+        }
+        for (n, &slot) in shared.iter().enumerate() {
+            let stamp = if load {
+                let b = &self.barriers[barriers[n] as usize];
+                Stamp { actor: b.actor, epoch: b.phase as u32 + 1, ..writes }
+            } else {
+                reads
+            };
+            self.touch_shared(w, slot, bytes, stamp, load);
+        }
+        if let Some(from) = from {
+            self.touch_shared(w, from, bytes, reads, false);
+        }
+
+        // When.
+        let now = self.warps[w].fragments[f].ready_at;
+        let cta = self.warps[w].cta;
+        let delay = self.jitter(2000);
+        let start = now.max(self.ctas[cta].tma_free) + delay;
+        let end = start + u64::from(bytes).div_ceil(self.costs.tma_bytes_per_cycle);
+        self.ctas[cta].tma_free = end;
+        let done = end + self.costs.tma_latency;
+        let (early, late) = (self.perturbed(3), self.perturbed(3));
+        let n = self.copies.len();
+        self.copies.push(Copy {
+            site,
+            warp: w,
+            kind: op.kind,
+            rows,
+            swizzle,
+            element,
+            shared,
+            from,
+            barriers,
+            bytes,
+            data: None,
+            read_late: late && !early,
+            fill_nan,
+            read: false,
+            done: false,
+            lane,
+        });
+        if !load {
+            self.bulk_groups(w, lane).open.push(n);
+        }
+        self.trace_copy(n, start, done);
+        if early {
+            self.copy_read(n);
+        } else if !late {
+            self.push_event(if load { end } else { start + 100 }, Pending::CopyRead(n));
+        }
+        self.push_event(done, Pending::CopyDone(n));
+        Ok(())
+    }
+
+    /// The tensor map that an operand points to: a parameter, or 128 bytes of global memory.
+    fn tensor_map(&mut self, at: At, lane: usize, op: &TmaOp) -> Result<TensorMap, Stop> {
+        let base = self.warps[at.w].registers.lane(op.map.base, lane) as u64;
+        let address = base.wrapping_add(op.map.offset as u64);
+        let param = if op.map.base == Reg::Sink || address >> 32 == 0 {
+            Some(address)
+        } else {
+            (address & !0xffff_ffff == PARAM_WINDOW).then_some(address & 0xffff_ffff)
+        };
+        let mut object = [0; 128];
+        let found = match param {
+            Some(offset) => {
+                let end = offset.saturating_add(128) as usize;
+                self.params.get(offset as usize..end).map(|bytes| object.copy_from_slice(bytes))
+            }
+            None => self.global.find(address, 128).map(|(buffer, offset)| {
+                let at = offset as usize;
+                object.copy_from_slice(&self.global.buffers[buffer].memory.bytes[at..at + 128]);
+            }),
+        };
+        let rule = "A tensor copy takes the address of a tensor map: 128 bytes that cuTensorMapEncodeTiled wrote, in a parameter or in \
+                    global memory, aligned to 64 (PTX ISA, tensor maps).";
+        if found.is_none() || !address.is_multiple_of(64) {
+            let what = format!("there is no tensor map at {address:#x}");
+            return Err(Some(Box::new(self.problem(
+                "tensor-map",
+                at.site,
+                what,
+                rule,
+                "Pass the address of the tensor map's parameter (mov, then cvta.param).".into(),
+            ))));
+        }
+        TensorMap::decode(&object).map_err(|why| {
+            let what = format!("what lies at {address:#x} is no valid tensor map: {why}");
+            Some(Box::new(self.problem(
+                "tensor-map",
+                at.site,
+                what,
+                rule,
+                "Encode it with cuTensorMapEncodeTiled.".into(),
+            )))
+        })
+    }
+
+    /// The rows of a box, with the part of each that lies within the tensor (PTX ISA, tensor bounding box and out-of-bounds).
+    fn box_rows(&self, site: u32, map: &TensorMap, coordinates: &[i32]) -> Result<Vec<Row>, Stop> {
+        let size = map.element.bytes();
+        let rank = map.dims.len();
+        let n0 = map.box_elements(0);
+        let pitch = n0 * size;
+        let outer: u32 = (1..rank).map(|d| map.box_elements(d)).product();
+        let c0 = i64::from(coordinates[0]);
+        let (low, high) = (c0.max(0), (c0 + i64::from(n0)).min(map.dims[0] as i64));
+        let mut rows = Vec::with_capacity(outer as usize);
+        for row in 0..outer {
+            let (mut rest, mut inside, mut address) = (row, high > low, map.address);
+            for d in 1..rank {
+                let n = map.box_elements(d);
+                let index = i64::from(coordinates[d]) + i64::from(rest % n) * i64::from(map.element_stride(d));
+                rest /= n;
+                inside &= (0..map.dims[d] as i64).contains(&index);
+                address = address.wrapping_add((index as u64).wrapping_mul(map.strides[d - 1]));
+            }
+            let inside = if inside {
+                let first = address.wrapping_add(low as u64 * u64::from(size));
+                let len = (high - low) as u64 * u64::from(size);
+                let Some((buffer, offset)) = self.global.find(first, len) else {
+                    return Err(Some(Box::new(self.problem(
+                        "out-of-bounds",
+                        site,
+                        format!(
+                            "the tensor map leads to {first:#x}, {len} bytes outside of global memory: {}",
+                            self.global.nearest(first)
+                        ),
+                        "A tensor map's address, sizes and strides stay within one allocation.",
+                        "Check the arguments of cuTensorMapEncodeTiled.".into(),
+                    ))));
+                };
+                let begin = (low - c0) as u32 * size;
+                Some((buffer, offset, begin, begin + len as u32))
+            } else {
+                None
+            };
+            rows.push(Row { linear: row * pitch, bytes: pitch, inside });
+        }
+        Ok(rows)
+    }
+
+    /// A place in shared memory that an operand names, checked.
+    fn shared_slot(
+        &mut self,
+        at: At,
+        lane: usize,
+        address: &crate::program::op::Address,
+        remote: bool,
+        bytes: u32,
+        align: u32,
+    ) -> Result<Slot, Stop> {
+        let own = self.warps[at.w].cta;
+        let raw =
+            (self.warps[at.w].registers.lane(address.base, lane) as u64).wrapping_add(address.offset as u64) as u32;
+        let (rank, offset) = ((raw >> 24) as usize, raw & 0x00ff_ffff);
+        let cta = if remote && address.base != Reg::Sink { rank } else { own };
+        let end = self.ctas.get(cta).map_or(0, |c| c.shared.bytes.len() as u64);
+        let foreign = !remote && rank != 0 && rank != own;
+        let what = if foreign {
+            format!("it lies in CTA {rank} of the cluster, this form reaches the own CTA only")
+        } else if !offset.is_multiple_of(align) {
+            format!("it is no multiple of {align}")
+        } else if offset < RESERVED_SHARED || u64::from(offset) + u64::from(bytes) > end {
+            format!("its {bytes} bytes do not fit into the CTA's shared memory, which ends at {end:#x}")
+        } else {
+            return Ok(Slot { cta, offset });
+        };
+        Err(Some(Box::new(self.problem(
+            "bulk-shared-address",
+            at.site,
+            format!("the shared address {raw:#x} of this copy: {what}"),
+            "Tensor copies need 128-byte aligned shared memory, plain bulk copies 16-byte aligned (PTX ISA, cp.async.bulk.tensor).",
+            "Align the buffer, and check its size.".into(),
+        ))))
+    }
+
+    /// The mbarrier that each destination of a load counts its bytes on.
+    fn copy_barriers(
+        &mut self,
+        at: At,
+        lane: usize,
+        barrier: &crate::program::op::Address,
+        shared: &[Slot],
+        op: &TmaOp,
+    ) -> Result<Vec<u32>, Stop> {
+        let one = At { mask: 1 << lane, ..at };
+        let Some(&(named, _)) = self.barrier_addresses(one, barrier, op.remote)?.first() else { return Ok(vec![]) };
+        let mut list = Vec::new();
+        for slot in shared {
+            let cta = match (op.pair, op.targets.is_some()) {
+                // The barrier of the destination or of its peer, whichever has the parity of the one named.
+                (true, true) => slot.cta & !1 | named.cta & 1,
+                (false, true) => slot.cta,
+                _ => named.cta,
+            };
+            let allowed = if op.pair { cta & !1 == slot.cta & !1 } else { cta == slot.cta };
+            if !allowed {
+                return Err(Some(Box::new(self.problem(
+                    "copy-barrier",
+                    at.site,
+                    format!("the data goes to CTA {}, the mbarrier lies in CTA {cta}", slot.cta),
+                    "The mbarrier of a tensor copy lies in the CTA that gets the data; with .cta_group::2 it may lie in that CTA's pair peer (PTX ISA, cp.async.bulk.tensor).",
+                    "Name the destination CTA's barrier, or use .cta_group::2 with a barrier of the pair.".into(),
+                ))));
+            }
+            list.push(self.barrier(at.w, Slot { cta, ..named }, at.site, "named by a copy")?);
+        }
+        Ok(list)
+    }
+
+    /// Checks a copy's access to shared memory against earlier ones. A swizzle stays within rows of 128 bytes.
+    fn touch_shared(&mut self, w: usize, slot: Slot, bytes: u32, stamp: Stamp, writes: bool) {
+        let access = Access { stamp, views: &self.warps[w].views, proxyless: false };
+        let shadow = &mut self.ctas[slot.cta].shared_shadow;
+        let (start, len) = (u64::from(slot.offset), u64::from(bytes));
+        let conflict = if writes { shadow.write(start, len, &access) } else { shadow.read(start, len, &access) };
+        if let Some(conflict) = conflict {
+            self.race(Race {
+                memory: RaceMemory::Shared(slot.cta),
+                conflict,
+                second: stamp,
+                passed: vec![],
+                unwritten: false,
+                frees: false,
+                count: 1,
+            });
+        }
+        if writes {
+            self.check_barrier_bytes(slot.cta, slot.offset, slot.offset + bytes, stamp.site);
+        }
+    }
+
+    /// A copy reads its source.
+    pub fn copy_read(&mut self, n: usize) {
+        let copy = &self.copies[n];
+        let mut data = Memory::undefined(copy.bytes as usize);
+        if let Some(from) = copy.from {
+            data.copy_from(0, &self.ctas[from.cta].shared, from.offset as usize, copy.bytes as usize);
+        } else if copy.kind == TmaKind::Load {
+            let fill = if copy.fill_nan { nan(copy.element) } else { 0 };
+            for row in &copy.rows {
+                let whole = matches!(row.inside, Some((_, _, 0, end)) if end == row.bytes);
+                if !whole {
+                    let size = copy.element.bytes();
+                    for at in (0..row.bytes).step_by(size as usize) {
+                        data.store((row.linear + at) as usize, size as usize, fill, true);
+                    }
+                }
+                if let Some((buffer, offset, begin, end)) = row.inside {
+                    let memory = &self.global.buffers[buffer].memory;
+                    let mut at = begin;
+                    while at < end {
+                        let len = (end - at).min(64);
+                        data.copy_from(
+                            (row.linear + at) as usize,
+                            memory,
+                            offset as usize + (at - begin) as usize,
+                            len as usize,
+                        );
+                        at += len;
+                    }
+                }
+            }
+        } else if let Some(&slot) = copy.shared.first() {
+            let memory = &self.ctas[slot.cta].shared;
+            for at in (0..copy.bytes).step_by(16) {
+                let from = copy.swizzle.apply(slot.offset + at);
+                data.copy_from(at as usize, memory, from as usize, 16);
+            }
+        }
+        let (w, lane) = (copy.warp, copy.lane);
+        self.copies[n].data = Some(data);
+        self.copies[n].read = true;
+        self.release_bulk(w, lane);
+    }
+
+    /// A copy writes its destination, and says so.
+    pub fn copy_done(&mut self, n: usize, time: u64) -> Result<(), Stop> {
+        if !self.copies[n].read {
+            self.copy_read(n);
+        }
+        self.copies[n].done = true;
+        let Some(data) = self.copies[n].data.take() else { return Ok(()) };
+        let copy = &self.copies[n];
+        match copy.kind {
+            TmaKind::Load | TmaKind::Forward => {
+                let flip = copy.swizzle == Swizzle::B128Atom32Flip8;
+                for slot in &copy.shared {
+                    let memory = &mut self.ctas[slot.cta].shared;
+                    let step = if flip { 8 } else { 16 };
+                    for at in (0..copy.bytes).step_by(step) {
+                        let to = copy.swizzle.apply(slot.offset + at);
+                        memory.copy_from(to as usize, &data, at as usize, step.min((copy.bytes - at) as usize));
+                    }
+                }
+                let (site, bytes) = (copy.site, copy.bytes);
+                for barrier in copy.barriers.clone() {
+                    let b = &mut self.barriers[barrier as usize];
+                    b.bytes -= i64::from(bytes);
+                    if b.bytes < -LIMIT {
+                        let name = self.barrier_name(barrier);
+                        return Err(Some(Box::new(self.problem(
+                            "mbarrier-bytes",
+                            site,
+                            format!("{name} got {LIMIT} bytes more than were announced"),
+                            "The pending bytes of a phase stay within ±1,048,575 (PTX ISA, mbarrier).",
+                            "Announce the bytes of each stage with mbarrier.arrive.expect_tx.".into(),
+                        ))));
+                    }
+                    self.try_complete(barrier, time);
+                }
+            }
+            TmaKind::Store | TmaKind::Reduce(_) => {
+                for row in &copy.rows {
+                    let Some((buffer, offset, begin, end)) = row.inside else { continue };
+                    let memory = &mut self.global.buffers[buffer].memory;
+                    if let TmaKind::Reduce(how) = copy.kind {
+                        reduce(
+                            memory,
+                            offset as usize,
+                            &data,
+                            (row.linear + begin) as usize,
+                            (end - begin) as usize,
+                            copy.element,
+                            how,
+                        );
+                        continue;
+                    }
+                    let mut at = begin;
+                    while at < end {
+                        let len = (end - at).min(64);
+                        memory.copy_from(
+                            offset as usize + (at - begin) as usize,
+                            &data,
+                            (row.linear + at) as usize,
+                            len as usize,
+                        );
+                        at += len;
+                    }
+                    if !data.all_defined((row.linear + begin) as usize, (end - begin) as usize) {
+                        let (site, first) =
+                            (copy.site, (begin..end).find(|b| !data.is_defined((row.linear + b) as usize)));
+                        let at = offset + u64::from(first.unwrap_or(begin) - begin);
+                        self.undefined_copy(site, buffer, at);
+                        break;
+                    }
+                }
+            }
+            TmaKind::Prefetch => {}
+        }
+        let (w, lane) = (self.copies[n].warp, self.copies[n].lane);
+        self.release_bulk(w, lane);
+        Ok(())
+    }
+
+    fn trace_copy(&mut self, n: usize, start: u64, end: u64) {
+        let copy = &self.copies[n];
+        let (site, cta, bytes) = (copy.site, self.warps[copy.warp].cta, copy.bytes);
+        let load = copy.kind == TmaKind::Load;
+        let shared = copy.shared.first().map_or(0, |slot| self.dynamic_offset(slot.offset));
+        let buffer = copy.rows.iter().find_map(|row| row.inside).map(|(buffer, ..)| buffer);
+        let barrier = copy.barriers.first().map(|&b| self.barrier_id(b));
+        self.trace(cta, Actor::Tma, start, end, site, || EventKind::Copy { load, shared, bytes, buffer, barrier });
+    }
+
+    fn bulk_groups(&mut self, w: usize, lane: usize) -> &mut BulkGroups {
+        let fresh = (!self.warps[w].bulk.contains_key(&lane)).then(|| {
+            let reads = Queue { actor: self.actor(ActorKind::BulkReads { warp: w as u32 }), epoch: 0 };
+            let writes = Queue { actor: self.actor(ActorKind::BulkWrites { warp: w as u32 }), epoch: 0 };
+            BulkGroups { reads, writes, next: 1, ..BulkGroups::default() }
+        });
+        self.warps[w].bulk.entry(lane).or_insert_with(|| fresh.unwrap_or_default())
+    }
+
+    pub fn bulk_commit(&mut self, at: At) -> Result<(), Stop> {
+        for lane in lanes(at.mask) {
+            let groups = self.bulk_groups(at.w, lane);
+            let copies = std::mem::take(&mut groups.open);
+            groups.groups.push_back((groups.next, copies));
+            groups.next += 1;
+        }
+        Ok(())
+    }
+
+    pub fn bulk_wait(&mut self, at: At, pending: u32, read: bool) -> Result<(), Stop> {
+        let At { w, f, mask, .. } = at;
+        if self.bulk_satisfied(w, mask, pending, read) {
+            self.bulk_pass(w, mask, pending, read);
+            return Ok(());
+        }
+        self.warps[w].fragments[f].state = State::BulkGroups { pending, read };
+        Ok(())
+    }
+
+    /// At most `pending` of the newest groups are incomplete.
+    fn bulk_satisfied(&self, w: usize, mask: u32, pending: u32, read: bool) -> bool {
+        lanes(mask).filter_map(|lane| self.warps[w].bulk.get(&lane)).all(|groups| {
+            let old = groups.groups.len().saturating_sub(pending as usize);
+            groups.groups.iter().take(old).flat_map(|(_, copies)| copies).all(|&n| {
+                let copy = &self.copies[n];
+                if read { copy.read } else { copy.done }
+            })
+        })
+    }
+
+    fn bulk_pass(&mut self, w: usize, mask: u32, pending: u32, read: bool) {
+        let warp = &mut self.warps[w];
+        for lane in lanes(mask) {
+            let Some(groups) = warp.bulk.get_mut(&lane) else { continue };
+            let old = groups.groups.len().saturating_sub(pending as usize);
+            let Some(&(last, _)) = groups.groups.iter().take(old).last() else { continue };
+            groups.read_waited = groups.read_waited.max(last);
+            warp.views.hb.raise(groups.reads.actor, last);
+            if !read {
+                warp.views.hb.raise(groups.writes.actor, last);
+                groups.groups.drain(..old);
+            }
+        }
+    }
+
+    /// Lets a thread go that waits for its bulk groups.
+    fn release_bulk(&mut self, w: usize, _lane: usize) {
+        for f in 0..self.warps[w].fragments.len() {
+            let fragment = &self.warps[w].fragments[f];
+            let State::BulkGroups { pending, read } = fragment.state else { continue };
+            let mask = fragment.mask;
+            if self.bulk_satisfied(w, mask, pending, read) {
+                self.bulk_pass(w, mask, pending, read);
+                let now = self.now;
+                let fragment = &mut self.warps[w].fragments[f];
+                fragment.state = State::Ready;
+                fragment.pc += 1;
+                fragment.ready_at = fragment.ready_at.max(now);
+                self.lower_horizon(now);
+            }
+        }
+    }
+
+    /// A thread ends: its bulk stores must have read their sources.
+    pub fn check_bulk_at_exit(&mut self, w: usize, mask: u32) {
+        for lane in lanes(mask) {
+            let Some(groups) = self.warps[w].bulk.get(&lane) else { continue };
+            let unread = groups.groups.iter().find(|(n, copies)| *n > groups.read_waited && !copies.is_empty());
+            let copies = if groups.open.is_empty() { unread.map(|(_, c)| c) } else { Some(&groups.open) };
+            let Some(&n) = copies.and_then(|c| c.first()) else { continue };
+            let mut diagnostic = self.problem(
+                "bulk-store-outlives-thread",
+                self.copies[n].site,
+                "the thread ends although this copy may still be reading shared memory".into(),
+                "The shared memory that a bulk store reads must stay valid until the thread that issued it has waited for the reads (PTX \
+                 ISA, cp.async.bulk.wait_group).",
+                "Commit the store (cp.async.bulk.commit_group) and execute cp.async.bulk.wait_group.read 0 before the thread ends.".into(),
+            );
+            diagnostic.severity = crate::diagnostic::Severity::Finding;
+            self.findings.add(diagnostic);
+        }
+    }
+}
+
+/// The NaN that fills elements outside of a tensor.
+fn nan(element: Element) -> u128 {
+    match element {
+        Element::F16 => 0x7fff,
+        Element::Bf16 => 0x7fff,
+        Element::F64 => 0x7fff_ffff_ffff_ffff,
+        _ => 0x7fff_ffff,
+    }
+}
+
+/// Adds (or …) elements to memory, one after the other.
+fn reduce(memory: &mut Memory, at: usize, data: &Memory, from: usize, len: usize, element: Element, how: Reduction) {
+    use half::{bf16, f16};
+    let size = element.bytes() as usize;
+    for n in (0..len).step_by(size) {
+        let (old, old_defined) = memory.load(at + n, size);
+        let (new, new_defined) = data.load(from + n, size);
+        let (a, b) = (old as u64, new as u64);
+        let float = |f: &dyn Fn(f32, f32) -> f32| -> u64 {
+            match element {
+                Element::F16 => {
+                    let (x, y) = (f16::from_bits(a as u16).to_f32(), f16::from_bits(b as u16).to_f32());
+                    f16::from_f32(f(x, y)).to_bits().into()
+                }
+                Element::Bf16 => {
+                    let (x, y) = (bf16::from_bits(a as u16).to_f32(), bf16::from_bits(b as u16).to_f32());
+                    bf16::from_f32(f(x, y)).to_bits().into()
+                }
+                _ => f(f32::from_bits(a as u32), f32::from_bits(b as u32)).to_bits().into(),
+            }
+        };
+        let signed = matches!(element, Element::S32 | Element::S64);
+        let (sa, sb) = if size == 4 { (i64::from(a as i32), i64::from(b as i32)) } else { (a as i64, b as i64) };
+        let result = match how {
+            Reduction::Add if element == Element::F64 => (f64::from_bits(a) + f64::from_bits(b)).to_bits(),
+            Reduction::Add if element.is_float() => float(&|x, y| x + y),
+            Reduction::Min if element.is_float() => float(&f32::min),
+            Reduction::Max if element.is_float() => float(&f32::max),
+            Reduction::Add => a.wrapping_add(b),
+            Reduction::Min if signed => sa.min(sb) as u64,
+            Reduction::Max if signed => sa.max(sb) as u64,
+            Reduction::Min => a.min(b),
+            Reduction::Max => a.max(b),
+            Reduction::And => a & b,
+            Reduction::Or => a | b,
+            Reduction::Xor => a ^ b,
+            Reduction::Inc => {
+                if a >= b {
+                    0
+                } else {
+                    a + 1
+                }
+            }
+            Reduction::Dec => {
+                if a == 0 || a > b {
+                    b
+                } else {
+                    a - 1
+                }
+            }
+        };
+        memory.store(at + n, size, result.into(), old_defined && new_defined);
+    }
+}

@@ -1,0 +1,194 @@
+//! Copies by the TMA engine: `cp.async.bulk.*` and `cp.reduce.async.bulk.*`.
+
+use super::{Decoded, Family, Lowering, Operands, base as base_of, describe, wrong};
+use crate::program::Bad;
+use crate::program::op::{Address, Op, Reduction, Reg, TmaKind, TmaOp};
+use crate::syntax::ast::Operand;
+
+/// The modifiers, in any order: real code writes them in several.
+#[derive(Default)]
+struct Modifiers {
+    tensor: Option<usize>,
+    shared_first: Option<&'static str>,
+    to_global: bool,
+    prefetch: bool,
+    forward: bool,
+    mbarrier: bool,
+    multicast: bool,
+    pair: bool,
+    bulk_group: bool,
+    hint: bool,
+    reduction: Option<Reduction>,
+}
+
+fn modifiers(mods: &[&str], reduce: bool) -> Option<Modifiers> {
+    let mut m = Modifiers::default();
+    let mut spaces = Vec::new();
+    let mut rest = mods.iter().copied().peekable();
+    while let Some(part) = rest.next() {
+        match part {
+            "tensor" => {
+                let rank = rest.next()?.strip_suffix('d')?.parse().ok()?;
+                m.tensor = Some(rank);
+            }
+            "shared::cta" | "shared::cluster" | "global" => spaces.push(part),
+            "L2" => m.prefetch = true,
+            "prefetch" => m.prefetch = true,
+            "tile" | "cta_group::1" => {}
+            "cta_group::2" => m.pair = true,
+            "mbarrier::complete_tx::bytes" => m.mbarrier = true,
+            "multicast::cluster" => m.multicast = true,
+            "bulk_group" => m.bulk_group = true,
+            "L2::cache_hint" => m.hint = true,
+            "add" if reduce => m.reduction = Some(Reduction::Add),
+            "min" if reduce => m.reduction = Some(Reduction::Min),
+            "max" if reduce => m.reduction = Some(Reduction::Max),
+            "and" if reduce => m.reduction = Some(Reduction::And),
+            "or" if reduce => m.reduction = Some(Reduction::Or),
+            "xor" if reduce => m.reduction = Some(Reduction::Xor),
+            "inc" if reduce => m.reduction = Some(Reduction::Inc),
+            "dec" if reduce => m.reduction = Some(Reduction::Dec),
+            _ => return None,
+        }
+    }
+    match (spaces.as_slice(), m.prefetch) {
+        (["global"], true) => {}
+        (["shared::cta", "global"], false) => m.shared_first = Some("shared::cta"),
+        (["shared::cluster", "global"], false) => m.shared_first = Some("shared::cluster"),
+        (["global", "shared::cta"], false) => m.to_global = true,
+        (["shared::cluster", "shared::cta"], false) => m.forward = true,
+        _ => return None,
+    }
+    Some(m)
+}
+
+pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) -> Family {
+    let reduce = match (base, mods) {
+        ("cp", ["async", "bulk", "commit_group"]) => {
+            o.expect(0..=0)?;
+            return Ok(Some(Decoded::new(Op::BulkCommit, vec![], vec![])));
+        }
+        ("cp", ["async", "bulk", "wait_group", rest @ ..]) if matches!(rest, [] | ["read"]) => {
+            o.expect(1..=1)?;
+            let Operand::Integer(pending @ 0..=0xffff_ffff) = o.get(0)? else {
+                return Err(wrong(format!("the number of groups is {}", describe(o.get(0)?)), "It is a constant."));
+            };
+            let op = Op::BulkWait { pending: *pending as u32, read: !rest.is_empty() };
+            return Ok(Some(Decoded::new(op, vec![], vec![])));
+        }
+        ("cp", ["async", "bulk", ..]) => false,
+        ("cp", ["reduce", "async", "bulk", ..]) => true,
+        _ => return Ok(None),
+    };
+    let Some(m) = modifiers(&mods[if reduce { 3 } else { 2 }..], reduce) else { return Ok(None) };
+    let kind = match (m.prefetch, m.to_global, m.forward, m.reduction) {
+        (true, ..) => TmaKind::Prefetch,
+        (_, true, _, Some(r)) if reduce => TmaKind::Reduce(r),
+        (_, true, _, None) if !reduce => TmaKind::Store,
+        (_, _, true, _) => TmaKind::Forward,
+        _ if reduce => return Ok(None),
+        _ => TmaKind::Load,
+    };
+    let load = matches!(kind, TmaKind::Load | TmaKind::Forward);
+    if load != m.mbarrier || (matches!(kind, TmaKind::Store | TmaKind::Reduce(_)) != m.bulk_group) {
+        return Ok(None);
+    }
+    let mut c = Cursor { o, next: 0, uses: Vec::new() };
+    let none = Address { base: Reg::Sink, offset: 0 };
+    let mut op = TmaOp {
+        kind,
+        shared: none,
+        remote: m.shared_first == Some("shared::cluster") || m.forward,
+        map: none,
+        coordinates: Vec::new(),
+        bytes: None,
+        barrier: None,
+        targets: None,
+        pair: m.pair,
+    };
+    // Loads name the destination first, stores the tensor.
+    if load {
+        op.shared = c.address(l)?;
+    }
+    if m.tensor.is_some() {
+        (op.map, op.coordinates) = c.tensor(l, m.tensor.unwrap_or(0))?;
+    } else {
+        op.map = c.address(l)?;
+    }
+    if matches!(kind, TmaKind::Store | TmaKind::Reduce(_)) {
+        op.shared = c.address(l)?;
+    }
+    if m.tensor.is_none() {
+        op.bytes = Some(c.word(l)?);
+    }
+    if load {
+        op.barrier = Some(c.address(l)?);
+    }
+    if m.multicast {
+        op.targets = Some(c.word(l)?);
+    }
+    if m.hint {
+        let policy = l.source64(c.o.get(c.next)?)?;
+        c.uses.push(Reg::B64(policy));
+        c.next += 1;
+    }
+    o.expect(c.next..=c.next)?;
+    Ok(Some(Decoded::new(Op::Tma(Box::new(op)), c.uses, vec![])))
+}
+
+/// Walks the operands.
+struct Cursor<'a> {
+    o: &'a Operands<'a>,
+    next: usize,
+    uses: Vec<Reg>,
+}
+
+impl Cursor<'_> {
+    fn address(&mut self, l: &mut Lowering) -> Result<Address, Bad> {
+        let address = l.address(self.o.get(self.next)?)?;
+        self.uses.extend(base_of(&address));
+        self.next += 1;
+        Ok(address)
+    }
+
+    fn word(&mut self, l: &mut Lowering) -> Result<u16, Bad> {
+        let operand = self.o.get(self.next)?;
+        // The multicast mask has 16 bits.
+        let reg = l.source32(operand, false)?;
+        self.uses.push(Reg::B32(reg));
+        self.next += 1;
+        Ok(reg)
+    }
+
+    /// `[map, {c0, c1}]`
+    fn tensor(&mut self, l: &mut Lowering, rank: usize) -> Result<(Address, Vec<u16>), Bad> {
+        let operand = self.o.get(self.next)?;
+        let Operand::Memory(base, offset, rest) = operand else {
+            return Err(wrong(
+                format!("expected `[map, {{…}}]`, found {}", describe(operand)),
+                "Give the tensor map and its coordinates.",
+            ));
+        };
+        let [Operand::Vector(list)] = rest.as_slice() else {
+            return Err(wrong(
+                "this tensor copy has no coordinates",
+                "Write `[map, {c0, c1}]`, innermost coordinate first.",
+            ));
+        };
+        if list.len() != rank || !(1..=5).contains(&rank) {
+            return Err(wrong(
+                format!("{} coordinates for a copy of {rank} dimensions", list.len()),
+                "Give one 32-bit coordinate for each dimension, 1 to 5.",
+            ));
+        }
+        let map = l.address(&Operand::Memory(base.clone(), *offset, vec![]))?;
+        self.uses.extend(base_of(&map));
+        let mut coordinates = Vec::new();
+        for part in list {
+            coordinates.push(l.source32(part, false)?);
+        }
+        self.uses.extend(coordinates.iter().map(|&r| Reg::B32(r)));
+        self.next += 1;
+        Ok((map, coordinates))
+    }
+}

@@ -1,0 +1,369 @@
+//! Tensor maps: what `cuTensorMapEncodeTiled` takes, the 128-byte object that it gives, and the box that a copy moves.
+//!
+//! The layout of the object is not documented by NVIDIA. The one here was worked out by others from what the driver writes
+//! (CUDA 13); it is the assumption `tensor-map-object`.
+
+use serde::{Deserialize, Serialize};
+
+/// A tiled tensor map, as `cuTensorMapEncodeTiled` takes it (CUDA driver API, tensor map object management).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TensorMap {
+    /// Address of element 0 in global memory.
+    #[serde(default)]
+    pub address: u64,
+    /// Type of the elements.
+    pub element: Element,
+    /// Size of each dimension in elements, innermost first; as many as the rank.
+    pub dims: Vec<u64>,
+    /// Bytes from one index to the next, of each dimension but the innermost.
+    pub strides: Vec<u64>,
+    /// Elements of the box in each dimension.
+    pub box_dims: Vec<u32>,
+    /// Distance of the elements taken, in each dimension. 1: all.
+    #[serde(default)]
+    pub element_strides: Vec<u32>,
+    /// Swizzle of the box in shared memory.
+    #[serde(default)]
+    pub swizzle: Swizzle,
+    /// What elements outside of the tensor read as: NaN instead of zero.
+    #[serde(default)]
+    pub fill_nan: bool,
+}
+
+/// Type of a tensor's elements: the codes are those of `tensormap.replace` (PTX ISA, tensormap.replace).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs)]
+pub enum Element {
+    U8 = 0,
+    U16 = 1,
+    U32 = 2,
+    S32 = 3,
+    U64 = 4,
+    S64 = 5,
+    F16 = 6,
+    F32 = 7,
+    F32Ftz = 8,
+    F64 = 9,
+    Bf16 = 10,
+}
+
+impl Element {
+    const ALL: [Element; 11] = [
+        Element::U8,
+        Element::U16,
+        Element::U32,
+        Element::S32,
+        Element::U64,
+        Element::S64,
+        Element::F16,
+        Element::F32,
+        Element::F32Ftz,
+        Element::F64,
+        Element::Bf16,
+    ];
+
+    /// Bytes of an element.
+    pub fn bytes(self) -> u32 {
+        match self {
+            Element::U8 => 1,
+            Element::U16 | Element::F16 | Element::Bf16 => 2,
+            Element::U32 | Element::S32 | Element::F32 | Element::F32Ftz => 4,
+            Element::U64 | Element::S64 | Element::F64 => 8,
+        }
+    }
+
+    /// Whether NaN can fill it.
+    pub fn is_float(self) -> bool {
+        matches!(self, Element::F16 | Element::Bf16 | Element::F32 | Element::F32Ftz | Element::F64)
+    }
+}
+
+/// Swizzle modes of a tensor map.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Swizzle {
+    /// None.
+    #[default]
+    None,
+    /// 16-byte chunks within 32 bytes.
+    B32,
+    /// 16-byte chunks within 64 bytes.
+    B64,
+    /// 16-byte chunks within 128 bytes.
+    B128,
+    /// 32-byte chunks within 128 bytes.
+    B128Atom32,
+    /// 32-byte chunks within 128 bytes, the 8-byte halves of odd rows swapped. Loads only.
+    B128Atom32Flip8,
+    /// 64-byte chunks within 128 bytes.
+    B128Atom64,
+}
+
+impl Swizzle {
+    const ALL: [Swizzle; 7] = [
+        Swizzle::None,
+        Swizzle::B32,
+        Swizzle::B64,
+        Swizzle::B128,
+        Swizzle::B128Atom32,
+        Swizzle::B128Atom32Flip8,
+        Swizzle::B128Atom64,
+    ];
+
+    /// (mode, atomicity) in the object.
+    fn codes(self) -> (u32, u32) {
+        match self {
+            Swizzle::None => (0, 0),
+            Swizzle::B32 => (1, 0),
+            Swizzle::B64 => (2, 0),
+            Swizzle::B128 => (3, 0),
+            Swizzle::B128Atom32 => (3, 1),
+            Swizzle::B128Atom32Flip8 => (3, 2),
+            Swizzle::B128Atom64 => (3, 3),
+        }
+    }
+
+    /// Bytes of a row of the pattern, `None` without swizzle.
+    pub fn span(self) -> Option<u32> {
+        match self {
+            Swizzle::None => None,
+            Swizzle::B32 => Some(32),
+            Swizzle::B64 => Some(64),
+            _ => Some(128),
+        }
+    }
+
+    /// Where a byte goes: an exclusive or of its shared address (PTX ISA, tensor swizzling modes).
+    pub fn apply(self, a: u32) -> u32 {
+        match self {
+            Swizzle::None => a,
+            Swizzle::B32 => a ^ (((a >> 7) & 1) << 4),
+            Swizzle::B64 => a ^ (((a >> 7) & 3) << 4),
+            Swizzle::B128 => a ^ (((a >> 7) & 7) << 4),
+            Swizzle::B128Atom32 => a ^ (((a >> 7) & 3) << 5),
+            Swizzle::B128Atom32Flip8 => a ^ (((a >> 7) & 3) << 5) ^ (((a >> 7) & 1) << 3),
+            Swizzle::B128Atom64 => a ^ (((a >> 7) & 1) << 6),
+        }
+    }
+}
+
+impl TensorMap {
+    /// The 128-byte object, as 32 words.
+    ///
+    /// # Errors
+    /// What `cuTensorMapEncodeTiled` refuses: the value found, and the values allowed.
+    pub fn encode(&self) -> Result<[u8; 128], String> {
+        self.check()?;
+        let rank = self.dims.len();
+        let mut w = [0u32; 32];
+        w[0] = self.address as u32;
+        w[1] = (self.address >> 32) as u32;
+        let (mode, atomicity) = self.swizzle.codes();
+        let elements: u64 = self.dims.iter().fold(1, |product: u64, &d| product.saturating_mul(d));
+        w[2] = ((rank as u32 - 1) << 4)
+            | ((self.element as u32) << 7)
+            | (mode << 13)
+            | (u32::from(self.fill_nan) << 15)
+            | (atomicity << 19)
+            | (u32::from(elements >= 1 << 16) << 21);
+        for (n, &stride) in self.strides.iter().enumerate() {
+            w[3 + n] = (stride / 16) as u32;
+            w[7] |= ((stride / 16 >> 32) as u32 & 0xf) << (4 * n);
+        }
+        for (n, &dim) in self.dims.iter().enumerate() {
+            w[8 + n] = (dim - 1) as u32;
+        }
+        let mut tile = self.element.bytes();
+        for n in 0..rank {
+            let step = self.element_stride(n);
+            w[13] |= (step - 1) << (3 * n);
+            tile = tile.saturating_mul(self.box_dims[n] / step);
+            match n {
+                0 => w[13] |= (self.box_dims[0] - 1) << 24,
+                _ => w[14] |= (self.box_dims[n] - 1) << (8 * (n - 1)),
+            }
+        }
+        w[16] = tile;
+        w[18] = match self.swizzle {
+            Swizzle::None => 0x10,
+            Swizzle::B32 => 0x100,
+            Swizzle::B64 => 0x200,
+            _ => 0x400,
+        };
+        let mut bytes = [0; 128];
+        for (chunk, word) in bytes.chunks_exact_mut(4).zip(w) {
+            chunk.copy_from_slice(&word.to_le_bytes());
+        }
+        Ok(bytes)
+    }
+
+    /// The tensor map that a 128-byte object holds.
+    ///
+    /// # Errors
+    /// What is wrong with the object: hardware would raise an illegal instruction when a copy uses it.
+    pub fn decode(bytes: &[u8; 128]) -> Result<TensorMap, String> {
+        let mut w = [0u32; 32];
+        for (word, chunk) in w.iter_mut().zip(bytes.chunks_exact(4)) {
+            *word = u32::from_le_bytes([chunk[0], chunk[1], chunk[2], chunk[3]]);
+        }
+        if w[2] & 0xf != 0 {
+            return Err(format!("its mode is {} (0 is tiled; im2col is not modelled)", w[2] & 0xf));
+        }
+        let rank = (w[2] >> 4 & 7) as usize + 1;
+        let code = w[2] >> 7 & 0xf;
+        let element = Element::ALL.into_iter().find(|e| *e as u32 == code);
+        let element = element.ok_or_else(|| format!("its element type has code {code} (0 to 10 are modelled)"))?;
+        if rank > 5 {
+            return Err(format!("its rank is {rank} (1 to 5)"));
+        }
+        if w[2] >> 11 & 3 != 0 {
+            return Err("it is interleaved, which is not modelled".into());
+        }
+        let codes = (w[2] >> 13 & 3, w[2] >> 19 & 3);
+        let swizzle = Swizzle::ALL.into_iter().find(|s| s.codes() == codes);
+        let swizzle = swizzle.ok_or_else(|| format!("its swizzle has mode {} and atomicity {}", codes.0, codes.1))?;
+        let map = TensorMap {
+            address: u64::from(w[0]) | u64::from(w[1]) << 32,
+            element,
+            dims: (0..rank).map(|n| u64::from(w[8 + n]) + 1).collect(),
+            strides: (0..rank - 1)
+                .map(|n| (u64::from(w[3 + n]) | u64::from(w[7] >> (4 * n) & 0xf) << 32) * 16)
+                .collect(),
+            box_dims: (0..rank).map(|n| 1 + if n == 0 { w[13] >> 24 } else { w[14] >> (8 * (n - 1)) & 0xff }).collect(),
+            element_strides: (0..rank).map(|n| 1 + (w[13] >> (3 * n) & 7)).collect(),
+            swizzle,
+            fill_nan: w[2] >> 15 & 1 == 1,
+        };
+        map.check()?;
+        Ok(map)
+    }
+
+    /// The distance of the elements taken in a dimension.
+    pub fn element_stride(&self, n: usize) -> u32 {
+        self.element_strides.get(n).copied().unwrap_or(1)
+    }
+
+    /// Elements that a box brings in a dimension.
+    pub fn box_elements(&self, n: usize) -> u32 {
+        self.box_dims.get(n).map_or(1, |b| b.div_ceil(self.element_stride(n)))
+    }
+
+    /// Bytes of a whole box, which is what a load counts on its mbarrier, also where it hangs over the tensor's edge.
+    pub fn box_bytes(&self) -> u32 {
+        (0..self.dims.len()).map(|n| self.box_elements(n)).product::<u32>() * self.element.bytes()
+    }
+
+    /// The rules of `cuTensorMapEncodeTiled` (CUDA driver API).
+    fn check(&self) -> Result<(), String> {
+        let rank = self.dims.len();
+        let fail = |what: String| Err(what);
+        if !(1..=5).contains(&rank) || self.box_dims.len() != rank || self.strides.len() + 1 != rank {
+            return fail(format!(
+                "{rank} dimensions, {} strides and {} box sizes (rank 1 to 5, one stride less, as many box sizes)",
+                self.strides.len(),
+                self.box_dims.len()
+            ));
+        }
+        if !self.element_strides.is_empty() && self.element_strides.len() != rank {
+            return fail(format!("{} element strides for {rank} dimensions", self.element_strides.len()));
+        }
+        if !self.address.is_multiple_of(16) {
+            return fail(format!("the address {:#x} (a multiple of 16)", self.address));
+        }
+        for n in 0..rank {
+            if !(1..=1 << 32).contains(&self.dims[n]) {
+                return fail(format!("dimension {n} has {} elements (1 to 2^32)", self.dims[n]));
+            }
+            if !(1..=256).contains(&self.box_dims[n]) {
+                return fail(format!("the box has {} elements in dimension {n} (1 to 256)", self.box_dims[n]));
+            }
+            if !(1..=8).contains(&self.element_stride(n)) {
+                return fail(format!("element stride {} in dimension {n} (1 to 8)", self.element_stride(n)));
+            }
+        }
+        for (n, &stride) in self.strides.iter().enumerate() {
+            if !stride.is_multiple_of(16) || stride >= 1 << 40 {
+                return fail(format!(
+                    "dimension {} has a stride of {stride} bytes (a multiple of 16 below 2^40)",
+                    n + 1
+                ));
+            }
+        }
+        let inner = self.box_dims[0] * self.element.bytes();
+        if !inner.is_multiple_of(16) {
+            return fail(format!("the box's rows have {inner} bytes (a multiple of 16)"));
+        }
+        if let Some(span) = self.swizzle.span().filter(|&s| inner > s) {
+            return fail(format!("the box's rows have {inner} bytes (up to {span} with this swizzle)"));
+        }
+        if self.fill_nan && !self.element.is_float() {
+            return fail("NaN as fill of integers (zero only)".into());
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(bytes: &[u8; 128]) -> Vec<u32> {
+        bytes.chunks_exact(4).map(|c| u32::from_le_bytes([c[0], c[1], c[2], c[3]])).collect()
+    }
+
+    fn f16_16x16() -> TensorMap {
+        TensorMap {
+            address: 0,
+            element: Element::F16,
+            dims: vec![16, 16],
+            strides: vec![32],
+            box_dims: vec![16, 8],
+            element_strides: vec![1, 1],
+            swizzle: Swizzle::None,
+            fill_nan: false,
+        }
+    }
+
+    /// What the driver was seen to write for this map.
+    #[test]
+    fn the_object_is_the_drivers() {
+        let w = words(&f16_16x16().encode().unwrap());
+        assert_eq!((w[2], w[3], w[8], w[9]), (0x310, 2, 0xf, 0xf));
+        assert_eq!((w[13], w[14], w[16], w[18]), (0x0f00_0000, 7, 0x100, 0x10));
+        let bf16 = TensorMap { element: Element::Bf16, ..f16_16x16() };
+        assert_eq!(words(&bf16.encode().unwrap())[2], 0x510);
+    }
+
+    #[test]
+    fn what_is_encoded_is_decoded() {
+        let map = TensorMap {
+            address: 0x7f12_3456_7890,
+            element: Element::F32,
+            dims: vec![1 << 32, 3, 5, 7, 11],
+            strides: vec![1 << 36, 1 << 39, 4096, 16],
+            box_dims: vec![8, 2, 3, 4, 256],
+            element_strides: vec![1, 2, 3, 8, 1],
+            swizzle: Swizzle::B128Atom32,
+            fill_nan: true,
+        };
+        assert_eq!(TensorMap::decode(&map.encode().unwrap()).unwrap(), map);
+        assert_eq!(map.box_bytes(), 8 * 256 * 4, "2 of 2, 3 of 3 and 4 of 8 elements are one each");
+    }
+
+    #[test]
+    fn what_the_driver_refuses_is_refused() {
+        for (map, says) in [
+            (TensorMap { box_dims: vec![257, 8], ..f16_16x16() }, "257 elements"),
+            (TensorMap { box_dims: vec![4, 8], ..f16_16x16() }, "rows have 8 bytes"),
+            (TensorMap { strides: vec![24], ..f16_16x16() }, "stride of 24 bytes"),
+            (TensorMap { address: 8, ..f16_16x16() }, "the address 0x8"),
+            (TensorMap { box_dims: vec![32, 8], swizzle: Swizzle::B32, ..f16_16x16() }, "up to 32 with this swizzle"),
+            (TensorMap { strides: vec![], ..f16_16x16() }, "0 strides"),
+        ] {
+            let error = map.encode().unwrap_err();
+            assert!(error.contains(says), "{error}");
+        }
+    }
+}
