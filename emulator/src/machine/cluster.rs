@@ -181,6 +181,8 @@ pub struct Cluster<'a> {
     pub commits: Vec<Commit>,
     /// The last MMA of each queue that a commit covers.
     pub covered: HashMap<ActorId, u32>,
+    /// When the last MMA of each queue ends.
+    pub finish: HashMap<ActorId, u64>,
     pub copies: Vec<super::tma::Copy>,
     /// The phase of the cluster barrier that is not complete, and what the last complete one told, and when.
     pub cluster_barrier: NamedBarrier,
@@ -233,6 +235,7 @@ impl<'a> Cluster<'a> {
             mmas: Vec::new(),
             commits: Vec::new(),
             covered: HashMap::new(),
+            finish: HashMap::new(),
             copies: Vec::new(),
             cluster_barrier: NamedBarrier::default(),
             cluster_known: Views::default(),

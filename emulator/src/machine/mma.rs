@@ -230,6 +230,7 @@ impl Cluster<'_> {
         } else if !late {
             self.push_event(start, Pending::MmaRead(n));
         }
+        self.finish.insert(actor, latest);
         self.push_event(latest, Pending::MmaDone(n));
         Ok(())
     }
@@ -425,7 +426,6 @@ impl Cluster<'_> {
         let At { w, f, mask, site } = at;
         let now = self.warps[w].fragments[f].ready_at;
         let group = self.group(at, pair, "tcgen05.commit")?;
-        let free = group.iter().map(|&c| self.ctas[c].tensor_core_free).max().unwrap_or(now);
         for (slot, who) in self.barrier_addresses(at, address, true)? {
             if who.count_ones() > 1 {
                 self.many_lanes(w, who, site, "tcgen05.commit", "the barrier gets that many arrivals");
@@ -442,7 +442,7 @@ impl Cluster<'_> {
                 let (actor, epoch) = queue.map_or((self.warps[w].actor, 0), |q| (q.actor, q.epoch));
                 let covered = self.covered.get(&actor).copied().unwrap_or(0);
                 // The tensor core finishes in order: what was issued last ends last.
-                let busy = if epoch > covered { free + self.costs.mma_latency } else { now };
+                let busy = self.finish.get(&actor).copied().unwrap_or(now);
                 self.covered.insert(actor, epoch);
                 for cta in ranks {
                     let barrier = self.barrier(w, super::cluster::Slot { cta, ..slot }, site, "committed to")?;
