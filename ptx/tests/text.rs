@@ -197,7 +197,7 @@ fn descriptors_of_the_isa() {
     assert_eq!(matrix_descriptor(0x0300_0400, Swizzle::B128), 0x4000_4040_0000_0040);
 }
 
-/// What the swizzle does to a byte address, as the PTX ISA tells it: bits 4 and up are XORed with bits 7 and up.
+/// What the swizzle does to a byte address (PTX ISA 9.7.16.3.3): bits 4 and up are XORed with bits 7 and up.
 fn swizzled(linear: u32, swizzle: Swizzle) -> u32 {
     let mask = match swizzle {
         Swizzle::None => 0,

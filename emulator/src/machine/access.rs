@@ -122,8 +122,8 @@ impl Cluster<'_> {
             severity: Severity::Finding,
             title: format!("{what} receives a value that was never computed"),
             labels,
-            rule: "Registers, shared memory and tensor memory hold no defined value before they are written (PTX ISA 5.1, \
-                   9.7.16.7.1)."
+            rule: "Tensor memory, registers and shared memory hold unknown values until they are written (for memory, \
+                   PTX ISA 8.2.6)."
                 .into(),
             help: "Write the value before it is used; for an accumulator, let the first MMA of a tile overwrite \
                    (enable-input-d = false)."
@@ -155,7 +155,7 @@ impl Cluster<'_> {
                     format!("lane {lane} of warp {} {what}s {at:#x}: not a multiple of {total}", self.warps[w].index)
                         .replace("load froms", "loads from")
                         .replace("store tos", "stores to"),
-                    "An access must be aligned to all the bytes it moves, of all elements of a vector (PTX ISA 6.4.1.1).",
+                    "An access must be aligned to all the bytes it moves, of all elements of a vector (PTX ISA 6.4.1).",
                     format!("Align the address to {total} bytes, or move fewer bytes at once."),
                 ))));
             }
@@ -194,7 +194,8 @@ impl Cluster<'_> {
                         "lane {lane} of warp {} would {what} {at:#x}, {total} bytes outside of {name}: {detail}",
                         self.warps[w].index
                     ),
-                    "Every access must lie within an allocation (PTX ISA 5.1).",
+                    "Every access must lie within memory that the launch has: the CTA's shared memory (PTX ISA 5.1.7), \
+                     the parameters (5.1.6.1) or a buffer in global memory (5.1.4).",
                     help.into(),
                 ))));
             };

@@ -1,4 +1,4 @@
-//! The mbarrier object: a phase completes when no arrival and no byte is pending (PTX ISA 9.7.13.15).
+//! The mbarrier object: a phase completes when no arrival and no byte is pending (PTX ISA 9.7.13.15.6).
 
 use crate::order::{Stamp, Views};
 

@@ -52,7 +52,7 @@ impl Cluster<'_> {
                 "mbarrier-not-initialised",
                 site,
                 format!("{name} is {used} here, but no mbarrier.init of it has been executed ({known})"),
-                "Every operation on an mbarrier needs a preceding mbarrier.init (PTX ISA 9.7.13.15.9).",
+                "Every operation on an mbarrier needs a preceding mbarrier.init (PTX ISA 9.7.13.15.3).",
                 "Let one thread initialise it, then a fence.mbarrier_init and a CTA barrier, before anyone uses it.".into(),
             ))));
         };
@@ -63,7 +63,7 @@ impl Cluster<'_> {
                 "mbarrier-init-unordered",
                 site,
                 format!("warp {} uses {name}, but nothing orders this after its initialisation", warp.index),
-                "An mbarrier.init must happen before every other operation on the object (PTX ISA 9.7.13.15.9).",
+                "An mbarrier.init must happen before every other operation on the object (PTX ISA 9.7.13.15.3).",
                 "Put a CTA barrier between the initialisation and the first use.".into(),
             );
             diagnostic.severity = Severity::Finding;
@@ -197,7 +197,7 @@ impl Cluster<'_> {
                     "{} gets {count} arrivals in phase {phase}, of which {pending} are still pending",
                     self.barrier_name(barrier)
                 ),
-                "No phase may get more arrivals than the mbarrier was initialised for (PTX ISA 9.7.13.15.2).",
+                "An arrival lowers the pending count of its phase, which cannot fall below 0 (PTX ISA 9.7.13.15.2).",
                 "Let as many threads arrive as mbarrier.init says, or initialise it for as many as arrive.".into(),
             );
             diagnostic.labels.push(self.label(init, format!("initialised for {expected} arrivals a phase")));
@@ -309,7 +309,7 @@ impl Cluster<'_> {
             "mbarrier-overwritten",
             site,
             format!("a plain store overwrites the mbarrier {name}"),
-            "Only mbarrier operations may touch a valid mbarrier object (PTX ISA 9.7.13.15.9).",
+            "Only mbarrier operations may touch a valid mbarrier object (PTX ISA 9.7.13.15).",
             "Check the address of the store, and the sizes of the buffers beside the barrier.".into(),
         );
         diagnostic.severity = Severity::Finding;

@@ -58,7 +58,8 @@ impl Cluster<'_> {
             "issued-by-many-lanes",
             site,
             format!("{n} lanes of warp {} each issue this {what}: {effect}", self.warps[w].index),
-            "tcgen05.mma, tcgen05.cp and tcgen05.commit are issued by a single thread (PTX ISA 9.7.16.5, issue granularity).",
+            "One thread issues tcgen05.mma, tcgen05.cp or tcgen05.commit for all; each further thread starts the \
+             operation once more (PTX ISA 9.7.16.5).",
             "Let one elected lane execute it (elect.sync).".into(),
         );
         diagnostic.severity = Severity::Finding;
@@ -79,7 +80,7 @@ impl Cluster<'_> {
             Some(Box::new(this.problem(code, site, found, rule, format!("Allowed: {allowed}."))))
         };
         let descriptor = InstructionDescriptor::decode(idesc)
-            .map_err(|e| bad(self, "instruction-descriptor", e, "The instruction descriptor follows PTX ISA 9.7.16.4.2; hardware raises an illegal instruction or computes something else."))?;
+            .map_err(|e| bad(self, "instruction-descriptor", e, "The instruction descriptor follows PTX ISA 9.7.16.4.2, its shapes 9.7.16.2.1; hardware may raise an illegal instruction or compute something else."))?;
         let matrix = |bits| {
             SharedDescriptor::decode(bits).map_err(|e| {
                 bad(self, "matrix-descriptor", e, "The shared-memory descriptor follows PTX ISA 9.7.16.4.1.")
@@ -100,7 +101,8 @@ impl Cluster<'_> {
                 "tensor-address",
                 site,
                 format!("the MMA's accumulator is at {address:#x}: {what}"),
-                "The accumulator of an MMA lies in columns that tcgen05.alloc gave (PTX ISA 9.7.16.7.1).",
+                "The accumulator of an MMA lies in columns that tcgen05.alloc gave (PTX ISA 9.7.16.1.2) and begins at \
+                 lane 0 (9.7.16.10.5; with M = 64, lane 16 is allowed too, but not modelled).",
                 "Pass the address that tcgen05.alloc wrote, plus a column offset within the allocation.".into(),
             ))));
         }

@@ -249,7 +249,8 @@ impl Cluster<'_> {
                     "{} of a warp reached this instruction, its member mask is {member:#010x}",
                     Self::lanes_text(mask)
                 ),
-                "All lanes that the member mask names, and no others, execute a `.sync` instruction together (PTX ISA 9.7.13).",
+                "A `.sync` instruction waits for all lanes that its member mask names, and no other lane may execute \
+                 it (PTX ISA 9.7.9.6, 9.7.13.9, 9.7.13.14); lanes that come to it apart are not modelled.",
                 format!("Let the lanes of {missing:#010x} come here too, or leave them out of the mask."),
             ))));
         }
@@ -333,7 +334,7 @@ impl Cluster<'_> {
             Special::Lane => lane,
             Special::Warp => warp.index,
             Special::Nwarp => self.warps.len() as u32,
-            // Without clusters, each CTA is a cluster of one (PTX ISA 10.13 and following).
+            // Without clusters, each CTA is a cluster of one (PTX ISA 2.2.2).
             Special::ClusterId(n) => axis(self.cta.id, n),
             Special::NclusterId(n) => axis(self.launch.grid, n),
             Special::ClusterCtaid(_) => 0,
@@ -367,7 +368,7 @@ impl Cluster<'_> {
             severity: Severity::Error,
             title: format!("{what} of `{}` has no defined value", self.place(site).text),
             labels,
-            rule: "A register or memory location that was never written holds no defined value (PTX ISA 5.1).".into(),
+            rule: "Registers and memory hold unknown values until they are written (for memory, PTX ISA 8.2.6).".into(),
             help: "Write the value on every path that leads here.".into(),
             count: 1,
         }))

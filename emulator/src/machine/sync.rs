@@ -58,8 +58,8 @@ impl Cluster<'_> {
                 Self::lanes_text(mask),
                 warp.index
             ),
-            "An instruction with `.sync.aligned` must be executed by all threads of the warp, converged; otherwise its \
-             behaviour is undefined (PTX ISA 9.7.16.7.1 for tcgen05.alloc, 9.7.13.1 for bar).",
+            "An aligned instruction must be executed by all threads of the warp together; otherwise its behaviour is \
+             undefined (PTX ISA 9.7.16.7.1 for tcgen05.alloc, 9.7.16.8 for tcgen05.ld, 9.7.13.1 for bar).",
             "Move it out of the part that one elected lane executes.".into(),
         );
         for fragment in warp.fragments.iter().filter(|fr| fr.mask & missing != 0) {
@@ -140,7 +140,7 @@ impl Cluster<'_> {
                 "named-barrier",
                 site,
                 format!("barrier {id} is used for {} and for {} in the same phase", text(before), text(count)),
-                "All threads that take part in one phase of a barrier give the same count (PTX ISA 9.7.13.1).",
+                "All warps that take part in one phase of a barrier give the same thread count (PTX ISA 9.7.13.1).",
                 "Give each group of threads a barrier number of its own.".into(),
             );
             diagnostic.labels.push(self.label(site_before, format!("the first to arrive said {}", text(before))));

@@ -54,7 +54,7 @@ impl TensorMemory {
             (0..self.slots.len()).step_by(slots).find(|&s| self.slots[s..s + slots].iter().all(Option::is_none))?;
         let column = first as u32 * SLOT;
         self.slots[first..first + slots].fill(Some(Allocation { column, columns, site }));
-        // What is in newly allocated columns is undefined (PTX ISA 9.7.16.7.1).
+        // The PTX ISA promises nothing about what newly allocated columns hold (9.7.16.7.1).
         for c in column..column + columns {
             for quarter in 0..4 {
                 self.defined[(c * 4 + quarter) as usize] = 0;
@@ -240,7 +240,7 @@ impl SharedDescriptor {
     }
 
     /// Where the 16 bytes at row (or column) `mn` and depth `k` of a 16-bit operand lie: 8 elements along k (K-major)
-    /// or along mn (MN-major). PTX ISA 9.7.16.5.1 (canonical layouts); the swizzle is an exclusive or on the address.
+    /// or along mn (MN-major). PTX ISA 9.7.16.3.3 (canonical layouts); the swizzle is an exclusive or on the address.
     pub fn chunk(&self, mn: u32, k: u32, mn_major: bool) -> u32 {
         let (w, mn_lead, mn_stride) = (self.swizzle, self.leading, self.stride);
         let offset = match (mn_major, w) {
@@ -303,7 +303,8 @@ pub fn chunks(rows: u32, mn_major: bool) -> impl Iterator<Item = (u32, u32)> {
         .flat_map(move |o| (0..inner).step_by(step_inner).map(move |i| if mn_major { (i, o) } else { (o, i) }))
 }
 
-/// The lane that holds row `r` of an accumulator: layout D for M = 128, layout F for M = 64 (PTX ISA 9.7.16.10.5).
+/// The lane that holds row `r` of an accumulator: layout D for M = 128, layout F for M = 64 (PTX ISA 9.7.16.10.5.4 and
+/// 9.7.16.10.5.6).
 pub fn lane_of_row(m: u32, r: u32) -> u32 {
     if m == 64 { r % 16 + 32 * (r / 16) } else { r }
 }
@@ -365,7 +366,7 @@ pub fn multiply(
 mod tests {
     use super::*;
 
-    /// PTX ISA 9.7.16.5: rows of 128 bytes, chunk 16-byte c of row r goes to chunk c ^ (r % 8).
+    /// PTX ISA 9.7.16.3.3: in rows of 128 bytes, the 16-byte chunk c of row r goes to chunk c ^ (r % 8).
     #[test]
     fn k_major_128_byte_swizzle_permutes_chunks_by_row() {
         let d = SharedDescriptor::decode(0x4000_4040_0000_0000 | 0x2000 >> 4).unwrap();

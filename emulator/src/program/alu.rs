@@ -127,7 +127,7 @@ fn z(x: u32) -> f32 {
     let v = f(x);
     if v.is_subnormal() { f(x & 0x8000_0000) } else { v }
 }
-/// Bits of a result; NaN is canonical (PTX ISA 9.7.3: 0x7FFFFFFF).
+/// Bits of a result. The PTX ISA leaves open which NaN it is (9.7.3); NVIDIA GPUs give 0x7FFFFFFF.
 fn bits(x: f32) -> u32 {
     if x.is_nan() { 0x7fff_ffff } else { x.to_bits() }
 }
@@ -170,7 +170,7 @@ fn l(x: u64) -> i64 {
     x as i64
 }
 
-/// Shifts clamp the amount at the register's width (PTX ISA 9.7.8.6, 9.7.8.7).
+/// Shifts clamp the amount at the register's width (PTX ISA 9.7.8.8, 9.7.8.9).
 fn shl32(a: u32, n: u32) -> u32 {
     if n > 31 { 0 } else { a << n }
 }
@@ -234,7 +234,7 @@ pub fn alu(base: &str, mods: &[&str], ty: &str) -> Option<Alu> {
         }
         ("mad", ["wide"], "u16") => lanes!(T32 |a: u32, b: u32, c: u32| ((a & 0xffff) * (b & 0xffff)).wrapping_add(c)),
         ("mad", ["wide"], "s16") => lanes!(T32 |a: u32, b: u32, c: u32| ((s16(a) * s16(b)) as u32).wrapping_add(c)),
-        // Division by zero gives an unspecified value (PTX ISA 9.7.1.8); all ones is what hardware gives.
+        // Division by zero gives an unspecified value (PTX ISA 9.7.1.8); here, all ones.
         ("div", [], "u32") => lanes!(B32 |a: u32, b: u32| a.checked_div(b).unwrap_or(u32::MAX)),
         ("div", [], "s32") => {
             lanes!(B32 |a: u32, b: u32| if b == 0 { u32::MAX } else { i(a).wrapping_div(i(b)) as u32 })
@@ -364,7 +364,7 @@ pub fn compare(op: &str, ty: &str) -> Option<Alu> {
         "b32" | "b16" if matches!(op, "eq" | "ne") => ordered!(Compare32, |x: u32| x),
         "b64" if matches!(op, "eq" | "ne") => ordered!(Compare64, |x: u64| x),
         "f32" => match op {
-            // Without `u`, a NaN operand makes the comparison false (PTX ISA 9.3.1), `ne` included.
+            // Without `u`, a NaN operand makes the comparison false (PTX ISA 9.3.1.2), `ne` included.
             "ne" => lanes!(Compare32 | a, b | !f(a).is_nan() && !f(b).is_nan() && f(a) != f(b)),
             "equ" => lanes!(Compare32 | a, b | f(a).is_nan() || f(b).is_nan() || f(a) == f(b)),
             "neu" => lanes!(Compare32 | a, b | f(a) != f(b)),

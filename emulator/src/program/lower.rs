@@ -172,7 +172,7 @@ fn entry(text: &str, module: &Module, function: &Function, body: &[Statement]) -
         return Err(errors);
     }
     let Lowering { labels, mut kernel, .. } = lowering;
-    // Running off the end of the body is a return (PTX ISA 9.7.12.6).
+    // Running off the end of the body ends the thread, as `ret` does (PTX ISA 9.7.12.6): ptxas puts an exit there.
     let site = kernel.sites.len() as u32;
     kernel.sites.push(kernel.place.clone());
     kernel.code.push(Inst {

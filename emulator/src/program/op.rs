@@ -132,7 +132,7 @@ pub enum TensorShape {
 }
 
 impl TensorShape {
-    /// Lane (of the 32 or 16) and column that register `r` of thread `t` maps to. PTX ISA 9.7.16.2.3.
+    /// Lane (of the 32 or 16) and column that register `r` of thread `t` maps to. PTX ISA 9.7.16.2.3.1.
     pub fn cell(self, t: u32, r: u32) -> (u32, u32) {
         match self {
             TensorShape::S32x32b => (t, r),

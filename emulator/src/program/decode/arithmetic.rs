@@ -145,7 +145,7 @@ fn mov(l: &mut Lowering, mods: &[&str], o: &Operands) -> Family {
         let op = Op::Pred { logic: Logic::And, d, a, a_negated: false, b: a, negate: false };
         return Ok(Some(Decoded::new(op, vec![Reg::Pred(a)], vec![Reg::Pred(d)])));
     }
-    // A vector on one side packs or unpacks parts, low part first (PTX ISA 9.7.9.3).
+    // A vector on one side packs or unpacks parts, low part first (PTX ISA 9.7.9.4).
     if matches!(d, Operand::Vector(_)) || matches!(s, Operand::Vector(_)) || *ty == "b128" {
         let total = type_bytes(ty).unwrap_or(0) * 8;
         let parts = |l: &mut Lowering, operand: &Operand, write: bool| -> Result<(Vec<Reg>, u8), crate::program::Bad> {

@@ -53,7 +53,7 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
             let before = *fence == "fence::before_thread_sync";
             Ok(Some(Decoded::new(Op::TensorFence { before }, vec![], vec![])))
         }
-        // Collector hints change speed only (PTX ISA 9.7.16.10).
+        // Neither keeps A in the collector buffer for a later MMA (PTX ISA 9.7.16.10.9.1).
         ["mma", "cta_group::1", "kind::f16"]
         | ["mma", "cta_group::1", "kind::f16", "collector::a::discard" | "collector::a::lastuse"] => {
             mma(l, o).map(Some)
