@@ -44,6 +44,7 @@ fn graded(step: u8, title: &str, points: f64, max_points: u32, outcomes: [Outcom
         parts,
         milestones: states.into_iter().enumerate().map(milestone).collect(),
         build_failure: None,
+        notes: Vec::new(),
         points,
         max_points,
         seconds: 0.25,
@@ -154,6 +155,7 @@ fn json_has_the_documented_shape() {
               "points": 4.75,
               "max_points": 5,
               "build_failure": null,
+              "notes": [],
               "parts": [
                 {
                   "part": "correct",
@@ -217,6 +219,7 @@ fn json_has_the_documented_shape() {
               "points": 0.375,
               "max_points": 5,
               "build_failure": null,
+              "notes": [],
               "parts": [
                 {
                   "part": "correct",

@@ -293,17 +293,3 @@ fn tiles_are_swizzled() {
 fn building_is_repeatable() {
     assert_eq!(text(everything), text(everything));
 }
-
-/// A kernel may be built while another one is: the harness may do so.
-#[test]
-fn builds_nest() {
-    let alone = text(|k, _| k.threads(32));
-    let mut inner = String::new();
-    let outer = text(|k, _| {
-        k.threads(64);
-        inner = text(|k, _| k.threads(32));
-        k.sync();
-    });
-    assert_eq!(inner, alone);
-    assert!(outer.contains(".reqntid 64, 1, 1") && outer.contains("bar.sync 0;"), "{outer}");
-}
