@@ -65,9 +65,6 @@ fn explain(graded: &Graded) -> String {
             _ => {}
         }
     }
-    for note in &verdict.notes {
-        let _ = writeln!(text, "\n{}\n{}", format!("{step}: a note{of}, which costs nothing").bold(), indent(note));
-    }
     if verdict.build_failure.is_none() && !verdict.part(Part::Correct).passed() {
         let _ = writeln!(text, "\n{}", format!("{step}: milestones{of}").bold());
         for milestone in &verdict.milestones {

@@ -44,7 +44,6 @@ fn graded(step: u8, title: &str, points: f64, max_points: u32, outcomes: [Outcom
         parts,
         milestones: states.into_iter().enumerate().map(milestone).collect(),
         build_failure: None,
-        notes: Vec::new(),
         points,
         max_points,
         seconds: 0.25,
@@ -155,7 +154,6 @@ fn json_has_the_documented_shape() {
               "points": 4.75,
               "max_points": 5,
               "build_failure": null,
-              "notes": [],
               "parts": [
                 {
                   "part": "correct",
@@ -219,7 +217,6 @@ fn json_has_the_documented_shape() {
               "points": 0.375,
               "max_points": 5,
               "build_failure": null,
-              "notes": [],
               "parts": [
                 {
                   "part": "correct",

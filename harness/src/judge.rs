@@ -111,7 +111,6 @@ impl Judge<'_> {
             parts: Part::ALL.map(|part| (part, Outcome::NotReached { reason: reason.clone() })),
             milestones: milestones.collect(),
             build_failure: None,
-            notes: Vec::new(),
             points: 0.0,
             max_points: self.step.points,
             seconds: 0.0,
@@ -238,7 +237,6 @@ impl Judge<'_> {
             self.set(&mut verdict, Part::Resources, resources::check(&seen, &leaks, &self.options.sources));
             self.set(&mut verdict, Part::Fast, self.fast(&seen));
         }
-        verdict.notes = findings.notes.iter().map(|note| self.seen_under(note)).collect();
         let mut broken = self.broken_off(&seen);
         for (result, milestone) in verdict.milestones.iter_mut().zip(self.step.milestones) {
             // A kernel that is right and clean has reached every milestone, also one that goes another way than ours.
@@ -331,8 +329,10 @@ impl Judge<'_> {
             }
         }
         let mut sections = Vec::new();
-        if !findings.found.is_empty() {
-            sections.push(diagnostics::first_few(findings.found.iter().map(|found| self.seen_under(found)).collect()));
+        // Here the rules are learnt: what no machine code would show counts, too.
+        let all = || findings.found.iter().chain(&findings.notes);
+        if all().next().is_some() {
+            sections.push(diagnostics::first_few(all().map(|found| self.seen_under(found)).collect()));
         }
         if let Some((schedule, run)) = &wrong {
             let what = mismatch::classify(&run.reference, &run.comparison).map_or_else(
@@ -342,8 +342,8 @@ impl Judge<'_> {
             sections.push(format!("Under {schedule}: {what}"));
         }
         if !sections.is_empty() {
-            let first = findings.found.first();
-            let title = first
+            let title = all()
+                .next()
                 .map_or_else(|| "D depends on the schedule".to_string(), |(_, diagnostic)| diagnostic.title.clone());
             return Outcome::Failed { title, text: sections.join("\n") };
         }

@@ -56,7 +56,6 @@ mod tests {
             ],
             milestones: (0..of).map(milestone).collect(),
             build_failure: None,
-            notes: Vec::new(),
             points: 0.0,
             max_points: 10,
             seconds: 0.0,

@@ -33,9 +33,6 @@ pub fn render(verdict: &Verdict) -> String {
             let _ = write!(text, "\n{}\n{}", format!("{part}:").bold(), paint(explanation));
         }
     }
-    for note in &verdict.notes {
-        let _ = write!(text, "\n{}", paint(note));
-    }
     let _ = writeln!(
         text,
         "\n{} of {} points ({}, {:.1} s)",
@@ -134,7 +131,6 @@ mod tests {
                 .map(|((id, title), state)| MilestoneResult { id: id.to_string(), title: title.to_string(), state })
                 .collect(),
             build_failure: None,
-            notes: Vec::new(),
             points: 0.75,
             max_points: 5,
             seconds: 0.25,

@@ -128,8 +128,6 @@ pub struct Verdict {
     pub milestones: Vec<MilestoneResult>,
     /// Why there is no kernel to judge, if so.
     pub build_failure: Option<String>,
-    /// Rules that were broken where no machine code shows it: explanations, without colour. They cost nothing.
-    pub notes: Vec<String>,
     /// Points reached.
     pub points: f64,
     /// Points that the step can give.

@@ -317,7 +317,6 @@ fn verdict(outcomes: [fn() -> Outcome; 5], states: Vec<MilestoneState>) -> Verdi
         milestones: milestones.collect(),
         parts: std::array::from_fn(|part| (Part::ALL[part], outcomes[part]())),
         build_failure: None,
-        notes: Vec::new(),
         points: 0.0,
         max_points: 5,
         seconds: 0.0,
