@@ -235,8 +235,8 @@ impl<'a> Cluster<'a> {
             let live = if threads - first >= 32 { u32::MAX } else { (1 << (threads - first)) - 1 };
             let warp = first / 32;
             let actor = cluster.actor(ActorKind::Warp(warp));
-            let loads = Queue { actor: cluster.actor(ActorKind::TensorLoads(warp)), epoch: 0 };
-            let stores = Queue { actor: cluster.actor(ActorKind::TensorStores(warp)), epoch: 0 };
+            let loads = Queue { actor: cluster.actor(ActorKind::TensorLoads(warp)), epoch: 0, busy_until: 0 };
+            let stores = Queue { actor: cluster.actor(ActorKind::TensorStores(warp)), epoch: 0, busy_until: 0 };
             let mut views = Views::default();
             views.hb.raise(actor, 1);
             let delay = cluster.jitter(2000);
@@ -285,6 +285,12 @@ impl<'a> Cluster<'a> {
         let Some(state) = &mut self.random else { return false };
         *state = mix(*state);
         (*state >> 20).is_multiple_of(n)
+    }
+
+    /// Whether an adversarial schedule elects the last lane of this mask instead of the first: the choice never changes
+    /// within a run (PTX ISA 9.7.13.14).
+    pub fn elects_last(&self, mask: u32) -> bool {
+        self.options.seed.is_some_and(|seed| mix(mix(seed) ^ u64::from(mask)) >> 20 & 1 == 1)
     }
 
     /// Runs to the end; `false` when it cannot.

@@ -110,11 +110,11 @@ impl Cluster<'_> {
         let key = (w, lane);
         if !self.mma_queues.contains_key(&key) {
             let actor = self.actor(ActorKind::Mmas { warp: self.warps[w].index, lane: lane as u32 });
-            self.mma_queues.insert(key, Queue { actor, epoch: 0 });
+            self.mma_queues.insert(key, Queue { actor, epoch: 0, busy_until: 0 });
         }
         let Some(queue) = self.mma_queues.get_mut(&key) else { return Ok(()) };
         queue.epoch += 1;
-        let Queue { actor, epoch } = *queue;
+        let Queue { actor, epoch, .. } = *queue;
         self.warps[w].views.after.raise(actor, epoch);
         let stamp = Stamp { actor, epoch, site, cluster: self.index, asynchronous: true };
 
@@ -212,6 +212,9 @@ impl Cluster<'_> {
         let start = now.max(self.cta.tensor_core_free) + delay;
         self.cta.tensor_core_free = start + self.costs.mma_interval(i.m, i.n);
         let latest = self.cta.tensor_core_free + self.costs.mma_latency;
+        if let Some(queue) = self.mma_queues.get_mut(&key) {
+            queue.busy_until = latest;
+        }
         let mut parts = reads.into_iter().map(|(read, _)| read);
         let (Some(ra), Some(rb)) = (parts.next(), parts.next()) else { return Ok(()) };
         let event = self.trace(Actor::TensorCore, start, latest, site, || {
@@ -281,10 +284,9 @@ impl Cluster<'_> {
                 let queue = self.mma_queues.get(&(w, lane)).copied();
                 let (actor, epoch) = queue.map_or((self.warps[w].actor, 0), |q| (q.actor, q.epoch));
                 let covered = self.commits.iter().filter(|c| c.queue == actor).map(|c| c.epoch).max().unwrap_or(0);
-                // The tensor core finishes in order: what was issued last ends last.
-                let busy = if epoch > covered { self.cta.tensor_core_free + self.costs.mma_latency } else { now };
+                // It arrives when the thread's last MMA is complete, whether an earlier commit covers that one or not.
                 let delay = self.jitter(500);
-                let time = now.max(busy) + delay;
+                let time = now.max(queue.map_or(0, |q| q.busy_until)) + delay;
                 let id = self.barrier_id(barrier);
                 self.trace(Actor::TensorCore, now, time, site, || EventKind::Commit {
                     barrier: id,

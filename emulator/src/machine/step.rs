@@ -256,11 +256,8 @@ impl Cluster<'_> {
         }
         match *op {
             Op::Elect { d, p, .. } => {
-                let mut leader = first;
-                if self.perturbed(3) {
-                    // Any lane of the mask may be elected, always the same for the same mask.
-                    leader = 31 - mask.leading_zeros() as usize;
-                }
+                // Any lane of the mask may be elected, always the same for the same mask.
+                let leader = if self.elects_last(mask) { 31 - mask.leading_zeros() as usize } else { first };
                 let warp = &mut self.warps[w];
                 warp.registers.write_pred(p, mask, 1 << leader);
                 if let Some(d) = d {

@@ -239,6 +239,8 @@ pub struct Warp {
 pub struct Queue {
     pub actor: ActorId,
     pub epoch: u32,
+    /// When the last of them ends (MMAs).
+    pub busy_until: u64,
 }
 
 impl Warp {

@@ -1,0 +1,184 @@
+//! Small kernels, each at one edge of the model: what the GPU runs must pass on every schedule, what it does not must be
+//! found. Each writes what it computes to a buffer of words.
+
+use emulator::{Buffer, Content, Launch, Options, Param, Report};
+
+/// A kernel around a body. `%r0` is the thread's number, `%rd0` points to its own word of the buffer `out`.
+fn kernel(body: &str) -> String {
+    format!(
+        ".version 8.6\n.target sm_100a\n.address_size 64\n.visible .entry k(.param .u64 out)\n{{\n\
+         .shared .align 1024 .b8 tile[32768];\n.shared .align 8 .b64 bar_a;\n.shared .align 8 .b64 bar_b;\n\
+         .shared .align 4 .b32 slot;\n\
+         .reg .pred %p<16>;\n.reg .b16 %h<8>;\n.reg .b32 %r<64>;\n.reg .b64 %rd<16>;\n.reg .f32 %f<8>;\n\
+         mov.u32 %r0, %tid.x;\nld.param.u64 %rd0, [out];\nmul.wide.u32 %rd1, %r0, 4;\nadd.s64 %rd0, %rd0, %rd1;\n\
+         {body}\nret;\n}}\n"
+    )
+}
+
+fn launch(threads: u32) -> Launch {
+    Launch {
+        entry: "k".into(),
+        grid: [1, 1, 1],
+        cluster: [1, 1, 1],
+        block: [threads, 1, 1],
+        buffers: vec![Buffer {
+            name: "out".into(),
+            content: Content::Fill { bytes: 4096, value: 0 },
+            ..Default::default()
+        }],
+        params: vec![Param::Pointer { buffer: 0, offset: 0 }],
+        ..Default::default()
+    }
+}
+
+fn run(body: &str, threads: u32, seed: Option<u64>) -> Report {
+    let program = emulator::load(&kernel(body)).unwrap_or_else(|errors| panic!("does not load: {errors:#?}"));
+    let options = Options { seed, max_instructions: 5_000_000, ..Default::default() };
+    emulator::run(&program, &launch(threads), &options)
+}
+
+fn word(report: &Report, n: usize) -> u32 {
+    let bytes = &report.buffers[0].bytes[4 * n..4 * n + 4];
+    u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
+}
+
+/// Runs on the default schedule and adversarial ones: clean on all, and the words are as said.
+#[track_caller]
+fn clean(body: &str, threads: u32, expected: impl Fn(usize) -> u32) {
+    for seed in std::iter::once(None).chain((0..24).map(Some)) {
+        let report = run(body, threads, seed);
+        assert!(report.is_clean(), "seed {seed:?}: {:#?}", report.findings);
+        for n in 0..threads as usize {
+            assert_eq!(word(&report, n), expected(n), "seed {seed:?}, word {n}");
+        }
+    }
+}
+
+#[track_caller]
+fn finds(body: &str, threads: u32, code: &str) {
+    for seed in std::iter::once(None).chain((0..8).map(Some)) {
+        let codes: Vec<_> = run(body, threads, seed).findings.iter().map(|d| d.code).collect();
+        assert!(codes.contains(&code), "seed {seed:?}: {codes:?}");
+    }
+}
+
+/// Zeroes the tile, allocates 32 columns (`%r2`), initialises `bar_a` and `bar_b`, and makes all that visible.
+const SET_UP: &str = "
+    shr.u32 %r1, %r0, 5;
+    setp.ne.u32 %p0, %r1, 0;
+    shl.b32 %r3, %r0, 4;
+    mov.u32 %r4, tile;
+    add.u32 %r3, %r3, %r4;
+    mov.u32 %r5, 0;
+ZERO:
+    st.shared.v4.b32 [%r3], {0, 0, 0, 0};
+    add.u32 %r3, %r3, 2048;
+    add.u32 %r5, %r5, 1;
+    setp.lt.u32 %p1, %r5, 16;
+    @%p1 bra ZERO;
+    fence.proxy.async.shared::cta;
+    @%p0 bra SETUP;
+    elect.sync _|%p1, 0xffffffff;
+    @%p1 mbarrier.init.shared::cta.b64 [bar_a], 1;
+    @%p1 mbarrier.init.shared::cta.b64 [bar_b], 1;
+    tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [slot], 32;
+SETUP:
+    bar.sync 0;
+    ld.shared.b32 %r2, [slot];
+    shr.u32 %r4, %r4, 4;
+    cvt.u64.u32 %rd2, %r4;
+    or.b64 %rd2, %rd2, 0x4000404000000000;";
+
+/// Reads a word of tensor memory of each thread's lane, stores it, and frees.
+const TEAR_DOWN: &str = "
+    tcgen05.fence::after_thread_sync;
+    shl.b32 %r6, %r1, 21;
+    add.u32 %r6, %r6, %r2;
+    tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r7}, [%r6];
+    tcgen05.wait::ld.sync.aligned;
+    st.global.b32 [%rd0], %r7;
+    tcgen05.fence::before_thread_sync;
+    bar.sync 0;
+    @%p0 bra FREED;
+    tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r2, 32;
+FREED:";
+
+const MMA: &str = "tcgen05.mma.cta_group::1.kind::f16 [%r2], %rd2, %rd2, 0x08080010, 0;";
+
+/// A second commit arrives when the MMAs are complete, too: the first one has not waited for them.
+#[test]
+fn two_commits_in_a_row_both_wait_for_the_mmas() {
+    let body = format!(
+        "{SET_UP}
+    @%p0 bra WAIT;
+    elect.sync _|%p1, 0xffffffff;
+    @!%p1 bra WAIT;
+    {MMA}
+    tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [bar_a];
+    tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [bar_b];
+WAIT:
+    mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar_b], 0;
+    @!%p2 bra WAIT;
+    {TEAR_DOWN}"
+    );
+    clean(&body, 128, |_| 0);
+}
+
+/// The same mask elects the same lane each time (PTX ISA 9.7.13.14), so the commit is the MMA's thread's.
+#[test]
+fn elect_is_stable_for_a_mask() {
+    let body = format!(
+        "{SET_UP}
+    @%p0 bra WAIT;
+    elect.sync _|%p1, 0xffffffff;
+    @%p1 {MMA}
+    elect.sync _|%p3, 0xffffffff;
+    @%p3 tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [bar_a];
+WAIT:
+    mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar_a], 0;
+    @!%p2 bra WAIT;
+    {TEAR_DOWN}"
+    );
+    clean(&body, 128, |_| 0);
+}
+
+/// Lanes that end do not keep the others from meeting: neither a check that traps, nor an early return.
+#[test]
+fn lanes_meet_again_behind_code_that_traps_or_returns() {
+    for check in ["@%p2 bra FINE;\n trap;\nFINE:", "@!%p2 trap;", "@!%p2 ret;", "@%p2 bra FINE;\n ret;\nFINE:"] {
+        let body = format!(
+            "setp.lt.u32 %p1, %r0, 4;
+             setp.lt.u32 %p2, %r0, 1000;
+             mov.u32 %r1, 0;
+             @!%p1 bra MEET;
+             {check}
+             mov.u32 %r1, 7;
+        MEET:
+             bar.warp.sync 0xffffffff;
+             shfl.sync.idx.b32 %r2, %r1, 1, 31, 0xffffffff;
+             bar.sync 0;
+             st.global.b32 [%rd0], %r2;"
+        );
+        clean(&body, 32, |_| 7);
+    }
+}
+
+/// A loop that only a guarded return leaves: lanes that part in it meet in it.
+#[test]
+fn lanes_meet_in_a_loop_that_only_a_return_leaves() {
+    let body = "mov.u32 %r1, 0;
+             mov.u32 %r2, 0;
+    AGAIN:
+             setp.eq.u32 %p2, %r1, 3;
+             @%p2 st.global.b32 [%rd0], %r2;
+             @%p2 ret;
+             setp.lt.u32 %p1, %r0, 4;
+             @%p1 bra MEET;
+             add.u32 %r2, %r2, 1;
+    MEET:
+             shfl.sync.idx.b32 %r3, %r0, 9, 31, 0xffffffff;
+             add.u32 %r2, %r2, %r3;
+             add.u32 %r1, %r1, 1;
+             bra AGAIN;";
+    clean(body, 32, |n| 27 + if n < 4 { 0 } else { 3 });
+}
