@@ -182,3 +182,55 @@ fn lanes_meet_in_a_loop_that_only_a_return_leaves() {
              bra AGAIN;";
     clean(body, 32, |n| 27 + if n < 4 { 0 } else { 3 });
 }
+
+/// `SET_UP` and a product of the zeroed tile with something in place of the proxy fence, and a wait for it.
+fn product(fence: &str) -> String {
+    let set_up = SET_UP.replace("fence.proxy.async.shared::cta;", fence);
+    format!(
+        "{set_up}
+    @%p0 bra WAIT;
+    elect.sync _|%p1, 0xffffffff;
+    @!%p1 bra WAIT;
+    {MMA}
+    tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [bar_a];
+WAIT:
+    mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar_a], 0;
+    @!%p2 bra WAIT;
+    {TEAR_DOWN}"
+    )
+}
+
+/// A proxy fence orders the accesses of the thread that executes it, and what that thread has synchronised with.
+#[test]
+fn a_proxy_fence_by_one_lane_covers_the_others_only_past_a_warp_barrier() {
+    let lane = "mov.u32 %r8, %laneid; setp.eq.u32 %p3, %r8, 0;";
+    let fence = "@%p3 fence.proxy.async.shared::cta;";
+    finds(&product(&format!("{lane} {fence}")), 128, "missing-proxy-fence");
+    finds(
+        &product(&format!("{fence} bar.warp.sync 0xffffffff;").replace("@%p3", &format!("{lane} @%p3"))),
+        128,
+        "missing-proxy-fence",
+    );
+    clean(&product(&format!("{lane} bar.warp.sync 0xffffffff; {fence}")), 128, |_| 0);
+    clean(&product(&format!("{lane} bar.sync 0; {fence}")), 128, |_| 0);
+}
+
+#[test]
+fn a_proxy_fence_of_global_memory_does_not_cover_shared_memory() {
+    finds(&product("fence.proxy.async.global;"), 128, "missing-proxy-fence");
+    clean(&product("fence.proxy.async;"), 128, |_| 0);
+}
+
+/// All threads arrive, one waits and fences for all (a production idiom).
+#[test]
+fn a_proxy_fence_by_the_thread_that_waited_for_all() {
+    let body = product("").replace("[bar_b], 1;", "[bar_b], 128;").replace(MMA, &format!(
+        "NOT_YET:
+    mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar_b], 0;
+    @!%p2 bra NOT_YET;
+    fence.proxy.async.shared::cta;
+    {MMA}"
+    )).replace("SETUP:\n    bar.sync 0;", "SETUP:\n    bar.sync 0;\n    st.shared.v4.b32 [%r3+-2048], {0, 0, 0, 0};\n    mbarrier.arrive.shared::cta.b64 _, [bar_b];");
+    clean(&body, 128, |_| 0);
+    finds(&body.replace("fence.proxy.async.shared::cta;", ""), 128, "missing-proxy-fence");
+}

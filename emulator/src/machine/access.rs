@@ -70,7 +70,7 @@ impl Cluster<'_> {
         for &reg in d {
             self.warps[w].on_the_way.push((reg, time));
         }
-        self.order(w, &targets, total as u64, false, undefined != 0, site);
+        self.order(at, &targets, total as u64, false, undefined != 0);
         Ok(())
     }
 
@@ -83,7 +83,7 @@ impl Cluster<'_> {
             Target::Shared(at) => !self.cta.shared.is_defined(at as usize),
             _ => false,
         });
-        self.order(w, &targets, total as u64, true, unwritten, site);
+        self.order(at, &targets, total as u64, true, unwritten);
         for (lane, target) in &targets {
             for (n, &reg) in s.iter().enumerate() {
                 let warp = &self.warps[w];
@@ -219,8 +219,9 @@ impl Cluster<'_> {
     }
 
     /// Checks the bytes of all lanes against earlier accesses, neighbours together.
-    fn order(&mut self, w: usize, targets: &[(usize, Target)], total: u64, writes: bool, unwritten: bool, site: u32) {
-        let stamp = self.stamp(w, site);
+    fn order(&mut self, at: At, targets: &[(usize, Target)], total: u64, writes: bool, unwritten: bool) {
+        let At { w, mask, site, .. } = at;
+        let stamp = self.stamp(w, mask, site);
         let mut n = 0;
         while n < targets.len() {
             let (memory, start) = match targets[n].1 {

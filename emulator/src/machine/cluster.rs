@@ -27,6 +27,9 @@ pub struct Shared<'a> {
     pub costs: &'a Costs,
 }
 
+/// Sets of lanes of a warp whose accesses are told apart.
+const MAX_PARTS: usize = 64;
+
 /// The run cannot go on; the diagnostic (if it is not a consequence of one already found) says why.
 pub type Stop = Option<Box<Diagnostic>>;
 
@@ -254,7 +257,10 @@ impl<'a> Cluster<'a> {
                 meetings: Vec::new(),
                 views,
                 epoch: 1,
+                synced: 0,
                 actor,
+                parts: Vec::new(),
+                narrow_fences: Vec::new(),
                 loads,
                 stores,
                 open_loads: Vec::new(),
@@ -571,9 +577,24 @@ impl<'a> Cluster<'a> {
         }
     }
 
-    pub fn stamp(&self, w: usize, site: u32) -> Stamp {
+    /// How an access by these lanes is remembered.
+    pub fn stamp(&mut self, w: usize, mask: u32, site: u32) -> Stamp {
         let warp = &self.warps[w];
-        Stamp { actor: warp.actor, epoch: warp.epoch, site, cluster: self.index, asynchronous: false }
+        let part = warp.parts.iter().find(|part| part.0 == mask).map(|part| part.1);
+        let actor = match part {
+            _ if mask == warp.live => warp.actor,
+            Some(actor) => actor,
+            // Far more ways to part than kernels have: the rest counts as the whole warp's.
+            None if warp.parts.len() >= MAX_PARTS => warp.actor,
+            None => {
+                let actor = self.actor(ActorKind::Warp(warp.index));
+                let warp = &mut self.warps[w];
+                warp.parts.push((mask, actor));
+                warp.views.hb.raise(actor, warp.epoch);
+                actor
+            }
+        };
+        Stamp { actor, epoch: self.warps[w].epoch, site, cluster: self.index, asynchronous: false }
     }
 
     /// Number of a new reason for undefined values.

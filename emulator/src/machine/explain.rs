@@ -131,13 +131,19 @@ impl Cluster<'_> {
             count: race.count,
         };
         if is_mma(second) && race.conflict.reason == Reason::NotFenced {
+            let mut labels = vec![
+                self.label(second.site, "the tensor core reads it here"),
+                self.label(first.site, format!("{} stores to it here, through the generic proxy", self.who(first))),
+            ];
+            if let Some(ActorKind::Warp(warp)) = self.kind(first)
+                && let Some(warp) = self.warps.get(warp as usize)
+            {
+                labels.extend(warp.narrow_fences.first().map(|(site, why)| self.label(*site, why.as_str())));
+            }
             return draft(
                 "missing-proxy-fence",
                 "the MMA reads {} through the asynchronous proxy, but no proxy fence follows the stores that wrote it".into(),
-                vec![
-                    self.label(second.site, "the tensor core reads it here"),
-                    self.label(first.site, format!("{} stores to it here, through the generic proxy", self.who(first))),
-                ],
+                labels,
                 "Stores go through the generic proxy, the tensor core and TMA access shared memory through the \
                  asynchronous proxy; between the two, the same bytes need a fence.proxy.async (PTX ISA 8.6, 9.7.13.4, \
                  9.7.16.6.5).",

@@ -58,7 +58,7 @@ impl Cluster<'_> {
         };
         let init = self.barriers[barrier as usize].init;
         let warp = &self.warps[w];
-        if init.actor != warp.actor && init.epoch > warp.views.hb.get(init.actor) {
+        if init.epoch > warp.views.hb.get(init.actor) {
             let mut diagnostic = self.problem(
                 "mbarrier-init-unordered",
                 site,
@@ -109,7 +109,7 @@ impl Cluster<'_> {
                 }
                 self.findings.add(diagnostic);
             }
-            let stamp = self.stamp(w, site);
+            let stamp = self.stamp(w, who, site);
             let barrier = known.unwrap_or_else(|| {
                 self.barriers.push(Mbarrier::new(0, offset));
                 self.barriers.len() as u32 - 1
@@ -288,6 +288,8 @@ impl Cluster<'_> {
         let phase = b.phase.checked_sub(1);
         let warp = &mut self.warps[w];
         warp.views.join(&b.completed);
+        // What its own lanes did before they arrived there is behind all that the waiting ones do now.
+        warp.synced = warp.synced.max(b.completed.hb.get(warp.actor).min(warp.epoch - 1));
         warp.registers.write_pred(p, mask, u32::MAX);
         warp.registers.set_defined(Reg::Pred(p), mask, u32::MAX);
         let fragment = &mut warp.fragments[f];

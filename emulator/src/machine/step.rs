@@ -84,9 +84,9 @@ impl Cluster<'_> {
                 }
                 self.synchronise(at, op)?;
             }
-            Op::ProxyFence => {
+            Op::ProxyFence { shared } => {
                 self.warps[w].fragments[f].ready_at += self.costs.fence;
-                self.warps[w].proxy_fence();
+                self.proxy_fence(w, mask, *shared, site);
                 let (actor, time) = self.when(w, f);
                 self.trace(actor, time, time, site, || crate::report::EventKind::ProxyFence);
             }

@@ -42,6 +42,27 @@ impl Cluster<'_> {
         }
     }
 
+    /// `fence.proxy.async` by some lanes, of shared memory or only of global memory.
+    pub fn proxy_fence(&mut self, w: usize, mask: u32, shared: bool, site: u32) {
+        let warp = &mut self.warps[w];
+        let narrow = if !shared {
+            "this fence covers global memory only".to_string()
+        } else {
+            warp.proxy_fence(mask);
+            if mask == warp.live {
+                return;
+            }
+            format!(
+                "{} of warp {} executed this fence: it covers no store of the others",
+                Self::lanes_text(mask),
+                warp.index
+            )
+        };
+        if !warp.narrow_fences.iter().any(|known| known.0 == site) {
+            warp.narrow_fences.push((site, narrow));
+        }
+    }
+
     /// `.aligned` and warp-wide instructions: all lanes of the warp execute them together.
     pub fn whole_warp(&self, w: usize, mask: u32, site: u32) -> Result<(), Stop> {
         let warp = &self.warps[w];
@@ -81,6 +102,9 @@ impl Cluster<'_> {
         let member = self.warps[w].registers.b32[usize::from(m)][first];
         let warp = &mut self.warps[w];
         if member & warp.live & !mask == 0 {
+            if mask == warp.live {
+                warp.synchronised();
+            }
             return Ok(());
         }
         warp.fragments[f].state = State::WarpSync(member);
@@ -97,16 +121,21 @@ impl Cluster<'_> {
             .iter()
             .filter_map(|f| if let State::WarpSync(m) = f.state { Some(m) } else { None })
             .collect();
+        let mut synchronised = false;
         for member in masks {
             let waiting = |f: &&mut super::warp::Fragment| f.state == State::WarpSync(member);
             let there = warp.fragments.iter_mut().filter(waiting).fold(0, |mask, f| mask | f.mask);
             if member & warp.live & !there == 0 {
+                synchronised |= there == warp.live;
                 let time = warp.fragments.iter_mut().filter(waiting).map(|f| f.ready_at).max().unwrap_or(0);
                 for fragment in warp.fragments.iter_mut().filter(|f| f.state == State::WarpSync(member)) {
                     fragment.state = State::Ready;
                     fragment.ready_at = time;
                 }
             }
+        }
+        if synchronised {
+            warp.synchronised();
         }
     }
 
@@ -189,6 +218,7 @@ impl Cluster<'_> {
             }
             if joined {
                 self.warps[w].views.join(&done.views);
+                self.warps[w].synchronised();
             }
         }
         self.polls = 0;

@@ -63,7 +63,7 @@ impl Cluster<'_> {
             self.warps[w].fragments[f].state = State::TensorAlloc;
             return Ok(());
         };
-        let stamp = self.stamp(w, site);
+        let stamp = self.stamp(w, mask, site);
         let access = Access { stamp, views: &self.warps[w].views, proxyless: false };
         if let Some(conflict) = self.cta.shared_shadow.write(slot.into(), 4, &access) {
             self.race(Race {
@@ -104,7 +104,7 @@ impl Cluster<'_> {
             }
             return Err(Some(Box::new(diagnostic)));
         };
-        let stamp = self.stamp(w, site);
+        let stamp = self.stamp(w, mask, site);
         for quarter in 0..4 {
             let at = u64::from(quarter * COLUMNS + allocation.column) * CELL;
             let access = Access { stamp, views: &self.warps[w].views, proxyless: true };

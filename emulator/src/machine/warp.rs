@@ -219,7 +219,14 @@ pub struct Warp {
     pub meetings: Vec<Meeting>,
     pub views: Views,
     pub epoch: u32,
+    /// The epoch in which all its lanes last synchronised.
+    pub synced: u32,
+    /// Who made the accesses of all its lanes together.
     pub actor: ActorId,
+    /// Who made those of some of its lanes.
+    pub parts: Vec<(u32, ActorId)>,
+    /// Proxy fences that cover less than they may seem to: statement, and why.
+    pub narrow_fences: Vec<(u32, String)>,
     /// Its `tcgen05.ld`s and `tcgen05.st`s, in order.
     pub loads: Queue,
     pub stores: Queue,
@@ -246,16 +253,33 @@ pub struct Queue {
 impl Warp {
     /// What the warp knows, its own accesses included; what it does next is not part of it.
     pub fn release(&mut self) -> Views {
-        self.views.hb.raise(self.actor, self.epoch);
-        self.epoch += 1;
         let snapshot = self.views.clone();
+        self.epoch += 1;
         self.views.hb.raise(self.actor, self.epoch);
+        for &(_, actor) in &self.parts {
+            self.views.hb.raise(actor, self.epoch);
+        }
         snapshot
     }
 
-    /// `fence.proxy.async`: all that happened before is visible to the asynchronous proxy.
-    pub fn proxy_fence(&mut self) {
-        let known = self.release();
-        self.views.fenced.join(&known.hb);
+    /// All its lanes have synchronised with each other: what one of them fences from now on includes what all did before.
+    pub fn synchronised(&mut self) {
+        self.synced = self.epoch;
+        self.release();
+    }
+
+    /// `fence.proxy.async` by these lanes: what happened before is visible to the asynchronous proxy. What other lanes of
+    /// the warp did since the warp last synchronised did not happen before.
+    pub fn proxy_fence(&mut self, mask: u32) {
+        let mut known = self.release().hb;
+        if mask != self.live {
+            known.lower(self.actor, self.synced);
+            for &(part, actor) in &self.parts {
+                if part & !mask != 0 {
+                    known.lower(actor, self.synced);
+                }
+            }
+        }
+        self.views.fenced.join(&known);
     }
 }

@@ -21,6 +21,9 @@ pub(super) enum Binding {
     Other(String),
 }
 
+/// Bytes that the parameters of an entry take at most (sm_70 and later).
+const MAX_PARAMETERS: u32 = 32764;
+
 /// A function body on its way to a [`Kernel`].
 pub(super) struct Lowering {
     pub scopes: Vec<HashMap<String, Binding>>,
@@ -140,10 +143,14 @@ fn entry(text: &str, module: &Module, function: &Function, body: &[Statement]) -
                 offset = next_multiple(offset, align);
                 lowering.bind(&param.name, Binding::Param(offset));
                 lowering.kernel.params.push(ParamSlot { name: param.name.clone(), offset, bytes });
-                offset += bytes;
+                offset = offset.saturating_add(bytes);
             }
             Err(bad) => fail(param.span, bad),
         }
+    }
+    if offset > MAX_PARAMETERS {
+        let message = format!("the parameters of `{}` take {offset} bytes", function.name);
+        fail(function.span, wrong(message, format!("Parameters take up to {MAX_PARAMETERS} bytes (PTX ISA 11.2.1).")));
     }
     for variable in &module.variables {
         if let Err(bad) = lowering.variable(variable) {
@@ -155,8 +162,7 @@ fn entry(text: &str, module: &Module, function: &Function, body: &[Statement]) -
         match name.as_str() {
             "reqntid" => lowering.kernel.required_threads = Some(dims()),
             "maxntid" => {
-                let product = dims().iter().map(|&d| u64::from(d)).product::<u64>();
-                lowering.kernel.max_threads = Some(product.min(u64::from(u32::MAX)) as u32);
+                lowering.kernel.max_threads = Some(dims().iter().fold(1, |n: u32, &d| n.saturating_mul(d)));
             }
             "reqnctapercluster" => lowering.kernel.required_cluster = Some(dims()),
             "minnctapersm" | "maxnctapersm" | "maxnreg" | "explicitcluster" | "maxclusterrank" | "noreturn"

@@ -233,8 +233,8 @@ pub enum Op {
     CtaBarrier { id: u16, threads: Option<u16>, wait: bool, aligned: bool },
     /// `bar.warp.sync`
     WarpSync { mask: u16 },
-    /// `fence.proxy.async`
-    ProxyFence,
+    /// `fence.proxy.async`, of shared memory or only of global memory
+    ProxyFence { shared: bool },
     /// `fence.mbarrier_init`
     InitFence,
     /// `fence.acq_rel`/`sc`, `membar`
