@@ -234,3 +234,54 @@ fn a_proxy_fence_by_the_thread_that_waited_for_all() {
     clean(&body, 128, |_| 0);
     finds(&body.replace("fence.proxy.async.shared::cta;", ""), 128, "missing-proxy-fence");
 }
+
+/// What instructions compute, against values worked out by hand from the ISA.
+#[test]
+fn arithmetic_follows_the_isa() {
+    for (code, expected) in [
+        // The result of a conversion to a narrower signed type is extended to the register's width.
+        ("mov.u32 %r8, 0x180; cvt.s8.s32 %r9, %r8;", 0xffff_ff80),
+        ("mov.u32 %r8, 0x18000; cvt.s16.s32 %r9, %r8;", 0xffff_8000),
+        ("mov.u32 %r8, 0x180; cvt.u8.u32 %r9, %r8;", 0x80),
+        // 16-bit comparisons look at 16 bits.
+        (
+            "mov.u16 %h0, -1; mov.u32 %r8, 0xffff; cvt.u16.u32 %h1, %r8; setp.eq.b16 %p2, %h0, %h1; selp.u32 %r9, 1, 0, %p2;",
+            1,
+        ),
+        ("mov.b16 %h0, 0x8000; mov.b16 %h1, 1; mov.b32 %r9, {%h1, %h0};", 0x8000_0001),
+        ("mov.b32 %r8, 0x80000001; mov.b32 {%h0, %h1}, %r8; cvt.s32.s16 %r9, %h1;", 0xffff_8000),
+        // `_` stands for either predicate.
+        ("setp.lt.u32 _|%p2, %r0, 2000; selp.u32 %r9, 1, 0, %p2;", 0),
+        ("setp.lt.u32 %p2|_, %r0, 2000; selp.u32 %r9, 1, 0, %p2;", 1),
+        ("mov.f32 %f0, 0f7fc00000; setp.lt.f32 %p2|%p3, %f0, 0f00000000; selp.u32 %r9, 1, 0, %p3;", 1),
+        ("setp.ge.and.u32 %p4|%p5, %r0, 2000, %p5; selp.u32 %r9, 1, 0, %p4;", 0),
+        // What is not selected, or cancels, need not be defined.
+        ("setp.lt.u32 %p2, %r0, 2000; selp.u32 %r9, 5, %r40, %p2;", 5),
+        ("xor.b32 %r9, %r40, %r40;", 0),
+        ("mov.u32 %r8, 0x12345678; prmt.b32 %r9, %r8, 0xaabbccdd, 0x7162;", 0xaa56_bb34),
+        ("mov.u32 %r8, 0x12345680; prmt.b32 %r9, %r8, 0, 0x8888;", 0xffff_ffff),
+        ("mov.u32 %r8, 0xf0; bfe.u32 %r9, %r8, 4, 40;", 0xf),
+        ("mov.u32 %r8, -7; shr.s32 %r9, %r8, 40;", 0xffff_ffff),
+        ("mov.u32 %r8, -7; rem.s32 %r9, %r8, 3;", 0xffff_ffff),
+        ("mov.u32 %r8, -2147483648; div.s32 %r9, %r8, -1;", 0x8000_0000),
+        ("mov.u32 %r8, -3; mul.hi.s32 %r9, %r8, 1073741824;", 0xffff_ffff),
+        ("mov.f32 %f0, 0fffc00000; cvt.rzi.s32.f32 %r9, %f0;", 0),
+        ("mov.f32 %f0, 0fc0200000; cvt.rzi.u32.f32 %r9, %f0;", 0),
+        ("mov.f32 %f0, 0f477ff000; cvt.rn.f16x2.f32 %r9, %f0, 0f3f800000;", 0x7c00_3c00),
+        ("mov.u32 %r8, 0xf; lop3.b32 %r9, %r8, 0x33, 0x55, 0xea;", 0x57),
+        ("vote.sync.ballot.b32 %r9, %p6, 0xffffffff;", 0xaaaa_aaaa),
+        ("shfl.sync.up.b32 %r9|%p2, %r0, 40, 0, 0xffffffff; setp.eq.u32 %p2, %r0, %r0; selp.u32 %r9, 3, 0, %p2;", 3),
+        ("shfl.sync.bfly.b32 %r9, %r0, 1, 0x1f, 0xffffffff; xor.b32 %r9, %r9, %r0;", 1),
+        (
+            "shfl.sync.idx.b32 %r9, %r0, 2, 0x181c, 0xffffffff; and.b32 %r8, %r0, 28; and.b32 %r8, %r8, 24; or.b32 %r8, %r8, 2; sub.u32 %r9, %r9, %r8;",
+            0,
+        ),
+    ] {
+        let set_up = "and.b32 %r8, %r0, 1; setp.ne.u32 %p6, %r8, 0; setp.eq.u32 %p5, %r0, %r0;";
+        let report = run(&format!("{set_up} {code} st.global.b32 [%rd0], %r9;"), 32, None);
+        assert!(report.is_clean(), "{code}: {:#?}", report.findings);
+        for n in 0..32 {
+            assert_eq!(word(&report, n), expected, "{code}: word {n} is {:#x}", word(&report, n));
+        }
+    }
+}

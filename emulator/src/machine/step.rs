@@ -41,10 +41,7 @@ impl Cluster<'_> {
             mask &= if inst.guard_negated { !value } else { value };
         }
 
-        let mut undefined = 0;
-        for &reg in &inst.uses {
-            undefined |= mask & !self.warps[w].registers.defined(reg);
-        }
+        let undefined = mask & self.warps[w].registers.undefined(&inst.op, &inst.uses);
 
         if let Op::Branch { target, reconverge } = inst.op {
             self.warps[w].fragments[f].ready_at += self.costs.issue;
@@ -164,9 +161,10 @@ impl Cluster<'_> {
                     }
                 };
                 let (yes, no) = (combine(holds), combine(!holds));
-                r.write_pred(d, mask, yes);
-                if let Some(q) = q {
-                    r.write_pred(q, mask, no);
+                for (d, value) in [(d, yes), (q, no)] {
+                    if let Some(d) = d {
+                        r.write_pred(d, mask, value);
+                    }
                 }
             }
             Op::Pred { logic, d, a, a_negated, b, negate } => {

@@ -2,7 +2,7 @@
 
 use crate::order::{ActorId, Views};
 use crate::program::Kernel;
-use crate::program::op::{FALSE, L32, L64, Reg, TRUE};
+use crate::program::op::{FALSE, L32, L64, Op, Reg, TRUE};
 use std::collections::HashMap;
 
 /// The registers of a warp, and which lanes of each hold a defined value.
@@ -53,6 +53,21 @@ impl Registers {
             Reg::B128(r) => self.defined64[usize::from(r)] & self.defined64[usize::from(r) + 1],
             Reg::Pred(r) => self.defined_pred[usize::from(r)],
             Reg::Sink => u32::MAX,
+        }
+    }
+
+    /// Lanes in which an instruction's result is not defined, because a source is not.
+    pub fn undefined(&self, op: &Op, uses: &[Reg]) -> u32 {
+        let lacks = |reg| !self.defined(reg);
+        let select = |p: u16, negated: bool, a, b| {
+            let p_set = self.pred[usize::from(p)] ^ if negated { u32::MAX } else { 0 };
+            lacks(Reg::Pred(p)) | p_set & lacks(a) | !p_set & lacks(b)
+        };
+        match *op {
+            // What is not selected does not matter.
+            Op::Select32 { a, b, p, negated, .. } => select(p, negated, Reg::B32(a), Reg::B32(b)),
+            Op::Select64 { a, b, p, negated, .. } => select(p, negated, Reg::B64(a), Reg::B64(b)),
+            _ => uses.iter().fold(0, |mask, &reg| mask | lacks(reg)),
         }
     }
 

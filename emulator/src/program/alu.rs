@@ -361,7 +361,8 @@ pub fn compare(op: &str, ty: &str) -> Option<Alu> {
         "s16" => ordered!(Compare32, s16),
         "u64" => ordered!(Compare64, |x: u64| x),
         "s64" => ordered!(Compare64, l),
-        "b32" | "b16" if matches!(op, "eq" | "ne") => ordered!(Compare32, |x: u32| x),
+        "b32" if matches!(op, "eq" | "ne") => ordered!(Compare32, |x: u32| x),
+        "b16" if matches!(op, "eq" | "ne") => ordered!(Compare32, |x: u32| x & 0xffff),
         "b64" if matches!(op, "eq" | "ne") => ordered!(Compare64, |x: u64| x),
         "f32" => match op {
             // Without `u`, a NaN operand makes the comparison false (PTX ISA 9.3.1.2), `ne` included.
@@ -383,6 +384,11 @@ pub fn compare(op: &str, ty: &str) -> Option<Alu> {
 /// `cvt.mods.to.from`; `mods` is the rounding and saturation as written.
 pub fn convert(mods: &[&str], to: &str, from: &str) -> Option<Alu> {
     Some(match (mods, to, from) {
+        // A result narrower than its register is extended to the register's width by its own type (PTX ISA 9.7.9.21).
+        ([], "s16", "u64" | "s64") => lanes!(Narrow |a: u64| s16(a as u32) as u32),
+        ([], "s16", "u32" | "s32" | "u16" | "s16") => lanes!(U32 |a: u32| s16(a) as u32),
+        ([], "s8", "u32" | "s32" | "u16" | "s16" | "u8" | "s8") => lanes!(U32 |a: u32| i32::from(a as i8) as u32),
+        ([], "s16", "s8") => lanes!(U32 |a: u32| i32::from(a as i8) as u32),
         ([], "u32" | "s32", "u32" | "s32") => lanes!(U32 |a: u32| a),
         ([], "u64" | "s64", "u64" | "s64") => lanes!(U64 |a: u64| a),
         ([], "u64" | "s64", "u32") => lanes!(Widen |a: u32| u64::from(a)),
@@ -390,15 +396,15 @@ pub fn convert(mods: &[&str], to: &str, from: &str) -> Option<Alu> {
         ([], "u64" | "s64", "u16") => lanes!(Widen |a: u32| u64::from(a & 0xffff)),
         ([], "u64" | "s64", "s16") => lanes!(Widen |a: u32| s16(a) as i64 as u64),
         ([], "u32" | "s32", "u64" | "s64") => lanes!(Narrow |a: u64| a as u32),
-        ([], "u16" | "s16", "u64" | "s64") => lanes!(Narrow |a: u64| a as u32 & 0xffff),
+        ([], "u16", "u64" | "s64") => lanes!(Narrow |a: u64| a as u32 & 0xffff),
         ([], "u32" | "s32", "u16") => lanes!(U32 |a: u32| a & 0xffff),
         ([], "u32" | "s32", "s16") => lanes!(U32 |a: u32| s16(a) as u32),
         ([], "u32" | "s32", "u8") => lanes!(U32 |a: u32| a & 0xff),
         ([], "u32" | "s32", "s8") => lanes!(U32 |a: u32| i32::from(a as i8) as u32),
-        ([], "u16" | "s16", "u32" | "s32" | "u16" | "s16") => lanes!(U32 |a: u32| a & 0xffff),
+        ([], "u16", "u32" | "s32" | "u16" | "s16") => lanes!(U32 |a: u32| a & 0xffff),
         ([], "u16" | "s16", "u8") => lanes!(U32 |a: u32| a & 0xff),
-        ([], "u16" | "s16", "s8") => lanes!(U32 |a: u32| i32::from(a as i8) as u32 & 0xffff),
-        ([], "u8" | "s8", "u32" | "s32" | "u16" | "s16") => lanes!(U32 |a: u32| a & 0xff),
+        ([], "u16", "s8") => lanes!(U32 |a: u32| i32::from(a as i8) as u32 & 0xffff),
+        ([], "u8", "u32" | "s32" | "u16" | "s16" | "u8" | "s8") => lanes!(U32 |a: u32| a & 0xff),
         ([], "f32", "f16") => lanes!(U32 |a: u32| bits(h(a))),
         ([], "f32", "bf16") => lanes!(U32 |a: u32| bits(bh(a))),
         (["rn"], "f16", "f32") => lanes!(U32 to_f16),

@@ -196,7 +196,7 @@ pub enum Op {
     /// A lane-wise function of one destination; sources in order.
     Alu { f: Alu, d: u16, s: [u16; 3] },
     /// `setp`: `d = f(a, b) [logic c]`, `q = !f(a, b) [logic c]`.
-    Setp { f: Alu, d: u16, q: Option<u16>, a: u16, b: u16, logic: Option<(Logic, u16, bool)> },
+    Setp { f: Alu, d: Option<u16>, q: Option<u16>, a: u16, b: u16, logic: Option<(Logic, u16, bool)> },
     /// Predicate logic; `negate` the result.
     Pred { logic: Logic, d: u16, a: u16, a_negated: bool, b: u16, negate: bool },
     /// `selp`
