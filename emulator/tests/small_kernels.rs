@@ -285,3 +285,112 @@ fn arithmetic_follows_the_isa() {
         }
     }
 }
+
+/// CTA barriers count the threads of a warp that have ended, or never were, as there (PTX ISA 9.7.13.1).
+#[test]
+fn cta_barriers_count_warps_that_are_not_full() {
+    clean("bar.sync 0; st.global.b32 [%rd0], 5;", 48, |_| 5);
+    clean("barrier.sync 0; st.global.b32 [%rd0], 5;", 48, |_| 5);
+    clean(
+        "setp.ge.u32 %p1, %r0, 40; @%p1 ret; bar.sync 0; st.global.b32 [%rd0], 5;",
+        64,
+        |n| if n < 40 { 5 } else { 0 },
+    );
+    clean("setp.ge.u32 %p1, %r0, 40; @%p1 ret; barrier.sync 1, 64; st.global.b32 [%rd0], 5;", 64, |n| {
+        if n < 40 { 5 } else { 0 }
+    });
+    finds("setp.ge.u32 %p1, %r0, 40; @%p1 bra OUT; bar.sync 0;\nOUT:", 64, "aligned-lanes-missing");
+}
+
+/// A warp that polls while another computes for long is no hang.
+#[test]
+fn polling_beside_a_long_computation_is_no_hang() {
+    let body = "
+    setp.ne.u32 %p3, %r0, 0;
+    @!%p3 mbarrier.init.shared::cta.b64 [bar_a], 1;
+    bar.sync 0;
+    setp.lt.u32 %p0, %r0, 32;
+    @!%p0 bra POLL;
+    mov.u32 %r5, 0;
+LONG:
+    ld.global.b32 %r6, [%rd0];
+    add.u32 %r5, %r5, %r6;
+    add.u32 %r5, %r5, 1;
+    setp.lt.u32 %p1, %r5, 12000;
+    @%p1 bra LONG;
+    @!%p3 mbarrier.arrive.shared::cta.b64 _, [bar_a];
+    bra DONE;
+POLL:
+    mbarrier.test_wait.parity.shared::cta.b64 %p2, [bar_a], 0;
+    @!%p2 bra POLL;
+DONE:
+    st.global.b32 [%rd0], 5;";
+    let report = run(body, 64, None);
+    assert!(report.is_clean(), "{:#?}", report.findings);
+    let endless = body.replace("    @!%p3 mbarrier.arrive.shared::cta.b64 _, [bar_a];\n", "");
+    assert_eq!(run(&endless, 64, None).findings.first().map(|d| d.code), Some("hang"));
+}
+
+/// The top byte of a shared address is the rank of a CTA in its cluster: here there is only rank 0.
+#[test]
+fn shared_addresses_of_other_ctas_are_out_of_bounds() {
+    finds("mov.u32 %r1, tile; xor.b32 %r1, %r1, 0x01000000; st.shared.b32 [%r1], %r0;", 1, "out-of-bounds");
+    finds(
+        "mov.u32 %r1, bar_a; xor.b32 %r1, %r1, 0x01000000; mbarrier.init.shared::cta.b64 [%r1], 1;",
+        1,
+        "mbarrier-address",
+    );
+    clean("mov.u32 %r1, tile; add.u32 %r1, %r1, 64; st.shared.b32 [%r1+-64], %r0; st.global.b32 [%rd0], 1;", 1, |_| 1);
+}
+
+/// Lanes that wait on the clock see it advance, wherever the others are.
+#[test]
+fn the_clock_advances_for_lanes_that_part() {
+    for part in ["@%p0 bra SPIN; bra DONE;", "@!%p0 bra DONE; bra SPIN;"] {
+        let body = format!(
+            "setp.eq.u32 %p0, %r0, 9;
+             mov.u32 %r5, %clock;
+             {part}
+        SPIN:
+             mov.u32 %r6, %clock;
+             sub.u32 %r6, %r6, %r5;
+             setp.lt.u32 %p1, %r6, 5000;
+             @%p1 bra SPIN;
+        DONE:
+             st.global.b32 [%rd0], 4;"
+        );
+        clean(&body, 32, |_| 4);
+    }
+}
+
+/// One lane is elsewhere while the others part and meet again and again: memory and time stay bounded.
+#[test]
+fn parting_often_beside_a_lane_that_waits() {
+    let body = "
+    setp.ne.u32 %p3, %r0, 0;
+    @!%p3 mbarrier.init.shared::cta.b64 [bar_a], 1;
+    bar.sync 0;
+    @%p3 bra WORK;
+WAIT:
+    mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar_a], 0;
+    @!%p2 bra WAIT;
+    bra DONE;
+WORK:
+    mov.u32 %r5, 0;
+    setp.lt.u32 %p4, %r0, 16;
+    setp.eq.u32 %p5, %r0, 1;
+LOOP:
+    @%p4 bra MEET;
+    xor.b32 %r6, %r5, 1;
+MEET:
+    add.u32 %r5, %r5, 1;
+    setp.lt.u32 %p1, %r5, 100000;
+    @%p1 bra LOOP;
+    @%p5 mbarrier.arrive.shared::cta.b64 _, [bar_a];
+DONE:
+    st.global.b32 [%rd0], 4;";
+    let started = std::time::Instant::now();
+    let report = run(body, 32, None);
+    assert!(report.is_clean(), "{:#?}", report.findings);
+    assert!(started.elapsed().as_secs() < 20, "{:?}", started.elapsed());
+}

@@ -205,7 +205,7 @@ impl Cluster<'_> {
     }
 
     fn shared_target(&self, at: u64, total: u64) -> Option<Target> {
-        let at = at & 0x00ff_ffff;
+        // The top byte is the rank of a CTA in its cluster: there is only rank 0.
         let fits = at >= u64::from(RESERVED_SHARED) && at + total <= self.cta.shared.bytes.len() as u64;
         fits.then_some(Target::Shared(at as u32))
     }

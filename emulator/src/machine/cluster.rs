@@ -30,6 +30,9 @@ pub struct Shared<'a> {
 /// Sets of lanes of a warp whose accesses are told apart.
 const MAX_PARTS: usize = 64;
 
+/// Waits that did not succeed, without anything else happening, before the scheduler asks whether anything ever will.
+const MANY_POLLS: u64 = 100_000;
+
 /// The run cannot go on; the diagnostic (if it is not a consequence of one already found) says why.
 pub type Stop = Option<Box<Diagnostic>>;
 
@@ -63,10 +66,19 @@ pub struct Cta {
 #[derive(Debug, Default)]
 pub struct NamedBarrier {
     pub arrived: u32,
+    /// Lanes of each warp that are there while others of the warp are not.
+    pub partial: [u32; 32],
     pub expected: Option<u32>,
     pub latest: u64,
     pub views: Views,
     pub site: u32,
+}
+
+impl NamedBarrier {
+    /// Somebody has arrived in the current phase.
+    pub fn in_use(&self) -> bool {
+        self.arrived > 0 || self.partial.iter().any(|&lanes| lanes != 0)
+    }
 }
 
 /// An MMA on its way.
@@ -268,6 +280,7 @@ impl<'a> Cluster<'a> {
                 on_the_way: Vec::new(),
                 origins: HashMap::new(),
                 passed: Vec::new(),
+                polls: 0,
                 multi_lane_sites: Vec::new(),
             });
         }
@@ -336,7 +349,7 @@ impl<'a> Cluster<'a> {
             if let Err(stop) = outcome {
                 break Err(stop);
             }
-            if self.polls > 100_000 {
+            if self.polls > MANY_POLLS && self.all_poll() {
                 self.explain_hang();
                 break Err(None);
             }
@@ -355,6 +368,12 @@ impl<'a> Cluster<'a> {
         };
         self.explain_races();
         completed
+    }
+
+    /// Whether all that could go on only ask again and again for what does not happen.
+    fn all_poll(&self) -> bool {
+        let ready = |warp: &&Warp| warp.fragments.iter().any(|f| f.state == State::Ready);
+        self.warps.iter().filter(ready).all(|warp| warp.polls > 1000)
     }
 
     /// Runs one fragment until it blocks, splits, or has to let others act first.
@@ -393,6 +412,9 @@ impl<'a> Cluster<'a> {
             }
             let before = self.warps[w].fragments.len();
             self.step(w, f)?;
+            if self.polls > MANY_POLLS {
+                return Ok(());
+            }
             let warp = &self.warps[w];
             match warp.fragments.get(f) {
                 Some(fragment) if warp.fragments.len() == before && fragment.state == State::Ready => {}
@@ -446,8 +468,14 @@ impl<'a> Cluster<'a> {
         let mut other = warp.fragments[f].clone();
         let inherits = other.meeting.is_some_and(|m| warp.meetings[m as usize].pc == reconverge);
         if reconverge != u32::MAX && !inherits {
-            warp.meetings.push(Meeting { pc: reconverge, mask: other.mask, outer: other.meeting });
-            other.meeting = Some(warp.meetings.len() as u32 - 1);
+            let new = Meeting { pc: reconverge, mask: other.mask, outer: other.meeting };
+            // Nobody waits for a meeting that has taken place.
+            let place = warp.meetings.iter().position(|m| m.mask == 0).unwrap_or(warp.meetings.len());
+            match warp.meetings.get_mut(place) {
+                Some(meeting) => *meeting = new,
+                None => warp.meetings.push(new),
+            }
+            other.meeting = Some(place as u32);
         }
         let fragment = &mut warp.fragments[f];
         fragment.meeting = other.meeting;

@@ -21,7 +21,7 @@ impl Cluster<'_> {
         let mut list: Vec<(u32, u32)> = Vec::new();
         for lane in lanes(mask) {
             let base = self.warps[w].registers.lane(address.base, lane) as u64;
-            let offset = base.wrapping_add(address.offset as u64) as u32 & 0x00ff_ffff;
+            let offset = base.wrapping_add(address.offset as u64) as u32;
             let end = self.cta.shared.bytes.len() as u64;
             if !offset.is_multiple_of(8) || offset < RESERVED_SHARED || u64::from(offset) + 8 > end {
                 return Err(Some(Box::new(self.problem(
@@ -267,6 +267,7 @@ impl Cluster<'_> {
         } else {
             // `test_wait`, or a `try_wait` that reached its time limit.
             self.polls += 1;
+            self.warps[w].polls += 1;
             let registers = &mut self.warps[w].registers;
             registers.write_pred(p, mask, 0);
             registers.set_defined(Reg::Pred(p), mask, u32::MAX);
@@ -292,6 +293,7 @@ impl Cluster<'_> {
         warp.synced = warp.synced.max(b.completed.hb.get(warp.actor).min(warp.epoch - 1));
         warp.registers.write_pred(p, mask, u32::MAX);
         warp.registers.set_defined(Reg::Pred(p), mask, u32::MAX);
+        warp.polls = 0;
         let fragment = &mut warp.fragments[f];
         fragment.state = State::Ready;
         fragment.ready_at = time.max(fragment.ready_at);

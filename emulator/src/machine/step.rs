@@ -338,7 +338,7 @@ impl Cluster<'_> {
             Special::ClusterNrank => 1,
             Special::Sm => self.sm,
             Special::Nsm => 148,
-            Special::Clock => return warp.fragments.first().map_or(0, |f| f.ready_at),
+            Special::Clock => return warp.fragments.iter().find(|f| f.mask >> lane & 1 == 1).map_or(0, |f| f.ready_at),
             Special::DynamicShared => self.launch.dynamic_shared,
             Special::LaneMask(kind) => match kind {
                 0 => 1 << lane,

@@ -141,7 +141,8 @@ impl Cluster<'_> {
 
     fn cta_barrier(&mut self, at: At, id: u16, threads: Option<u16>, wait: bool, aligned: bool) -> Result<(), Stop> {
         let At { w, f, mask, site } = at;
-        if aligned {
+        // A CTA barrier does not wait for lanes that have ended.
+        if aligned && mask != self.warps[w].live {
             self.whole_warp(w, mask, site)?;
         }
         let first = mask.trailing_zeros() as usize;
@@ -158,11 +159,10 @@ impl Cluster<'_> {
                 "Use a number below 16, and count whole warps.".into(),
             ))));
         }
-        let arriving = if aligned { 32 } else { mask.count_ones() };
         let time = self.warps[w].fragments[f].ready_at;
         let snapshot = self.warps[w].release();
         let named = &mut self.cta.named[id as usize];
-        if named.arrived > 0 && named.expected != count {
+        if named.in_use() && named.expected != count {
             let (before, site_before) = (named.expected, named.site);
             let text = |c: Option<u32>| c.map_or("all threads".to_string(), |c| format!("{c} threads"));
             let mut diagnostic = self.problem(
@@ -177,7 +177,7 @@ impl Cluster<'_> {
         }
         named.expected = count;
         named.site = site;
-        named.arrived += arriving;
+        named.partial[w % 32] |= mask;
         named.latest = named.latest.max(time);
         named.views.join(&snapshot);
         if wait {
@@ -193,6 +193,13 @@ impl Cluster<'_> {
     pub fn check_named(&mut self, id: u32) {
         let live = self.live_threads();
         let named = &mut self.cta.named[id as usize];
+        // A warp has arrived when all its lanes have that have not ended.
+        for (warp, partial) in self.warps.iter().zip(&mut named.partial) {
+            if *partial != 0 && warp.live & !*partial == 0 {
+                *partial = 0;
+                named.arrived += 32;
+            }
+        }
         let expected = named.expected.unwrap_or(live);
         if named.arrived == 0 || named.arrived < expected {
             return;

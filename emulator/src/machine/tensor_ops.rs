@@ -49,8 +49,9 @@ impl Cluster<'_> {
             ))));
         }
         let base = self.warps[w].registers.lane(address.base, 0) as u64;
-        let slot = base.wrapping_add(address.offset as u64) as u32 & 0x00ff_ffff;
-        if !slot.is_multiple_of(4) || slot < RESERVED_SHARED || slot as usize + 4 > self.cta.shared.bytes.len() {
+        let slot = base.wrapping_add(address.offset as u64) as u32;
+        if !slot.is_multiple_of(4) || slot < RESERVED_SHARED || u64::from(slot) + 4 > self.cta.shared.bytes.len() as u64
+        {
             return Err(Some(Box::new(self.problem(
                 "out-of-bounds",
                 site,

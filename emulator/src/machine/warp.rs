@@ -252,6 +252,8 @@ pub struct Warp {
     /// Why a register holds no defined value (index into the run's origins).
     pub origins: HashMap<Reg, u32>,
     pub passed: Vec<Passed>,
+    /// Waits in a row that did not succeed.
+    pub polls: u64,
     /// Statements at which an operation meant for one thread was executed by several lanes.
     pub multi_lane_sites: Vec<u32>,
 }
