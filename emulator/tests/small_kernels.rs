@@ -394,3 +394,44 @@ DONE:
     assert!(report.is_clean(), "{:#?}", report.findings);
     assert!(started.elapsed().as_secs() < 20, "{:?}", started.elapsed());
 }
+
+/// A wait for the wrong parity is found also where this schedule lets the waiter come so late that it does no harm.
+#[test]
+fn a_wait_on_a_phase_that_may_not_have_begun() {
+    let body = |parity: u32| {
+        format!(
+            "
+    setp.ne.u32 %p3, %r0, 0;
+    @!%p3 mbarrier.init.shared::cta.b64 [bar_a], 1;
+    bar.sync 0;
+    mov.u32 %r9, tile;
+    setp.ge.u32 %p0, %r0, 32;
+    @%p0 bra LATE;
+    @!%p3 st.shared.b32 [%r9], 5;
+    @!%p3 mbarrier.arrive.shared::cta.b64 _, [bar_a];
+    @!%p3 mbarrier.arrive.shared::cta.b64 _, [bar_a];
+    bra DONE;
+LATE:
+    mov.u32 %r5, 0;
+SLOW:
+    add.u32 %r5, %r5, 1;
+    setp.lt.u32 %p1, %r5, 3000;
+    @%p1 bra SLOW;
+FIRST:
+    mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar_a], {parity};
+    @!%p2 bra FIRST;
+SECOND:
+    mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar_a], 1;
+    @!%p2 bra SECOND;
+    ld.shared.b32 %r6, [%r9];
+    st.global.b32 [%rd0], %r6;
+DONE:"
+        )
+    };
+    finds(&body(1), 64, "race-shared");
+    let right =
+        body(0).replace("    @!%p3 mbarrier.arrive.shared::cta.b64 _, [bar_a];\n    bra DONE;", "    bra DONE;");
+    let right = right
+        .replace("SECOND:\n    mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar_a], 1;\n    @!%p2 bra SECOND;\n", "");
+    clean(&right, 64, |n| if n < 32 { 0 } else { 5 });
+}

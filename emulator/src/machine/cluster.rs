@@ -154,6 +154,8 @@ pub enum ActorKind {
     Warp(u32),
     TensorLoads(u32),
     TensorStores(u32),
+    /// An mbarrier: its epochs are its completed phases.
+    Mbarrier,
     /// The MMAs issued by one thread.
     Mmas {
         warp: u32,

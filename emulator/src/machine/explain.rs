@@ -103,6 +103,7 @@ impl Cluster<'_> {
         match self.kind(stamp) {
             Some(ActorKind::Warp(w) | ActorKind::TensorLoads(w) | ActorKind::TensorStores(w)) => format!("warp {w}"),
             Some(ActorKind::Mmas { .. }) => "the tensor core".into(),
+            Some(ActorKind::Mbarrier) => "an mbarrier".into(),
             None => "another CTA".into(),
         }
     }

@@ -1,6 +1,6 @@
 //! Operations on mbarriers, by threads and engines.
 
-use super::cluster::{At, Cluster, Stop};
+use super::cluster::{ActorKind, At, Cluster, Stop};
 use super::mbarrier::{LIMIT, Mbarrier};
 use super::warp::{Passed, State, lanes};
 use crate::diagnostic::{Diagnostic, Severity};
@@ -114,7 +114,8 @@ impl Cluster<'_> {
                 self.barriers.push(Mbarrier::new(0, offset));
                 self.barriers.len() as u32 - 1
             });
-            self.barriers[barrier as usize].init(count, stamp);
+            let actor = self.actor(ActorKind::Mbarrier);
+            self.barriers[barrier as usize].init(count, stamp, actor);
             self.barrier_at.insert(offset, barrier);
             let id = self.barrier_id(barrier);
             let actor = Actor::Warp(self.warps[w].index);
@@ -286,11 +287,12 @@ impl Cluster<'_> {
         let State::Mbarrier { barrier, parity, p, mask, since } = self.warps[w].fragments[f].state else { return };
         let site = self.site(w, f);
         let b = &self.barriers[barrier as usize];
-        let phase = b.phase.checked_sub(1);
         let warp = &mut self.warps[w];
-        warp.views.join(&b.completed);
+        let (phases, known) = b.learned(parity, warp.views.hb.get(b.actor));
+        let phase = phases.checked_sub(1);
+        warp.views.join(known);
         // What its own lanes did before they arrived there is behind all that the waiting ones do now.
-        warp.synced = warp.synced.max(b.completed.hb.get(warp.actor).min(warp.epoch - 1));
+        warp.synced = warp.synced.max(known.hb.get(warp.actor).min(warp.epoch - 1));
         warp.registers.write_pred(p, mask, u32::MAX);
         warp.registers.set_defined(Reg::Pred(p), mask, u32::MAX);
         warp.polls = 0;
