@@ -435,3 +435,56 @@ DONE:"
         .replace("SECOND:\n    mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar_a], 1;\n    @!%p2 bra SECOND;\n", "");
     clean(&right, 64, |n| if n < 32 { 0 } else { 5 });
 }
+
+/// A location may hold one mbarrier after another; what was known of the first is not taken for the second.
+#[test]
+fn mbarriers_that_are_initialised_again_and_again() {
+    let body = "
+    setp.ne.u32 %p3, %r0, 0;
+    @%p3 bra DONE;
+    mov.u32 %r5, 0;
+AGAIN:
+    mbarrier.init.shared::cta.b64 [bar_a], 1;
+    mbarrier.arrive.shared::cta.b64 _, [bar_a];
+WAIT:
+    mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar_a], 0;
+    @!%p2 bra WAIT;
+    mbarrier.inval.shared::cta.b64 [bar_a];
+    add.u32 %r5, %r5, 1;
+    setp.lt.u32 %p1, %r5, 20000;
+    @%p1 bra AGAIN;
+DONE:
+    st.global.b32 [%rd0], 1;";
+    clean(body, 32, |_| 1);
+    finds(&body.replace("    mbarrier.inval.shared::cta.b64 [bar_a];\n", ""), 32, "mbarrier-reinitialised");
+}
+
+#[test]
+fn operands_that_no_barrier_takes() {
+    let init = "setp.eq.u32 %p3, %r0, 0; @%p3 mbarrier.init.shared::cta.b64 [bar_a], 1;";
+    finds(&format!("{init} @%p3 mbarrier.arrive.shared::cta.b64 _, [bar_a], 0;"), 32, "mbarrier-count");
+    finds("bar.warp.sync 0xffff0000;", 32, "lanes-missing");
+    clean("setp.lt.u32 %p1, %r0, 8; @%p1 bar.warp.sync 0x000000ff; st.global.b32 [%rd0], 1;", 32, |_| 1);
+}
+
+/// Names are known in their block: two blocks may each have a label or a shared variable of the same name.
+#[test]
+fn names_of_separate_blocks_are_separate() {
+    let block = |n: u32| {
+        format!(
+            "{{ .shared .align 4 .b32 x; .reg .pred p; .reg .b32 q; mov.u32 q, 0;
+             L: add.u32 q, q, 1; setp.lt.u32 p, q, {n}; @p bra L;
+             st.shared.b32 [x], q; mov.u32 %r{n}, x; }}"
+        )
+    };
+    let body = format!(
+        "{} {} ld.shared.b32 %r9, [%r5]; ld.shared.b32 %r10, [%r6]; mad.lo.u32 %r9, %r9, 10, %r10; st.global.b32 [%rd0], %r9;",
+        block(5),
+        block(6)
+    );
+    clean(&body, 1, |_| 56);
+    for twice in ["L: mov.u32 %r5, 0;\nL: mov.u32 %r5, 1;", ".reg .b32 q;\n.reg .b64 q;", ".reg .b32 %r1;"] {
+        let errors = emulator::load(&kernel(twice)).expect_err(twice);
+        assert!(errors[0].code == "ptx-semantics" && errors[0].title.contains("twice"), "{errors:#?}");
+    }
+}

@@ -28,6 +28,8 @@ pub struct Mbarrier {
     pub current: Views,
     /// In clocks, the number of phases known to be complete.
     pub actor: ActorId,
+    /// Phases completed before the last initialisation.
+    earlier: u32,
     /// What the arrivals of the first n completed phases knew; the last is for all.
     completed: VecDeque<Views>,
     /// The arrivals of the current phase: statement, and how many.
@@ -37,13 +39,13 @@ pub struct Mbarrier {
 }
 
 impl Mbarrier {
-    /// `actor`: a new one for each initialisation.
-    pub fn init(&mut self, count: u32, stamp: Stamp, actor: ActorId) {
-        let new = Mbarrier::new(self.cta, self.offset);
-        *self = Mbarrier { valid: true, init: stamp, expected: count, pending: count, actor, ..new };
+    pub fn init(&mut self, count: u32, stamp: Stamp) {
+        let earlier = self.earlier.saturating_add(self.phase.min(u64::from(u32::MAX)) as u32);
+        let new = Mbarrier::new(self.cta, self.offset, self.actor);
+        *self = Mbarrier { valid: true, init: stamp, expected: count, pending: count, earlier, ..new };
     }
 
-    pub fn new(cta: usize, offset: u32) -> Mbarrier {
+    pub fn new(cta: usize, offset: u32, actor: ActorId) -> Mbarrier {
         Mbarrier {
             cta,
             offset,
@@ -54,7 +56,8 @@ impl Mbarrier {
             pending: 0,
             bytes: 0,
             current: Views::default(),
-            actor: 0,
+            actor,
+            earlier: 0,
             completed: VecDeque::from([Views::default()]),
             arrivals: Vec::new(),
             previous: Vec::new(),
@@ -80,7 +83,7 @@ impl Mbarrier {
         self.phase += 1;
         self.pending = self.expected;
         let mut known = std::mem::take(&mut self.current);
-        known.hb.raise(self.actor, self.phase.min(u64::from(u32::MAX)) as u32);
+        known.hb.raise(self.actor, self.earlier.saturating_add(self.phase.min(u64::from(u32::MAX)) as u32));
         if let Some(before) = self.completed.back() {
             known.join(before);
         }
@@ -96,7 +99,7 @@ impl Mbarrier {
     /// knows of `known` phases that they are complete. In another schedule it would have come just then, and have passed at
     /// the first phase of the other parity: what happened later in this schedule tells it nothing.
     pub fn learned(&self, parity: u32, known: u32) -> (u64, &Views) {
-        let known = u64::from(known);
+        let known = u64::from(known.saturating_sub(self.earlier));
         let phases = if (known & 1) as u32 != parity & 1 { known } else { known + 1 };
         let behind = self.phase.saturating_sub(phases).min(self.completed.len() as u64 - 1);
         (self.phase - behind, &self.completed[self.completed.len() - 1 - behind as usize])
@@ -113,8 +116,8 @@ mod tests {
     use super::*;
 
     fn fresh(count: u32) -> Mbarrier {
-        let mut b = Mbarrier::new(0, 0);
-        b.init(count, Stamp { actor: 0, epoch: 1, site: 0, cluster: 0, asynchronous: false }, 7);
+        let mut b = Mbarrier::new(0, 0, 7);
+        b.init(count, Stamp { actor: 0, epoch: 1, site: 0, cluster: 0, asynchronous: false });
         b
     }
 

@@ -110,12 +110,13 @@ impl Cluster<'_> {
                 self.findings.add(diagnostic);
             }
             let stamp = self.stamp(w, who, site);
-            let barrier = known.unwrap_or_else(|| {
-                self.barriers.push(Mbarrier::new(0, offset));
-                self.barriers.len() as u32 - 1
-            });
-            let actor = self.actor(ActorKind::Mbarrier);
-            self.barriers[barrier as usize].init(count, stamp, actor);
+            let before = self.barriers.iter().position(|b| b.offset == offset);
+            let barrier = before.unwrap_or_else(|| {
+                let actor = self.actor(ActorKind::Mbarrier);
+                self.barriers.push(Mbarrier::new(0, offset, actor));
+                self.barriers.len() - 1
+            }) as u32;
+            self.barriers[barrier as usize].init(count, stamp);
             self.barrier_at.insert(offset, barrier);
             let id = self.barrier_id(barrier);
             let actor = Actor::Warp(self.warps[w].index);
@@ -142,6 +143,15 @@ impl Cluster<'_> {
             for lane in lanes(who) {
                 let value = |r: u16| self.warps[w].registers.b32[usize::from(r)][lane];
                 let (count, bytes) = (count.map_or(1, value), expect.map(value));
+                if count == 0 || i64::from(count) > LIMIT {
+                    return Err(Some(Box::new(self.problem(
+                        "mbarrier-count",
+                        site,
+                        format!("{count} arrivals at {}", self.barrier_name(barrier)),
+                        "An arrival counts 1 to 1,048,575 times (PTX ISA 9.7.13.15.13).",
+                        "Give the number of arrivals, or leave it out for one.".into(),
+                    ))));
+                }
                 if let Some(bytes) = bytes {
                     self.expect(barrier, bytes, site)?;
                 }

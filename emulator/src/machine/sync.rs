@@ -100,6 +100,15 @@ impl Cluster<'_> {
         let At { w, f, mask, .. } = at;
         let first = mask.trailing_zeros() as usize;
         let member = self.warps[w].registers.b32[usize::from(m)][first];
+        if mask & !member != 0 {
+            return Err(Some(Box::new(self.problem(
+                "lanes-missing",
+                at.site,
+                format!("the lanes {:#010x} execute this, its member mask is {member:#010x}", mask),
+                "A lane that executes bar.warp.sync must be in the member mask (PTX ISA 9.7.13.2).",
+                "Name all lanes that come here in the mask.".into(),
+            ))));
+        }
         let warp = &mut self.warps[w];
         if member & warp.live & !mask == 0 {
             if mask == warp.live {
