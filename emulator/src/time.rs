@@ -1,20 +1,27 @@
 //! What things cost, in SM cycles. One row per number, each with where it comes from.
 //!
 //! The numbers are for a B200. They decide the default schedule and the cycle count that a run reports; whether a kernel is
-//! right never depends on them.
+//! right never depends on them. None was measured for this project: they come from three public collections, and where those
+//! have nothing, the row says "estimate". `docs/sources.md` says where to find them:
+//!
+//! - *QuickRunCUDA*: a B300, the B200's successor; notes of one author;
+//! - *SemiAnalysis*: a B200, `tcgen05.mma` in all shapes;
+//! - *Meta's Triton*: a B200, the latency model of a compiler.
 
 /// Costs of one GPU.
 #[derive(Clone, Debug)]
 pub struct Costs {
-    /// Between two instructions of a warp. Dependent arithmetic takes 4 cycles (measured on a B300); half of it overlaps.
+    /// Between two instructions of a warp. Dependent arithmetic takes 4 cycles (QuickRunCUDA, B300). Estimate: half of it
+    /// overlaps.
     pub issue: u64,
-    /// From a global load to its value: a miss in L2 (measured on a B300: about 790).
+    /// From a global load to its value: a miss in L2 (QuickRunCUDA, B300: 789).
     pub global_load: u64,
-    /// Bytes of global memory that an SM moves in a cycle: half of its shared-memory port, in sectors of 32 bytes.
+    /// Bytes of global memory that an SM moves in a cycle, in sectors of 32 bytes. Estimate: half of what its shared-memory
+    /// port moves.
     pub global_bytes_per_cycle: u64,
-    /// From a shared load to its value (measured on a B300: 24).
+    /// From a shared load to its value (QuickRunCUDA, B300: 24).
     pub shared_load: u64,
-    /// `bar.sync` of W warps: this and twice W (measured on a B300: 22 + 2 W).
+    /// `bar.sync` of W warps: this and twice W (QuickRunCUDA, B300: 22 + 2 W).
     pub cta_barrier: u64,
     /// A relaxed cluster barrier of two CTAs (measured on a B300: 102; with release and acquire 370 to 380).
     pub cluster_barrier: u64,
@@ -24,19 +31,23 @@ pub struct Costs {
     pub tma_bytes_per_cycle: u64,
     /// Between two copies that a thread issues (Meta's latency model, B200: about 30).
     pub tma_issue: u64,
-    /// `mbarrier.arrive` (measured on a B300: 24).
+    /// `mbarrier.arrive` (QuickRunCUDA, B300: 24).
     pub mbarrier: u64,
-    /// From the completion of a phase to the wake-up of a waiter (measured: 50 to 120).
+    /// From the completion of a phase to the wake-up of a waiter. Estimate: to arrive and wait takes 54 to 123
+    /// cycles, to arrive alone 24 (QuickRunCUDA, B300).
     pub wake: u64,
-    /// `fence.proxy.async` (of the order of a CTA fence: 6 to 16 measured on a B300).
+    /// `fence.proxy.async`. Estimate: as a fence of CTA scope, which takes 6 to 16 (QuickRunCUDA, B300).
     pub fence: u64,
-    /// From the issue of an MMA to its observed completion, beyond its interval (SemiAnalysis, B200, SS M128: 136).
+    /// From the issue of an MMA to its observed completion, beyond its interval (SemiAnalysis, B200: 136 with
+    /// M = 128 and both operands in shared memory).
     pub mma_latency: u64,
-    /// A `tcgen05.ld` of 32 lanes: cycles for each column (META's latency model, B200: 179 for 64 columns).
+    /// A `tcgen05.ld` of 32 lanes: cycles for each column. Meta's Triton, B200, has 179 for 64 columns and 532 for
+    /// 128; this follows the first.
     pub tensor_load_per_column: u64,
-    /// A `tcgen05.ld`: the part that does not depend on its size.
+    /// A `tcgen05.ld`: the part that does not depend on its size. Estimate, from the same.
     pub tensor_load: u64,
-    /// `tcgen05.alloc` and `dealloc` (an atomic on a per-SM bitmap: of the order of a shared atomic, 188 on a B300).
+    /// `tcgen05.alloc` and `dealloc`. Estimate, as no measurement is known: like an atomic on another CTA's shared
+    /// memory, 188 (QuickRunCUDA, B300).
     pub tensor_alloc: u64,
 }
 

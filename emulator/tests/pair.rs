@@ -35,12 +35,8 @@ fn run(text: &str, m: usize, k: usize, seed: Option<u64>) -> (Report, usize) {
     let program = emulator::load(text).unwrap_or_else(|errors| panic!("does not load: {errors:#?}"));
     let (a, b) = (matrix(m, k, 1), matrix(256, k, 2));
     let bytes = |m: &[i32]| m.iter().flat_map(|&x| f16::from_f32(x as f32).to_bits().to_le_bytes()).collect();
-    let buffer = |name: &str, content, row| Buffer {
-        name: name.into(),
-        content,
-        row_bytes: Some(row),
-        element_bytes: Some(2),
-    };
+    let buffer =
+        |name: &str, content, row| Buffer { name: name.into(), content, row_bytes: Some(row), element_bytes: Some(2) };
     let launch = Launch {
         entry: "pair".into(),
         grid: [m.div_ceil(256) as u32 * 2, 1, 1],
@@ -60,7 +56,11 @@ fn run(text: &str, m: usize, k: usize, seed: Option<u64>) -> (Report, usize) {
         ],
         ..Default::default()
     };
-    let report = emulator::run(&program, &launch, &Options { seed, max_instructions: 10_000_000, trace: true, keep_operands: true, ..Default::default() });
+    let report = emulator::run(
+        &program,
+        &launch,
+        &Options { seed, max_instructions: 10_000_000, trace: true, keep_operands: true, ..Default::default() },
+    );
     let wrong = match report.buffers.get(2) {
         None => m * 256,
         Some(d) => (0..m * 256)
@@ -81,7 +81,28 @@ fn right_and_clean() {
         for seed in std::iter::once(None).chain((0..6).map(Some)) {
             let (report, wrong) = run(TEXT, m, k, seed);
             if std::env::var("DBG").is_ok() {
-                for e in &report.trace { if !matches!(e.kind, emulator::EventKind::SharedStore{..}) { println!("{} {:?} {}..{} {:?}", e.cta, e.actor, e.start, e.end, match &e.kind { emulator::EventKind::Mma(m) => format!("mma {:?} a {:?} {} b {} {:?}", m.shape, m.a.offset, m.a.elements.len(), m.b.offset, &m.a.elements.get(..4)), k => format!("{k:?}") }); } }
+                for e in &report.trace {
+                    if !matches!(e.kind, emulator::EventKind::SharedStore { .. }) {
+                        println!(
+                            "{} {:?} {}..{} {:?}",
+                            e.cta,
+                            e.actor,
+                            e.start,
+                            e.end,
+                            match &e.kind {
+                                emulator::EventKind::Mma(m) => format!(
+                                    "mma {:?} a {:?} {} b {} {:?}",
+                                    m.shape,
+                                    m.a.offset,
+                                    m.a.elements.len(),
+                                    m.b.offset,
+                                    &m.a.elements.get(..4)
+                                ),
+                                k => format!("{k:?}"),
+                            }
+                        );
+                    }
+                }
             }
             assert!(report.is_clean(), "{m} x {k}, seed {seed:?}: {:#?}", report.findings);
             assert!(report.notes.is_empty(), "{:#?}", report.notes);

@@ -1,14 +1,14 @@
 //! The judge: from a kernel source to a verdict.
 
 use crate::device::Device;
-use crate::diagnostics::{self, Sources};
+use crate::diagnostics::{self, Explanation, Sources};
 use crate::inputs::{InputKind, Inputs};
 use crate::mismatch;
 use crate::observe::Observation;
 use crate::points;
 use crate::problem::Problem;
 use crate::resources;
-use crate::source::{BuildFailure, Built, InProcess, KernelSource};
+use crate::source::{BuildFailure, Built, InProcess, KernelSource, Matrix};
 use crate::steps::{Seen, Step};
 use crate::verdict::{MilestoneResult, MilestoneState, Outcome, Part, Verdict};
 use emulator::{Diagnostic, Options, Program};
@@ -80,8 +80,8 @@ impl Judge<'_> {
                 Err(failure) => return self.not_built(verdict, &failure),
             }
         }
-        if let Some((built, _)) = builds.iter().find(|(built, _)| !built.todos.is_empty()) {
-            return self.half_done(verdict, built);
+        if let Some((built, problem)) = builds.iter().find(|(built, _)| !built.todos.is_empty()) {
+            return self.half_done(verdict, built, *problem);
         }
         let mut cases = Vec::new();
         for (built, problem) in builds {
@@ -167,7 +167,7 @@ impl Judge<'_> {
     }
 
     /// Some TODOs are open: which of the others are done.
-    fn half_done(&self, mut verdict: Verdict, built: &Built) -> Verdict {
+    fn half_done(&self, mut verdict: Verdict, built: &Built, problem: Problem) -> Verdict {
         let open = |id: &str| built.todos.iter().find(|todo| todo.id == id);
         let next = self.step.milestones.iter().map(|milestone| milestone.id).find(|id| open(id).is_some());
         let next = next.map(str::to_string).or(built.todos.first().map(|todo| todo.id.clone())).unwrap_or_default();
@@ -181,7 +181,6 @@ impl Judge<'_> {
         if !untouched {
             match emulator::load(&built.ptx) {
                 Ok(program) => {
-                    let problem = self.step.sizes.first().copied().unwrap_or(Problem::f16(128, 128, 64));
                     let observation = self.observe(built, &program, problem);
                     broken = self.broken_off(&observation);
                     seen = Some(observation);
@@ -252,7 +251,7 @@ impl Judge<'_> {
         for (size, case) in cases.iter().enumerate() {
             for index in 0..self.step.inputs_per_size {
                 let kind = InputKind::ALL[index as usize % InputKind::ALL.len()];
-                let seed = self.options.input_seed + u64::from(index);
+                let seed = self.options.input_seed.wrapping_add(u64::from(index));
                 // The first run of all is the one that was observed.
                 let fresh = (size, index) != (0, 0);
                 let run = fresh.then(|| {
@@ -262,7 +261,7 @@ impl Judge<'_> {
                 let run = run.as_ref().unwrap_or(seen);
                 runs += 1;
                 findings.add("the default schedule", run);
-                if !run.report.completed || !run.comparison.is_right() {
+                if !(run.report.completed && run.comparison.is_right() && run.overwritten().is_empty()) {
                     return self.incorrect(run, seen, findings);
                 }
             }
@@ -280,6 +279,11 @@ impl Judge<'_> {
         if let Some((_, first)) = findings.found.first() {
             title = Some(first.title.clone());
             sections.push(diagnostics::render_all(findings.found.iter().map(|(_, diagnostic)| diagnostic), sources));
+        }
+        for matrix in run.overwritten() {
+            let changed = overwritten(matrix, seen);
+            title.get_or_insert_with(|| changed.title.clone());
+            sections.push(diagnostics::explain(&changed, sources));
         }
         if sections.is_empty() {
             // No rule was broken, so the kernel does in order something that it should not: the milestones know what.
@@ -324,14 +328,11 @@ impl Judge<'_> {
                 wrong = Some((schedule, run));
             }
         }
-        let sources = &self.options.sources;
-        let seen_under = |(schedule, diagnostic): &(String, Diagnostic)| {
-            format!("{}Seen under {schedule}.\n", diagnostics::render(diagnostic, sources))
-        };
         let mut sections = Vec::new();
-        if !(findings.found.is_empty() && findings.notes.is_empty()) {
-            let all = findings.found.iter().chain(&findings.notes);
-            sections.push(diagnostics::first_few(all.map(seen_under).collect()));
+        // Here the rules are learnt: what no machine code would show counts, too.
+        let all = || findings.found.iter().chain(&findings.notes);
+        if all().next().is_some() {
+            sections.push(diagnostics::first_few(all().map(|found| self.seen_under(found)).collect()));
         }
         if let Some((schedule, run)) = &wrong {
             let what = mismatch::classify(&run.reference, &run.comparison).map_or_else(
@@ -341,8 +342,8 @@ impl Judge<'_> {
             sections.push(format!("Under {schedule}: {what}"));
         }
         if !sections.is_empty() {
-            let first = findings.found.iter().chain(&findings.notes).next();
-            let title = first
+            let title = all()
+                .next()
                 .map_or_else(|| "D depends on the schedule".to_string(), |(_, diagnostic)| diagnostic.title.clone());
             return Outcome::Failed { title, text: sections.join("\n") };
         }
@@ -352,6 +353,10 @@ impl Judge<'_> {
         Outcome::Passed {
             detail: format!("no finding under the default schedule and seeds 1 to {}", self.options.seeds),
         }
+    }
+
+    fn seen_under(&self, (schedule, diagnostic): &(String, Diagnostic)) -> String {
+        format!("{}Seen under {schedule}.\n", diagnostics::render(diagnostic, &self.options.sources))
     }
 
     /// Simulated cycles against those of the reference solution, on the same inputs.
@@ -385,6 +390,17 @@ impl Judge<'_> {
             seen.inputs.problem
         );
         Outcome::Failed { title: format!("it takes {ratio:.2} times as long as the reference solution"), text }
+    }
+}
+
+/// A and B are there to be read.
+fn overwritten(matrix: Matrix, seen: &Observation) -> Explanation {
+    let title = format!("the kernel writes to {matrix}, which holds something else after it");
+    let rule = "a product reads A and B and writes D, nothing else";
+    let explanation = Explanation::new(title, rule, format!("store to D, and leave {matrix} as it is"));
+    match seen.first_store_to_matrix(matrix) {
+        Some(event) => explanation.at(&event.place, "stored here"),
+        None => explanation,
     }
 }
 

@@ -1,7 +1,7 @@
 //! One run, looked at closely: what milestones and structure are read from.
 
 use crate::compare::Comparison;
-use crate::inputs::Inputs;
+use crate::inputs::{Inputs, to_bytes};
 use crate::launch;
 use crate::reference::Reference;
 use crate::source::{Built, Matrix};
@@ -74,6 +74,27 @@ impl Observation {
             _ => 0,
         };
         self.report.trace.iter().map(stored).sum()
+    }
+
+    /// Of A and B, those that hold something else than before the run.
+    pub fn overwritten(&self) -> Vec<Matrix> {
+        let kept = |matrix: &Matrix| {
+            let before = if *matrix == Matrix::A { &self.inputs.a } else { &self.inputs.b };
+            let after = self.report.buffers.get(launch::buffer(*matrix));
+            after.is_some_and(|after| after.bytes == to_bytes(before))
+        };
+        // A launch that was refused has no buffers, and changed nothing.
+        let ran = !self.report.buffers.is_empty();
+        [Matrix::A, Matrix::B].into_iter().filter(|matrix| ran && !kept(matrix)).collect()
+    }
+
+    /// The first store to a matrix in global memory.
+    pub fn first_store_to_matrix(&self, matrix: Matrix) -> Option<&Event> {
+        let at = launch::buffer(matrix);
+        self.report
+            .trace
+            .iter()
+            .find(|event| matches!(event.kind, EventKind::GlobalStore { buffer, .. } if buffer == at))
     }
 
     /// The first store of a warp to this part of shared memory.

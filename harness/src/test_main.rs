@@ -63,7 +63,7 @@ pub fn step_main(step: u8, kernel: ptx::KernelFn) -> ExitCode {
     // In order: each line comes when it is known, and the verdict is made once for all.
     arguments.test_threads = arguments.test_threads.or(Some(1));
     let options = JudgeOptions { device, ..JudgeOptions::default() };
-    let verdict = Arc::new(OnceLock::new());
+    let verdict: Arc<OnceLock<Arc<Verdict>>> = Arc::default();
     let made = move || Arc::clone(verdict.get_or_init(|| Arc::new(judge(step, &InProcess(kernel), &options))));
     // The names first, for what the filter chooses; they need no verdict.
     let chosen = |trial: &Trial| !arguments.is_filtered_out(trial);

@@ -22,7 +22,7 @@ impl<L: Level> Scope<L> {
             }
             let text = s.text(count);
             s.open(&format!("repeat {text} times"));
-            s.loops += 1;
+            s.open_repeat();
             let round: U32 = s.fresh();
             let (name, again, end) = (s.name(round), s.new_label("repeat"), s.new_label("repeat_end"));
             s.instruction(format!("mov.u32 {name}, 0"));
@@ -45,7 +45,7 @@ impl<L: Level> Scope<L> {
             s.instruction(format!("@{more} bra {again}"));
             s.label(&end);
             s.close();
-            s.loops = s.loops.saturating_sub(1);
+            s.close_repeat();
         });
         result
     }

@@ -1,5 +1,5 @@
-//! The two descriptors of `tcgen05.mma`, bit by bit (PTX ISA, chapter on tcgen05: instruction descriptor, matrix
-//! descriptor).
+//! The two descriptors of `tcgen05.mma`, bit by bit (PTX ISA 9.7.16.4.2, instruction descriptor; 9.7.16.4.1, shared
+//! memory descriptor).
 
 use crate::gemm::Dtype;
 use crate::tile::Swizzle;

@@ -67,6 +67,13 @@ impl Matrix {
             }
             let element = u64::from(self.dtype.bytes());
             let pitch = u64::from(self.columns) * element;
+            if pitch > u64::from(u32::MAX) {
+                s.error(
+                    format!("rows of matrix {} have {pitch} bytes: `mad.wide.u32` takes a pitch of 32 bits", self.name),
+                    format!("use {} columns or fewer", u64::from(u32::MAX) / element),
+                );
+                return GlobalAddress::dummy();
+            }
             let mut address: U64 = s.fresh();
             let destination = s.name(address);
             s.instruction(format!("ld.param.u64 {destination}, [{}]", self.name));

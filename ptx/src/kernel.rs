@@ -146,7 +146,7 @@ pub struct Kernel {
 /// All that was refused, in order, each with the file and line of the call.
 #[track_caller]
 pub fn build(name: &str, gemm: &Gemm, body: impl FnOnce(&mut Cta, &Gemm)) -> Result<Kernel, Vec<BuildError>> {
-    let building = state::Building::begin(name, gemm, Place::caller());
-    body(&mut Cta::outermost(), gemm);
+    let building = state::Building::begin(name, gemm, Place::caller()).map_err(|error| vec![error])?;
+    building.run(|| body(&mut Cta::outermost(), gemm));
     building.finish()
 }

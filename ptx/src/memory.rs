@@ -7,7 +7,7 @@ use crate::register::{B16, B32, F32, Register, U32, dummy};
 use crate::scope::Scope;
 use crate::state::{State, with};
 
-/// 16 bytes in four registers: the widest load and store that a thread has.
+/// 16 bytes in four registers: the widest load and store of shared memory that a thread has.
 pub type Chunk = [B32; 4];
 
 fn refuse_misaligned(s: &mut State, address: SharedAddress, bytes: u32) {

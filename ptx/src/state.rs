@@ -7,17 +7,22 @@
 use crate::gemm::Gemm;
 use crate::kernel::{BuildError, Kernel, Param, Place, Region, Todo};
 use crate::register::{Class, Id, Register, Value, dummy};
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 thread_local! {
     static CURRENT: RefCell<Option<State>> = const { RefCell::new(None) };
-    static BUILDS: Cell<u32> = const { Cell::new(0) };
 }
+/// Builds begun so far, on all threads: registers may be sent to another one.
+static BUILDS: AtomicU32 = AtomicU32::new(0);
 
 /// After so many instructions the rest is not recorded: a Rust loop has unrolled more than anyone meant.
 const MAX_INSTRUCTIONS: usize = 1_000_000;
+/// After so many calls the kernel's function is left: its Rust loop may never end.
+const MAX_CALLS: usize = 2 * MAX_INSTRUCTIONS;
 /// After so many errors the rest is not recorded: they are one mistake in an unrolled loop.
 const MAX_ERRORS: usize = 50;
 
@@ -26,8 +31,8 @@ pub(crate) struct Allocation {
     pub name: String,
     pub columns: u32,
     pub place: Place,
-    /// GPU loops around it.
-    pub loops: u32,
+    /// The GPU loop around it.
+    pub repeat: Option<u32>,
     pub freed: bool,
 }
 
@@ -45,12 +50,16 @@ pub(crate) struct State {
     pub body: String,
     /// Scopes open: the indentation.
     depth: usize,
-    /// GPU loops open.
-    pub loops: u32,
+    /// GPU loops begun so far.
+    repeats: u32,
+    /// GPU loops open, by number.
+    open_repeats: Vec<u32>,
     /// The `.loc` in force.
     located: Option<Place>,
+    calls: usize,
     instructions: usize,
-    tag: u32,
+    /// Tells the handles of this kernel from those of others; never 0.
+    pub tag: u32,
     registers: Vec<(Class, u32)>,
     variables: HashSet<Id>,
     counts: [u32; Class::ALL.len()],
@@ -70,16 +79,86 @@ pub(crate) struct State {
     errors: Vec<BuildError>,
 }
 
-/// A build that is going on. Dropping it puts back what was there before, also after a panic in the kernel's function.
-pub(crate) struct Building {
-    outer: Option<State>,
-    done: bool,
-}
+/// What unwinds out of a kernel's function that would never come to its end.
+struct Endless;
+
+/// A build that is going on. Dropping it ends it, also after a panic in the kernel's function.
+pub(crate) struct Building;
 
 impl Building {
-    pub fn begin(name: &str, gemm: &Gemm, place: Place) -> Building {
-        // 255 tags, so that 0 is no kernel's: a register of another kernel is noticed.
-        let tag = BUILDS.with(|builds| builds.replace((builds.get() + 1) % 255)) + 1;
+    /// Begins a build; refused inside of another one: scopes of both would be at hand, and what is called on one would be
+    /// written to the other.
+    pub fn begin(name: &str, gemm: &Gemm, place: Place) -> Result<Building, BuildError> {
+        if CURRENT.with(|current| !matches!(current.try_borrow().as_deref(), Ok(None))) {
+            return Err(BuildError {
+                place,
+                message: "a kernel is built inside of another kernel's function".to_string(),
+                help: "build one after the other".to_string(),
+            });
+        }
+        let state = State::new(name, gemm, place);
+        CURRENT.set(Some(state));
+        Ok(Building)
+    }
+
+    /// Runs the kernel's function.
+    pub fn run(&self, body: impl FnOnce()) {
+        if let Err(payload) = panic::catch_unwind(AssertUnwindSafe(body))
+            && !payload.is::<Endless>()
+        {
+            panic::resume_unwind(payload);
+        }
+    }
+
+    pub fn finish(self) -> Result<Kernel, Vec<BuildError>> {
+        // What `drop` finds after this is empty.
+        CURRENT.take().map_or(Err(Vec::new()), State::finish)
+    }
+}
+
+impl Drop for Building {
+    fn drop(&mut self) {
+        CURRENT.set(None);
+    }
+}
+
+/// Serves a call of the kernel's function; `None` when no kernel is being built on this thread.
+#[track_caller]
+pub(crate) fn with<R>(serve: impl FnOnce(&mut State) -> R) -> Option<R> {
+    with_at(Place::caller(), serve)
+}
+
+/// The same for a call whose end comes later than its beginning (a scope).
+pub(crate) fn with_at<R>(place: Place, serve: impl FnOnce(&mut State) -> R) -> Option<R> {
+    CURRENT.with(|current| {
+        let mut current = current.try_borrow_mut().ok()?;
+        let state = current.as_mut()?;
+        state.place = place;
+        state.first.get_or_insert(place);
+        state.count_call();
+        Some(serve(state))
+    })
+}
+
+/// Notes when shared memory that is shown by `Display` belongs to another kernel, at the last call served.
+pub(crate) fn check_owner(kernel: u32) {
+    CURRENT.with(|current| {
+        if let Ok(mut current) = current.try_borrow_mut()
+            && let Some(state) = current.as_mut()
+        {
+            state.owns(kernel);
+        }
+    });
+}
+
+/// The name of a register, for `Display`: a mistake is noted at the last call served.
+pub(crate) fn name_of(id: Id, class: Class) -> String {
+    let name = CURRENT.with(|current| Some(current.try_borrow_mut().ok()?.as_mut()?.name_by_id(id, class)));
+    name.unwrap_or_else(|| format!("{}0", class.prefix()))
+}
+
+impl State {
+    fn new(name: &str, gemm: &Gemm, place: Place) -> State {
         let mut state = State {
             name: name.to_string(),
             problem: gemm.to_string(),
@@ -89,10 +168,13 @@ impl Building {
             files: Vec::new(),
             body: String::new(),
             depth: 1,
-            loops: 0,
+            repeats: 0,
+            open_repeats: Vec::new(),
             located: None,
+            calls: 0,
             instructions: 0,
-            tag,
+            // 255 tags, and 0 is no kernel's: a handle of another kernel is noticed.
+            tag: BUILDS.fetch_add(1, Ordering::Relaxed) % 255 + 1,
             registers: Vec::new(),
             variables: HashSet::new(),
             counts: [0; Class::ALL.len()],
@@ -110,52 +192,9 @@ impl Building {
             errors: Vec::new(),
         };
         state.check_name();
-        Building { outer: CURRENT.with(|current| current.borrow_mut().replace(state)), done: false }
+        state
     }
 
-    pub fn finish(mut self) -> Result<Kernel, Vec<BuildError>> {
-        self.done = true;
-        let outer = self.outer.take();
-        match CURRENT.with(|current| std::mem::replace(&mut *current.borrow_mut(), outer)) {
-            Some(state) => state.finish(),
-            None => Err(Vec::new()),
-        }
-    }
-}
-
-impl Drop for Building {
-    fn drop(&mut self) {
-        if !self.done {
-            let outer = self.outer.take();
-            CURRENT.with(|current| *current.borrow_mut() = outer);
-        }
-    }
-}
-
-/// Serves a call of the kernel's function; `None` when no kernel is being built on this thread.
-#[track_caller]
-pub(crate) fn with<R>(serve: impl FnOnce(&mut State) -> R) -> Option<R> {
-    with_at(Place::caller(), serve)
-}
-
-/// The same for a call whose end comes later than its beginning (a scope).
-pub(crate) fn with_at<R>(place: Place, serve: impl FnOnce(&mut State) -> R) -> Option<R> {
-    CURRENT.with(|current| {
-        let mut current = current.try_borrow_mut().ok()?;
-        let state = current.as_mut()?;
-        state.place = place;
-        state.first.get_or_insert(place);
-        Some(serve(state))
-    })
-}
-
-/// The name of a register, for `Display`: a mistake is noted at the last call served.
-pub(crate) fn name_of(id: Id, class: Class) -> String {
-    let name = CURRENT.with(|current| Some(current.try_borrow_mut().ok()?.as_mut()?.name_by_id(id, class)));
-    name.unwrap_or_else(|| format!("{}0", class.prefix()))
-}
-
-impl State {
     /// Notes that the call being served was refused.
     pub fn error(&mut self, message: impl Into<String>, help: impl Into<String>) {
         self.error_at(self.place, message, help);
@@ -167,6 +206,35 @@ impl State {
         if self.errors.len() < MAX_ERRORS && !self.errors.contains(&error) {
             self.errors.push(error);
         }
+    }
+
+    /// Leaves the kernel's function when it goes on and on.
+    fn count_call(&mut self) {
+        self.calls += 1;
+        if self.calls > MAX_CALLS {
+            // Else that is said already.
+            if self.instructions <= MAX_INSTRUCTIONS {
+                self.error(
+                    format!("the kernel's function was still writing after {MAX_CALLS} calls, and was left here"),
+                    "look for a Rust loop that does not end; a Rust `for` is unrolled: use `repeat` for a loop that the GPU runs",
+                );
+            }
+            // Not a panic: no hook is called, and `build` takes it.
+            panic::resume_unwind(Box::new(Endless));
+        }
+    }
+
+    /// Notes when shared memory belongs to another kernel; 0 is that of a call that was refused.
+    pub fn owns(&mut self, kernel: u32) -> bool {
+        let ours = kernel == self.tag || kernel == 0;
+        if !ours {
+            self.error(
+                "this uses shared memory or tensor memory of another kernel",
+                "make tiles, barriers and allocations in the function of the kernel that uses them; do not keep them in \
+                 statics",
+            );
+        }
+        ours
     }
 
     fn check_name(&mut self) {
@@ -196,6 +264,21 @@ impl State {
         }
         self.names.insert(name.to_string(), self.place);
         true
+    }
+
+    /// Begins a loop of the GPU.
+    pub fn open_repeat(&mut self) {
+        self.repeats += 1;
+        self.open_repeats.push(self.repeats);
+    }
+
+    pub fn close_repeat(&mut self) {
+        self.open_repeats.pop();
+    }
+
+    /// The innermost loop of the GPU, if any.
+    pub fn repeat(&self) -> Option<u32> {
+        self.open_repeats.last().copied()
     }
 
     /// A new register.

@@ -178,16 +178,15 @@ impl<L: Level> Scope<L> {
                 kind: RegionKind::Scalar,
                 stage: None,
             });
-            let (place, loops) = (s.place, s.loops);
-            s.allocations.push(Allocation { name: name.to_string(), columns, place, loops, freed: false });
-            let slot = SharedAddress::constant(slot);
+            let (place, repeat) = (s.place, s.repeat());
+            s.allocations.push(Allocation { name: name.to_string(), columns, place, repeat, freed: false });
             let text = slot.text(s);
             s.instruction(format!("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 {text}, {columns}"));
             Some(Tmem { allocation: s.allocations.len() as u32 - 1, columns, slot })
         })
         .flatten()
         // Nothing is ever freed for it, and no error says so: there is one already.
-        .unwrap_or(Tmem { allocation: u32::MAX, columns: TMEM_COLUMNS, slot: SharedAddress::constant(0) })
+        .unwrap_or(Tmem { allocation: u32::MAX, columns: TMEM_COLUMNS, slot: SharedAddress::dummy() })
     }
 
     /// Says that this CTA will not allocate again, so that allocations of other CTAs of the SM need not wait for it.
@@ -214,10 +213,13 @@ impl<L: Level> Scope<L> {
         L: OneWarp,
     {
         with(|s| {
-            let loops = s.loops;
+            if !s.owns(tmem.slot.kernel) {
+                return;
+            }
+            let repeat = s.repeat();
             let Some(allocation) = s.allocations.get_mut(tmem.allocation as usize) else { return };
             allocation.freed = true;
-            if allocation.loops != loops {
+            if allocation.repeat != repeat {
                 let place = allocation.place;
                 s.error(
                     format!("tensor memory allocated at {place} is freed in another `repeat` than it was allocated in"),

@@ -113,32 +113,39 @@ impl Cta {
             }
             let kind = RegionKind::Tile { rows, columns, element_bytes: dtype.bytes(), swizzle: swizzle.width() };
             let what = format!("tile \"{name}\" of {rows} x {columns} {dtype}");
-            let offset = s.reserve(name, &what, u64::from(rows) * pitch, TILE_ALIGNMENT, kind);
-            offset.map(|offset| (offset, s.regions.len() as u32 - 1))
+            let address = s.reserve(name, &what, u64::from(rows) * pitch, TILE_ALIGNMENT, kind);
+            address.map(|address| (address, s.regions.len() as u32 - 1))
         });
-        let (offset, region) = reserved.flatten().unwrap_or((0, u32::MAX));
-        Tile { address: SharedAddress::constant(offset), region, dtype, rows, columns, swizzle }
+        let (address, region) = reserved.flatten().unwrap_or((SharedAddress::dummy(), u32::MAX));
+        Tile { address, region, dtype, rows, columns, swizzle }
     }
 
     /// An mbarrier in shared memory, 8 bytes. Name it for what it announces. No instruction: it is of use after
     /// [`crate::Scope::barrier_init`].
     #[track_caller]
     pub fn barrier(&mut self, name: &str) -> Barrier {
-        let offset = with(|s| s.reserve(name, &format!("barrier \"{name}\""), 8, 8, RegionKind::Barrier));
-        Barrier { address: SharedAddress::constant(offset.flatten().unwrap_or(0)) }
+        let address = with(|s| s.reserve(name, &format!("barrier \"{name}\""), 8, 8, RegionKind::Barrier));
+        Barrier { address: address.flatten().unwrap_or(SharedAddress::dummy()) }
     }
 
     /// Four bytes of shared memory. No instruction.
     #[track_caller]
     pub fn scalar(&mut self, name: &str) -> SharedAddress {
-        let offset = with(|s| s.reserve(name, &format!("scalar \"{name}\""), 4, 4, RegionKind::Scalar));
-        SharedAddress::constant(offset.flatten().unwrap_or(0))
+        let address = with(|s| s.reserve(name, &format!("scalar \"{name}\""), 4, 4, RegionKind::Scalar));
+        address.flatten().unwrap_or(SharedAddress::dummy())
     }
 }
 
 impl State {
-    /// A place in the pool: its offset, or `None` after an error. `what` names it in the message when there is none left.
-    pub fn reserve(&mut self, name: &str, what: &str, bytes: u64, alignment: u32, kind: RegionKind) -> Option<u32> {
+    /// A place in the pool, or `None` after an error. `what` names it in the message when there is none left.
+    pub fn reserve(
+        &mut self,
+        name: &str,
+        what: &str,
+        bytes: u64,
+        alignment: u32,
+        kind: RegionKind,
+    ) -> Option<SharedAddress> {
         if !self.claim_name(name) {
             return None;
         }
@@ -162,7 +169,7 @@ impl State {
             kind,
             stage: None,
         });
-        Some(offset)
+        Some(SharedAddress::constant(self.tag, offset))
     }
 }
 
@@ -239,7 +246,7 @@ impl Tile {
                 let chunk: U32 = s.binary("xor.b32", along, pattern);
                 sum = s.binary("add.u32", Value::of(sum), Value::of(chunk));
             }
-            SharedAddress { register: Some(sum), offset }
+            SharedAddress { register: Some(sum), offset, ..self.address }
         })
         .unwrap_or(self.address)
     }
@@ -289,6 +296,7 @@ impl Tile {
     }
 
     fn base_plus(&self, s: &mut State, offset: u32) -> U32 {
+        s.owns(self.address.kernel);
         if let Some(register) = self.address.register {
             return s.binary("add.u32", Value::of(register), Value::Unsigned(u64::from(offset)));
         }

@@ -74,7 +74,7 @@ impl Cluster<'_> {
         for &reg in d {
             self.warps[w].on_the_way.push((reg, time));
         }
-        self.order(w, &targets, total as u64, false, undefined != 0, site);
+        self.order(at, &targets, total as u64, false, undefined != 0);
         Ok(())
     }
 
@@ -87,7 +87,7 @@ impl Cluster<'_> {
             Target::Shared(c, at) => !self.ctas[c].shared.is_defined(at as usize),
             _ => false,
         });
-        self.order(w, &targets, total as u64, true, unwritten, site);
+        self.order(at, &targets, total as u64, true, unwritten);
         for (lane, target) in &targets {
             for (n, &reg) in s.iter().enumerate() {
                 let warp = &self.warps[w];
@@ -140,8 +140,8 @@ impl Cluster<'_> {
             severity: Severity::Finding,
             title: format!("{what} receives a value that was never computed"),
             labels,
-            rule: "Registers, shared memory and tensor memory hold no defined value before they are written (PTX ISA 5.1, \
-                   9.7.16.7.1)."
+            rule: "Tensor memory, registers and shared memory hold unknown values until they are written (for memory, \
+                   PTX ISA 8.2.6)."
                 .into(),
             help: "Write the value before it is used; for an accumulator, let the first MMA of a tile overwrite \
                    (enable-input-d = false)."
@@ -173,7 +173,7 @@ impl Cluster<'_> {
                     format!("lane {lane} of warp {} {what}s {at:#x}: not a multiple of {total}", self.warps[w].index)
                         .replace("load froms", "loads from")
                         .replace("store tos", "stores to"),
-                    "An access must be aligned to all the bytes it moves, of all elements of a vector (PTX ISA 6.4.1.1).",
+                    "An access must be aligned to all the bytes it moves, of all elements of a vector (PTX ISA 6.4.1).",
                     format!("Align the address to {total} bytes, or move fewer bytes at once."),
                 ))));
             }
@@ -223,7 +223,8 @@ impl Cluster<'_> {
                         "lane {lane} of warp {} would {what} {at:#x}, {total} bytes outside of {name}: {detail}",
                         self.warps[w].index
                     ),
-                    "Every access must lie within an allocation (PTX ISA 5.1).",
+                    "Every access must lie within memory that the launch has: the CTA's shared memory (PTX ISA 5.1.7), \
+                     the parameters (5.1.6.1) or a buffer in global memory (5.1.4).",
                     help.into(),
                 ))));
             };
@@ -252,8 +253,9 @@ impl Cluster<'_> {
     }
 
     /// Checks the bytes of all lanes against earlier accesses, neighbours together.
-    fn order(&mut self, w: usize, targets: &[(usize, Target)], total: u64, writes: bool, unwritten: bool, site: u32) {
-        let stamp = self.stamp(w, site);
+    fn order(&mut self, at: At, targets: &[(usize, Target)], total: u64, writes: bool, unwritten: bool) {
+        let At { w, mask, site, .. } = at;
+        let stamp = self.stamp(w, mask, site);
         let mut n = 0;
         while n < targets.len() {
             let (memory, start) = match targets[n].1 {

@@ -6,7 +6,7 @@
 use super::findings::Findings;
 use super::mbarrier::Mbarrier;
 use super::memory::Global;
-use super::tensor::{InstructionDescriptor, Operand, SharedDescriptor, TensorMemory};
+use super::tensor::TensorMemory;
 use super::warp::{Fragment, Meeting, Queue, Registers, State, Warp};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::launch::Launch;
@@ -26,6 +26,12 @@ pub struct Shared<'a> {
     pub params: &'a [u8],
     pub costs: &'a Costs,
 }
+
+/// Sets of lanes of a warp whose accesses are told apart.
+const MAX_PARTS: usize = 64;
+
+/// Waits that did not succeed, without anything else happening, before the scheduler asks whether anything ever will.
+const MANY_POLLS: u64 = 100_000;
 
 /// The run cannot go on; the diagnostic (if it is not a consequence of one already found) says why.
 pub type Stop = Option<Box<Diagnostic>>;
@@ -75,10 +81,19 @@ pub struct Cta {
 #[derive(Debug, Default)]
 pub struct NamedBarrier {
     pub arrived: u32,
+    /// Lanes of each warp that are there while others of the warp are not.
+    pub partial: [u32; 32],
     pub expected: Option<u32>,
     pub latest: u64,
     pub views: Views,
     pub site: u32,
+}
+
+impl NamedBarrier {
+    /// Somebody has arrived in the current phase.
+    pub fn in_use(&self) -> bool {
+        self.arrived > 0 || self.partial.iter().any(|&lanes| lanes != 0)
+    }
 }
 
 /// A `tcgen05.commit`.
@@ -142,8 +157,8 @@ pub enum ActorKind {
     Warp(u32),
     TensorLoads(u32),
     TensorStores(u32),
-    /// The copies that count their bytes on an mbarrier.
-    Copies,
+    /// An mbarrier: its epochs are its completed phases.
+    Mbarrier,
     /// What the bulk groups of a thread read, and what they write.
     BulkReads {
         warp: u32,
@@ -181,8 +196,6 @@ pub struct Cluster<'a> {
     pub commits: Vec<Commit>,
     /// The last MMA of each queue that a commit covers.
     pub covered: HashMap<ActorId, u32>,
-    /// When the last MMA of each queue ends.
-    pub finish: HashMap<ActorId, u64>,
     pub copies: Vec<super::tma::Copy>,
     /// The phase of the cluster barrier that is not complete, and what the last complete one told, and when.
     pub cluster_barrier: NamedBarrier,
@@ -235,7 +248,6 @@ impl<'a> Cluster<'a> {
             mmas: Vec::new(),
             commits: Vec::new(),
             covered: HashMap::new(),
-            finish: HashMap::new(),
             copies: Vec::new(),
             cluster_barrier: NamedBarrier::default(),
             cluster_known: Views::default(),
@@ -287,8 +299,8 @@ impl<'a> Cluster<'a> {
             let warp = first / 32;
             let id = self.warps.len() as u32;
             let actor = self.actor(ActorKind::Warp(id));
-            let loads = Queue { actor: self.actor(ActorKind::TensorLoads(id)), epoch: 0 };
-            let stores = Queue { actor: self.actor(ActorKind::TensorStores(id)), epoch: 0 };
+            let loads = Queue { actor: self.actor(ActorKind::TensorLoads(id)), epoch: 0, busy_until: 0 };
+            let stores = Queue { actor: self.actor(ActorKind::TensorStores(id)), epoch: 0, busy_until: 0 };
             let mut views = Views::default();
             views.hb.raise(actor, 1);
             let delay = self.jitter(2000);
@@ -307,12 +319,15 @@ impl<'a> Cluster<'a> {
                 meetings: Vec::new(),
                 views,
                 epoch: 1,
+                synced: 0,
                 actor,
                 at_fence: Views::default(),
                 unacquired: Views::default(),
                 cluster_arrived: 0,
                 cluster_passed: 0,
                 bulk: HashMap::new(),
+                parts: Vec::new(),
+                narrow_fences: Vec::new(),
                 loads,
                 stores,
                 open_loads: Vec::new(),
@@ -320,6 +335,7 @@ impl<'a> Cluster<'a> {
                 on_the_way: Vec::new(),
                 origins: HashMap::new(),
                 passed: Vec::new(),
+                polls: 0,
                 multi_lane_sites: Vec::new(),
             });
         }
@@ -342,6 +358,12 @@ impl<'a> Cluster<'a> {
         let Some(state) = &mut self.random else { return false };
         *state = mix(*state);
         (*state >> 20).is_multiple_of(n)
+    }
+
+    /// Whether an adversarial schedule elects the last lane of this mask instead of the first: the choice never changes
+    /// within a run (PTX ISA 9.7.13.14).
+    pub fn elects_last(&self, mask: u32) -> bool {
+        self.options.seed.is_some_and(|seed| mix(mix(seed) ^ u64::from(mask)) >> 20 & 1 == 1)
     }
 
     /// Runs to the end; `false` when it cannot.
@@ -381,7 +403,7 @@ impl<'a> Cluster<'a> {
             if let Err(stop) = outcome {
                 break Err(stop);
             }
-            if self.polls > 100_000 {
+            if self.polls > MANY_POLLS && self.all_poll() {
                 self.explain_hang();
                 break Err(None);
             }
@@ -400,6 +422,12 @@ impl<'a> Cluster<'a> {
         };
         self.explain_races();
         completed
+    }
+
+    /// Whether all that could go on only ask again and again for what does not happen.
+    fn all_poll(&self) -> bool {
+        let ready = |warp: &&Warp| warp.fragments.iter().any(|f| f.state == State::Ready);
+        self.warps.iter().filter(ready).all(|warp| warp.polls > 1000)
     }
 
     /// Runs one fragment until it blocks, splits, or has to let others act first.
@@ -438,6 +466,9 @@ impl<'a> Cluster<'a> {
             }
             let before = self.warps[w].fragments.len();
             self.step(w, f)?;
+            if self.polls > MANY_POLLS {
+                return Ok(());
+            }
             let warp = &self.warps[w];
             match warp.fragments.get(f) {
                 Some(fragment) if warp.fragments.len() == before && fragment.state == State::Ready => {}
@@ -491,8 +522,14 @@ impl<'a> Cluster<'a> {
         let mut other = warp.fragments[f].clone();
         let inherits = other.meeting.is_some_and(|m| warp.meetings[m as usize].pc == reconverge);
         if reconverge != u32::MAX && !inherits {
-            warp.meetings.push(Meeting { pc: reconverge, mask: other.mask, outer: other.meeting });
-            other.meeting = Some(warp.meetings.len() as u32 - 1);
+            let new = Meeting { pc: reconverge, mask: other.mask, outer: other.meeting };
+            // Nobody waits for a meeting that has taken place.
+            let place = warp.meetings.iter().position(|m| m.mask == 0).unwrap_or(warp.meetings.len());
+            match warp.meetings.get_mut(place) {
+                Some(meeting) => *meeting = new,
+                None => warp.meetings.push(new),
+            }
+            other.meeting = Some(place as u32);
         }
         let fragment = &mut warp.fragments[f];
         fragment.meeting = other.meeting;
@@ -642,9 +679,24 @@ impl<'a> Cluster<'a> {
         }
     }
 
-    pub fn stamp(&self, w: usize, site: u32) -> Stamp {
+    /// How an access by these lanes is remembered.
+    pub fn stamp(&mut self, w: usize, mask: u32, site: u32) -> Stamp {
         let warp = &self.warps[w];
-        Stamp { actor: warp.actor, epoch: warp.epoch, site, cluster: self.index, asynchronous: false }
+        let part = warp.parts.iter().find(|part| part.0 == mask).map(|part| part.1);
+        let actor = match part {
+            _ if mask == warp.live => warp.actor,
+            Some(actor) => actor,
+            // Far more ways to part than kernels have: the rest counts as the whole warp's.
+            None if warp.parts.len() >= MAX_PARTS => warp.actor,
+            None => {
+                let actor = self.actor(ActorKind::Warp(warp.index));
+                let warp = &mut self.warps[w];
+                warp.parts.push((mask, actor));
+                warp.views.hb.raise(actor, warp.epoch);
+                actor
+            }
+        };
+        Stamp { actor, epoch: self.warps[w].epoch, site, cluster: self.index, asynchronous: false }
     }
 
     /// Number of a new reason for undefined values.

@@ -8,8 +8,8 @@ use super::warp::Passed;
 use crate::diagnostic::{Diagnostic, Label, Severity};
 use crate::order::{Reason, Stamp};
 
-pub const FREE_RULE: &str = "Tensor memory may be freed only when all accesses to it are complete and ordered before the \
-                             tcgen05.dealloc (PTX ISA 9.7.16.7.1).";
+pub const FREE_RULE: &str = "Freed columns may go to another CTA at once, so every access to them must be complete and \
+                             ordered before the tcgen05.dealloc (PTX ISA 9.7.16.6, 9.7.16.7.1).";
 pub const FREE_HELP: &str = "Let every warp pass tcgen05.wait::ld and then a CTA barrier before one warp frees it.";
 
 /// A finding whose title names all the buffers that the same mistake concerns.
@@ -105,7 +105,7 @@ impl Cluster<'_> {
                 self.warp_name(w as usize)
             }
             Some(ActorKind::Mmas { .. }) => "the tensor core".into(),
-            Some(ActorKind::Copies | ActorKind::BulkReads { .. } | ActorKind::BulkWrites { .. }) => {
+            Some(ActorKind::Mbarrier | ActorKind::BulkReads { .. } | ActorKind::BulkWrites { .. }) => {
                 "the TMA engine".into()
             }
             None => "another CTA".into(),
@@ -136,15 +136,22 @@ impl Cluster<'_> {
             count: race.count,
         };
         if is_mma(second) && race.conflict.reason == Reason::NotFenced {
+            let mut labels = vec![
+                self.label(second.site, "the tensor core reads it here"),
+                self.label(first.site, format!("{} stores to it here, through the generic proxy", self.who(first))),
+            ];
+            if let Some(ActorKind::Warp(warp)) = self.kind(first)
+                && let Some(warp) = self.warps.get(warp as usize)
+            {
+                labels.extend(warp.narrow_fences.first().map(|(site, why)| self.label(*site, why.as_str())));
+            }
             return draft(
                 "missing-proxy-fence",
                 "the MMA reads {} through the asynchronous proxy, but no proxy fence follows the stores that wrote it".into(),
-                vec![
-                    self.label(second.site, "the tensor core reads it here"),
-                    self.label(first.site, format!("{} stores to it here, through the generic proxy", self.who(first))),
-                ],
-                "Stores of the generic proxy are visible to the asynchronous proxy (tensor core, TMA) only past a \
-                 fence.proxy.async that comes after them and before the synchronisation (PTX ISA 8.5, 9.7.13.4).",
+                labels,
+                "Stores go through the generic proxy, the tensor core and TMA access shared memory through the \
+                 asynchronous proxy; between the two, the same bytes need a fence.proxy.async (PTX ISA 8.6, 9.7.13.4, \
+                 9.7.16.6.5).",
                 "Let every thread that stores execute fence.proxy.async.shared::cta after its stores, before the barrier."
                     .into(),
             );
@@ -162,8 +169,8 @@ impl Cluster<'_> {
                             format!("{} stores to it here; nothing orders this before the MMA", self.who(store)),
                         ),
                     ],
-                    "An MMA reads what happened before it was issued; stores of other warps happen before it only through a \
-                     barrier (PTX ISA 8.9, 9.7.13.1).",
+                    "Stores of other warps happen before an MMA only through synchronisation with the thread that \
+                     issues it, by a CTA barrier or an mbarrier (PTX ISA 8.9.4, 8.9.5).",
                     "Put a CTA barrier (bar.sync) after the stores and their proxy fence, and before the MMA.".into(),
                 );
             }
@@ -174,8 +181,8 @@ impl Cluster<'_> {
                     self.label(store.site, "stored to here"),
                     self.label(mma.site, "the tensor core reads it for this MMA"),
                 ],
-                "An MMA has read its operands only when a tcgen05.commit after it has arrived at its mbarrier (PTX ISA \
-                 9.7.16.6.2).",
+                "That an MMA has read its operands is known only when a tcgen05.commit after it has arrived at its \
+                 mbarrier (PTX ISA 9.7.16.6.2.1.1).",
                 "Wait for the mbarrier that the MMA's commit arrives at before the tile is overwritten.".into(),
             );
         }
@@ -193,7 +200,8 @@ impl Cluster<'_> {
                 self.label(second.site, format!("{} {} it here", self.who(second), verb(race.conflict.second_writes))),
                 self.label(first.site, format!("{} {} it here", self.who(first), verb(race.conflict.first_writes))),
             ],
-            "Two accesses of different threads, one of them a write, must be ordered by synchronisation (PTX ISA 8.7).",
+            "Plain accesses of different threads to the same bytes, one of them a write, are a data race unless \
+             synchronisation orders them (PTX ISA 8.7.1, 8.9.5).",
             "Put a CTA barrier (bar.sync) between the two.".into(),
         )
     }
@@ -219,8 +227,8 @@ impl Cluster<'_> {
                 self.label(second.site, format!("{} {} it here", self.who(second), verb(race.conflict.second_writes))),
                 self.label(first.site, format!("{} {} it here", self.who(first), verb(race.conflict.first_writes))),
             ],
-            rule: "Two accesses of different threads, one of them a write, must be ordered by synchronisation (PTX ISA 8.7); \
-                   CTAs of a launch are not ordered.",
+            rule: "Plain accesses of different threads to the same bytes, one of them a write, are a data race unless \
+                   synchronisation orders them (PTX ISA 8.7.1, 8.9.5); the launch itself does not order its CTAs.",
             help: "Let each element be written by one thread, and read by others only after synchronisation.".into(),
             count: race.count,
         }
@@ -249,8 +257,8 @@ impl Cluster<'_> {
             labels,
             rule: "Accesses of tensor memory by different threads are ordered by synchronisation together with \
                    tcgen05.fence::before_thread_sync on the first thread's side (a commit implies it) and \
-                   tcgen05.fence::after_thread_sync on the second's (PTX ISA 9.7.16.6). The fences make no machine code, but the \
-                   compiler may move accesses where they are missing.",
+                   tcgen05.fence::after_thread_sync on the second's (PTX ISA 9.7.16.6.3). ptxas makes no instruction \
+                   of these fences, but without them it may move accesses across the synchronisation (9.7.16.11.1).",
             help: format!("Put tcgen05.fence::{fence}_thread_sync {place} the access, next to the synchronisation."),
             count: race.count,
         }
@@ -306,8 +314,8 @@ impl Cluster<'_> {
                     self.label(second.site, "the tensor core writes it here"),
                     self.label(first.site, "read here; its completion is not ordered before the MMA"),
                 ],
-                "An MMA is not ordered after a tcgen05.ld: the load must be complete (tcgen05.wait::ld) and its thread must \
-                 then have synchronised with the MMA's (PTX ISA 9.7.16.6).",
+                "An MMA is not ordered after a tcgen05.ld: the load must be complete (tcgen05.wait::ld) and its thread \
+                 must then have synchronised with the MMA's (PTX ISA 9.7.16.6.4.4).",
                 "After tcgen05.wait::ld, arrive at a barrier that the MMA's thread waits on.".into(),
             );
         }
@@ -315,7 +323,8 @@ impl Cluster<'_> {
             "race-tensor",
             format!("two accesses of {{}} ({} and {}) are not ordered", self.who(first), self.who(second)),
             vec![self.label(second.site, "accessed here"), self.label(first.site, "accessed here before")],
-            "Asynchronous accesses of tensor memory are ordered only by completion and synchronisation (PTX ISA 9.7.16.6).",
+            "Asynchronous accesses of tensor memory, other than the pairs that run as a pipeline, are ordered only by \
+             waiting for completion and by synchronisation (PTX ISA 9.7.16.6.1, 9.7.16.6.2).",
             "Wait for the first (tcgen05.wait::ld, ::st, or commit and mbarrier) before the second.".into(),
         )
     }
@@ -330,9 +339,10 @@ impl Cluster<'_> {
             names: vec![name.to_string()],
             early: true,
             labels,
-            rule: "What an MMA writes may be read only after a tcgen05.commit that follows it has arrived at an mbarrier and \
-                   the reader has waited for that phase (PTX ISA 9.7.16.6.2). A wait for parity P passes when the phase of \
-                   parity P has completed; on a fresh mbarrier, P = 1 counts as completed (PTX ISA 9.7.13.15.16).",
+            rule: "What an MMA writes may be read only after a tcgen05.commit that follows it has arrived at an \
+                   mbarrier and the reader has waited for that phase (PTX ISA 9.7.16.6.2.1.1, 9.7.16.6.4.4). A wait \
+                   for parity P passes when the phase before the current one has parity P (9.7.13.15.16): on a fresh \
+                   mbarrier, P = 1 passes at once.",
             help,
             count: race.count,
         };
@@ -399,7 +409,8 @@ impl Cluster<'_> {
                 "mma-outlives-cta",
                 site,
                 "the CTA ends although nobody has waited for this MMA".into(),
-                "A CTA must not end while its MMAs are executing: wait for a tcgen05.commit (PTX ISA 9.7.16.6.2).",
+                "An MMA is known to be complete only after a tcgen05.commit and a wait for its mbarrier (PTX ISA \
+                 9.7.16.6.2.1.1); the memory that it works on is the CTA's, and goes with the CTA.",
                 "Commit the last MMA to an mbarrier and wait for it before the CTA ends.".into(),
             );
             diagnostic.severity = Severity::Finding;

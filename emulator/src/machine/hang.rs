@@ -104,7 +104,8 @@ impl Cluster<'_> {
             "hang",
             site,
             title,
-            "Every wait must be matched by the arrivals it waits for, in every run (PTX ISA 9.7.13).",
+            "Every wait must be matched by what it waits for, in every run: an mbarrier's phase by its arrivals and \
+             bytes (PTX ISA 9.7.13.15.6), a CTA barrier by its threads (9.7.13.1).",
             help,
         );
         d.severity = Severity::Error;

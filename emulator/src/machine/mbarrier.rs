@@ -1,6 +1,10 @@
-//! The mbarrier object: a phase completes when no arrival and no byte is pending (PTX ISA 9.7.13.15).
+//! The mbarrier object: a phase completes when no arrival and no byte is pending (PTX ISA 9.7.13.15.6).
 
 use crate::order::{ActorId, Stamp, Views};
+use std::collections::VecDeque;
+
+/// Completed phases whose arrivals are told apart: no waiter is further behind.
+const REMEMBERED: usize = 1024;
 
 /// Largest count of arrivals, and of pending bytes.
 pub const LIMIT: i64 = (1 << 20) - 1;
@@ -12,8 +16,6 @@ pub struct Mbarrier {
     pub cta: usize,
     /// Offset in the CTA's shared window.
     pub offset: u32,
-    /// Stands for the copies that count their bytes here: their epoch is the phase, from 1.
-    pub actor: ActorId,
     /// `mbarrier.inval` was executed, nothing since.
     pub valid: bool,
     pub init: Stamp,
@@ -24,8 +26,12 @@ pub struct Mbarrier {
     pub bytes: i64,
     /// What the arrivals of the current phase knew.
     pub current: Views,
-    /// What those of all completed phases knew.
-    pub completed: Views,
+    /// In clocks, the number of phases known to be complete.
+    pub actor: ActorId,
+    /// Phases completed before the last initialisation.
+    earlier: u32,
+    /// What the arrivals of the first n completed phases knew; the last is for all.
+    completed: VecDeque<Views>,
     /// The arrivals of the current phase: statement, and how many.
     pub arrivals: Vec<(u32, u32)>,
     /// Those of the phase before.
@@ -34,16 +40,15 @@ pub struct Mbarrier {
 
 impl Mbarrier {
     pub fn init(&mut self, count: u32, stamp: Stamp) {
-        let (cta, offset, actor) = (self.cta, self.offset, self.actor);
-        *self =
-            Mbarrier { valid: true, init: stamp, expected: count, pending: count, ..Mbarrier::new(cta, offset, actor) };
+        let earlier = self.earlier.saturating_add(self.phase.min(u64::from(u32::MAX)) as u32);
+        let new = Mbarrier::new(self.cta, self.offset, self.actor);
+        *self = Mbarrier { valid: true, init: stamp, expected: count, pending: count, earlier, ..new };
     }
 
     pub fn new(cta: usize, offset: u32, actor: ActorId) -> Mbarrier {
         Mbarrier {
             cta,
             offset,
-            actor,
             valid: false,
             init: Stamp { actor: 0, epoch: 0, site: 0, cluster: 0, asynchronous: false },
             phase: 0,
@@ -51,7 +56,9 @@ impl Mbarrier {
             pending: 0,
             bytes: 0,
             current: Views::default(),
-            completed: Views::default(),
+            actor,
+            earlier: 0,
+            completed: VecDeque::from([Views::default()]),
             arrivals: Vec::new(),
             previous: Vec::new(),
         }
@@ -74,12 +81,33 @@ impl Mbarrier {
             return false;
         }
         self.phase += 1;
-        self.current.hb.raise(self.actor, self.phase as u32);
         self.pending = self.expected;
-        let current = std::mem::take(&mut self.current);
-        self.completed.join(&current);
+        let mut known = std::mem::take(&mut self.current);
+        known.hb.raise(self.actor, self.earlier.saturating_add(self.phase.min(u64::from(u32::MAX)) as u32));
+        if let Some(before) = self.completed.back() {
+            known.join(before);
+        }
+        self.completed.push_back(known);
+        if self.completed.len() > REMEMBERED {
+            self.completed.pop_front();
+        }
         self.previous = std::mem::take(&mut self.arrivals);
         true
+    }
+
+    /// How many phases are surely complete when a wait for this parity passes, and what their arrivals knew. The waiter
+    /// knows of `known` phases that they are complete. In another schedule it would have come just then, and have passed at
+    /// the first phase of the other parity: what happened later in this schedule tells it nothing.
+    pub fn learned(&self, parity: u32, known: u32) -> (u64, &Views) {
+        let known = u64::from(known.saturating_sub(self.earlier));
+        let phases = if (known & 1) as u32 != parity & 1 { known } else { known + 1 };
+        let behind = self.phase.saturating_sub(phases).min(self.completed.len() as u64 - 1);
+        (self.phase - behind, &self.completed[self.completed.len() - 1 - behind as usize])
+    }
+
+    /// What the clocks will say of this barrier when the current phase is complete.
+    pub fn next_epoch(&self) -> u32 {
+        self.earlier.saturating_add(self.phase.min(u64::from(u32::MAX)) as u32).saturating_add(1)
     }
 
     /// A wait for this parity passes: the current phase has the other one.
@@ -93,7 +121,7 @@ mod tests {
     use super::*;
 
     fn fresh(count: u32) -> Mbarrier {
-        let mut b = Mbarrier::new(0, 0, 0);
+        let mut b = Mbarrier::new(0, 0, 7);
         b.init(count, Stamp { actor: 0, epoch: 1, site: 0, cluster: 0, asynchronous: false });
         b
     }
@@ -102,6 +130,26 @@ mod tests {
     fn a_fresh_barrier_lets_parity_one_pass_and_holds_parity_zero() {
         let b = fresh(1);
         assert!(b.passes(1) && !b.passes(0));
+    }
+
+    /// A wait for parity 1 by somebody who knows of no phase passes on the fresh barrier, however late it comes.
+    #[test]
+    fn a_wait_teaches_what_it_would_have_taught_in_any_schedule() {
+        let mut b = fresh(1);
+        for phase in 1..=3 {
+            let mut views = Views::default();
+            views.hb.raise(1, phase);
+            b.arrive(1, 0, &views).unwrap();
+            assert!(b.complete());
+        }
+        let learned = |parity, known| {
+            let (phases, views) = b.learned(parity, known);
+            (phases, views.hb.get(1), views.hb.get(7))
+        };
+        assert_eq!(learned(1, 0), (0, 0, 0));
+        assert_eq!(learned(0, 0), (1, 1, 1));
+        assert_eq!(learned(1, 1), (2, 2, 2));
+        assert_eq!(learned(0, 2), (3, 3, 3));
     }
 
     /// Bytes may arrive before they are announced: the count goes negative, and the phase waits for both.

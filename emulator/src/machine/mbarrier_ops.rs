@@ -73,19 +73,19 @@ impl Cluster<'_> {
                 "mbarrier-not-initialised",
                 site,
                 format!("{name} is {used} here, but no mbarrier.init of it has been executed ({known})"),
-                "Every operation on an mbarrier needs a preceding mbarrier.init (PTX ISA 9.7.13.15.9).",
+                "Every operation on an mbarrier needs a preceding mbarrier.init (PTX ISA 9.7.13.15.3).",
                 "Let one thread initialise it, then a fence.mbarrier_init and a CTA barrier, before anyone uses it.".into(),
             ))));
         };
         let init = self.barriers[barrier as usize].init;
         let warp = &self.warps[w];
         let known = warp.views.hb.get(init.actor).max(warp.views.inits.get(init.actor));
-        if init.actor != warp.actor && init.epoch > known {
+        if init.epoch > known {
             let mut diagnostic = self.problem(
                 "mbarrier-init-unordered",
                 site,
                 format!("{} uses {name}, but nothing orders this after its initialisation", self.warp_name(w)),
-                "An mbarrier.init must happen before every other operation on the object (PTX ISA 9.7.13.15.9).",
+                "An mbarrier.init must happen before every other operation on the object (PTX ISA 9.7.13.15.3).",
                 "Put a CTA barrier between the initialisation and the first use.".into(),
             );
             diagnostic.severity = Severity::Finding;
@@ -96,7 +96,7 @@ impl Cluster<'_> {
     }
 
     pub fn barrier_init(&mut self, at: At, address: &Address, count: u16) -> Result<(), Stop> {
-        let At { w, f, mask, site } = at;
+        let At { w, f, site, .. } = at;
         let time = self.warps[w].fragments[f].ready_at;
         for (slot, who) in self.barrier_addresses(at, address, false)? {
             let name = self.shared_name(slot.offset);
@@ -131,12 +131,13 @@ impl Cluster<'_> {
                 }
                 self.findings.add(diagnostic);
             }
-            let stamp = self.stamp(w, site);
-            let barrier = known.unwrap_or_else(|| {
-                let actor = self.actor(ActorKind::Copies);
+            let stamp = self.stamp(w, who, site);
+            let before = self.barriers.iter().position(|b| b.cta == slot.cta && b.offset == slot.offset);
+            let barrier = before.unwrap_or_else(|| {
+                let actor = self.actor(ActorKind::Mbarrier);
                 self.barriers.push(Mbarrier::new(slot.cta, slot.offset, actor));
-                self.barriers.len() as u32 - 1
-            });
+                self.barriers.len() - 1
+            }) as u32;
             self.barriers[barrier as usize].init(count, stamp);
             self.barrier_at.insert((slot.cta, slot.offset), barrier);
             let id = self.barrier_id(barrier);
@@ -158,6 +159,15 @@ impl Cluster<'_> {
             for lane in lanes(who) {
                 let value = |r: u16| self.warps[w].registers.b32[usize::from(r)][lane];
                 let (count, bytes) = (count.map_or(1, value), expect.map(value));
+                if count == 0 || i64::from(count) > LIMIT {
+                    return Err(Some(Box::new(self.problem(
+                        "mbarrier-count",
+                        site,
+                        format!("{count} arrivals at {}", self.barrier_name(barrier)),
+                        "An arrival counts 1 to 1,048,575 times (PTX ISA 9.7.13.15.13).",
+                        "Give the number of arrivals, or leave it out for one.".into(),
+                    ))));
+                }
                 if let Some(bytes) = bytes {
                     self.expect(barrier, bytes, site)?;
                 }
@@ -214,7 +224,7 @@ impl Cluster<'_> {
                     "{} gets {count} arrivals in phase {phase}, of which {pending} are still pending",
                     self.barrier_name(barrier)
                 ),
-                "No phase may get more arrivals than the mbarrier was initialised for (PTX ISA 9.7.13.15.2).",
+                "An arrival lowers the pending count of its phase, which cannot fall below 0 (PTX ISA 9.7.13.15.2).",
                 "Let as many threads arrive as mbarrier.init says, or initialise it for as many as arrive.".into(),
             );
             diagnostic.labels.push(self.label(init, format!("initialised for {expected} arrivals a phase")));
@@ -286,6 +296,7 @@ impl Cluster<'_> {
         } else {
             // `test_wait`, or a `try_wait` that reached its time limit.
             self.polls += 1;
+            self.warps[w].polls += 1;
             let registers = &mut self.warps[w].registers;
             registers.write_pred(p, mask, 0);
             registers.set_defined(Reg::Pred(p), mask, u32::MAX);
@@ -306,16 +317,20 @@ impl Cluster<'_> {
         };
         let site = self.site(w, f);
         let b = &self.barriers[barrier as usize];
-        let phase = b.phase.checked_sub(1);
         let warp = &mut self.warps[w];
+        let (phases, known) = b.learned(parity, warp.views.hb.get(b.actor));
+        let phase = phases.checked_sub(1);
         if relaxed {
             // The warp learns what it would by an acquire only at its next fence.
-            warp.unacquired.join(&b.completed);
+            warp.unacquired.join(known);
         } else {
-            warp.views.join(&b.completed);
+            warp.views.join(known);
         }
+        // What its own lanes did before they arrived there is behind all that the waiting ones do now.
+        warp.synced = warp.synced.max(known.hb.get(warp.actor).min(warp.epoch - 1));
         warp.registers.write_pred(p, mask, u32::MAX);
         warp.registers.set_defined(Reg::Pred(p), mask, u32::MAX);
+        warp.polls = 0;
         let fragment = &mut warp.fragments[f];
         fragment.state = State::Ready;
         fragment.ready_at = time.max(fragment.ready_at);
@@ -340,7 +355,7 @@ impl Cluster<'_> {
             "mbarrier-overwritten",
             site,
             format!("a plain store overwrites the mbarrier {name}"),
-            "Only mbarrier operations may touch a valid mbarrier object (PTX ISA 9.7.13.15.9).",
+            "Only mbarrier operations may touch a valid mbarrier object (PTX ISA 9.7.13.15).",
             "Check the address of the store, and the sizes of the buffers beside the barrier.".into(),
         );
         diagnostic.severity = Severity::Finding;

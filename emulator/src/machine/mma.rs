@@ -128,7 +128,8 @@ impl Cluster<'_> {
             "issued-by-many-lanes",
             site,
             format!("{n} lanes of {} each issue this {what}: {effect}", self.warp_name(w)),
-            "tcgen05.mma, tcgen05.cp and tcgen05.commit are issued by a single thread (PTX ISA 9.7.16.5, issue granularity).",
+            "One thread issues tcgen05.mma, tcgen05.cp or tcgen05.commit for all; each further thread starts the \
+             operation once more (PTX ISA 9.7.16.5).",
             "Let one elected lane execute it (elect.sync).".into(),
         );
         diagnostic.severity = Severity::Finding;
@@ -143,11 +144,11 @@ impl Cluster<'_> {
         let key = (w, lane);
         if !self.mma_queues.contains_key(&key) {
             let actor = self.actor(ActorKind::Mmas { warp: w as u32, lane: lane as u32 });
-            self.mma_queues.insert(key, Queue { actor, epoch: 0 });
+            self.mma_queues.insert(key, Queue { actor, epoch: 0, busy_until: 0 });
         }
         let Some(queue) = self.mma_queues.get_mut(&key) else { return Ok(()) };
         queue.epoch += 1;
-        let Queue { actor, epoch } = *queue;
+        let Queue { actor, epoch, .. } = *queue;
         self.warps[w].views.after.raise(actor, epoch);
         let stamp = Stamp { actor, epoch, site, cluster: self.index, asynchronous: true };
 
@@ -199,6 +200,9 @@ impl Cluster<'_> {
             self.ctas[c].tensor_core_free = end;
         }
         let latest = end + self.costs.mma_latency;
+        if let Some(queue) = self.mma_queues.get_mut(&key) {
+            queue.busy_until = latest;
+        }
         let mut parts = reads.into_iter();
         let none = || OperandRead { offset: 0, end: 0, swizzle: 0, elements: vec![] };
         let ra = if a_shared.is_some() { parts.next() } else { None }.unwrap_or_else(none);
@@ -230,7 +234,6 @@ impl Cluster<'_> {
         } else if !late {
             self.push_event(start, Pending::MmaRead(n));
         }
-        self.finish.insert(actor, latest);
         self.push_event(latest, Pending::MmaDone(n));
         Ok(())
     }
@@ -423,9 +426,9 @@ impl Cluster<'_> {
     }
 
     pub fn commit(&mut self, at: At, address: &Address, pair: bool, targets: Option<u16>) -> Result<(), Stop> {
-        let At { w, f, mask, site } = at;
+        let At { w, f, site, .. } = at;
         let now = self.warps[w].fragments[f].ready_at;
-        let group = self.group(at, pair, "tcgen05.commit")?;
+        self.group(at, pair, "tcgen05.commit")?;
         for (slot, who) in self.barrier_addresses(at, address, true)? {
             if who.count_ones() > 1 {
                 self.many_lanes(w, who, site, "tcgen05.commit", "the barrier gets that many arrivals");
@@ -441,8 +444,8 @@ impl Cluster<'_> {
                 let queue = self.mma_queues.get(&(w, lane)).copied();
                 let (actor, epoch) = queue.map_or((self.warps[w].actor, 0), |q| (q.actor, q.epoch));
                 let covered = self.covered.get(&actor).copied().unwrap_or(0);
-                // The tensor core finishes in order: what was issued last ends last.
-                let busy = self.finish.get(&actor).copied().unwrap_or(now);
+                // It arrives when the thread's last MMA is complete, whether an earlier commit covers that one or not.
+                let busy = queue.map_or(0, |q| q.busy_until);
                 self.covered.insert(actor, epoch);
                 for cta in ranks {
                     let barrier = self.barrier(w, super::cluster::Slot { cta, ..slot }, site, "committed to")?;

@@ -85,6 +85,11 @@ pub fn run(program: &Program, launch: &Launch, options: &Options) -> Report {
     report
 }
 
+/// CTAs of a launch, at most: more would take hours.
+const MAX_CTAS: u64 = 1 << 20;
+/// Bytes of all buffers, at most: 4 GiB.
+const MAX_GLOBAL: u64 = 1 << 32;
+
 /// What is wrong with a launch before anything runs.
 fn check<'p>(program: &'p Program, launch: &Launch) -> Result<&'p Kernel, Vec<Diagnostic>> {
     let mut errors = Vec::new();
@@ -108,7 +113,7 @@ fn check<'p>(program: &'p Program, launch: &Launch) -> Result<&'p Kernel, Vec<Di
     };
     let k = Some(kernel);
     let [x, y, z] = launch.block;
-    let threads = u64::from(x) * u64::from(y) * u64::from(z);
+    let threads = u64::from(x).saturating_mul(u64::from(y)).saturating_mul(u64::from(z));
     if threads == 0 || threads > 1024 || z > 64 {
         error("launch", format!("a CTA of {x} × {y} × {z} threads"), "1 to 1024 threads, z up to 64.".into(), k);
     } else if let Some(required) = kernel.required_threads.filter(|r| *r != launch.block) {
@@ -132,6 +137,13 @@ fn check<'p>(program: &'p Program, launch: &Launch) -> Result<&'p Kernel, Vec<Di
             "launch",
             format!("a grid of {:?} CTAs", launch.grid),
             "x up to 2³¹−1, y and z up to 65535, none 0.".into(),
+            k,
+        );
+    } else if grid.iter().product::<u64>() > MAX_CTAS {
+        error(
+            "not-modelled",
+            format!("a grid of {:?} CTAs is more than this emulator runs", launch.grid),
+            format!("Launch up to {MAX_CTAS} CTAs: a smaller problem shows the same mistakes."),
             k,
         );
     }
@@ -170,19 +182,22 @@ fn check<'p>(program: &'p Program, launch: &Launch) -> Result<&'p Kernel, Vec<Di
             k,
         );
     }
+    let mut total = 0u64;
     for (n, buffer) in launch.buffers.iter().enumerate() {
         use crate::launch::Content;
         let bytes = match &buffer.content {
             Content::Bytes(b) => b.len() as u64,
             Content::Fill { bytes, .. } | Content::Undefined { bytes } => *bytes,
         };
-        if bytes > 1 << 36 {
+        total = total.saturating_add(bytes);
+        if total > MAX_GLOBAL {
             error(
                 "launch",
-                format!("buffer {n} (`{}`) has {bytes} bytes", buffer.name),
-                "At most 64 GiB.".into(),
+                format!("with buffer {n} (`{}`, {bytes} bytes), the buffers take {total} bytes", buffer.name),
+                format!("All buffers together take at most {MAX_GLOBAL} bytes: launch a smaller problem."),
                 None,
             );
+            break;
         }
     }
     if errors.is_empty() { Ok(kernel) } else { Err(errors) }

@@ -76,9 +76,9 @@ impl Cluster<'_> {
         for r in &self.launch.regions {
             let Some(at) = dynamic.checked_sub(r.offset).filter(|&d| d < r.bytes) else { continue };
             if let (RegionSpace::DynamicShared, RegionKind::Tile { columns, element_bytes, .. }) = (r.space, r.kind)
-                && columns * element_bytes > 0
+                && let Some(row) = at.checked_div(columns.saturating_mul(element_bytes))
             {
-                return format!("{name} (row {})", at / (columns * element_bytes));
+                return format!("{name} (row {row})");
             }
         }
         name

@@ -43,10 +43,7 @@ impl Cluster<'_> {
             mask &= if inst.guard_negated { !value } else { value };
         }
 
-        let mut undefined = 0;
-        for &reg in &inst.uses {
-            undefined |= mask & !self.warps[w].registers.defined(reg);
-        }
+        let undefined = mask & self.warps[w].registers.undefined(&inst.op, &inst.uses);
 
         if let Op::Branch { target, reconverge } = inst.op {
             self.warps[w].fragments[f].ready_at += self.costs.issue;
@@ -86,9 +83,9 @@ impl Cluster<'_> {
                 }
                 self.synchronise(at, op)?;
             }
-            Op::ProxyFence => {
+            Op::ProxyFence { shared } => {
                 self.warps[w].fragments[f].ready_at += self.costs.fence;
-                self.warps[w].proxy_fence();
+                self.proxy_fence(w, mask, *shared, site);
                 let (actor, time) = self.when(w, f);
                 self.trace(self.warps[w].cta, actor, time, time, site, || crate::report::EventKind::ProxyFence);
             }
@@ -174,9 +171,10 @@ impl Cluster<'_> {
                     }
                 };
                 let (yes, no) = (combine(holds), combine(!holds));
-                r.write_pred(d, mask, yes);
-                if let Some(q) = q {
-                    r.write_pred(q, mask, no);
+                for (d, value) in [(d, yes), (q, no)] {
+                    if let Some(d) = d {
+                        r.write_pred(d, mask, value);
+                    }
                 }
             }
             Op::Pred { logic, d, a, a_negated, b, negate } => {
@@ -280,17 +278,15 @@ impl Cluster<'_> {
                     "{} of a warp reached this instruction, its member mask is {member:#010x}",
                     Self::lanes_text(mask)
                 ),
-                "All lanes that the member mask names, and no others, execute a `.sync` instruction together (PTX ISA 9.7.13).",
+                "A `.sync` instruction waits for all lanes that its member mask names, and no other lane may execute \
+                 it (PTX ISA 9.7.9.6, 9.7.13.9, 9.7.13.14); lanes that come to it apart are not modelled.",
                 format!("Let the lanes of {missing:#010x} come here too, or leave them out of the mask."),
             ))));
         }
         match *op {
             Op::Elect { d, p, .. } => {
-                let mut leader = first;
-                if self.perturbed(3) {
-                    // Any lane of the mask may be elected, always the same for the same mask.
-                    leader = 31 - mask.leading_zeros() as usize;
-                }
+                // Any lane of the mask may be elected, always the same for the same mask.
+                let leader = if self.elects_last(mask) { 31 - mask.leading_zeros() as usize } else { first };
                 let warp = &mut self.warps[w];
                 warp.registers.write_pred(p, mask, 1 << leader);
                 if let Some(d) = d {
@@ -366,7 +362,7 @@ impl Cluster<'_> {
             Special::Lane => lane,
             Special::Warp => warp.index,
             Special::Nwarp => self.warps.len() as u32,
-            // Without clusters, each CTA is a cluster of one.
+            // Without clusters, each CTA is a cluster of one (PTX ISA 2.2.2).
             Special::ClusterId(n) => axis(std::array::from_fn(|n| cta.id[n] / extent[n]), n),
             Special::NclusterId(n) => axis(std::array::from_fn(|n| self.launch.grid[n] / extent[n]), n),
             Special::ClusterCtaid(n) => axis(cta.inner, n),
@@ -375,7 +371,7 @@ impl Cluster<'_> {
             Special::ClusterNrank => extent.iter().product(),
             Special::Sm => self.sm,
             Special::Nsm => 148,
-            Special::Clock => return warp.fragments.first().map_or(0, |f| f.ready_at),
+            Special::Clock => return warp.fragments.iter().find(|f| f.mask >> lane & 1 == 1).map_or(0, |f| f.ready_at),
             Special::DynamicShared => self.launch.dynamic_shared,
             Special::LaneMask(kind) => match kind {
                 0 => 1 << lane,
@@ -400,7 +396,7 @@ impl Cluster<'_> {
             severity: Severity::Error,
             title: format!("{what} of `{}` has no defined value", self.place(site).text),
             labels,
-            rule: "A register or memory location that was never written holds no defined value (PTX ISA 5.1).".into(),
+            rule: "Registers and memory hold unknown values until they are written (for memory, PTX ISA 8.2.6).".into(),
             help: "Write the value on every path that leads here.".into(),
             count: 1,
         }))

@@ -8,7 +8,7 @@ use crate::report::{Actor, EventKind};
 impl Cluster<'_> {
     /// Instructions by which warps and engines meet.
     pub fn synchronise(&mut self, at: At, op: &Op) -> Result<(), Stop> {
-        let At { w, f, mask, site } = at;
+        let At { w, f, site, .. } = at;
         match op {
             Op::Elect { .. } | Op::Shuffle { .. } | Op::Vote { .. } => self.exchange(at, op),
             Op::WarpSync { mask: m } => self.warp_sync(at, *m),
@@ -45,6 +45,27 @@ impl Cluster<'_> {
         }
     }
 
+    /// `fence.proxy.async` by some lanes, of shared memory or only of global memory.
+    pub fn proxy_fence(&mut self, w: usize, mask: u32, shared: bool, site: u32) {
+        let warp = &mut self.warps[w];
+        let narrow = if !shared {
+            "this fence covers global memory only".to_string()
+        } else {
+            warp.proxy_fence(mask);
+            if mask == warp.live {
+                return;
+            }
+            format!(
+                "{} of warp {} executed this fence: it covers no store of the others",
+                Self::lanes_text(mask),
+                warp.index
+            )
+        };
+        if !warp.narrow_fences.iter().any(|known| known.0 == site) {
+            warp.narrow_fences.push((site, narrow));
+        }
+    }
+
     /// `.aligned` and warp-wide instructions: all lanes of the warp execute them together.
     pub fn whole_warp(&self, w: usize, mask: u32, site: u32) -> Result<(), Stop> {
         let warp = &self.warps[w];
@@ -61,8 +82,8 @@ impl Cluster<'_> {
                 Self::lanes_text(mask),
                 warp.index
             ),
-            "An instruction with `.sync.aligned` must be executed by all threads of the warp, converged; otherwise its \
-             behaviour is undefined (PTX ISA 9.7.16.7.1 for tcgen05.alloc, 9.7.13.1 for bar).",
+            "An aligned instruction must be executed by all threads of the warp together; otherwise its behaviour is \
+             undefined (PTX ISA 9.7.16.7.1 for tcgen05.alloc, 9.7.16.8 for tcgen05.ld, 9.7.13.1 for bar).",
             "Move it out of the part that one elected lane executes.".into(),
         );
         for fragment in warp.fragments.iter().filter(|fr| fr.mask & missing != 0) {
@@ -82,8 +103,20 @@ impl Cluster<'_> {
         let At { w, f, mask, .. } = at;
         let first = mask.trailing_zeros() as usize;
         let member = self.warps[w].registers.b32[usize::from(m)][first];
+        if mask & !member != 0 {
+            return Err(Some(Box::new(self.problem(
+                "lanes-missing",
+                at.site,
+                format!("the lanes {:#010x} execute this, its member mask is {member:#010x}", mask),
+                "A lane that executes bar.warp.sync must be in the member mask (PTX ISA 9.7.13.2).",
+                "Name all lanes that come here in the mask.".into(),
+            ))));
+        }
         let warp = &mut self.warps[w];
         if member & warp.live & !mask == 0 {
+            if mask == warp.live {
+                warp.synchronised();
+            }
             return Ok(());
         }
         warp.fragments[f].state = State::WarpSync(member);
@@ -100,10 +133,12 @@ impl Cluster<'_> {
             .iter()
             .filter_map(|f| if let State::WarpSync(m) = f.state { Some(m) } else { None })
             .collect();
+        let mut synchronised = false;
         for member in masks {
             let waiting = |f: &&mut super::warp::Fragment| f.state == State::WarpSync(member);
             let there = warp.fragments.iter_mut().filter(waiting).fold(0, |mask, f| mask | f.mask);
             if member & warp.live & !there == 0 {
+                synchronised |= there == warp.live;
                 let time = warp.fragments.iter_mut().filter(waiting).map(|f| f.ready_at).max().unwrap_or(0);
                 for fragment in warp.fragments.iter_mut().filter(|f| f.state == State::WarpSync(member)) {
                     fragment.state = State::Ready;
@@ -111,11 +146,15 @@ impl Cluster<'_> {
                 }
             }
         }
+        if synchronised {
+            warp.synchronised();
+        }
     }
 
     fn cta_barrier(&mut self, at: At, id: u16, threads: Option<u16>, wait: bool, aligned: bool) -> Result<(), Stop> {
         let At { w, f, mask, site } = at;
-        if aligned {
+        // A CTA barrier does not wait for lanes that have ended.
+        if aligned && mask != self.warps[w].live {
             self.whole_warp(w, mask, site)?;
         }
         let first = mask.trailing_zeros() as usize;
@@ -133,18 +172,17 @@ impl Cluster<'_> {
             ))));
         }
         let c = self.warps[w].cta;
-        let arriving = if aligned { 32 } else { mask.count_ones() };
         let time = self.warps[w].fragments[f].ready_at;
         let snapshot = self.warps[w].release();
         let named = &mut self.ctas[c].named[id as usize];
-        if named.arrived > 0 && named.expected != count {
+        if named.in_use() && named.expected != count {
             let (before, site_before) = (named.expected, named.site);
             let text = |c: Option<u32>| c.map_or("all threads".to_string(), |c| format!("{c} threads"));
             let mut diagnostic = self.problem(
                 "named-barrier",
                 site,
                 format!("barrier {id} is used for {} and for {} in the same phase", text(before), text(count)),
-                "All threads that take part in one phase of a barrier give the same count (PTX ISA 9.7.13.1).",
+                "All warps that take part in one phase of a barrier give the same thread count (PTX ISA 9.7.13.1).",
                 "Give each group of threads a barrier number of its own.".into(),
             );
             diagnostic.labels.push(self.label(site_before, format!("the first to arrive said {}", text(before))));
@@ -152,7 +190,7 @@ impl Cluster<'_> {
         }
         named.expected = count;
         named.site = site;
-        named.arrived += arriving;
+        named.partial[w % 32] |= mask;
         named.latest = named.latest.max(time);
         named.views.join(&snapshot);
         if wait {
@@ -168,6 +206,13 @@ impl Cluster<'_> {
     pub fn check_named(&mut self, c: usize, id: u32) {
         let live = self.live_threads(c);
         let named = &mut self.ctas[c].named[id as usize];
+        // A warp has arrived when all its lanes have that have not ended.
+        for (warp, partial) in self.warps.iter().filter(|w| w.cta == c).zip(&mut named.partial) {
+            if *partial != 0 && warp.live & !*partial == 0 {
+                *partial = 0;
+                named.arrived += 32;
+            }
+        }
         let expected = named.expected.unwrap_or(live);
         if named.arrived == 0 || named.arrived < expected {
             return;
@@ -196,6 +241,7 @@ impl Cluster<'_> {
             }
             if joined {
                 self.warps[w].views.join(&done.views);
+                self.warps[w].synchronised();
             }
         }
         self.polls = 0;

@@ -60,7 +60,7 @@ impl TensorMemory {
     pub fn allocate(&mut self, column: u32, columns: u32, site: u32) {
         let (first, slots) = ((column / SLOT) as usize, (columns / SLOT) as usize);
         self.slots[first..first + slots].fill(Some(Allocation { column, columns, site }));
-        // What is in newly allocated columns is undefined (PTX ISA, tcgen05.alloc).
+        // The PTX ISA promises nothing about what newly allocated columns hold (9.7.16.7.1).
         for c in column..column + columns {
             for quarter in 0..4 {
                 self.defined[(c * 4 + quarter) as usize] = 0;
@@ -249,7 +249,7 @@ impl SharedDescriptor {
     }
 
     /// Where the 16 bytes at row (or column) `mn` and depth `k` of a 16-bit operand lie: 8 elements along k (K-major)
-    /// or along mn (MN-major). PTX ISA 9.7.16.5.1 (canonical layouts); the swizzle is an exclusive or on the address.
+    /// or along mn (MN-major). PTX ISA 9.7.16.3.3 (canonical layouts); the swizzle is an exclusive or on the address.
     pub fn chunk(&self, mn: u32, k: u32, mn_major: bool) -> u32 {
         let (w, mn_lead, mn_stride) = (self.swizzle, self.leading, self.stride);
         let offset = match (mn_major, w) {
@@ -449,7 +449,7 @@ impl Product<'_> {
 mod tests {
     use super::*;
 
-    /// PTX ISA 9.7.16.5: rows of 128 bytes, chunk 16-byte c of row r goes to chunk c ^ (r % 8).
+    /// PTX ISA 9.7.16.3.3: in rows of 128 bytes, the 16-byte chunk c of row r goes to chunk c ^ (r % 8).
     #[test]
     fn k_major_128_byte_swizzle_permutes_chunks_by_row() {
         let d = SharedDescriptor::decode(0x4000_4040_0000_0000 | 0x2000 >> 4).unwrap();

@@ -68,7 +68,7 @@ impl Cluster<'_> {
             return Ok(());
         };
         self.ctas[c].tensor.allocate(column, columns, site);
-        let stamp = self.stamp(w, site);
+        let stamp = self.stamp(w, mask, site);
         let access = Access { stamp, views: &self.warps[w].views, proxyless: false };
         if let Some(conflict) = self.ctas[c].shared_shadow.write(slot.into(), 4, &access) {
             self.race(Race {
@@ -146,7 +146,8 @@ impl Cluster<'_> {
                 "tensor-free-mismatch",
                 site,
                 format!("{columns} columns at {address:#x} are freed, but no such allocation is held"),
-                "tcgen05.dealloc takes an address that tcgen05.alloc gave, with the same number of columns (PTX ISA 9.7.16.7.1).",
+                "tcgen05.dealloc takes an address that tcgen05.alloc gave (PTX ISA 9.7.16.7.1), and all of its \
+                 columns: freeing a part is not modelled.",
                 "Pass the address and column count of the allocation.".into(),
             );
             for a in self.ctas[c].tensor.held() {
@@ -154,7 +155,7 @@ impl Cluster<'_> {
             }
             return Err(Some(Box::new(diagnostic)));
         };
-        let stamp = self.stamp(w, site);
+        let stamp = self.stamp(w, mask, site);
         for quarter in 0..4 {
             let at = u64::from(quarter * COLUMNS + allocation.column) * CELL;
             let access = Access { stamp, views: &self.warps[w].views, proxyless: true };
@@ -235,12 +236,14 @@ impl Cluster<'_> {
                 "tensor-address",
                 site,
                 format!("{} accesses tensor memory at {address:#x}: {what}", self.warp_name(w)),
-                "Accesses lie within an allocation, in the warp's own quarter of the lanes (PTX ISA 9.7.16.2, 9.7.16.8).",
+                "All threads of a warp give one address (PTX ISA 9.7.16.8.3, 9.7.16.8.4), and the access lies within \
+                 an allocation (9.7.16.1.2), in the warp's own quarter of the lanes (9.7.16.8.1).",
                 help.into(),
             ))));
         }
         if lane / 32 != quarter {
-            // Release builds on hardware were seen to ignore these address bits; the ISA leaves the result undefined.
+            // Hardware was seen to take these bits from the warp's number, except where ptxas adds a check (`-G`):
+            // deepseek-ai/DeepGEMM, pull request 341. The ISA does not say what happens.
             let mut diagnostic = self.problem(
                 "tensor-lane-quarter",
                 site,
@@ -250,7 +253,7 @@ impl Cluster<'_> {
                     32 * quarter,
                     32 * quarter + 31
                 ),
-                "A warp reaches the quarter of the lanes that its number modulo 4 names (PTX ISA 9.7.16.2.3.1).",
+                "A warp reaches the quarter of the lanes that its number modulo 4 names (PTX ISA 9.7.16.8.1).",
                 "Add the warp's number modulo 4, times 32, to the lane half of the address.".into(),
             );
             diagnostic.severity = Severity::Note;
@@ -444,8 +447,9 @@ impl Cluster<'_> {
                 severity: Severity::Finding,
                 title: "a register that tcgen05.ld writes is used before tcgen05.wait::ld".into(),
                 labels,
-                rule: "tcgen05.ld is asynchronous: its registers hold the values only after tcgen05.wait::ld (PTX ISA \
-                       9.7.16.8.1)."
+                rule: "tcgen05.ld is asynchronous, and tcgen05.wait::ld is what waits for it (PTX ISA 9.7.16.8.5). \
+                       Using a register waits for that register (9.7.16.6.4.5), but puts nothing else in order: \
+                       neither the MMA that overwrites the accumulator next, nor a barrier that says it was read."
                     .into(),
                 help: "Put tcgen05.wait::ld.sync.aligned between the load and the first use of its registers.".into(),
                 count: 1,

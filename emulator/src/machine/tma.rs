@@ -32,7 +32,6 @@ pub struct Copy {
     pub bytes: u32,
     /// What was read.
     pub data: Option<Memory>,
-    pub read_late: bool,
     pub fill_nan: bool,
     pub read: bool,
     pub done: bool,
@@ -198,8 +197,7 @@ impl Cluster<'_> {
         let load = matches!(op.kind, TmaKind::Load | TmaKind::Forward);
         let (reads, writes) = if load {
             let b = &self.barriers[barriers[0] as usize];
-            let stamp =
-                Stamp { actor: b.actor, epoch: b.phase as u32 + 1, site, cluster: self.index, asynchronous: true };
+            let stamp = Stamp { actor: b.actor, epoch: b.next_epoch(), site, cluster: self.index, asynchronous: true };
             (stamp, stamp)
         } else {
             let groups = self.bulk_groups(w, lane);
@@ -232,7 +230,7 @@ impl Cluster<'_> {
         for (n, &slot) in shared.iter().enumerate() {
             let stamp = if load {
                 let b = &self.barriers[barriers[n] as usize];
-                Stamp { actor: b.actor, epoch: b.phase as u32 + 1, ..writes }
+                Stamp { actor: b.actor, epoch: b.next_epoch(), ..writes }
             } else {
                 reads
             };
@@ -264,7 +262,6 @@ impl Cluster<'_> {
             barriers,
             bytes,
             data: None,
-            read_late: late && !early,
             fill_nan,
             read: false,
             done: false,
@@ -597,8 +594,8 @@ impl Cluster<'_> {
 
     fn bulk_groups(&mut self, w: usize, lane: usize) -> &mut BulkGroups {
         let fresh = (!self.warps[w].bulk.contains_key(&lane)).then(|| {
-            let reads = Queue { actor: self.actor(ActorKind::BulkReads { warp: w as u32 }), epoch: 0 };
-            let writes = Queue { actor: self.actor(ActorKind::BulkWrites { warp: w as u32 }), epoch: 0 };
+            let reads = Queue { actor: self.actor(ActorKind::BulkReads { warp: w as u32 }), ..Queue::default() };
+            let writes = Queue { actor: self.actor(ActorKind::BulkWrites { warp: w as u32 }), ..Queue::default() };
             BulkGroups { reads, writes, next: 1, ..BulkGroups::default() }
         });
         self.warps[w].bulk.entry(lane).or_insert_with(|| fresh.unwrap_or_default())

@@ -2,7 +2,7 @@
 
 use crate::order::{ActorId, Views};
 use crate::program::Kernel;
-use crate::program::op::{FALSE, L32, L64, Reg, TRUE};
+use crate::program::op::{FALSE, L32, L64, Op, Reg, TRUE};
 use std::collections::HashMap;
 
 /// The registers of a warp, and which lanes of each hold a defined value.
@@ -53,6 +53,21 @@ impl Registers {
             Reg::B128(r) => self.defined64[usize::from(r)] & self.defined64[usize::from(r) + 1],
             Reg::Pred(r) => self.defined_pred[usize::from(r)],
             Reg::Sink => u32::MAX,
+        }
+    }
+
+    /// Lanes in which an instruction's result is not defined, because a source is not.
+    pub fn undefined(&self, op: &Op, uses: &[Reg]) -> u32 {
+        let lacks = |reg| !self.defined(reg);
+        let select = |p: u16, negated: bool, a, b| {
+            let p_set = self.pred[usize::from(p)] ^ if negated { u32::MAX } else { 0 };
+            lacks(Reg::Pred(p)) | p_set & lacks(a) | !p_set & lacks(b)
+        };
+        match *op {
+            // What is not selected does not matter.
+            Op::Select32 { a, b, p, negated, .. } => select(p, negated, Reg::B32(a), Reg::B32(b)),
+            Op::Select64 { a, b, p, negated, .. } => select(p, negated, Reg::B64(a), Reg::B64(b)),
+            _ => uses.iter().fold(0, |mask, &reg| mask | lacks(reg)),
         }
     }
 
@@ -231,6 +246,9 @@ pub struct Warp {
     pub meetings: Vec<Meeting>,
     pub views: Views,
     pub epoch: u32,
+    /// The epoch in which all its lanes last synchronised.
+    pub synced: u32,
+    /// Who made the accesses of all its lanes together.
     pub actor: ActorId,
     /// What a relaxed operation of its tells others: what it knew at its last fence.
     pub at_fence: Views,
@@ -242,6 +260,10 @@ pub struct Warp {
     pub cluster_passed: u32,
     /// Bulk groups by lane.
     pub bulk: HashMap<usize, super::tma::BulkGroups>,
+    /// Who made those of some of its lanes.
+    pub parts: Vec<(u32, ActorId)>,
+    /// Proxy fences that cover less than they may seem to: statement, and why.
+    pub narrow_fences: Vec<(u32, String)>,
     /// Its `tcgen05.ld`s and `tcgen05.st`s, in order.
     pub loads: Queue,
     pub stores: Queue,
@@ -252,6 +274,8 @@ pub struct Warp {
     /// Why a register holds no defined value (index into the run's origins).
     pub origins: HashMap<Reg, u32>,
     pub passed: Vec<Passed>,
+    /// Waits in a row that did not succeed.
+    pub polls: u64,
     /// Statements at which an operation meant for one thread was executed by several lanes.
     pub multi_lane_sites: Vec<u32>,
 }
@@ -261,15 +285,19 @@ pub struct Warp {
 pub struct Queue {
     pub actor: ActorId,
     pub epoch: u32,
+    /// When the last of them ends (MMAs).
+    pub busy_until: u64,
 }
 
 impl Warp {
     /// What the warp knows, its own accesses included; what it does next is not part of it.
     pub fn release(&mut self) -> Views {
-        self.views.hb.raise(self.actor, self.epoch);
-        self.epoch += 1;
         let snapshot = self.views.clone();
+        self.epoch += 1;
         self.views.hb.raise(self.actor, self.epoch);
+        for &(_, actor) in &self.parts {
+            self.views.hb.raise(actor, self.epoch);
+        }
         snapshot
     }
 
@@ -291,9 +319,24 @@ impl Warp {
         self.views.inits.join(&known.hb);
     }
 
-    /// `fence.proxy.async`: all that happened before is visible to the asynchronous proxy.
-    pub fn proxy_fence(&mut self) {
-        let known = self.release();
-        self.views.fenced.join(&known.hb);
+    /// All its lanes have synchronised with each other: what one of them fences from now on includes what all did before.
+    pub fn synchronised(&mut self) {
+        self.synced = self.epoch;
+        self.release();
+    }
+
+    /// `fence.proxy.async` by these lanes: what happened before is visible to the asynchronous proxy. What other lanes of
+    /// the warp did since the warp last synchronised did not happen before.
+    pub fn proxy_fence(&mut self, mask: u32) {
+        let mut known = self.release().hb;
+        if mask != self.live {
+            known.lower(self.actor, self.synced);
+            for &(part, actor) in &self.parts {
+                if part & !mask != 0 {
+                    known.lower(actor, self.synced);
+                }
+            }
+        }
+        self.views.fenced.join(&known);
     }
 }

@@ -22,6 +22,13 @@ impl Clock {
         self.0[n] = self.0[n].max(epoch);
     }
 
+    /// Forgets what is known of an actor beyond an epoch.
+    pub fn lower(&mut self, actor: ActorId, epoch: u32) {
+        if let Some(known) = self.0.get_mut(actor as usize) {
+            *known = (*known).min(epoch);
+        }
+    }
+
     /// Adds all that another clock knows.
     pub fn join(&mut self, other: &Clock) {
         if self.0.len() < other.0.len() {

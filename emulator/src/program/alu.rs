@@ -127,7 +127,7 @@ fn z(x: u32) -> f32 {
     let v = f(x);
     if v.is_subnormal() { f(x & 0x8000_0000) } else { v }
 }
-/// Bits of a result; NaN is canonical (PTX ISA 9.7.3: 0x7FFFFFFF).
+/// Bits of a result. The PTX ISA leaves open which NaN it is (9.7.3); NVIDIA GPUs give 0x7FFFFFFF.
 fn bits(x: f32) -> u32 {
     if x.is_nan() { 0x7fff_ffff } else { x.to_bits() }
 }
@@ -170,7 +170,7 @@ fn l(x: u64) -> i64 {
     x as i64
 }
 
-/// Shifts clamp the amount at the register's width (PTX ISA 9.7.8.6, 9.7.8.7).
+/// Shifts clamp the amount at the register's width (PTX ISA 9.7.8.8, 9.7.8.9).
 fn shl32(a: u32, n: u32) -> u32 {
     if n > 31 { 0 } else { a << n }
 }
@@ -234,7 +234,7 @@ pub fn alu(base: &str, mods: &[&str], ty: &str) -> Option<Alu> {
         }
         ("mad", ["wide"], "u16") => lanes!(T32 |a: u32, b: u32, c: u32| ((a & 0xffff) * (b & 0xffff)).wrapping_add(c)),
         ("mad", ["wide"], "s16") => lanes!(T32 |a: u32, b: u32, c: u32| ((s16(a) * s16(b)) as u32).wrapping_add(c)),
-        // Division by zero gives an unspecified value (PTX ISA 9.7.1.8); all ones is what hardware gives.
+        // Division by zero gives an unspecified value (PTX ISA 9.7.1.8); here, all ones.
         ("div", [], "u32") => lanes!(B32 |a: u32, b: u32| a.checked_div(b).unwrap_or(u32::MAX)),
         ("div", [], "s32") => {
             lanes!(B32 |a: u32, b: u32| if b == 0 { u32::MAX } else { i(a).wrapping_div(i(b)) as u32 })
@@ -361,10 +361,11 @@ pub fn compare(op: &str, ty: &str) -> Option<Alu> {
         "s16" => ordered!(Compare32, s16),
         "u64" => ordered!(Compare64, |x: u64| x),
         "s64" => ordered!(Compare64, l),
-        "b32" | "b16" if matches!(op, "eq" | "ne") => ordered!(Compare32, |x: u32| x),
+        "b32" if matches!(op, "eq" | "ne") => ordered!(Compare32, |x: u32| x),
+        "b16" if matches!(op, "eq" | "ne") => ordered!(Compare32, |x: u32| x & 0xffff),
         "b64" if matches!(op, "eq" | "ne") => ordered!(Compare64, |x: u64| x),
         "f32" => match op {
-            // Without `u`, a NaN operand makes the comparison false (PTX ISA 9.3.1), `ne` included.
+            // Without `u`, a NaN operand makes the comparison false (PTX ISA 9.3.1.2), `ne` included.
             "ne" => lanes!(Compare32 | a, b | !f(a).is_nan() && !f(b).is_nan() && f(a) != f(b)),
             "equ" => lanes!(Compare32 | a, b | f(a).is_nan() || f(b).is_nan() || f(a) == f(b)),
             "neu" => lanes!(Compare32 | a, b | f(a) != f(b)),
@@ -383,6 +384,11 @@ pub fn compare(op: &str, ty: &str) -> Option<Alu> {
 /// `cvt.mods.to.from`; `mods` is the rounding and saturation as written.
 pub fn convert(mods: &[&str], to: &str, from: &str) -> Option<Alu> {
     Some(match (mods, to, from) {
+        // A result narrower than its register is extended to the register's width by its own type (PTX ISA 9.7.9.21).
+        ([], "s16", "u64" | "s64") => lanes!(Narrow |a: u64| s16(a as u32) as u32),
+        ([], "s16", "u32" | "s32" | "u16" | "s16") => lanes!(U32 |a: u32| s16(a) as u32),
+        ([], "s8", "u32" | "s32" | "u16" | "s16" | "u8" | "s8") => lanes!(U32 |a: u32| i32::from(a as i8) as u32),
+        ([], "s16", "s8") => lanes!(U32 |a: u32| i32::from(a as i8) as u32),
         ([], "u32" | "s32", "u32" | "s32") => lanes!(U32 |a: u32| a),
         ([], "u64" | "s64", "u64" | "s64") => lanes!(U64 |a: u64| a),
         ([], "u64" | "s64", "u32") => lanes!(Widen |a: u32| u64::from(a)),
@@ -390,15 +396,15 @@ pub fn convert(mods: &[&str], to: &str, from: &str) -> Option<Alu> {
         ([], "u64" | "s64", "u16") => lanes!(Widen |a: u32| u64::from(a & 0xffff)),
         ([], "u64" | "s64", "s16") => lanes!(Widen |a: u32| s16(a) as i64 as u64),
         ([], "u32" | "s32", "u64" | "s64") => lanes!(Narrow |a: u64| a as u32),
-        ([], "u16" | "s16", "u64" | "s64") => lanes!(Narrow |a: u64| a as u32 & 0xffff),
+        ([], "u16", "u64" | "s64") => lanes!(Narrow |a: u64| a as u32 & 0xffff),
         ([], "u32" | "s32", "u16") => lanes!(U32 |a: u32| a & 0xffff),
         ([], "u32" | "s32", "s16") => lanes!(U32 |a: u32| s16(a) as u32),
         ([], "u32" | "s32", "u8") => lanes!(U32 |a: u32| a & 0xff),
         ([], "u32" | "s32", "s8") => lanes!(U32 |a: u32| i32::from(a as i8) as u32),
-        ([], "u16" | "s16", "u32" | "s32" | "u16" | "s16") => lanes!(U32 |a: u32| a & 0xffff),
+        ([], "u16", "u32" | "s32" | "u16" | "s16") => lanes!(U32 |a: u32| a & 0xffff),
         ([], "u16" | "s16", "u8") => lanes!(U32 |a: u32| a & 0xff),
-        ([], "u16" | "s16", "s8") => lanes!(U32 |a: u32| i32::from(a as i8) as u32 & 0xffff),
-        ([], "u8" | "s8", "u32" | "s32" | "u16" | "s16") => lanes!(U32 |a: u32| a & 0xff),
+        ([], "u16", "s8") => lanes!(U32 |a: u32| i32::from(a as i8) as u32 & 0xffff),
+        ([], "u8", "u32" | "s32" | "u16" | "s16" | "u8" | "s8") => lanes!(U32 |a: u32| a & 0xff),
         ([], "f32", "f16") => lanes!(U32 |a: u32| bits(h(a))),
         ([], "f32", "bf16") => lanes!(U32 |a: u32| bits(bh(a))),
         (["rn"], "f16", "f32") => lanes!(U32 to_f16),

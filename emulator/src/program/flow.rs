@@ -1,7 +1,8 @@
 //! Where lanes that part at a branch meet again: the branch's immediate post-dominator.
 //!
 //! Hardware makes the same choice when it compiles a branch into a BSSY/BSYNC pair: lanes wait for each other where all
-//! paths have come together again, and are free to run apart until then.
+//! paths have come together again, and are free to run apart until then. Lanes that end are waited for no longer: a path
+//! that returns or traps does not keep the others from meeting.
 
 use super::op::{Inst, Op, TRUE};
 
@@ -10,29 +11,67 @@ pub const NEVER: u32 = u32::MAX;
 
 /// Fills `reconverge` of every conditional branch.
 pub fn set_reconvergence(code: &mut [Inst]) {
-    let n = code.len();
-    let exit = n;
-    let mut successors: Vec<Vec<usize>> = Vec::with_capacity(n);
-    for (pc, inst) in code.iter().enumerate() {
-        let next = if pc + 1 < n { pc + 1 } else { exit };
-        let conditional = inst.guard != TRUE || inst.guard_negated;
-        successors.push(match inst.op {
-            Op::Branch { target, .. } if conditional => vec![next, (target as usize).min(exit)],
-            Op::Branch { target, .. } => vec![(target as usize).min(exit)],
-            Op::Exit | Op::Trap if conditional => vec![next, exit],
-            Op::Exit | Op::Trap => vec![exit],
-            _ => vec![next],
-        });
-    }
-    let post = post_dominators(&successors, exit);
-    for (pc, inst) in code.iter_mut().enumerate() {
-        if let Op::Branch { reconverge, .. } = &mut inst.op {
-            *reconverge = match post[pc] {
-                Some(p) if p != exit => p as u32,
-                _ => NEVER,
-            };
+    let exit = code.len();
+    // First choice: a guarded return or trap is passed by the lanes that go on.
+    let passing = successors(code, false);
+    let first = post_dominators(&passing, exit);
+    // Second: a path that ends in a return leads nowhere; only the last return of the text counts as the end.
+    let reachable = reachable(&passing);
+    let last = (0..exit).rev().find(|&pc| passing[pc] == [exit] && reachable[pc]);
+    let mut to_the_end = passing;
+    for (pc, list) in to_the_end.iter_mut().enumerate() {
+        if *list == [exit] && Some(pc) != last {
+            list.clear();
         }
     }
+    let second = post_dominators(&to_the_end, exit);
+    // Third, for loops that only a guarded return leaves: every return counts.
+    let third = post_dominators(&successors(code, true), exit);
+    let meets = |p: &usize| *p != exit;
+    for (pc, inst) in code.iter_mut().enumerate() {
+        if let Op::Branch { reconverge, .. } = &mut inst.op {
+            let arrive = |list: &[usize]| list.iter().all(|&s| second[s].is_some());
+            let p = first[pc]
+                .filter(meets)
+                .or_else(|| second[pc].filter(meets).filter(|_| arrive(&to_the_end[pc])))
+                .or_else(|| third[pc].filter(meets));
+            *reconverge = p.map_or(NEVER, |p| p as u32);
+        }
+    }
+}
+
+/// Where each instruction leads; the end is the number of instructions.
+fn successors(code: &[Inst], guarded_end: bool) -> Vec<Vec<usize>> {
+    let exit = code.len();
+    let list = |(pc, inst): (usize, &Inst)| {
+        let next = (pc + 1).min(exit);
+        let conditional = inst.guard != TRUE || inst.guard_negated;
+        match inst.op {
+            Op::Branch { target, .. } if conditional => vec![next, (target as usize).min(exit)],
+            Op::Branch { target, .. } => vec![(target as usize).min(exit)],
+            Op::Exit if conditional && guarded_end => vec![next, exit],
+            Op::Exit | Op::Trap if conditional => vec![next],
+            Op::Exit => vec![exit],
+            // The run ends: nobody waits.
+            Op::Trap => vec![],
+            _ => vec![next],
+        }
+    };
+    code.iter().enumerate().map(list).collect()
+}
+
+/// Which instructions a path from the start leads to.
+fn reachable(successors: &[Vec<usize>]) -> Vec<bool> {
+    let mut seen = vec![false; successors.len() + 1];
+    let mut open = vec![0];
+    while let Some(pc) = open.pop() {
+        if !std::mem::replace(&mut seen[pc], true)
+            && let Some(list) = successors.get(pc)
+        {
+            open.extend(list);
+        }
+    }
+    seen
 }
 
 /// Immediate post-dominators by the algorithm of Cooper, Harvey and Kennedy on the reversed graph.

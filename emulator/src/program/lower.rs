@@ -21,9 +21,14 @@ pub(super) enum Binding {
     Other(String),
 }
 
+/// Bytes that the parameters of an entry take at most (sm_70 and later).
+const MAX_PARAMETERS: u32 = 32764;
+
 /// A function body on its way to a [`Kernel`].
 pub(super) struct Lowering {
     pub scopes: Vec<HashMap<String, Binding>>,
+    /// Shared variables of the body, by name and place in the text.
+    placed: HashMap<(String, u32), Binding>,
     /// pc of each label, once known.
     pub labels: Vec<Option<u32>>,
     pub kernel: Kernel,
@@ -111,7 +116,8 @@ pub(super) fn wrong(message: impl Into<String>, help: impl Into<String>) -> Bad 
 fn entry(text: &str, module: &Module, function: &Function, body: &[Statement]) -> Result<Kernel, Vec<Diagnostic>> {
     let mut errors = Vec::new();
     let mut lowering = Lowering {
-        scopes: vec![HashMap::new()],
+        scopes: vec![HashMap::new(), HashMap::new()],
+        placed: HashMap::new(),
         labels: Vec::new(),
         kernel: Kernel {
             name: function.name.clone(),
@@ -141,25 +147,33 @@ fn entry(text: &str, module: &Module, function: &Function, body: &[Statement]) -
         match layout(param) {
             Ok((bytes, align)) => {
                 offset = next_multiple(offset, align);
-                lowering.bind(&param.name, Binding::Param(offset));
+                if let Err(bad) = lowering.bind(&param.name, Binding::Param(offset)) {
+                    fail(param.span, bad);
+                }
                 lowering.kernel.params.push(ParamSlot { name: param.name.clone(), offset, bytes });
-                offset += bytes;
+                offset = offset.saturating_add(bytes);
             }
             Err(bad) => fail(param.span, bad),
         }
     }
+    if offset > MAX_PARAMETERS {
+        let message = format!("the parameters of `{}` take {offset} bytes", function.name);
+        fail(function.span, wrong(message, format!("Parameters take up to {MAX_PARAMETERS} bytes (PTX ISA 11.2.1).")));
+    }
+    // Names of the module may be given another meaning in the function.
+    let inner = lowering.scopes.split_off(1);
     for variable in &module.variables {
         if let Err(bad) = lowering.variable(variable) {
             fail(variable.span, bad);
         }
     }
+    lowering.scopes.extend(inner);
     for (name, values, span) in &function.directives {
         let dims = || [0, 1, 2].map(|n| values.get(n).copied().unwrap_or(1).min(u64::from(u32::MAX)) as u32);
         match name.as_str() {
             "reqntid" => lowering.kernel.required_threads = Some(dims()),
             "maxntid" => {
-                let product = dims().iter().map(|&d| u64::from(d)).product::<u64>();
-                lowering.kernel.max_threads = Some(product.min(u64::from(u32::MAX)) as u32);
+                lowering.kernel.max_threads = Some(dims().iter().fold(1, |n: u32, &d| n.saturating_mul(d)));
             }
             "reqnctapercluster" => lowering.kernel.required_cluster = Some(dims()),
             "minnctapersm" | "maxnctapersm" | "maxnreg" | "explicitcluster" | "maxclusterrank" | "noreturn"
@@ -175,7 +189,7 @@ fn entry(text: &str, module: &Module, function: &Function, body: &[Statement]) -
         return Err(errors);
     }
     let Lowering { labels, mut kernel, .. } = lowering;
-    // Running off the end of the body is a return (PTX ISA 9.7.12.6).
+    // Running off the end of the body ends the thread, as `ret` does (PTX ISA 9.7.12.6): ptxas puts an exit there.
     let site = kernel.sites.len() as u32;
     kernel.sites.push(kernel.place.clone());
     kernel.code.push(Inst {
@@ -241,9 +255,15 @@ impl Lowering {
         }
     }
 
-    pub fn bind(&mut self, name: &str, binding: Binding) {
-        if let Some(scope) = self.scopes.last_mut() {
-            scope.insert(name.to_string(), binding);
+    /// Gives a name its meaning in the innermost scope.
+    fn bind(&mut self, name: &str, binding: Binding) -> Result<(), Bad> {
+        let before = self.scopes.last_mut().and_then(|scope| scope.insert(name.to_string(), binding));
+        match before {
+            None => Ok(()),
+            Some(_) => Err(wrong(
+                format!("`{name}` is declared twice in one scope"),
+                "Give each name one meaning in a block (PTX ISA 4.4); a block `{ … }` of its own may use it again.",
+            )),
         }
     }
 
@@ -302,36 +322,41 @@ impl Lowering {
             "reg" => {
                 if v.vector.is_some() {
                     let binding = Binding::Other(format!("vector register `{}`", v.name));
-                    self.bind(&v.name, binding);
+                    self.bind(&v.name, binding)?;
                 } else if let Some(count) = v.count {
                     for n in 0..count {
                         let reg = self.register(&v.ty)?;
-                        self.bind(&format!("{}{n}", v.name), Binding::Register(reg));
+                        self.bind(&format!("{}{n}", v.name), Binding::Register(reg))?;
                     }
                 } else {
                     let reg = self.register(&v.ty)?;
-                    self.bind(&v.name, Binding::Register(reg));
+                    self.bind(&v.name, Binding::Register(reg))?;
                 }
             }
             "shared" => {
-                let (bytes, align) = layout(v)?;
-                if v.linkage.iter().any(|l| l == ".extern") {
-                    // Dynamic shared memory begins behind the static; all `.extern .shared` arrays share its start.
-                    self.dynamic_align = self.dynamic_align.max(align);
-                    self.bind(&v.name, Binding::Shared(u32::MAX));
-                } else {
-                    let offset = next_multiple(self.kernel.static_end, align);
-                    self.kernel.shared.push(SharedVariable { name: v.name.clone(), offset, bytes });
-                    self.kernel.static_end = offset.saturating_add(bytes);
-                    self.bind(&v.name, Binding::Shared(offset));
-                }
+                let binding = self.place_shared(v)?;
+                self.bind(&v.name, binding)?;
             }
             space => {
                 let binding = Binding::Other(format!("`.{space}` variable `{}`", v.name));
-                self.bind(&v.name, binding);
+                self.bind(&v.name, binding)?;
             }
         }
         Ok(())
+    }
+
+    /// Gives a shared variable its place; `u32::MAX` for dynamic shared memory, whose start is not known yet.
+    fn place_shared(&mut self, v: &Variable) -> Result<Binding, Bad> {
+        let (bytes, align) = layout(v)?;
+        if v.linkage.iter().any(|l| l == ".extern") {
+            // Dynamic shared memory begins behind the static; all `.extern .shared` arrays share its start.
+            self.dynamic_align = self.dynamic_align.max(align);
+            return Ok(Binding::Shared(u32::MAX));
+        }
+        let offset = next_multiple(self.kernel.static_end, align);
+        self.kernel.shared.push(SharedVariable { name: v.name.clone(), offset, bytes });
+        self.kernel.static_end = offset.saturating_add(bytes);
+        Ok(Binding::Shared(offset))
     }
 
     /// Lays out static shared variables of the whole body first, so that dynamic shared memory has a fixed start.
@@ -340,8 +365,10 @@ impl Lowering {
         while let Some(statements) = open.pop() {
             for statement in statements {
                 match statement {
-                    Statement::Variable(v) if v.space == "shared" => match self.variable(v) {
-                        Ok(()) => {}
+                    Statement::Variable(v) if v.space == "shared" => match self.place_shared(v) {
+                        Ok(binding) => {
+                            self.placed.insert((v.name.clone(), v.span.start), binding);
+                        }
                         Err(bad) => fail(v.span, bad),
                     },
                     Statement::Block(inner) => open.push(inner),
@@ -351,13 +378,10 @@ impl Lowering {
         }
         let start = next_multiple(self.kernel.static_end, self.dynamic_align);
         self.kernel.dynamic_start = start;
-        for scope in &mut self.scopes {
-            for binding in scope.values_mut() {
-                if let Binding::Shared(offset) = binding
-                    && *offset == u32::MAX
-                {
-                    *offset = start;
-                }
+        let bound = self.scopes.iter_mut().flat_map(|scope| scope.values_mut());
+        for binding in bound.chain(self.placed.values_mut()) {
+            if let Binding::Shared(offset @ u32::MAX) = binding {
+                *offset = start;
             }
         }
     }
@@ -365,17 +389,27 @@ impl Lowering {
     fn statements(&mut self, text: &str, module: &Module, body: &[Statement], errors: &mut Vec<Diagnostic>) {
         // Labels may be used before they stand: bind those of this scope first.
         for statement in body {
-            if let Statement::Label(name, _) = statement {
+            if let Statement::Label(name, span) = statement {
                 let id = self.labels.len();
                 self.labels.push(None);
-                self.bind(name, Binding::Label(id));
+                if let Err(bad) = self.bind(name, Binding::Label(id)) {
+                    errors.push(at(text, module, *span, None, bad));
+                }
             }
         }
         for statement in body {
             match statement {
-                Statement::Variable(v) if v.space == "shared" => {}
                 Statement::Variable(v) => {
-                    if let Err(bad) = self.variable(v) {
+                    let bound = match self.placed.get(&(v.name.clone(), v.span.start)) {
+                        Some(binding) => {
+                            let binding = binding.clone();
+                            self.bind(&v.name, binding)
+                        }
+                        // What could not be placed has been said.
+                        None if v.space == "shared" => Ok(()),
+                        None => self.variable(v),
+                    };
+                    if let Err(bad) = bound {
                         errors.push(at(text, module, v.span, None, bad));
                     }
                 }

@@ -132,7 +132,7 @@ pub enum TensorShape {
 }
 
 impl TensorShape {
-    /// Lane (of the 32 or 16) and column that register `r` of thread `t` maps to. PTX ISA 9.7.16.2.3.
+    /// Lane (of the 32 or 16) and column that register `r` of thread `t` maps to. PTX ISA 9.7.16.2.3.1.
     pub fn cell(self, t: u32, r: u32) -> (u32, u32) {
         match self {
             TensorShape::S32x32b => (t, r),
@@ -196,7 +196,7 @@ pub enum Op {
     /// A lane-wise function of one destination; sources in order.
     Alu { f: Alu, d: u16, s: [u16; 3] },
     /// `setp`: `d = f(a, b) [logic c]`, `q = !f(a, b) [logic c]`.
-    Setp { f: Alu, d: u16, q: Option<u16>, a: u16, b: u16, logic: Option<(Logic, u16, bool)> },
+    Setp { f: Alu, d: Option<u16>, q: Option<u16>, a: u16, b: u16, logic: Option<(Logic, u16, bool)> },
     /// Predicate logic; `negate` the result.
     Pred { logic: Logic, d: u16, a: u16, a_negated: bool, b: u16, negate: bool },
     /// `selp`
@@ -233,8 +233,8 @@ pub enum Op {
     CtaBarrier { id: u16, threads: Option<u16>, wait: bool, aligned: bool },
     /// `bar.warp.sync`
     WarpSync { mask: u16 },
-    /// `fence.proxy.async`
-    ProxyFence,
+    /// `fence.proxy.async`, of shared memory or only of global memory
+    ProxyFence { shared: bool },
     /// `fence.mbarrier_init`
     InitFence,
     /// `fence.acq_rel`/`sc`, `membar`
@@ -269,7 +269,7 @@ pub enum Op {
     /// `tcgen05.alloc`
     TensorAlloc { address: Address, columns: u16, pair: bool },
     /// `tcgen05.dealloc`
-    TensorFree { tensor: u16, columns: u16, pair: bool },
+    TensorFree { tensor: u16, columns: u16 },
     /// `tcgen05.relinquish_alloc_permit`
     TensorRelinquish,
     /// `tcgen05.ld`

@@ -30,7 +30,14 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
         _ => {
             let Some((ty, flags)) = mods.split_last() else { return Ok(None) };
             match alu::alu(base, flags, ty) {
-                Some(f) => apply(l, f, o, matches!(*ty, "f32" | "f64")).map(Some),
+                Some(f) => {
+                    let mut decoded = apply(l, f, o, matches!(*ty, "f32" | "f64"))?;
+                    // `xor r, r` is zero whatever the register holds: compilers clear registers so.
+                    if base == "xor" && decoded.uses.first() == decoded.uses.get(1) {
+                        decoded.uses.clear();
+                    }
+                    Ok(Some(decoded))
+                }
                 None => Ok(None),
             }
         }
@@ -87,10 +94,11 @@ fn setp(l: &mut Lowering, mods: &[&str], o: &Operands) -> Family {
     o.expect(if logic.is_some() { 4..=4 } else { 3..=3 })?;
     let (d, q) = match o.get(0)? {
         Operand::Pair(d, q) => {
-            let q = if **q == Operand::Sink { None } else { Some(l.destination_predicate(q)?) };
-            (l.destination_predicate(d)?, q)
+            let mut one =
+                |d: &Operand| if *d == Operand::Sink { Ok(None) } else { l.destination_predicate(d).map(Some) };
+            (one(d)?, one(q)?)
         }
-        single => (l.destination_predicate(single)?, None),
+        single => (Some(l.destination_predicate(single)?), None),
     };
     let bytes = if matches!(f, Alu::Compare64(_)) { 8 } else { 4 };
     let (ra, rb) = (l.source(o.get(1)?, bytes, ty == "f32")?, l.source(o.get(2)?, bytes, ty == "f32")?);
@@ -107,8 +115,7 @@ fn setp(l: &mut Lowering, mods: &[&str], o: &Operands) -> Family {
             Some((logic, c, negated))
         }
     };
-    let mut defs = vec![Reg::Pred(d)];
-    defs.extend(q.map(Reg::Pred));
+    let defs = d.into_iter().chain(q).map(Reg::Pred).collect();
     let (Reg::B32(a) | Reg::B64(a), Reg::B32(b) | Reg::B64(b)) = (ra, rb) else { return Ok(None) };
     Ok(Some(Decoded::new(Op::Setp { f, d, q, a, b, logic }, uses, defs)))
 }
@@ -145,7 +152,7 @@ fn mov(l: &mut Lowering, mods: &[&str], o: &Operands) -> Family {
         let op = Op::Pred { logic: Logic::And, d, a, a_negated: false, b: a, negate: false };
         return Ok(Some(Decoded::new(op, vec![Reg::Pred(a)], vec![Reg::Pred(d)])));
     }
-    // A vector on one side packs or unpacks parts, low part first (PTX ISA 9.7.9.3).
+    // A vector on one side packs or unpacks parts, low part first (PTX ISA 9.7.9.4).
     if matches!(d, Operand::Vector(_)) || matches!(s, Operand::Vector(_)) || *ty == "b128" {
         let total = type_bytes(ty).unwrap_or(0) * 8;
         let parts = |l: &mut Lowering, operand: &Operand, write: bool| -> Result<(Vec<Reg>, u8), crate::program::Bad> {

@@ -23,7 +23,7 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
             "v2" => lanes = 2,
             "v4" => lanes = 4,
             "v8" => lanes = 8,
-            // Cache hints have no effect on results (PTX ISA 9.7.9.1).
+            // Cache hints and eviction priorities have no effect on results (PTX ISA 9.7.9.1, 9.7.9.2).
             "weak" | "ca" | "cg" | "cs" | "L1::no_allocate" | "L1::evict_last" | "L1::evict_first"
             | "L1::evict_normal" => {}
             _ => return Ok(None),

@@ -18,7 +18,8 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
         ("mbarrier", [what, rest @ ..]) => mbarrier(l, what, rest, o),
         ("fence", ["proxy", "async"] | ["proxy", "async", "shared::cta" | "shared::cluster" | "global"]) => {
             o.expect(0..=0)?;
-            Ok(Some(Decoded::new(Op::ProxyFence, vec![], vec![])))
+            let shared = mods.last() != Some(&"global");
+            Ok(Some(Decoded::new(Op::ProxyFence { shared }, vec![], vec![])))
         }
         ("fence", ["mbarrier_init", "release", "cluster"]) => {
             o.expect(0..=0)?;

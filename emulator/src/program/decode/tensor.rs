@@ -29,7 +29,7 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
             o.expect(2..=2)?;
             let (tensor, columns) = (l.source32(o.get(0)?, false)?, l.source32(o.get(1)?, false)?);
             let uses = vec![Reg::B32(tensor), Reg::B32(columns)];
-            Ok(Some(Decoded::new(Op::TensorFree { tensor, columns, pair }, uses, vec![])))
+            Ok(Some(Decoded::new(Op::TensorFree { tensor, columns }, uses, vec![])))
         }
         ["relinquish_alloc_permit", "cta_group::1", "sync", "aligned"] => {
             o.expect(0..=0)?;

@@ -3,7 +3,6 @@
 use super::{BLK_M, BLK_N, MMA_K};
 use crate::diagnostics::Explanation;
 use crate::inputs::encode;
-use crate::launch;
 use crate::mismatch;
 use crate::observe::{Observation, is_store_to};
 use crate::source::Matrix;
@@ -177,7 +176,7 @@ fn slice(tile: &Tile<'_>, elements: &[u16]) -> Option<usize> {
 }
 
 /// Tensor memory under the accumulator, row after row of D; `None` for what was never written.
-fn accumulator(seen: &Observation) -> Option<Vec<Option<f32>>> {
+pub(super) fn accumulator(seen: &Observation) -> Option<Vec<Option<f32>>> {
     const COLUMNS: usize = 512;
     let column = seen.mmas().first()?.1.column as usize;
     let memory = &seen.report.ctas.first()?.tensor;
@@ -191,11 +190,20 @@ fn accumulator(seen: &Observation) -> Option<Vec<Option<f32>>> {
 }
 
 /// Sums of 64 products in FP32, in whatever order, are much nearer than this to those in FP64.
-fn near_product(seen: &Observation, held: &[Option<f32>]) -> bool {
-    let near = |(held, expected): (&Option<f32>, &f64)| {
-        held.is_some_and(|held| (f64::from(held) - expected).abs() <= 1e-3 * (1.0 + expected.abs()))
-    };
+pub(super) fn near_product(seen: &Observation, held: &[Option<f32>]) -> bool {
     held.len() == seen.reference.values.len() && held.iter().zip(&seen.reference.values).all(near)
+}
+
+/// The same for B · Aᵀ: a kernel may take its operands the other way round, and turn the result when it stores it.
+pub(super) fn near_turned_product(seen: &Observation, held: &[Option<f32>]) -> bool {
+    let (rows, columns) = (seen.inputs.problem.m as usize, seen.inputs.problem.n as usize);
+    let turned = |index: usize| held.get(index % columns * rows + index / columns).unwrap_or(&None);
+    held.len() == seen.reference.values.len()
+        && seen.reference.values.iter().enumerate().all(|(index, expected)| near((turned(index), expected)))
+}
+
+fn near((held, expected): (&Option<f32>, &f64)) -> bool {
+    held.is_some_and(|held| (f64::from(held) - expected).abs() <= 1e-3 * (1.0 + expected.abs()))
 }
 
 fn commits(seen: &Observation) -> Vec<(&Event, Barrier, u32)> {
@@ -284,33 +292,11 @@ fn tensor_memory_read(seen: &Observation) -> Seen {
             None => return not_reached("no tensor memory is allocated"),
         },
     };
-    let (lanes, columns) = (BLK_M as usize, BLK_N as usize);
-    let mut read = vec![false; lanes * columns];
-    let mut first = None;
-    for event in &seen.report.trace {
-        if let EventKind::TensorLoad { column, columns: count, lane, lanes: rows } = event.kind {
-            first = first.or(Some(event));
-            for row in lane..lane.saturating_add(rows) {
-                for at in column..column.saturating_add(count) {
-                    let at = at.checked_sub(base).map(|at| (row as usize, at as usize));
-                    if let Some((row, at)) = at.filter(|(row, at)| *row < lanes && *at < columns) {
-                        read[row * columns + at] = true;
-                    }
-                }
-            }
-        }
-    }
-    let Some(first) = first else {
+    let is_load = |event: &&Event| matches!(event.kind, EventKind::TensorLoad { .. });
+    let Some(first) = seen.report.trace.iter().find(is_load) else {
         return missing(seen, "tensor memory is not read", "let each warp load its 32 lanes with tcgen05.ld");
     };
-    if let Some(index) = read.iter().position(|read| !read) {
-        let count = read.iter().filter(|read| !**read).count();
-        let title = format!(
-            "{count} of {} elements of the accumulator are not read: the first at lane {}, column {}",
-            read.len(),
-            index / columns,
-            index % columns
-        );
+    if let Some(title) = unread(seen, base) {
         let rule = "warp w of a warpgroup reads lanes 32 · w to 32 · w + 31; 128 columns hold a row of D";
         let help = "let all four warps load, each its own lanes, all 128 columns";
         return wrong_or_cut(seen, Explanation::new(title, rule, help).at(&first.place, "the first load"));
@@ -329,17 +315,37 @@ fn tensor_memory_read(seen: &Observation) -> Seen {
     Seen::Done
 }
 
+/// What of the accumulator at this column no warp loads, in a sentence.
+pub(super) fn unread(seen: &Observation, base: u32) -> Option<String> {
+    let (lanes, columns) = (BLK_M as usize, BLK_N as usize);
+    let mut read = vec![false; lanes * columns];
+    for event in &seen.report.trace {
+        if let EventKind::TensorLoad { column, columns: count, lane, lanes: rows } = event.kind {
+            for row in lane..lane.saturating_add(rows) {
+                for at in column..column.saturating_add(count) {
+                    let at = at.checked_sub(base).map(|at| (row as usize, at as usize));
+                    if let Some((row, at)) = at.filter(|(row, at)| *row < lanes && *at < columns) {
+                        read[row * columns + at] = true;
+                    }
+                }
+            }
+        }
+    }
+    let first = read.iter().position(|read| !read)?;
+    let count = read.iter().filter(|read| !**read).count();
+    Some(format!(
+        "{count} of {} elements of the accumulator are not read: the first at lane {}, column {}",
+        read.len(),
+        first / columns,
+        first % columns
+    ))
+}
+
 pub(super) fn d_written(seen: &Observation) -> Seen {
     if seen.comparison.is_right() {
         return Seen::Done;
     }
-    let d = launch::buffer(Matrix::D);
-    let store = seen
-        .report
-        .trace
-        .iter()
-        .find(|event| matches!(event.kind, EventKind::GlobalStore { buffer, .. } if buffer == d));
-    let Some(store) = store else {
+    let Some(store) = seen.first_store_to_matrix(Matrix::D) else {
         return missing(seen, "nothing is stored to D", "store each thread's row to D");
     };
     let Some(held) = accumulator(seen).filter(|held| held.iter().all(Option::is_some)) else {

@@ -1,6 +1,6 @@
 //! Whether a kernel is one of step 1, on what its run shows.
 
-use super::{BLK_M, BLK_N, MMA_K, THREADS};
+use super::{BLK_M, BLK_N, MMA_K, THREADS, milestones};
 use crate::observe::Observation;
 use emulator::{Actor, Event};
 
@@ -43,6 +43,19 @@ pub(super) fn check(seen: &Observation) -> Result<String, Vec<String>> {
             problem.products(),
             mmas.len()
         ));
+    }
+    // Else the MMAs are there to be counted, and D comes from somewhere else.
+    let is_product =
+        |held: &Vec<_>| milestones::near_product(seen, held) || milestones::near_turned_product(seen, held);
+    if let Some((event, mma)) = mmas.first() {
+        if !milestones::accumulator(seen).as_ref().is_some_and(is_product) {
+            wrong.push(format!(
+                "the MMAs compute D, in one accumulator; this kernel's accumulator does not hold A·Bᵀ at the end ({})",
+                at(event)
+            ));
+        } else if let Some(unread) = milestones::unread(seen, mma.column) {
+            wrong.push(format!("D comes from tensor memory; {unread}"));
+        }
     }
     let stored = seen.bytes_stored_to_d();
     let size = u64::from(problem.m) * u64::from(problem.n) * 2;

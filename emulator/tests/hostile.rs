@@ -1,0 +1,62 @@
+//! Launch descriptions and texts that ask for too much are refused, and never end the process.
+
+use emulator::{Buffer, Content, Launch, Options, Region, RegionKind, RegionSpace};
+
+const EMPTY: &str = ".version 8.6\n.target sm_100a\n.address_size 64\n.visible .entry k()\n{\nret;\n}\n";
+
+fn launch() -> Launch {
+    Launch { entry: "k".into(), grid: [1; 3], cluster: [1; 3], block: [32, 1, 1], ..Default::default() }
+}
+
+fn refused(text: &str, launch: &Launch) -> &'static str {
+    let program = emulator::load(text).unwrap_or_else(|errors| panic!("does not load: {errors:#?}"));
+    let report = emulator::run(&program, launch, &Options::default());
+    assert!(!report.completed);
+    report.findings.first().map_or("", |d| d.code)
+}
+
+#[test]
+fn launches_that_no_gpu_takes() {
+    for block in [[u32::MAX; 3], [1 << 31, 1 << 31, 4], [1, 1, 65], [0, 1, 1], [1025, 1, 1]] {
+        assert_eq!(refused(EMPTY, &Launch { block, ..launch() }), "launch", "{block:?}");
+    }
+    for grid in [[0, 1, 1], [u32::MAX, 1, 1], [1, 65536, 1]] {
+        assert_eq!(refused(EMPTY, &Launch { grid, ..launch() }), "launch", "{grid:?}");
+    }
+    assert_eq!(refused(EMPTY, &Launch { dynamic_shared: u32::MAX, ..launch() }), "launch");
+}
+
+/// What a GPU takes but would need days or all memory here.
+#[test]
+fn launches_that_are_too_large() {
+    let grid = [i32::MAX as u32, 65535, 65535];
+    assert_eq!(refused(EMPTY, &Launch { grid, ..launch() }), "not-modelled");
+    let buffer = |bytes| Buffer { name: "b".into(), content: Content::Undefined { bytes }, ..Default::default() };
+    for buffers in [vec![buffer(u64::MAX)], vec![buffer(u64::MAX), buffer(u64::MAX)], vec![buffer(1 << 36)]] {
+        assert_eq!(refused(EMPTY, &Launch { buffers, ..launch() }), "launch");
+    }
+}
+
+#[test]
+fn directives_and_parameters_beyond_all_bounds() {
+    let text = EMPTY.replace("k()", "k()\n.maxntid 4294967295, 4294967295, 4294967295");
+    let program = emulator::load(&text).unwrap_or_else(|errors| panic!("{errors:#?}"));
+    assert!(emulator::run(&program, &launch(), &Options::default()).is_clean());
+    let params: Vec<_> = (0..20).map(|n| format!(".param .b8 p{n}[268435456]")).collect();
+    let errors = emulator::load(&EMPTY.replace("k()", &format!("k({})", params.join(", ")))).expect_err("5 GiB");
+    assert!(errors.iter().any(|e| e.title.contains("parameters")), "{errors:#?}");
+}
+
+#[test]
+fn regions_beyond_all_bounds() {
+    let text = EMPTY.replace(
+        "ret;",
+        ".reg .b32 %r<2>;\n.reg .b64 %rd;\nmov.u32 %r0, d;\nld.shared.u32 %r1, [%r0];\nst.global.u32 [%rd], %r1;\nret;",
+    );
+    let text = text.replace(".visible", ".extern .shared .align 16 .b8 d[];\n.visible");
+    let kind = RegionKind::Tile { rows: u32::MAX, columns: u32::MAX, element_bytes: u32::MAX, swizzle: 128 };
+    let region =
+        Region { name: "t".into(), space: RegionSpace::DynamicShared, offset: 0, bytes: u32::MAX, kind, stage: None };
+    let launch = Launch { dynamic_shared: 1024, regions: vec![region], ..launch() };
+    assert_eq!(refused(&text, &launch), "undefined-operand");
+}

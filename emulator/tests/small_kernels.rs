@@ -1,0 +1,490 @@
+//! Small kernels, each at one edge of the model: what the GPU runs must pass on every schedule, what it does not must be
+//! found. Each writes what it computes to a buffer of words.
+
+use emulator::{Buffer, Content, Launch, Options, Param, Report};
+
+/// A kernel around a body. `%r0` is the thread's number, `%rd0` points to its own word of the buffer `out`.
+fn kernel(body: &str) -> String {
+    format!(
+        ".version 8.6\n.target sm_100a\n.address_size 64\n.visible .entry k(.param .u64 out)\n{{\n\
+         .shared .align 1024 .b8 tile[32768];\n.shared .align 8 .b64 bar_a;\n.shared .align 8 .b64 bar_b;\n\
+         .shared .align 4 .b32 slot;\n\
+         .reg .pred %p<16>;\n.reg .b16 %h<8>;\n.reg .b32 %r<64>;\n.reg .b64 %rd<16>;\n.reg .f32 %f<8>;\n\
+         mov.u32 %r0, %tid.x;\nld.param.u64 %rd0, [out];\nmul.wide.u32 %rd1, %r0, 4;\nadd.s64 %rd0, %rd0, %rd1;\n\
+         {body}\nret;\n}}\n"
+    )
+}
+
+fn launch(threads: u32) -> Launch {
+    Launch {
+        entry: "k".into(),
+        grid: [1, 1, 1],
+        cluster: [1, 1, 1],
+        block: [threads, 1, 1],
+        buffers: vec![Buffer {
+            name: "out".into(),
+            content: Content::Fill { bytes: 4096, value: 0 },
+            ..Default::default()
+        }],
+        params: vec![Param::Pointer { buffer: 0, offset: 0 }],
+        ..Default::default()
+    }
+}
+
+fn run(body: &str, threads: u32, seed: Option<u64>) -> Report {
+    let program = emulator::load(&kernel(body)).unwrap_or_else(|errors| panic!("does not load: {errors:#?}"));
+    let options = Options { seed, max_instructions: 5_000_000, ..Default::default() };
+    emulator::run(&program, &launch(threads), &options)
+}
+
+fn word(report: &Report, n: usize) -> u32 {
+    let bytes = &report.buffers[0].bytes[4 * n..4 * n + 4];
+    u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
+}
+
+/// Runs on the default schedule and adversarial ones: clean on all, and the words are as said.
+#[track_caller]
+fn clean(body: &str, threads: u32, expected: impl Fn(usize) -> u32) {
+    for seed in std::iter::once(None).chain((0..24).map(Some)) {
+        let report = run(body, threads, seed);
+        assert!(report.is_clean(), "seed {seed:?}: {:#?}", report.findings);
+        for n in 0..threads as usize {
+            assert_eq!(word(&report, n), expected(n), "seed {seed:?}, word {n}");
+        }
+    }
+}
+
+#[track_caller]
+fn finds(body: &str, threads: u32, code: &str) {
+    for seed in std::iter::once(None).chain((0..8).map(Some)) {
+        let codes: Vec<_> = run(body, threads, seed).findings.iter().map(|d| d.code).collect();
+        assert!(codes.contains(&code), "seed {seed:?}: {codes:?}");
+    }
+}
+
+/// Zeroes the tile, allocates 32 columns (`%r2`), initialises `bar_a` and `bar_b`, and makes all that visible.
+const SET_UP: &str = "
+    shr.u32 %r1, %r0, 5;
+    setp.ne.u32 %p0, %r1, 0;
+    shl.b32 %r3, %r0, 4;
+    mov.u32 %r4, tile;
+    add.u32 %r3, %r3, %r4;
+    mov.u32 %r5, 0;
+ZERO:
+    st.shared.v4.b32 [%r3], {0, 0, 0, 0};
+    add.u32 %r3, %r3, 2048;
+    add.u32 %r5, %r5, 1;
+    setp.lt.u32 %p1, %r5, 16;
+    @%p1 bra ZERO;
+    fence.proxy.async.shared::cta;
+    @%p0 bra SETUP;
+    elect.sync _|%p1, 0xffffffff;
+    @%p1 mbarrier.init.shared::cta.b64 [bar_a], 1;
+    @%p1 mbarrier.init.shared::cta.b64 [bar_b], 1;
+    tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [slot], 32;
+SETUP:
+    bar.sync 0;
+    ld.shared.b32 %r2, [slot];
+    shr.u32 %r4, %r4, 4;
+    cvt.u64.u32 %rd2, %r4;
+    or.b64 %rd2, %rd2, 0x4000404000000000;";
+
+/// Reads a word of tensor memory of each thread's lane, stores it, and frees.
+const TEAR_DOWN: &str = "
+    tcgen05.fence::after_thread_sync;
+    shl.b32 %r6, %r1, 21;
+    add.u32 %r6, %r6, %r2;
+    tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r7}, [%r6];
+    tcgen05.wait::ld.sync.aligned;
+    st.global.b32 [%rd0], %r7;
+    tcgen05.fence::before_thread_sync;
+    bar.sync 0;
+    @%p0 bra FREED;
+    tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r2, 32;
+FREED:";
+
+const MMA: &str = "tcgen05.mma.cta_group::1.kind::f16 [%r2], %rd2, %rd2, 0x08080010, 0;";
+
+/// A second commit arrives when the MMAs are complete, too: the first one has not waited for them.
+#[test]
+fn two_commits_in_a_row_both_wait_for_the_mmas() {
+    let body = format!(
+        "{SET_UP}
+    @%p0 bra WAIT;
+    elect.sync _|%p1, 0xffffffff;
+    @!%p1 bra WAIT;
+    {MMA}
+    tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [bar_a];
+    tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [bar_b];
+WAIT:
+    mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar_b], 0;
+    @!%p2 bra WAIT;
+    {TEAR_DOWN}"
+    );
+    clean(&body, 128, |_| 0);
+}
+
+/// The same mask elects the same lane each time (PTX ISA 9.7.13.14), so the commit is the MMA's thread's.
+#[test]
+fn elect_is_stable_for_a_mask() {
+    let body = format!(
+        "{SET_UP}
+    @%p0 bra WAIT;
+    elect.sync _|%p1, 0xffffffff;
+    @%p1 {MMA}
+    elect.sync _|%p3, 0xffffffff;
+    @%p3 tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [bar_a];
+WAIT:
+    mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar_a], 0;
+    @!%p2 bra WAIT;
+    {TEAR_DOWN}"
+    );
+    clean(&body, 128, |_| 0);
+}
+
+/// Lanes that end do not keep the others from meeting: neither a check that traps, nor an early return.
+#[test]
+fn lanes_meet_again_behind_code_that_traps_or_returns() {
+    for check in ["@%p2 bra FINE;\n trap;\nFINE:", "@!%p2 trap;", "@!%p2 ret;", "@%p2 bra FINE;\n ret;\nFINE:"] {
+        let body = format!(
+            "setp.lt.u32 %p1, %r0, 4;
+             setp.lt.u32 %p2, %r0, 1000;
+             mov.u32 %r1, 0;
+             @!%p1 bra MEET;
+             {check}
+             mov.u32 %r1, 7;
+        MEET:
+             bar.warp.sync 0xffffffff;
+             shfl.sync.idx.b32 %r2, %r1, 1, 31, 0xffffffff;
+             bar.sync 0;
+             st.global.b32 [%rd0], %r2;"
+        );
+        clean(&body, 32, |_| 7);
+    }
+}
+
+/// A loop that only a guarded return leaves: lanes that part in it meet in it.
+#[test]
+fn lanes_meet_in_a_loop_that_only_a_return_leaves() {
+    let body = "mov.u32 %r1, 0;
+             mov.u32 %r2, 0;
+    AGAIN:
+             setp.eq.u32 %p2, %r1, 3;
+             @%p2 st.global.b32 [%rd0], %r2;
+             @%p2 ret;
+             setp.lt.u32 %p1, %r0, 4;
+             @%p1 bra MEET;
+             add.u32 %r2, %r2, 1;
+    MEET:
+             shfl.sync.idx.b32 %r3, %r0, 9, 31, 0xffffffff;
+             add.u32 %r2, %r2, %r3;
+             add.u32 %r1, %r1, 1;
+             bra AGAIN;";
+    clean(body, 32, |n| 27 + if n < 4 { 0 } else { 3 });
+}
+
+/// `SET_UP` and a product of the zeroed tile with something in place of the proxy fence, and a wait for it.
+fn product(fence: &str) -> String {
+    let set_up = SET_UP.replace("fence.proxy.async.shared::cta;", fence);
+    format!(
+        "{set_up}
+    @%p0 bra WAIT;
+    elect.sync _|%p1, 0xffffffff;
+    @!%p1 bra WAIT;
+    {MMA}
+    tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [bar_a];
+WAIT:
+    mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar_a], 0;
+    @!%p2 bra WAIT;
+    {TEAR_DOWN}"
+    )
+}
+
+/// A proxy fence orders the accesses of the thread that executes it, and what that thread has synchronised with.
+#[test]
+fn a_proxy_fence_by_one_lane_covers_the_others_only_past_a_warp_barrier() {
+    let lane = "mov.u32 %r8, %laneid; setp.eq.u32 %p3, %r8, 0;";
+    let fence = "@%p3 fence.proxy.async.shared::cta;";
+    finds(&product(&format!("{lane} {fence}")), 128, "missing-proxy-fence");
+    finds(
+        &product(&format!("{fence} bar.warp.sync 0xffffffff;").replace("@%p3", &format!("{lane} @%p3"))),
+        128,
+        "missing-proxy-fence",
+    );
+    clean(&product(&format!("{lane} bar.warp.sync 0xffffffff; {fence}")), 128, |_| 0);
+    clean(&product(&format!("{lane} bar.sync 0; {fence}")), 128, |_| 0);
+}
+
+#[test]
+fn a_proxy_fence_of_global_memory_does_not_cover_shared_memory() {
+    finds(&product("fence.proxy.async.global;"), 128, "missing-proxy-fence");
+    clean(&product("fence.proxy.async;"), 128, |_| 0);
+}
+
+/// All threads arrive, one waits and fences for all (a production idiom).
+#[test]
+fn a_proxy_fence_by_the_thread_that_waited_for_all() {
+    let body = product("").replace("[bar_b], 1;", "[bar_b], 128;").replace(MMA, &format!(
+        "NOT_YET:
+    mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar_b], 0;
+    @!%p2 bra NOT_YET;
+    fence.proxy.async.shared::cta;
+    {MMA}"
+    )).replace("SETUP:\n    bar.sync 0;", "SETUP:\n    bar.sync 0;\n    st.shared.v4.b32 [%r3+-2048], {0, 0, 0, 0};\n    mbarrier.arrive.shared::cta.b64 _, [bar_b];");
+    clean(&body, 128, |_| 0);
+    finds(&body.replace("fence.proxy.async.shared::cta;", ""), 128, "missing-proxy-fence");
+}
+
+/// What instructions compute, against values worked out by hand from the ISA.
+#[test]
+fn arithmetic_follows_the_isa() {
+    for (code, expected) in [
+        // The result of a conversion to a narrower signed type is extended to the register's width.
+        ("mov.u32 %r8, 0x180; cvt.s8.s32 %r9, %r8;", 0xffff_ff80),
+        ("mov.u32 %r8, 0x18000; cvt.s16.s32 %r9, %r8;", 0xffff_8000),
+        ("mov.u32 %r8, 0x180; cvt.u8.u32 %r9, %r8;", 0x80),
+        // 16-bit comparisons look at 16 bits.
+        (
+            "mov.u16 %h0, -1; mov.u32 %r8, 0xffff; cvt.u16.u32 %h1, %r8; setp.eq.b16 %p2, %h0, %h1; selp.u32 %r9, 1, 0, %p2;",
+            1,
+        ),
+        ("mov.b16 %h0, 0x8000; mov.b16 %h1, 1; mov.b32 %r9, {%h1, %h0};", 0x8000_0001),
+        ("mov.b32 %r8, 0x80000001; mov.b32 {%h0, %h1}, %r8; cvt.s32.s16 %r9, %h1;", 0xffff_8000),
+        // `_` stands for either predicate.
+        ("setp.lt.u32 _|%p2, %r0, 2000; selp.u32 %r9, 1, 0, %p2;", 0),
+        ("setp.lt.u32 %p2|_, %r0, 2000; selp.u32 %r9, 1, 0, %p2;", 1),
+        ("mov.f32 %f0, 0f7fc00000; setp.lt.f32 %p2|%p3, %f0, 0f00000000; selp.u32 %r9, 1, 0, %p3;", 1),
+        ("setp.ge.and.u32 %p4|%p5, %r0, 2000, %p5; selp.u32 %r9, 1, 0, %p4;", 0),
+        // What is not selected, or cancels, need not be defined.
+        ("setp.lt.u32 %p2, %r0, 2000; selp.u32 %r9, 5, %r40, %p2;", 5),
+        ("xor.b32 %r9, %r40, %r40;", 0),
+        ("mov.u32 %r8, 0x12345678; prmt.b32 %r9, %r8, 0xaabbccdd, 0x7162;", 0xaa56_bb34),
+        ("mov.u32 %r8, 0x12345680; prmt.b32 %r9, %r8, 0, 0x8888;", 0xffff_ffff),
+        ("mov.u32 %r8, 0xf0; bfe.u32 %r9, %r8, 4, 40;", 0xf),
+        ("mov.u32 %r8, -7; shr.s32 %r9, %r8, 40;", 0xffff_ffff),
+        ("mov.u32 %r8, -7; rem.s32 %r9, %r8, 3;", 0xffff_ffff),
+        ("mov.u32 %r8, -2147483648; div.s32 %r9, %r8, -1;", 0x8000_0000),
+        ("mov.u32 %r8, -3; mul.hi.s32 %r9, %r8, 1073741824;", 0xffff_ffff),
+        ("mov.f32 %f0, 0fffc00000; cvt.rzi.s32.f32 %r9, %f0;", 0),
+        ("mov.f32 %f0, 0fc0200000; cvt.rzi.u32.f32 %r9, %f0;", 0),
+        ("mov.f32 %f0, 0f477ff000; cvt.rn.f16x2.f32 %r9, %f0, 0f3f800000;", 0x7c00_3c00),
+        ("mov.u32 %r8, 0xf; lop3.b32 %r9, %r8, 0x33, 0x55, 0xea;", 0x57),
+        ("vote.sync.ballot.b32 %r9, %p6, 0xffffffff;", 0xaaaa_aaaa),
+        ("shfl.sync.up.b32 %r9|%p2, %r0, 40, 0, 0xffffffff; setp.eq.u32 %p2, %r0, %r0; selp.u32 %r9, 3, 0, %p2;", 3),
+        ("shfl.sync.bfly.b32 %r9, %r0, 1, 0x1f, 0xffffffff; xor.b32 %r9, %r9, %r0;", 1),
+        (
+            "shfl.sync.idx.b32 %r9, %r0, 2, 0x181c, 0xffffffff; and.b32 %r8, %r0, 28; and.b32 %r8, %r8, 24; or.b32 %r8, %r8, 2; sub.u32 %r9, %r9, %r8;",
+            0,
+        ),
+    ] {
+        let set_up = "and.b32 %r8, %r0, 1; setp.ne.u32 %p6, %r8, 0; setp.eq.u32 %p5, %r0, %r0;";
+        let report = run(&format!("{set_up} {code} st.global.b32 [%rd0], %r9;"), 32, None);
+        assert!(report.is_clean(), "{code}: {:#?}", report.findings);
+        for n in 0..32 {
+            assert_eq!(word(&report, n), expected, "{code}: word {n} is {:#x}", word(&report, n));
+        }
+    }
+}
+
+/// CTA barriers count the threads of a warp that have ended, or never were, as there (PTX ISA 9.7.13.1).
+#[test]
+fn cta_barriers_count_warps_that_are_not_full() {
+    clean("bar.sync 0; st.global.b32 [%rd0], 5;", 48, |_| 5);
+    clean("barrier.sync 0; st.global.b32 [%rd0], 5;", 48, |_| 5);
+    clean(
+        "setp.ge.u32 %p1, %r0, 40; @%p1 ret; bar.sync 0; st.global.b32 [%rd0], 5;",
+        64,
+        |n| if n < 40 { 5 } else { 0 },
+    );
+    clean("setp.ge.u32 %p1, %r0, 40; @%p1 ret; barrier.sync 1, 64; st.global.b32 [%rd0], 5;", 64, |n| {
+        if n < 40 { 5 } else { 0 }
+    });
+    finds("setp.ge.u32 %p1, %r0, 40; @%p1 bra OUT; bar.sync 0;\nOUT:", 64, "aligned-lanes-missing");
+}
+
+/// A warp that polls while another computes for long is no hang.
+#[test]
+fn polling_beside_a_long_computation_is_no_hang() {
+    let body = "
+    setp.ne.u32 %p3, %r0, 0;
+    @!%p3 mbarrier.init.shared::cta.b64 [bar_a], 1;
+    bar.sync 0;
+    setp.lt.u32 %p0, %r0, 32;
+    @!%p0 bra POLL;
+    mov.u32 %r5, 0;
+LONG:
+    ld.global.b32 %r6, [%rd0];
+    add.u32 %r5, %r5, %r6;
+    add.u32 %r5, %r5, 1;
+    setp.lt.u32 %p1, %r5, 12000;
+    @%p1 bra LONG;
+    @!%p3 mbarrier.arrive.shared::cta.b64 _, [bar_a];
+    bra DONE;
+POLL:
+    mbarrier.test_wait.parity.shared::cta.b64 %p2, [bar_a], 0;
+    @!%p2 bra POLL;
+DONE:
+    st.global.b32 [%rd0], 5;";
+    let report = run(body, 64, None);
+    assert!(report.is_clean(), "{:#?}", report.findings);
+    let endless = body.replace("    @!%p3 mbarrier.arrive.shared::cta.b64 _, [bar_a];\n", "");
+    assert_eq!(run(&endless, 64, None).findings.first().map(|d| d.code), Some("hang"));
+}
+
+/// The top byte of a shared address is the rank of a CTA in its cluster: here there is only rank 0.
+#[test]
+fn shared_addresses_of_other_ctas_are_out_of_bounds() {
+    finds("mov.u32 %r1, tile; xor.b32 %r1, %r1, 0x01000000; st.shared.b32 [%r1], %r0;", 1, "out-of-bounds");
+    finds(
+        "mov.u32 %r1, bar_a; xor.b32 %r1, %r1, 0x01000000; mbarrier.init.shared::cta.b64 [%r1], 1;",
+        1,
+        "mbarrier-address",
+    );
+    clean("mov.u32 %r1, tile; add.u32 %r1, %r1, 64; st.shared.b32 [%r1+-64], %r0; st.global.b32 [%rd0], 1;", 1, |_| 1);
+}
+
+/// Lanes that wait on the clock see it advance, wherever the others are.
+#[test]
+fn the_clock_advances_for_lanes_that_part() {
+    for part in ["@%p0 bra SPIN; bra DONE;", "@!%p0 bra DONE; bra SPIN;"] {
+        let body = format!(
+            "setp.eq.u32 %p0, %r0, 9;
+             mov.u32 %r5, %clock;
+             {part}
+        SPIN:
+             mov.u32 %r6, %clock;
+             sub.u32 %r6, %r6, %r5;
+             setp.lt.u32 %p1, %r6, 5000;
+             @%p1 bra SPIN;
+        DONE:
+             st.global.b32 [%rd0], 4;"
+        );
+        clean(&body, 32, |_| 4);
+    }
+}
+
+/// One lane is elsewhere while the others part and meet again and again: memory and time stay bounded.
+#[test]
+fn parting_often_beside_a_lane_that_waits() {
+    let body = "
+    setp.ne.u32 %p3, %r0, 0;
+    @!%p3 mbarrier.init.shared::cta.b64 [bar_a], 1;
+    bar.sync 0;
+    @%p3 bra WORK;
+WAIT:
+    mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar_a], 0;
+    @!%p2 bra WAIT;
+    bra DONE;
+WORK:
+    mov.u32 %r5, 0;
+    setp.lt.u32 %p4, %r0, 16;
+    setp.eq.u32 %p5, %r0, 1;
+LOOP:
+    @%p4 bra MEET;
+    xor.b32 %r6, %r5, 1;
+MEET:
+    add.u32 %r5, %r5, 1;
+    setp.lt.u32 %p1, %r5, 100000;
+    @%p1 bra LOOP;
+    @%p5 mbarrier.arrive.shared::cta.b64 _, [bar_a];
+DONE:
+    st.global.b32 [%rd0], 4;";
+    let started = std::time::Instant::now();
+    let report = run(body, 32, None);
+    assert!(report.is_clean(), "{:#?}", report.findings);
+    assert!(started.elapsed().as_secs() < 20, "{:?}", started.elapsed());
+}
+
+/// A wait for the wrong parity is found also where this schedule lets the waiter come so late that it does no harm.
+#[test]
+fn a_wait_on_a_phase_that_may_not_have_begun() {
+    let body = |parity: u32| {
+        format!(
+            "
+    setp.ne.u32 %p3, %r0, 0;
+    @!%p3 mbarrier.init.shared::cta.b64 [bar_a], 1;
+    bar.sync 0;
+    mov.u32 %r9, tile;
+    setp.ge.u32 %p0, %r0, 32;
+    @%p0 bra LATE;
+    @!%p3 st.shared.b32 [%r9], 5;
+    @!%p3 mbarrier.arrive.shared::cta.b64 _, [bar_a];
+    @!%p3 mbarrier.arrive.shared::cta.b64 _, [bar_a];
+    bra DONE;
+LATE:
+    mov.u32 %r5, 0;
+SLOW:
+    add.u32 %r5, %r5, 1;
+    setp.lt.u32 %p1, %r5, 3000;
+    @%p1 bra SLOW;
+FIRST:
+    mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar_a], {parity};
+    @!%p2 bra FIRST;
+SECOND:
+    mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar_a], 1;
+    @!%p2 bra SECOND;
+    ld.shared.b32 %r6, [%r9];
+    st.global.b32 [%rd0], %r6;
+DONE:"
+        )
+    };
+    finds(&body(1), 64, "race-shared");
+    let right =
+        body(0).replace("    @!%p3 mbarrier.arrive.shared::cta.b64 _, [bar_a];\n    bra DONE;", "    bra DONE;");
+    let right = right
+        .replace("SECOND:\n    mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar_a], 1;\n    @!%p2 bra SECOND;\n", "");
+    clean(&right, 64, |n| if n < 32 { 0 } else { 5 });
+}
+
+/// A location may hold one mbarrier after another; what was known of the first is not taken for the second.
+#[test]
+fn mbarriers_that_are_initialised_again_and_again() {
+    let body = "
+    setp.ne.u32 %p3, %r0, 0;
+    @%p3 bra DONE;
+    mov.u32 %r5, 0;
+AGAIN:
+    mbarrier.init.shared::cta.b64 [bar_a], 1;
+    mbarrier.arrive.shared::cta.b64 _, [bar_a];
+WAIT:
+    mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar_a], 0;
+    @!%p2 bra WAIT;
+    mbarrier.inval.shared::cta.b64 [bar_a];
+    add.u32 %r5, %r5, 1;
+    setp.lt.u32 %p1, %r5, 20000;
+    @%p1 bra AGAIN;
+DONE:
+    st.global.b32 [%rd0], 1;";
+    clean(body, 32, |_| 1);
+    finds(&body.replace("    mbarrier.inval.shared::cta.b64 [bar_a];\n", ""), 32, "mbarrier-reinitialised");
+}
+
+#[test]
+fn operands_that_no_barrier_takes() {
+    let init = "setp.eq.u32 %p3, %r0, 0; @%p3 mbarrier.init.shared::cta.b64 [bar_a], 1;";
+    finds(&format!("{init} @%p3 mbarrier.arrive.shared::cta.b64 _, [bar_a], 0;"), 32, "mbarrier-count");
+    finds("bar.warp.sync 0xffff0000;", 32, "lanes-missing");
+    clean("setp.lt.u32 %p1, %r0, 8; @%p1 bar.warp.sync 0x000000ff; st.global.b32 [%rd0], 1;", 32, |_| 1);
+}
+
+/// Names are known in their block: two blocks may each have a label or a shared variable of the same name.
+#[test]
+fn names_of_separate_blocks_are_separate() {
+    let block = |n: u32| {
+        format!(
+            "{{ .shared .align 4 .b32 x; .reg .pred p; .reg .b32 q; mov.u32 q, 0;
+             L: add.u32 q, q, 1; setp.lt.u32 p, q, {n}; @p bra L;
+             st.shared.b32 [x], q; mov.u32 %r{n}, x; }}"
+        )
+    };
+    let body = format!(
+        "{} {} ld.shared.b32 %r9, [%r5]; ld.shared.b32 %r10, [%r6]; mad.lo.u32 %r9, %r9, 10, %r10; st.global.b32 [%rd0], %r9;",
+        block(5),
+        block(6)
+    );
+    clean(&body, 1, |_| 56);
+    for twice in ["L: mov.u32 %r5, 0;\nL: mov.u32 %r5, 1;", ".reg .b32 q;\n.reg .b64 q;", ".reg .b32 %r1;"] {
+        let errors = emulator::load(&kernel(twice)).expect_err(twice);
+        assert!(errors[0].code == "ptx-semantics" && errors[0].title.contains("twice"), "{errors:#?}");
+    }
+}
