@@ -164,7 +164,7 @@ impl Cluster<'_> {
                         "mbarrier-count",
                         site,
                         format!("{count} arrivals at {}", self.barrier_name(barrier)),
-                        "An arrival counts 1 to 1,048,575 times (PTX ISA 9.7.13.15.13).",
+                        "The count of an arrival lies in the range of an mbarrier's counts, up to 1,048,575 (PTX ISA 9.7.13.15.13); none is no arrival.",
                         "Give the number of arrivals, or leave it out for one.".into(),
                     ))));
                 }
