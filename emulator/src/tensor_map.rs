@@ -170,7 +170,7 @@ impl TensorMap {
             | (u32::from(elements >= 1 << 16) << 21);
         for (n, &stride) in self.strides.iter().enumerate() {
             w[3 + n] = (stride / 16) as u32;
-            w[7] |= ((stride / 16 >> 32) as u32 & 0xf) << (4 * n);
+            w[7] |= (((stride / 16) >> 32) as u32 & 0xf) << (4 * n);
         }
         for (n, &dim) in self.dims.iter().enumerate() {
             w[8 + n] = (dim - 1) as u32;

@@ -141,6 +141,28 @@ fn no_commit_of_the_mma() {
 }
 
 #[test]
+fn commit_in_the_loop() {
+    let commit = "    tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [mma_done];\n";
+    let text =
+        edited(commit, "").replace("    add.s64 %rd3, %rd3, 2;\n", &format!("{commit}    add.s64 %rd3, %rd3, 2;\n"));
+    let codes: Vec<_> = std::iter::once(None)
+        .chain((0..8).map(Some))
+        .flat_map(|seed| run(&text, seed).findings)
+        .map(|d| (d.code, d.help))
+        .collect();
+    let one = "Let one arrival complete one phase for each wait: a single tcgen05.commit, after the last MMA.";
+    assert!(!codes.is_empty() && codes.iter().all(|(_, help)| help == one), "{codes:#?}");
+}
+
+#[test]
+fn every_thread_arrives() {
+    let text = edited("ISSUED:\n", "ISSUED:\n    mbarrier.arrive.shared::cta.b64 _, [mma_done];\n");
+    let found = run(&text, None).findings;
+    assert!(matches!(found[0].code, "early-arrival" | "hang"), "{found:#?}");
+    assert!(found[0].labels.iter().any(|l| l.place.text.starts_with("mbarrier.arrive")), "{found:#?}");
+}
+
+#[test]
 fn wrong_phase() {
     let text = edited("%p5, [mma_done], 0;", "%p5, [mma_done], 1;");
     expect(&text, "wrong-phase", "mbarrier.try_wait", "the wait for parity 1 of `mma_done` passes before");
@@ -194,7 +216,7 @@ fn accumulate_on_for_the_first_mma() {
 #[test]
 fn no_wait_for_the_load() {
     let text = edited("    tcgen05.wait::ld.sync.aligned;\n", "");
-    expect(&text, "missing-wait-ld", "mov.b32 %f0", "before tcgen05.wait::ld");
+    expect(&text, "missing-wait-ld", "tcgen05.ld", "is freed although nothing waited for the tcgen05.ld");
 }
 
 #[test]

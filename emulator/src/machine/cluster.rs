@@ -331,6 +331,8 @@ impl<'a> Cluster<'a> {
                 loads,
                 stores,
                 open_loads: Vec::new(),
+                loads_waited: 0,
+                stores_ready_at: 0,
                 stores_done_at: 0,
                 on_the_way: Vec::new(),
                 origins: HashMap::new(),
@@ -461,7 +463,7 @@ impl<'a> Cluster<'a> {
                     site,
                     format!("the run was ended after {} warp instructions", self.options.max_instructions),
                     "A run has a budget of instructions, so that a kernel that never ends is reported.",
-                    "If the kernel is meant to run this long, raise the budget; otherwise look for a loop that does not end.".into(),
+                    "Look for a loop whose end is never reached. (Options::max_instructions sets the budget.)".into(),
                 ))));
             }
             let before = self.warps[w].fragments.len();

@@ -8,6 +8,12 @@ use super::warp::Passed;
 use crate::diagnostic::{Diagnostic, Label, Severity};
 use crate::order::{Reason, Stamp};
 
+const PROXY_RULE: &str = "Loads and stores go through the generic proxy, the tensor core and TMA access memory through the asynchronous \
+                          proxy; between the two, the same bytes need a fence.proxy.async (PTX ISA 8.6, 9.7.13.4, 9.7.16.6.5).";
+pub const WAIT_RULE: &str = "tcgen05.ld is asynchronous, and tcgen05.wait::ld is what waits for it (PTX ISA 9.7.16.8.5). Using a register waits \
+                             for that register (9.7.16.6.4.5), but puts nothing else in order: neither what overwrites or frees the columns \
+                             next, nor a barrier that says they were read.";
+pub const WAIT_HELP: &str = "Put tcgen05.wait::ld.sync.aligned between the load and the first use of its registers.";
 pub const FREE_RULE: &str = "Freed columns may go to another CTA at once, so every access to them must be complete and \
                              ordered before the tcgen05.dealloc (PTX ISA 9.7.16.6, 9.7.16.7.1).";
 pub const FREE_HELP: &str = "Let every warp pass tcgen05.wait::ld and then a CTA barrier before one warp frees it.";
@@ -135,9 +141,31 @@ impl Cluster<'_> {
             help,
             count: race.count,
         };
-        if is_mma(second) && race.conflict.reason == Reason::NotFenced {
+        if race.conflict.reason == Reason::NotFenced && !race.conflict.first_writes {
+            return Draft {
+                severity: Severity::Note,
+                ..draft(
+                    "missing-proxy-fence-after-read",
+                    format!("{} overwrites {{}} through the asynchronous proxy, but no proxy fence follows the loads that read it", self.who(second)),
+                    vec![
+                        self.label(second.site, "overwritten by this copy"),
+                        self.label(first.site, format!("{} reads it here, through the generic proxy", self.who(first))),
+                    ],
+                    PROXY_RULE,
+                    "Let every thread that loads execute fence.proxy.async.shared::cta before it says that the buffer is free.".into(),
+                )
+            };
+        }
+        if race.conflict.reason == Reason::NotFenced {
+            let reader = if is_mma(second) { "the MMA".to_string() } else { self.who(second) };
+            let verb = if race.conflict.second_writes { "writes" } else { "reads" };
+            let by = if is_mma(second) {
+                "the tensor core reads it here".into()
+            } else {
+                format!("{reader} {verb} it here")
+            };
             let mut labels = vec![
-                self.label(second.site, "the tensor core reads it here"),
+                self.label(second.site, by),
                 self.label(first.site, format!("{} stores to it here, through the generic proxy", self.who(first))),
             ];
             if let Some(ActorKind::Warp(warp)) = self.kind(first)
@@ -147,11 +175,11 @@ impl Cluster<'_> {
             }
             return draft(
                 "missing-proxy-fence",
-                "the MMA reads {} through the asynchronous proxy, but no proxy fence follows the stores that wrote it".into(),
+                format!(
+                    "{reader} {verb} {{}} through the asynchronous proxy, but no proxy fence follows the stores that wrote it"
+                ),
                 labels,
-                "Stores go through the generic proxy, the tensor core and TMA access shared memory through the \
-                 asynchronous proxy; between the two, the same bytes need a fence.proxy.async (PTX ISA 8.6, 9.7.13.4, \
-                 9.7.16.6.5).",
+                PROXY_RULE,
                 "Let every thread that stores execute fence.proxy.async.shared::cta after its stores, before the barrier."
                     .into(),
             );
@@ -202,7 +230,11 @@ impl Cluster<'_> {
             ],
             "Plain accesses of different threads to the same bytes, one of them a write, are a data race unless \
              synchronisation orders them (PTX ISA 8.7.1, 8.9.5).",
-            "Put a CTA barrier (bar.sync) between the two.".into(),
+            if first.site == second.site {
+                "Let each byte be written by one warp: check how the address depends on the thread.".into()
+            } else {
+                "Put a CTA barrier (bar.sync) between the two.".into()
+            },
         )
     }
 
@@ -283,6 +315,22 @@ impl Cluster<'_> {
         if matches!(race.conflict.reason, Reason::NoFenceBefore | Reason::NoFenceAfter) {
             return self.explain_missing_fence(race, name);
         }
+        if let Some(ActorKind::TensorLoads(reader)) = self.kind(first)
+            && self.warps.get(reader as usize).is_some_and(|warp| first.epoch > warp.loads_waited)
+            && (race.frees || is_mma(second) && !race.unwritten)
+        {
+            let what = if race.frees { "freed" } else { "overwritten" };
+            return draft(
+                "missing-wait-ld",
+                format!("{{}} is {what} although nothing waited for the tcgen05.ld that reads it"),
+                vec![
+                    self.label(first.site, format!("{} reads it here, asynchronously", self.who(first))),
+                    self.label(second.site, format!("{what} here")),
+                ],
+                WAIT_RULE,
+                WAIT_HELP.into(),
+            );
+        }
         if race.frees {
             let what =
                 if is_mma(first) { "an MMA may still be writing it" } else { "tcgen05.ld may still be reading it" };
@@ -362,6 +410,23 @@ impl Cluster<'_> {
         let phase = commit.phase.unwrap_or(self.barriers[commit.barrier as usize].phase);
         let arrival = self.label(commit.site, format!("its completion arrives at {barrier}, in phase {phase}"));
         let passed: Option<&Passed> = race.passed.iter().find(|p| p.barrier == commit.barrier);
+        // The wait was for the right phase, but something else completed that phase before.
+        if let Some(Passed { site, phase: Some(n), fresh: true, .. }) = passed
+            && *n < phase
+            && let Some(early) = self.early_arrival(commit.barrier, *n)
+        {
+            return base(
+                "early-arrival",
+                format!("{barrier} completes phase {n} before the MMA that writes {{}} is complete"),
+                vec![
+                    self.label(early, format!("an arrival from here completes phase {n}")),
+                    self.label(*site, format!("this wait passed on phase {n}")),
+                    read,
+                    self.label(commit.site, format!("the MMA's completion arrives in phase {phase}")),
+                ],
+                "Let one arrival complete one phase for each wait: a single tcgen05.commit, after the last MMA.".into(),
+            );
+        }
         match passed {
             Some(p) if p.phase.is_none_or(|passed| passed < phase) => {
                 let why = match p.phase {
@@ -388,6 +453,12 @@ impl Cluster<'_> {
                 ),
             ),
         }
+    }
+
+    /// The statement of the last arrival in a phase.
+    fn early_arrival(&self, barrier: u32, phase: u64) -> Option<u32> {
+        let history = &self.barriers[barrier as usize].history;
+        history.iter().rev().find(|(n, _)| *n == phase).map(|&(_, site)| site)
     }
 
     /// MMAs whose completion no warp has waited for when the CTA ends.

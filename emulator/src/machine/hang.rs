@@ -36,7 +36,15 @@ impl Cluster<'_> {
             State::Meeting => 5,
         };
         blocked.sort_by_key(|b| (rank(&b.state), b.warp));
-        let Some(root) = blocked.first() else { return };
+        let Some(mut root) = blocked.first() else { return };
+        // What would arrive is stuck at a CTA barrier itself: that one is the root.
+        if let State::Mbarrier { barrier, .. } = root.state {
+            let sites = self.arrival_sites(self.barriers[barrier as usize].offset);
+            let held =
+                |b: &&Blocked| matches!(b.state, State::CtaBarrier(_)) && sites.iter().any(|&site| site > b.site);
+            root = blocked.iter().find(held).unwrap_or(root);
+        }
+        let root_place = self.place(root.site);
         let mut diagnostic = match &root.state {
             State::Mbarrier { barrier, parity, .. } => self.stuck_mbarrier(root, *barrier, *parity),
             State::TensorAlloc { pair: Some(_) }
@@ -75,7 +83,7 @@ impl Cluster<'_> {
                 "Let all lanes of the mask reach this instruction.".into(),
             ),
         };
-        for b in blocked.iter().skip(1) {
+        for b in &blocked {
             let text = match &b.state {
                 State::Mbarrier { barrier, parity, .. } => {
                     format!("waits for {} (parity {parity})", self.barrier_name(*barrier))
@@ -89,7 +97,8 @@ impl Cluster<'_> {
                 State::Ready => "polls".into(),
             };
             let place = self.place(b.site);
-            if diagnostic.labels.iter().any(|l| l.place == place) || diagnostic.labels.len() >= 6 {
+            if place == root_place || diagnostic.labels.iter().any(|l| l.place == place) || diagnostic.labels.len() >= 6
+            {
                 continue;
             }
             let lanes =
@@ -148,6 +157,25 @@ impl Cluster<'_> {
                 "Announce exactly the bytes that the copies of this phase bring.".into(),
             );
             d.labels = vec![wait, init];
+            return d;
+        }
+        let known = self.warps[root.warp].views.hb.get(b.actor);
+        if b.next_epoch() > known + 2 {
+            // Phases went by that the waiter never saw.
+            let mut d = self.hang(
+                root.site,
+                format!(
+                    "the wait for {name}, parity {parity}, never ends: {} phases were complete before it came",
+                    b.phase
+                ),
+                "Let one arrival complete one phase for each wait: a single tcgen05.commit, after the last MMA.".into(),
+            );
+            d.labels = vec![wait];
+            let mut sites: Vec<u32> = b.history.iter().map(|&(_, site)| site).collect();
+            sites.dedup();
+            for site in sites.into_iter().take(3) {
+                d.labels.push(self.label(site, "an arrival from here completed a phase"));
+            }
             return d;
         }
         if b.phase > 0 {

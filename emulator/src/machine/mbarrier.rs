@@ -36,6 +36,8 @@ pub struct Mbarrier {
     pub arrivals: Vec<(u32, u32)>,
     /// Those of the phase before.
     pub previous: Vec<(u32, u32)>,
+    /// Phase and statement of the first arrivals since the initialisation.
+    pub history: Vec<(u64, u32)>,
 }
 
 impl Mbarrier {
@@ -61,6 +63,7 @@ impl Mbarrier {
             completed: VecDeque::from([Views::default()]),
             arrivals: Vec::new(),
             previous: Vec::new(),
+            history: Vec::new(),
         }
     }
 
@@ -71,6 +74,9 @@ impl Mbarrier {
         }
         self.pending -= count;
         self.arrivals.push((site, count));
+        if self.history.len() < REMEMBERED {
+            self.history.push((self.phase, site));
+        }
         self.current.join(views);
         Ok(())
     }

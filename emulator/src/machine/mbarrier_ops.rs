@@ -67,8 +67,11 @@ impl Cluster<'_> {
         let Some(&barrier) = self.barrier_at.get(&(slot.cta, slot.offset)) else {
             let known: Vec<String> =
                 self.barriers.iter().filter(|b| b.valid).map(|b| self.shared_name(b.offset)).collect();
-            let known =
-                if known.is_empty() { "none is".into() } else { format!("initialised are: {}", known.join(", ")) };
+            let known = if known.is_empty() {
+                "no mbarrier is initialised".into()
+            } else {
+                format!("initialised are: {}", known.join(", "))
+            };
             return Err(Some(Box::new(self.problem(
                 "mbarrier-not-initialised",
                 site,
@@ -221,8 +224,9 @@ impl Cluster<'_> {
                 "mbarrier-overflow",
                 site,
                 format!(
-                    "{} gets {count} arrivals in phase {phase}, of which {pending} are still pending",
-                    self.barrier_name(barrier)
+                    "{} gets {count} more arrival{} in phase {phase}, which takes {pending} more",
+                    self.barrier_name(barrier),
+                    if count == 1 { "" } else { "s" }
                 ),
                 "An arrival lowers the pending count of its phase, which cannot fall below 0 (PTX ISA 9.7.13.15.2).",
                 "Let as many threads arrive as mbarrier.init says, or initialise it for as many as arrive.".into(),
@@ -318,7 +322,9 @@ impl Cluster<'_> {
         let site = self.site(w, f);
         let b = &self.barriers[barrier as usize];
         let warp = &mut self.warps[w];
-        let (phases, known) = b.learned(parity, warp.views.hb.get(b.actor));
+        let before = warp.views.hb.get(b.actor);
+        let (phases, known) = b.learned(parity, before);
+        let fresh = known.hb.get(b.actor) > before;
         let phase = phases.checked_sub(1);
         if relaxed {
             // The warp learns what it would by an acquire only at its next fence.
@@ -336,7 +342,7 @@ impl Cluster<'_> {
         fragment.ready_at = time.max(fragment.ready_at);
         fragment.pc += 1;
         warp.passed.retain(|passed| passed.barrier != barrier);
-        warp.passed.push(Passed { barrier, site, parity, phase });
+        warp.passed.push(Passed { barrier, site, parity, phase, fresh });
         let (actor, id) = (Actor::Warp(warp.index), self.barrier_id(barrier));
         let home = self.warps[w].cta;
         self.trace(home, actor, since, time, site, || EventKind::BarrierWait {

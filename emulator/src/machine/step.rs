@@ -25,11 +25,19 @@ impl Cluster<'_> {
             let now = warp.fragments[f].ready_at;
             let needed = warp.on_the_way.iter().filter(|(reg, _)| inst.uses.contains(reg) || inst.defs.contains(reg));
             let ready = needed.map(|&(_, at)| at).max().unwrap_or(now).max(now);
+            let ready = if matches!(inst.op, Op::Store { .. }) {
+                // The compiler moves loads ahead of a store that waits for its value: the warp goes on, up to the next
+                // instruction that orders memory.
+                warp.stores_ready_at = warp.stores_ready_at.max(ready);
+                now
+            } else {
+                ready
+            };
             warp.fragments[f].ready_at = ready;
             warp.on_the_way.retain(|&(_, at)| at > ready);
         }
         if !warp.open_loads.is_empty() {
-            self.check_open_loads(w, f, inst.uses.iter().chain(&inst.defs), site);
+            self.check_open_loads(w, f, &inst.uses, &inst.defs, site);
         }
 
         let mut mask = active;
@@ -41,6 +49,12 @@ impl Cluster<'_> {
             }
             let value = registers.pred[usize::from(inst.guard)];
             mask &= if inst.guard_negated { !value } else { value };
+        }
+
+        if inst.op.orders_memory() {
+            let warp = &mut self.warps[w];
+            let ready = warp.fragments[f].ready_at.max(warp.stores_ready_at);
+            warp.fragments[f].ready_at = ready;
         }
 
         let undefined = mask & self.warps[w].registers.undefined(&inst.op, &inst.uses);
@@ -394,7 +408,10 @@ impl Cluster<'_> {
         Some(Box::new(Diagnostic {
             code: "undefined-operand",
             severity: Severity::Error,
-            title: format!("{what} of `{}` has no defined value", self.place(site).text),
+            title: format!(
+                "{what} of `{}` has no defined value",
+                self.place(site).text.split_whitespace().next().unwrap_or("this instruction")
+            ),
             labels,
             rule: "Registers and memory hold unknown values until they are written (for memory, PTX ISA 8.2.6).".into(),
             help: "Write the value on every path that leads here.".into(),

@@ -96,7 +96,9 @@ impl Cluster<'_> {
     /// The last warp of a CTA whose size is no multiple of 32 never had all lanes.
     fn is_last_partial(&self, w: usize) -> bool {
         let threads: u32 = self.launch.block.iter().product();
-        !threads.is_multiple_of(32) && w + 1 == self.warps.len() && self.warps[w].live == (1 << (threads % 32)) - 1
+        !threads.is_multiple_of(32)
+            && self.warps[w].index == threads / 32
+            && self.warps[w].live == (1 << (threads % 32)) - 1
     }
 
     fn warp_sync(&mut self, at: At, m: u16) -> Result<(), Stop> {
@@ -190,7 +192,7 @@ impl Cluster<'_> {
         }
         named.expected = count;
         named.site = site;
-        named.partial[w % 32] |= mask;
+        named.partial[self.warps[w].index as usize % 32] |= mask;
         named.latest = named.latest.max(time);
         named.views.join(&snapshot);
         if wait {

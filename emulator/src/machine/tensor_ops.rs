@@ -323,7 +323,7 @@ impl Cluster<'_> {
         let (actor, time) = self.when(w, f);
         let delay = self.jitter(400);
         let done_at = time + self.costs.tensor_load + self.costs.tensor_load_per_column * u64::from(columns) + delay;
-        self.warps[w].open_loads.push(OpenLoad { site, d: d.into(), defined, origin, done_at });
+        self.warps[w].open_loads.push(OpenLoad { site, d: d.into(), defined, landed: false, origin, done_at });
         let rows = shape.size().0;
         self.trace(c, actor, time, done_at, site, || EventKind::TensorLoad { column, columns, lane, lanes: rows });
         Ok(())
@@ -384,9 +384,12 @@ impl Cluster<'_> {
                 let mut end = time;
                 for load in std::mem::take(&mut self.warps[w].open_loads) {
                     end = end.max(load.done_at);
-                    self.land(w, &load);
+                    if !load.landed {
+                        self.land(w, &load);
+                    }
                 }
                 let warp = &mut self.warps[w];
+                warp.loads_waited = warp.loads.epoch;
                 warp.views.hb.raise(warp.loads.actor, warp.loads.epoch);
                 warp.fragments[f].ready_at = end;
                 self.trace(c, actor, time, end, site, || EventKind::TensorWaitLoad);
@@ -425,35 +428,39 @@ impl Cluster<'_> {
         }
     }
 
-    /// A register of a `tcgen05.ld` is touched before `tcgen05.wait::ld`.
-    pub fn check_open_loads<'i>(&mut self, w: usize, f: usize, touched: impl Iterator<Item = &'i Reg>, site: u32) {
-        let mut early = Vec::new();
-        for reg in touched {
-            let Reg::B32(r) = *reg else { continue };
-            if let Some(n) = self.warps[w].open_loads.iter().position(|load| load.d.contains(&r)) {
-                early.push(self.warps[w].open_loads.remove(n));
+    /// A register of a `tcgen05.ld` is touched before `tcgen05.wait::ld`: reading it waits for its value (PTX ISA
+    /// 9.7.16.6.4.5), writing it races with the load.
+    pub fn check_open_loads(&mut self, w: usize, f: usize, uses: &[Reg], defs: &[Reg], site: u32) {
+        for n in 0..self.warps[w].open_loads.len() {
+            let load = &self.warps[w].open_loads[n];
+            if load.landed {
+                continue;
             }
-        }
-        for load in early {
+            let touches = |regs: &[Reg]| regs.iter().any(|r| matches!(r, Reg::B32(r) if load.d.contains(r)));
+            let (read, written) = (touches(uses), touches(defs));
+            if !read && !written {
+                continue;
+            }
+            let load = load.clone();
+            self.warps[w].open_loads[n].landed = true;
             let fragment = &mut self.warps[w].fragments[f];
             fragment.ready_at = fragment.ready_at.max(load.done_at);
             self.land(w, &load);
-            let labels = vec![
-                self.label(site, "a register of the load is used here"),
-                self.label(load.site, "loaded from tensor memory here, asynchronously"),
-            ];
-            self.findings.add(Diagnostic {
-                code: "missing-wait-ld",
-                severity: Severity::Finding,
-                title: "a register that tcgen05.ld writes is used before tcgen05.wait::ld".into(),
-                labels,
-                rule: "tcgen05.ld is asynchronous, and tcgen05.wait::ld is what waits for it (PTX ISA 9.7.16.8.5). \
-                       Using a register waits for that register (9.7.16.6.4.5), but puts nothing else in order: \
-                       neither the MMA that overwrites the accumulator next, nor a barrier that says it was read."
-                    .into(),
-                help: "Put tcgen05.wait::ld.sync.aligned between the load and the first use of its registers.".into(),
-                count: 1,
-            });
+            if written && !read {
+                let labels = vec![
+                    self.label(load.site, "this load may still write the register afterwards"),
+                    self.label(site, "a register of the load is written here"),
+                ];
+                self.findings.add(Diagnostic {
+                    code: "missing-wait-ld",
+                    severity: Severity::Finding,
+                    title: "a register of a tcgen05.ld is written before the load is complete".into(),
+                    labels,
+                    rule: super::explain::WAIT_RULE.into(),
+                    help: super::explain::WAIT_HELP.into(),
+                    count: 1,
+                });
+            }
         }
     }
 }

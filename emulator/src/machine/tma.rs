@@ -336,9 +336,9 @@ impl Cluster<'_> {
         let mut rows = Vec::with_capacity(outer as usize);
         for row in 0..outer {
             let (mut rest, mut inside, mut address) = (row, high > low, map.address);
-            for d in 1..rank {
+            for (d, &coordinate) in coordinates.iter().enumerate().take(rank).skip(1) {
                 let n = map.box_elements(d);
-                let index = i64::from(coordinates[d]) + i64::from(rest % n) * i64::from(map.element_stride(d));
+                let index = i64::from(coordinate) + i64::from(rest % n) * i64::from(map.element_stride(d));
                 rest /= n;
                 inside &= (0..map.dims[d] as i64).contains(&index);
                 address = address.wrapping_add((index as u64).wrapping_mul(map.strides[d - 1]));
@@ -637,7 +637,7 @@ impl Cluster<'_> {
         for lane in lanes(mask) {
             let Some(groups) = warp.bulk.get_mut(&lane) else { continue };
             let old = groups.groups.len().saturating_sub(pending as usize);
-            let Some(&(last, _)) = groups.groups.iter().take(old).last() else { continue };
+            let Some(&(last, _)) = groups.groups.iter().take(old).next_back() else { continue };
             groups.read_waited = groups.read_waited.max(last);
             warp.views.hb.raise(groups.reads.actor, last);
             if !read {

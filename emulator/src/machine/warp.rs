@@ -217,6 +217,8 @@ pub struct OpenLoad {
     pub d: Box<[u16]>,
     /// Lanes defined, for each register.
     pub defined: Vec<u32>,
+    /// A register of it was used: that waits for its value, but orders nothing else.
+    pub landed: bool,
     /// Why they are not, if they are not.
     pub origin: u32,
     pub done_at: u64,
@@ -230,6 +232,8 @@ pub struct Passed {
     pub parity: u32,
     /// The phase whose completion let it pass; `None` on a barrier that had completed none.
     pub phase: Option<u64>,
+    /// The warp had not known that phase to be complete.
+    pub fresh: bool,
 }
 
 /// A warp.
@@ -268,6 +272,10 @@ pub struct Warp {
     pub loads: Queue,
     pub stores: Queue,
     pub open_loads: Vec<OpenLoad>,
+    /// The last `tcgen05.ld` that a `tcgen05.wait::ld` has waited for.
+    pub loads_waited: u32,
+    /// When the values of stores are all there: the compiler issues loads ahead of stores that do not need them.
+    pub stores_ready_at: u64,
     pub stores_done_at: u64,
     /// Registers whose value is still on its way from memory, and when it arrives.
     pub on_the_way: Vec<(Reg, u64)>,

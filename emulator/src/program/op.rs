@@ -405,6 +405,22 @@ pub enum VoteMode {
 }
 
 impl Op {
+    /// Stores before it are complete, or known to be, when it is executed.
+    pub fn orders_memory(&self) -> bool {
+        matches!(
+            self,
+            Op::CtaBarrier { .. }
+                | Op::WarpSync { .. }
+                | Op::ProxyFence { .. }
+                | Op::Fence
+                | Op::BarrierArrive { .. }
+                | Op::ClusterArrive { .. }
+                | Op::Tma(_)
+                | Op::Mma(_)
+                | Op::Exit
+        )
+    }
+
     /// Other warps and engines can tell when this is executed: the scheduler runs it in the order of the simulated clock.
     pub fn is_visible(&self) -> bool {
         matches!(
