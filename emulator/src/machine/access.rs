@@ -1,6 +1,7 @@
 //! Plain loads and stores: addresses, bounds, costs, and the check against who touched the bytes before.
 
-use super::cluster::{At, Cluster, Race, RaceMemory, Stop};
+use super::cluster::{Cluster, Stop};
+use super::state::{At, Race, RaceMemory};
 use super::step::{PARAM_WINDOW, SHARED_WINDOW};
 use super::warp::lanes;
 use crate::diagnostic::{Diagnostic, Severity};

@@ -1,4 +1,4 @@
-//! One CTA's (later: one cluster's) state, and its scheduler.
+//! A cluster: the CTAs, their warps and what is on its way between them; and the scheduler.
 //!
 //! Whoever is earliest on the simulated clock acts: an engine's event, or a warp. A warp runs on until it blocks, or until
 //! its next instruction could be seen by somebody who is earlier.
@@ -6,11 +6,12 @@
 use super::findings::Findings;
 use super::mbarrier::Mbarrier;
 use super::memory::Global;
+use super::state::{ActorKind, Commit, Cta, NamedBarrier, Origin, Pending, Race, RaceMemory};
 use super::tensor::TensorMemory;
-use super::warp::{Fragment, Meeting, Queue, Registers, State, Warp};
+use super::warp::{Fragment, Queue, Registers, State, Warp};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::launch::Launch;
-use crate::order::{ActorId, Conflict, Reason, Shadow, Stamp, Views};
+use crate::order::{ActorId, Reason, Shadow, Stamp, Views};
 use crate::program::Kernel;
 use crate::report::{Actor, CtaState, Event, EventKind, Memory};
 use crate::time::Costs;
@@ -35,143 +36,6 @@ const MANY_POLLS: u64 = 100_000;
 
 /// The run cannot go on; the diagnostic (if it is not a consequence of one already found) says why.
 pub type Stop = Option<Box<Diagnostic>>;
-
-/// Who executes what: a warp's fragment, the lanes of it that take part, and the statement.
-#[derive(Clone, Copy, Debug)]
-pub struct At {
-    pub w: usize,
-    pub f: usize,
-    pub mask: u32,
-    pub site: u32,
-}
-
-/// A place in the shared memory of a CTA of the cluster.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Slot {
-    /// Rank of the CTA.
-    pub cta: usize,
-    /// Offset in its window.
-    pub offset: u32,
-}
-
-/// A CTA's memories.
-#[derive(Debug)]
-pub struct Cta {
-    /// Its place in the grid, and in the cluster.
-    pub id: [u32; 3],
-    pub inner: [u32; 3],
-    /// The shared window, from its offset 0: what the system reserves, static, dynamic.
-    pub shared: Memory,
-    pub shared_shadow: Shadow,
-    pub tensor: TensorMemory,
-    pub tensor_shadow: Shadow,
-    pub tensor_relinquished: bool,
-    /// Columns that a pair's allocation has given to this CTA, whose warp has not seen it yet.
-    pub granted: Option<u32>,
-    pub named: [NamedBarrier; 16],
-    /// When the tensor core can begin its next MMA, and the ports of shared and global memory their next access.
-    pub tensor_core_free: u64,
-    pub shared_port_free: u64,
-    pub global_port_free: u64,
-    /// When the TMA engine can begin its next copy.
-    pub tma_free: u64,
-}
-
-/// `bar.sync`'s barrier.
-#[derive(Debug, Default)]
-pub struct NamedBarrier {
-    pub arrived: u32,
-    /// Lanes of each warp that are there while others of the warp are not.
-    pub partial: [u32; 32],
-    pub expected: Option<u32>,
-    pub latest: u64,
-    pub views: Views,
-    pub site: u32,
-}
-
-impl NamedBarrier {
-    /// Somebody has arrived in the current phase.
-    pub fn in_use(&self) -> bool {
-        self.arrived > 0 || self.partial.iter().any(|&lanes| lanes != 0)
-    }
-}
-
-/// A `tcgen05.commit`.
-#[derive(Debug)]
-pub struct Commit {
-    pub site: u32,
-    pub queue: ActorId,
-    /// The last MMA of the queue that it covers.
-    pub epoch: u32,
-    pub barrier: u32,
-    pub phase: Option<u64>,
-    pub warp: usize,
-}
-
-/// Why a value is undefined.
-#[derive(Clone, Debug)]
-pub struct Origin {
-    pub site: u32,
-    pub text: String,
-}
-
-/// A conflict, explained at the end of the run, when all commits are known.
-#[derive(Debug)]
-pub struct Race {
-    pub memory: RaceMemory,
-    pub conflict: Conflict,
-    pub second: Stamp,
-    /// The warp that reads tensor memory, if one does, and how it had got past barriers by then.
-    pub passed: Vec<super::warp::Passed>,
-    /// The location held no defined value before the second access.
-    pub unwritten: bool,
-    pub frees: bool,
-    pub count: u64,
-}
-
-/// Where a conflict is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum RaceMemory {
-    /// Of the CTA of this rank.
-    Shared(usize),
-    /// Of the CTA of this rank.
-    Tensor(usize),
-    /// Index of the buffer.
-    Global(usize),
-}
-
-/// An engine's event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Pending {
-    MmaRead(usize),
-    MmaDone(usize),
-    CommitArrive(usize),
-    /// A bulk copy reads its source, writes its destination.
-    CopyRead(usize),
-    CopyDone(usize),
-}
-
-/// A kind of actor, for messages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ActorKind {
-    Warp(u32),
-    TensorLoads(u32),
-    TensorStores(u32),
-    /// An mbarrier: its epochs are its completed phases.
-    Mbarrier,
-    /// What the bulk groups of a thread read, and what they write.
-    BulkReads {
-        warp: u32,
-    },
-    BulkWrites {
-        warp: u32,
-    },
-    /// The MMAs issued by one thread.
-    Mmas {
-        warp: u32,
-        lane: u32,
-    },
-}
 
 pub struct Cluster<'a> {
     pub kernel: &'a Kernel,
@@ -477,100 +341,6 @@ impl<'a> Cluster<'a> {
                 _ => return Ok(()),
             }
         }
-    }
-
-    /// Lanes that wait for each other at the end of a divergent part go on together once all are there.
-    pub fn meet(&mut self, w: usize) {
-        let warp = &mut self.warps[w];
-        loop {
-            let complete = (0..warp.meetings.len() as u32).find(|&m| {
-                let there: u32 = warp
-                    .fragments
-                    .iter()
-                    .filter(|f| f.state == State::Meeting && f.meeting == Some(m))
-                    .fold(0, |mask, f| mask | f.mask);
-                there != 0 && there == warp.meetings[m as usize].mask
-            });
-            let Some(m) = complete else { return };
-            let meeting = warp.meetings[m as usize].clone();
-            let mut merged =
-                Fragment { pc: meeting.pc, mask: 0, ready_at: 0, state: State::Ready, meeting: meeting.outer };
-            warp.fragments.retain(|f| {
-                let joins = f.state == State::Meeting && f.meeting == Some(m);
-                if joins {
-                    merged.mask |= f.mask;
-                    merged.ready_at = merged.ready_at.max(f.ready_at);
-                }
-                !joins
-            });
-            // They may have arrived where an outer part ends, too.
-            if let Some(outer) = merged.meeting
-                && warp.meetings[outer as usize].pc == merged.pc
-            {
-                merged.state = State::Meeting;
-            }
-            warp.fragments.push(merged);
-            warp.meetings[m as usize].mask = 0;
-            if warp.fragments.len() == 1 && warp.fragments[0].meeting.is_none() {
-                warp.meetings.clear();
-                return;
-            }
-        }
-    }
-
-    /// The lanes of a fragment part at a branch: some go to `target`.
-    pub fn part(&mut self, w: usize, f: usize, taken: u32, target: u32, reconverge: u32) {
-        let warp = &mut self.warps[w];
-        let mut other = warp.fragments[f].clone();
-        let inherits = other.meeting.is_some_and(|m| warp.meetings[m as usize].pc == reconverge);
-        if reconverge != u32::MAX && !inherits {
-            let new = Meeting { pc: reconverge, mask: other.mask, outer: other.meeting };
-            // Nobody waits for a meeting that has taken place.
-            let place = warp.meetings.iter().position(|m| m.mask == 0).unwrap_or(warp.meetings.len());
-            match warp.meetings.get_mut(place) {
-                Some(meeting) => *meeting = new,
-                None => warp.meetings.push(new),
-            }
-            other.meeting = Some(place as u32);
-        }
-        let fragment = &mut warp.fragments[f];
-        fragment.meeting = other.meeting;
-        fragment.mask &= !taken;
-        fragment.pc += 1;
-        other.mask = taken;
-        other.pc = target;
-        warp.fragments.push(other);
-    }
-
-    /// Lanes end.
-    pub fn exit(&mut self, w: usize, f: usize, mask: u32) {
-        let time = self.warps[w].fragments[f].ready_at;
-        self.end = self.end.max(time);
-        let site = self.site(w, f);
-        let cta = self.warps[w].cta;
-        self.check_bulk_at_exit(w, mask);
-        let warp = &mut self.warps[w];
-        warp.live &= !mask;
-        for meeting in &mut warp.meetings {
-            meeting.mask &= !mask;
-        }
-        warp.fragments[f].mask &= !mask;
-        if warp.fragments[f].mask == 0 {
-            warp.fragments.remove(f);
-        } else {
-            warp.fragments[f].pc += 1;
-        }
-        self.meet(w);
-        if self.warps[w].live == 0 {
-            self.polls = 0;
-            let index = self.warps[w].index;
-            self.trace(cta, Actor::Warp(index), time, time, site, || EventKind::Exit);
-        }
-        self.release_warp_sync(w);
-        for id in 0..16 {
-            self.check_named(cta, id);
-        }
-        self.check_cluster_barrier();
     }
 
     pub fn push_event(&mut self, time: u64, event: Pending) {

@@ -3,7 +3,8 @@
 //! Conflicts are explained at the end of the run. By then it is known which commit covers an MMA, and how each warp got past
 //! the barrier that the commit arrives at: that tells a missing wait from a wrong phase.
 
-use super::cluster::{ActorKind, Cluster, Race, RaceMemory};
+use super::cluster::Cluster;
+use super::state::{ActorKind, Race, RaceMemory};
 use super::warp::Passed;
 use crate::diagnostic::{Diagnostic, Label, Severity};
 use crate::order::{Reason, Stamp};

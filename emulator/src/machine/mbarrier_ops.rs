@@ -1,7 +1,8 @@
 //! Operations on mbarriers, by threads and engines.
 
-use super::cluster::{ActorKind, At, Cluster, Slot, Stop};
+use super::cluster::{Cluster, Stop};
 use super::mbarrier::{LIMIT, Mbarrier};
+use super::state::{ActorKind, At, Slot};
 use super::warp::{Passed, State, lanes};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::order::Views;

@@ -1,6 +1,7 @@
 //! `tcgen05.mma` and `tcgen05.commit`: issue, the tensor core's work, completion.
 
-use super::cluster::{ActorKind, At, Cluster, Commit, Pending, Race, RaceMemory, Stop};
+use super::cluster::{Cluster, Stop};
+use super::state::{ActorKind, At, Commit, Pending, Race, RaceMemory};
 use super::tensor::{self, COLUMNS, InstructionDescriptor, Layout, Operand, SharedDescriptor};
 use super::warp::{Queue, lanes};
 use crate::diagnostic::Severity;
@@ -448,7 +449,7 @@ impl Cluster<'_> {
                 let busy = queue.map_or(0, |q| q.busy_until);
                 self.covered.insert(actor, epoch);
                 for cta in ranks {
-                    let barrier = self.barrier(w, super::cluster::Slot { cta, ..slot }, site, "committed to")?;
+                    let barrier = self.barrier(w, super::state::Slot { cta, ..slot }, site, "committed to")?;
                     let delay = self.jitter(500);
                     let time = now.max(busy) + delay;
                     let id = self.barrier_id(barrier);

@@ -1,11 +1,17 @@
 //! Runs a launch: clusters one after the other, each a handful of warps and engines on a simulated clock.
 //!
-//! Read `cluster` for the state and the scheduler, `step` for what each instruction does (with `access` for plain memory,
-//! `sync` and `mbarrier_ops` for barriers, `tensor_ops` and `mma` for `tcgen05`), `warp`, `memory`, `mbarrier` and `tensor` for the things themselves,
-//! `explain`, `hang` and `names` for what is said when something is wrong.
+//! | files | what they hold |
+//! |---|---|
+//! | `cluster`, `state`, `diverge` | the scheduler; what a cluster is made of; lanes that part and meet |
+//! | `warp`, `memory`, `mbarrier`, `tensor` | the things themselves |
+//! | `step` | what each instruction does; `access` plain memory, `sync` and `mbarrier_ops` barriers, `tensor_ops` and `mma` `tcgen05`, `tma`, `copy` and `bulk` the TMA engine |
+//! | `explain`, `hang`, `names`, `findings` | what is said when something is wrong |
 
 mod access;
+mod bulk;
 mod cluster;
+mod copy;
+mod diverge;
 mod explain;
 mod findings;
 mod hang;
@@ -14,6 +20,7 @@ mod mbarrier_ops;
 mod memory;
 mod mma;
 mod names;
+mod state;
 mod step;
 mod sync;
 pub(crate) mod tensor;

@@ -1,6 +1,7 @@
 //! Executes one instruction of a fragment.
 
-use super::cluster::{At, Cluster, Stop};
+use super::cluster::{Cluster, Stop};
+use super::state::At;
 use super::warp::{State, lanes};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::program::op::{Alu, Logic, Op, Reg, ShuffleMode, Space, Special, TRUE, VoteMode};

@@ -1,6 +1,7 @@
 //! CTA barriers, warp synchronisation and mbarriers.
 
-use super::cluster::{At, Cluster, Stop};
+use super::cluster::{Cluster, Stop};
+use super::state::At;
 use super::warp::{State, lanes};
 use crate::program::op::Op;
 use crate::report::{Actor, EventKind};

@@ -1,6 +1,7 @@
 //! `tcgen05`: allocation, loads and stores of tensor memory, MMAs and their completion.
 
-use super::cluster::{At, Cluster, Race, RaceMemory, Stop};
+use super::cluster::{Cluster, Stop};
+use super::state::{At, Race, RaceMemory};
 use super::tensor::{COLUMNS, LANES};
 use super::warp::{OpenLoad, State, lanes};
 use crate::diagnostic::{Diagnostic, Severity};

@@ -3,16 +3,15 @@
 //! A load counts its bytes on an mbarrier, a store belongs to a bulk group of the thread that issued it. Both run by
 //! themselves: they read their source some time after they were issued and write their destination later still.
 
-use super::cluster::{ActorKind, At, Cluster, Pending, Race, RaceMemory, Slot, Stop};
-use super::mbarrier::LIMIT;
+use super::cluster::{Cluster, Stop};
+use super::state::{At, Pending, Race, RaceMemory, Slot};
 use super::step::PARAM_WINDOW;
-use super::warp::{Queue, State, lanes};
+use super::warp::lanes;
 use crate::order::{Access, Stamp};
 use crate::program::RESERVED_SHARED;
-use crate::program::op::{Reduction, Reg, TmaKind, TmaOp};
+use crate::program::op::{Reg, TmaKind, TmaOp};
 use crate::report::{Actor, EventKind, Memory};
 use crate::tensor_map::{Element, Swizzle, TensorMap};
-use std::collections::VecDeque;
 
 /// A bulk copy on its way.
 #[derive(Debug)]
@@ -35,8 +34,6 @@ pub struct Copy {
     pub fill_nan: bool,
     pub read: bool,
     pub done: bool,
-    /// The lane of a store, whose bulk group it belongs to.
-    pub lane: usize,
 }
 
 /// Bytes that lie side by side in global memory: a row of a box.
@@ -48,21 +45,6 @@ pub struct Row {
     pub bytes: u32,
     /// Buffer and offset of the part that lies within the tensor, and where in the row it begins and ends.
     pub inside: Option<(usize, u64, u32, u32)>,
-}
-
-/// The bulk groups of a thread.
-#[derive(Debug, Default)]
-pub struct BulkGroups {
-    /// Copies that no group holds yet.
-    open: Vec<usize>,
-    /// Groups that were not waited for, oldest first: number, copies.
-    groups: VecDeque<(u32, Vec<usize>)>,
-    next: u32,
-    /// What the groups read, and what they write: epochs are the numbers of the groups.
-    reads: Queue,
-    writes: Queue,
-    /// The last group whose reads have been waited for.
-    read_waited: u32,
 }
 
 impl Cluster<'_> {
@@ -265,7 +247,6 @@ impl Cluster<'_> {
             fill_nan,
             read: false,
             done: false,
-            lane,
         });
         if !load {
             self.bulk_groups(w, lane).open.push(n);
@@ -459,129 +440,6 @@ impl Cluster<'_> {
         }
     }
 
-    /// A copy reads its source.
-    pub fn copy_read(&mut self, n: usize) {
-        let copy = &self.copies[n];
-        let mut data = Memory::undefined(copy.bytes as usize);
-        if let Some(from) = copy.from {
-            data.copy_from(0, &self.ctas[from.cta].shared, from.offset as usize, copy.bytes as usize);
-        } else if copy.kind == TmaKind::Load {
-            let fill = if copy.fill_nan { nan(copy.element) } else { 0 };
-            for row in &copy.rows {
-                let whole = matches!(row.inside, Some((_, _, 0, end)) if end == row.bytes);
-                if !whole {
-                    let size = copy.element.bytes();
-                    for at in (0..row.bytes).step_by(size as usize) {
-                        data.store((row.linear + at) as usize, size as usize, fill, true);
-                    }
-                }
-                if let Some((buffer, offset, begin, end)) = row.inside {
-                    let memory = &self.global.buffers[buffer].memory;
-                    let mut at = begin;
-                    while at < end {
-                        let len = (end - at).min(64);
-                        data.copy_from(
-                            (row.linear + at) as usize,
-                            memory,
-                            offset as usize + (at - begin) as usize,
-                            len as usize,
-                        );
-                        at += len;
-                    }
-                }
-            }
-        } else if let Some(&slot) = copy.shared.first() {
-            let memory = &self.ctas[slot.cta].shared;
-            for at in (0..copy.bytes).step_by(16) {
-                let from = copy.swizzle.apply(slot.offset + at);
-                data.copy_from(at as usize, memory, from as usize, 16);
-            }
-        }
-        let (w, lane) = (copy.warp, copy.lane);
-        self.copies[n].data = Some(data);
-        self.copies[n].read = true;
-        self.release_bulk(w, lane);
-    }
-
-    /// A copy writes its destination, and says so.
-    pub fn copy_done(&mut self, n: usize, time: u64) -> Result<(), Stop> {
-        if !self.copies[n].read {
-            self.copy_read(n);
-        }
-        self.copies[n].done = true;
-        let Some(data) = self.copies[n].data.take() else { return Ok(()) };
-        let copy = &self.copies[n];
-        match copy.kind {
-            TmaKind::Load | TmaKind::Forward => {
-                let flip = copy.swizzle == Swizzle::B128Atom32Flip8;
-                for slot in &copy.shared {
-                    let memory = &mut self.ctas[slot.cta].shared;
-                    let step = if flip { 8 } else { 16 };
-                    for at in (0..copy.bytes).step_by(step) {
-                        let to = copy.swizzle.apply(slot.offset + at);
-                        memory.copy_from(to as usize, &data, at as usize, step.min((copy.bytes - at) as usize));
-                    }
-                }
-                let (site, bytes) = (copy.site, copy.bytes);
-                for barrier in copy.barriers.clone() {
-                    let b = &mut self.barriers[barrier as usize];
-                    b.bytes -= i64::from(bytes);
-                    if b.bytes < -LIMIT {
-                        let name = self.barrier_name(barrier);
-                        return Err(Some(Box::new(self.problem(
-                            "mbarrier-bytes",
-                            site,
-                            format!("{name} got {LIMIT} bytes more than were announced"),
-                            "The pending bytes of a phase stay within ±1,048,575 (PTX ISA, mbarrier).",
-                            "Announce the bytes of each stage with mbarrier.arrive.expect_tx.".into(),
-                        ))));
-                    }
-                    self.try_complete(barrier, time);
-                }
-            }
-            TmaKind::Store | TmaKind::Reduce(_) => {
-                for row in &copy.rows {
-                    let Some((buffer, offset, begin, end)) = row.inside else { continue };
-                    let memory = &mut self.global.buffers[buffer].memory;
-                    if let TmaKind::Reduce(how) = copy.kind {
-                        reduce(
-                            memory,
-                            offset as usize,
-                            &data,
-                            (row.linear + begin) as usize,
-                            (end - begin) as usize,
-                            copy.element,
-                            how,
-                        );
-                        continue;
-                    }
-                    let mut at = begin;
-                    while at < end {
-                        let len = (end - at).min(64);
-                        memory.copy_from(
-                            offset as usize + (at - begin) as usize,
-                            &data,
-                            (row.linear + at) as usize,
-                            len as usize,
-                        );
-                        at += len;
-                    }
-                    if !data.all_defined((row.linear + begin) as usize, (end - begin) as usize) {
-                        let (site, first) =
-                            (copy.site, (begin..end).find(|b| !data.is_defined((row.linear + b) as usize)));
-                        let at = offset + u64::from(first.unwrap_or(begin) - begin);
-                        self.undefined_copy(site, buffer, at);
-                        break;
-                    }
-                }
-            }
-            TmaKind::Prefetch => {}
-        }
-        let (w, lane) = (self.copies[n].warp, self.copies[n].lane);
-        self.release_bulk(w, lane);
-        Ok(())
-    }
-
     fn trace_copy(&mut self, n: usize, start: u64, end: u64) {
         let copy = &self.copies[n];
         let (site, cta, bytes) = (copy.site, self.warps[copy.warp].cta, copy.bytes);
@@ -590,163 +448,5 @@ impl Cluster<'_> {
         let buffer = copy.rows.iter().find_map(|row| row.inside).map(|(buffer, ..)| buffer);
         let barrier = copy.barriers.first().map(|&b| self.barrier_id(b));
         self.trace(cta, Actor::Tma, start, end, site, || EventKind::Copy { load, shared, bytes, buffer, barrier });
-    }
-
-    fn bulk_groups(&mut self, w: usize, lane: usize) -> &mut BulkGroups {
-        let fresh = (!self.warps[w].bulk.contains_key(&lane)).then(|| {
-            let reads = Queue { actor: self.actor(ActorKind::BulkReads { warp: w as u32 }), ..Queue::default() };
-            let writes = Queue { actor: self.actor(ActorKind::BulkWrites { warp: w as u32 }), ..Queue::default() };
-            BulkGroups { reads, writes, next: 1, ..BulkGroups::default() }
-        });
-        self.warps[w].bulk.entry(lane).or_insert_with(|| fresh.unwrap_or_default())
-    }
-
-    pub fn bulk_commit(&mut self, at: At) -> Result<(), Stop> {
-        for lane in lanes(at.mask) {
-            let groups = self.bulk_groups(at.w, lane);
-            let copies = std::mem::take(&mut groups.open);
-            groups.groups.push_back((groups.next, copies));
-            groups.next += 1;
-        }
-        Ok(())
-    }
-
-    pub fn bulk_wait(&mut self, at: At, pending: u32, read: bool) -> Result<(), Stop> {
-        let At { w, f, mask, .. } = at;
-        if self.bulk_satisfied(w, mask, pending, read) {
-            self.bulk_pass(w, mask, pending, read);
-            return Ok(());
-        }
-        self.warps[w].fragments[f].state = State::BulkGroups { pending, read };
-        Ok(())
-    }
-
-    /// At most `pending` of the newest groups are incomplete.
-    fn bulk_satisfied(&self, w: usize, mask: u32, pending: u32, read: bool) -> bool {
-        lanes(mask).filter_map(|lane| self.warps[w].bulk.get(&lane)).all(|groups| {
-            let old = groups.groups.len().saturating_sub(pending as usize);
-            groups.groups.iter().take(old).flat_map(|(_, copies)| copies).all(|&n| {
-                let copy = &self.copies[n];
-                if read { copy.read } else { copy.done }
-            })
-        })
-    }
-
-    fn bulk_pass(&mut self, w: usize, mask: u32, pending: u32, read: bool) {
-        let warp = &mut self.warps[w];
-        for lane in lanes(mask) {
-            let Some(groups) = warp.bulk.get_mut(&lane) else { continue };
-            let old = groups.groups.len().saturating_sub(pending as usize);
-            let Some(&(last, _)) = groups.groups.iter().take(old).next_back() else { continue };
-            groups.read_waited = groups.read_waited.max(last);
-            warp.views.hb.raise(groups.reads.actor, last);
-            if !read {
-                warp.views.hb.raise(groups.writes.actor, last);
-                groups.groups.drain(..old);
-            }
-        }
-    }
-
-    /// Lets a thread go that waits for its bulk groups.
-    fn release_bulk(&mut self, w: usize, _lane: usize) {
-        for f in 0..self.warps[w].fragments.len() {
-            let fragment = &self.warps[w].fragments[f];
-            let State::BulkGroups { pending, read } = fragment.state else { continue };
-            let mask = fragment.mask;
-            if self.bulk_satisfied(w, mask, pending, read) {
-                self.bulk_pass(w, mask, pending, read);
-                let now = self.now;
-                let fragment = &mut self.warps[w].fragments[f];
-                fragment.state = State::Ready;
-                fragment.pc += 1;
-                fragment.ready_at = fragment.ready_at.max(now);
-                self.lower_horizon(now);
-            }
-        }
-    }
-
-    /// A thread ends: its bulk stores must have read their sources.
-    pub fn check_bulk_at_exit(&mut self, w: usize, mask: u32) {
-        for lane in lanes(mask) {
-            let Some(groups) = self.warps[w].bulk.get(&lane) else { continue };
-            let unread = groups.groups.iter().find(|(n, copies)| *n > groups.read_waited && !copies.is_empty());
-            let copies = if groups.open.is_empty() { unread.map(|(_, c)| c) } else { Some(&groups.open) };
-            let Some(&n) = copies.and_then(|c| c.first()) else { continue };
-            let mut diagnostic = self.problem(
-                "bulk-store-outlives-thread",
-                self.copies[n].site,
-                "the thread ends although this copy may still be reading shared memory".into(),
-                "The shared memory that a bulk store reads must stay valid until the thread that issued it has waited for the reads (PTX \
-                 ISA, cp.async.bulk.wait_group).",
-                "Commit the store (cp.async.bulk.commit_group) and execute cp.async.bulk.wait_group.read 0 before the thread ends.".into(),
-            );
-            diagnostic.severity = crate::diagnostic::Severity::Finding;
-            self.findings.add(diagnostic);
-        }
-    }
-}
-
-/// The NaN that fills elements outside of a tensor.
-fn nan(element: Element) -> u128 {
-    match element {
-        Element::F16 => 0x7fff,
-        Element::Bf16 => 0x7fff,
-        Element::F64 => 0x7fff_ffff_ffff_ffff,
-        _ => 0x7fff_ffff,
-    }
-}
-
-/// Adds (or …) elements to memory, one after the other.
-fn reduce(memory: &mut Memory, at: usize, data: &Memory, from: usize, len: usize, element: Element, how: Reduction) {
-    use half::{bf16, f16};
-    let size = element.bytes() as usize;
-    for n in (0..len).step_by(size) {
-        let (old, old_defined) = memory.load(at + n, size);
-        let (new, new_defined) = data.load(from + n, size);
-        let (a, b) = (old as u64, new as u64);
-        let float = |f: &dyn Fn(f32, f32) -> f32| -> u64 {
-            match element {
-                Element::F16 => {
-                    let (x, y) = (f16::from_bits(a as u16).to_f32(), f16::from_bits(b as u16).to_f32());
-                    f16::from_f32(f(x, y)).to_bits().into()
-                }
-                Element::Bf16 => {
-                    let (x, y) = (bf16::from_bits(a as u16).to_f32(), bf16::from_bits(b as u16).to_f32());
-                    bf16::from_f32(f(x, y)).to_bits().into()
-                }
-                _ => f(f32::from_bits(a as u32), f32::from_bits(b as u32)).to_bits().into(),
-            }
-        };
-        let signed = matches!(element, Element::S32 | Element::S64);
-        let (sa, sb) = if size == 4 { (i64::from(a as i32), i64::from(b as i32)) } else { (a as i64, b as i64) };
-        let result = match how {
-            Reduction::Add if element == Element::F64 => (f64::from_bits(a) + f64::from_bits(b)).to_bits(),
-            Reduction::Add if element.is_float() => float(&|x, y| x + y),
-            Reduction::Min if element.is_float() => float(&f32::min),
-            Reduction::Max if element.is_float() => float(&f32::max),
-            Reduction::Add => a.wrapping_add(b),
-            Reduction::Min if signed => sa.min(sb) as u64,
-            Reduction::Max if signed => sa.max(sb) as u64,
-            Reduction::Min => a.min(b),
-            Reduction::Max => a.max(b),
-            Reduction::And => a & b,
-            Reduction::Or => a | b,
-            Reduction::Xor => a ^ b,
-            Reduction::Inc => {
-                if a >= b {
-                    0
-                } else {
-                    a + 1
-                }
-            }
-            Reduction::Dec => {
-                if a == 0 || a > b {
-                    b
-                } else {
-                    a - 1
-                }
-            }
-        };
-        memory.store(at + n, size, result.into(), old_defined && new_defined);
     }
 }

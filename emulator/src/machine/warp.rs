@@ -263,7 +263,7 @@ pub struct Warp {
     /// Lanes whose phase of the cluster barrier is complete, and which have not waited yet.
     pub cluster_passed: u32,
     /// Bulk groups by lane.
-    pub bulk: HashMap<usize, super::tma::BulkGroups>,
+    pub bulk: HashMap<usize, super::bulk::BulkGroups>,
     /// Who made those of some of its lanes.
     pub parts: Vec<(u32, ActorId)>,
     /// Proxy fences that cover less than they may seem to: statement, and why.

@@ -1,0 +1,116 @@
+//! Bulk groups: how a thread waits for the stores that it gave to the TMA engine.
+
+use super::cluster::{Cluster, Stop};
+use super::state::{ActorKind, At};
+use super::warp::{Queue, State, lanes};
+use std::collections::VecDeque;
+
+/// The bulk groups of a thread.
+#[derive(Debug, Default)]
+pub struct BulkGroups {
+    /// Copies that no group holds yet.
+    pub open: Vec<usize>,
+    /// Groups that were not waited for, oldest first: number, copies.
+    groups: VecDeque<(u32, Vec<usize>)>,
+    pub next: u32,
+    /// What the groups read, and what they write: epochs are the numbers of the groups.
+    pub reads: Queue,
+    pub writes: Queue,
+    /// The last group whose reads have been waited for.
+    read_waited: u32,
+}
+
+impl Cluster<'_> {
+    pub fn bulk_groups(&mut self, w: usize, lane: usize) -> &mut BulkGroups {
+        let fresh = (!self.warps[w].bulk.contains_key(&lane)).then(|| {
+            let reads = Queue { actor: self.actor(ActorKind::BulkReads { warp: w as u32 }), ..Queue::default() };
+            let writes = Queue { actor: self.actor(ActorKind::BulkWrites { warp: w as u32 }), ..Queue::default() };
+            BulkGroups { reads, writes, next: 1, ..BulkGroups::default() }
+        });
+        self.warps[w].bulk.entry(lane).or_insert_with(|| fresh.unwrap_or_default())
+    }
+
+    pub fn bulk_commit(&mut self, at: At) -> Result<(), Stop> {
+        for lane in lanes(at.mask) {
+            let groups = self.bulk_groups(at.w, lane);
+            let copies = std::mem::take(&mut groups.open);
+            groups.groups.push_back((groups.next, copies));
+            groups.next += 1;
+        }
+        Ok(())
+    }
+
+    pub fn bulk_wait(&mut self, at: At, pending: u32, read: bool) -> Result<(), Stop> {
+        let At { w, f, mask, .. } = at;
+        if self.bulk_satisfied(w, mask, pending, read) {
+            self.bulk_pass(w, mask, pending, read);
+            return Ok(());
+        }
+        self.warps[w].fragments[f].state = State::BulkGroups { pending, read };
+        Ok(())
+    }
+
+    /// At most `pending` of the newest groups are incomplete.
+    fn bulk_satisfied(&self, w: usize, mask: u32, pending: u32, read: bool) -> bool {
+        lanes(mask).filter_map(|lane| self.warps[w].bulk.get(&lane)).all(|groups| {
+            let old = groups.groups.len().saturating_sub(pending as usize);
+            groups.groups.iter().take(old).flat_map(|(_, copies)| copies).all(|&n| {
+                let copy = &self.copies[n];
+                if read { copy.read } else { copy.done }
+            })
+        })
+    }
+
+    fn bulk_pass(&mut self, w: usize, mask: u32, pending: u32, read: bool) {
+        let warp = &mut self.warps[w];
+        for lane in lanes(mask) {
+            let Some(groups) = warp.bulk.get_mut(&lane) else { continue };
+            let old = groups.groups.len().saturating_sub(pending as usize);
+            let Some(&(last, _)) = groups.groups.iter().take(old).next_back() else { continue };
+            groups.read_waited = groups.read_waited.max(last);
+            warp.views.hb.raise(groups.reads.actor, last);
+            if !read {
+                warp.views.hb.raise(groups.writes.actor, last);
+                groups.groups.drain(..old);
+            }
+        }
+    }
+
+    /// Lets a thread go that waits for its bulk groups.
+    pub fn release_bulk(&mut self, w: usize) {
+        for f in 0..self.warps[w].fragments.len() {
+            let fragment = &self.warps[w].fragments[f];
+            let State::BulkGroups { pending, read } = fragment.state else { continue };
+            let mask = fragment.mask;
+            if self.bulk_satisfied(w, mask, pending, read) {
+                self.bulk_pass(w, mask, pending, read);
+                let now = self.now;
+                let fragment = &mut self.warps[w].fragments[f];
+                fragment.state = State::Ready;
+                fragment.pc += 1;
+                fragment.ready_at = fragment.ready_at.max(now);
+                self.lower_horizon(now);
+            }
+        }
+    }
+
+    /// A thread ends: its bulk stores must have read their sources.
+    pub fn check_bulk_at_exit(&mut self, w: usize, mask: u32) {
+        for lane in lanes(mask) {
+            let Some(groups) = self.warps[w].bulk.get(&lane) else { continue };
+            let unread = groups.groups.iter().find(|(n, copies)| *n > groups.read_waited && !copies.is_empty());
+            let copies = if groups.open.is_empty() { unread.map(|(_, c)| c) } else { Some(&groups.open) };
+            let Some(&n) = copies.and_then(|c| c.first()) else { continue };
+            let mut diagnostic = self.problem(
+                "bulk-store-outlives-thread",
+                self.copies[n].site,
+                "the thread ends although this copy may still be reading shared memory".into(),
+                "The shared memory that a bulk store reads must stay valid until the thread that issued it has waited for the reads (PTX \
+                 ISA, cp.async.bulk.wait_group).",
+                "Commit the store (cp.async.bulk.commit_group) and execute cp.async.bulk.wait_group.read 0 before the thread ends.".into(),
+            );
+            diagnostic.severity = crate::diagnostic::Severity::Finding;
+            self.findings.add(diagnostic);
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! The TMA engine at work: a copy reads its source, later writes its destination, and says so.
+
+use super::cluster::{Cluster, Stop};
+use super::mbarrier::LIMIT;
+use crate::program::op::{Reduction, TmaKind};
+use crate::report::Memory;
+use crate::tensor_map::{Element, Swizzle};
+
+impl Cluster<'_> {
+    /// A copy reads its source.
+    pub fn copy_read(&mut self, n: usize) {
+        let copy = &self.copies[n];
+        let mut data = Memory::undefined(copy.bytes as usize);
+        if let Some(from) = copy.from {
+            data.copy_from(0, &self.ctas[from.cta].shared, from.offset as usize, copy.bytes as usize);
+        } else if copy.kind == TmaKind::Load {
+            let fill = if copy.fill_nan { nan(copy.element) } else { 0 };
+            for row in &copy.rows {
+                let whole = matches!(row.inside, Some((_, _, 0, end)) if end == row.bytes);
+                if !whole {
+                    let size = copy.element.bytes();
+                    for at in (0..row.bytes).step_by(size as usize) {
+                        data.store((row.linear + at) as usize, size as usize, fill, true);
+                    }
+                }
+                if let Some((buffer, offset, begin, end)) = row.inside {
+                    let memory = &self.global.buffers[buffer].memory;
+                    let mut at = begin;
+                    while at < end {
+                        let len = (end - at).min(64);
+                        data.copy_from(
+                            (row.linear + at) as usize,
+                            memory,
+                            offset as usize + (at - begin) as usize,
+                            len as usize,
+                        );
+                        at += len;
+                    }
+                }
+            }
+        } else if let Some(&slot) = copy.shared.first() {
+            let memory = &self.ctas[slot.cta].shared;
+            for at in (0..copy.bytes).step_by(16) {
+                let from = copy.swizzle.apply(slot.offset + at);
+                data.copy_from(at as usize, memory, from as usize, 16);
+            }
+        }
+        let w = copy.warp;
+        self.copies[n].data = Some(data);
+        self.copies[n].read = true;
+        self.release_bulk(w);
+    }
+
+    /// A copy writes its destination, and says so.
+    pub fn copy_done(&mut self, n: usize, time: u64) -> Result<(), Stop> {
+        if !self.copies[n].read {
+            self.copy_read(n);
+        }
+        self.copies[n].done = true;
+        let Some(data) = self.copies[n].data.take() else { return Ok(()) };
+        let copy = &self.copies[n];
+        match copy.kind {
+            TmaKind::Load | TmaKind::Forward => {
+                let flip = copy.swizzle == Swizzle::B128Atom32Flip8;
+                for slot in &copy.shared {
+                    let memory = &mut self.ctas[slot.cta].shared;
+                    let step = if flip { 8 } else { 16 };
+                    for at in (0..copy.bytes).step_by(step) {
+                        let to = copy.swizzle.apply(slot.offset + at);
+                        memory.copy_from(to as usize, &data, at as usize, step.min((copy.bytes - at) as usize));
+                    }
+                }
+                let (site, bytes) = (copy.site, copy.bytes);
+                for barrier in copy.barriers.clone() {
+                    let b = &mut self.barriers[barrier as usize];
+                    b.bytes -= i64::from(bytes);
+                    if b.bytes < -LIMIT {
+                        let name = self.barrier_name(barrier);
+                        return Err(Some(Box::new(self.problem(
+                            "mbarrier-bytes",
+                            site,
+                            format!("{name} got {LIMIT} bytes more than were announced"),
+                            "The pending bytes of a phase stay within ±1,048,575 (PTX ISA, mbarrier).",
+                            "Announce the bytes of each stage with mbarrier.arrive.expect_tx.".into(),
+                        ))));
+                    }
+                    self.try_complete(barrier, time);
+                }
+            }
+            TmaKind::Store | TmaKind::Reduce(_) => {
+                for row in &copy.rows {
+                    let Some((buffer, offset, begin, end)) = row.inside else { continue };
+                    let memory = &mut self.global.buffers[buffer].memory;
+                    if let TmaKind::Reduce(how) = copy.kind {
+                        reduce(
+                            memory,
+                            offset as usize,
+                            &data,
+                            (row.linear + begin) as usize,
+                            (end - begin) as usize,
+                            copy.element,
+                            how,
+                        );
+                        continue;
+                    }
+                    let mut at = begin;
+                    while at < end {
+                        let len = (end - at).min(64);
+                        memory.copy_from(
+                            offset as usize + (at - begin) as usize,
+                            &data,
+                            (row.linear + at) as usize,
+                            len as usize,
+                        );
+                        at += len;
+                    }
+                    if !data.all_defined((row.linear + begin) as usize, (end - begin) as usize) {
+                        let (site, first) =
+                            (copy.site, (begin..end).find(|b| !data.is_defined((row.linear + b) as usize)));
+                        let at = offset + u64::from(first.unwrap_or(begin) - begin);
+                        self.undefined_copy(site, buffer, at);
+                        break;
+                    }
+                }
+            }
+            TmaKind::Prefetch => {}
+        }
+        let w = self.copies[n].warp;
+        self.release_bulk(w);
+        Ok(())
+    }
+}
+
+/// The NaN that fills elements outside of a tensor.
+fn nan(element: Element) -> u128 {
+    match element {
+        Element::F16 => 0x7fff,
+        Element::Bf16 => 0x7fff,
+        Element::F64 => 0x7fff_ffff_ffff_ffff,
+        _ => 0x7fff_ffff,
+    }
+}
+
+/// Adds (or …) elements to memory, one after the other.
+fn reduce(memory: &mut Memory, at: usize, data: &Memory, from: usize, len: usize, element: Element, how: Reduction) {
+    use half::{bf16, f16};
+    let size = element.bytes() as usize;
+    for n in (0..len).step_by(size) {
+        let (old, old_defined) = memory.load(at + n, size);
+        let (new, new_defined) = data.load(from + n, size);
+        let (a, b) = (old as u64, new as u64);
+        let float = |f: &dyn Fn(f32, f32) -> f32| -> u64 {
+            match element {
+                Element::F16 => {
+                    let (x, y) = (f16::from_bits(a as u16).to_f32(), f16::from_bits(b as u16).to_f32());
+                    f16::from_f32(f(x, y)).to_bits().into()
+                }
+                Element::Bf16 => {
+                    let (x, y) = (bf16::from_bits(a as u16).to_f32(), bf16::from_bits(b as u16).to_f32());
+                    bf16::from_f32(f(x, y)).to_bits().into()
+                }
+                _ => f(f32::from_bits(a as u32), f32::from_bits(b as u32)).to_bits().into(),
+            }
+        };
+        let signed = matches!(element, Element::S32 | Element::S64);
+        let (sa, sb) = if size == 4 { (i64::from(a as i32), i64::from(b as i32)) } else { (a as i64, b as i64) };
+        let result = match how {
+            Reduction::Add if element == Element::F64 => (f64::from_bits(a) + f64::from_bits(b)).to_bits(),
+            Reduction::Add if element.is_float() => float(&|x, y| x + y),
+            Reduction::Min if element.is_float() => float(&f32::min),
+            Reduction::Max if element.is_float() => float(&f32::max),
+            Reduction::Add => a.wrapping_add(b),
+            Reduction::Min if signed => sa.min(sb) as u64,
+            Reduction::Max if signed => sa.max(sb) as u64,
+            Reduction::Min => a.min(b),
+            Reduction::Max => a.max(b),
+            Reduction::And => a & b,
+            Reduction::Or => a | b,
+            Reduction::Xor => a ^ b,
+            Reduction::Inc => {
+                if a >= b {
+                    0
+                } else {
+                    a + 1
+                }
+            }
+            Reduction::Dec => {
+                if a == 0 || a > b {
+                    b
+                } else {
+                    a - 1
+                }
+            }
+        };
+        memory.store(at + n, size, result.into(), old_defined && new_defined);
+    }
+}

@@ -1,0 +1,101 @@
+//! Lanes of a warp part at a branch, meet again, and end.
+
+use super::cluster::Cluster;
+use super::warp::{Fragment, Meeting, State};
+use crate::report::{Actor, EventKind};
+
+impl Cluster<'_> {
+    /// Lanes that wait for each other at the end of a divergent part go on together once all are there.
+    pub fn meet(&mut self, w: usize) {
+        let warp = &mut self.warps[w];
+        loop {
+            let complete = (0..warp.meetings.len() as u32).find(|&m| {
+                let there: u32 = warp
+                    .fragments
+                    .iter()
+                    .filter(|f| f.state == State::Meeting && f.meeting == Some(m))
+                    .fold(0, |mask, f| mask | f.mask);
+                there != 0 && there == warp.meetings[m as usize].mask
+            });
+            let Some(m) = complete else { return };
+            let meeting = warp.meetings[m as usize].clone();
+            let mut merged =
+                Fragment { pc: meeting.pc, mask: 0, ready_at: 0, state: State::Ready, meeting: meeting.outer };
+            warp.fragments.retain(|f| {
+                let joins = f.state == State::Meeting && f.meeting == Some(m);
+                if joins {
+                    merged.mask |= f.mask;
+                    merged.ready_at = merged.ready_at.max(f.ready_at);
+                }
+                !joins
+            });
+            // They may have arrived where an outer part ends, too.
+            if let Some(outer) = merged.meeting
+                && warp.meetings[outer as usize].pc == merged.pc
+            {
+                merged.state = State::Meeting;
+            }
+            warp.fragments.push(merged);
+            warp.meetings[m as usize].mask = 0;
+            if warp.fragments.len() == 1 && warp.fragments[0].meeting.is_none() {
+                warp.meetings.clear();
+                return;
+            }
+        }
+    }
+
+    /// The lanes of a fragment part at a branch: some go to `target`.
+    pub fn part(&mut self, w: usize, f: usize, taken: u32, target: u32, reconverge: u32) {
+        let warp = &mut self.warps[w];
+        let mut other = warp.fragments[f].clone();
+        let inherits = other.meeting.is_some_and(|m| warp.meetings[m as usize].pc == reconverge);
+        if reconverge != u32::MAX && !inherits {
+            let new = Meeting { pc: reconverge, mask: other.mask, outer: other.meeting };
+            // Nobody waits for a meeting that has taken place.
+            let place = warp.meetings.iter().position(|m| m.mask == 0).unwrap_or(warp.meetings.len());
+            match warp.meetings.get_mut(place) {
+                Some(meeting) => *meeting = new,
+                None => warp.meetings.push(new),
+            }
+            other.meeting = Some(place as u32);
+        }
+        let fragment = &mut warp.fragments[f];
+        fragment.meeting = other.meeting;
+        fragment.mask &= !taken;
+        fragment.pc += 1;
+        other.mask = taken;
+        other.pc = target;
+        warp.fragments.push(other);
+    }
+
+    /// Lanes end.
+    pub fn exit(&mut self, w: usize, f: usize, mask: u32) {
+        let time = self.warps[w].fragments[f].ready_at;
+        self.end = self.end.max(time);
+        let site = self.site(w, f);
+        let cta = self.warps[w].cta;
+        self.check_bulk_at_exit(w, mask);
+        let warp = &mut self.warps[w];
+        warp.live &= !mask;
+        for meeting in &mut warp.meetings {
+            meeting.mask &= !mask;
+        }
+        warp.fragments[f].mask &= !mask;
+        if warp.fragments[f].mask == 0 {
+            warp.fragments.remove(f);
+        } else {
+            warp.fragments[f].pc += 1;
+        }
+        self.meet(w);
+        if self.warps[w].live == 0 {
+            self.polls = 0;
+            let index = self.warps[w].index;
+            self.trace(cta, Actor::Warp(index), time, time, site, || EventKind::Exit);
+        }
+        self.release_warp_sync(w);
+        for id in 0..16 {
+            self.check_named(cta, id);
+        }
+        self.check_cluster_barrier();
+    }
+}

@@ -1,0 +1,142 @@
+//! The things a cluster is made of, beside its warps.
+
+use super::tensor::TensorMemory;
+use crate::order::{ActorId, Conflict, Shadow, Stamp, Views};
+use crate::report::Memory;
+
+/// Who executes what: a warp's fragment, the lanes of it that take part, and the statement.
+#[derive(Clone, Copy, Debug)]
+pub struct At {
+    pub w: usize,
+    pub f: usize,
+    pub mask: u32,
+    pub site: u32,
+}
+
+/// A place in the shared memory of a CTA of the cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Slot {
+    /// Rank of the CTA.
+    pub cta: usize,
+    /// Offset in its window.
+    pub offset: u32,
+}
+
+/// A CTA's memories.
+#[derive(Debug)]
+pub struct Cta {
+    /// Its place in the grid, and in the cluster.
+    pub id: [u32; 3],
+    pub inner: [u32; 3],
+    /// The shared window, from its offset 0: what the system reserves, static, dynamic.
+    pub shared: Memory,
+    pub shared_shadow: Shadow,
+    pub tensor: TensorMemory,
+    pub tensor_shadow: Shadow,
+    pub tensor_relinquished: bool,
+    /// Columns that a pair's allocation has given to this CTA, whose warp has not seen it yet.
+    pub granted: Option<u32>,
+    pub named: [NamedBarrier; 16],
+    /// When the tensor core can begin its next MMA, and the ports of shared and global memory their next access.
+    pub tensor_core_free: u64,
+    pub shared_port_free: u64,
+    pub global_port_free: u64,
+    /// When the TMA engine can begin its next copy.
+    pub tma_free: u64,
+}
+
+/// `bar.sync`'s barrier.
+#[derive(Debug, Default)]
+pub struct NamedBarrier {
+    pub arrived: u32,
+    /// Lanes of each warp that are there while others of the warp are not.
+    pub partial: [u32; 32],
+    pub expected: Option<u32>,
+    pub latest: u64,
+    pub views: Views,
+    pub site: u32,
+}
+
+impl NamedBarrier {
+    /// Somebody has arrived in the current phase.
+    pub fn in_use(&self) -> bool {
+        self.arrived > 0 || self.partial.iter().any(|&lanes| lanes != 0)
+    }
+}
+
+/// A `tcgen05.commit`.
+#[derive(Debug)]
+pub struct Commit {
+    pub site: u32,
+    pub queue: ActorId,
+    /// The last MMA of the queue that it covers.
+    pub epoch: u32,
+    pub barrier: u32,
+    pub phase: Option<u64>,
+    pub warp: usize,
+}
+
+/// Why a value is undefined.
+#[derive(Clone, Debug)]
+pub struct Origin {
+    pub site: u32,
+    pub text: String,
+}
+
+/// A conflict, explained at the end of the run, when all commits are known.
+#[derive(Debug)]
+pub struct Race {
+    pub memory: RaceMemory,
+    pub conflict: Conflict,
+    pub second: Stamp,
+    /// The warp that reads tensor memory, if one does, and how it had got past barriers by then.
+    pub passed: Vec<super::warp::Passed>,
+    /// The location held no defined value before the second access.
+    pub unwritten: bool,
+    pub frees: bool,
+    pub count: u64,
+}
+
+/// Where a conflict is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RaceMemory {
+    /// Of the CTA of this rank.
+    Shared(usize),
+    /// Of the CTA of this rank.
+    Tensor(usize),
+    /// Index of the buffer.
+    Global(usize),
+}
+
+/// An engine's event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Pending {
+    MmaRead(usize),
+    MmaDone(usize),
+    CommitArrive(usize),
+    /// A bulk copy reads its source, writes its destination.
+    CopyRead(usize),
+    CopyDone(usize),
+}
+
+/// A kind of actor, for messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ActorKind {
+    Warp(u32),
+    TensorLoads(u32),
+    TensorStores(u32),
+    /// An mbarrier: its epochs are its completed phases.
+    Mbarrier,
+    /// What the bulk groups of a thread read, and what they write.
+    BulkReads {
+        warp: u32,
+    },
+    BulkWrites {
+        warp: u32,
+    },
+    /// The MMAs issued by one thread.
+    Mmas {
+        warp: u32,
+        lane: u32,
+    },
+}
