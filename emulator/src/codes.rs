@@ -4,6 +4,7 @@
 pub const CODES: &[(&str, &str)] = &[
     ("accumulator-overwritten", "an MMA writes tensor memory that a tcgen05.ld may still be reading"),
     ("aligned-lanes-missing", "some lanes of a warp did not reach an instruction that all must execute together"),
+    ("branch-table", "an index beyond the end of a branch table"),
     ("bulk-shared-address", "a copy's shared address that is misaligned or out of bounds"),
     ("bulk-size", "a plain bulk copy of a size that is no multiple of 16"),
     ("bulk-store-outlives-thread", "a thread ends before its bulk stores have read shared memory"),
@@ -49,6 +50,7 @@ pub const CODES: &[(&str, &str)] = &[
     ("race-global", "two unordered accesses of global memory, one of them a write"),
     ("race-shared", "two unordered accesses of shared memory, one of them a write"),
     ("race-tensor", "two unordered accesses of tensor memory, one of them a write"),
+    ("same-value-written-twice", "two warps store the same value without being ordered (a note)"),
     ("tensor-address", "an address in tensor memory outside of the allocation or of the warp's reach"),
     ("tensor-columns", "a number of columns that tcgen05.alloc does not take"),
     ("tensor-coordinate", "a box that does not begin on 16 bytes"),

@@ -73,6 +73,8 @@ pub struct Options {
     pub seed: Option<u64>,
     /// The run ends with an error after so many warp instructions.
     pub max_instructions: u64,
+    /// Clusters that run at once; the rest of a launch waits. `None`: as many as a B200 has SMs for.
+    pub resident_clusters: Option<u32>,
     /// Fill [`Report::trace`].
     pub trace: bool,
     /// Fill [`Report::ctas`].
@@ -83,7 +85,14 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Options {
-        Options { seed: None, max_instructions: 1 << 32, trace: false, keep_ctas: false, keep_operands: false }
+        Options {
+            resident_clusters: None,
+            seed: None,
+            max_instructions: 1 << 32,
+            trace: false,
+            keep_ctas: false,
+            keep_operands: false,
+        }
     }
 }
 

@@ -88,7 +88,22 @@ impl Cluster<'_> {
             Target::Shared(c, at) => !self.ctas[c].shared.is_defined(at as usize),
             _ => false,
         });
+        // Two warps that store the same value race to the letter, and production kernels do it.
+        let same = targets.iter().all(|(lane, target)| {
+            s.iter().enumerate().all(|(n, &reg)| {
+                let (memory, place) = match *target {
+                    Target::Shared(c, at) => (&self.ctas[c].shared, at as usize),
+                    Target::Global { buffer, offset } => (&self.global.buffers[buffer].memory, offset as usize),
+                    Target::Param(_) => return false,
+                };
+                let (old, defined) = memory.load(place + n * each, each);
+                let new = self.warps[w].registers.lane(reg, *lane) & (u128::MAX >> (128 - 8 * each));
+                defined && old == new
+            })
+        });
+        self.same_value = same;
         self.order(at, &targets, total as u64, true, unwritten);
+        self.same_value = false;
         for (lane, target) in &targets {
             for (n, &reg) in s.iter().enumerate() {
                 let warp = &self.warps[w];
@@ -295,6 +310,7 @@ impl Cluster<'_> {
                     second: stamp,
                     passed: Vec::new(),
                     unwritten,
+                    same_value: self.same_value && conflict.first_writes,
                     frees: false,
                     count: 1,
                 });

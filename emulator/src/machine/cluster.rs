@@ -61,10 +61,15 @@ pub struct Cluster<'a> {
     /// The last MMA of each queue that a commit covers.
     pub covered: HashMap<ActorId, u32>,
     pub copies: Vec<super::tma::Copy>,
+    /// The clusters of the launch that have not begun, and requests for them on their way.
+    pub queue: &'a mut super::launch_control::Queue,
+    pub responses: Vec<super::launch_control::Response>,
     /// The phase of the cluster barrier that is not complete, and what the last complete one told, and when.
     pub cluster_barrier: NamedBarrier,
     pub cluster_known: Views,
     pub cluster_time: u64,
+    /// The store that is being checked writes what is there already.
+    pub same_value: bool,
     pub races: Vec<Race>,
     pub race_keys: HashMap<(u32, u32, RaceMemory, Reason), usize>,
     pub origins: Vec<Origin>,
@@ -85,6 +90,7 @@ impl<'a> Cluster<'a> {
         s: &Shared<'a>,
         global: &'a mut Global,
         findings: &'a mut Findings,
+        queue: &'a mut super::launch_control::Queue,
         index: u32,
         first: [u32; 3],
         sm: u32,
@@ -113,9 +119,12 @@ impl<'a> Cluster<'a> {
             commits: Vec::new(),
             covered: HashMap::new(),
             copies: Vec::new(),
+            queue,
+            responses: Vec::new(),
             cluster_barrier: NamedBarrier::default(),
             cluster_known: Views::default(),
             cluster_time: 0,
+            same_value: false,
             races: Vec::new(),
             race_keys: HashMap::new(),
             origins: vec![Origin { site: 0, text: String::new() }],
@@ -164,6 +173,7 @@ impl<'a> Cluster<'a> {
             let id = self.warps.len() as u32;
             let actor = self.actor(ActorKind::Warp(id));
             let loads = Queue { actor: self.actor(ActorKind::TensorLoads(id)), epoch: 0, busy_until: 0 };
+            let copies = Queue { actor: self.actor(ActorKind::AsyncCopies(id)), epoch: 0, busy_until: 0 };
             let stores = Queue { actor: self.actor(ActorKind::TensorStores(id)), epoch: 0, busy_until: 0 };
             let mut views = Views::default();
             views.hb.raise(actor, 1);
@@ -193,6 +203,7 @@ impl<'a> Cluster<'a> {
                 parts: Vec::new(),
                 narrow_fences: Vec::new(),
                 loads,
+                copies,
                 stores,
                 open_loads: Vec::new(),
                 loads_waited: 0,
@@ -365,6 +376,7 @@ impl<'a> Cluster<'a> {
             Pending::CommitArrive(n) => return self.commit_arrive(n, time),
             Pending::CopyRead(n) => self.copy_read(n),
             Pending::CopyDone(n) => return self.copy_done(n, time),
+            Pending::Response(n) => self.respond(n, time),
         }
         Ok(())
     }

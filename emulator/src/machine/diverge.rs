@@ -1,7 +1,9 @@
 //! Lanes of a warp part at a branch, meet again, and end.
 
-use super::cluster::Cluster;
-use super::warp::{Fragment, Meeting, State};
+use super::cluster::{Cluster, Stop};
+use super::state::At;
+use super::warp::{Fragment, Meeting, State, lanes};
+use crate::program::op::Reg;
 use crate::report::{Actor, EventKind};
 
 impl Cluster<'_> {
@@ -66,6 +68,46 @@ impl Cluster<'_> {
         other.mask = taken;
         other.pc = target;
         warp.fragments.push(other);
+    }
+
+    /// `brx.idx`: each lane goes where its index points.
+    pub fn branch_table(&mut self, at: At, index: u16, targets: &[u32], reconverge: u32) -> Result<(), Stop> {
+        let At { w, f, mask, site } = at;
+        let mut groups: Vec<(u32, u32)> = Vec::new();
+        for lane in lanes(mask) {
+            let value = self.warps[w].registers.b32[usize::from(index)][lane];
+            if self.warps[w].registers.defined(Reg::B32(index)) >> lane & 1 == 0 {
+                return Err(self.undefined_operand(w, site, Reg::B32(index), "the index of the branch table"));
+            }
+            let Some(&target) = targets.get(value as usize) else {
+                return Err(Some(Box::new(self.problem(
+                    "branch-table",
+                    site,
+                    format!(
+                        "lane {lane} of {} takes entry {value} of a branch table of {}",
+                        self.warp_name(w),
+                        targets.len()
+                    ),
+                    "The index of brx.idx must be smaller than the number of targets (PTX ISA 9.7.12.4).",
+                    "Check the index before the branch.".into(),
+                ))));
+            };
+            match groups.iter_mut().find(|(known, _)| *known == target) {
+                Some((_, who)) => *who |= 1 << lane,
+                None => groups.push((target, 1 << lane)),
+            }
+        }
+        let active = self.warps[w].fragments[f].mask;
+        // Lanes that the guard keeps go on behind the branch; the last group stays with this fragment.
+        let stays = if mask == active { groups.pop() } else { None };
+        for (target, who) in groups {
+            self.part(w, f, who, target, reconverge);
+            // `part` moves the rest behind the branch.
+            self.warps[w].fragments[f].pc -= 1;
+        }
+        let fragment = &mut self.warps[w].fragments[f];
+        fragment.pc = stays.map_or(fragment.pc + 1, |(target, _)| target);
+        Ok(())
     }
 
     /// Lanes end.

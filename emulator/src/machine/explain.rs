@@ -108,9 +108,9 @@ impl Cluster<'_> {
 
     fn who(&self, stamp: Stamp) -> String {
         match self.kind(stamp) {
-            Some(ActorKind::Warp(w) | ActorKind::TensorLoads(w) | ActorKind::TensorStores(w)) => {
-                self.warp_name(w as usize)
-            }
+            Some(
+                ActorKind::Warp(w) | ActorKind::TensorLoads(w) | ActorKind::TensorStores(w) | ActorKind::AsyncCopies(w),
+            ) => self.warp_name(w as usize),
             Some(ActorKind::Mmas { .. }) => "the tensor core".into(),
             Some(ActorKind::Mbarrier | ActorKind::BulkReads { .. } | ActorKind::BulkWrites { .. }) => {
                 "the TMA engine".into()
@@ -142,18 +142,20 @@ impl Cluster<'_> {
             help,
             count: race.count,
         };
-        if race.conflict.reason == Reason::NotFenced && !race.conflict.first_writes {
+        // What overwrites does not see what it overwrites: production kernels leave this fence out.
+        if race.conflict.reason == Reason::NotFenced && race.conflict.second_writes {
+            let did = if race.conflict.first_writes { "writes" } else { "reads" };
             return Draft {
                 severity: Severity::Note,
                 ..draft(
-                    "missing-proxy-fence-after-read",
-                    format!("{} overwrites {{}} through the asynchronous proxy, but no proxy fence follows the loads that read it", self.who(second)),
+                    "missing-proxy-fence-before-overwrite",
+                    format!("{} overwrites {{}} through the asynchronous proxy, but no proxy fence follows the earlier accesses", self.who(second)),
                     vec![
                         self.label(second.site, "overwritten by this copy"),
-                        self.label(first.site, format!("{} reads it here, through the generic proxy", self.who(first))),
+                        self.label(first.site, format!("{} {did} it here, through the generic proxy", self.who(first))),
                     ],
                     PROXY_RULE,
-                    "Let every thread that loads execute fence.proxy.async.shared::cta before it says that the buffer is free.".into(),
+                    "Let every thread that accesses the buffer execute fence.proxy.async.shared::cta before it says that it is free.".into(),
                 )
             };
         }
@@ -215,6 +217,9 @@ impl Cluster<'_> {
                 "Wait for the mbarrier that the MMA's commit arrives at before the tile is overwritten.".into(),
             );
         }
+        if race.same_value {
+            return self.explain_same_value(race, name.clone());
+        }
         let verb = |writes| if writes { "writes" } else { "reads" };
         draft(
             "race-shared",
@@ -239,9 +244,33 @@ impl Cluster<'_> {
         )
     }
 
+    /// Two warps store the same value to the same place: a race to the letter, without effect on the value.
+    fn explain_same_value(&self, race: &Race, name: String) -> Draft {
+        let (first, second) = (race.conflict.first, race.second);
+        Draft {
+            code: "same-value-written-twice",
+            severity: Severity::Note,
+            title: format!(
+                "{} and {} store the same value to {{}}, and nothing orders the two",
+                self.who(first),
+                self.who(second)
+            ),
+            names: vec![name],
+            early: false,
+            labels: vec![self.label(second.site, "stored here"), self.label(first.site, "stored here before")],
+            rule: "Plain accesses of different threads to the same bytes, one of them a write, are a data race unless \
+                   synchronisation orders them (PTX ISA 8.7.1, 8.9.5), also when the value does not depend on it.",
+            help: "Let one warp store it.".into(),
+            count: race.count,
+        }
+    }
+
     fn explain_global(&self, race: &Race, buffer: usize) -> Draft {
         let (first, second) = (race.conflict.first, race.second);
         let b = &self.global.buffers[buffer];
+        if race.same_value {
+            return self.explain_same_value(race, b.describe(race.conflict.byte));
+        }
         let verb = |writes| if writes { "writes" } else { "reads" };
         Draft {
             code: "race-global",

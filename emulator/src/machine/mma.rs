@@ -175,6 +175,7 @@ impl Cluster<'_> {
                             second: stamp,
                             passed: vec![],
                             unwritten: false,
+                            same_value: false,
                             frees: false,
                             count: 1,
                         });
@@ -344,7 +345,16 @@ impl Cluster<'_> {
                 _ => None,
             };
             let (memory, passed) = (RaceMemory::Tensor(c), passed.unwrap_or_default());
-            self.race(Race { memory, conflict, second: stamp, passed, unwritten, frees: false, count: 1 });
+            self.race(Race {
+                memory,
+                conflict,
+                second: stamp,
+                passed,
+                unwritten,
+                same_value: false,
+                frees: false,
+                count: 1,
+            });
         }
     }
 

@@ -8,6 +8,7 @@
 //! | `explain`, `hang`, `names`, `findings` | what is said when something is wrong |
 
 mod access;
+mod async_copy;
 mod bulk;
 mod cluster;
 mod copy;
@@ -15,6 +16,7 @@ mod diverge;
 mod explain;
 mod findings;
 mod hang;
+mod launch_control;
 mod mbarrier;
 mod mbarrier_ops;
 mod memory;
@@ -68,12 +70,17 @@ pub fn run(program: &Program, launch: &Launch, options: &Options) -> Report {
     // Clusters run in waves: each takes the SMs that are free first.
     let mut free_at = vec![0u64; (SMS / extent.iter().product::<u64>()).max(1) as usize];
     report.completed = true;
-    for index in 0..nx * ny * nz {
-        let place = [index % nx, index / nx % ny, index / (nx * ny)];
-        let first = std::array::from_fn(|n| (place[n] * extent[n]) as u32);
+    let mut queue = launch_control::Queue { next: 0, total: nx * ny * nz, clusters: [nx, ny, nz] };
+    // What fits begins at once; the rest waits, and may be taken over by a cluster that asks for more work.
+    let resident = options.resident_clusters.map_or(free_at.len() as u64, u64::from).clamp(1, free_at.len() as u64);
+    free_at.truncate(resident as usize);
+    let mut begun: Vec<u64> = (0..resident).filter_map(|_| queue.take()).rev().collect();
+    while let Some(index) = begun.pop().or_else(|| queue.take()) {
+        let first = queue.first_cta(index, extent.map(|d| d as u32));
         let sm = (0..free_at.len()).min_by_key(|&n| free_at[n]).unwrap_or(0);
         let start = free_at[sm];
-        let mut cluster = Cluster::new(&resources, &mut global, &mut findings, index as u32, first, sm as u32, start);
+        let mut cluster =
+            Cluster::new(&resources, &mut global, &mut findings, &mut queue, index as u32, first, sm as u32, start);
         let completed = cluster.run(&mut report.instructions);
         free_at[sm] = cluster.end;
         report.cycles = report.cycles.max(cluster.end);

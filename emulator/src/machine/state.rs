@@ -93,6 +93,8 @@ pub struct Race {
     pub passed: Vec<super::warp::Passed>,
     /// The location held no defined value before the second access.
     pub unwritten: bool,
+    /// Both write, and the same value.
+    pub same_value: bool,
     pub frees: bool,
     pub count: u64,
 }
@@ -117,6 +119,8 @@ pub enum Pending {
     /// A bulk copy reads its source, writes its destination.
     CopyRead(usize),
     CopyDone(usize),
+    /// A response of cluster launch control.
+    Response(usize),
 }
 
 /// A kind of actor, for messages.
@@ -125,6 +129,8 @@ pub enum ActorKind {
     Warp(u32),
     TensorLoads(u32),
     TensorStores(u32),
+    /// The `cp.async` groups of a warp.
+    AsyncCopies(u32),
     /// An mbarrier: its epochs are its completed phases.
     Mbarrier,
     /// What the bulk groups of a thread read, and what they write.

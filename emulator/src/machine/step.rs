@@ -60,6 +60,10 @@ impl Cluster<'_> {
 
         let undefined = mask & self.warps[w].registers.undefined(&inst.op, &inst.uses);
 
+        if let Op::BranchTable { index, targets, reconverge } = &inst.op {
+            self.warps[w].fragments[f].ready_at += self.costs.issue;
+            return self.branch_table(At { w, f, mask, site }, *index, targets, *reconverge);
+        }
         if let Op::Branch { target, reconverge } = inst.op {
             self.warps[w].fragments[f].ready_at += self.costs.issue;
             if mask == 0 {
@@ -103,6 +107,16 @@ impl Cluster<'_> {
                 self.proxy_fence(w, mask, *shared, site);
                 let (actor, time) = self.when(w, f);
                 self.trace(self.warps[w].cta, actor, time, time, site, || crate::report::EventKind::ProxyFence);
+            }
+            Op::IsCanceled { p, response } => {
+                self.query(w, mask, *response, Some(*p), &[], 0);
+                self.warps[w].registers.set_defined(Reg::Pred(*p), mask, !undefined);
+            }
+            Op::FirstCta { d, response, first } => {
+                self.query(w, mask, *response, None, d, *first);
+                for &reg in d {
+                    self.warps[w].registers.set_defined(reg, mask, !undefined);
+                }
             }
             Op::InitFence => {
                 self.warps[w].fragments[f].ready_at += self.costs.fence;

@@ -42,6 +42,18 @@ impl Cluster<'_> {
             Op::Tma(op) => self.tma(at, op),
             Op::BulkCommit => self.bulk_commit(at),
             Op::BulkWait { pending, read } => self.bulk_wait(at, *pending, *read),
+            Op::AsyncCopy { to, from, bytes, read } => self.async_copy(at, to, from, *bytes, *read),
+            Op::AsyncCommit => {
+                self.async_commit(at.w);
+                Ok(())
+            }
+            Op::AsyncWait { pending } => {
+                self.async_wait(at, *pending);
+                Ok(())
+            }
+            Op::MatrixLoad { address, transposed, d } => self.matrix(at, address, *transposed, d, true),
+            Op::MatrixStore { address, transposed, s } => self.matrix(at, address, *transposed, s, false),
+            Op::TryCancel { to, barrier, all } => self.try_cancel(at, to, barrier, *all),
             op => self.tensor(at, op),
         }
     }

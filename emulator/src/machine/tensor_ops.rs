@@ -78,6 +78,7 @@ impl Cluster<'_> {
                 second: stamp,
                 passed: vec![],
                 unwritten: false,
+                same_value: false,
                 frees: false,
                 count: 1,
             });
@@ -169,6 +170,7 @@ impl Cluster<'_> {
                     second: stamp,
                     passed: vec![],
                     unwritten: false,
+                    same_value: false,
                     frees: true,
                     count: 1,
                 });
@@ -317,6 +319,7 @@ impl Cluster<'_> {
                 second: stamp,
                 passed,
                 unwritten: missing.is_some(),
+                same_value: false,
                 frees: false,
                 count: 1,
             });
@@ -365,6 +368,7 @@ impl Cluster<'_> {
                 second: stamp,
                 passed: vec![],
                 unwritten: false,
+                same_value: false,
                 frees: false,
                 count: 1,
             });

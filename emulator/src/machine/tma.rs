@@ -203,6 +203,7 @@ impl Cluster<'_> {
                         second: stamp,
                         passed: vec![],
                         unwritten: false,
+                        same_value: false,
                         frees: false,
                         count: 1,
                     });
@@ -350,7 +351,7 @@ impl Cluster<'_> {
     }
 
     /// A place in shared memory that an operand names, checked.
-    fn shared_slot(
+    pub fn shared_slot(
         &mut self,
         at: At,
         lane: usize,
@@ -419,7 +420,7 @@ impl Cluster<'_> {
     }
 
     /// Checks a copy's access to shared memory against earlier ones. A swizzle stays within rows of 128 bytes.
-    fn touch_shared(&mut self, w: usize, slot: Slot, bytes: u32, stamp: Stamp, writes: bool) {
+    pub fn touch_shared(&mut self, w: usize, slot: Slot, bytes: u32, stamp: Stamp, writes: bool) {
         let access = Access { stamp, views: &self.warps[w].views, proxyless: false };
         let shadow = &mut self.ctas[slot.cta].shared_shadow;
         let (start, len) = (u64::from(slot.offset), u64::from(bytes));
@@ -431,6 +432,7 @@ impl Cluster<'_> {
                 second: stamp,
                 passed: vec![],
                 unwritten: false,
+                same_value: false,
                 frees: false,
                 count: 1,
             });

@@ -270,6 +270,8 @@ pub struct Warp {
     pub narrow_fences: Vec<(u32, String)>,
     /// Its `tcgen05.ld`s and `tcgen05.st`s, in order.
     pub loads: Queue,
+    /// Its `cp.async` groups.
+    pub copies: Queue,
     pub stores: Queue,
     pub open_loads: Vec<OpenLoad>,
     /// The last `tcgen05.ld` that a `tcgen05.wait::ld` has waited for.

@@ -182,6 +182,19 @@ fn bfe(a: u32, b: u32, c: u32) -> u32 {
     let shifted = a >> pos;
     if len >= 32 { shifted } else { shifted & ((1 << len) - 1) }
 }
+/// The field, extended with its topmost bit, which is bit 31 where the field runs past it (PTX ISA, bfe).
+fn bfe_signed(a: u32, b: u32, c: u32) -> u32 {
+    let (pos, len) = (b & 0xff, c & 0xff);
+    if len == 0 {
+        return 0;
+    }
+    let sign = a >> (pos + len - 1).min(31) & 1 == 1;
+    (0..32).fold(0, |r, n| {
+        let bit = if n < len && pos + n < 32 { a >> (pos + n) & 1 == 1 } else { sign };
+        r | u32::from(bit) << n
+    })
+}
+
 fn prmt(a: u32, b: u32, sel: u32) -> u32 {
     let bytes = (u64::from(b) << 32) | u64::from(a);
     (0..4).fold(0, |r, n| {
@@ -284,6 +297,7 @@ pub fn alu(base: &str, mods: &[&str], ty: &str) -> Option<Alu> {
         ("shr", [], "u64" | "b64") => lanes!(Shift64 |a: u64, n: u32| if n > 63 { 0 } else { a >> n }),
         ("shr", [], "s64") => lanes!(Shift64 |a: u64, n: u32| (l(a) >> n.min(63)) as u64),
         ("bfe", [], "u32") => lanes!(T32 bfe),
+        ("bfe", [], "s32") => lanes!(T32 bfe_signed),
         ("prmt", [], "b32") => lanes!(T32 prmt),
         ("popc", [], "b32") => lanes!(U32 |a: u32| a.count_ones()),
         ("clz", [], "b32") => lanes!(U32 |a: u32| a.leading_zeros()),

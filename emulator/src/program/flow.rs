@@ -29,7 +29,7 @@ pub fn set_reconvergence(code: &mut [Inst]) {
     let third = post_dominators(&successors(code, true), exit);
     let meets = |p: &usize| *p != exit;
     for (pc, inst) in code.iter_mut().enumerate() {
-        if let Op::Branch { reconverge, .. } = &mut inst.op {
+        if let Op::Branch { reconverge, .. } | Op::BranchTable { reconverge, .. } = &mut inst.op {
             let arrive = |list: &[usize]| list.iter().all(|&s| second[s].is_some());
             let p = first[pc]
                 .filter(meets)
@@ -47,6 +47,13 @@ fn successors(code: &[Inst], guarded_end: bool) -> Vec<Vec<usize>> {
         let next = (pc + 1).min(exit);
         let conditional = inst.guard != TRUE || inst.guard_negated;
         match inst.op {
+            Op::BranchTable { ref targets, .. } => {
+                let mut list: Vec<usize> = targets.iter().map(|&t| (t as usize).min(exit)).collect();
+                if conditional {
+                    list.push(next);
+                }
+                list
+            }
             Op::Branch { target, .. } if conditional => vec![next, (target as usize).min(exit)],
             Op::Branch { target, .. } => vec![(target as usize).min(exit)],
             Op::Exit if conditional && guarded_end => vec![next, exit],

@@ -13,6 +13,8 @@ pub(super) enum Binding {
     Register(Reg),
     /// Index into the table of labels.
     Label(usize),
+    /// The labels of a branch table.
+    Table(Vec<usize>),
     /// Offset in the CTA's shared window.
     Shared(u32),
     /// Offset in the parameter block.
@@ -201,6 +203,12 @@ fn entry(text: &str, module: &Module, function: &Function, body: &[Statement]) -
         site,
     });
     for inst in &mut kernel.code {
+        let resolve = |label: u32| labels.get(label as usize).copied().flatten().unwrap_or(u32::MAX);
+        if let Op::BranchTable { targets, .. } = &mut inst.op {
+            for target in targets.iter_mut() {
+                *target = resolve(*target);
+            }
+        }
         if let Op::Branch { target, .. } = &mut inst.op {
             *target = labels.get(*target as usize).copied().flatten().unwrap_or(u32::MAX);
         }
@@ -433,14 +441,18 @@ impl Lowering {
                         not_modelled("a call prototype", "Inline the function: calls are not modelled yet."),
                     ));
                 }
-                Statement::Targets(name, _, span) => {
-                    errors.push(at(
-                        text,
-                        module,
-                        *span,
-                        None,
-                        not_modelled(&format!("the branch table `{name}`"), "Use `bra` with predicates."),
-                    ));
+                Statement::Targets(name, targets, span) => {
+                    let labels: Result<Vec<usize>, Bad> = targets
+                        .iter()
+                        .map(|target| match self.lookup(target) {
+                            Some(Binding::Label(id)) => Ok(*id),
+                            Some(_) => Err(wrong(format!("`{target}` is not a label"), "A branch table lists labels.")),
+                            None => Err(undeclared(target)),
+                        })
+                        .collect();
+                    if let Err(bad) = labels.and_then(|labels| self.bind(name, Binding::Table(labels))) {
+                        errors.push(at(text, module, *span, None, bad));
+                    }
                 }
                 Statement::Instruction(inst) => {
                     self.site = self.kernel.sites.len() as u32;

@@ -129,6 +129,8 @@ pub enum TensorShape {
     S16x128b,
     /// `.16x256b`
     S16x256b,
+    /// `.16x32bx2`: the upper 16 threads so many columns on
+    S16x32bx2 { offset: u32 },
 }
 
 impl TensorShape {
@@ -139,6 +141,7 @@ impl TensorShape {
             TensorShape::S16x64b => ((t >> 2) + 8 * (t & 1), 2 * r + ((t >> 1) & 1)),
             TensorShape::S16x128b => ((t >> 2) + 8 * (r & 1), (t & 3) + 4 * (r >> 1)),
             TensorShape::S16x256b => ((t >> 2) + 8 * ((r >> 1) & 1), 2 * (t & 3) + (r & 1) + 8 * (r >> 2)),
+            TensorShape::S16x32bx2 { offset } => (t & 15, r + if t >= 16 { offset } else { 0 }),
         }
     }
 
@@ -149,6 +152,7 @@ impl TensorShape {
             TensorShape::S16x64b => (16, 2, 1),
             TensorShape::S16x128b => (16, 4, 2),
             TensorShape::S16x256b => (16, 8, 4),
+            TensorShape::S16x32bx2 { .. } => (16, 1, 1),
         }
     }
 }
@@ -221,6 +225,8 @@ pub enum Op {
     Vote { mode: VoteMode, d: Reg, a: u16, negated: bool, mask: u16 },
     /// `bra`; conditional by the guard.
     Branch { target: u32, reconverge: u32 },
+    /// `brx.idx`
+    BranchTable { index: u16, targets: Box<[u32]>, reconverge: u32 },
     /// `ret`, `exit`
     Exit,
     /// `trap`
@@ -290,6 +296,22 @@ pub enum Op {
     BulkCommit,
     /// `cp.async.bulk.wait_group{.read}`
     BulkWait { pending: u32, read: bool },
+    /// `cp.async`: 4, 8 or 16 bytes of each lane, of which only the first `read` are read
+    AsyncCopy { to: Address, from: Address, bytes: u8, read: Option<u16> },
+    /// `cp.async.commit_group`
+    AsyncCommit,
+    /// `cp.async.wait_group` (`wait_all`: `None`)
+    AsyncWait { pending: Option<u32> },
+    /// `ldmatrix`
+    MatrixLoad { address: Address, transposed: bool, d: Box<[u16]> },
+    /// `stmatrix`
+    MatrixStore { address: Address, transposed: bool, s: Box<[u16]> },
+    /// `clusterlaunchcontrol.try_cancel`
+    TryCancel { to: Address, barrier: Address, all: bool },
+    /// `clusterlaunchcontrol.query_cancel.is_canceled`
+    IsCanceled { p: u16, response: Reg },
+    /// `clusterlaunchcontrol.query_cancel.get_first_ctaid`; 0 to 2 for one dimension
+    FirstCta { d: Box<[Reg]>, response: Reg, first: u8 },
     /// `nanosleep`
     Sleep,
 }
@@ -438,6 +460,12 @@ impl Op {
                 | Op::Mma(_)
                 | Op::ClusterArrive { .. }
                 | Op::ClusterWait { .. }
+                | Op::AsyncCopy { .. }
+                | Op::AsyncCommit
+                | Op::AsyncWait { .. }
+                | Op::MatrixLoad { .. }
+                | Op::MatrixStore { .. }
+                | Op::TryCancel { .. }
                 | Op::Tma(_)
                 | Op::BulkCommit
                 | Op::BulkWait { .. }

@@ -21,11 +21,69 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
                 None => return Err(undeclared(name)),
             }
         }
+        ("brx", ["idx"] | ["idx", "uni"]) => {
+            o.expect(2..=2)?;
+            let index = l.source32(o.get(0)?, false)?;
+            let Operand::Name(name) = o.get(1)? else {
+                return Err(wrong(
+                    "the second operand of `brx.idx` is not a branch table",
+                    "Name a `.branchtargets` list.",
+                ));
+            };
+            let Some(Binding::Table(labels)) = l.lookup(name) else {
+                return Err(wrong(format!("`{name}` is not a branch table"), "Declare it with `.branchtargets`."));
+            };
+            let targets = labels.iter().map(|&label| label as u32).collect();
+            let op = Op::BranchTable { index, targets, reconverge: u32::MAX };
+            return Ok(Some(Decoded::new(op, vec![Reg::B32(index)], vec![])));
+        }
         ("ret", [] | ["uni"]) | ("exit", []) => {
             o.expect(0..=0)?;
             Op::Exit
         }
         ("trap", []) => Op::Trap,
+        ("clusterlaunchcontrol", ["try_cancel", "async", rest @ ..]) => {
+            let all = rest.contains(&"multicast::cluster::all");
+            let known = |m: &&str| {
+                matches!(*m, "shared::cta" | "mbarrier::complete_tx::bytes" | "multicast::cluster::all" | "b128")
+            };
+            if !rest.iter().all(known) {
+                return Ok(None);
+            }
+            o.expect(2..=2)?;
+            let (to, barrier) = (l.address(o.get(0)?)?, l.address(o.get(1)?)?);
+            let mut uses = super::base(&to);
+            uses.extend(super::base(&barrier));
+            return Ok(Some(Decoded::new(Op::TryCancel { to, barrier, all }, uses, vec![])));
+        }
+        ("clusterlaunchcontrol", ["query_cancel", "is_canceled", "pred", "b128"]) => {
+            o.expect(2..=2)?;
+            let p = l.destination_predicate(o.get(0)?)?;
+            let response = l.destination(o.get(1)?)?;
+            return Ok(Some(Decoded::new(Op::IsCanceled { p, response }, vec![response], vec![Reg::Pred(p)])));
+        }
+        ("clusterlaunchcontrol", ["query_cancel", form, rest @ .., "b128"])
+            if matches!(rest, ["b32"] | ["v4", "b32"]) =>
+        {
+            o.expect(2..=2)?;
+            let first = match *form {
+                "get_first_ctaid" | "get_first_ctaid::x" => 0,
+                "get_first_ctaid::y" => 1,
+                "get_first_ctaid::z" => 2,
+                _ => return Ok(None),
+            };
+            let list = match o.get(0)? {
+                Operand::Vector(list) => list.as_slice(),
+                single => std::slice::from_ref(single),
+            };
+            let mut d = Vec::new();
+            for part in list.iter().take(3) {
+                d.push(if *part == Operand::Sink { Reg::Sink } else { Reg::B32(l.destination32(part)?) });
+            }
+            let response = l.destination(o.get(1)?)?;
+            let op = Op::FirstCta { d: d.clone().into(), response, first };
+            return Ok(Some(Decoded::new(op, vec![response], d)));
+        }
         ("nanosleep", ["u32"]) => {
             o.expect(1..=1)?;
             Op::Sleep

@@ -19,8 +19,8 @@ pub const FORMS: &[&str] = &[
     "tcgen05.alloc.cta_group::{1|2}.sync.aligned.shared::cta?.b32",
     "tcgen05.dealloc.cta_group::{1|2}.sync.aligned.b32",
     "tcgen05.relinquish_alloc_permit.cta_group::{1|2}.sync.aligned",
-    "tcgen05.ld.sync.aligned.{32x32b|16x64b|16x128b|16x256b}.xN.b32",
-    "tcgen05.st.sync.aligned.{32x32b|16x64b|16x128b|16x256b}.xN.b32",
+    "tcgen05.ld.sync.aligned.{32x32b|16x64b|16x128b|16x256b|16x32bx2}.xN.b32",
+    "tcgen05.st.sync.aligned.{32x32b|16x64b|16x128b|16x256b|16x32bx2}.xN.b32",
     "tcgen05.wait::{ld|st}.sync.aligned",
     "tcgen05.mma.cta_group::{1|2}.kind::f16{.collector::a::{discard|lastuse|fill|use}}?",
     "tcgen05.commit.cta_group::{1|2}.mbarrier::arrive::one{.shared::cluster}?{.multicast::cluster}?.b64",
@@ -58,6 +58,12 @@ pub const FORMS: &[&str] = &[
     // memory
     "ld{.global|.shared|.shared::cta|.param}?{.nc}?{.v2|.v4|.v8}?.type",
     "st{.global|.shared|.shared::cta}?{.v2|.v4|.v8}?.type",
+    "cp.async.{ca|cg}.shared{::cta}?.global{.L2::hint}?",
+    "cp.async.{commit_group|wait_group|wait_all}",
+    "{ldmatrix|stmatrix}.sync.aligned.m8n8.{x1|x2|x4}{.trans}?.shared{::cta}?.b16",
+    "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes{.multicast::cluster::all}?.b128",
+    "clusterlaunchcontrol.query_cancel.is_canceled.pred.b128",
+    "clusterlaunchcontrol.query_cancel.get_first_ctaid{::{x|y|z}|.v4}?.b32.b128",
     "cvta{.to}?.{global|shared|shared::cta|param}.u64",
     // lanes
     "elect.sync",
@@ -67,6 +73,7 @@ pub const FORMS: &[&str] = &[
     "vote.sync.ballot.b32",
     // control
     "bra{.uni}?",
+    "brx.idx",
     "ret{.uni}?",
     "exit",
     "trap",
@@ -85,7 +92,7 @@ pub const FORMS: &[&str] = &[
     "{min|max}{.NaN}?.type",
     "{and|or|xor|not}.{pred|b16|b32|b64}",
     "{shl|shr}.type",
-    "bfe.u32",
+    "bfe.{u32|s32}",
     "prmt.b32",
     "lop3.b32",
     "{popc|clz|brev}.b32",
@@ -242,7 +249,9 @@ impl Lowering {
                 let offset = *offset;
                 self.shared_address(offset, bytes)
             }
-            Some(Binding::Label(_)) => Err(wrong(format!("`{name}` is a label"), "Use a register here.")),
+            Some(Binding::Label(_) | Binding::Table(_)) => {
+                Err(wrong(format!("`{name}` is a label"), "Use a register here."))
+            }
             Some(Binding::Param(_)) => Err(wrong(format!("`{name}` is a parameter"), "Read it with `ld.param` first.")),
             Some(Binding::Other(what)) => Err(not_modelled(what, "Use registers, parameters or shared memory.")),
             None if name.starts_with('%') && !name[1..].starts_with(['r', 'f', 'p', 'h', 'd', 's', 'b']) => {

@@ -35,6 +35,25 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
             o.expect(0..=0)?;
             Ok(Some(Decoded::new(Op::TensorRelinquish, vec![], vec![])))
         }
+        [op @ ("ld" | "st"), "sync", "aligned", "16x32bx2", times, "b32"] => {
+            let times: Option<usize> = times.strip_prefix('x').and_then(|n| n.parse().ok());
+            let Some(registers) = times.filter(|n| n.is_power_of_two() && *n <= 128) else { return Ok(None) };
+            o.expect(3..=3)?;
+            let load = *op == "ld";
+            let Operand::Integer(offset @ 0..=511) = o.get(if load { 2 } else { 1 })? else {
+                return Err(wrong("the distance of the halves is no constant", "It is a constant number of columns."));
+            };
+            let shape = TensorShape::S16x32bx2 { offset: *offset as u32 };
+            let tensor = tensor_address(l, o.get(if load { 1 } else { 0 })?)?;
+            let regs = list(l, o.get(if load { 0 } else { 2 })?, registers, load)?;
+            let all = regs.iter().map(|&r| Reg::B32(r)).collect::<Vec<_>>();
+            let mut uses = base_of(&tensor);
+            if load {
+                return Ok(Some(Decoded::new(Op::TensorLoad { shape, tensor, d: regs.into() }, uses, all)));
+            }
+            uses.extend(all);
+            Ok(Some(Decoded::new(Op::TensorStore { shape, tensor, s: regs.into() }, uses, vec![])))
+        }
         ["ld", "sync", "aligned", shape, times, "b32"] => {
             let Some((shape, registers)) = shaped(shape, times) else { return Ok(None) };
             o.expect(2..=2)?;

@@ -1,0 +1,165 @@
+//! `cp.async`: small asynchronous copies of each thread, in groups (PTX ISA 9.7.9.25.3); and `ldmatrix`, `stmatrix`.
+
+use super::cluster::{Cluster, Stop};
+use super::state::{At, Race, RaceMemory, Slot};
+use super::warp::lanes;
+use crate::order::{Access, Stamp};
+use crate::program::op::{Address, Reg};
+
+impl Cluster<'_> {
+    /// Copies up to 16 bytes a lane. The data is there at once; that nobody may rely on it before the group was waited for
+    /// is checked by the order of accesses.
+    pub fn async_copy(
+        &mut self,
+        at: At,
+        to: &Address,
+        from: &Address,
+        bytes: u8,
+        read: Option<u16>,
+    ) -> Result<(), Stop> {
+        let At { w, f, mask, site } = at;
+        let bytes = u32::from(bytes);
+        let warp = &self.warps[w];
+        let stamp = Stamp {
+            actor: warp.copies.actor,
+            epoch: warp.copies.epoch + 1,
+            site,
+            cluster: self.index,
+            asynchronous: false,
+        };
+        for lane in lanes(mask) {
+            let slot = self.shared_slot(at, lane, to, false, bytes, bytes)?;
+            let wanted = read.map_or(bytes, |r| self.warps[w].registers.b32[usize::from(r)][lane].min(bytes));
+            let address = (self.warps[w].registers.lane(from.base, lane) as u64).wrapping_add(from.offset as u64);
+            if wanted > 0 {
+                let found = self.global.find(address, wanted.into());
+                let Some((buffer, offset)) = found.filter(|_| address.is_multiple_of(bytes.into())) else {
+                    let (code, why) = match found {
+                        Some(_) => ("misaligned-address", format!("it is no multiple of {bytes}")),
+                        None => ("out-of-bounds", self.global.nearest(address)),
+                    };
+                    return Err(Some(Box::new(self.problem(
+                        code,
+                        site,
+                        format!(
+                            "lane {lane} of {} would copy {wanted} bytes from {address:#x}: {why}",
+                            self.warp_name(w)
+                        ),
+                        "cp.async reads within an allocation, aligned to the bytes it copies (PTX ISA 9.7.9.25.3.1).",
+                        "Check row, column and row pitch of the address.".into(),
+                    ))));
+                };
+                let access = Access { stamp, views: &self.warps[w].views, proxyless: false };
+                if let Some(conflict) = self.global.buffers[buffer].shadow.read(offset, wanted.into(), &access) {
+                    let memory = RaceMemory::Global(buffer);
+                    self.race(Race {
+                        memory,
+                        conflict,
+                        second: stamp,
+                        passed: vec![],
+                        unwritten: false,
+                        same_value: false,
+                        frees: false,
+                        count: 1,
+                    });
+                }
+                let memory = &self.global.buffers[buffer].memory;
+                self.ctas[slot.cta].shared.copy_from(slot.offset as usize, memory, offset as usize, wanted as usize);
+            }
+            for n in wanted..bytes {
+                self.ctas[slot.cta].shared.store((slot.offset + n) as usize, 1, 0, true);
+            }
+            self.touch_shared(w, slot, bytes, stamp, true);
+        }
+        let done = self.warps[w].fragments[f].ready_at + self.costs.global_load;
+        self.warps[w].copies.busy_until = self.warps[w].copies.busy_until.max(done);
+        Ok(())
+    }
+
+    /// `cp.async.commit_group`: what was issued so far is one more group.
+    pub fn async_commit(&mut self, w: usize) {
+        self.warps[w].copies.epoch += 1;
+    }
+
+    /// `cp.async.wait_group`: all but so many groups are complete; `None`: everything is, committed or not.
+    pub fn async_wait(&mut self, at: At, pending: Option<u32>) {
+        let warp = &mut self.warps[at.w];
+        let last = match pending {
+            None => warp.copies.epoch + 1,
+            Some(n) => warp.copies.epoch.saturating_sub(n),
+        };
+        warp.views.hb.raise(warp.copies.actor, last);
+        if pending.is_none() {
+            warp.copies.epoch += 1;
+        }
+        let fragment = &mut warp.fragments[at.f];
+        fragment.ready_at = fragment.ready_at.max(warp.copies.busy_until);
+    }
+
+    /// `ldmatrix` and `stmatrix`: 8 × 8 matrices of 16-bit elements, a row of 16 bytes for each of 8 lanes' addresses (PTX
+    /// ISA 9.7.14.5.15, 9.7.14.5.16).
+    pub fn matrix(
+        &mut self,
+        at: At,
+        address: &Address,
+        transposed: bool,
+        regs: &[u16],
+        load: bool,
+    ) -> Result<(), Stop> {
+        let At { w, f, mask, site } = at;
+        self.whole_warp(w, mask, site)?;
+        let stamp = self.stamp(w, mask, site);
+        for (m, &reg) in regs.iter().enumerate() {
+            let mut rows = Vec::with_capacity(8);
+            for lane in 8 * m..8 * m + 8 {
+                let slot: Slot = self.shared_slot(at, lane, address, false, 16, 16)?;
+                let access = Access { stamp, views: &self.warps[w].views, proxyless: false };
+                let shadow = &mut self.ctas[slot.cta].shared_shadow;
+                let start = u64::from(slot.offset);
+                let conflict = if load { shadow.read(start, 16, &access) } else { shadow.write(start, 16, &access) };
+                if let Some(conflict) = conflict {
+                    let memory = RaceMemory::Shared(slot.cta);
+                    self.race(Race {
+                        memory,
+                        conflict,
+                        second: stamp,
+                        passed: vec![],
+                        unwritten: false,
+                        same_value: false,
+                        frees: false,
+                        count: 1,
+                    });
+                }
+                rows.push(slot);
+            }
+            for t in 0..32 {
+                for half in 0..2 {
+                    // Thread t holds row t / 4, columns 2 (t % 4) and the next; transposed, the other way round.
+                    let (row, column) = (t / 4, 2 * (t % 4) + half);
+                    let (row, column) = if transposed { (column, row) } else { (row, column) };
+                    let slot = rows[row];
+                    let place = slot.offset as usize + 2 * column;
+                    let shared = &mut self.ctas[slot.cta].shared;
+                    let registers = &mut self.warps[w].registers;
+                    let cell = &mut registers.b32[usize::from(reg)][t];
+                    if load {
+                        let (value, defined) = shared.load(place, 2);
+                        let kept = if half == 0 { 0 } else { *cell & 0xffff };
+                        *cell = kept | (value as u32) << (16 * half);
+                        let before = half == 0 || registers.defined(Reg::B32(reg)) >> t & 1 == 1;
+                        registers.set_defined(Reg::B32(reg), 1 << t, if defined && before { u32::MAX } else { 0 });
+                    } else {
+                        let value = *cell >> (16 * half) & 0xffff;
+                        let defined = registers.defined(Reg::B32(reg)) >> t & 1 == 1;
+                        shared.store(place, 2, value.into(), defined);
+                    }
+                }
+            }
+            if load {
+                let time = self.warps[w].fragments[f].ready_at + self.costs.shared_load;
+                self.warps[w].on_the_way.push((Reg::B32(reg), time));
+            }
+        }
+        Ok(())
+    }
+}

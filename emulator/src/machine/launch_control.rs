@@ -1,0 +1,106 @@
+//! Cluster launch control: a running cluster takes the place of one that has not begun (PTX ISA 9.7.13.17, 9.7.13.18).
+//!
+//! The 16 bytes of a response are opaque; here they hold a flag and the coordinates of the first CTA.
+
+use super::cluster::{Cluster, Stop};
+use super::state::{At, Pending, Slot};
+use super::warp::lanes;
+use crate::order::Stamp;
+use crate::program::op::{Address, Reg};
+use crate::report::Memory;
+
+/// Clusters of the launch that have not begun, in order.
+#[derive(Debug)]
+pub struct Queue {
+    pub next: u64,
+    pub total: u64,
+    /// Clusters in x, y, z.
+    pub clusters: [u64; 3],
+}
+
+impl Queue {
+    pub fn take(&mut self) -> Option<u64> {
+        let index = self.next;
+        (index < self.total).then(|| {
+            self.next += 1;
+            index
+        })
+    }
+
+    /// Where a cluster's first CTA stands in the grid.
+    pub fn first_cta(&self, index: u64, extent: [u32; 3]) -> [u32; 3] {
+        let [nx, ny, _] = self.clusters;
+        let place = [index % nx, index / nx % ny, index / (nx * ny)];
+        std::array::from_fn(|n| place[n] as u32 * extent[n])
+    }
+}
+
+/// A response on its way.
+#[derive(Debug)]
+pub struct Response {
+    pub bytes: u128,
+    pub targets: Vec<(Slot, u32)>,
+}
+
+impl Cluster<'_> {
+    pub fn try_cancel(&mut self, at: At, to: &Address, barrier: &Address, all: bool) -> Result<(), Stop> {
+        let At { w, f, mask, site } = at;
+        for lane in lanes(mask) {
+            let one = At { mask: 1 << lane, ..at };
+            let slot = self.shared_slot(one, lane, to, false, 16, 16)?;
+            let Some(&(named, _)) = self.barrier_addresses(one, barrier, false)?.first() else { continue };
+            let extent = self.extent();
+            let taken = self.queue.take();
+            let bytes = match taken {
+                None => 0,
+                Some(index) => {
+                    let [x, y, z] = self.queue.first_cta(index, extent).map(u128::from);
+                    1 | x << 32 | y << 64 | z << 96
+                }
+            };
+            let ranks = if all { (0..self.ctas.len()).collect() } else { vec![self.warps[w].cta] };
+            let mut targets = Vec::new();
+            for cta in ranks {
+                let barrier = self.barrier(w, Slot { cta, ..named }, site, "named by a request")?;
+                let slot = Slot { cta, ..slot };
+                let b = &self.barriers[barrier as usize];
+                let stamp =
+                    Stamp { actor: b.actor, epoch: b.next_epoch(), site, cluster: self.index, asynchronous: true };
+                self.touch_shared(w, slot, 16, stamp, true);
+                targets.push((slot, barrier));
+            }
+            let delay = self.jitter(1000);
+            let time = self.warps[w].fragments[f].ready_at + self.costs.tma_latency + delay;
+            self.responses.push(Response { bytes, targets });
+            self.push_event(time, Pending::Response(self.responses.len() - 1));
+        }
+        Ok(())
+    }
+
+    /// A response is there.
+    pub fn respond(&mut self, n: usize, time: u64) {
+        let Response { bytes, ref targets, .. } = self.responses[n];
+        let mut data = Memory::undefined(16);
+        data.store(0, 16, bytes, true);
+        for (slot, barrier) in targets.clone() {
+            self.ctas[slot.cta].shared.copy_from(slot.offset as usize, &data, 0, 16);
+            self.barriers[barrier as usize].bytes -= 16;
+            self.try_complete(barrier, time);
+        }
+    }
+
+    /// `query_cancel`: reads a response out of registers.
+    pub fn query(&mut self, w: usize, mask: u32, response: Reg, p: Option<u16>, d: &[Reg], first: u8) {
+        for lane in lanes(mask) {
+            let registers = &mut self.warps[w].registers;
+            let bytes = registers.lane(response, lane);
+            if let Some(p) = p {
+                registers.set_lane(Reg::Pred(p), lane, bytes & 1);
+            }
+            for (n, &reg) in d.iter().enumerate() {
+                let value = bytes >> (32 * (1 + usize::from(first) + n)) & 0xffff_ffff;
+                registers.set_lane(reg, lane, value);
+            }
+        }
+    }
+}
