@@ -9,11 +9,11 @@ use super::memory::Global;
 use super::state::{ActorKind, Commit, Cta, NamedBarrier, Origin, Pending, Race, RaceMemory};
 use super::tensor::TensorMemory;
 use super::warp::{Fragment, Queue, Registers, State, Warp};
-use crate::diagnostic::{Diagnostic, Severity};
+use crate::diagnostic::Diagnostic;
 use crate::launch::Launch;
 use crate::order::{ActorId, Reason, Shadow, Stamp, Views};
 use crate::program::Kernel;
-use crate::report::{Actor, CtaState, Event, EventKind, Memory};
+use crate::report::{Actor, Event, EventKind, Memory};
 use crate::time::Costs;
 use crate::{MAX_SHARED, Options};
 use std::cmp::Reverse;
@@ -26,6 +26,14 @@ pub struct Shared<'a> {
     pub options: &'a Options,
     pub params: &'a [u8],
     pub costs: &'a Costs,
+}
+
+/// Which cluster of the launch: its number, its first CTA, the SM it begins on, and when.
+pub struct Place {
+    pub index: u32,
+    pub first: [u32; 3],
+    pub sm: u32,
+    pub start: u64,
 }
 
 /// Sets of lanes of a warp whose accesses are told apart.
@@ -91,11 +99,9 @@ impl<'a> Cluster<'a> {
         global: &'a mut Global,
         findings: &'a mut Findings,
         queue: &'a mut super::launch_control::Queue,
-        index: u32,
-        first: [u32; 3],
-        sm: u32,
-        start: u64,
+        place: Place,
     ) -> Cluster<'a> {
+        let Place { index, first, sm, start } = place;
         let kernel = s.kernel;
         let threads: u32 = s.launch.block.iter().product();
         let window = (kernel.dynamic_start + s.launch.dynamic_shared).min(MAX_SHARED + kernel.dynamic_start);
@@ -406,51 +412,6 @@ impl<'a> Cluster<'a> {
         Some(self.trace.len() - 1)
     }
 
-    /// After the last warp has ended and the engines have drained.
-    fn finish(&mut self) {
-        for allocation in self.ctas.iter().flat_map(|cta| cta.tensor.held()).collect::<Vec<_>>() {
-            let name = self.tensor_name(allocation.column);
-            let diagnostic = Diagnostic {
-                code: "tensor-memory-leak",
-                severity: Severity::Finding,
-                title: format!("{} columns of tensor memory ({name}) are never freed", allocation.columns),
-                labels: vec![self.label(allocation.site, "allocated here; the CTA ends without a tcgen05.dealloc")],
-                rule: "All tensor memory must be freed before the kernel ends (PTX ISA 9.7.16.7.1): a later CTA on this SM would \
-                       wait for it in its own tcgen05.alloc."
-                    .into(),
-                help: "Let one warp execute tcgen05.dealloc with the same address and column count, after a CTA barrier that \
-                       follows the last tcgen05.wait::ld."
-                    .into(),
-                count: 1,
-            };
-            self.findings.add(diagnostic);
-        }
-    }
-
-    /// The CTAs as they left their memories.
-    pub fn snapshots(&self) -> Vec<CtaState> {
-        self.ctas.iter().map(|cta| self.snapshot(cta)).collect()
-    }
-
-    fn snapshot(&self, cta: &Cta) -> CtaState {
-        let dynamic = self.kernel.dynamic_start as usize;
-        let part = |range: std::ops::Range<usize>| {
-            let mut memory = Memory::undefined(range.len());
-            for (n, at) in range.enumerate() {
-                let (value, defined) = cta.shared.load(at, 1);
-                memory.store(n, 1, value, defined);
-            }
-            memory
-        };
-        CtaState {
-            cta: cta.id,
-            dynamic_shared: part(dynamic..cta.shared.bytes.len()),
-            static_shared: part(crate::program::RESERVED_SHARED as usize..self.kernel.static_end as usize),
-            tensor: cta.tensor.snapshot(),
-            tensor_columns: cta.tensor.most,
-        }
-    }
-
     /// Remembers a conflict; it is explained at the end of the run.
     pub fn race(&mut self, race: Race) {
         let key = (race.conflict.first.site, race.second.site, race.memory, race.conflict.reason);
@@ -473,7 +434,7 @@ impl<'a> Cluster<'a> {
             // Far more ways to part than kernels have: the rest counts as the whole warp's.
             None if warp.parts.len() >= MAX_PARTS => warp.actor,
             None => {
-                let actor = self.actor(ActorKind::Warp(warp.index));
+                let actor = self.actor(ActorKind::Warp(w as u32));
                 let warp = &mut self.warps[w];
                 warp.parts.push((mask, actor));
                 warp.views.hb.raise(actor, warp.epoch);

@@ -6,7 +6,6 @@ use super::tensor::{self, COLUMNS, InstructionDescriptor, Layout, Operand, Share
 use super::warp::{Queue, lanes};
 use crate::diagnostic::Severity;
 use crate::order::{Access, Stamp, Views};
-use crate::program::RESERVED_SHARED;
 use crate::program::op::{Address, MmaA, MmaOp};
 use crate::report::{Actor, EventKind, Mma, OperandRead};
 
@@ -47,11 +46,11 @@ pub struct PendingMma {
 
 /// The operands of one thread's MMA.
 #[derive(Clone, PartialEq)]
-struct Inputs {
-    d: u32,
-    a: (bool, u64),
-    b: u64,
-    idesc: u32,
+pub struct Inputs {
+    pub d: u32,
+    pub a: (bool, u64),
+    pub b: u64,
+    pub idesc: u32,
     accumulate: bool,
     disabled: [u128; 2],
     scale: u32,
@@ -238,96 +237,6 @@ impl Cluster<'_> {
         }
         self.push_event(latest, Pending::MmaDone(n));
         Ok(())
-    }
-
-    /// The descriptors and addresses of an MMA, checked.
-    fn decode_mma(
-        &mut self,
-        site: u32,
-        group: &[usize],
-        inputs: &Inputs,
-    ) -> Result<(InstructionDescriptor, Source, SharedDescriptor, u32), Stop> {
-        let bad = |this: &Self, code, (found, allowed): (String, String), rule: &str| -> Stop {
-            Some(Box::new(this.problem(code, site, found, rule, format!("Allowed: {allowed}."))))
-        };
-        let i = InstructionDescriptor::decode(inputs.idesc, group.len() as u32).map_err(|e| {
-            bad(self, "instruction-descriptor", e, "The instruction descriptor follows PTX ISA 9.7.16.4.2; hardware raises an illegal instruction or computes something else.")
-        })?;
-        let matrix = |bits| {
-            SharedDescriptor::decode(bits).map_err(|e| {
-                bad(self, "matrix-descriptor", e, "The shared-memory descriptor follows PTX ISA 9.7.16.4.1.")
-            })
-        };
-        let b = matrix(inputs.b)?;
-        let a = match inputs.a {
-            (false, bits) => Source::Shared(matrix(bits)?),
-            (true, _) if i.a_mn_major => {
-                let found = format!("the instruction descriptor {:#010x} says MN-major for A", inputs.idesc);
-                let allowed = "A in tensor memory is K-major: bit 15 is 0".to_string();
-                return Err(bad(
-                    self,
-                    "instruction-descriptor",
-                    (found, allowed),
-                    "A in tensor memory has one row a lane (PTX ISA 9.7.16.4.2).",
-                ));
-            }
-            (true, address) => Source::Tensor(address as u32 & 0xffff),
-        };
-        let columns = Layout::of(i.m, group.len()).columns(i.n);
-        let (lane, column) = (inputs.d >> 16, inputs.d & 0xffff);
-        let mut ranges = vec![("accumulator", lane, column, columns)];
-        if let (true, address) = inputs.a {
-            ranges.push(("operand A", address as u32 >> 16, address as u32 & 0xffff, 8));
-        }
-        for (what, lane, column, columns) in ranges {
-            let missing = (column..column.saturating_add(columns))
-                .find(|&c| c >= COLUMNS || group.iter().any(|&g| self.ctas[g].tensor.allocation(c).is_none()));
-            if lane == 0 && missing.is_none() {
-                continue;
-            }
-            let why = match missing {
-                Some(c) if lane == 0 => format!("column {c} is not allocated ({columns} columns from {column})"),
-                _ => format!("it begins at lane {lane}; it must begin at lane 0"),
-            };
-            return Err(Some(Box::new(self.problem(
-                "tensor-address",
-                site,
-                format!("the MMA's {what} is at {:#x}: {why}", lane << 16 | column),
-                "What an MMA uses of tensor memory lies in columns that tcgen05.alloc gave (PTX ISA 9.7.16.7.1).",
-                "Pass the address that tcgen05.alloc wrote, plus a column offset within the allocation.".into(),
-            ))));
-        }
-        Ok((i, a, b, column))
-    }
-
-    /// The bytes that a descriptor covers, checked against the CTA's shared memory.
-    fn read_range(
-        &self,
-        site: u32,
-        cta: usize,
-        which: &str,
-        d: &SharedDescriptor,
-        rows: u32,
-        mn_major: bool,
-    ) -> Result<OperandRead, Stop> {
-        let end = self.ctas[cta].shared.bytes.len() as u32;
-        let (mut low, mut high) = (u32::MAX, 0);
-        for (mn, k) in tensor::chunks(rows, mn_major) {
-            let at = d.chunk(mn, k, mn_major);
-            low = low.min(at);
-            high = high.max(at.saturating_add(16));
-        }
-        if low < RESERVED_SHARED || high > end {
-            return Err(Some(Box::new(self.problem(
-                "out-of-bounds",
-                site,
-                format!("the descriptor of {which} covers shared memory from {low:#x} to {high:#x}, the CTA has {RESERVED_SHARED:#x} to {end:#x}"),
-                "A matrix descriptor's tile lies within the CTA's shared memory (PTX ISA 9.7.16.4.1).",
-                "Check start address (in units of 16 bytes), leading and stride offset.".into(),
-            ))));
-        }
-        let (offset, end) = (self.dynamic_offset(low), self.dynamic_offset(high));
-        Ok(OperandRead { offset, end, swizzle: d.swizzle, elements: vec![] })
     }
 
     /// Checks an MMA's access to columns of tensor memory against earlier ones.

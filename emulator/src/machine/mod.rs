@@ -2,10 +2,10 @@
 //!
 //! | files | what they hold |
 //! |---|---|
-//! | `cluster`, `state`, `diverge` | the scheduler; what a cluster is made of; lanes that part and meet |
+//! | `cluster`, `state`, `diverge`, `finish` | the scheduler; what a cluster is made of; lanes that part and meet; what is left at the end |
 //! | `warp`, `memory`, `mbarrier`, `tensor` | the things themselves |
-//! | `step` | what each instruction does; `access` plain memory, `sync` and `mbarrier_ops` barriers, `tensor_ops` and `mma` `tcgen05`, `tma`, `copy` and `bulk` the TMA engine |
-//! | `explain`, `hang`, `names`, `findings` | what is said when something is wrong |
+//! | `step` | what each instruction does; `access` plain memory, `sync` and `mbarrier_ops` barriers, `tensor_ops`, `mma` and `mma_operands` `tcgen05`, `tma`, `copy` and `bulk` the TMA engine |
+//! | `explain`, `explain_tensor`, `hang`, `names`, `findings` | what is said when something is wrong |
 
 mod access;
 mod async_copy;
@@ -14,13 +14,16 @@ mod cluster;
 mod copy;
 mod diverge;
 mod explain;
+mod explain_tensor;
 mod findings;
+mod finish;
 mod hang;
 mod launch_control;
 mod mbarrier;
 mod mbarrier_ops;
 mod memory;
 mod mma;
+mod mma_operands;
 mod names;
 mod state;
 mod step;
@@ -37,7 +40,7 @@ use crate::report::Report;
 use crate::tensor_map::TensorMap;
 use crate::time::Costs;
 use crate::{MAX_SHARED, Options};
-use cluster::{Cluster, Shared, cluster_extent};
+use cluster::{Cluster, Place, Shared, cluster_extent};
 use findings::Findings;
 use memory::Global;
 
@@ -79,8 +82,13 @@ pub fn run(program: &Program, launch: &Launch, options: &Options) -> Report {
         let first = queue.first_cta(index, extent.map(|d| d as u32));
         let sm = (0..free_at.len()).min_by_key(|&n| free_at[n]).unwrap_or(0);
         let start = free_at[sm];
-        let mut cluster =
-            Cluster::new(&resources, &mut global, &mut findings, &mut queue, index as u32, first, sm as u32, start);
+        let mut cluster = Cluster::new(
+            &resources,
+            &mut global,
+            &mut findings,
+            &mut queue,
+            Place { index: index as u32, first, sm: sm as u32, start },
+        );
         let completed = cluster.run(&mut report.instructions);
         free_at[sm] = cluster.end;
         report.cycles = report.cycles.max(cluster.end);

@@ -271,8 +271,8 @@ impl Cluster<'_> {
             "tensor-freed-in-use",
             freed,
             format!("{name} is freed before warp {} has accessed it", self.warps[w].index),
-            super::explain::FREE_RULE,
-            super::explain::FREE_HELP.into(),
+            super::explain_tensor::FREE_RULE,
+            super::explain_tensor::FREE_HELP.into(),
         );
         diagnostic.labels = vec![self.label(freed, "freed here"), self.label(site, "accessed here, afterwards")];
         diagnostic
@@ -461,8 +461,8 @@ impl Cluster<'_> {
                     severity: Severity::Finding,
                     title: "a register of a tcgen05.ld is written before the load is complete".into(),
                     labels,
-                    rule: super::explain::WAIT_RULE.into(),
-                    help: super::explain::WAIT_HELP.into(),
+                    rule: super::explain_tensor::WAIT_RULE.into(),
+                    help: super::explain_tensor::WAIT_HELP.into(),
                     count: 1,
                 });
             }

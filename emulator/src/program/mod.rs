@@ -6,6 +6,7 @@
 pub(crate) mod alu;
 mod decode;
 mod flow;
+mod layout;
 mod lower;
 pub(crate) mod op;
 

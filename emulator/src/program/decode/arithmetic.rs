@@ -2,7 +2,8 @@
 
 use super::{Decoded, Family, Lowering, Operands, describe, wrong};
 use crate::program::alu;
-use crate::program::lower::{Binding, type_bytes};
+use crate::program::layout::type_bytes;
+use crate::program::lower::Binding;
 use crate::program::op::{Alu, Logic, Op, Reg};
 use crate::syntax::ast::Operand;
 

@@ -62,9 +62,10 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
             let response = l.destination(o.get(1)?)?;
             return Ok(Some(Decoded::new(Op::IsCanceled { p, response }, vec![response], vec![Reg::Pred(p)])));
         }
-        ("clusterlaunchcontrol", ["query_cancel", form, rest @ .., "b128"])
-            if matches!(rest, ["b32"] | ["v4", "b32"]) =>
-        {
+        (
+            "clusterlaunchcontrol",
+            ["query_cancel", form, "b32", "b128"] | ["query_cancel", form, "v4", "b32", "b128"],
+        ) => {
             o.expect(2..=2)?;
             let first = match *form {
                 "get_first_ctaid" | "get_first_ctaid::x" => 0,

@@ -1,7 +1,7 @@
 //! Plain loads and stores.
 
 use super::{Decoded, Family, Lowering, Operands, base as base_of, describe, wrong};
-use crate::program::lower::type_bytes;
+use crate::program::layout::type_bytes;
 use crate::program::op::{Op, Reg, Space};
 use crate::syntax::ast::Operand;
 

@@ -1,0 +1,241 @@
+//! Conflicts in tensor memory: what is missing between an MMA, the loads of its result, and what overwrites or frees it.
+
+use super::cluster::Cluster;
+use super::explain::Draft;
+use super::state::{ActorKind, Race};
+use super::warp::Passed;
+use crate::diagnostic::Severity;
+use crate::order::{Reason, Stamp};
+
+pub const WAIT_RULE: &str = "tcgen05.ld is asynchronous, and tcgen05.wait::ld is what waits for it (PTX ISA 9.7.16.8.5). Using a register waits \
+                             for that register (9.7.16.6.4.5), but puts nothing else in order: neither what overwrites or frees the columns \
+                             next, nor a barrier that says they were read.";
+pub const WAIT_HELP: &str = "Put tcgen05.wait::ld.sync.aligned between the load and the first use of its registers.";
+pub const FREE_RULE: &str = "Freed columns may go to another CTA at once, so every access to them must be complete and \
+                             ordered before the tcgen05.dealloc (PTX ISA 9.7.16.6, 9.7.16.7.1).";
+pub const FREE_HELP: &str = "Let every warp pass tcgen05.wait::ld and then a CTA barrier before one warp frees it.";
+
+impl Cluster<'_> {
+    /// The order is there, but not the fences that the ISA asks for: a note.
+    fn explain_missing_fence(&self, race: &Race, name: String) -> Draft {
+        let (first, second) = (race.conflict.first, race.second);
+        let before = race.conflict.reason == Reason::NoFenceBefore;
+        let (fence, place) = if before { ("before", "behind") } else { ("after", "in front of") };
+        let mut labels = vec![
+            self.label(second.site, format!("{} accesses it here", self.who(second))),
+            self.label(first.site, format!("accessed before by {}", self.who(first))),
+        ];
+        if before {
+            labels.swap(0, 1);
+        } else if let Some(wait) = race.passed.last() {
+            labels.insert(1, self.label(wait.site, "synchronised here"));
+        }
+        Draft {
+            code: "missing-tensor-fence",
+            severity: Severity::Note,
+            title: format!("two accesses of {{}} are synchronised, but without tcgen05.fence::{fence}_thread_sync"),
+            names: vec![name],
+            early: false,
+            labels,
+            rule: "Accesses of tensor memory by different threads are ordered by synchronisation together with \
+                   tcgen05.fence::before_thread_sync on the first thread's side (a commit implies it) and \
+                   tcgen05.fence::after_thread_sync on the second's (PTX ISA 9.7.16.6.3). ptxas makes no instruction \
+                   of these fences, but without them it may move accesses across the synchronisation (9.7.16.11.1).",
+            help: format!("Put tcgen05.fence::{fence}_thread_sync {place} the access, next to the synchronisation."),
+            count: race.count,
+        }
+    }
+
+    pub fn explain_tensor(&self, race: &Race) -> Draft {
+        let (first, second) = (race.conflict.first, race.second);
+        let column = (race.conflict.byte / 16) as u32 % super::tensor::COLUMNS;
+        let name = self.tensor_name(column);
+        let is_mma = |s| matches!(self.kind(s), Some(ActorKind::Mmas { .. }));
+        let draft = |code, title: String, labels, rule, help: String| Draft {
+            code,
+            severity: Severity::Finding,
+            title,
+            names: vec![name.clone()],
+            early: false,
+            labels,
+            rule,
+            help,
+            count: race.count,
+        };
+        if matches!(race.conflict.reason, Reason::NoFenceBefore | Reason::NoFenceAfter) {
+            return self.explain_missing_fence(race, name);
+        }
+        if let Some(ActorKind::TensorLoads(reader)) = self.kind(first)
+            && self.warps.get(reader as usize).is_some_and(|warp| first.epoch > warp.loads_waited)
+            && (race.frees || is_mma(second) && !race.unwritten)
+        {
+            let what = if race.frees { "freed" } else { "overwritten" };
+            return draft(
+                "missing-wait-ld",
+                format!("{{}} is {what} although nothing waited for the tcgen05.ld that reads it"),
+                vec![
+                    self.label(first.site, format!("{} reads it here, asynchronously", self.who(first))),
+                    self.label(second.site, format!("{what} here")),
+                ],
+                WAIT_RULE,
+                WAIT_HELP.into(),
+            );
+        }
+        if race.frees {
+            let what =
+                if is_mma(first) { "an MMA may still be writing it" } else { "tcgen05.ld may still be reading it" };
+            return draft(
+                "tensor-freed-in-use",
+                format!("{{}} is freed while {what}"),
+                vec![
+                    self.label(second.site, "freed here"),
+                    self.label(first.site, "used here; nothing orders its completion before"),
+                ],
+                FREE_RULE,
+                FREE_HELP.into(),
+            );
+        }
+        let is_load = |s| matches!(self.kind(s), Some(ActorKind::TensorLoads(_)));
+        let pair = match (is_mma(first), is_mma(second)) {
+            (true, false) if is_load(second) => Some((first, second)),
+            (false, true) if is_load(first) && race.unwritten => Some((second, first)),
+            _ => None,
+        };
+        if let Some((mma, load)) = pair {
+            return self.explain_early_read(race, mma, load, &name);
+        }
+        if is_mma(second) && is_load(first) {
+            return draft(
+                "accumulator-overwritten",
+                format!("the MMA overwrites {{}} while {} may still be reading it", self.who(first)),
+                vec![
+                    self.label(second.site, "the tensor core writes it here"),
+                    self.label(first.site, "read here; its completion is not ordered before the MMA"),
+                ],
+                "An MMA is not ordered after a tcgen05.ld: the load must be complete (tcgen05.wait::ld) and its thread \
+                 must then have synchronised with the MMA's (PTX ISA 9.7.16.6.4.4).",
+                "After tcgen05.wait::ld, arrive at a barrier that the MMA's thread waits on.".into(),
+            );
+        }
+        draft(
+            "race-tensor",
+            format!("two accesses of {{}} ({} and {}) are not ordered", self.who(first), self.who(second)),
+            vec![self.label(second.site, "accessed here"), self.label(first.site, "accessed here before")],
+            "Asynchronous accesses of tensor memory, other than the pairs that run as a pipeline, are ordered only by \
+             waiting for completion and by synchronisation (PTX ISA 9.7.16.6.1, 9.7.16.6.2).",
+            "Wait for the first (tcgen05.wait::ld, ::st, or commit and mbarrier) before the second.".into(),
+        )
+    }
+
+    /// Tensor memory is read before the MMA that writes it is known to be complete: no commit, no wait, or a wait for the
+    /// wrong phase.
+    fn explain_early_read(&self, race: &Race, mma: Stamp, load: Stamp, name: &str) -> Draft {
+        let base = |code, title: String, labels, help: String| Draft {
+            code,
+            severity: Severity::Finding,
+            title,
+            names: vec![name.to_string()],
+            early: true,
+            labels,
+            rule: "What an MMA writes may be read only after a tcgen05.commit that follows it has arrived at an \
+                   mbarrier and the reader has waited for that phase (PTX ISA 9.7.16.6.2.1.1, 9.7.16.6.4.4). A wait \
+                   for parity P passes when the phase before the current one has parity P (9.7.13.15.16): on a fresh \
+                   mbarrier, P = 1 passes at once.",
+            help,
+            count: race.count,
+        };
+        let read = self.label(load.site, format!("{} reads it here", self.who(load)));
+        let written = self.label(mma.site, "the MMA that writes it");
+        let commit = self.commits.iter().find(|c| c.queue == mma.actor && c.epoch >= mma.epoch);
+        let Some(commit) = commit else {
+            return base(
+                "mma-not-committed",
+                "{} is read before the MMA is complete: no tcgen05.commit follows the MMA".into(),
+                vec![written, read],
+                "After the last MMA, let the same thread execute tcgen05.commit to an mbarrier, and let the readers wait for it."
+                    .into(),
+            );
+        };
+        let barrier = self.barrier_name(commit.barrier);
+        let phase = commit.phase.unwrap_or(self.barriers[commit.barrier as usize].phase);
+        let arrival = self.label(commit.site, format!("its completion arrives at {barrier}, in phase {phase}"));
+        let passed: Option<&Passed> = race.passed.iter().find(|p| p.barrier == commit.barrier);
+        // The wait was for the right phase, but something else completed that phase before.
+        if let Some(Passed { site, phase: Some(n), fresh: true, .. }) = passed
+            && *n < phase
+            && let Some(early) = self.early_arrival(commit.barrier, *n)
+        {
+            return base(
+                "early-arrival",
+                format!("{barrier} completes phase {n} before the MMA that writes {{}} is complete"),
+                vec![
+                    self.label(early, format!("an arrival from here completes phase {n}")),
+                    self.label(*site, format!("this wait passed on phase {n}")),
+                    read,
+                    self.label(commit.site, format!("the MMA's completion arrives in phase {phase}")),
+                ],
+                "Let one arrival complete one phase for each wait: a single tcgen05.commit, after the last MMA.".into(),
+            );
+        }
+        match passed {
+            Some(p) if p.phase.is_none_or(|passed| passed < phase) => {
+                let why = match p.phase {
+                    None => "at once: the barrier was fresh, and parity 1 counts as complete".to_string(),
+                    Some(n) => format!("on phase {n}"),
+                };
+                base(
+                    "wrong-phase",
+                    format!(
+                        "the wait for parity {} of {barrier} passes before the MMA that writes {{}} is complete",
+                        p.parity
+                    ),
+                    vec![self.label(p.site, format!("this wait passed {why}")), read, arrival],
+                    format!("Wait for parity {} here: phase {phase} has that parity.", phase % 2),
+                )
+            }
+            _ => base(
+                "mma-not-awaited",
+                format!("{} reads {{}} without waiting for the MMA that writes it", self.who(load)),
+                vec![read, written, arrival],
+                format!(
+                    "Let every warp that reads it wait for {barrier} (mbarrier.try_wait.parity, parity {}) first.",
+                    phase % 2
+                ),
+            ),
+        }
+    }
+
+    /// The statement of the last arrival in a phase.
+    fn early_arrival(&self, barrier: u32, phase: u64) -> Option<u32> {
+        let history = &self.barriers[barrier as usize].history;
+        history.iter().rev().find(|(n, _)| *n == phase).map(|&(_, site)| site)
+    }
+
+    /// MMAs whose completion no warp has waited for when the CTA ends.
+    pub fn unawaited_mmas(&mut self) {
+        let mut queues: Vec<_> = self.mma_queues.iter().map(|(&(w, lane), &q)| (w, lane, q)).collect();
+        queues.sort_unstable_by_key(|&(w, lane, _)| (w, lane));
+        for (w, _, queue) in queues {
+            if self.warps.iter().any(|warp| warp.live != 0)
+                || self.warps.iter().any(|warp| warp.views.hb.get(queue.actor) >= queue.epoch)
+            {
+                continue;
+            }
+            let Some(last) = self.mmas.iter().rev().find(|m| m.warp == w) else { continue };
+            let site = last.site;
+            if self.findings.mentions(&self.place(site)) {
+                continue;
+            }
+            let mut diagnostic = self.problem(
+                "mma-outlives-cta",
+                site,
+                "the CTA ends although nobody has waited for this MMA".into(),
+                "An MMA is known to be complete only after a tcgen05.commit and a wait for its mbarrier (PTX ISA \
+                 9.7.16.6.2.1.1); the memory that it works on is the CTA's, and goes with the CTA.",
+                "Commit the last MMA to an mbarrier and wait for it before the CTA ends.".into(),
+            );
+            diagnostic.severity = Severity::Finding;
+            self.findings.add(diagnostic);
+        }
+    }
+}
