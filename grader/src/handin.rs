@@ -36,12 +36,12 @@ pub fn places(step: u8) -> [String; 4] {
 pub fn find(folder: &Path, existing: &[u8], wanted: &[u8]) -> Result<Vec<Kernel>, String> {
     if !folder.is_dir() {
         let what = if folder.exists() { "is not a folder" } else { "does not exist" };
-        return Err(format!("{} {what}\n  help: give the folder that was handed in", folder.display()));
+        return Err(format!("{} {what}\n  try: Give the folder that was handed in.", folder.display()));
     }
     for step in wanted {
         if !existing.contains(step) {
             let names: Vec<String> = existing.iter().map(|step| name(*step)).collect();
-            return Err(format!("there is no step {step}\n  help: the steps here are {}", names.join(", ")));
+            return Err(format!("there is no step {step}\n  try: Name one of the steps here: {}.", names.join(", ")));
         }
     }
     let steps = if wanted.is_empty() { existing } else { wanted };
@@ -57,14 +57,24 @@ pub fn find(folder: &Path, existing: &[u8], wanted: &[u8]) -> Result<Vec<Kernel>
         let looked: Vec<String> =
             missing.iter().flat_map(|step| places(*step)).map(|place| format!("\n    {place}")).collect();
         let names: Vec<String> = missing.iter().map(|step| name(*step)).collect();
+        let ignored: Vec<String> = ignored(folder, existing).iter().map(|note| format!("\n  {note}")).collect();
         return Err(format!(
-            "{} holds no kernel for {}; looked for{}",
+            "{} holds no kernel for {}; looked for{}{}",
             folder.display(),
             names.join(", "),
-            looked.concat()
+            looked.concat(),
+            ignored.concat()
         ));
     }
     Ok(kernels)
+}
+
+/// Kernels in a folder that are not graded, since this checkout has no such step: a sentence on each.
+pub fn ignored(folder: &Path, existing: &[u8]) -> Vec<String> {
+    let there = |step: &u8| places(*step).map(|place| folder.join(place)).into_iter().find(|path| path.exists());
+    let steps = (1..=99).filter(|step| !existing.contains(step));
+    let say = |step| Some(format!("{} is not graded: there is no step {step} here", there(&step)?.display()));
+    steps.filter_map(say).collect()
 }
 
 fn kernel(folder: &Path, step: u8) -> Result<Option<Kernel>, String> {
@@ -76,7 +86,7 @@ fn kernel(folder: &Path, step: u8) -> Result<Option<Kernel>, String> {
         [path] => path.clone(),
         [first, second, ..] => {
             return Err(format!(
-                "two kernels for step {step}: {} and {}\n  help: leave the one that counts",
+                "two kernels for step {step}: {} and {}\n  try: Leave the one that counts.",
                 first.display(),
                 second.display()
             ));
@@ -85,7 +95,7 @@ fn kernel(folder: &Path, step: u8) -> Result<Option<Kernel>, String> {
     let about = path.symlink_metadata().map_err(|error| format!("cannot look at {}: {error}", path.display()))?;
     if !about.is_file() {
         let what = if about.is_symlink() { "a symbolic link" } else { "no plain file" };
-        return Err(format!("{} is {what}\n  help: hand in the file itself", path.display()));
+        return Err(format!("{} is {what}\n  try: Hand in the file itself.", path.display()));
     }
     if about.len() > MAX_BYTES {
         return Err(format!("{} has {} bytes; allowed are {MAX_BYTES}", path.display(), about.len()));

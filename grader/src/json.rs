@@ -51,6 +51,11 @@ struct Milestone<'a> {
     text: Option<String>,
 }
 
+/// Two decimals, the same that the table shows: binary fractions have more.
+fn rounded(number: f64) -> f64 {
+    format!("{number:.2}").parse().unwrap_or(number)
+}
+
 /// The grade as one JSON object, with line breaks.
 ///
 /// # Errors
@@ -61,7 +66,7 @@ pub fn render(grade: &Grade) -> Result<String, String> {
         passed: grade.passed(),
         allow_unchecked: grade.allow_unchecked,
         seed: grade.seed,
-        points: grade.points(),
+        points: rounded(grade.points()),
         max_points: grade.max_points(),
         steps: grade.steps.iter().map(step).collect(),
     };
@@ -76,12 +81,12 @@ fn step(graded: &Graded) -> Step<'_> {
         file: graded.file.as_deref(),
         device: &verdict.device,
         passed: verdict.passed(),
-        points: verdict.points,
+        points: rounded(verdict.points),
         max_points: verdict.max_points,
         build_failure: verdict.build_failure.as_deref(),
         parts: verdict.parts.iter().map(|(part, outcome)| self::part(part.name(), outcome)).collect(),
         milestones: verdict.milestones.iter().map(milestone).collect(),
-        seconds: verdict.seconds,
+        seconds: rounded(verdict.seconds),
     }
 }
 

@@ -4,7 +4,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use grader::handin::{self, Kernel};
 use grader::scratch::{self, ScratchError};
 use grader::{Grade, Graded, json, table};
-use harness::workbook::Workspace;
+use harness::workbook::{Patience, Workspace, name};
 use harness::{BuildFailure, Built, Device, InProcess, JudgeOptions, KernelSource, Problem, judge};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -45,7 +45,7 @@ struct Asked {
     #[arg(long, global = true, value_name = "N")]
     seed: Option<u64>,
     /// Only this step; may be given again (without it: all that there are)
-    #[arg(long = "step", global = true, value_name = "N")]
+    #[arg(long = "step", global = true, value_name = "N", value_parser = step_number)]
     steps: Vec<u8>,
 }
 
@@ -55,6 +55,12 @@ enum Format {
     Text,
     /// One JSON object; docs/grader.md describes it
     Json,
+}
+
+/// A step: `1`, `01` or `step01`.
+fn step_number(text: &str) -> Result<u8, String> {
+    let number = harness::workbook::number(text.strip_prefix("step").unwrap_or(text));
+    number.ok_or_else(|| "a step is a number from 1 to 99, such as 1, 01 or step01".to_string())
 }
 
 /// The hand-ins' risk, said each time.
@@ -93,7 +99,10 @@ fn act(cli: &Cli) -> Result<bool, String> {
 fn solutions(wanted: &[u8], options: &JudgeOptions) -> Result<Vec<Graded>, String> {
     if let Some(step) = wanted.iter().find(|step| !solutions::ALL.iter().any(|(number, _)| number == *step)) {
         let all: Vec<String> = solutions::ALL.iter().map(|(number, _)| number.to_string()).collect();
-        return Err(format!("there is no solution of step {step}\n  help: there are solutions of {}", all.join(", ")));
+        return Err(format!(
+            "there is no solution of step {step}\n  try: Name one that has a solution: {}.",
+            all.join(", ")
+        ));
     }
     let asked = |number: &u8| wanted.is_empty() || wanted.contains(number);
     let chosen = solutions::ALL.iter().filter(|(number, _)| asked(number));
@@ -102,13 +111,20 @@ fn solutions(wanted: &[u8], options: &JudgeOptions) -> Result<Vec<Graded>, Strin
 
 fn hand_in(folder: &Path, wanted: &[u8], options: &JudgeOptions) -> Result<Vec<Graded>, String> {
     let workspace = workspace()?;
-    let kernels = handin::find(folder, &workspace.steps(), wanted)?;
+    let existing = workspace.steps();
+    let kernels = handin::find(folder, &existing, wanted)?;
+    for note in handin::ignored(folder, &existing) {
+        eprintln!("note: {note}");
+    }
     eprintln!("{NO_SANDBOX}");
     kernels.iter().map(|kernel| one(&workspace, kernel, options)).collect()
 }
 
 fn one(workspace: &Workspace, kernel: &Kernel, options: &JudgeOptions) -> Result<Graded, String> {
     let file = Some(kernel.path.display().to_string());
+    let patience =
+        format!("building and judging {} (the first build compiles what all hand-ins use) …", name(kernel.step));
+    let _patience = Patience::new(patience);
     match scratch::build(&workspace.root, kernel) {
         Ok(built) => {
             // Not this checkout's file of the same name.

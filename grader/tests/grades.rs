@@ -142,7 +142,7 @@ fn json_has_the_documented_shape() {
           "passed": false,
           "allow_unchecked": false,
           "seed": null,
-          "points": 5.125,
+          "points": 5.12,
           "max_points": 10,
           "steps": [
             {
@@ -214,7 +214,7 @@ fn json_has_the_documented_shape() {
               "file": "hand-in/step02.rs",
               "device": "emulator",
               "passed": false,
-              "points": 0.375,
+              "points": 0.38,
               "max_points": 5,
               "build_failure": null,
               "parts": [
@@ -341,40 +341,56 @@ fn a_folder_without_what_was_asked() {
                 step02.rs"#]],
     );
     refuses(
+        folder(&["step03.rs", "step07/kernel.rs"]).path(),
+        &[],
+        expect![[r#"
+            FOLDER holds no kernel for step01, step02; looked for
+                steps/step01/src/kernel.rs
+                step01/src/kernel.rs
+                step01/kernel.rs
+                step01.rs
+                steps/step02/src/kernel.rs
+                step02/src/kernel.rs
+                step02/kernel.rs
+                step02.rs
+              FOLDER/step03.rs is not graded: there is no step 3 here
+              FOLDER/step07/kernel.rs is not graded: there is no step 7 here"#]],
+    );
+    refuses(
         folder(&["step01.rs"]).path(),
         &[9],
         expect![[r#"
-        there is no step 9
-          help: the steps here are step01, step02"#]],
+            there is no step 9
+              try: Name one of the steps here: step01, step02."#]],
     );
     refuses(
         folder(&["step01.rs", "step01/kernel.rs"]).path(),
         &[],
         expect![[r#"
-        two kernels for step 1: FOLDER/step01/kernel.rs and FOLDER/step01.rs
-          help: leave the one that counts"#]],
+            two kernels for step 1: FOLDER/step01/kernel.rs and FOLDER/step01.rs
+              try: Leave the one that counts."#]],
     );
     refuses(
         folder(&["step01.rs/file"]).path(),
         &[],
         expect![[r#"
-        FOLDER/step01.rs is no plain file
-          help: hand in the file itself"#]],
+            FOLDER/step01.rs is no plain file
+              try: Hand in the file itself."#]],
     );
     let file = folder(&["step01.rs"]);
     refuses(
         &file.path().join("step01.rs"),
         &[],
         expect![[r#"
-        FOLDER is not a folder
-          help: give the folder that was handed in"#]],
+            FOLDER is not a folder
+              try: Give the folder that was handed in."#]],
     );
     refuses(
         &file.path().join("none"),
         &[],
         expect![[r#"
-        FOLDER does not exist
-          help: give the folder that was handed in"#]],
+            FOLDER does not exist
+              try: Give the folder that was handed in."#]],
     );
     let large = folder(&[]);
     fs::write(large.path().join("step01.rs"), vec![b' '; (1 << 20) + 1]).expect("written");
@@ -393,8 +409,8 @@ fn links_are_not_followed_out_of_a_hand_in() {
         &folder.path().join("in"),
         &[],
         expect![[r#"
-        FOLDER/step01.rs is a symbolic link
-          help: hand in the file itself"#]],
+            FOLDER/step01.rs is a symbolic link
+              try: Hand in the file itself."#]],
     );
 }
 
@@ -412,6 +428,7 @@ fn the_command_refuses_with_status_2() {
         (vec!["grade", path.as_str()], "holds no kernel for step01; looked for\n    steps/step01/src/kernel.rs\n"),
         (vec!["grade", "/no/such/folder"], "/no/such/folder does not exist"),
         (vec!["solutions", "--step", "99"], "there is no solution of step 99"),
+        (vec!["solutions", "--step", "first"], "a step is a number from 1 to 99, such as 1, 01 or step01"),
         (vec!["solutions", "--format", "xml"], "[possible values: text, json]"),
         (vec!["grade"], "<FOLDER>"),
     ] {

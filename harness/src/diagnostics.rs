@@ -260,8 +260,8 @@ mod tests {
             severity: Severity::Finding,
             title: "the MMA reads tile `a`, which was stored without a proxy fence".to_string(),
             labels: vec![label(4, 7, "read here"), label(2, 7, "stored here")],
-            rule: "what generic stores wrote is visible to the async proxy after `fence.proxy.async`".to_string(),
-            help: "call `k.fence_proxy_async()` after the stores".to_string(),
+            rule: "What generic stores wrote is visible to the async proxy after `fence.proxy.async`.".to_string(),
+            help: "Call `k.fence_proxy_async()` after the stores.".to_string(),
             count: 128,
         }
     }
@@ -283,8 +283,8 @@ mod tests {
               |       ^^^ read here
               |
               = note: seen 128 times
-              = rule: what generic stores wrote is visible to the async proxy after `fence.proxy.async`
-              = try: call `k.fence_proxy_async()` after the stores
+              = rule: What generic stores wrote is visible to the async proxy after `fence.proxy.async`.
+              = try: Call `k.fence_proxy_async()` after the stores.
         "#]]
         .assert_eq(&render(&finding(), &Sources::at(folder.path())));
     }
@@ -304,8 +304,8 @@ mod tests {
                | ---------------------------- stored here
                |
                = note: seen 128 times
-               = rule: what generic stores wrote is visible to the async proxy after `fence.proxy.async`
-               = try: call `k.fence_proxy_async()` after the stores
+               = rule: What generic stores wrote is visible to the async proxy after `fence.proxy.async`.
+               = try: Call `k.fence_proxy_async()` after the stores.
         "#]]
         .assert_eq(&render(&finding(), &Sources::none()));
     }

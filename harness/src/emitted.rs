@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// What to build.
@@ -55,6 +56,8 @@ const MAX_ANSWER: u64 = 64 << 20;
 pub struct Emitted {
     command: Box<dyn Fn() -> Command + Send + Sync>,
     timeout: Duration,
+    /// What the program prints is to be shown, and was not yet.
+    echo: AtomicBool,
 }
 
 impl Emitted {
@@ -66,12 +69,18 @@ impl Emitted {
 
     /// Anything that takes `--emit REQUEST ANSWER` as its last arguments, for example the binary in a sandbox.
     pub fn from_command(command: impl Fn() -> Command + Send + Sync + 'static) -> Emitted {
-        Emitted { command: Box::new(command), timeout: Duration::from_secs(10) }
+        Emitted { command: Box::new(command), timeout: Duration::from_secs(10), echo: AtomicBool::new(false) }
     }
 
     /// Ends the process after so long.
     pub fn timeout(mut self, timeout: Duration) -> Emitted {
         self.timeout = timeout;
+        self
+    }
+
+    /// Shows on stderr what the kernel function prints: once, though it is built for several problems.
+    pub fn echo(self) -> Emitted {
+        self.echo.store(true, Ordering::Relaxed);
         self
     }
 }
@@ -88,11 +97,16 @@ impl KernelSource for Emitted {
         command.arg("--emit").arg(&request).arg(&reply);
         let ended = process::run(&mut command, self.timeout).map_err(|failure| match failure {
             process::Failure::TookTooLong(limit) => no_answer(format!(
-                "building the kernel took longer than {limit} s and was ended: look for a Rust loop that does not end \
-                 (`repeat` loops on the GPU, a Rust `for` unrolls while building)"
+                "building the kernel for {problem} took longer than {limit} s and was ended\n\
+                 try: Look for a Rust loop that does not end: `repeat` loops on the GPU, a Rust `for` unrolls while building."
             )),
             failure => no_answer(failure.to_string()),
         })?;
+        let printed = format!("{}{}", ended.stdout, ended.stderr);
+        if ended.success && !printed.trim().is_empty() && self.echo.swap(false, Ordering::Relaxed) {
+            // A front end may be in the middle of a line.
+            eprintln!("\nprinted while the kernel was built for {problem}:\n{}", printed.trim_end());
+        }
         if !ended.success {
             return Err(no_answer(format!(
                 "the program that builds the kernel failed ({}){}",
@@ -110,8 +124,9 @@ impl KernelSource for Emitted {
 
 fn read_answer(path: &Path) -> Result<Answer, String> {
     // An answer is a plain file: a link or a pipe made by the program would make the judge read something else.
-    let about =
-        fs::symlink_metadata(path).map_err(|_| "the program that builds the kernel left no answer".to_string())?;
+    let about = fs::symlink_metadata(path).map_err(|_| {
+        "the program that builds the kernel left no answer: it ended before the kernel function returned".to_string()
+    })?;
     if !about.is_file() || about.len() > MAX_ANSWER {
         return Err(format!("the answer is not a file of at most {} MiB", MAX_ANSWER >> 20));
     }

@@ -1,52 +1,20 @@
 //! The judge: from a kernel source to a verdict.
 
-use crate::device::Device;
-use crate::diagnostics::{self, Explanation, Sources};
+use crate::diagnostics::{self, Explanation};
+use crate::fast;
+use crate::findings::Findings;
 use crate::inputs::{InputKind, Inputs};
-use crate::mismatch;
+use crate::mismatch::{self, Mismatch};
 use crate::observe::Observation;
+use crate::options::{JudgeOptions, SEED};
 use crate::points;
 use crate::problem::Problem;
 use crate::resources;
-use crate::source::{BuildFailure, Built, InProcess, KernelSource, Matrix};
+use crate::source::{BuildErrorAt, BuildFailure, Built, KernelSource, Matrix};
 use crate::steps::{Seen, Step};
 use crate::verdict::{MilestoneResult, MilestoneState, Outcome, Part, Verdict};
 use emulator::{Diagnostic, Options, Program};
 use std::time::Instant;
-
-/// How to judge.
-#[derive(Clone, Debug)]
-pub struct JudgeOptions {
-    /// What kernels run on.
-    pub device: Device,
-    /// Adversarial schedules beside the default one.
-    pub seeds: u32,
-    /// The seed of the first inputs.
-    pub input_seed: u64,
-    /// Streaming multiprocessors that kernels are built for.
-    pub sms: u32,
-    /// Where the lines of Rust are found that explanations show.
-    pub sources: Sources,
-}
-
-impl Default for JudgeOptions {
-    fn default() -> JudgeOptions {
-        JudgeOptions {
-            device: Device::default(),
-            seeds: 8,
-            input_seed: 0,
-            // A B200 has 148.
-            sms: 148,
-            sources: Sources::workspace(),
-        }
-    }
-}
-
-/// The largest share of the reference solution's time that is fast.
-const FAST: f64 = 1.30;
-
-/// Findings of the emulator that are about resources, not about order: `resources` reports them.
-const LEAKS: &[&str] = &["tensor-memory-leak"];
 
 /// Judges a kernel.
 pub fn judge(step: &Step, source: &dyn KernelSource, options: &JudgeOptions) -> Verdict {
@@ -76,12 +44,14 @@ impl Judge<'_> {
         let mut builds = Vec::new();
         for problem in self.step.sizes {
             match self.source.build(problem, self.options.sms) {
-                Ok(built) => builds.push((built, *problem)),
+                Ok(built) => match self.unknown_todos(&built) {
+                    Some(failure) => return self.not_built(verdict, &failure),
+                    // While a TODO is open, one size tells all there is to tell.
+                    None if !built.todos.is_empty() => return self.half_done(verdict, &built, *problem),
+                    None => builds.push((built, *problem)),
+                },
                 Err(failure) => return self.not_built(verdict, &failure),
             }
-        }
-        if let Some((built, problem)) = builds.iter().find(|(built, _)| !built.todos.is_empty()) {
-            return self.half_done(verdict, built, *problem);
         }
         let mut cases = Vec::new();
         for (built, problem) in builds {
@@ -123,6 +93,20 @@ impl Judge<'_> {
         }
     }
 
+    /// TODOs that this step does not have.
+    fn unknown_todos(&self, built: &Built) -> Option<BuildFailure> {
+        let known: Vec<&str> = self.step.milestones.iter().map(|milestone| milestone.id).collect();
+        let unknown = built.todos.iter().filter(|todo| !known.contains(&todo.id.as_str()));
+        let errors: Vec<BuildErrorAt> = unknown
+            .map(|todo| BuildErrorAt {
+                place: todo.place.clone(),
+                message: format!("step {} has no TODO {}", self.step.number, todo.id),
+                help: format!("Its TODOs are {}.", known.join(", ")),
+            })
+            .collect();
+        (!errors.is_empty()).then_some(BuildFailure::Rejected(errors))
+    }
+
     fn not_built(&self, mut verdict: Verdict, failure: &BuildFailure) -> Verdict {
         let sources = &self.options.sources;
         let text = match failure {
@@ -131,10 +115,11 @@ impl Judge<'_> {
             }
             BuildFailure::Panicked { message, place: Some(place) } => {
                 let title = format!("the kernel function panicked: {message}");
-                let help = "a kernel function runs on the CPU, once, while the kernel is built";
+                let help = "Look at this line with the eyes of the CPU: a kernel function runs there, once, while the \
+                            kernel is built, and its Rust values are not those of the GPU.";
                 diagnostics::at(&title, place, "here", help, sources)
             }
-            other => format!("{other}\n"),
+            other => format!("error: {other}\n"),
         };
         let title = match failure {
             BuildFailure::Rejected(errors) => match errors.as_slice() {
@@ -169,11 +154,6 @@ impl Judge<'_> {
     /// Some TODOs are open: which of the others are done.
     fn half_done(&self, mut verdict: Verdict, built: &Built, problem: Problem) -> Verdict {
         let open = |id: &str| built.todos.iter().find(|todo| todo.id == id);
-        let next = self.step.milestones.iter().map(|milestone| milestone.id).find(|id| open(id).is_some());
-        let next = next.map(str::to_string).or(built.todos.first().map(|todo| todo.id.clone())).unwrap_or_default();
-        for part in Part::ALL {
-            self.set(&mut verdict, part, Outcome::NotReached { reason: format!("TODO {next} is open") });
-        }
         // An untouched skeleton is not run: there is nothing to see.
         let untouched = self.step.milestones.iter().all(|milestone| open(milestone.id).is_some());
         let mut broken = None;
@@ -195,6 +175,13 @@ impl Judge<'_> {
                 (None, None) => self.state(Seen::Cut, &mut broken),
             };
         }
+        let reason = verdict.first_undone().map(|first| match first.state {
+            MilestoneState::Open { .. } => format!("TODO {} is open", first.id),
+            _ => format!("TODO {} is not right yet", first.id),
+        });
+        for part in Part::ALL {
+            self.set(&mut verdict, part, Outcome::NotReached { reason: reason.clone().unwrap_or_default() });
+        }
         verdict
     }
 
@@ -211,6 +198,7 @@ impl Judge<'_> {
             Seen::Wrong(explanation) => {
                 MilestoneState::Wrong { text: diagnostics::explain(&explanation, &self.options.sources) }
             }
+            Seen::Found(found) => MilestoneState::Wrong { text: diagnostics::render(&found, &self.options.sources) },
             Seen::NotReached(reason) => MilestoneState::NotReached { reason },
             Seen::Cut => match broken.take() {
                 Some(text) => MilestoneState::Wrong { text },
@@ -230,12 +218,12 @@ impl Judge<'_> {
         let mut clean = false;
         if passed {
             let race_free = self.race_free(first, &seen, &mut findings);
-            clean = race_free.passed() && findings.leaks.is_empty();
+            let leaks = self.leaks(&first.built, &findings);
+            clean = race_free.passed() && leaks.is_empty();
             self.set(&mut verdict, Part::RaceFree, race_free);
             self.set(&mut verdict, Part::Structure, structure(self.step, &seen));
-            let leaks = diagnostics::render_all(&findings.leaks, &self.options.sources);
             self.set(&mut verdict, Part::Resources, resources::check(&seen, &leaks, &self.options.sources));
-            self.set(&mut verdict, Part::Fast, self.fast(&seen));
+            self.set(&mut verdict, Part::Fast, fast::check(self.step, &seen, &self.options(None), self.options.sms));
         }
         let mut broken = self.broken_off(&seen);
         for (result, milestone) in verdict.milestones.iter_mut().zip(self.step.milestones) {
@@ -244,6 +232,18 @@ impl Judge<'_> {
             result.state = self.state(seen, &mut broken);
         }
         verdict
+    }
+
+    /// Tensor memory that is never freed: in the builder's words, else in the emulator's.
+    fn leaks(&self, built: &Built, findings: &Findings) -> String {
+        let sources = &self.options.sources;
+        let refused = |error: &BuildErrorAt| {
+            diagnostics::at(&error.message, &error.place, "refused by the builder", &error.help, sources)
+        };
+        match built.leaks.as_slice() {
+            [] => diagnostics::render_all(&findings.leaks, sources),
+            leaks => diagnostics::first_few(leaks.iter().map(refused).collect()),
+        }
     }
 
     fn correct(&self, cases: &[Case], seen: &Observation, findings: &mut Findings) -> Outcome {
@@ -260,15 +260,14 @@ impl Judge<'_> {
                 });
                 let run = run.as_ref().unwrap_or(seen);
                 runs += 1;
-                findings.add("the default schedule", run);
+                findings.add(None, run);
                 if !(run.report.completed && run.comparison.is_right() && run.overwritten().is_empty()) {
                     return self.incorrect(run, seen, findings);
                 }
             }
         }
-        let sizes = cases.len();
-        let sizes = if sizes == 1 { format!("{}", cases[0].problem) } else { format!("{sizes} sizes") };
-        Outcome::Passed { detail: format!("{runs} inputs at {sizes}: random normal, small integers, one-hot") }
+        let sizes = sizes(cases.iter().map(|case| case.problem));
+        Outcome::Passed { detail: format!("{runs} inputs (random normal, small integers, one-hot), {sizes}") }
     }
 
     /// D is wrong, or the run broke off: root causes first, then what is wrong with D.
@@ -287,26 +286,34 @@ impl Judge<'_> {
         }
         if sections.is_empty() {
             // No rule was broken, so the kernel does in order something that it should not: the milestones know what.
-            let checks = self.step.milestones.iter().map(|milestone| (milestone.check)(seen));
-            let wrong = checks.filter_map(|seen| match seen {
-                Seen::Wrong(explanation) => Some(explanation),
+            let mut checks = self.step.milestones.iter().map(|milestone| (milestone.check)(seen));
+            let wrong = checks.find_map(|seen| match seen {
+                Seen::Wrong(explanation) => {
+                    Some((explanation.title.clone(), diagnostics::explain(&explanation, sources)))
+                }
+                Seen::Found(found) => Some((found.title.clone(), diagnostics::render(&found, sources))),
                 _ => None,
             });
-            if let Some(explanation) = wrong.into_iter().next() {
-                title = Some(explanation.title.clone());
-                sections.push(diagnostics::explain(&explanation, sources));
+            if let Some((first, text)) = wrong {
+                title = Some(first);
+                sections.push(text);
             }
         }
         if let Some(mismatch) = mismatch::classify(&run.reference, &run.comparison) {
-            // Every run of a kernel stores the same; only the observed one has a trace.
-            let mismatch = mismatch.stored(seen.bytes_stored_to_d());
-            if !run.report.completed && mismatch.unwritten == mismatch.wrong.1 {
-                sections.push("The run broke off: D was never written.\n".to_string());
+            let mismatch = seen.told(mismatch);
+            if !run.report.completed {
+                // What is missing is missing because of that.
+                let all = mismatch.unwritten == mismatch.wrong.1;
+                let how_far = if all { "D was never written" } else { "D is not complete" };
+                sections.push(format!("The run broke off: {how_far}.\n"));
+            } else if sections.is_empty() {
+                title = Some(mismatch.title());
+                sections.push(mismatch.text() + &tried(&mismatch));
+            } else if title.as_deref() == Some(&mismatch.title()) {
+                sections.push(mismatch.numbers());
             } else {
                 // One thing to try is enough: that of the cause.
-                let help = if sections.is_empty() { mismatch.help() } else { String::new() };
-                title.get_or_insert_with(|| mismatch.title());
-                sections.push(mismatch.text() + &help);
+                sections.push(mismatch.summary());
             }
         }
         if let Some(reason) = run.report.incomplete.first() {
@@ -320,12 +327,15 @@ impl Judge<'_> {
 
     fn race_free(&self, case: &Case, seen: &Observation, findings: &mut Findings) -> Outcome {
         let mut wrong = None;
-        for seed in 1..=u64::from(self.options.seeds) {
+        let seeds = match self.options.seed {
+            Some(seed) => seed..=seed,
+            None => 1..=u64::from(self.options.seeds),
+        };
+        for seed in seeds.clone() {
             let run = Observation::new(&case.built, &case.program, seen.inputs.clone(), &self.options(Some(seed)));
-            let schedule = format!("the schedule of seed {seed}");
-            findings.add(&schedule, &run);
+            findings.add(Some(seed), &run);
             if wrong.is_none() && !(run.report.completed && run.comparison.is_right()) {
-                wrong = Some((schedule, run));
+                wrong = Some((seed, run));
             }
         }
         let mut sections = Vec::new();
@@ -334,12 +344,13 @@ impl Judge<'_> {
         if all().next().is_some() {
             sections.push(diagnostics::first_few(all().map(|found| self.seen_under(found)).collect()));
         }
-        if let Some((schedule, run)) = &wrong {
-            let what = mismatch::classify(&run.reference, &run.comparison).map_or_else(
-                || "The run did not come to its end.\n".to_string(),
-                |mismatch| mismatch.text() + &mismatch.help(),
-            );
-            sections.push(format!("Under {schedule}: {what}"));
+        // A run that broke off has said why.
+        if let Some((seed, run)) = wrong.filter(|(_, run)| run.report.completed || run.report.findings.is_empty()) {
+            let what = match mismatch::classify(&run.reference, &run.comparison) {
+                Some(mismatch) if run.report.completed => mismatch.text() + &tried(&mismatch),
+                _ => "the run did not come to its end.\n".to_string(),
+            };
+            sections.push(format!("Under {}: {what}{}", schedule(Some(seed)), self.repeat(seed)));
         }
         if !sections.is_empty() {
             let title = all()
@@ -350,54 +361,55 @@ impl Judge<'_> {
         if !findings.incomplete.is_empty() {
             return Outcome::NotChecked { reason: format!("not modelled: {}", findings.incomplete.join("; ")) };
         }
-        Outcome::Passed {
-            detail: format!("no finding under the default schedule and seeds 1 to {}", self.options.seeds),
-        }
+        let seeds = match (seeds.start(), seeds.end()) {
+            (first, last) if first > last => String::new(),
+            (first, last) if first == last => format!(" and seed {first}"),
+            (first, last) => format!(" and seeds {first} to {last}"),
+        };
+        Outcome::Passed { detail: format!("no finding under the default schedule{seeds}") }
     }
 
-    fn seen_under(&self, (schedule, diagnostic): &(String, Diagnostic)) -> String {
-        format!("{}Seen under {schedule}.\n", diagnostics::render(diagnostic, &self.options.sources))
+    fn seen_under(&self, (seed, diagnostic): &(Option<u64>, Diagnostic)) -> String {
+        let text = diagnostics::render(diagnostic, &self.options.sources);
+        let repeat = seed.map(|seed| self.repeat(seed)).unwrap_or_default();
+        format!("{text}Seen under {}.\n{repeat}", schedule(*seed))
     }
 
-    /// Simulated cycles against those of the reference solution, on the same inputs.
-    fn fast(&self, seen: &Observation) -> Outcome {
-        let Some((_, kernel)) = solutions::ALL.iter().find(|(number, _)| *number == self.step.number) else {
-            return Outcome::NotChecked {
-                reason: format!("there is no reference solution of step {}", self.step.number),
-            };
-        };
-        let reference = (InProcess(*kernel).build(&seen.inputs.problem, self.options.sms).map_err(|e| e.to_string()))
-            .and_then(|built| {
-                let program =
-                    emulator::load(&built.ptx).map_err(|all| diagnostics::render_all(&all, &Sources::none()))?;
-                Ok(Observation::new(&built, &program, seen.inputs.clone(), &self.options(None)).report)
-            });
-        let reference = match reference {
-            Ok(report) if report.completed && report.cycles > 0 => report.cycles,
-            Ok(_) => return Outcome::NotChecked { reason: "the reference solution does not run".to_string() },
-            Err(why) => return Outcome::NotChecked { reason: format!("the reference solution does not build: {why}") },
-        };
-        let cycles = seen.report.cycles;
-        let ratio = cycles as f64 / reference as f64;
-        let detail = format!("{cycles} cycles, {ratio:.2} times the reference solution's {reference}");
-        if ratio <= FAST {
-            return Outcome::Passed { detail };
-        }
-        let text = format!(
-            "{detail}; the limit is {FAST:.2} times (simulated cycles, at {}).\n\
-             try: look for work that the tensor core waits for: copies of less than 16 bytes, threads that do nothing, a \
-             wait that could come later\n",
-            seen.inputs.problem
-        );
-        Outcome::Failed { title: format!("it takes {ratio:.2} times as long as the reference solution"), text }
+    /// How to judge under one schedule alone.
+    fn repeat(&self, seed: u64) -> String {
+        format!("repeat: {SEED}={seed} cargo test -p step{:02}\n", self.step.number)
     }
+}
+
+fn schedule(seed: Option<u64>) -> String {
+    seed.map_or_else(|| "the default schedule".to_string(), |seed| format!("the schedule of seed {seed}"))
+}
+
+/// What to try, as a line; empty when nothing explains the mismatch.
+fn tried(mismatch: &Mismatch) -> String {
+    mismatch.help().map(|help| format!("try: {help}\n")).unwrap_or_default()
+}
+
+/// Sizes, each once with its types: `128x128x64 in f16 and bf16`.
+fn sizes(problems: impl Iterator<Item = Problem>) -> String {
+    let mut sizes: Vec<(String, String)> = Vec::new();
+    for problem in problems {
+        let text = problem.to_string();
+        let (size, dtype) = text.split_once(' ').unwrap_or((&text, ""));
+        match sizes.iter_mut().find(|(known, _)| known == size) {
+            Some((_, types)) => *types += &format!(" and {dtype}"),
+            None => sizes.push((size.to_string(), dtype.to_string())),
+        }
+    }
+    let sizes: Vec<String> = sizes.into_iter().map(|(size, types)| format!("{size} in {types}")).collect();
+    sizes.join(", ")
 }
 
 /// A and B are there to be read.
 fn overwritten(matrix: Matrix, seen: &Observation) -> Explanation {
     let title = format!("the kernel writes to {matrix}, which holds something else after it");
-    let rule = "a product reads A and B and writes D, nothing else";
-    let explanation = Explanation::new(title, rule, format!("store to D, and leave {matrix} as it is"));
+    let rule = "A product reads A and B and writes D, nothing else.";
+    let explanation = Explanation::new(title, rule, format!("Store to D, and leave {matrix} as it is."));
     match seen.first_store_to_matrix(matrix) {
         Some(event) => explanation.at(&event.place, "stored here"),
         None => explanation,
@@ -414,39 +426,15 @@ fn structure(step: &Step, seen: &Observation) -> Outcome {
     }
 }
 
-/// What the runs broke, each root cause once, with the schedule that showed it first.
-#[derive(Default)]
-struct Findings {
-    found: Vec<(String, Diagnostic)>,
-    notes: Vec<(String, Diagnostic)>,
-    leaks: Vec<Diagnostic>,
-    incomplete: Vec<String>,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ptx::Dtype;
 
-impl Findings {
-    fn add(&mut self, schedule: &str, run: &Observation) {
-        let same = |a: &Diagnostic, b: &Diagnostic| {
-            a.code == b.code
-                && a.labels.first().map(|label| label.place.line) == b.labels.first().map(|label| label.place.line)
-        };
-        for diagnostic in &run.report.findings {
-            if LEAKS.contains(&diagnostic.code) {
-                if !self.leaks.iter().any(|known| same(known, diagnostic)) {
-                    self.leaks.push(diagnostic.clone());
-                }
-            } else if !self.found.iter().any(|(_, known)| same(known, diagnostic)) {
-                self.found.push((schedule.to_string(), diagnostic.clone()));
-            }
-        }
-        for note in &run.report.notes {
-            if !self.notes.iter().any(|(_, known)| same(known, note)) {
-                self.notes.push((schedule.to_string(), note.clone()));
-            }
-        }
-        for reason in &run.report.incomplete {
-            if !self.incomplete.contains(reason) {
-                self.incomplete.push(reason.clone());
-            }
-        }
+    #[test]
+    fn sizes_are_named_once_with_their_types() {
+        let (f16, bf16) = (Problem::f16(128, 128, 64), Problem { dtype: Dtype::Bf16, ..Problem::f16(128, 128, 64) });
+        assert_eq!(sizes([f16, bf16].into_iter()), "128x128x64 in f16 and bf16");
+        assert_eq!(sizes([f16, Problem::f16(128, 128, 512)].into_iter()), "128x128x64 in f16, 128x128x512 in f16");
     }
 }

@@ -22,7 +22,7 @@
 //! | [`source`], [`emitted`] | where kernels come from |
 //! | [`launch`], [`device`] | from a recipe to a launch; what it runs on |
 //! | [`observe`], [`steps`] | one run, looked at closely; what each step asks for |
-//! | [`judge`](mod@judge), [`verdict`], [`points`] | the verdict and how it is reached |
+//! | [`judge`](mod@judge), [`options`], [`verdict`], [`points`] | the verdict and how it is reached |
 //! | [`diagnostics`], [`ptxas`] | findings and assembler errors at the lines of Rust |
 //! | [`report`], [`test_main`] | what people see |
 //! | [`skeleton`], [`workbook`] | the files students get; the command they type |
@@ -31,12 +31,15 @@ pub mod compare;
 pub mod device;
 pub mod diagnostics;
 pub mod emitted;
+mod fast;
+mod findings;
 mod gemm;
 pub mod inputs;
 pub mod judge;
 pub mod launch;
 pub mod mismatch;
 pub mod observe;
+pub mod options;
 pub mod points;
 pub mod problem;
 mod process;
@@ -54,7 +57,8 @@ pub mod workbook;
 pub use device::Device;
 pub use emitted::{Answer, Emitted, Request};
 pub use inputs::{InputKind, Inputs};
-pub use judge::{JudgeOptions, judge};
+pub use judge::judge;
+pub use options::JudgeOptions;
 pub use problem::Problem;
 pub use source::{BuildErrorAt, BuildFailure, Built, InProcess, KernelSource, Matrix, OpenTodo, Param, Place};
 pub use steps::{Milestone, STEPS, Step, step};

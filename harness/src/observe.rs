@@ -3,6 +3,7 @@
 use crate::compare::Comparison;
 use crate::inputs::{Inputs, to_bytes};
 use crate::launch;
+use crate::mismatch::Mismatch;
 use crate::reference::Reference;
 use crate::source::{Built, Matrix};
 use emulator::{Actor, Event, EventKind, Mma, Options, Program, Region, Report};
@@ -74,6 +75,11 @@ impl Observation {
             _ => 0,
         };
         self.report.trace.iter().map(stored).sum()
+    }
+
+    /// A mismatch of this run, or of another run of the same kernel that was not traced: every run stores the same.
+    pub fn told(&self, mismatch: Mismatch) -> Mismatch {
+        mismatch.stored(self.bytes_stored_to_d(), self.report.findings.iter().map(|found| found.code))
     }
 
     /// Of A and B, those that hold something else than before the run.

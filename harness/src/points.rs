@@ -25,7 +25,8 @@ pub fn points(verdict: &Verdict) -> f64 {
         let done = verdict.milestones.iter().filter(|milestone| milestone.state == MilestoneState::Done).count();
         f64::from(MILESTONE_SHARE) * done as f64 / verdict.milestones.len().max(1) as f64
     };
-    f64::from(verdict.max_points) * percent / 100.0
+    // Two decimals: what people and machines read are the same points.
+    (f64::from(verdict.max_points) * percent).round() / 100.0
 }
 
 #[cfg(test)]
@@ -72,6 +73,8 @@ mod tests {
         assert_eq!(points(&verdict([false, true, true, true, true], 4, 8)), 1.5);
         assert_eq!(points(&verdict([false; 5], 8, 8)), 3.0);
         assert_eq!(points(&verdict([false; 5], 0, 0)), 0.0);
+        // 4 of 7 of 3 points are 1.714…
+        assert_eq!(points(&verdict([false; 5], 4, 7)), 1.71);
         assert_eq!(Part::ALL.map(share).iter().sum::<u32>(), 100);
     }
 }

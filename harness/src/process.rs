@@ -20,7 +20,7 @@ impl Ended {
     /// The last of what it wrote to stderr, as a continuation of a sentence.
     pub(crate) fn said(&self) -> String {
         const LINES: usize = 20;
-        let lines: Vec<&str> = self.stderr.lines().collect();
+        let lines: Vec<&str> = self.stderr.trim().lines().collect();
         let tail = &lines[lines.len().saturating_sub(LINES)..];
         if tail.is_empty() { String::new() } else { format!("; it said:\n{}", tail.join("\n")) }
     }

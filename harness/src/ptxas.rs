@@ -78,7 +78,14 @@ pub fn assemble(ptx: &str) -> Result<Usage, Failure> {
     let ended = process::run(&mut command, TIMEOUT).map_err(|failure| unavailable(failure.to_string()))?;
     let said = format!("{}{}", ended.stderr, ended.stdout);
     if ended.success {
-        return Ok(usage(&said));
+        return usage(&said).ok_or_else(|| {
+            let said = match said.trim() {
+                "" => "nothing".to_string(),
+                text => format!("`{}`", text.lines().next().unwrap_or_default()),
+            };
+            let name = ptxas.display();
+            unavailable(format!("{name} does not say how many registers the kernel takes, it printed {said}; {HOW}"))
+        });
     }
     let errors = errors(&said, ptx);
     if errors.is_empty() {
@@ -88,9 +95,10 @@ pub fn assemble(ptx: &str) -> Result<Usage, Failure> {
 }
 
 /// Reads what `ptxas -v` says: `Used 40 registers, used 1 barriers, 1024 bytes smem` and
-/// `0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads`.
-fn usage(said: &str) -> Usage {
+/// `0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads`. `None`: it says nothing of registers.
+fn usage(said: &str) -> Option<Usage> {
     let mut usage = Usage::default();
+    let mut told = false;
     for line in said.lines() {
         // `ptxas info    : ` stands before the first kind of line.
         let line = line.strip_prefix("ptxas info").map_or(line, |rest| rest.trim_start().trim_start_matches(':'));
@@ -99,7 +107,10 @@ fn usage(said: &str) -> Usage {
             let Some((number, what)) = part.split_once(' ') else { continue };
             let Ok(number) = number.parse::<u32>() else { continue };
             match what {
-                "registers" => usage.registers = usage.registers.max(number),
+                "registers" => {
+                    usage.registers = usage.registers.max(number);
+                    told = true;
+                }
                 "bytes smem" => usage.static_shared = usage.static_shared.max(number),
                 "bytes stack frame" => usage.stack = usage.stack.max(number),
                 "bytes spill stores" | "bytes spill loads" => usage.spills = usage.spills.max(number),
@@ -107,7 +118,7 @@ fn usage(said: &str) -> Usage {
             }
         }
     }
-    usage
+    told.then_some(usage)
 }
 
 /// Reads `ptxas FILE, line N; error   : TEXT` (and `ptxas fatal   : TEXT` when that is all there is).
@@ -170,7 +181,9 @@ mod tests {
 
     #[test]
     fn reads_what_ptxas_says() {
-        assert_eq!(usage(SAID), Usage { registers: 40, static_shared: 1024, stack: 16, spills: 12 });
+        assert_eq!(usage(SAID), Some(Usage { registers: 40, static_shared: 1024, stack: 16, spills: 12 }));
+        // Another program in its place, that succeeds and says nothing.
+        assert_eq!(usage("ptxas info    : 0 bytes gmem\n"), None);
     }
 
     #[test]

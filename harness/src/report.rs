@@ -1,7 +1,7 @@
 //! A verdict, for a human: reads as well without colour.
 
 use crate::points;
-use crate::verdict::{MilestoneState, Outcome, Part, Verdict};
+use crate::verdict::{MilestoneResult, MilestoneState, Outcome, Part, Verdict};
 use colored::Colorize;
 use std::fmt::Write;
 
@@ -27,6 +27,17 @@ pub fn render(verdict: &Verdict) -> String {
     }
     if let Some(todo) = next_todo(verdict) {
         let _ = write!(text, "\n{todo}");
+    }
+    if verdict.next_todo().is_none() {
+        // What no part explains, the milestone does.
+        for milestone in &verdict.milestones {
+            if let MilestoneState::Wrong { text: explanation } = &milestone.state
+                && !explanation.is_empty()
+                && verdict.part_that_says(explanation).is_none()
+            {
+                let _ = write!(text, "\n{}\n{}", format!("{}:", milestone.id).bold(), paint(explanation));
+            }
+        }
     }
     for (part, outcome) in &verdict.parts {
         if let Outcome::Failed { text: explanation, .. } = outcome {
@@ -54,9 +65,12 @@ pub fn line(outcome: &Outcome) -> String {
     }
 }
 
-/// What comes next, where, and what to read; `None` when no TODO is open.
+/// What comes next, where, and what to read; `None` when no TODO is open. What is wrong comes before what is open.
 pub fn next_todo(verdict: &Verdict) -> Option<String> {
     let (milestone, place) = verdict.next_todo()?;
+    if let Some(MilestoneResult { id, state: MilestoneState::Wrong { text }, .. }) = verdict.first_undone() {
+        return wrong_todo(verdict, id, text);
+    }
     let known = crate::step(verdict.step)?.milestones.iter().find(|known| known.id == milestone.id)?;
     let done = verdict.milestones.iter().filter(|milestone| milestone.state == MilestoneState::Done).count();
     let mut text = match done {
@@ -67,6 +81,13 @@ pub fn next_todo(verdict: &Verdict) -> Option<String> {
     let _ = writeln!(text, "  do:   {}", known.task);
     let _ = writeln!(text, "  read: {}", known.read);
     Some(paint(&text))
+}
+
+/// What is wrong with a TODO that is no longer open: its title, the explanation, what to read.
+pub fn wrong_todo(verdict: &Verdict, id: &str, explanation: &str) -> Option<String> {
+    let known = crate::step(verdict.step)?.milestones.iter().find(|known| known.id == id)?;
+    let head = paint(&format!("TODO {id} is not right yet: {}\n", known.title));
+    Some(format!("{head}{}  read: {}\n", paint(explanation), known.read))
 }
 
 /// Colours an explanation: heads, gutters, what to try. Without colour it is the text itself.
@@ -110,7 +131,6 @@ pub fn worth(part: Part, max_points: u32) -> f64 {
 mod tests {
     use super::*;
     use crate::source::Place;
-    use crate::verdict::MilestoneResult;
     use expect_test::expect;
 
     fn verdict(correct: Outcome, states: [MilestoneState; 2]) -> Verdict {
@@ -183,7 +203,7 @@ mod tests {
 
             TODO 1.2 comes next: the tensor core may see what the threads stored
               --> steps/k.rs:7
-              do:   after the stores, a proxy fence in every thread, then a CTA barrier
+              do:   After the stores, fence in every thread (`k.fence_proxy_async()`), then let all threads meet (`k.sync()`).
               read: book: proxies and fences (book/src/proxies.md)
 
             0.75 of 5 points (emulator, 0.2 s)

@@ -14,7 +14,7 @@ const MAX_SHARED: u32 = 232_448;
 /// Columns of tensor memory.
 const MAX_COLUMNS: u32 = 512;
 
-/// Checks the kernel of a run. `leaks` is what the emulator says of tensor memory that was not freed.
+/// Checks the kernel of a run. `leaks` is what builder or emulator say of tensor memory that was not freed.
 pub(crate) fn check(seen: &Observation, leaks: &str, sources: &Sources) -> Outcome {
     let mut wrong = Vec::new();
     let columns = seen.report.ctas.iter().map(|cta| cta.tensor_columns).max().unwrap_or(0);
@@ -42,8 +42,8 @@ pub(crate) fn check(seen: &Observation, leaks: &str, sources: &Sources) -> Outco
             }
             if usage.spills > 0 {
                 wrong.push(format!(
-                    "{} bytes of registers are spilled to memory\ntry: keep fewer values at a time, for example fewer \
-                     columns of tensor memory\n",
+                    "{} bytes of registers are spilled to memory\ntry: Keep fewer values at a time, for example fewer \
+                     columns of tensor memory.\n",
                     usage.spills
                 ));
             }

@@ -32,7 +32,7 @@ pub struct SkeletonError {
 
 impl fmt::Display for SkeletonError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{}:{}: {}\n  help: {}", self.file, self.line, self.message, self.help)
+        write!(out, "{}:{}: {}\n  try: {}", self.file, self.line, self.message, self.help)
     }
 }
 
@@ -78,6 +78,7 @@ fn header(step: u8) -> String {
          //     cargo test -p {name}           says what is done, what is wrong, and what comes next\n\
          //     cargo workbook inspect {name}  shows the PTX that each line here writes\n\
          //     cargo workbook reset {name}    starts again, and keeps a copy of your file\n\
+         //     cargo doc -p ptx --open        all that you can call on `k`, `w` and `t`, and on tiles and matrices\n\
          //\n\
          // (Made from solutions/src/{name}.rs by `cargo workbook skeletons`.)\n\
          \n"
@@ -139,14 +140,14 @@ impl Scan<'_> {
             self.error(
                 region.line,
                 format!("region `{anchor}` is never closed"),
-                format!("put `// ANCHOR_END: {anchor}` after its last line"),
+                format!("Put `// ANCHOR_END: {anchor}` after its last line."),
             );
         }
         for (name, line) in std::mem::take(&mut self.others) {
             self.error(
                 line,
                 format!("anchor `{name}` is never closed"),
-                format!("put `// ANCHOR_END: {name}` after its last line"),
+                format!("Put `// ANCHOR_END: {name}` after its last line."),
             );
         }
         for (id, line) in std::mem::take(&mut self.hints) {
@@ -155,7 +156,7 @@ impl Scan<'_> {
                 line,
                 format!("TODO {id} has no region"),
                 format!(
-                    "put the code that the student writes between `// ANCHOR: {anchor}` and `// ANCHOR_END: {anchor}`"
+                    "Put the code that the student writes between `// ANCHOR: {anchor}` and `// ANCHOR_END: {anchor}`."
                 ),
             );
         }
@@ -164,7 +165,7 @@ impl Scan<'_> {
             self.error(
                 1,
                 "this solution has no TODO region".to_string(),
-                format!("mark the lines that the student writes, beginning with `// ANCHOR: todo_{step}_1`"),
+                format!("Mark the lines that the student writes, beginning with `// ANCHOR: todo_{step}_1`."),
             );
         }
     }
@@ -176,7 +177,7 @@ impl Scan<'_> {
             self.error(
                 line,
                 format!("anchor `{name}` begins inside region `{open}`, which began on line {}", region.line),
-                format!("close the first one with `// ANCHOR_END: {open}`; regions do not nest"),
+                format!("Close the first one with `// ANCHOR_END: {open}`; regions do not nest."),
             );
         }
         let Some(rest) = name.strip_prefix("todo_") else {
@@ -189,11 +190,12 @@ impl Scan<'_> {
             return self.error(
                 line,
                 format!("`{name}` does not name a TODO"),
-                format!("a region's anchor is `todo_{}_<number>`, e.g. `todo_{}_1`", self.step, self.step),
+                format!("Name the anchor `todo_{}_<number>`, e.g. `todo_{}_1`.", self.step, self.step),
             );
         };
         if step != u32::from(self.step) {
-            let help = format!("regions of this file are `todo_{}_1`, `todo_{}_2`, …", self.step, self.step);
+            let help =
+                format!("Name the regions of this file `todo_{}_1`, `todo_{}_2`, and so on.", self.step, self.step);
             self.error(
                 line,
                 format!("`{name}` is a region of step {step} in the solution of step {}", self.step),
@@ -205,7 +207,7 @@ impl Scan<'_> {
             self.error(
                 line,
                 format!("TODO {step}.{number} stands where TODO {step}.{expected} is expected"),
-                "TODOs count from 1 in the order of their lines, without gaps and without repeats".to_string(),
+                "Count TODOs from 1 in the order of their lines, without gaps and without repeats.".to_string(),
             );
         }
         self.done = number;
@@ -217,7 +219,7 @@ impl Scan<'_> {
                     Some(other) => format!("region `{name}` stands below the comment of TODO {other}"),
                     None => format!("region `{name}` has no TODO comment above it"),
                 };
-                let help = format!("directly above the anchor, write `// TODO {id}: <what to do, and what to read>`");
+                let help = format!("Directly above the anchor, write `// TODO {id}: <what to do, and what to read>`.");
                 self.error(line, message, help);
             }
         }
@@ -240,11 +242,11 @@ impl Scan<'_> {
                         "`ANCHOR_END: {name}` inside region `{}`, which began on line {}",
                         region.anchor, region.line
                     ),
-                    format!("a region ends with its own name: `// ANCHOR_END: {}`", region.anchor),
+                    format!("End a region with its own name: `// ANCHOR_END: {}`.", region.anchor),
                 ),
                 None => (
                     format!("`ANCHOR_END: {name}` without an `ANCHOR: {name}` above it"),
-                    format!("put `// ANCHOR: {name}` before the region's first line"),
+                    format!("Put `// ANCHOR: {name}` before the region's first line."),
                 ),
             };
             return self.error(line, message, help);
@@ -254,14 +256,14 @@ impl Scan<'_> {
             return self.error(
                 region.line,
                 format!("region `{name}` is empty"),
-                "a region holds the lines that the student writes; remove it if there are none".to_string(),
+                "Put the lines that the student writes into it, or remove it if there are none.".to_string(),
             );
         }
         let Some(scope) = SCOPES.iter().find(|scope| calls_method(&region.code, scope)) else {
             return self.error(
                 region.line,
                 format!("region `{name}` uses no scope: its lines call no method of `k`, `wg`, `w` or `t`"),
-                format!("the skeleton needs one of them for `<scope>.todo(\"{id}\")`: name the closure's argument so"),
+                format!("Name the closure's argument so: the skeleton needs one of them for `<scope>.todo(\"{id}\")`."),
             );
         };
         self.keep(&format!("{}{scope}.todo(\"{id}\");", region.indent));

@@ -56,6 +56,8 @@ pub struct Built {
     pub regions: Vec<emulator::Region>,
     /// TODOs that are still open.
     pub todos: Vec<OpenTodo>,
+    /// Tensor memory that is allocated and never freed. The builder refuses it, and gives the kernel all the same.
+    pub leaks: Vec<BuildErrorAt>,
 }
 
 /// A kernel parameter, by the name of the matrix that it stands for.
@@ -108,6 +110,12 @@ pub struct BuildErrorAt {
     pub message: String,
     /// What to do.
     pub help: String,
+}
+
+impl From<ptx::BuildError> for BuildErrorAt {
+    fn from(error: ptx::BuildError) -> BuildErrorAt {
+        BuildErrorAt { place: error.place.into(), message: error.message, help: error.help }
+    }
 }
 
 /// Why there is no kernel.
@@ -172,12 +180,7 @@ impl KernelSource for InProcess {
         let kernel = catch(|| ptx::build("kernel", &gemm, self.0))?;
         match kernel {
             Ok(kernel) => closed(kernel),
-            Err(errors) => Err(BuildFailure::Rejected(
-                errors
-                    .into_iter()
-                    .map(|error| BuildErrorAt { place: error.place.into(), message: error.message, help: error.help })
-                    .collect(),
-            )),
+            Err(errors) => Err(BuildFailure::Rejected(errors.into_iter().map(BuildErrorAt::from).collect())),
         }
     }
 }
@@ -198,6 +201,7 @@ fn closed(kernel: ptx::Kernel) -> Result<Built, BuildFailure> {
         params: kernel.params.iter().map(param).collect::<Result<_, _>>()?,
         regions: kernel.regions.iter().map(region).collect(),
         todos: kernel.todos.iter().map(|todo| OpenTodo { id: todo.id.to_string(), place: todo.place.into() }).collect(),
+        leaks: kernel.leaks.into_iter().map(BuildErrorAt::from).collect(),
         name: kernel.name,
         ptx: kernel.text,
         grid: kernel.grid,

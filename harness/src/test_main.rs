@@ -2,13 +2,17 @@
 //!
 //! One trial for each TODO (`todo_1.1`) and one for each part (`correct`, `race-free`, …), in that order. What comes
 //! after the first thing that is open or wrong is ignored with a reason, so that its text appears once. When a filter
-//! leaves that first thing out (nextest runs each trial alone), the others fail with the reason: they do not hold.
+//! leaves that first thing out (nextest runs each trial alone), the others fail with the reason: they do not hold. Nextest
+//! goes by name with the kind in front: `[step01]` for TODOs and `[verdict]` for parts keep the order there, too.
+//!
+//! The kernel function runs in a process of its own, this program asked with `--emit`: one that never returns, ends the
+//! process or overflows the stack is an error like others.
 
-use crate::device::Device;
-use crate::emitted;
-use crate::judge::{JudgeOptions, judge};
+use crate::emitted::{self, Emitted};
+use crate::judge::judge;
+use crate::options::JudgeOptions;
 use crate::report;
-use crate::source::InProcess;
+use crate::source::{InProcess, KernelSource};
 use crate::steps::Step;
 use crate::verdict::{MilestoneState, Outcome, Part, Verdict};
 use libtest_mimic::{Arguments, ColorSetting, Completion, Failed, FormatSetting, Trial};
@@ -25,26 +29,26 @@ pub fn step_main(step: u8, kernel: ptx::KernelFn) -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
     if let Some(at) = arguments.iter().position(|argument| argument == "--emit") {
         let [request, answer] = &arguments[at + 1..] else {
-            eprintln!("--emit takes two paths: a request and an answer");
+            eprintln!("error: --emit takes two paths: a request and an answer");
             return ExitCode::from(USAGE);
         };
         return match emitted::answer(&InProcess(kernel), Path::new(request), Path::new(answer)) {
             Ok(()) => ExitCode::SUCCESS,
             Err(message) => {
-                eprintln!("{message}");
+                eprintln!("error: {message}");
                 ExitCode::FAILURE
             }
         };
     }
     let mut arguments = Arguments::from_args();
     let Some(step) = crate::step(step) else {
-        eprintln!("there is no step {step}; there are steps 1 to {}", crate::STEPS.len());
+        eprintln!("error: there is no step {step}; there are steps 1 to {}", crate::STEPS.len());
         return ExitCode::from(USAGE);
     };
-    let device = match Device::from_env() {
-        Ok(device) => device,
+    let options = match JudgeOptions::from_env() {
+        Ok(options) => options,
         Err(message) => {
-            eprintln!("{message}");
+            eprintln!("error: {message}");
             return ExitCode::from(USAGE);
         }
     };
@@ -62,13 +66,27 @@ pub fn step_main(step: u8, kernel: ptx::KernelFn) -> ExitCode {
     }
     // In order: each line comes when it is known, and the verdict is made once for all.
     arguments.test_threads = arguments.test_threads.or(Some(1));
-    let options = JudgeOptions { device, ..JudgeOptions::default() };
     let verdict: Arc<OnceLock<Arc<Verdict>>> = Arc::default();
-    let made = move || Arc::clone(verdict.get_or_init(|| Arc::new(judge(step, &InProcess(kernel), &options))));
+    let made = move || {
+        let judged = || {
+            // A system that does not say where this program lies builds the kernel here.
+            let source: Box<dyn KernelSource> = match std::env::current_exe() {
+                Ok(program) => Box::new(Emitted::new(program).echo()),
+                Err(_) => Box::new(InProcess(kernel)),
+            };
+            Arc::new(judge(step, source.as_ref(), &options))
+        };
+        Arc::clone(verdict.get_or_init(judged))
+    };
     // The names first, for what the filter chooses; they need no verdict.
     let chosen = |trial: &Trial| !arguments.is_filtered_out(trial);
-    let names = trials(step, Arc::new(Vec::new()), made.clone()).into_iter().filter(chosen);
-    let names = Arc::new(names.map(|trial| trial.name().to_string()).collect());
+    let all = trials(step, Arc::new(Vec::new()), made.clone());
+    let names: Vec<String> = all.iter().filter(|trial| chosen(trial)).map(|trial| trial.name().to_string()).collect();
+    if let (true, Some(filter)) = (names.is_empty(), &arguments.filter) {
+        let known: Vec<&str> = all.iter().map(Trial::name).collect();
+        eprintln!("warning: no test matches `{filter}`; there are {}", known.join(", "));
+    }
+    let names = Arc::new(names);
     libtest_mimic::run(&arguments, trials(step, names, made)).exit_code()
 }
 
@@ -78,16 +96,16 @@ fn trials(
     chosen: Arc<Vec<String>>,
     verdict: impl Fn() -> Arc<Verdict> + Clone + Send + 'static,
 ) -> Vec<Trial> {
-    let kind = format!("step{:02}", step.number);
     let todos = step.milestones.iter().map(|milestone| {
         let (verdict, chosen) = (verdict.clone(), chosen.clone());
-        Trial::ignorable_test(todo_name(milestone.id), move || todo(&verdict(), milestone.id, &chosen))
+        let trial = Trial::ignorable_test(todo_name(milestone.id), move || todo(&verdict(), milestone.id, &chosen));
+        trial.with_kind(format!("step{:02}", step.number))
     });
     let parts = Part::ALL.into_iter().map(|part| {
         let (verdict, chosen) = (verdict.clone(), chosen.clone());
-        Trial::ignorable_test(part.name(), move || outcome(&verdict(), part, &chosen))
+        Trial::ignorable_test(part.name(), move || outcome(&verdict(), part, &chosen)).with_kind("verdict")
     });
-    todos.chain(parts).map(|trial| trial.with_kind(kind.clone())).collect()
+    todos.chain(parts).collect()
 }
 
 fn todo_name(id: &str) -> String {
@@ -96,9 +114,7 @@ fn todo_name(id: &str) -> String {
 
 /// The milestone that comes first of all that are not done, if any TODO is open.
 fn first_undone(verdict: &Verdict) -> Option<&str> {
-    verdict.next_todo()?;
-    let undone = |state: &MilestoneState| !matches!(state, MilestoneState::Done);
-    verdict.milestones.iter().find(|milestone| undone(&milestone.state)).map(|milestone| milestone.id.as_str())
+    verdict.first_undone().map(|milestone| milestone.id.as_str())
 }
 
 /// The trial that says what is wrong, and what that is.
@@ -133,11 +149,13 @@ fn todo(verdict: &Verdict, id: &str, chosen: &[String]) -> Result<Completion, Fa
             Err(report::next_todo(verdict).unwrap_or_else(|| format!("TODO {id} is open")).into())
         }
         MilestoneState::Open { place } => waits(verdict, &format!("open, {place}"), chosen),
-        MilestoneState::Wrong { text } if first == Some(id) => Err(report::paint(text).into()),
-        // Nothing is open: the parts explain.
-        MilestoneState::Wrong { .. } if first.is_none() => {
-            Err(format!("not so: {}; the part that fails says why", milestone.title).into())
+        MilestoneState::Wrong { text } if first == Some(id) => {
+            Err(report::wrong_todo(verdict, id, text).unwrap_or_else(|| report::paint(text)).into())
         }
+        MilestoneState::Wrong { text } if first.is_none() => Err(match verdict.part_that_says(text) {
+            Some(part) => format!("not so: {}; `{part}` says why", milestone.title).into(),
+            None => report::wrong_todo(verdict, id, text).unwrap_or_else(|| report::paint(text)).into(),
+        }),
         MilestoneState::Wrong { .. } => waits(verdict, "not as it should be yet", chosen),
         MilestoneState::NotReached { reason } => waits(verdict, reason, chosen),
     }

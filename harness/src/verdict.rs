@@ -157,6 +157,23 @@ impl Verdict {
         &self.parts[at].1
     }
 
+    /// While a TODO is open: the milestone that comes first of all that are not done, be it open or wrong.
+    pub fn first_undone(&self) -> Option<&MilestoneResult> {
+        self.next_todo()?;
+        self.milestones.iter().find(|milestone| milestone.state != MilestoneState::Done)
+    }
+
+    /// The part that failed and says this, too: its text has the same first line.
+    pub fn part_that_says(&self, text: &str) -> Option<Part> {
+        // Without what stands before the sentence: `error: `, `finding[code]: `.
+        let line = text.lines().next().unwrap_or_default();
+        let sentence = line.split_once(": ").map_or(line, |(_, sentence)| sentence);
+        self.parts.iter().find_map(|(part, outcome)| match outcome {
+            Outcome::Failed { text, .. } if !sentence.is_empty() && text.contains(sentence) => Some(*part),
+            _ => None,
+        })
+    }
+
     /// The first milestone whose TODO is open, and where it stands.
     pub fn next_todo(&self) -> Option<(&MilestoneResult, &Place)> {
         self.milestones.iter().find_map(|milestone| match &milestone.state {

@@ -53,6 +53,7 @@ fn regions_become_todos() {
         //     cargo test -p step01           says what is done, what is wrong, and what comes next
         //     cargo workbook inspect step01  shows the PTX that each line here writes
         //     cargo workbook reset step01    starts again, and keeps a copy of your file
+        //     cargo doc -p ptx --open        all that you can call on `k`, `w` and `t`, and on tiles and matrices
         //
         // (Made from solutions/src/step01.rs by `cargo workbook skeletons`.)
 
@@ -92,22 +93,22 @@ fn a_region_that_is_never_closed() {
     fails(
         "// TODO 1.1: A.\n// ANCHOR: todo_1_1\nk.a();\n",
         expect![[r#"
-        solutions/src/step01.rs:2: region `todo_1_1` is never closed
-          help: put `// ANCHOR_END: todo_1_1` after its last line
-    "#]],
+            solutions/src/step01.rs:2: region `todo_1_1` is never closed
+              try: Put `// ANCHOR_END: todo_1_1` after its last line.
+        "#]],
     );
     fails(
         "// ANCHOR: book\nk.a();\n",
         expect![[r#"
-        solutions/src/step01.rs:1: anchor `book` is never closed
-          help: put `// ANCHOR_END: book` after its last line
-    "#]],
+            solutions/src/step01.rs:1: anchor `book` is never closed
+              try: Put `// ANCHOR_END: book` after its last line.
+        "#]],
     );
     fails(
         "// TODO 1.1: A.\n// ANCHOR: todo_1_1\nk.a();\n// TODO 1.2: B.\n// ANCHOR: todo_1_2\nk.b();\n// ANCHOR_END: todo_1_2\n",
         expect![[r#"
             solutions/src/step01.rs:5: anchor `todo_1_2` begins inside region `todo_1_1`, which began on line 2
-              help: close the first one with `// ANCHOR_END: todo_1_1`; regions do not nest
+              try: Close the first one with `// ANCHOR_END: todo_1_1`; regions do not nest.
         "#]],
     );
 }
@@ -117,20 +118,20 @@ fn a_region_that_is_never_opened() {
     fails(
         "// TODO 1.1: A.\nk.a();\n// ANCHOR_END: todo_1_1\n",
         expect![[r#"
-        solutions/src/step01.rs:1: TODO 1.1 has no region
-          help: put the code that the student writes between `// ANCHOR: todo_1_1` and `// ANCHOR_END: todo_1_1`
-        solutions/src/step01.rs:3: `ANCHOR_END: todo_1_1` without an `ANCHOR: todo_1_1` above it
-          help: put `// ANCHOR: todo_1_1` before the region's first line
-    "#]],
+            solutions/src/step01.rs:1: TODO 1.1 has no region
+              try: Put the code that the student writes between `// ANCHOR: todo_1_1` and `// ANCHOR_END: todo_1_1`.
+            solutions/src/step01.rs:3: `ANCHOR_END: todo_1_1` without an `ANCHOR: todo_1_1` above it
+              try: Put `// ANCHOR: todo_1_1` before the region's first line.
+        "#]],
     );
     fails(
         "// TODO 1.1: A.\n// ANCHOR: todo_1_1\nk.a();\n// ANCHOR_END: todo_1_2\n",
         expect![[r#"
-        solutions/src/step01.rs:2: region `todo_1_1` is never closed
-          help: put `// ANCHOR_END: todo_1_1` after its last line
-        solutions/src/step01.rs:4: `ANCHOR_END: todo_1_2` inside region `todo_1_1`, which began on line 2
-          help: a region ends with its own name: `// ANCHOR_END: todo_1_1`
-    "#]],
+            solutions/src/step01.rs:2: region `todo_1_1` is never closed
+              try: Put `// ANCHOR_END: todo_1_1` after its last line.
+            solutions/src/step01.rs:4: `ANCHOR_END: todo_1_2` inside region `todo_1_1`, which began on line 2
+              try: End a region with its own name: `// ANCHOR_END: todo_1_1`.
+        "#]],
     );
 }
 
@@ -139,25 +140,25 @@ fn a_region_without_its_comment() {
     fails(
         "// ANCHOR: todo_1_1\nk.a();\n// ANCHOR_END: todo_1_1\n",
         expect![[r#"
-        solutions/src/step01.rs:1: region `todo_1_1` has no TODO comment above it
-          help: directly above the anchor, write `// TODO 1.1: <what to do, and what to read>`
-    "#]],
+            solutions/src/step01.rs:1: region `todo_1_1` has no TODO comment above it
+              try: Directly above the anchor, write `// TODO 1.1: <what to do, and what to read>`.
+        "#]],
     );
     fails(
         "// TODO 1.1: A.\n\n// ANCHOR: todo_1_1\nk.a();\n// ANCHOR_END: todo_1_1\n",
         expect![[r#"
-        solutions/src/step01.rs:3: region `todo_1_1` has no TODO comment above it
-          help: directly above the anchor, write `// TODO 1.1: <what to do, and what to read>`
-    "#]],
+            solutions/src/step01.rs:3: region `todo_1_1` has no TODO comment above it
+              try: Directly above the anchor, write `// TODO 1.1: <what to do, and what to read>`.
+        "#]],
     );
     fails(
         "// TODO 1.2: A.\n// ANCHOR: todo_1_1\nk.a();\n// ANCHOR_END: todo_1_1\n",
         expect![[r#"
-        solutions/src/step01.rs:1: TODO 1.2 has no region
-          help: put the code that the student writes between `// ANCHOR: todo_1_2` and `// ANCHOR_END: todo_1_2`
-        solutions/src/step01.rs:2: region `todo_1_1` stands below the comment of TODO 1.2
-          help: directly above the anchor, write `// TODO 1.1: <what to do, and what to read>`
-    "#]],
+            solutions/src/step01.rs:1: TODO 1.2 has no region
+              try: Put the code that the student writes between `// ANCHOR: todo_1_2` and `// ANCHOR_END: todo_1_2`.
+            solutions/src/step01.rs:2: region `todo_1_1` stands below the comment of TODO 1.2
+              try: Directly above the anchor, write `// TODO 1.1: <what to do, and what to read>`.
+        "#]],
     );
 }
 
@@ -170,34 +171,34 @@ fn numbers_that_do_not_count() {
     fails(
         &(region("1.1") + &region("1.3")),
         expect![[r#"
-        solutions/src/step01.rs:6: TODO 1.3 stands where TODO 1.2 is expected
-          help: TODOs count from 1 in the order of their lines, without gaps and without repeats
-    "#]],
+            solutions/src/step01.rs:6: TODO 1.3 stands where TODO 1.2 is expected
+              try: Count TODOs from 1 in the order of their lines, without gaps and without repeats.
+        "#]],
     );
     fails(
         &(region("1.1") + &region("1.1")),
         expect![[r#"
-        solutions/src/step01.rs:6: TODO 1.1 stands where TODO 1.2 is expected
-          help: TODOs count from 1 in the order of their lines, without gaps and without repeats
-    "#]],
+            solutions/src/step01.rs:6: TODO 1.1 stands where TODO 1.2 is expected
+              try: Count TODOs from 1 in the order of their lines, without gaps and without repeats.
+        "#]],
     );
     fails(
         &region("2.1"),
         expect![[r#"
-        solutions/src/step01.rs:2: `todo_2_1` is a region of step 2 in the solution of step 1
-          help: regions of this file are `todo_1_1`, `todo_1_2`, …
-    "#]],
+            solutions/src/step01.rs:2: `todo_2_1` is a region of step 2 in the solution of step 1
+              try: Name the regions of this file `todo_1_1`, `todo_1_2`, and so on.
+        "#]],
     );
     fails(
         "// TODO 1.1: A.\n// ANCHOR: todo_one\nk.a();\n// ANCHOR_END: todo_one\n",
         expect![[r#"
-        solutions/src/step01.rs:1: TODO 1.1 has no region
-          help: put the code that the student writes between `// ANCHOR: todo_1_1` and `// ANCHOR_END: todo_1_1`
-        solutions/src/step01.rs:2: `todo_one` does not name a TODO
-          help: a region's anchor is `todo_1_<number>`, e.g. `todo_1_1`
-        solutions/src/step01.rs:4: `ANCHOR_END: todo_one` without an `ANCHOR: todo_one` above it
-          help: put `// ANCHOR: todo_one` before the region's first line
-    "#]],
+            solutions/src/step01.rs:1: TODO 1.1 has no region
+              try: Put the code that the student writes between `// ANCHOR: todo_1_1` and `// ANCHOR_END: todo_1_1`.
+            solutions/src/step01.rs:2: `todo_one` does not name a TODO
+              try: Name the anchor `todo_1_<number>`, e.g. `todo_1_1`.
+            solutions/src/step01.rs:4: `ANCHOR_END: todo_one` without an `ANCHOR: todo_one` above it
+              try: Put `// ANCHOR: todo_one` before the region's first line.
+        "#]],
     );
 }
 
@@ -206,22 +207,22 @@ fn a_region_that_gives_no_todo() {
     fails(
         "// TODO 1.1: A.\n// ANCHOR: todo_1_1\nat.advance(); // t.x\n// ANCHOR_END: todo_1_1\n",
         expect![[r#"
-        solutions/src/step01.rs:2: region `todo_1_1` uses no scope: its lines call no method of `k`, `wg`, `w` or `t`
-          help: the skeleton needs one of them for `<scope>.todo("1.1")`: name the closure's argument so
-    "#]],
+            solutions/src/step01.rs:2: region `todo_1_1` uses no scope: its lines call no method of `k`, `wg`, `w` or `t`
+              try: Name the closure's argument so: the skeleton needs one of them for `<scope>.todo("1.1")`.
+        "#]],
     );
     fails(
         "// TODO 1.1: A.\n// ANCHOR: todo_1_1\n\n// k.a();\n// ANCHOR_END: todo_1_1\n",
         expect![[r#"
-        solutions/src/step01.rs:2: region `todo_1_1` is empty
-          help: a region holds the lines that the student writes; remove it if there are none
-    "#]],
+            solutions/src/step01.rs:2: region `todo_1_1` is empty
+              try: Put the lines that the student writes into it, or remove it if there are none.
+        "#]],
     );
     fails(
         "fn kernel() {}\n",
         expect![[r#"
-        solutions/src/step01.rs:1: this solution has no TODO region
-          help: mark the lines that the student writes, beginning with `// ANCHOR: todo_1_1`
-    "#]],
+            solutions/src/step01.rs:1: this solution has no TODO region
+              try: Mark the lines that the student writes, beginning with `// ANCHOR: todo_1_1`.
+        "#]],
     );
 }

@@ -107,6 +107,94 @@ kernel!(slow, |k, gemm, a, b, accumulator, done, tmem|
     store: { store(k, gemm, accumulator); }
     free: { k.tcgen05_fence_before(); k.sync(); k.warp(0, |w| w.tmem_dealloc(tmem)); });
 
+// The fence stands behind the barrier: the emulator's memory model takes that, too.
+kernel!(fenced_behind, |k, gemm, a, b, accumulator, done, tmem|
+    copy: { copy(k, gemm, a, b, true); }
+    fence: { k.sync(); k.fence_proxy_async(); }
+    mma: |t| { let _ = (accumulator, a, b); t.todo("1.3"); }
+    commit: |t| { let _ = done; t.todo("1.4"); }
+    wait: { k.todo("1.5"); }
+    store: { k.todo("1.6"); }
+    free: { let _ = tmem; k.todo("1.7"); });
+
+// One thread fences for all, one warp waits for all.
+kernel!(one_for_all, |k, gemm, a, b, accumulator, done, tmem|
+    copy: { copy(k, gemm, a, b, true); }
+    fence: { k.sync(); }
+    mma: |t| {
+        t.fence_proxy_async();
+        for s in 0..4 { t.mma(accumulator, a.k_slice(s * 16), b.k_slice(s * 16), s > 0); }
+    }
+    commit: |t| { t.commit(done); }
+    wait: { k.warp(0, |w| w.wait(done, 0)); k.tcgen05_fence_before(); k.sync(); k.tcgen05_fence_after(); }
+    store: { k.todo("1.6"); }
+    free: { k.tcgen05_fence_before(); k.sync(); k.warp(0, |w| w.tmem_dealloc(tmem)); });
+
+// The swizzle by hand, on top of that of the tile.
+kernel!(swizzled_twice, |k, gemm, a, b, accumulator, done, tmem|
+    copy: {
+        let thread = k.thread_index();
+        let (first_row, chunk) = (thread / 8, thread % 8);
+        for pass in 0..8 {
+            let row = first_row + pass * 16;
+            let from_a = k.load_global_16(gemm.a.at(row, chunk * 8));
+            let from_b = k.load_global_16(gemm.b.at(row, chunk * 8));
+            k.store_shared_16(a.at(row, (chunk ^ (row % 8)) * 8), from_a);
+            k.store_shared_16(b.at(row, (chunk ^ (row % 8)) * 8), from_b);
+        }
+    }
+    fence: { k.fence_proxy_async(); k.sync(); }
+    mma: |t| { let _ = accumulator; t.todo("1.3"); }
+    commit: |t| { let _ = done; t.todo("1.4"); }
+    wait: { k.todo("1.5"); }
+    store: { k.todo("1.6"); }
+    free: { let _ = tmem; k.todo("1.7"); });
+
+// Bytes where elements are asked for.
+kernel!(bytes_for_elements, |k, gemm, a, b, accumulator, done, tmem|
+    copy: {
+        let thread = k.thread_index();
+        let (first_row, column) = (thread / 8, thread % 8 * 16);
+        for pass in 0..8 {
+            let row = first_row + pass * 16;
+            let from_a = k.load_global_16(gemm.a.at(row, column));
+            let from_b = k.load_global_16(gemm.b.at(row, column));
+            k.store_shared_16(a.at(row, column), from_a);
+            k.store_shared_16(b.at(row, column), from_b);
+        }
+    }
+    fence: { k.todo("1.2"); }
+    mma: |t| { let _ = accumulator; t.todo("1.3"); }
+    commit: |t| { let _ = done; t.todo("1.4"); }
+    wait: { k.todo("1.5"); }
+    store: { k.todo("1.6"); }
+    free: { let _ = tmem; k.todo("1.7"); });
+
+// The commit stands in the loop.
+kernel!(four_commits, |k, gemm, a, b, accumulator, done, tmem|
+    copy: { copy(k, gemm, a, b, true); }
+    fence: { k.fence_proxy_async(); k.sync(); }
+    mma: |t| {
+        for s in 0..4 {
+            t.mma(accumulator, a.k_slice(s * 16), b.k_slice(s * 16), s > 0);
+            t.commit(done);
+        }
+    }
+    commit: |t| { let _ = (t, done); }
+    wait: { k.todo("1.5"); }
+    store: { k.todo("1.6"); }
+    free: { let _ = tmem; k.todo("1.7"); });
+
+// Tensor memory is not freed, though no TODO is open.
+kernel!(never_freed, |k, gemm, a, b, accumulator, done, tmem|
+    copy: { copy(k, gemm, a, b, true); }
+    fence: { k.fence_proxy_async(); k.sync(); }
+    mma: |t| { for s in 0..4 { t.mma(accumulator, a.k_slice(s * 16), b.k_slice(s * 16), s > 0); } }
+    commit: |t| { t.commit(done); }
+    wait: { k.wait(done, 0); k.tcgen05_fence_after(); }
+    store: { store(k, gemm, accumulator); }
+    free: { let _ = tmem; });
+
 // The product is computed twice.
 kernel!(twice, |k, gemm, a, b, accumulator, done, tmem|
     copy: { copy(k, gemm, a, b, true); }
@@ -165,7 +253,70 @@ fn a_half_done_kernel_shows_what_is_done() {
     let (next, _) = verdict.next_todo().expect("some are open");
     assert_eq!(next.id, "1.4");
     // 4 of 7 milestones of at most 30 % of 5 points.
-    assert!((verdict.points - 1.5 * 4.0 / 7.0).abs() < 1e-9, "{}", verdict.points);
+    assert_eq!(verdict.points, 0.86);
+}
+
+#[test]
+fn what_orders_as_well_is_as_good() {
+    let states = |kernel, count| {
+        let verdict = verdict(kernel);
+        let done = verdict.milestones.iter().map(|milestone| milestone.state == MilestoneState::Done);
+        (done.take(count).collect::<Vec<bool>>(), report::render(&verdict))
+    };
+    let (done, text) = states(fenced_behind, 2);
+    assert_eq!(done, [true; 2], "{text}");
+    let (done, text) = states(one_for_all, 5);
+    assert_eq!(done, [true; 5], "{text}");
+}
+
+/// What the first milestone that is not as it should be says, with its title and what to read.
+fn wrong(verdict: &Verdict) -> String {
+    let next = report::next_todo(verdict).expect("a TODO is open");
+    assert!(next.contains("is not right yet: ") && next.contains("\n  read: book: "), "{next}");
+    next
+}
+
+#[test]
+fn a_swizzle_that_was_applied_twice_is_named() {
+    let text = wrong(&verdict(swizzled_twice));
+    assert!(
+        text.contains("A in shared memory is laid out row after row: the 128-byte swizzle was applied twice"),
+        "{text}"
+    );
+    assert!(text.contains(&place_of("k.store_shared_16(a.at(row, (chunk")), "{text}");
+}
+
+#[test]
+fn an_error_in_the_copy_is_shown_though_other_todos_are_open() {
+    let text = wrong(&verdict(bytes_for_elements));
+    assert!(text.contains("error[out-of-bounds]: ") || text.contains("finding[out-of-bounds]: "), "{text}");
+}
+
+#[test]
+fn a_commit_in_the_loop_is_told_by_its_own_milestone() {
+    let text = wrong(&verdict(four_commits));
+    assert!(text.starts_with("TODO 1.4 is not right yet"), "{text}");
+    assert!(text.contains("4 commits arrive at `mma_done`: they complete 4 phases of it (count 1)"), "{text}");
+}
+
+#[test]
+fn a_leak_fails_resources_alone() {
+    let verdict = verdict(never_freed);
+    let text = report::render(&verdict);
+    let failed: Vec<Part> = Part::ALL.into_iter().filter(|part| failed(&verdict, *part)).collect();
+    assert_eq!(failed, [Part::Resources], "{text}");
+    assert!(text.contains("refused by the builder") && text.contains("are never freed"), "{text}");
+    let states: Vec<bool> = verdict.milestones.iter().map(|m| m.state == MilestoneState::Done).collect();
+    assert_eq!(states, [true, true, true, true, true, true, false], "{text}");
+    assert_eq!(verdict.points, 4.75);
+}
+
+#[test]
+fn one_seed_is_judged_alone() {
+    let one = JudgeOptions { seed: Some(3), ..JudgeOptions::default() };
+    let verdict = judge(step(1).expect("step 1 exists"), &InProcess(solutions::step01::kernel), &one);
+    let detail = "no finding under the default schedule and seed 3".to_string();
+    assert_eq!(*verdict.part(Part::RaceFree), Outcome::Passed { detail });
 }
 
 #[test]
@@ -192,7 +343,9 @@ fn a_missing_k_slice_is_counted() {
 fn right_but_slow_fails_in_fast_alone() {
     let verdict = verdict(slow);
     let failed: Vec<Part> = Part::ALL.into_iter().filter(|part| failed(&verdict, *part)).collect();
-    assert_eq!(failed, [Part::Fast], "{}", report::render(&verdict));
+    let text = report::render(&verdict);
+    assert_eq!(failed, [Part::Fast], "{text}");
+    assert!(text.contains("try: Load each element of A and B once: 32768 bytes, not 262144."), "{text}");
 }
 
 #[test]

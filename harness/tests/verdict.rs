@@ -71,6 +71,19 @@ fn a_kernel_that_the_builder_refuses_is_shown_at_its_line() {
 }
 
 #[test]
+fn a_todo_that_does_not_exist_is_refused() {
+    fn unknown(k: &mut Cta, _: &Gemm) {
+        k.threads(128);
+        k.todo("1.9");
+    }
+    let verdict = verdict(&InProcess(unknown));
+    let (title, text) = failure(&verdict);
+    assert_eq!(title, "step 1 has no TODO 1.9");
+    assert!(text.contains("= try: Its TODOs are 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7."), "{text}");
+    assert!(text.contains(&format!("--> harness/tests/verdict.rs:{}", line_of("k.todo(\"1.9\")"))), "{text}");
+}
+
+#[test]
 fn a_panic_is_a_value_with_its_line() {
     let built = InProcess(panicking).build(&SIZE, 148);
     let Err(BuildFailure::Panicked { message, place: Some(place) }) = built else { panic!("{built:?}") };
@@ -133,7 +146,8 @@ fn another_process_is_asked_and_not_trusted() {
     let said = |script: &str, seconds| asked(script.to_string(), seconds).expect_err("no kernel came");
     let text = said("echo out of cheese >&2; exit 3", 10.0);
     assert!(text.contains("exit status: 3") && text.ends_with("it said:\nout of cheese"), "{text}");
-    assert!(said("exit 0", 10.0).contains("left no answer"));
+    // As a kernel function that calls `process::exit(0)` does.
+    assert!(said("exit 0", 10.0).contains("left no answer: it ended before the kernel function returned"));
     assert!(said("echo '{' > \"$3\"", 10.0).contains("the answer is not a kernel"));
     assert!(said(&format!("ln -s '{prepared}' \"$3\""), 10.0).contains("the answer is not a file"));
     assert!(said("sleep 60", 0.2).contains("took longer than"));

@@ -3,7 +3,7 @@
 use emulator::{Region, RegionKind, RegionSpace};
 use expect_test::{Expect, expect};
 use harness::workbook::{self, Workspace};
-use harness::{Built, MilestoneResult, MilestoneState, OpenTodo, Outcome, Part, Place, Verdict, ptxas};
+use harness::{BuildErrorAt, Built, MilestoneResult, MilestoneState, OpenTodo, Outcome, Part, Place, Verdict, ptxas};
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -98,15 +98,15 @@ fn drift_is_shown_line_by_line() {
         folder.path(),
         &["skeletons", "--check"],
         expect![[r#"
-        error: steps/step01/src/kernel.rs is not what solutions/src/step01.rs gives:
-             9
-            10 pub fn kernel(k: &mut Cta) {
-        -   11     k.start();
-        +   11     k.begin();
-            12     // TODO 1.1: Go on. book: mbarriers and phases
-            13     k.todo("1.1");
-          help: `cargo workbook skeletons` writes them (a file that holds work differs, as it should)
-    "#]],
+            error: steps/step01/src/kernel.rs is not what solutions/src/step01.rs gives:
+                10
+                11 pub fn kernel(k: &mut Cta) {
+            -   12     k.start();
+            +   12     k.begin();
+                13     // TODO 1.1: Go on. book: mbarriers and phases
+                14     k.todo("1.1");
+              try: `cargo workbook skeletons` writes them. (A file that holds work differs, as it should.)
+        "#]],
     );
     fs::write(folder.path().join("solutions/src/step01.rs"), SOLUTION.replace("ANCHOR_END", "ANCHOR_AND"))
         .expect("written");
@@ -114,9 +114,9 @@ fn drift_is_shown_line_by_line() {
         folder.path(),
         &["skeletons", "--check"],
         expect![[r#"
-        error: solutions/src/step01.rs:4: region `todo_1_1` is never closed
-          help: put `// ANCHOR_END: todo_1_1` after its last line
-    "#]],
+            error: solutions/src/step01.rs:4: region `todo_1_1` is never closed
+              try: Put `// ANCHOR_END: todo_1_1` after its last line.
+        "#]],
     );
     fs::write(folder.path().join("solutions/src/step01.rs"), SOLUTION).expect("written");
     fs::write(folder.path().join("solutions/src/step02.rs"), SOLUTION).expect("written");
@@ -124,9 +124,9 @@ fn drift_is_shown_line_by_line() {
         folder.path(),
         &["skeletons"],
         expect![[r#"
-        error: solutions/src/step02.rs has no crate steps/step02 to go to
-          help: copy steps/step01 to steps/step02, and change name and number in it (CONTRIBUTING.md: adding a step)
-    "#]],
+            error: solutions/src/step02.rs has no crate steps/step02 to go to
+              try: Copy steps/step01 to steps/step02, and change name and number in it (CONTRIBUTING.md: adding a step).
+        "#]],
     );
 }
 
@@ -138,32 +138,41 @@ fn errors_name_what_exists() {
         &below,
         &["reset", "step11"],
         expect![[r#"
-        error: there is no step `step11`
-          help: the steps here are step01 (`1` and `01` also mean `step01`)
-    "#]],
+            error: there is no step `step11`
+              try: Name one of the steps here: step01 (`1` and `01` also mean `step01`).
+        "#]],
     );
     fails(
         &below,
         &["inspect", "one"],
         expect![[r#"
-        error: there is no step `one`
-          help: the steps here are step01 (`1` and `01` also mean `step01`)
-    "#]],
+            error: there is no step `one`
+              try: Name one of the steps here: step01 (`1` and `01` also mean `step01`).
+        "#]],
     );
     fails(
         &below,
         &["reset", "01"],
         expect![[r#"
-        error: steps/step01/src/kernel.rs is untouched: there is nothing to reset
-          help: earlier files that `reset` kept are in .workbook/backup/
-    "#]],
+            error: steps/step01/src/kernel.rs is untouched: there is nothing to reset
+        "#]],
+    );
+    fs::write(below.join("kernel.rs"), "work").expect("written");
+    workbook(&below, &["reset", "01"]);
+    fails(
+        &below,
+        &["reset", "01"],
+        expect![[r#"
+            error: steps/step01/src/kernel.rs is untouched: there is nothing to reset
+              try: Look into .workbook/backup/: `reset` kept an earlier file of this step there.
+        "#]],
     );
     let outside = tempfile::tempdir().expect("a scratch folder");
     let output = workbook(outside.path(), &["list"]);
     let text = String::from_utf8_lossy(&output.stderr).replace(&*outside.path().to_string_lossy(), "OUTSIDE");
     expect![[r#"
         error: OUTSIDE is not in a checkout of the workbook: neither it nor a folder above it holds `steps/` and a `Cargo.toml` with [workspace]
-          help: change into your clone and try again
+          try: Change into your clone, and give the command again.
     "#]].assert_eq(&text);
 }
 
@@ -173,7 +182,7 @@ fn wrong_arguments_say_what_is_allowed() {
     let output = workbook(folder.path(), &["inspect", "1", "--size", "128x128"]);
     assert_eq!(output.status.code(), Some(2));
     expect![[r#"
-        error: invalid value '128x128' for '--size <MxNxK>': `128x128` is not a problem size: found `128x128`, allowed is three numbers with an `x` between them. Write MxNxK, or MxNxK:bf16, for example 128x128x64
+        error: invalid value '128x128' for '--size <MxNxK>': allowed is three numbers with an `x` between them. Write MxNxK, or MxNxK:bf16, for example 128x128x64
 
         For more information, try '--help'.
     "#]].assert_eq(&String::from_utf8_lossy(&output.stderr));
@@ -211,6 +220,8 @@ fn ptx_stands_under_its_rust() {
     mov.u32 %r2, 2;
     // again
 
+    // TODO 1.3
+
     .loc 1 2 11
     mov.u32 %r2, 3;
     .loc 1 3 5
@@ -243,16 +254,27 @@ fn ptx_stands_under_its_rust() {
             region("A", shared, 0, 16384, tile, None),
             region("accumulator", RegionSpace::Tensor, 0, 128, RegionKind::Scalar, None),
         ],
-        todos: vec![OpenTodo { id: "1.3".to_string(), place: place(55) }],
+        todos: vec![OpenTodo {
+            id: "1.3".to_string(),
+            place: Place { file: "src/kernel.rs".to_string(), line: 4, column: 5 },
+        }],
+        leaks: vec![BuildErrorAt {
+            place: place(50),
+            message: "the 128 columns are never freed".to_string(),
+            help: "Free them.".to_string(),
+        }],
     };
     colored::control::set_override(false);
-    let rust = ["fn kernel() {", "    k.two(1, 2, 3);", "    k.sync();"];
+    let rust = ["fn kernel() {", "    k.two(1, 2, 3);", "    k.sync();", "    k.todo(\"1.3\");"];
     let mut source = |file: &str, line: u32| {
         assert_eq!(file, "src/kernel.rs");
         rust.get(line as usize - 1).map(|line| (*line).to_string())
     };
-    let text =
-        workbook::listing(&built, &mut source) + "\n" + &workbook::summary(&built) + &workbook::open_todos(&built);
+    let text = workbook::listing(&built, &mut source)
+        + "\n"
+        + &workbook::summary(&built)
+        + &workbook::open_todos(&built)
+        + &workbook::leaks(&built);
     expect![[r#"
              | .version 8.6
              | .target sm_100a
@@ -265,7 +287,10 @@ fn ptx_stands_under_its_rust() {
            2 |     k.two(1, 2, 3);
              |     mov.u32 %r1, 1;
              |     mov.u32 %r2, 2;
+           4 |     k.todo("1.3");
              |     // again
+             |     // TODO 1.3
+           2 |     k.two(1, 2, 3);
              |     mov.u32 %r2, 3;
            3 |     k.sync();
              |     bar.sync 0;
@@ -280,7 +305,8 @@ fn ptx_stands_under_its_rust() {
         barriers    16384 +      8 bytes    done
                     16392 +      8 bytes    free, stage 1
         tensor          0 +    128 columns  accumulator
-        open TODO  1.3 at steps/step01/src/kernel.rs:55
+        open TODO  1.3 at src/kernel.rs:4
+        leak       the 128 columns are never freed at steps/step01/src/kernel.rs:50
     "#]]
     .assert_eq(&text);
 }
@@ -350,6 +376,10 @@ fn progress_in_a_line() {
         verdict([ok, ok, ok, unchecked, ok], vec![done(), done()]),
         refused,
     ];
+    let wrong = || MilestoneState::Wrong { text: "error: a fence is missing\n --> kernel.rs:61\n".to_string() };
+    let open = MilestoneState::Open { place: place(70) };
+    let verdicts = verdicts.into_iter().chain([verdict([not_reached; 5], vec![done(), wrong(), done(), open])]);
+    let verdicts: Vec<Verdict> = verdicts.collect();
     let row = |verdict: &Verdict| workbook::Row {
         step: verdict.step,
         title: verdict.title.clone(),
@@ -364,6 +394,7 @@ fn progress_in_a_line() {
         step01  one tile       5  no TODO is open, but it failed: correct, race-free
         step01  one tile       5  passed, except for what is not checked: resources
         step01  one tile       5  builds no kernel: steps/step01/src/kernel.rs:44: column 70 of a tile of 64
+        step01  one tile       5  2 of 4 TODOs done; next: 1.2, wrong: a fence is missing
     "#]]
     .assert_eq(&workbook::render(&rows));
 }

@@ -130,8 +130,9 @@ impl<L: Level> Scope<L> {
     /// Lets the engines (the tensor core, TMA) see what this thread stored to shared memory with plain stores. They
     /// read through another path than threads do, the async proxy.
     ///
-    /// Executed by every thread that stored, before the barrier at which the one that starts the engine waits. PTX:
-    /// `fence.proxy.async.shared::cta`.
+    /// Executed, as a rule, by every thread that stored, before the barrier at which the one that starts the engine waits.
+    /// It also covers what a thread has learnt of at a barrier: behind that barrier the fence of the thread that starts
+    /// the engine is enough. PTX: `fence.proxy.async.shared::cta`.
     #[track_caller]
     pub fn fence_proxy_async(&mut self) {
         with(|s| s.instruction("fence.proxy.async.shared::cta"));

@@ -48,7 +48,7 @@ pub struct BuildError {
 
 impl fmt::Display for BuildError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}\n  help: {}", self.place, self.message, self.help)
+        write!(f, "{}: {}\n  try: {}", self.place, self.message, self.help)
     }
 }
 
@@ -138,12 +138,18 @@ pub struct Kernel {
     pub regions: Vec<Region>,
     /// What is still to be written, in order.
     pub todos: Vec<Todo>,
+    /// Tensor memory that is allocated and never freed, each at its allocation. Such a kernel runs, and its result may be
+    /// right: so that is no error of the build, but who judges the kernel must not let it pass. Empty while
+    /// [`Kernel::todos`] is not: one of them may be the one that frees.
+    pub leaks: Vec<BuildError>,
 }
 
 /// Builds a kernel: runs `body` once, on the CPU, and gives the PTX of what it asked for.
 ///
 /// # Errors
-/// All that was refused, in order, each with the file and line of the call.
+/// All that was refused, in order, each with the file and line of the call. What follows from a refused call (a register
+/// that it did not give, a tile that does not exist) is no error of its own, and what a line repeats in an unrolled loop
+/// is told once, with a count.
 #[track_caller]
 pub fn build(name: &str, gemm: &Gemm, body: impl FnOnce(&mut Cta, &Gemm)) -> Result<Kernel, Vec<BuildError>> {
     let building = state::Building::begin(name, gemm, Place::caller()).map_err(|error| vec![error])?;

@@ -1,13 +1,16 @@
 //! Who executes a scope, as types: the sealed traits that say which instructions a scope may hold.
+//!
+//! The types have the names of their scopes (`ptx::Warp` is `Scope<level::Warp>`), so that the compiler's messages say
+//! what a kernel's author calls them.
 
 pub(crate) mod sealed {
     /// The levels as values, for what a scope does differently at each.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Kind {
-        CtaThreads,
-        WarpgroupThreads,
-        WarpThreads,
-        ElectedThread,
+        Cta,
+        Warpgroup,
+        Warp,
+        Thread,
         SomeThreads,
     }
 
@@ -24,16 +27,16 @@ pub trait Level: sealed::Level {
 
 /// All threads of the CTA.
 #[derive(Debug)]
-pub struct CtaThreads;
+pub struct Cta;
 /// The four warps of a warpgroup.
 #[derive(Debug)]
-pub struct WarpgroupThreads;
+pub struct Warpgroup;
 /// The 32 threads of a warp.
 #[derive(Debug)]
-pub struct WarpThreads;
+pub struct Warp;
 /// One thread of a warp.
 #[derive(Debug)]
-pub struct ElectedThread;
+pub struct Thread;
 /// Those threads for which a condition holds.
 #[derive(Debug)]
 pub struct SomeThreads;
@@ -52,56 +55,56 @@ macro_rules! levels {
 }
 
 levels! {
-    CtaThreads, SomeThreads;
-    WarpgroupThreads, SomeThreads;
-    WarpThreads, SomeThreads;
-    ElectedThread, ElectedThread;
+    Cta, SomeThreads;
+    Warpgroup, SomeThreads;
+    Warp, SomeThreads;
+    Thread, Thread;
     SomeThreads, SomeThreads;
 }
 
 /// Every thread of the CTA.
 #[diagnostic::on_unimplemented(
-    message = "a CTA barrier needs every thread of the CTA, not only {Self}",
+    message = "a CTA barrier needs every thread of the CTA, and the scope here is `{Self}`",
     label = "this waits for threads that never come",
-    note = "a part of the CTA would wait for the others for ever: call it on the outer scope, after this one is closed"
+    note = "a part of the CTA would wait for the others for ever: call it on `k`, after the inner scope is closed"
 )]
 pub trait WholeCta: Level {}
-impl WholeCta for CtaThreads {}
+impl WholeCta for Cta {}
 
 /// More than one warp.
 #[diagnostic::on_unimplemented(
-    message = "a warp is picked out of a CTA or a warpgroup, not of {Self}",
-    label = "needs the scope of the CTA or of a warpgroup"
+    message = "a warp is picked out of a CTA or a warpgroup, and the scope here is `{Self}`",
+    label = "needs the scope of the CTA (`k`) or of a warpgroup (`wg`)"
 )]
 pub trait ManyWarps: Level {}
-impl ManyWarps for CtaThreads {}
-impl ManyWarps for WarpgroupThreads {}
+impl ManyWarps for Cta {}
+impl ManyWarps for Warpgroup {}
 
 /// Exactly one warp, whole.
 #[diagnostic::on_unimplemented(
-    message = "this needs one whole warp, not {Self}",
+    message = "this needs one whole warp, and the scope here is `{Self}`",
     label = "all 32 lanes of one warp execute this together",
     note = "open the scope of a warp with `k.warp(0, |w| ...)`, and call it on `w`, outside of `elect_one`"
 )]
 pub trait OneWarp: Level {}
-impl OneWarp for WarpThreads {}
+impl OneWarp for Warp {}
 
 /// Whole warps, one or more.
 #[diagnostic::on_unimplemented(
-    message = "this needs whole warps, not {Self}",
+    message = "this needs whole warps, and the scope here is `{Self}`",
     label = "all 32 lanes of a warp execute this together",
-    note = "call it on the scope of the CTA, of a warpgroup or of a warp"
+    note = "call it on the scope of the CTA (`k`), of a warpgroup (`wg`) or of a warp (`w`)"
 )]
 pub trait WholeWarps: Level {}
-impl WholeWarps for CtaThreads {}
-impl WholeWarps for WarpgroupThreads {}
-impl WholeWarps for WarpThreads {}
+impl WholeWarps for Cta {}
+impl WholeWarps for Warpgroup {}
+impl WholeWarps for Warp {}
 
 /// A single thread.
 #[diagnostic::on_unimplemented(
-    message = "this is for one thread, not for {Self}: each of them would do it again",
-    label = "needs the scope of an elected thread",
+    message = "this is for one thread, and the scope here is `{Self}`: each of its threads would do it again",
+    label = "needs the scope of one elected thread (`t`)",
     note = "pick a thread with `k.warp(0, |w| w.elect_one(|t| ...))`, and call it on `t`"
 )]
 pub trait OneThread: Level {}
-impl OneThread for ElectedThread {}
+impl OneThread for Thread {}

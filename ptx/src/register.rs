@@ -176,9 +176,12 @@ impl sealed::Operand<Pred> for bool {
 }
 impl Operand<Pred> for bool {}
 
-/// The register that stands in when there is no kernel to make one in.
+/// The register of a call that was refused.
+pub(crate) const POISON: Id = Id(0);
+
+/// The register that stands in when a call is refused, or when there is no kernel to make one in.
 pub(crate) fn dummy<R: Register>() -> R {
-    R::from_id(Id(0))
+    R::from_id(POISON)
 }
 
 impl U32 {

@@ -20,13 +20,13 @@ pub struct Scope<L: Level> {
 }
 
 /// All threads of the CTA: the scope that a kernel begins with, `k` by habit.
-pub type Cta = Scope<level::CtaThreads>;
+pub type Cta = Scope<level::Cta>;
 /// The 128 threads of a warpgroup, `wg` by habit.
-pub type Warpgroup = Scope<level::WarpgroupThreads>;
+pub type Warpgroup = Scope<level::Warpgroup>;
 /// The 32 threads of a warp, `w` by habit.
-pub type Warp = Scope<level::WarpThreads>;
+pub type Warp = Scope<level::Warp>;
 /// One thread of a warp, `t` by habit.
-pub type Thread = Scope<level::ElectedThread>;
+pub type Thread = Scope<level::Thread>;
 /// The threads for which a condition holds, from [`Scope::when`].
 pub type SomeThreads = Scope<level::SomeThreads>;
 
@@ -46,8 +46,8 @@ impl Cta {
                     format!("a CTA cannot have {count} threads"),
                     "use whole warps: a multiple of 32, from 32 to 1024",
                 );
-                // So that the missing number is not a second error.
-                s.threads = Some(count.clamp(32, 1024) / 32 * 32);
+                // So that neither the missing number nor a warp that would be missing is a second error.
+                s.threads = Some(1024);
             } else {
                 s.threads = Some(count);
             }
@@ -104,8 +104,7 @@ impl<L: Level> Scope<L> {
         L: ManyWarps,
     {
         let place = Place::caller();
-        let count =
-            with_at(place, |s| if L::KIND == Kind::WarpgroupThreads { 4 } else { threads(s) / 32 }).unwrap_or(0);
+        let count = with_at(place, |s| if L::KIND == Kind::Warpgroup { 4 } else { threads(s) / 32 }).unwrap_or(0);
         let warp = self.first_warp.saturating_add(index);
         pick(place, "warp", index, count, 5, warp, || body(&mut Scope { first_warp: warp, level: PhantomData }))
     }
@@ -141,11 +140,11 @@ impl<L: Level> Scope<L> {
         L: WholeWarps,
     {
         with(|s| {
-            if L::KIND == Kind::WarpThreads {
+            if L::KIND == Kind::Warp {
                 return special(s, "%laneid");
             }
             let thread = special(s, "%tid.x");
-            if L::KIND == Kind::WarpgroupThreads {
+            if L::KIND == Kind::Warpgroup {
                 return s.binary("and.b32", Value::of(thread), Value::Unsigned(127));
             }
             thread
@@ -162,7 +161,7 @@ impl<L: Level> Scope<L> {
         with(|s| {
             let thread = special(s, "%tid.x");
             let warp: U32 = s.binary("shr.u32", Value::of(thread), Value::Unsigned(5));
-            if L::KIND == Kind::WarpgroupThreads {
+            if L::KIND == Kind::Warpgroup {
                 return s.binary("and.b32", Value::of(warp), Value::Unsigned(3));
             }
             warp

@@ -1,12 +1,12 @@
 //! The kernel being built: one per thread, private to the crate.
 //!
 //! Registers and scopes are handles; every call on them comes here, with the place of the call. Nothing here panics: a
-//! call outside of a build does nothing, a call that is refused is noted and answered with a register that is never
-//! used for anything.
+//! call outside of a build does nothing, a call that is refused is noted and answered with a poisoned value: using it is
+//! not refused again.
 
 use crate::gemm::Gemm;
 use crate::kernel::{BuildError, Kernel, Param, Place, Region, Todo};
-use crate::register::{Class, Id, Register, Value, dummy};
+use crate::register::{Class, Id, POISON, Register, Value};
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
@@ -19,10 +19,12 @@ thread_local! {
 /// Builds begun so far, on all threads: registers may be sent to another one.
 static BUILDS: AtomicU32 = AtomicU32::new(0);
 
-/// After so many instructions the rest is not recorded: a Rust loop has unrolled more than anyone meant.
-const MAX_INSTRUCTIONS: usize = 1_000_000;
+/// After so many instructions the kernel's function is left: a Rust loop has unrolled more than anyone meant.
+const MAX_INSTRUCTIONS: usize = 200_000;
 /// After so many calls the kernel's function is left: its Rust loop may never end.
 const MAX_CALLS: usize = 2 * MAX_INSTRUCTIONS;
+/// Registers that handles can tell apart.
+const MAX_REGISTERS: usize = 1 << 24;
 /// After so many errors the rest is not recorded: they are one mistake in an unrolled loop.
 const MAX_ERRORS: usize = 50;
 
@@ -58,6 +60,8 @@ pub(crate) struct State {
     located: Option<Place>,
     calls: usize,
     instructions: usize,
+    /// The kernel's function was left before its end.
+    left: bool,
     /// Tells the handles of this kernel from those of others; never 0.
     pub tag: u32,
     registers: Vec<(Class, u32)>,
@@ -76,7 +80,13 @@ pub(crate) struct State {
     pub allocations: Vec<Allocation>,
     pub relinquished: bool,
     pub todos: Vec<Todo>,
-    errors: Vec<BuildError>,
+    errors: Vec<Repeated>,
+}
+
+/// An error, and how often its line repeated it, perhaps with other numbers.
+struct Repeated {
+    error: BuildError,
+    more: usize,
 }
 
 /// What unwinds out of a kernel's function that would never come to its end.
@@ -93,7 +103,7 @@ impl Building {
             return Err(BuildError {
                 place,
                 message: "a kernel is built inside of another kernel's function".to_string(),
-                help: "build one after the other".to_string(),
+                help: "Build one after the other.".to_string(),
             });
         }
         let state = State::new(name, gemm, place);
@@ -173,6 +183,7 @@ impl State {
             located: None,
             calls: 0,
             instructions: 0,
+            left: false,
             // 255 tags, and 0 is no kernel's: a handle of another kernel is noticed.
             tag: BUILDS.fetch_add(1, Ordering::Relaxed) % 255 + 1,
             registers: Vec::new(),
@@ -201,32 +212,48 @@ impl State {
     }
 
     pub fn error_at(&mut self, place: Place, message: impl Into<String>, help: impl Into<String>) {
-        let error = BuildError { place, message: message.into(), help: help.into() };
-        // An unrolled loop repeats its mistakes.
-        if self.errors.len() < MAX_ERRORS && !self.errors.contains(&error) {
-            self.errors.push(error);
+        let error = BuildError { place, message: message.into(), help: sentence(&help.into()) };
+        // An unrolled loop repeats its mistakes, each time with other numbers.
+        let same = |known: &&mut Repeated| {
+            known.error.place == place && without_digits(&known.error.message).eq(without_digits(&error.message))
+        };
+        if let Some(known) = self.errors.iter_mut().find(same) {
+            known.more += 1;
+        } else if self.errors.len() < MAX_ERRORS {
+            self.errors.push(Repeated { error, more: 0 });
         }
+    }
+
+    /// Whether a register is one that a refused call gave. Only a call that notes an error gives one, except outside of
+    /// the build (on another thread).
+    pub fn poisoned(&self, id: Id) -> bool {
+        id == POISON && !self.errors.is_empty()
     }
 
     /// Leaves the kernel's function when it goes on and on.
     fn count_call(&mut self) {
         self.calls += 1;
         if self.calls > MAX_CALLS {
-            // Else that is said already.
-            if self.instructions <= MAX_INSTRUCTIONS {
-                self.error(
-                    format!("the kernel's function was still writing after {MAX_CALLS} calls, and was left here"),
-                    "look for a Rust loop that does not end; a Rust `for` is unrolled: use `repeat` for a loop that the GPU runs",
-                );
-            }
-            // Not a panic: no hook is called, and `build` takes it.
-            panic::resume_unwind(Box::new(Endless));
+            self.leave(
+                format!("the kernel's function was still writing after {MAX_CALLS} calls, and was left here"),
+                "look for a Rust loop that does not end; a Rust `for` is unrolled: use `repeat` for a loop that the GPU runs",
+            );
         }
+    }
+
+    /// Leaves the kernel's function, for this reason.
+    fn leave(&mut self, message: String, help: &str) -> ! {
+        if !self.left {
+            self.left = true;
+            self.error(message, help);
+        }
+        // Not a panic: no hook is called, and `build` takes it.
+        panic::resume_unwind(Box::new(Endless));
     }
 
     /// Notes when shared memory belongs to another kernel; 0 is that of a call that was refused.
     pub fn owns(&mut self, kernel: u32) -> bool {
-        let ours = kernel == self.tag || kernel == 0;
+        let ours = kernel == self.tag || (kernel == 0 && !self.errors.is_empty());
         if !ours {
             self.error(
                 "this uses shared memory or tensor memory of another kernel",
@@ -283,10 +310,13 @@ impl State {
 
     /// A new register.
     pub fn fresh<R: Register>(&mut self) -> R {
-        let index = self.registers.len() as u32;
-        if index >= 1 << 24 {
-            return dummy();
+        if self.registers.len() >= MAX_REGISTERS {
+            self.leave(
+                format!("the kernel has more than {MAX_REGISTERS} registers"),
+                "a Rust `for` is unrolled: use `repeat` for a loop that the GPU runs",
+            );
         }
+        let index = self.registers.len() as u32;
         let count = &mut self.counts[R::CLASS as usize];
         *count += 1;
         self.registers.push((R::CLASS, *count));
@@ -306,6 +336,7 @@ impl State {
         let known = (id.0 >> 24 == self.tag).then(|| self.registers.get((id.0 & 0xFF_FFFF) as usize)).flatten();
         match known {
             Some((class, number)) => format!("{}{number}", class.prefix()),
+            None if self.poisoned(id) => format!("{}0", class.prefix()),
             None => {
                 self.error(
                     "this uses a register of another kernel",
@@ -331,11 +362,10 @@ impl State {
     pub fn instruction(&mut self, text: impl AsRef<str>) {
         self.instructions += 1;
         if self.instructions > MAX_INSTRUCTIONS {
-            self.error(
+            self.leave(
                 format!("the kernel is longer than {MAX_INSTRUCTIONS} instructions"),
                 "a Rust `for` is unrolled: use `repeat` for a loop that the GPU runs",
             );
-            return;
         }
         if self.located != Some(self.place) {
             let file = match self.files.iter().position(|file| *file == self.place.file) {
@@ -376,7 +406,7 @@ impl State {
     }
 
     pub fn is_variable(&self, register: impl Register) -> bool {
-        self.variables.contains(&register.id())
+        self.variables.contains(&register.id()) || self.poisoned(register.id())
     }
 
     /// A comment on a line of its own, after a blank line.
@@ -427,24 +457,12 @@ impl State {
                 "begin the kernel with `k.threads(128);`",
             );
         }
-        // A kernel with open TODOs may lack the one that frees it.
-        if self.todos.is_empty() {
-            for index in 0..self.allocations.len() {
-                let allocation = &self.allocations[index];
-                if !allocation.freed {
-                    let (place, name, columns) = (allocation.place, &allocation.name, allocation.columns);
-                    self.error_at(
-                        place,
-                        format!("the {columns} columns of tensor memory \"{name}\" are never freed"),
-                        "give it to `tmem_dealloc` when its last reader is done: columns that a CTA keeps are lost to \
-                         the CTAs that come after it",
-                    );
-                }
-            }
-        }
         if !self.errors.is_empty() {
-            return Err(self.errors);
+            return Err(self.errors.into_iter().map(Repeated::told).collect());
         }
+        // A kernel with open TODOs may lack the one that frees it.
+        let kept = self.allocations.iter().filter(|allocation| !allocation.freed && self.todos.is_empty());
+        let leaks = kept.map(Allocation::leak).collect();
         let text = crate::text::module(&self);
         let [x, y] = self.grid.unwrap_or([1, 1]);
         Ok(Kernel {
@@ -457,6 +475,44 @@ impl State {
             params: self.params,
             regions: self.regions,
             todos: self.todos,
+            leaks,
         })
     }
+}
+
+impl Allocation {
+    fn leak(&self) -> BuildError {
+        BuildError {
+            place: self.place,
+            message: format!("the {} columns of tensor memory \"{}\" are never freed", self.columns, self.name),
+            help:
+                "Give it to `tmem_dealloc` when its last reader is done: columns that a CTA keeps are lost to the CTAs \
+                   that come after it."
+                    .to_string(),
+        }
+    }
+}
+
+impl Repeated {
+    /// The error, with the count in its message.
+    fn told(self) -> BuildError {
+        let Repeated { mut error, more } = self;
+        match more {
+            0 => {}
+            1 => error.message.push_str(" (and once more from this line)"),
+            more => error.message.push_str(&format!(" (and {more} times more from this line)")),
+        }
+        error
+    }
+}
+
+/// What to try, as messages are written: a capital letter and a full stop.
+fn sentence(help: &str) -> String {
+    let mut letters = help.chars();
+    let first = letters.next().map(|first| first.to_ascii_uppercase());
+    first.into_iter().chain(letters).chain(['.']).collect()
+}
+
+fn without_digits(message: &str) -> impl Iterator<Item = char> {
+    message.chars().filter(|c| !c.is_ascii_digit())
 }

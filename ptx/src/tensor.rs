@@ -134,7 +134,7 @@ load_widths!(1 2 4 8 16 32 64 128);
 impl<L: Level> Scope<L> {
     /// Takes columns of tensor memory for the CTA: a power of two from 32 to 512, all lanes of them. Waits while other
     /// CTAs of the SM hold too many. The address goes to shared memory, where [`Tmem::address`] finds it after a barrier
-    /// of the CTA. What the columns hold is undefined.
+    /// of the CTA. What the columns hold is undefined. Columns that are never freed are in [`crate::Kernel::leaks`].
     ///
     /// Executed by one whole warp. PTX: `tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32`.
     #[track_caller]
@@ -247,6 +247,10 @@ impl<L: Level> Scope<L> {
         with(|s| {
             let (m, n) = (a.rows, b.rows);
             let step = if m == 64 { 8 } else { 16 };
+            if s.poisoned(a.descriptor.id()) || s.poisoned(b.descriptor.id()) {
+                // The slice was refused, perhaps for the shape of its tile.
+                return;
+            }
             if m != 64 && m != 128 {
                 s.error(format!("an MMA cannot have M = {m}, the rows of A's tile"), "use 64 or 128 rows");
             } else if n == 0 || n > 256 || !n.is_multiple_of(step) {

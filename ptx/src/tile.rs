@@ -201,26 +201,26 @@ impl Tile {
     #[track_caller]
     fn locate(&self, row: Value, column: Value, swizzle: Swizzle) -> SharedAddress {
         with(|s| {
+            if self.refused() {
+                return SharedAddress::dummy();
+            }
             for (what, value, count) in [("row", row, self.rows), ("column", column, self.columns)] {
                 if let Value::Unsigned(index) = value
                     && index >= u64::from(count)
                 {
                     let message = format!("{what} {index} of {} does not exist: it has {count} {what}s", self.title(s));
                     s.error(message, format!("use a {what} from 0 to {}", count.saturating_sub(1)));
-                    return self.address;
+                    return SharedAddress::dummy();
                 }
             }
             let element = self.dtype.bytes();
             let pitch = self.columns.wrapping_mul(element);
             let (mask, left) = swizzle.row_bits();
             if let (Value::Unsigned(row), Value::Unsigned(column)) = (row, column) {
-                // Wraps only in a tile that was refused.
+                // Both are in the tile, and the tile is in the pool.
                 let (row, column) = (row as u32, column as u32);
-                let chunk = column.wrapping_mul(element) ^ ((row & mask) << left);
-                return SharedAddress {
-                    offset: self.address.offset.wrapping_add(row.wrapping_mul(pitch)).wrapping_add(chunk),
-                    ..self.address
-                };
+                let chunk = (column * element) ^ ((row & mask) << left);
+                return SharedAddress { offset: self.address.offset + row * pitch + chunk, ..self.address };
             }
             let mut offset = self.address.offset;
             let mut sum = self.base(s);
@@ -248,7 +248,7 @@ impl Tile {
             }
             SharedAddress { register: Some(sum), offset, ..self.address }
         })
-        .unwrap_or(self.address)
+        .unwrap_or(SharedAddress::dummy())
     }
 
     /// 16 columns of the tile, from column `first` on, as the K of one MMA: the matrix descriptor, moved on by
@@ -260,6 +260,9 @@ impl Tile {
     #[track_caller]
     pub fn k_slice(&self, first: u32) -> Slice {
         let descriptor = with(|s| {
+            if self.refused() {
+                return dummy();
+            }
             if self.swizzle == Swizzle::None {
                 let message = format!("{} has no swizzle, and the tensor core reads swizzled tiles", self.title(s));
                 s.error(message, "make the tile with `Swizzle::B128`");
@@ -307,6 +310,11 @@ impl Tile {
             offset => format!("mov.u32 {to}, {DYNAMIC_SHARED}+{offset}"),
         });
         result
+    }
+
+    /// Its place in the pool was refused: what is asked of it is no error of its own.
+    fn refused(&self) -> bool {
+        self.region == u32::MAX
     }
 
     fn title(&self, s: &State) -> String {

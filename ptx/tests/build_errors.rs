@@ -37,21 +37,21 @@ fn threads() {
         |k, _| k.sync(),
         expect![[r#"
             +1: the kernel does not say how many threads a CTA has
-                begin the kernel with `k.threads(128);`
+                Begin the kernel with `k.threads(128);`.
         "#]],
     );
     check(
         |k, _| k.threads(100),
         expect![[r#"
             +1: a CTA cannot have 100 threads
-                use whole warps: a multiple of 32, from 32 to 1024
+                Use whole warps: a multiple of 32, from 32 to 1024.
         "#]],
     );
     check(
         |k, _| k.threads(1056),
         expect![[r#"
             +1: a CTA cannot have 1056 threads
-                use whole warps: a multiple of 32, from 32 to 1024
+                Use whole warps: a multiple of 32, from 32 to 1024.
         "#]],
     );
     check(
@@ -61,7 +61,7 @@ fn threads() {
         },
         expect![[r#"
             +3: the number of threads is set twice
-                call `threads` once, at the start of the kernel
+                Call `threads` once, at the start of the kernel.
         "#]],
     );
     check(
@@ -71,7 +71,7 @@ fn threads() {
         },
         expect![[r#"
             +2: the number of threads is not known yet
-                begin the kernel with `k.threads(128);`
+                Begin the kernel with `k.threads(128);`.
         "#]],
     );
     check(
@@ -83,13 +83,13 @@ fn threads() {
         },
         expect![[r#"
             +3: there is no warp 4: the number of warps here is 4
-                use warp 0 to 3, or give the CTA more threads
+                Use warp 0 to 3, or give the CTA more threads.
             +4: there is no warpgroup 1: the number of warpgroups here is 1
-                use warpgroup 0, or give the CTA more threads
+                Use warpgroup 0, or give the CTA more threads.
             +4: there is no warp 4: the number of warps here is 4
-                use warp 0 to 3, or give the CTA more threads
+                Use warp 0 to 3, or give the CTA more threads.
             +5: a grid cannot have 0 x 1 CTAs
-                use 1 or more in both directions, and at most 65535 in y
+                Use 1 or more in both directions, and at most 65535 in y.
         "#]],
     );
 }
@@ -105,7 +105,7 @@ fn shared_memory() {
         },
         expect![[r#"
             +4: tile "A14" of 128 x 64 f16 needs 16384 bytes of shared memory, and 3072 of the CTA's 232448 are left
-                use smaller tiles or fewer stages; declare tiles first, since each begins on a multiple of 1024
+                Use smaller tiles or fewer stages; declare tiles first, since each begins on a multiple of 1024.
         "#]],
     );
     check(
@@ -122,19 +122,19 @@ fn shared_memory() {
         },
         expect![[r#"
             +3: rows of tile "A" have 64 bytes, and the swizzle's have 128
-                use 64 columns of f16, or a swizzle as wide as the rows
+                Use 64 columns of f16, or a swizzle as wide as the rows.
             +4: tile "B" has 100 rows, and the swizzle pattern has 8
-                use a multiple of 8 rows
+                Use a multiple of 8 rows.
             +5: tile "C" of 0 x 64 is empty
-                use 1 row and 1 column or more
+                Use 1 row and 1 column or more.
             +6: rows of tile "D" have 18 bytes, not a multiple of 16
-                use a multiple of 8 columns, so that every row begins where a 16-byte access may
+                Use a multiple of 8 columns, so that every row begins where a 16-byte access may.
             +7: tile "E" has 4294967295 rows, and the swizzle pattern has 8
-                use a multiple of 8 rows
+                Use a multiple of 8 rows.
             +8: rows of tile "F" have 8589934590 bytes, not a multiple of 16
-                use a multiple of 8 columns, so that every row begins where a 16-byte access may
+                Use a multiple of 8 columns, so that every row begins where a 16-byte access may.
             +10: "two\nlines" cannot be a name
-                use a name that can be printed on one line
+                Use a name that can be printed on one line.
         "#]],
     );
     check(
@@ -153,37 +153,25 @@ fn shared_memory() {
         },
         expect![[r#"
             +6: row 128 of tile "A" does not exist: it has 128 rows
-                use a row from 0 to 127
+                Use a row from 0 to 127.
             +7: column 64 of tile "A" does not exist: it has 64 columns
-                use a column from 0 to 63
+                Use a column from 0 to 63.
             +8: tile "A" has no 16 columns that an MMA can take from column 56 on: it has 64 columns
-                use a multiple of 16, up to 48
+                Use a multiple of 16, up to 48.
             +9: tile "A" has no 16 columns that an MMA can take from column 64 on: it has 64 columns
-                use a multiple of 16, up to 48
+                Use a multiple of 16, up to 48.
             +10: tile "plain" has no swizzle, and the tensor core reads swizzled tiles
-                make the tile with `Swizzle::B128`
+                Make the tile with `Swizzle::B128`.
             +11: column 64 of matrix A does not exist: it has 64 columns
-                use a column from 0 to 63
+                Use a column from 0 to 63.
             +12: a 16-byte access at byte 8 of shared memory is not aligned
-                use an address that is a multiple of 16: a multiple of 8 columns
+                Use an address that is a multiple of 16: a multiple of 8 columns.
         "#]],
     );
 }
 
 #[test]
 fn tensor_memory() {
-    check(
-        |k, _| {
-            k.threads(128);
-            let tmem = k.warp(0, |w| w.tmem_alloc("accumulator", 128));
-            k.sync();
-            let _ = tmem.address(k);
-        },
-        expect![[r#"
-            +3: the 128 columns of tensor memory "accumulator" are never freed
-                give it to `tmem_dealloc` when its last reader is done: columns that a CTA keeps are lost to the CTAs that come after it
-        "#]],
-    );
     check(
         |k, _| {
             k.threads(128);
@@ -201,13 +189,13 @@ fn tensor_memory() {
         },
         expect![[r#"
             +4: 16 columns of tensor memory cannot be allocated
-                use a power of two from 32 to 512
+                Use a power of two from 32 to 512.
             +5: 96 columns of tensor memory cannot be allocated
-                use a power of two from 32 to 512
+                Use a power of two from 32 to 512.
             +8: 512 more columns of tensor memory than the 256 held: an SM has 512
-                allocate fewer columns, or free some first
+                Allocate fewer columns, or free some first.
             +9: tensor memory is allocated after `tmem_relinquish`
-                give the permit back after the last allocation
+                Give the permit back after the last allocation.
         "#]],
     );
     check(
@@ -226,17 +214,17 @@ fn tensor_memory() {
         },
         expect![[r#"
             +6: 64 columns from column 32 on are not in these 64 columns
-                stay within columns 0 to 63
+                Stay within columns 0 to 63.
             +7: 0 columns from column 0 on are not in these 64 columns
-                stay within columns 0 to 63
+                Stay within columns 0 to 63.
             +8: tensor memory has no lane 128
-                use a lane from 0 to 127
+                Use a lane from 0 to 127.
             +9: the lane is set twice
-                call `lane` once, on the address of the allocation
+                Call `lane` once, on the address of the allocation.
             +10: a load of 32 columns from 16 columns of tensor memory
-                load 16 columns or fewer at once
+                Load 16 columns or fewer at once.
             +11: tensor memory allocated at +4 is freed in another `repeat` than it was allocated in
-                allocate and free it in the same loop, or both outside of loops
+                Allocate and free it in the same loop, or both outside of loops.
         "#]],
     );
 }
@@ -263,13 +251,13 @@ fn mma() {
         },
         expect![[r#"
             +10: an MMA with M = 128 cannot have N = 24, the rows of B's tile
-                use a multiple of 16, up to 256
+                Use a multiple of 16, up to 256.
             +11: an MMA cannot have M = 24, the rows of A's tile
-                use 64 or 128 rows
+                Use 64 or 128 rows.
             +12: an MMA with N = 128 needs 128 columns, and the accumulator has 64
-                give it 128 columns of tensor memory
+                Give it 128 columns of tensor memory.
             +13: A is f16 and B is bf16
-                use tiles of one type
+                Use tiles of one type.
         "#]],
     );
 }
@@ -291,13 +279,13 @@ fn barriers() {
         },
         expect![[r#"
             +6: an mbarrier cannot count 0 arrivals
-                use the number of arrivals of a phase, from 1 to 1048575
+                Use the number of arrivals of a phase, from 1 to 1048575.
             +7: an mbarrier cannot count 1048576 arrivals
-                use the number of arrivals of a phase, from 1 to 1048575
+                Use the number of arrivals of a phase, from 1 to 1048575.
             +8: a phase of an mbarrier cannot expect 1048576 bytes
-                use the bytes that the copies of the phase bring, from 1 to 1048575
+                Use the bytes that the copies of the phase bring, from 1 to 1048575.
             +11: 2 is not a parity
-                use 0 for the first, third, fifth phase, 1 for the others
+                Use 0 for the first, third, fifth phase, 1 for the others.
         "#]],
     );
 }
@@ -319,17 +307,17 @@ fn control_and_arithmetic() {
         },
         expect![[r#"
             +4: a loop of 0 rounds
-                use a count of 1 or more, or leave the loop out
+                Use a count of 1 or more, or leave the loop out.
             +5: this register holds the result of an instruction: it cannot be assigned
-                make the register with `variable`
+                Make the register with `variable`.
             +6: division by the constant 0
-                divide by a constant of 1 or more, or by a register
+                Divide by a constant of 1 or more, or by a register.
             +7: division by the constant 0
-                divide by a constant of 1 or more, or by a register
+                Divide by a constant of 1 or more, or by a register.
             +8: a shift by 32 moves every bit of a 32-bit register out
-                shift by 0 to 31
+                Shift by 0 to 31.
             +11: 12 sums are not a whole number of 16-byte chunks
-                give it a multiple of 8 sums
+                Give it a multiple of 8 sums.
         "#]],
     );
 }
@@ -349,17 +337,17 @@ fn raw() {
         },
         expect![[r#"
             +4: "bar.sync 0; bar.sync" is not the opcode of one instruction
-                write it as in the PTX ISA, e.g. "prefetch.global.L2", without operands and without `;`
+                Write it as in the PTX ISA, e.g. "prefetch.global.L2", without operands and without `;`.
             +5: "0; ret" is not an operand
-                write one operand a place: a register, a number, a name, `[address]` or `{vector}`
+                Write one operand a place: a register, a number, a name, `[address]` or `{vector}`.
             +6: "" is not the opcode of one instruction
-                write it as in the PTX ISA, e.g. "prefetch.global.L2", without operands and without `;`
+                Write it as in the PTX ISA, e.g. "prefetch.global.L2", without operands and without `;`.
             +7: "" is not an operand
-                write one operand a place: a register, a number, a name, `[address]` or `{vector}`
+                Write one operand a place: a register, a number, a name, `[address]` or `{vector}`.
             +8: "{%r1, %r2" is not an operand
-                write one operand a place: a register, a number, a name, `[address]` or `{vector}`
+                Write one operand a place: a register, a number, a name, `[address]` or `{vector}`.
             +9: "0 // and so on" is not an operand
-                write one operand a place: a register, a number, a name, `[address]` or `{vector}`
+                Write one operand a place: a register, a number, a name, `[address]` or `{vector}`.
         "#]],
     );
 }
@@ -385,11 +373,11 @@ fn registers_of_another_kernel() {
         },
         expect![[r#"
             +3: this uses a register of another kernel
-                make registers in the function of the kernel that uses them; do not keep them in statics
+                Make registers in the function of the kernel that uses them; do not keep them in statics.
             +4: this uses a register of another kernel
-                make registers in the function of the kernel that uses them; do not keep them in statics
+                Make registers in the function of the kernel that uses them; do not keep them in statics.
             +5: this uses a register of another kernel
-                make registers in the function of the kernel that uses them; do not keep them in statics
+                Make registers in the function of the kernel that uses them; do not keep them in statics.
         "#]],
     );
 }
@@ -404,10 +392,78 @@ fn a_mistake_in_a_rust_loop_is_told_once() {
             }
         },
         expect![[r#"
-            +4: a loop of 0 rounds
-                use a count of 1 or more, or leave the loop out
+            +4: a loop of 0 rounds (and 999 times more from this line)
+                Use a count of 1 or more, or leave the loop out.
         "#]],
     );
+    // Each round has other numbers.
+    check(
+        |k, gemm| {
+            k.threads(128);
+            for column in (56..80).step_by(8) {
+                let _ = gemm.a.at(0, column);
+            }
+        },
+        expect![[r#"
+            +4: column 64 of matrix A does not exist: it has 64 columns (and once more from this line)
+                Use a column from 0 to 63.
+        "#]],
+    );
+}
+
+#[test]
+fn what_follows_from_an_error_is_none() {
+    check(
+        |k, gemm| {
+            k.threads(100);
+            let narrow = k.tile("narrow", gemm.dtype, 20, 32, Swizzle::B128);
+            let a = k.tile("A", gemm.dtype, 128, 64, Swizzle::B128);
+            let row = k.thread_index() / 0;
+            let chunk = k.load_global_16(gemm.a.at(row, 64));
+            k.store_shared_16(narrow.at(row, 40), chunk);
+            k.store_shared_16(a.at(row + 1, 8), chunk);
+            let tmem = k.warp(3, |w| w.tmem_alloc("sums", 16));
+            let sums = tmem.address(k);
+            let one = row << 32;
+            k.assign(one, 1);
+            k.when(one.eq(1), |s| s.raw("prefetch.global.L2", &[&one]));
+            k.warp(0, |w| w.elect_one(|t| t.mma(sums, narrow.k_slice(48), narrow.k_slice(0), false)));
+            k.repeat(2, |k, _| k.warp(3, |w| w.tmem_dealloc(tmem)));
+        },
+        expect![[r#"
+            +2: a CTA cannot have 100 threads
+                Use whole warps: a multiple of 32, from 32 to 1024.
+            +3: rows of tile "narrow" have 64 bytes, and the swizzle's have 128
+                Use 64 columns of f16, or a swizzle as wide as the rows.
+            +5: division by the constant 0
+                Divide by a constant of 1 or more, or by a register.
+            +6: column 64 of matrix A does not exist: it has 64 columns
+                Use a column from 0 to 63.
+            +9: 16 columns of tensor memory cannot be allocated
+                Use a power of two from 32 to 512.
+            +11: a shift by 32 moves every bit of a 32-bit register out
+                Shift by 0 to 31.
+        "#]],
+    );
+}
+
+/// Who judges a kernel decides what a leak is worth, so it can be run nevertheless.
+#[test]
+fn tensor_memory_that_is_never_freed() {
+    let gemm = Gemm::new(128, 128, 64, Dtype::F16, 148);
+    let line = line!() + 3;
+    let built = ptx::build("kernel", &gemm, |k, _| {
+        k.threads(128);
+        let tmem = k.warp(0, |w| w.tmem_alloc("accumulator", 128));
+        k.sync();
+        let _ = tmem.address(k);
+    });
+    let kernel = built.expect("nothing is refused");
+    let [leak] = kernel.leaks.as_slice() else { panic!("{:#?}", kernel.leaks) };
+    assert_eq!((leak.place.file, leak.place.line), (file!(), line));
+    expect![[r#"
+        the 128 columns of tensor memory "accumulator" are never freed
+        Give it to `tmem_dealloc` when its last reader is done: columns that a CTA keeps are lost to the CTAs that come after it."#]].assert_eq(&format!("{}\n{}", leak.message, leak.help));
 }
 
 #[test]
@@ -415,13 +471,13 @@ fn a_kernel_without_end() {
     check(
         |k, _| {
             k.threads(128);
-            for _ in 0..1_000_001 {
+            for _ in 0..200_001 {
                 k.sync();
             }
         },
         expect![[r#"
-            +4: the kernel is longer than 1000000 instructions
-                a Rust `for` is unrolled: use `repeat` for a loop that the GPU runs
+            +4: the kernel is longer than 200000 instructions
+                A Rust `for` is unrolled: use `repeat` for a loop that the GPU runs.
         "#]],
     );
 }

@@ -44,7 +44,7 @@ fn shared_and_tensor_memory_stay_in_their_kernel() {
         let tmem = k.warp(0, |w| w.tmem_alloc("sums", 32));
         kept = Some((tile, barrier, scalar, tmem));
     });
-    assert_eq!(messages(first), ["the 32 columns of tensor memory \"sums\" are never freed"]);
+    assert!(first.is_ok(), "{first:?}");
     let (tile, barrier, scalar, tmem) = kept.expect("the body ran");
     let begin = line!();
     let errors = build(|k, gemm| {
@@ -102,7 +102,7 @@ fn a_function_without_end_is_left() {
             k.sync();
         }
     });
-    assert_eq!(messages(instructions), ["the kernel is longer than 1000000 instructions"]);
+    assert_eq!(messages(instructions), ["the kernel is longer than 200000 instructions"]);
     let nothing = build(|k, _| {
         k.threads(128);
         loop {
@@ -111,7 +111,7 @@ fn a_function_without_end_is_left() {
         }
     });
     let found = messages(nothing);
-    assert!(found.iter().any(|message| message.contains("still writing after 2000000 calls")), "{found:?}");
+    assert!(found.iter().any(|message| message.contains("still writing after 400000 calls")), "{found:?}");
     assert!(build(|k, _| k.threads(32)).is_ok(), "the next build begins anew");
 }
 

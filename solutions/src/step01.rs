@@ -61,7 +61,7 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
     // ANCHOR_END: todo_1_1
 
     // TODO 1.2: The tensor core reads shared memory by another path than threads write it. Let it see what each thread
-    // stored, then let all threads meet. book: proxies and fences
+    // stored, and let all threads meet before one of them goes on. book: proxies and fences
     // ANCHOR: todo_1_2
     k.fence_proxy_async();
     k.sync();
@@ -100,8 +100,8 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
     }
     // ANCHOR_END: todo_1_6
 
-    // TODO 1.7: Free tensor memory, by the warp that took it, when no thread reads it any more: order this thread's
-    // loads before the CTA barrier, let all threads meet, then free. book: tensor memory
+    // TODO 1.7: Free tensor memory, by the warp that took it, when no thread reads it any more: keep each thread's loads
+    // before the CTA barrier (a fence of tcgen05), let all threads meet, then free. book: tensor memory
     // ANCHOR: todo_1_7
     k.tcgen05_fence_before();
     k.sync();

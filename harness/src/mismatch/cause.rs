@@ -1,10 +1,7 @@
-//! What explains a wrong D: hypotheses, each tried against every wrong element.
+//! What explains a wrong D, in words.
 
-use super::{TILE, Tile};
-use crate::compare::{Comparison, Element};
-use crate::gemm;
-use crate::inputs::SLICE;
-use crate::reference::Reference;
+use super::Extent;
+use ptx::Dtype;
 use std::fmt;
 
 /// What explains the wrong elements.
@@ -38,6 +35,17 @@ pub enum Cause {
         /// The row whose content it holds.
         holds: usize,
     },
+    /// Its columns are those of D, in other places.
+    ColumnsMoved {
+        /// Column of D.
+        column: usize,
+        /// The column whose content it holds.
+        holds: usize,
+        /// What all the moves have in common.
+        pattern: Moves,
+    },
+    /// Its numbers are right in another type than D's.
+    OtherType(Dtype),
     /// It holds what belongs in the tile at this row and column.
     OtherTile {
         /// First row.
@@ -53,6 +61,19 @@ pub enum Cause {
     Unexplained,
 }
 
+/// What moves of columns have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moves {
+    /// All by the same distance.
+    Shift,
+    /// Each column changes places with its neighbour.
+    Pairs,
+    /// Groups of eight stay together.
+    Groups,
+    /// Nothing.
+    Any,
+}
+
 /// Columns of A and B that do not count once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slice {
@@ -64,303 +85,57 @@ pub struct Slice {
     pub times: u32,
 }
 
-/// Fewer wrong elements than this are no evidence for a hypothesis.
-const EVIDENCE: usize = 16;
-
-/// Finds the most specific cause that explains every wrong element of the tile.
-pub(super) fn find(reference: &Reference, comparison: &Comparison, tile: Tile) -> Cause {
-    let view = View { reference, comparison, tile };
-    let all = |sort: Element| {
-        view.elements().all(|(row, column)| {
-            let element = comparison.at(row, column);
-            element == Element::Right || element == sort
-        })
-    };
-    if all(Element::Unwritten) {
-        return Cause::NeverWritten;
-    }
-    let wrong = view.wrong();
-    if wrong.len() < EVIDENCE {
-        return if wrong.is_empty() { Cause::NotANumber } else { Cause::Unexplained };
-    }
-    if wrong.iter().all(|(row, column)| view.found(*row, *column) == 0.0) {
-        return Cause::Zero;
-    }
-    type Hypothesis = fn(&View, &[(usize, usize)]) -> Option<Cause>;
-    // From the most specific to the least: the last two fit many mistakes.
-    let hypotheses: [Hypothesis; 8] =
-        [transposed, swizzled_d, other_tile, rows_moved, swizzled, slices, imprecise, added];
-    hypotheses.iter().find_map(|hypothesis| hypothesis(&view, &wrong)).unwrap_or(Cause::Unexplained)
-}
-
-struct View<'a> {
-    reference: &'a Reference,
-    comparison: &'a Comparison,
-    tile: Tile,
-}
-
-/// Bytes of the swizzle's pattern are eight chunks of eight elements.
+/// Elements of a 16-byte chunk of D.
 const CHUNK: usize = 8;
-const GROUP: usize = 64;
-
-/// The column that a 128-byte swizzle puts in the place of `column`, in this row of the tile.
-fn swizzle(row: usize, column: usize) -> usize {
-    let chunk = column % GROUP / CHUNK;
-    column / GROUP * GROUP + (chunk ^ (row % CHUNK)) * CHUNK + column % CHUNK
-}
-
-impl View<'_> {
-    /// Rows and columns of D that lie in the tile.
-    fn elements(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
-        let Tile { row, column, rows, columns } = self.tile;
-        (row..row + rows).flat_map(move |row| (column..column + columns).map(move |column| (row, column)))
-    }
-
-    /// Its elements that are numbers, but wrong ones.
-    fn wrong(&self) -> Vec<(usize, usize)> {
-        self.elements().filter(|(row, column)| self.comparison.at(*row, *column) == Element::Wrong).collect()
-    }
-
-    fn found(&self, row: usize, column: usize) -> f32 {
-        self.comparison.found[row * self.comparison.columns + column]
-    }
-
-    fn accepts(&self, expected: f64, (row, column): (usize, usize)) -> bool {
-        self.reference.accepts(expected, self.found(row, column))
-    }
-
-    /// Whether these numbers (of the tile, row after row) are what was found wherever D is wrong.
-    fn explained_by(&self, values: &[f64], wrong: &[(usize, usize)]) -> bool {
-        wrong.iter().all(|(row, column)| {
-            let index = (row - self.tile.row) * self.tile.columns + (column - self.tile.column);
-            self.accepts(values[index], (*row, *column))
-        })
-    }
-
-    fn depth(&self) -> usize {
-        self.reference.problem.k as usize
-    }
-
-    /// The tile's rows of A (or of B), each element replaced by `change(row in tile, column, row's elements)`.
-    fn operand(&self, a: bool, change: impl Fn(usize, usize, &[f64]) -> f64) -> Vec<f64> {
-        let k = self.depth();
-        let (matrix, first, count) = if a {
-            (&self.reference.operands.a, self.tile.row, self.tile.rows)
-        } else {
-            (&self.reference.operands.b, self.tile.column, self.tile.columns)
-        };
-        let rows = matrix[first * k..(first + count) * k].chunks_exact(k);
-        rows.enumerate().flat_map(|(row, line)| (0..k).map(|i| change(row, i, line)).collect::<Vec<_>>()).collect()
-    }
-
-    fn product(&self, a: &[f64], b: &[f64]) -> Vec<f64> {
-        gemm::product(a, b, self.tile.rows, self.tile.columns, self.depth())
-    }
-}
-
-fn transposed(view: &View, wrong: &[(usize, usize)]) -> Option<Cause> {
-    let tile = view.tile;
-    if tile.rows != tile.columns {
-        return None;
-    }
-    let mirrored =
-        |row: usize, column: usize| view.reference.at(tile.row + column - tile.column, tile.column + row - tile.row);
-    wrong.iter().all(|at| view.accepts(mirrored(at.0, at.1), *at)).then_some(Cause::Transposed)
-}
-
-fn swizzled_d(view: &View, wrong: &[(usize, usize)]) -> Option<Cause> {
-    let tile = view.tile;
-    let holds = |at: &(usize, usize)| {
-        let column = tile.column + swizzle(at.0 - tile.row, at.1 - tile.column);
-        column < tile.column + tile.columns && view.accepts(view.reference.at(at.0, column), *at)
-    };
-    wrong.iter().all(holds).then_some(Cause::SwizzledD)
-}
-
-fn other_tile(view: &View, wrong: &[(usize, usize)]) -> Option<Cause> {
-    let tile = view.tile;
-    let (rows, columns) = (view.comparison.rows, view.comparison.columns);
-    for row in (0..rows).step_by(TILE) {
-        for column in (0..columns).step_by(TILE) {
-            let holds = |at: &(usize, usize)| {
-                let (r, c) = (at.0 - tile.row + row, at.1 - tile.column + column);
-                r < rows && c < columns && view.accepts(view.reference.at(r, c), *at)
-            };
-            if (row, column) != (tile.row, tile.column) && wrong.iter().all(holds) {
-                return Some(Cause::OtherTile { row, column });
-            }
-        }
-    }
-    None
-}
-
-fn rows_moved(view: &View, wrong: &[(usize, usize)]) -> Option<Cause> {
-    let tile = view.tile;
-    let mut first = None;
-    for row in tile.row..tile.row + tile.rows {
-        let columns: Vec<usize> = wrong.iter().filter(|at| at.0 == row).map(|at| at.1).collect();
-        if columns.is_empty() {
-            continue;
-        }
-        let holds = |other: &usize| {
-            columns.len() >= EVIDENCE
-                && columns.iter().all(|column| view.accepts(view.reference.at(*other, *column), (row, *column)))
-        };
-        let other = (tile.row..tile.row + tile.rows).find(holds)?;
-        first.get_or_insert((row, other));
-    }
-    first.map(|(row, holds)| Cause::RowsMoved { row, holds })
-}
-
-fn swizzled(view: &View, wrong: &[(usize, usize)]) -> Option<Cause> {
-    let plain = |_: usize, i: usize, line: &[f64]| line[i];
-    let permuted = |row: usize, i: usize, line: &[f64]| line.get(swizzle(row, i)).copied().unwrap_or(0.0);
-    for (a, b) in [(false, true), (true, false), (true, true)] {
-        let left = if a { view.operand(true, permuted) } else { view.operand(true, plain) };
-        let right = if b { view.operand(false, permuted) } else { view.operand(false, plain) };
-        if view.explained_by(&view.product(&left, &right), wrong) {
-            return Some(Cause::Swizzle { a, b });
-        }
-    }
-    None
-}
-
-/// How often each K slice counts in D, by least squares, then tried against every wrong element.
-fn slices(view: &View, wrong: &[(usize, usize)]) -> Option<Cause> {
-    let k = view.depth();
-    let units: &[usize] = match k {
-        0..=256 => &[SLICE],
-        257..=1024 => &[GROUP, SLICE],
-        _ => &[GROUP],
-    };
-    units.iter().find_map(|unit| {
-        let times = how_often(view, wrong, *unit)?;
-        let counted = |_: usize, i: usize, line: &[f64]| line[i] * f64::from(times[i / unit]);
-        let plain = |_: usize, i: usize, line: &[f64]| line[i];
-        let values = view.product(&view.operand(true, counted), &view.operand(false, plain));
-        if !view.explained_by(&values, wrong) {
-            return None;
-        }
-        let mut found: Vec<Slice> = Vec::new();
-        for (index, times) in times.iter().enumerate().filter(|(_, times)| **times != 1) {
-            let (first, last) = (index * unit, ((index + 1) * unit).min(k) - 1);
-            match found.last_mut() {
-                Some(slice) if slice.times == *times && slice.last + 1 == first => slice.last = last,
-                _ => found.push(Slice { first, last, times: *times }),
-            }
-        }
-        Some(Cause::Slices(found))
-    })
-}
-
-/// Solves `found = Σ times[s] · partial product of slice s` over a sample of the wrong elements; `None` unless all come
-/// out near whole numbers.
-fn how_often(view: &View, wrong: &[(usize, usize)], unit: usize) -> Option<Vec<u32>> {
-    const NEAR: f64 = 0.05;
-    const MOST: f64 = 8.0;
-    let k = view.depth();
-    let count = k.div_ceil(unit);
-    let sample = 4 * count + 64;
-    let step = (wrong.len() / sample).max(1);
-    let operands = &view.reference.operands;
-    // Normal equations, with the right-hand side as the last column.
-    let mut system = vec![vec![0.0; count + 1]; count];
-    for (row, column) in wrong.iter().step_by(step) {
-        let (a, b) = (&operands.a[row * k..(row + 1) * k], &operands.b[column * k..(column + 1) * k]);
-        let partial: Vec<f64> =
-            (a.chunks(unit).zip(b.chunks(unit))).map(|(a, b)| a.iter().zip(b).map(|(a, b)| a * b).sum()).collect();
-        let found = f64::from(view.found(*row, *column));
-        for (equation, left) in system.iter_mut().zip(&partial) {
-            for (value, right) in equation.iter_mut().zip(partial.iter().chain([&found])) {
-                *value += left * right;
-            }
-        }
-    }
-    let times = solve(system)?;
-    let whole = |value: &f64| {
-        let near = value.round();
-        ((value - near).abs() <= NEAR && (0.0..=MOST).contains(&near)).then_some(near as u32)
-    };
-    times.iter().map(whole).collect()
-}
-
-/// Gaussian elimination with pivoting; `None` when the system is (nearly) singular.
-fn solve(mut system: Vec<Vec<f64>>) -> Option<Vec<f64>> {
-    let size = system.len();
-    let scale = system.iter().flatten().fold(0.0, |most: f64, value| most.max(value.abs()));
-    for at in 0..size {
-        let pivot = (at..size).max_by(|x, y| system[*x][at].abs().total_cmp(&system[*y][at].abs()))?;
-        system.swap(at, pivot);
-        if system[at][at].abs() <= 1e-9 * scale {
-            return None;
-        }
-        let top = system[at].clone();
-        for row in system.iter_mut().skip(at + 1) {
-            let factor = row[at] / top[at];
-            for (value, above) in row.iter_mut().zip(&top).skip(at) {
-                *value -= factor * above;
-            }
-        }
-    }
-    let mut result = vec![0.0; size];
-    for at in (0..size).rev() {
-        let known: f64 = (at + 1..size).map(|i| system[at][i] * result[i]).sum();
-        result[at] = (system[at][size] - known) / system[at][at];
-    }
-    Some(result)
-}
-
-/// Least squares of `found = slope · expected + rest`: the slope, its standard error, and rest against expected (rms).
-fn regression(view: &View, wrong: &[(usize, usize)]) -> (f64, f64, f64) {
-    let pairs =
-        wrong.iter().map(|(row, column)| (view.reference.at(*row, *column), f64::from(view.found(*row, *column))));
-    let (xx, xy, yy) = pairs.fold((0.0, 0.0, 0.0), |(xx, xy, yy), (x, y)| (xx + x * x, xy + x * y, yy + y * y));
-    let slope = xy / xx;
-    let rest = (yy - slope * xy).max(0.0);
-    (slope, (rest / xx / wrong.len() as f64).sqrt(), (rest / xx).sqrt())
-}
-
-fn imprecise(view: &View, wrong: &[(usize, usize)]) -> Option<Cause> {
-    let (slope, _, rest) = regression(view, wrong);
-    ((slope - 1.0).abs() < 0.01 && rest < 0.05).then_some(Cause::Imprecise)
-}
-
-fn added(view: &View, wrong: &[(usize, usize)]) -> Option<Cause> {
-    let (slope, error, _) = regression(view, wrong);
-    ((slope - 1.0).abs() < 0.1 && error < 0.03).then_some(Cause::Added)
-}
 
 impl Cause {
     /// One thing to try.
-    pub fn help(&self) -> Option<&'static str> {
+    pub(super) fn help(&self, extent: &Extent) -> Option<&'static str> {
         Some(match self {
-            Cause::NeverWritten => {
-                "check which rows and columns the write-back's stores cover: row `32 * warp + lane` is this thread's"
-            }
+            Cause::NeverWritten => match extent {
+                Extent::Rows { .. } | Extent::Warps { .. } => {
+                    "Check the row of each thread's stores: thread i of a warpgroup has row i of the tile, not lane i of its \
+                     warp."
+                }
+                Extent::Columns { .. } | Extent::Block { .. } => {
+                    "Check the column of each store: over all loads of tensor memory together, it must reach every column of \
+                     the tile."
+                }
+                _ => "Check which rows and columns of D the stores cover.",
+            },
             Cause::Undefined | Cause::NotANumber => {
-                "look for what was read before it was written: an operand in shared memory, or the accumulator (the \
-                 first MMA must not accumulate)"
+                "Look for what was read before it was written: an operand in shared memory, or the accumulator (the first \
+                 MMA must not accumulate)."
             }
-            Cause::Zero => "check that the MMA's result, not a fresh register, is what is converted and stored",
-            Cause::Transposed => "check the strides of the stores to D, and which operand is A and which is B",
+            Cause::Zero => "Check that the MMA's result, not a fresh register, is what is converted and stored.",
+            Cause::Transposed => "Check the strides of the stores to D, and which operand is A and which is B.",
             Cause::Slices(slices) if slices.iter().all(|slice| slice.times == 0) => {
-                "check the accumulate flag (off for the first MMA only), and that the MMAs' descriptors step through \
-                 all of K"
+                "Check the accumulate flag (off for the first MMA only), and that the MMAs' descriptors step through all of \
+                 K."
             }
             Cause::Slices(_) => {
-                "check that each MMA's descriptors step on by its own K slice, and that none is issued twice"
+                "Check that each MMA's descriptors step on by its own K slice, and that none is issued twice."
             }
             Cause::Swizzle { .. } => {
-                "store the 16-byte chunk `c` of row `r` at chunk `c ^ (r % 8)`, and build the descriptor for the same \
-                 swizzle"
+                "Store the 16-byte chunk c of row r at chunk c ^ (r % 8), as `tile.at(row, column)` does, and build the \
+                 descriptor for the same swizzle."
             }
-            Cause::SwizzledD => "address D's tile with the swizzle on both sides, or on neither",
-            Cause::RowsMoved { .. } => "check the row of each thread: `32 * warp + lane`, with the warp's own 32 lanes",
-            Cause::OtherTile { .. } => "check how the CTA's index becomes the row and the column of its tile",
+            Cause::SwizzledD => "Address D's tile with the swizzle on both sides, or on neither.",
+            Cause::RowsMoved { .. } => {
+                "Check the row of each thread's stores: thread i of a warpgroup has row i of the tile, not lane i of its warp."
+            }
+            Cause::ColumnsMoved { pattern: Moves::Pairs, .. } => {
+                "Pack the lower column into the lower half of a register: `k.pack(dtype, low, high)`."
+            }
+            Cause::ColumnsMoved { .. } => {
+                "Check the column of each store: the eight columns from c on belong at `gemm.d.at(row, c)`."
+            }
+            Cause::OtherType(_) => "Round to the type of the problem: `k.pack_chunks(gemm.dtype, …)`.",
+            Cause::OtherTile { .. } => "Check how the CTA's index becomes the row and the column of its tile.",
             Cause::Added => {
-                "check the accumulate flag of the first MMA: it must be off, so that it starts from nothing"
+                "Check the accumulate flag of the first MMA: it must be off, so that it starts from nothing."
             }
-            Cause::Imprecise => "keep the sum in FP32 until the end, and round once",
+            Cause::Imprecise => "Keep the sum in FP32 until the end, and round once.",
             Cause::Unexplained => return None,
         })
     }
@@ -406,6 +181,28 @@ impl fmt::Display for Cause {
             Cause::RowsMoved { row, holds } => {
                 write!(f, "holds the right rows in other places: row {row} holds what belongs in row {holds}")
             }
+            Cause::ColumnsMoved { column, holds, pattern } => match pattern {
+                Moves::Pairs => write!(
+                    f,
+                    "holds neighbouring columns the other way round: column {column} holds what belongs in column {holds}"
+                ),
+                Moves::Shift => write!(
+                    f,
+                    "holds what belongs {} columns further {}: column {column} holds what belongs in column {holds}",
+                    column.abs_diff(*holds),
+                    if holds > column { "right" } else { "left" }
+                ),
+                Moves::Groups => write!(
+                    f,
+                    "holds its groups of {CHUNK} columns in other places: the group from column {column} on holds what \
+                     belongs from column {holds} on"
+                ),
+                Moves::Any => write!(
+                    f,
+                    "holds the right columns in other places: column {column} holds what belongs in column {holds}"
+                ),
+            },
+            Cause::OtherType(dtype) => write!(f, "holds numbers that are right in {dtype}, which is not the type of D"),
             Cause::OtherTile { row, column } => {
                 write!(f, "holds what belongs in the tile at row {row}, column {column}")
             }

@@ -63,9 +63,9 @@ const WARP_ROWS: usize = 32;
 /// How much of a rectangle must be wrong to call all of it wrong: by chance an element of it may be right.
 const FILLED: f64 = 0.5;
 
-/// The extent of what is wrong. `tile` is the first tile with a wrong element.
-pub(super) fn find(comparison: &Comparison, tile: Tile) -> Extent {
-    let wrong = |row: usize, column: usize| comparison.at(row, column) != Element::Right;
+/// The extent of the elements of these sorts. `tile` is the first tile that has one.
+pub(super) fn find(comparison: &Comparison, tile: Tile, sort: fn(Element) -> bool) -> Extent {
+    let wrong = |row: usize, column: usize| sort(comparison.at(row, column));
     let columns_of = tile.column..tile.column + tile.columns;
     let rows_of = tile.row..tile.row + tile.rows;
     let rows: Vec<usize> = rows_of.clone().filter(|row| columns_of.clone().any(|column| wrong(*row, column))).collect();
@@ -80,7 +80,7 @@ pub(super) fn find(comparison: &Comparison, tile: Tile) -> Extent {
     let contiguous = |list: &[usize], (first, last): (usize, usize)| list.len() == last - first + 1;
     let (all_rows, all_columns) = (rows.len() == tile.rows, columns.len() == tile.columns);
     if all_rows && all_columns {
-        return tiles(comparison, tile);
+        return tiles(comparison, tile, sort);
     }
     if all_columns {
         if let Some(warps) = whole_warps(&rows, tile) {
@@ -121,12 +121,12 @@ fn whole_warps(rows: &[usize], tile: Tile) -> Option<Vec<usize>> {
 }
 
 /// How many tiles are wrong, when the first wrong one is wrong all over.
-fn tiles(comparison: &Comparison, tile: Tile) -> Extent {
+fn tiles(comparison: &Comparison, tile: Tile, sort: fn(Element) -> bool) -> Extent {
     let across = comparison.columns.div_ceil(TILE);
     let of = across * comparison.rows.div_ceil(TILE);
     let mut bad = vec![false; of];
     for (index, element) in comparison.elements.iter().enumerate() {
-        if *element != Element::Right {
+        if sort(*element) {
             bad[index / comparison.columns / TILE * across + index % comparison.columns / TILE] = true;
         }
     }
@@ -150,7 +150,14 @@ impl fmt::Display for Extent {
                 "a part of D that is {count} of {of} tiles of {TILE}x{TILE}, the first at row {row}, column {column},"
             ),
             Extent::Warps { warps, rows } => {
-                let rows: Vec<String> = rows.iter().map(|rows| range(*rows)).collect();
+                let mut joined: Vec<(usize, usize)> = Vec::new();
+                for (first, last) in rows {
+                    match joined.last_mut() {
+                        Some(before) if before.1 + 1 == *first => before.1 = *last,
+                        _ => joined.push((*first, *last)),
+                    }
+                }
+                let rows: Vec<String> = joined.into_iter().map(range).collect();
                 let warps: Vec<String> = warps.iter().map(usize::to_string).collect();
                 let of = if warps.len() == 1 { "the 32 rows of warp" } else { "those of warps" };
                 write!(f, "the part of D in rows {} ({of} {})", rows.join(", "), warps.join(", "))

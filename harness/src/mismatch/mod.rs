@@ -6,8 +6,9 @@
 
 mod cause;
 mod extent;
+mod hypotheses;
 
-pub use cause::Cause;
+pub use cause::{Cause, Moves, Slice};
 pub use extent::Extent;
 
 use crate::compare::{Comparison, Element};
@@ -17,6 +18,19 @@ use std::fmt::Write;
 /// Rows and columns of an output tile.
 pub const TILE: usize = 128;
 
+/// Findings of the emulator after which D may hold what was never computed.
+const UNDEFINED: &[&str] = &[
+    "early-arrival",
+    "missing-proxy-fence",
+    "missing-wait-ld",
+    "mma-not-awaited",
+    "mma-not-committed",
+    "operand-not-ready",
+    "undefined-operand",
+    "undefined-value-stored",
+    "wrong-phase",
+];
+
 /// A wrong D, classified.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mismatch {
@@ -24,6 +38,8 @@ pub struct Mismatch {
     pub extent: Extent,
     /// What explains it.
     pub cause: Cause,
+    /// If this is what was never written: what is wrong with the rest, where.
+    pub rest: Option<(Extent, Cause)>,
     /// Elements that are not right, of how many.
     pub wrong: (usize, usize),
     /// Of these: never written.
@@ -61,9 +77,25 @@ pub fn classify(reference: &Reference, comparison: &Comparison) -> Option<Mismat
     let wrong = |index: usize| comparison.elements[index] != Element::Right;
     let all: Vec<usize> = (0..comparison.elements.len()).filter(|index| wrong(*index)).collect();
     let first = *all.first()?;
-    let (row, column) = (first / comparison.columns / TILE * TILE, first % comparison.columns / TILE * TILE);
-    let tile =
-        Tile { row, column, rows: TILE.min(comparison.rows - row), columns: TILE.min(comparison.columns - column) };
+    let tile = |first: usize| {
+        let (row, column) = (first / comparison.columns / TILE * TILE, first % comparison.columns / TILE * TILE);
+        Tile { row, column, rows: TILE.min(comparison.rows - row), columns: TILE.min(comparison.columns - column) }
+    };
+    let find = |first: usize, sort: fn(Element) -> bool| {
+        let tile = tile(first);
+        (extent::find(comparison, tile, sort), hypotheses::find(reference, comparison, tile))
+    };
+    let is_missing = |index: &&usize| comparison.elements[**index] == Element::Unwritten;
+    let (missing, written) = (all.iter().find(is_missing), all.iter().find(|index| !is_missing(index)));
+    let ((extent, cause), rest) = match (missing, written) {
+        // What was left out and what is wrong have each its own pattern.
+        (Some(missing), Some(written)) => {
+            let extent = extent::find(comparison, tile(*missing), |element| element == Element::Unwritten);
+            let is_wrong = |element| matches!(element, Element::Wrong | Element::NotANumber);
+            ((extent, Cause::NeverWritten), Some(find(*written, is_wrong)))
+        }
+        _ => (find(first, |element| element != Element::Right), None),
+    };
     // The first ones, and one from the middle and the end: neighbours are often wrong in the same way.
     let mut chosen: Vec<usize> = all.iter().copied().take(2).collect();
     chosen.extend([all[all.len() / 2], all[all.len() - 1]]);
@@ -75,8 +107,9 @@ pub fn classify(reference: &Reference, comparison: &Comparison) -> Option<Mismat
         found: (comparison.elements[index] != Element::Unwritten).then_some(comparison.found[index]),
     };
     Some(Mismatch {
-        extent: extent::find(comparison, tile),
-        cause: cause::find(reference, comparison, tile),
+        extent,
+        cause,
+        rest,
         wrong: (all.len(), comparison.elements.len()),
         unwritten: comparison.count(Element::Unwritten),
         not_a_number: comparison.count(Element::NotANumber),
@@ -87,18 +120,19 @@ pub fn classify(reference: &Reference, comparison: &Comparison) -> Option<Mismat
 impl Mismatch {
     /// What is wrong, in one sentence without a full stop.
     pub fn title(&self) -> String {
-        match (&self.extent, &self.cause) {
-            // Where a permutation shows is a pattern of its own, and says no more than the cause does.
-            (Extent::Scattered { .. }, Cause::Swizzle { .. } | Cause::SwizzledD) => format!("D {}", self.cause),
-            (extent, cause) => format!("{extent} {cause}"),
+        match self.cause {
+            // That nothing explains it is said once, in the text.
+            Cause::Unexplained => format!("{} is wrong", self.extent),
+            _ => sentence(&self.extent, &self.cause),
         }
     }
 
-    /// The mismatch of a run in which the kernel stored so many bytes to D: what was stored, but is not defined, was
-    /// not left out.
-    pub fn stored(mut self, bytes: u64) -> Mismatch {
+    /// The mismatch of a run in which the kernel stored so many bytes to D, and broke rules of these codes: what was
+    /// stored, but is not defined, was not left out.
+    pub fn stored(mut self, bytes: u64, broken: impl IntoIterator<Item = &'static str>) -> Mismatch {
         let defined = 2 * (self.wrong.1 - self.unwritten) as u64;
-        if self.cause == Cause::NeverWritten && bytes > defined {
+        let undefined = broken.into_iter().any(|code| UNDEFINED.contains(&code));
+        if undefined && self.cause == Cause::NeverWritten && bytes > defined {
             self.cause = Cause::Undefined;
         }
         self
@@ -106,8 +140,22 @@ impl Mismatch {
 
     /// What is wrong, with coordinates and numbers.
     pub fn text(&self) -> String {
-        let mut text = format!("{}.\n", self.title());
+        format!("{}.\n{}", sentence(&self.extent, &self.cause), self.numbers())
+    }
+
+    /// The same, beside something else that explains it.
+    pub fn summary(&self) -> String {
+        format!("{}.\n{}", self.title(), self.numbers())
+    }
+
+    /// What else is wrong, how many elements are, and a few of them.
+    pub fn numbers(&self) -> String {
         let (wrong, of) = self.wrong;
+        let mut text = match &self.rest {
+            Some((extent, Cause::Unexplained)) => format!("Also, {extent} is wrong.\n"),
+            Some((extent, cause)) => format!("Also, {}.\n", sentence(extent, cause)),
+            None => String::new(),
+        };
         // Writing to a string does not fail.
         let _ = write!(text, "{wrong} of {of} elements are not right");
         let missing = if self.cause == Cause::Undefined { "undefined" } else { "never written" };
@@ -134,9 +182,17 @@ impl Mismatch {
         text
     }
 
-    /// One thing to try, as a line; empty when nothing explains the mismatch.
-    pub fn help(&self) -> String {
-        self.cause.help().map(|help| format!("try: {help}\n")).unwrap_or_default()
+    /// One thing to try; `None` when nothing explains the mismatch.
+    pub fn help(&self) -> Option<&'static str> {
+        self.cause.help(&self.extent)
+    }
+}
+
+fn sentence(extent: &Extent, cause: &Cause) -> String {
+    match (extent, cause) {
+        // Where a permutation shows is a pattern of its own, and says no more than the cause does.
+        (Extent::Scattered { .. }, Cause::Swizzle { .. } | Cause::SwizzledD) => format!("D {cause}"),
+        (extent, cause) => format!("{extent} {cause}"),
     }
 }
 

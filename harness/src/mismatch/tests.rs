@@ -117,8 +117,10 @@ fn what_was_never_written_is_named_by_its_place() {
 fn what_was_stored_but_is_undefined_was_not_left_out() {
     let half = Case::step1().unwritten(|row, _| row < 64).classify().expect("half of it is missing");
     let size = 128 * 128 * 2;
-    assert_eq!(half.clone().stored(size / 2).cause, Cause::NeverWritten);
-    let stored = half.stored(size);
+    assert_eq!(half.clone().stored(size / 2, ["wrong-phase"]).cause, Cause::NeverWritten);
+    // Stored twice to the same place: the other place was left out all the same.
+    assert_eq!(half.clone().stored(size, ["race-global"]).cause, Cause::NeverWritten);
+    let stored = half.stored(size, ["wrong-phase"]);
     assert!(stored.title().ends_with("holds values that were never computed"), "{}", stored.title());
     assert!(stored.text().contains("found undefined"), "{}", stored.text());
 }
@@ -135,7 +137,7 @@ fn k_slices_are_counted() {
         "all of D fits a sum in which K columns 0 to 15 count 4 times, and K columns 16 to 63 are missing"
     );
     // Half a slice is no whole number of slices.
-    assert_eq!(with([1., 0.5, 1., 1.]), "all of D is wrong in a way that fits no mistake that we know");
+    assert_eq!(with([1., 0.5, 1., 1.]), "all of D is wrong");
     // K tiles of a long sum, in one warp's rows.
     let long = Case::new(128, 128, 512);
     let missing = long.sum(same, same, |i| if (64..128).contains(&i) { 0. } else { 1. });
@@ -215,4 +217,60 @@ fn the_text_has_coordinates_and_numbers() {
     let mismatch = wrong.classify().expect("one element is wrong");
     assert_eq!(mismatch.cause, Cause::Unexplained);
     assert!(mismatch.text().contains(&format!("found {}", decode(Dtype::F16, encode(Dtype::F16, 1000.0)))));
+}
+
+#[test]
+fn what_was_left_out_and_what_is_wrong_have_each_their_pattern() {
+    // Four loads of 32 columns, each stored to the first 32.
+    let case = Case::step1().unwritten(|_, column| column >= 32);
+    let case = case.set(|right, row, column, value| if column < 32 { right.at(row, column + 96) } else { value });
+    let mismatch = case.classify().expect("most of it is missing");
+    assert_eq!(mismatch.title(), "the stripe of 96 columns, 32 to 127, of D was never written");
+    let also = "Also, the stripe of 32 columns, 0 to 31, of D holds what belongs 96 columns further right: column 0 holds what \
+                belongs in column 96.";
+    assert!(mismatch.text().contains(also), "{}", mismatch.text());
+    assert!(mismatch.help().is_some_and(|help| help.starts_with("Check the column of each store")));
+    // The row is the lane's number: what comes last stays.
+    let case = Case::step1().unwritten(|row, _| row >= 32);
+    let case = case.set(|right, row, column, value| if row < 32 { right.at(row + 96, column) } else { value });
+    let mismatch = case.classify().expect("most of it is missing");
+    assert_eq!(mismatch.title(), "the part of D in rows 32 to 127 (those of warps 1, 2, 3) was never written");
+    assert!(mismatch.text().contains("row 0 holds what belongs in row 96"), "{}", mismatch.text());
+    assert!(mismatch.help().is_some_and(|help| help.starts_with("Check the row of each thread's stores")));
+}
+
+#[test]
+fn columns_in_other_places_are_told_apart() {
+    let moved = |from: fn(usize) -> usize| {
+        Case::step1().set(move |right, row, column, _| right.at(row, from(column))).classify().map(|m| m.cause)
+    };
+    let cause = |column, holds, pattern| Some(Cause::ColumnsMoved { column, holds, pattern });
+    assert_eq!(moved(|column| column ^ 1), cause(0, 1, Moves::Pairs));
+    assert_eq!(moved(|column| 120 - column / 8 * 8 + column % 8), cause(0, 120, Moves::Groups));
+    assert_eq!(moved(|column| 127 - column), cause(0, 127, Moves::Any));
+}
+
+#[test]
+fn numbers_of_the_other_type_are_recognised() {
+    let inputs = |dtype| Inputs::new(Problem { dtype, ..Problem::f16(128, 128, 64) }, InputKind::Normal, 1);
+    for (own, other) in [(Dtype::F16, Dtype::Bf16), (Dtype::Bf16, Dtype::F16)] {
+        let reference = Reference::new(&inputs(own));
+        let bits: Vec<u16> = reference.values.iter().map(|value| encode(other, *value as f32)).collect();
+        let memory = Memory { defined: vec![u64::MAX; (2 * bits.len()).div_ceil(64)], bytes: to_bytes(&bits) };
+        let comparison = Comparison::new(&reference, &memory);
+        let mismatch = classify(&reference, &comparison).expect("all is wrong");
+        assert_eq!(mismatch.cause, Cause::OtherType(other));
+        let right: Vec<u16> = reference.values.iter().map(|value| encode(own, *value as f32)).collect();
+        let memory = Memory { bytes: to_bytes(&right), ..memory };
+        assert_eq!(classify(&reference, &Comparison::new(&reference, &memory)), None);
+    }
+}
+
+#[test]
+fn what_nothing_explains_is_said_once() {
+    let wrong = Case::step1().set(|_, row, column, value| if (row, column) == (3, 7) { 1000.0 } else { value });
+    let mismatch = wrong.classify().expect("one element is wrong");
+    let whole = format!("{}\n{}", mismatch.title(), mismatch.text());
+    assert_eq!(whole.matches("fits no mistake that we know").count(), 1, "{whole}");
+    assert!(!mismatch.summary().contains("fits no mistake"), "{}", mismatch.summary());
 }

@@ -6,6 +6,7 @@ pub mod tile;
 use crate::diagnostics::Explanation;
 use crate::observe::Observation;
 use crate::problem::Problem;
+use emulator::Diagnostic;
 
 /// A step of the workbook.
 #[derive(Debug)]
@@ -51,6 +52,8 @@ pub enum Seen {
     Done,
     /// Something else is there.
     Wrong(Explanation),
+    /// The emulator says what is wrong with it.
+    Found(Box<Diagnostic>),
     /// Something else has to be done first: what.
     NotReached(String),
     /// The run broke off before it could show.

@@ -2,6 +2,7 @@
 
 use crate::diagnostics::Explanation;
 use crate::observe::Observation;
+use crate::ptxas;
 use crate::source::Matrix;
 use emulator::{Region, RegionKind, RegionSpace};
 
@@ -96,6 +97,18 @@ impl<'a> Tile<'a> {
         self.elements.iter().all(Option::is_none)
     }
 
+    /// Whether all of the tile was written.
+    pub fn is_full(&self) -> bool {
+        self.elements.iter().all(Option::is_some)
+    }
+
+    /// Row and column, as an MMA reads them, of the element at this place.
+    fn place(&self, index: usize) -> (usize, usize) {
+        // The swizzle is its own inverse: it keeps the row and flips bits of the chunk.
+        let linear = self.index(Layout::Swizzled, index / self.columns, index % self.columns);
+        (linear / self.columns, linear % self.columns)
+    }
+
     /// Whether the first tile of a matrix lies here in this layout.
     fn holds(&self, layout: Layout, matrix: &[u16], width: usize) -> bool {
         self.rows * width <= matrix.len()
@@ -140,43 +153,53 @@ impl<'a> Tile<'a> {
         };
         let name = &self.region.name;
         let swizzle_rule = format!(
-            "in a tile with the {}-byte swizzle, the 16-byte chunk c of row r lies at chunk c ^ (r % 8) of that row",
+            "In a tile with the {}-byte swizzle, the 16-byte chunk c of row r lies at chunk c ^ (r % 8) of that row (PTX ISA \
+             9.7.16.3.3).",
             self.swizzle
         );
-        let swizzle_help = "let the tile compute the address of each 16-byte store, or flip the chunk's number by the row's last three bits";
+        let swizzle_help = "Let the tile compute the address of each 16-byte store: `tile.at(row, column)`.";
         if self.holds(Layout::RowMajor, own, width) {
-            let title = format!(
-                "{matrix} in shared memory is laid out row after row without the {}-byte swizzle that its descriptor promises",
-                self.swizzle
-            );
+            let laid_out = format!("{matrix} in shared memory is laid out row after row");
+            // Two flips cancel out: what is left is no swizzle.
+            if seen.first_store_to(self.region).is_some_and(|event| flips(seen, event)) {
+                let title = format!("{laid_out}: the {}-byte swizzle was applied twice", self.swizzle);
+                let help = "Give `tile.at(row, column)` the plain row and column: it applies the swizzle itself.";
+                let explanation = Explanation::new(title, swizzle_rule, help);
+                return Some(read(stored(explanation, "stored here, to an address that was swizzled twice")));
+            }
+            let title = format!("{laid_out} without the {}-byte swizzle that its descriptor promises", self.swizzle);
             let explanation = Explanation::new(title, swizzle_rule, swizzle_help);
             return Some(read(stored(explanation, "stored here without the swizzle")));
         }
         if self.holds(Layout::Transposed, own, width) {
             let title = format!("{matrix} in shared memory is transposed: its columns lie one after the other");
-            let rule =
-                "both operands are K-major: a row of the tile is 64 neighbouring elements of a row of the matrix";
-            let help = "swap row and column in the address of the store";
+            let rule = "Both operands are K-major: a row of the tile is 64 neighbouring elements of a row of the matrix (PTX ISA \
+                        9.7.16.3.3).";
+            let help = "Swap row and column in the address of the store.";
             return Some(read(stored(Explanation::new(title, rule, help), "stored here")));
         }
         if self.holds(Layout::Swizzled, others, width) || self.holds(Layout::RowMajor, others, width) {
             let title = format!("the tile of {matrix} in shared memory (`{name}`) holds {other}");
-            let help = format!("load this tile from {matrix}");
+            let help =
+                format!("Load what is stored to this tile from {matrix}: `gemm.{}.at(row, column)`.", lower(matrix));
             return Some(stored(Explanation::new(title, "", help), "stored here"));
         }
         let missing = self.elements.iter().filter(|element| element.is_none()).count();
         if missing > 0 {
             let index = self.elements.iter().position(Option::is_none).unwrap_or(0);
+            let (row, column) = self.place(index);
             let title = format!(
-                "{missing} of {} elements of {matrix}'s tile in shared memory (`{name}`) were never written: \
-                 the first lies {} bytes from its start, in line {} of {} bytes",
+                "{missing} of {} elements of {matrix}'s tile in shared memory (`{name}`) were never written: the first is row \
+                 {row}, chunk {} (columns {} to {})",
                 self.elements.len(),
-                2 * index,
-                index / self.columns,
-                2 * self.columns,
+                column / CHUNK,
+                column / CHUNK * CHUNK,
+                column / CHUNK * CHUNK + CHUNK - 1,
             );
-            let help = "let the 128 threads together cover every row of the tile and all of its 16-byte chunks";
-            return Some(stored(Explanation::new(title, "", help), "the tile's first store"));
+            let rule = "An MMA reads every element of its operands (PTX ISA 9.7.16.10.9.1).";
+            let help = "Let the 128 threads together store every row of the tile and all of its 16-byte chunks: `tile.at` \
+                        takes a row and a column, both in elements.";
+            return Some(stored(Explanation::new(title, rule, help), "the tile's first store"));
         }
         let differs = |index: &usize| {
             let (row, column) = (index / self.columns, index % self.columns);
@@ -193,4 +216,30 @@ impl<'a> Tile<'a> {
         );
         Some(read(stored(Explanation::new(title, swizzle_rule, swizzle_help), "the tile's first store")))
     }
+}
+
+/// The matrix as a field of the problem.
+fn lower(matrix: Matrix) -> &'static str {
+    match matrix {
+        Matrix::A => "a",
+        Matrix::B => "b",
+        Matrix::D => "d",
+    }
+}
+
+/// Whether the line of Rust that stores flips bits of an address: that of a store without any swizzle does not.
+fn flips(seen: &Observation, store: &emulator::Event) -> bool {
+    let Some(source) = &store.place.source else { return false };
+    let mut loc = None;
+    (1..).zip(seen.built.ptx.lines()).any(|(line, text)| {
+        let mut words = text.split_whitespace();
+        match words.next() {
+            Some(".loc") => loc = words.nth(1).and_then(|number| number.parse().ok()),
+            Some("xor.b32") if loc == Some(source.line) => {
+                return ptxas::source(&seen.built.ptx, line).is_some_and(|place| place.file == source.file);
+            }
+            _ => {}
+        }
+        false
+    })
 }

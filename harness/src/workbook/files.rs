@@ -12,8 +12,14 @@ pub fn reset(workspace: &Workspace, step: u8) -> Result<String, String> {
     let skeleton = workspace.skeleton(step)?;
     match replace(workspace, step, &skeleton)? {
         Replaced::Same => Err(format!(
-            "{} is untouched: there is nothing to reset\n  help: earlier files that `reset` kept are in {BACKUP}/",
-            Workspace::kernel(step)
+            "{} is untouched: there is nothing to reset{}",
+            Workspace::kernel(step),
+            match kept(workspace, step) {
+                0 => String::new(),
+                1 => format!("\n  try: Look into {BACKUP}/: `reset` kept an earlier file of this step there."),
+                files =>
+                    format!("\n  try: Look into {BACKUP}/: `reset` kept {files} earlier files of this step there."),
+            }
         )),
         Replaced::Kept(backup) => {
             Ok(format!("{} is as it was at the beginning\nyour file is kept: {backup}\n", Workspace::kernel(step)))
@@ -62,7 +68,7 @@ pub fn check_all(workspace: &Workspace) -> Result<String, String> {
         let steps: Vec<String> = skeletons.iter().map(|(step, _)| name(*step)).collect();
         return Ok(format!("the files of {} are what their solutions give\n", steps.join(", ")));
     }
-    drifted.push_str("  help: `cargo workbook skeletons` writes them (a file that holds work differs, as it should)");
+    drifted.push_str("  try: `cargo workbook skeletons` writes them. (A file that holds work differs, as it should.)");
     Err(drifted)
 }
 
@@ -74,8 +80,8 @@ fn skeletons(workspace: &Workspace) -> Result<Vec<(u8, String)>, String> {
     for step in workspace.solved() {
         if !steps.contains(&step) {
             errors.push(format!(
-                "{0} has no crate steps/{1} to go to\n  help: copy steps/step01 to steps/{1}, and change name and number in it \
-                 (CONTRIBUTING.md: adding a step)",
+                "{0} has no crate steps/{1} to go to\n  try: Copy steps/step01 to steps/{1}, and change name and number in it \
+                 (CONTRIBUTING.md: adding a step).",
                 Workspace::solution(step),
                 name(step)
             ));
@@ -122,6 +128,13 @@ fn replace(workspace: &Workspace, step: u8, text: &str) -> Result<Replaced, Stri
         Replaced::Same | Replaced::Missing => format!("cannot write {file}: {error}"),
     })?;
     Ok(replaced)
+}
+
+/// How many files of a step were kept.
+fn kept(workspace: &Workspace, step: u8) -> usize {
+    let Ok(entries) = fs::read_dir(workspace.root.join(BACKUP)) else { return 0 };
+    let begin = format!("{}-", name(step));
+    entries.flatten().filter(|entry| entry.file_name().to_string_lossy().starts_with(&begin)).count()
 }
 
 /// Writes a file's content to the first free name, and gives that name.

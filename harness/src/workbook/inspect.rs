@@ -16,7 +16,7 @@ struct PtxLine<'a> {
 ///
 /// Writing to a `String` cannot fail, so results of `write!` are dropped here and below.
 pub fn listing(built: &Built, source: &mut dyn FnMut(&str, u32) -> Option<String>) -> String {
-    let lines = attribute(&built.ptx);
+    let lines = attribute(built);
     let mut text = String::new();
     let mut file = None;
     let mut at = None;
@@ -39,7 +39,9 @@ pub fn listing(built: &Built, source: &mut dyn FnMut(&str, u32) -> Option<String
 }
 
 /// Takes `.file` and `.loc` out of the text and gives each other line its place.
-fn attribute(ptx: &str) -> Vec<PtxLine<'_>> {
+fn attribute(built: &Built) -> Vec<PtxLine<'_>> {
+    let ptx = built.ptx.as_str();
+    let mut todos = built.todos.iter();
     let mut files: BTreeMap<&str, &str> = BTreeMap::new();
     for line in ptx.lines() {
         if let Some((number, name)) = line.trim().strip_prefix(".file").and_then(|rest| rest.trim().split_once(' ')) {
@@ -60,10 +62,20 @@ fn attribute(ptx: &str) -> Vec<PtxLine<'_>> {
             lines.push(PtxLine { place: place.filter(|_| !closes), text: line.trim_end() });
         }
     }
-    // A comment belongs to what follows it; empty lines are of use between declarations only.
+    // An open TODO writes nothing but its comment.
+    let mut own = vec![false; lines.len()];
+    for (line, own) in lines.iter_mut().zip(&mut own) {
+        if let Some(id) = line.text.trim_start().strip_prefix("// TODO ")
+            && let Some(todo) = todos.find(|todo| todo.id == id)
+        {
+            line.place = Some((todo.place.file.as_str(), todo.place.line));
+            *own = true;
+        }
+    }
+    // Any other comment belongs to what follows it; empty lines are of use between declarations only.
     for index in (0..lines.len().saturating_sub(1)).rev() {
         let text = lines[index].text.trim_start();
-        if text.is_empty() || text.starts_with("//") {
+        if !own[index] && (text.is_empty() || text.starts_with("//")) {
             lines[index].place = lines[index + 1].place;
         }
     }
@@ -162,4 +174,9 @@ pub fn assembler(result: &Result<ptxas::Usage, ptxas::Failure>) -> String {
 pub fn open_todos(built: &Built) -> String {
     let line = |id: &str, place: &Place| format!("open TODO  {id} at {place}\n");
     built.todos.iter().map(|todo| line(&todo.id, &todo.place)).collect()
+}
+
+/// The tensor memory that is never freed, a line each.
+pub fn leaks(built: &Built) -> String {
+    built.leaks.iter().map(|leak| format!("leak       {} at {}\n", leak.message, leak.place)).collect()
 }

@@ -1,6 +1,7 @@
 //! All steps, and how far the student is with each.
 
 use super::cargo::{Binary, test_binary};
+use super::patience::Patience;
 use super::workspace::{Workspace, name};
 use crate::{Emitted, JudgeOptions, MilestoneState, Outcome, Verdict, judge, step};
 use std::fmt::Write;
@@ -28,6 +29,7 @@ fn row(workspace: &Workspace, number: u8, options: &JudgeOptions) -> Row {
         let progress = "unknown to this program: its folder is there, its description is not".to_string();
         return Row { step: number, title: String::new(), points: 0, progress };
     };
+    let _patience = Patience::new(format!("building and judging {} …", name(number)));
     let progress = match test_binary(workspace, number) {
         Ok(Binary::Ready(path)) => progress(&judge(step, &Emitted::new(path), options)),
         Ok(Binary::DoesNotCompile { first, .. }) => format!("does not compile: {first}"),
@@ -46,8 +48,16 @@ pub fn progress(verdict: &Verdict) -> String {
     }
     let is = |wanted: fn(&MilestoneState) -> bool| verdict.milestones.iter().filter(|m| wanted(&m.state)).count();
     let done = is(|state| matches!(state, MilestoneState::Done));
-    if let Some((next, place)) = verdict.next_todo() {
-        return format!("{done} of {} TODOs done; next: {} at {place}", verdict.milestones.len(), next.id);
+    // The same as in the step's test: what is wrong comes before what is open further down.
+    let next = verdict.milestones.iter().find(|milestone| milestone.state != MilestoneState::Done);
+    if let Some(next) = next.filter(|_| verdict.next_todo().is_some()) {
+        let how = match &next.state {
+            MilestoneState::Open { place } => format!(" at {place}"),
+            MilestoneState::Wrong { text } => format!(", wrong: {}", first_line(text)),
+            MilestoneState::NotReached { reason } => format!(", not reached: {}", first_line(reason)),
+            MilestoneState::Done => String::new(),
+        };
+        return format!("{done} of {} TODOs done; next: {}{how}", verdict.milestones.len(), next.id);
     }
     let parts = |wanted: fn(&Outcome) -> bool| {
         let names: Vec<&str> = verdict.parts.iter().filter(|(_, o)| wanted(o)).map(|(part, _)| part.name()).collect();
@@ -61,6 +71,12 @@ pub fn progress(verdict: &Verdict) -> String {
     }
     let failed = parts(|outcome| matches!(outcome, Outcome::Failed { .. }));
     format!("no TODO is open, but it failed: {failed}")
+}
+
+/// What an explanation begins with.
+fn first_line(text: &str) -> &str {
+    let first = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    first.trim_start_matches("error: ")
 }
 
 /// The list as text.

@@ -5,15 +5,18 @@ mod diff;
 mod files;
 mod inspect;
 mod list;
+mod patience;
 mod workspace;
 
 pub use cargo::{Binary, test_binary};
 pub use files::{check_all, reset, write_all};
-pub use inspect::{assembler, listing, open_todos, summary};
+pub use inspect::{assembler, leaks, listing, open_todos, summary};
 pub use list::{Row, progress, render, rows};
-pub use workspace::{Workspace, name};
+pub use patience::Patience;
+pub use workspace::{Workspace, name, number};
 
-use crate::{Emitted, InProcess, JudgeOptions, KernelSource, Problem};
+use crate::diagnostics::{self, Sources};
+use crate::{BuildFailure, Emitted, InProcess, JudgeOptions, KernelSource, Problem};
 use clap::{Parser, Subcommand};
 use std::collections::HashMap;
 use std::fs;
@@ -45,7 +48,7 @@ enum Action {
         /// The step: step01, 01 or 1
         step: String,
         /// The problem: MxNxK, or MxNxK:bf16 (without it: the first size that the step is tested with)
-        #[arg(long, value_name = "MxNxK")]
+        #[arg(long, value_name = "MxNxK", value_parser = self::size)]
         size: Option<Problem>,
         /// Show the reference solution in place of your file
         #[arg(long)]
@@ -86,7 +89,7 @@ pub fn main() -> ExitCode {
 fn act(workspace: &Workspace, action: Action) -> Result<ExitCode, String> {
     match action {
         Action::List => {
-            let options = JudgeOptions { device: crate::Device::from_env()?, ..JudgeOptions::default() };
+            let options = JudgeOptions::from_env()?;
             print(&render(&rows(workspace, &options)));
         }
         Action::Run { step, args } => return run(workspace, workspace.named(&step)?, &args),
@@ -100,6 +103,15 @@ fn act(workspace: &Workspace, action: Action) -> Result<ExitCode, String> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// A problem. The value itself is in clap's message already.
+fn size(text: &str) -> Result<Problem, String> {
+    text.parse().map_err(|error: crate::problem::ProblemError| {
+        let said = error.to_string();
+        let said = said.strip_prefix(&format!("`{text}` is not a problem size: ")).unwrap_or(&said);
+        said.strip_prefix(&format!("found `{text}`, ")).unwrap_or(said).to_string()
+    })
+}
+
 /// Writes to stdout. A reader that went away (`| head`) is no error.
 fn print(text: &str) {
     let _ = std::io::stdout().write_all(text.as_bytes());
@@ -107,6 +119,7 @@ fn print(text: &str) {
 
 /// A step's test binary, or the compiler's errors.
 fn binary(workspace: &Workspace, step: u8) -> Result<std::path::PathBuf, String> {
+    let _patience = Patience::new(format!("building {} …", name(step)));
     match test_binary(workspace, step)? {
         Binary::Ready(path) => Ok(path),
         Binary::DoesNotCompile { rendered, .. } => {
@@ -123,6 +136,10 @@ fn run(workspace: &Workspace, step: u8, args: &[String]) -> Result<ExitCode, Str
         .status()
         .map_err(|error| format!("cannot start {}: {error}", program.display()))?;
     let code = status.code().and_then(|code| u8::try_from(code).ok());
+    const USAGE: u8 = 2;
+    if code == Some(USAGE) && args.iter().any(|argument| argument.starts_with('-')) {
+        eprintln!("note: what stands behind `{}` goes to the step's test, as with cargo test", name(step));
+    }
     Ok(ExitCode::from(code.unwrap_or(1)))
 }
 
@@ -138,7 +155,16 @@ fn inspect_step(workspace: &Workspace, step: u8, size: Option<Problem>, solution
         Box::new(Emitted::new(binary(workspace, step)?))
     };
     let sms = JudgeOptions::default().sms;
-    let built = source.build(&problem, sms).map_err(|failure| format!("there is no kernel to show\n{failure}"))?;
+    let built = source.build(&problem, sms).map_err(|failure| {
+        let why = match &failure {
+            BuildFailure::Rejected(errors) => {
+                let sources = Sources::at(&workspace.root);
+                diagnostics::first_few(errors.iter().map(|error| diagnostics::refused(error, &sources)).collect())
+            }
+            other => other.to_string(),
+        };
+        format!("there is no kernel to show\n\n{}", crate::report::paint(why.trim_end()).trim_end())
+    })?;
     let mut files: HashMap<String, Vec<String>> = HashMap::new();
     let mut line = |file: &str, number: u32| {
         let lines = files.entry(file.to_string()).or_insert_with(|| {
@@ -154,5 +180,6 @@ fn inspect_step(workspace: &Workspace, step: u8, size: Option<Problem>, solution
     text.push_str(&summary(&built));
     text.push_str(&assembler(&crate::ptxas::assemble(&built.ptx)));
     text.push_str(&open_todos(&built));
+    text.push_str(&leaks(&built));
     Ok(text)
 }

@@ -25,7 +25,7 @@ impl Workspace {
             Some(root) => Ok(Workspace { root: root.to_path_buf() }),
             None => Err(format!(
                 "{} is not in a checkout of the workbook: neither it nor a folder above it holds `steps/` and a \
-                 `Cargo.toml` with [workspace]\n  help: change into your clone and try again",
+                 `Cargo.toml` with [workspace]\n  try: Change into your clone, and give the command again.",
                 from.display()
             )),
         }
@@ -64,7 +64,7 @@ impl Workspace {
         wanted.filter(|step| steps.contains(step)).ok_or_else(|| {
             let names: Vec<String> = steps.iter().map(|step| name(*step)).collect();
             let list = if names.is_empty() { "none".to_string() } else { names.join(", ") };
-            format!("there is no step `{text}`\n  help: the steps here are {list} (`1` and `01` also mean `step01`)")
+            format!("there is no step `{text}`\n  try: Name one of the steps here: {list} (`1` and `01` also mean `step01`).")
         })
     }
 
@@ -86,7 +86,7 @@ impl Workspace {
         let file = Workspace::solution(step);
         let text = fs::read_to_string(self.root.join(&file)).map_err(|error| {
             format!(
-                "cannot read {file}: {error}\n  help: skeletons are made from the solutions; get the file back from git"
+                "cannot read {file}: {error}\n  try: Get the file back from git: skeletons are made from the solutions."
             )
         })?;
         skeleton::generate(step, &file, &text).map_err(|errors| {
@@ -102,7 +102,7 @@ pub fn name(step: u8) -> String {
 }
 
 /// A step's number as written in names: one or two digits, not zero.
-fn number(digits: &str) -> Option<u8> {
+pub fn number(digits: &str) -> Option<u8> {
     let plain = (1..=2).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
     digits.parse().ok().filter(|step| plain && *step > 0)
 }

@@ -4,6 +4,7 @@
 //     cargo test -p step01           says what is done, what is wrong, and what comes next
 //     cargo workbook inspect step01  shows the PTX that each line here writes
 //     cargo workbook reset step01    starts again, and keeps a copy of your file
+//     cargo doc -p ptx --open        all that you can call on `k`, `w` and `t`, and on tiles and matrices
 //
 // (Made from solutions/src/step01.rs by `cargo workbook skeletons`.)
 
@@ -60,7 +61,7 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
     k.todo("1.1");
 
     // TODO 1.2: The tensor core reads shared memory by another path than threads write it. Let it see what each thread
-    // stored, then let all threads meet. book: proxies and fences
+    // stored, and let all threads meet before one of them goes on. book: proxies and fences
     k.todo("1.2");
 
     k.warp(0, |w| {
@@ -80,7 +81,7 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
     // Load the lane's columns, wait for the load, round to the type of D, store 16 bytes at once. book: tensor memory
     k.todo("1.6");
 
-    // TODO 1.7: Free tensor memory, by the warp that took it, when no thread reads it any more: order this thread's
-    // loads before the CTA barrier, let all threads meet, then free. book: tensor memory
+    // TODO 1.7: Free tensor memory, by the warp that took it, when no thread reads it any more: keep each thread's loads
+    // before the CTA barrier (a fence of tcgen05), let all threads meet, then free. book: tensor memory
     k.todo("1.7");
 }

@@ -4,4 +4,4 @@
 #[allow(unused)]
 mod kernel;
 
-pub use kernel::kernel;
+pub use kernel::kernel; // the function that you write: `pub fn kernel(k: &mut Cta, gemm: &Gemm)`

@@ -1,9 +1,13 @@
 //! Step 1: one tile. Load A and B, four MMAs, read tensor memory, store D.
 
+mod completion;
 mod milestones;
+mod operands;
+mod product;
 mod structure;
 #[cfg(test)]
 mod tests;
+mod write_back;
 
 use super::{Milestone, Step};
 use crate::problem::Problem;
@@ -27,51 +31,51 @@ pub(super) const STEP: Step = Step {
         Milestone {
             id: "1.1",
             title: "A and B arrive swizzled in shared memory",
-            task: "copy A and B to their tiles: all 128 threads, 16 bytes at a time, each element where the swizzle puts it",
+            task: "Copy A and B to their tiles with all 128 threads, 16 bytes at a time: `load_global_16` from `gemm.a.at`, `store_shared_16` to `a.at`.",
             read: "book: shared memory and swizzles (book/src/shared-memory.md)",
-            check: milestones::tiles_arrive,
+            check: operands::tiles_arrive,
         },
         Milestone {
             id: "1.2",
             title: "the tensor core may see what the threads stored",
-            task: "after the stores, a proxy fence in every thread, then a CTA barrier",
+            task: "After the stores, fence in every thread (`k.fence_proxy_async()`), then let all threads meet (`k.sync()`).",
             read: "book: proxies and fences (book/src/proxies.md)",
-            check: milestones::stores_are_fenced,
+            check: operands::stores_are_fenced,
         },
         Milestone {
             id: "1.3",
             title: "four MMAs put A·Bᵀ into tensor memory",
-            task: "issue one MMA for each 16 columns of K, all into one accumulator; the first does not add to it",
+            task: "Issue one MMA for each 16 columns of K (`t.mma` with `k_slice`), all into one accumulator; the first does not add to it.",
             read: "book: the tensor core (book/src/tensor-core.md)",
-            check: milestones::product_in_tensor_memory,
+            check: product::product_in_tensor_memory,
         },
         Milestone {
             id: "1.4",
             title: "the MMAs are committed to the mbarrier",
-            task: "let the thread that issued the MMAs commit them to mma_done",
+            task: "Let the thread that issued the MMAs commit them: `t.commit(mma_done)`.",
             read: "book: mbarriers and phases (book/src/mbarriers.md)",
-            check: milestones::committed,
+            check: completion::committed,
         },
         Milestone {
             id: "1.5",
             title: "every warp waits for the MMAs",
-            task: "let all threads wait for mma_done's first phase, then fence, so that loads stay behind the wait",
+            task: "Let all threads wait for mma_done's first phase (`k.wait`), then keep loads behind the wait (`k.tcgen05_fence_after()`).",
             read: "book: mbarriers and phases (book/src/mbarriers.md)",
-            check: milestones::awaited,
+            check: completion::awaited,
         },
         Milestone {
             id: "1.6",
             title: "D holds the sums from tensor memory",
-            task: "load each thread's row of sums, wait for the load, round to the type of D, store 16 bytes at a time",
+            task: "Load each thread's row of sums (`tmem_load`), wait for the load, round (`pack_chunks`), store 16 bytes at a time.",
             read: "book: tensor memory (book/src/tensor-memory.md)",
-            check: milestones::d_written,
+            check: write_back::d_written,
         },
         Milestone {
             id: "1.7",
             title: "tensor memory is freed",
-            task: "when no thread reads tensor memory any more, free it in the warp that took it",
+            task: "When no thread reads tensor memory any more, free it in the warp that took it: `w.tmem_dealloc(tmem)`.",
             read: "book: tensor memory (book/src/tensor-memory.md)",
-            check: milestones::freed,
+            check: write_back::freed,
         },
     ],
     structure: structure::check,

@@ -1,6 +1,6 @@
 //! Whether a kernel is one of step 1, on what its run shows.
 
-use super::{BLK_M, BLK_N, MMA_K, THREADS, milestones};
+use super::{BLK_M, BLK_N, MMA_K, THREADS, product, write_back};
 use crate::observe::Observation;
 use emulator::{Actor, Event};
 
@@ -45,15 +45,14 @@ pub(super) fn check(seen: &Observation) -> Result<String, Vec<String>> {
         ));
     }
     // Else the MMAs are there to be counted, and D comes from somewhere else.
-    let is_product =
-        |held: &Vec<_>| milestones::near_product(seen, held) || milestones::near_turned_product(seen, held);
+    let is_product = |held: &Vec<_>| product::near_product(seen, held) || product::near_turned_product(seen, held);
     if let Some((event, mma)) = mmas.first() {
-        if !milestones::accumulator(seen).as_ref().is_some_and(is_product) {
+        if !product::accumulator(seen).as_ref().is_some_and(is_product) {
             wrong.push(format!(
                 "the MMAs compute D, in one accumulator; this kernel's accumulator does not hold A·Bᵀ at the end ({})",
                 at(event)
             ));
-        } else if let Some(unread) = milestones::unread(seen, mma.column) {
+        } else if let Some(unread) = write_back::unread(seen, mma.column) {
             wrong.push(format!("D comes from tensor memory; {unread}"));
         }
     }

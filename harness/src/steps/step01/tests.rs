@@ -9,8 +9,8 @@ use crate::reference::Reference;
 use crate::source::{Built, Matrix};
 use crate::steps::Seen;
 use emulator::{
-    Actor, Barrier, CtaState, Event, EventKind, Memory, Mma, OperandRead, Place, Region, RegionKind, RegionSpace,
-    Report,
+    Actor, Barrier, CtaState, Diagnostic, Event, EventKind, Memory, Mma, OperandRead, Place, Region, RegionKind,
+    RegionSpace, Report, Severity,
 };
 
 const TILE_BYTES: usize = 128 * 64 * 2;
@@ -82,6 +82,7 @@ fn right() -> Observation {
         params: Vec::new(),
         regions: vec![tile("A", 0), tile("B", TILE_BYTES)],
         todos: Vec::new(),
+        leaks: Vec::new(),
     };
     Observation { built, inputs, reference, comparison, report }
 }
@@ -124,7 +125,10 @@ fn trace(inputs: &Inputs) -> Vec<Event> {
         let buffer = launch::buffer(Matrix::D);
         trace.push(event(11, warp, 12, EventKind::GlobalStore { buffer, bytes: 32 * 128 * 2 }));
     }
-    trace.push(event(12, Actor::Warp(0), 13, EventKind::TensorFree { column: 0, columns: 128 }));
+    for warp in warps() {
+        trace.push(event(13, warp, 13, EventKind::CtaBarrier { id: 0, threads: 128 }));
+    }
+    trace.push(event(12, Actor::Warp(0), 14, EventKind::TensorFree { column: 0, columns: 128 }));
     trace
 }
 
@@ -138,6 +142,7 @@ fn milestones_of(change: impl FnOnce(&mut Observation)) -> Vec<(&'static str, St
             let lines: Vec<String> = explanation.labels.iter().map(|label| label.place.line.to_string()).collect();
             format!("{} [{}]", explanation.title, lines.join(", "))
         }
+        Seen::Found(found) => format!("found: {}", found.code),
         Seen::NotReached(reason) => format!("not reached: {reason}"),
         Seen::Cut => "cut".to_string(),
     };
@@ -191,26 +196,86 @@ fn a_tile_in_another_layout_is_recognised() {
     assert!(other[0].1.starts_with("B's tile in shared memory (`B`) holds other elements than B: "), "{other:?}");
 }
 
-#[test]
-fn a_missing_fence_or_barrier_is_seen_in_its_warp() {
-    let of_warp_2 = |kind: fn(&EventKind) -> bool| {
-        milestones_of(|seen| remove(seen, |event| event.actor == Actor::Warp(2) && kind(&event.kind)))
-    };
-    assert_eq!(
-        of_warp_2(|kind| *kind == EventKind::ProxyFence),
-        [("1.2", "warp 2 does not fence its stores to shared memory [3]".to_string())]
-    );
-    assert_eq!(
-        of_warp_2(|kind| matches!(kind, EventKind::CtaBarrier { .. })),
-        [("1.2", "warp 2 passes no CTA barrier between its stores and the MMAs [3]".to_string())]
-    );
-    // A barrier after the MMAs is too late.
-    let late = milestones_of(|seen| {
-        for event in seen.report.trace.iter_mut().filter(|event| matches!(event.kind, EventKind::CtaBarrier { .. })) {
-            (event.start, event.end) = (20, 21);
-        }
+fn is_mma(event: &Event) -> bool {
+    matches!(event.kind, EventKind::Mma(_))
+}
+
+fn found(code: &'static str) -> Diagnostic {
+    Diagnostic {
+        code,
+        severity: Severity::Finding,
+        title: String::new(),
+        labels: Vec::new(),
+        rule: String::new(),
+        help: String::new(),
+        count: 1,
+    }
+}
+
+/// What 1.2 says of a run without MMAs after a change.
+fn fenced(change: impl FnOnce(&mut Observation)) -> String {
+    let words = milestones_of(|seen| {
+        remove(seen, is_mma);
+        change(seen);
     });
-    assert_eq!(late[0].1, "warp 0 passes no CTA barrier between its stores and the MMAs [3]");
+    words.into_iter().find(|(id, _)| *id == "1.2").map_or("done".to_string(), |(_, word)| word)
+}
+
+#[test]
+fn without_mmas_a_missing_fence_or_barrier_is_seen_in_its_warp() {
+    let of_warp_2 =
+        |line: u32| fenced(|seen| remove(seen, |event| event.actor == Actor::Warp(2) && event.place.line == line));
+    assert_eq!(of_warp_2(99), "done");
+    assert_eq!(of_warp_2(4), "no proxy fence follows the stores of warp 2 to the tiles [3]");
+    // The barrier before tensor memory is freed is none.
+    let all = fenced(|seen| remove(seen, |event| event.place.line == 5));
+    assert_eq!(all, "no CTA barrier follows the stores of warps 0 to 3 to the tiles [3, 4]");
+    let early = fenced(|seen| {
+        let (fences, others): (Vec<Event>, Vec<Event>) =
+            seen.report.trace.drain(..).partition(|event| event.kind == EventKind::ProxyFence);
+        seen.report.trace = [fences, others].concat();
+    });
+    assert_eq!(early, "the proxy fence of warps 0 to 3 stands before the last store, not after it [3, 4]");
+}
+
+#[test]
+fn a_fence_behind_the_barrier_is_as_good() {
+    // All fence behind it, or the one thread that issues the MMAs.
+    for warps in [0..4, 0..1] {
+        let word = fenced(|seen| {
+            remove(seen, |event| event.place.line == 4);
+            let at = seen.report.trace.iter().rposition(|event| event.place.line == 5).unwrap_or(0) + 1;
+            for warp in warps.clone() {
+                seen.report.trace.insert(at, event(4, Actor::Warp(warp), 5, EventKind::ProxyFence));
+            }
+        });
+        assert_eq!(word, "done", "{warps:?}");
+    }
+}
+
+#[test]
+fn with_mmas_the_memory_model_decides() {
+    // No fence in sight, and the emulator is content; all in sight, and it is not.
+    assert_eq!(milestones_of(|seen| remove(seen, |event| event.place.line == 4)), []);
+    for (id, code) in [
+        ("1.2", "missing-proxy-fence"),
+        ("1.2", "operand-not-ready"),
+        ("1.4", "early-arrival"),
+        ("1.5", "mma-not-awaited"),
+        ("1.5", "wrong-phase"),
+    ] {
+        assert_eq!(milestones_of(|seen| seen.report.findings.push(found(code))), [(id, format!("found: {code}"))]);
+    }
+}
+
+#[test]
+fn a_fence_of_another_kind_is_shown() {
+    let ptx = ["", "", "st.shared.b32 [%r1], %r2;", "fence.mbarrier_init.release.cluster;", "bar.sync 0;"].join("\n");
+    let word = fenced(|seen| {
+        remove(seen, |event| event.place.line == 4);
+        seen.built.ptx = ptx;
+    });
+    assert_eq!(word, "no proxy fence follows the stores of warps 0 to 3 to the tiles [3, 4]");
 }
 
 #[test]
@@ -231,7 +296,7 @@ fn wrong_mmas_are_told_apart() {
     );
     assert_eq!(
         change(|_, mma| mma.accumulate = false),
-        wrong("MMA 2 does not accumulate: what the MMAs before it summed is lost [6]")
+        wrong("MMA 1 does not accumulate: what the MMAs before it summed is lost [6]")
     );
     assert_eq!(
         change(|_, mma| mma.b.swizzle = 0),
@@ -239,11 +304,10 @@ fn wrong_mmas_are_told_apart() {
     );
     assert_eq!(
         change(|index, mma| mma.a.elements.rotate_left(if index == 2 { 1 } else { 0 })),
-        wrong("MMA 3 reads something else than a K slice of A's tile [6]")
+        wrong("MMA 2 reads something else than a K slice of A's tile [6]")
     );
-    let is_mma = |event: &Event| matches!(event.kind, EventKind::Mma(_));
     let none = milestones_of(|seen| remove(seen, is_mma));
-    assert_eq!(none[0], ("1.3", "no MMA was issued []".to_string()));
+    assert_eq!(none[0], ("1.3", "no MMA was issued [1]".to_string()));
     let twice = milestones_of(|seen| {
         let all: Vec<Event> = seen.report.trace.iter().filter(|event| is_mma(event)).cloned().collect();
         seen.report.trace.extend(all);
@@ -257,20 +321,91 @@ fn commit_and_wait_belong_together() {
     assert_eq!(
         milestones_of(|seen| remove(seen, is_commit)),
         [
-            ("1.4", "the MMAs were not committed to an mbarrier []".to_string()),
+            ("1.4", "the MMAs were not committed to an mbarrier [6]".to_string()),
             ("1.5", "not reached: no commit arrives at the mbarrier yet".to_string())
         ]
     );
-    let early = milestones_of(|seen| {
+    // As long as nothing reads tensor memory, what each warp does tells.
+    let is_load = |event: &Event| event.place.line == 9;
+    let awaited = |change: &dyn Fn(&mut Observation)| {
+        let words = milestones_of(|seen| {
+            remove(seen, is_load);
+            change(seen);
+        });
+        words.into_iter().find(|(id, _)| *id == "1.5").map_or("done".to_string(), |(_, word)| word)
+    };
+    let early = awaited(&|seen| {
         for event in &mut seen.report.trace {
             if let EventKind::BarrierWait { parity, passed_phase, .. } = &mut event.kind {
                 (*parity, *passed_phase) = (1, None);
             }
         }
     });
-    assert_eq!(early, [("1.5", "warp 0's wait passes before the MMAs are complete [8, 7]".to_string())]);
-    let last = milestones_of(|seen| remove(seen, |event| event.actor == Actor::Warp(3) && event.place.line == 8));
-    assert_eq!(last, [("1.5", "warp 3 does not wait for the MMAs [7]".to_string())]);
+    assert_eq!(early, "warp 0's wait passes before the MMAs are complete [8, 7]");
+    let others = |event: &Event| event.actor != Actor::Warp(0) && event.place.line == 8;
+    assert_eq!(awaited(&|seen| remove(seen, others)), "warp 1 does not wait for the MMAs [7]");
+    // One warp waits, and all meet: that orders the others, too.
+    let met = awaited(&|seen| {
+        remove(seen, others);
+        let at = seen.report.trace.iter().position(|event| event.place.line == 8).unwrap_or(0) + 1;
+        for warp in 0..4 {
+            let barrier = event(14, Actor::Warp(warp), 10, EventKind::CtaBarrier { id: 0, threads: 128 });
+            seen.report.trace.insert(at, barrier);
+        }
+    });
+    assert_eq!(met, "done");
+}
+
+#[test]
+fn more_arrivals_than_the_count_complete_more_phases() {
+    let with = |commits: usize, count: u32| {
+        milestones_of(|seen| {
+            let at = seen.report.trace.iter().position(|event| event.place.line == 7).unwrap_or(0);
+            for _ in 1..commits {
+                let commit = event(7, Actor::TensorCore, 6, EventKind::Commit { barrier: BARRIER, covers: 1 });
+                seen.report.trace.insert(at, commit);
+            }
+            let init = event(20, Actor::Warp(0), 0, EventKind::BarrierInit { barrier: BARRIER, count });
+            seen.report.trace.insert(0, init);
+        })
+    };
+    assert_eq!(with(4, 4), []);
+    let title = "4 commits arrive at the mbarrier: they complete 4 phases of it (count 1), and a wait for the first does not \
+                 wait for all MMAs [7, 20]";
+    assert_eq!(with(4, 1), [("1.4", title.to_string())]);
+}
+
+#[test]
+fn operands_from_the_wrong_tile_are_named() {
+    let change = |change: fn(&mut Mma)| {
+        let words = milestones_of(|seen| {
+            seen.report.trace.iter_mut().for_each(|event| {
+                if let EventKind::Mma(mma) = &mut event.kind {
+                    change(mma);
+                }
+            });
+        });
+        words.into_iter().find(|(id, _)| *id == "1.3").map_or("done".to_string(), |(_, word)| word)
+    };
+    assert_eq!(
+        change(|mma| std::mem::swap(&mut mma.a, &mut mma.b)),
+        "MMA 0 has its operands the other way round: first B's tile, then A's [6]"
+    );
+    assert_eq!(change(|mma| mma.b = mma.a.clone()), "the second operand of MMA 0 is A's tile, not B's [6]");
+    assert_eq!(change(|mma| mma.a = mma.b.clone()), "the first operand of MMA 0 is B's tile, not A's [6]");
+}
+
+#[test]
+fn what_is_missing_in_a_tile_is_named_by_row_and_chunk() {
+    let words = milestones_of(|seen| {
+        let byte = 2 * swizzled(3, 2 * 8);
+        // The swizzle puts chunk 2 of row 3 where chunk 1 would be.
+        assert_eq!(byte, 3 * 128 + 16);
+        seen.report.ctas[0].dynamic_shared.defined[byte / 64] &= !(0xFFFF << (byte % 64));
+    });
+    let title = "8 of 8192 elements of A's tile in shared memory (`A`) were never written: the first is row 3, chunk 2 (columns \
+                 16 to 23) [2]";
+    assert_eq!(words[0], ("1.1", title.to_string()));
 }
 
 #[test]

@@ -1,0 +1,204 @@
+//! Time: simulated cycles against those of the reference solution, and where they go.
+
+use crate::diagnostics::{self, Sources};
+use crate::launch;
+use crate::observe::Observation;
+use crate::source::{InProcess, KernelSource, Matrix};
+use crate::steps::Step;
+use crate::verdict::Outcome;
+use emulator::{Actor, EventKind, Options};
+use std::fmt::Write;
+
+/// The largest share of the reference solution's time that is fast.
+const FAST: f64 = 1.30;
+
+/// Compares with the reference solution, on the same inputs.
+pub(crate) fn check(step: &Step, seen: &Observation, options: &Options, sms: u32) -> Outcome {
+    let Some((_, kernel)) = solutions::ALL.iter().find(|(number, _)| *number == step.number) else {
+        return Outcome::NotChecked { reason: format!("there is no reference solution of step {}", step.number) };
+    };
+    // The trace says where the time goes, and takes none.
+    let options = Options { trace: true, ..options.clone() };
+    let reference =
+        (InProcess(*kernel).build(&seen.inputs.problem, sms).map_err(|e| e.to_string())).and_then(|built| {
+            let program = emulator::load(&built.ptx).map_err(|all| diagnostics::render_all(&all, &Sources::none()))?;
+            Ok(Observation::new(&built, &program, seen.inputs.clone(), &options))
+        });
+    let reference = match reference {
+        Ok(run) if run.report.completed && run.report.cycles > 0 => Work::of(&run),
+        Ok(_) => return Outcome::NotChecked { reason: "the reference solution does not run".to_string() },
+        Err(why) => return Outcome::NotChecked { reason: format!("the reference solution does not build: {why}") },
+    };
+    let own = Work::of(seen);
+    let ratio = own.cycles as f64 / reference.cycles as f64;
+    let detail = format!("{} cycles, {ratio:.2} times the reference solution's {}", own.cycles, reference.cycles);
+    if ratio <= FAST {
+        return Outcome::Passed { detail };
+    }
+    let text = format!(
+        "{detail}; the limit is {FAST:.2} times (simulated cycles, at {}).\n{}try: {}\n",
+        seen.inputs.problem,
+        own.beside(&reference),
+        own.advice(&reference)
+    );
+    Outcome::Failed { title: format!("it takes {ratio:.2} times as long as the reference solution"), text }
+}
+
+/// Plain accesses of global memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Accesses {
+    /// Instructions of warps.
+    count: u64,
+    /// Bytes in all.
+    bytes: u64,
+    /// Cycles from the first to the end of the last.
+    span: u64,
+}
+
+impl Accesses {
+    /// Bytes of a thread and instruction.
+    fn width(&self) -> u64 {
+        const LANES: u64 = 32;
+        self.bytes.div_ceil((self.count * LANES).max(1))
+    }
+}
+
+/// What a run did, and where its warps waited.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Work {
+    cycles: u64,
+    instructions: u64,
+    loads: Accesses,
+    stores: Accesses,
+    /// Cycles that a warp waits for mbarriers: the mean of all warps.
+    mbarriers: u64,
+    /// The same at CTA barriers.
+    cta_barriers: u64,
+}
+
+impl Work {
+    fn of(run: &Observation) -> Work {
+        let d = launch::buffer(Matrix::D);
+        let mut work = Work { cycles: run.report.cycles, instructions: run.report.instructions, ..Work::default() };
+        let accesses = |is: &dyn Fn(&EventKind) -> Option<u32>| {
+            let mut all = Accesses::default();
+            let (mut first, mut last) = (u64::MAX, 0);
+            for event in &run.report.trace {
+                if let Some(bytes) = is(&event.kind) {
+                    (all.count, all.bytes) = (all.count + 1, all.bytes + u64::from(bytes));
+                    (first, last) = (first.min(event.start), last.max(event.end));
+                }
+            }
+            Accesses { span: last.saturating_sub(first), ..all }
+        };
+        work.loads = accesses(&|kind| match kind {
+            EventKind::GlobalLoad { bytes, .. } => Some(*bytes),
+            _ => None,
+        });
+        work.stores = accesses(&|kind| match kind {
+            EventKind::GlobalStore { buffer, bytes } if *buffer == d => Some(*bytes),
+            _ => None,
+        });
+        let mut warps = 0u64;
+        for event in run.report.trace.iter().filter(|event| matches!(event.actor, Actor::Warp(_))) {
+            let cycles = event.end.saturating_sub(event.start);
+            match event.kind {
+                EventKind::BarrierWait { .. } => work.mbarriers += cycles,
+                EventKind::CtaBarrier { .. } => work.cta_barriers += cycles,
+                EventKind::Exit => warps += 1,
+                _ => {}
+            }
+        }
+        work.mbarriers /= warps.max(1);
+        work.cta_barriers /= warps.max(1);
+        work
+    }
+
+    /// A table of both.
+    fn beside(&self, reference: &Work) -> String {
+        let mut text = format!("  {:<52}{:>12}{:>12}\n", "", "this kernel", "reference");
+        type Row = (&'static str, fn(&Work) -> u64);
+        let rows: [Row; 8] = [
+            ("instructions of all warps", |work| work.instructions),
+            ("loads from A and B: bytes of a thread at once", |work| work.loads.width()),
+            ("loads from A and B: bytes in all", |work| work.loads.bytes),
+            ("loads from A and B: cycles from first to last", |work| work.loads.span),
+            ("stores to D: bytes of a thread at once", |work| work.stores.width()),
+            ("stores to D: cycles from first to last", |work| work.stores.span),
+            ("cycles that a warp waits for mbarriers (mean)", |work| work.mbarriers),
+            ("cycles that a warp waits at CTA barriers (mean)", |work| work.cta_barriers),
+        ];
+        for (what, of) in rows {
+            // Writing to a string does not fail.
+            let _ = writeln!(text, "  {what:<52}{:>12}{:>12}", of(self), of(reference));
+        }
+        text
+    }
+
+    /// One thing to try: what differs most from the reference.
+    fn advice(&self, reference: &Work) -> String {
+        let excess = self.cycles.saturating_sub(reference.cycles);
+        // A fourth of the excess is worth looking at first.
+        let worth = |own: u64, reference: u64| own.saturating_sub(reference) > excess / 4;
+        let (own, other) = (self.loads, reference.loads);
+        if own.bytes > other.bytes + other.bytes / 10 {
+            return format!("Load each element of A and B once: {} bytes, not {}.", other.bytes, own.bytes);
+        }
+        if own.width() < other.width() && worth(own.span, other.span) {
+            return format!(
+                "Load {} bytes of a row at once (`k.load_global_16`), not {}: the copy takes {} cycles more.",
+                other.width(),
+                own.width(),
+                own.span.saturating_sub(other.span)
+            );
+        }
+        if worth(own.span, other.span) {
+            return "Let neighbouring threads load neighbouring 16-byte chunks of a row, and let all threads load."
+                .to_string();
+        }
+        let (own, other) = (self.stores, reference.stores);
+        if own.bytes > other.bytes {
+            return format!("Store each element of D once: {} bytes, not {}.", other.bytes, own.bytes);
+        }
+        if worth(own.span, other.span) && own.width() < other.width() {
+            return format!(
+                "Store {} bytes of a row of D at once (`k.store_global_16`), not {}.",
+                other.width(),
+                own.width()
+            );
+        }
+        if worth(self.mbarriers, reference.mbarriers) {
+            return "Look at the waits for mbarriers: what they wait for begins or ends late.".to_string();
+        }
+        if worth(self.cta_barriers, reference.cta_barriers) {
+            return "Look at the CTA barriers: some warps reach them much later than others.".to_string();
+        }
+        format!(
+            "Look for instructions that the reference does not need: {} here, {} there.",
+            self.instructions, reference.instructions
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn work(cycles: u64, loads: Accesses, mbarriers: u64) -> Work {
+        Work { cycles, instructions: 100, loads, mbarriers, ..Work::default() }
+    }
+
+    #[test]
+    fn the_advice_fits_what_differs() {
+        let loads = Accesses { count: 8, bytes: 8 * 512, span: 100 };
+        let reference = work(1000, loads, 50);
+        let advice = |own: Work| own.advice(&reference);
+        let twice = work(2000, Accesses { bytes: 2 * loads.bytes, count: 16, span: 900 }, 50);
+        assert_eq!(advice(twice), "Load each element of A and B once: 4096 bytes, not 8192.");
+        let narrow = work(2000, Accesses { count: 64, span: 1000, ..loads }, 50);
+        let text = "Load 16 bytes of a row at once (`k.load_global_16`), not 2: the copy takes 900 cycles more.";
+        assert_eq!(advice(narrow), text);
+        assert!(advice(work(2000, loads, 900)).starts_with("Look at the waits for mbarriers"));
+        assert!(advice(work(2000, loads, 50)).starts_with("Look for instructions"));
+    }
+}

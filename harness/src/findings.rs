@@ -1,0 +1,45 @@
+//! What the runs of a kernel broke, each root cause once.
+
+use crate::observe::Observation;
+use emulator::Diagnostic;
+
+/// Findings of the emulator that are about resources, not about order: `resources` reports them.
+const LEAKS: &[&str] = &["tensor-memory-leak"];
+
+/// What the runs broke, with the seed of the schedule that showed it first (`None`: the default schedule).
+#[derive(Default)]
+pub(crate) struct Findings {
+    pub(crate) found: Vec<(Option<u64>, Diagnostic)>,
+    pub(crate) notes: Vec<(Option<u64>, Diagnostic)>,
+    pub(crate) leaks: Vec<Diagnostic>,
+    /// What could not be checked.
+    pub(crate) incomplete: Vec<String>,
+}
+
+impl Findings {
+    pub(crate) fn add(&mut self, seed: Option<u64>, run: &Observation) {
+        let same = |a: &Diagnostic, b: &Diagnostic| {
+            a.code == b.code
+                && a.labels.first().map(|label| label.place.line) == b.labels.first().map(|label| label.place.line)
+        };
+        for diagnostic in &run.report.findings {
+            if LEAKS.contains(&diagnostic.code) {
+                if !self.leaks.iter().any(|known| same(known, diagnostic)) {
+                    self.leaks.push(diagnostic.clone());
+                }
+            } else if !self.found.iter().any(|(_, known)| same(known, diagnostic)) {
+                self.found.push((seed, diagnostic.clone()));
+            }
+        }
+        for note in &run.report.notes {
+            if !self.notes.iter().any(|(_, known)| same(known, note)) {
+                self.notes.push((seed, note.clone()));
+            }
+        }
+        for reason in &run.report.incomplete {
+            if !self.incomplete.contains(reason) {
+                self.incomplete.push(reason.clone());
+            }
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! How to judge: on what, under which schedules.
+
+use crate::device::Device;
+use crate::diagnostics::Sources;
+
+/// How to judge.
+#[derive(Clone, Debug)]
+pub struct JudgeOptions {
+    /// What kernels run on.
+    pub device: Device,
+    /// Adversarial schedules beside the default one: those of the seeds from 1 to this number.
+    pub seeds: u32,
+    /// The schedule of this seed alone, instead of those.
+    pub seed: Option<u64>,
+    /// The seed of the first inputs.
+    pub input_seed: u64,
+    /// Streaming multiprocessors that kernels are built for.
+    pub sms: u32,
+    /// Where the lines of Rust are found that explanations show.
+    pub sources: Sources,
+}
+
+impl Default for JudgeOptions {
+    fn default() -> JudgeOptions {
+        JudgeOptions {
+            device: Device::default(),
+            seeds: 8,
+            seed: None,
+            input_seed: 0,
+            // A B200 has 148.
+            sms: 148,
+            sources: Sources::workspace(),
+        }
+    }
+}
+
+/// The environment variable that chooses [`JudgeOptions::seed`].
+pub const SEED: &str = "WORKBOOK_SEED";
+
+impl JudgeOptions {
+    /// The options that the environment asks for: `WORKBOOK_DEVICE` and `WORKBOOK_SEED`.
+    ///
+    /// # Errors
+    /// One sentence with the value found and the values allowed.
+    pub fn from_env() -> Result<JudgeOptions, String> {
+        let seed = match std::env::var_os(SEED) {
+            Some(value) => seed_named(&value.to_string_lossy())?,
+            None => None,
+        };
+        Ok(JudgeOptions { device: Device::from_env()?, seed, ..JudgeOptions::default() })
+    }
+}
+
+fn seed_named(value: &str) -> Result<Option<u64>, String> {
+    match value.trim() {
+        "" => Ok(None),
+        text => text.parse().map(Some).map_err(|_| {
+            format!(
+                "{SEED}={value}: there is no such seed; allowed is a number from 0 to {}, or leave it unset",
+                u64::MAX
+            )
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_is_a_number() {
+        assert_eq!(seed_named("7"), Ok(Some(7)));
+        assert_eq!(seed_named(""), Ok(None));
+        let error = seed_named("seven").unwrap_err();
+        assert!(
+            error.starts_with("WORKBOOK_SEED=seven: there is no such seed; allowed is a number from 0 to 1844"),
+            "{error}"
+        );
+    }
+}
