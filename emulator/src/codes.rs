@@ -47,6 +47,7 @@ pub const CODES: &[(&str, &str)] = &[
     ("pair-leader", "an instruction of a CTA pair where there is no pair, or in its odd CTA"),
     ("ptx-semantics", "operands or names that do not fit the instruction"),
     ("ptx-syntax", "text that is not PTX"),
+    ("phase-overtaken", "a phase of an mbarrier may complete before a waiter has seen the one before"),
     ("race-global", "two unordered accesses of global memory, one of them a write"),
     ("race-shared", "two unordered accesses of shared memory, one of them a write"),
     ("race-tensor", "two unordered accesses of tensor memory, one of them a write"),

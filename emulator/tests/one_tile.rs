@@ -155,6 +155,16 @@ fn commit_in_the_loop() {
 }
 
 #[test]
+fn commit_twice() {
+    let commit = "    tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [mma_done];\n";
+    let text = edited(commit, &commit.repeat(2));
+    for seed in std::iter::once(None).chain((0..8).map(Some)) {
+        let found = run(&text, seed).findings;
+        assert!(matches!(found[0].code, "phase-overtaken" | "hang"), "seed {seed:?}: {found:#?}");
+    }
+}
+
+#[test]
 fn every_thread_arrives() {
     let text = edited("ISSUED:\n", "ISSUED:\n    mbarrier.arrive.shared::cta.b64 _, [mma_done];\n");
     let found = run(&text, None).findings;

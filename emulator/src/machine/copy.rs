@@ -71,9 +71,11 @@ impl Cluster<'_> {
                     }
                 }
                 let (site, bytes) = (copy.site, copy.bytes);
+                let order = copy.order.clone();
                 for barrier in copy.barriers.clone() {
                     let b = &mut self.barriers[barrier as usize];
                     b.bytes -= i64::from(bytes);
+                    b.current.order.join(&order);
                     if b.bytes < -LIMIT {
                         let name = self.barrier_name(barrier);
                         return Err(Some(Box::new(self.problem(

@@ -49,12 +49,17 @@ impl Findings {
             .any(|d| d.severity >= Severity::Finding && d.labels.iter().any(|l| line(&l.place) == line(place)))
     }
 
-    /// Findings and errors, then notes. An undefined value whose origin another finding explains is a consequence of it.
+    /// Findings and errors, then notes. An undefined value whose origin another finding explains is a
+    /// consequence of it, and so is a phase that comes too early.
     pub fn finish(mut self) -> (Vec<Diagnostic>, Vec<Diagnostic>) {
         let explained: Vec<bool> = self
             .list
             .iter()
             .map(|d| {
+                let nearer = ["early-arrival", "hang", "issued-by-many-lanes", "wrong-phase", "mbarrier-overflow"];
+                if d.code == "phase-overtaken" {
+                    return self.list.iter().any(|other| nearer.contains(&other.code));
+                }
                 d.code == "undefined-value-stored"
                     && d.labels.first().is_some_and(|origin| {
                         self.list.iter().any(|other| {

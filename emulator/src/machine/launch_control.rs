@@ -5,7 +5,7 @@
 use super::cluster::{Cluster, Stop};
 use super::state::{At, Pending, Slot};
 use super::warp::lanes;
-use crate::order::Stamp;
+use crate::order::{Clock, Stamp};
 use crate::program::op::{Address, Reg};
 use crate::report::Memory;
 
@@ -40,6 +40,8 @@ impl Queue {
 pub struct Response {
     pub bytes: u128,
     pub targets: Vec<(Slot, u32)>,
+    /// What came before the request.
+    pub order: Clock,
 }
 
 impl Cluster<'_> {
@@ -71,7 +73,7 @@ impl Cluster<'_> {
             }
             let delay = self.jitter(1000);
             let time = self.warps[w].fragments[f].ready_at + self.costs.tma_latency + delay;
-            self.responses.push(Response { bytes, targets });
+            self.responses.push(Response { bytes, targets, order: self.warps[w].views.before_now() });
             self.push_event(time, Pending::Response(self.responses.len() - 1));
         }
         Ok(())
@@ -79,12 +81,14 @@ impl Cluster<'_> {
 
     /// A response is there.
     pub fn respond(&mut self, n: usize, time: u64) {
-        let Response { bytes, ref targets, .. } = self.responses[n];
+        let Response { bytes, ref targets, ref order } = self.responses[n];
+        let order = order.clone();
         let mut data = Memory::undefined(16);
         data.store(0, 16, bytes, true);
         for (slot, barrier) in targets.clone() {
             self.ctas[slot.cta].shared.copy_from(slot.offset as usize, &data, 0, 16);
             self.barriers[barrier as usize].bytes -= 16;
+            self.barriers[barrier as usize].current.order.join(&order);
             self.try_complete(barrier, time);
         }
     }

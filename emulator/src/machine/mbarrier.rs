@@ -36,6 +36,10 @@ pub struct Mbarrier {
     pub arrivals: Vec<(u32, u32)>,
     /// Those of the phase before.
     pub previous: Vec<(u32, u32)>,
+    /// Waits that learnt of a phase: its number, the warp and its epoch then, the statement.
+    pub waits: Vec<(u64, ActorId, u32, u32)>,
+    /// Waits that the phase behind the one they wait for may overtake: that phase, and the statement of the wait.
+    pub overtaken: Vec<(u64, u32)>,
     /// Phase and statement of the first arrivals since the initialisation.
     pub history: Vec<(u64, u32)>,
 }
@@ -63,6 +67,8 @@ impl Mbarrier {
             completed: VecDeque::from([Views::default()]),
             arrivals: Vec::new(),
             previous: Vec::new(),
+            waits: Vec::new(),
+            overtaken: Vec::new(),
             history: Vec::new(),
         }
     }
@@ -90,6 +96,11 @@ impl Mbarrier {
         self.pending = self.expected;
         let mut known = std::mem::take(&mut self.current);
         known.hb.raise(self.actor, self.earlier.saturating_add(self.phase.min(u64::from(u32::MAX)) as u32));
+        // Whoever waits for a phase must have seen it before the next one completes, whatever the schedule.
+        let (done, order) = (self.phase - 1, &known.order);
+        let late = |wait: &&(u64, ActorId, u32, u32)| wait.0 + 1 == done && order.get(wait.1) < wait.2;
+        self.overtaken.extend(self.waits.iter().filter(late).map(|wait| (done, wait.3)));
+        self.waits.retain(|wait| wait.0 >= done);
         if let Some(before) = self.completed.back() {
             known.join(before);
         }

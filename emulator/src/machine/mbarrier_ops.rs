@@ -250,6 +250,7 @@ impl Cluster<'_> {
         if !self.barriers[barrier as usize].complete() {
             return;
         }
+        self.overtaken(barrier);
         self.polls = 0;
         let wake = time + self.costs.wake;
         for w in 0..self.warps.len() {
@@ -262,6 +263,31 @@ impl Cluster<'_> {
             }
         }
         self.lower_horizon(wake);
+    }
+
+    /// A phase may complete before somebody has seen the one before.
+    fn overtaken(&mut self, barrier: u32) {
+        let name = self.barrier_name(barrier);
+        let b = &mut self.barriers[barrier as usize];
+        let arrivals: Vec<u32> = b.previous.iter().map(|&(site, _)| site).collect();
+        for (phase, wait) in std::mem::take(&mut b.overtaken) {
+            let site = arrivals.last().copied().unwrap_or(wait);
+            let mut diagnostic = self.problem(
+                "phase-overtaken",
+                site,
+                format!("{name} may complete phase {phase} before a wait has seen phase {}", phase - 1),
+                "A wait by parity tells a phase only from the one before it: every waiter must have seen a phase complete before \
+                 the next one does, or it waits for ever (PTX ISA 9.7.13.15.4, 9.7.13.15.16).",
+                "Let one arrival complete one phase for each wait (a single tcgen05.commit, after the last MMA), or let the next arrival \
+                 come only after all have waited."
+                    .into(),
+            );
+            diagnostic.severity = Severity::Finding;
+            diagnostic.labels[0].text =
+                format!("this arrival completes phase {phase}; nothing orders it after the wait");
+            diagnostic.labels.push(self.label(wait, format!("this wait is for phase {}", phase - 1)));
+            self.findings.add(diagnostic);
+        }
     }
 
     pub fn barrier_wait(&mut self, at: At, op: &Op) -> Result<(), Stop> {
@@ -342,6 +368,11 @@ impl Cluster<'_> {
         fragment.state = State::Ready;
         fragment.ready_at = time.max(fragment.ready_at);
         fragment.pc += 1;
+        if let (true, Some(phase)) = (fresh, phase) {
+            let wait = (phase, warp.actor, warp.epoch, site);
+            self.barriers[barrier as usize].waits.push(wait);
+        }
+        let warp = &mut self.warps[w];
         warp.passed.retain(|passed| passed.barrier != barrier);
         warp.passed.push(Passed { barrier, site, parity, phase, fresh });
         let (actor, id) = (Actor::Warp(warp.index), self.barrier_id(barrier));

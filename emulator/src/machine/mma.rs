@@ -367,6 +367,7 @@ impl Cluster<'_> {
                 // It arrives when the thread's last MMA is complete, whether an earlier commit covers that one or not.
                 let busy = queue.map_or(0, |q| q.busy_until);
                 self.covered.insert(actor, epoch);
+                let order = self.warps[w].views.before_now();
                 for cta in ranks {
                     let barrier = self.barrier(w, super::state::Slot { cta, ..slot }, site, "committed to")?;
                     let delay = self.jitter(500);
@@ -377,7 +378,15 @@ impl Cluster<'_> {
                         barrier: id,
                         covers: epoch - covered,
                     });
-                    self.commits.push(Commit { site, queue: actor, epoch, barrier, phase: None, warp: w });
+                    self.commits.push(Commit {
+                        site,
+                        queue: actor,
+                        epoch,
+                        barrier,
+                        phase: None,
+                        warp: w,
+                        order: order.clone(),
+                    });
                     self.push_event(time, Pending::CommitArrive(self.commits.len() - 1));
                 }
             }
@@ -403,7 +412,8 @@ impl Cluster<'_> {
     /// All that a commit covers is complete: its arrival.
     pub fn commit_arrive(&mut self, n: usize, time: u64) -> Result<(), Stop> {
         let Commit { site, queue, epoch, barrier, warp, .. } = self.commits[n];
-        let mut views = Views::default();
+        let order = std::mem::take(&mut self.commits[n].order);
+        let mut views = Views { order, ..Views::default() };
         views.hb.raise(queue, epoch);
         views.before.raise(queue, epoch);
         self.commits[n].phase = Some(self.barriers[barrier as usize].phase);

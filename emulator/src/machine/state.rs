@@ -1,7 +1,7 @@
 //! The things a cluster is made of, beside its warps.
 
 use super::tensor::TensorMemory;
-use crate::order::{ActorId, Conflict, Shadow, Stamp, Views};
+use crate::order::{ActorId, Clock, Conflict, Shadow, Stamp, Views};
 use crate::report::Memory;
 
 /// Who executes what: a warp's fragment, the lanes of it that take part, and the statement.
@@ -74,6 +74,8 @@ pub struct Commit {
     pub barrier: u32,
     pub phase: Option<u64>,
     pub warp: usize,
+    /// What came before it was issued.
+    pub order: Clock,
 }
 
 /// Why a value is undefined.

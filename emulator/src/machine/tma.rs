@@ -7,7 +7,7 @@ use super::cluster::{Cluster, Stop};
 use super::state::{At, Pending, Race, RaceMemory, Slot};
 use super::step::PARAM_WINDOW;
 use super::warp::lanes;
-use crate::order::{Access, Stamp};
+use crate::order::{Access, Clock, Stamp};
 use crate::program::RESERVED_SHARED;
 use crate::program::op::{Reg, TmaKind, TmaOp};
 use crate::report::{Actor, EventKind, Memory};
@@ -32,6 +32,8 @@ pub struct Copy {
     /// What was read.
     pub data: Option<Memory>,
     pub fill_nan: bool,
+    /// What came before it was issued.
+    pub order: Clock,
     pub read: bool,
     pub done: bool,
 }
@@ -246,6 +248,7 @@ impl Cluster<'_> {
             bytes,
             data: None,
             fill_nan,
+            order: self.warps[w].views.before_now(),
             read: false,
             done: false,
         });

@@ -302,7 +302,8 @@ pub struct Queue {
 impl Warp {
     /// What the warp knows, its own accesses included; what it does next is not part of it.
     pub fn release(&mut self) -> Views {
-        let snapshot = self.views.clone();
+        let mut snapshot = self.views.clone();
+        snapshot.order = snapshot.before_now();
         self.epoch += 1;
         self.views.hb.raise(self.actor, self.epoch);
         for &(_, actor) in &self.parts {
@@ -313,7 +314,7 @@ impl Warp {
 
     /// What a relaxed operation tells others.
     pub fn fenced_release(&self) -> Views {
-        Views { inits: self.views.inits.clone(), ..self.at_fence.clone() }
+        Views { inits: self.views.inits.clone(), order: self.views.before_now(), ..self.at_fence.clone() }
     }
 
     /// A fence of the generic proxy.

@@ -55,14 +55,25 @@ pub struct Views {
     pub after: Clock,
     /// Initialisations of mbarriers that a `fence.mbarrier_init` has covered.
     pub inits: Clock,
+    /// What came before in time, also where that orders no accesses: an asynchronous operation completes after all that came
+    /// before its issue.
+    pub order: Clock,
 }
 
 impl Views {
+    /// All that came before in time.
+    pub fn before_now(&self) -> Clock {
+        let mut order = self.order.clone();
+        order.join(&self.hb);
+        order
+    }
+
     /// Adds all that another actor knows.
     pub fn join(&mut self, other: &Views) {
         self.hb.join(&other.hb);
         self.fenced.join(&other.fenced);
         self.before.join(&other.before);
         self.inits.join(&other.inits);
+        self.order.join(&other.order);
     }
 }

@@ -12,5 +12,5 @@
 mod clock;
 mod shadow;
 
-pub use clock::{ActorId, Views};
+pub use clock::{ActorId, Clock, Views};
 pub use shadow::{Access, Conflict, Reason, Shadow, Stamp};
