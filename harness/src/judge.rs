@@ -238,7 +238,7 @@ impl Judge<'_> {
     fn leaks(&self, built: &Built, findings: &Findings) -> String {
         let sources = &self.options.sources;
         let refused = |error: &BuildErrorAt| {
-            diagnostics::at(&error.message, &error.place, "refused by the builder", &error.help, sources)
+            diagnostics::at(&error.message, &error.place, "taken here, and never freed", &error.help, sources)
         };
         match built.leaks.as_slice() {
             [] => diagnostics::render_all(&findings.leaks, sources),

@@ -305,7 +305,7 @@ fn a_leak_fails_resources_alone() {
     let text = report::render(&verdict);
     let failed: Vec<Part> = Part::ALL.into_iter().filter(|part| failed(&verdict, *part)).collect();
     assert_eq!(failed, [Part::Resources], "{text}");
-    assert!(text.contains("refused by the builder") && text.contains("are never freed"), "{text}");
+    assert!(text.contains("taken here, and never freed") && text.contains("are never freed"), "{text}");
     let states: Vec<bool> = verdict.milestones.iter().map(|m| m.state == MilestoneState::Done).collect();
     assert_eq!(states, [true, true, true, true, true, true, false], "{text}");
     assert_eq!(verdict.points, 4.75);

@@ -7,12 +7,12 @@ use std::io::{ErrorKind, Write};
 /// Puts the untouched file of a step back. Gives what to tell the user.
 ///
 /// # Errors
-/// When it is untouched already, or a file cannot be read or written; the student's file is then as it was.
+/// When a file cannot be read or written; the student's file is then as it was.
 pub fn reset(workspace: &Workspace, step: u8) -> Result<String, String> {
     let skeleton = workspace.skeleton(step)?;
     match replace(workspace, step, &skeleton)? {
-        Replaced::Same => Err(format!(
-            "{} is untouched: there is nothing to reset{}",
+        Replaced::Same => Ok(format!(
+            "{} is untouched: there is nothing to reset{}\n",
             Workspace::kernel(step),
             match kept(workspace, step) {
                 0 => String::new(),

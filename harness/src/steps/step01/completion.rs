@@ -43,15 +43,31 @@ pub(super) fn committed(seen: &Observation) -> Seen {
     let count = initialised.map_or(1, |(_, count)| count);
     if arrivals > count as usize {
         let phases = arrivals / count.max(1) as usize;
+        // Behind the last MMA, each covers all of them: what goes wrong is the phase of a late waiter.
+        let behind = commits.iter().filter(|(_, at, covers)| at == barrier && *covers > 0).count() == 1;
+        let (harm, help) = if behind {
+            ("a warp that waits late waits for a phase that is long over", "Delete all but one `t.commit(mma_done)`.")
+        } else {
+            (
+                "a wait for the first does not wait for all MMAs",
+                "Commit once, after the last MMA: `t.commit(mma_done)` behind the loop.",
+            )
+        };
         let title = format!(
-            "{arrivals} commits arrive at {}: they complete {phases} phase{} of it (count {count}), and a wait for the first \
-             does not wait for all MMAs",
+            "{arrivals} commits arrive at {}: they complete {phases} phase{} of it (count {count}), and {harm}",
             barrier_name(seen, *barrier),
             if phases == 1 { "" } else { "s" },
         );
-        let help = "Commit once, after the last MMA: `t.commit(mma_done)` behind the loop.";
-        let explanation =
-            Explanation::new(title, PHASES, help).at(&commit.place, format!("{arrivals} arrivals from here"));
+        let mut explanation = Explanation::new(title, PHASES, help);
+        let mut lines: Vec<_> = Vec::new();
+        for (event, at, _) in &commits {
+            if at == barrier && !lines.contains(&event.place.source) {
+                lines.push(event.place.source.clone());
+                let here = commits.iter().filter(|(other, ..)| other.place.source == event.place.source).count();
+                explanation = explanation
+                    .at(&event.place, format!("{here} arrival{} from here", if here == 1 { "" } else { "s" }));
+            }
+        }
         return Seen::Wrong(match initialised {
             Some((init, _)) => explanation.at(
                 &init.place,
