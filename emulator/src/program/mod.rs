@@ -1,14 +1,18 @@
 //! From syntax tree to a program that can run: names resolved, instructions decoded, control flow analysed.
 //!
 //! Read `op` for what instructions become, `lower` for how a function body is walked, `decode` for each family of
-//! instructions, `alu` for arithmetic, `flow` for where divergent lanes meet again.
+//! instructions, `alu`, `packed` and `convert` for
+//! arithmetic, `flow` for where divergent lanes meet again.
 
 pub(crate) mod alu;
+mod convert;
 mod decode;
 mod flow;
+mod lanes;
 mod layout;
 mod lower;
 pub(crate) mod op;
+mod packed;
 
 use crate::diagnostic::{Diagnostic, Label, Place, Severity, Source};
 use crate::syntax::{
