@@ -5,6 +5,7 @@
 //! arithmetic, `flow` for where divergent lanes meet again.
 
 pub(crate) mod alu;
+pub(crate) mod atomic;
 mod convert;
 mod decode;
 mod flow;
@@ -13,6 +14,7 @@ mod layout;
 mod lower;
 pub(crate) mod op;
 mod packed;
+mod variables;
 
 use crate::diagnostic::{Diagnostic, Label, Place, Severity, Source};
 use crate::syntax::{
@@ -20,6 +22,7 @@ use crate::syntax::{
     ast::{self, Span},
 };
 use op::Inst;
+pub(crate) use variables::Variable;
 
 pub use decode::FORMS;
 
@@ -31,6 +34,7 @@ pub const RESERVED_SHARED: u32 = 1024;
 #[derive(Debug)]
 pub struct Program {
     pub(crate) kernels: Vec<Kernel>,
+    pub(crate) variables: Vec<Variable>,
 }
 
 impl Program {
@@ -59,6 +63,8 @@ pub(crate) struct Kernel {
     pub static_end: u32,
     /// Where dynamic shared memory begins.
     pub dynamic_start: u32,
+    /// Bytes of local memory a thread.
+    pub local_bytes: u32,
     pub required_threads: Option<[u32; 3]>,
     pub max_threads: Option<u32>,
     pub required_cluster: Option<[u32; 3]>,

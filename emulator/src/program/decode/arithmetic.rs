@@ -211,6 +211,21 @@ fn mov(l: &mut Lowering, mods: &[&str], o: &Operands) -> Family {
                 return Ok(Some(Decoded::new(Op::Alu { f, d: n, s: [s, 0, 0] }, vec![used], vec![d])));
             }
         }
+        if let Some(Binding::Local(_) | Binding::Global(_)) = l.lookup(name) {
+            let bytes = type_bytes(ty).unwrap_or(8);
+            let base = match l.lookup(name) {
+                Some(Binding::Local(offset)) => u64::from(*offset),
+                Some(Binding::Global(address)) => *address,
+                _ => 0,
+            };
+            let s = l.constant(base.wrapping_add(add as u64), bytes)?;
+            let d = l.destination(d)?;
+            return Ok(Some(Decoded::new(
+                Op::Repack { d: vec![d], s: vec![s], d_bits: 64, s_bits: 64 },
+                vec![s],
+                vec![d],
+            )));
+        }
         if let Some(which) = super::special(name) {
             let d = l.destination(d)?;
             return Ok(Some(Decoded::new(Op::Special { d, which }, vec![], vec![d])));
@@ -230,7 +245,8 @@ fn cvta(l: &mut Lowering, mods: &[&str], o: &Operands) -> Family {
         _ => return Ok(None),
     };
     let space = match space {
-        "global" => Space::Global,
+        "global" | "const" => Space::Global,
+        "local" => Space::Local,
         "shared" | "shared::cta" => Space::Shared,
         "shared::cluster" => Space::SharedCluster,
         "param" => Space::Param,
