@@ -196,3 +196,57 @@ fn a_wrong_space_or_order_is_refused() {
         assert_eq!(errors[0].code, code, "{body}: {errors:#?}");
     }
 }
+
+/// A device function, put in place of its two calls, with a branch to its return; recursion is refused.
+#[test]
+fn device_functions_are_put_in_place_of_their_calls() {
+    let text = |recursive: &str| {
+        format!(
+            ".version 8.7\n.target sm_100a\n.address_size 64\n\
+             .func (.param .b32 result) twice(.param .b32 value)\n{{\n.reg .b32 %r<3>;\n.reg .pred %p;\n\
+             ld.param.b32 %r1, [value];\nsetp.gt.u32 %p, %r1, 100;\nst.param.b32 [result], %r1;\n@%p ret;\n{recursive}\
+             add.u32 %r1, %r1, %r1;\nst.param.b32 [result], %r1;\nret;\n}}\n\
+             .visible .entry k(.param .u64 out)\n{{\n.reg .b32 %r<4>;\n.reg .b64 %d<4>;\nmov.u32 %r1, %tid.x;\n\
+             ld.param.u64 %d1, [out];\nmul.wide.u32 %d2, %r1, 8;\nadd.s64 %d1, %d1, %d2;\nmul.lo.u32 %r1, %r1, 40;\n\
+             {{ .param .b32 a; .param .b32 b; st.param.b32 [a], %r1; call.uni (b), twice, (a); ld.param.b32 %r2, [b]; }}\n\
+             {{ .param .b32 a; .param .b32 b; st.param.b32 [a], %r2; call (b), twice, (a); ld.param.b32 %r2, [b]; }}\n\
+             st.global.b32 [%d1], %r2;\nret;\n}}\n"
+        )
+    };
+    let program = emulator::load(&text("")).unwrap_or_else(|errors| panic!("{errors:#?}"));
+    let buffers =
+        vec![Buffer { name: "out".into(), content: Content::Fill { bytes: 256, value: 0 }, ..Default::default() }];
+    let launch = Launch {
+        entry: "k".into(),
+        grid: [1, 1, 1],
+        cluster: [1, 1, 1],
+        block: [32, 1, 1],
+        buffers,
+        params: vec![Param::Pointer { buffer: 0, offset: 0 }],
+        ..Default::default()
+    };
+    let report = emulator::run(&program, &launch, &Options::default());
+    assert!(report.is_clean(), "{:#?}", report.findings);
+    for (n, expected) in [(0, 0), (1, 160), (2, 160), (3, 120), (31, 1240)] {
+        assert_eq!(word(&report, n), expected, "thread {n}");
+    }
+    let errors = emulator::load(&text("call (result), twice, (value);\n")).expect_err("recursion");
+    assert!(errors[0].title.contains("recursive"), "{errors:#?}");
+}
+
+/// `.pack::16b`: the low halves of two neighbouring columns make one register (PTX ISA, tcgen05.ld).
+#[test]
+fn packed_tensor_loads_take_the_low_halves_of_two_columns() {
+    let report = run(
+        "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [smem], 32;\nbar.sync 0;\nld.shared.b32 %r1, [smem];\n\
+         tcgen05.st.sync.aligned.32x32b.x4.b32 [%r1], {0xaaaa0001, 0xbbbb0002, 0xcccc0003, 0xdddd0004};\n\
+         tcgen05.wait::st.sync.aligned;\n\
+         tcgen05.ld.sync.aligned.32x32b.x2.pack::16b.b32 {%r2, %r3}, [%r1];\ntcgen05.wait::ld.sync.aligned;\n\
+         mov.b64 %d0, {%r2, %r3};\nst.global.b64 [%d9], %d0;\n\
+         tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r1, 32;",
+        1,
+        32,
+    );
+    assert!(report.is_clean(), "{:#?}", report.findings);
+    assert_eq!(word(&report, 5), 0x0004_0003_0002_0001);
+}

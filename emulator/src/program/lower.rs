@@ -23,6 +23,8 @@ pub(super) enum Binding {
     Param(u32),
     /// Offset in the thread's frame.
     Local(u32),
+    /// A `.param` variable of a call: offset in the thread's frame, and bytes.
+    Argument(u32, u32),
     /// Address of a variable of the module.
     Global(u64),
     /// Something that exists but is not modelled, with its description.
@@ -47,6 +49,10 @@ pub(super) struct Lowering {
     pub dynamic_align: u32,
     /// The `cta_group` that the kernel's first tcgen05 instruction with one had.
     cta_group: Option<u32>,
+    /// The functions whose bodies are being put in place of their calls.
+    pub calls: Vec<String>,
+    /// The label that `ret` goes to in such a body.
+    pub return_to: Option<u32>,
 }
 
 /// Decodes all entries of a module.
@@ -58,13 +64,7 @@ pub(super) fn module(text: &str, module: &Module) -> Result<Program, Vec<Diagnos
     for function in &module.functions {
         let Some(body) = &function.body else { continue };
         if !function.is_entry {
-            errors.push(at(
-                text,
-                module,
-                function.span,
-                None,
-                not_modelled("a device function (`.func`)", "Inline it: calls are not modelled yet."),
-            ));
+            // Looked at where it is called.
             continue;
         }
         match entry(text, module, function, body, &variables) {
@@ -144,6 +144,8 @@ fn entry(
         constants: HashMap::new(),
         dynamic_align: 16,
         cta_group: None,
+        calls: Vec::new(),
+        return_to: None,
     };
     let mut fail = |span, bad| errors.push(at(text, module, span, None, bad));
 
@@ -301,7 +303,7 @@ impl Lowering {
         })
     }
 
-    fn statements(&mut self, text: &str, module: &Module, body: &[Statement], errors: &mut Vec<Diagnostic>) {
+    pub fn statements(&mut self, text: &str, module: &Module, body: &[Statement], errors: &mut Vec<Diagnostic>) {
         // Labels may be used before they stand: bind those of this scope first.
         for statement in body {
             if let Statement::Label(name, span) = statement {
@@ -321,7 +323,10 @@ impl Lowering {
                             self.bind(&v.name, binding)
                         }
                         // What could not be placed has been said.
-                        None if v.space == "shared" => Ok(()),
+                        None if v.space == "shared" && self.calls.is_empty() => Ok(()),
+                        None if v.space == "shared" => {
+                            Err(not_modelled("a shared variable of a function", "Declare it in the module."))
+                        }
                         None => self.variable(v),
                     };
                     if let Err(bad) = bound {
@@ -364,7 +369,9 @@ impl Lowering {
                 Statement::Instruction(inst) => {
                     self.site = self.kernel.sites.len() as u32;
                     self.kernel.sites.push(place(text, inst.span, inst.source, &module.files));
-                    if let Err(bad) = self.instruction(inst) {
+                    let called = inst.opcode == "call" || inst.opcode == "call.uni";
+                    let lowered = if called { self.call(text, module, inst, errors) } else { self.instruction(inst) };
+                    if let Err(bad) = lowered {
                         errors.push(at(text, module, inst.span, inst.source, bad));
                     }
                 }

@@ -6,6 +6,7 @@
 
 pub(crate) mod alu;
 pub(crate) mod atomic;
+mod call;
 mod convert;
 mod decode;
 mod flow;

@@ -122,7 +122,7 @@ impl Lowering {
                 let binding = self.place_shared(v)?;
                 self.bind(&v.name, binding)?;
             }
-            "local" => {
+            "local" | "param" => {
                 let (bytes, align) = layout(v)?;
                 let offset = next_multiple(self.kernel.local_bytes, align);
                 let end = offset.saturating_add(bytes);
@@ -130,7 +130,9 @@ impl Lowering {
                     return Err(not_modelled(&format!("{end} bytes of local memory a thread"), "Use up to 64 KiB."));
                 }
                 self.kernel.local_bytes = end;
-                self.bind(&v.name, Binding::Local(offset))?;
+                let argument = v.space == "param";
+                let binding = if argument { Binding::Argument(offset, bytes) } else { Binding::Local(offset) };
+                self.bind(&v.name, binding)?;
             }
             space => {
                 let binding = Binding::Other(format!("`.{space}` variable `{}`", v.name));

@@ -104,7 +104,7 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
             "local" => space = Space::Local,
             // Constants lie in global memory that nobody writes.
             "const" if load => space = Space::Global,
-            "param" if load => space = Space::Param,
+            "param" | "param::func" => space = Space::Param,
             "nc" if load => {}
             "v2" => lanes = 2,
             "v4" => lanes = 4,
@@ -144,6 +144,12 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
     o.expect(operands..=operands)?;
     let (memory, value) = if load { (o.get(1)?, o.get(0)?) } else { (o.get(0)?, o.get(1)?) };
     let address = l.address(memory)?;
+    // Parameters of a call lie in the frame; those of the kernel are not written.
+    if space == Space::Param && l.named_space(memory) == Some(Space::Local) {
+        space = Space::Local;
+    } else if space == Space::Param && !load {
+        return Err(wrong("the parameters of a kernel are not written", "Store to a variable of your own."));
+    }
     l.check_space(memory, space, o.opcode)?;
     let list = match value {
         Operand::Vector(list) => list.as_slice(),

@@ -79,6 +79,7 @@ pub const FORMS: &[&str] = &[
     // control
     "bra{.uni}?",
     "brx.idx",
+    "call{.uni}?",
     "ret{.uni}?",
     "exit",
     "trap",
@@ -274,7 +275,9 @@ impl Lowering {
                 let address = *address;
                 self.constant(address, bytes)
             }
-            Some(Binding::Param(_)) => Err(wrong(format!("`{name}` is a parameter"), "Read it with `ld.param` first.")),
+            Some(Binding::Param(_) | Binding::Argument(..)) => {
+                Err(wrong(format!("`{name}` is a parameter"), "Read it with `ld.param` first."))
+            }
             Some(Binding::Other(what)) => Err(not_modelled(what, "Use registers, parameters or shared memory.")),
             None if name.starts_with('%') && !name[1..].starts_with(['r', 'f', 'p', 'h', 'd', 's', 'b']) => {
                 Err(not_modelled(&format!("the special register `{name}`"), "See `--list-instructions`."))
@@ -413,7 +416,7 @@ impl Lowering {
                 Some(Binding::Shared(at) | Binding::Param(at)) => {
                     Ok(Address { base: Reg::Sink, offset: i64::from(*at).wrapping_add(*offset) })
                 }
-                Some(Binding::Local(at)) => {
+                Some(Binding::Local(at) | Binding::Argument(at, _)) => {
                     Ok(Address { base: Reg::Sink, offset: i64::from(*at).wrapping_add(*offset) })
                 }
                 Some(Binding::Global(at)) => {
@@ -437,6 +440,7 @@ impl Lowering {
             Binding::Shared(_) => Some(Space::Shared),
             Binding::Local(_) => Some(Space::Local),
             Binding::Param(_) => Some(Space::Param),
+            Binding::Argument(..) => Some(Space::Local),
             Binding::Global(_) => Some(Space::Global),
             _ => None,
         }
