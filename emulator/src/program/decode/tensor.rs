@@ -136,7 +136,7 @@ fn list(l: &mut Lowering, operand: &Operand, count: usize, write: bool) -> Resul
             "Name as many 32-bit registers as the shape and its .x count give.",
         ));
     }
-    parts.iter().map(|part| if write { l.destination32(part) } else { l.source32(part, true) }).collect()
+    parts.iter().map(|part| if write { l.destination32(part) } else { l.source32(part, false) }).collect()
 }
 
 /// `[taddr]`, `[taddr + n]`: a 32-bit register.
