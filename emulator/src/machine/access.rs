@@ -2,17 +2,18 @@
 
 use super::cluster::{Cluster, Stop};
 use super::state::{At, Race, RaceMemory};
-use super::step::{PARAM_WINDOW, SHARED_WINDOW};
+use super::step::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
 use super::warp::lanes;
 use crate::diagnostic::{Diagnostic, Severity};
-use crate::order::{Access, Conflict};
+use crate::order::{Access, Conflict, Stamp, Strength};
 use crate::program::RESERVED_SHARED;
+use crate::program::atomic::{LoadOp, StoreOp};
 use crate::program::op::{Address, Reg, Space};
-use crate::report::EventKind;
+use crate::report::{EventKind, Memory};
 
 /// Where an address leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Target {
+pub enum Target {
     /// Rank of the CTA, and offset in its window.
     Shared(usize, u32),
     Global {
@@ -20,19 +21,14 @@ enum Target {
         offset: u64,
     },
     Param(u32),
+    /// Offset in the frames of the warp's lanes.
+    Local(u32),
 }
 
 impl Cluster<'_> {
-    pub fn load(
-        &mut self,
-        at: At,
-        space: Space,
-        address: &Address,
-        bytes: u8,
-        signed: bool,
-        d: &[Reg],
-    ) -> Result<(), Stop> {
+    pub fn load(&mut self, at: At, op: &LoadOp) -> Result<(), Stop> {
         let At { w, site, .. } = at;
+        let LoadOp { space, ref address, bytes, signed, ref d, sync } = *op;
         let each = usize::from(bytes);
         let total = each * d.len();
         let targets = self.targets(at, space, address, total as u64, "load from")?;
@@ -51,6 +47,7 @@ impl Cluster<'_> {
                         raw[..each].copy_from_slice(&self.params[at..at + each]);
                         (u128::from_le_bytes(raw), true)
                     }
+                    Target::Local(at) => self.warps[w].local.load(at as usize + n * each, each),
                 };
                 let value = if signed && each < 8 {
                     let shift = 64 - 8 * each as u32;
@@ -72,15 +69,20 @@ impl Cluster<'_> {
             }
         }
         let time = self.charge(at, &targets, total, true);
-        for &reg in d {
+        for &reg in d.iter() {
             self.warps[w].on_the_way.push((reg, time));
         }
-        self.order(at, &targets, total as u64, false, undefined != 0);
+        let strength = self.strength(w, sync);
+        self.order(at, &targets, total as u64, false, undefined != 0, strength);
+        if let Some(sync) = sync {
+            self.observe(w, &targets, sync);
+        }
         Ok(())
     }
 
-    pub fn store(&mut self, at: At, space: Space, address: &Address, bytes: u8, s: &[Reg]) -> Result<(), Stop> {
+    pub fn store(&mut self, at: At, op: &StoreOp) -> Result<(), Stop> {
         let At { w, site, .. } = at;
+        let StoreOp { space, ref address, bytes, ref s, sync } = *op;
         let each = usize::from(bytes);
         let total = each * s.len();
         let targets = self.targets(at, space, address, total as u64, "store to")?;
@@ -94,7 +96,7 @@ impl Cluster<'_> {
                 let (memory, place) = match *target {
                     Target::Shared(c, at) => (&self.ctas[c].shared, at as usize),
                     Target::Global { buffer, offset } => (&self.global.buffers[buffer].memory, offset as usize),
-                    Target::Param(_) => return false,
+                    Target::Local(_) | Target::Param(_) => return false,
                 };
                 let (old, defined) = memory.load(place + n * each, each);
                 let new = self.warps[w].registers.lane(reg, *lane) & (u128::MAX >> (128 - 8 * each));
@@ -102,7 +104,8 @@ impl Cluster<'_> {
             })
         });
         self.same_value = same;
-        self.order(at, &targets, total as u64, true, unwritten);
+        let strength = self.strength(w, sync);
+        self.order(at, &targets, total as u64, true, unwritten, strength);
         self.same_value = false;
         for (lane, target) in &targets {
             for (n, &reg) in s.iter().enumerate() {
@@ -118,9 +121,18 @@ impl Cluster<'_> {
                             self.undefined_store(w, reg, buffer, at as u64, site);
                         }
                     }
+                    Target::Local(at) => self.warps[w].local.store(at as usize + n * each, each, value, defined),
                     Target::Param(_) => {}
                 }
             }
+            match *target {
+                Target::Global { buffer, offset } => self.global.published.forget((buffer, offset)),
+                Target::Shared(cta, offset) => self.published.forget((cta, offset.into())),
+                Target::Local(_) | Target::Param(_) => {}
+            }
+        }
+        if let Some(sync) = sync {
+            self.publish(w, &targets, sync, false);
         }
         self.charge(at, &targets, total, false);
         self.polls = 0;
@@ -142,7 +154,7 @@ impl Cluster<'_> {
         self.findings.add(diagnostic);
     }
 
-    fn undefined_store(&mut self, w: usize, reg: Reg, buffer: usize, at: u64, site: u32) {
+    pub fn undefined_store(&mut self, w: usize, reg: Reg, buffer: usize, at: u64, site: u32) {
         let what = self.global.buffers[buffer].describe(at);
         let origin = self.warps[w].origins.get(&reg).copied().unwrap_or(0);
         let mut labels = Vec::new();
@@ -166,7 +178,7 @@ impl Cluster<'_> {
         });
     }
 
-    fn targets(
+    pub fn targets(
         &mut self,
         at: At,
         space: Space,
@@ -206,13 +218,20 @@ impl Cluster<'_> {
                 Space::Generic if at & !0xffff_ffff == SHARED_WINDOW => {
                     self.shared_target(w, at & 0xffff_ffff, total, true)
                 }
+                Space::Local => self.local_target(w, lane, at, total),
+                Space::Generic if at & !0xffff_ffff == LOCAL_WINDOW => {
+                    self.local_target(w, lane, at & 0xffff_ffff, total)
+                }
                 Space::Generic if at & !0xffff_ffff == PARAM_WINDOW => {
                     let at = at & 0xffff_ffff;
                     let end = at.checked_add(total).filter(|&end| end <= self.params.len() as u64);
                     end.map(|_| Target::Param(at as u32))
                 }
                 Space::Generic | Space::Global => {
-                    self.global.find(at, total).map(|(buffer, offset)| Target::Global { buffer, offset })
+                    let found = self.global.find(at, total);
+                    // Nobody writes constants.
+                    let found = found.filter(|&(n, _)| what == "load from" || !self.global.buffers[n].constant);
+                    found.map(|(buffer, offset)| Target::Global { buffer, offset })
                 }
             };
             let Some(target) = target else {
@@ -222,6 +241,12 @@ impl Cluster<'_> {
                         "shared memory",
                         format!("the CTA's window ends at {:#x}", self.ctas[self.warps[w].cta].shared.bytes.len()),
                         "Check the offset against the sizes of the tiles, and the launch's dynamic shared bytes.",
+                    )
+                } else if space == Space::Local {
+                    (
+                        "the thread's local memory",
+                        format!("it ends at {:#x}", self.kernel.local_bytes),
+                        "Check the index into the `.local` array.",
                     )
                 } else if space == Space::Param {
                     (
@@ -249,6 +274,17 @@ impl Cluster<'_> {
         Ok(targets)
     }
 
+    /// A place in the frame of a lane.
+    fn local_target(&mut self, w: usize, lane: usize, at: u64, total: u64) -> Option<Target> {
+        let frame = self.kernel.local_bytes;
+        at.checked_add(total).filter(|&end| end <= u64::from(frame))?;
+        let local = &mut self.warps[w].local;
+        if local.bytes.is_empty() {
+            *local = Memory::undefined(frame as usize * 32);
+        }
+        Some(Target::Local(lane as u32 * frame + at as u32))
+    }
+
     /// The CTA and offset that an address in the shared window leads to: bits 24 and up hold the CTA's rank, which plain
     /// accesses (`remote` false) must not use to leave their own CTA.
     fn shared_target(&self, w: usize, at: u64, total: u64, remote: bool) -> Option<Target> {
@@ -260,24 +296,36 @@ impl Cluster<'_> {
         fits.then_some(Target::Shared(cta, offset as u32))
     }
 
-    fn describe_target(&self, target: &Target) -> String {
+    pub fn describe_target(&self, target: &Target) -> String {
         match *target {
             Target::Shared(_, at) => self.shared_name_exact(at),
             Target::Global { buffer, offset } => self.global.buffers[buffer].describe(offset),
             Target::Param(at) => format!("parameter byte {at}"),
+            Target::Local(at) => format!("local memory at byte {}", at % self.kernel.local_bytes.max(1)),
         }
     }
 
     /// Checks the bytes of all lanes against earlier accesses, neighbours together.
-    fn order(&mut self, at: At, targets: &[(usize, Target)], total: u64, writes: bool, unwritten: bool) {
+    pub fn order(
+        &mut self,
+        at: At,
+        targets: &[(usize, Target)],
+        total: u64,
+        writes: bool,
+        unwritten: bool,
+        strength: Strength,
+    ) {
         let At { w, mask, site, .. } = at;
-        let stamp = self.stamp(w, mask, site);
+        let stamp = Stamp { strength, ..self.stamp(w, mask, site) };
         let mut n = 0;
         while n < targets.len() {
             let (memory, start) = match targets[n].1 {
                 Target::Shared(c, at) => (RaceMemory::Shared(c), u64::from(at)),
                 Target::Global { buffer, offset } => (RaceMemory::Global(buffer), offset),
-                Target::Param(_) => return,
+                Target::Local(_) | Target::Param(_) => {
+                    n += 1;
+                    continue;
+                }
             };
             let mut end = start + total;
             n += 1;
@@ -285,7 +333,7 @@ impl Cluster<'_> {
                 let follows = match *next {
                     Target::Shared(c, at) => memory == RaceMemory::Shared(c) && u64::from(at) == end,
                     Target::Global { buffer, offset } => memory == RaceMemory::Global(buffer) && offset == end,
-                    Target::Param(_) => false,
+                    Target::Local(_) | Target::Param(_) => false,
                 };
                 if !follows {
                     break;
@@ -322,7 +370,7 @@ impl Cluster<'_> {
     }
 
     /// What the access costs; gives the time at which a load's value is there.
-    fn charge(&mut self, at: At, targets: &[(usize, Target)], total: usize, load: bool) -> u64 {
+    pub fn charge(&mut self, at: At, targets: &[(usize, Target)], total: usize, load: bool) -> u64 {
         let At { w, f, site, .. } = at;
         let now = self.warps[w].fragments[f].ready_at;
         let Some(&(_, first)) = targets.first() else { return now };
@@ -331,6 +379,13 @@ impl Cluster<'_> {
         let bytes = (total * targets.len()) as u32;
         match first {
             Target::Param(_) => now,
+            // Frames are interleaved word by word, and stay in the L1 cache.
+            Target::Local(_) => {
+                let cycles = u64::from(bytes).div_ceil(self.costs.global_bytes_per_cycle);
+                let begin = now.max(self.ctas[c].global_port_free);
+                self.ctas[c].global_port_free = begin + cycles;
+                begin + cycles + if load { self.costs.shared_load } else { 0 }
+            }
             Target::Global { buffer, .. } => {
                 // 32-byte sectors, each moved once.
                 let mut sectors: Vec<u64> = targets

@@ -3,7 +3,7 @@
 use super::cluster::{Cluster, Stop};
 use super::state::{At, Race, RaceMemory, Slot};
 use super::warp::lanes;
-use crate::order::{Access, Stamp};
+use crate::order::{Access, Stamp, Strength};
 use crate::program::op::{Address, Reg};
 
 impl Cluster<'_> {
@@ -26,6 +26,7 @@ impl Cluster<'_> {
             site,
             cluster: self.index,
             asynchronous: false,
+            strength: Strength::Weak,
         };
         for lane in lanes(mask) {
             let slot = self.shared_slot(at, lane, to, false, bytes, bytes)?;

@@ -11,7 +11,7 @@ use super::tensor::TensorMemory;
 use super::warp::{Fragment, Queue, Registers, State, Warp};
 use crate::diagnostic::Diagnostic;
 use crate::launch::Launch;
-use crate::order::{ActorId, Reason, Shadow, Stamp, Views};
+use crate::order::{ActorId, Reason, Shadow, Stamp, Strength, Views};
 use crate::program::Kernel;
 use crate::report::{Actor, Event, EventKind, Memory};
 use crate::time::Costs;
@@ -78,6 +78,8 @@ pub struct Cluster<'a> {
     pub cluster_time: u64,
     /// The store that is being checked writes what is there already.
     pub same_value: bool,
+    /// What strong stores to shared memory published.
+    pub published: super::atomics::Published,
     pub races: Vec<Race>,
     pub race_keys: HashMap<(u32, u32, RaceMemory, Reason), usize>,
     pub origins: Vec<Origin>,
@@ -131,6 +133,7 @@ impl<'a> Cluster<'a> {
             cluster_known: Views::default(),
             cluster_time: 0,
             same_value: false,
+            published: Default::default(),
             races: Vec::new(),
             race_keys: HashMap::new(),
             origins: vec![Origin { site: 0, text: String::new() }],
@@ -203,6 +206,9 @@ impl<'a> Cluster<'a> {
                 actor,
                 at_fence: Views::default(),
                 unacquired: Views::default(),
+                unacquired_far: Views::default(),
+                at_gpu_fence: Views::default(),
+                local: Memory::default(),
                 cluster_arrived: 0,
                 cluster_passed: 0,
                 bulk: HashMap::new(),
@@ -441,7 +447,14 @@ impl<'a> Cluster<'a> {
                 actor
             }
         };
-        Stamp { actor, epoch: self.warps[w].epoch, site, cluster: self.index, asynchronous: false }
+        Stamp {
+            actor,
+            epoch: self.warps[w].epoch,
+            site,
+            cluster: self.index,
+            asynchronous: false,
+            strength: Strength::Weak,
+        }
     }
 
     /// Number of a new reason for undefined values.

@@ -1,6 +1,6 @@
 //! The mbarrier object: a phase completes when no arrival and no byte is pending (PTX ISA 9.7.13.15.6).
 
-use crate::order::{ActorId, Stamp, Views};
+use crate::order::{ActorId, Stamp, Strength, Views};
 use std::collections::VecDeque;
 
 /// Completed phases whose arrivals are told apart: no waiter is further behind.
@@ -56,7 +56,7 @@ impl Mbarrier {
             cta,
             offset,
             valid: false,
-            init: Stamp { actor: 0, epoch: 0, site: 0, cluster: 0, asynchronous: false },
+            init: Stamp { actor: 0, epoch: 0, site: 0, cluster: 0, asynchronous: false, strength: Strength::Weak },
             phase: 0,
             expected: 0,
             pending: 0,
@@ -139,7 +139,7 @@ mod tests {
 
     fn fresh(count: u32) -> Mbarrier {
         let mut b = Mbarrier::new(0, 0, 7);
-        b.init(count, Stamp { actor: 0, epoch: 1, site: 0, cluster: 0, asynchronous: false });
+        b.init(count, Stamp { actor: 0, epoch: 1, site: 0, cluster: 0, asynchronous: false, strength: Strength::Weak });
         b
     }
 

@@ -2,6 +2,7 @@
 
 use crate::launch::{Buffer, Content};
 use crate::order::Shadow;
+use crate::program::Variable;
 use crate::report::Memory;
 
 /// What unwritten memory holds: as FP16, BF16 or FP32, NaN.
@@ -84,6 +85,8 @@ pub struct GlobalBuffer {
     pub shadow: Shadow,
     pub row_bytes: Option<u32>,
     pub element_bytes: u32,
+    /// A `.const` variable: the kernel cannot write it.
+    pub constant: bool,
 }
 
 impl GlobalBuffer {
@@ -103,6 +106,8 @@ impl GlobalBuffer {
 #[derive(Debug, Default)]
 pub struct Global {
     pub buffers: Vec<GlobalBuffer>,
+    /// What strong stores published.
+    pub published: super::atomics::Published,
 }
 
 const FIRST: u64 = 0x7f00_0000_0000;
@@ -110,9 +115,9 @@ const FIRST: u64 = 0x7f00_0000_0000;
 const STEP: u64 = 1 << 21;
 
 impl Global {
-    pub fn new(buffers: &[Buffer]) -> Global {
+    pub fn new(buffers: &[Buffer], variables: &[Variable]) -> Global {
         let mut base = FIRST;
-        let buffers = buffers
+        let mut buffers: Vec<GlobalBuffer> = buffers
             .iter()
             .map(|b| {
                 let memory = match &b.content {
@@ -129,10 +134,21 @@ impl Global {
                     shadow: Shadow::default(),
                     row_bytes: b.row_bytes,
                     element_bytes: b.element_bytes.unwrap_or(1).max(1),
+                    constant: false,
                 }
             })
             .collect();
-        Global { buffers }
+        // The addresses of the module's own variables are known since it was loaded; they lie behind all buffers.
+        buffers.extend(variables.iter().map(|v| GlobalBuffer {
+            name: v.name.clone(),
+            base: v.base,
+            memory: Memory::from_bytes(v.content.clone()),
+            shadow: Shadow::default(),
+            row_bytes: None,
+            element_bytes: 1,
+            constant: v.constant,
+        }));
+        Global { buffers, published: Default::default() }
     }
 
     /// The buffer that holds all these bytes, and where in it they begin.

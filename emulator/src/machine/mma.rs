@@ -5,7 +5,7 @@ use super::state::{ActorKind, At, Commit, Pending, Race, RaceMemory};
 use super::tensor::{self, COLUMNS, InstructionDescriptor, Layout, Operand, SharedDescriptor};
 use super::warp::{Queue, lanes};
 use crate::diagnostic::Severity;
-use crate::order::{Access, Stamp, Views};
+use crate::order::{Access, Stamp, Strength, Views};
 use crate::program::op::{Address, MmaA, MmaOp};
 use crate::report::{Actor, EventKind, Mma, OperandRead};
 
@@ -150,7 +150,7 @@ impl Cluster<'_> {
         queue.epoch += 1;
         let Queue { actor, epoch, .. } = *queue;
         self.warps[w].views.after.raise(actor, epoch);
-        let stamp = Stamp { actor, epoch, site, cluster: self.index, asynchronous: true };
+        let stamp = Stamp { actor, epoch, site, cluster: self.index, asynchronous: true, strength: Strength::Weak };
 
         // Operands: bounds, and who wrote them.
         let (m_each, n_each) = (i.m / group.len() as u32, i.n / group.len() as u32);
@@ -413,7 +413,8 @@ impl Cluster<'_> {
     pub fn commit_arrive(&mut self, n: usize, time: u64) -> Result<(), Stop> {
         let Commit { site, queue, epoch, barrier, warp, .. } = self.commits[n];
         let order = std::mem::take(&mut self.commits[n].order);
-        let mut views = Views { order, ..Views::default() };
+        let mut views = Views::default();
+        views.order = order;
         views.hb.raise(queue, epoch);
         views.before.raise(queue, epoch);
         self.commits[n].phase = Some(self.barriers[barrier as usize].phase);

@@ -4,11 +4,12 @@
 //! |---|---|
 //! | `cluster`, `state`, `diverge`, `finish` | the scheduler; what a cluster is made of; lanes that part and meet; what is left at the end |
 //! | `warp`, `memory`, `mbarrier`, `tensor` | the things themselves |
-//! | `step` | what each instruction does; `access` plain memory, `sync` and `mbarrier_ops` barriers, `tensor_ops`, `mma` and `mma_operands` `tcgen05`, `tma`, `copy` and `bulk` the TMA engine |
+//! | `step` | what each instruction does; `access` plain memory, `atomics` strong accesses, `sync` and `mbarrier_ops` barriers, `tensor_ops`, `mma` and `mma_operands` `tcgen05`, `tma`, `copy` and `bulk` the TMA engine |
 //! | `explain`, `explain_tensor`, `hang`, `names`, `findings` | what is said when something is wrong |
 
 mod access;
 mod async_copy;
+mod atomics;
 mod bulk;
 mod cluster;
 mod copy;
@@ -57,7 +58,7 @@ pub fn run(program: &Program, launch: &Launch, options: &Options) -> Report {
             return report;
         }
     };
-    let mut global = Global::new(&launch.buffers);
+    let mut global = Global::new(&launch.buffers, &program.variables);
     let params = match parameters(kernel, launch, &global) {
         Ok(params) => params,
         Err(error) => {
@@ -102,7 +103,7 @@ pub fn run(program: &Program, launch: &Launch, options: &Options) -> Report {
         }
     }
     (report.findings, report.notes) = findings.finish();
-    report.buffers = global.buffers.into_iter().map(|b| b.memory).collect();
+    report.buffers = global.buffers.into_iter().take(launch.buffers.len()).map(|b| b.memory).collect();
     report.trace.sort_by_key(|e| e.start);
     report
 }

@@ -6,6 +6,8 @@ use super::warp::{State, lanes};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::program::op::{Alu, Logic, Op, Reg, ShuffleMode, Space, Special, TRUE, VoteMode};
 
+/// The high half of a generic address of local memory.
+pub const LOCAL_WINDOW: u64 = 0x0000_7c00_0000_0000;
 /// The high half of a generic address of a parameter.
 pub const PARAM_WINDOW: u64 = 0x0000_7d00_0000_0000;
 /// The high half of a generic address of shared memory.
@@ -26,7 +28,7 @@ impl Cluster<'_> {
             let now = warp.fragments[f].ready_at;
             let needed = warp.on_the_way.iter().filter(|(reg, _)| inst.uses.contains(reg) || inst.defs.contains(reg));
             let ready = needed.map(|&(_, at)| at).max().unwrap_or(now).max(now);
-            let ready = if matches!(inst.op, Op::Store { .. }) {
+            let ready = if matches!(inst.op, Op::Store(_)) {
                 // The compiler moves loads ahead of a store that waits for its value: the warp goes on, up to the next
                 // instruction that orders memory.
                 warp.stores_ready_at = warp.stores_ready_at.max(ready);
@@ -88,10 +90,9 @@ impl Cluster<'_> {
         let at = At { w, f, mask, site };
         // Memory and synchronisation decide themselves what an undefined operand means.
         match &inst.op {
-            Op::Load { space, address, bytes, signed, d } => {
-                self.load(at, *space, address, *bytes, *signed, d)?;
-            }
-            Op::Store { space, address, bytes, s } => self.store(at, *space, address, *bytes, s)?,
+            Op::Load(op) => self.load(at, op)?,
+            Op::Store(op) => self.store(at, op)?,
+            Op::Atomic(op) => self.atomic(at, op)?,
             Op::TensorStore { shape, tensor, s } => self.tensor_store(at, *shape, tensor, s)?,
             op if op.is_visible()
                 || matches!(op, Op::Elect { .. } | Op::Shuffle { .. } | Op::Vote { .. } | Op::WarpSync { .. }) =>
@@ -122,9 +123,9 @@ impl Cluster<'_> {
                 self.warps[w].fragments[f].ready_at += self.costs.fence;
                 self.warps[w].init_fence();
             }
-            Op::Fence => {
+            Op::Fence { gpu } => {
                 self.warps[w].fragments[f].ready_at += self.costs.fence;
-                self.warps[w].fence();
+                self.warps[w].fence(*gpu);
             }
             Op::Hint => {}
             Op::TensorFence { .. } | Op::TensorRelinquish | Op::TensorWait { .. } => self.tensor_wait(at, &inst.op)?,
@@ -270,6 +271,7 @@ impl Cluster<'_> {
                 let window = match space {
                     Space::Shared | Space::SharedCluster => Some(SHARED_WINDOW),
                     Space::Param => Some(PARAM_WINDOW),
+                    Space::Local => Some(LOCAL_WINDOW),
                     _ => None,
                 };
                 for lane in lanes(mask) {

@@ -5,7 +5,7 @@ use super::state::{At, Race, RaceMemory};
 use super::tensor::{COLUMNS, LANES};
 use super::warp::{OpenLoad, State, lanes};
 use crate::diagnostic::{Diagnostic, Severity};
-use crate::order::{Access, Reason, Stamp};
+use crate::order::{Access, Reason, Stamp, Strength};
 use crate::program::RESERVED_SHARED;
 use crate::program::op::{Address, Op, Reg, TensorShape};
 use crate::report::EventKind;
@@ -18,7 +18,7 @@ impl Cluster<'_> {
         match op {
             Op::TensorAlloc { address, columns, pair } => self.tensor_alloc(at, address, *columns, *pair),
             Op::TensorFree { tensor, columns, .. } => self.tensor_free(at, *tensor, *columns),
-            Op::TensorLoad { shape, tensor, d } => self.tensor_load(at, *shape, tensor, d),
+            Op::TensorLoad { shape, tensor, d, pack } => self.tensor_load(at, *shape, tensor, d, *pack),
             Op::Mma(op) => self.mma(at, op),
             Op::Commit { address, pair, targets } => self.commit(at, address, *pair, *targets),
             _ => Ok(()),
@@ -278,25 +278,39 @@ impl Cluster<'_> {
         diagnostic
     }
 
-    fn tensor_load(&mut self, at: At, shape: TensorShape, tensor: &Address, d: &[u16]) -> Result<(), Stop> {
+    fn tensor_load(&mut self, at: At, shape: TensorShape, tensor: &Address, d: &[u16], pack: bool) -> Result<(), Stop> {
         let At { w, f, site, .. } = at;
         let c = self.warps[w].cta;
-        let (lane, column, columns) = self.tensor_range(at, shape, d.len(), tensor)?;
+        let registers = if pack { 2 * d.len() } else { d.len() };
+        let (lane, column, columns) = self.tensor_range(at, shape, registers, tensor)?;
         let warp = &mut self.warps[w];
         warp.loads.epoch += 1;
         warp.views.after.raise(warp.loads.actor, warp.loads.epoch);
-        let stamp =
-            Stamp { actor: warp.loads.actor, epoch: warp.loads.epoch, site, cluster: self.index, asynchronous: false };
+        let stamp = Stamp {
+            actor: warp.loads.actor,
+            epoch: warp.loads.epoch,
+            site,
+            cluster: self.index,
+            asynchronous: false,
+            strength: Strength::Weak,
+        };
         let mut defined = vec![0; d.len()];
         let mut missing = None;
         for (r, &reg) in d.iter().enumerate() {
             for t in 0..32 {
                 let (dl, dc) = shape.cell(t, r as u32);
-                let (value, ok) = self.ctas[c].tensor.get(lane + dl, column + dc);
+                let cell = |n: u32| self.ctas[c].tensor.get(lane + dl, column + n);
+                // Packed, the shape counts columns of 16 bits: two neighbours make one register.
+                let (value, ok) = if pack {
+                    let ((low, first), (high, second)) = (cell(2 * dc), cell(2 * dc + 1));
+                    (low & 0xffff | high << 16, first && second)
+                } else {
+                    cell(dc)
+                };
                 warp.registers.b32[usize::from(reg)][t as usize] = value;
                 defined[r] |= u32::from(ok) << t;
                 if !ok && missing.is_none() {
-                    missing = Some(column + dc);
+                    missing = Some(column + if pack { 2 * dc } else { dc });
                 }
             }
             warp.registers.set_defined(Reg::B32(reg), u32::MAX, 0);
@@ -346,6 +360,7 @@ impl Cluster<'_> {
             site,
             cluster: self.index,
             asynchronous: false,
+            strength: Strength::Weak,
         };
         for (r, &reg) in s.iter().enumerate() {
             let defined = warp.registers.defined(Reg::B32(reg));

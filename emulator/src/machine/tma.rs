@@ -7,7 +7,7 @@ use super::cluster::{Cluster, Stop};
 use super::state::{At, Pending, Race, RaceMemory, Slot};
 use super::step::PARAM_WINDOW;
 use super::warp::lanes;
-use crate::order::{Access, Clock, Stamp};
+use crate::order::{Access, Clock, Stamp, Strength};
 use crate::program::RESERVED_SHARED;
 use crate::program::op::{Reg, TmaKind, TmaOp};
 use crate::report::{Actor, EventKind, Memory};
@@ -181,11 +181,19 @@ impl Cluster<'_> {
         let load = matches!(op.kind, TmaKind::Load | TmaKind::Forward);
         let (reads, writes) = if load {
             let b = &self.barriers[barriers[0] as usize];
-            let stamp = Stamp { actor: b.actor, epoch: b.next_epoch(), site, cluster: self.index, asynchronous: true };
+            let stamp = Stamp {
+                actor: b.actor,
+                epoch: b.next_epoch(),
+                site,
+                cluster: self.index,
+                asynchronous: true,
+                strength: Strength::Weak,
+            };
             (stamp, stamp)
         } else {
             let groups = self.bulk_groups(w, lane);
-            let stamp = |actor, epoch| Stamp { actor, epoch, site, cluster: 0, asynchronous: true };
+            let stamp =
+                |actor, epoch| Stamp { actor, epoch, site, cluster: 0, asynchronous: true, strength: Strength::Weak };
             let (r, wr, epoch) = (groups.reads.actor, groups.writes.actor, groups.next);
             let index = self.index;
             (Stamp { cluster: index, ..stamp(r, epoch) }, Stamp { cluster: index, ..stamp(wr, epoch) })

@@ -3,6 +3,7 @@
 use crate::order::{ActorId, Views};
 use crate::program::Kernel;
 use crate::program::op::{FALSE, L32, L64, Op, Reg, TRUE};
+use crate::report::Memory;
 use std::collections::HashMap;
 
 /// The registers of a warp, and which lanes of each hold a defined value.
@@ -258,6 +259,12 @@ pub struct Warp {
     pub at_fence: Views,
     /// What relaxed waits have seen: known after the next fence.
     pub unacquired: Views,
+    /// The same of other clusters: known after the next fence at GPU scope.
+    pub unacquired_far: Views,
+    /// What it knew at its last fence at GPU scope.
+    pub at_gpu_fence: Views,
+    /// Its lanes' frames of local memory, one behind the other; empty until one is touched.
+    pub local: Memory,
     /// Lanes that have arrived at the cluster barrier and not waited yet.
     pub cluster_arrived: u32,
     /// Lanes whose phase of the cluster barrier is complete, and which have not waited yet.
@@ -314,14 +321,24 @@ impl Warp {
 
     /// What a relaxed operation tells others.
     pub fn fenced_release(&self) -> Views {
-        Views { inits: self.views.inits.clone(), order: self.views.before_now(), ..self.at_fence.clone() }
+        let mut views = self.at_fence.clone();
+        views.inits.clone_from(&self.views.inits);
+        views.order = self.views.before_now();
+        views
     }
 
-    /// A fence of the generic proxy.
-    pub fn fence(&mut self) {
+    /// A fence of the generic proxy; `gpu`: at a scope that includes other clusters.
+    pub fn fence(&mut self, gpu: bool) {
         let seen = std::mem::take(&mut self.unacquired);
         self.views.join(&seen);
+        if gpu {
+            let seen = std::mem::take(&mut self.unacquired_far);
+            self.views.join(&seen);
+        }
         self.at_fence = self.release();
+        if gpu {
+            self.at_gpu_fence = self.at_fence.clone();
+        }
     }
 
     /// `fence.mbarrier_init`: initialisations so far may be told by a relaxed operation.
@@ -349,5 +366,6 @@ impl Warp {
             }
         }
         self.views.fenced.join(&known);
+        self.views.fence_far();
     }
 }

@@ -1,5 +1,8 @@
 //! Vector clocks.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 /// A warp, or a queue of asynchronous operations. Numbered within a cluster.
 pub type ActorId = u32;
 
@@ -58,6 +61,8 @@ pub struct Views {
     /// What came before in time, also where that orders no accesses: an asynchronous operation completes after all that came
     /// before its issue.
     pub order: Clock,
+    /// Of other clusters, learnt through atomic operations: `hb` and `fenced` by the cluster's index. Rare, and shared.
+    far: Option<Arc<BTreeMap<u32, (Clock, Clock)>>>,
 }
 
 impl Views {
@@ -75,5 +80,43 @@ impl Views {
         self.before.join(&other.before);
         self.inits.join(&other.inits);
         self.order.join(&other.order);
+        if let Some(far) = &other.far {
+            match &mut self.far {
+                None => self.far = Some(far.clone()),
+                Some(mine) if Arc::ptr_eq(mine, far) => {}
+                Some(mine) => {
+                    let mine = Arc::make_mut(mine);
+                    for (&cluster, (hb, fenced)) in far.iter() {
+                        let known = mine.entry(cluster).or_default();
+                        known.0.join(hb);
+                        known.1.join(fenced);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Adds what an actor of another cluster knows.
+    pub fn learn(&mut self, cluster: u32, other: &Views) {
+        self.join(&Views { far: other.far.clone(), ..Views::default() });
+        let far = Arc::make_mut(self.far.get_or_insert_default());
+        let known = far.entry(cluster).or_default();
+        known.0.join(&other.hb);
+        known.1.join(&other.fenced);
+    }
+
+    /// The epochs known of an actor of another cluster: `hb` and `fenced`.
+    pub fn far(&self, cluster: u32, actor: ActorId) -> (u32, u32) {
+        let known = self.far.as_ref().and_then(|far| far.get(&cluster));
+        known.map_or((0, 0), |(hb, fenced)| (hb.get(actor), fenced.get(actor)))
+    }
+
+    /// What other clusters did is visible to the asynchronous proxy from now on.
+    pub fn fence_far(&mut self) {
+        if let Some(far) = &mut self.far {
+            for (hb, fenced) in Arc::make_mut(far).values_mut() {
+                fenced.join(hb);
+            }
+        }
     }
 }

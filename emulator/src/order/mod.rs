@@ -13,4 +13,4 @@ mod clock;
 mod shadow;
 
 pub use clock::{ActorId, Clock, Views};
-pub use shadow::{Access, Conflict, Reason, Shadow, Stamp};
+pub use shadow::{Access, Conflict, Reason, Shadow, Stamp, Strength};

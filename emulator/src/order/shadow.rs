@@ -16,13 +16,28 @@ pub struct Stamp {
     pub epoch: u32,
     /// The statement.
     pub site: u32,
-    /// Index of its cluster: actors of different clusters are never ordered within a launch.
+    /// Index of its cluster: actors of different clusters are ordered through atomic operations only.
     pub cluster: u32,
     /// Through the asynchronous proxy.
     pub asynchronous: bool,
+    /// Two strong accesses whose scopes include each other do not race.
+    pub strength: Strength,
 }
 
-const NOBODY: Stamp = Stamp { actor: 0, epoch: 0, site: 0, cluster: 0, asynchronous: false };
+/// Whether an access is strong, and for whom (PTX ISA 8.5, scopes).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Strength {
+    /// Plain.
+    Weak,
+    /// At the scope of the CTA of this rank.
+    Cta(u8),
+    /// At the scope of its cluster.
+    Cluster,
+    /// At the scope of the GPU or the system.
+    Gpu,
+}
+
+const NOBODY: Stamp = Stamp { actor: 0, epoch: 0, site: 0, cluster: 0, asynchronous: false, strength: Strength::Weak };
 
 /// An access that is about to happen.
 #[derive(Clone, Copy, Debug)]
@@ -84,12 +99,29 @@ pub struct Shadow {
     readers: HashMap<u64, Vec<Stamp>>,
 }
 
+/// Both are strong, and each scope includes the other's thread.
+fn strong_together(first: Stamp, second: Stamp) -> bool {
+    match (first.strength, second.strength) {
+        (Strength::Weak, _) | (_, Strength::Weak) => false,
+        (Strength::Gpu, Strength::Gpu) => true,
+        // A CTA's rank is known of accesses at its scope only; a wider partner counts as one of its threads.
+        (Strength::Cta(a), Strength::Cta(b)) => first.cluster == second.cluster && a == b,
+        _ => first.cluster == second.cluster,
+    }
+}
+
 fn ordered(first: Stamp, access: &Access) -> Option<Reason> {
     if first.epoch == 0 {
         return None;
     }
     if first.cluster != access.stamp.cluster {
-        return Some(Reason::Unordered);
+        let (hb, fenced) = access.views.far(first.cluster, first.actor);
+        let crosses = !first.asynchronous && access.stamp.asynchronous;
+        return match (first.epoch > hb, crosses && first.epoch > fenced) {
+            (true, _) => Some(Reason::Unordered),
+            (false, true) => Some(Reason::NotFenced),
+            (false, false) => None,
+        };
     }
     if first.actor == access.stamp.actor {
         return None;
@@ -195,12 +227,13 @@ fn check(
     writes: bool,
 ) -> Option<Conflict> {
     let conflict = |first, first_writes, reason| Conflict { first, first_writes, second_writes: writes, reason, byte };
-    let mut found = ordered(cell.write, access).map(|reason| conflict(cell.write, true, reason));
+    let races = |first| ordered(first, access).filter(|_| !strong_together(first, access.stamp));
+    let mut found = races(cell.write).map(|reason| conflict(cell.write, true, reason));
     if writes {
-        found = worse(found, ordered(cell.read, access).map(|reason| conflict(cell.read, false, reason)));
+        found = worse(found, races(cell.read).map(|reason| conflict(cell.read, false, reason)));
         if cell.more {
             for reader in readers.remove(&key).unwrap_or_default() {
-                found = worse(found, ordered(reader, access).map(|reason| conflict(reader, false, reason)));
+                found = worse(found, races(reader).map(|reason| conflict(reader, false, reason)));
             }
         }
         *cell = Cell { write: access.stamp, ..EMPTY };
@@ -213,7 +246,7 @@ fn check(
         let more = readers.entry(key).or_default();
         let elsewhere = |reader: &Stamp| reader.cluster != cell.read.cluster;
         if elsewhere(&access.stamp) && more.iter().any(elsewhere) {
-            // Readers of two clusters are remembered: no write can be ordered after both.
+            // Readers of two clusters are remembered: a write is hardly ordered after both and not after this one.
             return found;
         }
         more.retain(|reader| ordered(*reader, access).is_some());
@@ -233,7 +266,7 @@ mod tests {
         let mut shadow = Shadow::default();
         let views = Views::default();
         let access = |cluster: u32, actor| Access {
-            stamp: Stamp { actor, epoch: 1, site: 0, cluster, asynchronous: false },
+            stamp: Stamp { actor, epoch: 1, site: 0, cluster, asynchronous: false, strength: Strength::Weak },
             views: &views,
             proxyless: false,
         };

@@ -1,174 +1,10 @@
-//! Arithmetic, logic, comparison and conversion: which opcode is which lane-wise function.
+//! Arithmetic, logic and comparison: which opcode is which lane-wise function.
 //!
-//! One row per opcode and type. Integer types narrower than 32 bits live zero-extended in 32-bit registers.
+//! One row per opcode and type; conversions are in `convert`, packed and approximate arithmetic in `packed`.
 
-use super::op::{Alu, L32, L64};
-use half::{bf16, f16};
-
-macro_rules! lanes {
-    (U32 $f:expr) => {{
-        fn g(d: &mut L32, a: &L32) {
-            for i in 0..32 {
-                d[i] = ($f)(a[i]);
-            }
-        }
-        Alu::U32(g)
-    }};
-    (B32 $f:expr) => {{
-        fn g(d: &mut L32, a: &L32, b: &L32) {
-            for i in 0..32 {
-                d[i] = ($f)(a[i], b[i]);
-            }
-        }
-        Alu::B32(g)
-    }};
-    (T32 $f:expr) => {{
-        fn g(d: &mut L32, a: &L32, b: &L32, c: &L32) {
-            for i in 0..32 {
-                d[i] = ($f)(a[i], b[i], c[i]);
-            }
-        }
-        Alu::T32(g)
-    }};
-    (U64 $f:expr) => {{
-        fn g(d: &mut L64, a: &L64) {
-            for i in 0..32 {
-                d[i] = ($f)(a[i]);
-            }
-        }
-        Alu::U64(g)
-    }};
-    (B64 $f:expr) => {{
-        fn g(d: &mut L64, a: &L64, b: &L64) {
-            for i in 0..32 {
-                d[i] = ($f)(a[i], b[i]);
-            }
-        }
-        Alu::B64(g)
-    }};
-    (T64 $f:expr) => {{
-        fn g(d: &mut L64, a: &L64, b: &L64, c: &L64) {
-            for i in 0..32 {
-                d[i] = ($f)(a[i], b[i], c[i]);
-            }
-        }
-        Alu::T64(g)
-    }};
-    (Widen $f:expr) => {{
-        fn g(d: &mut L64, a: &L32) {
-            for i in 0..32 {
-                d[i] = ($f)(a[i]);
-            }
-        }
-        Alu::Widen(g)
-    }};
-    (Narrow $f:expr) => {{
-        fn g(d: &mut L32, a: &L64) {
-            for i in 0..32 {
-                d[i] = ($f)(a[i]);
-            }
-        }
-        Alu::Narrow(g)
-    }};
-    (Wide2 $f:expr) => {{
-        fn g(d: &mut L64, a: &L32, b: &L32) {
-            for i in 0..32 {
-                d[i] = ($f)(a[i], b[i]);
-            }
-        }
-        Alu::Wide2(g)
-    }};
-    (Wide3 $f:expr) => {{
-        fn g(d: &mut L64, a: &L32, b: &L32, c: &L64) {
-            for i in 0..32 {
-                d[i] = ($f)(a[i], b[i], c[i]);
-            }
-        }
-        Alu::Wide3(g)
-    }};
-    (Shift64 $f:expr) => {{
-        fn g(d: &mut L64, a: &L64, b: &L32) {
-            for i in 0..32 {
-                d[i] = ($f)(a[i], b[i]);
-            }
-        }
-        Alu::Shift64(g)
-    }};
-    (Compare32 $f:expr) => {{
-        fn g(a: &L32, b: &L32) -> u32 {
-            let mut m = 0;
-            for i in 0..32 {
-                m |= (($f)(a[i], b[i]) as u32) << i;
-            }
-            m
-        }
-        Alu::Compare32(g)
-    }};
-    (Compare64 $f:expr) => {{
-        fn g(a: &L64, b: &L64) -> u32 {
-            let mut m = 0;
-            for i in 0..32 {
-                m |= (($f)(a[i], b[i]) as u32) << i;
-            }
-            m
-        }
-        Alu::Compare64(g)
-    }};
-}
-
-fn f(x: u32) -> f32 {
-    f32::from_bits(x)
-}
-fn d(x: u64) -> f64 {
-    f64::from_bits(x)
-}
-/// Flushes a subnormal to zero of the same sign (`.ftz`).
-fn z(x: u32) -> f32 {
-    let v = f(x);
-    if v.is_subnormal() { f(x & 0x8000_0000) } else { v }
-}
-/// Bits of a result. The PTX ISA leaves open which NaN it is (9.7.3); NVIDIA GPUs give 0x7FFFFFFF.
-fn bits(x: f32) -> u32 {
-    if x.is_nan() { 0x7fff_ffff } else { x.to_bits() }
-}
-fn bits_z(x: f32) -> u32 {
-    if x.is_subnormal() { x.to_bits() & 0x8000_0000 } else { bits(x) }
-}
-fn bits64(x: f64) -> u64 {
-    if x.is_nan() { 0x7fff_ffff_ffff_ffff } else { x.to_bits() }
-}
-/// `max`/`min` without `.NaN`: a NaN operand loses.
-fn fmax(a: f32, b: f32) -> f32 {
-    if a == b && a == 0.0 { if a.is_sign_positive() { a } else { b } } else { a.max(b) }
-}
-fn fmin(a: f32, b: f32) -> f32 {
-    if a == b && a == 0.0 { if a.is_sign_negative() { a } else { b } } else { a.min(b) }
-}
-/// FP32 → FP16, to nearest even; NaN is canonical (0x7FFF).
-fn to_f16(x: u32) -> u32 {
-    let v = f(x);
-    if v.is_nan() { 0x7fff } else { u32::from(f16::from_f32(v).to_bits()) }
-}
-/// FP32 → BF16, to nearest even; NaN is canonical (0x7FFF).
-fn to_bf16(x: u32) -> u32 {
-    let v = f(x);
-    if v.is_nan() { 0x7fff } else { u32::from(bf16::from_f32(v).to_bits()) }
-}
-fn h(x: u32) -> f32 {
-    f16::from_bits(x as u16).to_f32()
-}
-fn bh(x: u32) -> f32 {
-    bf16::from_bits(x as u16).to_f32()
-}
-fn s16(x: u32) -> i32 {
-    i32::from(x as i16)
-}
-fn i(x: u32) -> i32 {
-    x as i32
-}
-fn l(x: u64) -> i64 {
-    x as i64
-}
+use super::lanes::{bh, bits, bits_z, bits64, d, f, fmax, fmin, h, i, l, lanes, s16, z};
+use super::op::Alu;
+use super::packed;
 
 /// Shifts clamp the amount at the register's width (PTX ISA 9.7.8.8, 9.7.8.9).
 fn shl32(a: u32, n: u32) -> u32 {
@@ -203,6 +39,9 @@ fn prmt(a: u32, b: u32, sel: u32) -> u32 {
         let byte = if s & 8 != 0 { if byte & 0x80 != 0 { 0xff } else { 0 } } else { byte };
         r | byte << (8 * n)
     })
+}
+fn pair(low: u32, high: u32) -> u64 {
+    u64::from(high) << 32 | u64::from(low)
 }
 fn lop3(a: u32, b: u32, c: u32, table: u8) -> u32 {
     (0..8).fold(0, |r, n| {
@@ -270,6 +109,22 @@ pub fn alu(base: &str, mods: &[&str], ty: &str) -> Option<Alu> {
         ("neg", [], "s16") => lanes!(U32 |a: u32| a.wrapping_neg() & 0xffff),
         ("abs", [], "s32") => lanes!(U32 |a: u32| i(a).wrapping_abs() as u32),
         ("abs", [], "s64") => lanes!(U64 |a: u64| l(a).wrapping_abs() as u64),
+        ("abs", [], "s16") => lanes!(U32 |a: u32| s16(a).wrapping_abs() as u32 & 0xffff),
+        ("rem", [], "s16") => {
+            lanes!(B32 |a: u32, b: u32| if s16(b) == 0 { a & 0xffff } else { (s16(a) % s16(b)) as u32 & 0xffff })
+        }
+        ("mul", ["hi"], "u16") => lanes!(B32 |a: u32, b: u32| ((a & 0xffff) * (b & 0xffff)) >> 16),
+        ("mul", ["hi"], "s16") => lanes!(B32 |a: u32, b: u32| (s16(a) * s16(b)) as u32 >> 16),
+        ("mad", ["hi"], "u32") => {
+            lanes!(T32 |a: u32, b: u32, c: u32| (((u64::from(a) * u64::from(b)) >> 32) as u32).wrapping_add(c))
+        }
+        ("mad", ["hi"], "s32") => {
+            lanes!(T32 |a: u32, b: u32, c: u32| (((i64::from(i(a)) * i64::from(i(b))) >> 32) as u32).wrapping_add(c))
+        }
+        ("min", [], "u16") => lanes!(B32 |a: u32, b: u32| (a & 0xffff).min(b & 0xffff)),
+        ("max", [], "u16") => lanes!(B32 |a: u32, b: u32| (a & 0xffff).max(b & 0xffff)),
+        ("min", [], "s16") => lanes!(B32 |a: u32, b: u32| s16(a).min(s16(b)) as u32 & 0xffff),
+        ("max", [], "s16") => lanes!(B32 |a: u32, b: u32| s16(a).max(s16(b)) as u32 & 0xffff),
         ("min", [], "u32") => lanes!(B32 |a: u32, b: u32| a.min(b)),
         ("max", [], "u32") => lanes!(B32 |a: u32, b: u32| a.max(b)),
         ("min", [], "s32") => lanes!(B32 |a: u32, b: u32| i(a).min(i(b)) as u32),
@@ -302,6 +157,14 @@ pub fn alu(base: &str, mods: &[&str], ty: &str) -> Option<Alu> {
         ("popc", [], "b32") => lanes!(U32 |a: u32| a.count_ones()),
         ("clz", [], "b32") => lanes!(U32 |a: u32| a.leading_zeros()),
         ("brev", [], "b32") => lanes!(U32 |a: u32| a.reverse_bits()),
+        ("popc", [], "b64") => lanes!(Narrow |a: u64| a.count_ones()),
+        ("clz", [], "b64") => lanes!(Narrow |a: u64| a.leading_zeros()),
+        ("brev", [], "b64") => lanes!(U64 |a: u64| a.reverse_bits()),
+        // `.l` gives the high half of b:a shifted left, `.r` the low half of b:a shifted right (PTX ISA, shf).
+        ("shf", ["l", "wrap"], "b32") => lanes!(T32 |a: u32, b: u32, n: u32| (pair(a, b) << (n & 31) >> 32) as u32),
+        ("shf", ["l", "clamp"], "b32") => lanes!(T32 |a: u32, b: u32, n: u32| (pair(a, b) << n.min(32) >> 32) as u32),
+        ("shf", ["r", "wrap"], "b32") => lanes!(T32 |a: u32, b: u32, n: u32| (pair(a, b) >> (n & 31)) as u32),
+        ("shf", ["r", "clamp"], "b32") => lanes!(T32 |a: u32, b: u32, n: u32| (pair(a, b) >> n.min(32)) as u32),
 
         ("add", [] | ["rn"], "f32") => lanes!(B32 |a: u32, b: u32| bits(f(a) + f(b))),
         ("sub", [] | ["rn"], "f32") => lanes!(B32 |a: u32, b: u32| bits(f(a) - f(b))),
@@ -315,6 +178,10 @@ pub fn alu(base: &str, mods: &[&str], ty: &str) -> Option<Alu> {
         ("abs", [], "f32") => lanes!(U32 |a: u32| a & 0x7fff_ffff),
         ("max", [], "f32") => lanes!(B32 |a: u32, b: u32| bits(fmax(f(a), f(b)))),
         ("min", [], "f32") => lanes!(B32 |a: u32, b: u32| bits(fmin(f(a), f(b)))),
+        ("neg", ["ftz"], "f32") => lanes!(U32 |a: u32| z(a).to_bits() ^ 0x8000_0000),
+        ("abs", ["ftz"], "f32") => lanes!(U32 |a: u32| z(a).to_bits() & 0x7fff_ffff),
+        ("max", ["ftz"], "f32") => lanes!(B32 |a: u32, b: u32| bits(fmax(z(a), z(b)))),
+        ("min", ["ftz"], "f32") => lanes!(B32 |a: u32, b: u32| bits(fmin(z(a), z(b)))),
         ("max", ["NaN"], "f32") => {
             lanes!(B32 |a: u32, b: u32| if f(a).is_nan() || f(b).is_nan() { 0x7fff_ffff } else { bits(fmax(f(a), f(b))) })
         }
@@ -326,13 +193,15 @@ pub fn alu(base: &str, mods: &[&str], ty: &str) -> Option<Alu> {
         ("sub", [] | ["rn"], "f64") => lanes!(B64 |a: u64, b: u64| bits64(d(a) - d(b))),
         ("mul", [] | ["rn"], "f64") => lanes!(B64 |a: u64, b: u64| bits64(d(a) * d(b))),
         ("fma", ["rn"], "f64") => lanes!(T64 |a: u64, b: u64, c: u64| bits64(d(a).mul_add(d(b), d(c)))),
+        ("div", ["rn"], "f64") => lanes!(B64 |a: u64, b: u64| bits64(d(a) / d(b))),
+        ("abs", [], "f64") => lanes!(U64 |a: u64| a & !(1 << 63)),
         ("neg", [], "f64") => lanes!(U64 |a: u64| a ^ 1 << 63),
 
         ("mov", [], "b32" | "u32" | "s32" | "f32" | "b16" | "u16" | "s16" | "f16" | "bf16" | "b8") => {
             lanes!(U32 |a: u32| a)
         }
         ("mov", [], "b64" | "u64" | "s64" | "f64") => lanes!(U64 |a: u64| a),
-        _ => return None,
+        _ => return packed::alu(base, mods, ty),
     })
 }
 
@@ -368,6 +237,25 @@ pub fn compare(op: &str, ty: &str) -> Option<Alu> {
             }
         };
     }
+    macro_rules! floating {
+        ($kind:ident, $conv:expr) => {
+            match op {
+                // Without `u`, a NaN operand makes the comparison false (PTX ISA 9.3.1.2), `ne` included.
+                "ne" => lanes!($kind | a, b | ($conv)(a) < ($conv)(b) || ($conv)(a) > ($conv)(b)),
+                "equ" => lanes!($kind | a, b | !(($conv)(a) < ($conv)(b) || ($conv)(a) > ($conv)(b))),
+                "neu" => lanes!($kind | a, b | ($conv)(a) != ($conv)(b)),
+                "ltu" => lanes!($kind | a, b | ($conv)(a).is_nan() || ($conv)(b).is_nan() || ($conv)(a) < ($conv)(b)),
+                "leu" => lanes!($kind | a, b | ($conv)(a).is_nan() || ($conv)(b).is_nan() || ($conv)(a) <= ($conv)(b)),
+                "gtu" => lanes!($kind | a, b | ($conv)(a).is_nan() || ($conv)(b).is_nan() || ($conv)(a) > ($conv)(b)),
+                "geu" => lanes!($kind | a, b | ($conv)(a).is_nan() || ($conv)(b).is_nan() || ($conv)(a) >= ($conv)(b)),
+                "num" => lanes!($kind | a, b | !($conv)(a).is_nan() && !($conv)(b).is_nan()),
+                "nan" => lanes!($kind | a, b | ($conv)(a).is_nan() || ($conv)(b).is_nan()),
+                // The unsigned names mean nothing to floats.
+                "lo" | "ls" | "hi" | "hs" => return None,
+                _ => ordered!($kind, $conv),
+            }
+        };
+    }
     Some(match ty {
         "u32" => ordered!(Compare32, |x: u32| x),
         "s32" => ordered!(Compare32, i),
@@ -378,61 +266,10 @@ pub fn compare(op: &str, ty: &str) -> Option<Alu> {
         "b32" if matches!(op, "eq" | "ne") => ordered!(Compare32, |x: u32| x),
         "b16" if matches!(op, "eq" | "ne") => ordered!(Compare32, |x: u32| x & 0xffff),
         "b64" if matches!(op, "eq" | "ne") => ordered!(Compare64, |x: u64| x),
-        "f32" => match op {
-            // Without `u`, a NaN operand makes the comparison false (PTX ISA 9.3.1.2), `ne` included.
-            "ne" => lanes!(Compare32 | a, b | !f(a).is_nan() && !f(b).is_nan() && f(a) != f(b)),
-            "equ" => lanes!(Compare32 | a, b | f(a).is_nan() || f(b).is_nan() || f(a) == f(b)),
-            "neu" => lanes!(Compare32 | a, b | f(a) != f(b)),
-            "ltu" => lanes!(Compare32 | a, b | f(a).is_nan() || f(b).is_nan() || f(a) < f(b)),
-            "leu" => lanes!(Compare32 | a, b | f(a).is_nan() || f(b).is_nan() || f(a) <= f(b)),
-            "gtu" => lanes!(Compare32 | a, b | f(a).is_nan() || f(b).is_nan() || f(a) > f(b)),
-            "geu" => lanes!(Compare32 | a, b | f(a).is_nan() || f(b).is_nan() || f(a) >= f(b)),
-            "num" => lanes!(Compare32 | a, b | !f(a).is_nan() && !f(b).is_nan()),
-            "nan" => lanes!(Compare32 | a, b | f(a).is_nan() || f(b).is_nan()),
-            _ => ordered!(Compare32, f),
-        },
-        _ => return None,
-    })
-}
-
-/// `cvt.mods.to.from`; `mods` is the rounding and saturation as written.
-pub fn convert(mods: &[&str], to: &str, from: &str) -> Option<Alu> {
-    Some(match (mods, to, from) {
-        // A result narrower than its register is extended to the register's width by its own type (PTX ISA 9.7.9.21).
-        ([], "s16", "u64" | "s64") => lanes!(Narrow |a: u64| s16(a as u32) as u32),
-        ([], "s16", "u32" | "s32" | "u16" | "s16") => lanes!(U32 |a: u32| s16(a) as u32),
-        ([], "s8", "u32" | "s32" | "u16" | "s16" | "u8" | "s8") => lanes!(U32 |a: u32| i32::from(a as i8) as u32),
-        ([], "s16", "s8") => lanes!(U32 |a: u32| i32::from(a as i8) as u32),
-        ([], "u32" | "s32", "u32" | "s32") => lanes!(U32 |a: u32| a),
-        ([], "u64" | "s64", "u64" | "s64") => lanes!(U64 |a: u64| a),
-        ([], "u64" | "s64", "u32") => lanes!(Widen |a: u32| u64::from(a)),
-        ([], "u64" | "s64", "s32") => lanes!(Widen |a: u32| i(a) as i64 as u64),
-        ([], "u64" | "s64", "u16") => lanes!(Widen |a: u32| u64::from(a & 0xffff)),
-        ([], "u64" | "s64", "s16") => lanes!(Widen |a: u32| s16(a) as i64 as u64),
-        ([], "u32" | "s32", "u64" | "s64") => lanes!(Narrow |a: u64| a as u32),
-        ([], "u16", "u64" | "s64") => lanes!(Narrow |a: u64| a as u32 & 0xffff),
-        ([], "u32" | "s32", "u16") => lanes!(U32 |a: u32| a & 0xffff),
-        ([], "u32" | "s32", "s16") => lanes!(U32 |a: u32| s16(a) as u32),
-        ([], "u32" | "s32", "u8") => lanes!(U32 |a: u32| a & 0xff),
-        ([], "u32" | "s32", "s8") => lanes!(U32 |a: u32| i32::from(a as i8) as u32),
-        ([], "u16", "u32" | "s32" | "u16" | "s16") => lanes!(U32 |a: u32| a & 0xffff),
-        ([], "u16" | "s16", "u8") => lanes!(U32 |a: u32| a & 0xff),
-        ([], "u16", "s8") => lanes!(U32 |a: u32| i32::from(a as i8) as u32 & 0xffff),
-        ([], "u8", "u32" | "s32" | "u16" | "s16" | "u8" | "s8") => lanes!(U32 |a: u32| a & 0xff),
-        ([], "f32", "f16") => lanes!(U32 |a: u32| bits(h(a))),
-        ([], "f32", "bf16") => lanes!(U32 |a: u32| bits(bh(a))),
-        (["rn"], "f16", "f32") => lanes!(U32 to_f16),
-        (["rn"], "bf16", "f32") => lanes!(U32 to_bf16),
-        // `cvt.rn.f16x2.f32 d, a, b`: a goes to the high half (PTX ISA 9.7.9.21).
-        (["rn"], "f16x2", "f32") => lanes!(B32 |a: u32, b: u32| to_f16(a) << 16 | to_f16(b)),
-        (["rn"], "bf16x2", "f32") => lanes!(B32 |a: u32, b: u32| to_bf16(a) << 16 | to_bf16(b)),
-        (["rn"], "f32", "u32") => lanes!(U32 |a: u32| bits(a as f32)),
-        (["rn"], "f32", "s32") => lanes!(U32 |a: u32| bits(i(a) as f32)),
-        (["rn"], "f32", "u64") => lanes!(Narrow |a: u64| bits(a as f32)),
-        (["rzi"], "u32", "f32") => lanes!(U32 |a: u32| f(a) as u32),
-        (["rzi"], "s32", "f32") => lanes!(U32 |a: u32| (f(a) as i32) as u32),
-        ([], "f64", "f32") => lanes!(Widen |a: u32| bits64(f64::from(f(a)))),
-        (["rn"], "f32", "f64") => lanes!(Narrow |a: u64| bits(d(a) as f32)),
+        "f32" => floating!(Compare32, f),
+        "f16" => floating!(Compare32, h),
+        "bf16" => floating!(Compare32, bh),
+        "f64" => floating!(Compare64, d),
         _ => return None,
     })
 }

@@ -3,9 +3,10 @@
 
 use super::layout::{layout, next_multiple, type_bytes};
 use super::op::{FALSE, Inst, Op, Reg, TRUE};
-use super::{Bad, Kernel, ParamSlot, Program, RESERVED_SHARED, SharedVariable, decode, flow, place};
+use super::variables::{Variable, module_variables};
+use super::{Bad, Kernel, ParamSlot, Program, RESERVED_SHARED, decode, flow, place};
 use crate::diagnostic::{Diagnostic, Label, Severity};
-use crate::syntax::ast::{Function, Instruction, Module, Operand, Statement, Variable};
+use crate::syntax::ast::{Function, Instruction, Module, Operand, Statement};
 use std::collections::HashMap;
 
 /// What a name stands for.
@@ -20,6 +21,12 @@ pub(super) enum Binding {
     Shared(u32),
     /// Offset in the parameter block.
     Param(u32),
+    /// Offset in the thread's frame.
+    Local(u32),
+    /// A `.param` variable of a call: offset in the thread's frame, and bytes.
+    Argument(u32, u32),
+    /// Address of a variable of the module.
+    Global(u64),
     /// Something that exists but is not modelled, with its description.
     Other(String),
 }
@@ -31,7 +38,7 @@ const MAX_PARAMETERS: u32 = 32764;
 pub(super) struct Lowering {
     pub scopes: Vec<HashMap<String, Binding>>,
     /// Shared variables of the body, by name and place in the text.
-    placed: HashMap<(String, u32), Binding>,
+    pub placed: HashMap<(String, u32), Binding>,
     /// pc of each label, once known.
     pub labels: Vec<Option<u32>>,
     pub kernel: Kernel,
@@ -39,33 +46,33 @@ pub(super) struct Lowering {
     /// Constant registers by class and value.
     constants: HashMap<(bool, u64), u16>,
     /// The largest alignment that an `.extern .shared` array asks for.
-    dynamic_align: u32,
+    pub dynamic_align: u32,
     /// The `cta_group` that the kernel's first tcgen05 instruction with one had.
     cta_group: Option<u32>,
+    /// The functions whose bodies are being put in place of their calls.
+    pub calls: Vec<String>,
+    /// The label that `ret` goes to in such a body.
+    pub return_to: Option<u32>,
 }
 
 /// Decodes all entries of a module.
 pub(super) fn module(text: &str, module: &Module) -> Result<Program, Vec<Diagnostic>> {
     let mut errors = Vec::new();
     let mut kernels = Vec::new();
+    let (variables, bad) = module_variables(module);
+    errors.extend(bad.into_iter().map(|(span, bad)| at(text, module, span, None, bad)));
     for function in &module.functions {
         let Some(body) = &function.body else { continue };
         if !function.is_entry {
-            errors.push(at(
-                text,
-                module,
-                function.span,
-                None,
-                not_modelled("a device function (`.func`)", "Inline it: calls are not modelled yet."),
-            ));
+            // Looked at where it is called.
             continue;
         }
-        match entry(text, module, function, body) {
+        match entry(text, module, function, body, &variables) {
             Ok(kernel) => kernels.push(kernel),
             Err(mut e) => errors.append(&mut e),
         }
     }
-    if errors.is_empty() { Ok(Program { kernels }) } else { Err(errors) }
+    if errors.is_empty() { Ok(Program { kernels, variables }) } else { Err(errors) }
 }
 
 fn at(
@@ -104,7 +111,13 @@ pub(super) fn wrong(message: impl Into<String>, help: impl Into<String>) -> Bad 
     }
 }
 
-fn entry(text: &str, module: &Module, function: &Function, body: &[Statement]) -> Result<Kernel, Vec<Diagnostic>> {
+fn entry(
+    text: &str,
+    module: &Module,
+    function: &Function,
+    body: &[Statement],
+    variables: &[Variable],
+) -> Result<Kernel, Vec<Diagnostic>> {
     let mut errors = Vec::new();
     let mut lowering = Lowering {
         scopes: vec![HashMap::new(), HashMap::new()],
@@ -122,6 +135,7 @@ fn entry(text: &str, module: &Module, function: &Function, body: &[Statement]) -
             shared: Vec::new(),
             static_end: RESERVED_SHARED,
             dynamic_start: RESERVED_SHARED,
+            local_bytes: 0,
             required_threads: None,
             max_threads: None,
             required_cluster: None,
@@ -130,6 +144,8 @@ fn entry(text: &str, module: &Module, function: &Function, body: &[Statement]) -
         constants: HashMap::new(),
         dynamic_align: 16,
         cta_group: None,
+        calls: Vec::new(),
+        return_to: None,
     };
     let mut fail = |span, bad| errors.push(at(text, module, span, None, bad));
 
@@ -154,7 +170,12 @@ fn entry(text: &str, module: &Module, function: &Function, body: &[Statement]) -
     // Names of the module may be given another meaning in the function.
     let inner = lowering.scopes.split_off(1);
     for variable in &module.variables {
-        if let Err(bad) = lowering.variable(variable) {
+        let known = variables.iter().find(|v| v.name == variable.name);
+        let bound = match known.filter(|_| matches!(variable.space.as_str(), "global" | "const")) {
+            Some(v) => lowering.bind(&v.name, Binding::Global(v.base)),
+            None => lowering.variable(variable),
+        };
+        if let Err(bad) = bound {
             fail(variable.span, bad);
         }
     }
@@ -221,7 +242,7 @@ impl Lowering {
     }
 
     /// Gives a name its meaning in the innermost scope.
-    fn bind(&mut self, name: &str, binding: Binding) -> Result<(), Bad> {
+    pub fn bind(&mut self, name: &str, binding: Binding) -> Result<(), Bad> {
         let before = self.scopes.last_mut().and_then(|scope| scope.insert(name.to_string(), binding));
         match before {
             None => Ok(()),
@@ -282,76 +303,7 @@ impl Lowering {
         })
     }
 
-    fn variable(&mut self, v: &Variable) -> Result<(), Bad> {
-        match v.space.as_str() {
-            "reg" => {
-                if v.vector.is_some() {
-                    let binding = Binding::Other(format!("vector register `{}`", v.name));
-                    self.bind(&v.name, binding)?;
-                } else if let Some(count) = v.count {
-                    for n in 0..count {
-                        let reg = self.register(&v.ty)?;
-                        self.bind(&format!("{}{n}", v.name), Binding::Register(reg))?;
-                    }
-                } else {
-                    let reg = self.register(&v.ty)?;
-                    self.bind(&v.name, Binding::Register(reg))?;
-                }
-            }
-            "shared" => {
-                let binding = self.place_shared(v)?;
-                self.bind(&v.name, binding)?;
-            }
-            space => {
-                let binding = Binding::Other(format!("`.{space}` variable `{}`", v.name));
-                self.bind(&v.name, binding)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Gives a shared variable its place; `u32::MAX` for dynamic shared memory, whose start is not known yet.
-    fn place_shared(&mut self, v: &Variable) -> Result<Binding, Bad> {
-        let (bytes, align) = layout(v)?;
-        if v.linkage.iter().any(|l| l == ".extern") {
-            // Dynamic shared memory begins behind the static; all `.extern .shared` arrays share its start.
-            self.dynamic_align = self.dynamic_align.max(align);
-            return Ok(Binding::Shared(u32::MAX));
-        }
-        let offset = next_multiple(self.kernel.static_end, align);
-        self.kernel.shared.push(SharedVariable { name: v.name.clone(), offset, bytes });
-        self.kernel.static_end = offset.saturating_add(bytes);
-        Ok(Binding::Shared(offset))
-    }
-
-    /// Lays out static shared variables of the whole body first, so that dynamic shared memory has a fixed start.
-    fn declare(&mut self, body: &[Statement], fail: &mut dyn FnMut(crate::syntax::ast::Span, Bad)) {
-        let mut open: Vec<&[Statement]> = vec![body];
-        while let Some(statements) = open.pop() {
-            for statement in statements {
-                match statement {
-                    Statement::Variable(v) if v.space == "shared" => match self.place_shared(v) {
-                        Ok(binding) => {
-                            self.placed.insert((v.name.clone(), v.span.start), binding);
-                        }
-                        Err(bad) => fail(v.span, bad),
-                    },
-                    Statement::Block(inner) => open.push(inner),
-                    _ => {}
-                }
-            }
-        }
-        let start = next_multiple(self.kernel.static_end, self.dynamic_align);
-        self.kernel.dynamic_start = start;
-        let bound = self.scopes.iter_mut().flat_map(|scope| scope.values_mut());
-        for binding in bound.chain(self.placed.values_mut()) {
-            if let Binding::Shared(offset @ u32::MAX) = binding {
-                *offset = start;
-            }
-        }
-    }
-
-    fn statements(&mut self, text: &str, module: &Module, body: &[Statement], errors: &mut Vec<Diagnostic>) {
+    pub fn statements(&mut self, text: &str, module: &Module, body: &[Statement], errors: &mut Vec<Diagnostic>) {
         // Labels may be used before they stand: bind those of this scope first.
         for statement in body {
             if let Statement::Label(name, span) = statement {
@@ -371,7 +323,10 @@ impl Lowering {
                             self.bind(&v.name, binding)
                         }
                         // What could not be placed has been said.
-                        None if v.space == "shared" => Ok(()),
+                        None if v.space == "shared" && self.calls.is_empty() => Ok(()),
+                        None if v.space == "shared" => {
+                            Err(not_modelled("a shared variable of a function", "Declare it in the module."))
+                        }
                         None => self.variable(v),
                     };
                     if let Err(bad) = bound {
@@ -414,7 +369,9 @@ impl Lowering {
                 Statement::Instruction(inst) => {
                     self.site = self.kernel.sites.len() as u32;
                     self.kernel.sites.push(place(text, inst.span, inst.source, &module.files));
-                    if let Err(bad) = self.instruction(inst) {
+                    let called = inst.opcode == "call" || inst.opcode == "call.uni";
+                    let lowered = if called { self.call(text, module, inst, errors) } else { self.instruction(inst) };
+                    if let Err(bad) = lowered {
                         errors.push(at(text, module, inst.span, inst.source, bad));
                     }
                 }

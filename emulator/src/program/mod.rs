@@ -1,14 +1,21 @@
 //! From syntax tree to a program that can run: names resolved, instructions decoded, control flow analysed.
 //!
 //! Read `op` for what instructions become, `lower` for how a function body is walked, `decode` for each family of
-//! instructions, `alu` for arithmetic, `flow` for where divergent lanes meet again.
+//! instructions, `alu`, `packed` and `convert` for
+//! arithmetic, `flow` for where divergent lanes meet again.
 
 pub(crate) mod alu;
+pub(crate) mod atomic;
+mod call;
+mod convert;
 mod decode;
 mod flow;
+mod lanes;
 mod layout;
 mod lower;
 pub(crate) mod op;
+mod packed;
+mod variables;
 
 use crate::diagnostic::{Diagnostic, Label, Place, Severity, Source};
 use crate::syntax::{
@@ -16,6 +23,7 @@ use crate::syntax::{
     ast::{self, Span},
 };
 use op::Inst;
+pub(crate) use variables::Variable;
 
 pub use decode::FORMS;
 
@@ -27,6 +35,7 @@ pub const RESERVED_SHARED: u32 = 1024;
 #[derive(Debug)]
 pub struct Program {
     pub(crate) kernels: Vec<Kernel>,
+    pub(crate) variables: Vec<Variable>,
 }
 
 impl Program {
@@ -55,6 +64,8 @@ pub(crate) struct Kernel {
     pub static_end: u32,
     /// Where dynamic shared memory begins.
     pub dynamic_start: u32,
+    /// Bytes of local memory a thread.
+    pub local_bytes: u32,
     pub required_threads: Option<[u32; 3]>,
     pub max_threads: Option<u32>,
     pub required_cluster: Option<[u32; 3]>,

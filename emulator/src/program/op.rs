@@ -64,6 +64,8 @@ pub enum Space {
     SharedCluster,
     /// Kernel parameters.
     Param,
+    /// The thread's own frame.
+    Local,
 }
 
 /// How two predicates are combined by `setp.…{.and,.or,.xor}`.
@@ -232,9 +234,11 @@ pub enum Op {
     /// `trap`
     Trap,
     /// `ld`
-    Load { space: Space, address: Address, bytes: u8, signed: bool, d: Box<[Reg]> },
+    Load(Box<super::atomic::LoadOp>),
     /// `st`
-    Store { space: Space, address: Address, bytes: u8, s: Box<[Reg]> },
+    Store(Box<super::atomic::StoreOp>),
+    /// `atom`, `red`
+    Atomic(Box<super::atomic::AtomicOp>),
     /// `bar.sync`/`barrier.sync` (wait) or `.arrive`
     CtaBarrier { id: u16, threads: Option<u16>, wait: bool, aligned: bool },
     /// `bar.warp.sync`
@@ -243,8 +247,8 @@ pub enum Op {
     ProxyFence { shared: bool },
     /// `fence.mbarrier_init`
     InitFence,
-    /// `fence.acq_rel`/`sc`, `membar`
-    Fence,
+    /// `fence.acq_rel`/`sc`, `membar`; `gpu`: at a scope that includes other clusters
+    Fence { gpu: bool },
     /// `mbarrier.init`
     BarrierInit { address: Address, count: u16 },
     /// `mbarrier.inval`
@@ -278,8 +282,8 @@ pub enum Op {
     TensorFree { tensor: u16, columns: u16 },
     /// `tcgen05.relinquish_alloc_permit`
     TensorRelinquish,
-    /// `tcgen05.ld`
-    TensorLoad { shape: TensorShape, tensor: Address, d: Box<[u16]> },
+    /// `tcgen05.ld`; `pack`: the low halves of two columns in each register
+    TensorLoad { shape: TensorShape, tensor: Address, d: Box<[u16]>, pack: bool },
     /// `tcgen05.st`
     TensorStore { shape: TensorShape, tensor: Address, s: Box<[u16]> },
     /// `tcgen05.wait::ld` or `::st`
@@ -434,7 +438,8 @@ impl Op {
             Op::CtaBarrier { .. }
                 | Op::WarpSync { .. }
                 | Op::ProxyFence { .. }
-                | Op::Fence
+                | Op::Fence { .. }
+                | Op::Atomic(_)
                 | Op::BarrierArrive { .. }
                 | Op::ClusterArrive { .. }
                 | Op::Tma(_)
@@ -470,8 +475,9 @@ impl Op {
                 | Op::BulkCommit
                 | Op::BulkWait { .. }
                 | Op::Commit { .. }
-                | Op::Load { .. }
-                | Op::Store { .. }
+                | Op::Load(_)
+                | Op::Store(_)
+                | Op::Atomic(_)
         )
     }
 }

@@ -1,10 +1,10 @@
 //! Arithmetic, logic, comparisons, moves and conversions.
 
 use super::{Decoded, Family, Lowering, Operands, describe, wrong};
-use crate::program::alu;
 use crate::program::layout::type_bytes;
 use crate::program::lower::Binding;
 use crate::program::op::{Alu, Logic, Op, Reg};
+use crate::program::{alu, convert};
 use crate::syntax::ast::Operand;
 
 pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) -> Family {
@@ -32,7 +32,7 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
             let Some((ty, flags)) = mods.split_last() else { return Ok(None) };
             match alu::alu(base, flags, ty) {
                 Some(f) => {
-                    let mut decoded = apply(l, f, o, matches!(*ty, "f32" | "f64"))?;
+                    let mut decoded = apply(l, f, o, matches!(*ty, "f32" | "f64" | "f32x2"))?;
                     // `xor r, r` is zero whatever the register holds: compilers clear registers so.
                     if base == "xor" && decoded.uses.first() == decoded.uses.get(1) {
                         decoded.uses.clear();
@@ -102,7 +102,10 @@ fn setp(l: &mut Lowering, mods: &[&str], o: &Operands) -> Family {
         single => (Some(l.destination_predicate(single)?), None),
     };
     let bytes = if matches!(f, Alu::Compare64(_)) { 8 } else { 4 };
-    let (ra, rb) = (l.source(o.get(1)?, bytes, ty == "f32")?, l.source(o.get(2)?, bytes, ty == "f32")?);
+    let (ra, rb) = (
+        l.source(o.get(1)?, bytes, matches!(ty, "f32" | "f64"))?,
+        l.source(o.get(2)?, bytes, matches!(ty, "f32" | "f64"))?,
+    );
     let mut uses = vec![ra, rb];
     let logic = match logic {
         None => None,
@@ -208,6 +211,21 @@ fn mov(l: &mut Lowering, mods: &[&str], o: &Operands) -> Family {
                 return Ok(Some(Decoded::new(Op::Alu { f, d: n, s: [s, 0, 0] }, vec![used], vec![d])));
             }
         }
+        if let Some(Binding::Local(_) | Binding::Global(_)) = l.lookup(name) {
+            let bytes = type_bytes(ty).unwrap_or(8);
+            let base = match l.lookup(name) {
+                Some(Binding::Local(offset)) => u64::from(*offset),
+                Some(Binding::Global(address)) => *address,
+                _ => 0,
+            };
+            let s = l.constant(base.wrapping_add(add as u64), bytes)?;
+            let d = l.destination(d)?;
+            return Ok(Some(Decoded::new(
+                Op::Repack { d: vec![d], s: vec![s], d_bits: 64, s_bits: 64 },
+                vec![s],
+                vec![d],
+            )));
+        }
         if let Some(which) = super::special(name) {
             let d = l.destination(d)?;
             return Ok(Some(Decoded::new(Op::Special { d, which }, vec![], vec![d])));
@@ -227,7 +245,8 @@ fn cvta(l: &mut Lowering, mods: &[&str], o: &Operands) -> Family {
         _ => return Ok(None),
     };
     let space = match space {
-        "global" => Space::Global,
+        "global" | "const" => Space::Global,
+        "local" => Space::Local,
         "shared" | "shared::cta" => Space::Shared,
         "shared::cluster" => Space::SharedCluster,
         "param" => Space::Param,
@@ -241,7 +260,7 @@ fn cvta(l: &mut Lowering, mods: &[&str], o: &Operands) -> Family {
 
 fn cvt(l: &mut Lowering, mods: &[&str], o: &Operands) -> Family {
     let [flags @ .., to, from] = mods else { return Ok(None) };
-    match alu::convert(flags, to, from) {
+    match convert::convert(flags, to, from) {
         Some(f) => apply(l, f, o, *from == "f32").map(Some),
         None => Ok(None),
     }

@@ -39,7 +39,10 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
         }
         ("ret", [] | ["uni"]) | ("exit", []) => {
             o.expect(0..=0)?;
-            Op::Exit
+            match l.return_to {
+                Some(target) if base == "ret" => Op::Branch { target, reconverge: u32::MAX },
+                _ => Op::Exit,
+            }
         }
         ("trap", []) => Op::Trap,
         ("clusterlaunchcontrol", ["try_cancel", "async", rest @ ..]) => {

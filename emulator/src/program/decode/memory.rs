@@ -1,6 +1,8 @@
 //! Plain loads and stores.
 
 use super::{Decoded, Family, Lowering, Operands, base as base_of, describe, wrong};
+use crate::program::Bad;
+use crate::program::atomic::{AtomicOp, LoadOp, Scope, StoreOp, Sync, update};
 use crate::program::layout::type_bytes;
 use crate::program::op::{Op, Reg, Space};
 use crate::syntax::ast::Operand;
@@ -87,29 +89,50 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
     let load = match base {
         "ld" => true,
         "st" => false,
+        "atom" | "red" => return atomic(l, base == "atom", mods, o),
+        "createpolicy" => return policy(l, mods, o),
         _ => return matrix_or_async(l, base, mods, o),
     };
     let Some((ty, rest)) = mods.split_last() else { return Ok(None) };
     let Some(bytes) = type_bytes(ty) else { return Ok(None) };
-    let (mut space, mut lanes) = (Space::Generic, 1);
+    let (mut space, mut lanes, mut hint) = (Space::Generic, 1, false);
     for m in rest {
         match *m {
             "global" => space = Space::Global,
             "shared" | "shared::cta" => space = Space::Shared,
-            "param" if load => space = Space::Param,
+            "shared::cluster" => space = Space::SharedCluster,
+            "local" => space = Space::Local,
+            // Constants lie in global memory that nobody writes.
+            "const" if load => space = Space::Global,
+            "param" | "param::func" => space = Space::Param,
             "nc" if load => {}
             "v2" => lanes = 2,
             "v4" => lanes = 4,
             "v8" => lanes = 8,
             // Cache hints and eviction priorities have no effect on results (PTX ISA 9.7.9.1, 9.7.9.2).
-            // Within a CTA, ordered loads and stores see what plain ones see; order comes from barriers and fences.
-            "relaxed" | "acquire" | "release" | "volatile" | "cta"
-                if mods.contains(&"shared") || mods.contains(&"shared::cta") => {}
-            "weak" | "ca" | "cg" | "cs" | "L1::no_allocate" | "L1::evict_last" | "L1::evict_first"
+            "relaxed" | "volatile" | "cta" | "cluster" | "gpu" | "sys" => {}
+            "acquire" if load => {}
+            "release" if !load => {}
+            "L2::cache_hint" => hint = true,
+            "L2::64B" | "L2::128B" | "L2::256B" if load => {}
+            "wb" | "wt" if !load => {}
+            "lu" | "cv" if load => {}
+            "weak"
+            | "ca"
+            | "cg"
+            | "cs"
+            | "L1::no_allocate"
+            | "L1::evict_unchanged"
+            | "L2::evict_first"
+            | "L2::evict_last"
+            | "L2::evict_normal"
+            | "L1::evict_last"
+            | "L1::evict_first"
             | "L1::evict_normal" => {}
             _ => return Ok(None),
         }
     }
+    let sync = order(rest, o)?;
     let total = bytes * lanes;
     if total > 32 || (total == 32 && space != Space::Global) {
         return Err(wrong(
@@ -117,16 +140,17 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
             "One access moves up to 16 bytes, 32 in global memory.",
         ));
     }
-    o.expect(2..=2)?;
+    let operands = if hint { 3 } else { 2 };
+    o.expect(operands..=operands)?;
     let (memory, value) = if load { (o.get(1)?, o.get(0)?) } else { (o.get(0)?, o.get(1)?) };
     let address = l.address(memory)?;
-    // A shared variable's name is an offset in the CTA's window; without `.shared` it is no generic address.
-    if space == Space::Generic && l.names_shared(memory) {
-        return Err(wrong(
-            format!("{} is a shared variable, but `{}` takes a generic address", describe(memory), o.opcode),
-            "Add `.shared`, or convert the address with `cvta.shared`.",
-        ));
+    // Parameters of a call lie in the frame; those of the kernel are not written.
+    if space == Space::Param && l.named_space(memory) == Some(Space::Local) {
+        space = Space::Local;
+    } else if space == Space::Param && !load {
+        return Err(wrong("the parameters of a kernel are not written", "Store to a variable of your own."));
     }
+    l.check_space(memory, space, o.opcode)?;
     let list = match value {
         Operand::Vector(list) => list.as_slice(),
         single => std::slice::from_ref(single),
@@ -166,12 +190,99 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
         regs.push(reg);
     }
     let mut uses = base_of(&address);
+    if hint {
+        uses.push(Reg::B64(l.source64(o.get(2)?)?));
+    }
     let signed = ty.starts_with('s');
     Ok(Some(if load {
         let d: Box<[Reg]> = regs.clone().into();
-        Decoded::new(Op::Load { space, address, bytes: bytes as u8, signed, d }, uses, regs)
+        Decoded::new(Op::Load(Box::new(LoadOp { space, address, bytes: bytes as u8, signed, d, sync })), uses, regs)
     } else {
         uses.extend(&regs);
-        Decoded::new(Op::Store { space, address, bytes: bytes as u8, s: regs.into() }, uses, vec![])
+        Decoded::new(
+            Op::Store(Box::new(StoreOp { space, address, bytes: bytes as u8, s: regs.into(), sync })),
+            uses,
+            vec![],
+        )
     }))
+}
+
+/// Order and scope of an access.
+fn order(mods: &[&str], o: &Operands) -> Result<Option<Sync>, Bad> {
+    Sync::of(mods).map_err(|why| wrong(format!("`{}`: {why}", o.opcode), "See PTX ISA 8.3 to 8.5."))
+}
+
+/// `atom`, and `red`, which gives nothing back.
+fn atomic(l: &mut Lowering, gives: bool, mods: &[&str], o: &Operands) -> Family {
+    let Some((ty, rest)) = mods.split_last() else { return Ok(None) };
+    let (mut space, mut what, mut hint) = (Space::Generic, None, false);
+    for m in rest {
+        match *m {
+            "global" => space = Space::Global,
+            "shared" | "shared::cta" => space = Space::Shared,
+            "shared::cluster" => space = Space::SharedCluster,
+            "relaxed" | "acquire" | "release" | "acq_rel" | "cta" | "cluster" | "gpu" | "sys" => {}
+            "add" | "min" | "max" | "and" | "or" | "xor" | "inc" | "dec" if what.is_none() => what = Some(*m),
+            "exch" | "cas" if what.is_none() && gives => what = Some(*m),
+            // Sums of FP16 and BF16 keep subnormals.
+            "noftz" if ty.contains("f16") => {}
+            "L2::cache_hint" => hint = true,
+            _ => return Ok(None),
+        }
+    }
+    let Some((what, (update, bytes))) = what.and_then(|what| Some((what, update(what, ty)?))) else { return Ok(None) };
+    // Without them: relaxed, at the scope of the GPU (PTX ISA, atom).
+    let sync = match rest.iter().find_map(|m| Sync::scope(m)) {
+        Some(scope) if order(rest, o).is_err() => Sync { scope, acquire: false, release: false },
+        None if order(rest, o).is_err() => {
+            let both = rest.contains(&"acq_rel");
+            let (acquire, release) = (both || rest.contains(&"acquire"), both || rest.contains(&"release"));
+            Sync { scope: Scope::Gpu, acquire, release }
+        }
+        _ => order(rest, o)?.unwrap_or(Sync { scope: Scope::Gpu, acquire: false, release: false }),
+    };
+    let first = usize::from(gives);
+    let count = first + 2 + usize::from(what == "cas") + usize::from(hint);
+    o.expect(count..=count)?;
+    let memory = o.get(first)?;
+    let address = l.address(memory)?;
+    l.check_space(memory, space, o.opcode)?;
+    let float = ty.starts_with('f');
+    let mut uses = base_of(&address);
+    let s = l.source(o.get(first + 1)?, bytes.into(), float)?;
+    uses.push(s);
+    let t = if what == "cas" { Some(l.source(o.get(first + 2)?, bytes.into(), float)?) } else { None };
+    uses.extend(t);
+    if hint {
+        uses.push(Reg::B64(l.source64(o.get(count - 1)?)?));
+    }
+    let d = match gives.then(|| o.get(0)).transpose()? {
+        None | Some(Operand::Sink) => None,
+        Some(d) if bytes == 8 => Some(Reg::B64(l.destination64(d)?)),
+        Some(d) => Some(Reg::B32(l.destination32(d)?)),
+    };
+    let replaces = what == "exch";
+    let op = AtomicOp { space, address, bytes, update, replaces, d, s, t, sync };
+    Ok(Some(Decoded::new(Op::Atomic(Box::new(op)), uses, d.into_iter().collect())))
+}
+
+/// `createpolicy.fractional`: the value is opaque, and what takes it changes speed only.
+fn policy(l: &mut Lowering, mods: &[&str], o: &Operands) -> Family {
+    let value = match mods {
+        ["fractional", "L2::evict_first", .., "b64"] => 0x12f0_0000_0000_0000,
+        ["fractional", "L2::evict_last", .., "b64"] => 0x14f0_0000_0000_0000,
+        ["fractional", "L2::evict_normal", .., "b64"] => 0x1000_0000_0000_0000,
+        ["fractional", "L2::evict_unchanged", .., "b64"] => 0x16f0_0000_0000_0000,
+        _ => return Ok(None),
+    };
+    if !matches!(mods, [_, _, "b64"] | [_, _, "L2::evict_unchanged" | "L2::evict_first", "b64"]) {
+        return Ok(None);
+    }
+    o.expect(1..=2)?;
+    if o.len() == 2 {
+        l.source32(o.get(1)?, true)?;
+    }
+    let (d, s) = (l.destination64(o.get(0)?)?, l.constant64(value)?);
+    let Some(f) = crate::program::alu::alu("mov", &[], "b64") else { return Ok(None) };
+    Ok(Some(Decoded::new(Op::Alu { f, d, s: [s, 0, 0] }, vec![Reg::B64(s)], vec![Reg::B64(d)])))
 }

@@ -9,7 +9,7 @@ mod tensor;
 
 use super::Bad;
 use super::lower::{Binding, Lowering, not_modelled, undeclared, wrong};
-use super::op::{Address, Op, Reg, Special};
+use super::op::{Address, Op, Reg, Space, Special};
 use crate::syntax::ast::{Instruction, Operand};
 
 /// The forms that are modelled, as `emulate --list-instructions` prints them: `{a|b}` is a choice, `?` makes a modifier
@@ -20,6 +20,7 @@ pub const FORMS: &[&str] = &[
     "tcgen05.dealloc.cta_group::{1|2}.sync.aligned.b32",
     "tcgen05.relinquish_alloc_permit.cta_group::{1|2}.sync.aligned",
     "tcgen05.ld.sync.aligned.{32x32b|16x64b|16x128b|16x256b|16x32bx2}.xN.b32",
+    "tcgen05.ld.sync.aligned.{32x32b|16x64b|16x128b|16x256b}.xN.pack::16b.b32",
     "tcgen05.st.sync.aligned.{32x32b|16x64b|16x128b|16x256b|16x32bx2}.xN.b32",
     "tcgen05.wait::{ld|st}.sync.aligned",
     "tcgen05.mma.cta_group::{1|2}.kind::f16{.collector::a::{discard|lastuse|fill|use}}?",
@@ -55,16 +56,20 @@ pub const FORMS: &[&str] = &[
     "cp.async.bulk.commit_group",
     "cp.async.bulk.wait_group{.read}?",
     "prefetch{.param}?.tensormap",
+    "prefetch{.global|.local}?.{L1|L2}",
     // memory
-    "ld{.global|.shared|.shared::cta|.param}?{.nc}?{.v2|.v4|.v8}?.type",
-    "st{.global|.shared|.shared::cta}?{.v2|.v4|.v8}?.type",
+    "ld{.weak|.volatile|{.relaxed|.acquire}{.cta|.cluster|.gpu|.sys}}?{.global|.const|.shared{::cta|::cluster}?|.local|.param}?{.nc}?{.v2|.v4|.v8}?.type",
+    "st{.weak|.volatile|{.relaxed|.release}{.cta|.cluster|.gpu|.sys}}?{.global|.shared{::cta|::cluster}?|.local}?{.v2|.v4|.v8}?.type",
+    "{atom|red}{.relaxed|.acquire|.release|.acq_rel}?{.cta|.cluster|.gpu|.sys}?{.global|.shared{::cta|::cluster}?}?.{add|min|max|and|or|xor|inc|dec}.type",
+    "atom{.relaxed|.acquire|.release|.acq_rel}?{.cta|.cluster|.gpu|.sys}?{.global|.shared{::cta|::cluster}?}?.{exch|cas}.type",
+    "createpolicy.fractional.L2::hint.b64",
     "cp.async.{ca|cg}.shared{::cta}?.global{.L2::hint}?",
     "cp.async.{commit_group|wait_group|wait_all}",
     "{ldmatrix|stmatrix}.sync.aligned.m8n8.{x1|x2|x4}{.trans}?.shared{::cta}?.b16",
     "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes{.multicast::cluster::all}?.b128",
     "clusterlaunchcontrol.query_cancel.is_canceled.pred.b128",
     "clusterlaunchcontrol.query_cancel.get_first_ctaid{::{x|y|z}|.v4}?.b32.b128",
-    "cvta{.to}?.{global|shared|shared::cta|param}.u64",
+    "cvta{.to}?.{global|const|local|shared|shared::cta|shared::cluster|param}.u64",
     // lanes
     "elect.sync",
     "activemask.b32",
@@ -74,6 +79,7 @@ pub const FORMS: &[&str] = &[
     // control
     "bra{.uni}?",
     "brx.idx",
+    "call{.uni}?",
     "ret{.uni}?",
     "exit",
     "trap",
@@ -85,9 +91,17 @@ pub const FORMS: &[&str] = &[
     "fma.rn{.ftz}?.f32",
     "fma.rn.f64",
     "mul.{lo|hi|wide}.type",
-    "mad.{lo|wide}.type",
-    "{div|rem}.{u16|s32|u32|s64|u64}",
-    "div.rn.f32",
+    "mad.{lo|hi|wide}.type",
+    "{div|rem}.{u16|s16|s32|u32|s64|u64}",
+    "div.{rn|full|approx}{.ftz}?.f32",
+    "{add|sub|mul}{.rn}?{.ftz}?.f32x2",
+    "fma.rn{.ftz}?.f32x2",
+    "mul.rz{.ftz}?.{f32|f32x2}",
+    "{add|sub|mul}{.rn}?.{f16|f16x2|bf16|bf16x2}",
+    "fma.rn{.relu}?.{f16|f16x2|bf16|bf16x2}",
+    "{ex2|lg2|rcp|sqrt|rsqrt}.approx{.ftz}?.f32",
+    "{rcp|sqrt}.rn{.ftz}?.f32",
+    "tanh.approx.f32",
     "{neg|abs}.type",
     "{min|max}{.NaN}?.type",
     "{and|or|xor|not}.{pred|b16|b32|b64}",
@@ -95,12 +109,13 @@ pub const FORMS: &[&str] = &[
     "bfe.{u32|s32}",
     "prmt.b32",
     "lop3.b32",
-    "{popc|clz|brev}.b32",
+    "{popc|clz|brev}.{b32|b64}",
+    "shf.{l|r}.{wrap|clamp}.b32",
     "setp.op{.and|.or|.xor}?.type",
     "selp.type",
     "mov.type",
-    "cvt{.rn|.rzi}?.to.from",
-    "cvt.rn.{f16x2|bf16x2}.f32",
+    "cvt{.rn|.rni|.rzi|.rmi|.rpi}?.to.from",
+    "cvt.rn{.relu}?.{f16x2|bf16x2}.f32",
 ];
 
 /// A decoded instruction.
@@ -252,12 +267,33 @@ impl Lowering {
             Some(Binding::Label(_) | Binding::Table(_)) => {
                 Err(wrong(format!("`{name}` is a label"), "Use a register here."))
             }
-            Some(Binding::Param(_)) => Err(wrong(format!("`{name}` is a parameter"), "Read it with `ld.param` first.")),
+            Some(Binding::Local(offset)) => {
+                let offset = *offset;
+                self.constant(offset.into(), bytes)
+            }
+            Some(Binding::Global(address)) => {
+                let address = *address;
+                self.constant(address, bytes)
+            }
+            Some(Binding::Param(_) | Binding::Argument(..)) => {
+                Err(wrong(format!("`{name}` is a parameter"), "Read it with `ld.param` first."))
+            }
             Some(Binding::Other(what)) => Err(not_modelled(what, "Use registers, parameters or shared memory.")),
             None if name.starts_with('%') && !name[1..].starts_with(['r', 'f', 'p', 'h', 'd', 's', 'b']) => {
                 Err(not_modelled(&format!("the special register `{name}`"), "See `--list-instructions`."))
             }
             None => Err(undeclared(name)),
+        }
+    }
+
+    /// A register of 4 or 8 bytes that holds a constant.
+    fn constant(&mut self, value: u64, bytes: u32) -> Result<Reg, Bad> {
+        if bytes == 8 {
+            return self.constant64(value).map(Reg::B64);
+        }
+        match u32::try_from(value) {
+            Ok(value) => self.constant32(value).map(Reg::B32),
+            Err(_) => Err(wrong("an address in global memory takes 64 bits", "Use a 64-bit register.")),
         }
     }
 
@@ -380,6 +416,12 @@ impl Lowering {
                 Some(Binding::Shared(at) | Binding::Param(at)) => {
                     Ok(Address { base: Reg::Sink, offset: i64::from(*at).wrapping_add(*offset) })
                 }
+                Some(Binding::Local(at) | Binding::Argument(at, _)) => {
+                    Ok(Address { base: Reg::Sink, offset: i64::from(*at).wrapping_add(*offset) })
+                }
+                Some(Binding::Global(at)) => {
+                    Ok(Address { base: Reg::Sink, offset: (*at as i64).wrapping_add(*offset) })
+                }
                 Some(Binding::Other(what)) => Err(not_modelled(what, "Use global or shared memory.")),
                 Some(_) => {
                     Err(wrong(format!("`{name}` is not an address"), "Use a 32- or 64-bit register, or a variable."))
@@ -390,9 +432,49 @@ impl Lowering {
         }
     }
 
-    /// Whether a memory operand names a shared variable: its offset then counts from the start of the CTA's window.
-    fn names_shared(&self, operand: &Operand) -> bool {
-        matches!(operand, Operand::Memory(base, ..) if matches!(&**base, Operand::Name(n) if matches!(self.lookup(n), Some(Binding::Shared(_)))))
+    /// The space of the variable that a memory operand names, if it names one.
+    fn named_space(&self, operand: &Operand) -> Option<Space> {
+        let Operand::Memory(base, ..) = operand else { return None };
+        let Operand::Name(name) = &**base else { return None };
+        match self.lookup(name)? {
+            Binding::Shared(_) => Some(Space::Shared),
+            Binding::Local(_) => Some(Space::Local),
+            Binding::Param(_) => Some(Space::Param),
+            Binding::Argument(..) => Some(Space::Local),
+            Binding::Global(_) => Some(Space::Global),
+            _ => None,
+        }
+    }
+
+    /// A variable's name is an offset in the window of its space: another space would read it as something else. The
+    /// address of a module variable is the same in the generic space.
+    fn check_space(&self, operand: &Operand, space: Space, opcode: &str) -> Result<(), Bad> {
+        let named = self.named_space(operand);
+        let fits = match (named, space) {
+            (None, _) | (Some(Space::Global), Space::Generic) | (Some(Space::Shared), Space::SharedCluster) => true,
+            (Some(named), space) => named == space,
+        };
+        if fits {
+            return Ok(());
+        }
+        let Some(named) = named else { return Ok(()) };
+        let (kind, name) = match named {
+            Space::Shared => ("shared variable", "shared"),
+            Space::Local => ("local variable", "local"),
+            Space::Param => ("parameter", "param"),
+            _ => ("global variable", "global"),
+        };
+        Err(wrong(
+            format!("{} is a {kind}, but `{opcode}` takes an address of another space", self.variable_name(operand)),
+            format!("Add `.{name}`, or convert the address with `cvta.{name}`."),
+        ))
+    }
+
+    fn variable_name(&self, operand: &Operand) -> String {
+        match operand {
+            Operand::Memory(base, ..) => describe(base),
+            other => describe(other),
+        }
     }
 }
 

@@ -27,7 +27,8 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
         }
         ("fence", ["acq_rel" | "sc", "cta" | "cluster" | "gpu" | "sys"]) | ("membar", ["cta" | "gl" | "sys"]) => {
             o.expect(0..=0)?;
-            Ok(Some(Decoded::new(Op::Fence, vec![], vec![])))
+            let gpu = !matches!(mods.last(), Some(&"cta" | &"cluster"));
+            Ok(Some(Decoded::new(Op::Fence { gpu }, vec![], vec![])))
         }
         _ => Ok(None),
     }
@@ -188,7 +189,7 @@ pub(super) fn cluster(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands)
         // Registers move between warps, grids overlap, caches are warmed: results do not depend on it.
         ("setmaxnreg", ["inc" | "dec", "sync", "aligned", "u32"])
         | ("griddepcontrol", ["wait" | "launch_dependents"]) => Ok(Some(Decoded::new(Op::Hint, vec![], vec![]))),
-        ("prefetch", ["tensormap" | "param", ..]) => {
+        ("prefetch", ["tensormap"] | ["param", "tensormap"] | ["L1" | "L2"] | ["global" | "local", "L1" | "L2"]) => {
             o.expect(1..=1)?;
             let address = l.address(o.get(0)?)?;
             Ok(Some(Decoded::new(Op::Hint, base_of(&address), vec![])))

@@ -49,18 +49,26 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
             let all = regs.iter().map(|&r| Reg::B32(r)).collect::<Vec<_>>();
             let mut uses = base_of(&tensor);
             if load {
-                return Ok(Some(Decoded::new(Op::TensorLoad { shape, tensor, d: regs.into() }, uses, all)));
+                return Ok(Some(Decoded::new(
+                    Op::TensorLoad { shape, tensor, d: regs.into(), pack: false },
+                    uses,
+                    all,
+                )));
             }
             uses.extend(all);
             Ok(Some(Decoded::new(Op::TensorStore { shape, tensor, s: regs.into() }, uses, vec![])))
         }
-        ["ld", "sync", "aligned", shape, times, "b32"] => {
+        ["ld", "sync", "aligned", shape, times, pack @ .., "b32"] if matches!(pack, [] | ["pack::16b"]) => {
             let Some((shape, registers)) = shaped(shape, times) else { return Ok(None) };
             o.expect(2..=2)?;
             let d = list(l, o.get(0)?, registers, true)?;
             let tensor = tensor_address(l, o.get(1)?)?;
             let defs = d.iter().map(|&r| Reg::B32(r)).collect();
-            Ok(Some(Decoded::new(Op::TensorLoad { shape, tensor, d: d.into() }, base_of(&tensor), defs)))
+            Ok(Some(Decoded::new(
+                Op::TensorLoad { shape, tensor, d: d.into(), pack: !pack.is_empty() },
+                base_of(&tensor),
+                defs,
+            )))
         }
         ["st", "sync", "aligned", shape, times, "b32"] => {
             let Some((shape, registers)) = shaped(shape, times) else { return Ok(None) };
@@ -128,7 +136,7 @@ fn list(l: &mut Lowering, operand: &Operand, count: usize, write: bool) -> Resul
             "Name as many 32-bit registers as the shape and its .x count give.",
         ));
     }
-    parts.iter().map(|part| if write { l.destination32(part) } else { l.source32(part, true) }).collect()
+    parts.iter().map(|part| if write { l.destination32(part) } else { l.source32(part, false) }).collect()
 }
 
 /// `[taddr]`, `[taddr + n]`: a 32-bit register.

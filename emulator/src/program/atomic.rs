@@ -1,0 +1,169 @@
+//! Loads, stores and atomic operations: memory order and scope, and what atomic operations compute.
+
+use super::lanes::{bits, bits64, d, f, i, l};
+use super::op::{Address, Reg, Space};
+use super::packed;
+
+/// How far the threads are that a strong access synchronises with (PTX ISA 8.5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Scope {
+    /// Threads of the CTA.
+    Cta,
+    /// Threads of the cluster.
+    Cluster,
+    /// Threads of the grid, and more: `.gpu` and `.sys`.
+    Gpu,
+}
+
+/// What makes an access strong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sync {
+    /// `.cta`, `.cluster`, `.gpu`, `.sys`
+    pub scope: Scope,
+    /// `.acquire`, `.acq_rel`
+    pub acquire: bool,
+    /// `.release`, `.acq_rel`
+    pub release: bool,
+}
+
+impl Sync {
+    /// The scope that a modifier names.
+    pub fn scope(modifier: &str) -> Option<Scope> {
+        Some(match modifier {
+            "cta" => Scope::Cta,
+            "cluster" => Scope::Cluster,
+            "gpu" | "gl" | "sys" => Scope::Gpu,
+            _ => return None,
+        })
+    }
+
+    /// From the modifiers of an access; `None` for one that is not strong. `Err`: they do not go together.
+    pub fn of(mods: &[&str]) -> Result<Option<Sync>, &'static str> {
+        let has = |m: &str| mods.contains(&m);
+        let scope = mods.iter().find_map(|m| Sync::scope(m));
+        let orders = ["relaxed", "acquire", "release", "acq_rel", "volatile", "weak", "mmio"];
+        if mods.iter().filter(|m| orders.contains(m)).count() > 1 {
+            return Err("it has two memory orders");
+        }
+        if has("volatile") {
+            // Volatile is relaxed at system scope (PTX ISA 8.4).
+            return Ok(Some(Sync { scope: Scope::Gpu, acquire: false, release: false }));
+        }
+        let ordered = orders[..4].iter().any(|m| has(m));
+        match (ordered, scope) {
+            (true, Some(scope)) => {
+                let both = has("acq_rel");
+                Ok(Some(Sync { scope, acquire: both || has("acquire"), release: both || has("release") }))
+            }
+            (true, None) => Err("a memory order needs a scope: .cta, .cluster, .gpu or .sys"),
+            (false, Some(_)) => Err("a scope needs a memory order: .relaxed, .acquire or .release"),
+            (false, None) => Ok(None),
+        }
+    }
+}
+
+/// Operands of `ld`.
+#[derive(Debug)]
+pub struct LoadOp {
+    /// From where.
+    pub space: Space,
+    /// From where.
+    pub address: Address,
+    /// Bytes of an element.
+    pub bytes: u8,
+    /// The element is sign-extended to its register.
+    pub signed: bool,
+    /// One register an element.
+    pub d: Box<[Reg]>,
+    /// Order and scope of a strong load.
+    pub sync: Option<Sync>,
+}
+
+/// Operands of `st`.
+#[derive(Debug)]
+pub struct StoreOp {
+    /// To where.
+    pub space: Space,
+    /// To where.
+    pub address: Address,
+    /// Bytes of an element.
+    pub bytes: u8,
+    /// One register an element.
+    pub s: Box<[Reg]>,
+    /// Order and scope of a strong store.
+    pub sync: Option<Sync>,
+}
+
+/// From the old value and the operands to the new one.
+pub type Update = fn(u64, u64, u64) -> u64;
+
+/// Operands of `atom` and `red`.
+pub struct AtomicOp {
+    /// Where.
+    pub space: Space,
+    /// Where.
+    pub address: Address,
+    /// Bytes of the value: 2, 4 or 8.
+    pub bytes: u8,
+    /// What it computes.
+    pub update: Update,
+    /// The new value does not depend on the old one (`exch`).
+    pub replaces: bool,
+    /// Receives the old value: `atom` only.
+    pub d: Option<Reg>,
+    /// The operand; for `cas`, what the old value is compared with.
+    pub s: Reg,
+    /// `cas`: the new value.
+    pub t: Option<Reg>,
+    /// Order and scope.
+    pub sync: Sync,
+}
+
+impl std::fmt::Debug for AtomicOp {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "atomic {:?} {:?}", self.space, self.address)
+    }
+}
+
+/// `atom.op.type`: the function and the bytes of the value. `None`: not modelled.
+pub fn update(op: &str, ty: &str) -> Option<(Update, u8)> {
+    fn w(x: u64) -> u32 {
+        x as u32
+    }
+    fn half(ty: &str, a: u64, b: u64) -> u64 {
+        match packed::alu("add", &[], ty) {
+            Some(super::op::Alu::B32(g)) => {
+                let mut r = [0; 32];
+                g(&mut r, &[a as u32; 32], &[b as u32; 32]);
+                r[0].into()
+            }
+            _ => a,
+        }
+    }
+    let f: Update = match (op, ty) {
+        ("add", "u32" | "s32") => |a, b, _| w(a).wrapping_add(w(b)).into(),
+        ("add", "u64" | "s64") => |a, b, _| a.wrapping_add(b),
+        ("add", "f32") => |a, b, _| bits(f(w(a)) + f(w(b))).into(),
+        ("add", "f64") => |a, b, _| bits64(d(a) + d(b)),
+        ("add", "f16") => |a, b, _| half("f16", a, b),
+        ("add", "bf16") => |a, b, _| half("bf16", a, b),
+        ("add", "f16x2") => |a, b, _| half("f16x2", a, b),
+        ("add", "bf16x2") => |a, b, _| half("bf16x2", a, b),
+        ("min", "u32" | "u64") => |a, b, _| a.min(b),
+        ("max", "u32" | "u64") => |a, b, _| a.max(b),
+        ("min", "s32") => |a, b, _| i(w(a)).min(i(w(b))) as u32 as u64,
+        ("max", "s32") => |a, b, _| i(w(a)).max(i(w(b))) as u32 as u64,
+        ("min", "s64") => |a, b, _| l(a).min(l(b)) as u64,
+        ("max", "s64") => |a, b, _| l(a).max(l(b)) as u64,
+        ("and", "b32" | "b64") => |a, b, _| a & b,
+        ("or", "b32" | "b64") => |a, b, _| a | b,
+        ("xor", "b32" | "b64") => |a, b, _| a ^ b,
+        ("exch", "b32" | "b64") => |_, b, _| b,
+        ("cas", "b16" | "b32" | "b64") => |a, b, c| if a == b { c } else { a },
+        // `inc` counts up to b and begins again at 0, `dec` down from b (PTX ISA, atom).
+        ("inc", "u32") => |a, b, _| if a >= b { 0 } else { a + 1 },
+        ("dec", "u32") => |a, b, _| if a == 0 || a > b { b } else { a - 1 },
+        _ => return None,
+    };
+    Some((f, super::layout::type_bytes(ty)? as u8))
+}

@@ -1,0 +1,198 @@
+//! How a function of one lane becomes one of 32, and what numbers registers stand for.
+//!
+//! Integer types narrower than 32 bits live zero-extended in 32-bit registers.
+
+use half::{bf16, f16};
+
+/// A lane-wise function from a closure over one lane.
+macro_rules! lanes {
+    (U32 $f:expr) => {{
+        fn g(d: &mut $crate::program::op::L32, a: &$crate::program::op::L32) {
+            for i in 0..32 {
+                d[i] = ($f)(a[i]);
+            }
+        }
+        $crate::program::op::Alu::U32(g)
+    }};
+    (B32 $f:expr) => {{
+        fn g(d: &mut $crate::program::op::L32, a: &$crate::program::op::L32, b: &$crate::program::op::L32) {
+            for i in 0..32 {
+                d[i] = ($f)(a[i], b[i]);
+            }
+        }
+        $crate::program::op::Alu::B32(g)
+    }};
+    (T32 $f:expr) => {{
+        fn g(
+            d: &mut $crate::program::op::L32,
+            a: &$crate::program::op::L32,
+            b: &$crate::program::op::L32,
+            c: &$crate::program::op::L32,
+        ) {
+            for i in 0..32 {
+                d[i] = ($f)(a[i], b[i], c[i]);
+            }
+        }
+        $crate::program::op::Alu::T32(g)
+    }};
+    (U64 $f:expr) => {{
+        fn g(d: &mut $crate::program::op::L64, a: &$crate::program::op::L64) {
+            for i in 0..32 {
+                d[i] = ($f)(a[i]);
+            }
+        }
+        $crate::program::op::Alu::U64(g)
+    }};
+    (B64 $f:expr) => {{
+        fn g(d: &mut $crate::program::op::L64, a: &$crate::program::op::L64, b: &$crate::program::op::L64) {
+            for i in 0..32 {
+                d[i] = ($f)(a[i], b[i]);
+            }
+        }
+        $crate::program::op::Alu::B64(g)
+    }};
+    (T64 $f:expr) => {{
+        fn g(
+            d: &mut $crate::program::op::L64,
+            a: &$crate::program::op::L64,
+            b: &$crate::program::op::L64,
+            c: &$crate::program::op::L64,
+        ) {
+            for i in 0..32 {
+                d[i] = ($f)(a[i], b[i], c[i]);
+            }
+        }
+        $crate::program::op::Alu::T64(g)
+    }};
+    (Widen $f:expr) => {{
+        fn g(d: &mut $crate::program::op::L64, a: &$crate::program::op::L32) {
+            for i in 0..32 {
+                d[i] = ($f)(a[i]);
+            }
+        }
+        $crate::program::op::Alu::Widen(g)
+    }};
+    (Narrow $f:expr) => {{
+        fn g(d: &mut $crate::program::op::L32, a: &$crate::program::op::L64) {
+            for i in 0..32 {
+                d[i] = ($f)(a[i]);
+            }
+        }
+        $crate::program::op::Alu::Narrow(g)
+    }};
+    (Wide2 $f:expr) => {{
+        fn g(d: &mut $crate::program::op::L64, a: &$crate::program::op::L32, b: &$crate::program::op::L32) {
+            for i in 0..32 {
+                d[i] = ($f)(a[i], b[i]);
+            }
+        }
+        $crate::program::op::Alu::Wide2(g)
+    }};
+    (Wide3 $f:expr) => {{
+        fn g(
+            d: &mut $crate::program::op::L64,
+            a: &$crate::program::op::L32,
+            b: &$crate::program::op::L32,
+            c: &$crate::program::op::L64,
+        ) {
+            for i in 0..32 {
+                d[i] = ($f)(a[i], b[i], c[i]);
+            }
+        }
+        $crate::program::op::Alu::Wide3(g)
+    }};
+    (Shift64 $f:expr) => {{
+        fn g(d: &mut $crate::program::op::L64, a: &$crate::program::op::L64, b: &$crate::program::op::L32) {
+            for i in 0..32 {
+                d[i] = ($f)(a[i], b[i]);
+            }
+        }
+        $crate::program::op::Alu::Shift64(g)
+    }};
+    (Compare32 $f:expr) => {{
+        fn g(a: &$crate::program::op::L32, b: &$crate::program::op::L32) -> u32 {
+            let mut m = 0;
+            for i in 0..32 {
+                m |= (($f)(a[i], b[i]) as u32) << i;
+            }
+            m
+        }
+        $crate::program::op::Alu::Compare32(g)
+    }};
+    (Compare64 $f:expr) => {{
+        fn g(a: &$crate::program::op::L64, b: &$crate::program::op::L64) -> u32 {
+            let mut m = 0;
+            for i in 0..32 {
+                m |= (($f)(a[i], b[i]) as u32) << i;
+            }
+            m
+        }
+        $crate::program::op::Alu::Compare64(g)
+    }};
+}
+
+pub(crate) use lanes;
+
+/// Bits as FP32.
+pub fn f(x: u32) -> f32 {
+    f32::from_bits(x)
+}
+/// Bits as FP64.
+pub fn d(x: u64) -> f64 {
+    f64::from_bits(x)
+}
+/// Flushes a subnormal to zero of the same sign (`.ftz`).
+pub fn z(x: u32) -> f32 {
+    let v = f(x);
+    if v.is_subnormal() { f(x & 0x8000_0000) } else { v }
+}
+/// Bits of a result. The PTX ISA leaves open which NaN it is (9.7.3); NVIDIA GPUs give 0x7FFFFFFF.
+pub fn bits(x: f32) -> u32 {
+    if x.is_nan() { 0x7fff_ffff } else { x.to_bits() }
+}
+/// Bits of a result under `.ftz`.
+pub fn bits_z(x: f32) -> u32 {
+    if x.is_subnormal() { x.to_bits() & 0x8000_0000 } else { bits(x) }
+}
+/// Bits of an FP64 result.
+pub fn bits64(x: f64) -> u64 {
+    if x.is_nan() { 0x7fff_ffff_ffff_ffff } else { x.to_bits() }
+}
+/// `max`/`min` without `.NaN`: a NaN operand loses.
+pub fn fmax(a: f32, b: f32) -> f32 {
+    if a == b && a == 0.0 { if a.is_sign_positive() { a } else { b } } else { a.max(b) }
+}
+/// See [`fmax`].
+pub fn fmin(a: f32, b: f32) -> f32 {
+    if a == b && a == 0.0 { if a.is_sign_negative() { a } else { b } } else { a.min(b) }
+}
+/// FP32 → FP16, to nearest even; NaN is canonical (0x7FFF).
+pub fn to_f16(x: u32) -> u32 {
+    let v = f(x);
+    if v.is_nan() { 0x7fff } else { u32::from(f16::from_f32(v).to_bits()) }
+}
+/// FP32 → BF16, to nearest even; NaN is canonical (0x7FFF).
+pub fn to_bf16(x: u32) -> u32 {
+    let v = f(x);
+    if v.is_nan() { 0x7fff } else { u32::from(bf16::from_f32(v).to_bits()) }
+}
+/// Bits as FP16, widened.
+pub fn h(x: u32) -> f32 {
+    f16::from_bits(x as u16).to_f32()
+}
+/// Bits as BF16, widened.
+pub fn bh(x: u32) -> f32 {
+    bf16::from_bits(x as u16).to_f32()
+}
+/// The low half, signed.
+pub fn s16(x: u32) -> i32 {
+    i32::from(x as i16)
+}
+/// Signed.
+pub fn i(x: u32) -> i32 {
+    x as i32
+}
+/// Signed.
+pub fn l(x: u64) -> i64 {
+    x as i64
+}
