@@ -7,7 +7,7 @@ use std::path::PathBuf;
 ///
 /// The exit status is 0 if nothing is wrong, 1 if there are findings or the run did not end, and 2 if it could not begin.
 #[derive(Debug, Parser)]
-#[command(name = "emulate", term_width = 100)]
+#[command(name = "emulate", term_width = 100, override_usage = "emulate KERNEL.ptx --launch LAUNCH.json [OPTIONS]")]
 pub struct Arguments {
     /// The PTX text
     #[arg(value_name = "KERNEL.ptx", required_unless_present_any = ["list_instructions", "assumptions"], requires = "launch")]

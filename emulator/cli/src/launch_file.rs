@@ -58,30 +58,25 @@ fn misread(path: &Path, text: &str, error: &serde_json::Error) -> BadInput {
         .iter()
         .rposition(|b| !(b.is_ascii_alphanumeric() || b"\"_.-+".contains(b)))
         .map_or(before, |at| before + at + 1);
-    let end = text.ceil_char_boundary_or_len(last + 1);
-    let begin = if text.is_char_boundary(begin) && begin < end { begin } else { end.saturating_sub(1) };
-    BadInput::at(&title, &path.display().to_string(), text, begin..end.max(begin), "found here", &way_out)
+    let end = (last + 1..text.len()).find(|&n| text.is_char_boundary(n)).unwrap_or(text.len());
+    let begin = (0..=begin.min(end.saturating_sub(1))).rev().find(|&n| text.is_char_boundary(n)).unwrap_or(0);
+    BadInput::at(&title, &path.display().to_string(), text, begin..end, "found here", &way_out)
 }
 
-trait Boundary {
-    fn ceil_char_boundary_or_len(&self, at: usize) -> usize;
-}
-
-impl Boundary for str {
-    fn ceil_char_boundary_or_len(&self, at: usize) -> usize {
-        (at..=self.len()).find(|&n| self.is_char_boundary(n)).unwrap_or(self.len())
-    }
-}
-
-/// `invalid type: string "x"` without the word that says nothing.
+/// `invalid type: string "x"` without the words that say nothing.
 fn in_words(found: &str) -> String {
-    match found.split_once(": ") {
-        Some(("invalid type" | "invalid value", value)) => format!("the value is of another kind: {value}")
-            .replace("of another kind: integer `", "out of range: `")
-            .replace("of another kind: map", "an object")
-            .replace("of another kind: sequence", "a list"),
-        _ => found.replace("invalid length ", "a list of length "),
-    }
+    let Some((_, value)) = found.split_once(": ").filter(|(what, _)| what.starts_with("invalid ")) else {
+        return found.replace("invalid length ", "a list of length ");
+    };
+    let value = match value {
+        "map" => "an object",
+        "sequence" => "a list",
+        _ => ["integer ", "string ", "floating point ", "boolean "]
+            .iter()
+            .find_map(|kind| value.strip_prefix(kind))
+            .unwrap_or(value),
+    };
+    format!("{value} does not fit here")
 }
 
 /// What serde expected, with its names of Rust types in words.
@@ -103,6 +98,22 @@ fn allowed(expected: &str) -> String {
         other if other.starts_with("struct ") || other.starts_with("enum ") => {
             format!("an object ({})", other.trim_start_matches("struct ").trim_start_matches("enum "))
         }
-        other => other.replace("one of ", "").to_string(),
+        other => other.replace("one of ", ""),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_that_is_no_launch_file_is_no_reason_to_panic() {
+        for text in
+            ["", "{", "ä", "{\"entry\": \"ä", "{\"ä\": 1}", "[\n\n", "{\"entry\":\n7}", "\u{feff}{}", "nul", "{} ä"]
+        {
+            let error = serde_json::from_str::<Launch>(text).unwrap_err();
+            let message = misread(Path::new("l.json"), text, &error).to_string();
+            assert!(message.contains("try: "), "{text:?}: {message}");
+        }
     }
 }

@@ -199,6 +199,15 @@ fn fits<'p>(program: &'p Program, launch: &Launch) -> Result<&'p Kernel, Vec<Dia
     if errors.is_empty() { Ok(kernel) } else { Err(errors) }
 }
 
+/// What to do about a value that cannot be placed.
+fn way_out(field: &str) -> &'static str {
+    match field.rsplit('.').next() {
+        Some("buffer") => "Number buffers from 0, in their order.",
+        Some("map") => "Keep to what cuTensorMapEncodeTiled takes.",
+        _ => "Keep the block within its bounds, and its values within the block.",
+    }
+}
+
 /// The kernel's parameter block, for buffers at these addresses.
 fn parameters(kernel: &Kernel, launch: &Launch, bases: &[u64]) -> Result<Vec<u8>, Box<Diagnostic>> {
     let error = |field: &str, title: String, help: &str| {
@@ -216,9 +225,9 @@ fn parameters(kernel: &Kernel, launch: &Launch, bases: &[u64]) -> Result<Vec<u8>
                 "Give `params` or `param_block`, not both.",
             ));
         }
-        let mut block = given.bytes("param_block", bases).map_err(|(field, why)| {
-            error(&field, format!("the parameter block {why}"), "Place values inside of the block.")
-        })?;
+        let mut block = given
+            .bytes("param_block", bases)
+            .map_err(|(field, why)| error(&field, format!("the parameter block {why}"), way_out(&field)))?;
         if block.len() < end {
             return Err(error(
                 "param_block.size",
@@ -239,9 +248,9 @@ fn parameters(kernel: &Kernel, launch: &Launch, bases: &[u64]) -> Result<Vec<u8>
     let mut block = vec![0; end];
     for (n, (slot, value)) in kernel.params.iter().zip(&launch.params).enumerate() {
         let field = format!("params[{n}]");
-        let bytes = value.bytes(&field, bases).map_err(|(field, why)| {
-            error(&field, format!("parameter `{}` {why}", slot.name), "Keep to what the launch description has.")
-        })?;
+        let bytes = value
+            .bytes(&field, bases)
+            .map_err(|(field, why)| error(&field, format!("parameter `{}` {why}", slot.name), way_out(&field)))?;
         if bytes.len() != slot.bytes as usize {
             return Err(error(
                 &field,
