@@ -27,7 +27,7 @@ pub const ASSUMPTIONS: &[Assumption] = &[
     assume(
         "box-narrower-than-swizzle",
         "Rows of a box that are narrower than its swizzle pattern lie in shared memory without a gap between them.",
-        "The programming guide can also be read so that each row takes a whole row of the pattern. Kernels in use avoid the case.",
+        "The programming guide asks for room for whole rows of the pattern, which can mean a gap behind each row. Kernels in use avoid the case.",
         "One load of a box with rows of 32 bytes and the 128-byte swizzle, and a dump of shared memory.",
     ),
     assume(
@@ -97,9 +97,9 @@ pub const ASSUMPTIONS: &[Assumption] = &[
         "Print the address of the first shared variable, and %reserved_smem_offset_end, on the device.",
     ),
     assume(
-        "swizzle-atom-for-k-major",
+        "swizzle-with-larger-atoms",
         "The 128-byte swizzle with 32-byte atoms of a tensor map is an exclusive or of address bits 5 and 6 with bits 7 and 8; its variant also swaps the halves of 16 bytes in odd rows.",
-        "The pattern is documented in a drawing; which rows swap halves is one reading of it.",
+        "Which rows swap their halves comes from a single source.",
         "One load for each swizzle mode of a box whose bytes number themselves.",
     ),
     assume(
