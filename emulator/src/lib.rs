@@ -46,7 +46,9 @@
 //! | `machine` | warps, memories, barriers, tensor core, and what is said when something is wrong |
 //! | `order` | happens-before: which access comes after which |
 //! | `time` | what things cost |
+//! | `assumptions` | what no public source settles, and what is assumed instead |
 
+mod assumptions;
 mod codes;
 mod diagnostic;
 mod launch;
@@ -58,10 +60,14 @@ pub mod syntax;
 mod tensor_map;
 mod time;
 
+pub use assumptions::{ASSUMPTIONS, Assumption};
 pub use codes::CODES;
 pub use diagnostic::{Diagnostic, Label, Place, Severity, Source};
-pub use launch::{Buffer, Content, Launch, Param, Region, RegionKind, RegionSpace};
-pub use machine::run;
+pub use launch::{
+    Attributes, Block, Buffer, Content, Distribution, Field, Launch, NumberType, Output, Param, Random, Region,
+    RegionKind, RegionSpace,
+};
+pub use machine::{check, run};
 pub use program::{FORMS, Program, load};
 pub use report::{Actor, Barrier, CtaState, Event, EventKind, Memory, Mma, OperandRead, Report};
 pub use tensor_map::{Element, Swizzle, TensorMap};
@@ -73,7 +79,7 @@ pub struct Options {
     pub seed: Option<u64>,
     /// The run ends with an error after so many warp instructions.
     pub max_instructions: u64,
-    /// Clusters that run at once; the rest of a launch waits. `None`: as many as a B200 has SMs for.
+    /// Clusters that run at once; the rest of a launch waits. `None`: what [`Attributes`] say.
     pub resident_clusters: Option<u32>,
     /// Fill [`Report::trace`].
     pub trace: bool,

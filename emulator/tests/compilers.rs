@@ -89,7 +89,7 @@ fn case(name: &str) -> Case {
             buffer("B", bytes(matrix(n, k, 2)), k),
             buffer("D", Content::Undefined { bytes: (m * n * 2) as u64 }, n),
         ],
-        regions: vec![],
+        ..Default::default()
     };
     Case { text: read("ptx"), launch, size, bf }
 }

@@ -47,5 +47,6 @@ pub fn launch(built: &Built, inputs: &Inputs) -> Launch {
             })
             .collect(),
         regions: built.regions.clone(),
+        ..Default::default()
     }
 }

@@ -114,28 +114,40 @@ const FIRST: u64 = 0x7f00_0000_0000;
 /// Buffers begin on 2 MiB, with at least as much unmapped room behind them.
 const STEP: u64 = 1 << 21;
 
+/// Where buffers of these sizes lie.
+pub fn bases(sizes: &[u64]) -> Vec<u64> {
+    let place = |base: &mut u64, size: &u64| {
+        let at = *base;
+        *base = (at + size + STEP).next_multiple_of(STEP);
+        Some(at)
+    };
+    sizes.iter().scan(FIRST, place).collect()
+}
+
 impl Global {
+    /// The caller has checked sizes and contents.
     pub fn new(buffers: &[Buffer], variables: &[Variable]) -> Global {
-        let mut base = FIRST;
-        let mut buffers: Vec<GlobalBuffer> = buffers
+        let memories: Vec<Memory> = buffers
             .iter()
-            .map(|b| {
-                let memory = match &b.content {
-                    Content::Bytes(bytes) => Memory::from_bytes(bytes.clone()),
-                    Content::Fill { bytes, value } => Memory::from_bytes(vec![*value; *bytes as usize]),
-                    Content::Undefined { bytes } => Memory::undefined(*bytes as usize),
-                };
-                let at = base;
-                base = (base + memory.bytes.len() as u64 + STEP).next_multiple_of(STEP);
-                GlobalBuffer {
-                    name: b.name.clone(),
-                    base: at,
-                    memory,
-                    shadow: Shadow::default(),
-                    row_bytes: b.row_bytes,
-                    element_bytes: b.element_bytes.unwrap_or(1).max(1),
-                    constant: false,
-                }
+            .map(|b| match &b.content {
+                Content::Bytes(bytes) => Memory::from_bytes(bytes.clone()),
+                Content::Fill { bytes, value } => Memory::from_bytes(vec![*value; *bytes as usize]),
+                Content::Undefined { bytes } => Memory::undefined(*bytes as usize),
+                Content::Random(random) => Memory::from_bytes(random.bytes()),
+                // Refused before the run.
+                Content::File(_) => Memory::undefined(0),
+            })
+            .collect();
+        let sizes: Vec<u64> = memories.iter().map(|m| m.bytes.len() as u64).collect();
+        let mut buffers: Vec<GlobalBuffer> = (buffers.iter().zip(memories).zip(bases(&sizes)))
+            .map(|((b, memory), base)| GlobalBuffer {
+                name: b.name.clone(),
+                base,
+                memory,
+                shadow: Shadow::default(),
+                row_bytes: b.row_bytes,
+                element_bytes: b.element_bytes.unwrap_or(1).max(1),
+                constant: false,
             })
             .collect();
         // The addresses of the module's own variables are known since it was loaded; they lie behind all buffers.

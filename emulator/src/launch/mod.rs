@@ -1,5 +1,11 @@
 //! The launch description: all that a run needs beside the PTX text. The one such type of the project.
 
+mod buffer;
+pub(crate) mod param;
+
+pub use buffer::{Buffer, Content, Distribution, NumberType, Random};
+pub use param::{Block, Field, Param};
+
 use serde::{Deserialize, Serialize};
 
 /// What is launched, on what.
@@ -24,81 +30,42 @@ pub struct Launch {
     /// Kernel parameters, in order.
     #[serde(default)]
     pub params: Vec<Param>,
+    /// All kernel parameters as one block of bytes, as a launch was recorded; then `params` is empty.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub param_block: Option<Block>,
     /// Names for parts of the on-chip memories; used in messages only.
     #[serde(default)]
     pub regions: Vec<Region>,
+    /// Attributes of the launch.
+    #[serde(default)]
+    pub attributes: Attributes,
+    /// Buffers to keep afterwards.
+    #[serde(default)]
+    pub outputs: Vec<Output>,
 }
 
 fn one() -> [u32; 3] {
     [1, 1, 1]
 }
 
-/// A piece of global memory.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+/// Attributes of a launch (`cudaLaunchAttribute`), and of the GPU that it meets.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Buffer {
-    /// Its name in messages.
-    pub name: String,
-    /// Content before the launch.
-    pub content: Content,
-    /// Bytes from one row to the next, if it holds a matrix: messages then name row and column.
-    #[serde(default)]
-    pub row_bytes: Option<u32>,
-    /// Bytes of an element (for messages); 1 if unknown.
-    #[serde(default)]
-    pub element_bytes: Option<u32>,
+pub struct Attributes {
+    /// Clusters that run at once; the rest of the launch waits. `None`: as many as a B200 has SMs for.
+    /// [`crate::Options::resident_clusters`] goes before it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resident_clusters: Option<u32>,
 }
 
-/// What a buffer holds before the launch.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Content {
-    /// These bytes.
-    Bytes(Vec<u8>),
-    /// So many bytes, all of this value.
-    Fill {
-        /// Size in bytes.
-        bytes: u64,
-        /// The value of each.
-        value: u8,
-    },
-    /// So many bytes that count as never written: reading them before writing is found.
-    Undefined {
-        /// Size in bytes.
-        bytes: u64,
-    },
-}
-
-impl Default for Content {
-    fn default() -> Content {
-        Content::Bytes(Vec::new())
-    }
-}
-
-/// A kernel parameter.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Param {
-    /// A 32-bit value.
-    U32(u32),
-    /// A 64-bit value.
-    U64(u64),
-    /// The address of a byte of a buffer.
-    Pointer {
-        /// Index into [`Launch::buffers`].
-        buffer: usize,
-        /// Byte in it.
-        offset: u64,
-    },
-    /// These bytes, as they are.
-    Bytes(Vec<u8>),
-    /// A tensor map over a buffer, as the 128-byte object. Its address counts from the start of the buffer.
-    TensorMap {
-        /// Index into [`Launch::buffers`].
-        buffer: usize,
-        /// What `cuTensorMapEncodeTiled` takes.
-        map: crate::tensor_map::TensorMap,
-    },
+/// A buffer to keep after the run. The command `emulate` writes it; [`crate::run`] reads and writes no files.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Output {
+    /// Index into [`Launch::buffers`].
+    pub buffer: usize,
+    /// The file that its bytes go to; a relative path counts from the launch file.
+    pub file: String,
 }
 
 /// A named part of an on-chip memory.
@@ -134,6 +101,7 @@ pub enum RegionSpace {
 /// What lies in a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[serde(deny_unknown_fields)]
 pub enum RegionKind {
     /// A matrix tile, row after row.
     Tile {

@@ -1,0 +1,114 @@
+//! What can be asked for.
+
+use clap::{Parser, ValueEnum};
+use std::path::PathBuf;
+
+/// Runs a PTX kernel on the CPU and says what is wrong with it.
+///
+/// The exit status is 0 if nothing is wrong, 1 if there are findings or the run did not end, and 2 if it could not begin.
+#[derive(Debug, Parser)]
+#[command(name = "emulate", term_width = 100, override_usage = "emulate KERNEL.ptx --launch LAUNCH.json [OPTIONS]")]
+pub struct Arguments {
+    /// The PTX text
+    #[arg(value_name = "KERNEL.ptx", required_unless_present_any = ["list_instructions", "assumptions"], requires = "launch")]
+    kernel: Option<PathBuf>,
+    /// What is launched, on what: docs/emulate.md describes the file
+    #[arg(long, value_name = "LAUNCH.json", requires = "kernel")]
+    launch: Option<PathBuf>,
+    /// Run an adversarial schedule, which this number repeats
+    #[arg(long, value_name = "N", conflicts_with = "seeds")]
+    seed: Option<u64>,
+    /// Run the schedules of the seeds from A to B, without B
+    #[arg(long, value_name = "A..B", value_parser = range)]
+    seeds: Option<Seeds>,
+    /// What is printed
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+    /// End the run after so many warp instructions
+    #[arg(long, value_name = "N", default_value_t = emulator::Options::default().max_instructions)]
+    max_instructions: u64,
+    /// Print the instructions that are modelled
+    #[arg(long)]
+    pub list_instructions: bool,
+    /// Print what the emulator assumes without being sure
+    #[arg(long)]
+    pub assumptions: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// Findings as a compiler shows errors, then a summary
+    Text,
+    /// One JSON object
+    Json,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seeds {
+    from: u64,
+    to: u64,
+}
+
+fn range(text: &str) -> Result<Seeds, String> {
+    let parse = |number: &str| number.trim().parse::<u64>().ok();
+    match text.split_once("..").map(|(from, to)| (parse(from), parse(to))) {
+        Some((Some(from), Some(to))) if from < to => Ok(Seeds { from, to }),
+        Some((Some(_), Some(_))) => Err("the range is empty: the second number must be larger, e.g. 0..50".into()),
+        _ => Err("two whole numbers with `..` between, e.g. 0..50".into()),
+    }
+}
+
+/// A kernel to run.
+#[derive(Debug)]
+pub struct Job {
+    pub kernel: PathBuf,
+    pub launch: PathBuf,
+    pub schedules: Schedules,
+    pub format: Format,
+    pub max_instructions: u64,
+}
+
+/// The schedules to run.
+#[derive(Clone, Copy, Debug)]
+pub enum Schedules {
+    /// The one of the simulated clock.
+    Default,
+    One(u64),
+    Seeds(Seeds),
+}
+
+impl Schedules {
+    pub fn seeds(self) -> Box<dyn Iterator<Item = Option<u64>>> {
+        match self {
+            Schedules::Default => Box::new(std::iter::once(None)),
+            Schedules::One(seed) => Box::new(std::iter::once(Some(seed))),
+            Schedules::Seeds(Seeds { from, to }) => Box::new((from..to).map(Some)),
+        }
+    }
+}
+
+impl Arguments {
+    /// What is to be run, if anything.
+    pub fn job(self) -> Option<Job> {
+        let (kernel, launch) = (self.kernel?, self.launch?);
+        let schedules = match (self.seed, self.seeds) {
+            (Some(seed), _) => Schedules::One(seed),
+            (None, Some(seeds)) => Schedules::Seeds(seeds),
+            (None, None) => Schedules::Default,
+        };
+        Some(Job { kernel, launch, schedules, format: self.format, max_instructions: self.max_instructions })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seeds_are_a_range_without_its_end() {
+        assert_eq!(range("3..7"), Ok(Seeds { from: 3, to: 7 }));
+        for bad in ["7..3", "3..3", "3", "..", "a..b", "-1..2", "1..=2"] {
+            assert!(range(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! The lists that the command prints: instructions, assumptions.
+
+use crate::arguments::Arguments;
+use std::fmt::Write;
+
+/// The lists that were asked for.
+pub fn text(arguments: &Arguments) -> String {
+    let mut out = String::new();
+    if arguments.list_instructions {
+        for form in emulator::FORMS {
+            let _ = writeln!(out, "{form}");
+        }
+    }
+    if arguments.assumptions {
+        for a in emulator::ASSUMPTIONS {
+            if !out.is_empty() {
+                out.push('\n');
+            }
+            let _ = writeln!(out, "{}", a.name);
+            for (what, text) in [("assumed", a.assumed), ("unsure", a.unsure), ("settled by", a.settled_by)] {
+                let _ = writeln!(out, "    {:<12}{text}", format!("{what}:"));
+            }
+        }
+    }
+    out
+}

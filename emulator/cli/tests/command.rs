@@ -1,0 +1,355 @@
+//! What the command prints, writes and exits with.
+
+use expect_test::{Expect, expect};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn here(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+struct Said {
+    status: i32,
+    out: String,
+    err: String,
+}
+
+/// Runs the command in a folder.
+fn emulate(folder: &Path, arguments: &[&str]) -> Said {
+    let run = Command::new(env!("CARGO_BIN_EXE_emulate"))
+        .args(arguments)
+        .current_dir(folder)
+        .env("NO_COLOR", "1")
+        .output()
+        .expect("the command starts");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
+    Said { status: run.status.code().expect("an exit status"), out: text(run.stdout), err: text(run.stderr) }
+}
+
+/// A copy of files of the tree, so that nothing is written into it.
+fn copy(files: &[&str]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    for file in files {
+        let from = here(file);
+        std::fs::copy(&from, folder.path().join(from.file_name().expect("a name"))).expect(file);
+    }
+    folder
+}
+
+#[test]
+fn help() {
+    let said = emulate(Path::new("."), &["--help"]);
+    assert_eq!((said.status, said.err.as_str()), (0, ""));
+    expect![[r#"
+        Runs a PTX kernel on the CPU and says what is wrong with it.
+
+        The exit status is 0 if nothing is wrong, 1 if there are findings or the run did not end, and 2 if it could not begin.
+
+        Usage: emulate KERNEL.ptx --launch LAUNCH.json [OPTIONS]
+
+        Arguments:
+          [KERNEL.ptx]
+                  The PTX text
+
+        Options:
+              --launch <LAUNCH.json>
+                  What is launched, on what: docs/emulate.md describes the file
+
+              --seed <N>
+                  Run an adversarial schedule, which this number repeats
+
+              --seeds <A..B>
+                  Run the schedules of the seeds from A to B, without B
+
+              --format <FORMAT>
+                  What is printed
+
+                  Possible values:
+                  - text: Findings as a compiler shows errors, then a summary
+                  - json: One JSON object
+
+                  [default: text]
+
+              --max-instructions <N>
+                  End the run after so many warp instructions
+
+                  [default: 4294967296]
+
+              --list-instructions
+                  Print the instructions that are modelled
+
+              --assumptions
+                  Print what the emulator assumes without being sure
+
+          -h, --help
+                  Print help (see a summary with '-h')
+    "#]].assert_eq(&trimmed(&said.out));
+}
+
+/// What the clock says changes with the table of costs; everything else is here to stay.
+fn without_cycles(text: &str) -> String {
+    let masked = text.split_inclusive('\n').map(|line| match line.split_once(" cycles") {
+        Some((before, after)) => format!("{}N cycles{after}", before.trim_end_matches(|c: char| c.is_ascii_digit())),
+        None => line.to_string(),
+    });
+    masked.collect()
+}
+
+fn trimmed(text: &str) -> String {
+    text.lines().map(|line| format!("{}\n", line.trim_end())).collect()
+}
+
+/// The example of docs/emulate.md, with the command that stands there.
+#[test]
+fn the_example_runs_and_writes_its_result() {
+    let page = std::fs::read_to_string(here("../../docs/emulate.md")).expect("docs/emulate.md");
+    let line = page.lines().find(|line| line.contains("saxpy.ptx --launch")).expect("the command");
+    let arguments: Vec<&str> = line.split_once(" -- ").expect("arguments").1.split_whitespace().collect();
+    let root = tempfile::tempdir().expect("a scratch folder");
+    let folder = root.path().join("emulator/examples/saxpy");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    for file in ["saxpy.ptx", "launch.json"] {
+        std::fs::copy(here("../examples/saxpy").join(file), folder.join(file)).expect(file);
+    }
+    let said = emulate(root.path(), &arguments);
+    assert_eq!((said.status, said.err.as_str()), (0, ""));
+    expect![[r#"
+        `saxpy`, default schedule: no findings; N cycles, 576 warp instructions
+        wrote `y`, 4000 bytes, to emulator/examples/saxpy/y.bin
+    "#]]
+    .assert_eq(&without_cycles(&said.out));
+    let page = without_cycles(&page);
+    for text in without_cycles(&said.out).lines() {
+        assert!(page.contains(text), "docs/emulate.md does not show: {text}");
+    }
+    let y = std::fs::read(folder.join("y.bin")).expect("the output");
+    let y: Vec<f32> = y.chunks(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
+    assert_eq!(y.len(), 1000);
+    assert!(y.iter().all(|v| v % 2.5 == 0.0 && v.abs() <= 20.0), "{y:?}");
+    assert!(y.contains(&20.0) && y.contains(&-20.0), "{y:?}");
+}
+
+#[test]
+fn a_finding_is_shown_at_the_ptx_and_at_its_source() {
+    let said = emulate(&here("tests/files"), &["exchange.ptx", "--launch", "exchange.json"]);
+    assert_eq!((said.status, said.err.as_str()), (1, ""));
+    expect![[r#"
+        finding[race-shared]: warp 0 writes `cells`, warp 1 reads it, and nothing orders the two
+          --> exchange.ptx:24:5
+           |
+        18 |     st.shared.u32 [%at], %t;
+           |     ------------------------ warp 0 writes it here
+        ...
+        24 |     ld.shared.u32 %v, [%at];
+           |     ^^^^^^^^^^^^^^^^^^^^^^^^ warp 1 reads it here
+           |
+          ::: exchange.rs:3:7
+           |
+         3 |     k.store(mine, lane);
+           |       ----- warp 0 writes it here
+         4 |     // Here a barrier is missing.
+         5 |     k.load(yours);
+           |       ---- warp 1 reads it here
+           |
+           = note: seen 2 times
+           = rule: Plain accesses of different threads to the same bytes, one of them a write, are a data race unless synchronisation orders them (PTX ISA 8.7.1, 8.9.5).
+           = try: Put a CTA barrier (bar.sync) between the two.
+
+        `exchange`, default schedule: 1 finding; N cycles, 30 warp instructions
+    "#]]
+    .assert_eq(&without_cycles(&said.out));
+}
+
+/// Both warps store the same value: unordered, and no machine code would show it.
+#[test]
+fn notes_stand_apart_and_change_no_exit_status() {
+    let folder = copy(&["tests/files/exchange.json"]);
+    let kernel = ".version 8.6\n.target sm_100a\n.address_size 64\n.visible .entry exchange(.param .u64 out) {\n\
+                  .reg .b32 %v;\n.shared .align 4 .b8 cell[4];\nmov.u32 %v, 7;\nst.shared.u32 [cell], %v;\nret;\n}\n";
+    std::fs::write(folder.path().join("exchange.ptx"), kernel).expect("written");
+    let said = emulate(folder.path(), &["exchange.ptx", "--launch", "exchange.json"]);
+    assert_eq!((said.status, said.err.as_str()), (0, ""));
+    expect![[r#"
+        Notes: rules broken that no machine code would show. They change no exit status.
+
+        note[same-value-written-twice]: warp 1 and warp 0 store the same value to `cell`, and nothing orders the two
+         --> exchange.ptx:8:1
+          |
+        8 | st.shared.u32 [cell], %v;
+          | ^^^^^^^^^^^^^^^^^^^^^^^^^
+          | |
+          | stored here
+          | stored here before
+          |
+          = rule: Plain accesses of different threads to the same bytes, one of them a write, are a data race unless synchronisation orders them (PTX ISA 8.7.1, 8.9.5), also when the value does not depend on it.
+          = try: Let one warp store it.
+
+        `exchange`, default schedule: no findings; N cycles, 6 warp instructions
+    "#]]
+    .assert_eq(&without_cycles(&said.out));
+}
+
+#[test]
+fn json_has_every_run_of_a_range_of_seeds() {
+    let arguments = ["exchange.ptx", "--launch", "exchange.json", "--seeds", "3..6", "--format", "json"];
+    let said = emulate(&here("tests/files"), &arguments);
+    assert_eq!((said.status, said.err.as_str()), (1, ""));
+    let json: serde_json::Value = serde_json::from_str(&said.out).expect("one JSON object");
+    let runs = json["runs"].as_array().expect("runs");
+    assert_eq!(runs.iter().map(|run| run["seed"].as_u64()).collect::<Vec<_>>(), [Some(3), Some(4), Some(5)]);
+    for run in runs {
+        assert_eq!(run["clean"], false, "{run}");
+        assert_eq!(run["findings"][0]["code"], "race-shared", "{run}");
+        assert_eq!(run["findings"][0]["labels"][0]["place"]["source"]["file"], "exchange.rs", "{run}");
+    }
+    // The seed repeats the run.
+    let one = emulate(
+        &here("tests/files"),
+        &["exchange.ptx", "--launch", "exchange.json", "--seed", "4", "--format", "json"],
+    );
+    let one: serde_json::Value = serde_json::from_str(&one.out).expect("one JSON object");
+    assert_eq!(one["runs"][0], runs[1]);
+}
+
+/// A launch file made from `exchange.json` by replacing a text.
+fn changed(from: &str, to: &str) -> Said {
+    let folder = copy(&["tests/files/exchange.ptx", "tests/files/exchange.json"]);
+    let path = folder.path().join("exchange.json");
+    let text = std::fs::read_to_string(&path).expect("the launch file");
+    assert!(text.contains(from), "{from}");
+    std::fs::write(&path, text.replace(from, to)).expect("written");
+    emulate(folder.path(), &["exchange.ptx", "--launch", "exchange.json"])
+}
+
+fn refused(from: &str, to: &str, expected: Expect) {
+    let said = changed(from, to);
+    expected.assert_eq(&said.err);
+    assert_eq!((said.status, said.out.as_str()), (2, ""));
+}
+
+#[test]
+fn an_unknown_field_is_refused_at_its_line() {
+    refused(
+        "\"grid\"",
+        "\"gird\"",
+        expect![[r#"
+        error: unknown field `gird`
+         --> exchange.json:3:3
+          |
+        3 |   "gird": [1, 1, 1],
+          |   ^^^^^^ found here
+          |
+          = try: Allowed here: `entry`, `grid`, `cluster`, `block`, `dynamic_shared`, `buffers`, `params`, `param_block`, `regions`, `attributes`, `outputs`.
+    "#]],
+    );
+}
+
+#[test]
+fn a_value_that_a_field_cannot_hold_is_refused_at_its_line() {
+    refused(
+        "[64, 1, 1]",
+        "[64, -1, 1]",
+        expect![[r#"
+        error: `-1` does not fit here
+         --> exchange.json:4:17
+          |
+        4 |   "block": [64, -1, 1],
+          |                 ^^ found here
+          |
+          = try: Allowed here: a whole number from 0 to 4294967295.
+    "#]],
+    );
+}
+
+#[test]
+fn a_buffer_that_is_not_there_is_refused_at_its_line() {
+    refused(
+        "\"buffer\": 0",
+        "\"buffer\": 4",
+        expect![[r#"
+            error[launch]: parameter `out` names buffer 4: there is one, number 0
+             --> exchange.json:6:39
+              |
+            6 |   "params": [{ "pointer": { "buffer": 4, "offset": 0 } }]
+              |                                       ^ given here
+              |
+             ::: exchange.ptx:7:17
+              |
+            7 | .visible .entry exchange(.param .u64 out)
+              |                 ------------------------- this kernel
+              |
+              = rule: A launch gives each parameter of the entry one value of its size.
+              = try: Number buffers from 0, in their order.
+        "#]],
+    );
+}
+
+#[test]
+fn a_file_that_is_not_there_is_refused_at_its_line() {
+    let said = changed("\"undefined\": { \"bytes\": 256 }", "\"file\": \"numbers.bin\"");
+    assert_eq!(said.status, 2, "{}", said.err);
+    for text in ["buffer 0 (`out`)", "exchange.json:5:", "looked for numbers.bin"] {
+        assert!(said.err.contains(text), "{text} is not in:\n{}", said.err);
+    }
+}
+
+/// A buffer's bytes come from a file beside the launch file, also when the command runs elsewhere.
+#[test]
+fn files_are_looked_for_beside_the_launch_file() {
+    let folder = copy(&["tests/files/exchange.ptx", "tests/files/exchange.json"]);
+    let path = folder.path().join("exchange.json");
+    let text = std::fs::read_to_string(&path).expect("the launch file");
+    let text = text
+        .replace("\"undefined\": { \"bytes\": 256 }", "\"file\": \"before.bin\"")
+        .replace("\"params\"", "\"outputs\": [{ \"buffer\": 0, \"file\": \"after.bin\" }],\n  \"params\"");
+    std::fs::write(&path, text).expect("written");
+    std::fs::write(folder.path().join("before.bin"), [7; 260]).expect("written");
+    let kernel = folder.path().join("exchange.ptx");
+    let said = emulate(Path::new("/"), &[kernel.to_str().expect("a path"), "--launch", path.to_str().expect("a path")]);
+    assert_eq!((said.status, said.err.as_str()), (1, ""), "{}", said.out);
+    let after = std::fs::read(folder.path().join("after.bin")).expect("the output");
+    assert_eq!((after.len(), &after[256..]), (260, [7; 4].as_slice()));
+}
+
+/// A kernel of another compiler, its parameters as the raw bytes of a recorded launch with tensor maps placed in them.
+#[test]
+fn a_recorded_launch_is_replayed() {
+    let folder = copy(&["../tests/gluon/tile_single.ptx", "tests/files/recorded.json"]);
+    let said = emulate(folder.path(), &["tile_single.ptx", "--launch", "recorded.json", "--seed", "1"]);
+    assert_eq!((said.status, said.err.as_str()), (0, ""), "{}", said.out);
+    let read = |name: &str| {
+        let bytes = std::fs::read(folder.path().join(name)).expect(name);
+        bytes.chunks(2).map(|b| half::f16::from_le_bytes([b[0], b[1]]).to_f32()).collect::<Vec<f32>>()
+    };
+    let (a, b, d) = (read("a.bin"), read("b.bin"), read("d.bin"));
+    assert_eq!(d.len(), 256 * 256);
+    for (at, &found) in d.iter().enumerate() {
+        let (row, column) = (at / 256, at % 256);
+        let exact: f32 = a[row * 192..][..192].iter().zip(&b[column * 192..][..192]).map(|(x, y)| x * y).sum();
+        assert_eq!(found, exact, "row {row}, column {column}");
+    }
+}
+
+#[test]
+fn text_that_does_not_load_is_bad_input() {
+    let folder = copy(&["tests/files/exchange.ptx", "tests/files/exchange.json"]);
+    let path = folder.path().join("exchange.ptx");
+    let text = std::fs::read_to_string(&path).expect("the kernel").replace("xor.b32", "xnor.b32");
+    std::fs::write(&path, text).expect("written");
+    let said = emulate(folder.path(), &["exchange.ptx", "--launch", "exchange.json"]);
+    assert_eq!((said.status, said.out.as_str()), (2, ""));
+    assert!(said.err.contains("exchange.ptx:19:5") && said.err.contains("xnor.b32"), "{}", said.err);
+}
+
+#[test]
+fn lists_need_no_kernel() {
+    let said = emulate(Path::new("."), &["--list-instructions", "--assumptions"]);
+    assert_eq!((said.status, said.err.as_str()), (0, ""));
+    for form in emulator::FORMS {
+        assert!(said.out.lines().any(|line| line == *form), "{form}");
+    }
+    for assumption in emulator::ASSUMPTIONS {
+        assert!(said.out.lines().any(|line| line == assumption.name), "{}", assumption.name);
+    }
+    assert_eq!(emulate(Path::new("."), &[]).status, 2);
+}

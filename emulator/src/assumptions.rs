@@ -1,0 +1,152 @@
+//! What no public source settles, and what the emulator assumes instead. `emulate --assumptions` prints this list.
+
+/// Something that the emulator takes to be so without being sure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Assumption {
+    /// A stable name.
+    pub name: &'static str,
+    /// What is assumed.
+    pub assumed: &'static str,
+    /// Why it is not certain.
+    pub unsure: &'static str,
+    /// What would settle it.
+    pub settled_by: &'static str,
+}
+
+const fn assume(
+    name: &'static str,
+    assumed: &'static str,
+    unsure: &'static str,
+    settled_by: &'static str,
+) -> Assumption {
+    Assumption { name, assumed, unsure, settled_by }
+}
+
+/// Every assumption, in alphabetical order.
+pub const ASSUMPTIONS: &[Assumption] = &[
+    assume(
+        "box-narrower-than-swizzle",
+        "Rows of a box that are narrower than its swizzle pattern lie in shared memory without a gap between them.",
+        "The programming guide asks for room for whole rows of the pattern, which can mean a gap behind each row. Kernels in use avoid the case.",
+        "One load of a box with rows of 32 bytes and the 128-byte swizzle, and a dump of shared memory.",
+    ),
+    assume(
+        "commit-after-earlier-commit",
+        "A tcgen05.commit with nothing new behind it arrives when all that earlier commits cover is complete, and promptly if that is done.",
+        "The ISA says what a commit tracks; it does not say how a second one behaves that has nothing of its own to track.",
+        "Two commits in a row to two mbarriers behind a long MMA; clock both arrivals.",
+    ),
+    assume(
+        "elect-lane",
+        "elect.sync elects the lowest lane of the member mask; an adversarial schedule elects the highest. The choice never changes for the same mask.",
+        "The ISA only says that one lane is elected and that the choice is deterministic. A choice that holds across calls is what libraries rely on.",
+        "Elect with many masks on the device and record the lanes; it stays a matter of the generation.",
+    ),
+    assume(
+        "element-strides-round-up",
+        "With an element stride s, a box of b elements brings b / s of them, rounded up.",
+        "The driver's documentation rounds up; a public emulator of the engine rounds down.",
+        "A load whose box is no multiple of the stride, and the bytes that its mbarrier counts.",
+    ),
+    assume(
+        "f16-accumulator-upper-half",
+        "With an FP16 accumulator, the upper half of each 32-bit cell of tensor memory becomes zero.",
+        "The ISA does not say what the unused half holds.",
+        "Fill tensor memory with a pattern, run one MMA with an FP16 accumulator, read the cells as 32 bits.",
+    ),
+    assume(
+        "fp32-accumulation",
+        "An MMA adds its 16 products and the accumulator in FP32, in one fixed order.",
+        "Hardware aligns the products of an instruction to their largest exponent, keeps about 25 fractional bits and truncates: a result of others' measurements. Last bits differ from FP32 sums.",
+        "A model of the hardware's sum that agrees bit for bit with a device on random and adversarial exponents.",
+    ),
+    assume(
+        "generic-read-then-asynchronous-write",
+        "A plain load followed by an asynchronous overwrite of the same bytes needs a proxy fence. Without one there is a note, not a finding.",
+        "The memory model asks for it; no machine code was seen that fails when only a barrier lies between, while bugs of this kind were reported.",
+        "A kernel that reads a tile and reloads it by TMA after a barrier, without a fence, for many hours on the device.",
+    ),
+    assume(
+        "launch-control-response",
+        "The 16 bytes of a clusterlaunchcontrol response are opaque: only query_cancel can read them.",
+        "Their layout is not public. A kernel that takes them apart itself reads something else here.",
+        "A dump of responses on the device, if anybody needs them.",
+    ),
+    assume(
+        "mma-pair-numerics",
+        "An MMA of a CTA pair gives the same bits as two MMAs of one CTA each.",
+        "Published measurements of the arithmetic cover cta_group::1 only.",
+        "The same product once with cta_group::1 and once with cta_group::2, compared bit for bit on the device.",
+    ),
+    assume(
+        "n-multiple-of-8",
+        "With M = 128, N of an MMA may be any multiple of 8 (16 for a CTA pair), as the ISA's table says.",
+        "Libraries refuse what is no multiple of 16, or of 32 for a CTA pair with A in tensor memory.",
+        "MMAs with M = 128 and N = 8 and 24, and with N = 16 for a CTA pair, on the device.",
+    ),
+    assume(
+        "out-of-bounds-bytes-count",
+        "A tensor load counts the bytes of its whole box on the mbarrier, also of the part that lies outside of the tensor.",
+        "Every kernel in use relies on it; the ISA only says that the data copied is counted.",
+        "One load that hangs over the edge, with expect_tx of the whole box, on the device.",
+    ),
+    assume(
+        "reserved-shared-memory",
+        "The system keeps the first 1024 bytes of each CTA's shared window; the kernel's variables begin behind them.",
+        "Seen in disassembled kernels of compute capability 9.0 and 10.0; not promised anywhere.",
+        "Print the address of the first shared variable, and %reserved_smem_offset_end, on the device.",
+    ),
+    assume(
+        "swizzle-with-larger-atoms",
+        "The 128-byte swizzle with 32-byte atoms of a tensor map is an exclusive or of address bits 5 and 6 with bits 7 and 8; its variant also swaps the halves of 16 bytes in odd rows.",
+        "Which rows swap their halves comes from a single source.",
+        "One load for each swizzle mode of a box whose bytes number themselves.",
+    ),
+    assume(
+        "tensor-allocation-first-fit",
+        "tcgen05.alloc gives the lowest free columns at a multiple of their number; the first allocation of a CTA alone on its SM begins at column 0.",
+        "Disassembly shows a search in a bitmap of 16 slots with 32 columns each. Where it begins to search, and the alignment, are not documented.",
+        "Allocate and free in many orders on the device and record the columns.",
+    ),
+    assume(
+        "tensor-lane-field",
+        "The lane that a tcgen05.ld or st names must lie in the quarter that its warp can reach; another quarter is a finding.",
+        "Hardware was seen to ignore the upper bits of the lane and to take the warp's own quarter, so that such a kernel works by chance; builds for debugging fault.",
+        "A load with another warp's lane on the device, in builds with and without debugging.",
+    ),
+    assume(
+        "tensor-map-object",
+        "The 128 bytes that cuTensorMapEncodeTiled gives have the layout that was worked out from what the driver of CUDA 13 writes.",
+        "NVIDIA does not document the layout. It matters only where a kernel gets a recorded object, or changes one itself. Bit 21 of word 2 is set from 65,536 elements on; it may go by bytes.",
+        "Compare with cuTensorMapEncodeTiled of each driver: needs a driver and no special GPU.",
+    ),
+    assume(
+        "try-wait-early-false",
+        "mbarrier.try_wait may return false before its time limit has passed; adversarial schedules do it.",
+        "The ISA calls the wait potentially blocking and the limit system-dependent. Whether hardware ever returns early is not known.",
+        "Count false results within short times over many waits on the device.",
+    ),
+    assume(
+        "unused-tensor-lanes",
+        "With M = 64 and one CTA, an MMA does not touch the 64 lanes that it has no rows for.",
+        "The ISA shows which lanes hold rows; it does not say that the others keep what they held.",
+        "Fill tensor memory with a pattern, run one MMA with M = 64, dump all lanes.",
+    ),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_in_order_and_every_entry_says_all_four_things() {
+        for pair in ASSUMPTIONS.windows(2) {
+            assert!(pair[0].name < pair[1].name, "{} stands before {}", pair[0].name, pair[1].name);
+        }
+        for a in ASSUMPTIONS {
+            for text in [a.assumed, a.unsure, a.settled_by] {
+                assert!(text.ends_with('.') && text.len() > 20, "{}: {text:?}", a.name);
+            }
+        }
+    }
+}

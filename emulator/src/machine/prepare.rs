@@ -1,0 +1,264 @@
+//! What is checked before anything runs, and the parameter block.
+
+use super::cluster::cluster_extent;
+use super::memory::bases;
+use crate::MAX_SHARED;
+use crate::diagnostic::{Diagnostic, Label, Place, Severity};
+use crate::launch::Launch;
+use crate::program::{Kernel, Program};
+
+/// CTAs of a launch, at most: more would take hours.
+const MAX_CTAS: u64 = 1 << 20;
+/// Bytes of all buffers, at most: 4 GiB.
+const MAX_GLOBAL: u64 = 1 << 32;
+
+/// Says what is wrong with a launch, without running it. [`crate::run`] checks the same first.
+///
+/// # Errors
+/// All that does not fit the kernel, the GPU or the emulator. A label whose place has line 0 names the field of the launch
+/// description in its text, e.g. `params[2].pointer.buffer`.
+pub fn check(program: &Program, launch: &Launch) -> Result<(), Vec<Diagnostic>> {
+    prepare(program, launch).map(|_| ())
+}
+
+/// The kernel of a launch, and its parameter block.
+pub fn prepare<'p>(program: &'p Program, launch: &Launch) -> Result<(&'p Kernel, Vec<u8>), Vec<Diagnostic>> {
+    let kernel = fits(program, launch)?;
+    let mut sizes = Vec::new();
+    let mut errors = Vec::new();
+    let mut total = 0u64;
+    for (n, buffer) in launch.buffers.iter().enumerate() {
+        let named = format!("buffer {n} (`{}`)", buffer.name);
+        match buffer.content.size() {
+            Ok(bytes) => {
+                sizes.push(bytes);
+                total = total.saturating_add(bytes);
+                if total > MAX_GLOBAL {
+                    errors.push(wrong(
+                        &format!("buffers[{n}].content"),
+                        format!("with {named}, {bytes} bytes, the buffers take {total} bytes"),
+                        format!("All buffers together take at most {MAX_GLOBAL} bytes: launch a smaller problem."),
+                        None,
+                    ));
+                    break;
+                }
+            }
+            Err(why) => errors.push(wrong(
+                &format!("buffers[{n}].content"),
+                format!("{named} holds {why}"),
+                "Give content that can be made.".into(),
+                None,
+            )),
+        }
+    }
+    for (n, output) in launch.outputs.iter().enumerate() {
+        if output.buffer >= launch.buffers.len() {
+            errors.push(wrong(
+                &format!("outputs[{n}].buffer"),
+                format!("output {n} names buffer {}, there are {}", output.buffer, launch.buffers.len()),
+                "Number buffers from 0.".into(),
+                None,
+            ));
+        }
+    }
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    let params = parameters(kernel, launch, &bases(&sizes)).map_err(|error| vec![*error])?;
+    Ok((kernel, params))
+}
+
+/// A diagnostic about a field of the launch description.
+fn wrong(field: &str, title: String, help: String, kernel: Option<&Kernel>) -> Diagnostic {
+    let mut labels: Vec<Label> =
+        kernel.map(|k| Label { place: k.place.clone(), text: "this kernel".into() }).into_iter().collect();
+    if !field.is_empty() {
+        let place = Place { text: field.into(), ..Default::default() };
+        labels.push(Label { place, text: format!("`{field}` of the launch description") });
+    }
+    Diagnostic {
+        code: "launch",
+        severity: Severity::Error,
+        title,
+        labels,
+        rule: "A launch must stay within what the kernel declares and the GPU has (PTX ISA 11.4; CUDA Programming \
+               Guide, compute capability 10.0)."
+            .into(),
+        help,
+        count: 1,
+    }
+}
+
+/// The kernel, if the launch fits it.
+fn fits<'p>(program: &'p Program, launch: &Launch) -> Result<&'p Kernel, Vec<Diagnostic>> {
+    let mut errors = Vec::new();
+    let mut error = |code, field: &str, title: String, help: String, kernel: Option<&Kernel>| {
+        errors.push(Diagnostic { code, ..wrong(field, title, help, kernel) });
+    };
+    let Some(kernel) = program.kernels.iter().find(|k| k.name == launch.entry) else {
+        let names = program.entries().join(", ");
+        error(
+            "launch",
+            "entry",
+            format!("there is no entry `{}`", launch.entry),
+            format!("The module has: {names}."),
+            None,
+        );
+        return Err(errors);
+    };
+    let k = Some(kernel);
+    let [x, y, z] = launch.block;
+    let threads = u64::from(x).saturating_mul(u64::from(y)).saturating_mul(u64::from(z));
+    if threads == 0 || threads > 1024 || z > 64 {
+        error(
+            "launch",
+            "block",
+            format!("a CTA of {x} × {y} × {z} threads"),
+            "1 to 1024 threads, z up to 64.".into(),
+            k,
+        );
+    } else if let Some(required) = kernel.required_threads.filter(|r| *r != launch.block) {
+        error(
+            "launch",
+            "block",
+            format!("launched with CTAs of {:?} threads, the kernel requires {required:?} (`.reqntid`)", launch.block),
+            "Launch with the required block, or change `.reqntid`.".into(),
+            k,
+        );
+    } else if let Some(most) = kernel.max_threads.filter(|&m| threads > u64::from(m)) {
+        error(
+            "launch",
+            "block",
+            format!("launched with {threads} threads a CTA, the kernel allows {most} (`.maxntid`)"),
+            "Launch fewer threads, or raise `.maxntid`.".into(),
+            k,
+        );
+    }
+    let grid = launch.grid.map(u64::from);
+    if grid.contains(&0) || grid[0] > i32::MAX as u64 || grid[1] > 65535 || grid[2] > 65535 {
+        error(
+            "launch",
+            "grid",
+            format!("a grid of {:?} CTAs", launch.grid),
+            "x up to 2³¹−1, y and z up to 65535, none 0.".into(),
+            k,
+        );
+    } else if grid.iter().product::<u64>() > MAX_CTAS {
+        error(
+            "not-modelled",
+            "grid",
+            format!("a grid of {:?} CTAs is more than this emulator runs", launch.grid),
+            format!("Launch up to {MAX_CTAS} CTAs: a smaller problem shows the same mistakes."),
+            k,
+        );
+    }
+    let extent = cluster_extent(kernel, launch);
+    let ctas = extent.iter().map(|&d| u64::from(d)).product::<u64>();
+    if let Some(required) = kernel.required_cluster.filter(|r| *r != extent) {
+        error(
+            "launch",
+            "cluster",
+            format!(
+                "launched with clusters of {extent:?} CTAs, the kernel requires {required:?} (`.reqnctapercluster`)"
+            ),
+            "Launch with the required cluster, or change the directive.".into(),
+            k,
+        );
+    } else if ctas == 0 || ctas > 16 {
+        error(
+            "launch",
+            "cluster",
+            format!("clusters of {extent:?} CTAs"),
+            "1 to 16 CTAs (more than 8 are opt-in).".into(),
+            k,
+        );
+    } else if (0..3).any(|n| !launch.grid[n].is_multiple_of(extent[n])) {
+        error(
+            "launch",
+            "grid",
+            format!("a grid of {:?} CTAs in clusters of {extent:?}", launch.grid),
+            "Each size of the grid must be a multiple of the cluster's.".into(),
+            k,
+        );
+    }
+    let shared =
+        u64::from(kernel.dynamic_start) - u64::from(crate::program::RESERVED_SHARED) + u64::from(launch.dynamic_shared);
+    if shared > u64::from(MAX_SHARED) {
+        error(
+            "launch",
+            "dynamic_shared",
+            format!(
+                "{shared} bytes of shared memory a CTA ({} static, {} dynamic)",
+                kernel.dynamic_start - crate::program::RESERVED_SHARED,
+                launch.dynamic_shared
+            ),
+            format!("A CTA has at most {MAX_SHARED} bytes (227 KB): use fewer stages or smaller tiles."),
+            k,
+        );
+    }
+    if errors.is_empty() { Ok(kernel) } else { Err(errors) }
+}
+
+/// What to do about a value that cannot be placed.
+fn way_out(field: &str) -> &'static str {
+    match field.rsplit('.').next() {
+        Some("buffer") => "Number buffers from 0, in their order.",
+        Some("map") => "Keep to what cuTensorMapEncodeTiled takes.",
+        _ => "Keep the block within its bounds, and its values within the block.",
+    }
+}
+
+/// The kernel's parameter block, for buffers at these addresses.
+fn parameters(kernel: &Kernel, launch: &Launch, bases: &[u64]) -> Result<Vec<u8>, Box<Diagnostic>> {
+    let error = |field: &str, title: String, help: &str| {
+        Box::new(Diagnostic {
+            rule: "A launch gives each parameter of the entry one value of its size.".into(),
+            ..wrong(field, title, help.into(), Some(kernel))
+        })
+    };
+    let end = kernel.params.last().map_or(0, |p| p.offset + p.bytes) as usize;
+    if let Some(given) = &launch.param_block {
+        if !launch.params.is_empty() {
+            return Err(error(
+                "params",
+                format!("the launch gives {} parameters and a whole parameter block", launch.params.len()),
+                "Give `params` or `param_block`, not both.",
+            ));
+        }
+        let mut block = given
+            .bytes("param_block", bases)
+            .map_err(|(field, why)| error(&field, format!("the parameter block {why}"), way_out(&field)))?;
+        if block.len() < end {
+            return Err(error(
+                "param_block.size",
+                format!("the kernel's parameters take {end} bytes, the block has {}", block.len()),
+                "Give the whole block, also what lies between parameters.",
+            ));
+        }
+        block.truncate(end);
+        return Ok(block);
+    }
+    if kernel.params.len() != launch.params.len() {
+        return Err(error(
+            "params",
+            format!("the kernel has {} parameters, the launch gives {}", kernel.params.len(), launch.params.len()),
+            "Give one value for each parameter, in order.",
+        ));
+    }
+    let mut block = vec![0; end];
+    for (n, (slot, value)) in kernel.params.iter().zip(&launch.params).enumerate() {
+        let field = format!("params[{n}]");
+        let bytes = value
+            .bytes(&field, bases)
+            .map_err(|(field, why)| error(&field, format!("parameter `{}` {why}", slot.name), way_out(&field)))?;
+        if bytes.len() != slot.bytes as usize {
+            return Err(error(
+                &field,
+                format!("parameter `{}` takes {} bytes, the launch gives {}", slot.name, slot.bytes, bytes.len()),
+                "Give a value of the parameter's size.",
+            ));
+        }
+        block[slot.offset as usize..][..bytes.len()].copy_from_slice(&bytes);
+    }
+    Ok(block)
+}
