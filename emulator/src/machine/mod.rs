@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `cluster`, `state`, `diverge`, `finish` | the scheduler; what a cluster is made of; lanes that part and meet; what is left at the end |
 //! | `warp`, `memory`, `mbarrier`, `tensor` | the things themselves |
+//! | `product`, `exact`, `simd` | the tensor core's arithmetic: FP32, bit for bit, and the vectors of the CPU |
 //! | `step` | what each instruction does; `access` plain memory, `sync` and `mbarrier_ops` barriers, `tensor_ops`, `mma` and `mma_operands` `tcgen05`, `tma`, `copy` and `bulk` the TMA engine |
 //! | `explain`, `explain_tensor`, `hang`, `names`, `findings` | what is said when something is wrong |
 
@@ -13,6 +14,7 @@ mod bulk;
 mod cluster;
 mod copy;
 mod diverge;
+mod exact;
 mod explain;
 mod explain_tensor;
 mod findings;
@@ -25,6 +27,8 @@ mod memory;
 mod mma;
 mod mma_operands;
 mod names;
+pub(crate) mod product;
+pub(crate) mod simd;
 mod state;
 mod step;
 mod sync;
