@@ -42,6 +42,7 @@
 //! |---|---|
 //! | `launch`, `report`, `diagnostic` | what goes in and what comes out |
 //! | [`syntax`] | PTX text to syntax tree |
+//! | `numerics` | what an MMA computes: what is documented, what is assumed |
 //! | `program` | names, instructions, control flow: what can be executed |
 //! | `machine` | warps, memories, barriers, tensor core, and what is said when something is wrong |
 //! | `order` | happens-before: which access comes after which |
@@ -53,6 +54,7 @@ mod codes;
 mod diagnostic;
 mod launch;
 mod machine;
+mod numerics;
 mod order;
 mod program;
 mod report;
@@ -68,6 +70,7 @@ pub use launch::{
     RegionKind, RegionSpace,
 };
 pub use machine::{check, run};
+pub use numerics::{MmaStep, Numerics};
 pub use program::{FORMS, Program, load};
 pub use report::{Actor, Barrier, CtaState, Event, EventKind, Memory, Mma, OperandRead, Report};
 pub use tensor_map::{Element, Swizzle, TensorMap};
@@ -77,6 +80,8 @@ pub use tensor_map::{Element, Swizzle, TensorMap};
 pub struct Options {
     /// `None`: the default schedule of the simulated clock. `Some(seed)`: an adversarial one that the seed repeats.
     pub seed: Option<u64>,
+    /// How MMAs are computed.
+    pub numerics: Numerics,
     /// The run ends with an error after so many warp instructions.
     pub max_instructions: u64,
     /// Clusters that run at once; the rest of a launch waits. `None`: what [`Attributes`] say.
@@ -94,6 +99,7 @@ impl Default for Options {
         Options {
             resident_clusters: None,
             seed: None,
+            numerics: Numerics::Fast,
             max_instructions: 1 << 32,
             trace: false,
             keep_ctas: false,

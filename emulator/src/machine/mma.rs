@@ -1,6 +1,7 @@
 //! `tcgen05.mma` and `tcgen05.commit`: issue, the tensor core's work, completion.
 
 use super::cluster::{Cluster, Stop};
+use super::product::Product;
 use super::state::{ActorKind, At, Commit, Pending, Race, RaceMemory};
 use super::tensor::{self, COLUMNS, InstructionDescriptor, Layout, Operand, SharedDescriptor};
 use super::warp::{Queue, lanes};
@@ -331,7 +332,8 @@ impl Cluster<'_> {
         let Some((a, b)) = self.mmas[n].operands.take() else { return };
         let m = &self.mmas[n];
         for ((&c, a), disabled) in m.group.iter().zip(&a).zip(m.disabled) {
-            let product = tensor::Product {
+            let product = Product {
+                numerics: self.options.numerics,
                 descriptor: &m.descriptor,
                 layout: Layout::of(m.descriptor.m, m.group.len()),
                 column: m.column,

@@ -1,7 +1,6 @@
 //! Tensor memory, the descriptors of `tcgen05.mma`, and the product itself.
 
 use crate::report::Memory;
-use half::{bf16, f16};
 
 /// Columns of 32-bit cells.
 pub const COLUMNS: u32 = 512;
@@ -106,6 +105,30 @@ impl TensorMemory {
         self.cells[(lane * COLUMNS + column) as usize] = value;
         let d = &mut self.defined[(column * 4 + lane / 32) as usize];
         *d = *d & !(1 << (lane % 32)) | u32::from(defined) << (lane % 32);
+    }
+
+    /// Where the cell of a lane and column lies in [`TensorMemory::cells_mut`].
+    pub fn index(lane: u32, column: u32) -> usize {
+        (lane * COLUMNS + column) as usize
+    }
+
+    /// Lane after lane, all columns.
+    pub fn cells_mut(&mut self) -> &mut [u32] {
+        &mut self.cells
+    }
+
+    /// The lanes of a column that hold a defined value.
+    pub fn defined_lanes(&self, column: u32) -> u128 {
+        let quarters = &self.defined[column as usize * 4..column as usize * 4 + 4];
+        quarters.iter().rev().fold(0, |lanes, &quarter| lanes << 32 | u128::from(quarter))
+    }
+
+    /// Of the lanes of a column that are `written`, those in `defined` hold a defined value now.
+    pub fn define_lanes(&mut self, column: u32, written: u128, defined: u128) {
+        for (n, quarter) in self.defined[column as usize * 4..column as usize * 4 + 4].iter_mut().enumerate() {
+            let (written, defined) = ((written >> (32 * n)) as u32, (defined >> (32 * n)) as u32);
+            *quarter = *quarter & !written | defined & written;
+        }
     }
 
     pub fn origin(&self, column: u32) -> u32 {
@@ -302,12 +325,6 @@ impl Operand {
         self.bits.append(&mut other.bits);
         self.defined.append(&mut other.defined);
     }
-
-    fn values(&self, bf: bool, negate: bool) -> Vec<f32> {
-        let sign = if negate { -1.0 } else { 1.0 };
-        let value = |&b: &u16| sign * if bf { bf16::from_bits(b).to_f32() } else { f16::from_bits(b).to_f32() };
-        self.bits.iter().map(value).collect()
-    }
 }
 
 /// The 16-byte chunks of a rows × 16 operand: (mn, k) of the first element of each.
@@ -376,72 +393,6 @@ impl TensorMemory {
             }
         }
         operand
-    }
-}
-
-/// A CTA's part of D = A·Bᵀ (+ D), accumulated in FP32.
-pub struct Product<'a> {
-    pub descriptor: &'a InstructionDescriptor,
-    pub layout: Layout,
-    pub column: u32,
-    pub accumulate: bool,
-    /// Power of two that D is divided by before it is added.
-    pub scale: u32,
-    /// Lanes that are not written.
-    pub disabled: u128,
-    /// Why rows or columns without defined operands hold nothing.
-    pub origin: u32,
-}
-
-impl Product<'_> {
-    pub fn run(&self, tensor: &mut TensorMemory, a: &Operand, b: &Operand) {
-        let i = self.descriptor;
-        let n = i.n as usize;
-        let av = a.values(i.a_bf16, i.negate_a);
-        let bv = b.values(i.b_bf16, i.negate_b);
-        let mut bt = vec![0.0f32; 16 * n];
-        for (c, row) in bv.chunks_exact(16).enumerate() {
-            for (k, &value) in row.iter().enumerate() {
-                bt[k * n + c] = value;
-            }
-        }
-        let factor = 1.0 / (1u32 << self.scale) as f32;
-        let mut sums = vec![0.0f32; n];
-        for (r, arow) in av.chunks_exact(16).enumerate() {
-            for (c, sum) in sums.iter_mut().enumerate() {
-                let (lane, at) = self.layout.cell(r as u32, c as u32, i.n);
-                *sum = match self.accumulate {
-                    false => 0.0,
-                    true => {
-                        let cell = tensor.get(lane, self.column + at).0;
-                        factor * if i.d_f32 { f32::from_bits(cell) } else { f16::from_bits(cell as u16).to_f32() }
-                    }
-                };
-            }
-            for (k, &value) in arow.iter().enumerate() {
-                for (sum, &other) in sums.iter_mut().zip(&bt[k * n..k * n + n]) {
-                    *sum += value * other;
-                }
-            }
-            for (c, &sum) in sums.iter().enumerate() {
-                let (lane, at) = self.layout.cell(r as u32, c as u32, i.n);
-                if self.disabled >> lane & 1 == 1 {
-                    continue;
-                }
-                let at = self.column + at;
-                let defined = a.defined[r] && b.defined[c] && (!self.accumulate || tensor.get(lane, at).1);
-                let cell = match (sum.is_nan(), i.d_f32) {
-                    (true, true) => 0x7fff_ffff,
-                    (true, false) => 0x7fff,
-                    (false, true) => sum.to_bits(),
-                    (false, false) => f16::from_f32(sum).to_bits().into(),
-                };
-                if !defined && tensor.origin(at) == 0 {
-                    tensor.set_origin(at, self.origin);
-                }
-                tensor.set(lane, at, cell, defined);
-            }
-        }
     }
 }
 

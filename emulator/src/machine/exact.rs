@@ -1,0 +1,247 @@
+//! The product of an MMA bit for bit. The rule, and where it comes from, is in the documentation of
+//! [`Numerics::Exact`](crate::Numerics::Exact). [`one`] is the rule as it stands there; [`strip`] does the same for many
+//! columns at once, and hands `one` what does not fit its shortcuts.
+
+use super::product::{Factors, Panel, Strip, d_values, read_cells, round_f16, write_cells};
+use super::simd::{Lanes, WIDTH};
+use crate::numerics::MmaStep;
+
+/// Fractional bits that a term keeps, counted from the largest exponent.
+const FRACTION: i32 = 25;
+/// The exponent of a zero, in any format.
+const ZERO: i32 = -126;
+/// Stands for the exponent of an infinity or a NaN: above all others, also when the other factor's is added.
+const SPECIAL: i16 = 4096;
+
+/// The exponent of a 16-bit number's unnormalised significand.
+#[inline(always)]
+pub fn exponent<const MANTISSA: u32, const EXPONENT: u32>(bits: u16) -> i16 {
+    let most = (1 << EXPONENT) - 1;
+    let (field, bias) = ((bits >> MANTISSA) as i16 & most, most / 2);
+    let finite = if field == 0 { 1 - bias } else { field - bias };
+    let finite = if bits & 0x7fff == 0 { ZERO as i16 } else { finite };
+    if field == most { SPECIAL } else { finite }
+}
+
+/// A number taken apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Number {
+    /// significand · 2^(exponent − 23): not normalised.
+    Finite {
+        significand: i64,
+        exponent: i32,
+    },
+    Infinite {
+        negative: bool,
+    },
+    Nan,
+}
+
+impl Number {
+    fn new(bits: u32, mantissa: u32, width: u32) -> Number {
+        let most = (1 << width) - 1;
+        let (fraction, field) = (i64::from(bits & ((1 << mantissa) - 1)), (bits >> mantissa & most) as i32);
+        let negative = bits >> (mantissa + width) & 1 == 1;
+        let bias = most as i32 / 2;
+        let (significand, exponent) = match (field, fraction) {
+            (0, 0) => (0, ZERO),
+            (0, _) => (fraction, 1 - bias),
+            _ if field < most as i32 => (fraction | 1 << mantissa, field - bias),
+            (_, 0) => return Number::Infinite { negative },
+            _ => return Number::Nan,
+        };
+        let significand = significand << (23 - mantissa);
+        Number::Finite { significand: if negative { -significand } else { significand }, exponent }
+    }
+
+    fn element(bits: u16, bf: bool) -> Number {
+        if bf { Number::new(bits.into(), 7, 8) } else { Number::new(bits.into(), 10, 5) }
+    }
+}
+
+/// One element of D: the rule, term by term. `cell` is D before.
+fn one(step: &MmaStep, a: &[u16], b: &[u16], cell: u32) -> u32 {
+    let (nan, infinity, negative_infinity) =
+        if step.d_f32 { (0x7fff_ffff, 0x7f80_0000, 0xff80_0000) } else { (0x7fff, 0x7c00, 0xfc00) };
+    let (mut infinities, mut terms) = ([false; 2], [(0i64, 0i32); 17]);
+    // Terms as significand · 2^(exponent − 46).
+    terms[16] = match (step.accumulate, step.d_f32) {
+        (false, _) => (0, ZERO),
+        (true, d_f32) => match if d_f32 { Number::new(cell, 23, 8) } else { Number::new(cell & 0xffff, 10, 5) } {
+            Number::Finite { significand: 0, exponent } => (0, exponent),
+            Number::Finite { significand, exponent } => (significand << 23, exponent - step.scale as i32),
+            Number::Infinite { negative } => {
+                infinities[usize::from(negative)] = true;
+                (0, ZERO)
+            }
+            Number::Nan => return nan,
+        },
+    };
+    let flip = step.negate_a != step.negate_b;
+    for ((term, &a), &b) in terms.iter_mut().zip(a).zip(b) {
+        let negative = (a ^ b) >> 15 == 1;
+        match (Number::element(a, step.a_bf16), Number::element(b, step.b_bf16)) {
+            (Number::Finite { significand, exponent }, Number::Finite { significand: s, exponent: e }) => {
+                *term = (significand * s * if flip { -1 } else { 1 }, exponent + e);
+            }
+            (Number::Nan, _) | (_, Number::Nan) => return nan,
+            // 0 · ∞.
+            (Number::Finite { significand: 0, .. }, _) | (_, Number::Finite { significand: 0, .. }) => return nan,
+            _ => infinities[usize::from(negative != flip)] = true,
+        }
+    }
+    match infinities {
+        [true, true] => return nan,
+        [true, false] => return infinity,
+        [false, true] => return negative_infinity,
+        [false, false] => {}
+    }
+    let top = terms.iter().map(|&(_, exponent)| exponent).max().unwrap_or(ZERO);
+    let sum: i64 = terms
+        .iter()
+        .map(|&(significand, exponent)| {
+            let magnitude = significand.unsigned_abs();
+            let drop = (46 - FRACTION + top - exponent) as u32;
+            magnitude.checked_shr(drop).unwrap_or(0) as i64 * significand.signum()
+        })
+        .sum();
+    round(sum, top - FRACTION, step.d_f32)
+}
+
+/// sum · 2^unit in the format of D: FP32 cut off, FP16 to nearest even.
+fn round(sum: i64, unit: i32, d_f32: bool) -> u32 {
+    let (mantissa, bias, sign) = if d_f32 { (23, 127, 31) } else { (10, 15, 15) };
+    let infinity = (2 * bias as u32 + 1) << mantissa;
+    let magnitude = sum.unsigned_abs();
+    if magnitude == 0 {
+        return 0;
+    }
+    let exponent = (63 - magnitude.leading_zeros() as i32 + unit).max(1 - bias);
+    if exponent > bias {
+        return u32::from(sum < 0) << sign | infinity;
+    }
+    // Bits of the magnitude below the last that the format has.
+    let drop = exponent - mantissa - unit;
+    let (kept, up) = match drop {
+        ..=0 => (magnitude << -drop, false),
+        1..64 => {
+            let (kept, half) = (magnitude >> drop, 1u64 << (drop - 1));
+            let rest = magnitude & ((half << 1) - 1);
+            (kept, !d_f32 && (rest > half || rest == half && kept & 1 == 1))
+        }
+        _ => (0, false),
+    };
+    // The leading one of a normal number counts as one in the exponent's field; a carry goes there by itself.
+    let bits = ((exponent + bias - 1) as u32) * (1 << mantissa) + kept as u32 + u32::from(up);
+    if bits == 0 { 0 } else { u32::from(sum < 0) << sign | bits }
+}
+
+/// Largest exponents between which FP32 holds all that [`block`] computes: products and scaled terms neither overflow
+/// nor lose bits that count, and no result is subnormal.
+const LOW: i32 = -100;
+const HIGH: i32 = 125;
+
+#[inline(always)]
+pub fn strip<L: Lanes>(step: &MmaStep, factors: &Factors, strip: &Strip, panel: usize, cells: &mut [u32]) {
+    let columns = strip.columns.len();
+    let panels = panel..panel + columns.div_ceil(WIDTH);
+    let panels = factors.b[panels.clone()].iter().zip(&factors.b_exponents[panels]);
+    for (n, (b, b_exponents)) in panels.enumerate() {
+        let at = n * WIDTH;
+        for &(row, cell) in strip.rows {
+            let cells = &mut cells[cell + at..cell + columns.min(at + WIDTH)];
+            let (a, a_exponents) = (&factors.a[row], &factors.a_exponents[row]);
+            if let Err(top) = block::<L>(step, a, a_exponents, b, b_exponents, cells) {
+                slow(step, factors, row, strip.columns.start + at, &top, cells);
+            }
+        }
+    }
+}
+
+/// A vector of elements of D, or as many as there are cells. `Err`: the largest exponents, if they are out of bounds.
+#[inline(always)]
+fn block<L: Lanes>(
+    step: &MmaStep,
+    a: &[f32; 16],
+    a_exponents: &[i16; 16],
+    b: &Panel<f32>,
+    b_exponents: &Panel<i16>,
+    cells: &mut [u32],
+) -> Result<(), [u32; WIDTH]> {
+    // Lanes without a column hold 1 in D: an exponent that needs no care.
+    let other = if step.d_f32 { 0x3f80_0000 } else { 0x3c00 };
+    let zeros = [0; WIDTH];
+    let before = read_cells::<L>(if step.accumulate { cells } else { &zeros[..cells.len()] }, other);
+    let d = d_values::<L>(step, before);
+    let mut most = L::splat_short(2 * ZERO as i16);
+    for (&exponent, b) in a_exponents.iter().zip(b_exponents) {
+        most = L::max_shorts(most, L::add_shorts(L::splat_short(exponent), L::load_shorts(b)));
+    }
+    let top = L::max(L::widen(most), d_exponents::<L>(step, before));
+    if !L::all_within(top, LOW, HIGH) {
+        return Err(L::store(top));
+    }
+
+    // In units of 2^(top − 25), every term is below 2^27, and the conversion to an integer cuts it off. The products
+    // together are below 16 · 2047² · 2^5 < 2^31.
+    let scale = power::<L>(L::sub(L::splat(FRACTION as u32), top));
+    let mut sums = L::splat(0);
+    for (&a, b) in a.iter().zip(b) {
+        sums = L::add(sums, L::truncate(L::mul(L::mul(L::splat_float(a), L::load_floats(b)), scale)));
+    }
+    let d = L::truncate(L::mul(d, scale));
+    let unit = power::<L>(L::sub(top, L::splat(FRACTION as u32)));
+    let bits = if step.d_f32 {
+        L::bits(L::cut_sum(sums, d, unit, false))
+    } else {
+        // A last bit that stands for the rest keeps the rounding from 24 bits to 11 right. A zero is +0.
+        let rounded = round_f16::<L>(L::cut_sum(sums, d, unit, true));
+        L::if_greater(L::and(rounded, L::splat(0x7fff)), L::splat(0), rounded, L::splat(0))
+    };
+    write_cells::<L>(bits, cells);
+    Ok(())
+}
+
+/// The exponents of D's unnormalised significands, scaled. (A zero's is not to be lowered by the scale; but where that
+/// counts, [`slow`] does it.)
+#[inline(always)]
+fn d_exponents<L: Lanes>(step: &MmaStep, bits: L::Ints) -> L::Ints {
+    let (field, bias, most) = if step.d_f32 {
+        (L::and(L::right::<23>(bits), L::splat(0xff)), 127, 0xff)
+    } else {
+        (L::and(L::right::<10>(bits), L::splat(0x1f)), 15, 0x1f)
+    };
+    let exponent = L::sub(L::max(field, L::splat(1)), L::splat(bias + step.scale));
+    let exponent = L::if_greater(field, L::splat(most - 1), L::splat(SPECIAL as u32), exponent);
+    if step.d_f32 {
+        return exponent;
+    }
+    let magnitude = L::and(bits, L::splat(0x7fff));
+    L::if_greater(magnitude, L::splat(0), exponent, L::splat(ZERO as u32))
+}
+
+/// 2^exponent, for −126 to 127.
+#[inline(always)]
+fn power<L: Lanes>(exponents: L::Ints) -> L::Floats {
+    L::floats(L::left::<23>(L::add(exponents, L::splat(127))))
+}
+
+/// What [`block`] does not do, element by element.
+#[cold]
+#[inline(never)]
+fn slow(step: &MmaStep, factors: &Factors, row: usize, column: usize, top: &[u32; WIDTH], cells: &mut [u32]) {
+    let a = &factors.a_bits[row];
+    for (j, (cell, &top)) in cells.iter_mut().zip(top).enumerate() {
+        let b = &factors.b_bits[column + j];
+        let d = if step.d_f32 { *cell << 1 } else { *cell << 17 };
+        // Padding is zero, and common.
+        let zero = top as i32 <= HIGH
+            && (d == 0 || !step.accumulate)
+            && a.iter().zip(b).all(|(a, b)| a & 0x7fff == 0 || b & 0x7fff == 0);
+        *cell = if zero { 0 } else { one(step, a, b, *cell) };
+    }
+}
+
+#[cfg(test)]
+#[path = "exact_tests.rs"]
+pub mod tests;

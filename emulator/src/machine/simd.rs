@@ -1,0 +1,362 @@
+//! Sixteen numbers at once, with the vectors that this CPU has. The only module with `unsafe`.
+//!
+//! Loops are written once, over [`Lanes`]; [`run`] compiles them for each kind of vector and chooses when it runs. All
+//! kinds give the same bits: each operation is one of IEEE 754 or of integers, and none is fused with another.
+
+#![allow(unsafe_code)]
+
+use super::product::{self, Factors, Strip};
+use crate::numerics::{MmaStep, Numerics};
+use std::array::from_fn;
+
+/// Lanes of a vector.
+pub const WIDTH: usize = 16;
+
+/// Operations on sixteen lanes.
+pub trait Lanes {
+    /// FP32.
+    type Floats: Copy;
+    /// 32-bit integers.
+    type Ints: Copy;
+    /// 16-bit integers.
+    type Shorts: Copy;
+
+    fn load(from: &[u32; WIDTH]) -> Self::Ints;
+    fn store(values: Self::Ints) -> [u32; WIDTH];
+    fn load_floats(from: &[f32; WIDTH]) -> Self::Floats;
+    fn load_shorts(from: &[i16; WIDTH]) -> Self::Shorts;
+    fn splat(value: u32) -> Self::Ints;
+    fn splat_float(value: f32) -> Self::Floats;
+    fn splat_short(value: i16) -> Self::Shorts;
+    /// The same bits.
+    fn floats(bits: Self::Ints) -> Self::Floats;
+    fn bits(values: Self::Floats) -> Self::Ints;
+    /// Signed.
+    fn widen(values: Self::Shorts) -> Self::Ints;
+    /// Cut off towards zero; within 31 bits.
+    fn truncate(values: Self::Floats) -> Self::Ints;
+
+    fn add_floats(a: Self::Floats, b: Self::Floats) -> Self::Floats;
+    fn mul(a: Self::Floats, b: Self::Floats) -> Self::Floats;
+    fn add_shorts(a: Self::Shorts, b: Self::Shorts) -> Self::Shorts;
+    fn max_shorts(a: Self::Shorts, b: Self::Shorts) -> Self::Shorts;
+    fn add(a: Self::Ints, b: Self::Ints) -> Self::Ints;
+    fn sub(a: Self::Ints, b: Self::Ints) -> Self::Ints;
+    /// Signed.
+    fn max(a: Self::Ints, b: Self::Ints) -> Self::Ints;
+    fn and(a: Self::Ints, b: Self::Ints) -> Self::Ints;
+    fn or(a: Self::Ints, b: Self::Ints) -> Self::Ints;
+    fn left<const N: u32>(a: Self::Ints) -> Self::Ints;
+    /// Zeros come in.
+    fn right<const N: u32>(a: Self::Ints) -> Self::Ints;
+    /// `then` where a > b, signed; else `other`.
+    fn if_greater(a: Self::Ints, b: Self::Ints, then: Self::Ints, other: Self::Ints) -> Self::Ints;
+    /// Every lane lies in low ..= high, signed.
+    fn all_within(a: Self::Ints, low: i32, high: i32) -> bool;
+    /// (a + b) · scale, computed without error, then cut off to 24 bits; if `odd`, the last bit is set where bits were
+    /// cut off.
+    fn cut_sum(a: Self::Ints, b: Self::Ints, scale: Self::Floats, odd: bool) -> Self::Floats;
+}
+
+/// Computes the strips of a product.
+pub fn run(numerics: Numerics, step: &MmaStep, factors: &Factors, strips: &[Strip], cells: &mut [u32]) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        if is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512vl")
+            && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512dq")
+        {
+            // SAFETY: the CPU has the features that the function is compiled for.
+            return unsafe { x86::avx512(numerics, step, factors, strips, cells) };
+        }
+        if is_x86_feature_detected!("avx2") {
+            // SAFETY: the CPU has the feature that the function is compiled for.
+            return unsafe { x86::avx2(numerics, step, factors, strips, cells) };
+        }
+    }
+    product::strips::<Plain, 2, 1>(numerics, step, factors, strips, cells);
+}
+
+/// Arrays; the compiler makes vectors of them as the target has them (SSE2, NEON).
+pub struct Plain;
+
+/// The operations of a [`Lanes`], each inlined.
+macro_rules! each {
+    ($(fn $name:ident $(<const $n:ident: u32>)? ($($arg:ident: $type:ty),*) -> $result:ty { $body:expr })*) => {
+        $(
+            #[inline(always)]
+            fn $name $(<const $n: u32>)? ($($arg: $type),*) -> $result {
+                $body
+            }
+        )*
+    };
+}
+
+impl Lanes for Plain {
+    type Floats = [f32; WIDTH];
+    type Ints = [u32; WIDTH];
+    type Shorts = [i16; WIDTH];
+
+    each! {
+        fn load(from: &[u32; WIDTH]) -> [u32; WIDTH] { *from }
+        fn store(values: [u32; WIDTH]) -> [u32; WIDTH] { values }
+        fn load_floats(from: &[f32; WIDTH]) -> [f32; WIDTH] { *from }
+        fn load_shorts(from: &[i16; WIDTH]) -> [i16; WIDTH] { *from }
+        fn splat(value: u32) -> [u32; WIDTH] { [value; WIDTH] }
+        fn splat_float(value: f32) -> [f32; WIDTH] { [value; WIDTH] }
+        fn splat_short(value: i16) -> [i16; WIDTH] { [value; WIDTH] }
+        fn floats(bits: [u32; WIDTH]) -> [f32; WIDTH] { bits.map(f32::from_bits) }
+        fn bits(values: [f32; WIDTH]) -> [u32; WIDTH] { values.map(f32::to_bits) }
+        fn widen(values: [i16; WIDTH]) -> [u32; WIDTH] { values.map(|v| i32::from(v) as u32) }
+        fn truncate(values: [f32; WIDTH]) -> [u32; WIDTH] { values.map(|v| v as i32 as u32) }
+        fn add_floats(a: [f32; WIDTH], b: [f32; WIDTH]) -> [f32; WIDTH] { from_fn(|j| a[j] + b[j]) }
+        fn mul(a: [f32; WIDTH], b: [f32; WIDTH]) -> [f32; WIDTH] { from_fn(|j| a[j] * b[j]) }
+        fn add_shorts(a: [i16; WIDTH], b: [i16; WIDTH]) -> [i16; WIDTH] { from_fn(|j| a[j].wrapping_add(b[j])) }
+        fn max_shorts(a: [i16; WIDTH], b: [i16; WIDTH]) -> [i16; WIDTH] { from_fn(|j| a[j].max(b[j])) }
+        fn add(a: [u32; WIDTH], b: [u32; WIDTH]) -> [u32; WIDTH] { from_fn(|j| a[j].wrapping_add(b[j])) }
+        fn sub(a: [u32; WIDTH], b: [u32; WIDTH]) -> [u32; WIDTH] { from_fn(|j| a[j].wrapping_sub(b[j])) }
+        fn max(a: [u32; WIDTH], b: [u32; WIDTH]) -> [u32; WIDTH] { from_fn(|j| (a[j] as i32).max(b[j] as i32) as u32) }
+        fn and(a: [u32; WIDTH], b: [u32; WIDTH]) -> [u32; WIDTH] { from_fn(|j| a[j] & b[j]) }
+        fn or(a: [u32; WIDTH], b: [u32; WIDTH]) -> [u32; WIDTH] { from_fn(|j| a[j] | b[j]) }
+        fn left<const N: u32>(a: [u32; WIDTH]) -> [u32; WIDTH] { a.map(|a| a << N) }
+        fn right<const N: u32>(a: [u32; WIDTH]) -> [u32; WIDTH] { a.map(|a| a >> N) }
+        fn if_greater(a: [u32; WIDTH], b: [u32; WIDTH], then: [u32; WIDTH], other: [u32; WIDTH]) -> [u32; WIDTH] {
+            from_fn(|j| if a[j] as i32 > b[j] as i32 { then[j] } else { other[j] })
+        }
+        fn all_within(a: [u32; WIDTH], low: i32, high: i32) -> bool {
+            a.iter().all(|&a| (low..=high).contains(&(a as i32)))
+        }
+        fn cut_sum(a: [u32; WIDTH], b: [u32; WIDTH], scale: [f32; WIDTH], odd: bool) -> [f32; WIDTH] {
+            from_fn(|j| {
+                let sum = f64::from(a[j] as i32) + f64::from(b[j] as i32);
+                let bits = (sum * f64::from(scale[j])).to_bits();
+                let last = u64::from(odd && bits << 35 != 0) << 29;
+                f64::from_bits(bits >> 29 << 29 | last) as f32
+            })
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use super::*;
+    use std::arch::x86_64::*;
+    use std::mem::transmute;
+
+    #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq")]
+    pub fn avx512(numerics: Numerics, step: &MmaStep, factors: &Factors, strips: &[Strip], cells: &mut [u32]) {
+        product::strips::<Avx512, 4, 4>(numerics, step, factors, strips, cells);
+    }
+
+    #[target_feature(enable = "avx2")]
+    pub fn avx2(numerics: Numerics, step: &MmaStep, factors: &Factors, strips: &[Strip], cells: &mut [u32]) {
+        product::strips::<Avx2, 4, 1>(numerics, step, factors, strips, cells);
+    }
+
+    /// As [`super::each`], for bodies that call an intrinsic.
+    macro_rules! each {
+        ($(fn $name:ident $(<const $n:ident: u32>)? ($($arg:ident: $type:ty),*) -> $result:ty { $body:expr })*) => {
+            $(
+                #[inline(always)]
+                fn $name $(<const $n: u32>)? ($($arg: $type),*) -> $result {
+                    // SAFETY: only the function above that is compiled for these features names the type, so that the CPU
+                    // has them. Vectors and arrays that are transmuted have the same size, and any bits are valid in both.
+                    unsafe { $body }
+                }
+            )*
+        };
+    }
+
+    /// Named in [`avx512`] alone.
+    struct Avx512;
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq")]
+    fn cut_sum_8(a: __m256i, b: __m256i, scale: __m256, odd: bool) -> __m256 {
+        let sum = _mm512_add_pd(_mm512_cvtepi32_pd(a), _mm512_cvtepi32_pd(b));
+        let exact = _mm512_castpd_si512(_mm512_mul_pd(sum, _mm512_cvtps_pd(scale)));
+        let mask = _mm512_set1_epi64((1 << 29) - 1);
+        let mut cut = _mm512_andnot_si512(mask, exact);
+        if odd {
+            let last = _mm512_test_epi64_mask(mask, exact);
+            cut = _mm512_mask_or_epi64(cut, last, cut, _mm512_set1_epi64(1 << 29));
+        }
+        _mm512_cvtpd_ps(_mm512_castsi512_pd(cut))
+    }
+
+    impl Lanes for Avx512 {
+        type Floats = __m512;
+        type Ints = __m512i;
+        type Shorts = __m256i;
+
+        each! {
+            fn load(from: &[u32; WIDTH]) -> __m512i { transmute(*from) }
+            fn store(values: __m512i) -> [u32; WIDTH] { transmute(values) }
+            fn load_floats(from: &[f32; WIDTH]) -> __m512 { transmute(*from) }
+            fn load_shorts(from: &[i16; WIDTH]) -> __m256i { transmute(*from) }
+            fn splat(value: u32) -> __m512i { _mm512_set1_epi32(value as i32) }
+            fn splat_float(value: f32) -> __m512 { _mm512_set1_ps(value) }
+            fn splat_short(value: i16) -> __m256i { _mm256_set1_epi16(value) }
+            fn floats(bits: __m512i) -> __m512 { _mm512_castsi512_ps(bits) }
+            fn bits(values: __m512) -> __m512i { _mm512_castps_si512(values) }
+            fn widen(values: __m256i) -> __m512i { _mm512_cvtepi16_epi32(values) }
+            fn truncate(values: __m512) -> __m512i { _mm512_cvttps_epi32(values) }
+            fn add_floats(a: __m512, b: __m512) -> __m512 { _mm512_add_ps(a, b) }
+            fn mul(a: __m512, b: __m512) -> __m512 { _mm512_mul_ps(a, b) }
+            fn add_shorts(a: __m256i, b: __m256i) -> __m256i { _mm256_add_epi16(a, b) }
+            fn max_shorts(a: __m256i, b: __m256i) -> __m256i { _mm256_max_epi16(a, b) }
+            fn add(a: __m512i, b: __m512i) -> __m512i { _mm512_add_epi32(a, b) }
+            fn sub(a: __m512i, b: __m512i) -> __m512i { _mm512_sub_epi32(a, b) }
+            fn max(a: __m512i, b: __m512i) -> __m512i { _mm512_max_epi32(a, b) }
+            fn and(a: __m512i, b: __m512i) -> __m512i { _mm512_and_si512(a, b) }
+            fn or(a: __m512i, b: __m512i) -> __m512i { _mm512_or_si512(a, b) }
+            fn left<const N: u32>(a: __m512i) -> __m512i { _mm512_slli_epi32::<N>(a) }
+            fn right<const N: u32>(a: __m512i) -> __m512i { _mm512_srli_epi32::<N>(a) }
+            fn if_greater(a: __m512i, b: __m512i, then: __m512i, other: __m512i) -> __m512i {
+                _mm512_mask_blend_epi32(_mm512_cmpgt_epi32_mask(a, b), other, then)
+            }
+            fn all_within(a: __m512i, low: i32, high: i32) -> bool {{
+                let low = _mm512_cmplt_epi32_mask(a, _mm512_set1_epi32(low));
+                low | _mm512_cmpgt_epi32_mask(a, _mm512_set1_epi32(high)) == 0
+            }}
+            fn cut_sum(a: __m512i, b: __m512i, scale: __m512, odd: bool) -> __m512 {{
+                let [a, b] = [a, b].map(|v| transmute::<__m512i, [__m256i; 2]>(v));
+                let scale: [__m256; 2] = transmute(scale);
+                transmute::<[__m256; 2], __m512>([
+                    cut_sum_8(a[0], b[0], scale[0], odd),
+                    cut_sum_8(a[1], b[1], scale[1], odd),
+                ])
+            }}
+        }
+    }
+
+    /// Named in [`avx2`] alone.
+    struct Avx2;
+
+    /// An operation on both halves. (A closure would not be compiled for AVX2.)
+    macro_rules! both {
+        ($operation:ident, $a:ident, $b:ident) => {
+            [$operation($a[0], $b[0]), $operation($a[1], $b[1])]
+        };
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn cut_sum_4(a: __m128i, b: __m128i, scale: __m128, odd: bool) -> __m128 {
+        let sum = _mm256_add_pd(_mm256_cvtepi32_pd(a), _mm256_cvtepi32_pd(b));
+        let exact = _mm256_castpd_si256(_mm256_mul_pd(sum, _mm256_cvtps_pd(scale)));
+        let mask = _mm256_set1_epi64x((1 << 29) - 1);
+        let mut cut = _mm256_andnot_si256(mask, exact);
+        if odd {
+            let none = _mm256_cmpeq_epi64(_mm256_and_si256(mask, exact), _mm256_setzero_si256());
+            cut = _mm256_or_si256(cut, _mm256_andnot_si256(none, _mm256_set1_epi64x(1 << 29)));
+        }
+        _mm256_cvtpd_ps(_mm256_castsi256_pd(cut))
+    }
+
+    impl Lanes for Avx2 {
+        type Floats = [__m256; 2];
+        type Ints = [__m256i; 2];
+        type Shorts = __m256i;
+
+        each! {
+            fn load(from: &[u32; WIDTH]) -> [__m256i; 2] { transmute(*from) }
+            fn store(values: [__m256i; 2]) -> [u32; WIDTH] { transmute(values) }
+            fn load_floats(from: &[f32; WIDTH]) -> [__m256; 2] { transmute(*from) }
+            fn load_shorts(from: &[i16; WIDTH]) -> __m256i { transmute(*from) }
+            fn splat(value: u32) -> [__m256i; 2] { [_mm256_set1_epi32(value as i32); 2] }
+            fn splat_float(value: f32) -> [__m256; 2] { [_mm256_set1_ps(value); 2] }
+            fn splat_short(value: i16) -> __m256i { _mm256_set1_epi16(value) }
+            fn floats(bits: [__m256i; 2]) -> [__m256; 2] { transmute(bits) }
+            fn bits(values: [__m256; 2]) -> [__m256i; 2] { transmute(values) }
+            fn widen(values: __m256i) -> [__m256i; 2] {{
+                let [low, high]: [__m128i; 2] = transmute(values);
+                [_mm256_cvtepi16_epi32(low), _mm256_cvtepi16_epi32(high)]
+            }}
+            fn truncate(values: [__m256; 2]) -> [__m256i; 2] {
+                [_mm256_cvttps_epi32(values[0]), _mm256_cvttps_epi32(values[1])]
+            }
+            fn add_floats(a: [__m256; 2], b: [__m256; 2]) -> [__m256; 2] { both!(_mm256_add_ps, a, b) }
+            fn mul(a: [__m256; 2], b: [__m256; 2]) -> [__m256; 2] { both!(_mm256_mul_ps, a, b) }
+            fn add_shorts(a: __m256i, b: __m256i) -> __m256i { _mm256_add_epi16(a, b) }
+            fn max_shorts(a: __m256i, b: __m256i) -> __m256i { _mm256_max_epi16(a, b) }
+            fn add(a: [__m256i; 2], b: [__m256i; 2]) -> [__m256i; 2] { both!(_mm256_add_epi32, a, b) }
+            fn sub(a: [__m256i; 2], b: [__m256i; 2]) -> [__m256i; 2] { both!(_mm256_sub_epi32, a, b) }
+            fn max(a: [__m256i; 2], b: [__m256i; 2]) -> [__m256i; 2] { both!(_mm256_max_epi32, a, b) }
+            fn and(a: [__m256i; 2], b: [__m256i; 2]) -> [__m256i; 2] { both!(_mm256_and_si256, a, b) }
+            fn or(a: [__m256i; 2], b: [__m256i; 2]) -> [__m256i; 2] { both!(_mm256_or_si256, a, b) }
+            fn left<const N: u32>(a: [__m256i; 2]) -> [__m256i; 2] {{
+                let by = _mm_cvtsi32_si128(N as i32);
+                [_mm256_sll_epi32(a[0], by), _mm256_sll_epi32(a[1], by)]
+            }}
+            fn right<const N: u32>(a: [__m256i; 2]) -> [__m256i; 2] {{
+                let by = _mm_cvtsi32_si128(N as i32);
+                [_mm256_srl_epi32(a[0], by), _mm256_srl_epi32(a[1], by)]
+            }}
+            fn if_greater(a: [__m256i; 2], b: [__m256i; 2], then: [__m256i; 2], other: [__m256i; 2]) -> [__m256i; 2] {{
+                let mask = both!(_mm256_cmpgt_epi32, a, b);
+                [
+                    _mm256_blendv_epi8(other[0], then[0], mask[0]),
+                    _mm256_blendv_epi8(other[1], then[1], mask[1]),
+                ]
+            }}
+            fn all_within(a: [__m256i; 2], low: i32, high: i32) -> bool {{
+                let (low, high) = (_mm256_set1_epi32(low), _mm256_set1_epi32(high));
+                let below = _mm256_or_si256(_mm256_cmpgt_epi32(low, a[0]), _mm256_cmpgt_epi32(low, a[1]));
+                let above = _mm256_or_si256(_mm256_cmpgt_epi32(a[0], high), _mm256_cmpgt_epi32(a[1], high));
+                _mm256_movemask_epi8(_mm256_or_si256(below, above)) == 0
+            }}
+            fn cut_sum(a: [__m256i; 2], b: [__m256i; 2], scale: [__m256; 2], odd: bool) -> [__m256; 2] {{
+                let [a, b] = [a, b].map(|v| transmute::<[__m256i; 2], [__m128i; 4]>(v));
+                let scale: [__m128; 4] = transmute(scale);
+                transmute::<[__m128; 4], [__m256; 2]>([
+                    cut_sum_4(a[0], b[0], scale[0], odd),
+                    cut_sum_4(a[1], b[1], scale[1], odd),
+                    cut_sum_4(a[2], b[2], scale[2], odd),
+                    cut_sum_4(a[3], b[3], scale[3], odd),
+                ])
+            }}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::exact::tests::{Random, trouble};
+
+    /// Whatever vectors this CPU has, the results are those of the arrays.
+    #[test]
+    fn all_kinds_of_vectors_give_the_same_bits() {
+        type Run = fn(Numerics, &MmaStep, &Factors, &[Strip], &mut [u32]);
+        #[allow(unused_mut)]
+        let mut kinds: Vec<(&str, Run)> = vec![("chosen", run)];
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx2") {
+            // SAFETY: the CPU has the feature.
+            kinds.push(("avx2", |n, s, f, t, c| unsafe { x86::avx2(n, s, f, t, c) }));
+        }
+        let mut random = Random(5);
+        for case in 0..400u64 {
+            let (m, n) = (1 + case as usize % 9, 8 * (1 + case as usize % 12));
+            let bf = case % 3 == 0;
+            let step =
+                MmaStep { a_bf16: bf, b_bf16: bf, d_f32: bf || case % 2 == 0, accumulate: true, ..MmaStep::default() };
+            let numerics = if case % 5 < 3 { Numerics::Exact } else { Numerics::Fast };
+            let a: Vec<u16> = (0..m * 16).map(|_| trouble(&mut random, case % 8, bf)).collect();
+            let b: Vec<u16> = (0..n * 16).map(|_| trouble(&mut random, case / 8 % 8, bf)).collect();
+            let before: Vec<u32> = (0..m * n).map(|_| random.next() as u32 & 0xbfff_bfff).collect();
+            let rows: Vec<(usize, usize)> = (0..m).map(|r| (r, r * n)).collect();
+            let strips = [Strip { rows: &rows, columns: 0..n }];
+            let factors = Factors::new(numerics, &step, &a, &b, &strips);
+            let mut want = before.clone();
+            product::strips::<Plain, 2, 1>(numerics, &step, &factors, &strips, &mut want);
+            for (name, kind) in &kinds {
+                let mut got = before.clone();
+                kind(numerics, &step, &factors, &strips, &mut got);
+                assert!(got == want, "{name} vectors, case {case}: {step:?}, {numerics:?}, {m} × {n}");
+            }
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! What one `tcgen05.mma` of `kind::f16` computes.
+
+use crate::machine::product::{Factors, Strip};
+use crate::machine::simd;
+
+/// How the tensor core's arithmetic is computed.
+///
+/// # What is documented
+///
+/// The PTX ISA says of `tcgen05.mma` that D = A·B, or D = A·B + D, in the formats of the instruction descriptor; that
+/// `scale-input-d` divides D by a power of two first; and that with `enable-input-d` false D does not enter. It does not
+/// say in which order products are added, nor to how many bits. So neither of the two is *the* result.
+///
+/// # What is assumed
+///
+/// [`Exact`](Numerics::Exact) follows the model of MMA-Sim ([arXiv 2511.10909](https://arxiv.org/abs/2511.10909), code at
+/// [microsoft/MMA-Sim](https://github.com/microsoft/MMA-Sim)). Its authors compared it with a B200, bit for bit, for
+/// dense MMAs of `cta_group::1`. All outputs of an MMA follow one rule; the terms are D and the 16 products:
+///
+/// 1. A term's exponent is that of its *unnormalised* significand: for a product the sum of its factors' exponents, so
+///    that its significand lies in [1, 4). A subnormal number has the smallest exponent of its format (FP16: −14, BF16
+///    and FP32: −126). A zero has exponent −126 in any format.
+/// 2. Every significand is cut off, towards zero, below 2^(E − 25), where E is the largest of the 17 exponents.
+/// 3. What is left is added without error.
+/// 4. An FP32 result is cut off towards zero; an FP16 result is rounded to nearest, ties to even. Subnormal results are
+///    kept. What is too large becomes an infinity. A sum that is zero, or becomes zero, is +0.
+/// 5. A NaN, 0·∞ or ∞ − ∞ gives `0x7fff_ffff` (FP16: `0x7fff`); otherwise an infinite term gives that infinity.
+///
+/// A D that does not enter is a term +0. Between MMAs, nothing wider than D is kept.
+///
+/// Nobody has published a comparison for the following, and the model is taken to hold all the same: `cta_group::2`; A in
+/// tensor memory; negated operands; `scale-input-d`, which here lowers D's exponent and leaves its significand as it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Numerics {
+    /// In FP32: D, then each product in the order of k, every operation rounded to nearest. Fast; a sum differs from
+    /// the hardware's in the last bits. An FP16 accumulator is rounded once, at the end of an MMA.
+    #[default]
+    Fast,
+    /// Bit for bit after the model of MMA-Sim.
+    Exact,
+}
+
+/// One MMA of `kind::f16`, 16 deep.
+///
+/// ```
+/// use emulator::{MmaStep, Numerics};
+///
+/// // 1 × 1 × 16 in FP16: sixteen times 1.0 × 1.0, added to 0.5.
+/// let mut d = [0.5f32.to_bits()];
+/// let step = MmaStep { accumulate: true, d_f32: true, ..MmaStep::default() };
+/// step.run(Numerics::Exact, &[0x3c00; 16], &[0x3c00; 16], &mut d).expect("the sizes fit");
+/// assert_eq!(f32::from_bits(d[0]), 16.5);
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MmaStep {
+    /// A is BF16; else FP16.
+    pub a_bf16: bool,
+    /// B is BF16; else FP16.
+    pub b_bf16: bool,
+    /// D is FP32; else FP16, in the low half of a cell.
+    pub d_f32: bool,
+    /// A is negated.
+    pub negate_a: bool,
+    /// B is negated.
+    pub negate_b: bool,
+    /// D is added (`enable-input-d`).
+    pub accumulate: bool,
+    /// Power of two that D is divided by before it is added (`scale-input-d`): 0 to 15.
+    pub scale: u32,
+}
+
+impl MmaStep {
+    /// D = A·Bᵀ, or D = A·Bᵀ + D / 2^scale. A is m × 16 and B is n × 16, both row after row; D is m × n cells of 32 bits,
+    /// row after row. Sizes that do not fit together, and a scale above 15, are an error and leave D as it is.
+    pub fn run(&self, numerics: Numerics, a: &[u16], b: &[u16], d: &mut [u32]) -> Result<(), String> {
+        let (m, n) = (a.len() / 16, b.len() / 16);
+        if !a.len().is_multiple_of(16) || !b.len().is_multiple_of(16) || d.len() != m * n {
+            return Err(format!(
+                "A has {} elements, B {}, D {}; allowed: A m × 16, B n × 16, D m × n",
+                a.len(),
+                b.len(),
+                d.len()
+            ));
+        }
+        if self.scale > 15 {
+            return Err(format!("scale is {}; allowed: 0 to 15", self.scale));
+        }
+        let rows: Vec<(usize, usize)> = (0..m).map(|r| (r, r * n)).collect();
+        let strips = [Strip { rows: &rows, columns: 0..n }];
+        let factors = Factors::new(numerics, self, a, b, &strips);
+        simd::run(numerics, self, &factors, &strips, d);
+        Ok(())
+    }
+}
