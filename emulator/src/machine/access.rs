@@ -353,14 +353,9 @@ impl Cluster<'_> {
             };
             if let Some(conflict) = conflict {
                 self.race(Race {
-                    memory,
-                    conflict,
-                    second: stamp,
-                    passed: Vec::new(),
                     unwritten,
                     same_value: self.same_value && conflict.first_writes,
-                    frees: false,
-                    count: 1,
+                    ..Race::new(memory, conflict, stamp)
                 });
             }
             if let (RaceMemory::Shared(c), true) = (memory, writes) {

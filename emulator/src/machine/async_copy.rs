@@ -53,16 +53,7 @@ impl Cluster<'_> {
                 let access = Access { stamp, views: &self.warps[w].views, proxyless: false };
                 if let Some(conflict) = self.global.buffers[buffer].shadow.read(offset, wanted.into(), &access) {
                     let memory = RaceMemory::Global(buffer);
-                    self.race(Race {
-                        memory,
-                        conflict,
-                        second: stamp,
-                        passed: vec![],
-                        unwritten: false,
-                        same_value: false,
-                        frees: false,
-                        count: 1,
-                    });
+                    self.race(Race::new(memory, conflict, stamp));
                 }
                 let memory = &self.global.buffers[buffer].memory;
                 self.ctas[slot.cta].shared.copy_from(slot.offset as usize, memory, offset as usize, wanted as usize);
@@ -120,16 +111,7 @@ impl Cluster<'_> {
                 let conflict = if load { shadow.read(start, 16, &access) } else { shadow.write(start, 16, &access) };
                 if let Some(conflict) = conflict {
                     let memory = RaceMemory::Shared(slot.cta);
-                    self.race(Race {
-                        memory,
-                        conflict,
-                        second: stamp,
-                        passed: vec![],
-                        unwritten: false,
-                        same_value: false,
-                        frees: false,
-                        count: 1,
-                    });
+                    self.race(Race::new(memory, conflict, stamp));
                 }
                 rows.push(slot);
             }

@@ -169,16 +169,7 @@ impl Cluster<'_> {
                     let access = Access { stamp, views: &self.warps[w].views, proxyless: false };
                     if let Some(conflict) = self.ctas[c].shared_shadow.read(at.into(), 16, &access) {
                         let memory = RaceMemory::Shared(c);
-                        self.race(Race {
-                            memory,
-                            conflict,
-                            second: stamp,
-                            passed: vec![],
-                            unwritten: false,
-                            same_value: false,
-                            frees: false,
-                            count: 1,
-                        });
+                        self.race(Race::new(memory, conflict, stamp));
                     }
                 }
             }
@@ -255,16 +246,7 @@ impl Cluster<'_> {
                 _ => None,
             };
             let (memory, passed) = (RaceMemory::Tensor(c), passed.unwrap_or_default());
-            self.race(Race {
-                memory,
-                conflict,
-                second: stamp,
-                passed,
-                unwritten,
-                same_value: false,
-                frees: false,
-                count: 1,
-            });
+            self.race(Race { passed, unwritten, ..Race::new(memory, conflict, stamp) });
         }
     }
 

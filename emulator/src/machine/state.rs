@@ -101,6 +101,13 @@ pub struct Race {
     pub count: u64,
 }
 
+impl Race {
+    /// A conflict of two plain accesses, seen once.
+    pub fn new(memory: RaceMemory, conflict: Conflict, second: Stamp) -> Race {
+        Race { memory, conflict, second, passed: vec![], unwritten: false, same_value: false, frees: false, count: 1 }
+    }
+}
+
 /// Where a conflict is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RaceMemory {

@@ -72,16 +72,7 @@ impl Cluster<'_> {
         let stamp = self.stamp(w, mask, site);
         let access = Access { stamp, views: &self.warps[w].views, proxyless: false };
         if let Some(conflict) = self.ctas[c].shared_shadow.write(slot.into(), 4, &access) {
-            self.race(Race {
-                memory: RaceMemory::Shared(c),
-                conflict,
-                second: stamp,
-                passed: vec![],
-                unwritten: false,
-                same_value: false,
-                frees: false,
-                count: 1,
-            });
+            self.race(Race::new(RaceMemory::Shared(c), conflict, stamp));
         }
         self.ctas[c].shared.store(slot as usize, 4, column.into(), true);
         let (actor, time) = self.when(w, f);
@@ -164,16 +155,7 @@ impl Cluster<'_> {
             let conflict = self.ctas[c].tensor_shadow.write(at, u64::from(columns) * CELL, &access);
             // Freeing asks for order, not for fences.
             if let Some(conflict) = conflict.filter(|c| c.reason == Reason::Unordered) {
-                self.race(Race {
-                    memory: RaceMemory::Tensor(c),
-                    conflict,
-                    second: stamp,
-                    passed: vec![],
-                    unwritten: false,
-                    same_value: false,
-                    frees: true,
-                    count: 1,
-                });
+                self.race(Race { frees: true, ..Race::new(RaceMemory::Tensor(c), conflict, stamp) });
             }
         }
         self.ctas[c].tensor.free(allocation, site);
@@ -328,14 +310,9 @@ impl Cluster<'_> {
         if let Some(conflict) = self.ctas[c].tensor_shadow.read(at, u64::from(columns) * CELL, &access) {
             let passed = self.warps[w].passed.clone();
             self.race(Race {
-                memory: RaceMemory::Tensor(c),
-                conflict,
-                second: stamp,
                 passed,
                 unwritten: missing.is_some(),
-                same_value: false,
-                frees: false,
-                count: 1,
+                ..Race::new(RaceMemory::Tensor(c), conflict, stamp)
             });
         }
         let (actor, time) = self.when(w, f);
@@ -377,16 +354,7 @@ impl Cluster<'_> {
         let at = u64::from(lane / 32 * COLUMNS + column) * CELL;
         let access = Access { stamp, views: &self.warps[w].views, proxyless: true };
         if let Some(conflict) = self.ctas[c].tensor_shadow.write(at, u64::from(columns) * CELL, &access) {
-            self.race(Race {
-                memory: RaceMemory::Tensor(c),
-                conflict,
-                second: stamp,
-                passed: vec![],
-                unwritten: false,
-                same_value: false,
-                frees: false,
-                count: 1,
-            });
+            self.race(Race::new(RaceMemory::Tensor(c), conflict, stamp));
         }
         let (_, time) = self.when(w, f);
         self.warps[w].stores_done_at = time + self.costs.tensor_load + u64::from(columns);

@@ -207,16 +207,7 @@ impl Cluster<'_> {
                 let conflict =
                     if load { shadow.read(offset, len, &access) } else { shadow.write(offset, len, &access) };
                 if let Some(conflict) = conflict {
-                    self.race(Race {
-                        memory: RaceMemory::Global(buffer),
-                        conflict,
-                        second: stamp,
-                        passed: vec![],
-                        unwritten: false,
-                        same_value: false,
-                        frees: false,
-                        count: 1,
-                    });
+                    self.race(Race::new(RaceMemory::Global(buffer), conflict, stamp));
                 }
             }
         }
@@ -437,16 +428,7 @@ impl Cluster<'_> {
         let (start, len) = (u64::from(slot.offset), u64::from(bytes));
         let conflict = if writes { shadow.write(start, len, &access) } else { shadow.read(start, len, &access) };
         if let Some(conflict) = conflict {
-            self.race(Race {
-                memory: RaceMemory::Shared(slot.cta),
-                conflict,
-                second: stamp,
-                passed: vec![],
-                unwritten: false,
-                same_value: false,
-                frees: false,
-                count: 1,
-            });
+            self.race(Race::new(RaceMemory::Shared(slot.cta), conflict, stamp));
         }
         if writes {
             self.check_barrier_bytes(slot.cta, slot.offset, slot.offset + bytes, stamp.site);
