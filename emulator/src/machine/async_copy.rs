@@ -3,7 +3,7 @@
 use super::cluster::{Cluster, Stop};
 use super::state::{At, Race, RaceMemory, Slot};
 use super::warp::lanes;
-use crate::order::{Access, Stamp, Strength};
+use crate::order::{Access, Stamp};
 use crate::program::op::{Address, Reg};
 
 impl Cluster<'_> {
@@ -20,14 +20,7 @@ impl Cluster<'_> {
         let At { w, f, mask, site } = at;
         let bytes = u32::from(bytes);
         let warp = &self.warps[w];
-        let stamp = Stamp {
-            actor: warp.copies.actor,
-            epoch: warp.copies.epoch + 1,
-            site,
-            cluster: self.index,
-            asynchronous: false,
-            strength: Strength::Weak,
-        };
+        let stamp = Stamp::new(warp.copies.actor, warp.copies.epoch + 1, site, self.index);
         for lane in lanes(mask) {
             let slot = self.shared_slot(at, lane, to, false, bytes, bytes)?;
             let wanted = read.map_or(bytes, |r| self.warps[w].registers.b32[usize::from(r)][lane].min(bytes));

@@ -11,7 +11,7 @@ use super::tensor::TensorMemory;
 use super::warp::{Fragment, Queue, Registers, State, Warp};
 use crate::diagnostic::Diagnostic;
 use crate::launch::Launch;
-use crate::order::{ActorId, Reason, Shadow, Stamp, Strength, Views};
+use crate::order::{ActorId, Reason, Shadow, Stamp, Views};
 use crate::program::Kernel;
 use crate::report::{Actor, Event, EventKind, Memory};
 use crate::time::Costs;
@@ -447,14 +447,7 @@ impl<'a> Cluster<'a> {
                 actor
             }
         };
-        Stamp {
-            actor,
-            epoch: self.warps[w].epoch,
-            site,
-            cluster: self.index,
-            asynchronous: false,
-            strength: Strength::Weak,
-        }
+        Stamp::new(actor, self.warps[w].epoch, site, self.index)
     }
 
     /// Number of a new reason for undefined values.

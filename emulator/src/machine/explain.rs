@@ -26,6 +26,27 @@ pub struct Draft {
     pub count: u64,
 }
 
+impl Draft {
+    /// Makes findings about this race of code, title, labels, rule and help.
+    pub fn of(
+        race: &Race,
+        name: &str,
+    ) -> impl Fn(&'static str, String, Vec<Label>, &'static str, String) -> Draft + use<> {
+        let (count, name) = (race.count, name.to_string());
+        move |code, title, labels, rule, help| Draft {
+            code,
+            severity: Severity::Finding,
+            title,
+            names: vec![name.clone()],
+            early: false,
+            labels,
+            rule,
+            help,
+            count,
+        }
+    }
+}
+
 impl Cluster<'_> {
     /// Explains all conflicts of the run.
     pub fn explain_races(&mut self) {
@@ -123,17 +144,7 @@ impl Cluster<'_> {
         let (first, second) = (race.conflict.first, race.second);
         let name = self.shared_name(race.conflict.byte as u32);
         let is_mma = |s| matches!(self.kind(s), Some(ActorKind::Mmas { .. }));
-        let draft = |code, title: String, labels, rule, help: String| Draft {
-            code,
-            severity: Severity::Finding,
-            title,
-            names: vec![name.clone()],
-            early: false,
-            labels,
-            rule,
-            help,
-            count: race.count,
-        };
+        let draft = Draft::of(race, &name);
         // What overwrites does not see what it overwrites: production kernels leave this fence out.
         if race.conflict.reason == Reason::NotFenced && race.conflict.second_writes {
             let did = if race.conflict.first_writes { "writes" } else { "reads" };

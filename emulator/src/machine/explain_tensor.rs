@@ -51,17 +51,7 @@ impl Cluster<'_> {
         let column = (race.conflict.byte / 16) as u32 % super::tensor::COLUMNS;
         let name = self.tensor_name(column);
         let is_mma = |s| matches!(self.kind(s), Some(ActorKind::Mmas { .. }));
-        let draft = |code, title: String, labels, rule, help: String| Draft {
-            code,
-            severity: Severity::Finding,
-            title,
-            names: vec![name.clone()],
-            early: false,
-            labels,
-            rule,
-            help,
-            count: race.count,
-        };
+        let draft = Draft::of(race, &name);
         if matches!(race.conflict.reason, Reason::NoFenceBefore | Reason::NoFenceAfter) {
             return self.explain_missing_fence(race, name);
         }
@@ -130,20 +120,12 @@ impl Cluster<'_> {
     /// Tensor memory is read before the MMA that writes it is known to be complete: no commit, no wait, or a wait for the
     /// wrong phase.
     fn explain_early_read(&self, race: &Race, mma: Stamp, load: Stamp, name: &str) -> Draft {
-        let base = |code, title: String, labels, help: String| Draft {
-            code,
-            severity: Severity::Finding,
-            title,
-            names: vec![name.to_string()],
-            early: true,
-            labels,
-            rule: "What an MMA writes may be read only after a tcgen05.commit that follows it has arrived at an \
-                   mbarrier and the reader has waited for that phase (PTX ISA 9.7.16.6.2.1.1, 9.7.16.6.4.4). A wait \
-                   for parity P passes when the phase before the current one has parity P (9.7.13.15.16): on a fresh \
-                   mbarrier, P = 1 passes at once.",
-            help,
-            count: race.count,
-        };
+        const RULE: &str = "What an MMA writes may be read only after a tcgen05.commit that follows it has arrived at \
+                            an mbarrier and the reader has waited for that phase (PTX ISA 9.7.16.6.2.1.1, \
+                            9.7.16.6.4.4). A wait for parity P passes when the phase before the current one has \
+                            parity P (9.7.13.15.16): on a fresh mbarrier, P = 1 passes at once.";
+        let draft = Draft::of(race, name);
+        let base = |code, title, labels, help| Draft { early: true, ..draft(code, title, labels, RULE, help) };
         let read = self.label(load.site, format!("{} reads it here", self.who(load)));
         let written = self.label(mma.site, "the MMA that writes it");
         let commit = self.commits.iter().find(|c| c.queue == mma.actor && c.epoch >= mma.epoch);

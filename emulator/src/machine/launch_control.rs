@@ -5,7 +5,7 @@
 use super::cluster::{Cluster, Stop};
 use super::state::{At, Pending, Slot};
 use super::warp::lanes;
-use crate::order::{Clock, Stamp, Strength};
+use crate::order::Clock;
 use crate::program::op::{Address, Reg};
 use crate::report::Memory;
 
@@ -65,15 +65,7 @@ impl Cluster<'_> {
             for cta in ranks {
                 let barrier = self.barrier(w, Slot { cta, ..named }, site, "named by a request")?;
                 let slot = Slot { cta, ..slot };
-                let b = &self.barriers[barrier as usize];
-                let stamp = Stamp {
-                    actor: b.actor,
-                    epoch: b.next_epoch(),
-                    site,
-                    cluster: self.index,
-                    asynchronous: true,
-                    strength: Strength::Weak,
-                };
+                let stamp = self.barriers[barrier as usize].stamp(site, self.index);
                 self.touch_shared(w, slot, 16, stamp, true);
                 targets.push((slot, barrier));
             }

@@ -1,6 +1,6 @@
 //! The mbarrier object: a phase completes when no arrival and no byte is pending (PTX ISA 9.7.13.15.6).
 
-use crate::order::{ActorId, Stamp, Strength, Views};
+use crate::order::{ActorId, Stamp, Views};
 use std::collections::VecDeque;
 
 /// Completed phases whose arrivals are told apart: no waiter is further behind.
@@ -56,7 +56,7 @@ impl Mbarrier {
             cta,
             offset,
             valid: false,
-            init: Stamp { actor: 0, epoch: 0, site: 0, cluster: 0, asynchronous: false, strength: Strength::Weak },
+            init: Stamp::new(0, 0, 0, 0),
             phase: 0,
             expected: 0,
             pending: 0,
@@ -127,6 +127,11 @@ impl Mbarrier {
         self.earlier.saturating_add(self.phase.min(u64::from(u32::MAX)) as u32).saturating_add(1)
     }
 
+    /// An access of the asynchronous proxy that is known of when the current phase is complete.
+    pub fn stamp(&self, site: u32, cluster: u32) -> Stamp {
+        Stamp::asynchronous(self.actor, self.next_epoch(), site, cluster)
+    }
+
     /// A wait for this parity passes: the current phase has the other one.
     pub fn passes(&self, parity: u32) -> bool {
         (self.phase & 1) as u32 != parity & 1
@@ -139,7 +144,7 @@ mod tests {
 
     fn fresh(count: u32) -> Mbarrier {
         let mut b = Mbarrier::new(0, 0, 7);
-        b.init(count, Stamp { actor: 0, epoch: 1, site: 0, cluster: 0, asynchronous: false, strength: Strength::Weak });
+        b.init(count, Stamp::new(0, 1, 0, 0));
         b
     }
 

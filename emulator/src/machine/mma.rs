@@ -6,7 +6,7 @@ use super::state::{ActorKind, At, Commit, Pending, Race, RaceMemory};
 use super::tensor::{self, COLUMNS, InstructionDescriptor, Layout, Operand, SharedDescriptor};
 use super::warp::{Queue, lanes};
 use crate::diagnostic::Severity;
-use crate::order::{Access, Stamp, Strength, Views};
+use crate::order::{Access, Stamp, Views};
 use crate::program::op::{Address, MmaA, MmaOp};
 use crate::report::{Actor, EventKind, Mma, OperandRead};
 
@@ -151,7 +151,7 @@ impl Cluster<'_> {
         queue.epoch += 1;
         let Queue { actor, epoch, .. } = *queue;
         self.warps[w].views.after.raise(actor, epoch);
-        let stamp = Stamp { actor, epoch, site, cluster: self.index, asynchronous: true, strength: Strength::Weak };
+        let stamp = Stamp::asynchronous(actor, epoch, site, self.index);
 
         // Operands: bounds, and who wrote them.
         let (m_each, n_each) = (i.m / group.len() as u32, i.n / group.len() as u32);

@@ -5,7 +5,7 @@ use super::state::{At, Race, RaceMemory};
 use super::tensor::{COLUMNS, LANES};
 use super::warp::{OpenLoad, State, lanes};
 use crate::diagnostic::{Diagnostic, Severity};
-use crate::order::{Access, Reason, Stamp, Strength};
+use crate::order::{Access, Reason, Stamp};
 use crate::program::RESERVED_SHARED;
 use crate::program::op::{Address, Op, Reg, TensorShape};
 use crate::report::EventKind;
@@ -268,14 +268,7 @@ impl Cluster<'_> {
         let warp = &mut self.warps[w];
         warp.loads.epoch += 1;
         warp.views.after.raise(warp.loads.actor, warp.loads.epoch);
-        let stamp = Stamp {
-            actor: warp.loads.actor,
-            epoch: warp.loads.epoch,
-            site,
-            cluster: self.index,
-            asynchronous: false,
-            strength: Strength::Weak,
-        };
+        let stamp = Stamp::new(warp.loads.actor, warp.loads.epoch, site, self.index);
         let mut defined = vec![0; d.len()];
         let mut missing = None;
         for (r, &reg) in d.iter().enumerate() {
@@ -331,14 +324,7 @@ impl Cluster<'_> {
         let warp = &mut self.warps[w];
         warp.stores.epoch += 1;
         warp.views.after.raise(warp.stores.actor, warp.stores.epoch);
-        let stamp = Stamp {
-            actor: warp.stores.actor,
-            epoch: warp.stores.epoch,
-            site,
-            cluster: self.index,
-            asynchronous: false,
-            strength: Strength::Weak,
-        };
+        let stamp = Stamp::new(warp.stores.actor, warp.stores.epoch, site, self.index);
         for (r, &reg) in s.iter().enumerate() {
             let defined = warp.registers.defined(Reg::B32(reg));
             let origin = warp.origins.get(&Reg::B32(reg)).copied().unwrap_or(0);

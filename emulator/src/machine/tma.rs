@@ -7,7 +7,7 @@ use super::cluster::{Cluster, Stop};
 use super::state::{At, Pending, Race, RaceMemory, Slot};
 use super::step::PARAM_WINDOW;
 use super::warp::lanes;
-use crate::order::{Access, Clock, Stamp, Strength};
+use crate::order::{Access, Clock, Stamp};
 use crate::program::RESERVED_SHARED;
 use crate::program::op::{Reg, TmaKind, TmaOp};
 use crate::report::{Actor, EventKind, Memory};
@@ -180,23 +180,13 @@ impl Cluster<'_> {
         // Who touched these bytes before.
         let load = matches!(op.kind, TmaKind::Load | TmaKind::Forward);
         let (reads, writes) = if load {
-            let b = &self.barriers[barriers[0] as usize];
-            let stamp = Stamp {
-                actor: b.actor,
-                epoch: b.next_epoch(),
-                site,
-                cluster: self.index,
-                asynchronous: true,
-                strength: Strength::Weak,
-            };
+            let stamp = self.barriers[barriers[0] as usize].stamp(site, self.index);
             (stamp, stamp)
         } else {
+            let cluster = self.index;
             let groups = self.bulk_groups(w, lane);
-            let stamp =
-                |actor, epoch| Stamp { actor, epoch, site, cluster: 0, asynchronous: true, strength: Strength::Weak };
-            let (r, wr, epoch) = (groups.reads.actor, groups.writes.actor, groups.next);
-            let index = self.index;
-            (Stamp { cluster: index, ..stamp(r, epoch) }, Stamp { cluster: index, ..stamp(wr, epoch) })
+            let stamp = |actor| Stamp::asynchronous(actor, groups.next, site, cluster);
+            (stamp(groups.reads.actor), stamp(groups.writes.actor))
         };
         for row in &rows {
             if let Some((buffer, offset, begin, end)) = row.inside {
@@ -212,12 +202,7 @@ impl Cluster<'_> {
             }
         }
         for (n, &slot) in shared.iter().enumerate() {
-            let stamp = if load {
-                let b = &self.barriers[barriers[n] as usize];
-                Stamp { actor: b.actor, epoch: b.next_epoch(), ..writes }
-            } else {
-                reads
-            };
+            let stamp = if load { self.barriers[barriers[n] as usize].stamp(site, self.index) } else { reads };
             self.touch_shared(w, slot, bytes, stamp, load);
         }
         if let Some(from) = from {

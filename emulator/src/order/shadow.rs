@@ -24,6 +24,18 @@ pub struct Stamp {
     pub strength: Strength,
 }
 
+impl Stamp {
+    /// A weak access through the generic proxy.
+    pub fn new(actor: ActorId, epoch: u32, site: u32, cluster: u32) -> Stamp {
+        Stamp { actor, epoch, site, cluster, asynchronous: false, strength: Strength::Weak }
+    }
+
+    /// A weak access through the asynchronous proxy.
+    pub fn asynchronous(actor: ActorId, epoch: u32, site: u32, cluster: u32) -> Stamp {
+        Stamp { asynchronous: true, ..Stamp::new(actor, epoch, site, cluster) }
+    }
+}
+
 /// Whether an access is strong, and for whom (PTX ISA 8.5, scopes).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strength {
@@ -265,11 +277,8 @@ mod tests {
     fn readers_of_many_clusters_are_not_all_remembered() {
         let mut shadow = Shadow::default();
         let views = Views::default();
-        let access = |cluster: u32, actor| Access {
-            stamp: Stamp { actor, epoch: 1, site: 0, cluster, asynchronous: false, strength: Strength::Weak },
-            views: &views,
-            proxyless: false,
-        };
+        let access =
+            |cluster: u32, actor| Access { stamp: Stamp::new(actor, 1, 0, cluster), views: &views, proxyless: false };
         for cluster in 0..100 {
             for actor in 0..4 {
                 assert!(shadow.read(0, 16, &access(cluster, actor)).is_none());
