@@ -74,10 +74,15 @@ pub use numerics::{MmaStep, Numerics};
 pub use program::{FORMS, Program, load};
 pub use report::{Actor, Barrier, CtaState, Event, EventKind, Memory, Mma, OperandRead, Report};
 pub use tensor_map::{Element, Swizzle, TensorMap};
+pub use time::Gpu;
 
 /// How to run a launch.
 #[derive(Clone, Debug)]
 pub struct Options {
+    /// The GPU whose times are simulated. `None`: the one that the module's `.target` names.
+    pub gpu: Option<Gpu>,
+    /// Host threads that clusters run on; no result depends on it. `None`: as many as the host runs at once.
+    pub threads: Option<std::num::NonZeroUsize>,
     /// `None`: the default schedule of the simulated clock. `Some(seed)`: an adversarial one that the seed repeats.
     pub seed: Option<u64>,
     /// How MMAs are computed.
@@ -97,6 +102,8 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Options {
         Options {
+            gpu: None,
+            threads: None,
             resident_clusters: None,
             seed: None,
             numerics: Numerics::Fast,

@@ -1,37 +1,75 @@
 //! What things cost, in SM cycles. One row per number, each with where it comes from.
 //!
-//! The numbers are for a B200. They decide the default schedule and the cycle count that a run reports; whether a kernel is
-//! right never depends on them. None was measured for this project: they come from three public collections, and where those
-//! have nothing, the row says "estimate". `docs/sources.md` says where to find them:
+//! They decide the default schedule and the cycle count that a run reports; whether a kernel is right never depends on them.
+//! None was measured for this project: they come from public collections, and where those have nothing, the row says
+//! "estimate". `docs/sources.md` says where to find them:
 //!
 //! - *QuickRunCUDA*: a B300, the B200's successor; notes of one author;
-//! - *SemiAnalysis*: a B200, `tcgen05.mma` in all shapes;
-//! - *Meta's Triton*: a B200, the latency model of a compiler.
+//! - *SemiAnalysis*: a B200, `tcgen05.mma` in all shapes, bandwidth;
+//! - *Meta's Triton*: a B200, the latency model of a compiler;
+//! - *Hopper dissected*: an H800, instruction by instruction.
+
+/// A GPU whose times are simulated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Gpu {
+    /// NVIDIA B200 (compute capability 10.0).
+    #[default]
+    B200,
+    /// NVIDIA H200 (compute capability 9.0).
+    H200,
+}
+
+impl Gpu {
+    /// The GPU that a module's `.target` is for.
+    pub(crate) fn of(targets: &[String]) -> Gpu {
+        if targets.iter().any(|t| t.starts_with("sm_9")) { Gpu::H200 } else { Gpu::B200 }
+    }
+}
 
 /// Costs of one GPU.
 #[derive(Clone, Debug)]
 pub struct Costs {
+    /// SMs of each GPC: a cluster stays within one.
+    pub gpcs: &'static [u32],
+    /// What an SM holds: CTAs, threads, 32-bit registers, bytes of shared memory (CUDA Programming Guide, compute
+    /// capabilities 9.0 and 10.0).
+    pub sm_ctas: u32,
+    /// Threads of an SM.
+    pub sm_threads: u32,
+    /// Registers of an SM.
+    pub sm_registers: u32,
+    /// Bytes of shared memory of an SM, 1 KB a CTA for the system included.
+    pub sm_shared: u32,
+    /// Bytes that L2 holds.
+    pub l2_bytes: u64,
+    /// Bytes that all SMs together get from L2 in a cycle.
+    pub l2_bytes_per_cycle: u64,
+    /// Bytes that DRAM gives in a cycle.
+    pub dram_bytes_per_cycle: u64,
+    /// Bytes that one SM gets from L2 in a cycle, through the TMA engine or its load units.
+    pub port_bytes_per_cycle: u64,
     /// Between two instructions of a warp. Dependent arithmetic takes 4 cycles (QuickRunCUDA, B300). Estimate: half of it
     /// overlaps.
     pub issue: u64,
-    /// From a global load to its value: a miss in L2 (QuickRunCUDA, B300: 789).
+    /// From a global load to its value, where L2 has it.
+    pub cached_load: u64,
+    /// The same where DRAM must be asked.
     pub global_load: u64,
-    /// Bytes of global memory that an SM moves in a cycle, in sectors of 32 bytes. Estimate: half of what its shared-memory
-    /// port moves.
-    pub global_bytes_per_cycle: u64,
-    /// From a shared load to its value (QuickRunCUDA, B300: 24).
+    /// From a shared load to its value.
     pub shared_load: u64,
-    /// `bar.sync` of W warps: this and twice W (QuickRunCUDA, B300: 22 + 2 W).
+    /// `bar.sync` of W warps: this and twice W.
     pub cta_barrier: u64,
-    /// A relaxed cluster barrier of two CTAs (measured on a B300: 102; with release and acquire 370 to 380).
+    /// A relaxed cluster barrier of two CTAs (with release and acquire 370 to 380).
     pub cluster_barrier: u64,
-    /// From the issue of a tensor copy to its first bytes (Meta's latency model, B200: 460 + 6 for each KB).
+    /// From the issue of a tensor copy to its first bytes, where L2 has them.
     pub tma_latency: u64,
-    /// Bytes that the TMA engine of an SM moves in a cycle (17 TB/s measured for the chip: 115 GB/s for each SM and GHz).
-    pub tma_bytes_per_cycle: u64,
-    /// Between two copies that a thread issues (Meta's latency model, B200: about 30).
+    /// Between two copies that a thread issues.
     pub tma_issue: u64,
-    /// `mbarrier.arrive` (QuickRunCUDA, B300: 24).
+    /// A copy from shared to global memory: this, and so much for each KB; one after the other.
+    pub tma_store: u64,
+    /// For each KB of such a copy.
+    pub tma_store_per_kb: u64,
+    /// `mbarrier.arrive`.
     pub mbarrier: u64,
     /// From the completion of a phase to the wake-up of a waiter. Estimate: to arrive and wait takes 54 to 123
     /// cycles, to arrive alone 24 (QuickRunCUDA, B300).
@@ -54,15 +92,34 @@ pub struct Costs {
 impl Costs {
     /// NVIDIA B200.
     pub const B200: Costs = Costs {
+        // SemiAnalysis: 74 TPCs of two SMs, in GPCs of these sizes; one is split.
+        gpcs: &[20, 20, 20, 18, 18, 18, 18, 10, 6],
+        sm_ctas: 32,
+        sm_threads: 2048,
+        sm_registers: 65536,
+        sm_shared: 233_472,
+        // 126 MB.
+        l2_bytes: 126 << 20,
+        // 17 TB/s into all SMs' shared memory at 1.85 GHz (QuickRunCUDA, B300).
+        l2_bytes_per_cycle: 9190,
+        // 7.1 TB/s at 1.85 GHz (SemiAnalysis: 7.06 to 7.2 with 64 KB an SM in flight).
+        dram_bytes_per_cycle: 3838,
+        // Estimate: half of the 128 bytes of the shared-memory port; all SMs together then reach what was measured.
+        port_bytes_per_cycle: 64,
         issue: 2,
+        // QuickRunCUDA, B300: 300 to 310, and 789.
+        cached_load: 305,
         global_load: 790,
-        global_bytes_per_cycle: 64,
+        // QuickRunCUDA, B300: 24; 22 + 2 W; 102.
         shared_load: 24,
         cta_barrier: 22,
         cluster_barrier: 102,
+        // Meta's Triton, B200: 460 and 6 for each KB; about 30; 130 and 52 for each KB.
         tma_latency: 460,
-        tma_bytes_per_cycle: 62,
         tma_issue: 30,
+        tma_store: 130,
+        tma_store_per_kb: 52,
+        // QuickRunCUDA, B300.
         mbarrier: 24,
         wake: 50,
         fence: 16,
@@ -71,6 +128,33 @@ impl Costs {
         tensor_load: 40,
         tensor_alloc: 188,
     };
+
+    /// NVIDIA H200. Where nothing is known of Hopper, the B200's number stands.
+    pub const H200: Costs = Costs {
+        // 132 SMs; the sizes of the GPCs differ from chip to chip.
+        gpcs: &[18, 18, 16, 16, 16, 16, 16, 16],
+        l2_bytes: 50 << 20,
+        // Hopper dissected, H800: 3942 bytes a cycle.
+        l2_bytes_per_cycle: 3942,
+        // 4.8 TB/s by its data sheet at 1.755 GHz; estimate: nine tenths of it are reached.
+        dram_bytes_per_cycle: 2460,
+        // Hopper dissected, H800: 263 on average; 479 to 744.
+        cached_load: 263,
+        global_load: 612,
+        // Hopper dissected, H800: 29.
+        shared_load: 29,
+        // Hopper dissected, H800: a copy takes about 170 cycles more than a load.
+        tma_latency: 433,
+        ..Costs::B200
+    };
+
+    /// The costs of a GPU.
+    pub fn of(gpu: Gpu) -> &'static Costs {
+        match gpu {
+            Gpu::B200 => &Costs::B200,
+            Gpu::H200 => &Costs::H200,
+        }
+    }
 
     /// Cycles between two MMAs of depth 16: the tensor core takes N/2 (N/4 for the 64 rows that each CTA of a pair has with
     /// M = 128); the operands come through the shared-memory port of each SM at 128 bytes a cycle (SemiAnalysis, B200).

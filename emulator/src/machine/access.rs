@@ -1,15 +1,20 @@
 //! Plain loads and stores: addresses, bounds, costs, and the check against who touched the bytes before.
 
 use super::cluster::{Cluster, Stop};
+use super::memory::Runs;
+use super::outbox::{Item, Write};
 use super::state::{At, Race, RaceMemory};
 use super::step::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
 use super::warp::lanes;
 use crate::diagnostic::{Diagnostic, Severity};
-use crate::order::{Access, Conflict, Stamp, Strength};
+use crate::order::{Access, Conflict, Stamp};
 use crate::program::RESERVED_SHARED;
 use crate::program::atomic::{LoadOp, StoreOp};
 use crate::program::op::{Address, Reg, Space};
 use crate::report::{EventKind, Memory};
+
+/// Bytes that global memory moves at once.
+const SECTOR: u64 = 32;
 
 /// Where an address leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,21 +30,41 @@ pub enum Target {
     Local(u32),
 }
 
-impl Cluster<'_> {
-    pub fn load(&mut self, at: At, op: &LoadOp) -> Result<(), Stop> {
-        let At { w, site, .. } = at;
-        let LoadOp { space, ref address, bytes, signed, ref d, sync } = *op;
+impl<'a> Cluster<'a> {
+    pub fn load(&mut self, at: At, op: &'a LoadOp) -> Result<(), Stop> {
+        let At { w, mask, site, .. } = at;
+        let total = usize::from(op.bytes) * op.d.len();
+        let targets = self.targets(at, op.space, &op.address, total as u64, "load from")?;
+        let time = self.charge(at, &targets, total, true);
+        let stamp = Stamp { strength: self.strength(w, op.sync), ..self.stamp(w, mask, site) };
+        if op.sync.is_some() && targets.iter().any(|(_, t)| matches!(t, Target::Global { .. })) {
+            self.order(at, &targets, total as u64, false, false, stamp);
+            self.defer_load(at, op, targets, time);
+            return Ok(());
+        }
+        let undefined = self.receive(w, site, op, &targets);
+        for &reg in op.d.iter() {
+            self.warps[w].on_the_way.push((reg, time));
+        }
+        self.order(at, &targets, total as u64, false, undefined, stamp);
+        if let Some(sync) = op.sync {
+            self.observe(w, targets.iter().map(|t| t.1), sync);
+        }
+        Ok(())
+    }
+
+    /// Loads into registers; whether something was undefined.
+    pub fn receive(&mut self, w: usize, site: u32, op: &LoadOp, targets: &[(usize, Target)]) -> bool {
+        let LoadOp { bytes, signed, ref d, .. } = *op;
         let each = usize::from(bytes);
-        let total = each * d.len();
-        let targets = self.targets(at, space, address, total as u64, "load from")?;
-        let mut undefined = 0;
+        let mut undefined = false;
         let mut origin = 0;
-        for (lane, target) in &targets {
+        for (lane, target) in targets {
             for (n, &reg) in d.iter().enumerate() {
                 let (value, defined) = match *target {
                     Target::Shared(c, at) => self.ctas[c].shared.load(at as usize + n * each, each),
                     Target::Global { buffer, offset } => {
-                        self.global.buffers[buffer].memory.load(offset as usize + n * each, each)
+                        self.outbox.load(&self.global, buffer, offset + (n * each) as u64, each)
                     }
                     Target::Param(at) => {
                         let mut raw = [0; 16];
@@ -59,7 +84,7 @@ impl Cluster<'_> {
                 registers.set_lane(reg, *lane, value);
                 registers.set_defined(reg, 1 << lane, if defined { u32::MAX } else { 0 });
                 if !defined {
-                    undefined |= 1 << lane;
+                    undefined = true;
                     if origin == 0 {
                         let what = self.describe_target(target);
                         origin = self.origin(site, format!("{what} is read here, but nothing has written it"));
@@ -68,20 +93,11 @@ impl Cluster<'_> {
                 }
             }
         }
-        let time = self.charge(at, &targets, total, true);
-        for &reg in d.iter() {
-            self.warps[w].on_the_way.push((reg, time));
-        }
-        let strength = self.strength(w, sync);
-        self.order(at, &targets, total as u64, false, undefined != 0, strength);
-        if let Some(sync) = sync {
-            self.observe(w, &targets, sync);
-        }
-        Ok(())
+        undefined
     }
 
     pub fn store(&mut self, at: At, op: &StoreOp) -> Result<(), Stop> {
-        let At { w, site, .. } = at;
+        let At { w, f, mask, site } = at;
         let StoreOp { space, ref address, bytes, ref s, sync } = *op;
         let each = usize::from(bytes);
         let total = each * s.len();
@@ -93,21 +109,30 @@ impl Cluster<'_> {
         // Two warps that store the same value race to the letter, and production kernels do it.
         let same = targets.iter().all(|(lane, target)| {
             s.iter().enumerate().all(|(n, &reg)| {
-                let (memory, place) = match *target {
-                    Target::Shared(c, at) => (&self.ctas[c].shared, at as usize),
-                    Target::Global { buffer, offset } => (&self.global.buffers[buffer].memory, offset as usize),
+                let (old, defined) = match *target {
+                    Target::Shared(c, at) => self.ctas[c].shared.load(at as usize + n * each, each),
+                    Target::Global { buffer, offset } => {
+                        self.outbox.load(&self.global, buffer, offset + (n * each) as u64, each)
+                    }
                     Target::Local(_) | Target::Param(_) => return false,
                 };
-                let (old, defined) = memory.load(place + n * each, each);
                 let new = self.warps[w].registers.lane(reg, *lane) & (u128::MAX >> (128 - 8 * each));
                 defined && old == new
             })
         });
+        let stamp = Stamp { strength: self.strength(w, sync), ..self.stamp(w, mask, site) };
         self.same_value = same;
-        let strength = self.strength(w, sync);
-        self.order(at, &targets, total as u64, true, unwritten, strength);
+        self.order(at, &targets, total as u64, true, unwritten, stamp);
         self.same_value = false;
+        let time = self.warps[w].fragments[f].ready_at;
+        let (mut pieces, mut data) = (Vec::new(), Memory::default());
         for (lane, target) in &targets {
+            if let Target::Global { buffer, offset } = *target {
+                pieces.push(Runs::one(buffer, offset, total as u32));
+                if data.bytes.is_empty() {
+                    data = Memory::undefined(total * targets.len());
+                }
+            }
             for (n, &reg) in s.iter().enumerate() {
                 let warp = &self.warps[w];
                 let value = warp.registers.lane(reg, *lane);
@@ -115,27 +140,29 @@ impl Cluster<'_> {
                 match *target {
                     Target::Shared(c, at) => self.ctas[c].shared.store(at as usize + n * each, each, value, defined),
                     Target::Global { buffer, offset } => {
-                        let at = offset as usize + n * each;
-                        self.global.buffers[buffer].memory.store(at, each, value, defined);
+                        data.store((pieces.len() - 1) * total + n * each, each, value, defined);
                         if !defined {
-                            self.undefined_store(w, reg, buffer, at as u64, site);
+                            self.undefined_store(w, reg, buffer, offset + (n * each) as u64, site);
                         }
                     }
                     Target::Local(at) => self.warps[w].local.store(at as usize + n * each, each, value, defined),
                     Target::Param(_) => {}
                 }
             }
-            match *target {
-                Target::Global { buffer, offset } => self.global.published.forget((buffer, offset)),
-                Target::Shared(cta, offset) => self.published.forget((cta, offset.into())),
-                Target::Local(_) | Target::Param(_) => {}
+            if let (Target::Shared(cta, offset), None) = (*target, sync) {
+                self.published.forget((cta, offset.into()));
             }
         }
+        if !pieces.is_empty() {
+            let known = self.warps[w].views.of_others();
+            let write = Write { runs: Runs::collect(pieces.into_iter()), data, how: None, stamp, known };
+            self.outbox.push(time, Item::Write(write));
+        }
         if let Some(sync) = sync {
-            self.publish(w, &targets, sync, false);
+            self.publish(w, time, &targets, sync);
         }
         self.charge(at, &targets, total, false);
-        self.polls = 0;
+        self.acted();
         Ok(())
     }
 
@@ -313,39 +340,29 @@ impl Cluster<'_> {
         total: u64,
         writes: bool,
         unwritten: bool,
-        strength: Strength,
+        stamp: Stamp,
     ) {
-        let At { w, mask, site, .. } = at;
-        let stamp = Stamp { strength, ..self.stamp(w, mask, site) };
+        let At { w, site, .. } = at;
+        self.order_global(at, targets, total as u32, writes, stamp);
         let mut n = 0;
         while n < targets.len() {
-            let (memory, start) = match targets[n].1 {
-                Target::Shared(c, at) => (RaceMemory::Shared(c), u64::from(at)),
-                Target::Global { buffer, offset } => (RaceMemory::Global(buffer), offset),
-                Target::Local(_) | Target::Param(_) => {
+            let (c, start) = match targets[n].1 {
+                Target::Shared(c, at) => (c, u64::from(at)),
+                Target::Global { .. } | Target::Local(_) | Target::Param(_) => {
                     n += 1;
                     continue;
                 }
             };
             let mut end = start + total;
             n += 1;
-            while let Some((_, next)) = targets.get(n) {
-                let follows = match *next {
-                    Target::Shared(c, at) => memory == RaceMemory::Shared(c) && u64::from(at) == end,
-                    Target::Global { buffer, offset } => memory == RaceMemory::Global(buffer) && offset == end,
-                    Target::Local(_) | Target::Param(_) => false,
-                };
-                if !follows {
-                    break;
-                }
+            while let Some((_, Target::Shared(next, at))) = targets.get(n)
+                && (*next, u64::from(*at)) == (c, end)
+            {
                 end += total;
                 n += 1;
             }
-            let access = Access { stamp, views: &self.warps[w].views, proxyless: false };
-            let shadow = match memory {
-                RaceMemory::Global(buffer) => &mut self.global.buffers[buffer].shadow,
-                RaceMemory::Shared(c) | RaceMemory::Tensor(c) => &mut self.ctas[c].shared_shadow,
-            };
+            let access = Access::new(stamp, &self.warps[w].views);
+            let shadow = &mut self.ctas[c].shared_shadow;
             let conflict: Option<Conflict> = if writes {
                 shadow.write(start, end - start, &access)
             } else {
@@ -355,12 +372,40 @@ impl Cluster<'_> {
                 self.race(Race {
                     unwritten,
                     same_value: self.same_value && conflict.first_writes,
-                    ..Race::new(memory, conflict, stamp)
+                    ..Race::new(RaceMemory::Shared(c), conflict, stamp)
                 });
             }
-            if let (RaceMemory::Shared(c), true) = (memory, writes) {
+            if writes {
                 self.check_barrier_bytes(c, start as u32, end as u32, site);
             }
+        }
+    }
+
+    /// Checks the bytes of all lanes in global memory against earlier accesses of this cluster. A plain read also goes into the
+    /// outbox, to be held against the writes of other clusters.
+    fn order_global(&mut self, at: At, targets: &[(usize, Target)], total: u32, writes: bool, stamp: Stamp) {
+        let pieces = targets.iter().filter_map(|(_, t)| match *t {
+            Target::Global { buffer, offset } => Some(Runs::one(buffer, offset, total)),
+            _ => None,
+        });
+        let runs = Runs::collect(pieces);
+        if !runs.is_empty() {
+            let time = self.warps[at.w].fragments[at.f].ready_at;
+            self.touch_global(at.w, time, runs, stamp, writes);
+        }
+    }
+
+    /// Checks an access of global memory against earlier ones of this cluster.
+    pub fn touch_global(&mut self, w: usize, time: u64, runs: Vec<Runs>, stamp: Stamp, writes: bool) {
+        for &part in &runs {
+            if let Some(conflict) = self.tracker.touch(part, stamp, &self.warps[w].views, writes) {
+                let same_value = self.same_value && conflict.first_writes;
+                self.race(Race { same_value, ..Race::new(RaceMemory::Global(part.buffer), conflict, stamp) });
+            }
+        }
+        if !writes {
+            let known = self.warps[w].views.of_others();
+            self.outbox.push(time, Item::Read { runs, stamp, known });
         }
     }
 
@@ -376,27 +421,29 @@ impl Cluster<'_> {
             Target::Param(_) => now,
             // Frames are interleaved word by word, and stay in the L1 cache.
             Target::Local(_) => {
-                let cycles = u64::from(bytes).div_ceil(self.costs.global_bytes_per_cycle);
+                let cycles = u64::from(bytes).div_ceil(self.costs.port_bytes_per_cycle);
                 let begin = now.max(self.ctas[c].global_port_free);
                 self.ctas[c].global_port_free = begin + cycles;
                 begin + cycles + if load { self.costs.shared_load } else { 0 }
             }
             Target::Global { buffer, .. } => {
                 // 32-byte sectors, each moved once.
-                let mut sectors: Vec<u64> = targets
+                let mut sectors: Vec<(usize, u64)> = targets
                     .iter()
                     .filter_map(|(_, t)| match *t {
-                        Target::Global { buffer, offset } => Some(((buffer as u64) << 48) | (offset / 32)),
+                        Target::Global { buffer, offset } => Some((buffer, offset / SECTOR)),
                         _ => None,
                     })
                     .collect();
                 sectors.sort_unstable();
                 sectors.dedup();
-                let cycles = (sectors.len() as u64 * 32).div_ceil(self.costs.global_bytes_per_cycle);
+                let missed: u64 = sectors.iter().map(|&(b, sector)| self.missed(b, sector * SECTOR, SECTOR)).sum();
+                let latency = if missed > 0 { self.costs.global_load } else { self.costs.cached_load };
+                let cycles = self.carry(sectors.len() as u64 * SECTOR, missed);
                 let begin = now.max(self.ctas[c].global_port_free);
                 self.ctas[c].global_port_free = begin + cycles;
                 let delay = self.jitter(500);
-                let done = begin + cycles + if load { self.costs.global_load } else { 0 } + delay;
+                let done = begin + cycles + if load { latency } else { 0 } + delay;
                 self.trace(c, actor, now, done, site, || match load {
                     true => EventKind::GlobalLoad { buffer, bytes },
                     false => EventKind::GlobalStore { buffer, bytes },

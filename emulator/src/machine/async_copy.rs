@@ -1,6 +1,7 @@
 //! `cp.async`: small asynchronous copies of each thread, in groups (PTX ISA 9.7.9.25.3); and `ldmatrix`, `stmatrix`.
 
 use super::cluster::{Cluster, Stop};
+use super::memory::Runs;
 use super::state::{At, Race, RaceMemory, Slot};
 use super::warp::lanes;
 use crate::order::{Access, Stamp};
@@ -43,13 +44,10 @@ impl Cluster<'_> {
                         "Check row, column and row pitch of the address.".into(),
                     ))));
                 };
-                let access = Access { stamp, views: &self.warps[w].views, proxyless: false };
-                if let Some(conflict) = self.global.buffers[buffer].shadow.read(offset, wanted.into(), &access) {
-                    let memory = RaceMemory::Global(buffer);
-                    self.race(Race::new(memory, conflict, stamp));
-                }
-                let memory = &self.global.buffers[buffer].memory;
-                self.ctas[slot.cta].shared.copy_from(slot.offset as usize, memory, offset as usize, wanted as usize);
+                let runs = vec![Runs::one(buffer, offset, wanted)];
+                self.touch_global(w, self.warps[w].fragments[f].ready_at, runs, stamp, false);
+                let shared = &mut self.ctas[slot.cta].shared;
+                self.outbox.copy(&self.global, buffer, offset, wanted as usize, shared, slot.offset as usize);
             }
             for n in wanted..bytes {
                 self.ctas[slot.cta].shared.store((slot.offset + n) as usize, 1, 0, true);
@@ -98,7 +96,7 @@ impl Cluster<'_> {
             let mut rows = Vec::with_capacity(8);
             for lane in 8 * m..8 * m + 8 {
                 let slot: Slot = self.shared_slot(at, lane, address, false, 16, 16)?;
-                let access = Access { stamp, views: &self.warps[w].views, proxyless: false };
+                let access = Access::new(stamp, &self.warps[w].views);
                 let shadow = &mut self.ctas[slot.cta].shared_shadow;
                 let start = u64::from(slot.offset);
                 let conflict = if load { shadow.read(start, 16, &access) } else { shadow.write(start, 16, &access) };

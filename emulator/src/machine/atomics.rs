@@ -1,20 +1,28 @@
 //! `atom` and `red`; and what strong accesses tell those that observe them.
 //!
 //! What a release publishes stays with the location until another store replaces it; a read-modify-write adds to it (PTX
-//! ISA 8.7.3, release and acquire patterns). Observations are those of this run: clusters run one after the other, so a
-//! cluster sees what all clusters before it published. Knowledge is kept by warps: what one lane acquires, its warp knows.
-//! Inside a cluster, `.cta` counts as `.cluster`.
+//! ISA 8.7.3, release and acquire patterns). Observations are those of this run. Knowledge is kept by warps: what one lane
+//! acquires, its warp knows. Inside a cluster, `.cta` counts as `.cluster`.
+//!
+//! Strong accesses of global memory take effect where a window of simulated time ends, in the order of their times: other clusters
+//! may work on the same location.
 
 use super::access::Target;
 use super::cluster::{Cluster, Stop};
+use super::memory::{Global, Runs};
+use super::outbox::{Item, LoadJob};
 use super::state::At;
+use super::warp::State;
 use crate::diagnostic::Severity;
-use crate::order::{Strength, Views};
-use crate::program::atomic::{AtomicOp, Scope, Sync};
+use crate::order::{Stamp, Strength, Views};
+use crate::program::atomic::{AtomicOp, LoadOp, Scope, Sync, Update};
+use crate::program::op::Reg;
+use crate::report::Memory;
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 /// What was published at each location: for each cluster, what its own warps learn and what those of others do.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Published(HashMap<(usize, u64), BTreeMap<u32, (Views, Views)>>);
 
 impl Published {
@@ -24,9 +32,104 @@ impl Published {
             self.0.remove(&place);
         }
     }
+
+    /// Plain stores to all of these bytes.
+    pub fn forget_range(&mut self, memory: usize, start: u64, len: u64) {
+        if !self.0.is_empty() {
+            self.0.retain(|&(m, at), _| m != memory || !(start..start + len).contains(&at));
+        }
+    }
+
+    /// A strong store or a read-modify-write by a warp of this cluster.
+    pub fn add(&mut self, place: (usize, u64), cluster: u32, near: &Views, far: &Views) {
+        let record = self.0.entry(place).or_default().entry(cluster).or_default();
+        record.0.join(near);
+        record.1.join(far);
+    }
+
+    /// What a strong access by a warp of this cluster can learn: from its own cluster, and from others.
+    fn learn(&self, place: (usize, u64), cluster: u32, sync: Sync, near: &mut Views, far: &mut Views) {
+        for (&from, (inside, outside)) in self.0.get(&place).into_iter().flatten() {
+            if from == cluster {
+                near.join(inside);
+            } else if sync.scope == Scope::Gpu {
+                far.learn(from, outside);
+            }
+        }
+    }
 }
 
-impl Cluster<'_> {
+/// An atomic operation of a warp, its operands read.
+#[derive(Debug)]
+pub struct AtomicJob {
+    pub warp: usize,
+    /// The warp waits under this number; `None` for `red`.
+    pub request: Option<u32>,
+    pub lanes: Vec<AtomicLane>,
+    pub bytes: usize,
+    update: Update,
+    replaces: bool,
+    d: Option<Reg>,
+    /// All lanes of the warp take part.
+    whole: bool,
+    sync: Sync,
+    pub stamp: Stamp,
+    /// What the warp tells its own cluster, and others.
+    near: Views,
+    far: Views,
+    /// What it knew of other clusters.
+    pub known: Views,
+    /// When the old value can be there.
+    pub done_at: u64,
+}
+
+/// A lane of it.
+#[derive(Clone, Copy, Debug)]
+pub struct AtomicLane {
+    lane: usize,
+    target: Target,
+    b: u64,
+    c: u64,
+    /// An operand that holds no defined value.
+    undefined: Option<Reg>,
+}
+
+impl AtomicJob {
+    /// Buffer and offset of each lane's value in global memory.
+    pub fn places(&self) -> impl Iterator<Item = (usize, u64)> {
+        self.lanes.iter().filter_map(|l| match l.target {
+            Target::Global { buffer, offset } => Some((buffer, offset)),
+            _ => None,
+        })
+    }
+
+    /// The same as runs of bytes.
+    pub fn runs(&self) -> Vec<Runs> {
+        Runs::collect(self.places().map(|(buffer, at)| Runs::one(buffer, at, self.bytes as u32)))
+    }
+
+    /// The new value of a location, and whether it is defined.
+    fn compute(&self, lane: &AtomicLane, old: u128, old_defined: bool) -> (u128, bool) {
+        let low = u64::MAX >> (64 - 8 * self.bytes);
+        let new = (self.update)(old as u64, lane.b, lane.c) & low;
+        (new.into(), lane.undefined.is_none() && (old_defined || self.replaces))
+    }
+
+    /// Updates the part that lies in a piece of a buffer, which begins at `from`.
+    pub fn apply(&self, buffer: usize, from: u64, piece: &mut Memory) {
+        for lane in &self.lanes {
+            let Target::Global { buffer: b, offset } = lane.target else { continue };
+            let Some(at) = offset.checked_sub(from).map(|at| at as usize) else { continue };
+            if b == buffer && at + self.bytes <= piece.bytes.len() {
+                let (old, defined) = piece.load(at, self.bytes);
+                let (new, defined) = self.compute(lane, old, defined);
+                piece.store(at, self.bytes, new, defined);
+            }
+        }
+    }
+}
+
+impl<'a> Cluster<'a> {
     /// How the access of a warp counts in the check for races.
     pub fn strength(&self, w: usize, sync: Option<Sync>) -> Strength {
         match sync.map(|s| s.scope) {
@@ -37,46 +140,34 @@ impl Cluster<'_> {
         }
     }
 
-    /// What was published at a place; places in shared memory are those of this cluster.
-    fn published(&mut self, target: &Target) -> Option<(&mut Published, (usize, u64))> {
-        match *target {
-            Target::Global { buffer, offset } => Some((&mut self.global.published, (buffer, offset))),
-            Target::Shared(cta, offset) => Some((&mut self.published, (cta, offset.into()))),
-            Target::Local(_) | Target::Param(_) => None,
-        }
-    }
-
     /// A strong read: what was published there is known now (acquire), or after the next fence (relaxed).
-    pub fn observe(&mut self, w: usize, targets: &[(usize, Target)], sync: Sync) {
-        let own = self.index;
+    pub fn observe(&mut self, w: usize, targets: impl Iterator<Item = Target>, sync: Sync) {
+        let (mut near, mut far) = (Views::default(), Views::default());
         let mut last = None;
-        for (_, target) in targets {
-            if last.replace(*target) == Some(*target) {
+        for target in targets {
+            if last.replace(target) == Some(target) {
                 continue;
             }
-            let Some((published, place)) = self.published(target) else { continue };
-            let Some(record) = published.0.get(&place) else { continue };
-            let (mut near, mut far) = (Views::default(), Views::default());
-            for (&cluster, (inside, outside)) in record {
-                if cluster == own {
-                    near.join(inside);
-                } else if sync.scope == Scope::Gpu {
-                    far.learn(cluster, outside);
-                }
-            }
-            let warp = &mut self.warps[w];
-            if sync.acquire {
-                warp.views.join(&near);
-                warp.views.join(&far);
-            } else {
-                warp.unacquired.join(&near);
-                warp.unacquired_far.join(&far);
-            }
+            let (published, place) = match target {
+                Target::Global { buffer, offset } => (&self.global.published, (buffer, offset)),
+                Target::Shared(cta, offset) => (&self.published, (cta, offset.into())),
+                Target::Local(_) | Target::Param(_) => continue,
+            };
+            published.learn(place, self.index, sync, &mut near, &mut far);
+        }
+        let warp = &mut self.warps[w];
+        if sync.acquire {
+            warp.views.join(&near);
+            warp.views.join(&far);
+        } else {
+            warp.unacquired.join(&near);
+            warp.unacquired_far.join(&far);
         }
     }
 
-    /// A strong write publishes what the warp knows (release), or knew at its last fence (relaxed).
-    pub fn publish(&mut self, w: usize, targets: &[(usize, Target)], sync: Sync, update: bool) {
+    /// What a strong write tells: what the warp knows (release), or knew at its last fence (relaxed); inside its cluster, and
+    /// outside.
+    fn told(&mut self, w: usize, sync: Sync) -> (Views, Views) {
         let warp = &mut self.warps[w];
         let near = if sync.release { warp.release() } else { warp.fenced_release() };
         let far = match (sync.scope, sync.release) {
@@ -84,30 +175,35 @@ impl Cluster<'_> {
             (Scope::Gpu, false) => warp.at_gpu_fence.clone(),
             _ => Views::default(),
         };
-        let own = self.index;
-        let mut last = None;
-        for (_, target) in targets {
-            if last.replace(*target) == Some(*target) {
-                continue;
+        (near, far)
+    }
+
+    /// A strong store tells what the warp knows.
+    pub fn publish(&mut self, w: usize, time: u64, targets: &[(usize, Target)], sync: Sync) {
+        let (near, far) = self.told(w, sync);
+        let mut places = Vec::new();
+        for &(_, target) in targets {
+            match target {
+                Target::Global { buffer, offset } => places.push((buffer, offset)),
+                Target::Shared(cta, offset) => {
+                    self.published.forget((cta, offset.into()));
+                    self.published.add((cta, offset.into()), self.index, &near, &far);
+                }
+                Target::Local(_) | Target::Param(_) => {}
             }
-            let Some((published, place)) = self.published(target) else { continue };
-            if !update {
-                published.forget(place);
-            }
-            let record = published.0.entry(place).or_default().entry(own).or_default();
-            record.0.join(&near);
-            record.1.join(&far);
+        }
+        places.dedup();
+        if !places.is_empty() {
+            self.outbox.push(time, Item::Publish { places, near, far });
         }
     }
 
     /// Lane after lane: in which order is not defined, and hardware takes another one.
     pub fn atomic(&mut self, at: At, op: &AtomicOp) -> Result<(), Stop> {
-        let At { w, mask, site, .. } = at;
+        let At { w, f, mask, site } = at;
         let each = usize::from(op.bytes);
         let targets = self.targets(at, op.space, &op.address, each as u64, "update")?;
-        if let Some((_, Target::Local(_) | Target::Param(_))) =
-            targets.iter().find(|(_, t)| matches!(t, Target::Local(_) | Target::Param(_)))
-        {
+        if targets.iter().any(|(_, t)| matches!(t, Target::Local(_) | Target::Param(_))) {
             return Err(Some(Box::new(self.problem(
                 "ptx-semantics",
                 site,
@@ -117,35 +213,98 @@ impl Cluster<'_> {
             ))));
         }
         let strength = self.strength(w, Some(op.sync));
-        self.order(at, &targets, each as u64, true, false, strength);
+        let stamp = Stamp { strength, ..self.stamp(w, mask, site) };
+        self.order(at, &targets, each as u64, true, false, stamp);
         let low = u64::MAX >> (64 - 8 * each);
+        let r = &self.warps[w].registers;
+        let lanes = targets.iter().map(|&(lane, target)| {
+            let value = |reg| r.lane(reg, lane) as u64 & low;
+            let lacks = |reg: &Reg| r.defined(*reg) >> lane & 1 == 0;
+            let undefined = Some(op.s).filter(lacks).or(op.t.filter(lacks));
+            AtomicLane { lane, target, b: value(op.s), c: op.t.map_or(0, value), undefined }
+        });
+        let lanes: Vec<AtomicLane> = lanes.collect();
+        let known = self.warps[w].views.of_others();
+        let time = self.warps[w].fragments[f].ready_at;
+        let done_at = self.charge(at, &targets, each, op.d.is_some());
+        let (near, far) = self.told(w, op.sync);
+        let mut job = AtomicJob {
+            warp: w,
+            request: None,
+            lanes,
+            bytes: each,
+            update: op.update,
+            replaces: op.replaces,
+            d: op.d,
+            whole: mask == u32::MAX,
+            sync: op.sync,
+            stamp,
+            near,
+            far,
+            known,
+            done_at,
+        };
+        if !targets.iter().any(|(_, t)| matches!(t, Target::Global { .. })) {
+            self.perform(&job);
+            if let Some(d) = op.d {
+                self.warps[w].on_the_way.push((d, done_at));
+            }
+            return Ok(());
+        }
+        if op.d.is_some() {
+            job.request = Some(self.wait_for_chip(w, f));
+        }
+        self.outbox.push(time, Item::Atomic(Box::new(job)));
+        Ok(())
+    }
+
+    /// The warp waits for an answer that comes where the window ends; gives its number.
+    pub fn wait_for_chip(&mut self, w: usize, f: usize) -> u32 {
+        self.requests += 1;
+        self.warps[w].fragments[f].state = State::Chip(self.requests);
+        self.requests
+    }
+
+    /// An answer is there: the fragment that waits for it goes on.
+    fn answer(&mut self, w: usize, request: u32, time: u64) {
+        for fragment in self.warps[w].fragments.iter_mut().filter(|f| f.state == State::Chip(request)) {
+            fragment.state = State::Ready;
+            fragment.ready_at = fragment.ready_at.max(time);
+            fragment.pc += 1;
+        }
+    }
+
+    /// An atomic operation takes effect. Global memory must not be shared with anybody at this time.
+    fn perform(&mut self, job: &AtomicJob) {
+        let (w, each, site) = (job.warp, job.bytes, job.stamp.site);
         let mut origin = 0;
-        for &(lane, target) in &targets {
-            let r = &self.warps[w].registers;
-            let lane_defined = |reg| r.defined(reg) >> lane & 1 == 1;
-            let operand = |reg| r.lane(reg, lane) as u64 & low;
-            let (b, c) = (operand(op.s), op.t.map_or(0, operand));
-            let operands_defined = lane_defined(op.s) && op.t.is_none_or(lane_defined);
-            let (memory, place) = match target {
-                Target::Shared(c, at) => (&mut self.ctas[c].shared, at as usize),
-                Target::Global { buffer, offset } => (&mut self.global.buffers[buffer].memory, offset as usize),
+        let mut changed = false;
+        for lane in &job.lanes {
+            let (old, old_defined) = match lane.target {
+                Target::Shared(c, at) => self.ctas[c].shared.load(at as usize, each),
+                Target::Global { buffer, offset } => self.global.buffers[buffer].memory.load(offset as usize, each),
                 Target::Local(_) | Target::Param(_) => continue,
             };
-            let (old, old_defined) = memory.load(place, each);
-            let new = (op.update)(old as u64, b, c) & low;
-            let defined = operands_defined && (old_defined || op.replaces);
-            memory.store(place, each, new.into(), defined);
-            if !operands_defined && let Target::Global { buffer, offset } = target {
-                let reg = if self.warps[w].registers.defined(op.s) >> lane & 1 == 1 { op.t } else { Some(op.s) };
-                self.undefined_store(w, reg.unwrap_or(op.s), buffer, offset, site);
+            let (new, defined) = job.compute(lane, old, old_defined);
+            changed |= old != new;
+            match lane.target {
+                Target::Shared(c, at) => self.ctas[c].shared.store(at as usize, each, new, defined),
+                Target::Global { buffer, offset } => {
+                    let memory = &mut Arc::make_mut(&mut self.global).buffers[buffer].memory;
+                    memory.store(offset as usize, each, new, defined);
+                    if let Some(reg) = lane.undefined {
+                        self.undefined_store(w, reg, buffer, offset, site);
+                    }
+                }
+                Target::Local(_) | Target::Param(_) => {}
             }
-            if let Some(d) = op.d {
+            if let Some(d) = job.d {
                 let registers = &mut self.warps[w].registers;
-                registers.set_lane(d, lane, old);
-                registers.set_defined(d, 1 << lane, if old_defined { u32::MAX } else { 0 });
+                registers.set_lane(d, lane.lane, old);
+                registers.set_defined(d, 1 << lane.lane, if old_defined { u32::MAX } else { 0 });
             }
-            if !old_defined && !op.replaces && origin == 0 {
-                let what = self.describe_target(&target);
+            if !old_defined && !job.replaces && origin == 0 {
+                let what = self.describe_target(&lane.target);
                 origin = self.origin(site, format!("{what} is read here, but nothing has written it"));
                 let mut diagnostic = self.problem(
                     "undefined-value-stored",
@@ -158,20 +317,72 @@ impl Cluster<'_> {
                 self.findings.add(diagnostic);
             }
         }
-        if let Some(d) = op.d {
+        if let Some(d) = job.d {
             if origin != 0 {
                 self.warps[w].origins.insert(d, origin);
-            } else if mask == u32::MAX {
+            } else if job.whole {
                 self.warps[w].origins.remove(&d);
             }
-            let time = self.charge(at, &targets, each, true);
-            self.warps[w].on_the_way.push((d, time));
-        } else {
-            self.charge(at, &targets, each, false);
         }
-        self.observe(w, &targets, op.sync);
-        self.publish(w, &targets, op.sync, true);
-        self.polls = 0;
-        Ok(())
+        self.observe(w, job.lanes.iter().map(|l| l.target), job.sync);
+        for (n, lane) in job.lanes.iter().enumerate() {
+            if n > 0 && job.lanes[n - 1].target == lane.target {
+                continue;
+            }
+            match lane.target {
+                Target::Global { buffer, offset } => Arc::make_mut(&mut self.global).published.add(
+                    (buffer, offset),
+                    self.index,
+                    &job.near,
+                    &job.far,
+                ),
+                Target::Shared(cta, offset) => {
+                    self.published.add((cta, offset.into()), self.index, &job.near, &job.far);
+                }
+                Target::Local(_) | Target::Param(_) => {}
+            }
+        }
+        if changed {
+            self.acted();
+        }
+    }
+
+    /// The window has ended: an atomic operation on global memory takes effect.
+    pub fn finish_atomic(&mut self, job: &AtomicJob, global: &mut Arc<Global>, time: u64) {
+        std::mem::swap(&mut self.global, global);
+        self.perform(job);
+        std::mem::swap(&mut self.global, global);
+        if let Some(request) = job.request {
+            self.answer(job.warp, request, time.max(job.done_at));
+        }
+    }
+
+    /// A strong load of global memory: it waits for the end of the window.
+    pub fn defer_load(&mut self, at: At, op: &'a LoadOp, targets: Vec<(usize, Target)>, done_at: u64) {
+        let time = self.warps[at.w].fragments[at.f].ready_at;
+        let request = self.wait_for_chip(at.w, at.f);
+        let job = LoadJob { warp: at.w, request, op, targets, site: at.site, done_at };
+        self.outbox.push(time, Item::Load(Box::new(job)));
+    }
+
+    /// The window has ended: a strong load gets its value.
+    pub fn finish_load(&mut self, job: &LoadJob, global: &mut Arc<Global>, time: u64) {
+        std::mem::swap(&mut self.global, global);
+        let before: Vec<u128> = self.loaded(job);
+        self.receive(job.warp, job.site, job.op, &job.targets);
+        if before != self.loaded(job) {
+            self.acted();
+        }
+        if let Some(sync) = job.op.sync {
+            self.observe(job.warp, job.targets.iter().map(|t| t.1), sync);
+        }
+        std::mem::swap(&mut self.global, global);
+        self.answer(job.warp, job.request, time.max(job.done_at));
+    }
+
+    /// What the registers of a load hold.
+    fn loaded(&self, job: &LoadJob) -> Vec<u128> {
+        let registers = &self.warps[job.warp].registers;
+        job.targets.iter().flat_map(|(lane, _)| job.op.d.iter().map(|&d| registers.lane(d, *lane))).collect()
     }
 }

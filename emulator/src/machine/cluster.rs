@@ -1,13 +1,18 @@
 //! A cluster: the CTAs, their warps and what is on its way between them; and the scheduler.
 //!
 //! Whoever is earliest on the simulated clock acts: an engine's event, or a warp. A warp runs on until it blocks, or until
-//! its next instruction could be seen by somebody who is earlier.
+//! its next instruction could be seen by somebody who is earlier. A cluster runs window by window: what others can see of it
+//! waits in its outbox for the end of the window.
 
+use super::cache::{Held, LINE};
+use super::chip::Rates;
 use super::findings::Findings;
 use super::mbarrier::Mbarrier;
 use super::memory::Global;
+use super::outbox::{Item, Outbox};
 use super::state::{ActorKind, Commit, Cta, NamedBarrier, Origin, Pending, Race, RaceMemory};
 use super::tensor::TensorMemory;
+use super::tracker::Tracker;
 use super::warp::{Fragment, Queue, Registers, State, Warp};
 use crate::diagnostic::Diagnostic;
 use crate::launch::Launch;
@@ -18,6 +23,7 @@ use crate::time::Costs;
 use crate::{MAX_SHARED, Options};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
+use std::sync::Arc;
 
 /// What all clusters of a launch share.
 pub struct Shared<'a> {
@@ -26,6 +32,8 @@ pub struct Shared<'a> {
     pub options: &'a Options,
     pub params: &'a [u8],
     pub costs: &'a Costs,
+    /// Number of buffers in global memory.
+    pub buffers: usize,
 }
 
 /// Which cluster of the launch: its number, its first CTA, the SM it begins on, and when.
@@ -34,6 +42,21 @@ pub struct Place {
     pub first: [u32; 3],
     pub sm: u32,
     pub start: u64,
+    /// There is room for CTAs of further clusters on the same SM.
+    pub shares_sm: bool,
+}
+
+/// How a window ended for a cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// It goes on at this cycle.
+    Until(u64),
+    /// It goes on when an answer of the chip is there.
+    Waits,
+    /// All its threads have ended.
+    Done,
+    /// It cannot go on; its findings say why.
+    Stopped,
 }
 
 /// Sets of lanes of a warp whose accesses are told apart.
@@ -51,10 +74,31 @@ pub struct Cluster<'a> {
     pub options: &'a Options,
     pub params: &'a [u8],
     pub costs: &'a Costs,
-    pub global: &'a mut Global,
-    pub findings: &'a mut Findings,
+    /// As it was where this window began.
+    pub global: Arc<Global>,
+    /// What others see of this cluster where the window ends.
+    pub outbox: Outbox<'a>,
+    /// Who of this cluster touched global memory.
+    pub tracker: Tracker,
+    pub findings: Findings,
     pub index: u32,
     pub sm: u32,
+    /// CTAs of other clusters may hold tensor memory of the same SM.
+    pub shares_sm: bool,
+    /// What it gets of the chip's bandwidth.
+    pub rates: Rates,
+    /// Bytes that it moved through L2 in this window, those of them that were not there, and the lines that it touched.
+    pub moved: u64,
+    pub missed: u64,
+    pub lines: Vec<(u32, u32)>,
+    /// Numbers of strong accesses, and responses that are not on their way yet.
+    pub requests: u32,
+    pub awaited: u32,
+    /// Warp instructions so far, and how many there may be.
+    pub instructions: u64,
+    pub budget: u64,
+    /// Something happened in this window that is more than asking again.
+    pub active: bool,
     /// Its CTAs, by rank.
     pub ctas: Vec<Cta>,
     pub warps: Vec<Warp>,
@@ -69,8 +113,7 @@ pub struct Cluster<'a> {
     /// The last MMA of each queue that a commit covers.
     pub covered: HashMap<ActorId, u32>,
     pub copies: Vec<super::tma::Copy>,
-    /// The clusters of the launch that have not begun, and requests for them on their way.
-    pub queue: &'a mut super::launch_control::Queue,
+    /// Answers of cluster launch control on their way.
     pub responses: Vec<super::launch_control::Response>,
     /// The phase of the cluster barrier that is not complete, and what the last complete one told, and when.
     pub cluster_barrier: NamedBarrier,
@@ -87,6 +130,8 @@ pub struct Cluster<'a> {
     sequence: u64,
     /// No instruction that others can see is executed after this cycle before the scheduler has looked again.
     horizon: u64,
+    /// The last cycle of the window.
+    until: u64,
     pub end: u64,
     /// The time of the event that is being handled.
     pub now: u64,
@@ -96,14 +141,8 @@ pub struct Cluster<'a> {
 }
 
 impl<'a> Cluster<'a> {
-    pub fn new(
-        s: &Shared<'a>,
-        global: &'a mut Global,
-        findings: &'a mut Findings,
-        queue: &'a mut super::launch_control::Queue,
-        place: Place,
-    ) -> Cluster<'a> {
-        let Place { index, first, sm, start } = place;
+    pub fn new(s: &Shared<'a>, place: Place) -> Cluster<'a> {
+        let Place { index, first, sm, start, shares_sm } = place;
         let kernel = s.kernel;
         let threads: u32 = s.launch.block.iter().product();
         let window = (kernel.dynamic_start + s.launch.dynamic_shared).min(MAX_SHARED + kernel.dynamic_start);
@@ -113,10 +152,22 @@ impl<'a> Cluster<'a> {
             options: s.options,
             params: s.params,
             costs: s.costs,
-            global,
-            findings,
+            global: Arc::default(),
+            outbox: Outbox::default(),
+            tracker: Tracker::new(s.buffers, false),
+            findings: Findings::default(),
             index,
             sm,
+            shares_sm,
+            rates: Rates::default(),
+            moved: 0,
+            missed: 0,
+            lines: Vec::new(),
+            requests: 0,
+            awaited: 0,
+            instructions: 0,
+            budget: 0,
+            active: true,
             ctas: Vec::new(),
             warps: Vec::new(),
             actors: Vec::new(),
@@ -127,7 +178,6 @@ impl<'a> Cluster<'a> {
             commits: Vec::new(),
             covered: HashMap::new(),
             copies: Vec::new(),
-            queue,
             responses: Vec::new(),
             cluster_barrier: NamedBarrier::default(),
             cluster_known: Views::default(),
@@ -140,6 +190,7 @@ impl<'a> Cluster<'a> {
             events: BinaryHeap::new(),
             sequence: 0,
             horizon: 0,
+            until: 0,
             end: start,
             now: start,
             trace: Vec::new(),
@@ -163,6 +214,9 @@ impl<'a> Cluster<'a> {
                 shared_port_free: start,
                 global_port_free: start,
                 tma_free: start,
+                issue: Default::default(),
+                tensor_busy: 0,
+                tensor_share: 256,
             });
             cluster.add_warps(rank as usize, threads, start);
         }
@@ -255,8 +309,10 @@ impl<'a> Cluster<'a> {
         self.options.seed.is_some_and(|seed| mix(mix(seed) ^ u64::from(mask)) >> 20 & 1 == 1)
     }
 
-    /// Runs to the end; `false` when it cannot.
-    pub fn run(&mut self, instructions: &mut u64) -> bool {
+    /// Runs to the end of a window, this cycle included.
+    pub fn run(&mut self, until: u64) -> Progress {
+        self.until = until;
+        self.active = false;
         let stopped = loop {
             // The earliest fragment, and the time of the next one.
             let mut best: Option<(u64, usize, usize)> = None;
@@ -275,42 +331,57 @@ impl<'a> Cluster<'a> {
                     }
                 }
             }
-            let event = self.events.peek().map(|Reverse((time, ..))| *time);
+            let event = self.next_event();
+            let earliest = best.map(|b| b.0).into_iter().chain(event).min();
+            if let Some(time) = earliest
+                && time > until
+            {
+                return Progress::Until(time);
+            }
             let outcome = match (best, event) {
-                (None, None) if self.warps.iter().all(|w| w.live == 0) => break Ok(()),
+                (None, None) if self.warps.iter().all(|w| w.live == 0) && self.awaited == 0 => {
+                    self.active = true;
+                    self.outbox.push(self.end, Item::End);
+                    return Progress::Done;
+                }
+                (None, None) if self.waits_for_chip() => return Progress::Waits,
                 (None, None) => {
                     self.explain_hang();
-                    break Err(None);
+                    break None;
                 }
                 (Some((time, ..)), Some(at)) if at <= time => self.event(),
                 (None, Some(_)) => self.event(),
                 (Some((_, w, f)), at) => {
-                    self.horizon = next.min(at.unwrap_or(u64::MAX));
-                    self.slice(w, f, instructions)
+                    self.horizon = next.min(at.unwrap_or(u64::MAX)).min(until);
+                    self.slice(w, f)
                 }
             };
             if let Err(stop) = outcome {
-                break Err(stop);
+                break stop;
             }
-            if self.polls > MANY_POLLS && self.all_poll() {
+            if self.polls > MANY_POLLS && self.all_poll() && !self.waits_for_chip() {
                 self.explain_hang();
-                break Err(None);
+                break None;
             }
         };
-        let completed = match stopped {
-            Ok(()) => {
-                self.finish();
-                true
-            }
-            Err(stop) => {
-                if let Some(diagnostic) = stop {
-                    self.findings.add(*diagnostic);
-                }
-                false
-            }
+        if let Some(diagnostic) = stopped {
+            self.findings.add(*diagnostic);
+        }
+        Progress::Stopped
+    }
+
+    /// Whether an answer of the chip lets it go on, sooner or later.
+    fn waits_for_chip(&self) -> bool {
+        let asked = |state: &State| {
+            matches!(state, State::Chip(_)) || self.shares_sm && matches!(state, State::TensorAlloc { .. })
         };
-        self.explain_races();
-        completed
+        self.awaited > 0 || self.warps.iter().any(|w| w.fragments.iter().any(|f| asked(&f.state)))
+    }
+
+    /// Something happened that is more than asking again for what does not happen.
+    pub fn acted(&mut self) {
+        self.polls = 0;
+        self.active = true;
     }
 
     /// Whether all that could go on only ask again and again for what does not happen.
@@ -320,7 +391,7 @@ impl<'a> Cluster<'a> {
     }
 
     /// Runs one fragment until it blocks, splits, or has to let others act first.
-    fn slice(&mut self, w: usize, f: usize, instructions: &mut u64) -> Result<(), Stop> {
+    fn slice(&mut self, w: usize, f: usize) -> Result<(), Stop> {
         loop {
             let fragment = &self.warps[w].fragments[f];
             if let Some(meeting) = fragment.meeting
@@ -339,19 +410,13 @@ impl<'a> Cluster<'a> {
                     "Correct the label.".into(),
                 ))));
             };
-            if inst.op.is_visible() && fragment.ready_at > self.horizon {
+            let limit = if inst.op.is_visible() { self.horizon } else { self.until };
+            if fragment.ready_at > limit {
                 return Ok(());
             }
-            *instructions += 1;
-            if *instructions > self.options.max_instructions {
-                let site = inst.site;
-                return Err(Some(Box::new(self.problem(
-                    "instruction-budget",
-                    site,
-                    format!("the run was ended after {} warp instructions", self.options.max_instructions),
-                    "A run has a budget of instructions, so that a kernel that never ends is reported.",
-                    "Look for a loop whose end is never reached. (Options::max_instructions sets the budget.)".into(),
-                ))));
+            self.instructions += 1;
+            if self.instructions > self.budget {
+                return Err(Some(Box::new(self.out_of_budget(inst.site))));
             }
             let before = self.warps[w].fragments.len();
             self.step(w, f)?;
@@ -364,6 +429,39 @@ impl<'a> Cluster<'a> {
                 _ => return Ok(()),
             }
         }
+    }
+
+    fn out_of_budget(&self, site: u32) -> Diagnostic {
+        self.problem(
+            "instruction-budget",
+            site,
+            format!("the run was ended after {} warp instructions", self.options.max_instructions),
+            "A run has a budget of instructions, so that a kernel that never ends is reported.",
+            "Look for a loop whose end is never reached. (Options::max_instructions sets the budget.)".into(),
+        )
+    }
+
+    /// Brings bytes of global memory through L2: whether they were there, 0, or how many were not.
+    pub fn missed(&mut self, buffer: usize, start: u64, len: u64) -> u64 {
+        let global = self.global.clone();
+        let mut missed = 0;
+        for line in start / LINE..=(start + len.max(1) - 1) / LINE {
+            match global.cache.holds(buffer, line) {
+                Held::Now => continue,
+                Held::Before => {}
+                Held::No => missed += (line * LINE + LINE).min(start + len) - (line * LINE).max(start),
+            }
+            self.lines.push((buffer as u32, line as u32));
+        }
+        missed
+    }
+
+    /// Cycles that it takes to move bytes between an SM and L2, some of which come from DRAM.
+    pub fn carry(&mut self, bytes: u64, missed: u64) -> u64 {
+        self.moved += bytes;
+        self.missed += missed;
+        let port = bytes.div_ceil(self.costs.port_bytes_per_cycle);
+        port.max((bytes * self.rates.l2).div_ceil(1024)).max((missed * self.rates.dram).div_ceil(1024))
     }
 
     pub fn push_event(&mut self, time: u64, event: Pending) {
@@ -379,7 +477,7 @@ impl<'a> Cluster<'a> {
 
     fn event(&mut self) -> Result<(), Stop> {
         let Some(Reverse((time, _, event))) = self.events.pop() else { return Ok(()) };
-        self.polls = 0;
+        self.acted();
         self.now = time;
         self.end = self.end.max(time);
         match event {

@@ -2,6 +2,8 @@
 
 use super::cluster::{Cluster, Stop};
 use super::mbarrier::LIMIT;
+use super::memory::Runs;
+use super::outbox::{Item, Write};
 use crate::program::op::{Reduction, TmaKind};
 use crate::report::Memory;
 use crate::tensor_map::{Element, Swizzle};
@@ -24,18 +26,8 @@ impl Cluster<'_> {
                     }
                 }
                 if let Some((buffer, offset, begin, end)) = row.inside {
-                    let memory = &self.global.buffers[buffer].memory;
-                    let mut at = begin;
-                    while at < end {
-                        let len = (end - at).min(64);
-                        data.copy_from(
-                            (row.linear + at) as usize,
-                            memory,
-                            offset as usize + (at - begin) as usize,
-                            len as usize,
-                        );
-                        at += len;
-                    }
+                    let len = (end - begin) as usize;
+                    self.outbox.copy(&self.global, buffer, offset, len, &mut data, (row.linear + begin) as usize);
                 }
             }
         } else if let Some(&slot) = copy.shared.first() {
@@ -90,39 +82,26 @@ impl Cluster<'_> {
                 }
             }
             TmaKind::Store | TmaKind::Reduce(_) => {
-                for row in &copy.rows {
-                    let Some((buffer, offset, begin, end)) = row.inside else { continue };
-                    let memory = &mut self.global.buffers[buffer].memory;
-                    if let TmaKind::Reduce(how) = copy.kind {
-                        reduce(
-                            memory,
-                            offset as usize,
-                            &data,
-                            (row.linear + begin) as usize,
-                            (end - begin) as usize,
-                            copy.element,
-                            how,
-                        );
-                        continue;
+                let pieces = copy.rows.iter().filter_map(|row| row.inside.map(|inside| (row.linear, inside)));
+                let mut dense = Memory::undefined(pieces.clone().map(|(_, (_, _, begin, end))| end - begin).sum::<u32>() as usize);
+                let mut filled = 0;
+                let mut undefined = None;
+                for (linear, (buffer, offset, begin, end)) in pieces.clone() {
+                    let (from, len) = ((linear + begin) as usize, (end - begin) as usize);
+                    dense.copy_from(filled, &data, from, len);
+                    filled += len;
+                    if undefined.is_none() && !data.all_defined(from, len) {
+                        let first = (0..len).find(|n| !data.is_defined(from + n)).unwrap_or(0);
+                        undefined = Some((buffer, offset + first as u64));
                     }
-                    let mut at = begin;
-                    while at < end {
-                        let len = (end - at).min(64);
-                        memory.copy_from(
-                            offset as usize + (at - begin) as usize,
-                            &data,
-                            (row.linear + at) as usize,
-                            len as usize,
-                        );
-                        at += len;
-                    }
-                    if !data.all_defined((row.linear + begin) as usize, (end - begin) as usize) {
-                        let (site, first) =
-                            (copy.site, (begin..end).find(|b| !data.is_defined((row.linear + b) as usize)));
-                        let at = offset + u64::from(first.unwrap_or(begin) - begin);
-                        self.undefined_copy(site, buffer, at);
-                        break;
-                    }
+                }
+                let runs = Runs::collect(pieces.map(|(_, (buffer, at, begin, end))| Runs::one(buffer, at, end - begin)));
+                let how = if let TmaKind::Reduce(how) = copy.kind { Some((how, copy.element)) } else { None };
+                let (site, stamp) = (copy.site, copy.writes);
+                let write = Write { runs, data: dense, how, stamp, known: copy.known.clone() };
+                self.outbox.push(time, Item::Write(write));
+                if let (Some((buffer, at)), None) = (undefined, how) {
+                    self.undefined_copy(site, buffer, at);
                 }
             }
             TmaKind::Prefetch => {}
@@ -144,7 +123,7 @@ fn nan(element: Element) -> u128 {
 }
 
 /// Adds (or …) elements to memory, one after the other.
-fn reduce(memory: &mut Memory, at: usize, data: &Memory, from: usize, len: usize, element: Element, how: Reduction) {
+pub fn reduce(memory: &mut Memory, at: usize, data: &Memory, from: usize, len: usize, element: Element, how: Reduction) {
     use half::{bf16, f16};
     let size = element.bytes() as usize;
     for n in (0..len).step_by(size) {

@@ -130,7 +130,7 @@ impl Cluster<'_> {
         }
         self.meet(w);
         if self.warps[w].live == 0 {
-            self.polls = 0;
+            self.acted();
             let index = self.warps[w].index;
             self.trace(cta, Actor::Warp(index), time, time, site, || EventKind::Exit);
         }

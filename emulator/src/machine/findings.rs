@@ -42,6 +42,11 @@ impl Findings {
         }
     }
 
+    /// Adds those of another part of the run.
+    pub fn join(&mut self, other: Findings) {
+        other.list.into_iter().for_each(|diagnostic| self.add(diagnostic));
+    }
+
     /// Whether a finding has a label on this line.
     pub fn mentions(&self, place: &Place) -> bool {
         self.list

@@ -32,7 +32,7 @@ impl Cluster<'_> {
             State::ClusterBarrier => 2,
             State::CtaBarrier(_) => 2,
             State::WarpSync(_) => 3,
-            State::Ready => 4,
+            State::Ready | State::Chip(_) => 4,
             State::Meeting => 5,
         };
         blocked.sort_by_key(|b| (rank(&b.state), b.warp));
@@ -94,7 +94,7 @@ impl Cluster<'_> {
                 State::CtaBarrier(id) => format!("waits at CTA barrier {id}"),
                 State::WarpSync(_) => "waits in bar.warp.sync".into(),
                 State::Meeting => "waits for the lanes it parted from".into(),
-                State::Ready => "polls".into(),
+                State::Ready | State::Chip(_) => "polls".into(),
             };
             let place = self.place(b.site);
             if place == root_place || diagnostic.labels.iter().any(|l| l.place == place) || diagnostic.labels.len() >= 6

@@ -3,6 +3,7 @@
 //! The 16 bytes of a response are opaque; here they hold a flag and the coordinates of the first CTA.
 
 use super::cluster::{Cluster, Stop};
+use super::outbox::Item;
 use super::state::{At, Pending, Slot};
 use super::warp::lanes;
 use crate::order::Clock;
@@ -35,6 +36,17 @@ impl Queue {
     }
 }
 
+/// A request on its way.
+#[derive(Debug)]
+pub struct Cancel {
+    /// Where the response goes: place and mbarrier.
+    targets: Vec<(Slot, u32)>,
+    /// What came before the request.
+    order: Clock,
+    /// When the response can be there.
+    done_at: u64,
+}
+
 /// A response on its way.
 #[derive(Debug)]
 pub struct Response {
@@ -51,15 +63,6 @@ impl Cluster<'_> {
             let one = At { mask: 1 << lane, ..at };
             let slot = self.shared_slot(one, lane, to, false, 16, 16)?;
             let Some(&(named, _)) = self.barrier_addresses(one, barrier, false)?.first() else { continue };
-            let extent = self.extent();
-            let taken = self.queue.take();
-            let bytes = match taken {
-                None => 0,
-                Some(index) => {
-                    let [x, y, z] = self.queue.first_cta(index, extent).map(u128::from);
-                    1 | x << 32 | y << 64 | z << 96
-                }
-            };
             let ranks = if all { (0..self.ctas.len()).collect() } else { vec![self.warps[w].cta] };
             let mut targets = Vec::new();
             for cta in ranks {
@@ -69,12 +72,25 @@ impl Cluster<'_> {
                 self.touch_shared(w, slot, 16, stamp, true);
                 targets.push((slot, barrier));
             }
-            let delay = self.jitter(1000);
-            let time = self.warps[w].fragments[f].ready_at + self.costs.tma_latency + delay;
-            self.responses.push(Response { bytes, targets, order: self.warps[w].views.before_now() });
-            self.push_event(time, Pending::Response(self.responses.len() - 1));
+            let time = self.warps[w].fragments[f].ready_at;
+            let done_at = time + self.costs.tma_latency + self.jitter(1000);
+            let order = self.warps[w].views.before_now();
+            self.awaited += 1;
+            self.outbox.push(time, Item::Cancel(Box::new(Cancel { targets, order, done_at })));
         }
         Ok(())
+    }
+
+    /// The window has ended: the chip has decided which cluster, if any, the request takes over.
+    pub fn answer_cancel(&mut self, request: Cancel, first_cta: Option<[u32; 3]>, time: u64) {
+        let bytes = first_cta.map_or(0, |first| {
+            let [x, y, z] = first.map(u128::from);
+            1 | x << 32 | y << 64 | z << 96
+        });
+        let Cancel { targets, order, done_at } = request;
+        self.awaited -= 1;
+        self.responses.push(Response { bytes, targets, order });
+        self.push_event(done_at.max(time), Pending::Response(self.responses.len() - 1));
     }
 
     /// A response is there.

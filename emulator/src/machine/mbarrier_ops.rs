@@ -251,7 +251,7 @@ impl Cluster<'_> {
             return;
         }
         self.overtaken(barrier);
-        self.polls = 0;
+        self.acted();
         let wake = time + self.costs.wake;
         for w in 0..self.warps.len() {
             for f in 0..self.warps[w].fragments.len() {
@@ -337,7 +337,7 @@ impl Cluster<'_> {
         Ok(())
     }
 
-    fn next_event(&self) -> Option<u64> {
+    pub fn next_event(&self) -> Option<u64> {
         self.events.peek().map(|std::cmp::Reverse((time, ..))| *time)
     }
 

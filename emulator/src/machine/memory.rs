@@ -1,7 +1,6 @@
 //! Bytes with a record of which were ever written, and global memory as the buffers of a launch.
 
 use crate::launch::{Buffer, Content};
-use crate::order::Shadow;
 use crate::program::Variable;
 use crate::report::Memory;
 
@@ -77,12 +76,11 @@ fn words(at: usize, len: usize) -> impl Iterator<Item = (usize, u64)> {
 }
 
 /// A buffer in global memory.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct GlobalBuffer {
     pub name: String,
     pub base: u64,
     pub memory: Memory,
-    pub shadow: Shadow,
     pub row_bytes: Option<u32>,
     pub element_bytes: u32,
     /// A `.const` variable: the kernel cannot write it.
@@ -102,12 +100,69 @@ impl GlobalBuffer {
     }
 }
 
-/// The buffers of a launch, at addresses with room between them.
-#[derive(Debug, Default)]
+/// The buffers of a launch, at addresses with room between them. Clusters share it while a window of simulated time lasts; it
+/// changes where a window ends.
+#[derive(Clone, Debug, Default)]
 pub struct Global {
     pub buffers: Vec<GlobalBuffer>,
     /// What strong stores published.
     pub published: super::atomics::Published,
+    /// What the L2 cache holds.
+    pub cache: super::cache::Cache,
+}
+
+/// Bytes of a buffer in global memory: runs of equal length at equal distances, as the rows of a box are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Runs {
+    pub buffer: usize,
+    /// Where the first begins.
+    pub first: u64,
+    /// Bytes of each.
+    pub bytes: u32,
+    pub count: u32,
+    /// From one to the next.
+    pub pitch: u64,
+}
+
+impl Runs {
+    pub fn one(buffer: usize, first: u64, bytes: u32) -> Runs {
+        Runs { buffer, first, bytes, count: 1, pitch: 0 }
+    }
+
+    /// Where each begins.
+    pub fn starts(self) -> impl Iterator<Item = u64> {
+        (0..u64::from(self.count)).map(move |n| self.first + n * self.pitch)
+    }
+
+    /// Takes one more run in, if it continues these.
+    fn extend(&mut self, next: Runs) -> bool {
+        let last = self.first + (u64::from(self.count) - 1) * self.pitch;
+        if next.buffer != self.buffer || next.count != 1 {
+            return false;
+        }
+        if self.count == 1 && next.first == self.first + u64::from(self.bytes) {
+            self.bytes += next.bytes;
+            return true;
+        }
+        let pitch = next.first.wrapping_sub(last);
+        if next.bytes != self.bytes || next.first < last || (self.count > 1 && pitch != self.pitch) {
+            return false;
+        }
+        self.pitch = pitch;
+        self.count += 1;
+        true
+    }
+
+    /// Puts pieces together, in their order.
+    pub fn collect(pieces: impl Iterator<Item = Runs>) -> Vec<Runs> {
+        let mut list: Vec<Runs> = Vec::new();
+        for next in pieces {
+            if !list.last_mut().is_some_and(|last| last.extend(next)) {
+                list.push(next);
+            }
+        }
+        list
+    }
 }
 
 const FIRST: u64 = 0x7f00_0000_0000;
@@ -126,7 +181,7 @@ pub fn bases(sizes: &[u64]) -> Vec<u64> {
 
 impl Global {
     /// The caller has checked sizes and contents.
-    pub fn new(buffers: &[Buffer], variables: &[Variable]) -> Global {
+    pub fn new(buffers: &[Buffer], variables: &[Variable], l2_bytes: u64) -> Global {
         let memories: Vec<Memory> = buffers
             .iter()
             .map(|b| match &b.content {
@@ -144,7 +199,6 @@ impl Global {
                 name: b.name.clone(),
                 base,
                 memory,
-                shadow: Shadow::default(),
                 row_bytes: b.row_bytes,
                 element_bytes: b.element_bytes.unwrap_or(1).max(1),
                 constant: false,
@@ -155,12 +209,12 @@ impl Global {
             name: v.name.clone(),
             base: v.base,
             memory: Memory::from_bytes(v.content.clone()),
-            shadow: Shadow::default(),
             row_bytes: None,
             element_bytes: 1,
             constant: v.constant,
         }));
-        Global { buffers, published: Default::default() }
+        let cache = super::cache::Cache::new(buffers.iter().map(|b| b.memory.bytes.len() as u64), l2_bytes);
+        Global { buffers, published: Default::default(), cache }
     }
 
     /// The buffer that holds all these bytes, and where in it they begin.

@@ -166,7 +166,7 @@ impl Cluster<'_> {
                     if unwritten.is_none() && !self.ctas[c].shared.all_defined(at as usize, 16) {
                         unwritten = Some(at);
                     }
-                    let access = Access { stamp, views: &self.warps[w].views, proxyless: false };
+                    let access = Access::new(stamp, &self.warps[w].views);
                     if let Some(conflict) = self.ctas[c].shared_shadow.read(at.into(), 16, &access) {
                         let memory = RaceMemory::Shared(c);
                         self.race(Race::new(memory, conflict, stamp));
@@ -188,9 +188,11 @@ impl Cluster<'_> {
         let delay = self.jitter(300);
         let free = group.iter().map(|&c| self.ctas[c].tensor_core_free).max().unwrap_or(now);
         let start = now.max(free) + delay;
-        let end = start + self.costs.mma_interval(m_each, i.n, n_each, matches!(a, Source::Shared(_)));
+        let cycles = self.costs.mma_interval(m_each, i.n, n_each, matches!(a, Source::Shared(_)));
+        let end = start + cycles * group.iter().map(|&c| self.ctas[c].tensor_share).max().unwrap_or(256) / 256;
         for &c in group {
             self.ctas[c].tensor_core_free = end;
+            self.ctas[c].tensor_busy += cycles;
         }
         let latest = end + self.costs.mma_latency;
         if let Some(queue) = self.mma_queues.get_mut(&key) {
@@ -235,7 +237,7 @@ impl Cluster<'_> {
     fn touch_tensor(&mut self, w: usize, c: usize, column: u32, columns: u32, stamp: Stamp, writes: bool) {
         for quarter in 0..4 {
             let at = u64::from(quarter * COLUMNS + column) * CELL;
-            let access = Access { stamp, views: &self.warps[w].views, proxyless: true };
+            let access = Access { proxyless: true, ..Access::new(stamp, &self.warps[w].views) };
             let shadow = &mut self.ctas[c].tensor_shadow;
             let len = u64::from(columns) * CELL;
             let conflict = if writes { shadow.write(at, len, &access) } else { shadow.read(at, len, &access) };

@@ -43,6 +43,12 @@ pub struct Cta {
     pub global_port_free: u64,
     /// When the TMA engine can begin its next copy.
     pub tma_free: u64,
+    /// How many instructions the SM's four schedulers have issued lately.
+    pub issue: [super::issue::Slots; 4],
+    /// Cycles of this window that the tensor core worked for the CTA, and how many times longer its work takes since CTAs
+    /// beside it on the SM use it too, in 256ths.
+    pub tensor_busy: u64,
+    pub tensor_share: u64,
 }
 
 /// `bar.sync`'s barrier.

@@ -13,7 +13,7 @@ pub const PARAM_WINDOW: u64 = 0x0000_7d00_0000_0000;
 /// The high half of a generic address of shared memory.
 pub const SHARED_WINDOW: u64 = 0x0000_7e00_0000_0000;
 
-impl Cluster<'_> {
+impl<'a> Cluster<'a> {
     /// Executes the next instruction of fragment `f` of warp `w`.
     pub fn step(&mut self, w: usize, f: usize) -> Result<(), Stop> {
         let kernel = self.kernel;
@@ -39,6 +39,8 @@ impl Cluster<'_> {
             warp.fragments[f].ready_at = ready;
             warp.on_the_way.retain(|&(_, at)| at > ready);
         }
+        let slots = &mut self.ctas[warp.cta].issue[warp.index as usize % 4];
+        warp.fragments[f].ready_at = slots.take(warp.fragments[f].ready_at);
         if !warp.open_loads.is_empty() {
             self.check_open_loads(w, f, &inst.uses, &inst.defs, site);
         }

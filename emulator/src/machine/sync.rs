@@ -259,7 +259,7 @@ impl Cluster<'_> {
                 self.warps[w].synchronised();
             }
         }
-        self.polls = 0;
+        self.acted();
         self.lower_horizon(time);
     }
 
@@ -327,7 +327,7 @@ impl Cluster<'_> {
         let time = done.latest + self.costs.cluster_barrier;
         self.cluster_known = done.views;
         self.cluster_time = time;
-        self.polls = 0;
+        self.acted();
         for w in 0..self.warps.len() {
             let warp = &mut self.warps[w];
             warp.cluster_passed = std::mem::take(&mut warp.cluster_arrived);

@@ -1,6 +1,7 @@
 //! `tcgen05`: allocation, loads and stores of tensor memory, MMAs and their completion.
 
 use super::cluster::{Cluster, Stop};
+use super::outbox::Item;
 use super::state::{At, Race, RaceMemory};
 use super::tensor::{COLUMNS, LANES};
 use super::warp::{OpenLoad, State, lanes};
@@ -62,6 +63,10 @@ impl Cluster<'_> {
         let granted = match self.ctas[c].granted.take() {
             Some(column) => Some(column),
             None if pair => self.pair_alloc(at, columns)?,
+            None if self.shares_sm => {
+                self.ask_for_columns(at, columns, false);
+                None
+            }
             None => self.ctas[c].tensor.fit(columns, None),
         };
         let Some(column) = granted else {
@@ -70,7 +75,7 @@ impl Cluster<'_> {
         };
         self.ctas[c].tensor.allocate(column, columns, site);
         let stamp = self.stamp(w, mask, site);
-        let access = Access { stamp, views: &self.warps[w].views, proxyless: false };
+        let access = Access::new(stamp, &self.warps[w].views);
         if let Some(conflict) = self.ctas[c].shared_shadow.write(slot.into(), 4, &access) {
             self.race(Race::new(RaceMemory::Shared(c), conflict, stamp));
         }
@@ -117,6 +122,10 @@ impl Cluster<'_> {
                 "Give the same number in both.".into(),
             ))));
         }
+        if self.shares_sm {
+            self.ask_for_columns(at, columns, true);
+            return Ok(None);
+        }
         let Some(column) = self.ctas[c].tensor.fit(columns, Some(&self.ctas[peer].tensor)) else { return Ok(None) };
         self.ctas[peer].granted = Some(column);
         let time = self.warps[at.w].fragments[at.f].ready_at;
@@ -125,6 +134,26 @@ impl Cluster<'_> {
         fragment.ready_at = fragment.ready_at.max(time);
         self.lower_horizon(time);
         Ok(Some(column))
+    }
+
+    /// CTAs of other clusters may hold columns on this SM: the chip gives them out where the window ends.
+    fn ask_for_columns(&mut self, at: At, columns: u32, pair: bool) {
+        let time = self.warps[at.w].fragments[at.f].ready_at;
+        self.outbox.push(time, Item::TensorAlloc { cta: self.warps[at.w].cta, columns, pair });
+    }
+
+    /// The chip has given columns to these CTAs: the warps that wait for them go on.
+    pub fn granted(&mut self, ranks: &[usize], column: u32, time: u64) {
+        for &cta in ranks {
+            self.ctas[cta].granted = Some(column);
+            for warp in self.warps.iter_mut().filter(|warp| warp.cta == cta) {
+                for fragment in warp.fragments.iter_mut().filter(|f| matches!(f.state, State::TensorAlloc { .. })) {
+                    fragment.state = State::Ready;
+                    fragment.ready_at = fragment.ready_at.max(time);
+                }
+            }
+        }
+        self.acted();
     }
 
     fn tensor_free(&mut self, at: At, tensor: u16, columns: u16) -> Result<(), Stop> {
@@ -151,7 +180,7 @@ impl Cluster<'_> {
         let stamp = self.stamp(w, mask, site);
         for quarter in 0..4 {
             let at = u64::from(quarter * COLUMNS + allocation.column) * CELL;
-            let access = Access { stamp, views: &self.warps[w].views, proxyless: true };
+            let access = Access { proxyless: true, ..Access::new(stamp, &self.warps[w].views) };
             let conflict = self.ctas[c].tensor_shadow.write(at, u64::from(columns) * CELL, &access);
             // Freeing asks for order, not for fences.
             if let Some(conflict) = conflict.filter(|c| c.reason == Reason::Unordered) {
@@ -162,13 +191,17 @@ impl Cluster<'_> {
         let (actor, time) = self.when(w, f);
         self.warps[w].fragments[f].ready_at += self.costs.tensor_alloc;
         self.trace(c, actor, time, time, site, || EventKind::TensorFree { column: allocation.column, columns });
+        if self.shares_sm {
+            self.outbox.push(time, Item::TensorFree { cta: c, column: allocation.column, columns });
+            return Ok(());
+        }
         for warp in &mut self.warps {
             for fragment in warp.fragments.iter_mut().filter(|f| matches!(f.state, State::TensorAlloc { .. })) {
                 fragment.state = State::Ready;
                 fragment.ready_at = fragment.ready_at.max(time);
             }
         }
-        self.polls = 0;
+        self.acted();
         self.lower_horizon(time);
         Ok(())
     }
@@ -299,7 +332,7 @@ impl Cluster<'_> {
             known => known,
         });
         let at = u64::from(lane / 32 * COLUMNS + column) * CELL;
-        let access = Access { stamp, views: &self.warps[w].views, proxyless: true };
+        let access = Access { proxyless: true, ..Access::new(stamp, &self.warps[w].views) };
         if let Some(conflict) = self.ctas[c].tensor_shadow.read(at, u64::from(columns) * CELL, &access) {
             let passed = self.warps[w].passed.clone();
             self.race(Race {
@@ -338,7 +371,7 @@ impl Cluster<'_> {
             }
         }
         let at = u64::from(lane / 32 * COLUMNS + column) * CELL;
-        let access = Access { stamp, views: &self.warps[w].views, proxyless: true };
+        let access = Access { proxyless: true, ..Access::new(stamp, &self.warps[w].views) };
         if let Some(conflict) = self.ctas[c].tensor_shadow.write(at, u64::from(columns) * CELL, &access) {
             self.race(Race::new(RaceMemory::Tensor(c), conflict, stamp));
         }

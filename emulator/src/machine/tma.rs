@@ -4,10 +4,11 @@
 //! themselves: they read their source some time after they were issued and write their destination later still.
 
 use super::cluster::{Cluster, Stop};
+use super::memory::Runs;
 use super::state::{At, Pending, Race, RaceMemory, Slot};
 use super::step::PARAM_WINDOW;
 use super::warp::lanes;
-use crate::order::{Access, Clock, Stamp};
+use crate::order::{Access, Clock, Stamp, Views};
 use crate::program::RESERVED_SHARED;
 use crate::program::op::{Reg, TmaKind, TmaOp};
 use crate::report::{Actor, EventKind, Memory};
@@ -34,6 +35,9 @@ pub struct Copy {
     pub fill_nan: bool,
     /// What came before it was issued.
     pub order: Clock,
+    /// How its writes to global memory are remembered, and what its issuer knew of other clusters.
+    pub writes: Stamp,
+    pub known: Views,
     pub read: bool,
     pub done: bool,
 }
@@ -163,6 +167,9 @@ impl Cluster<'_> {
             rows = self.box_rows(site, &map, &coordinates)?;
         }
         if op.kind == TmaKind::Prefetch {
+            for (buffer, at, begin, end) in rows.iter().filter_map(|row| row.inside) {
+                self.missed(buffer, at, u64::from(end - begin));
+            }
             return Ok(());
         }
 
@@ -188,19 +195,10 @@ impl Cluster<'_> {
             let stamp = |actor| Stamp::asynchronous(actor, groups.next, site, cluster);
             (stamp(groups.reads.actor), stamp(groups.writes.actor))
         };
-        for row in &rows {
-            if let Some((buffer, offset, begin, end)) = row.inside {
-                let stamp = if load { reads } else { writes };
-                let access = Access { stamp, views: &self.warps[w].views, proxyless: false };
-                let shadow = &mut self.global.buffers[buffer].shadow;
-                let len = u64::from(end - begin);
-                let conflict =
-                    if load { shadow.read(offset, len, &access) } else { shadow.write(offset, len, &access) };
-                if let Some(conflict) = conflict {
-                    self.race(Race::new(RaceMemory::Global(buffer), conflict, stamp));
-                }
-            }
-        }
+        let now = self.warps[w].fragments[f].ready_at;
+        let pieces = rows.iter().filter_map(|row| row.inside);
+        let runs = Runs::collect(pieces.map(|(buffer, at, begin, end)| Runs::one(buffer, at, end - begin)));
+        self.touch_global(w, now, runs.clone(), if load { reads } else { writes }, !load);
         for (n, &slot) in shared.iter().enumerate() {
             let stamp = if load { self.barriers[barriers[n] as usize].stamp(site, self.index) } else { reads };
             self.touch_shared(w, slot, bytes, stamp, load);
@@ -210,13 +208,13 @@ impl Cluster<'_> {
         }
 
         // When.
-        let now = self.warps[w].fragments[f].ready_at;
         let cta = self.warps[w].cta;
         let delay = self.jitter(2000);
+        let (cycles, latency) = self.copy_cost(op.kind, bytes, &runs);
         let start = now.max(self.ctas[cta].tma_free) + delay;
-        let end = start + u64::from(bytes).div_ceil(self.costs.tma_bytes_per_cycle);
+        let end = start + cycles;
         self.ctas[cta].tma_free = end;
-        let done = end + self.costs.tma_latency;
+        let done = end + latency;
         let (early, late) = (self.perturbed(3), self.perturbed(3));
         let n = self.copies.len();
         self.copies.push(Copy {
@@ -233,6 +231,8 @@ impl Cluster<'_> {
             data: None,
             fill_nan,
             order: self.warps[w].views.before_now(),
+            writes,
+            known: self.warps[w].views.of_others(),
             read: false,
             done: false,
         });
@@ -247,6 +247,28 @@ impl Cluster<'_> {
         }
         self.push_event(done, Pending::CopyDone(n));
         Ok(())
+    }
+
+    /// What a copy costs: cycles of the TMA engine, and from there to its end.
+    fn copy_cost(&mut self, kind: TmaKind, bytes: u32, runs: &[Runs]) -> (u64, u64) {
+        let bytes = u64::from(bytes);
+        match kind {
+            TmaKind::Store | TmaKind::Reduce(_) => {
+                let engine = (bytes * self.costs.tma_store_per_kb).div_ceil(1024);
+                (engine.max(self.carry(bytes, 0)), self.costs.tma_store)
+            }
+            TmaKind::Forward => (bytes.div_ceil(self.costs.port_bytes_per_cycle), self.costs.tma_latency),
+            TmaKind::Load | TmaKind::Prefetch => {
+                let mut missed = 0;
+                for runs in runs {
+                    for start in runs.starts() {
+                        missed += self.missed(runs.buffer, start, runs.bytes.into());
+                    }
+                }
+                let further = if missed > 0 { self.costs.global_load - self.costs.cached_load } else { 0 };
+                (self.carry(bytes, missed), self.costs.tma_latency + further)
+            }
+        }
     }
 
     /// The tensor map that an operand points to: a parameter, or 128 bytes of global memory.
@@ -265,8 +287,9 @@ impl Cluster<'_> {
                 self.params.get(offset as usize..end).map(|bytes| object.copy_from_slice(bytes))
             }
             None => self.global.find(address, 128).map(|(buffer, offset)| {
-                let at = offset as usize;
-                object.copy_from_slice(&self.global.buffers[buffer].memory.bytes[at..at + 128]);
+                let mut seen = Memory::undefined(128);
+                self.outbox.copy(&self.global, buffer, offset, 128, &mut seen, 0);
+                object.copy_from_slice(&seen.bytes);
             }),
         };
         let rule = "A tensor copy takes the address of a tensor map: 128 bytes that cuTensorMapEncodeTiled wrote, in a parameter or in \
@@ -408,7 +431,7 @@ impl Cluster<'_> {
 
     /// Checks a copy's access to shared memory against earlier ones. A swizzle stays within rows of 128 bytes.
     pub fn touch_shared(&mut self, w: usize, slot: Slot, bytes: u32, stamp: Stamp, writes: bool) {
-        let access = Access { stamp, views: &self.warps[w].views, proxyless: false };
+        let access = Access::new(stamp, &self.warps[w].views);
         let shadow = &mut self.ctas[slot.cta].shared_shadow;
         let (start, len) = (u64::from(slot.offset), u64::from(bytes));
         let conflict = if writes { shadow.write(start, len, &access) } else { shadow.read(start, len, &access) };

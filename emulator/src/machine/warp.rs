@@ -195,6 +195,8 @@ pub enum State {
     },
     /// In `barrier.cluster.wait`.
     ClusterBarrier,
+    /// In a strong access of global memory, until the window of simulated time ends; the request's number.
+    Chip(u32),
     /// In `cp.async.bulk.wait_group`.
     BulkGroups {
         pending: u32,

@@ -105,6 +105,11 @@ impl Views {
         known.1.join(&other.fenced);
     }
 
+    /// What is known of other clusters only.
+    pub fn of_others(&self) -> Views {
+        Views { far: self.far.clone(), ..Views::default() }
+    }
+
     /// The epochs known of an actor of another cluster: `hb` and `fenced`.
     pub fn far(&self, cluster: u32, actor: ActorId) -> (u32, u32) {
         let known = self.far.as_ref().and_then(|far| far.get(&cluster));

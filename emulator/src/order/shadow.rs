@@ -60,6 +60,15 @@ pub struct Access<'a> {
     pub views: &'a Views,
     /// The memory is not reached through proxies (tensor memory).
     pub proxyless: bool,
+    /// Accesses of the same cluster are not held against each other: somebody else does that.
+    pub across: bool,
+}
+
+impl<'a> Access<'a> {
+    /// Of memory that is reached through proxies.
+    pub fn new(stamp: Stamp, views: &'a Views) -> Access<'a> {
+        Access { stamp, views, proxyless: false, across: false }
+    }
 }
 
 /// Two accesses that are not ordered although one of them writes.
@@ -239,7 +248,10 @@ fn check(
     writes: bool,
 ) -> Option<Conflict> {
     let conflict = |first, first_writes, reason| Conflict { first, first_writes, second_writes: writes, reason, byte };
-    let races = |first| ordered(first, access).filter(|_| !strong_together(first, access.stamp));
+    let races = |first: Stamp| {
+        let matters = !strong_together(first, access.stamp) && !(access.across && first.cluster == access.stamp.cluster);
+        ordered(first, access).filter(|_| matters)
+    };
     let mut found = races(cell.write).map(|reason| conflict(cell.write, true, reason));
     if writes {
         found = worse(found, races(cell.read).map(|reason| conflict(cell.read, false, reason)));
@@ -278,7 +290,7 @@ mod tests {
         let mut shadow = Shadow::default();
         let views = Views::default();
         let access =
-            |cluster: u32, actor| Access { stamp: Stamp::new(actor, 1, 0, cluster), views: &views, proxyless: false };
+            |cluster: u32, actor| Access::new(Stamp::new(actor, 1, 0, cluster), &views);
         for cluster in 0..100 {
             for actor in 0..4 {
                 assert!(shadow.read(0, 16, &access(cluster, actor)).is_none());

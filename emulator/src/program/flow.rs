@@ -41,7 +41,7 @@ pub fn set_reconvergence(code: &mut [Inst]) {
 }
 
 /// Where each instruction leads; the end is the number of instructions.
-fn successors(code: &[Inst], guarded_end: bool) -> Vec<Vec<usize>> {
+pub fn successors(code: &[Inst], guarded_end: bool) -> Vec<Vec<usize>> {
     let exit = code.len();
     let list = |(pc, inst): (usize, &Inst)| {
         let next = (pc + 1).min(exit);

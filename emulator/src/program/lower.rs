@@ -4,9 +4,10 @@
 use super::layout::{layout, next_multiple, type_bytes};
 use super::op::{FALSE, Inst, Op, Reg, TRUE};
 use super::variables::{Variable, module_variables};
-use super::{Bad, Kernel, ParamSlot, Program, RESERVED_SHARED, decode, flow, place};
+use super::{Bad, Kernel, ParamSlot, Program, RESERVED_SHARED, decode, flow, place, registers};
 use crate::diagnostic::{Diagnostic, Label, Severity};
 use crate::syntax::ast::{Function, Instruction, Module, Operand, Statement};
+use crate::time::Gpu;
 use std::collections::HashMap;
 
 /// What a name stands for.
@@ -72,7 +73,8 @@ pub(super) fn module(text: &str, module: &Module) -> Result<Program, Vec<Diagnos
             Err(mut e) => errors.append(&mut e),
         }
     }
-    if errors.is_empty() { Ok(Program { kernels, variables }) } else { Err(errors) }
+    let gpu = Gpu::of(&module.targets);
+    if errors.is_empty() { Ok(Program { kernels, variables, gpu }) } else { Err(errors) }
 }
 
 fn at(
@@ -130,6 +132,7 @@ fn entry(
             sites: Vec::new(),
             params: Vec::new(),
             registers: (0, 0, 2),
+            registers_per_thread: u32::MAX,
             constants32: Vec::new(),
             constants64: Vec::new(),
             shared: Vec::new(),
@@ -188,7 +191,8 @@ fn entry(
                 lowering.kernel.max_threads = Some(dims().iter().fold(1, |n: u32, &d| n.saturating_mul(d)));
             }
             "reqnctapercluster" => lowering.kernel.required_cluster = Some(dims()),
-            "minnctapersm" | "maxnctapersm" | "maxnreg" | "explicitcluster" | "maxclusterrank" | "noreturn"
+            "maxnreg" => lowering.kernel.registers_per_thread = dims()[0].max(1),
+            "minnctapersm" | "maxnctapersm" | "explicitcluster" | "maxclusterrank" | "noreturn"
             | "pragma" => {}
             other => fail(*span, not_modelled(&format!("the directive `.{other}`"), "Remove it.")),
         }
@@ -224,6 +228,8 @@ fn entry(
         }
     }
     flow::set_reconvergence(&mut kernel.code);
+    let needed = registers::per_thread(&kernel.code, kernel.registers);
+    kernel.registers_per_thread = kernel.registers_per_thread.min(needed);
     Ok(kernel)
 }
 

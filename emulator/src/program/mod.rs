@@ -15,6 +15,7 @@ mod layout;
 mod lower;
 pub(crate) mod op;
 mod packed;
+mod registers;
 mod variables;
 
 use crate::diagnostic::{Diagnostic, Label, Place, Severity, Source};
@@ -22,6 +23,7 @@ use crate::syntax::{
     self,
     ast::{self, Span},
 };
+use crate::time::Gpu;
 use op::Inst;
 pub(crate) use variables::Variable;
 
@@ -36,6 +38,8 @@ pub const RESERVED_SHARED: u32 = 1024;
 pub struct Program {
     pub(crate) kernels: Vec<Kernel>,
     pub(crate) variables: Vec<Variable>,
+    /// What `.target` names.
+    pub(crate) gpu: Gpu,
 }
 
 impl Program {
@@ -56,6 +60,8 @@ pub(crate) struct Kernel {
     pub params: Vec<ParamSlot>,
     /// Number of 32-bit, 64-bit and predicate registers.
     pub registers: (u16, u16, u16),
+    /// 32-bit registers that a thread needs, as far as PTX tells.
+    pub registers_per_thread: u32,
     /// Registers that hold immediates.
     pub constants32: Vec<(u16, u32)>,
     pub constants64: Vec<(u16, u64)>,

@@ -1,0 +1,486 @@
+//! The chip: clusters on their SMs, and what they have to do with each other.
+//!
+//! Clusters run side by side on the host's threads, in windows of simulated time, and know nothing of each other while a window
+//! lasts. Where it ends, all that they did to each other takes effect in the order of its times, then of the clusters' numbers:
+//! writes to global memory, atomic operations, requests for work and for tensor memory, the end of a cluster and the begin of
+//! another. Bandwidth is shared out anew. So a run depends neither on the number of threads nor on their speed.
+
+use super::atomics::AtomicJob;
+use super::cluster::{Cluster, Place, Progress, Shared, cluster_extent};
+use super::findings::Findings;
+use super::launch_control::Queue;
+use super::memory::{Global, Runs};
+use super::outbox::Item;
+use super::state::{Race, RaceMemory};
+use super::tensor::COLUMNS;
+use super::tracker::Tracker;
+use crate::order::{Stamp, Views};
+use crate::program::op::Op;
+use crate::report::{CtaState, Event, Report};
+use crate::time::Costs;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Cycles of a window. Short where clusters talk to each other, since an answer takes until the end of the window; long where
+/// they only share bandwidth.
+const TALKING: u64 = 512;
+const APART: u64 = 4096;
+
+/// Cycles in which no cluster does anything but ask again, before that is taken for a hang.
+const IDLE: u64 = 1 << 22;
+
+/// What an SM gets of the chip's bandwidth: cycles for 1024 bytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Rates {
+    pub l2: u64,
+    pub dram: u64,
+}
+
+/// SMs that a cluster runs on, side by side.
+#[derive(Debug)]
+struct Group {
+    first_sm: u32,
+    /// Clusters that run here.
+    held: Vec<u32>,
+    /// Since when there is room.
+    free_at: u64,
+    /// Columns of tensor memory that are taken, in slots of 32: of each CTA of a cluster's, by (cluster, CTA's rank).
+    columns: Vec<(u32, usize, u16)>,
+    /// Requests for tensor memory that wait: cluster, rank, columns, of a pair.
+    waiting: Vec<(u32, usize, u32, bool)>,
+}
+
+struct Running<'a> {
+    cluster: Mutex<Cluster<'a>>,
+    index: u32,
+    group: usize,
+    progress: Progress,
+}
+
+pub struct Chip<'a> {
+    s: Shared<'a>,
+    global: Arc<Global>,
+    /// Accesses of different clusters to global memory.
+    tracker: Tracker,
+    queue: Queue,
+    groups: Vec<Group>,
+    /// Clusters that an SM group can hold, and that may run at once.
+    room: usize,
+    most: usize,
+    window: u64,
+    threads: usize,
+    running: Vec<Running<'a>>,
+    rates: Rates,
+    /// Of clusters that have ended.
+    instructions: u64,
+    idle: u64,
+    cycles: u64,
+    /// Of clusters that have ended, by number.
+    findings: Vec<(u32, Findings)>,
+    ctas: Vec<(u32, Vec<CtaState>)>,
+    trace: Vec<(u32, Vec<Event>)>,
+}
+
+impl<'a> Chip<'a> {
+    pub fn new(s: Shared<'a>, global: Global) -> Chip<'a> {
+        let extent = cluster_extent(s.kernel, s.launch);
+        let [nx, ny, nz] = std::array::from_fn(|n| u64::from(s.launch.grid[n] / extent[n].max(1)));
+        let size = extent.iter().product::<u32>();
+        // Clusters of one or two CTAs fit everywhere; larger ones stay within a GPC.
+        let mut first_sm = 0;
+        let mut groups = Vec::new();
+        for &sms in s.costs.gpcs {
+            for n in 0..sms / size {
+                let group = Group {
+                    first_sm: first_sm + n * size,
+                    held: vec![],
+                    free_at: 0,
+                    columns: vec![],
+                    waiting: vec![],
+                };
+                groups.push(group);
+            }
+            first_sm += sms;
+        }
+        let room = ctas_an_sm(&s) as usize;
+        let asked = s.options.resident_clusters.or(s.launch.attributes.resident_clusters);
+        let most = asked.map_or(usize::MAX, |n| n.max(1) as usize).min(groups.len() * room);
+        let talks = s.kernel.code.iter().any(|inst| match &inst.op {
+            Op::Load(op) => op.sync.is_some(),
+            Op::Store(op) => op.sync.is_some(),
+            Op::Atomic(_) | Op::TryCancel { .. } => true,
+            Op::TensorAlloc { .. } => room > 1,
+            _ => false,
+        });
+        let threads = s.options.threads.map_or_else(
+            || std::thread::available_parallelism().map_or(1, usize::from),
+            std::num::NonZeroUsize::get,
+        );
+        let mut chip = Chip {
+            tracker: Tracker::new(s.buffers, true),
+            global: Arc::new(global),
+            queue: Queue { next: 0, total: nx * ny * nz, clusters: [nx, ny, nz] },
+            groups,
+            room,
+            most,
+            window: if talks { TALKING } else { APART },
+            threads,
+            running: vec![],
+            rates: Rates::default(),
+            instructions: 0,
+            idle: 0,
+            cycles: 0,
+            findings: vec![],
+            ctas: vec![],
+            trace: vec![],
+            s,
+        };
+        chip.rates = chip.share(chip.most.min(chip.queue.total as usize) as u64 * u64::from(size), 1, 1);
+        chip
+    }
+
+    /// Runs the launch to its end.
+    pub fn run(mut self) -> Report {
+        self.begin();
+        let mut end = 0;
+        let mut completed = true;
+        while !self.running.is_empty() {
+            let times = self.running.iter().map(|r| if let Progress::Until(time) = r.progress { time } else { u64::MAX });
+            let next = times.min().unwrap_or(u64::MAX);
+            let window = if next == u64::MAX { 0 } else { next / self.window };
+            end = (end + self.window).max(window.saturating_add(1).saturating_mul(self.window));
+            self.run_window(end - 1);
+            let answered = self.settle(end);
+            if self.stuck(answered) || self.running.iter().any(|r| r.progress == Progress::Stopped) {
+                completed = false;
+                break;
+            }
+        }
+        self.report(completed)
+    }
+
+    /// All clusters run to the end of a window.
+    fn run_window(&mut self, until: u64) {
+        let executed = self.instructions + (0..self.running.len()).map(|n| self.cluster(n).instructions).sum::<u64>();
+        let budget = self.s.options.max_instructions.saturating_sub(executed);
+        for running in &mut self.running {
+            let cluster = running.cluster.get_mut().unwrap_or_else(PoisonError::into_inner);
+            cluster.global = self.global.clone();
+            cluster.rates = self.rates;
+            cluster.budget = cluster.instructions.saturating_add(budget);
+        }
+        let work: Vec<usize> = (0..self.running.len())
+            .filter(|&n| !matches!(self.running[n].progress, Progress::Until(time) if time > until))
+            .collect();
+        let next = AtomicUsize::new(0);
+        let running = &self.running;
+        let worker = || {
+            let mut done = Vec::new();
+            while let Some(&n) = work.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let mut cluster = running[n].cluster.lock().unwrap_or_else(PoisonError::into_inner);
+                done.push((n, cluster.run(until)));
+            }
+            done
+        };
+        let threads = self.threads.min(work.len());
+        let done = if threads <= 1 {
+            worker()
+        } else {
+            std::thread::scope(|scope| {
+                let others: Vec<_> = (1..threads).map(|_| scope.spawn(worker)).collect();
+                let mut done = worker();
+                for other in others {
+                    match other.join() {
+                        Ok(more) => done.extend(more),
+                        Err(panic) => std::panic::resume_unwind(panic),
+                    }
+                }
+                done
+            })
+        };
+        for (n, progress) in done {
+            self.running[n].progress = progress;
+        }
+    }
+
+    /// Where a window ends: what clusters did to each other takes effect. Whether anybody got an answer.
+    fn settle(&mut self, end: u64) -> bool {
+        let mut items = Vec::new();
+        let nothing: Arc<Global> = Arc::default();
+        let (mut moved, mut missed, mut movers, mut active) = (0, 0, 0, false);
+        let mut lines = Vec::new();
+        for running in &mut self.running {
+            let cluster = running.cluster.get_mut().unwrap_or_else(PoisonError::into_inner);
+            cluster.global = nothing.clone();
+            items.extend(cluster.outbox.take().into_iter().map(|(time, item)| (time, running.index, item)));
+            movers += u64::from(cluster.moved > 0) * cluster.ctas.len() as u64;
+            moved += std::mem::take(&mut cluster.moved);
+            missed += std::mem::take(&mut cluster.missed);
+            lines.append(&mut cluster.lines);
+            active |= cluster.active;
+        }
+        self.idle = if active { 0 } else { self.idle + self.window };
+        // Lines that several clusters missed came once.
+        let came = {
+            let global = Arc::make_mut(&mut self.global);
+            lines.iter().filter(|&&(buffer, line)| global.cache.touch(buffer as usize, line.into())).count() as u64
+        } * super::cache::LINE;
+        if moved > 0 {
+            self.rates = self.share(movers, came.min(missed), missed);
+        }
+        // Clusters did one thing after the other: the sort keeps that order.
+        items.sort_by_key(|&(time, index, _)| (time, index));
+        let mut answered = false;
+        for (time, index, item) in items {
+            answered |= self.take_effect(time, index, item, end);
+        }
+        self.share_tensor_cores();
+        self.begin();
+        answered
+    }
+
+    /// What an SM gets of the chip's bandwidth when so many move bytes, and of the bytes missed so many really come.
+    fn share(&self, movers: u64, came: u64, missed: u64) -> Rates {
+        let Costs { l2_bytes_per_cycle, dram_bytes_per_cycle, .. } = *self.s.costs;
+        let movers = movers.max(1);
+        let dram = movers * 1024 * came.max(1) / missed.max(1) / dram_bytes_per_cycle;
+        Rates { l2: movers * 1024 / l2_bytes_per_cycle, dram }
+    }
+
+    fn take_effect(&mut self, time: u64, index: u32, item: Item, end: u64) -> bool {
+        let Some(at) = self.running.iter().position(|r| r.index == index) else { return false };
+        let group = self.running[at].group;
+        match item {
+            Item::Read { runs, stamp, known } => self.check(at, &runs, stamp, &known, false, false),
+            Item::Write(write) => {
+                let same = write.changes_nothing(&self.global);
+                self.check(at, &write.runs, write.stamp, &write.known, true, same);
+                write.finish(Arc::make_mut(&mut self.global));
+            }
+            Item::Publish { places, near, far } => {
+                let published = &mut Arc::make_mut(&mut self.global).published;
+                for place in places {
+                    published.add(place, index, &near, &far);
+                }
+            }
+            Item::Atomic(job) => {
+                let job: Box<AtomicJob> = job;
+                self.check(at, &job.runs(), job.stamp, &job.known, true, false);
+                let mut global = std::mem::take(&mut self.global);
+                self.cluster(at).finish_atomic(&job, &mut global, end);
+                self.global = global;
+                return self.go_on(at, end) && job.request.is_some();
+            }
+            Item::Load(job) => {
+                let mut global = std::mem::take(&mut self.global);
+                self.cluster(at).finish_load(&job, &mut global, end);
+                self.global = global;
+                return self.go_on(at, end);
+            }
+            Item::Cancel(request) => {
+                let extent = cluster_extent(self.s.kernel, self.s.launch);
+                let first = self.queue.take().map(|taken| self.queue.first_cta(taken, extent));
+                self.cluster(at).answer_cancel(*request, first, end);
+                return self.go_on(at, end);
+            }
+            Item::TensorAlloc { cta, columns, pair } => {
+                self.groups[group].waiting.push((index, cta, columns, pair));
+                return self.grant(group, end);
+            }
+            Item::TensorFree { cta, column, columns } => {
+                let mask = slots(column, columns);
+                for held in self.groups[group].columns.iter_mut().filter(|h| (h.0, h.1) == (index, cta)) {
+                    held.2 &= !mask;
+                }
+                return self.grant(group, end);
+            }
+            Item::End => {
+                let ended = self.running.remove(at);
+                self.conclude(ended, true);
+                let left = &mut self.groups[group];
+                left.held.retain(|&held| held != index);
+                left.columns.retain(|held| held.0 != index);
+                left.free_at = time;
+                self.grant(group, end);
+                self.begin();
+                return true;
+            }
+        }
+        false
+    }
+
+    fn cluster(&mut self, at: usize) -> &mut Cluster<'a> {
+        self.running[at].cluster.get_mut().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A cluster that waited goes on in the next window.
+    fn go_on(&mut self, at: usize, end: u64) -> bool {
+        if self.running[at].progress == Progress::Waits {
+            self.running[at].progress = Progress::Until(end);
+        }
+        true
+    }
+
+    /// Holds an access against those of other clusters.
+    fn check(&mut self, at: usize, runs: &[Runs], stamp: Stamp, known: &Views, writes: bool, same_value: bool) {
+        for &part in runs {
+            if let Some(conflict) = self.tracker.touch(part, stamp, known, writes) {
+                let race = Race::new(RaceMemory::Global(part.buffer), conflict, stamp);
+                let same_value = same_value && conflict.first_writes;
+                self.cluster(at).race(Race { same_value, ..race });
+            }
+        }
+    }
+
+    /// Gives tensor memory of an SM to those that wait for it, in their order.
+    fn grant(&mut self, n: usize, end: u64) -> bool {
+        let mut granted = false;
+        loop {
+            let group = &mut self.groups[n];
+            let taken = |cta: usize| group.columns.iter().filter(|h| h.1 == cta).fold(0, |mask, h| mask | h.2);
+            let fits = |&(_, cta, columns, pair): &(u32, usize, u32, bool)| {
+                let used = taken(cta) | if pair { taken(cta ^ 1) } else { 0 };
+                (0..COLUMNS).step_by(columns as usize).find(|&column| used & slots(column, columns) == 0)
+            };
+            let Some((w, column)) = group.waiting.iter().enumerate().find_map(|(w, wait)| Some((w, fits(wait)?))) else {
+                return granted;
+            };
+            let (index, cta, columns, pair) = group.waiting.remove(w);
+            let ranks = if pair { vec![cta & !1, cta | 1] } else { vec![cta] };
+            for &rank in &ranks {
+                group.columns.push((index, rank, slots(column, columns)));
+            }
+            if let Some(at) = self.running.iter().position(|r| r.index == index) {
+                self.cluster(at).granted(&ranks, column, end);
+                self.go_on(at, end);
+                granted = true;
+            }
+        }
+    }
+
+    /// CTAs that share an SM share its tensor core: whoever worked while others did takes longer next time.
+    fn share_tensor_cores(&mut self) {
+        if self.room == 1 {
+            return;
+        }
+        let mut busy = vec![0; self.groups.len()];
+        for n in 0..self.running.len() {
+            let group = self.running[n].group;
+            busy[group] += self.cluster(n).ctas.first().map_or(0, |cta| cta.tensor_busy);
+        }
+        for n in 0..self.running.len() {
+            let (group, window) = (self.running[n].group, self.window);
+            let beside = self.groups[group].held.len() as u64;
+            for cta in &mut self.cluster(n).ctas {
+                let others = busy[group] - cta.tensor_busy.min(busy[group]);
+                // What the others leave, but never less than an equal part.
+                let left = window.saturating_sub(others).max(window / beside.max(1));
+                cta.tensor_share = 256 * window / left;
+                cta.tensor_busy = 0;
+            }
+        }
+    }
+
+    /// Starts clusters while there is room for them.
+    fn begin(&mut self) {
+        let extent = cluster_extent(self.s.kernel, self.s.launch);
+        while self.running.len() < self.most {
+            // The emptiest SMs first, then those that have been free for longest.
+            let free = self.groups.iter().enumerate().filter(|(_, g)| g.held.len() < self.room);
+            let Some((n, _)) = free.min_by_key(|(n, g)| (g.held.len(), g.free_at, *n)) else { return };
+            let Some(index) = self.queue.take() else { return };
+            let group = &mut self.groups[n];
+            group.held.push(index as u32);
+            let place = Place {
+                index: index as u32,
+                first: self.queue.first_cta(index, extent),
+                sm: group.first_sm,
+                start: group.free_at,
+                shares_sm: self.room > 1,
+            };
+            let progress = Progress::Until(group.free_at);
+            let cluster = Mutex::new(Cluster::new(&self.s, place));
+            self.running.push(Running { cluster, index: index as u32, group: n, progress });
+        }
+    }
+
+    /// Nothing can go on any more, or nothing but asking again has happened for long.
+    fn stuck(&mut self, answered: bool) -> bool {
+        let waits = |r: &Running| r.progress == Progress::Waits;
+        let quiet = self.idle > IDLE;
+        if self.running.is_empty() || !(quiet || !answered && self.running.iter().all(waits)) {
+            return false;
+        }
+        self.running[0].progress = Progress::Stopped;
+        let global = self.global.clone();
+        let cluster = self.cluster(0);
+        cluster.global = global;
+        cluster.explain_hang();
+        true
+    }
+
+    /// Takes over what a cluster leaves.
+    fn conclude(&mut self, running: Running<'a>, ended: bool) {
+        let mut cluster = running.cluster.into_inner().unwrap_or_else(PoisonError::into_inner);
+        cluster.global = self.global.clone();
+        if ended {
+            cluster.finish();
+        }
+        cluster.explain_races();
+        self.cycles = self.cycles.max(cluster.end);
+        self.instructions += cluster.instructions;
+        if self.s.options.keep_ctas {
+            self.ctas.push((running.index, cluster.snapshots()));
+        }
+        self.trace.push((running.index, cluster.trace));
+        self.findings.push((running.index, cluster.findings));
+    }
+
+    fn report(mut self, completed: bool) -> Report {
+        // Of clusters that were cut off, only the first that could not go on has something to say.
+        let mut rest = std::mem::take(&mut self.running);
+        rest.sort_by_key(|r| r.index);
+        if let Some(first) = rest.into_iter().find(|r| r.progress == Progress::Stopped) {
+            self.conclude(first, false);
+        }
+        self.findings.sort_by_key(|f| f.0);
+        self.ctas.sort_by_key(|c| c.0);
+        self.trace.sort_by_key(|t| t.0);
+        let mut findings = Findings::default();
+        for (_, more) in self.findings {
+            findings.join(more);
+        }
+        let (findings, notes) = findings.finish();
+        let mut trace: Vec<Event> = self.trace.into_iter().flat_map(|t| t.1).collect();
+        trace.sort_by_key(|event| event.start);
+        let global = Arc::try_unwrap(self.global).unwrap_or_else(|shared| (*shared).clone());
+        let buffers = global.buffers.into_iter().take(self.s.launch.buffers.len());
+        Report {
+            completed,
+            findings,
+            notes,
+            cycles: self.cycles,
+            instructions: self.instructions,
+            buffers: buffers.map(|b| b.memory).collect(),
+            ctas: self.ctas.into_iter().flat_map(|c| c.1).collect(),
+            trace,
+            ..Report::default()
+        }
+    }
+}
+
+/// Slots of 32 columns, as bits.
+fn slots(column: u32, columns: u32) -> u16 {
+    let bits = (1u32 << (columns / 32)) - 1;
+    (bits << (column / 32)) as u16
+}
+
+/// CTAs of a launch that an SM has room for: by threads, registers, shared memory and number.
+pub fn ctas_an_sm(s: &Shared) -> u32 {
+    let c = s.costs;
+    let threads = s.launch.block.iter().product::<u32>().next_multiple_of(32).max(32);
+    let shared = s.kernel.dynamic_start + s.launch.dynamic_shared;
+    let registers = threads * s.kernel.registers_per_thread;
+    let fits = [c.sm_ctas, c.sm_threads / threads, c.sm_shared / shared.max(1), c.sm_registers / registers.max(1)];
+    fits.into_iter().min().unwrap_or(1).max(1)
+}

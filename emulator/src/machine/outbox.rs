@@ -1,0 +1,203 @@
+//! What a cluster does that other clusters can see. It takes effect where a window of simulated time ends; until then only the
+//! cluster itself sees what it wrote.
+
+use super::atomics::AtomicJob;
+use super::copy::reduce;
+use super::launch_control::Cancel;
+use super::memory::{Global, Runs};
+use crate::order::{Stamp, Views};
+use crate::program::atomic::LoadOp;
+use crate::program::op::Reduction;
+use crate::report::Memory;
+use crate::tensor_map::Element;
+use std::collections::HashMap;
+
+/// One thing that others can see.
+#[derive(Debug)]
+pub enum Item<'a> {
+    /// A plain read, to be held against the writes of others.
+    Read { runs: Vec<Runs>, stamp: Stamp, known: Views },
+    Write(Write),
+    /// A strong write, after the [`Item::Write`] itself, tells what the writer knew: inside its cluster, and outside.
+    Publish { places: Vec<(usize, u64)>, near: Views, far: Views },
+    /// An atomic operation; the warp waits if it wants the old value.
+    Atomic(Box<AtomicJob>),
+    /// A strong load, which a warp waits for.
+    Load(Box<LoadJob<'a>>),
+    /// A request to cluster launch control.
+    Cancel(Box<Cancel>),
+    /// `tcgen05.alloc` where CTAs share an SM: the request of a CTA (of both CTAs of a pair), and its end.
+    TensorAlloc { cta: usize, columns: u32, pair: bool },
+    TensorFree { cta: usize, column: u32, columns: u32 },
+    /// The cluster has ended.
+    End,
+}
+
+/// Bytes on their way to global memory.
+#[derive(Debug)]
+pub struct Write {
+    pub runs: Vec<Runs>,
+    /// One run behind the other.
+    pub data: Memory,
+    /// They are combined with what is there.
+    pub how: Option<(Reduction, Element)>,
+    pub stamp: Stamp,
+    /// What the writer knew of other clusters.
+    pub known: Views,
+}
+
+/// A strong load.
+#[derive(Debug)]
+pub struct LoadJob<'a> {
+    pub warp: usize,
+    pub request: u32,
+    pub op: &'a LoadOp,
+    pub targets: Vec<(usize, super::access::Target)>,
+    pub site: u32,
+    /// When the value can be there.
+    pub done_at: u64,
+}
+
+/// Bytes of the pages by which writes are found again.
+const PAGE: u64 = 4096;
+
+/// What a cluster did in this window, in order.
+#[derive(Debug, Default)]
+pub struct Outbox<'a> {
+    items: Vec<(u64, Item<'a>)>,
+    /// Items that change bytes of a page.
+    pages: HashMap<(usize, u64), Vec<u32>>,
+    /// A bit for each buffer that is written; the last one for all from there on.
+    written: u64,
+}
+
+impl<'a> Outbox<'a> {
+    /// Adds an item. Items are in order of time.
+    pub fn push(&mut self, time: u64, item: Item<'a>) {
+        let n = self.items.len() as u32;
+        let mut touches = |buffer: usize, first: u64, end: u64| {
+            self.written |= 1 << buffer.min(63);
+            for page in first / PAGE..=(end - 1) / PAGE {
+                let list = self.pages.entry((buffer, page)).or_default();
+                if list.last() != Some(&n) {
+                    list.push(n);
+                }
+            }
+        };
+        match &item {
+            Item::Write(write) => {
+                for &runs in &write.runs {
+                    runs.starts().for_each(|at| touches(runs.buffer, at, at + u64::from(runs.bytes)));
+                }
+            }
+            Item::Atomic(job) => job.places().for_each(|(buffer, at)| touches(buffer, at, at + job.bytes as u64)),
+            _ => {}
+        }
+        let time = self.items.last().map_or(time, |last| last.0.max(time));
+        self.items.push((time, item));
+    }
+
+    /// All items, with their times; the outbox is empty then.
+    pub fn take(&mut self) -> Vec<(u64, Item<'a>)> {
+        self.pages.clear();
+        self.written = 0;
+        std::mem::take(&mut self.items)
+    }
+
+    /// Reads global memory as the cluster sees it. The caller has checked the bounds.
+    pub fn copy(&self, global: &Global, buffer: usize, at: u64, len: usize, into: &mut Memory, to: usize) {
+        let base = &global.buffers[buffer].memory;
+        if self.written >> buffer.min(63) & 1 == 0 || len == 0 {
+            into.copy_from(to, base, at as usize, len);
+            return;
+        }
+        let end = at + len as u64;
+        let pages = at / PAGE..=(end - 1) / PAGE;
+        let mut hits: Vec<u32> = pages.filter_map(|page| self.pages.get(&(buffer, page))).flatten().copied().collect();
+        if hits.is_empty() {
+            into.copy_from(to, base, at as usize, len);
+            return;
+        }
+        hits.sort_unstable();
+        hits.dedup();
+        // Elements that are combined lie within 16 bytes.
+        let from = at & !15;
+        let upto = end.next_multiple_of(16).min(base.bytes.len() as u64);
+        let mut seen = Memory::undefined((upto - from) as usize);
+        seen.copy_from(0, base, from as usize, (upto - from) as usize);
+        for n in hits {
+            match &self.items[n as usize].1 {
+                Item::Write(write) => write.apply(buffer, from, &mut seen),
+                Item::Atomic(job) => job.apply(buffer, from, &mut seen),
+                _ => {}
+            }
+        }
+        into.copy_from(to, &seen, (at - from) as usize, len);
+    }
+
+    /// Up to 16 bytes, lowest first, and whether all are defined.
+    pub fn load(&self, global: &Global, buffer: usize, at: u64, len: usize) -> (u128, bool) {
+        if self.written >> buffer.min(63) & 1 == 0 {
+            return global.buffers[buffer].memory.load(at as usize, len);
+        }
+        let mut value = Memory::undefined(16);
+        self.copy(global, buffer, at, len, &mut value, 0);
+        value.load(0, len)
+    }
+}
+
+impl Write {
+    /// Writes the part that lies in a piece of a buffer, which begins at `from`.
+    pub fn apply(&self, buffer: usize, from: u64, piece: &mut Memory) {
+        let end = from + piece.bytes.len() as u64;
+        let mut dense = 0;
+        for &runs in &self.runs {
+            let bytes = u64::from(runs.bytes);
+            for start in runs.starts() {
+                let (low, high) = (start.max(from), (start + bytes).min(end));
+                if runs.buffer == buffer && low < high {
+                    let (to, at, len) = ((low - from) as usize, dense + (low - start) as usize, (high - low) as usize);
+                    match self.how {
+                        None => piece.copy_from(to, &self.data, at, len),
+                        Some((how, element)) => reduce(piece, to, &self.data, at, len, element, how),
+                    }
+                }
+                dense += runs.bytes as usize;
+            }
+        }
+    }
+
+    /// Writes it all. The bounds have been checked.
+    pub fn finish(&self, global: &mut Global) {
+        let mut dense = 0;
+        for &runs in &self.runs {
+            for start in runs.starts() {
+                let memory = &mut global.buffers[runs.buffer].memory;
+                let len = runs.bytes as usize;
+                match self.how {
+                    None => memory.copy_from(start as usize, &self.data, dense, len),
+                    Some((how, element)) => reduce(memory, start as usize, &self.data, dense, len, element, how),
+                }
+                global.published.forget_range(runs.buffer, start, u64::from(runs.bytes));
+                dense += len;
+            }
+        }
+    }
+
+    /// Whether memory holds exactly these bytes already.
+    pub fn changes_nothing(&self, global: &Global) -> bool {
+        let mut dense = 0;
+        self.how.is_none()
+            && self.runs.iter().all(|runs| {
+                runs.starts().all(|start| {
+                    let memory = &global.buffers[runs.buffer].memory;
+                    let (at, len) = (start as usize, runs.bytes as usize);
+                    let same = memory.bytes[at..at + len] == self.data.bytes[dense..dense + len]
+                        && memory.all_defined(at, len)
+                        && self.data.all_defined(dense, len);
+                    dense += len;
+                    same
+                })
+            })
+    }
+}
