@@ -85,6 +85,10 @@ pub struct Options {
     pub threads: Option<std::num::NonZeroUsize>,
     /// `None`: the default schedule of the simulated clock. `Some(seed)`: an adversarial one that the seed repeats.
     pub seed: Option<u64>,
+    /// Only times are wanted: matrices are neither moved nor multiplied, and no rule about the order of accesses is checked. All
+    /// memory that the launch does not give as bytes begins with defined zeros; a kernel whose paths depend on computed data takes
+    /// others. [`Report::incomplete`] says so.
+    pub timing_only: bool,
     /// How MMAs are computed.
     pub numerics: Numerics,
     /// The run ends with an error after so many warp instructions.
@@ -104,6 +108,7 @@ impl Default for Options {
         Options {
             gpu: None,
             threads: None,
+            timing_only: false,
             resident_clusters: None,
             seed: None,
             numerics: Numerics::Fast,

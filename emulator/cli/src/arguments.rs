@@ -1,6 +1,7 @@
 //! What can be asked for.
 
 use clap::{Parser, ValueEnum};
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 /// Runs a PTX kernel on the CPU and says what is wrong with it.
@@ -27,6 +28,15 @@ pub struct Arguments {
     /// End the run after so many warp instructions
     #[arg(long, value_name = "N", default_value_t = emulator::Options::default().max_instructions)]
     max_instructions: u64,
+    /// Simulate the times of this GPU. Default: the one that the kernel's `.target` names
+    #[arg(long, value_enum, value_name = "GPU")]
+    gpu: Option<Gpu>,
+    /// Only simulate times: matrices are neither moved nor multiplied, and nothing is checked
+    #[arg(long, conflicts_with_all = ["seed", "seeds"])]
+    timing_only: bool,
+    /// Use so many host threads. No result depends on it. Default: as many as the host runs at once
+    #[arg(long, value_name = "N")]
+    threads: Option<NonZeroUsize>,
     /// Print the instructions that are modelled
     #[arg(long)]
     pub list_instructions: bool,
@@ -41,6 +51,12 @@ pub enum Format {
     Text,
     /// One JSON object
     Json,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Gpu {
+    B200,
+    H200,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +81,8 @@ pub struct Job {
     pub launch: PathBuf,
     pub schedules: Schedules,
     pub format: Format,
-    pub max_instructions: u64,
+    /// Beside the seed, which the schedules give.
+    pub options: emulator::Options,
 }
 
 /// The schedules to run.
@@ -96,7 +113,18 @@ impl Arguments {
             (None, Some(seeds)) => Schedules::Seeds(seeds),
             (None, None) => Schedules::Default,
         };
-        Some(Job { kernel, launch, schedules, format: self.format, max_instructions: self.max_instructions })
+        let gpu = self.gpu.map(|gpu| match gpu {
+            Gpu::B200 => emulator::Gpu::B200,
+            Gpu::H200 => emulator::Gpu::H200,
+        });
+        let options = emulator::Options {
+            max_instructions: self.max_instructions,
+            gpu,
+            timing_only: self.timing_only,
+            threads: self.threads,
+            ..Default::default()
+        };
+        Some(Job { kernel, launch, schedules, format: self.format, options })
     }
 }
 

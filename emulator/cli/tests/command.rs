@@ -75,6 +75,17 @@ fn help() {
 
                   [default: 4294967296]
 
+              --gpu <GPU>
+                  Simulate the times of this GPU. Default: the one that the kernel's `.target` names
+
+                  [possible values: b200, h200]
+
+              --timing-only
+                  Only simulate times: matrices are neither moved nor multiplied, and nothing is checked
+
+              --threads <N>
+                  Use so many host threads. No result depends on it. Default: as many as the host runs at once
+
               --list-instructions
                   Print the instructions that are modelled
 

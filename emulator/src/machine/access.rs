@@ -439,7 +439,7 @@ impl<'a> Cluster<'a> {
                 sectors.dedup();
                 let missed: u64 = sectors.iter().map(|&(b, sector)| self.missed(b, sector * SECTOR, SECTOR)).sum();
                 let latency = if missed > 0 { self.costs.global_load } else { self.costs.cached_load };
-                let cycles = self.carry(sectors.len() as u64 * SECTOR, missed);
+                let cycles = self.carry(c, sectors.len() as u64 * SECTOR, missed);
                 let begin = now.max(self.ctas[c].global_port_free);
                 self.ctas[c].global_port_free = begin + cycles;
                 let delay = self.jitter(500);
@@ -459,6 +459,8 @@ impl<'a> Cluster<'a> {
                     .filter_map(|(_, t)| if let Target::Shared(_, at) = *t { Some(at) } else { None })
                     .collect();
                 let cycles = bank_cycles(&offsets, total as u32);
+                self.ctas[c].busy.shared_port += cycles;
+                let cycles = cycles * self.ctas[c].slowed.shared_port / 256;
                 let begin = now.max(self.ctas[c].shared_port_free);
                 self.ctas[c].shared_port_free = begin + cycles;
                 let delay = self.jitter(30);

@@ -330,12 +330,9 @@ impl<'a> Cluster<'a> {
                 continue;
             }
             match lane.target {
-                Target::Global { buffer, offset } => Arc::make_mut(&mut self.global).published.add(
-                    (buffer, offset),
-                    self.index,
-                    &job.near,
-                    &job.far,
-                ),
+                Target::Global { buffer, offset } => {
+                    Arc::make_mut(&mut self.global).published.add((buffer, offset), self.index, &job.near, &job.far)
+                }
                 Target::Shared(cta, offset) => {
                     self.published.add((cta, offset.into()), self.index, &job.near, &job.far);
                 }

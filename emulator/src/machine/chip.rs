@@ -11,20 +11,21 @@ use super::findings::Findings;
 use super::launch_control::Queue;
 use super::memory::{Global, Runs};
 use super::outbox::Item;
-use super::state::{Race, RaceMemory};
+use super::state::{Engines, Race, RaceMemory};
 use super::tensor::COLUMNS;
 use super::tracker::Tracker;
 use crate::order::{Stamp, Views};
 use crate::program::op::Op;
 use crate::report::{CtaState, Event, Report};
 use crate::time::Costs;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Cycles of a window. Short where clusters talk to each other, since an answer takes until the end of the window; long where
-/// they only share bandwidth.
-const TALKING: u64 = 512;
-const APART: u64 = 4096;
+/// Cycles of a window. Short where clusters talk to each other, since an answer takes until the end of the window; where they only
+/// share bandwidth, windows become longer, each twice the one before.
+const SHORT: u64 = 512;
+const LONG: u64 = 4096;
 
 /// Cycles in which no cluster does anything but ask again, before that is taken for a hang.
 const IDLE: u64 = 1 << 22;
@@ -67,7 +68,9 @@ pub struct Chip<'a> {
     /// Clusters that an SM group can hold, and that may run at once.
     room: usize,
     most: usize,
+    /// Cycles of the next window, and of the longest.
     window: u64,
+    longest: u64,
     threads: usize,
     running: Vec<Running<'a>>,
     rates: Rates,
@@ -91,13 +94,8 @@ impl<'a> Chip<'a> {
         let mut groups = Vec::new();
         for &sms in s.costs.gpcs {
             for n in 0..sms / size {
-                let group = Group {
-                    first_sm: first_sm + n * size,
-                    held: vec![],
-                    free_at: 0,
-                    columns: vec![],
-                    waiting: vec![],
-                };
+                let group =
+                    Group { first_sm: first_sm + n * size, held: vec![], free_at: 0, columns: vec![], waiting: vec![] };
                 groups.push(group);
             }
             first_sm += sms;
@@ -112,10 +110,10 @@ impl<'a> Chip<'a> {
             Op::TensorAlloc { .. } => room > 1,
             _ => false,
         });
-        let threads = s.options.threads.map_or_else(
-            || std::thread::available_parallelism().map_or(1, usize::from),
-            std::num::NonZeroUsize::get,
-        );
+        let threads = s
+            .options
+            .threads
+            .map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), std::num::NonZeroUsize::get);
         let mut chip = Chip {
             tracker: Tracker::new(s.buffers, true),
             global: Arc::new(global),
@@ -123,7 +121,8 @@ impl<'a> Chip<'a> {
             groups,
             room,
             most,
-            window: if talks { TALKING } else { APART },
+            window: SHORT,
+            longest: if talks { SHORT } else { LONG },
             threads,
             running: vec![],
             rates: Rates::default(),
@@ -145,12 +144,13 @@ impl<'a> Chip<'a> {
         let mut end = 0;
         let mut completed = true;
         while !self.running.is_empty() {
-            let times = self.running.iter().map(|r| if let Progress::Until(time) = r.progress { time } else { u64::MAX });
-            let next = times.min().unwrap_or(u64::MAX);
-            let window = if next == u64::MAX { 0 } else { next / self.window };
-            end = (end + self.window).max(window.saturating_add(1).saturating_mul(self.window));
+            let times =
+                self.running.iter().filter_map(|r| if let Progress::Until(at) = r.progress { Some(at) } else { None });
+            let window = self.window;
+            end = times.min().unwrap_or(end).max(end).saturating_add(window);
+            self.window = (2 * window).min(self.longest);
             self.run_window(end - 1);
-            let answered = self.settle(end);
+            let answered = self.settle(window, end);
             if self.stuck(answered) || self.running.iter().any(|r| r.progress == Progress::Stopped) {
                 completed = false;
                 break;
@@ -204,11 +204,11 @@ impl<'a> Chip<'a> {
     }
 
     /// Where a window ends: what clusters did to each other takes effect. Whether anybody got an answer.
-    fn settle(&mut self, end: u64) -> bool {
+    fn settle(&mut self, window: u64, end: u64) -> bool {
         let mut items = Vec::new();
         let nothing: Arc<Global> = Arc::default();
         let (mut moved, mut missed, mut movers, mut active) = (0, 0, 0, false);
-        let mut lines = Vec::new();
+        let mut lines = BTreeSet::new();
         for running in &mut self.running {
             let cluster = running.cluster.get_mut().unwrap_or_else(PoisonError::into_inner);
             cluster.global = nothing.clone();
@@ -216,10 +216,10 @@ impl<'a> Chip<'a> {
             movers += u64::from(cluster.moved > 0) * cluster.ctas.len() as u64;
             moved += std::mem::take(&mut cluster.moved);
             missed += std::mem::take(&mut cluster.missed);
-            lines.append(&mut cluster.lines);
+            lines.extend(cluster.lines.drain());
             active |= cluster.active;
         }
-        self.idle = if active { 0 } else { self.idle + self.window };
+        self.idle = if active { 0 } else { self.idle + window };
         // Lines that several clusters missed came once.
         let came = {
             let global = Arc::make_mut(&mut self.global);
@@ -234,7 +234,7 @@ impl<'a> Chip<'a> {
         for (time, index, item) in items {
             answered |= self.take_effect(time, index, item, end);
         }
-        self.share_tensor_cores();
+        self.share_engines(window);
         self.begin();
         answered
     }
@@ -342,7 +342,8 @@ impl<'a> Chip<'a> {
                 let used = taken(cta) | if pair { taken(cta ^ 1) } else { 0 };
                 (0..COLUMNS).step_by(columns as usize).find(|&column| used & slots(column, columns) == 0)
             };
-            let Some((w, column)) = group.waiting.iter().enumerate().find_map(|(w, wait)| Some((w, fits(wait)?))) else {
+            let Some((w, column)) = group.waiting.iter().enumerate().find_map(|(w, wait)| Some((w, fits(wait)?)))
+            else {
                 return granted;
             };
             let (index, cta, columns, pair) = group.waiting.remove(w);
@@ -358,25 +359,32 @@ impl<'a> Chip<'a> {
         }
     }
 
-    /// CTAs that share an SM share its tensor core: whoever worked while others did takes longer next time.
-    fn share_tensor_cores(&mut self) {
+    /// CTAs that share an SM share its tensor core, issue slots and ports: what the others used of them in the last window they
+    /// leave less of in the next, but an equal part at least.
+    fn share_engines(&mut self, window: u64) {
         if self.room == 1 {
             return;
         }
-        let mut busy = vec![0; self.groups.len()];
+        let mut busy: HashMap<(usize, usize), Engines> = HashMap::new();
         for n in 0..self.running.len() {
             let group = self.running[n].group;
-            busy[group] += self.cluster(n).ctas.first().map_or(0, |cta| cta.tensor_busy);
+            for (rank, cta) in self.cluster(n).ctas.iter_mut().enumerate() {
+                // An SM has four schedulers.
+                cta.busy.issue /= 4;
+                let sum = busy.entry((group, rank)).or_default();
+                sum.all().into_iter().zip(cta.busy.all()).for_each(|(sum, own)| *sum += *own);
+            }
         }
         for n in 0..self.running.len() {
-            let (group, window) = (self.running[n].group, self.window);
+            let group = self.running[n].group;
             let beside = self.groups[group].held.len() as u64;
-            for cta in &mut self.cluster(n).ctas {
-                let others = busy[group] - cta.tensor_busy.min(busy[group]);
-                // What the others leave, but never less than an equal part.
-                let left = window.saturating_sub(others).max(window / beside.max(1));
-                cta.tensor_share = 256 * window / left;
-                cta.tensor_busy = 0;
+            for (rank, cta) in self.cluster(n).ctas.iter_mut().enumerate() {
+                let mut all = busy.get(&(group, rank)).copied().unwrap_or_default();
+                let mut own = std::mem::take(&mut cta.busy);
+                for ((all, own), slowed) in all.all().into_iter().zip(own.all()).zip(cta.slowed.all()) {
+                    let left = window.saturating_sub(*all - *own).max(window / beside.max(1)).max(1);
+                    *slowed = 256 * window / left;
+                }
             }
         }
     }

@@ -10,7 +10,7 @@ use super::findings::Findings;
 use super::mbarrier::Mbarrier;
 use super::memory::Global;
 use super::outbox::{Item, Outbox};
-use super::state::{ActorKind, Commit, Cta, NamedBarrier, Origin, Pending, Race, RaceMemory};
+use super::state::{ActorKind, Commit, Cta, Engines, NamedBarrier, Origin, Pending, Race, RaceMemory};
 use super::tensor::TensorMemory;
 use super::tracker::Tracker;
 use super::warp::{Fragment, Queue, Registers, State, Warp};
@@ -22,7 +22,7 @@ use crate::report::{Actor, Event, EventKind, Memory};
 use crate::time::Costs;
 use crate::{MAX_SHARED, Options};
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::{BinaryHeap, HashMap, HashSet};
 use std::sync::Arc;
 
 /// What all clusters of a launch share.
@@ -90,7 +90,7 @@ pub struct Cluster<'a> {
     /// Bytes that it moved through L2 in this window, those of them that were not there, and the lines that it touched.
     pub moved: u64,
     pub missed: u64,
-    pub lines: Vec<(u32, u32)>,
+    pub lines: HashSet<(u32, u32)>,
     /// Numbers of strong accesses, and responses that are not on their way yet.
     pub requests: u32,
     pub awaited: u32,
@@ -162,7 +162,7 @@ impl<'a> Cluster<'a> {
             rates: Rates::default(),
             moved: 0,
             missed: 0,
-            lines: Vec::new(),
+            lines: HashSet::new(),
             requests: 0,
             awaited: 0,
             instructions: 0,
@@ -215,8 +215,8 @@ impl<'a> Cluster<'a> {
                 global_port_free: start,
                 tma_free: start,
                 issue: Default::default(),
-                tensor_busy: 0,
-                tensor_share: 256,
+                busy: Engines::default(),
+                slowed: Engines::ALONE,
             });
             cluster.add_warps(rank as usize, threads, start);
         }
@@ -441,26 +441,28 @@ impl<'a> Cluster<'a> {
         )
     }
 
-    /// Brings bytes of global memory through L2: whether they were there, 0, or how many were not.
+    /// Brings bytes of global memory into L2: how many were not there.
     pub fn missed(&mut self, buffer: usize, start: u64, len: u64) -> u64 {
-        let global = self.global.clone();
         let mut missed = 0;
         for line in start / LINE..=(start + len.max(1) - 1) / LINE {
-            match global.cache.holds(buffer, line) {
-                Held::Now => continue,
-                Held::Before => {}
-                Held::No => missed += (line * LINE + LINE).min(start + len) - (line * LINE).max(start),
+            let held = self.global.cache.holds(buffer, line);
+            if held == Held::Now || !self.lines.insert((buffer as u32, line as u32)) {
+                continue;
             }
-            self.lines.push((buffer as u32, line as u32));
+            if held == Held::No {
+                missed += (line * LINE + LINE).min(start + len) - (line * LINE).max(start);
+            }
         }
         missed
     }
 
-    /// Cycles that it takes to move bytes between an SM and L2, some of which come from DRAM.
-    pub fn carry(&mut self, bytes: u64, missed: u64) -> u64 {
+    /// Cycles that it takes to move bytes between a CTA's SM and L2, some of which come from DRAM.
+    pub fn carry(&mut self, cta: usize, bytes: u64, missed: u64) -> u64 {
         self.moved += bytes;
         self.missed += missed;
         let port = bytes.div_ceil(self.costs.port_bytes_per_cycle);
+        self.ctas[cta].busy.global_port += port;
+        let port = port * self.ctas[cta].slowed.global_port / 256;
         port.max((bytes * self.rates.l2).div_ceil(1024)).max((missed * self.rates.dram).div_ceil(1024))
     }
 

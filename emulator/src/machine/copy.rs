@@ -83,7 +83,8 @@ impl Cluster<'_> {
             }
             TmaKind::Store | TmaKind::Reduce(_) => {
                 let pieces = copy.rows.iter().filter_map(|row| row.inside.map(|inside| (row.linear, inside)));
-                let mut dense = Memory::undefined(pieces.clone().map(|(_, (_, _, begin, end))| end - begin).sum::<u32>() as usize);
+                let mut dense =
+                    Memory::undefined(pieces.clone().map(|(_, (_, _, begin, end))| end - begin).sum::<u32>() as usize);
                 let mut filled = 0;
                 let mut undefined = None;
                 for (linear, (buffer, offset, begin, end)) in pieces.clone() {
@@ -95,7 +96,8 @@ impl Cluster<'_> {
                         undefined = Some((buffer, offset + first as u64));
                     }
                 }
-                let runs = Runs::collect(pieces.map(|(_, (buffer, at, begin, end))| Runs::one(buffer, at, end - begin)));
+                let runs =
+                    Runs::collect(pieces.map(|(_, (buffer, at, begin, end))| Runs::one(buffer, at, end - begin)));
                 let how = if let TmaKind::Reduce(how) = copy.kind { Some((how, copy.element)) } else { None };
                 let (site, stamp) = (copy.site, copy.writes);
                 let write = Write { runs, data: dense, how, stamp, known: copy.known.clone() };
@@ -123,7 +125,15 @@ fn nan(element: Element) -> u128 {
 }
 
 /// Adds (or …) elements to memory, one after the other.
-pub fn reduce(memory: &mut Memory, at: usize, data: &Memory, from: usize, len: usize, element: Element, how: Reduction) {
+pub fn reduce(
+    memory: &mut Memory,
+    at: usize,
+    data: &Memory,
+    from: usize,
+    len: usize,
+    element: Element,
+    how: Reduction,
+) {
     use half::{bf16, f16};
     let size = element.bytes() as usize;
     for n in (0..len).step_by(size) {

@@ -6,7 +6,7 @@ const SPAN: u64 = 64;
 /// Spans that are remembered: a warp runs ahead of the others by no more.
 const KEPT: usize = 64;
 
-/// What a scheduler has issued in the latest spans: number of the span, instructions.
+/// What a scheduler has issued in the latest spans: number of the span, 256ths of cycles.
 #[derive(Debug)]
 pub struct Slots([(u64, u64); KEPT]);
 
@@ -17,8 +17,8 @@ impl Default for Slots {
 }
 
 impl Slots {
-    /// The first cycle from this one on in which there is a slot; it is taken.
-    pub fn take(&mut self, time: u64) -> u64 {
+    /// The first cycle from this one on in which there is a slot; it is taken. A slot takes so many 256ths of a cycle.
+    pub fn take(&mut self, time: u64, slowed: u64) -> u64 {
         let mut span = time / SPAN;
         loop {
             let slot = &mut self.0[span as usize % KEPT];
@@ -29,8 +29,8 @@ impl Slots {
             if slot.0 < span {
                 *slot = (span, 0);
             }
-            if slot.1 < SPAN {
-                slot.1 += 1;
+            if slot.1 < SPAN * 256 {
+                slot.1 += slowed;
                 return time.max(span * SPAN);
             }
             span += 1;
@@ -47,10 +47,10 @@ mod tests {
         let mut slots = Slots::default();
         let mut last = 0;
         for _ in 0..1000 {
-            last = last.max(slots.take(100));
+            last = last.max(slots.take(100, 256));
         }
         // 1000 instructions that are all ready at cycle 100 take 1000 cycles, counted in whole spans.
         assert!((1024..1100 + SPAN).contains(&last), "{last}");
-        assert_eq!(slots.take(5000), 5000);
+        assert_eq!(slots.take(5000, 256), 5000);
     }
 }

@@ -189,10 +189,10 @@ impl Cluster<'_> {
         let free = group.iter().map(|&c| self.ctas[c].tensor_core_free).max().unwrap_or(now);
         let start = now.max(free) + delay;
         let cycles = self.costs.mma_interval(m_each, i.n, n_each, matches!(a, Source::Shared(_)));
-        let end = start + cycles * group.iter().map(|&c| self.ctas[c].tensor_share).max().unwrap_or(256) / 256;
+        let end = start + cycles * group.iter().map(|&c| self.ctas[c].slowed.tensor_core).max().unwrap_or(256) / 256;
         for &c in group {
             self.ctas[c].tensor_core_free = end;
-            self.ctas[c].tensor_busy += cycles;
+            self.ctas[c].busy.tensor_core += cycles;
         }
         let latest = end + self.costs.mma_latency;
         if let Some(queue) = self.mma_queues.get_mut(&key) {

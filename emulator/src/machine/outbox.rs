@@ -16,10 +16,18 @@ use std::collections::HashMap;
 #[derive(Debug)]
 pub enum Item<'a> {
     /// A plain read, to be held against the writes of others.
-    Read { runs: Vec<Runs>, stamp: Stamp, known: Views },
+    Read {
+        runs: Vec<Runs>,
+        stamp: Stamp,
+        known: Views,
+    },
     Write(Write),
     /// A strong write, after the [`Item::Write`] itself, tells what the writer knew: inside its cluster, and outside.
-    Publish { places: Vec<(usize, u64)>, near: Views, far: Views },
+    Publish {
+        places: Vec<(usize, u64)>,
+        near: Views,
+        far: Views,
+    },
     /// An atomic operation; the warp waits if it wants the old value.
     Atomic(Box<AtomicJob>),
     /// A strong load, which a warp waits for.
@@ -27,8 +35,16 @@ pub enum Item<'a> {
     /// A request to cluster launch control.
     Cancel(Box<Cancel>),
     /// `tcgen05.alloc` where CTAs share an SM: the request of a CTA (of both CTAs of a pair), and its end.
-    TensorAlloc { cta: usize, columns: u32, pair: bool },
-    TensorFree { cta: usize, column: u32, columns: u32 },
+    TensorAlloc {
+        cta: usize,
+        columns: u32,
+        pair: bool,
+    },
+    TensorFree {
+        cta: usize,
+        column: u32,
+        columns: u32,
+    },
     /// The cluster has ended.
     End,
 }

@@ -45,10 +45,28 @@ pub struct Cta {
     pub tma_free: u64,
     /// How many instructions the SM's four schedulers have issued lately.
     pub issue: [super::issue::Slots; 4],
-    /// Cycles of this window that the tensor core worked for the CTA, and how many times longer its work takes since CTAs
-    /// beside it on the SM use it too, in 256ths.
-    pub tensor_busy: u64,
-    pub tensor_share: u64,
+    /// Cycles of this window that parts of the SM worked for the CTA.
+    pub busy: Engines,
+    /// How many times longer they take, in 256ths: CTAs beside it on the SM use them too.
+    pub slowed: Engines,
+}
+
+/// A number for each part of an SM that its CTAs share.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Engines {
+    pub tensor_core: u64,
+    /// Instructions issued.
+    pub issue: u64,
+    pub shared_port: u64,
+    pub global_port: u64,
+}
+
+impl Engines {
+    pub const ALONE: Engines = Engines { tensor_core: 256, issue: 256, shared_port: 256, global_port: 256 };
+
+    pub fn all(&mut self) -> [&mut u64; 4] {
+        [&mut self.tensor_core, &mut self.issue, &mut self.shared_port, &mut self.global_port]
+    }
 }
 
 /// `bar.sync`'s barrier.

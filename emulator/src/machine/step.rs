@@ -30,7 +30,7 @@ impl<'a> Cluster<'a> {
             let ready = needed.map(|&(_, at)| at).max().unwrap_or(now).max(now);
             let ready = if matches!(inst.op, Op::Store(_)) {
                 // The compiler moves loads ahead of a store that waits for its value: the warp goes on, up to the next
-                // instruction that orders memory.
+                // instruction that orders memory, or to the end of a loop's round.
                 warp.stores_ready_at = warp.stores_ready_at.max(ready);
                 now
             } else {
@@ -39,8 +39,10 @@ impl<'a> Cluster<'a> {
             warp.fragments[f].ready_at = ready;
             warp.on_the_way.retain(|&(_, at)| at > ready);
         }
-        let slots = &mut self.ctas[warp.cta].issue[warp.index as usize % 4];
-        warp.fragments[f].ready_at = slots.take(warp.fragments[f].ready_at);
+        let cta = &mut self.ctas[warp.cta];
+        cta.busy.issue += 1;
+        let slots = &mut cta.issue[warp.index as usize % 4];
+        warp.fragments[f].ready_at = slots.take(warp.fragments[f].ready_at, cta.slowed.issue);
         if !warp.open_loads.is_empty() {
             self.check_open_loads(w, f, &inst.uses, &inst.defs, site);
         }
@@ -73,7 +75,11 @@ impl<'a> Cluster<'a> {
             if mask == 0 {
                 self.warps[w].fragments[f].pc = pc + 1;
             } else if mask == active {
-                self.warps[w].fragments[f].pc = target;
+                let warp = &mut self.warps[w];
+                if target <= pc {
+                    warp.fragments[f].ready_at = warp.fragments[f].ready_at.max(warp.stores_ready_at);
+                }
+                warp.fragments[f].pc = target;
             } else {
                 self.part(w, f, mask, target, reconverge);
             }

@@ -210,7 +210,7 @@ impl Cluster<'_> {
         // When.
         let cta = self.warps[w].cta;
         let delay = self.jitter(2000);
-        let (cycles, latency) = self.copy_cost(op.kind, bytes, &runs);
+        let (cycles, latency) = self.copy_cost(cta, op.kind, bytes, &runs);
         let start = now.max(self.ctas[cta].tma_free) + delay;
         let end = start + cycles;
         self.ctas[cta].tma_free = end;
@@ -250,12 +250,12 @@ impl Cluster<'_> {
     }
 
     /// What a copy costs: cycles of the TMA engine, and from there to its end.
-    fn copy_cost(&mut self, kind: TmaKind, bytes: u32, runs: &[Runs]) -> (u64, u64) {
+    fn copy_cost(&mut self, cta: usize, kind: TmaKind, bytes: u32, runs: &[Runs]) -> (u64, u64) {
         let bytes = u64::from(bytes);
         match kind {
             TmaKind::Store | TmaKind::Reduce(_) => {
                 let engine = (bytes * self.costs.tma_store_per_kb).div_ceil(1024);
-                (engine.max(self.carry(bytes, 0)), self.costs.tma_store)
+                (engine.max(self.carry(cta, bytes, 0)), self.costs.tma_store)
             }
             TmaKind::Forward => (bytes.div_ceil(self.costs.port_bytes_per_cycle), self.costs.tma_latency),
             TmaKind::Load | TmaKind::Prefetch => {
@@ -266,7 +266,7 @@ impl Cluster<'_> {
                     }
                 }
                 let further = if missed > 0 { self.costs.global_load - self.costs.cached_load } else { 0 };
-                (self.carry(bytes, missed), self.costs.tma_latency + further)
+                (self.carry(cta, bytes, missed), self.costs.tma_latency + further)
             }
         }
     }

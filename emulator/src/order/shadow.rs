@@ -249,7 +249,8 @@ fn check(
 ) -> Option<Conflict> {
     let conflict = |first, first_writes, reason| Conflict { first, first_writes, second_writes: writes, reason, byte };
     let races = |first: Stamp| {
-        let matters = !strong_together(first, access.stamp) && !(access.across && first.cluster == access.stamp.cluster);
+        let matters =
+            !strong_together(first, access.stamp) && !(access.across && first.cluster == access.stamp.cluster);
         ordered(first, access).filter(|_| matters)
     };
     let mut found = races(cell.write).map(|reason| conflict(cell.write, true, reason));
@@ -289,8 +290,7 @@ mod tests {
     fn readers_of_many_clusters_are_not_all_remembered() {
         let mut shadow = Shadow::default();
         let views = Views::default();
-        let access =
-            |cluster: u32, actor| Access::new(Stamp::new(actor, 1, 0, cluster), &views);
+        let access = |cluster: u32, actor| Access::new(Stamp::new(actor, 1, 0, cluster), &views);
         for cluster in 0..100 {
             for actor in 0..4 {
                 assert!(shadow.read(0, 16, &access(cluster, actor)).is_none());

@@ -192,8 +192,7 @@ fn entry(
             }
             "reqnctapercluster" => lowering.kernel.required_cluster = Some(dims()),
             "maxnreg" => lowering.kernel.registers_per_thread = dims()[0].max(1),
-            "minnctapersm" | "maxnctapersm" | "explicitcluster" | "maxclusterrank" | "noreturn"
-            | "pragma" => {}
+            "minnctapersm" | "maxnctapersm" | "explicitcluster" | "maxclusterrank" | "noreturn" | "pragma" => {}
             other => fail(*span, not_modelled(&format!("the directive `.{other}`"), "Remove it.")),
         }
     }

@@ -1,0 +1,121 @@
+//! What clusters have to do with each other: work they take over, flags and sums in global memory, the tensor memory of an SM that
+//! several CTAs share. Nothing of it depends on the number of host threads.
+
+use emulator::{Buffer, Content, Distribution, Launch, NumberType, Options, Param, Random, Report};
+use std::num::NonZeroUsize;
+
+fn buffer(name: &str, content: Content) -> Buffer {
+    Buffer { name: name.into(), content, ..Default::default() }
+}
+
+fn pointer(buffer: usize) -> Param {
+    Param::Pointer { buffer, offset: 0 }
+}
+
+fn one_warp(grid: [u32; 3], buffers: Vec<Buffer>, params: Vec<Param>) -> Launch {
+    Launch { entry: "k".into(), grid, cluster: [1; 3], block: [32, 1, 1], buffers, params, ..Default::default() }
+}
+
+/// Runs on 1, 2 and 7 host threads, on the default schedule and an adversarial one: clean, and the same to the last cycle.
+fn on_any_threads(text: &str, launch: &Launch, check: impl Fn(&Report)) {
+    let program = emulator::load(text).unwrap_or_else(|errors| panic!("{errors:#?}"));
+    for seed in [None, Some(1), Some(2)] {
+        let run = |threads| {
+            let threads = NonZeroUsize::new(threads);
+            let options = Options { seed, threads, trace: true, max_instructions: 10_000_000, ..Default::default() };
+            emulator::run(&program, launch, &options)
+        };
+        let one = run(1);
+        assert!(one.is_clean(), "seed {seed:?}: {:#?}", one.findings);
+        check(&one);
+        for threads in [2, 7] {
+            let many = run(threads);
+            assert_eq!(
+                (one.cycles, one.instructions),
+                (many.cycles, many.instructions),
+                "seed {seed:?}, {threads} threads"
+            );
+            assert!(one.buffers == many.buffers, "seed {seed:?}, {threads} threads: results differ");
+            assert!(one.trace == many.trace, "seed {seed:?}, {threads} threads: traces differ");
+        }
+    }
+}
+
+fn words(report: &Report, buffer: usize) -> Vec<u32> {
+    report.buffers[buffer].bytes.as_chunks().0.iter().map(|&word| u32::from_le_bytes(word)).collect()
+}
+
+#[test]
+fn launch_control() {
+    let out = buffer("out", Content::Undefined { bytes: 4 * 200 });
+    let mut launch = one_warp([200, 1, 1], vec![out], vec![pointer(0)]);
+    launch.attributes.resident_clusters = Some(8);
+    on_any_threads(include_str!("kernels/launch_control.ptx"), &launch, |report| {
+        let mut pieces = std::collections::BTreeMap::<u32, Vec<u32>>::new();
+        for word in words(report, 0) {
+            pieces.entry(word & 0xffff).or_default().push(word >> 16);
+        }
+        // Whoever began did its pieces one after the other, and some did several.
+        for (cluster, order) in &mut pieces {
+            order.sort_unstable();
+            assert!(order.iter().copied().eq(0..order.len() as u32), "cluster {cluster}: pieces {order:?}");
+        }
+        assert!(pieces.len() >= 8 && pieces.len() < 100, "{} clusters shared the work", pieces.len());
+    });
+}
+
+#[test]
+fn split_k_with_flags() {
+    const TILES: u32 = 6;
+    const PARTS: u32 = 5;
+    const DEPTH: u32 = 20;
+    let numbers = |kind, count| {
+        Content::Random(Random {
+            seed: 3,
+            count,
+            number: kind,
+            distribution: Distribution::Normal { mean: 0.0, deviation: 1.0 },
+        })
+    };
+    let input = numbers(NumberType::F32, u64::from(TILES * PARTS * DEPTH * 32));
+    let sums = Content::Fill { bytes: 4 * (1 + 32 * u64::from(TILES)), value: 0 };
+    let flags = Content::Fill { bytes: 4 * u64::from(TILES), value: 0 };
+    let buffers = vec![buffer("in", input), buffer("sums", sums), buffer("flags", flags)];
+    let params = vec![pointer(0), pointer(1), pointer(2), Param::U32(DEPTH)];
+    let launch = one_warp([TILES, PARTS, 1], buffers, params);
+    on_any_threads(include_str!("kernels/split_k.ptx"), &launch, |report| {
+        let input: Vec<f32> = words(report, 0).into_iter().map(f32::from_bits).collect();
+        let sums: Vec<f32> = words(report, 1).into_iter().map(f32::from_bits).collect();
+        let part = |tile: u32, part: u32, thread: u32| {
+            let first = (tile * PARTS + part) * DEPTH * 32 + thread;
+            (0..DEPTH).fold(0f32, |sum, k| sum + input[(first + 32 * k) as usize])
+        };
+        let mut all = 0f64;
+        for tile in 0..TILES {
+            for thread in 0..32 {
+                // The flags give the order, so that the sum is exact.
+                let expected = (0..PARTS).fold(0f32, |sum, p| sum + part(tile, p, thread));
+                assert_eq!(sums[(1 + tile * 32 + thread) as usize], expected, "tile {tile}, thread {thread}");
+                all += (0..PARTS).map(|p| f64::from(part(tile, p, thread))).sum::<f64>();
+            }
+        }
+        assert!((f64::from(sums[0]) - all).abs() < 1e-2, "{} instead of {all}", sums[0]);
+        assert!(words(report, 2).iter().all(|&flag| flag == PARTS));
+    });
+}
+
+#[test]
+fn tensor_memory_of_a_shared_sm() {
+    const CTAS: u32 = 148 * 4;
+    let out = buffer("out", Content::Undefined { bytes: u64::from(CTAS) * 128 });
+    let launch = one_warp([CTAS, 1, 1], vec![out], vec![pointer(0)]);
+    on_any_threads(include_str!("kernels/tensor_memory.ptx"), &launch, |report| {
+        let mut columns = std::collections::BTreeSet::new();
+        for (n, word) in words(report, 0).into_iter().enumerate() {
+            assert_eq!(word & 0xf_ffff, n as u32, "what the CTA wrote to tensor memory");
+            columns.insert(word >> 20);
+        }
+        // CTAs side by side hold different columns.
+        assert_eq!(columns.into_iter().collect::<Vec<_>>(), [0, 256]);
+    });
+}

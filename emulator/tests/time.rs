@@ -1,0 +1,150 @@
+//! What costs time on the simulated clock. Each test compares two kernels, or one kernel in two places: which takes longer is known
+//! from how the hardware works, whatever the exact numbers.
+
+use emulator::{Buffer, Content, Gpu, Launch, Options, Param, Report};
+
+/// A kernel around a body, with 32 KB of shared memory. `%tid` is the thread, `%line` its 16 bytes of a row of 128, `%in` and
+/// `%out` point to two buffers.
+fn kernel(body: &str) -> String {
+    format!(
+        ".version 8.7\n.target sm_100a\n.address_size 64\n.visible .entry k(.param .u64 in, .param .u64 out)\n{{\n\
+         .shared .align 1024 .b8 tile[32768];\n.reg .pred %p<4>;\n.reg .b32 %r<32>;\n.reg .b64 %d<16>;\n\
+         .reg .b32 %tid;\n.reg .b64 %in, %out;\nld.param.u64 %in, [in];\nld.param.u64 %out, [out];\n\
+         mov.u32 %tid, %tid.x;\n{body}\nret;\n}}\n"
+    )
+}
+
+fn run_on(gpu: Gpu, body: &str, ctas: u32, threads: u32) -> Report {
+    let program = emulator::load(&kernel(body)).unwrap_or_else(|errors| panic!("{body}: {errors:#?}"));
+    let buffer = |name: &str| Buffer {
+        name: name.into(),
+        content: Content::Fill { bytes: 64 << 20, value: 0 },
+        ..Default::default()
+    };
+    let pointer = |buffer| Param::Pointer { buffer, offset: 0 };
+    let launch = Launch {
+        entry: "k".into(),
+        grid: [ctas, 1, 1],
+        cluster: [1, 1, 1],
+        block: [threads, 1, 1],
+        buffers: vec![buffer("in"), buffer("out")],
+        params: vec![pointer(0), pointer(1)],
+        ..Default::default()
+    };
+    let report = emulator::run(&program, &launch, &Options { gpu: Some(gpu), ..Default::default() });
+    assert!(report.is_clean(), "{body}: {:#?}", report.findings);
+    report
+}
+
+fn cycles(body: &str, ctas: u32, threads: u32) -> u64 {
+    run_on(Gpu::B200, body, ctas, threads).cycles
+}
+
+#[track_caller]
+fn takes_longer(slow: u64, fast: u64, times: f64) {
+    assert!(slow as f64 >= fast as f64 * times, "{slow} cycles against {fast}: not {times} times as long");
+}
+
+/// Rows of 128 bytes, 16 bytes a thread, the same column in all rows: without a swizzle all lanes of a warp meet in four banks.
+#[test]
+fn a_staging_tile_without_swizzle_is_slower() {
+    let stores = |place: &str| {
+        let mut body = format!("mov.u32 %r0, tile;\nshl.b32 %r1, %tid, 7;\nadd.u32 %r0, %r0, %r1;\n{place}");
+        for chunk in 0..8 {
+            body += &format!("xor.b32 %r3, %r2, {};\nadd.u32 %r4, %r0, %r3;\n", chunk * 16);
+            body += "st.shared.v4.b32 [%r4], {%tid, %tid, %tid, %tid};\n";
+        }
+        cycles(&body, 1, 128)
+    };
+    // The 128-byte swizzle: bits 4 to 6 of the address, exclusive or bits 7 to 9.
+    let swizzled = stores("and.b32 %r2, %tid, 7;\nshl.b32 %r2, %r2, 4;\n");
+    let plain = stores("mov.u32 %r2, 0;\n");
+    takes_longer(plain, swizzled, 2.0);
+}
+
+/// 32 lanes read 128 bytes in a row, which is four sectors, or one word of 32 sectors each.
+#[test]
+fn global_memory_moves_in_sectors_of_32_bytes() {
+    let loads = |shift: u32| {
+        let mut body = format!("shl.b32 %r0, %tid, {shift};\ncvt.u64.u32 %d0, %r0;\nadd.s64 %d0, %d0, %in;\n");
+        for n in 0..16 {
+            body += &format!("ld.global.u32 %r{}, [%d0+{}];\n", n + 1, n << 20);
+        }
+        for n in 0..16 {
+            body += &format!("xor.b32 %r31, %r31, %r{};\n", n + 1);
+        }
+        cycles(
+            &format!(
+                "mov.u32 %r31, 0;\n{body}mul.wide.u32 %d1, %tid, 4;\nadd.s64 %d1, %d1, %out;\nst.global.u32 [%d1], %r31;\n"
+            ),
+            1,
+            512,
+        )
+    };
+    takes_longer(loads(7), loads(2), 2.0);
+}
+
+/// What L2 holds comes sooner.
+#[test]
+fn the_second_load_of_a_line_is_faster() {
+    let loads = |between: u32| {
+        let mut body = String::new();
+        // One load after the other: the address depends on what was loaded (zero).
+        body += "mov.u64 %d0, %in;\n";
+        for n in 0..20 {
+            body += &format!("ld.global.u64 %d1, [%d0+{}];\nadd.s64 %d0, %d0, %d1;\n", n * between);
+        }
+        cycles(&body, 1, 1)
+    };
+    takes_longer(loads(4096), loads(0), 2.0);
+}
+
+/// Two CTAs of 1024 threads fit an SM: 296 run at once, one more has to wait until there is room.
+#[test]
+fn a_launch_runs_in_waves() {
+    // One thread counts; the others have ended, but their CTA holds its place.
+    let body = "setp.ne.u32 %p0, %tid, 0;\n@%p0 ret;\nmov.u32 %r0, 2000;\nROUND:\nsub.u32 %r0, %r0, 1;\n\
+                setp.ne.u32 %p0, %r0, 0;\n@%p0 bra ROUND;\n";
+    let one = cycles(body, 1, 1024);
+    takes_longer(one * 11 / 10, cycles(body, 2 * 148, 1024), 1.0);
+    takes_longer(cycles(body, 2 * 148 + 1, 1024), one, 1.9);
+}
+
+/// Four schedulers issue an instruction a cycle each: 32 warps that compute take longer than 4, and two CTAs of 32 longer still.
+#[test]
+fn warps_share_issue_slots() {
+    let body = "mov.u32 %r0, 500;\nROUND:\nsub.u32 %r0, %r0, 1;\nsetp.ne.u32 %p0, %r0, 0;\n@%p0 bra ROUND;\n";
+    let one = cycles(body, 1, 1024);
+    takes_longer(one, cycles(body, 1, 128), 2.0);
+    takes_longer(cycles(body, 2 * 148, 1024), one, 1.7);
+}
+
+/// 148 SMs copy 128 KB each, from all over DRAM, or all the same. They cannot be faster than DRAM, and one alone is faster.
+#[test]
+fn sms_share_dram() {
+    let copies = |ctas: u32, apart: u32| {
+        let body = format!(
+            ".shared .align 8 .b64 bar;\nmov.u32 %r0, tile;\nmov.u32 %r5, bar;\nsetp.ne.u32 %p0, %tid, 0;\n@%p0 bra END;\n\
+             mbarrier.init.shared::cta.b64 [%r5], 1;\nfence.mbarrier_init.release.cluster;\n\
+             mov.u32 %r1, %ctaid.x;\nmul.wide.u32 %d0, %r1, {apart};\nadd.s64 %d0, %d0, %in;\nmov.u32 %r2, 0;\n\
+             ROUND:\nmbarrier.arrive.expect_tx.shared::cta.b64 _, [%r5], 32768;\n\
+             cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%r0], [%d0], 32768, [%r5];\n\
+             and.b32 %r3, %r2, 1;\nWAIT:\nmbarrier.try_wait.parity.shared::cta.b64 %p1, [%r5], %r3;\n@!%p1 bra WAIT;\n\
+             add.s64 %d0, %d0, 32768;\nadd.u32 %r2, %r2, 1;\nsetp.lt.u32 %p1, %r2, 4;\n@%p1 bra ROUND;\nEND:\n"
+        );
+        cycles(&body, ctas, 32)
+    };
+    let all = copies(148, 131_072);
+    let dram = 148 * 131_072 / 3838;
+    assert!(all > dram, "{all} cycles for what DRAM needs {dram} for");
+    takes_longer(all, copies(1, 131_072), 1.2);
+    takes_longer(all, copies(148, 0), 1.2);
+}
+
+#[test]
+fn gpus_differ() {
+    let body = "ld.global.u32 %r0, [%in];\nst.global.u32 [%out], %r0;\n";
+    let [b200, h200] = [Gpu::B200, Gpu::H200].map(|gpu| run_on(gpu, body, 1, 1));
+    assert_ne!(b200.cycles, h200.cycles);
+    assert!(b200.buffers == h200.buffers, "what is computed does not depend on time");
+}
