@@ -1,0 +1,181 @@
+//! Who touched each of up to 64 places last.
+
+use super::stamp::{Access, Reason, Stamp};
+
+/// An access, and the places for which it is remembered.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    places: u64,
+    stamp: Stamp,
+    writes: bool,
+}
+
+/// The last write of each place and the reads since then. Entries of the same place lie in the order of their accesses; a
+/// place has one write at most.
+#[derive(Clone, Debug, Default)]
+pub(super) struct History(Vec<Entry>);
+
+/// An earlier access of a place that is not ordered.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Hit {
+    pub first: Stamp,
+    pub first_writes: bool,
+    pub reason: Reason,
+    pub place: u32,
+}
+
+impl Hit {
+    /// What makes one weigh more than another; of equal ones, the earlier access is named.
+    fn weight(&self) -> (Reason, u32, bool) {
+        (self.reason, self.place, !self.first_writes)
+    }
+
+    fn heavier(known: Option<Hit>, new: Hit) -> Option<Hit> {
+        match known {
+            Some(known) if known.weight() <= new.weight() => Some(known),
+            _ => Some(new),
+        }
+    }
+}
+
+impl History {
+    /// Checks and remembers an access to these places. Gives the conflict that weighs most.
+    #[inline]
+    pub fn touch(&mut self, places: u64, access: &Access, writes: bool) -> Option<Hit> {
+        if writes { self.write(places, access) } else { self.read(places, access) }
+    }
+
+    fn write(&mut self, places: u64, access: &Access) -> Option<Hit> {
+        let mut found = None;
+        self.0.retain_mut(|entry| {
+            let shared = entry.places & places;
+            if shared != 0 {
+                if let Some(reason) = access.races(&entry.stamp) {
+                    found = Hit::heavier(found, entry.hit(reason, shared));
+                }
+                entry.places &= !shared;
+            }
+            entry.places != 0
+        });
+        match self.0.iter_mut().rev().find(|entry| entry.writes && entry.stamp == access.stamp) {
+            Some(same) => same.places |= places,
+            None => self.push(Entry { places, stamp: access.stamp, writes: true }),
+        }
+        found
+    }
+
+    fn read(&mut self, places: u64, access: &Access) -> Option<Hit> {
+        let mut found = None;
+        let mut far = false;
+        self.0.retain_mut(|entry| {
+            let shared = entry.places & places;
+            if shared == 0 {
+                return true;
+            }
+            if entry.writes {
+                if let Some(reason) = access.races(&entry.stamp) {
+                    found = Hit::heavier(found, entry.hit(reason, shared));
+                }
+            } else if access.unordered(&entry.stamp).is_none() {
+                // One reader is enough to remember when the new one comes after it.
+                entry.places &= !shared;
+            } else {
+                far |= entry.stamp.cluster != access.stamp.cluster;
+            }
+            entry.places != 0
+        });
+        let crowded = if far { self.read_by_two_others(places, access.stamp.cluster) } else { 0 };
+        self.add_read(places & !crowded, access.stamp);
+        found
+    }
+
+    /// Adds to the latest entry of the same read, unless others have read one of the places since.
+    fn add_read(&mut self, places: u64, stamp: Stamp) {
+        if places == 0 {
+            return;
+        }
+        for entry in self.0.iter_mut().rev().filter(|entry| !entry.writes) {
+            if entry.stamp == stamp {
+                entry.places |= places;
+                return;
+            }
+            if entry.places & places != 0 {
+                break;
+            }
+        }
+        self.push(Entry { places, stamp, writes: false });
+    }
+
+    /// Those of the places of which readers of two clusters are remembered, beside those of this one: a write is hardly
+    /// ordered after both and not after one more.
+    fn read_by_two_others(&self, places: u64, cluster: u32) -> u64 {
+        let other = |entry: &&Entry| !entry.writes && entry.stamp.cluster != cluster && entry.places & places != 0;
+        let others = || self.0.iter().filter(other);
+        let (mut one, mut two) = (0, 0);
+        for (n, entry) in others().enumerate() {
+            // Each cluster once, with all its places.
+            if others().take(n).all(|earlier| earlier.stamp.cluster != entry.stamp.cluster) {
+                let same = others().filter(|other| other.stamp.cluster == entry.stamp.cluster);
+                let places = same.fold(0, |all, other| all | other.places);
+                two |= one & places;
+                one |= places;
+            }
+        }
+        two
+    }
+
+    /// Most histories stay at one or two entries: their number grows by doubling from one.
+    fn push(&mut self, entry: Entry) {
+        if self.0.len() == self.0.capacity() {
+            self.0.reserve_exact(self.0.len().max(1));
+        }
+        self.0.push(entry);
+    }
+
+    /// Forgets a place; gives its history, as that of all these places.
+    pub fn split_off(&mut self, place: u32, places: u64) -> History {
+        let bit = 1 << place;
+        let has = |entry: &&Entry| entry.places & bit != 0;
+        let part = self.0.iter().filter(has).map(|entry| Entry { places, ..*entry }).collect();
+        self.forget(bit);
+        History(part)
+    }
+
+    /// Whether all these places have the same history.
+    pub fn is_uniform(&self, places: u64) -> bool {
+        self.0.iter().all(|entry| entry.places == places)
+    }
+
+    /// Takes the history of all of another's places as that of one place, which has none here.
+    pub fn merge(&mut self, place: u32, other: History) {
+        for entry in other.0 {
+            if entry.writes {
+                match self.0.iter_mut().find(|known| known.writes && known.stamp == entry.stamp) {
+                    Some(same) => same.places |= 1 << place,
+                    None => self.push(Entry { places: 1 << place, ..entry }),
+                }
+            } else {
+                self.add_read(1 << place, entry.stamp);
+            }
+        }
+    }
+
+    fn forget(&mut self, places: u64) {
+        self.0.retain_mut(|entry| {
+            entry.places &= !places;
+            entry.places != 0
+        });
+    }
+
+    #[cfg(test)]
+    pub fn entries(&self) -> usize {
+        self.0.len()
+    }
+}
+
+impl Entry {
+    #[inline]
+    fn hit(&self, reason: Reason, shared: u64) -> Hit {
+        Hit { first: self.stamp, first_writes: self.writes, reason, place: shared.trailing_zeros() }
+    }
+}
