@@ -15,6 +15,31 @@ struct Entry {
 #[derive(Clone, Debug, Default)]
 pub(super) struct History(Vec<Entry>);
 
+/// So many entries are looked at for one of the same access, to join: the parts of an access follow each other closely.
+const NEAR: usize = 4;
+
+/// Entries that have no places left.
+#[derive(Default)]
+struct Empty {
+    count: usize,
+    first: Option<usize>,
+}
+
+impl Empty {
+    fn see(&mut self, n: usize, entry: &Entry) {
+        if entry.places == 0 {
+            self.count += 1;
+            self.first = self.first.or(Some(n));
+        }
+    }
+
+    fn remove_from(&self, entries: &mut Vec<Entry>) {
+        if self.count > 0 {
+            entries.retain(|entry| entry.places != 0);
+        }
+    }
+}
+
 /// An earlier access of a place that is not ordered.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hit {
@@ -47,30 +72,41 @@ impl History {
 
     fn write(&mut self, places: u64, access: &Access) -> Option<Hit> {
         let mut found = None;
-        self.0.retain_mut(|entry| {
+        let mut empty = Empty::default();
+        for (n, entry) in self.0.iter_mut().enumerate() {
             let shared = entry.places & places;
-            if shared != 0 {
-                if let Some(reason) = access.races(&entry.stamp) {
-                    found = Hit::heavier(found, entry.hit(reason, shared));
-                }
-                entry.places &= !shared;
+            if shared == 0 {
+                continue;
             }
-            entry.places != 0
-        });
-        match self.0.iter_mut().rev().find(|entry| entry.writes && entry.stamp == access.stamp) {
-            Some(same) => same.places |= places,
-            None => self.push(Entry { places, stamp: access.stamp, writes: true }),
+            if let Some(reason) = access.races(&entry.stamp) {
+                found = Hit::heavier(found, entry.hit(reason, shared));
+            }
+            entry.places &= !shared;
+            empty.see(n, entry);
         }
+        let new = Entry { places, stamp: access.stamp, writes: true };
+        let last = self.0.len().saturating_sub(NEAR);
+        match (self.0[last..].iter_mut().rev().find(|e| e.writes && e.stamp == new.stamp), empty.first) {
+            (Some(same), _) => same.places |= places,
+            (None, Some(n)) => {
+                // Where among the others a write lies does not matter.
+                self.0[n] = new;
+                empty.count -= 1;
+            }
+            (None, None) => self.push(new),
+        }
+        empty.remove_from(&mut self.0);
         found
     }
 
     fn read(&mut self, places: u64, access: &Access) -> Option<Hit> {
         let mut found = None;
         let mut far = false;
-        self.0.retain_mut(|entry| {
+        let mut empty = Empty::default();
+        for (n, entry) in self.0.iter_mut().enumerate() {
             let shared = entry.places & places;
             if shared == 0 {
-                return true;
+                continue;
             }
             if entry.writes {
                 if let Some(reason) = access.races(&entry.stamp) {
@@ -79,11 +115,12 @@ impl History {
             } else if access.unordered(&entry.stamp).is_none() {
                 // One reader is enough to remember when the new one comes after it.
                 entry.places &= !shared;
+                empty.see(n, entry);
             } else {
                 far |= entry.stamp.cluster != access.stamp.cluster;
             }
-            entry.places != 0
-        });
+        }
+        empty.remove_from(&mut self.0);
         let crowded = if far { self.read_by_two_others(places, access.stamp.cluster) } else { 0 };
         self.add_read(places & !crowded, access.stamp);
         found
@@ -94,12 +131,12 @@ impl History {
         if places == 0 {
             return;
         }
-        for entry in self.0.iter_mut().rev().filter(|entry| !entry.writes) {
-            if entry.stamp == stamp {
+        for entry in self.0.iter_mut().rev().take(NEAR) {
+            if !entry.writes && entry.stamp == stamp {
                 entry.places |= places;
                 return;
             }
-            if entry.places & places != 0 {
+            if !entry.writes && entry.places & places != 0 {
                 break;
             }
         }

@@ -165,7 +165,7 @@ fn same(steps: &[Step]) -> Result<usize, TestCaseError> {
 
 #[test]
 fn conflicts_are_those_of_a_model_that_keeps_every_byte() {
-    let config = Config { cases: 400, failure_persistence: None, ..Config::default() };
+    let config = Config { cases: 200, failure_persistence: None, ..Config::default() };
     let mut runner = TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
     let conflicts = std::cell::Cell::new(0);
     let run = runner.run(&vec(step(), 1..80), |steps| {
