@@ -48,7 +48,8 @@ fn main() {
         views: &views,
         proxyless,
     };
-    let plain = |actor, epoch, site| Access { stamp: Stamp::new(actor, epoch, site, 0), views: &views, proxyless: false };
+    let plain =
+        |actor, epoch, site| Access { stamp: Stamp::new(actor, epoch, site, 0), views: &views, proxyless: false };
 
     let mut shadow = Shadow::default();
     let tma = time(|epoch| {

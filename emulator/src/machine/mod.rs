@@ -21,6 +21,7 @@ mod explain;
 mod explain_tensor;
 mod findings;
 mod finish;
+mod footprints;
 mod hang;
 mod launch_control;
 mod mbarrier;

@@ -33,7 +33,8 @@ impl Footprint {
     /// The first byte and the one behind the last.
     pub fn bounds(&self) -> (u64, u64) {
         let low = self.blocks.first().map_or(0, |(n, mask)| n * BLOCK + u64::from(mask.trailing_zeros()) * GRANULE);
-        let high = self.blocks.last().map_or(0, |(n, mask)| (n + 1) * BLOCK - u64::from(mask.leading_zeros()) * GRANULE);
+        let high =
+            self.blocks.last().map_or(0, |(n, mask)| (n + 1) * BLOCK - u64::from(mask.leading_zeros()) * GRANULE);
         (low, high)
     }
 }

@@ -4,7 +4,7 @@
 //! of them, so that a tile costs an entry a block; a granule of which a part was accessed has a history of its own, byte for
 //! byte, until all its bytes have the same again.
 
-use super::history::{Hit, History};
+use super::history::{History, Hit};
 use super::stamp::{Access, Reason, Stamp};
 use std::collections::HashMap;
 
