@@ -1,7 +1,7 @@
 //! `tcgen05`: allocation, loads and stores of tensor memory, MMAs and their completion.
 
 use super::cluster::{Cluster, Stop};
-use super::state::{At, Race, RaceMemory};
+use super::state::{At, Race, RaceMemory, Slot};
 use super::tensor::{COLUMNS, LANES};
 use super::warp::{OpenLoad, State, lanes};
 use crate::diagnostic::{Diagnostic, Severity};
@@ -70,10 +70,7 @@ impl Cluster<'_> {
         };
         self.ctas[c].tensor.allocate(column, columns, site);
         let stamp = self.stamp(w, mask, site);
-        let access = Access { stamp, views: &self.warps[w].views, proxyless: false };
-        if let Some(conflict) = self.ctas[c].shared_shadow.write(slot.into(), 4, &access) {
-            self.race(Race::new(RaceMemory::Shared(c), conflict, stamp));
-        }
+        self.touch_shared(w, Slot { cta: c, offset: slot }, 4, stamp, true);
         self.ctas[c].shared.store(slot as usize, 4, column.into(), true);
         let (actor, time) = self.when(w, f);
         let end = time + self.costs.tensor_alloc;
