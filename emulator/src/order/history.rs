@@ -40,6 +40,37 @@ impl Empty {
     }
 }
 
+/// Places with readers of other clusters than that of the access.
+#[derive(Default)]
+struct Others {
+    /// By cluster. More than two is rare: their places are then different ones.
+    near: [Option<(u32, u64)>; 2],
+    further: Vec<(u32, u64)>,
+}
+
+impl Others {
+    fn see(&mut self, cluster: u32, places: u64) {
+        for known in &mut self.near {
+            let (c, all) = known.get_or_insert((cluster, 0));
+            if *c == cluster {
+                *all |= places;
+                return;
+            }
+        }
+        self.further.push((cluster, places));
+    }
+
+    /// The places of which readers of two clusters are remembered: a write is hardly ordered after both and not after one
+    /// more.
+    fn crowded(&self) -> u64 {
+        let all = || self.near.iter().flatten().chain(&self.further);
+        let apart = |one: &(u32, u64), other: &(u32, u64)| if one.0 == other.0 { 0 } else { one.1 & other.1 };
+        all()
+            .enumerate()
+            .fold(0, |crowded, (n, one)| all().take(n).fold(crowded, |crowded, other| crowded | apart(one, other)))
+    }
+}
+
 /// An earlier access of a place that is not ordered.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hit {
@@ -101,7 +132,7 @@ impl History {
 
     fn read(&mut self, places: u64, access: &Access) -> Option<Hit> {
         let mut found = None;
-        let mut far = false;
+        let mut others = Others::default();
         let mut empty = Empty::default();
         for (n, entry) in self.0.iter_mut().enumerate() {
             let shared = entry.places & places;
@@ -116,13 +147,12 @@ impl History {
                 // One reader is enough to remember when the new one comes after it.
                 entry.places &= !shared;
                 empty.see(n, entry);
-            } else {
-                far |= entry.stamp.cluster != access.stamp.cluster;
+            } else if entry.stamp.cluster != access.stamp.cluster {
+                others.see(entry.stamp.cluster, shared);
             }
         }
         empty.remove_from(&mut self.0);
-        let crowded = if far { self.read_by_two_others(places, access.stamp.cluster) } else { 0 };
-        self.add_read(places & !crowded, access.stamp);
+        self.add_read(places & !others.crowded(), access.stamp);
         found
     }
 
@@ -143,28 +173,11 @@ impl History {
         self.push(Entry { places, stamp, writes: false });
     }
 
-    /// Those of the places of which readers of two clusters are remembered, beside those of this one: a write is hardly
-    /// ordered after both and not after one more.
-    fn read_by_two_others(&self, places: u64, cluster: u32) -> u64 {
-        let other = |entry: &&Entry| !entry.writes && entry.stamp.cluster != cluster && entry.places & places != 0;
-        let others = || self.0.iter().filter(other);
-        let (mut one, mut two) = (0, 0);
-        for (n, entry) in others().enumerate() {
-            // Each cluster once, with all its places.
-            if others().take(n).all(|earlier| earlier.stamp.cluster != entry.stamp.cluster) {
-                let same = others().filter(|other| other.stamp.cluster == entry.stamp.cluster);
-                let places = same.fold(0, |all, other| all | other.places);
-                two |= one & places;
-                one |= places;
-            }
-        }
-        two
-    }
-
-    /// Most histories stay at one or two entries: their number grows by doubling from one.
+    /// Most histories stay at one or two entries, and there are many: room for more is made late.
     fn push(&mut self, entry: Entry) {
-        if self.0.len() == self.0.capacity() {
-            self.0.reserve_exact(self.0.len().max(1));
+        let n = self.0.len();
+        if n == self.0.capacity() {
+            self.0.reserve_exact(if n < 2 { 1 } else { n.max(6) });
         }
         self.0.push(entry);
     }
