@@ -50,6 +50,9 @@ struct Others {
 
 impl Others {
     fn see(&mut self, cluster: u32, places: u64) {
+        if places == 0 {
+            return;
+        }
         for known in &mut self.near {
             let (c, all) = known.get_or_insert((cluster, 0));
             if *c == cluster {
@@ -60,8 +63,7 @@ impl Others {
         self.further.push((cluster, places));
     }
 
-    /// The places of which readers of two clusters are remembered: a write is hardly ordered after both and not after one
-    /// more.
+    /// The places that more than one of them has read.
     fn crowded(&self) -> u64 {
         let all = || self.near.iter().flatten().chain(&self.further);
         let apart = |one: &(u32, u64), other: &(u32, u64)| if one.0 == other.0 { 0 } else { one.1 & other.1 };
@@ -132,7 +134,7 @@ impl History {
 
     fn read(&mut self, places: u64, access: &Access) -> Option<Hit> {
         let mut found = None;
-        let mut others = Others::default();
+        let mut far = false;
         let mut empty = Empty::default();
         for (n, entry) in self.0.iter_mut().enumerate() {
             let shared = entry.places & places;
@@ -147,13 +149,24 @@ impl History {
                 // One reader is enough to remember when the new one comes after it.
                 entry.places &= !shared;
                 empty.see(n, entry);
-            } else if entry.stamp.cluster != access.stamp.cluster {
-                others.see(entry.stamp.cluster, shared);
+            } else {
+                far |= entry.stamp.cluster != access.stamp.cluster;
             }
         }
         empty.remove_from(&mut self.0);
-        self.add_read(places & !others.crowded(), access.stamp);
+        let crowded = if far { self.read_by_two_others(places, access.stamp.cluster) } else { 0 };
+        self.add_read(places & !crowded, access.stamp);
         found
+    }
+
+    /// Those of the places of which readers of two clusters are remembered, beside those of this one: a write is hardly
+    /// ordered after both and not after one more.
+    fn read_by_two_others(&self, places: u64, cluster: u32) -> u64 {
+        let mut others = Others::default();
+        for entry in self.0.iter().filter(|entry| !entry.writes && entry.stamp.cluster != cluster) {
+            others.see(entry.stamp.cluster, entry.places & places);
+        }
+        others.crowded()
     }
 
     /// Adds to the latest entry of the same read, unless others have read one of the places since.
