@@ -11,7 +11,7 @@ const CALLS: u32 = 200;
 /// Nanoseconds of a call.
 fn time(mut work: impl FnMut(u32)) -> f64 {
     let mut epoch = 0;
-    let mut times: Vec<f64> = (0..41)
+    let mut times: Vec<f64> = (0..201)
         .map(|_| {
             let start = Instant::now();
             for _ in 0..CALLS {
@@ -70,6 +70,17 @@ fn main() {
     });
     println!("the same, and 4 MMA slices of 128 rows of it     {box_and_reads:8.1} ns");
     println!("one such slice                                   {:8.1} ns", (box_and_reads - tma) / 4.0);
+
+    // 32 steps along K, by one cluster after the other.
+    let mut shadow = Shadow::default();
+    let rows = time(|epoch| {
+        let stamp = Stamp::asynchronous(1, epoch, 7, epoch / 32 % 8);
+        let access = Access { stamp, views: &views, proxyless: false };
+        for row in 0..128 {
+            black_box(shadow.read(row * 4096 + u64::from(epoch % 32) * 128, 128, &access));
+        }
+    });
+    println!("the 128 rows of such a box in global memory      {rows:8.1} ns");
 
     let mut shadow = Shadow::default();
     let accumulator = time(|epoch| {

@@ -234,6 +234,11 @@ impl History {
     pub fn entries(&self) -> usize {
         self.0.len()
     }
+
+    #[cfg(test)]
+    pub fn bytes(&self) -> usize {
+        self.0.capacity() * size_of::<Entry>()
+    }
 }
 
 impl Entry {

@@ -123,10 +123,14 @@ fn step() -> impl Strategy<Value = Step> {
             strength,
         },
     );
-    // Most is known, or nothing would ever be forgotten.
+    // The same few again and again: their entries are joined.
+    let again = (0..3u32, 0..2u32).prop_map(|(actor, site)| Stamp::new(actor, 1, site, 0));
+    let stamp = prop_oneof![2 => stamp, 3 => again];
+    // Most is known, or nothing would ever be forgotten; of some actors nothing is.
     let epoch = || prop_oneof![2 => Just(EPOCHS), 1 => 0..=EPOCHS];
-    let known = vec([epoch(), epoch(), epoch(), epoch()], (CLUSTERS * ACTORS) as usize);
-    (place(), any::<bool>(), prop::bool::weighted(0.2), stamp, known)
+    let of_one = prop_oneof![2 => [epoch(), epoch(), epoch(), epoch()], 1 => Just([0; 4])];
+    let known = vec(of_one, (CLUSTERS * ACTORS) as usize);
+    (place(), prop::bool::weighted(0.3), prop::bool::weighted(0.2), stamp, known)
         .prop_map(|(place, writes, proxyless, stamp, known)| Step { place, writes, proxyless, stamp, known })
 }
 
@@ -207,14 +211,34 @@ fn readers_of_many_clusters_are_not_all_remembered() {
     }
 }
 
+/// Of several readers of a byte, the one that came first is named, also where another has a part in its entry.
+#[test]
+fn the_oldest_of_several_readers_is_named() {
+    let views = Views::default();
+    let mut shadow = Shadow::default();
+    for (start, actor) in [(0, 0), (16, 1), (16, 0)] {
+        assert!(shadow.read(start, 16, &by(actor, 1, 0, &views)).is_none());
+    }
+    let conflict = shadow.write(16, 16, &by(2, 1, 0, &views)).expect("nothing is ordered");
+    assert_eq!((conflict.first.actor, conflict.first_writes, conflict.byte), (1, false, 16));
+}
+
 #[test]
 fn a_tile_costs_an_entry_a_block() {
     let views = Views::default();
+    let bytes = |shadow: &Shadow| -> usize {
+        let pages = shadow.pages.iter().flatten();
+        pages.map(|page| std::mem::size_of_val(&**page) + page.iter().map(|b| b.history.bytes()).sum::<usize>()).sum()
+    };
     let mut shadow = Shadow::default();
     for row in 0..128 {
         shadow.write(row * 512, 512, &by(0, 1, 0, &views));
     }
-    assert_eq!(remembered(&shadow), 64);
+    assert_eq!((remembered(&shadow), bytes(&shadow)), (64, 64 * 64));
+    for row in 0..128 {
+        shadow.write(row * 512, 512, &by(0, 2 + row as u32, 0, &views));
+    }
+    assert_eq!((remembered(&shadow), bytes(&shadow)), (128, 128 * 48));
 }
 
 #[test]
