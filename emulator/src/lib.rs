@@ -55,7 +55,8 @@ mod diagnostic;
 mod launch;
 mod machine;
 mod numerics;
-mod order;
+#[doc(hidden)]
+pub mod order;
 mod program;
 mod report;
 pub mod syntax;

@@ -250,3 +250,32 @@ fn packed_tensor_loads_take_the_low_halves_of_two_columns() {
     assert!(report.is_clean(), "{:#?}", report.findings);
     assert_eq!(word(&report, 5), 0x0004_0003_0002_0001);
 }
+
+/// What writes shared memory for a whole warp must spare the barriers in it as plain stores must.
+#[test]
+fn stmatrix_and_alloc_over_a_live_mbarrier() {
+    let init = "setp.eq.u32 %p1, %r15, 0;\n@%p1 mbarrier.init.shared::cta.b64 [smem+32], 1;\nbar.sync 0;\n";
+    let stmatrix = |at: u32| {
+        format!(
+            "{init}and.b32 %r1, %r15, 7;\nshl.b32 %r1, %r1, 4;\nmov.u32 %r2, smem;\nadd.u32 %r1, %r1, %r2;\nmov.b32 %r3, 0;\n\
+             stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r1+{at}], {{%r3}};"
+        )
+    };
+    let alloc = |at: u32| {
+        format!(
+            "{init}tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [smem+{at}], 32;\nbar.sync 0;\n\
+             ld.shared.b32 %r1, [smem+{at}];\ntcgen05.dealloc.cta_group::1.sync.aligned.b32 %r1, 32;"
+        )
+    };
+    for (over, beside, statement) in
+        [(stmatrix(0), stmatrix(48), "stmatrix"), (alloc(36), alloc(40), "alloc"), (alloc(32), alloc(28), "alloc")]
+    {
+        let report = run(&over, 1, 32);
+        let codes: Vec<_> = report.findings.iter().map(|d| d.code).collect();
+        assert_eq!(codes, ["mbarrier-overwritten"], "{over}");
+        let place = &report.findings[0].labels[0].place;
+        assert!(place.text.contains(statement), "{place:?}");
+        let report = run(&beside, 1, 32);
+        assert!(report.is_clean(), "{beside}: {:#?}", report.findings);
+    }
+}

@@ -2,9 +2,9 @@
 
 use super::cluster::{Cluster, Stop};
 use super::memory::Runs;
-use super::state::{At, Race, RaceMemory, Slot};
+use super::state::{At, Slot};
 use super::warp::lanes;
-use crate::order::{Access, Stamp};
+use crate::order::Stamp;
 use crate::program::op::{Address, Reg};
 
 impl Cluster<'_> {
@@ -96,14 +96,7 @@ impl Cluster<'_> {
             let mut rows = Vec::with_capacity(8);
             for lane in 8 * m..8 * m + 8 {
                 let slot: Slot = self.shared_slot(at, lane, address, false, 16, 16)?;
-                let access = Access::new(stamp, &self.warps[w].views);
-                let shadow = &mut self.ctas[slot.cta].shared_shadow;
-                let start = u64::from(slot.offset);
-                let conflict = if load { shadow.read(start, 16, &access) } else { shadow.write(start, 16, &access) };
-                if let Some(conflict) = conflict {
-                    let memory = RaceMemory::Shared(slot.cta);
-                    self.race(Race::new(memory, conflict, stamp));
-                }
+                self.touch_shared(w, slot, 16, stamp, !load);
                 rows.push(slot);
             }
             for t in 0..32 {

@@ -115,7 +115,7 @@ impl<'a> Chip<'a> {
             .threads
             .map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), std::num::NonZeroUsize::get);
         let mut chip = Chip {
-            tracker: Tracker::new(s.buffers, true),
+            tracker: Tracker::new(if s.options.timing_only { 0 } else { s.buffers }, true),
             global: Arc::new(global),
             queue: Queue { next: 0, total: nx * ny * nz, clusters: [nx, ny, nz] },
             groups,
@@ -463,7 +463,13 @@ impl<'a> Chip<'a> {
         trace.sort_by_key(|event| event.start);
         let global = Arc::try_unwrap(self.global).unwrap_or_else(|shared| (*shared).clone());
         let buffers = global.buffers.into_iter().take(self.s.launch.buffers.len());
+        let incomplete = if self.s.options.timing_only {
+            vec!["only times were simulated: nothing was computed, and no access was checked".into()]
+        } else {
+            vec![]
+        };
         Report {
+            incomplete,
             completed,
             findings,
             notes,
@@ -472,7 +478,6 @@ impl<'a> Chip<'a> {
             buffers: buffers.map(|b| b.memory).collect(),
             ctas: self.ctas.into_iter().flat_map(|c| c.1).collect(),
             trace,
-            ..Report::default()
         }
     }
 }

@@ -109,6 +109,7 @@ pub struct Cluster<'a> {
     /// Index into `barriers` by rank of the CTA and offset.
     pub barrier_at: HashMap<(usize, u32), u32>,
     pub mmas: Vec<super::mma::PendingMma>,
+    pub footprints: super::footprints::Footprints,
     pub commits: Vec<Commit>,
     /// The last MMA of each queue that a commit covers.
     pub covered: HashMap<ActorId, u32>,
@@ -154,7 +155,7 @@ impl<'a> Cluster<'a> {
             costs: s.costs,
             global: Arc::default(),
             outbox: Outbox::default(),
-            tracker: Tracker::new(s.buffers, false),
+            tracker: Tracker::new(if s.options.timing_only { 0 } else { s.buffers }, false),
             findings: Findings::default(),
             index,
             sm,
@@ -175,6 +176,7 @@ impl<'a> Cluster<'a> {
             barriers: Vec::new(),
             barrier_at: HashMap::new(),
             mmas: Vec::new(),
+            footprints: Default::default(),
             commits: Vec::new(),
             covered: HashMap::new(),
             copies: Vec::new(),
@@ -197,16 +199,17 @@ impl<'a> Cluster<'a> {
             polls: 0,
             random: s.options.seed.map(|seed| mix(seed ^ u64::from(index) << 40)),
         };
+        let timing_only = s.options.timing_only;
         let [cx, cy, cz] = cluster.extent();
         for rank in 0..cx * cy * cz {
             let inner = [rank % cx, rank / cx % cy, rank / (cx * cy)];
             cluster.ctas.push(Cta {
                 id: std::array::from_fn(|n| first[n] + inner[n]),
                 inner,
-                shared: Memory::undefined(window as usize),
-                shared_shadow: Shadow::default(),
+                shared: if timing_only { Memory::zeros(window as usize) } else { Memory::undefined(window as usize) },
+                shared_shadow: if timing_only { Shadow::off() } else { Shadow::default() },
                 tensor: TensorMemory::new(),
-                tensor_shadow: Shadow::default(),
+                tensor_shadow: if timing_only { Shadow::off() } else { Shadow::default() },
                 tensor_relinquished: false,
                 granted: None,
                 named: Default::default(),

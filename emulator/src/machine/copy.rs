@@ -11,6 +11,10 @@ use crate::tensor_map::{Element, Swizzle};
 impl Cluster<'_> {
     /// A copy reads its source.
     pub fn copy_read(&mut self, n: usize) {
+        if self.options.timing_only {
+            self.copies[n].read = true;
+            return self.release_bulk(self.copies[n].warp);
+        }
         let copy = &self.copies[n];
         let mut data = Memory::undefined(copy.bytes as usize);
         if let Some(from) = copy.from {
@@ -49,12 +53,13 @@ impl Cluster<'_> {
             self.copy_read(n);
         }
         self.copies[n].done = true;
-        let Some(data) = self.copies[n].data.take() else { return Ok(()) };
+        let timing_only = self.options.timing_only;
+        let data = self.copies[n].data.take().unwrap_or_default();
         let copy = &self.copies[n];
         match copy.kind {
             TmaKind::Load | TmaKind::Forward => {
                 let flip = copy.swizzle == Swizzle::B128Atom32Flip8;
-                for slot in &copy.shared {
+                for slot in copy.shared.iter().filter(|_| !timing_only) {
                     let memory = &mut self.ctas[slot.cta].shared;
                     let step = if flip { 8 } else { 16 };
                     for at in (0..copy.bytes).step_by(step) {
@@ -81,6 +86,7 @@ impl Cluster<'_> {
                     self.try_complete(barrier, time);
                 }
             }
+            TmaKind::Store | TmaKind::Reduce(_) if timing_only => {}
             TmaKind::Store | TmaKind::Reduce(_) => {
                 let pieces = copy.rows.iter().filter_map(|row| row.inside.map(|inside| (row.linear, inside)));
                 let mut dense =

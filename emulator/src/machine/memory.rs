@@ -13,6 +13,11 @@ impl Memory {
         Memory { bytes: vec![POISON; bytes], defined: vec![0; bytes.div_ceil(64)] }
     }
 
+    /// So many zeros.
+    pub(crate) fn zeros(bytes: usize) -> Memory {
+        Memory::from_bytes(vec![0; bytes])
+    }
+
     pub(crate) fn from_bytes(bytes: Vec<u8>) -> Memory {
         let defined = vec![u64::MAX; bytes.len().div_ceil(64)];
         Memory { bytes, defined }
@@ -181,10 +186,13 @@ pub fn bases(sizes: &[u64]) -> Vec<u64> {
 
 impl Global {
     /// The caller has checked sizes and contents.
-    pub fn new(buffers: &[Buffer], variables: &[Variable], l2_bytes: u64) -> Global {
+    pub fn new(buffers: &[Buffer], variables: &[Variable], l2_bytes: u64, timing_only: bool) -> Global {
         let memories: Vec<Memory> = buffers
             .iter()
             .map(|b| match &b.content {
+                Content::Random(_) | Content::Undefined { .. } if timing_only => {
+                    Memory::zeros(b.content.size().unwrap_or(0) as usize)
+                }
                 Content::Bytes(bytes) => Memory::from_bytes(bytes.clone()),
                 Content::Fill { bytes, value } => Memory::from_bytes(vec![*value; *bytes as usize]),
                 Content::Undefined { bytes } => Memory::undefined(*bytes as usize),

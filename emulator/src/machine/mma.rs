@@ -3,10 +3,10 @@
 use super::cluster::{Cluster, Stop};
 use super::product::Product;
 use super::state::{ActorKind, At, Commit, Pending, Race, RaceMemory};
-use super::tensor::{self, COLUMNS, InstructionDescriptor, Layout, Operand, SharedDescriptor};
+use super::tensor::{COLUMNS, InstructionDescriptor, Layout, Operand, SharedDescriptor};
 use super::warp::{Queue, lanes};
 use crate::diagnostic::Severity;
-use crate::order::{Access, Stamp, Views};
+use crate::order::{Access, Footprint, Stamp, Views};
 use crate::program::op::{Address, MmaA, MmaOp};
 use crate::report::{Actor, EventKind, Mma, OperandRead};
 
@@ -159,19 +159,11 @@ impl Cluster<'_> {
         let mut reads = Vec::new();
         let a_shared = if let Source::Shared(a) = a { Some(("A", a, m_each, i.a_mn_major)) } else { None };
         for (which, d, rows, mn_major) in a_shared.into_iter().chain([("B", b, n_each, i.b_mn_major)]) {
-            reads.push(self.read_range(site, group[0], which, &d, rows, mn_major)?);
+            let (footprint, base) = self.footprints.of(&d, rows, mn_major);
+            reads.push(self.read_range(site, group[0], which, d.swizzle, &footprint, base)?);
             for &c in group {
-                for (mn, k) in tensor::chunks(rows, mn_major) {
-                    let at = d.chunk(mn, k, mn_major);
-                    if unwritten.is_none() && !self.ctas[c].shared.all_defined(at as usize, 16) {
-                        unwritten = Some(at);
-                    }
-                    let access = Access::new(stamp, &self.warps[w].views);
-                    if let Some(conflict) = self.ctas[c].shared_shadow.read(at.into(), 16, &access) {
-                        let memory = RaceMemory::Shared(c);
-                        self.race(Race::new(memory, conflict, stamp));
-                    }
-                }
+                unwritten = unwritten.or_else(|| self.ctas[c].shared.undefined_granule(footprint.from(base)));
+                self.touch_operand(w, c, &footprint, base, stamp);
             }
         }
         if let Source::Tensor(from) = a {
@@ -182,7 +174,9 @@ impl Cluster<'_> {
         for &c in group {
             self.touch_tensor(w, c, column, layout.columns(i.n), stamp, true);
         }
-        let origin = self.mma_origin(site, w, group[0], &i, column, inputs.accumulate, unwritten);
+        let timing_only = self.options.timing_only;
+        let origin =
+            if timing_only { 0 } else { self.mma_origin(site, w, group[0], &i, column, inputs.accumulate, unwritten) };
 
         let now = self.warps[w].fragments[f].ready_at;
         let delay = self.jitter(300);
@@ -224,13 +218,32 @@ impl Cluster<'_> {
             origin,
             read_late: late,
         });
-        if early && !late {
+        if timing_only {
+            // Nobody reads, nobody computes.
+        } else if early && !late {
             self.mma_read(n);
         } else if !late {
             self.push_event(start, Pending::MmaRead(n));
         }
         self.push_event(latest, Pending::MmaDone(n));
         Ok(())
+    }
+
+    /// Checks an MMA's access to an operand in shared memory against earlier ones.
+    fn touch_operand(&mut self, w: usize, c: usize, footprint: &Footprint, base: u64, stamp: Stamp) {
+        let access = Access::new(stamp, &self.warps[w].views);
+        let shadow = &mut self.ctas[c].shared_shadow;
+        let mut conflicts = Vec::new();
+        for (block, granules) in footprint.from(base) {
+            if shadow.read_mask(block, granules, &access).is_some() {
+                // Each granule may have been written by somebody else.
+                let single = (0..64).map(|n| granules & 1 << n).filter(|&granule| granule != 0);
+                conflicts.extend(single.filter_map(|granule| shadow.read_mask(block, granule, &access)));
+            }
+        }
+        for conflict in conflicts {
+            self.race(Race::new(RaceMemory::Shared(c), conflict, stamp));
+        }
     }
 
     /// Checks an MMA's access to columns of tensor memory against earlier ones.

@@ -2,7 +2,8 @@
 
 use super::cluster::{Cluster, Stop};
 use super::mma::{Inputs, Source};
-use super::tensor::{self, COLUMNS, InstructionDescriptor, Layout, SharedDescriptor};
+use super::tensor::{COLUMNS, InstructionDescriptor, Layout, SharedDescriptor};
+use crate::order::{BLOCK, Footprint};
 use crate::program::RESERVED_SHARED;
 use crate::report::OperandRead;
 
@@ -73,17 +74,13 @@ impl Cluster<'_> {
         site: u32,
         cta: usize,
         which: &str,
-        d: &SharedDescriptor,
-        rows: u32,
-        mn_major: bool,
+        swizzle: u32,
+        footprint: &Footprint,
+        base: u64,
     ) -> Result<OperandRead, Stop> {
         let end = self.ctas[cta].shared.bytes.len() as u32;
-        let (mut low, mut high) = (u32::MAX, 0);
-        for (mn, k) in tensor::chunks(rows, mn_major) {
-            let at = d.chunk(mn, k, mn_major);
-            low = low.min(at);
-            high = high.max(at.saturating_add(16));
-        }
+        let (low, high) = footprint.bounds();
+        let (low, high) = ((base * BLOCK + low) as u32, (base * BLOCK + high) as u32);
         if low < RESERVED_SHARED || high > end {
             return Err(Some(Box::new(self.problem(
                 "out-of-bounds",
@@ -94,6 +91,6 @@ impl Cluster<'_> {
             ))));
         }
         let (offset, end) = (self.dynamic_offset(low), self.dynamic_offset(high));
-        Ok(OperandRead { offset, end, swizzle: d.swizzle, elements: vec![] })
+        Ok(OperandRead { offset, end, swizzle, elements: vec![] })
     }
 }

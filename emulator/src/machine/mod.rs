@@ -24,6 +24,7 @@ mod explain;
 mod explain_tensor;
 mod findings;
 mod finish;
+mod footprints;
 mod hang;
 mod issue;
 mod launch_control;
@@ -64,7 +65,7 @@ pub fn run(program: &Program, launch: &Launch, options: &Options) -> Report {
         Err(findings) => return Report { findings, ..Report::default() },
     };
     let costs = Costs::of(options.gpu.unwrap_or(program.gpu));
-    let global = Global::new(&launch.buffers, &program.variables, costs.l2_bytes);
+    let global = Global::new(&launch.buffers, &program.variables, costs.l2_bytes, options.timing_only);
     let buffers = global.buffers.len();
     Chip::new(Shared { kernel, launch, options, params: &params, costs, buffers }, global).run()
 }

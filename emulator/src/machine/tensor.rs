@@ -222,7 +222,7 @@ impl InstructionDescriptor {
 }
 
 /// A shared-memory matrix descriptor (PTX ISA 9.7.16.4.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SharedDescriptor {
     /// Offset in the CTA's shared window.
     pub start: u32,

@@ -10,7 +10,12 @@
 //! do not depend on the schedule, so one run finds the races of every schedule in which the warps take the same paths.
 
 mod clock;
+mod footprint;
+mod history;
 mod shadow;
+mod stamp;
 
 pub use clock::{ActorId, Clock, Views};
-pub use shadow::{Access, Conflict, Reason, Shadow, Stamp, Strength};
+pub use footprint::Footprint;
+pub use shadow::{BLOCK, Conflict, GRANULE, Shadow};
+pub use stamp::{Access, Reason, Stamp, Strength};

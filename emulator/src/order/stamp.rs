@@ -1,0 +1,128 @@
+//! Accesses, and when one is ordered after another.
+
+use super::clock::{ActorId, Views};
+
+/// An access, as a memory remembers it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    /// Who.
+    pub actor: ActorId,
+    /// Its epoch at the time; 0: nobody.
+    pub epoch: u32,
+    /// The statement.
+    pub site: u32,
+    /// Index of its cluster: actors of different clusters are ordered through atomic operations only.
+    pub cluster: u32,
+    /// Through the asynchronous proxy.
+    pub asynchronous: bool,
+    /// Two strong accesses whose scopes include each other do not race.
+    pub strength: Strength,
+}
+
+impl Stamp {
+    /// A weak access through the generic proxy.
+    pub fn new(actor: ActorId, epoch: u32, site: u32, cluster: u32) -> Stamp {
+        Stamp { actor, epoch, site, cluster, asynchronous: false, strength: Strength::Weak }
+    }
+
+    /// A weak access through the asynchronous proxy.
+    pub fn asynchronous(actor: ActorId, epoch: u32, site: u32, cluster: u32) -> Stamp {
+        Stamp { asynchronous: true, ..Stamp::new(actor, epoch, site, cluster) }
+    }
+}
+
+/// Whether an access is strong, and for whom (PTX ISA 8.5, scopes).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Strength {
+    /// Plain.
+    Weak,
+    /// At the scope of the CTA of this rank.
+    Cta(u8),
+    /// At the scope of its cluster.
+    Cluster,
+    /// At the scope of the GPU or the system.
+    Gpu,
+}
+
+/// An access that is about to happen.
+#[derive(Clone, Copy, Debug)]
+pub struct Access<'a> {
+    /// How it will be remembered.
+    pub stamp: Stamp,
+    /// What its actor (or the warp that issued it) knows.
+    pub views: &'a Views,
+    /// The memory is not reached through proxies (tensor memory).
+    pub proxyless: bool,
+    /// Accesses of the same cluster are not held against each other: somebody else does that.
+    pub across: bool,
+}
+
+/// Why two accesses are not ordered; what weighs most comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Reason {
+    /// No chain of synchronisation leads from the first to the second.
+    Unordered,
+    /// There is a chain, but no `fence.proxy.async` lies on it.
+    NotFenced,
+    /// There is a chain, but no `tcgen05.fence::before_thread_sync` at its begin.
+    NoFenceBefore,
+    /// There is a chain, but no `tcgen05.fence::after_thread_sync` at its end.
+    NoFenceAfter,
+}
+
+/// Both are strong, and each scope includes the other's thread.
+fn strong_together(first: &Stamp, second: &Stamp) -> bool {
+    match (first.strength, second.strength) {
+        (Strength::Weak, _) | (_, Strength::Weak) => false,
+        (Strength::Gpu, Strength::Gpu) => true,
+        // A CTA's rank is known of accesses at its scope only; a wider partner counts as one of its threads.
+        (Strength::Cta(a), Strength::Cta(b)) => first.cluster == second.cluster && a == b,
+        _ => first.cluster == second.cluster,
+    }
+}
+
+impl<'a> Access<'a> {
+    /// Of memory that is reached through proxies.
+    pub fn new(stamp: Stamp, views: &'a Views) -> Access<'a> {
+        Access { stamp, views, proxyless: false, across: false }
+    }
+
+    /// Why it is not ordered after an earlier access; `None`: it is.
+    #[inline]
+    pub(super) fn unordered(&self, first: &Stamp) -> Option<Reason> {
+        if first.epoch == 0 {
+            return None;
+        }
+        let crosses = !first.asynchronous && self.stamp.asynchronous;
+        if first.cluster != self.stamp.cluster {
+            let (hb, fenced) = self.views.far(first.cluster, first.actor);
+            return match (first.epoch > hb, crosses && first.epoch > fenced) {
+                (true, _) => Some(Reason::Unordered),
+                (false, true) => Some(Reason::NotFenced),
+                (false, false) => None,
+            };
+        }
+        if first.actor == self.stamp.actor {
+            return None;
+        }
+        if first.epoch > self.views.hb.get(first.actor) {
+            return Some(Reason::Unordered);
+        }
+        if self.proxyless {
+            let reason = if first.epoch > self.views.before.get(first.actor) {
+                Reason::NoFenceBefore
+            } else {
+                Reason::NoFenceAfter
+            };
+            return (first.epoch > self.views.after.get(first.actor)).then_some(reason);
+        }
+        (crosses && first.epoch > self.views.fenced.get(first.actor)).then_some(Reason::NotFenced)
+    }
+
+    /// Why it races with an earlier access, when one of them writes.
+    #[inline]
+    pub(super) fn races(&self, first: &Stamp) -> Option<Reason> {
+        let apart = self.across && first.cluster == self.stamp.cluster;
+        self.unordered(first).filter(|_| !apart && !strong_together(first, &self.stamp))
+    }
+}
