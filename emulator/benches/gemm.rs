@@ -1,8 +1,9 @@
 //! How fast a whole GEMM runs: `cargo bench -p emulator --bench gemm`.
 //!
-//! D = A·Bᵀ in FP16, 2048³ (or the size given: `-- 1024`), by `tests/gluon/ws_two_cta.ptx`: persistent, warp-specialised,
+//! D = A·Bᵀ in FP16, 2048³, by `tests/gluon/ws_two_cta.ptx`: persistent, warp-specialised,
 //! on pairs of CTAs. Beside it, in the same process and in turns, the same product in FP32 by the `gemm` crate. Everything
 //! around the kernel counts: copies of the buffers, the clusters, the report. The figures are medians of the rounds.
+//! `-- 1024 3 Fast` is 1024³, three rounds, and of the emulator's rows only those whose name contains `Fast`.
 
 // The `gemm` crate takes pointers.
 #![allow(unsafe_code)]
@@ -15,11 +16,11 @@ use gemm::Parallelism;
 use std::time::Instant;
 
 /// Values in [-2, 2), as FP16 holds them.
-fn matrix(elements: usize, seed: u32) -> Vec<u16> {
+fn matrix(elements: usize, seed: u32) -> Vec<f32> {
     let mut state = seed;
     let next = || {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        half::f16::from_f32((state >> 8) as f32 / (1 << 22) as f32 - 2.0).to_bits()
+        half::f16::from_f32((state >> 8) as f32 / (1 << 22) as f32 - 2.0).to_f32()
     };
     std::iter::repeat_with(next).take(elements).collect()
 }
@@ -63,23 +64,28 @@ fn peak() -> Option<u64> {
 
 fn main() {
     let mut numbers = std::env::args().skip(1).filter_map(|a| a.parse::<usize>().ok());
-    let size = [numbers.next().unwrap_or(2048); 3];
+    let size = numbers.next().unwrap_or(2048);
     let rounds = numbers.next().unwrap_or(5);
-    let [m, n, k] = size;
-    let mut case = case::case("ws_two_cta", Some(size));
+    let mut case = case::case("ws_two_cta", Some([size; 3]));
+    let size @ [m, n, k] = case.size;
     // Two tiles of 256 × 128 for each pair of CTAs.
     case.launch.grid = [((m / 256) * (n / 128)).max(2) as u32, 1, 1];
     let (a, b) = (matrix(m * k, 1), matrix(n * k, 2));
-    case.fill(0, a.iter().copied());
-    case.fill(1, b.iter().copied());
-    let [a, b] = [a, b].map(|bits| bits.into_iter().map(|x| case.value(x)).collect::<Vec<f32>>());
+    for (buffer, elements) in [&a, &b].into_iter().enumerate() {
+        let bits: Vec<u16> = elements.iter().map(|&x| case.bits(x)).collect();
+        case.fill(buffer, bits.into_iter());
+    }
     let program = emulator::load(&case.text).expect("the kernel loads");
     let mut d = vec![0f32; m * n];
 
+    let only = std::env::args().skip(1).find(|a| !a.starts_with("--") && a.parse::<usize>().is_err());
     let names = ["gemm, 1 thread", "gemm, 2 threads", "emulator, Fast", "emulator, Exact"];
     let mut times = [const { Vec::new() }; 4];
     for round in 0..rounds {
         for (n, times) in times.iter_mut().enumerate() {
+            if n > 1 && only.as_ref().is_some_and(|only| !names[n].contains(only)) {
+                continue;
+            }
             let start = Instant::now();
             let numerics = match n {
                 0 => {
@@ -113,11 +119,14 @@ fn main() {
     let flops = (2 * m * n * k) as f64;
     let rates = times.map(|mut times| {
         times.sort_by(f64::total_cmp);
-        flops / times[times.len() / 2] / 1e9
+        times.get(times.len() / 2).map(|time| flops / time / 1e9)
     });
     println!("{m} × {n} × {k}, {rounds} rounds, GFLOP/s (and the ratio to the gemm crate on 1 and on 2 threads)");
+    let ratio = |rate: f64, to: Option<f64>| 100.0 * rate / to.unwrap_or(f64::NAN);
     for (name, rate) in names.iter().zip(rates) {
-        println!("{name:16} {rate:7.1}   {:5.1} %   {:5.1} %", 100.0 * rate / rates[0], 100.0 * rate / rates[1]);
+        if let Some(rate) = rate {
+            println!("{name:16} {rate:7.1}   {:5.1} %   {:5.1} %", ratio(rate, rates[0]), ratio(rate, rates[1]));
+        }
     }
     if let Some(peak) = peak() {
         println!("the process held at most {peak} MiB");

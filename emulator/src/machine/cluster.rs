@@ -65,6 +65,8 @@ pub struct Cluster<'a> {
     /// Index into `barriers` by rank of the CTA and offset.
     pub barrier_at: HashMap<(usize, u32), u32>,
     pub mmas: Vec<super::mma::PendingMma>,
+    /// Those that are complete and not computed yet.
+    pub batches: super::batch::Batches,
     pub commits: Vec<Commit>,
     /// The last MMA of each queue that a commit covers.
     pub covered: HashMap<ActorId, u32>,
@@ -124,6 +126,7 @@ impl<'a> Cluster<'a> {
             barriers: Vec::new(),
             barrier_at: HashMap::new(),
             mmas: Vec::new(),
+            batches: Default::default(),
             commits: Vec::new(),
             covered: HashMap::new(),
             copies: Vec::new(),

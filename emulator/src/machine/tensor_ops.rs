@@ -68,6 +68,7 @@ impl Cluster<'_> {
             self.warps[w].fragments[f].state = State::TensorAlloc { pair: pair.then_some(columns) };
             return Ok(());
         };
+        self.settle();
         self.ctas[c].tensor.allocate(column, columns, site);
         let stamp = self.stamp(w, mask, site);
         let access = Access { stamp, views: &self.warps[w].views, proxyless: false };
@@ -265,6 +266,7 @@ impl Cluster<'_> {
         let c = self.warps[w].cta;
         let registers = if pack { 2 * d.len() } else { d.len() };
         let (lane, column, columns) = self.tensor_range(at, shape, registers, tensor)?;
+        self.settle();
         let warp = &mut self.warps[w];
         warp.loads.epoch += 1;
         warp.views.after.raise(warp.loads.actor, warp.loads.epoch);
@@ -321,6 +323,7 @@ impl Cluster<'_> {
         let At { w, f, site, .. } = at;
         let c = self.warps[w].cta;
         let (lane, column, columns) = self.tensor_range(at, shape, s.len(), tensor)?;
+        self.settle();
         let warp = &mut self.warps[w];
         warp.stores.epoch += 1;
         warp.views.after.raise(warp.stores.actor, warp.stores.epoch);
