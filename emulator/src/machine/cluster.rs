@@ -71,6 +71,8 @@ pub struct Cluster<'a> {
     /// The last MMA of each queue that a commit covers.
     pub covered: HashMap<ActorId, u32>,
     pub copies: Vec<super::tma::Copy>,
+    /// Memory for what copies read, used again.
+    pub spare_data: Vec<Memory>,
     /// The clusters of the launch that have not begun, and requests for them on their way.
     pub queue: &'a mut super::launch_control::Queue,
     pub responses: Vec<super::launch_control::Response>,
@@ -130,6 +132,7 @@ impl<'a> Cluster<'a> {
             commits: Vec::new(),
             covered: HashMap::new(),
             copies: Vec::new(),
+            spare_data: Vec::new(),
             queue,
             responses: Vec::new(),
             cluster_barrier: NamedBarrier::default(),

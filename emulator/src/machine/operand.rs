@@ -55,9 +55,9 @@ impl Operand {
             for (row, r) in rows.iter_mut().zip(0..) {
                 let at = start.wrapping_add(r * pitch);
                 let (a, b) = (swizzle(at, d.swizzle), swizzle(at.wrapping_add(second), d.swizzle));
-                let (low, high) = row.split_at_mut(8);
-                elements(low, &bytes[a as usize..a as usize + 16]);
-                elements(high, &bytes[b as usize..b as usize + 16]);
+                let halves = row.as_chunks_mut::<8>().0;
+                halves[0] = elements(bytes, a as usize);
+                halves[1] = elements(bytes, b as usize);
             }
         }
     }
@@ -80,8 +80,7 @@ impl Operand {
         self.bits.resize(first + rows as usize, [0; 16]);
         for (mn, k) in chunks(rows, true) {
             let at = d.chunk(mn, k, true) as usize;
-            let mut eight = [0; 8];
-            elements(&mut eight, &shared.bytes[at..at + 16]);
+            let eight = elements(&shared.bytes, at);
             let rows = &mut self.bits[first + mn as usize..];
             for (row, bits) in rows.iter_mut().zip(eight) {
                 row[k as usize] = bits;
@@ -109,11 +108,11 @@ impl Operand {
     }
 }
 
-/// 16-bit elements as they lie in memory.
-fn elements(to: &mut [u16], from: &[u8]) {
-    for (to, from) in to.iter_mut().zip(from.as_chunks().0) {
-        *to = u16::from_le_bytes(*from);
-    }
+/// The eight 16-bit elements of a chunk.
+#[inline(always)]
+fn elements(bytes: &[u8], at: usize) -> [u16; 8] {
+    let Some(chunk) = bytes[at..].first_chunk::<16>() else { return [0; 8] };
+    std::array::from_fn(|n| u16::from_le_bytes([chunk[2 * n], chunk[2 * n + 1]]))
 }
 
 #[cfg(test)]

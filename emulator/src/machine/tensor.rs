@@ -286,6 +286,21 @@ impl SharedDescriptor {
         };
         swizzle(self.start.wrapping_add(offset), w)
     }
+
+    /// Whether all chunks of so many rows surely lie between two addresses: `false` where they come close.
+    pub fn lies_within(&self, rows: u32, mn_major: bool, low: u32, high: u32) -> bool {
+        // No chunk lies further from the start than the one that is last in each direction; the swizzle moves it within
+        // 128 bytes.
+        let (last_row, last_k) = if mn_major { (rows - 8, 15) } else { (rows - 1, 8) };
+        let none = SharedDescriptor { swizzle: 0, ..*self };
+        let plain = match (mn_major, self.swizzle) {
+            (_, 0) => none.chunk(last_row, last_k, mn_major),
+            (false, w) => self.start + 7 * w + last_row / 8 * self.stride + 16,
+            (true, w) => self.start + w + last_row / (w / 2) * self.leading + 7 * w + last_k / 8 * self.stride,
+        };
+        let unswizzled_last_row = if self.swizzle == 0 { 7 * 16 } else { 0 };
+        self.start & !127 >= low && u64::from(plain) + unswizzled_last_row + 256 <= u64::from(high)
+    }
 }
 
 /// The swizzle: an exclusive or of address bits 4–6 with bits 7–9, as many as the pattern has.
