@@ -6,9 +6,10 @@
 //! enough MMAs wait.
 
 use super::cluster::Cluster;
-use super::mma::Operands;
+use super::mma::{Operands, PendingMma};
 use super::product::{Factors, Product, Strip};
 use super::simd;
+use super::state::Cta;
 use super::tensor::{InstructionDescriptor, LANES, Layout, TensorMemory};
 use crate::numerics::{MmaStep, Numerics};
 
@@ -116,6 +117,10 @@ fn define(
     let (i, layout) = (&accumulator.descriptor, accumulator.layout());
     let (a, b) = (&operands.a[cta], &operands.b);
     let run = layout.columns(i.n);
+    let whole = a.defined.is_empty() && b.defined.is_empty();
+    if whole && accumulate && tensor.all_defined(accumulator.column, run) {
+        return;
+    }
     for first in (0..i.n).step_by(run.max(1) as usize) {
         let (mut written, mut defined) = (0u128, 0u128);
         for row in 0..i.m / accumulator.ctas as u32 {
@@ -149,13 +154,15 @@ impl Batches {
     pub fn spare(&mut self) -> Operands {
         self.spare.pop().unwrap_or_default()
     }
-}
 
-impl Cluster<'_> {
-    /// An MMA is complete: it waits with those that add to the same accumulator.
-    pub fn accumulate(&mut self, n: usize) {
-        let Some(operands) = self.mmas[n].operands.take() else { return };
-        let m = &self.mmas[n];
+    /// An MMA is complete: it waits with those that add to the same accumulator. `ctas` are those of the cluster.
+    pub fn add(
+        &mut self,
+        numerics: Numerics,
+        m: &PendingMma,
+        operands: Operands,
+        ctas: &mut [impl AsMut<TensorMemory>],
+    ) {
         let accumulator = Accumulator {
             cta: m.group[0],
             ctas: m.group.len(),
@@ -163,42 +170,55 @@ impl Cluster<'_> {
             column: m.column,
             disabled: m.disabled,
         };
-        let (accumulate, scale) = (m.accumulate, m.scale);
         for (place, &c) in m.group.iter().enumerate() {
-            define(&accumulator, place, &operands, accumulate, m.origin, &mut self.ctas[c].tensor);
+            define(&accumulator, place, &operands, m.accumulate, m.origin, ctas[c].as_mut());
         }
-        let joins = |b: &Batch| accumulate && scale == 0 && b.accumulator == accumulator;
-        if let Some(at) = self.batches.waiting.iter().position(joins) {
-            self.batches.waiting[at].steps.push(operands);
-            if self.batches.waiting[at].steps.len() == DEPTH {
-                self.compute_batch(at);
+        let joins = |b: &Batch| m.accumulate && m.scale == 0 && b.accumulator == accumulator;
+        if let Some(at) = self.waiting.iter().position(joins) {
+            self.waiting[at].steps.push(operands);
+            if self.waiting[at].steps.len() == DEPTH {
+                self.compute(at, numerics, ctas);
             }
             return;
         }
-        while let Some(at) = self.batches.waiting.iter().position(|b| b.accumulator.overlaps(&accumulator)) {
-            self.compute_batch(at);
+        while let Some(at) = self.waiting.iter().position(|b| b.accumulator.overlaps(&accumulator)) {
+            self.compute(at, numerics, ctas);
         }
-        self.batches.waiting.push(Batch { accumulator, accumulate, scale, steps: vec![operands] });
+        let (accumulate, scale) = (m.accumulate, m.scale);
+        self.waiting.push(Batch { accumulator, accumulate, scale, steps: vec![operands] });
     }
 
-    fn compute_batch(&mut self, at: usize) {
-        let batch = self.batches.waiting.swap_remove(at);
-        let (first, ctas) = (batch.accumulator.cta, batch.accumulator.ctas);
-        for (place, cta) in self.ctas[first..first + ctas].iter_mut().enumerate() {
-            batch.compute(self.options.numerics, place, &mut self.batches.factors, &mut cta.tensor);
+    fn compute(&mut self, at: usize, numerics: Numerics, ctas: &mut [impl AsMut<TensorMemory>]) {
+        let batch = self.waiting.swap_remove(at);
+        let (first, count) = (batch.accumulator.cta, batch.accumulator.ctas);
+        for (place, cta) in ctas[first..first + count].iter_mut().enumerate() {
+            batch.compute(numerics, place, &mut self.factors, cta.as_mut());
         }
         for mut operands in batch.steps {
             operands.a.iter_mut().for_each(|a| a.clear());
             operands.b.clear();
-            self.batches.spare.push(operands);
+            self.spare.push(operands);
         }
     }
 
-    /// Tensor memory is about to be read or written: all sums are computed.
-    pub fn settle(&mut self) {
-        while !self.batches.waiting.is_empty() {
-            self.compute_batch(0);
+    /// All sums are computed.
+    pub fn settle(&mut self, numerics: Numerics, ctas: &mut [impl AsMut<TensorMemory>]) {
+        while !self.waiting.is_empty() {
+            self.compute(0, numerics, ctas);
         }
+    }
+}
+
+impl AsMut<TensorMemory> for Cta {
+    fn as_mut(&mut self) -> &mut TensorMemory {
+        &mut self.tensor
+    }
+}
+
+impl Cluster<'_> {
+    /// Tensor memory is about to be read or written.
+    pub fn settle(&mut self) {
+        self.batches.settle(self.options.numerics, &mut self.ctas);
     }
 }
 

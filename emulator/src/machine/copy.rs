@@ -87,12 +87,7 @@ impl Cluster<'_> {
                         );
                         continue;
                     }
-                    memory.copy_from(
-                        offset as usize,
-                        &data,
-                        (row.linear + begin) as usize,
-                        (end - begin) as usize,
-                    );
+                    memory.copy_from(offset as usize, &data, (row.linear + begin) as usize, (end - begin) as usize);
                     if !data.all_defined((row.linear + begin) as usize, (end - begin) as usize) {
                         let (site, first) =
                             (copy.site, (begin..end).find(|b| !data.is_defined((row.linear + b) as usize)));
@@ -149,7 +144,8 @@ fn gather(data: &mut Memory, shared: &Memory, offset: u32, bytes: u32, swizzle: 
     let whole = start.is_multiple_of(LINE) && len.is_multiple_of(LINE) && shared.all_defined(start, len);
     if whole && permutation(swizzle, 0).is_some() {
         let lines = shared.bytes[start..start + len].as_chunks::<LINE>().0;
-        for ((to, from), at) in data.bytes.as_chunks_mut::<LINE>().0.iter_mut().zip(lines).zip((offset..).step_by(LINE)) {
+        for ((to, from), at) in data.bytes.as_chunks_mut::<LINE>().0.iter_mut().zip(lines).zip((offset..).step_by(LINE))
+        {
             permute(to, from, permutation(swizzle, at).unwrap_or(0));
         }
         return data.mark(0, len, true);

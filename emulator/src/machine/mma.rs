@@ -322,7 +322,9 @@ impl Cluster<'_> {
         if self.mmas[n].read_late {
             self.mma_read(n);
         }
-        self.accumulate(n);
+        if let Some(operands) = self.mmas[n].operands.take() {
+            self.batches.add(self.options.numerics, &self.mmas[n], operands, &mut self.ctas);
+        }
         self.end = self.end.max(time);
     }
 

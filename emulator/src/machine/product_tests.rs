@@ -74,4 +74,3 @@ fn fast_sums_are_those_of_the_plain_loops() {
         }
     }
 }
-

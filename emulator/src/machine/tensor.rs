@@ -107,6 +107,30 @@ impl TensorMemory {
         *d = *d & !(1 << (lane % 32)) | u32::from(defined) << (lane % 32);
     }
 
+    /// A lane's cells from a column on.
+    pub fn row(&self, lane: u32, column: u32) -> &[u32] {
+        &self.cells[(lane * COLUMNS + column) as usize..(lane as usize + 1) * COLUMNS as usize]
+    }
+
+    /// The lanes of a quarter in which a column holds a defined value.
+    pub fn defined_quarter(&self, column: u32, quarter: u32) -> u32 {
+        self.defined[(column * 4 + quarter) as usize]
+    }
+
+    /// Whether all lanes of some columns hold defined values.
+    pub fn all_defined(&self, column: u32, columns: u32) -> bool {
+        let quarters = &self.defined[column as usize * 4..(column + columns) as usize * 4];
+        quarters.iter().fold(u32::MAX, |all, quarter| all & quarter) == u32::MAX
+    }
+
+    /// Sets a column of a quarter to defined values.
+    pub fn set_column(&mut self, quarter: u32, column: u32, values: &[u32; 32]) {
+        for (lane, &value) in (quarter * 32..).zip(values) {
+            self.cells[(lane * COLUMNS + column) as usize] = value;
+        }
+        self.defined[(column * 4 + quarter) as usize] = u32::MAX;
+    }
+
     /// Where the cell of a lane and column lies in [`TensorMemory::cells_mut`].
     pub fn index(lane: u32, column: u32) -> usize {
         (lane * COLUMNS + column) as usize

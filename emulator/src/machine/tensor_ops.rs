@@ -273,7 +273,27 @@ impl Cluster<'_> {
         let stamp = Stamp::new(warp.loads.actor, warp.loads.epoch, site, self.index);
         let mut defined = vec![0; d.len()];
         let mut missing = None;
-        for (r, &reg) in d.iter().enumerate() {
+        let plain = shape == TensorShape::S32x32b && !pack;
+        if plain {
+            // A lane of tensor memory for each thread: row by row.
+            let tensor = &self.ctas[c].tensor;
+            for t in 0..32 {
+                for (&reg, &value) in d.iter().zip(tensor.row(lane + t, column)) {
+                    warp.registers.b32[usize::from(reg)][t as usize] = value;
+                }
+            }
+            for ((&reg, defined), n) in d.iter().zip(&mut defined).zip(column..) {
+                *defined = tensor.defined_quarter(n, lane / 32);
+                if *defined != u32::MAX && missing.is_none() {
+                    missing = Some(n);
+                }
+                warp.registers.set_defined(Reg::B32(reg), u32::MAX, 0);
+                if !warp.origins.is_empty() {
+                    warp.origins.remove(&Reg::B32(reg));
+                }
+            }
+        }
+        for (r, &reg) in d.iter().enumerate().take(if plain { 0 } else { d.len() }) {
             for t in 0..32 {
                 let (dl, dc) = shape.cell(t, r as u32);
                 let cell = |n: u32| self.ctas[c].tensor.get(lane + dl, column + n);
@@ -328,8 +348,13 @@ impl Cluster<'_> {
         warp.stores.epoch += 1;
         warp.views.after.raise(warp.stores.actor, warp.stores.epoch);
         let stamp = Stamp::new(warp.stores.actor, warp.stores.epoch, site, self.index);
+        let plain = shape == TensorShape::S32x32b;
         for (r, &reg) in s.iter().enumerate() {
             let defined = warp.registers.defined(Reg::B32(reg));
+            if plain && defined == u32::MAX {
+                self.ctas[c].tensor.set_column(lane / 32, column + r as u32, &warp.registers.b32[usize::from(reg)]);
+                continue;
+            }
             let origin = warp.origins.get(&Reg::B32(reg)).copied().unwrap_or(0);
             for t in 0..32 {
                 let (dl, dc) = shape.cell(t, r as u32);

@@ -305,6 +305,7 @@ impl Cluster<'_> {
         let mut rows = Vec::with_capacity(outer as usize);
         // The place in the box, dimension by dimension, and the buffer that held the last row.
         let mut place = [0u32; 5];
+        let sizes: [u32; 5] = std::array::from_fn(|d| if d < rank { map.box_elements(d) } else { 1 });
         let mut last: Option<(usize, u64, u64)> = None;
         for row in 0..outer {
             let (mut inside, mut address) = (high > low, map.address);
@@ -315,7 +316,7 @@ impl Cluster<'_> {
             }
             for d in 1..rank {
                 place[d] += 1;
-                if place[d] < map.box_elements(d) {
+                if place[d] < sizes[d] {
                     break;
                 }
                 place[d] = 0;
