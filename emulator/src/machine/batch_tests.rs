@@ -61,7 +61,7 @@ fn waiting_changes_nothing() {
         let mut ctas = [TensorMemory::new(), TensorMemory::new()];
         for tensor in &mut ctas {
             for cell in 0..LANES * 512 {
-                let defined = case % 3 != 0 || random.next() % 50 != 0;
+                let defined = case % 3 != 0 || !random.next().is_multiple_of(50);
                 tensor.set(cell / 512, cell % 512, (random.next() as i16 as f32 / 64.0).to_bits(), defined);
             }
         }
@@ -77,7 +77,7 @@ fn waiting_changes_nothing() {
             let again = last.take().filter(|_| one(4) != 0);
             let (pair, m) = [(false, 64), (false, 128), (true, 128), (true, 256)][one(4) as usize];
             let (n, d_f32) = (16 * (1 + one(5) as u32), one(4) != 0);
-            let bits = (m / 16) << 24 | (n / 8) << 17 | u32::from(d_f32) << 4 | (one(8) as u32) / 7 << 13;
+            let bits = (m / 16) << 24 | (n / 8) << 17 | u32::from(d_f32) << 4 | u32::from(one(8) == 7) << 13;
             let bf = if d_f32 && one(3) == 0 { 1 << 7 | 1 << 10 } else { 0 };
             let descriptor = InstructionDescriptor::decode(bits | bf, if pair { 2 } else { 1 }).unwrap();
             let group = if pair { vec![0, 1] } else { vec![one(2) as usize] };
@@ -107,14 +107,15 @@ fn waiting_changes_nothing() {
             mma.scale = if one(7) == 0 { one(16) as u32 } else { 0 };
             let bf = mma.descriptor.a_bf16;
             let mut operand = |rows: u32| {
-                let holes = random.next() % 4 == 0;
+                let holes = random.next().is_multiple_of(4);
                 let mut element = || {
                     let value = f16::from_f32(random.next() as i16 as f32 / 8192.0).to_bits();
                     // An FP16 number's bits are a BF16 number's, too.
                     if bf { value ^ 0x0400 } else { value }
                 };
                 let bits = (0..rows).map(|_| std::array::from_fn(|_| element())).collect();
-                let defined = if holes { (0..rows).map(|_| random.next() % 9 != 0).collect() } else { vec![] };
+                let defined =
+                    if holes { (0..rows).map(|_| !random.next().is_multiple_of(9)).collect() } else { vec![] };
                 Operand { bits, defined }
             };
             let rows = mma.descriptor.m / mma.group.len() as u32;
@@ -131,7 +132,7 @@ fn waiting_changes_nothing() {
                     assert_eq!(defined, model[at as usize].1, "case {case}, lane {}, column {}", at / 512, at % 512);
                 }
             }
-            if random.next() % 6 == 0 {
+            if random.next().is_multiple_of(6) {
                 looks += 1;
                 batches.settle(numerics, &mut ctas);
                 assert!(all(&ctas) == model.0, "case {case}, {numerics:?}: cells differ when somebody looks");
@@ -148,7 +149,7 @@ fn waiting_changes_nothing() {
 #[test]
 fn undefined_results_have_an_origin() {
     let none = SharedDescriptor { start: 0, leading: 0, stride: 0, swizzle: 0 };
-    let descriptor = InstructionDescriptor::decode(128 / 16 << 24 | 32 / 8 << 17 | 1 << 4, 1).unwrap();
+    let descriptor = InstructionDescriptor::decode(0x0808_0010, 1).unwrap();
     let mut mma = PendingMma {
         site: 0,
         warp: 0,

@@ -193,8 +193,8 @@ fn block<L: Lanes, const E: usize>(
 ) {
     let lowest = (2 * ZERO) as i16 as u16;
     let mut most = [L::splat_shorts(u32::from(lowest) << 16 | u32::from(lowest)); E];
-    for k in 0..16 {
-        let b = L::load_shorts(&b_exponents[k].0);
+    for (k, b) in b_exponents.iter().enumerate() {
+        let b = L::load_shorts(&b.0);
         for i in 0..E {
             let a = L::splat_shorts(a_exponents[rows[i].0].0[k]);
             most[i] = L::max_shorts(most[i], L::add_shorts(a, b));

@@ -280,7 +280,9 @@ mod x86 {
                 let wide = _mm512_cvtepu16_epi32(transmute::<[u16; WIDTH], __m256i>(*from));
                 _mm512_castsi512_ps(_mm512_slli_epi32::<16>(wide))
             }}
-            fn transpose(rows: &[[u16; 16]; WIDTH]) -> [[u16; WIDTH]; 16] { transmute(transpose(transmute(*rows))) }
+            fn transpose(rows: &[[u16; 16]; WIDTH]) -> [[u16; WIDTH]; 16] {
+                transmute(transpose(transmute::<[[u16; 16]; WIDTH], [__m256i; 16]>(*rows)))
+            }
             fn truncate(values: __m512) -> __m512i { _mm512_cvttps_epi32(values) }
             fn add_floats(a: __m512, b: __m512) -> __m512 { _mm512_add_ps(a, b) }
             fn mul(a: __m512, b: __m512) -> __m512 { _mm512_mul_ps(a, b) }
@@ -371,7 +373,9 @@ mod x86 {
                     _mm256_slli_epi32::<16>(_mm256_cvtepu16_epi32(high)),
                 ])
             }}
-            fn transpose(rows: &[[u16; 16]; WIDTH]) -> [[u16; WIDTH]; 16] { transmute(transpose(transmute(*rows))) }
+            fn transpose(rows: &[[u16; 16]; WIDTH]) -> [[u16; WIDTH]; 16] {
+                transmute(transpose(transmute::<[[u16; 16]; WIDTH], [__m256i; 16]>(*rows)))
+            }
             fn truncate(values: [__m256; 2]) -> [__m256i; 2] {
                 [_mm256_cvttps_epi32(values[0]), _mm256_cvttps_epi32(values[1])]
             }
