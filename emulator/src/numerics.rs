@@ -1,6 +1,6 @@
 //! What one `tcgen05.mma` of `kind::f16` computes.
 
-use crate::machine::product::{Factors, Strip};
+use crate::machine::product::{Factors, Product, Strip};
 use crate::machine::simd;
 
 /// How the tensor core's arithmetic is computed.
@@ -32,8 +32,9 @@ use crate::machine::simd;
 /// tensor memory; negated operands; `scale-input-d`, which here lowers D's exponent and leaves its significand as it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Numerics {
-    /// In FP32: D, then each product in the order of k, every operation rounded to nearest. Fast; a sum differs from
-    /// the hardware's in the last bits. An FP16 accumulator is rounded once, at the end of an MMA.
+    /// In FP32: D, then the products in the order of k, each added with one rounding to nearest (a fused multiply-add).
+    /// Fast, and the same bits on every CPU; a sum differs from the tensor core's in the last bits. An FP16 accumulator
+    /// is rounded once, at the end of an MMA.
     #[default]
     Fast,
     /// Bit for bit after the model of MMA-Sim.
@@ -87,8 +88,16 @@ impl MmaStep {
         }
         let rows: Vec<(usize, usize)> = (0..m).map(|r| (r, r * n)).collect();
         let strips = [Strip { rows: &rows, columns: 0..n }];
-        let factors = Factors::new(numerics, self, a, b, &strips);
-        simd::run(numerics, self, &factors, &strips, d);
+        simd::run(Product {
+            numerics,
+            step: *self,
+            a: &[a.as_chunks().0],
+            b: &[b.as_chunks().0],
+            strips: &strips,
+            factors: &mut Factors::default(),
+            same_b: false,
+            cells: d,
+        });
         Ok(())
     }
 }

@@ -64,6 +64,26 @@ fn right_and_clean_on_the_default_schedule_and_fifty_adversarial_ones() {
     }
 }
 
+/// MMAs are computed late, but from what they read in time: operands that are overwritten when the MMAs have arrived do not
+/// matter; overwritten before, they do.
+#[test]
+fn operands_are_read_before_the_commit_arrives_and_not_when_issued() {
+    let overwrite = "st.shared.v4.b32 [%r8+-2048], {%r10, %r10, %r10, %r10};\n";
+    let behind =
+        edited("    tcgen05.fence::after_thread_sync;\n", &format!("tcgen05.fence::after_thread_sync;\n{overwrite}"));
+    let ahead = edited("ISSUED:\n", &format!("ISSUED:\n{overwrite}"));
+    let mut spoilt = 0;
+    for seed in std::iter::once(None).chain((0..20).map(Some)) {
+        let report = run(&behind, seed);
+        assert!(report.is_clean(), "seed {seed:?}: {:#?}", report.findings);
+        assert_eq!(wrong(&report), 0, "seed {seed:?}");
+        let report = run(&ahead, seed);
+        assert!(!report.findings.is_empty(), "seed {seed:?}: the race is not found");
+        spoilt += u32::from(wrong(&report) > 0);
+    }
+    assert!(spoilt > 3, "operands that were overwritten too early spoilt {spoilt} results of 21");
+}
+
 #[test]
 fn a_seed_repeats_its_run() {
     let (first, second) = (run(TEXT, Some(7)), run(TEXT, Some(7)));

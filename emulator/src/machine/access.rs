@@ -133,6 +133,21 @@ impl<'a> Cluster<'a> {
                     data = Memory::undefined(total * targets.len());
                 }
             }
+            if let Target::Shared(c, at) = *target
+                && each == 4
+                && s.iter().all(|&reg| self.warps[w].registers.defined(reg) >> lane & 1 == 1)
+            {
+                // All of a lane's elements at once.
+                let mut whole = 0;
+                for (n, &reg) in s.iter().enumerate() {
+                    whole |= u128::from(self.warps[w].registers.lane(reg, *lane) as u32) << (32 * n);
+                }
+                self.ctas[c].shared.store(at as usize, total, whole, true);
+                if sync.is_none() {
+                    self.published.forget((c, at.into()));
+                }
+                continue;
+            }
             for (n, &reg) in s.iter().enumerate() {
                 let warp = &self.warps[w];
                 let value = warp.registers.lane(reg, *lane);
@@ -485,14 +500,21 @@ pub fn bank_cycles(offsets: &[u32], bytes: u32) -> u64 {
     offsets
         .chunks(lanes)
         .map(|group| {
-            let mut touched: Vec<u32> = group.iter().flat_map(|&o| (0..words).map(move |n| o / 4 + n)).collect();
-            touched.sort_unstable();
-            touched.dedup();
-            let mut banks = [0u64; 32];
-            for word in touched {
-                banks[word as usize % 32] += 1;
+            let mut touched = [0; 32];
+            let mut count = 0;
+            for word in group.iter().flat_map(|&o| (0..words).map(move |n| o / 4 + n)) {
+                touched[count % 32] = word;
+                count += 1;
             }
-            banks.into_iter().max().unwrap_or(1).max(1)
+            let touched = &mut touched[..count.min(32)];
+            if !touched.is_sorted() {
+                touched.sort_unstable();
+            }
+            let mut banks = [0u8; 32];
+            for (n, &word) in touched.iter().enumerate() {
+                banks[word as usize % 32] += u8::from(n == 0 || touched[n - 1] != word);
+            }
+            u64::from(banks.into_iter().max().unwrap_or(1).max(1))
         })
         .sum()
 }

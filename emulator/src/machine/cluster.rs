@@ -110,10 +110,14 @@ pub struct Cluster<'a> {
     pub barrier_at: HashMap<(usize, u32), u32>,
     pub mmas: Vec<super::mma::PendingMma>,
     pub footprints: super::footprints::Footprints,
+    /// Those that are complete and not computed yet.
+    pub batches: super::batch::Batches,
     pub commits: Vec<Commit>,
     /// The last MMA of each queue that a commit covers.
     pub covered: HashMap<ActorId, u32>,
     pub copies: Vec<super::tma::Copy>,
+    /// Memory for what copies read, used again.
+    pub spare_data: Vec<Memory>,
     /// Answers of cluster launch control on their way.
     pub responses: Vec<super::launch_control::Response>,
     /// The phase of the cluster barrier that is not complete, and what the last complete one told, and when.
@@ -177,9 +181,11 @@ impl<'a> Cluster<'a> {
             barrier_at: HashMap::new(),
             mmas: Vec::new(),
             footprints: Default::default(),
+            batches: Default::default(),
             commits: Vec::new(),
             covered: HashMap::new(),
             copies: Vec::new(),
+            spare_data: Vec::new(),
             responses: Vec::new(),
             cluster_barrier: NamedBarrier::default(),
             cluster_known: Views::default(),

@@ -15,8 +15,10 @@ impl Cluster<'_> {
             self.copies[n].read = true;
             return self.release_bulk(self.copies[n].warp);
         }
+        let mut data = self.spare_data.pop().unwrap_or_default();
         let copy = &self.copies[n];
-        let mut data = Memory::undefined(copy.bytes as usize);
+        // Every byte of it is written below.
+        data.resize(copy.bytes as usize);
         if let Some(from) = copy.from {
             data.copy_from(0, &self.ctas[from.cta].shared, from.offset as usize, copy.bytes as usize);
         } else if copy.kind == TmaKind::Load {
@@ -35,11 +37,7 @@ impl Cluster<'_> {
                 }
             }
         } else if let Some(&slot) = copy.shared.first() {
-            let memory = &self.ctas[slot.cta].shared;
-            for at in (0..copy.bytes).step_by(16) {
-                let from = copy.swizzle.apply(slot.offset + at);
-                data.copy_from(at as usize, memory, from as usize, 16);
-            }
+            gather(&mut data, &self.ctas[slot.cta].shared, slot.offset, copy.bytes, copy.swizzle);
         }
         let w = copy.warp;
         self.copies[n].data = Some(data);
@@ -58,14 +56,8 @@ impl Cluster<'_> {
         let copy = &self.copies[n];
         match copy.kind {
             TmaKind::Load | TmaKind::Forward => {
-                let flip = copy.swizzle == Swizzle::B128Atom32Flip8;
                 for slot in copy.shared.iter().filter(|_| !timing_only) {
-                    let memory = &mut self.ctas[slot.cta].shared;
-                    let step = if flip { 8 } else { 16 };
-                    for at in (0..copy.bytes).step_by(step) {
-                        let to = copy.swizzle.apply(slot.offset + at);
-                        memory.copy_from(to as usize, &data, at as usize, step.min((copy.bytes - at) as usize));
-                    }
+                    scatter(&mut self.ctas[slot.cta].shared, &data, slot.offset, copy.bytes, copy.swizzle);
                 }
                 let (site, bytes) = (copy.site, copy.bytes);
                 let order = copy.order.clone();
@@ -114,9 +106,69 @@ impl Cluster<'_> {
             }
             TmaKind::Prefetch => {}
         }
+        self.spare_data.push(data);
         let w = self.copies[n].warp;
         self.release_bulk(w);
         Ok(())
+    }
+}
+
+/// Bytes that a swizzle permutes among themselves, in chunks of 16 (of 8, where it flips halves).
+const LINE: usize = 128;
+
+/// How a swizzle moves the chunks of a line: to their number, exclusive or this. `None`: not in chunks of 16.
+fn permutation(swizzle: Swizzle, line: u32) -> Option<usize> {
+    (swizzle != Swizzle::B128Atom32Flip8).then(|| (swizzle.apply(line) ^ line) as usize / 16)
+}
+
+/// Writes dense bytes to swizzled shared memory.
+fn scatter(shared: &mut Memory, data: &Memory, offset: u32, bytes: u32, swizzle: Swizzle) {
+    let (start, len) = (offset as usize, bytes as usize);
+    if swizzle == Swizzle::None {
+        return shared.copy_from(start, data, 0, len);
+    }
+    let whole = start.is_multiple_of(LINE) && len.is_multiple_of(LINE) && data.all_defined(0, len);
+    if whole && permutation(swizzle, 0).is_some() {
+        let lines = shared.bytes[start..start + len].as_chunks_mut::<LINE>().0;
+        for ((to, from), at) in lines.iter_mut().zip(data.bytes.as_chunks::<LINE>().0).zip((offset..).step_by(LINE)) {
+            permute(to, from, permutation(swizzle, at).unwrap_or(0));
+        }
+        return shared.mark(start, len, true);
+    }
+    let step = if permutation(swizzle, 0).is_some() { 16 } else { 8 };
+    for at in (0..bytes).step_by(step) {
+        let to = swizzle.apply(offset + at);
+        shared.copy_from(to as usize, data, at as usize, step.min((bytes - at) as usize));
+    }
+}
+
+/// Reads swizzled shared memory into dense bytes.
+fn gather(data: &mut Memory, shared: &Memory, offset: u32, bytes: u32, swizzle: Swizzle) {
+    let (start, len) = (offset as usize, bytes as usize);
+    if swizzle == Swizzle::None {
+        return data.copy_from(0, shared, start, len);
+    }
+    let whole = start.is_multiple_of(LINE) && len.is_multiple_of(LINE) && shared.all_defined(start, len);
+    if whole && permutation(swizzle, 0).is_some() {
+        let lines = shared.bytes[start..start + len].as_chunks::<LINE>().0;
+        for ((to, from), at) in data.bytes.as_chunks_mut::<LINE>().0.iter_mut().zip(lines).zip((offset..).step_by(LINE))
+        {
+            permute(to, from, permutation(swizzle, at).unwrap_or(0));
+        }
+        return data.mark(0, len, true);
+    }
+    for at in (0..bytes).step_by(16) {
+        let from = swizzle.apply(offset + at);
+        data.copy_from(at as usize, shared, from as usize, 16.min((bytes - at) as usize));
+    }
+}
+
+/// Moves each chunk to its number, exclusive or `flip`.
+#[inline(always)]
+fn permute(to: &mut [u8; LINE], from: &[u8; LINE], flip: usize) {
+    let from = from.as_chunks::<16>().0;
+    for (n, chunk) in to.as_chunks_mut::<16>().0.iter_mut().enumerate() {
+        *chunk = from[(n ^ flip) & 7];
     }
 }
 
@@ -190,5 +242,53 @@ pub fn reduce(
             }
         };
         memory.store(at + n, size, result.into(), old_defined && new_defined);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::exact::tests::Random;
+
+    /// In every swizzle, with holes and without: byte by byte where [`Swizzle::apply`] says.
+    #[test]
+    fn swizzled_copies_are_those_of_single_bytes() {
+        let mut random = Random(9);
+        let kinds = [
+            Swizzle::None,
+            Swizzle::B32,
+            Swizzle::B64,
+            Swizzle::B128,
+            Swizzle::B128Atom32,
+            Swizzle::B128Atom32Flip8,
+            Swizzle::B128Atom64,
+        ];
+        for case in 0..420u32 {
+            let swizzle = kinds[case as usize % 7];
+            let (offset, bytes) = (128 * (case / 7 % 13) + 1024, [16, 128, 2048, 4096, 208][case as usize / 7 % 5]);
+            let mut data = Memory::from_bytes((0..bytes).map(|_| random.next() as u8).collect());
+            for _ in 0..case % 3 * 5 {
+                data.store((random.next() % u64::from(bytes)) as usize, 1, 3, false);
+            }
+            let mut shared = Memory::undefined(1 << 13);
+            scatter(&mut shared, &data, offset, bytes, swizzle);
+            for at in 0..bytes {
+                // A chunk at the end of the box lies where its line says, whether the line is whole or not.
+                let (to, at) = (swizzle.apply(offset + at) as usize, at as usize);
+                assert_eq!(shared.bytes[to], data.bytes[at], "case {case}, {swizzle:?}, byte {at}");
+                assert_eq!(shared.is_defined(to), data.is_defined(at), "case {case}, {swizzle:?}, byte {at}");
+            }
+            let defined = (0..1 << 13).filter(|&at| shared.is_defined(at)).count();
+            assert_eq!(defined, (0..bytes as usize).filter(|&at| data.is_defined(at)).count(), "case {case}");
+            if swizzle != Swizzle::B128Atom32Flip8 {
+                let mut back = Memory::default();
+                back.resize(bytes as usize);
+                gather(&mut back, &shared, offset, bytes, swizzle);
+                assert_eq!(back.bytes, data.bytes, "case {case}, {swizzle:?}");
+                for at in 0..bytes as usize {
+                    assert_eq!(back.is_defined(at), data.is_defined(at), "case {case}, {swizzle:?}, byte {at}");
+                }
+            }
+        }
     }
 }

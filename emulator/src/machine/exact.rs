@@ -2,8 +2,8 @@
 //! [`Numerics::Exact`](crate::Numerics::Exact). [`one`] is the rule as it stands there; [`strip`] does the same for many
 //! columns at once, and hands `one` what does not fit its shortcuts.
 
-use super::product::{Factors, Panel, Strip, d_values, read_cells, round_f16, write_cells};
-use super::simd::{Lanes, WIDTH};
+use super::product::{Factors, Line, Panel, Strip, d_values, read_cells, round_f16, write_cells};
+use super::simd::{Lanes, PAIR, WIDTH};
 use crate::numerics::MmaStep;
 
 /// Fractional bits that a term keeps, counted from the largest exponent.
@@ -141,65 +141,129 @@ fn round(sum: i64, unit: i32, d_f32: bool) -> u32 {
 const LOW: i32 = -100;
 const HIGH: i32 = 125;
 
+/// Step `n` of so many.
+#[allow(clippy::too_many_arguments)]
 #[inline(always)]
-pub fn strip<L: Lanes>(step: &MmaStep, factors: &Factors, strip: &Strip, panel: usize, cells: &mut [u32]) {
+pub fn strip<L: Lanes, const E: usize>(
+    step: &MmaStep,
+    factors: &Factors,
+    bits: (&[[u16; 16]], &[[u16; 16]]),
+    n: usize,
+    steps: usize,
+    strip: &Strip,
+    panel: usize,
+    cells: &mut [u32],
+) {
     let columns = strip.columns.len();
-    let panels = panel..panel + columns.div_ceil(WIDTH);
-    let panels = factors.b[panels.clone()].iter().zip(&factors.b_exponents[panels]);
-    for (n, (b, b_exponents)) in panels.enumerate() {
-        let at = n * WIDTH;
-        for &(row, cell) in strip.rows {
-            let cells = &mut cells[cell + at..cell + columns.min(at + WIDTH)];
-            let (a, a_exponents) = (&factors.a[row], &factors.a_exponents[row]);
-            if let Err(top) = block::<L>(step, a, a_exponents, b, b_exponents, cells) {
-                slow(step, factors, row, strip.columns.start + at, &top, cells);
-            }
+    let height = factors.a.len() / steps;
+    let a = &factors.a[n * height..(n + 1) * height];
+    let a_exponents = &factors.a_exponents[n * height..(n + 1) * height];
+    for at in (0..columns).step_by(PAIR) {
+        let panel = panel + at / WIDTH;
+        let b = [&factors.b[panel * steps + n], &factors.b[(panel + 1) * steps + n]];
+        let b_exponents = &factors.b_exponents[panel / 2 * steps + n];
+        let width = (columns - at).min(PAIR);
+        let bits = (bits.0, &bits.1[strip.columns.start + at..]);
+        let (whole, rest) = strip.rows.as_chunks::<E>();
+        for rows in whole {
+            block::<L, E>(step, a, a_exponents, rows, b, b_exponents, at, width, bits, cells);
+        }
+        for row in rest {
+            let rows = std::array::from_ref(row);
+            block::<L, 1>(step, a, a_exponents, rows, b, b_exponents, at, width, bits, cells);
         }
     }
 }
 
-/// A vector of elements of D, or as many as there are cells. `Err`: the largest exponents, if they are out of bounds.
+/// Two vectors of elements of D in each of some rows, or as many as there are columns. What is out of bounds for it, it
+/// hands to [`slow`].
+#[allow(clippy::too_many_arguments)]
 #[inline(always)]
-fn block<L: Lanes>(
+fn block<L: Lanes, const E: usize>(
     step: &MmaStep,
-    a: &[f32; 16],
-    a_exponents: &[i16; 16],
-    b: &Panel<f32>,
-    b_exponents: &Panel<i16>,
+    a: &[Line<[f32; 16]>],
+    a_exponents: &[Line<[u32; 16]>],
+    rows: &[(usize, usize); E],
+    b: [&Panel<f32>; 2],
+    b_exponents: &Panel<i16, PAIR>,
+    at: usize,
+    columns: usize,
+    bits: (&[[u16; 16]], &[[u16; 16]]),
     cells: &mut [u32],
-) -> Result<(), [u32; WIDTH]> {
+) {
+    let lowest = (2 * ZERO) as i16 as u16;
+    let mut most = [L::splat_shorts(u32::from(lowest) << 16 | u32::from(lowest)); E];
+    for (k, b) in b_exponents.iter().enumerate() {
+        let b = L::load_shorts(&b.0);
+        for i in 0..E {
+            let a = L::splat_shorts(a_exponents[rows[i].0].0[k]);
+            most[i] = L::max_shorts(most[i], L::add_shorts(a, b));
+        }
+    }
     // Lanes without a column hold 1 in D: an exponent that needs no care.
     let other = if step.d_f32 { 0x3f80_0000 } else { 0x3c00 };
-    let zeros = [0; WIDTH];
-    let before = read_cells::<L>(if step.accumulate { cells } else { &zeros[..cells.len()] }, other);
-    let d = d_values::<L>(step, before);
-    let mut most = L::splat_short(2 * ZERO as i16);
-    for (&exponent, b) in a_exponents.iter().zip(b_exponents) {
-        most = L::max_shorts(most, L::add_shorts(L::splat_short(exponent), L::load_shorts(b)));
+    let zero = L::splat(0);
+    let (mut tops, mut scales) = ([[zero; 2]; E], [[L::splat_float(0.0); 2]; E]);
+    let mut fits = [[false; 2]; E];
+    for i in 0..E {
+        tops[i] = [L::widen_first(most[i]), L::widen_second(most[i])];
+        for c in 0..2 {
+            let before = old::<L>(step, half(cells, rows[i].1 + at, columns, c), other);
+            let top = L::max(tops[i][c], d_exponents::<L>(step, before));
+            fits[i][c] = L::all_within(top, LOW, HIGH);
+            tops[i][c] = top;
+            scales[i][c] = power::<L>(L::sub(L::splat(FRACTION as u32), top));
+        }
     }
-    let top = L::max(L::widen(most), d_exponents::<L>(step, before));
-    if !L::all_within(top, LOW, HIGH) {
-        return Err(L::store(top));
-    }
-
     // In units of 2^(top − 25), every term is below 2^27, and the conversion to an integer cuts it off. The products
     // together are below 16 · 2047² · 2^5 < 2^31.
-    let scale = power::<L>(L::sub(L::splat(FRACTION as u32), top));
-    let mut sums = L::splat(0);
-    for (&a, b) in a.iter().zip(b) {
-        sums = L::add(sums, L::truncate(L::mul(L::mul(L::splat_float(a), L::load_floats(b)), scale)));
+    let mut sums = [[zero; 2]; E];
+    for k in 0..16 {
+        let b = [L::load_floats(&b[0][k].0), L::load_floats(&b[1][k].0)];
+        for i in 0..E {
+            let a = L::splat_float(a[rows[i].0].0[k]);
+            for c in 0..2 {
+                sums[i][c] = L::add(sums[i][c], L::truncate(L::mul(L::mul(a, b[c]), scales[i][c])));
+            }
+        }
     }
-    let d = L::truncate(L::mul(d, scale));
-    let unit = power::<L>(L::sub(top, L::splat(FRACTION as u32)));
-    let bits = if step.d_f32 {
-        L::bits(L::cut_sum(sums, d, unit, false))
-    } else {
-        // A last bit that stands for the rest keeps the rounding from 24 bits to 11 right. A zero is +0.
-        let rounded = round_f16::<L>(L::cut_sum(sums, d, unit, true));
-        L::if_greater(L::and(rounded, L::splat(0x7fff)), L::splat(0), rounded, L::splat(0))
-    };
-    write_cells::<L>(bits, cells);
-    Ok(())
+    for i in 0..E {
+        for c in 0..2 {
+            if !fits[i][c] {
+                let (a, b) = (&bits.0[rows[i].0], &bits.1[(c * WIDTH).min(columns)..]);
+                slow(step, a, b, &L::store(tops[i][c]), half_mut(cells, rows[i].1 + at, columns, c));
+                continue;
+            }
+            let before = old::<L>(step, half(cells, rows[i].1 + at, columns, c), other);
+            let d = L::truncate(L::mul(d_values::<L>(step, before), scales[i][c]));
+            let unit = power::<L>(L::sub(tops[i][c], L::splat(FRACTION as u32)));
+            let bits = if step.d_f32 {
+                L::bits(L::cut_sum(sums[i][c], d, unit, false))
+            } else {
+                // A last bit that stands for the rest keeps the rounding from 24 bits to 11 right. A zero is +0.
+                let rounded = round_f16::<L>(L::cut_sum(sums[i][c], d, unit, true));
+                L::if_greater(L::and(rounded, L::splat(0x7fff)), zero, rounded, zero)
+            };
+            write_cells::<L>(bits, half_mut(cells, rows[i].1 + at, columns, c));
+        }
+    }
+}
+
+/// A row's cells in the first or the second vector.
+#[inline(always)]
+fn half(cells: &[u32], first: usize, columns: usize, c: usize) -> &[u32] {
+    &cells[first + (c * WIDTH).min(columns)..first + ((c + 1) * WIDTH).min(columns)]
+}
+
+#[inline(always)]
+fn half_mut(cells: &mut [u32], first: usize, columns: usize, c: usize) -> &mut [u32] {
+    &mut cells[first + (c * WIDTH).min(columns)..first + ((c + 1) * WIDTH).min(columns)]
+}
+
+/// D before; zeros if it does not enter.
+#[inline(always)]
+fn old<L: Lanes>(step: &MmaStep, cells: &[u32], other: u32) -> L::Ints {
+    read_cells::<L>(if step.accumulate { cells } else { &[0; WIDTH][..cells.len()] }, other)
 }
 
 /// The exponents of D's unnormalised significands, scaled. (A zero's is not to be lowered by the scale; but where that
@@ -229,10 +293,8 @@ fn power<L: Lanes>(exponents: L::Ints) -> L::Floats {
 /// What [`block`] does not do, element by element.
 #[cold]
 #[inline(never)]
-fn slow(step: &MmaStep, factors: &Factors, row: usize, column: usize, top: &[u32; WIDTH], cells: &mut [u32]) {
-    let a = &factors.a_bits[row];
-    for (j, (cell, &top)) in cells.iter_mut().zip(top).enumerate() {
-        let b = &factors.b_bits[column + j];
+fn slow(step: &MmaStep, a: &[u16; 16], b: &[[u16; 16]], top: &[u32; WIDTH], cells: &mut [u32]) {
+    for ((cell, &top), b) in cells.iter_mut().zip(top).zip(b) {
         let d = if step.d_f32 { *cell << 1 } else { *cell << 17 };
         // Padding is zero, and common.
         let zero = top as i32 <= HIGH

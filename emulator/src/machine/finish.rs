@@ -28,7 +28,8 @@ impl Cluster<'_> {
     }
 
     /// The CTAs as they left their memories.
-    pub fn snapshots(&self) -> Vec<CtaState> {
+    pub fn snapshots(&mut self) -> Vec<CtaState> {
+        self.settle();
         self.ctas.iter().map(|cta| self.snapshot(cta)).collect()
     }
 

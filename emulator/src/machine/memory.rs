@@ -23,6 +23,12 @@ impl Memory {
         Memory { bytes, defined }
     }
 
+    /// Makes room for so many bytes. What they are, and whether they are defined, is as it happens.
+    pub(crate) fn resize(&mut self, bytes: usize) {
+        self.bytes.resize(bytes, POISON);
+        self.defined.resize(bytes.div_ceil(64), 0);
+    }
+
     /// Up to 16 bytes, lowest first, and whether all are defined. The caller has checked the bounds.
     pub(crate) fn load(&self, at: usize, len: usize) -> (u128, bool) {
         let mut value = [0; 16];
@@ -36,8 +42,8 @@ impl Memory {
         self.mark(at, len, defined);
     }
 
-    /// Says of up to 64 bytes whether they hold defined values.
-    fn mark(&mut self, at: usize, len: usize, defined: bool) {
+    /// Says of bytes whether they hold defined values.
+    pub(crate) fn mark(&mut self, at: usize, len: usize, defined: bool) {
         for (word, mask) in words(at, len) {
             if defined {
                 self.defined[word] |= mask;
@@ -48,7 +54,15 @@ impl Memory {
     }
 
     pub(crate) fn all_defined(&self, at: usize, len: usize) -> bool {
-        words(at, len).all(|(word, mask)| self.defined[word] & mask == mask)
+        let (first, end) = (at / 64, (at + len) / 64);
+        if first + 2 > end {
+            return words(at, len).all(|(word, mask)| self.defined[word] & mask == mask);
+        }
+        // Whole words between the first and the last.
+        let (low, high) = (u64::MAX << (at % 64), (1u64 << ((at + len) % 64)) - 1);
+        self.defined[first] & low == low
+            && (high == 0 || self.defined[end] & high == high)
+            && self.defined[first + 1..end].iter().fold(u64::MAX, |all, word| all & word) == u64::MAX
     }
 
     /// Copies bytes from another memory, with what is known of each. The caller has checked the bounds.

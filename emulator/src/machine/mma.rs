@@ -1,9 +1,9 @@
 //! `tcgen05.mma` and `tcgen05.commit`: issue, the tensor core's work, completion.
 
 use super::cluster::{Cluster, Stop};
-use super::product::Product;
+use super::operand::Operand;
 use super::state::{ActorKind, At, Commit, Pending, Race, RaceMemory};
-use super::tensor::{COLUMNS, InstructionDescriptor, Layout, Operand, SharedDescriptor};
+use super::tensor::{COLUMNS, InstructionDescriptor, Layout, SharedDescriptor};
 use super::warp::{Queue, lanes};
 use crate::diagnostic::Severity;
 use crate::order::{Access, Footprint, Stamp, Views};
@@ -37,12 +37,19 @@ pub struct PendingMma {
     pub scale: u32,
     /// Lanes that are not written, of each CTA.
     pub disabled: [u128; 2],
-    /// A of each CTA, and all of B.
-    pub operands: Option<(Vec<Operand>, Operand)>,
+    /// A of each CTA, and all of B, once they are read.
+    pub operands: Option<Operands>,
     /// Index into the trace.
     pub event: Option<usize>,
     pub origin: u32,
     pub read_late: bool,
+}
+
+/// What an MMA has read.
+#[derive(Debug, Default)]
+pub struct Operands {
+    pub a: [Operand; 2],
+    pub b: Operand,
 }
 
 /// The operands of one thread's MMA.
@@ -300,46 +307,38 @@ impl Cluster<'_> {
 
     /// The tensor core reads the operands of an MMA.
     pub fn mma_read(&mut self, n: usize) {
+        if let Source::Tensor(_) = self.mmas[n].a {
+            self.settle();
+        }
+        let mut operands = self.batches.spare();
         let m = &self.mmas[n];
         let (i, g) = (m.descriptor, m.group.len() as u32);
-        let mut a = Vec::new();
-        let mut b = Operand::default();
-        for &c in &m.group {
-            a.push(match m.a {
-                Source::Shared(d) => Operand::read(&self.ctas[c].shared, &d, i.m / g, i.a_mn_major),
-                Source::Tensor(column) => self.ctas[c].tensor.operand(column, i.m / g, Layout::of(i.m, m.group.len())),
-            });
-            b.append(Operand::read(&self.ctas[c].shared, &m.b, i.n / g, i.b_mn_major));
+        for (&c, a) in m.group.iter().zip(&mut operands.a) {
+            match m.a {
+                Source::Shared(d) => a.read(&self.ctas[c].shared, &d, i.m / g, i.a_mn_major),
+                Source::Tensor(column) => {
+                    a.read_tensor(&self.ctas[c].tensor, column, i.m / g, Layout::of(i.m, m.group.len()));
+                }
+            }
+            operands.b.read(&self.ctas[c].shared, &m.b, i.n / g, i.b_mn_major);
         }
         if self.options.keep_operands
             && let Some(event) = m.event
             && let EventKind::Mma(mma) = &mut self.trace[event].kind
         {
-            mma.a.elements = a.iter().flat_map(|part| part.bits.iter().copied()).collect();
-            mma.b.elements.clone_from(&b.bits);
+            mma.a.elements = operands.a.iter().flat_map(|part| part.bits.as_flattened().iter().copied()).collect();
+            mma.b.elements = operands.b.bits.as_flattened().to_vec();
         }
-        self.mmas[n].operands = Some((a, b));
+        self.mmas[n].operands = Some(operands);
     }
 
-    /// The product is in tensor memory.
+    /// The product is in tensor memory: from now on, who looks sees it.
     pub fn mma_done(&mut self, n: usize, time: u64) {
         if self.mmas[n].read_late {
             self.mma_read(n);
         }
-        let Some((a, b)) = self.mmas[n].operands.take() else { return };
-        let m = &self.mmas[n];
-        for ((&c, a), disabled) in m.group.iter().zip(&a).zip(m.disabled) {
-            let product = Product {
-                numerics: self.options.numerics,
-                descriptor: &m.descriptor,
-                layout: Layout::of(m.descriptor.m, m.group.len()),
-                column: m.column,
-                accumulate: m.accumulate,
-                scale: m.scale,
-                disabled,
-                origin: m.origin,
-            };
-            product.run(&mut self.ctas[c].tensor, a, &b);
+        if let Some(operands) = self.mmas[n].operands.take() {
+            self.batches.add(self.options.numerics, &self.mmas[n], operands, &mut self.ctas);
         }
         self.end = self.end.max(time);
     }

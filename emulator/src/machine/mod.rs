@@ -6,13 +6,14 @@
 //! | `cluster`, `state`, `issue`, `diverge`, `finish` | the scheduler; what a cluster is made of; lanes that part and meet; what is left at the end |
 //! | `prepare` | what is checked before anything runs, and the parameter block |
 //! | `warp`, `memory`, `mbarrier`, `tensor` | the things themselves |
-//! | `product`, `exact`, `simd` | the tensor core's arithmetic: FP32, bit for bit, and the vectors of the CPU |
+//! | `operand`, `batch`, `product`, `exact`, `simd` | the tensor core's arithmetic: what MMAs read, which are computed together, FP32, bit for bit, and the vectors of the CPU |
 //! | `step` | what each instruction does; `access` plain memory, `atomics` strong accesses, `sync` and `mbarrier_ops` barriers, `tensor_ops`, `mma` and `mma_operands` `tcgen05`, `tma`, `copy` and `bulk` the TMA engine |
 //! | `explain`, `explain_tensor`, `hang`, `names`, `findings` | what is said when something is wrong |
 
 mod access;
 mod async_copy;
 mod atomics;
+mod batch;
 mod bulk;
 mod cache;
 mod chip;
@@ -34,6 +35,7 @@ mod memory;
 mod mma;
 mod mma_operands;
 mod names;
+mod operand;
 mod outbox;
 mod prepare;
 pub(crate) mod product;

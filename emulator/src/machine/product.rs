@@ -1,8 +1,7 @@
-//! The product of an MMA: operands made ready, FP32 sums, results into tensor memory.
+//! The product of MMAs: operands made ready, FP32 sums, results into cells.
 
 use super::exact;
-use super::simd::{Lanes, WIDTH};
-use super::tensor::{InstructionDescriptor, LANES, Layout, Operand, TensorMemory};
+use super::simd::{Lanes, PAIR, WIDTH, Work};
 use crate::numerics::{MmaStep, Numerics};
 use std::ops::Range;
 
@@ -13,132 +12,211 @@ pub struct Strip<'a> {
 }
 
 /// A vector's columns of B: one k after the other. Columns beyond the strip's last are zero.
-pub type Panel<T> = [[T; WIDTH]; 16];
+pub type Panel<T, const W: usize = WIDTH> = [Line<[T; W]>; 16];
 
-/// Operands of an MMA, in the form that the loops read.
-pub struct Factors<'a> {
-    /// As they came, row after row of 16.
-    pub a_bits: &'a [[u16; 16]],
-    pub b_bits: &'a [[u16; 16]],
-    /// Values, signs as negated: rows of A, and the panels of all strips.
-    pub a: Vec<[f32; 16]>,
+/// A cache line: a vector that would lie across two takes twice as long to read.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(align(64))]
+pub struct Line<T>(pub T);
+
+/// Operands in the form that the loops read. Kept from one product to the next, for its memory.
+#[derive(Debug, Default)]
+pub struct Factors {
+    /// Values, signs as negated. Of A: all rows of one step after the other.
+    pub a: Vec<Line<[f32; 16]>>,
+    /// Of B: the panels of all strips, all steps of one after the other.
     pub b: Vec<Panel<f32>>,
-    /// Exponents in the same order, as [`exact::exponent`] gives them. [`Numerics::Fast`] has no use for them.
-    pub a_exponents: Vec<[i16; 16]>,
-    pub b_exponents: Vec<Panel<i16>>,
+    /// Exponents as [`exact::exponent`] gives them, in the same order: of A twice in the halves of a word, of B for two
+    /// panels together. [`Numerics::Fast`] has no use for them.
+    pub a_exponents: Vec<Line<[u32; 16]>>,
+    pub b_exponents: Vec<Panel<i16, PAIR>>,
 }
 
-impl<'a> Factors<'a> {
-    pub fn new(
-        numerics: Numerics,
-        step: &MmaStep,
-        a_bits: &'a [u16],
-        b_bits: &'a [u16],
-        strips: &[Strip],
-    ) -> Factors<'a> {
-        let (a_bits, b_bits) = (a_bits.as_chunks().0, b_bits.as_chunks().0);
-        let mut panels: Vec<Panel<u16>> = Vec::new();
-        for strip in strips {
-            for columns in b_bits[strip.columns.clone()].chunks(WIDTH) {
-                let mut panel = [[0; WIDTH]; 16];
-                for (j, column) in columns.iter().enumerate() {
-                    for (lanes, &bits) in panel.iter_mut().zip(column) {
-                        lanes[j] = bits;
+/// MMAs that add to the same D, one after the other: D = A·Bᵀ (+ D / 2^scale), for each the rows of its A and B.
+pub struct Product<'a> {
+    pub numerics: Numerics,
+    /// What all have in common. Only the first obeys `accumulate` and `scale`: the others add to D as it is.
+    pub step: MmaStep,
+    pub a: &'a [&'a [[u16; 16]]],
+    pub b: &'a [&'a [[u16; 16]]],
+    pub strips: &'a [Strip<'a>],
+    pub factors: &'a mut Factors,
+    /// The factors of B are those of the product before.
+    pub same_b: bool,
+    pub cells: &'a mut [u32],
+}
+
+impl Work for Product<'_> {
+    /// FP32 sums in blocks of R rows and C vectors, exact ones in blocks of E rows and two vectors.
+    #[inline(always)]
+    fn run<L: Lanes, const R: usize, const C: usize, const E: usize>(mut self) {
+        self.prepare_a::<L>();
+        if !self.same_b {
+            self.prepare_b::<L>();
+        }
+        let steps = self.a.len();
+        let mut panel = 0;
+        for strip in self.strips {
+            match self.numerics {
+                // An FP16 accumulator is rounded after each MMA.
+                Numerics::Fast if !self.step.d_f32 && steps > 1 => {
+                    for n in 0..steps {
+                        fast::<L, R, C>(&self.step_of(n), self.factors, n..n + 1, steps, strip, panel, self.cells);
                     }
                 }
-                panels.push(panel);
+                Numerics::Fast => {
+                    fast::<L, R, C>(&self.step, self.factors, 0..steps, steps, strip, panel, self.cells);
+                }
+                Numerics::Exact => {
+                    for n in 0..steps {
+                        let bits = (self.a[n], self.b[n]);
+                        exact::strip::<L, E>(&self.step_of(n), self.factors, bits, n, steps, strip, panel, self.cells);
+                    }
+                }
+            }
+            panel += strip.columns.len().div_ceil(WIDTH).next_multiple_of(2);
+        }
+    }
+}
+
+impl Product<'_> {
+    /// What the n-th step does.
+    #[inline(always)]
+    fn step_of(&self, n: usize) -> MmaStep {
+        if n == 0 { self.step } else { MmaStep { accumulate: true, scale: 0, ..self.step } }
+    }
+
+    #[inline(always)]
+    fn prepare_a<L: Lanes>(&mut self) {
+        let Factors { a, a_exponents, .. } = &mut *self.factors;
+        a.clear();
+        a_exponents.clear();
+        for &rows in self.a {
+            let first = a.len();
+            a.resize(first + rows.len(), Line::default());
+            for (to, row) in a[first..].iter_mut().zip(rows) {
+                to.0 = L::store_floats(values::<L>(row, self.step.a_bf16, self.step.negate_a));
+            }
+            if self.numerics == Numerics::Exact {
+                a_exponents.resize(first + rows.len(), Line::default());
+                for (to, row) in a_exponents[first..].iter_mut().zip(rows) {
+                    for (to, e) in to.0.iter_mut().zip(exponents(row, self.step.a_bf16)) {
+                        *to = u32::from(e as u16) << 16 | u32::from(e as u16);
+                    }
+                }
             }
         }
-        let exact = numerics == Numerics::Exact;
-        let turned = panels.as_flattened();
-        let b = values(turned, step.b_bf16, step.negate_b);
-        let a_exponents = if exact { exponents(a_bits, step.a_bf16) } else { vec![] };
-        let b_exponents = if exact { exponents(turned, step.b_bf16) } else { vec![] };
-        Factors {
-            a_bits,
-            b_bits,
-            a: values(a_bits, step.a_bf16, step.negate_a),
-            b: b.as_chunks().0.to_vec(),
-            a_exponents,
-            b_exponents: b_exponents.as_chunks().0.to_vec(),
+    }
+
+    #[inline(always)]
+    fn prepare_b<L: Lanes>(&mut self) {
+        let Factors { b, b_exponents, .. } = &mut *self.factors;
+        let (bf, negate) = (self.step.b_bf16, self.step.negate_b);
+        b.clear();
+        b_exponents.clear();
+        for strip in self.strips {
+            // Panels come in pairs; the second of the last may have no columns at all.
+            for first in strip.columns.clone().step_by(PAIR) {
+                let at = b_exponents.len();
+                if self.numerics == Numerics::Exact {
+                    b_exponents.resize(at + self.b.len(), [Line([0; PAIR]); 16]);
+                }
+                for half in 0..2 {
+                    let from = (first + half * WIDTH).min(strip.columns.end);
+                    for (n, rows) in self.b.iter().enumerate() {
+                        let rows = &rows[from..(from + WIDTH).min(strip.columns.end)];
+                        let turned = match rows.first_chunk() {
+                            Some(rows) => L::transpose(rows),
+                            None => {
+                                let mut padded = [[0; 16]; WIDTH];
+                                padded[..rows.len()].copy_from_slice(rows);
+                                L::transpose(&padded)
+                            }
+                        };
+                        let mut panel = Panel::default();
+                        for (Line(to), row) in panel.iter_mut().zip(&turned) {
+                            *to = L::store_floats(values::<L>(row, bf, negate));
+                        }
+                        b.push(panel);
+                        if self.numerics == Numerics::Exact {
+                            for (to, row) in b_exponents[at + n].iter_mut().zip(&turned) {
+                                to.0[half * WIDTH..][..WIDTH].copy_from_slice(&exponents(row, bf));
+                            }
+                        }
+                    }
+                }
+            }
         }
     }
 }
 
 /// 16-bit elements as FP32.
-fn values(bits: &[[u16; 16]], bf: bool, negate: bool) -> Vec<[f32; 16]> {
-    let flip = if negate { 0x8000u16 } else { 0 };
-    if bf {
-        bits.iter().map(|row| row.map(|b| f32::from_bits(u32::from(b ^ flip) << 16))).collect()
-    } else {
-        bits.iter().map(|row| row.map(|b| f16_value(b ^ flip))).collect()
-    }
+#[inline(always)]
+fn values<L: Lanes>(bits: &[u16; 16], bf: bool, negate: bool) -> L::Floats {
+    let values = if bf { L::bf16(bits) } else { L::f16(bits) };
+    L::mul(values, L::splat_float(if negate { -1.0 } else { 1.0 }))
 }
 
 /// An FP16 number as FP32. Without branches, so that loops become vector code.
 #[inline(always)]
-fn f16_value(bits: u16) -> f32 {
+pub fn f16_value(bits: u16) -> f32 {
     // The exponent's bias differs by 112; a product rather than a sum, since it normalises subnormal numbers too.
     let magnitude = (f32::from_bits(u32::from(bits & 0x7fff) << 13) * f32::from_bits((112 + 127) << 23)).to_bits();
     let special = u32::from(bits & 0x7c00 == 0x7c00).wrapping_neg() & 0x7f80_0000;
     f32::from_bits(magnitude | special | u32::from(bits & 0x8000) << 16)
 }
 
-fn exponents(bits: &[[u16; 16]], bf: bool) -> Vec<[i16; 16]> {
-    if bf {
-        bits.iter().map(|row| row.map(exact::exponent::<7, 8>)).collect()
-    } else {
-        bits.iter().map(|row| row.map(exact::exponent::<10, 5>)).collect()
-    }
-}
-
-/// Computes strips: FP32 sums in blocks of R rows and C vectors, exact ones vector by vector.
 #[inline(always)]
-pub fn strips<L: Lanes, const R: usize, const C: usize>(
-    numerics: Numerics,
-    step: &MmaStep,
-    factors: &Factors,
-    strips: &[Strip],
-    cells: &mut [u32],
-) {
-    let mut panel = 0;
-    for strip in strips {
-        match numerics {
-            Numerics::Fast => fast::<L, R, C>(step, factors, strip, panel, cells),
-            Numerics::Exact => exact::strip::<L>(step, factors, strip, panel, cells),
-        }
-        panel += strip.columns.len().div_ceil(WIDTH);
+fn exponents(bits: &[u16; 16], bf: bool) -> [i16; 16] {
+    let mut exponents = [0; 16];
+    for (to, &bits) in exponents.iter_mut().zip(bits) {
+        *to = if bf { exact::exponent::<7, 8>(bits) } else { exact::exponent::<10, 5>(bits) };
     }
+    exponents
 }
 
+/// The steps `which`, out of so many.
 #[inline(always)]
 fn fast<L: Lanes, const R: usize, const C: usize>(
     step: &MmaStep,
     factors: &Factors,
+    which: Range<usize>,
+    steps: usize,
     strip: &Strip,
     panel: usize,
     cells: &mut [u32],
 ) {
     let columns = strip.columns.len();
-    let panels = &factors.b[panel..panel + columns.div_ceil(WIDTH)];
+    let panels = |n: usize| &factors.b[(panel + n) * steps..(panel + n + 1) * steps][which.clone()];
+    let height = factors.a.len() / steps;
+    let a = &factors.a[which.start * height..which.end * height];
     // Groups of whole panels first; what is left, panel by panel.
-    let groups = panels[..columns / WIDTH].as_chunks::<C>().0;
-    let (whole, rest) = strip.rows.as_chunks::<R>();
-    for (n, group) in groups.iter().enumerate() {
+    let groups = columns / WIDTH / C;
+    for n in 0..groups {
         let at = n * C * WIDTH;
+        let group: [_; C] = std::array::from_fn(|c| panels(n * C + c));
+        // Rows that are left over in pairs: fewer would wait for their own sums.
+        let (whole, rest) = strip.rows.as_chunks::<R>();
         for rows in whole {
-            let cell = rows.map(|(_, cell)| cell + at);
-            block::<L, R, C>(step, rows.map(|(row, _)| &factors.a[row]), group, cell, C * WIDTH, cells);
+            block::<L, R, C>(step, a, height, rows, &group, at, C * WIDTH, cells);
         }
-        for &(row, cell) in rest {
-            block::<L, 1, C>(step, [&factors.a[row]], group, [cell + at], C * WIDTH, cells);
+        let (pairs, rest) = rest.as_chunks::<2>();
+        for rows in pairs {
+            block::<L, 2, C>(step, a, height, rows, &group, at, C * WIDTH, cells);
+        }
+        for row in rest {
+            block::<L, 1, C>(step, a, height, std::array::from_ref(row), &group, at, C * WIDTH, cells);
         }
     }
-    for (n, panel) in panels.iter().enumerate().skip(groups.len() * C) {
-        let at = n * WIDTH;
-        for &(row, cell) in strip.rows {
-            let width = (columns - at).min(WIDTH);
-            block::<L, 1, 1>(step, [&factors.a[row]], std::array::from_ref(panel), [cell + at], width, cells);
+    for n in groups * C..columns.div_ceil(WIDTH) {
+        let (at, group) = (n * WIDTH, [panels(n)]);
+        let width = (columns - at).min(WIDTH);
+        let (whole, rest) = strip.rows.as_chunks::<R>();
+        for rows in whole {
+            block::<L, R, 1>(step, a, height, rows, &group, at, width, cells);
+        }
+        for row in rest {
+            block::<L, 1, 1>(step, a, height, std::array::from_ref(row), &group, at, width, cells);
         }
     }
 }
@@ -172,42 +250,96 @@ pub fn write_cells<L: Lanes>(values: L::Ints, cells: &mut [u32]) {
     }
 }
 
-/// R × C vectors of sums: D first, then the products by ascending k; each product rounded, then each sum.
+/// R × C vectors of D. `a` holds steps of so many rows, `b` the same steps of each panel.
+#[allow(clippy::too_many_arguments)]
 #[inline(always)]
 fn block<L: Lanes, const R: usize, const C: usize>(
     step: &MmaStep,
-    a: [&[f32; 16]; R],
-    b: &[Panel<f32>; C],
-    first: [usize; R],
+    a: &[Line<[f32; 16]>],
+    height: usize,
+    rows: &[(usize, usize); R],
+    b: &[&[Panel<f32>]; C],
+    at: usize,
     columns: usize,
     cells: &mut [u32],
 ) {
-    let mut sums = [[L::splat_float(0.0); C]; R];
+    if columns == C * WIDTH && step.d_f32 && step.scale == 0 {
+        let first = std::array::from_fn(|i| rows[i].1 + at);
+        return sums::<L, R, C>(a, height, rows, b, step.accumulate, &first, cells);
+    }
+    // What needs care is put into FP32 first.
+    let mut scratch = [[[0u32; WIDTH]; C]; R];
     if step.accumulate {
         for i in 0..R {
-            let cells = &cells[first[i]..first[i] + columns];
+            let cells = &cells[rows[i].1 + at..rows[i].1 + at + columns];
             for c in 0..C {
                 let cells = &cells[c * WIDTH..columns.min((c + 1) * WIDTH)];
-                sums[i][c] = d_values::<L>(step, read_cells::<L>(cells, 0));
+                scratch[i][c] = L::store(L::bits(d_values::<L>(step, read_cells::<L>(cells, 0))));
             }
         }
     }
-    for k in 0..16 {
+    let first = std::array::from_fn(|i| i * C * WIDTH);
+    sums::<L, R, C>(a, height, rows, b, step.accumulate, &first, scratch.as_flattened_mut().as_flattened_mut());
+    for i in 0..R {
+        let cells = &mut cells[rows[i].1 + at..rows[i].1 + at + columns];
         for c in 0..C {
-            let b = L::load_floats(&b[c][k]);
+            let cells = &mut cells[c * WIDTH..columns.min((c + 1) * WIDTH)];
+            let bits = L::load(&scratch[i][c]);
+            let bits = if step.d_f32 {
+                bits
+            } else {
+                let magnitude = L::and(bits, L::splat(0x7fff_ffff));
+                let rounded = round_f16::<L>(L::floats(bits));
+                L::if_greater(magnitude, L::splat(0x7f80_0000), L::splat(0x7fff), rounded)
+            };
+            write_cells::<L>(bits, cells);
+        }
+    }
+}
+
+/// R × C vectors of sums, in FP32: D first, then the products by ascending k, each added without being rounded itself.
+/// The loops over vectors are so short that the compiler unrolls them; `held` is then in registers.
+#[inline(always)]
+fn sums<L: Lanes, const R: usize, const C: usize>(
+    a: &[Line<[f32; 16]>],
+    height: usize,
+    rows: &[(usize, usize); R],
+    b: &[&[Panel<f32>]; C],
+    accumulate: bool,
+    first: &[usize; R],
+    cells: &mut [u32],
+) {
+    let mut held = [[L::splat_float(0.0); C]; R];
+    if accumulate {
+        for i in 0..R {
+            let d = cells[first[i]..first[i] + C * WIDTH].as_chunks().0;
+            for c in 0..C {
+                held[i][c] = L::floats(L::load(&d[c]));
+            }
+        }
+    }
+    for (n, a) in a.chunks_exact(height).enumerate() {
+        let a: [&[f32; 16]; R] = std::array::from_fn(|i| &a[rows[i].0].0);
+        let b: [&Panel<f32>; C] = std::array::from_fn(|c| &b[c][n]);
+        for k in 0..16 {
+            let mut vectors = [L::splat_float(0.0); C];
+            for c in 0..C {
+                vectors[c] = L::load_floats(&b[c][k].0);
+            }
             for i in 0..R {
-                sums[i][c] = L::add_floats(sums[i][c], L::mul(L::splat_float(a[i][k]), b));
+                let a = L::splat_float(a[i][k]);
+                for c in 0..C {
+                    held[i][c] = L::mul_add(a, vectors[c], held[i][c]);
+                }
             }
         }
     }
     for i in 0..R {
-        let cells = &mut cells[first[i]..first[i] + columns];
+        let d = cells[first[i]..first[i] + C * WIDTH].as_chunks_mut().0;
         for c in 0..C {
-            let cells = &mut cells[c * WIDTH..columns.min((c + 1) * WIDTH)];
-            let bits = if step.d_f32 { L::bits(sums[i][c]) } else { round_f16::<L>(sums[i][c]) };
-            let nan = L::splat(if step.d_f32 { 0x7fff_ffff } else { 0x7fff });
-            let magnitude = L::and(L::bits(sums[i][c]), L::splat(0x7fff_ffff));
-            write_cells::<L>(L::if_greater(magnitude, L::splat(0x7f80_0000), nan, bits), cells);
+            let bits = L::bits(held[i][c]);
+            let magnitude = L::and(bits, L::splat(0x7fff_ffff));
+            d[c] = L::store(L::if_greater(magnitude, L::splat(0x7f80_0000), L::splat(0x7fff_ffff), bits));
         }
     }
 }
@@ -235,70 +367,6 @@ pub fn round_f16<L: Lanes>(values: L::Floats) -> L::Ints {
     let rounded = L::if_greater(L::splat(0x3880_0000), magnitude, small, L::right::<13>(up));
     let rounded = L::if_greater(magnitude, L::splat(0x477f_ffff), L::splat(0x7c00), rounded);
     L::or(rounded, L::and(L::right::<16>(bits), L::splat(0x8000)))
-}
-
-/// A CTA's part of D = A·Bᵀ (+ D).
-pub struct Product<'a> {
-    pub numerics: Numerics,
-    pub descriptor: &'a InstructionDescriptor,
-    pub layout: Layout,
-    pub column: u32,
-    pub accumulate: bool,
-    /// Power of two that D is divided by before it is added.
-    pub scale: u32,
-    /// Lanes that are not written.
-    pub disabled: u128,
-    /// Why rows or columns without defined operands hold nothing.
-    pub origin: u32,
-}
-
-impl Product<'_> {
-    pub fn run(&self, tensor: &mut TensorMemory, a: &Operand, b: &Operand) {
-        let i = self.descriptor;
-        let step = MmaStep {
-            a_bf16: i.a_bf16,
-            b_bf16: i.b_bf16,
-            d_f32: i.d_f32,
-            negate_a: i.negate_a,
-            negate_b: i.negate_b,
-            accumulate: self.accumulate,
-            scale: self.scale,
-        };
-        // Runs of columns that lie side by side in tensor memory, each in lanes of its own.
-        let run = self.layout.columns(i.n);
-        let mut lists = Vec::new();
-        for first in (0..i.n).step_by(run.max(1) as usize) {
-            let (mut rows, mut written, mut defined) = (Vec::new(), 0u128, 0u128);
-            for (row, &row_defined) in a.defined.iter().enumerate() {
-                let (lane, at) = self.layout.cell(row as u32, first, i.n);
-                if lane < LANES && self.disabled >> lane & 1 == 0 {
-                    rows.push((row, TensorMemory::index(lane, self.column + at)));
-                    written |= 1 << lane;
-                    defined |= u128::from(row_defined) << lane;
-                }
-            }
-            lists.push((first, rows, written, defined));
-        }
-        let strips: Vec<Strip> = lists
-            .iter()
-            .map(|(first, rows, ..)| Strip { rows, columns: *first as usize..(*first + run) as usize })
-            .collect();
-        let factors = Factors::new(self.numerics, &step, &a.bits, &b.bits, &strips);
-        super::simd::run(self.numerics, &step, &factors, &strips, tensor.cells_mut());
-        for (first, _, written, defined) in lists {
-            for c in 0..run {
-                let column = self.column + c;
-                let mut now = if b.defined[(first + c) as usize] { defined } else { 0 };
-                if self.accumulate {
-                    now &= tensor.defined_lanes(column);
-                }
-                if written & !now != 0 && tensor.origin(column) == 0 {
-                    tensor.set_origin(column, self.origin);
-                }
-                tensor.define_lanes(column, written, now);
-            }
-        }
-    }
 }
 
 #[cfg(test)]

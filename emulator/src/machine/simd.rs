@@ -1,16 +1,23 @@
 //! Sixteen numbers at once, with the vectors that this CPU has. The only module with `unsafe`.
 //!
 //! Loops are written once, over [`Lanes`]; [`run`] compiles them for each kind of vector and chooses when it runs. All
-//! kinds give the same bits: each operation is one of IEEE 754 or of integers, and none is fused with another.
+//! kinds give the same bits: each operation is one of IEEE 754 or of integers, and the compiler fuses none with another.
 
 #![allow(unsafe_code)]
 
-use super::product::{self, Factors, Strip};
-use crate::numerics::{MmaStep, Numerics};
+use super::product::f16_value;
 use std::array::from_fn;
 
 /// Lanes of a vector.
 pub const WIDTH: usize = 16;
+/// 16-bit integers in a vector: those of two panels.
+pub const PAIR: usize = 2 * WIDTH;
+
+/// Loops over vectors.
+pub trait Work {
+    /// Does it, in blocks of sizes that suit the vectors: R × C of FP32 sums, E × 2 of exact ones.
+    fn run<L: Lanes, const R: usize, const C: usize, const E: usize>(self);
+}
 
 /// Operations on sixteen lanes.
 pub trait Lanes {
@@ -24,20 +31,31 @@ pub trait Lanes {
     fn load(from: &[u32; WIDTH]) -> Self::Ints;
     fn store(values: Self::Ints) -> [u32; WIDTH];
     fn load_floats(from: &[f32; WIDTH]) -> Self::Floats;
-    fn load_shorts(from: &[i16; WIDTH]) -> Self::Shorts;
+    fn store_floats(values: Self::Floats) -> [f32; WIDTH];
+    fn load_shorts(from: &[i16; PAIR]) -> Self::Shorts;
     fn splat(value: u32) -> Self::Ints;
     fn splat_float(value: f32) -> Self::Floats;
-    fn splat_short(value: i16) -> Self::Shorts;
+    /// The halves of a word, again and again.
+    fn splat_shorts(halves: u32) -> Self::Shorts;
     /// The same bits.
     fn floats(bits: Self::Ints) -> Self::Floats;
     fn bits(values: Self::Floats) -> Self::Ints;
-    /// Signed.
-    fn widen(values: Self::Shorts) -> Self::Ints;
+    /// Signed; the first panel's.
+    fn widen_first(values: Self::Shorts) -> Self::Ints;
+    /// Signed; the second panel's.
+    fn widen_second(values: Self::Shorts) -> Self::Ints;
+    /// FP16 or BF16 numbers as FP32.
+    fn f16(from: &[u16; WIDTH]) -> Self::Floats;
+    fn bf16(from: &[u16; WIDTH]) -> Self::Floats;
+    /// Rows become columns.
+    fn transpose(rows: &[[u16; 16]; WIDTH]) -> [[u16; WIDTH]; 16];
     /// Cut off towards zero; within 31 bits.
     fn truncate(values: Self::Floats) -> Self::Ints;
 
     fn add_floats(a: Self::Floats, b: Self::Floats) -> Self::Floats;
     fn mul(a: Self::Floats, b: Self::Floats) -> Self::Floats;
+    /// a · b + c, rounded once. a and b have at most 11 significant bits.
+    fn mul_add(a: Self::Floats, b: Self::Floats, c: Self::Floats) -> Self::Floats;
     fn add_shorts(a: Self::Shorts, b: Self::Shorts) -> Self::Shorts;
     fn max_shorts(a: Self::Shorts, b: Self::Shorts) -> Self::Shorts;
     fn add(a: Self::Ints, b: Self::Ints) -> Self::Ints;
@@ -58,24 +76,27 @@ pub trait Lanes {
     fn cut_sum(a: Self::Ints, b: Self::Ints, scale: Self::Floats, odd: bool) -> Self::Floats;
 }
 
-/// Computes the strips of a product.
-pub fn run(numerics: Numerics, step: &MmaStep, factors: &Factors, strips: &[Strip], cells: &mut [u32]) {
+/// Does it with the widest vectors that this CPU has.
+pub fn run(work: impl Work) {
     #[cfg(target_arch = "x86_64")]
     {
-        if is_x86_feature_detected!("avx512f")
+        let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+        let avx2 = avx2 && is_x86_feature_detected!("f16c");
+        if avx2
+            && is_x86_feature_detected!("avx512f")
             && is_x86_feature_detected!("avx512vl")
             && is_x86_feature_detected!("avx512bw")
             && is_x86_feature_detected!("avx512dq")
         {
             // SAFETY: the CPU has the features that the function is compiled for.
-            return unsafe { x86::avx512(numerics, step, factors, strips, cells) };
+            return unsafe { x86::avx512(work) };
         }
-        if is_x86_feature_detected!("avx2") {
-            // SAFETY: the CPU has the feature that the function is compiled for.
-            return unsafe { x86::avx2(numerics, step, factors, strips, cells) };
+        if avx2 {
+            // SAFETY: the CPU has the features that the function is compiled for.
+            return unsafe { x86::avx2(work) };
         }
     }
-    product::strips::<Plain, 2, 1>(numerics, step, factors, strips, cells);
+    work.run::<Plain, 2, 1, 1>();
 }
 
 /// Arrays; the compiler makes vectors of them as the target has them (SSE2, NEON).
@@ -93,27 +114,47 @@ macro_rules! each {
     };
 }
 
+/// a · b + c, rounded once. Where the CPU has no such instruction, in FP64, which holds the product of 11 bits and 11. That
+/// two roundings are as good as one: where FP64 cannot hold the sum, one summand is more than 2^28 times the other. FP32
+/// holds the larger one or calls it infinite, and the smaller one does not reach half the distance to a neighbour.
+#[inline(always)]
+fn fused(a: f32, b: f32, c: f32) -> f32 {
+    if cfg!(any(target_feature = "fma", target_arch = "aarch64")) {
+        a.mul_add(b, c)
+    } else {
+        (f64::from(a) * f64::from(b) + f64::from(c)) as f32
+    }
+}
+
 impl Lanes for Plain {
     type Floats = [f32; WIDTH];
     type Ints = [u32; WIDTH];
-    type Shorts = [i16; WIDTH];
+    type Shorts = [i16; PAIR];
 
     each! {
         fn load(from: &[u32; WIDTH]) -> [u32; WIDTH] { *from }
         fn store(values: [u32; WIDTH]) -> [u32; WIDTH] { values }
         fn load_floats(from: &[f32; WIDTH]) -> [f32; WIDTH] { *from }
-        fn load_shorts(from: &[i16; WIDTH]) -> [i16; WIDTH] { *from }
+        fn store_floats(values: [f32; WIDTH]) -> [f32; WIDTH] { values }
+        fn load_shorts(from: &[i16; PAIR]) -> [i16; PAIR] { *from }
         fn splat(value: u32) -> [u32; WIDTH] { [value; WIDTH] }
         fn splat_float(value: f32) -> [f32; WIDTH] { [value; WIDTH] }
-        fn splat_short(value: i16) -> [i16; WIDTH] { [value; WIDTH] }
+        fn splat_shorts(halves: u32) -> [i16; PAIR] { from_fn(|j| (halves >> (j % 2 * 16)) as i16) }
         fn floats(bits: [u32; WIDTH]) -> [f32; WIDTH] { bits.map(f32::from_bits) }
         fn bits(values: [f32; WIDTH]) -> [u32; WIDTH] { values.map(f32::to_bits) }
-        fn widen(values: [i16; WIDTH]) -> [u32; WIDTH] { values.map(|v| i32::from(v) as u32) }
+        fn widen_first(values: [i16; PAIR]) -> [u32; WIDTH] { from_fn(|j| i32::from(values[j]) as u32) }
+        fn widen_second(values: [i16; PAIR]) -> [u32; WIDTH] { from_fn(|j| i32::from(values[WIDTH + j]) as u32) }
+        fn f16(from: &[u16; WIDTH]) -> [f32; WIDTH] { from_fn(|j| f16_value(from[j])) }
+        fn bf16(from: &[u16; WIDTH]) -> [f32; WIDTH] { from_fn(|j| f32::from_bits(u32::from(from[j]) << 16)) }
+        fn transpose(rows: &[[u16; 16]; WIDTH]) -> [[u16; WIDTH]; 16] { from_fn(|k| from_fn(|j| rows[j][k])) }
         fn truncate(values: [f32; WIDTH]) -> [u32; WIDTH] { values.map(|v| v as i32 as u32) }
         fn add_floats(a: [f32; WIDTH], b: [f32; WIDTH]) -> [f32; WIDTH] { from_fn(|j| a[j] + b[j]) }
         fn mul(a: [f32; WIDTH], b: [f32; WIDTH]) -> [f32; WIDTH] { from_fn(|j| a[j] * b[j]) }
-        fn add_shorts(a: [i16; WIDTH], b: [i16; WIDTH]) -> [i16; WIDTH] { from_fn(|j| a[j].wrapping_add(b[j])) }
-        fn max_shorts(a: [i16; WIDTH], b: [i16; WIDTH]) -> [i16; WIDTH] { from_fn(|j| a[j].max(b[j])) }
+        fn mul_add(a: [f32; WIDTH], b: [f32; WIDTH], c: [f32; WIDTH]) -> [f32; WIDTH] {
+            from_fn(|j| fused(a[j], b[j], c[j]))
+        }
+        fn add_shorts(a: [i16; PAIR], b: [i16; PAIR]) -> [i16; PAIR] { from_fn(|j| a[j].wrapping_add(b[j])) }
+        fn max_shorts(a: [i16; PAIR], b: [i16; PAIR]) -> [i16; PAIR] { from_fn(|j| a[j].max(b[j])) }
         fn add(a: [u32; WIDTH], b: [u32; WIDTH]) -> [u32; WIDTH] { from_fn(|j| a[j].wrapping_add(b[j])) }
         fn sub(a: [u32; WIDTH], b: [u32; WIDTH]) -> [u32; WIDTH] { from_fn(|j| a[j].wrapping_sub(b[j])) }
         fn max(a: [u32; WIDTH], b: [u32; WIDTH]) -> [u32; WIDTH] { from_fn(|j| (a[j] as i32).max(b[j] as i32) as u32) }
@@ -144,14 +185,43 @@ mod x86 {
     use std::arch::x86_64::*;
     use std::mem::transmute;
 
-    #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq")]
-    pub fn avx512(numerics: Numerics, step: &MmaStep, factors: &Factors, strips: &[Strip], cells: &mut [u32]) {
-        product::strips::<Avx512, 4, 4>(numerics, step, factors, strips, cells);
+    #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,avx2,fma,f16c")]
+    pub fn avx512(work: impl Work) {
+        work.run::<Avx512, 6, 4, 4>();
     }
 
+    #[target_feature(enable = "avx2,fma,f16c")]
+    pub fn avx2(work: impl Work) {
+        work.run::<Avx2, 6, 1, 1>();
+    }
+
+    /// Rows become columns: neighbours of 16, 32 and 64 bits are put side by side, then the halves of vectors.
+    #[inline]
     #[target_feature(enable = "avx2")]
-    pub fn avx2(numerics: Numerics, step: &MmaStep, factors: &Factors, strips: &[Strip], cells: &mut [u32]) {
-        product::strips::<Avx2, 4, 1>(numerics, step, factors, strips, cells);
+    fn transpose(r: [__m256i; 16]) -> [__m256i; 16] {
+        macro_rules! zip {
+            ($low:ident, $high:ident, $v:ident: $(($a:literal, $b:literal)),*) => {
+                [$($low($v[$a], $v[$b]), $high($v[$a], $v[$b])),*]
+            };
+        }
+        // Of rows 0 to 3, then 4 to 7, 8 to 11, 12 to 15: columns 0 to 3 (and 8 to 11 in the upper half), then 4 to 7.
+        let r = zip!(_mm256_unpacklo_epi16, _mm256_unpackhi_epi16, r:
+            (0, 1), (2, 3), (4, 5), (6, 7), (8, 9), (10, 11), (12, 13), (14, 15));
+        // Two columns each.
+        let r = zip!(_mm256_unpacklo_epi32, _mm256_unpackhi_epi32, r:
+            (0, 2), (1, 3), (4, 6), (5, 7), (8, 10), (9, 11), (12, 14), (13, 15));
+        // Columns 0 to 7 of rows 0 to 7, then of rows 8 to 15.
+        let r = zip!(_mm256_unpacklo_epi64, _mm256_unpackhi_epi64, r:
+            (0, 4), (1, 5), (2, 6), (3, 7), (8, 12), (9, 13), (10, 14), (11, 15));
+        macro_rules! halves {
+            ($($n:literal),*) => {
+                [
+                    $(_mm256_permute2x128_si256::<0x20>(r[$n], r[$n + 8]),)*
+                    $(_mm256_permute2x128_si256::<0x31>(r[$n], r[$n + 8]),)*
+                ]
+            };
+        }
+        halves!(0, 1, 2, 3, 4, 5, 6, 7)
     }
 
     /// As [`super::each`], for bodies that call an intrinsic.
@@ -188,24 +258,37 @@ mod x86 {
     impl Lanes for Avx512 {
         type Floats = __m512;
         type Ints = __m512i;
-        type Shorts = __m256i;
+        type Shorts = __m512i;
 
         each! {
             fn load(from: &[u32; WIDTH]) -> __m512i { transmute(*from) }
             fn store(values: __m512i) -> [u32; WIDTH] { transmute(values) }
             fn load_floats(from: &[f32; WIDTH]) -> __m512 { transmute(*from) }
-            fn load_shorts(from: &[i16; WIDTH]) -> __m256i { transmute(*from) }
+            fn store_floats(values: __m512) -> [f32; WIDTH] { transmute(values) }
+            fn load_shorts(from: &[i16; PAIR]) -> __m512i { transmute(*from) }
             fn splat(value: u32) -> __m512i { _mm512_set1_epi32(value as i32) }
             fn splat_float(value: f32) -> __m512 { _mm512_set1_ps(value) }
-            fn splat_short(value: i16) -> __m256i { _mm256_set1_epi16(value) }
+            fn splat_shorts(halves: u32) -> __m512i { _mm512_set1_epi32(halves as i32) }
             fn floats(bits: __m512i) -> __m512 { _mm512_castsi512_ps(bits) }
             fn bits(values: __m512) -> __m512i { _mm512_castps_si512(values) }
-            fn widen(values: __m256i) -> __m512i { _mm512_cvtepi16_epi32(values) }
+            fn widen_first(values: __m512i) -> __m512i { _mm512_cvtepi16_epi32(_mm512_castsi512_si256(values)) }
+            fn widen_second(values: __m512i) -> __m512i {
+                _mm512_cvtepi16_epi32(_mm512_extracti64x4_epi64::<1>(values))
+            }
+            fn f16(from: &[u16; WIDTH]) -> __m512 { _mm512_cvtph_ps(transmute::<[u16; WIDTH], __m256i>(*from)) }
+            fn bf16(from: &[u16; WIDTH]) -> __m512 {{
+                let wide = _mm512_cvtepu16_epi32(transmute::<[u16; WIDTH], __m256i>(*from));
+                _mm512_castsi512_ps(_mm512_slli_epi32::<16>(wide))
+            }}
+            fn transpose(rows: &[[u16; 16]; WIDTH]) -> [[u16; WIDTH]; 16] {
+                transmute(transpose(transmute::<[[u16; 16]; WIDTH], [__m256i; 16]>(*rows)))
+            }
             fn truncate(values: __m512) -> __m512i { _mm512_cvttps_epi32(values) }
             fn add_floats(a: __m512, b: __m512) -> __m512 { _mm512_add_ps(a, b) }
             fn mul(a: __m512, b: __m512) -> __m512 { _mm512_mul_ps(a, b) }
-            fn add_shorts(a: __m256i, b: __m256i) -> __m256i { _mm256_add_epi16(a, b) }
-            fn max_shorts(a: __m256i, b: __m256i) -> __m256i { _mm256_max_epi16(a, b) }
+            fn mul_add(a: __m512, b: __m512, c: __m512) -> __m512 { _mm512_fmadd_ps(a, b, c) }
+            fn add_shorts(a: __m512i, b: __m512i) -> __m512i { _mm512_add_epi16(a, b) }
+            fn max_shorts(a: __m512i, b: __m512i) -> __m512i { _mm512_max_epi16(a, b) }
             fn add(a: __m512i, b: __m512i) -> __m512i { _mm512_add_epi32(a, b) }
             fn sub(a: __m512i, b: __m512i) -> __m512i { _mm512_sub_epi32(a, b) }
             fn max(a: __m512i, b: __m512i) -> __m512i { _mm512_max_epi32(a, b) }
@@ -258,29 +341,51 @@ mod x86 {
     impl Lanes for Avx2 {
         type Floats = [__m256; 2];
         type Ints = [__m256i; 2];
-        type Shorts = __m256i;
+        type Shorts = [__m256i; 2];
 
         each! {
             fn load(from: &[u32; WIDTH]) -> [__m256i; 2] { transmute(*from) }
             fn store(values: [__m256i; 2]) -> [u32; WIDTH] { transmute(values) }
             fn load_floats(from: &[f32; WIDTH]) -> [__m256; 2] { transmute(*from) }
-            fn load_shorts(from: &[i16; WIDTH]) -> __m256i { transmute(*from) }
+            fn store_floats(values: [__m256; 2]) -> [f32; WIDTH] { transmute(values) }
+            fn load_shorts(from: &[i16; PAIR]) -> [__m256i; 2] { transmute(*from) }
             fn splat(value: u32) -> [__m256i; 2] { [_mm256_set1_epi32(value as i32); 2] }
             fn splat_float(value: f32) -> [__m256; 2] { [_mm256_set1_ps(value); 2] }
-            fn splat_short(value: i16) -> __m256i { _mm256_set1_epi16(value) }
+            fn splat_shorts(halves: u32) -> [__m256i; 2] { [_mm256_set1_epi32(halves as i32); 2] }
             fn floats(bits: [__m256i; 2]) -> [__m256; 2] { transmute(bits) }
             fn bits(values: [__m256; 2]) -> [__m256i; 2] { transmute(values) }
-            fn widen(values: __m256i) -> [__m256i; 2] {{
-                let [low, high]: [__m128i; 2] = transmute(values);
+            fn widen_first(values: [__m256i; 2]) -> [__m256i; 2] {{
+                let [low, high]: [__m128i; 2] = transmute(values[0]);
                 [_mm256_cvtepi16_epi32(low), _mm256_cvtepi16_epi32(high)]
             }}
+            fn widen_second(values: [__m256i; 2]) -> [__m256i; 2] {{
+                let [low, high]: [__m128i; 2] = transmute(values[1]);
+                [_mm256_cvtepi16_epi32(low), _mm256_cvtepi16_epi32(high)]
+            }}
+            fn f16(from: &[u16; WIDTH]) -> [__m256; 2] {{
+                let [low, high]: [__m128i; 2] = transmute(*from);
+                [_mm256_cvtph_ps(low), _mm256_cvtph_ps(high)]
+            }}
+            fn bf16(from: &[u16; WIDTH]) -> [__m256; 2] {{
+                let [low, high]: [__m128i; 2] = transmute(*from);
+                transmute([
+                    _mm256_slli_epi32::<16>(_mm256_cvtepu16_epi32(low)),
+                    _mm256_slli_epi32::<16>(_mm256_cvtepu16_epi32(high)),
+                ])
+            }}
+            fn transpose(rows: &[[u16; 16]; WIDTH]) -> [[u16; WIDTH]; 16] {
+                transmute(transpose(transmute::<[[u16; 16]; WIDTH], [__m256i; 16]>(*rows)))
+            }
             fn truncate(values: [__m256; 2]) -> [__m256i; 2] {
                 [_mm256_cvttps_epi32(values[0]), _mm256_cvttps_epi32(values[1])]
             }
             fn add_floats(a: [__m256; 2], b: [__m256; 2]) -> [__m256; 2] { both!(_mm256_add_ps, a, b) }
             fn mul(a: [__m256; 2], b: [__m256; 2]) -> [__m256; 2] { both!(_mm256_mul_ps, a, b) }
-            fn add_shorts(a: __m256i, b: __m256i) -> __m256i { _mm256_add_epi16(a, b) }
-            fn max_shorts(a: __m256i, b: __m256i) -> __m256i { _mm256_max_epi16(a, b) }
+            fn mul_add(a: [__m256; 2], b: [__m256; 2], c: [__m256; 2]) -> [__m256; 2] {
+                [_mm256_fmadd_ps(a[0], b[0], c[0]), _mm256_fmadd_ps(a[1], b[1], c[1])]
+            }
+            fn add_shorts(a: [__m256i; 2], b: [__m256i; 2]) -> [__m256i; 2] { both!(_mm256_add_epi16, a, b) }
+            fn max_shorts(a: [__m256i; 2], b: [__m256i; 2]) -> [__m256i; 2] { both!(_mm256_max_epi16, a, b) }
             fn add(a: [__m256i; 2], b: [__m256i; 2]) -> [__m256i; 2] { both!(_mm256_add_epi32, a, b) }
             fn sub(a: [__m256i; 2], b: [__m256i; 2]) -> [__m256i; 2] { both!(_mm256_sub_epi32, a, b) }
             fn max(a: [__m256i; 2], b: [__m256i; 2]) -> [__m256i; 2] { both!(_mm256_max_epi32, a, b) }
@@ -322,41 +427,5 @@ mod x86 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::machine::exact::tests::{Random, trouble};
-
-    /// Whatever vectors this CPU has, the results are those of the arrays.
-    #[test]
-    fn all_kinds_of_vectors_give_the_same_bits() {
-        type Run = fn(Numerics, &MmaStep, &Factors, &[Strip], &mut [u32]);
-        #[allow(unused_mut)]
-        let mut kinds: Vec<(&str, Run)> = vec![("chosen", run)];
-        #[cfg(target_arch = "x86_64")]
-        if is_x86_feature_detected!("avx2") {
-            // SAFETY: the CPU has the feature.
-            kinds.push(("avx2", |n, s, f, t, c| unsafe { x86::avx2(n, s, f, t, c) }));
-        }
-        let mut random = Random(5);
-        for case in 0..400u64 {
-            let (m, n) = (1 + case as usize % 9, 8 * (1 + case as usize % 12));
-            let bf = case % 3 == 0;
-            let step =
-                MmaStep { a_bf16: bf, b_bf16: bf, d_f32: bf || case % 2 == 0, accumulate: true, ..MmaStep::default() };
-            let numerics = if case % 5 < 3 { Numerics::Exact } else { Numerics::Fast };
-            let a: Vec<u16> = (0..m * 16).map(|_| trouble(&mut random, case % 8, bf)).collect();
-            let b: Vec<u16> = (0..n * 16).map(|_| trouble(&mut random, case / 8 % 8, bf)).collect();
-            let before: Vec<u32> = (0..m * n).map(|_| random.next() as u32 & 0xbfff_bfff).collect();
-            let rows: Vec<(usize, usize)> = (0..m).map(|r| (r, r * n)).collect();
-            let strips = [Strip { rows: &rows, columns: 0..n }];
-            let factors = Factors::new(numerics, &step, &a, &b, &strips);
-            let mut want = before.clone();
-            product::strips::<Plain, 2, 1>(numerics, &step, &factors, &strips, &mut want);
-            for (name, kind) in &kinds {
-                let mut got = before.clone();
-                kind(numerics, &step, &factors, &strips, &mut got);
-                assert!(got == want, "{name} vectors, case {case}: {step:?}, {numerics:?}, {m} × {n}");
-            }
-        }
-    }
-}
+#[path = "simd_tests.rs"]
+mod tests;

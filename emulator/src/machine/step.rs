@@ -237,6 +237,26 @@ impl<'a> Cluster<'a> {
             }
             Op::Repack { ref d, ref s, d_bits, s_bits } => {
                 let r = &mut self.warps[w].registers;
+                // Two halves of 64 bits, put together and taken apart.
+                match (&d[..], &s[..]) {
+                    (&[Reg::B64(d)], &[Reg::B32(low), Reg::B32(high)]) if (d_bits, s_bits) == (64, 32) => {
+                        let (low, high) = (&r.b32[usize::from(low)], &r.b32[usize::from(high)]);
+                        let value = std::array::from_fn(|i| u64::from(high[i]) << 32 | u64::from(low[i]));
+                        return r.write64(d, mask, &value);
+                    }
+                    (&[low, high], &[Reg::B64(s)]) if (d_bits, s_bits) == (32, 64) => {
+                        let value = r.b64[usize::from(s)];
+                        for (d, shift) in [(low, 0), (high, 32)] {
+                            if let Reg::B32(d) = d {
+                                r.write32(d, mask, &value.map(|v| (v >> shift) as u32));
+                            }
+                        }
+                        if [low, high].iter().all(|d| matches!(d, Reg::B32(_) | Reg::Sink)) {
+                            return;
+                        }
+                    }
+                    _ => {}
+                }
                 for lane in lanes(mask) {
                     let mut whole = 0u128;
                     for (n, &part) in s.iter().enumerate() {

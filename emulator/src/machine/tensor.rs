@@ -107,6 +107,30 @@ impl TensorMemory {
         *d = *d & !(1 << (lane % 32)) | u32::from(defined) << (lane % 32);
     }
 
+    /// A lane's cells from a column on.
+    pub fn row(&self, lane: u32, column: u32) -> &[u32] {
+        &self.cells[(lane * COLUMNS + column) as usize..(lane as usize + 1) * COLUMNS as usize]
+    }
+
+    /// The lanes of a quarter in which a column holds a defined value.
+    pub fn defined_quarter(&self, column: u32, quarter: u32) -> u32 {
+        self.defined[(column * 4 + quarter) as usize]
+    }
+
+    /// Whether all lanes of some columns hold defined values.
+    pub fn all_defined(&self, column: u32, columns: u32) -> bool {
+        let quarters = &self.defined[column as usize * 4..(column + columns) as usize * 4];
+        quarters.iter().fold(u32::MAX, |all, quarter| all & quarter) == u32::MAX
+    }
+
+    /// Sets a column of a quarter to defined values.
+    pub fn set_column(&mut self, quarter: u32, column: u32, values: &[u32; 32]) {
+        for (lane, &value) in (quarter * 32..).zip(values) {
+            self.cells[(lane * COLUMNS + column) as usize] = value;
+        }
+        self.defined[(column * 4 + quarter) as usize] = u32::MAX;
+    }
+
     /// Where the cell of a lane and column lies in [`TensorMemory::cells_mut`].
     pub fn index(lane: u32, column: u32) -> usize {
         (lane * COLUMNS + column) as usize
@@ -298,35 +322,6 @@ pub fn swizzle(address: u32, width: u32) -> u32 {
     }
 }
 
-/// One operand, read out of shared memory: rows × 16.
-#[derive(Clone, Debug, Default)]
-pub struct Operand {
-    pub bits: Vec<u16>,
-    /// For each row, whether all of it was defined.
-    pub defined: Vec<bool>,
-}
-
-impl Operand {
-    pub fn read(shared: &Memory, d: &SharedDescriptor, rows: u32, mn_major: bool) -> Operand {
-        let mut operand = Operand { bits: vec![0; rows as usize * 16], defined: vec![true; rows as usize] };
-        for (mn, k) in chunks(rows, mn_major) {
-            let (value, defined) = shared.load(d.chunk(mn, k, mn_major) as usize, 16);
-            for n in 0..8 {
-                let (row, depth) = if mn_major { (mn + n, k) } else { (mn, k + n) };
-                operand.bits[(row * 16 + depth) as usize] = (value >> (16 * n)) as u16;
-                operand.defined[row as usize] &= defined;
-            }
-        }
-        operand
-    }
-
-    /// Adds the rows of another part.
-    pub fn append(&mut self, mut other: Operand) {
-        self.bits.append(&mut other.bits);
-        self.defined.append(&mut other.defined);
-    }
-}
-
 /// The 16-byte chunks of a rows × 16 operand: (mn, k) of the first element of each.
 pub fn chunks(rows: u32, mn_major: bool) -> impl Iterator<Item = (u32, u32)> {
     let (outer, inner, step_outer, step_inner) = if mn_major { (16, rows, 1, 8) } else { (rows, 16, 1, 8) };
@@ -374,25 +369,6 @@ impl Layout {
                 }
             }
         }
-    }
-}
-
-impl TensorMemory {
-    /// A of an MMA out of tensor memory: a row a lane, two 16-bit elements a column.
-    pub fn operand(&self, column: u32, rows: u32, layout: Layout) -> Operand {
-        let mut operand = Operand { bits: vec![0; rows as usize * 16], defined: vec![true; rows as usize] };
-        for row in 0..rows {
-            // The rows of A lie in the lanes of the same rows of D; for a pair's 64 rows, in lanes 0 to 63.
-            let lane = layout.cell(row, 0, 2).0;
-            for c in 0..8 {
-                let (value, defined) = self.get(lane, column + c);
-                let at = (row * 16 + 2 * c) as usize;
-                operand.bits[at] = value as u16;
-                operand.bits[at + 1] = (value >> 16) as u16;
-                operand.defined[row as usize] &= defined;
-            }
-        }
-        operand
     }
 }
 

@@ -73,6 +73,7 @@ impl Cluster<'_> {
             self.warps[w].fragments[f].state = State::TensorAlloc { pair: pair.then_some(columns) };
             return Ok(());
         };
+        self.settle();
         self.ctas[c].tensor.allocate(column, columns, site);
         let stamp = self.stamp(w, mask, site);
         self.touch_shared(w, Slot { cta: c, offset: slot }, 4, stamp, true);
@@ -295,6 +296,7 @@ impl Cluster<'_> {
         let c = self.warps[w].cta;
         let registers = if pack { 2 * d.len() } else { d.len() };
         let (lane, column, columns) = self.tensor_range(at, shape, registers, tensor)?;
+        self.settle();
         let warp = &mut self.warps[w];
         warp.loads.epoch += 1;
         warp.views.after.raise(warp.loads.actor, warp.loads.epoch);
@@ -305,8 +307,28 @@ impl Cluster<'_> {
             defined.fill(u32::MAX);
             d.iter().for_each(|&reg| warp.registers.b32[usize::from(reg)] = [0; 32]);
         }
-        let wanted = if self.options.timing_only { 0 } else { d.len() };
-        for (r, &reg) in d.iter().enumerate().take(wanted) {
+        let timing_only = self.options.timing_only;
+        let plain = !timing_only && shape == TensorShape::S32x32b && !pack;
+        if plain {
+            // A lane of tensor memory for each thread: row by row.
+            let tensor = &self.ctas[c].tensor;
+            for t in 0..32 {
+                for (&reg, &value) in d.iter().zip(tensor.row(lane + t, column)) {
+                    warp.registers.b32[usize::from(reg)][t as usize] = value;
+                }
+            }
+            for ((&reg, defined), n) in d.iter().zip(&mut defined).zip(column..) {
+                *defined = tensor.defined_quarter(n, lane / 32);
+                if *defined != u32::MAX && missing.is_none() {
+                    missing = Some(n);
+                }
+                warp.registers.set_defined(Reg::B32(reg), u32::MAX, 0);
+                if !warp.origins.is_empty() {
+                    warp.origins.remove(&Reg::B32(reg));
+                }
+            }
+        }
+        for (r, &reg) in d.iter().enumerate().take(if plain || timing_only { 0 } else { d.len() }) {
             for t in 0..32 {
                 let (dl, dc) = shape.cell(t, r as u32);
                 let cell = |n: u32| self.ctas[c].tensor.get(lane + dl, column + n);
@@ -356,12 +378,18 @@ impl Cluster<'_> {
         let At { w, f, site, .. } = at;
         let c = self.warps[w].cta;
         let (lane, column, columns) = self.tensor_range(at, shape, s.len(), tensor)?;
+        self.settle();
         let warp = &mut self.warps[w];
         warp.stores.epoch += 1;
         warp.views.after.raise(warp.stores.actor, warp.stores.epoch);
         let stamp = Stamp::new(warp.stores.actor, warp.stores.epoch, site, self.index);
+        let plain = shape == TensorShape::S32x32b;
         for (r, &reg) in s.iter().enumerate() {
             let defined = warp.registers.defined(Reg::B32(reg));
+            if plain && defined == u32::MAX {
+                self.ctas[c].tensor.set_column(lane / 32, column + r as u32, &warp.registers.b32[usize::from(reg)]);
+                continue;
+            }
             let origin = warp.origins.get(&Reg::B32(reg)).copied().unwrap_or(0);
             for t in 0..32 {
                 let (dl, dc) = shape.cell(t, r as u32);

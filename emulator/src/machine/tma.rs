@@ -326,19 +326,35 @@ impl Cluster<'_> {
         let c0 = i64::from(coordinates[0]);
         let (low, high) = (c0.max(0), (c0 + i64::from(n0)).min(map.dims[0] as i64));
         let mut rows = Vec::with_capacity(outer as usize);
+        // The place in the box, dimension by dimension, and the buffer that held the last row.
+        let mut place = [0u32; 5];
+        let sizes: [u32; 5] = std::array::from_fn(|d| if d < rank { map.box_elements(d) } else { 1 });
+        let mut last: Option<(usize, u64, u64)> = None;
         for row in 0..outer {
-            let (mut rest, mut inside, mut address) = (row, high > low, map.address);
-            for (d, &coordinate) in coordinates.iter().enumerate().take(rank).skip(1) {
-                let n = map.box_elements(d);
-                let index = i64::from(coordinate) + i64::from(rest % n) * i64::from(map.element_stride(d));
-                rest /= n;
+            let (mut inside, mut address) = (high > low, map.address);
+            for d in 1..rank {
+                let index = i64::from(coordinates[d]) + i64::from(place[d]) * i64::from(map.element_stride(d));
                 inside &= (0..map.dims[d] as i64).contains(&index);
                 address = address.wrapping_add((index as u64).wrapping_mul(map.strides[d - 1]));
+            }
+            for d in 1..rank {
+                place[d] += 1;
+                if place[d] < sizes[d] {
+                    break;
+                }
+                place[d] = 0;
             }
             let inside = if inside {
                 let first = address.wrapping_add(low as u64 * u64::from(size));
                 let len = (high - low) as u64 * u64::from(size);
-                let Some((buffer, offset)) = self.global.find(first, len) else {
+                let known = last.filter(|&(_, base, end)| first >= base && first.saturating_add(len) <= end);
+                let found = known.map(|(buffer, base, _)| (buffer, first - base)).or_else(|| {
+                    let (buffer, offset) = self.global.find(first, len)?;
+                    let (base, bytes) = (first - offset, self.global.buffers[buffer].memory.bytes.len() as u64);
+                    last = Some((buffer, base, base + bytes));
+                    Some((buffer, offset))
+                });
+                let Some((buffer, offset)) = found else {
                     return Err(Some(Box::new(self.problem(
                         "out-of-bounds",
                         site,

@@ -312,13 +312,18 @@ impl Warp {
     /// What the warp knows, its own accesses included; what it does next is not part of it.
     pub fn release(&mut self) -> Views {
         let mut snapshot = self.views.clone();
-        snapshot.order = snapshot.before_now();
+        snapshot.order.join(&snapshot.hb);
+        self.advance();
+        snapshot
+    }
+
+    /// What the warp does next is told apart from what it did.
+    fn advance(&mut self) {
         self.epoch += 1;
         self.views.hb.raise(self.actor, self.epoch);
         for &(_, actor) in &self.parts {
             self.views.hb.raise(actor, self.epoch);
         }
-        snapshot
     }
 
     /// What a relaxed operation tells others.
@@ -345,20 +350,21 @@ impl Warp {
 
     /// `fence.mbarrier_init`: initialisations so far may be told by a relaxed operation.
     pub fn init_fence(&mut self) {
-        let known = self.release();
-        self.views.inits.join(&known.hb);
+        self.views.inits.join(&self.views.hb);
+        self.advance();
     }
 
     /// All its lanes have synchronised with each other: what one of them fences from now on includes what all did before.
     pub fn synchronised(&mut self) {
         self.synced = self.epoch;
-        self.release();
+        self.advance();
     }
 
     /// `fence.proxy.async` by these lanes: what happened before is visible to the asynchronous proxy. What other lanes of
     /// the warp did since the warp last synchronised did not happen before.
     pub fn proxy_fence(&mut self, mask: u32) {
-        let mut known = self.release().hb;
+        let mut known = self.views.hb.clone();
+        self.advance();
         if mask != self.live {
             known.lower(self.actor, self.synced);
             for &(part, actor) in &self.parts {

@@ -166,15 +166,23 @@ pub fn fmax(a: f32, b: f32) -> f32 {
 pub fn fmin(a: f32, b: f32) -> f32 {
     if a == b && a == 0.0 { if a.is_sign_negative() { a } else { b } } else { a.min(b) }
 }
-/// FP32 → FP16, to nearest even; NaN is canonical (0x7FFF).
+/// FP32 → FP16, to nearest even; NaN is canonical (0x7FFF). Without branches, so that 32 lanes become vector code.
+#[inline(always)]
 pub fn to_f16(x: u32) -> u32 {
-    let v = f(x);
-    if v.is_nan() { 0x7fff } else { u32::from(f16::from_f32(v).to_bits()) }
+    let magnitude = x & 0x7fff_ffff;
+    // Next to 0.5, FP32 numbers are 2^-24 apart, as subnormal FP16 numbers are: the addition rounds.
+    let small = bits(f(magnitude) + 0.5).wrapping_sub(bits(0.5));
+    // The exponents' biases differ by 112; a carry goes into the exponent by itself.
+    let normal = magnitude.wrapping_sub(112 << 23).wrapping_add((magnitude >> 13 & 1) + 0xfff) >> 13;
+    let finite = if magnitude < 0x3880_0000 { small } else { normal };
+    let finite = if magnitude > 0x477f_ffff { 0x7c00 } else { finite };
+    if magnitude > 0x7f80_0000 { 0x7fff } else { finite | x >> 16 & 0x8000 }
 }
 /// FP32 → BF16, to nearest even; NaN is canonical (0x7FFF).
+#[inline(always)]
 pub fn to_bf16(x: u32) -> u32 {
-    let v = f(x);
-    if v.is_nan() { 0x7fff } else { u32::from(bf16::from_f32(v).to_bits()) }
+    let rounded = x.wrapping_add((x >> 16 & 1) + 0x7fff) >> 16;
+    if x & 0x7fff_ffff > 0x7f80_0000 { 0x7fff } else { rounded }
 }
 /// Bits as FP16, widened.
 pub fn h(x: u32) -> f32 {

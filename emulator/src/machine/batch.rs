@@ -1,0 +1,227 @@
+//! MMAs that are complete and not computed yet.
+//!
+//! A pipeline adds many products to one accumulator, and nobody looks at it in between. Those are computed together, so
+//! that operands are converted once and sums stay in registers. What an MMA has read, and which cells hold a defined value
+//! after it, is known when it is complete; only the sums come later: before anybody reads or writes tensor memory, or when
+//! enough MMAs wait.
+
+use super::cluster::Cluster;
+use super::mma::{Operands, PendingMma};
+use super::product::{Factors, Product, Strip};
+use super::simd;
+use super::state::Cta;
+use super::tensor::{InstructionDescriptor, LANES, Layout, TensorMemory};
+use crate::numerics::{MmaStep, Numerics};
+
+/// Steps that are computed together. Their panels of B stay in the first-level cache.
+const DEPTH: usize = 4;
+
+/// MMAs that wait, and memory that is used again.
+#[derive(Debug, Default)]
+pub struct Batches {
+    /// No two overlap, so that their order does not matter.
+    waiting: Vec<Batch>,
+    factors: Factors,
+    spare: Vec<Operands>,
+}
+
+/// Where an MMA adds, and to what.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Accumulator {
+    /// Ranks of the CTAs: of a pair, the even one comes first.
+    cta: usize,
+    ctas: usize,
+    descriptor: InstructionDescriptor,
+    column: u32,
+    /// Lanes that are not written, of each CTA.
+    disabled: [u128; 2],
+}
+
+/// MMAs that add to the same accumulator, one after the other. The first may overwrite or scale it.
+#[derive(Debug)]
+struct Batch {
+    accumulator: Accumulator,
+    accumulate: bool,
+    scale: u32,
+    steps: Vec<Operands>,
+}
+
+impl Accumulator {
+    fn layout(&self) -> Layout {
+        Layout::of(self.descriptor.m, self.ctas)
+    }
+
+    fn overlaps(&self, other: &Accumulator) -> bool {
+        let (end, other_end) = [self, other].map(|a| a.column + a.layout().columns(a.descriptor.n)).into();
+        let shared = self.cta < other.cta + other.ctas && other.cta < self.cta + self.ctas;
+        shared && self.column < other_end && other.column < end
+    }
+
+    /// The parts of the accumulator in one CTA that lie side by side in tensor memory, each in lanes of its own: first
+    /// column of B, and rows with their cells.
+    fn parts(&self, cta: usize) -> Vec<(u32, Vec<(usize, usize)>)> {
+        let (i, layout) = (&self.descriptor, self.layout());
+        let part = |first| {
+            let cell = |row: u32| {
+                let (lane, at) = layout.cell(row, first, i.n);
+                let written = lane < LANES && self.disabled[cta] >> lane & 1 == 0;
+                written.then_some((row as usize, TensorMemory::index(lane, self.column + at)))
+            };
+            (first, (0..i.m / self.ctas as u32).filter_map(cell).collect())
+        };
+        (0..i.n).step_by(layout.columns(i.n).max(1) as usize).map(part).collect()
+    }
+}
+
+impl Batch {
+    fn compute(&self, numerics: Numerics, cta: usize, factors: &mut Factors, tensor: &mut TensorMemory) {
+        let Accumulator { descriptor: i, .. } = &self.accumulator;
+        let run = self.accumulator.layout().columns(i.n);
+        let parts = self.accumulator.parts(cta);
+        let strips: Vec<Strip> = (parts.iter())
+            .map(|(first, rows)| Strip { rows, columns: *first as usize..(*first + run) as usize })
+            .collect();
+        let a: Vec<_> = self.steps.iter().map(|o| &o.a[cta].bits[..]).collect();
+        let b: Vec<_> = self.steps.iter().map(|o| &o.b.bits[..]).collect();
+        simd::run(Product {
+            numerics,
+            step: MmaStep {
+                a_bf16: i.a_bf16,
+                b_bf16: i.b_bf16,
+                d_f32: i.d_f32,
+                negate_a: i.negate_a,
+                negate_b: i.negate_b,
+                accumulate: self.accumulate,
+                scale: self.scale,
+            },
+            a: &a,
+            b: &b,
+            strips: &strips,
+            factors,
+            // The CTAs of a pair share it.
+            same_b: cta > 0,
+            cells: tensor.cells_mut(),
+        });
+    }
+}
+
+/// Says which cells of a CTA's part of D hold a defined value after an MMA, and why, if some do not.
+fn define(
+    accumulator: &Accumulator,
+    cta: usize,
+    operands: &Operands,
+    accumulate: bool,
+    origin: u32,
+    tensor: &mut TensorMemory,
+) {
+    let (i, layout) = (&accumulator.descriptor, accumulator.layout());
+    let (a, b) = (&operands.a[cta], &operands.b);
+    let run = layout.columns(i.n);
+    let whole = a.defined.is_empty() && b.defined.is_empty();
+    if whole && accumulate && tensor.all_defined(accumulator.column, run) {
+        return;
+    }
+    for first in (0..i.n).step_by(run.max(1) as usize) {
+        let (mut written, mut defined) = (0u128, 0u128);
+        for row in 0..i.m / accumulator.ctas as u32 {
+            let lane = layout.cell(row, first, i.n).0;
+            if lane < LANES {
+                written |= 1 << lane;
+                defined |= u128::from(a.is_defined(row as usize)) << lane;
+            }
+        }
+        written &= !accumulator.disabled[cta];
+        defined &= written;
+        for c in 0..run {
+            let column = accumulator.column + c;
+            let before = tensor.defined_lanes(column);
+            let mut now = if b.is_defined((first + c) as usize) { defined } else { 0 };
+            if accumulate {
+                now &= before;
+            }
+            if written & !now != 0 && tensor.origin(column) == 0 {
+                tensor.set_origin(column, origin);
+            }
+            if before & written != now {
+                tensor.define_lanes(column, written, now);
+            }
+        }
+    }
+}
+
+impl Batches {
+    /// Operands to be read into.
+    pub fn spare(&mut self) -> Operands {
+        self.spare.pop().unwrap_or_default()
+    }
+
+    /// An MMA is complete: it waits with those that add to the same accumulator. `ctas` are those of the cluster.
+    pub fn add(
+        &mut self,
+        numerics: Numerics,
+        m: &PendingMma,
+        operands: Operands,
+        ctas: &mut [impl AsMut<TensorMemory>],
+    ) {
+        let accumulator = Accumulator {
+            cta: m.group[0],
+            ctas: m.group.len(),
+            descriptor: m.descriptor,
+            column: m.column,
+            disabled: m.disabled,
+        };
+        for (place, &c) in m.group.iter().enumerate() {
+            define(&accumulator, place, &operands, m.accumulate, m.origin, ctas[c].as_mut());
+        }
+        let joins = |b: &Batch| m.accumulate && m.scale == 0 && b.accumulator == accumulator;
+        if let Some(at) = self.waiting.iter().position(joins) {
+            self.waiting[at].steps.push(operands);
+            if self.waiting[at].steps.len() == DEPTH {
+                self.compute(at, numerics, ctas);
+            }
+            return;
+        }
+        while let Some(at) = self.waiting.iter().position(|b| b.accumulator.overlaps(&accumulator)) {
+            self.compute(at, numerics, ctas);
+        }
+        let (accumulate, scale) = (m.accumulate, m.scale);
+        self.waiting.push(Batch { accumulator, accumulate, scale, steps: vec![operands] });
+    }
+
+    fn compute(&mut self, at: usize, numerics: Numerics, ctas: &mut [impl AsMut<TensorMemory>]) {
+        let batch = self.waiting.swap_remove(at);
+        let (first, count) = (batch.accumulator.cta, batch.accumulator.ctas);
+        for (place, cta) in ctas[first..first + count].iter_mut().enumerate() {
+            batch.compute(numerics, place, &mut self.factors, cta.as_mut());
+        }
+        for mut operands in batch.steps {
+            operands.a.iter_mut().for_each(|a| a.clear());
+            operands.b.clear();
+            self.spare.push(operands);
+        }
+    }
+
+    /// All sums are computed.
+    pub fn settle(&mut self, numerics: Numerics, ctas: &mut [impl AsMut<TensorMemory>]) {
+        while !self.waiting.is_empty() {
+            self.compute(0, numerics, ctas);
+        }
+    }
+}
+
+impl AsMut<TensorMemory> for Cta {
+    fn as_mut(&mut self) -> &mut TensorMemory {
+        &mut self.tensor
+    }
+}
+
+impl Cluster<'_> {
+    /// Tensor memory is about to be read or written.
+    pub fn settle(&mut self) {
+        self.batches.settle(self.options.numerics, &mut self.ctas);
+    }
+}
+
+#[cfg(test)]
+#[path = "batch_tests.rs"]
+mod tests;

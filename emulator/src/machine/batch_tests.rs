@@ -1,0 +1,186 @@
+//! MMAs that wait give what they give one by one.
+
+use super::super::exact::tests::Random;
+use super::super::mma::Source;
+use super::super::operand::Operand;
+use super::super::tensor::SharedDescriptor;
+use super::*;
+use half::f16;
+
+impl AsMut<TensorMemory> for TensorMemory {
+    fn as_mut(&mut self) -> &mut TensorMemory {
+        self
+    }
+}
+
+/// Two CTAs, computed at once: for each cell its value, and whether it is defined.
+struct Model(Vec<Vec<(u32, bool)>>);
+
+impl Model {
+    fn mma(&mut self, numerics: Numerics, m: &PendingMma, operands: &Operands) {
+        let (i, layout) = (&m.descriptor, Layout::of(m.descriptor.m, m.group.len()));
+        let step = MmaStep {
+            a_bf16: i.a_bf16,
+            b_bf16: i.b_bf16,
+            d_f32: i.d_f32,
+            negate_a: i.negate_a,
+            negate_b: i.negate_b,
+            accumulate: m.accumulate,
+            scale: m.scale,
+        };
+        for (place, &c) in m.group.iter().enumerate() {
+            let (a, b) = (&operands.a[place], &operands.b);
+            let cells = &mut self.0[c];
+            let at = |row: usize, n: usize| {
+                let (lane, column) = layout.cell(row as u32, n as u32, i.n);
+                (lane, TensorMemory::index(lane, m.column + column))
+            };
+            let (rows, columns) = (a.bits.len(), i.n as usize);
+            let mut d: Vec<u32> = (0..rows * columns).map(|n| cells[at(n / columns, n % columns).1].0).collect();
+            step.run(numerics, a.bits.as_flattened(), b.bits.as_flattened(), &mut d).unwrap();
+            for (n, value) in d.into_iter().enumerate() {
+                let (lane, cell) = at(n / columns, n % columns);
+                if m.disabled[place] >> lane & 1 == 0 {
+                    let defined = a.is_defined(n / columns) && b.is_defined(n % columns);
+                    cells[cell] = (value, defined && (!m.accumulate || cells[cell].1));
+                }
+            }
+        }
+    }
+}
+
+/// Random MMAs of one CTA, the other or both: on one accumulator after the other, interleaved or overlapping; that
+/// overwrite in between, scale, leave lanes out, accumulate in FP16, or have undefined operands; and somebody looks now and
+/// then. Values and definedness are those of MMAs that are computed at once.
+#[test]
+fn waiting_changes_nothing() {
+    let mut random = Random(23);
+    let (mut joined, mut looks) = (0, 0);
+    for case in 0..60 {
+        let numerics = if case % 2 == 0 { Numerics::Fast } else { Numerics::Exact };
+        let mut ctas = [TensorMemory::new(), TensorMemory::new()];
+        for tensor in &mut ctas {
+            for cell in 0..LANES * 512 {
+                let defined = case % 3 != 0 || !random.next().is_multiple_of(50);
+                tensor.set(cell / 512, cell % 512, (random.next() as i16 as f32 / 64.0).to_bits(), defined);
+            }
+        }
+        let all = |ctas: &[TensorMemory]| -> Vec<Vec<(u32, bool)>> {
+            ctas.iter().map(|t| (0..LANES * 512).map(|at| t.get(at / 512, at % 512)).collect()).collect()
+        };
+        let mut model = Model(all(&ctas));
+        let mut batches = Batches::default();
+        let mut last: Option<PendingMma> = None;
+        for _ in 0..24 {
+            let mut one = |n: u64| random.next() % n;
+            // Often the same accumulator again, or the one beside it.
+            let again = last.take().filter(|_| one(4) != 0);
+            let (pair, m) = [(false, 64), (false, 128), (true, 128), (true, 256)][one(4) as usize];
+            let (n, d_f32) = (16 * (1 + one(5) as u32), one(4) != 0);
+            let bits = (m / 16) << 24 | (n / 8) << 17 | u32::from(d_f32) << 4 | u32::from(one(8) == 7) << 13;
+            let bf = if d_f32 && one(3) == 0 { 1 << 7 | 1 << 10 } else { 0 };
+            let descriptor = InstructionDescriptor::decode(bits | bf, if pair { 2 } else { 1 }).unwrap();
+            let group = if pair { vec![0, 1] } else { vec![one(2) as usize] };
+            let disabled = if one(3) == 0 { u128::from(one(1 << 60)) << one(68) } else { 0 };
+            let none = SharedDescriptor { start: 0, leading: 0, stride: 0, swizzle: 0 };
+            let fresh = PendingMma {
+                site: 0,
+                warp: 0,
+                descriptor,
+                group,
+                a: Source::Shared(none),
+                b: none,
+                column: 8 * one(20) as u32,
+                accumulate: true,
+                scale: 0,
+                disabled: [disabled, disabled >> 1],
+                operands: None,
+                event: None,
+                origin: 0,
+                read_late: false,
+            };
+            let mut mma = again.unwrap_or(fresh);
+            if one(6) == 0 {
+                mma.column = (mma.column + [8, 80][one(2) as usize]) % 400;
+            }
+            mma.accumulate = one(7) != 0;
+            mma.scale = if one(7) == 0 { one(16) as u32 } else { 0 };
+            let bf = mma.descriptor.a_bf16;
+            let mut operand = |rows: u32| {
+                let holes = random.next().is_multiple_of(4);
+                let mut element = || {
+                    let value = f16::from_f32(random.next() as i16 as f32 / 8192.0).to_bits();
+                    // An FP16 number's bits are a BF16 number's, too.
+                    if bf { value ^ 0x0400 } else { value }
+                };
+                let bits = (0..rows).map(|_| std::array::from_fn(|_| element())).collect();
+                let defined =
+                    if holes { (0..rows).map(|_| !random.next().is_multiple_of(9)).collect() } else { vec![] };
+                Operand { bits, defined }
+            };
+            let rows = mma.descriptor.m / mma.group.len() as u32;
+            let (a, b) = ([operand(rows), operand(rows)], operand(mma.descriptor.n));
+            let copy = |o: &Operand| Operand { bits: o.bits.clone(), defined: o.defined.clone() };
+            let operands = Operands { a: [copy(&a[0]), copy(&a[1])], b: copy(&b) };
+            model.mma(numerics, &mma, &operands);
+            batches.add(numerics, &mma, operands, &mut ctas);
+            joined += u32::from(batches.waiting.iter().any(|batch| batch.steps.len() > 1));
+            // Who looks at definedness need not settle.
+            for (tensor, model) in ctas.iter().zip(&model.0) {
+                for at in 0..LANES * 512 {
+                    let defined = tensor.defined_lanes(at % 512) >> (at / 512) & 1 == 1;
+                    assert_eq!(defined, model[at as usize].1, "case {case}, lane {}, column {}", at / 512, at % 512);
+                }
+            }
+            if random.next().is_multiple_of(6) {
+                looks += 1;
+                batches.settle(numerics, &mut ctas);
+                assert!(all(&ctas) == model.0, "case {case}, {numerics:?}: cells differ when somebody looks");
+            }
+            last = Some(mma);
+        }
+        batches.settle(numerics, &mut ctas);
+        assert!(all(&ctas) == model.0, "case {case}, {numerics:?}: cells differ at the end");
+    }
+    assert!(joined > 200 && looks > 100, "{joined} MMAs joined others, {looks} looks: too few to mean something");
+}
+
+/// A cell without a defined value says why.
+#[test]
+fn undefined_results_have_an_origin() {
+    let none = SharedDescriptor { start: 0, leading: 0, stride: 0, swizzle: 0 };
+    let descriptor = InstructionDescriptor::decode(0x0808_0010, 1).unwrap();
+    let mut mma = PendingMma {
+        site: 0,
+        warp: 0,
+        descriptor,
+        group: vec![0],
+        a: Source::Shared(none),
+        b: none,
+        column: 64,
+        accumulate: false,
+        scale: 0,
+        disabled: [0; 2],
+        operands: None,
+        event: None,
+        origin: 3,
+        read_late: false,
+    };
+    let operand = |rows: usize, hole: usize| {
+        let defined = (0..rows).map(|row| row != hole).collect();
+        Operand { bits: vec![[0x3c00; 16]; rows], defined }
+    };
+    let mut ctas = [TensorMemory::new()];
+    let mut batches = Batches::default();
+    let operands = Operands { a: [operand(128, 1000), Operand::default()], b: operand(32, 5) };
+    batches.add(Numerics::Fast, &mma, operands, &mut ctas);
+    assert_eq!((ctas[0].origin(64 + 5), ctas[0].origin(64 + 6)), (3, 0));
+    // What is added to it stays undefined, for the first reason.
+    (mma.accumulate, mma.origin) = (true, 4);
+    let operands = Operands { a: [operand(128, 1000), Operand::default()], b: operand(32, 1000) };
+    batches.add(Numerics::Fast, &mma, operands, &mut ctas);
+    assert_eq!(
+        (ctas[0].origin(64 + 5), ctas[0].defined_lanes(64 + 5), ctas[0].defined_lanes(64 + 6)),
+        (3, 0, u128::MAX)
+    );
+}

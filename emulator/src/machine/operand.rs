@@ -1,0 +1,162 @@
+//! Operands of an MMA, read out of shared or tensor memory: rows of 16 elements.
+
+use super::tensor::{Layout, SharedDescriptor, TensorMemory, chunks, swizzle};
+use crate::report::Memory;
+
+/// One operand: rows × 16.
+#[derive(Debug, Default)]
+pub struct Operand {
+    /// Row after row.
+    pub bits: Vec<[u16; 16]>,
+    /// For each row, whether all of it was defined; empty when all rows are.
+    pub defined: Vec<bool>,
+}
+
+impl Operand {
+    pub fn clear(&mut self) {
+        self.bits.clear();
+        self.defined.clear();
+    }
+
+    /// Whether all of a row was defined.
+    pub fn is_defined(&self, row: usize) -> bool {
+        self.defined.get(row).is_none_or(|&defined| defined)
+    }
+
+    /// Says the same of some rows behind those that are known.
+    fn define(&mut self, rows: impl Iterator<Item = bool>) {
+        self.defined.resize(self.bits.len(), true);
+        self.defined.extend(rows);
+    }
+
+    /// Appends rows out of shared memory.
+    pub fn read(&mut self, shared: &Memory, d: &SharedDescriptor, rows: u32, mn_major: bool) {
+        if mn_major {
+            return self.read_turned(shared, d, rows);
+        }
+        // Eight rows lie side by side; the two chunks of each lie in the same 128 bytes, unless there is no swizzle.
+        let (pitch, second) = if d.swizzle == 0 { (16, d.leading) } else { (d.swizzle, 16) };
+        let place = |row: u32| d.start.wrapping_add(row / 8 * d.stride + row % 8 * pitch);
+        let (low, high) = (place(0) & !127, (place(rows - 1).wrapping_add(second + 16)).next_multiple_of(128));
+        let high = (high as usize).min(shared.bytes.len());
+        let all = low as usize <= high && shared.all_defined(low as usize, high - low as usize);
+        if !all || !self.defined.is_empty() {
+            let whole = |row| {
+                let [a, b] = [0, second].map(|more| swizzle(place(row).wrapping_add(more), d.swizzle) as usize);
+                shared.all_defined(a, 16) && shared.all_defined(b, 16)
+            };
+            self.define((0..rows).map(whole));
+        }
+        let first = self.bits.len();
+        self.bits.resize(first + rows as usize, [0; 16]);
+        let bytes = &shared.bytes[..];
+        for (group, rows) in (0..).zip(self.bits[first..].chunks_mut(8)) {
+            let start = place(group * 8);
+            for (row, r) in rows.iter_mut().zip(0..) {
+                let at = start.wrapping_add(r * pitch);
+                let (a, b) = (swizzle(at, d.swizzle), swizzle(at.wrapping_add(second), d.swizzle));
+                let halves = row.as_chunks_mut::<8>().0;
+                halves[0] = elements(bytes, a as usize);
+                halves[1] = elements(bytes, b as usize);
+            }
+        }
+    }
+
+    /// The same of MN-major ones: a chunk holds eight rows at one depth.
+    fn read_turned(&mut self, shared: &Memory, d: &SharedDescriptor, rows: u32) {
+        let first = self.bits.len();
+        let whole = chunks(rows, true).all(|(mn, k)| shared.all_defined(d.chunk(mn, k, true) as usize, 16));
+        if !whole || !self.defined.is_empty() {
+            let mut defined = vec![true; rows as usize];
+            for (mn, k) in chunks(rows, true) {
+                let at = d.chunk(mn, k, true) as usize;
+                let whole = shared.all_defined(at, 16);
+                for row in &mut defined[mn as usize..mn as usize + 8] {
+                    *row &= whole;
+                }
+            }
+            self.define(defined.into_iter());
+        }
+        self.bits.resize(first + rows as usize, [0; 16]);
+        for (mn, k) in chunks(rows, true) {
+            let at = d.chunk(mn, k, true) as usize;
+            let eight = elements(&shared.bytes, at);
+            let rows = &mut self.bits[first + mn as usize..];
+            for (row, bits) in rows.iter_mut().zip(eight) {
+                row[k as usize] = bits;
+            }
+        }
+    }
+
+    /// Appends the rows of A out of tensor memory: a row a lane, two elements a column.
+    pub fn read_tensor(&mut self, tensor: &TensorMemory, column: u32, rows: u32, layout: Layout) {
+        let cells = |row: u32| {
+            // The rows of A lie in the lanes of the same rows of D; for a pair's 64 rows, in lanes 0 to 63.
+            let lane = layout.cell(row, 0, 2).0;
+            (0..8).map(move |c| tensor.get(lane, column + c))
+        };
+        if !self.defined.is_empty() || (0..rows).any(|row| cells(row).any(|(_, defined)| !defined)) {
+            self.define((0..rows).map(|row| cells(row).all(|(_, defined)| defined)));
+        }
+        for row in 0..rows {
+            let mut bits = [0; 16];
+            for (two, (value, _)) in bits.as_chunks_mut::<2>().0.iter_mut().zip(cells(row)) {
+                *two = [value as u16, (value >> 16) as u16];
+            }
+            self.bits.push(bits);
+        }
+    }
+}
+
+/// The eight 16-bit elements of a chunk.
+#[inline(always)]
+fn elements(bytes: &[u8], at: usize) -> [u16; 8] {
+    let Some(chunk) = bytes[at..].first_chunk::<16>() else { return [0; 8] };
+    std::array::from_fn(|n| u16::from_le_bytes([chunk[2 * n], chunk[2 * n + 1]]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::exact::tests::Random;
+
+    /// Every layout, with holes and without: element by element what [`SharedDescriptor::chunk`] says.
+    #[test]
+    fn operands_are_what_the_descriptor_says() {
+        let mut random = Random(3);
+        for case in 0..400u32 {
+            let mn_major = case % 2 == 1;
+            let swizzle = [0, 32, 64, 128][case as usize / 2 % 4];
+            let mut any = |n: u64| (random.next() % n) as u32 * 16;
+            let d = SharedDescriptor { start: 4096 + any(64), leading: any(70), stride: any(70), swizzle };
+            let rows = [8, 64, 128, 48][case as usize / 8 % 4];
+            let mut shared = Memory::from_bytes((0..1 << 16).map(|_| random.next() as u8).collect());
+            if case % 3 != 0 {
+                for _ in 0..case % 3 * 400 {
+                    shared.store((random.next() % 0xffff) as usize, 1, 0x55, false);
+                }
+            }
+            let mut got = Operand::default();
+            for part in 0..2 {
+                got.read(&shared, &SharedDescriptor { start: d.start + part * 2048, ..d }, rows, mn_major);
+            }
+            for part in 0..2 {
+                let d = SharedDescriptor { start: d.start + part * 2048, ..d };
+                let (mut bits, mut defined) = (vec![[0; 16]; rows as usize], vec![true; rows as usize]);
+                for (mn, k) in chunks(rows, mn_major) {
+                    let (value, whole) = shared.load(d.chunk(mn, k, mn_major) as usize, 16);
+                    for n in 0..8 {
+                        let (row, depth) = if mn_major { (mn + n, k) } else { (mn, k + n) };
+                        bits[row as usize][depth as usize] = (value >> (16 * n)) as u16;
+                        defined[row as usize] &= whole;
+                    }
+                }
+                for row in 0..rows as usize {
+                    let at = (part * rows) as usize + row;
+                    assert_eq!(got.bits[at], bits[row], "case {case}, part {part}, row {row}: {d:?}");
+                    assert_eq!(got.is_defined(at), defined[row], "case {case}, part {part}, row {row}: {d:?}");
+                }
+            }
+        }
+    }
+}

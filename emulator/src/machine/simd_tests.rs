@@ -1,0 +1,122 @@
+//! Tests of the kinds of vectors: all give the same bits.
+
+use super::*;
+use crate::machine::exact::tests::{Random, trouble};
+use crate::machine::product::{Factors, Product, Strip};
+use crate::numerics::{MmaStep, Numerics};
+
+/// Whatever vectors this CPU has, the results are those of the arrays.
+#[test]
+fn all_kinds_of_vectors_give_the_same_bits() {
+    type Run = fn(Product);
+    #[allow(unused_mut)]
+    let mut kinds: Vec<(&str, Run)> = vec![("chosen", |product| run(product))];
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") && is_x86_feature_detected!("f16c") {
+        // SAFETY: the CPU has the features.
+        kinds.push(("avx2", |product| unsafe { x86::avx2(product) }));
+    }
+    kinds.push(("plain, other blocks", |product| product.run::<Plain, 3, 2, 2>()));
+    let mut random = Random(5);
+    for case in 0..600u64 {
+        let (m, n) = (1 + case as usize % 19, 8 * (1 + case as usize % 12));
+        let bf = case % 3 == 0;
+        let d_f32 = bf || case % 2 == 0;
+        let (accumulate, scale) = (case % 7 != 0, case as u32 % 4);
+        let step = MmaStep { a_bf16: bf, b_bf16: bf, d_f32, accumulate, scale, ..MmaStep::default() };
+        let numerics = if case % 5 < 3 { Numerics::Exact } else { Numerics::Fast };
+        let steps = 1 + case as usize / 3 % 3;
+        let mut some = |count: usize, kind: u64| -> Vec<Vec<[u16; 16]>> {
+            let mut rows = || (0..count).map(|_| from_fn(|_| trouble(&mut random, kind, bf))).collect();
+            (0..steps).map(|_| rows()).collect()
+        };
+        let (a, b) = (some(m, case % 8), some(n, case / 8 % 8));
+        let (a, b): (Vec<_>, Vec<_>) = (a.iter().map(|a| &a[..]).collect(), b.iter().map(|b| &b[..]).collect());
+        let before: Vec<u32> = (0..m * n).map(|_| random.next() as u32 & 0xbfff_bfff).collect();
+        let rows: Vec<(usize, usize)> = (0..m).map(|r| (r, r * n)).collect();
+        let strips = [Strip { rows: &rows, columns: 0..n }];
+        let compute = |kind: Run| {
+            let (mut factors, mut cells) = (Factors::default(), before.clone());
+            kind(Product {
+                numerics,
+                step,
+                a: &a,
+                b: &b,
+                strips: &strips,
+                factors: &mut factors,
+                same_b: false,
+                cells: &mut cells,
+            });
+            cells
+        };
+        let want = compute(|product| product.run::<Plain, 2, 1, 1>());
+        for (name, kind) in &kinds {
+            let got = compute(*kind);
+            assert!(got == want, "{name} vectors, case {case}: {step:?}, {numerics:?}, {m} × {n}, {steps} steps");
+        }
+    }
+}
+
+/// Without an instruction for it, a fused multiply-add gives what the CPU's or the library's gives: factors of 11 bits,
+/// of all sizes; sums of all sizes, many of them close to a tie.
+#[test]
+fn multiply_adds_round_once() {
+    let mut random = Random(17);
+    for case in 0..2_000_000u64 {
+        let word = random.next();
+        let bits = |shift: u64| (word >> shift) as u32;
+        // BF16 numbers, and FP16 ones as FP32.
+        let factor = |bits: u32| {
+            let bf = f32::from_bits(bits << 16);
+            if case % 2 == 0 && bf.is_finite() { bf } else { f16_value(bits as u16 & 0xbfff) }
+        };
+        let (a, b) = (factor(bits(0) & 0xffff), factor(bits(16) & 0xffff));
+        let product = f64::from(a) * f64::from(b);
+        let c = match case % 4 {
+            0 => f32::from_bits(random.next() as u32),
+            // Close to the product, and close to where it is half a unit in the last place.
+            1 => -(product as f32),
+            2 => (product * 2f64.powi(20 + (random.next() % 12) as i32)) as f32,
+            _ => (product / 2f64.powi(20 + (random.next() % 12) as i32)) as f32,
+        };
+        if c.is_nan() {
+            continue;
+        }
+        let (got, want) = ((product + f64::from(c)) as f32, a.mul_add(b, c));
+        assert!(got.to_bits() == want.to_bits() || got.is_nan() && want.is_nan(), "{a:e} · {b:e} + {c:e}: {got:e}");
+        let got = Plain::mul_add([a; WIDTH], [b; WIDTH], [c; WIDTH])[7];
+        assert!(got.to_bits() == want.to_bits() || got.is_nan() && want.is_nan(), "{a:e} · {b:e} + {c:e}: {got:e}");
+    }
+}
+
+/// What the CPU converts and transposes, against the arrays.
+#[test]
+fn conversions_and_transpositions_are_those_of_the_arrays() {
+    struct Convert<'a>(&'a [[u16; 16]; WIDTH], &'a mut Vec<u32>);
+    impl Work for Convert<'_> {
+        #[inline(always)]
+        fn run<L: Lanes, const R: usize, const C: usize, const E: usize>(self) {
+            for row in self.0 {
+                for values in [L::store_floats(L::f16(row)), L::store_floats(L::bf16(row))] {
+                    self.1.extend(values.map(|x| if x.is_nan() { 1 } else { x.to_bits() }));
+                }
+            }
+            self.1.extend(L::transpose(self.0).as_flattened().iter().map(|&x| u32::from(x)));
+        }
+    }
+    for block in 0..256u16 {
+        let rows = from_fn(|j| from_fn(|k| block << 8 | (16 * j + k) as u16));
+        let [mut want, mut got, mut avx2] = [const { Vec::new() }; 3];
+        Convert(&rows, &mut want).run::<Plain, 1, 1, 1>();
+        run(Convert(&rows, &mut got));
+        assert!(got == want, "chosen vectors, block {block}");
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") && is_x86_feature_detected!("f16c") {
+            // SAFETY: the CPU has the features.
+            unsafe { x86::avx2(Convert(&rows, &mut avx2)) };
+            assert!(avx2 == want, "AVX2, block {block}");
+        }
+        assert!(want[16 * WIDTH * 2 + 1] == u32::from(rows[1][0]), "columns are rows, block {block}");
+        avx2.clear();
+    }
+}
