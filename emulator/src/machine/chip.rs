@@ -18,7 +18,7 @@ use crate::order::{Stamp, Views};
 use crate::program::op::Op;
 use crate::report::{CtaState, Event, Report};
 use crate::time::Costs;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -208,7 +208,7 @@ impl<'a> Chip<'a> {
         let mut items = Vec::new();
         let nothing: Arc<Global> = Arc::default();
         let (mut moved, mut missed, mut movers, mut active) = (0, 0, 0, false);
-        let mut lines = BTreeSet::new();
+        let mut lines = Vec::new();
         for running in &mut self.running {
             let cluster = running.cluster.get_mut().unwrap_or_else(PoisonError::into_inner);
             cluster.global = nothing.clone();
@@ -223,6 +223,8 @@ impl<'a> Chip<'a> {
         // Lines that several clusters missed came once.
         let came = {
             let global = Arc::make_mut(&mut self.global);
+            lines.sort_unstable();
+            lines.dedup();
             lines.iter().filter(|&&(buffer, line)| global.cache.touch(buffer as usize, line.into())).count() as u64
         } * super::cache::LINE;
         if moved > 0 {

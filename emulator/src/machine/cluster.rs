@@ -22,7 +22,8 @@ use crate::report::{Actor, Event, EventKind, Memory};
 use crate::time::Costs;
 use crate::{MAX_SHARED, Options};
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::{BinaryHeap, HashMap};
 use std::sync::Arc;
 
 /// What all clusters of a launch share.
@@ -90,7 +91,7 @@ pub struct Cluster<'a> {
     /// Bytes that it moved through L2 in this window, those of them that were not there, and the lines that it touched.
     pub moved: u64,
     pub missed: u64,
-    pub lines: HashSet<(u32, u32)>,
+    pub lines: FxHashSet<(u32, u32)>,
     /// Numbers of strong accesses, and responses that are not on their way yet.
     pub requests: u32,
     pub awaited: u32,
@@ -104,17 +105,17 @@ pub struct Cluster<'a> {
     pub warps: Vec<Warp>,
     pub actors: Vec<ActorKind>,
     /// The queue of MMAs of each thread that issued one: by (warp, lane).
-    pub mma_queues: HashMap<(usize, usize), Queue>,
+    pub mma_queues: FxHashMap<(usize, usize), Queue>,
     pub barriers: Vec<Mbarrier>,
     /// Index into `barriers` by rank of the CTA and offset.
-    pub barrier_at: HashMap<(usize, u32), u32>,
+    pub barrier_at: FxHashMap<(usize, u32), u32>,
     pub mmas: Vec<super::mma::PendingMma>,
     pub footprints: super::footprints::Footprints,
     /// Those that are complete and not computed yet.
     pub batches: super::batch::Batches,
     pub commits: Vec<Commit>,
     /// The last MMA of each queue that a commit covers.
-    pub covered: HashMap<ActorId, u32>,
+    pub covered: FxHashMap<ActorId, u32>,
     pub copies: Vec<super::tma::Copy>,
     /// Memory for what copies read, used again.
     pub spare_data: Vec<Memory>,
@@ -167,7 +168,7 @@ impl<'a> Cluster<'a> {
             rates: Rates::default(),
             moved: 0,
             missed: 0,
-            lines: HashSet::new(),
+            lines: FxHashSet::default(),
             requests: 0,
             awaited: 0,
             instructions: 0,
@@ -176,14 +177,14 @@ impl<'a> Cluster<'a> {
             ctas: Vec::new(),
             warps: Vec::new(),
             actors: Vec::new(),
-            mma_queues: HashMap::new(),
+            mma_queues: FxHashMap::default(),
             barriers: Vec::new(),
-            barrier_at: HashMap::new(),
+            barrier_at: FxHashMap::default(),
             mmas: Vec::new(),
             footprints: Default::default(),
             batches: Default::default(),
             commits: Vec::new(),
-            covered: HashMap::new(),
+            covered: FxHashMap::default(),
             copies: Vec::new(),
             spare_data: Vec::new(),
             responses: Vec::new(),
@@ -274,7 +275,7 @@ impl<'a> Cluster<'a> {
                 local: Memory::default(),
                 cluster_arrived: 0,
                 cluster_passed: 0,
-                bulk: HashMap::new(),
+                bulk: FxHashMap::default(),
                 parts: Vec::new(),
                 narrow_fences: Vec::new(),
                 loads,
@@ -285,7 +286,7 @@ impl<'a> Cluster<'a> {
                 stores_ready_at: 0,
                 stores_done_at: 0,
                 on_the_way: Vec::new(),
-                origins: HashMap::new(),
+                origins: FxHashMap::default(),
                 passed: Vec::new(),
                 polls: 0,
                 multi_lane_sites: Vec::new(),

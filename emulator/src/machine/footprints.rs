@@ -3,7 +3,7 @@
 use super::tensor::{self, SharedDescriptor};
 use crate::order::{BLOCK, Footprint};
 use crate::report::Memory;
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 /// A kernel has a few tiles, in a few slices each. One that makes up descriptors begins anew now and then.
@@ -11,7 +11,7 @@ const MOST: usize = 256;
 
 /// Footprints of operands that were used before. One depends on where in its block the operand begins, not on which block.
 #[derive(Debug, Default)]
-pub struct Footprints(HashMap<(SharedDescriptor, u32, bool), Arc<Footprint>>);
+pub struct Footprints(FxHashMap<(SharedDescriptor, u32, bool), Arc<Footprint>>);
 
 impl Footprints {
     /// What an operand of so many rows (or columns) covers, and the block from which that counts.

@@ -10,7 +10,7 @@ use crate::program::atomic::LoadOp;
 use crate::program::op::Reduction;
 use crate::report::Memory;
 use crate::tensor_map::Element;
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 /// One thing that others can see.
 #[derive(Debug)]
@@ -82,7 +82,7 @@ const PAGE: u64 = 4096;
 pub struct Outbox<'a> {
     items: Vec<(u64, Item<'a>)>,
     /// Items that change bytes of a page.
-    pages: HashMap<(usize, u64), Vec<u32>>,
+    pages: FxHashMap<(usize, u64), Vec<u32>>,
     /// A bit for each buffer that is written; the last one for all from there on.
     written: u64,
 }

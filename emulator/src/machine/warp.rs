@@ -4,7 +4,7 @@ use crate::order::{ActorId, Views};
 use crate::program::Kernel;
 use crate::program::op::{FALSE, L32, L64, Op, Reg, TRUE};
 use crate::report::Memory;
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 /// The registers of a warp, and which lanes of each hold a defined value.
 #[derive(Debug)]
@@ -272,7 +272,7 @@ pub struct Warp {
     /// Lanes whose phase of the cluster barrier is complete, and which have not waited yet.
     pub cluster_passed: u32,
     /// Bulk groups by lane.
-    pub bulk: HashMap<usize, super::bulk::BulkGroups>,
+    pub bulk: FxHashMap<usize, super::bulk::BulkGroups>,
     /// Who made those of some of its lanes.
     pub parts: Vec<(u32, ActorId)>,
     /// Proxy fences that cover less than they may seem to: statement, and why.
@@ -291,7 +291,7 @@ pub struct Warp {
     /// Registers whose value is still on its way from memory, and when it arrives.
     pub on_the_way: Vec<(Reg, u64)>,
     /// Why a register holds no defined value (index into the run's origins).
-    pub origins: HashMap<Reg, u32>,
+    pub origins: FxHashMap<Reg, u32>,
     pub passed: Vec<Passed>,
     /// Waits in a row that did not succeed.
     pub polls: u64,
