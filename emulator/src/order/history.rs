@@ -230,9 +230,13 @@ impl History {
         });
     }
 
-    #[cfg(test)]
     pub fn entries(&self) -> usize {
         self.0.len()
+    }
+
+    /// All that were accessed.
+    pub fn places(&self) -> u64 {
+        self.0.iter().fold(0, |all, entry| all | entry.places)
     }
 
     #[cfg(test)]
