@@ -94,23 +94,24 @@ impl Shadow {
     }
 
     fn touch_mask(&mut self, block: u64, granules: u64, access: &Access, writes: bool) -> Option<Conflict> {
+        let (mut found, mut rest) = (None, granules);
         let split = cell(&mut self.pages, block).split & granules;
-        if split == 0 {
-            return self.touch_whole(block, granules, access, writes);
+        if split != 0 {
+            found = self.touch_split(block, split, access, writes);
+            rest = if writes { granules } else { granules & !split };
+            if rest == 0 {
+                return found;
+            }
         }
-        let found = self.touch_split(block, split, access, writes);
-        let rest = if writes { granules } else { granules & !split };
-        if rest == 0 { found } else { heavier(found, self.touch_whole(block, rest, access, writes)) }
-    }
-
-    /// Granules that are not split.
-    fn touch_whole(&mut self, block: u64, granules: u64, access: &Access, writes: bool) -> Option<Conflict> {
         let cell = cell(&mut self.pages, block);
-        let hit = cell.history.touch(granules, access, writes);
+        let hit = cell.history.touch(rest, access, writes);
         if cell.history.entries() > MOST {
             scatter(cell, &mut self.parts, block);
         }
-        hit.map(|hit| conflict(hit, block * BLOCK + u64::from(hit.place) * GRANULE, writes))
+        match hit {
+            None => found,
+            Some(hit) => heavier(found, Some(conflict(hit, block * BLOCK + u64::from(hit.place) * GRANULE, writes))),
+        }
     }
 
     /// All of granules that are split: a write makes each of them one again, without a history.
