@@ -243,6 +243,28 @@ fn readers_of_many_clusters_are_not_all_remembered() {
     }
 }
 
+/// That two clusters have read a granule is known of each granule, whichever two.
+#[test]
+fn readers_of_different_clusters_are_counted_for_each_granule() {
+    let views = Views::default();
+    let mut shadow = Shadow::default();
+    for (granule, cluster) in [(0, 1), (0, 2), (1, 1), (1, 3), (2, 3), (2, 2), (3, 3)] {
+        shadow.read(16 * granule, 16, &by(0, 1, cluster, &views));
+    }
+    shadow.read(0, 64, &by(0, 1, 0, &views));
+    // Ordered after all readers but that of cluster 0.
+    let mut knows = Views::default();
+    for cluster in 1..4 {
+        let mut theirs = Views::default();
+        theirs.hb.raise(0, 1);
+        knows.learn(cluster, &theirs);
+    }
+    for granule in 0..4 {
+        let conflict = shadow.write(16 * granule, 16, &by(0, 1, 5, &knows));
+        assert_eq!(conflict.map(|c| c.first.cluster), (granule == 3).then_some(0), "granule {granule}");
+    }
+}
+
 /// Of several readers of a byte, the one that came first is named, also where another has a part in its entry.
 #[test]
 fn the_oldest_of_several_readers_is_named() {
