@@ -21,8 +21,8 @@ use crate::program::Kernel;
 use crate::report::{Actor, Event, EventKind, Memory};
 use crate::time::Costs;
 use crate::{MAX_SHARED, Options};
-use std::cmp::Reverse;
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::sync::Arc;
 

@@ -88,7 +88,7 @@ impl Cluster<'_> {
             let mut diagnostic = self.problem(
                 "mbarrier-init-unordered",
                 site,
-                format!("{} uses {name}, but nothing orders this after its initialisation", self.warp_name(w)),
+                format!("{} uses {}, but nothing orders this after its initialisation", self.warp_name(w), name(self)),
                 "An mbarrier.init must happen before every other operation on the object (PTX ISA 9.7.13.15.3).",
                 "Put a CTA barrier between the initialisation and the first use.".into(),
             );
@@ -267,6 +267,9 @@ impl Cluster<'_> {
 
     /// A phase may complete before somebody has seen the one before.
     fn overtaken(&mut self, barrier: u32) {
+        if self.barriers[barrier as usize].overtaken.is_empty() {
+            return;
+        }
         let name = self.barrier_name(barrier);
         let b = &mut self.barriers[barrier as usize];
         let arrivals: Vec<u32> = b.previous.iter().map(|&(site, _)| site).collect();

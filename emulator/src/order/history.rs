@@ -40,36 +40,23 @@ impl Empty {
     }
 }
 
-/// Places with readers of other clusters than that of the access.
+/// Places that other clusters than that of the access have read. More than two clusters are rare: no place has more.
 #[derive(Default)]
 struct Others {
-    /// By cluster. More than two is rare: their places are then different ones.
-    near: [Option<(u32, u64)>; 2],
-    further: Vec<(u32, u64)>,
+    one: (u32, u64),
+    two: (u32, u64),
+    more: bool,
 }
 
 impl Others {
     fn see(&mut self, cluster: u32, places: u64) {
-        if places == 0 {
-            return;
+        if self.one.1 == 0 || self.one.0 == cluster {
+            self.one = (cluster, self.one.1 | places);
+        } else if self.two.1 == 0 || self.two.0 == cluster {
+            self.two = (cluster, self.two.1 | places);
+        } else {
+            self.more = true;
         }
-        for known in &mut self.near {
-            let (c, all) = known.get_or_insert((cluster, 0));
-            if *c == cluster {
-                *all |= places;
-                return;
-            }
-        }
-        self.further.push((cluster, places));
-    }
-
-    /// The places that more than one of them has read.
-    fn crowded(&self) -> u64 {
-        let all = || self.near.iter().flatten().chain(&self.further);
-        let apart = |one: &(u32, u64), other: &(u32, u64)| if one.0 == other.0 { 0 } else { one.1 & other.1 };
-        all()
-            .enumerate()
-            .fold(0, |crowded, (n, one)| all().take(n).fold(crowded, |crowded, other| crowded | apart(one, other)))
     }
 }
 
@@ -134,7 +121,7 @@ impl History {
 
     fn read(&mut self, places: u64, access: &Access) -> Option<Hit> {
         let mut found = None;
-        let mut far = false;
+        let mut others = Others::default();
         let mut empty = Empty::default();
         for (n, entry) in self.0.iter_mut().enumerate() {
             let shared = entry.places & places;
@@ -149,24 +136,26 @@ impl History {
                 // One reader is enough to remember when the new one comes after it.
                 entry.places &= !shared;
                 empty.see(n, entry);
-            } else {
-                far |= entry.stamp.cluster != access.stamp.cluster;
+            } else if entry.stamp.cluster != access.stamp.cluster {
+                others.see(entry.stamp.cluster, shared);
             }
         }
         empty.remove_from(&mut self.0);
-        let crowded = if far { self.read_by_two_others(places, access.stamp.cluster) } else { 0 };
+        // A write is hardly ordered after the readers of two clusters and not after this one.
+        let Others { one, two, more } = others;
+        let crowded = if more { self.read_by_two_others(access.stamp.cluster) } else { one.1 & two.1 };
         self.add_read(places & !crowded, access.stamp);
         found
     }
 
-    /// Those of the places of which readers of two clusters are remembered, beside those of this one: a write is hardly
-    /// ordered after both and not after one more.
-    fn read_by_two_others(&self, places: u64, cluster: u32) -> u64 {
-        let mut others = Others::default();
-        for entry in self.0.iter().filter(|entry| !entry.writes && entry.stamp.cluster != cluster) {
-            others.see(entry.stamp.cluster, entry.places & places);
-        }
-        others.crowded()
+    /// Places of which readers of two clusters are remembered, beside this one.
+    #[cold]
+    fn read_by_two_others(&self, cluster: u32) -> u64 {
+        let others = || self.0.iter().filter(|entry| !entry.writes && entry.stamp.cluster != cluster);
+        others().enumerate().fold(0, |all, (n, one)| {
+            let apart = others().take(n).filter(|other| other.stamp.cluster != one.stamp.cluster);
+            apart.fold(all, |all, other| all | one.places & other.places)
+        })
     }
 
     /// Adds to the latest entry of the same read, unless others have read one of the places since.
@@ -230,9 +219,13 @@ impl History {
         });
     }
 
-    #[cfg(test)]
     pub fn entries(&self) -> usize {
         self.0.len()
+    }
+
+    /// All that were accessed.
+    pub fn places(&self) -> u64 {
+        self.0.iter().fold(0, |all, entry| all | entry.places)
     }
 
     #[cfg(test)]

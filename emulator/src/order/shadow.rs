@@ -1,12 +1,12 @@
 //! Who touched each byte of a memory last.
 //!
 //! A memory is looked at in blocks of 64 granules of 16 bytes. What is accessed in whole granules is remembered with a mask
-//! of them, so that a tile costs an entry a block; a granule of which a part was accessed has a history of its own, byte for
-//! byte, until all its bytes have the same again.
+//! of them, so that a tile costs an entry a block; a granule of which a part was accessed is split: it has a history of its
+//! own, byte for byte, until all its bytes have the same again.
 
 use super::history::{History, Hit};
 use super::stamp::{Access, Reason, Stamp};
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 /// Bytes of a block: one bit of a mask for each granule.
 pub const BLOCK: u64 = 64 * GRANULE;
@@ -14,6 +14,9 @@ pub const BLOCK: u64 = 64 * GRANULE;
 pub const GRANULE: u64 = 16;
 /// Blocks that are allocated together.
 const PAGE: usize = 64;
+/// Entries of a block that are looked through at most. More come from many actors that read the same granules, each in an
+/// order of its own: then each granule gets its own history.
+const MOST: usize = 96;
 /// All bytes of a granule.
 const WHOLE: u64 = (1 << GRANULE) - 1;
 
@@ -45,7 +48,7 @@ struct Block {
 pub struct Shadow {
     pages: Vec<Option<Box<[Block; PAGE]>>>,
     /// The bytes of granules that are split, by number.
-    parts: HashMap<u64, History>,
+    parts: FxHashMap<u64, History>,
     /// Nothing is remembered.
     off: bool,
 }
@@ -101,33 +104,36 @@ impl Shadow {
         if self.off {
             return None;
         }
-        let cell = cell(&mut self.pages, block);
-        let split = cell.split & granules;
+        let (mut found, mut rest) = (None, granules);
+        let split = cell(&mut self.pages, block).split & granules;
         if split != 0 {
-            return self.touch_split(block, granules, access, writes);
+            found = self.touch_split(block, split, access, writes);
+            rest = if writes { granules } else { granules & !split };
+            if rest == 0 {
+                return found;
+            }
         }
-        let hit = cell.history.touch(granules, access, writes)?;
-        Some(conflict(hit, block * BLOCK + u64::from(hit.place) * GRANULE, writes))
+        let cell = cell(&mut self.pages, block);
+        let hit = cell.history.touch(rest, access, writes);
+        if cell.history.entries() > MOST {
+            scatter(cell, &mut self.parts, block);
+        }
+        match hit {
+            None => found,
+            Some(hit) => heavier(found, Some(conflict(hit, block * BLOCK + u64::from(hit.place) * GRANULE, writes))),
+        }
     }
 
-    /// Whole granules, some of which are split: a write gives all of a granule's bytes the same history again.
+    /// All of granules that are split: a write makes each of them one again, without a history.
     #[cold]
-    fn touch_split(&mut self, block: u64, granules: u64, access: &Access, writes: bool) -> Option<Conflict> {
-        let cell = cell(&mut self.pages, block);
-        let mut split = cell.split & granules;
-        let rest = if writes { granules } else { granules & !split };
+    fn touch_split(&mut self, block: u64, mut granules: u64, access: &Access, writes: bool) -> Option<Conflict> {
         if writes {
-            cell.split &= !granules;
+            cell(&mut self.pages, block).split &= !granules;
         }
         let mut found = None;
-        if rest != 0
-            && let Some(hit) = cell.history.touch(rest, access, writes)
-        {
-            found = Some(conflict(hit, block * BLOCK + u64::from(hit.place) * GRANULE, writes));
-        }
-        while split != 0 {
-            let granule = block * 64 + u64::from(split.trailing_zeros());
-            split &= split - 1;
+        while granules != 0 {
+            let granule = block * 64 + u64::from(granules.trailing_zeros());
+            granules &= granules - 1;
             let Some(part) = self.parts.get_mut(&granule) else { continue };
             let hit = part.touch(WHOLE, access, writes);
             found = heavier(found, hit.map(|hit| conflict(hit, granule * GRANULE + u64::from(hit.place), writes)));
@@ -158,6 +164,19 @@ impl Shadow {
         }
         hit.map(|hit| conflict(hit, granule * GRANULE + u64::from(hit.place), writes))
     }
+}
+
+/// Gives each granule of a block a history of its own.
+#[cold]
+fn scatter(cell: &mut Block, parts: &mut FxHashMap<u64, History>, block: u64) {
+    let mut granules = cell.history.places();
+    cell.split |= granules;
+    while granules != 0 {
+        let place = granules.trailing_zeros();
+        granules &= granules - 1;
+        parts.insert(block * 64 + u64::from(place), cell.history.split_off(place, WHOLE));
+    }
+    cell.history = History::default();
 }
 
 #[inline]

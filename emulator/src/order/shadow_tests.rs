@@ -180,6 +180,38 @@ fn conflicts_are_those_of_a_model_that_keeps_every_byte() {
     assert!(conflicts.get() > 1000, "the accesses are such that many conflict: {}", conflicts.get());
 }
 
+/// Many read the same granules, each in its own order, so that their entries cannot be joined.
+#[test]
+fn a_crowd_of_readers_is_remembered_granule_by_granule() {
+    let known = vec![[0; 4]; (CLUSTERS * ACTORS) as usize];
+    let step = |place, writes, actor, site| {
+        let stamp = Stamp::new(actor, 1, site, 0);
+        Step { place, writes, proxyless: false, stamp, known: known.clone() }
+    };
+    let granule = |n: u32| Where::Mask(0, 1 << (n % 64));
+    let mut steps: Vec<Step> = vec![step(Where::Range(0, 1024), true, 0, 9), step(Where::Range(40, 4), true, 0, 8)];
+    steps.extend(
+        (0..64)
+            .flat_map(|n| (0..4).map(move |actor| (n, actor)))
+            .map(|(n, actor)| step(granule(n * (2 * actor + 1) + 7 * actor), false, actor, n % 5)),
+    );
+    steps.push(step(Where::Range(20, 500), false, 1, 6));
+    steps.extend((0..8).map(|n| step(granule(9 * n), true, 4, n)));
+    steps.push(step(Where::Range(0, 1024), true, 3, 7));
+    steps.push(step(Where::Mask(0, u64::MAX), true, 2, 7));
+    assert!(same(&steps).unwrap_or_else(|failure| panic!("{failure}")) > 100);
+    let views = Views::default();
+    let mut shadow = Shadow::default();
+    for Step { place, stamp, .. } in steps.iter().filter(|step| !step.writes) {
+        if let Where::Mask(block, mask) = *place {
+            shadow.read_mask(block, mask, &Access::new(*stamp, &views));
+        }
+    }
+    assert!(shadow.parts.len() > 32, "{}", shadow.parts.len());
+    shadow.write_mask(0, u64::MAX, &by(4, 1, 0, &views));
+    assert_eq!((shadow.parts.len(), remembered(&shadow)), (0, 1));
+}
+
 fn by(actor: u32, epoch: u32, cluster: u32, views: &Views) -> Access<'_> {
     Access::new(Stamp::new(actor, epoch, 0, cluster), views)
 }
@@ -208,6 +240,28 @@ fn readers_of_many_clusters_are_not_all_remembered() {
     for cluster in [0, 1, 50] {
         let conflict = read().write(0, 16, &by(0, 1, cluster, &views));
         assert!(conflict.is_some(), "a write by cluster {cluster}");
+    }
+}
+
+/// That two clusters have read a granule is known of each granule, whichever two.
+#[test]
+fn readers_of_different_clusters_are_counted_for_each_granule() {
+    let views = Views::default();
+    let mut shadow = Shadow::default();
+    for (granule, cluster) in [(0, 1), (0, 2), (1, 1), (1, 3), (2, 3), (2, 2), (3, 3)] {
+        shadow.read(16 * granule, 16, &by(0, 1, cluster, &views));
+    }
+    shadow.read(0, 64, &by(0, 1, 0, &views));
+    // Ordered after all readers but that of cluster 0.
+    let mut knows = Views::default();
+    for cluster in 1..4 {
+        let mut theirs = Views::default();
+        theirs.hb.raise(0, 1);
+        knows.learn(cluster, &theirs);
+    }
+    for granule in 0..4 {
+        let conflict = shadow.write(16 * granule, 16, &by(0, 1, 5, &knows));
+        assert_eq!(conflict.map(|c| c.first.cluster), (granule == 3).then_some(0), "granule {granule}");
     }
 }
 
