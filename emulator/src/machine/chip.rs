@@ -223,8 +223,6 @@ impl<'a> Chip<'a> {
         // Lines that several clusters missed came once.
         let came = {
             let global = Arc::make_mut(&mut self.global);
-            lines.sort_unstable();
-            lines.dedup();
             lines.iter().filter(|&&(buffer, line)| global.cache.touch(buffer as usize, line.into())).count() as u64
         } * super::cache::LINE;
         if moved > 0 {

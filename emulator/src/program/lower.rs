@@ -3,8 +3,9 @@
 
 use super::layout::{layout, next_multiple, type_bytes};
 use super::op::{FALSE, Inst, Op, Reg, TRUE};
+use super::registers::{self, Plan};
 use super::variables::{Variable, module_variables};
-use super::{Bad, Kernel, ParamSlot, Program, RESERVED_SHARED, decode, flow, place, registers};
+use super::{Bad, Kernel, ParamSlot, Program, RESERVED_SHARED, decode, flow, place};
 use crate::diagnostic::{Diagnostic, Label, Severity};
 use crate::syntax::ast::{Function, Instruction, Module, Operand, Statement};
 use crate::time::Gpu;
@@ -37,6 +38,8 @@ const MAX_PARAMETERS: u32 = 32764;
 
 /// A function body on its way to a [`Kernel`].
 pub(super) struct Lowering {
+    /// Where registers lie; `None`: each has a place of its own.
+    plan: Option<Plan>,
     pub scopes: Vec<HashMap<String, Binding>>,
     /// Shared variables of the body, by name and place in the text.
     pub placed: HashMap<(String, u32), Binding>,
@@ -68,7 +71,12 @@ pub(super) fn module(text: &str, module: &Module) -> Result<Program, Vec<Diagnos
             // Looked at where it is called.
             continue;
         }
-        match entry(text, module, function, body, &variables) {
+        // Once with a place for each register; then with those that can share one.
+        let planned = entry(text, module, function, body, &variables, None).and_then(|kernel| {
+            let plan = registers::plan(&kernel.code, kernel.registers);
+            entry(text, module, function, body, &variables, Some(plan))
+        });
+        match planned {
             Ok(kernel) => kernels.push(kernel),
             Err(mut e) => errors.append(&mut e),
         }
@@ -119,9 +127,11 @@ fn entry(
     function: &Function,
     body: &[Statement],
     variables: &[Variable],
+    plan: Option<Plan>,
 ) -> Result<Kernel, Vec<Diagnostic>> {
     let mut errors = Vec::new();
     let mut lowering = Lowering {
+        plan,
         scopes: vec![HashMap::new(), HashMap::new()],
         placed: HashMap::new(),
         labels: Vec::new(),
@@ -203,7 +213,7 @@ fn entry(
     if !errors.is_empty() {
         return Err(errors);
     }
-    let Lowering { labels, mut kernel, .. } = lowering;
+    let Lowering { labels, mut kernel, plan, .. } = lowering;
     // Running off the end of the body ends the thread, as `ret` does (PTX ISA 9.7.12.6): ptxas puts an exit there.
     let site = kernel.sites.len() as u32;
     kernel.sites.push(kernel.place.clone());
@@ -227,8 +237,10 @@ fn entry(
         }
     }
     flow::set_reconvergence(&mut kernel.code);
-    let needed = registers::per_thread(&kernel.code, kernel.registers);
-    kernel.registers_per_thread = kernel.registers_per_thread.min(needed);
+    if let Some(plan) = plan {
+        (kernel.registers.0, kernel.registers.1) = plan.places;
+        kernel.registers_per_thread = kernel.registers_per_thread.min(plan.per_thread);
+    }
     Ok(kernel)
 }
 
@@ -292,12 +304,16 @@ impl Lowering {
             *counter = counter.checked_add(n).filter(|&c| c < u16::MAX).ok_or_else(too_many)?;
             Ok(first)
         };
+        let placed = |n: u16, class: fn(&Plan) -> &Vec<u16>| match &self.plan {
+            None => Ok(n),
+            Some(plan) => class(plan).get(usize::from(n)).copied().ok_or_else(too_many),
+        };
         Ok(match ty {
             "pred" => Reg::Pred(take(np, 1)?),
             _ => match type_bytes(ty) {
-                Some(1 | 2 | 4) => Reg::B32(take(n32, 1)?),
-                Some(8) => Reg::B64(take(n64, 1)?),
-                Some(16) => Reg::B128(take(n64, 2)?),
+                Some(1 | 2 | 4) => Reg::B32(placed(take(n32, 1)?, |plan| &plan.b32)?),
+                Some(8) => Reg::B64(placed(take(n64, 1)?, |plan| &plan.b64)?),
+                Some(16) => Reg::B128(placed(take(n64, 2)?, |plan| &plan.b64)?),
                 _ => {
                     return Err(wrong(
                         format!("registers of type `.{ty}` do not exist"),
