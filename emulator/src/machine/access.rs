@@ -171,7 +171,7 @@ impl<'a> Cluster<'a> {
         if !pieces.is_empty() {
             let known = self.warps[w].views.of_others();
             let write = Write { runs: Runs::collect(pieces.into_iter()), data, how: None, stamp, known };
-            self.outbox.push(time, Item::Write(write));
+            self.outbox.push(time, Item::Write(Box::new(write)));
         }
         if let Some(sync) = sync {
             self.publish(w, time, &targets, sync);
@@ -403,22 +403,19 @@ impl<'a> Cluster<'a> {
             Target::Global { buffer, offset } => Some(Runs::one(buffer, offset, total)),
             _ => None,
         });
-        let runs = Runs::collect(pieces);
-        if !runs.is_empty() {
-            let time = self.warps[at.w].fragments[at.f].ready_at;
+        let time = self.warps[at.w].fragments[at.f].ready_at;
+        for runs in Runs::collect(pieces) {
             self.touch_global(at.w, time, runs, stamp, writes);
         }
     }
 
     /// Checks an access of global memory against earlier ones of this cluster.
-    pub fn touch_global(&mut self, w: usize, time: u64, runs: Vec<Runs>, stamp: Stamp, writes: bool) {
-        for &part in &runs {
-            if let Some(conflict) = self.tracker.touch(part, stamp, &self.warps[w].views, writes) {
-                let same_value = self.same_value && conflict.first_writes;
-                self.race(Race { same_value, ..Race::new(RaceMemory::Global(part.buffer), conflict, stamp) });
-            }
+    pub fn touch_global(&mut self, w: usize, time: u64, runs: Runs, stamp: Stamp, writes: bool) {
+        if let Some(conflict) = self.tracker.touch(runs, stamp, &self.warps[w].views, writes) {
+            let same_value = self.same_value && conflict.first_writes;
+            self.race(Race { same_value, ..Race::new(RaceMemory::Global(runs.buffer), conflict, stamp) });
         }
-        if !writes {
+        if !writes && !self.options.timing_only {
             let known = self.warps[w].views.of_others();
             self.outbox.push(time, Item::Read { runs, stamp, known });
         }

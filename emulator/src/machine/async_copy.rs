@@ -44,7 +44,7 @@ impl Cluster<'_> {
                         "Check row, column and row pitch of the address.".into(),
                     ))));
                 };
-                let runs = vec![Runs::one(buffer, offset, wanted)];
+                let runs = Runs::one(buffer, offset, wanted);
                 self.touch_global(w, self.warps[w].fragments[f].ready_at, runs, stamp, false);
                 let shared = &mut self.ctas[slot.cta].shared;
                 self.outbox.copy(&self.global, buffer, offset, wanted as usize, shared, slot.offset as usize);

@@ -10,11 +10,11 @@
 use super::access::Target;
 use super::cluster::{Cluster, Stop};
 use super::memory::{Global, Runs};
-use super::outbox::{Item, LoadJob};
+use super::outbox::{self, Item, LoadJob};
 use super::state::At;
 use super::warp::State;
 use crate::diagnostic::Severity;
-use crate::order::{Stamp, Strength, Views};
+use crate::order::{Far, Stamp, Strength, Views};
 use crate::program::atomic::{AtomicOp, LoadOp, Scope, Sync, Update};
 use crate::program::op::Reg;
 use crate::report::Memory;
@@ -78,7 +78,7 @@ pub struct AtomicJob {
     near: Views,
     far: Views,
     /// What it knew of other clusters.
-    pub known: Views,
+    pub known: Far,
     /// When the old value can be there.
     pub done_at: u64,
 }
@@ -194,7 +194,8 @@ impl<'a> Cluster<'a> {
         }
         places.dedup();
         if !places.is_empty() {
-            self.outbox.push(time, Item::Publish { places, near, far });
+            let published = outbox::Published { places, near, far };
+            self.outbox.push(time, Item::Publish(Box::new(published)));
         }
     }
 

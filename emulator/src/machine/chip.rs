@@ -14,7 +14,7 @@ use super::outbox::Item;
 use super::state::{Engines, Race, RaceMemory};
 use super::tensor::COLUMNS;
 use super::tracker::Tracker;
-use crate::order::{Stamp, Views};
+use crate::order::{Far, Stamp, Views};
 use crate::program::op::Op;
 use crate::report::{CtaState, Event, Report};
 use crate::time::Costs;
@@ -251,16 +251,16 @@ impl<'a> Chip<'a> {
         let Some(at) = self.running.iter().position(|r| r.index == index) else { return false };
         let group = self.running[at].group;
         match item {
-            Item::Read { runs, stamp, known } => self.check(at, &runs, stamp, &known, false, false),
+            Item::Read { runs, stamp, known } => self.check(at, &[runs], stamp, &known, false, false),
             Item::Write(write) => {
                 let same = write.changes_nothing(&self.global);
                 self.check(at, &write.runs, write.stamp, &write.known, true, same);
                 write.finish(Arc::make_mut(&mut self.global));
             }
-            Item::Publish { places, near, far } => {
+            Item::Publish(told) => {
                 let published = &mut Arc::make_mut(&mut self.global).published;
-                for place in places {
-                    published.add(place, index, &near, &far);
+                for &place in &told.places {
+                    published.add(place, index, &told.near, &told.far);
                 }
             }
             Item::Atomic(job) => {
@@ -322,9 +322,10 @@ impl<'a> Chip<'a> {
     }
 
     /// Holds an access against those of other clusters.
-    fn check(&mut self, at: usize, runs: &[Runs], stamp: Stamp, known: &Views, writes: bool, same_value: bool) {
+    fn check(&mut self, at: usize, runs: &[Runs], stamp: Stamp, known: &Far, writes: bool, same_value: bool) {
+        let known = Views::far_only(known.clone());
         for &part in runs {
-            if let Some(conflict) = self.tracker.touch(part, stamp, known, writes) {
+            if let Some(conflict) = self.tracker.touch(part, stamp, &known, writes) {
                 let race = Race::new(RaceMemory::Global(part.buffer), conflict, stamp);
                 let same_value = same_value && conflict.first_writes;
                 self.cluster(at).race(Race { same_value, ..race });

@@ -8,7 +8,7 @@ use super::cache::{Held, LINE};
 use super::chip::Rates;
 use super::findings::Findings;
 use super::mbarrier::Mbarrier;
-use super::memory::Global;
+use super::memory::{Global, Runs};
 use super::outbox::{Item, Outbox};
 use super::state::{ActorKind, Commit, Cta, Engines, NamedBarrier, Origin, Pending, Race, RaceMemory};
 use super::tensor::TensorMemory;
@@ -19,6 +19,7 @@ use crate::launch::Launch;
 use crate::order::{ActorId, Reason, Shadow, Stamp, Views};
 use crate::program::Kernel;
 use crate::report::{Actor, Event, EventKind, Memory};
+use crate::tensor_map::TensorMap;
 use crate::time::Costs;
 use crate::{MAX_SHARED, Options};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -117,6 +118,8 @@ pub struct Cluster<'a> {
     /// The last MMA of each queue that a commit covers.
     pub covered: FxHashMap<ActorId, u32>,
     pub copies: Vec<super::tma::Copy>,
+    /// Tensor maps, as they lay in memory and decoded.
+    pub maps: Vec<([u8; 128], Arc<TensorMap>)>,
     /// Memory for what copies read, used again.
     pub spare_data: Vec<Memory>,
     /// Answers of cluster launch control on their way.
@@ -186,6 +189,7 @@ impl<'a> Cluster<'a> {
             commits: Vec::new(),
             covered: FxHashMap::default(),
             copies: Vec::new(),
+            maps: Vec::new(),
             spare_data: Vec::new(),
             responses: Vec::new(),
             cluster_barrier: NamedBarrier::default(),
@@ -464,6 +468,11 @@ impl<'a> Cluster<'a> {
             }
         }
         missed
+    }
+
+    /// The same of all of these.
+    pub fn missed_runs(&mut self, runs: Runs) -> u64 {
+        runs.starts().map(|start| self.missed(runs.buffer, start, runs.bytes.into())).sum()
     }
 
     /// Cycles that it takes to move bytes between a CTA's SM and L2, some of which come from DRAM.

@@ -1,5 +1,6 @@
 //! The TMA engine at work: a copy reads its source, later writes its destination, and says so.
 
+use super::bounding_box::read_rows;
 use super::cluster::{Cluster, Stop};
 use super::mbarrier::LIMIT;
 use super::memory::Runs;
@@ -23,18 +24,14 @@ impl Cluster<'_> {
             data.copy_from(0, &self.ctas[from.cta].shared, from.offset as usize, copy.bytes as usize);
         } else if copy.kind == TmaKind::Load {
             let fill = if copy.fill_nan { nan(copy.element) } else { 0 };
-            for row in &copy.rows {
-                let whole = matches!(row.inside, Some((_, _, 0, end)) if end == row.bytes);
-                if !whole {
+            for rows in &copy.rows {
+                if rows.hangs_over() {
                     let size = copy.element.bytes();
-                    for at in (0..row.bytes).step_by(size as usize) {
-                        data.store((row.linear + at) as usize, size as usize, fill, true);
+                    for at in (0..rows.bytes * rows.count).step_by(size as usize) {
+                        data.store((rows.linear + at) as usize, size as usize, fill, true);
                     }
                 }
-                if let Some((buffer, offset, begin, end)) = row.inside {
-                    let len = (end - begin) as usize;
-                    self.outbox.copy(&self.global, buffer, offset, len, &mut data, (row.linear + begin) as usize);
-                }
+                read_rows(rows, &self.global, &self.outbox, &mut data);
             }
         } else if let Some(&slot) = copy.shared.first() {
             gather(&mut data, &self.ctas[slot.cta].shared, slot.offset, copy.bytes, copy.swizzle);
@@ -80,26 +77,25 @@ impl Cluster<'_> {
             }
             TmaKind::Store | TmaKind::Reduce(_) if timing_only => {}
             TmaKind::Store | TmaKind::Reduce(_) => {
-                let pieces = copy.rows.iter().filter_map(|row| row.inside.map(|inside| (row.linear, inside)));
-                let mut dense =
-                    Memory::undefined(pieces.clone().map(|(_, (_, _, begin, end))| end - begin).sum::<u32>() as usize);
-                let mut filled = 0;
-                let mut undefined = None;
-                for (linear, (buffer, offset, begin, end)) in pieces.clone() {
-                    let (from, len) = ((linear + begin) as usize, (end - begin) as usize);
-                    dense.copy_from(filled, &data, from, len);
-                    filled += len;
-                    if undefined.is_none() && !data.all_defined(from, len) {
-                        let first = (0..len).find(|n| !data.is_defined(from + n)).unwrap_or(0);
-                        undefined = Some((buffer, offset + first as u64));
+                let runs: Vec<Runs> = copy.rows.iter().filter_map(|rows| rows.inside).map(|(_, runs)| runs).collect();
+                let bytes = runs.iter().map(|runs| runs.bytes * runs.count).sum::<u32>();
+                let mut dense = Memory::undefined(bytes as usize);
+                let (mut filled, mut undefined) = (0, None);
+                for (rows, &Runs { buffer, bytes, .. }) in copy.rows.iter().filter(|r| r.inside.is_some()).zip(&runs) {
+                    for (from, at) in rows.parts() {
+                        let (from, len) = (from as usize, bytes as usize);
+                        dense.copy_from(filled, &data, from, len);
+                        filled += len;
+                        if undefined.is_none() && !data.all_defined(from, len) {
+                            let first = (0..len).find(|n| !data.is_defined(from + n)).unwrap_or(0);
+                            undefined = Some((buffer, at + first as u64));
+                        }
                     }
                 }
-                let runs =
-                    Runs::collect(pieces.map(|(_, (buffer, at, begin, end))| Runs::one(buffer, at, end - begin)));
                 let how = if let TmaKind::Reduce(how) = copy.kind { Some((how, copy.element)) } else { None };
                 let (site, stamp) = (copy.site, copy.writes);
                 let write = Write { runs, data: dense, how, stamp, known: copy.known.clone() };
-                self.outbox.push(time, Item::Write(write));
+                self.outbox.push(time, Item::Write(Box::new(write)));
                 if let (Some((buffer, at)), None) = (undefined, how) {
                     self.undefined_copy(site, buffer, at);
                 }

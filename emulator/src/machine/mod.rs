@@ -7,13 +7,14 @@
 //! | `prepare` | what is checked before anything runs, and the parameter block |
 //! | `warp`, `memory`, `mbarrier`, `tensor` | the things themselves |
 //! | `operand`, `batch`, `product`, `exact`, `simd` | the tensor core's arithmetic: what MMAs read, which are computed together, FP32, bit for bit, and the vectors of the CPU |
-//! | `step` | what each instruction does; `access` plain memory, `atomics` strong accesses, `sync` and `mbarrier_ops` barriers, `tensor_ops`, `mma` and `mma_operands` `tcgen05`, `tma`, `copy` and `bulk` the TMA engine |
+//! | `step` | what each instruction does; `access` plain memory, `atomics` strong accesses, `sync` and `mbarrier_ops` barriers, `tensor_ops`, `mma` and `mma_operands` `tcgen05`, `tma`, `bounding_box`, `copy` and `bulk` the TMA engine |
 //! | `explain`, `explain_tensor`, `hang`, `names`, `findings` | what is said when something is wrong |
 
 mod access;
 mod async_copy;
 mod atomics;
 mod batch;
+mod bounding_box;
 mod bulk;
 mod cache;
 mod chip;

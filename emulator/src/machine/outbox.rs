@@ -5,7 +5,7 @@ use super::atomics::AtomicJob;
 use super::copy::reduce;
 use super::launch_control::Cancel;
 use super::memory::{Global, Runs};
-use crate::order::{Stamp, Views};
+use crate::order::{Far, Stamp, Views};
 use crate::program::atomic::LoadOp;
 use crate::program::op::Reduction;
 use crate::report::Memory;
@@ -17,17 +17,13 @@ use rustc_hash::FxHashMap;
 pub enum Item<'a> {
     /// A plain read, to be held against the writes of others.
     Read {
-        runs: Vec<Runs>,
+        runs: Runs,
         stamp: Stamp,
-        known: Views,
+        known: Far,
     },
-    Write(Write),
+    Write(Box<Write>),
     /// A strong write, after the [`Item::Write`] itself, tells what the writer knew: inside its cluster, and outside.
-    Publish {
-        places: Vec<(usize, u64)>,
-        near: Views,
-        far: Views,
-    },
+    Publish(Box<Published>),
     /// An atomic operation; the warp waits if it wants the old value.
     Atomic(Box<AtomicJob>),
     /// A strong load, which a warp waits for.
@@ -59,7 +55,17 @@ pub struct Write {
     pub how: Option<(Reduction, Element)>,
     pub stamp: Stamp,
     /// What the writer knew of other clusters.
-    pub known: Views,
+    pub known: Far,
+}
+
+/// What a strong write tells.
+#[derive(Debug)]
+pub struct Published {
+    /// Buffers and offsets.
+    pub places: Vec<(usize, u64)>,
+    /// To warps of its own cluster, and to others.
+    pub near: Views,
+    pub far: Views,
 }
 
 /// A strong load.

@@ -3,16 +3,20 @@
 //! A load counts its bytes on an mbarrier, a store belongs to a bulk group of the thread that issued it. Both run by
 //! themselves: they read their source some time after they were issued and write their destination later still.
 
+use super::bounding_box::Rows;
 use super::cluster::{Cluster, Stop};
-use super::memory::Runs;
 use super::state::{At, Pending, Race, RaceMemory, Slot};
 use super::step::PARAM_WINDOW;
 use super::warp::lanes;
-use crate::order::{Access, Clock, Stamp, Views};
+use crate::order::{Access, Clock, Far, Stamp};
 use crate::program::RESERVED_SHARED;
 use crate::program::op::{Reg, TmaKind, TmaOp};
 use crate::report::{Actor, EventKind, Memory};
 use crate::tensor_map::{Element, Swizzle, TensorMap};
+use std::sync::Arc;
+
+/// Tensor maps that are kept decoded.
+const MOST_MAPS: usize = 16;
 
 /// A bulk copy on its way.
 #[derive(Debug)]
@@ -20,7 +24,7 @@ pub struct Copy {
     pub site: u32,
     pub warp: usize,
     pub kind: TmaKind,
-    pub rows: Vec<Row>,
+    pub rows: Vec<Rows>,
     pub swizzle: Swizzle,
     pub element: Element,
     /// Shared memory: destinations of a load, source of a store.
@@ -37,20 +41,9 @@ pub struct Copy {
     pub order: Clock,
     /// How its writes to global memory are remembered, and what its issuer knew of other clusters.
     pub writes: Stamp,
-    pub known: Views,
+    pub known: Far,
     pub read: bool,
     pub done: bool,
-}
-
-/// Bytes that lie side by side in global memory: a row of a box.
-#[derive(Clone, Copy, Debug)]
-pub struct Row {
-    /// Offset in the box, as if it were dense.
-    pub linear: u32,
-    /// Bytes of the row.
-    pub bytes: u32,
-    /// Buffer and offset of the part that lies within the tensor, and where in the row it begins and ends.
-    pub inside: Option<(usize, u64, u32, u32)>,
 }
 
 impl Cluster<'_> {
@@ -95,7 +88,7 @@ impl Cluster<'_> {
             }
             if op.kind == TmaKind::Forward {
                 from = Some(self.shared_slot(at, lane, &op.map, false, bytes, 16)?);
-                rows = vec![Row { linear: 0, bytes, inside: None }];
+                rows = vec![Rows::plain(bytes, None)];
             } else {
                 from = None;
                 let address =
@@ -122,7 +115,7 @@ impl Cluster<'_> {
                         "Check address and size.",
                     ));
                 };
-                rows = vec![Row { linear: 0, bytes, inside: Some((buffer, offset, 0, bytes)) }];
+                rows = vec![Rows::plain(bytes, Some((buffer, offset)))];
             }
         } else {
             let map = self.tensor_map(at, lane, op)?;
@@ -167,8 +160,8 @@ impl Cluster<'_> {
             rows = self.box_rows(site, &map, &coordinates)?;
         }
         if op.kind == TmaKind::Prefetch {
-            for (buffer, at, begin, end) in rows.iter().filter_map(|row| row.inside) {
-                self.missed(buffer, at, u64::from(end - begin));
+            for (_, runs) in rows.iter().filter_map(|rows| rows.inside) {
+                self.missed_runs(runs);
             }
             return Ok(());
         }
@@ -196,9 +189,9 @@ impl Cluster<'_> {
             (stamp(groups.reads.actor), stamp(groups.writes.actor))
         };
         let now = self.warps[w].fragments[f].ready_at;
-        let pieces = rows.iter().filter_map(|row| row.inside);
-        let runs = Runs::collect(pieces.map(|(buffer, at, begin, end)| Runs::one(buffer, at, end - begin)));
-        self.touch_global(w, now, runs.clone(), if load { reads } else { writes }, !load);
+        for (_, runs) in rows.iter().filter_map(|rows| rows.inside) {
+            self.touch_global(w, now, runs, if load { reads } else { writes }, !load);
+        }
         for (n, &slot) in shared.iter().enumerate() {
             let stamp = if load { self.barriers[barriers[n] as usize].stamp(site, self.index) } else { reads };
             self.touch_shared(w, slot, bytes, stamp, load);
@@ -210,7 +203,7 @@ impl Cluster<'_> {
         // When.
         let cta = self.warps[w].cta;
         let delay = self.jitter(2000);
-        let (cycles, latency) = self.copy_cost(cta, op.kind, bytes, &runs);
+        let (cycles, latency) = self.copy_cost(cta, op.kind, bytes, &rows);
         let start = now.max(self.ctas[cta].tma_free) + delay;
         let end = start + cycles;
         self.ctas[cta].tma_free = end;
@@ -250,7 +243,7 @@ impl Cluster<'_> {
     }
 
     /// What a copy costs: cycles of the TMA engine, and from there to its end.
-    fn copy_cost(&mut self, cta: usize, kind: TmaKind, bytes: u32, runs: &[Runs]) -> (u64, u64) {
+    fn copy_cost(&mut self, cta: usize, kind: TmaKind, bytes: u32, rows: &[Rows]) -> (u64, u64) {
         let bytes = u64::from(bytes);
         match kind {
             TmaKind::Store | TmaKind::Reduce(_) => {
@@ -259,12 +252,7 @@ impl Cluster<'_> {
             }
             TmaKind::Forward => (bytes.div_ceil(self.costs.port_bytes_per_cycle), self.costs.tma_latency),
             TmaKind::Load | TmaKind::Prefetch => {
-                let mut missed = 0;
-                for runs in runs {
-                    for start in runs.starts() {
-                        missed += self.missed(runs.buffer, start, runs.bytes.into());
-                    }
-                }
+                let missed = rows.iter().filter_map(|rows| rows.inside).map(|(_, runs)| self.missed_runs(runs)).sum();
                 let further = if missed > 0 { self.costs.global_load - self.costs.cached_load } else { 0 };
                 (self.carry(cta, bytes, missed), self.costs.tma_latency + further)
             }
@@ -272,7 +260,7 @@ impl Cluster<'_> {
     }
 
     /// The tensor map that an operand points to: a parameter, or 128 bytes of global memory.
-    fn tensor_map(&mut self, at: At, lane: usize, op: &TmaOp) -> Result<TensorMap, Stop> {
+    fn tensor_map(&mut self, at: At, lane: usize, op: &TmaOp) -> Result<Arc<TensorMap>, Stop> {
         let base = self.warps[at.w].registers.lane(op.map.base, lane) as u64;
         let address = base.wrapping_add(op.map.offset as u64);
         let param = if op.map.base == Reg::Sink || address >> 32 == 0 {
@@ -304,7 +292,10 @@ impl Cluster<'_> {
                 "Pass the address of the tensor map's parameter (mov, then cvta.param).".into(),
             ))));
         }
-        TensorMap::decode(&object).map_err(|why| {
+        if let Some((_, map)) = self.maps.iter().find(|(known, _)| *known == object) {
+            return Ok(map.clone());
+        }
+        let map = TensorMap::decode(&object).map_err(|why| {
             let what = format!("what lies at {address:#x} is no valid tensor map: {why}");
             Some(Box::new(self.problem(
                 "tensor-map",
@@ -313,67 +304,13 @@ impl Cluster<'_> {
                 rule,
                 "Encode it with cuTensorMapEncodeTiled.".into(),
             )))
-        })
-    }
-
-    /// The rows of a box, with the part of each that lies within the tensor (PTX ISA, tensor bounding box and out-of-bounds).
-    fn box_rows(&self, site: u32, map: &TensorMap, coordinates: &[i32]) -> Result<Vec<Row>, Stop> {
-        let size = map.element.bytes();
-        let rank = map.dims.len();
-        let n0 = map.box_elements(0);
-        let pitch = n0 * size;
-        let outer: u32 = (1..rank).map(|d| map.box_elements(d)).product();
-        let c0 = i64::from(coordinates[0]);
-        let (low, high) = (c0.max(0), (c0 + i64::from(n0)).min(map.dims[0] as i64));
-        let mut rows = Vec::with_capacity(outer as usize);
-        // The place in the box, dimension by dimension, and the buffer that held the last row.
-        let mut place = [0u32; 5];
-        let sizes: [u32; 5] = std::array::from_fn(|d| if d < rank { map.box_elements(d) } else { 1 });
-        let mut last: Option<(usize, u64, u64)> = None;
-        for row in 0..outer {
-            let (mut inside, mut address) = (high > low, map.address);
-            for d in 1..rank {
-                let index = i64::from(coordinates[d]) + i64::from(place[d]) * i64::from(map.element_stride(d));
-                inside &= (0..map.dims[d] as i64).contains(&index);
-                address = address.wrapping_add((index as u64).wrapping_mul(map.strides[d - 1]));
-            }
-            for d in 1..rank {
-                place[d] += 1;
-                if place[d] < sizes[d] {
-                    break;
-                }
-                place[d] = 0;
-            }
-            let inside = if inside {
-                let first = address.wrapping_add(low as u64 * u64::from(size));
-                let len = (high - low) as u64 * u64::from(size);
-                let known = last.filter(|&(_, base, end)| first >= base && first.saturating_add(len) <= end);
-                let found = known.map(|(buffer, base, _)| (buffer, first - base)).or_else(|| {
-                    let (buffer, offset) = self.global.find(first, len)?;
-                    let (base, bytes) = (first - offset, self.global.buffers[buffer].memory.bytes.len() as u64);
-                    last = Some((buffer, base, base + bytes));
-                    Some((buffer, offset))
-                });
-                let Some((buffer, offset)) = found else {
-                    return Err(Some(Box::new(self.problem(
-                        "out-of-bounds",
-                        site,
-                        format!(
-                            "the tensor map leads to {first:#x}, {len} bytes outside of global memory: {}",
-                            self.global.nearest(first)
-                        ),
-                        "A tensor map's address, sizes and strides stay within one allocation.",
-                        "Check the arguments of cuTensorMapEncodeTiled.".into(),
-                    ))));
-                };
-                let begin = (low - c0) as u32 * size;
-                Some((buffer, offset, begin, begin + len as u32))
-            } else {
-                None
-            };
-            rows.push(Row { linear: row * pitch, bytes: pitch, inside });
+        })?;
+        let map = Arc::new(map);
+        if self.maps.len() == MOST_MAPS {
+            self.maps.clear();
         }
-        Ok(rows)
+        self.maps.push((object, map.clone()));
+        Ok(map)
     }
 
     /// A place in shared memory that an operand names, checked.
@@ -464,7 +401,7 @@ impl Cluster<'_> {
         let (site, cta, bytes) = (copy.site, self.warps[copy.warp].cta, copy.bytes);
         let load = copy.kind == TmaKind::Load;
         let shared = copy.shared.first().map_or(0, |slot| self.dynamic_offset(slot.offset));
-        let buffer = copy.rows.iter().find_map(|row| row.inside).map(|(buffer, ..)| buffer);
+        let buffer = copy.rows.iter().find_map(|rows| rows.inside).map(|(_, runs)| runs.buffer);
         let barrier = copy.barriers.first().map(|&b| self.barrier_id(b));
         self.trace(cta, Actor::Tma, start, end, site, || EventKind::Copy { load, shared, bytes, buffer, barrier });
     }

@@ -61,9 +61,11 @@ pub struct Views {
     /// What came before in time, also where that orders no accesses: an asynchronous operation completes after all that came
     /// before its issue.
     pub order: Clock,
-    /// Of other clusters, learnt through atomic operations: `hb` and `fenced` by the cluster's index. Rare, and shared.
-    far: Option<Arc<BTreeMap<u32, (Clock, Clock)>>>,
+    far: Far,
 }
+
+/// What is known of other clusters, learnt through atomic operations: `hb` and `fenced` by the cluster's index. Rare, and shared.
+pub type Far = Option<Arc<BTreeMap<u32, (Clock, Clock)>>>;
 
 impl Views {
     /// All that came before in time.
@@ -105,9 +107,14 @@ impl Views {
         known.1.join(&other.fenced);
     }
 
-    /// What is known of other clusters only.
-    pub fn of_others(&self) -> Views {
-        Views { far: self.far.clone(), ..Views::default() }
+    /// What is known of other clusters.
+    pub fn of_others(&self) -> Far {
+        self.far.clone()
+    }
+
+    /// Views that know of other clusters only.
+    pub fn far_only(far: Far) -> Views {
+        Views { far, ..Views::default() }
     }
 
     /// The epochs known of an actor of another cluster: `hb` and `fenced`.

@@ -15,7 +15,7 @@ mod history;
 mod shadow;
 mod stamp;
 
-pub use clock::{ActorId, Clock, Views};
+pub use clock::{ActorId, Clock, Far, Views};
 pub use footprint::Footprint;
 pub use shadow::{BLOCK, Conflict, GRANULE, Shadow};
 pub use stamp::{Access, Reason, Stamp, Strength};

@@ -1,0 +1,125 @@
+//! The box of a tensor that a copy moves: its rows, and the part of each that lies within the tensor (PTX ISA, tensor bounding box
+//! and out-of-bounds).
+
+use super::cluster::{Cluster, Stop};
+use super::memory::{Global, Runs};
+use crate::report::Memory;
+use crate::tensor_map::TensorMap;
+
+/// Rows of a box that lie one behind the other in shared memory and at equal distances in global memory.
+#[derive(Clone, Copy, Debug)]
+pub struct Rows {
+    /// Offset of the first in the box, as if it were dense.
+    pub linear: u32,
+    /// Bytes of a row.
+    pub bytes: u32,
+    pub count: u32,
+    /// Of each, the part that lies within the tensor: where in the row it begins, and what it is in global memory.
+    pub inside: Option<(u32, Runs)>,
+}
+
+impl Rows {
+    /// Bytes that lie side by side, in global memory or not.
+    pub fn plain(bytes: u32, place: Option<(usize, u64)>) -> Rows {
+        let inside = place.map(|(buffer, at)| (0, Runs::one(buffer, at, bytes)));
+        Rows { linear: 0, bytes, count: 1, inside }
+    }
+
+    /// Whether some of it lies outside of the tensor.
+    pub fn hangs_over(&self) -> bool {
+        self.inside.is_none_or(|(_, runs)| runs.bytes != self.bytes)
+    }
+
+    /// For each row, where its part within the tensor begins in the dense box, and in global memory.
+    pub fn parts(self) -> impl Iterator<Item = (u32, u64)> {
+        let Rows { linear, bytes, count, inside } = self;
+        let first = move |begin| (0..count).map(move |n| linear + n * bytes + begin);
+        inside.into_iter().flat_map(move |(begin, runs)| first(begin).zip(runs.starts()))
+    }
+}
+
+impl Cluster<'_> {
+    /// The rows of a box.
+    pub fn box_rows(&self, site: u32, map: &TensorMap, coordinates: &[i32]) -> Result<Vec<Rows>, Stop> {
+        let size = map.element.bytes();
+        let rank = map.dims.len();
+        let bytes = map.box_elements(0) * size;
+        let c0 = i64::from(coordinates[0]);
+        let (low, high) = (c0.max(0), (c0 + i64::from(map.box_elements(0))).min(map.dims[0] as i64));
+        // Dimension 1 in runs; the others one index after the other.
+        let (n1, c1, stride) = match rank {
+            1 => (1, 0, 1),
+            _ => (map.box_elements(1), i64::from(coordinates[1]), i64::from(map.element_stride(1))),
+        };
+        let (size1, pitch) = match rank {
+            1 => (1, 0),
+            _ => (map.dims[1] as i64, map.strides[0].wrapping_mul(stride as u64)),
+        };
+        let first_inside = (-c1).max(0).div_euclid(stride) + i64::from((-c1).max(0) % stride != 0);
+        let first_inside = first_inside.min(i64::from(n1));
+        let end_inside = (size1 - c1 + stride - 1).div_euclid(stride).clamp(first_inside, i64::from(n1));
+        let outer: u32 = (2..rank).map(|d| map.box_elements(d)).product();
+        let mut list = Vec::with_capacity(1);
+        for slice in 0..outer {
+            let (mut rest, mut inside, mut address) = (slice, high > low, map.address);
+            for (d, &coordinate) in coordinates.iter().enumerate().take(rank).skip(2) {
+                let n = map.box_elements(d);
+                let index = i64::from(coordinate) + i64::from(rest % n) * i64::from(map.element_stride(d));
+                rest /= n;
+                inside &= (0..map.dims[d] as i64).contains(&index);
+                address = address.wrapping_add((index as u64).wrapping_mul(map.strides[d - 1]));
+            }
+            let (from, to) = if inside { (first_inside as u32, end_inside as u32) } else { (0, 0) };
+            for (begin, end, within) in [(0, from, false), (from, to, true), (to, n1, false)] {
+                if begin == end {
+                    continue;
+                }
+                let linear = (slice * n1 + begin) * bytes;
+                let count = end - begin;
+                let mut rows = Rows { linear, bytes, count, inside: None };
+                if within {
+                    let index = (c1 + i64::from(begin) * stride) as u64;
+                    let row = if rank > 1 { index.wrapping_mul(map.strides[0]) } else { 0 };
+                    let first = address.wrapping_add(row).wrapping_add(low as u64 * u64::from(size));
+                    let len = (high - low) as u32 * size;
+                    let runs = self.place_rows(site, first, len, count, pitch)?;
+                    rows.inside = Some(((low - c0) as u32 * size, runs));
+                }
+                list.push(rows);
+            }
+        }
+        Ok(list)
+    }
+
+    /// Rows of a box in global memory, checked.
+    fn place_rows(&self, site: u32, first: u64, len: u32, count: u32, pitch: u64) -> Result<Runs, Stop> {
+        let last = first.wrapping_add(u64::from(count - 1).wrapping_mul(pitch));
+        let end = |at: u64| self.global.find(at, len.into());
+        if let (Some((buffer, offset)), Some((same, _))) = (end(first), end(last))
+            && buffer == same
+            && last >= first
+        {
+            return Ok(Runs { buffer, first: offset, bytes: len, count, pitch });
+        }
+        let starts = (0..u64::from(count)).map(|n| first.wrapping_add(n.wrapping_mul(pitch)));
+        let bad = starts.into_iter().find(|&at| end(at).is_none()).unwrap_or(last);
+        Err(Some(Box::new(self.problem(
+            "out-of-bounds",
+            site,
+            format!(
+                "the tensor map leads to {bad:#x}, {len} bytes outside of global memory: {}",
+                self.global.nearest(bad)
+            ),
+            "A tensor map's address, sizes and strides stay within one allocation.",
+            "Check the arguments of cuTensorMapEncodeTiled.".into(),
+        ))))
+    }
+}
+
+/// Copies what lies within the tensor into a dense box.
+pub fn read_rows(rows: &Rows, global: &Global, outbox: &super::outbox::Outbox, into: &mut Memory) {
+    let Some((_, runs)) = rows.inside else { return };
+    for (to, at) in rows.parts() {
+        outbox.copy(global, runs.buffer, at, runs.bytes as usize, into, to as usize);
+    }
+}
