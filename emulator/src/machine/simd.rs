@@ -304,6 +304,20 @@ mod x86 {
                 low | _mm512_cmpgt_epi32_mask(a, _mm512_set1_epi32(high)) == 0
             }}
             fn cut_sum(a: __m512i, b: __m512i, scale: __m512, odd: bool) -> __m512 {{
+                let sum = _mm512_add_epi32(a, b);
+                let over = _mm512_and_si512(_mm512_xor_si512(a, sum), _mm512_xor_si512(b, sum));
+                if _mm512_movepi32_mask(over) == 0 {
+                    // 32 bits hold the sum: one conversion, towards zero, cuts it off.
+                    const CUT: i32 = _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC;
+                    let cut = _mm512_cvt_roundepi32_ps::<CUT>(sum);
+                    if !odd {
+                        return _mm512_mul_ps(cut, scale);
+                    }
+                    let rest = _mm512_cmpneq_epi32_mask(_mm512_cvttps_epi32(cut), sum);
+                    let bits = _mm512_castps_si512(cut);
+                    let bits = _mm512_mask_or_epi32(bits, rest, bits, _mm512_set1_epi32(1));
+                    return _mm512_mul_ps(_mm512_castsi512_ps(bits), scale);
+                }
                 let [a, b] = [a, b].map(|v| transmute::<__m512i, [__m256i; 2]>(v));
                 let scale: [__m256; 2] = transmute(scale);
                 transmute::<[__m256; 2], __m512>([
