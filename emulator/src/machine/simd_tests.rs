@@ -138,7 +138,11 @@ fn sums_are_cut_off_alike() {
     let mut over = 0;
     for case in 0..4000 {
         let shift = case % 31;
-        let a = from_fn(|_| (random.next() as i32 >> shift) as u32);
+        let long = |bits: u64| i32::MAX - (bits >> 40) as i32;
+        let a = from_fn(|_| match (case % 4, random.next()) {
+            (0, bits) => (if bits & 1 == 1 { -long(bits) } else { long(bits) }) as u32,
+            (_, bits) => (bits as i32 >> shift) as u32,
+        });
         // D's part is below 2^27.
         let b = from_fn(|_| (random.next() as i32 >> (5 + random.next() % 27)) as u32);
         over += (0..WIDTH).filter(|&j| (a[j] as i32).checked_add(b[j] as i32).is_none()).count();
