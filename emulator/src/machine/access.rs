@@ -330,6 +330,10 @@ impl Cluster<'_> {
     ) {
         let At { w, mask, site, .. } = at;
         let stamp = Stamp { strength, ..self.stamp(w, mask, site) };
+        // Few stores come close to an mbarrier.
+        let shared = targets.iter().filter_map(|(_, t)| if let Target::Shared(_, at) = *t { Some(at) } else { None });
+        let (low, high) = shared.fold((u32::MAX, 0), |(low, high), at| (low.min(at), high.max(at + total as u32)));
+        let near = writes && self.barriers.iter().any(|b| b.valid && b.offset < high && low < b.offset + 8);
         let mut n = 0;
         while n < targets.len() {
             let (memory, start) = match targets[n].1 {
@@ -371,7 +375,7 @@ impl Cluster<'_> {
                     ..Race::new(memory, conflict, stamp)
                 });
             }
-            if let (RaceMemory::Shared(c), true) = (memory, writes) {
+            if let (RaceMemory::Shared(c), true) = (memory, near) {
                 self.check_barrier_bytes(c, start as u32, end as u32, site);
             }
         }
@@ -420,10 +424,10 @@ impl Cluster<'_> {
                 done
             }
             Target::Shared(_, offset) => {
-                let offsets: Vec<u32> = targets
-                    .iter()
-                    .filter_map(|(_, t)| if let Target::Shared(_, at) = *t { Some(at) } else { None })
-                    .collect();
+                let mut offsets = Vec::with_capacity(targets.len());
+                offsets.extend(
+                    targets.iter().filter_map(|(_, t)| if let Target::Shared(_, at) = *t { Some(at) } else { None }),
+                );
                 let cycles = bank_cycles(&offsets, total as u32);
                 let begin = now.max(self.ctas[c].shared_port_free);
                 self.ctas[c].shared_port_free = begin + cycles;

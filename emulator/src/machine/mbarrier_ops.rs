@@ -61,10 +61,11 @@ impl Cluster<'_> {
 
     /// The mbarrier at an offset, if it is initialised; and its initialisation must come before this use.
     pub fn barrier(&mut self, w: usize, slot: Slot, site: u32, used: &str) -> Result<u32, Stop> {
-        let mut name = self.shared_name(slot.offset);
-        if self.ctas.len() > 1 {
-            name = format!("{name} of CTA {}", slot.cta);
-        }
+        // For messages only.
+        let name = |this: &Self| {
+            let name = this.shared_name(slot.offset);
+            if this.ctas.len() > 1 { format!("{name} of CTA {}", slot.cta) } else { name }
+        };
         let Some(&barrier) = self.barrier_at.get(&(slot.cta, slot.offset)) else {
             let known: Vec<String> =
                 self.barriers.iter().filter(|b| b.valid).map(|b| self.shared_name(b.offset)).collect();
@@ -76,7 +77,7 @@ impl Cluster<'_> {
             return Err(Some(Box::new(self.problem(
                 "mbarrier-not-initialised",
                 site,
-                format!("{name} is {used} here, but no mbarrier.init of it has been executed ({known})"),
+                format!("{} is {used} here, but no mbarrier.init of it has been executed ({known})", name(self)),
                 "Every operation on an mbarrier needs a preceding mbarrier.init (PTX ISA 9.7.13.15.3).",
                 "Let one thread initialise it, then a fence.mbarrier_init and a CTA barrier, before anyone uses it.".into(),
             ))));
@@ -88,7 +89,7 @@ impl Cluster<'_> {
             let mut diagnostic = self.problem(
                 "mbarrier-init-unordered",
                 site,
-                format!("{} uses {name}, but nothing orders this after its initialisation", self.warp_name(w)),
+                format!("{} uses {}, but nothing orders this after its initialisation", self.warp_name(w), name(self)),
                 "An mbarrier.init must happen before every other operation on the object (PTX ISA 9.7.13.15.3).",
                 "Put a CTA barrier between the initialisation and the first use.".into(),
             );
