@@ -114,16 +114,27 @@ macro_rules! each {
     };
 }
 
-/// a · b + c, rounded once. Where the CPU has no such instruction, in FP64, which holds the product of 11 bits and 11. That
-/// two roundings are as good as one: where FP64 cannot hold the sum, one summand is more than 2^28 times the other. FP32
-/// holds the larger one or calls it infinite, and the smaller one does not reach half the distance to a neighbour.
+/// a · b + c, rounded once. Where the CPU has no such instruction, the product is rounded first if FP32 holds it anyway: 11
+/// bits times 11, between the smallest normal number and the largest.
 #[inline(always)]
-fn fused(a: f32, b: f32, c: f32) -> f32 {
+fn fused(a: [f32; WIDTH], b: [f32; WIDTH], c: [f32; WIDTH]) -> [f32; WIDTH] {
     if cfg!(any(target_feature = "fma", target_arch = "aarch64")) {
-        a.mul_add(b, c)
-    } else {
-        (f64::from(a) * f64::from(b) + f64::from(c)) as f32
+        return from_fn(|j| a[j].mul_add(b[j], c[j]));
     }
+    let products: [f32; WIDTH] = from_fn(|j| a[j] * b[j]);
+    let magnitude = |x: f32| (x.to_bits() & 0x7fff_ffff).wrapping_sub(0x0080_0000);
+    if products.iter().fold(true, |all, &x| all & (magnitude(x) < 0x7f00_0000)) {
+        return from_fn(|j| products[j] + c[j]);
+    }
+    fused_wide(a, b, c)
+}
+
+/// The same in FP64, which holds every such product. That two roundings are as good as one: where FP64 cannot hold the sum,
+/// one summand is more than 2^28 times the other. FP32 holds the larger one or calls it infinite, and the smaller one does
+/// not reach half the distance to a neighbour.
+#[cold]
+fn fused_wide(a: [f32; WIDTH], b: [f32; WIDTH], c: [f32; WIDTH]) -> [f32; WIDTH] {
+    from_fn(|j| (f64::from(a[j]) * f64::from(b[j]) + f64::from(c[j])) as f32)
 }
 
 impl Lanes for Plain {
@@ -151,7 +162,7 @@ impl Lanes for Plain {
         fn add_floats(a: [f32; WIDTH], b: [f32; WIDTH]) -> [f32; WIDTH] { from_fn(|j| a[j] + b[j]) }
         fn mul(a: [f32; WIDTH], b: [f32; WIDTH]) -> [f32; WIDTH] { from_fn(|j| a[j] * b[j]) }
         fn mul_add(a: [f32; WIDTH], b: [f32; WIDTH], c: [f32; WIDTH]) -> [f32; WIDTH] {
-            from_fn(|j| fused(a[j], b[j], c[j]))
+            fused(a, b, c)
         }
         fn add_shorts(a: [i16; PAIR], b: [i16; PAIR]) -> [i16; PAIR] { from_fn(|j| a[j].wrapping_add(b[j])) }
         fn max_shorts(a: [i16; PAIR], b: [i16; PAIR]) -> [i16; PAIR] { from_fn(|j| a[j].max(b[j])) }
