@@ -359,6 +359,10 @@ impl<'a> Cluster<'a> {
     ) {
         let At { w, site, .. } = at;
         self.order_global(at, targets, total as u32, writes, stamp);
+        // Few stores come close to an mbarrier.
+        let shared = targets.iter().filter_map(|(_, t)| if let Target::Shared(_, at) = *t { Some(at) } else { None });
+        let (low, high) = shared.fold((u32::MAX, 0), |(low, high), at| (low.min(at), high.max(at + total as u32)));
+        let near = writes && self.barriers.iter().any(|b| b.valid && b.offset < high && low < b.offset + 8);
         let mut n = 0;
         while n < targets.len() {
             let (c, start) = match targets[n].1 {
@@ -390,7 +394,7 @@ impl<'a> Cluster<'a> {
                     ..Race::new(RaceMemory::Shared(c), conflict, stamp)
                 });
             }
-            if writes {
+            if near {
                 self.check_barrier_bytes(c, start as u32, end as u32, site);
             }
         }
@@ -466,10 +470,10 @@ impl<'a> Cluster<'a> {
                 done
             }
             Target::Shared(_, offset) => {
-                let offsets: Vec<u32> = targets
-                    .iter()
-                    .filter_map(|(_, t)| if let Target::Shared(_, at) = *t { Some(at) } else { None })
-                    .collect();
+                let mut offsets = Vec::with_capacity(targets.len());
+                offsets.extend(
+                    targets.iter().filter_map(|(_, t)| if let Target::Shared(_, at) = *t { Some(at) } else { None }),
+                );
                 let cycles = bank_cycles(&offsets, total as u32);
                 self.ctas[c].busy.shared_port += cycles;
                 let cycles = cycles * self.ctas[c].slowed.shared_port / 256;

@@ -164,87 +164,104 @@ pub fn strip<L: Lanes, const E: usize>(
         let b_exponents = &factors.b_exponents[panel / 2 * steps + n];
         let width = (columns - at).min(PAIR);
         let bits = (bits.0, &bits.1[strip.columns.start + at..]);
-        let (whole, rest) = strip.rows.as_chunks::<E>();
+        let (whole, rest) = if width == PAIR { strip.rows.as_chunks::<E>() } else { (&[][..], strip.rows) };
+        let block = Block { step, a, a_exponents, b, b_exponents, at, width, bits };
         for rows in whole {
-            block::<L, E>(step, a, a_exponents, rows, b, b_exponents, at, width, bits, cells);
+            if step.d_f32 {
+                block.run::<L, E, true, true>(rows, cells);
+            } else {
+                block.run::<L, E, false, true>(rows, cells);
+            }
         }
         for row in rest {
-            let rows = std::array::from_ref(row);
-            block::<L, 1>(step, a, a_exponents, rows, b, b_exponents, at, width, bits, cells);
+            let row = std::array::from_ref(row);
+            if step.d_f32 {
+                block.run::<L, 1, true, false>(row, cells);
+            } else {
+                block.run::<L, 1, false, false>(row, cells);
+            }
         }
     }
 }
 
-/// Two vectors of elements of D in each of some rows, or as many as there are columns. What is out of bounds for it, it
-/// hands to [`slow`].
-#[allow(clippy::too_many_arguments)]
-#[inline(always)]
-fn block<L: Lanes, const E: usize>(
-    step: &MmaStep,
-    a: &[Line<[f32; 16]>],
-    a_exponents: &[Line<[u32; 16]>],
-    rows: &[(usize, usize); E],
-    b: [&Panel<f32>; 2],
-    b_exponents: &Panel<i16, PAIR>,
+/// Two vectors of columns of B, or fewer columns, and all rows of A.
+struct Block<'a> {
+    step: &'a MmaStep,
+    a: &'a [Line<[f32; 16]>],
+    a_exponents: &'a [Line<[u32; 16]>],
+    b: [&'a Panel<f32>; 2],
+    b_exponents: &'a Panel<i16, PAIR>,
+    /// Where its columns begin in a row of cells, and how many there are.
     at: usize,
-    columns: usize,
-    bits: (&[[u16; 16]], &[[u16; 16]]),
-    cells: &mut [u32],
-) {
-    let lowest = (2 * ZERO) as i16 as u16;
-    let mut most = [L::splat_shorts(u32::from(lowest) << 16 | u32::from(lowest)); E];
-    for (k, b) in b_exponents.iter().enumerate() {
-        let b = L::load_shorts(&b.0);
-        for i in 0..E {
-            let a = L::splat_shorts(a_exponents[rows[i].0].0[k]);
-            most[i] = L::max_shorts(most[i], L::add_shorts(a, b));
+    width: usize,
+    bits: (&'a [[u16; 16]], &'a [[u16; 16]]),
+}
+
+impl Block<'_> {
+    /// E rows of D: in FP32 or in FP16, of WHOLE vectors or not. What is out of bounds for it, it hands to [`slow`].
+    #[inline(always)]
+    fn run<L: Lanes, const E: usize, const D32: bool, const WHOLE: bool>(
+        &self,
+        rows: &[(usize, usize); E],
+        cells: &mut [u32],
+    ) {
+        let width = if WHOLE { PAIR } else { self.width };
+        let step = &MmaStep { d_f32: D32, ..*self.step };
+        let lowest = (2 * ZERO) as i16 as u16;
+        let mut most = [L::splat_shorts(u32::from(lowest) << 16 | u32::from(lowest)); E];
+        for (k, b) in self.b_exponents.iter().enumerate() {
+            let b = L::load_shorts(&b.0);
+            for i in 0..E {
+                let a = L::splat_shorts(self.a_exponents[rows[i].0].0[k]);
+                most[i] = L::max_shorts(most[i], L::add_shorts(a, b));
+            }
         }
-    }
-    // Lanes without a column hold 1 in D: an exponent that needs no care.
-    let other = if step.d_f32 { 0x3f80_0000 } else { 0x3c00 };
-    let zero = L::splat(0);
-    let (mut tops, mut scales) = ([[zero; 2]; E], [[L::splat_float(0.0); 2]; E]);
-    let mut fits = [[false; 2]; E];
-    for i in 0..E {
-        tops[i] = [L::widen_first(most[i]), L::widen_second(most[i])];
-        for c in 0..2 {
-            let before = old::<L>(step, half(cells, rows[i].1 + at, columns, c), other);
-            let top = L::max(tops[i][c], d_exponents::<L>(step, before));
-            fits[i][c] = L::all_within(top, LOW, HIGH);
-            tops[i][c] = top;
-            scales[i][c] = power::<L>(L::sub(L::splat(FRACTION as u32), top));
-        }
-    }
-    // In units of 2^(top − 25), every term is below 2^27, and the conversion to an integer cuts it off. The products
-    // together are below 16 · 2047² · 2^5 < 2^31.
-    let mut sums = [[zero; 2]; E];
-    for k in 0..16 {
-        let b = [L::load_floats(&b[0][k].0), L::load_floats(&b[1][k].0)];
+        // Lanes without a column hold 1 in D: an exponent that needs no care.
+        let other = if D32 { 0x3f80_0000 } else { 0x3c00 };
+        let zero = L::splat(0);
+        let (mut tops, mut scales) = ([[zero; 2]; E], [[L::splat_float(0.0); 2]; E]);
+        let mut fits = [[false; 2]; E];
         for i in 0..E {
-            let a = L::splat_float(a[rows[i].0].0[k]);
+            tops[i] = [L::widen_first(most[i]), L::widen_second(most[i])];
             for c in 0..2 {
-                sums[i][c] = L::add(sums[i][c], L::truncate(L::mul(L::mul(a, b[c]), scales[i][c])));
+                let before = old::<L>(step, half(cells, rows[i].1 + self.at, width, c), other);
+                let top = L::max(tops[i][c], d_exponents::<L>(step, before));
+                fits[i][c] = L::all_within(top, LOW, HIGH);
+                tops[i][c] = top;
+                scales[i][c] = power::<L>(L::sub(L::splat(FRACTION as u32), top));
             }
         }
-    }
-    for i in 0..E {
-        for c in 0..2 {
-            if !fits[i][c] {
-                let (a, b) = (&bits.0[rows[i].0], &bits.1[(c * WIDTH).min(columns)..]);
-                slow(step, a, b, &L::store(tops[i][c]), half_mut(cells, rows[i].1 + at, columns, c));
-                continue;
+        // In units of 2^(top − 25), every term is below 2^27, and the conversion to an integer cuts it off. The products
+        // together are below 16 · 2047² · 2^5 < 2^31.
+        let mut sums = [[zero; 2]; E];
+        for k in 0..16 {
+            let b = [L::load_floats(&self.b[0][k].0), L::load_floats(&self.b[1][k].0)];
+            for i in 0..E {
+                let a = L::splat_float(self.a[rows[i].0].0[k]);
+                for c in 0..2 {
+                    sums[i][c] = L::add(sums[i][c], L::truncate(L::mul(L::mul(a, b[c]), scales[i][c])));
+                }
             }
-            let before = old::<L>(step, half(cells, rows[i].1 + at, columns, c), other);
-            let d = L::truncate(L::mul(d_values::<L>(step, before), scales[i][c]));
-            let unit = power::<L>(L::sub(tops[i][c], L::splat(FRACTION as u32)));
-            let bits = if step.d_f32 {
-                L::bits(L::cut_sum(sums[i][c], d, unit, false))
-            } else {
-                // A last bit that stands for the rest keeps the rounding from 24 bits to 11 right. A zero is +0.
-                let rounded = round_f16::<L>(L::cut_sum(sums[i][c], d, unit, true));
-                L::if_greater(L::and(rounded, L::splat(0x7fff)), zero, rounded, zero)
-            };
-            write_cells::<L>(bits, half_mut(cells, rows[i].1 + at, columns, c));
+        }
+        for i in 0..E {
+            for c in 0..2 {
+                let cells = half_mut(cells, rows[i].1 + self.at, width, c);
+                if !fits[i][c] {
+                    let (a, b) = (&self.bits.0[rows[i].0], &self.bits.1[(c * WIDTH).min(width)..]);
+                    slow(step, a, b, &L::store(tops[i][c]), cells);
+                    continue;
+                }
+                let d = L::truncate(L::mul(d_values::<L>(step, old::<L>(step, cells, other)), scales[i][c]));
+                let unit = power::<L>(L::sub(tops[i][c], L::splat(FRACTION as u32)));
+                let bits = if D32 {
+                    L::bits(L::cut_sum(sums[i][c], d, unit, false))
+                } else {
+                    // A last bit that stands for the rest keeps the rounding from 24 bits to 11 right. A zero is +0.
+                    let rounded = round_f16::<L>(L::cut_sum(sums[i][c], d, unit, true));
+                    L::if_greater(L::and(rounded, L::splat(0x7fff)), zero, rounded, zero)
+                };
+                write_cells::<L>(bits, cells);
+            }
         }
     }
 }

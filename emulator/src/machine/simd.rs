@@ -114,16 +114,27 @@ macro_rules! each {
     };
 }
 
-/// a · b + c, rounded once. Where the CPU has no such instruction, in FP64, which holds the product of 11 bits and 11. That
-/// two roundings are as good as one: where FP64 cannot hold the sum, one summand is more than 2^28 times the other. FP32
-/// holds the larger one or calls it infinite, and the smaller one does not reach half the distance to a neighbour.
+/// a · b + c, rounded once. Where the CPU has no such instruction, the product is rounded first if FP32 holds it anyway: 11
+/// bits times 11, between the smallest normal number and the largest.
 #[inline(always)]
-fn fused(a: f32, b: f32, c: f32) -> f32 {
+fn fused(a: [f32; WIDTH], b: [f32; WIDTH], c: [f32; WIDTH]) -> [f32; WIDTH] {
     if cfg!(any(target_feature = "fma", target_arch = "aarch64")) {
-        a.mul_add(b, c)
-    } else {
-        (f64::from(a) * f64::from(b) + f64::from(c)) as f32
+        return from_fn(|j| a[j].mul_add(b[j], c[j]));
     }
+    let products: [f32; WIDTH] = from_fn(|j| a[j] * b[j]);
+    let magnitude = |x: f32| (x.to_bits() & 0x7fff_ffff).wrapping_sub(0x0080_0000);
+    if products.iter().fold(true, |all, &x| all & (magnitude(x) < 0x7f00_0000)) {
+        return from_fn(|j| products[j] + c[j]);
+    }
+    fused_wide(a, b, c)
+}
+
+/// The same in FP64, which holds every such product. That two roundings are as good as one: where FP64 cannot hold the sum,
+/// one summand is more than 2^28 times the other. FP32 holds the larger one or calls it infinite, and the smaller one does
+/// not reach half the distance to a neighbour.
+#[cold]
+fn fused_wide(a: [f32; WIDTH], b: [f32; WIDTH], c: [f32; WIDTH]) -> [f32; WIDTH] {
+    from_fn(|j| (f64::from(a[j]) * f64::from(b[j]) + f64::from(c[j])) as f32)
 }
 
 impl Lanes for Plain {
@@ -151,7 +162,7 @@ impl Lanes for Plain {
         fn add_floats(a: [f32; WIDTH], b: [f32; WIDTH]) -> [f32; WIDTH] { from_fn(|j| a[j] + b[j]) }
         fn mul(a: [f32; WIDTH], b: [f32; WIDTH]) -> [f32; WIDTH] { from_fn(|j| a[j] * b[j]) }
         fn mul_add(a: [f32; WIDTH], b: [f32; WIDTH], c: [f32; WIDTH]) -> [f32; WIDTH] {
-            from_fn(|j| fused(a[j], b[j], c[j]))
+            fused(a, b, c)
         }
         fn add_shorts(a: [i16; PAIR], b: [i16; PAIR]) -> [i16; PAIR] { from_fn(|j| a[j].wrapping_add(b[j])) }
         fn max_shorts(a: [i16; PAIR], b: [i16; PAIR]) -> [i16; PAIR] { from_fn(|j| a[j].max(b[j])) }
@@ -304,6 +315,20 @@ mod x86 {
                 low | _mm512_cmpgt_epi32_mask(a, _mm512_set1_epi32(high)) == 0
             }}
             fn cut_sum(a: __m512i, b: __m512i, scale: __m512, odd: bool) -> __m512 {{
+                let sum = _mm512_add_epi32(a, b);
+                let over = _mm512_and_si512(_mm512_xor_si512(a, sum), _mm512_xor_si512(b, sum));
+                if _mm512_movepi32_mask(over) == 0 {
+                    // 32 bits hold the sum: one conversion, towards zero, cuts it off.
+                    const CUT: i32 = _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC;
+                    let cut = _mm512_cvt_roundepi32_ps::<CUT>(sum);
+                    if !odd {
+                        return _mm512_mul_ps(cut, scale);
+                    }
+                    let rest = _mm512_cmpneq_epi32_mask(_mm512_cvttps_epi32(cut), sum);
+                    let bits = _mm512_castps_si512(cut);
+                    let bits = _mm512_mask_or_epi32(bits, rest, bits, _mm512_set1_epi32(1));
+                    return _mm512_mul_ps(_mm512_castsi512_ps(bits), scale);
+                }
                 let [a, b] = [a, b].map(|v| transmute::<__m512i, [__m256i; 2]>(v));
                 let scale: [__m256; 2] = transmute(scale);
                 transmute::<[__m256; 2], __m512>([

@@ -120,3 +120,37 @@ fn conversions_and_transpositions_are_those_of_the_arrays() {
         avx2.clear();
     }
 }
+
+/// Sums that 32 bits do not hold, and sums of every length that they do: cut off as the arrays do it.
+#[test]
+fn sums_are_cut_off_alike() {
+    struct Cut<'a>([[u32; WIDTH]; 2], f32, &'a mut Vec<u32>);
+    impl Work for Cut<'_> {
+        #[inline(always)]
+        fn run<L: Lanes, const R: usize, const C: usize, const E: usize>(self) {
+            let [a, b] = [L::load(&self.0[0]), L::load(&self.0[1])];
+            for odd in [false, true] {
+                self.2.extend(L::store(L::bits(L::cut_sum(a, b, L::splat_float(self.1), odd))));
+            }
+        }
+    }
+    let mut random = Random(29);
+    let mut over = 0;
+    for case in 0..4000 {
+        let shift = case % 31;
+        let long = |bits: u64| i32::MAX - (bits >> 40) as i32;
+        let a = from_fn(|_| match (case % 4, random.next()) {
+            (0, bits) => (if bits & 1 == 1 { -long(bits) } else { long(bits) }) as u32,
+            (_, bits) => (bits as i32 >> shift) as u32,
+        });
+        // D's part is below 2^27.
+        let b = from_fn(|_| (random.next() as i32 >> (5 + random.next() % 27)) as u32);
+        over += (0..WIDTH).filter(|&j| (a[j] as i32).checked_add(b[j] as i32).is_none()).count();
+        let scale = 2f32.powi((random.next() % 226) as i32 - 125);
+        let [mut want, mut got] = [const { Vec::new() }; 2];
+        Cut([a, b], scale, &mut want).run::<Plain, 1, 1, 1>();
+        run(Cut([a, b], scale, &mut got));
+        assert!(got == want, "case {case}: {a:x?} + {b:x?}, times {scale:e}");
+    }
+    assert!(over > 20, "{over} sums are too long for 32 bits: too few to mean something");
+}

@@ -204,3 +204,21 @@ pub fn i(x: u32) -> i32 {
 pub fn l(x: u64) -> i64 {
     x as i64
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// FP32 numbers of all sizes, those next to FP16 and BF16 numbers and next to the ties between them.
+    #[test]
+    fn conversions_to_16_bits_are_those_of_the_half_crate() {
+        let around = |bits: u32| [bits.wrapping_sub(1), bits, bits.wrapping_add(1)];
+        let all = (0..=u32::MAX).step_by(0x7ff).chain((0..=u32::MAX).step_by(0x1000).flat_map(around));
+        for x in all {
+            let (value, nan) = (f(x), f(x).is_nan());
+            let (want_f16, want_bf16) = (f16::from_f32(value).to_bits(), bf16::from_f32(value).to_bits());
+            assert_eq!(to_f16(x), if nan { 0x7fff } else { want_f16.into() }, "{value:e} = {x:#010x} as FP16");
+            assert_eq!(to_bf16(x), if nan { 0x7fff } else { want_bf16.into() }, "{value:e} = {x:#010x} as BF16");
+        }
+    }
+}
