@@ -1,0 +1,90 @@
+//! How long the emulator takes before, beside and instead of arithmetic: `cargo bench -p emulator --bench limits`.
+//!
+//! - from PTX text to the first instruction: a function of 5,000 lines with 3,000 registers and 500 branches;
+//! - a kernel of one 128 × 128 × 64 tile, everything included;
+//! - times only of a persistent GEMM on pairs of CTAs, 8192³.
+//!
+//! Medians of the rounds.
+
+#[path = "../tests/gluon/case.rs"]
+mod case;
+
+use emulator::{Buffer, Content, Launch, Options, Param};
+use std::time::Instant;
+
+fn median(rounds: usize, mut work: impl FnMut()) -> f64 {
+    let mut times: Vec<f64> = (0..rounds)
+        .map(|_| {
+            let start = Instant::now();
+            work();
+            start.elapsed().as_secs_f64()
+        })
+        .collect();
+    times.sort_by(f64::total_cmp);
+    times[times.len() / 2]
+}
+
+/// A function of many lines, whose loops carry values from one to the next.
+fn long(lines: usize) -> String {
+    let rounds = (lines - 12) / 10;
+    let mut text = String::from(
+        ".version 8.7\n.target sm_100a\n.address_size 64\n.visible .entry k(.param .u64 out)\n{\n\
+         .reg .pred %p<2>;\n.reg .b64 %d<4>;\n.reg .b32 %r<3000>;\nld.param.u64 %d0, [out];\nmov.u32 %r0, %tid.x;\n",
+    );
+    for n in 0..rounds {
+        let (a, b, c, d) = (6 * n % 2990, 6 * n % 2990 + 1, 6 * n % 2990 + 2, 6 * n % 2990 + 3);
+        text += &format!(
+            "mov.u32 %r{b}, {n};\nL{n}:\nmad.lo.u32 %r{c}, %r{a}, %r{b}, 7;\nshl.b32 %r{d}, %r{c}, 3;\n\
+             xor.b32 %r{d}, %r{d}, %r{a};\nadd.u32 %r{b}, %r{b}, 1;\nsetp.lt.u32 %p0, %r{b}, {};\n@%p0 bra L{n};\n\
+             add.u32 %r{e}, %r{d}, %r{c};\nst.global.u32 [%d0], %r{e};\n",
+            n + 1,
+            e = (6 * n + 6) % 2990,
+        );
+    }
+    text + "ret;\n}\n"
+}
+
+fn main() {
+    let text = long(5000);
+    let lines = text.lines().count();
+    let out = Buffer { name: "out".into(), content: Content::Undefined { bytes: 4096 }, ..Default::default() };
+    let launch = Launch {
+        entry: "k".into(),
+        grid: [1; 3],
+        cluster: [1; 3],
+        block: [1, 1, 1],
+        buffers: vec![out],
+        params: vec![Param::Pointer { buffer: 0, offset: 0 }],
+        ..Default::default()
+    };
+    let first = median(21, || {
+        let program = emulator::load(&text).expect("the text loads");
+        let report = emulator::run(&program, &launch, &Options { max_instructions: 0, ..Options::default() });
+        assert_eq!(report.findings[0].code, "instruction-budget");
+    });
+    println!("PTX text to the first instruction, {lines} lines      {:8.2} ms (limit 20)", 1e3 * first);
+
+    let tile = case::case("tile_single", Some([128, 128, 64]));
+    let program = emulator::load(&tile.text).expect("the kernel loads");
+    let run = median(51, || {
+        let report = emulator::run(&program, &tile.launch, &Options::default());
+        assert!(report.is_clean(), "{:?}", report.findings);
+    });
+    println!("a kernel of one 128 × 128 × 64 tile               {:8.2} ms (limit 1)", 1e3 * run);
+
+    let mut large = case::case("ws_two_cta", Some([8192; 3]));
+    // A pair of CTAs for each pair of SMs.
+    large.launch.grid = [148, 1, 1];
+    let program = emulator::load(&large.text).expect("the kernel loads");
+    let mut cycles = 0;
+    let options = Options { timing_only: true, ..Options::default() };
+    let time = median(3, || {
+        let report = emulator::run(&program, &large.launch, &options);
+        assert!(report.completed && report.findings.is_empty(), "{:?}", report.findings);
+        cycles = report.cycles;
+    });
+    let [m, n, k] = large.size;
+    let rate = (2 * m * n * k) as f64 / (cycles as f64 / 1.85e9) / 1e12;
+    println!("                                                  {rate:8.0} TFLOP/s at 1.85 GHz, as simulated");
+    println!("times only, 8192 × 8192 × 8192                    {time:8.2} s (limit 5): {cycles} cycles");
+}
