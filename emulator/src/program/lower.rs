@@ -188,6 +188,15 @@ fn entry(
                 lowering.kernel.max_threads = Some(dims().iter().fold(1, |n: u32, &d| n.saturating_mul(d)));
             }
             "reqnctapercluster" => lowering.kernel.required_cluster = Some(dims()),
+            // It says what a host's grid counts; a launch here says its CTAs (PTX ISA, .blocksareclusters).
+            "blocksareclusters"
+                if ["reqntid", "reqnctapercluster"]
+                    .iter()
+                    .all(|d| function.directives.iter().any(|(n, ..)| n == d)) => {}
+            "blocksareclusters" => {
+                let message = "`.blocksareclusters` without `.reqntid` and `.reqnctapercluster`";
+                fail(*span, wrong(message, "Add both of them."));
+            }
             "minnctapersm" | "maxnctapersm" | "maxnreg" | "explicitcluster" | "maxclusterrank" | "noreturn"
             | "pragma" => {}
             other => fail(*span, not_modelled(&format!("the directive `.{other}`"), "Remove it.")),
