@@ -346,11 +346,8 @@ impl Cluster<'_> {
                 let ok = defined >> t & 1 == 1;
                 let value = warp.registers.b32[usize::from(reg)][t as usize];
                 // Unpacked, the halves go to the low halves of two neighbours.
-                let cells = if unpack {
-                    [(dc, value & 0xffff), (dc + 1, value >> 16)]
-                } else {
-                    [(dc, value), (dc, value)]
-                };
+                let cells =
+                    if unpack { [(dc, value & 0xffff), (dc + 1, value >> 16)] } else { [(dc, value), (dc, value)] };
                 for (dc, value) in cells {
                     self.ctas[c].tensor.set(lane + dl, column + dc, value, ok);
                     if !ok {

@@ -438,14 +438,11 @@ pub enum ShuffleMode {
 
 /// `vote.sync`'s mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub enum VoteMode {
-    /// `.all`
     All,
-    /// `.any`
     Any,
-    /// `.uni`
     Uniform,
-    /// `.ballot`
     Ballot,
 }
 

@@ -48,6 +48,11 @@ pub fn codes(report: &Report) -> Vec<&'static str> {
     report.findings.iter().map(|d| d.code).collect()
 }
 
+/// The codes of the rules that a run broke without consequence.
+pub fn notes(report: &Report) -> Vec<&'static str> {
+    report.notes.iter().map(|d| d.code).collect()
+}
+
 /// A 32-bit word of the first buffer.
 pub fn word32(report: &Report, n: usize) -> u32 {
     let at = &report.buffers[0].bytes[4 * n..];

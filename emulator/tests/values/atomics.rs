@@ -35,7 +35,11 @@ fn operations() -> Vec<Row> {
         ("dec", "u32", 9, 7, 7),
     ];
     for ty in ["b32", "b64"] {
-        list.extend([("and", ty, 0b1100, 0b1010, 0b1000), ("or", ty, 0b1100, 0b1010, 0b1110), ("xor", ty, 0b1100, 0b1010, 0b0110)]);
+        list.extend([
+            ("and", ty, 0b1100, 0b1010, 0b1000),
+            ("or", ty, 0b1100, 0b1010, 0b1110),
+            ("xor", ty, 0b1100, 0b1010, 0b0110),
+        ]);
     }
     // 1 and 2 in FP16 and BF16; in a pair, the low half is −1 and 1.
     let halves = [
@@ -58,7 +62,13 @@ fn operations() -> Vec<Row> {
             _ if narrow => ("h", format!("mov.b16 %h1, {operand:#x};")),
             _ => ("r", format!("mov.b32 %r1, {operand:#x};")),
         };
-        let bits = if wide { "b64" } else if narrow { "b16" } else { "b32" };
+        let bits = if wide {
+            "b64"
+        } else if narrow {
+            "b16"
+        } else {
+            "b32"
+        };
         let get = format!("ld.shared.{bits} %{0}, [smem];", if wide { "d0" } else { "r0" });
         let put = format!("{set}\nst.shared.{bits} [smem], {old};\n");
         rows.push(one(&format!("{put}red.shared.{what}.{ty} [smem], %{class}1;\n{get}"), new));
@@ -73,7 +83,9 @@ fn operations() -> Vec<Row> {
     }
     for (ty, class) in [("b16", 'h'), ("b32", 'r'), ("b64", 'd')] {
         let end = if class == 'h' { "cvt.u32.u16 %r0, %h0;" } else { "" };
-        let set = format!("mov.{ty} %{class}1, 12; mov.{ty} %{class}2, 30; mov.{ty} %{class}3, 13;\nst.shared.{ty} [smem], %{class}1;\n");
+        let set = format!(
+            "mov.{ty} %{class}1, 12; mov.{ty} %{class}2, 30; mov.{ty} %{class}3, 13;\nst.shared.{ty} [smem], %{class}1;\n"
+        );
         let get = format!("ld.shared.{ty} %{class}0, [smem];\n{end}");
         rows.push(one(&format!("{set}atom.shared.cas.{ty} %{class}4, [smem], %{class}1, %{class}2;\n{get}"), 30));
         rows.push(one(&format!("{set}atom.shared.cas.{ty} %{class}4, [smem], %{class}3, %{class}2;\n{get}"), 12));

@@ -17,10 +17,21 @@ pub fn rows() -> Vec<Row> {
     let mut rows = vec![
         each(64, "bar.warp.sync 0xffffffff; mov.u32 %r0, 1;", |_| 1),
         // The lanes that the mask names, and no others.
-        each(32, "setp.lt.u32 %p1, %r98, 8; @%p1 bar.warp.sync 0xff; mov.u32 %r0, 1;", |_| 1)
-            .with("bar.warp.sync 0xff;", "bar.warp.sync 0xff00;", "lanes-missing"),
+        each(32, "setp.lt.u32 %p1, %r98, 8; @%p1 bar.warp.sync 0xff; mov.u32 %r0, 1;", |_| 1).with(
+            "bar.warp.sync 0xff;",
+            "bar.warp.sync 0xff00;",
+            "lanes-missing",
+        ),
     ];
-    for by in ["bar.sync 0;", "bar.cta.sync 1;", "bar.sync 2, 64;", "barrier.sync 0;", "barrier.cta.sync 3, 64;", "barrier.sync.aligned 4, 64;", "barrier.cta.sync.aligned 0;"] {
+    for by in [
+        "bar.sync 0;",
+        "bar.cta.sync 1;",
+        "bar.sync 2, 64;",
+        "barrier.sync 0;",
+        "barrier.cta.sync 3, 64;",
+        "barrier.sync.aligned 4, 64;",
+        "barrier.cta.sync.aligned 0;",
+    ] {
         rows.push(passes(64, by).without(by, "race-shared"));
     }
     // The second warp arrives and goes on, the first waits.
@@ -69,7 +80,9 @@ fn near_flag(fence: &str) -> Row {
 
 fn fences() -> Vec<Row> {
     let mut rows = Vec::new();
-    for fence in ["fence.acq_rel.gpu;", "fence.acq_rel.sys;", "fence.sc.gpu;", "fence.sc.sys;", "membar.gl;", "membar.sys;"] {
+    for fence in
+        ["fence.acq_rel.gpu;", "fence.acq_rel.sys;", "fence.sc.gpu;", "fence.sc.sys;", "membar.gl;", "membar.sys;"]
+    {
         rows.push(flag(fence).without(fence, "race-global"));
     }
     for fence in ["fence.acq_rel.cta;", "fence.acq_rel.cluster;", "fence.sc.cta;", "fence.sc.cluster;", "membar.cta;"] {
@@ -83,12 +96,11 @@ fn fences() -> Vec<Row> {
             "st.shared.v2.b64 [smem], {{41, 42}};\n{fence}\ncp.async.bulk.global.shared::cta.bulk_group [%d8], [smem], 16;\n\
              cp.async.bulk.commit_group;\ncp.async.bulk.wait_group 0;"
         );
-        rows.push(
-            bare(1, &body)
-                .gives(0, &[41, 42])
-                .without(fence, "missing-proxy-fence")
-                .with(fence, "fence.proxy.async.global;", "missing-proxy-fence"),
-        );
+        rows.push(bare(1, &body).gives(0, &[41, 42]).without(fence, "missing-proxy-fence").with(
+            fence,
+            "fence.proxy.async.global;",
+            "missing-proxy-fence",
+        ));
     }
     // One for global memory does not do the work of the other.
     let both = "fence.proxy.async.global;\nfence.proxy.async.shared::cta;\n";

@@ -29,7 +29,10 @@ fn barriers() -> Vec<Row> {
             "mov.u32 %r1, smem;\nadd.u32 %r2, %r97, 40;\nst.shared.b32 [smem], %r2;\n{arrive}\n{wait}\nxor.b32 %r3, %r97, 1;\n\
              mapa.shared::cluster.u32 %r4, %r1, %r3;\nld.shared::cluster.b32 %r0, [%r4];"
         );
-        let mut row = each(1, &body, |_| 41).ctas(2, 2).gives(1, &[40]).around("", "barrier.cluster.arrive; barrier.cluster.wait;");
+        let mut row = each(1, &body, |_| 41)
+            .ctas(2, 2)
+            .gives(1, &[40])
+            .around("", "barrier.cluster.arrive; barrier.cluster.wait;");
         row = row.without(&format!("{arrive}\n{wait}\n"), "race-shared");
         if arrive.starts_with("fence") {
             row = row.without("fence.acq_rel.cluster;\n", "race-shared");
@@ -110,7 +113,9 @@ fn launch_control() -> Vec<Row> {
              st.global.b32 [%d8], %r0;\nEND:",
             ask("clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128")
         );
-        rows.push(bare(1, &body).ctas(2, 1).resident(1).gives(0, &[0]).around("mbarrier.init.shared::cta.b64 [bar], 1;", ""));
+        rows.push(
+            bare(1, &body).ctas(2, 1).resident(1).gives(0, &[0]).around("mbarrier.init.shared::cta.b64 [bar], 1;", ""),
+        );
     }
     // All CTAs of a cluster get the response: its second CTA reads it, too.
     let body = "setp.eq.u32 %p3, %r97, 0;\n\
@@ -125,7 +130,10 @@ fn launch_control() -> Vec<Row> {
             .resident(1)
             // The first CTA of the cluster whose place was taken.
             .gives(0, &[2, 2, 0, 0])
-            .around("mbarrier.init.shared::cta.b64 [bar], 1;\nfence.mbarrier_init.release.cluster;", "barrier.cluster.arrive; barrier.cluster.wait;"),
+            .around(
+                "mbarrier.init.shared::cta.b64 [bar], 1;\nfence.mbarrier_init.release.cluster;",
+                "barrier.cluster.arrive; barrier.cluster.wait;",
+            ),
     );
     rows
 }

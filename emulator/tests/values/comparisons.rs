@@ -145,7 +145,10 @@ fn moves() -> Vec<Row> {
         one("mov.b32 %r1, 0x22221111; mov.b32 {%h1, %h2}, %r1; cvt.u32.u16 %r0, %h2;", 0x2222),
         one("mov.b32 %r1, 1; mov.b32 %r2, 2; mov.b64 %d0, {%r1, %r2};", 0x2_0000_0001),
         one("mov.b64 %d1, 0x0004000300020001; mov.b64 {_, %h1, _, %h2}, %d1; mov.b32 %r0, {%h1, %h2};", 0x0004_0002),
-        one("mov.b64 %d1, 7; mov.b64 %d2, 5; mov.b128 %q0, {%d1, %d2}; mov.b128 %q1, %q0; mov.b128 {%d3, %d0}, %q1;", 5),
+        one(
+            "mov.b64 %d1, 7; mov.b64 %d2, 5; mov.b128 %q0, {%d1, %d2}; mov.b128 %q1, %q0; mov.b128 {%d3, %d0}, %q1;",
+            5,
+        ),
         // Addresses: the second word of a variable lies 4 bytes behind the first.
         one("mov.u32 %r1, smem; mov.u32 %r2, smem+4; sub.u32 %r0, %r2, %r1;", 4),
         one("mov.u64 %d1, table+4; ld.global.b32 %r0, [%d1];", 0xffff_ffff),

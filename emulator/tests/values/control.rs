@@ -8,17 +8,37 @@ pub fn rows() -> Vec<Row> {
         one("mov.u32 %r0, 0; setp.eq.u32 %p1, 0, 0; @%p1 bra OVER; mov.u32 %r0, 9;\nOVER:\nadd.u32 %r0, %r0, 1;", 1),
         one("mov.u32 %r0, 0; bra.uni OVER; mov.u32 %r0, 9;\nOVER:\nadd.u32 %r0, %r0, 1;", 1),
         // A loop of as many rounds as the thread has a number.
-        each(32, "mov.u32 %r0, 0; mov.u32 %r1, 0;\nAGAIN:\nsetp.ge.u32 %p1, %r1, %r98; @%p1 bra OUT; add.u32 %r0, %r0, %r1; add.u32 %r1, %r1, 1; bra AGAIN;\nOUT:", |n| n * n.wrapping_sub(1) / 2),
+        each(
+            32,
+            "mov.u32 %r0, 0; mov.u32 %r1, 0;\nAGAIN:\nsetp.ge.u32 %p1, %r1, %r98; @%p1 bra OUT; add.u32 %r0, %r0, %r1; add.u32 %r1, %r1, 1; bra AGAIN;\nOUT:",
+            |n| n * n.wrapping_sub(1) / 2,
+        ),
         // Three ways, one after the other, and lanes that meet behind them.
-        each(32, "rem.u32 %r1, %r98, 3; WAYS: .branchtargets A, B, C; brx.idx %r1, WAYS;\nA:\nmov.u32 %r0, 10; bra MEET;\nB:\nmov.u32 %r0, 20; bra MEET;\nC:\nmov.u32 %r0, 30;\nMEET:\nbar.warp.sync -1;", |n| 10 * (n % 3 + 1)),
-        one("mov.u32 %r1, 1; WAYS: .branchtargets A, B; brx.idx.uni %r1, WAYS;\nA:\nmov.u32 %r0, 10; bra MEET;\nB:\nmov.u32 %r0, 20;\nMEET:", 20),
+        each(
+            32,
+            "rem.u32 %r1, %r98, 3; WAYS: .branchtargets A, B, C; brx.idx %r1, WAYS;\nA:\nmov.u32 %r0, 10; bra MEET;\nB:\nmov.u32 %r0, 20; bra MEET;\nC:\nmov.u32 %r0, 30;\nMEET:\nbar.warp.sync -1;",
+            |n| 10 * (n % 3 + 1),
+        ),
+        one(
+            "mov.u32 %r1, 1; WAYS: .branchtargets A, B; brx.idx.uni %r1, WAYS;\nA:\nmov.u32 %r0, 10; bra MEET;\nB:\nmov.u32 %r0, 20;\nMEET:",
+            20,
+        ),
         // Ends: what stands behind is not executed.
-        bare(32, "st.global.b32 [%d9], 1; setp.lt.u32 %p1, %r98, 4; @%p1 ret; st.global.b32 [%d9], 2;").gives(3, &[1, 2]),
-        bare(32, "st.global.b32 [%d9], 1; setp.lt.u32 %p1, %r98, 4; @%p1 exit; st.global.b32 [%d9], 2;").gives(3, &[1, 2]),
+        bare(32, "st.global.b32 [%d9], 1; setp.lt.u32 %p1, %r98, 4; @%p1 ret; st.global.b32 [%d9], 2;")
+            .gives(3, &[1, 2]),
+        bare(32, "st.global.b32 [%d9], 1; setp.lt.u32 %p1, %r98, 4; @%p1 exit; st.global.b32 [%d9], 2;")
+            .gives(3, &[1, 2]),
         bare(32, "st.global.b32 [%d9], 1; ret.uni; st.global.b32 [%d9], 2;").gives(31, &[1]),
-        one("setp.eq.u32 %p1, 0, 1; mov.u32 %r0, 1; @%p1 trap;", 1).with("setp.eq.u32 %p1, 0, 1", "setp.eq.u32 %p1, 1, 1", "trap"),
+        one("setp.eq.u32 %p1, 0, 1; mov.u32 %r0, 1; @%p1 trap;", 1).with(
+            "setp.eq.u32 %p1, 0, 1",
+            "setp.eq.u32 %p1, 1, 1",
+            "trap",
+        ),
         // It takes time, and no value comes of it.
-        one("mov.u32 %r1, %clock; nanosleep.u32 20; mov.u32 %r2, %clock; setp.gt.u32 %p1, %r2, %r1; selp.b32 %r0, 1, 0, %p1;", 1),
+        one(
+            "mov.u32 %r1, %clock; nanosleep.u32 20; mov.u32 %r2, %clock; setp.gt.u32 %p1, %r2, %r1; selp.b32 %r0, 1, 0, %p1;",
+            1,
+        ),
         // The calls are in the test below, which has its own module.
         bare(1, "call.uni; call;"),
     ]

@@ -52,7 +52,8 @@ fn between_integers() -> Vec<Row> {
             let value = if from_signed { -100 } else { (1i128 << from_bits) - 100 };
             let source = (class(from_bits), cut(-100, from_bits));
             rows.push(op(&format!("cvt.{to}.{from}"), class(bits), &[source], held(value, bits, signed)));
-            let (least, greatest) = if signed { (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) } else { (0, (1 << bits) - 1) };
+            let (least, greatest) =
+                if signed { (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) } else { (0, (1 << bits) - 1) };
             let clamped = value.clamp(least, greatest);
             rows.push(op(&format!("cvt.sat.{to}.{from}"), class(bits), &[source], held(clamped, bits, signed)));
         }
@@ -64,9 +65,12 @@ fn between_integers() -> Vec<Row> {
 fn from_integers() -> Vec<Row> {
     let mut rows = Vec::new();
     for &(from, bits, signed) in INTEGERS {
-        for (to, to_class, hundred, sign) in
-            [("f16", 'h', 0x5640, 15), ("bf16", 'h', 0x42c8, 15), ("f32", 'f', 0x42c8_0000, 31), ("f64", 'e', 0x4059 << 48, 63)]
-        {
+        for (to, to_class, hundred, sign) in [
+            ("f16", 'h', 0x5640, 15),
+            ("bf16", 'h', 0x42c8, 15),
+            ("f32", 'f', 0x42c8_0000, 31),
+            ("f64", 'e', 0x4059 << 48, 63),
+        ] {
             let (value, wanted) = if signed { (-100, hundred | 1 << sign) } else { (100, hundred) };
             rows.push(op(&format!("cvt.rn.{to}.{from}"), to_class, &[(class(bits), cut(value, bits))], wanted));
         }
@@ -87,9 +91,12 @@ fn from_integers() -> Vec<Row> {
 fn to_integers() -> Vec<Row> {
     let mut rows = Vec::new();
     // 2.5 and −2.5.
-    for (from, from_class, up, sign) in
-        [("f16", 'h', 0x4100, 15), ("bf16", 'h', 0x4020, 15), ("f32", 'f', 0x4020_0000, 31), ("f64", 'e', 0x4004 << 48, 63)]
-    {
+    for (from, from_class, up, sign) in [
+        ("f16", 'h', 0x4100, 15),
+        ("bf16", 'h', 0x4020, 15),
+        ("f32", 'f', 0x4020_0000, 31),
+        ("f64", 'e', 0x4004 << 48, 63),
+    ] {
         for &(to, bits, signed) in INTEGERS {
             for (rounding, plus, minus) in [("rni", 2, -2), ("rzi", 2, -2), ("rmi", 2, -3), ("rpi", 3, -2)] {
                 let opcode = format!("cvt.{rounding}.{to}.{from}");
@@ -113,13 +120,18 @@ fn to_integers() -> Vec<Row> {
 
 fn whole() -> Vec<Row> {
     let mut rows = Vec::new();
-    for (rounding, plus, minus) in
-        [("rni", 0x4000_0000, 0xc000_0000), ("rzi", 0x4000_0000, 0xc000_0000), ("rmi", 0x4000_0000, 0xc040_0000), ("rpi", 0x4040_0000, 0xc000_0000)]
-    {
+    for (rounding, plus, minus) in [
+        ("rni", 0x4000_0000, 0xc000_0000),
+        ("rzi", 0x4000_0000, 0xc000_0000),
+        ("rmi", 0x4000_0000, 0xc040_0000),
+        ("rpi", 0x4040_0000, 0xc000_0000),
+    ] {
         rows.push(op(&format!("cvt.{rounding}.f32.f32"), 'f', &[('f', 0x4020_0000)], plus));
         rows.push(op(&format!("cvt.{rounding}.f32.f32"), 'f', &[('f', 0xc020_0000)], minus));
     }
-    for (rounding, half, double) in [("rni", 0x4000, 0x4000), ("rzi", 0x4000, 0x4000), ("rmi", 0x4000, 0x4000), ("rpi", 0x4200, 0x4008)] {
+    for (rounding, half, double) in
+        [("rni", 0x4000, 0x4000), ("rzi", 0x4000, 0x4000), ("rmi", 0x4000, 0x4000), ("rpi", 0x4200, 0x4008)]
+    {
         rows.push(op(&format!("cvt.{rounding}.f16.f16"), 'h', &[('h', 0x4100)], half));
         rows.push(op(&format!("cvt.{rounding}.f64.f64"), 'e', &[('e', 0x4004 << 48)], double << 48));
     }

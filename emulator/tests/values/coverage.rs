@@ -55,7 +55,8 @@ fn ways<'a>(pieces: &[Piece], opcode: &'a str) -> Vec<(&'a str, Vec<(usize, usiz
     let heads: Vec<(&str, Vec<(usize, usize)>)> = match first {
         Piece::Text(text) => opcode.strip_prefix(text.as_str()).map(|rest| (rest, vec![])).into_iter().collect(),
         Piece::Times => {
-            let digits = opcode.strip_prefix('x').map_or(0, |n| n.find(|c: char| !c.is_ascii_digit()).unwrap_or(n.len()));
+            let digits =
+                opcode.strip_prefix('x').map_or(0, |n| n.find(|c: char| !c.is_ascii_digit()).unwrap_or(n.len()));
             if digits > 0 { vec![(&opcode[1 + digits..], vec![])] } else { vec![] }
         }
         Piece::Choice(number, list, optional) => {
@@ -140,5 +141,9 @@ pub fn check(rows: &[Row]) {
         }
     }
     let unknown: Vec<&String> = opcodes.difference(&used).collect();
-    assert!(missing.is_empty() && unknown.is_empty(), "in no form: {unknown:?}\nwithout a row:\n{}", missing.join("\n"));
+    assert!(
+        missing.is_empty() && unknown.is_empty(),
+        "in no form: {unknown:?}\nwithout a row:\n{}",
+        missing.join("\n")
+    );
 }

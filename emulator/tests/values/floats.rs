@@ -102,7 +102,8 @@ fn pairs() -> Vec<Row> {
     rows.extend(each_rounding("add", "f32x2", 'd', add.0, add.1, true));
     let sub = (&[pair(ONE, THREE), pair(0x3300_0000, TWO)], [ONE, BELOW, BELOW, ONE].map(|low| pair(low, ONE)));
     rows.extend(each_rounding("sub", "f32x2", 'd', sub.0, sub.1, true));
-    let mul = (&[pair(ONE + 1, THREE), pair(BELOW - 1, TWO)], [ONE, BELOW, BELOW, ONE].map(|low| pair(low, 0x40c0_0000)));
+    let mul =
+        (&[pair(ONE + 1, THREE), pair(BELOW - 1, TWO)], [ONE, BELOW, BELOW, ONE].map(|low| pair(low, 0x40c0_0000)));
     rows.extend(each_rounding("mul", "f32x2", 'd', mul.0, mul.1, true));
     let fma = &[pair(ONE, TWO), pair(ONE, ONE), pair(0x3380_0000, ONE)];
     rows.extend(each_rounding("fma", "f32x2", 'd', fma, [ONE, ONE, ONE, ONE + 1].map(|low| pair(low, THREE)), false));
@@ -111,7 +112,12 @@ fn pairs() -> Vec<Row> {
         rows.push(same(&format!("{base}.ftz.f32x2"), 'd', sources, 0));
     }
     rows.push(same("mul.ftz.f32x2", 'd', &[pair(0x0080_0000, ONE), pair(HALF, ONE)], pair(0, ONE)));
-    rows.push(same("mul.rz.ftz.f32x2", 'd', &[pair(ONE + 1, 0xbf00_0000), pair(ONE + 1, THREE)], pair(ONE + 2, 0xbfc0_0000)));
+    rows.push(same(
+        "mul.rz.ftz.f32x2",
+        'd',
+        &[pair(ONE + 1, 0xbf00_0000), pair(ONE + 1, THREE)],
+        pair(ONE + 2, 0xbfc0_0000),
+    ));
     rows.push(same("fma.rn.ftz.f32x2", 'd', &[pair(TINY, ONE), pair(ONE, ONE), pair(ONE, TWO)], pair(ONE, THREE)));
     rows
 }

@@ -51,3 +51,17 @@ fn every_form_has_a_row() {
     let rows: Vec<Row> = TABLES.iter().flat_map(|table| table()).collect();
     coverage::check(&rows);
 }
+
+/// A few rows of each table, as kernels, for the fuzzer to begin with (`emulator/fuzz`).
+#[test]
+#[ignore = "writes the fuzzer's seeds anew"]
+fn write_the_seeds_of_the_fuzzer() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/fuzz/seeds/executor");
+    for (n, table) in TABLES.iter().enumerate() {
+        let rows = table();
+        for row in rows.iter().step_by(rows.len().div_ceil(4).max(1)) {
+            let name = format!("{folder}/table{n:02}-{}.ptx", row.opcodes().last().map_or("row", |o| o));
+            std::fs::write(name.replace("::", "-"), row.text().trim_end_matches('\0')).expect("the folder exists");
+        }
+    }
+}

@@ -36,7 +36,8 @@ fn matrices(count: u64, times: &str, trans: &str, space: &str) -> Vec<Row> {
                 mad.lo.u32 %r24, %r22, 0x10001, 0x10000; add.u32 %r25, %r24, 0x20002; add.u32 %r26, %r24, 0x40004; add.u32 %r27, %r24, 0x60006;\n\
                 st.shared.v4.b32 [%r20], {%r24, %r25, %r26, %r27}; bar.sync 0;\n";
     // The last matrix's fragment.
-    let load = format!("ldmatrix.sync.aligned.m8n8.{times}{trans}.{space}.b16 {{{regs}}}, [%r20];\nmov.b32 %r0, %r{count};");
+    let load =
+        format!("ldmatrix.sync.aligned.m8n8.{times}{trans}.{space}.b16 {{{regs}}}, [%r20];\nmov.b32 %r0, %r{count};");
     let loaded = each(32, &load, |t| fragment(count - 1, t, !trans.is_empty())).around(&format!("{address}{fill}"), "");
     // The other way: each thread stores its fragment, then row t % 8 of the last matrix is read by its lane, second word.
     let mut set = String::new();
@@ -63,7 +64,8 @@ fn small_copies() -> Vec<Row> {
     let input: Vec<u8> = (0..=255).collect();
     let done = "cp.async.wait_all;\n";
     let word = |body: &str, offset: u32, want: u64| {
-        one(&format!("st.shared.b64 [smem+{offset}], -1;\n{body}\n{done}ld.shared.b64 %d0, [smem+{offset}];"), want).input(input.clone())
+        one(&format!("st.shared.b64 [smem+{offset}], -1;\n{body}\n{done}ld.shared.b64 %d0, [smem+{offset}];"), want)
+            .input(input.clone())
     };
     let mut rows = vec![
         word("cp.async.ca.shared.global [smem], [%d7+4], 4;", 0, 0xffff_ffff_0706_0504),
@@ -73,9 +75,21 @@ fn small_copies() -> Vec<Row> {
         word("cp.async.cg.shared.global [smem], [%d7], 16, 10;", 8, 0x0908),
         word("cp.async.cg.shared::cta.global.L2::64B [smem], [%d7], 16, 0;", 8, 0),
         word("setp.eq.u32 %p1, 0, 0; cp.async.cg.shared.global.L2::128B [smem], [%d7], 16, %p1;", 0, 0),
-        word("setp.eq.u32 %p1, 0, 1; cp.async.cg.shared.global.L2::256B [smem], [%d7], 16, %p1;", 0, 0x0706_0504_0302_0100),
-        word("createpolicy.fractional.L2::evict_first.b64 %d1, 1.0; cp.async.ca.shared.global.L2::cache_hint [smem], [%d7], 8, %d1;", 0, 0x0706_0504_0302_0100),
-        word("createpolicy.fractional.L2::evict_first.b64 %d1; cp.async.cg.shared.global.L2::cache_hint.L2::128B [smem], [%d7], 16, 12, %d1;", 8, 0x0b0a_0908),
+        word(
+            "setp.eq.u32 %p1, 0, 1; cp.async.cg.shared.global.L2::256B [smem], [%d7], 16, %p1;",
+            0,
+            0x0706_0504_0302_0100,
+        ),
+        word(
+            "createpolicy.fractional.L2::evict_first.b64 %d1, 1.0; cp.async.ca.shared.global.L2::cache_hint [smem], [%d7], 8, %d1;",
+            0,
+            0x0706_0504_0302_0100,
+        ),
+        word(
+            "createpolicy.fractional.L2::evict_first.b64 %d1; cp.async.cg.shared.global.L2::cache_hint.L2::128B [smem], [%d7], 16, 12, %d1;",
+            8,
+            0x0b0a_0908,
+        ),
     ];
     // Groups: all but the newest one are waited for.
     rows.push(
@@ -85,9 +99,12 @@ fn small_copies() -> Vec<Row> {
             .without("cp.async.wait_group 1;\n", "race-shared"),
     );
     rows.push(
-        one("cp.async.ca.shared.global [smem], [%d7], 8;\ncp.async.wait_all;\nld.shared.b64 %d0, [smem];", 0x0706_0504_0302_0100)
-            .input(input)
-            .without("cp.async.wait_all;\n", "race-shared"),
+        one(
+            "cp.async.ca.shared.global [smem], [%d7], 8;\ncp.async.wait_all;\nld.shared.b64 %d0, [smem];",
+            0x0706_0504_0302_0100,
+        )
+        .input(input)
+        .without("cp.async.wait_all;\n", "race-shared"),
     );
     rows
 }

@@ -9,7 +9,10 @@ fn wait(label: &str, form: &str, parity: u32) -> String {
 
 /// Whether the phase of this parity is complete, as a bit of `%r0`.
 fn ask(parity: u32, bit: u32) -> String {
-    format!("mbarrier.test_wait.parity.shared::cta.b64 %p1, [bar], {parity};\nselp.b32 %r1, {}, 0, %p1;\nor.b32 %r0, %r0, %r1;\n", 1 << bit)
+    format!(
+        "mbarrier.test_wait.parity.shared::cta.b64 %p1, [bar], {parity};\nselp.b32 %r1, {}, 0, %p1;\nor.b32 %r0, %r0, %r1;\n",
+        1 << bit
+    )
 }
 
 pub fn rows() -> Vec<Row> {
@@ -99,8 +102,14 @@ fn forms() -> Vec<Row> {
             let arrive = format!("mbarrier.arrive{order}{space}.b64 _, [bar];");
             rows.push(hand_over(&init, &arrive, wait));
             // Bytes are announced and come.
-            let arrive = format!("mbarrier.arrive.expect_tx{order}{space}.b64 _, [bar], 16;\ncp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [smem+1024], [%d7], 16, [bar];");
-            rows.push(hand_over(&init, &arrive, wait).input(vec![1; 16]).with("_, [bar], 16;", "_, [bar], 32;", "hang"));
+            let arrive = format!(
+                "mbarrier.arrive.expect_tx{order}{space}.b64 _, [bar], 16;\ncp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [smem+1024], [%d7], 16, [bar];"
+            );
+            rows.push(hand_over(&init, &arrive, wait).input(vec![1; 16]).with(
+                "_, [bar], 16;",
+                "_, [bar], 32;",
+                "hang",
+            ));
         }
         for scope in ["cta", "cluster"] {
             // Relaxed, the arrival orders nothing by itself, nor does the wait.
@@ -111,20 +120,37 @@ fn forms() -> Vec<Row> {
                 let wait = format!("mbarrier.{kind}.parity.relaxed.{scope}{space}.b64 %p9, [bar], 0;");
                 let fenced = format!("@!%p9 bra WAIT;\nfence.acq_rel.{scope};");
                 rows.push(
-                    hand_over(&init, &arrive, &wait).replaced("@!%p9 bra WAIT;", &fenced).without(&format!("fence.acq_rel.{scope};"), "race-shared"),
+                    hand_over(&init, &arrive, &wait)
+                        .replaced("@!%p9 bra WAIT;", &fenced)
+                        .without(&format!("fence.acq_rel.{scope};"), "race-shared"),
                 );
             }
-            let arrive = format!("mbarrier.expect_tx.relaxed.{scope}{space}.b64 [bar], 16;\nmbarrier.arrive{space}.b64 _, [bar];\ncp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [smem+1024], [%d7], 16, [bar];");
+            let arrive = format!(
+                "mbarrier.expect_tx.relaxed.{scope}{space}.b64 [bar], 16;\nmbarrier.arrive{space}.b64 _, [bar];\ncp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [smem+1024], [%d7], 16, [bar];"
+            );
             rows.push(hand_over(&init, &arrive, wait).input(vec![1; 16]));
-            let arrive = format!("fence.acq_rel.{scope};\nmbarrier.arrive.expect_tx.relaxed.{scope}{space}.b64 _, [bar], 0;");
+            let arrive =
+                format!("fence.acq_rel.{scope};\nmbarrier.arrive.expect_tx.relaxed.{scope}{space}.b64 _, [bar], 0;");
             rows.push(hand_over(&init, &arrive, wait));
         }
         let inval = format!("mbarrier.init{space}.b64 [bar], 7;\n@%p1 mbarrier.inval{space}.b64 [bar];\n@%p1 {init}");
         rows.push(hand_over(&inval, &format!("mbarrier.arrive{space}.b64 _, [bar];"), wait));
     }
-    rows.push(hand_over("mbarrier.init.b64 [%d1], 7;\n@%p1 mbarrier.inval.b64 [%d1];\n@%p1 mbarrier.init.b64 [%d1], 1;", arrive, wait));
-    rows.push(hand_over(init, "mbarrier.expect_tx.relaxed.cta.b64 [%d1], 0;\nmbarrier.arrive.expect_tx.b64 _, [%d1], 0;", wait));
-    rows.push(hand_over(init, "mbarrier.expect_tx.b64 [%d1], 0;\nmbarrier.arrive.b64 _, [%d1];", "mbarrier.test_wait.parity.b64 %p9, [%d1], 0;"));
+    rows.push(hand_over(
+        "mbarrier.init.b64 [%d1], 7;\n@%p1 mbarrier.inval.b64 [%d1];\n@%p1 mbarrier.init.b64 [%d1], 1;",
+        arrive,
+        wait,
+    ));
+    rows.push(hand_over(
+        init,
+        "mbarrier.expect_tx.relaxed.cta.b64 [%d1], 0;\nmbarrier.arrive.expect_tx.b64 _, [%d1], 0;",
+        wait,
+    ));
+    rows.push(hand_over(
+        init,
+        "mbarrier.expect_tx.b64 [%d1], 0;\nmbarrier.arrive.b64 _, [%d1];",
+        "mbarrier.test_wait.parity.b64 %p9, [%d1], 0;",
+    ));
     // The state of an arrival names its phase: it is complete after the second arrival, and stays so in the next phase.
     for kind in ["try_wait", "test_wait"] {
         for order in ["", ".acquire.cta", ".acquire.cluster", ".relaxed.cta", ".relaxed.cluster"] {
@@ -154,7 +180,10 @@ fn remote() -> Vec<Row> {
         ("mbarrier.arrive.expect_tx.release.cluster.shared::cluster.b64 _, [%r21], 0;", ""),
         ("mbarrier.arrive.relaxed.cluster.shared::cluster.b64 _, [%r21];", "fence.acq_rel.cluster;"),
         ("mbarrier.arrive.expect_tx.relaxed.cluster.shared::cluster.b64 _, [%r21], 0;", "fence.acq_rel.cluster;"),
-        ("mbarrier.expect_tx.relaxed.cluster.shared::cluster.b64 [%r21], 0;\nmbarrier.arrive.shared::cluster.b64 _, [%r21];", ""),
+        (
+            "mbarrier.expect_tx.relaxed.cluster.shared::cluster.b64 [%r21], 0;\nmbarrier.arrive.shared::cluster.b64 _, [%r21];",
+            "",
+        ),
     ] {
         let body = format!(
             "mov.u32 %r20, bar;\nmapa.shared::cluster.u32 %r21, %r20, 0;\nmov.u32 %r22, smem;\nmapa.shared::cluster.u32 %r23, %r22, 0;\n\

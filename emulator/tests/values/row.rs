@@ -1,6 +1,6 @@
 //! A row: a few statements, what they must leave in memory, and what must be found when one of them is left out.
 
-use crate::common::{codes, holding, load, run, schedules, word64, zeroes};
+use crate::common::{codes, holding, load, notes, run, schedules, word64, zeroes};
 use emulator::{Launch, Param, Program, Report, TensorMap};
 
 /// Words of 64 bits in the buffer `out`.
@@ -73,12 +73,12 @@ impl Row {
         self
     }
 
-    /// With this passage left out, there is a finding on every schedule.
+    /// With this passage left out, there is a finding, or a note, on every schedule.
     pub fn without(self, passage: &str, code: &'static str) -> Row {
         self.with(passage, "", code)
     }
 
-    /// With something else in place of this passage, there is a finding on every schedule.
+    /// With something else in place of this passage, there is a finding, or a note, on every schedule.
     pub fn with(mut self, passage: &str, instead: &str, code: &'static str) -> Row {
         self.without.push((passage.into(), instead.into(), code));
         self
@@ -103,7 +103,8 @@ impl Row {
         list
     }
 
-    fn text(&self) -> String {
+    /// The whole kernel.
+    pub fn text(&self) -> String {
         kernel(&format!("{}\n{}\n{}", self.around.0, self.body, self.around.1))
     }
 
@@ -155,7 +156,8 @@ impl Row {
             }
             let broken = load(&text.replace(passage, instead));
             for seed in schedules(2) {
-                let codes = codes(&self.run(&broken, seed));
+                let report = self.run(&broken, seed);
+                let codes = [codes(&report), notes(&report)].concat();
                 if !codes.contains(code) {
                     return Err(format!("`{instead}` for `{passage}`, seed {seed:?}: {codes:?}, expected {code}"));
                 }

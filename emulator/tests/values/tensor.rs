@@ -38,7 +38,10 @@ fn filled() -> String {
     for c in 0..32 {
         text += &format!("add.u32 %x{c}, %r80, {c};\n");
     }
-    text + &format!("tcgen05.st.sync.aligned.32x32b.x32.b32 [%r91], {{{}}};\ntcgen05.wait::st.sync.aligned;\n", names(0, 32))
+    text + &format!(
+        "tcgen05.st.sync.aligned.32x32b.x32.b32 [%r91], {{{}}};\ntcgen05.wait::st.sync.aligned;\n",
+        names(0, 32)
+    )
 }
 
 pub fn rows() -> Vec<Row> {
@@ -80,7 +83,10 @@ fn loaded_and_stored(shape: &str, times: u64, regs: u64, cell: Cell) -> Vec<Row>
         for r in 0..regs {
             set += &format!("add.u32 %x{r}, %r93, {};\n", 1000 * r);
         }
-        let store = format!("{set}tcgen05.st.sync.aligned.{shape}.x{times}.b32 [%r92]{far}, {{{}}};\ntcgen05.wait::st.sync.aligned;", names(0, regs));
+        let store = format!(
+            "{set}tcgen05.st.sync.aligned.{shape}.x{times}.b32 [%r92]{far}, {{{}}};\ntcgen05.wait::st.sync.aligned;",
+            names(0, regs)
+        );
         let read = format!(
             "tcgen05.ld.sync.aligned.32x32b.x32.b32 {{{}}}, [%r91];\ntcgen05.wait::ld.sync.aligned;\nsetp.ne.u32 %p1, %r98, {};\n@%p1 bra READ;\n{}READ:\nbar.warp.sync -1;",
             names(64, 32),
@@ -106,15 +112,24 @@ fn loaded_and_stored(shape: &str, times: u64, regs: u64, cell: Cell) -> Vec<Row>
 fn packed(shape: &str, regs: u64, cell: Cell) -> Vec<Row> {
     let last = regs - 1;
     let far = distance(shape);
-    let load = format!("tcgen05.ld.sync.aligned.{shape}.x1.pack::16b.b32 {{{}}}, [%r91]{far};\ntcgen05.wait::ld.sync.aligned;\nmov.b32 %r0, %x{last};", names(0, regs));
+    let load = format!(
+        "tcgen05.ld.sync.aligned.{shape}.x1.pack::16b.b32 {{{}}}, [%r91]{far};\ntcgen05.wait::ld.sync.aligned;\nmov.b32 %r0, %x{last};",
+        names(0, regs)
+    );
     let value = |lane: u64, column: u64| (100 * lane + column) & 0xffff;
     let loaded = |n: u64| {
         let (lane, column) = cell(n, last);
         value(lane, 2 * column) | value(lane, 2 * column + 1) << 16
     };
-    let unpack = format!("tcgen05.st.sync.aligned.{shape}.x1.unpack::16b.b32 [%r91]{far}, {{{}}};\ntcgen05.wait::st.sync.aligned;", names(0, regs));
+    let unpack = format!(
+        "tcgen05.st.sync.aligned.{shape}.x1.unpack::16b.b32 [%r91]{far}, {{{}}};\ntcgen05.wait::st.sync.aligned;",
+        names(0, regs)
+    );
     let set: String = (0..regs).map(|r| format!("mad.lo.u32 %x{r}, %r98, 0x10000, {};\n", 1000 * r)).collect();
-    let read = format!("tcgen05.ld.sync.aligned.{shape}.x1.pack::16b.b32 {{{}}}, [%r91]{far};\ntcgen05.wait::ld.sync.aligned;\nmov.b32 %r0, %x{last};", names(64, regs).replace("%x64", "%x64"));
+    let read = format!(
+        "tcgen05.ld.sync.aligned.{shape}.x1.pack::16b.b32 {{{}}}, [%r91]{far};\ntcgen05.wait::ld.sync.aligned;\nmov.b32 %r0, %x{last};",
+        names(64, regs).replace("%x64", "%x64")
+    );
     let read = read.replace(&format!("mov.b32 %r0, %x{last}"), &format!("mov.b32 %r0, %x{}", 64 + last));
     let back = |n: u64| n << 16 | 1000 * last;
     // Column 2 of the cell of thread 1 holds the low half, the next one the high half.
@@ -129,10 +144,15 @@ fn packed(shape: &str, regs: u64, cell: Cell) -> Vec<Row> {
             64 + 2 * column,
             64 + 2 * column + 1
         );
-        rows.push(with_tensor_memory(bare(32, &format!("{set}{unpack}")).around(&filled(), &plain).gives(0, &[1000 * last, 1])));
+        rows.push(with_tensor_memory(
+            bare(32, &format!("{set}{unpack}")).around(&filled(), &plain).gives(0, &[1000 * last, 1]),
+        ));
     } else {
         // The halves lie 16 columns apart, as they do without packing.
-        rows.push(with_tensor_memory(each(32, &load, |n| value(n % 16, 16 * (n / 16)) | value(n % 16, 16 * (n / 16) + 1) << 16).around(&filled(), "")));
+        rows.push(with_tensor_memory(
+            each(32, &load, |n| value(n % 16, 16 * (n / 16)) | value(n % 16, 16 * (n / 16) + 1) << 16)
+                .around(&filled(), ""),
+        ));
         rows.push(with_tensor_memory(each(32, &format!("{set}{unpack}\n{read}"), back).around(&filled(), "")));
     }
     rows
@@ -142,7 +162,7 @@ fn packed(shape: &str, regs: u64, cell: Cell) -> Vec<Row> {
 fn large() -> Vec<Row> {
     let mut rows = Vec::new();
     for (shape, times) in [("32x32b", 64), ("32x32b", 128), ("16x64b", 128), ("16x128b", 64), ("16x256b", 32)] {
-        let (_, regs_each, _, cell) = SHAPES.iter().copied().find(|s| s.0 == shape).unwrap_or(SHAPES[0]);
+        let (_, regs_each, ..) = SHAPES.iter().copied().find(|s| s.0 == shape).unwrap_or(SHAPES[0]);
         let regs = times * regs_each;
         let set: String = (0..regs).map(|r| format!("mad.lo.u32 %x{r}, %r98, 1000, {r};\n")).collect();
         let body = format!(
@@ -151,7 +171,6 @@ fn large() -> Vec<Row> {
             names(0, regs),
             regs - 1
         );
-        let _ = cell;
         rows.push(with_tensor_memory(each(32, &body, |t| 1000 * t + regs - 1)));
     }
     rows
@@ -159,7 +178,6 @@ fn large() -> Vec<Row> {
 
 fn allocation() -> Vec<Row> {
     let wait = "tcgen05.wait::ld.sync.aligned;";
-    let load = format!("tcgen05.ld.sync.aligned.32x32b.x1.b32 {{%r1}}, [%r91];\n{wait}\nmov.b32 %r0, %r1;");
     vec![
         // What is loaded is there behind the wait: without it, freeing races with the load.
         each(32, "tcgen05.alloc.cta_group::1.sync.aligned.b32 [%r88], 32;\nbar.sync 0;\nld.shared.b32 %r89, [slot];\n\
@@ -188,11 +206,15 @@ fn allocation() -> Vec<Row> {
             .ctas(2, 2)
             .gives(0, &[0; 64])
             .around("", "barrier.cluster.arrive; barrier.cluster.wait;"),
-        // One warp stores for another CTA barrier: with the fences around it, nothing is left to say.
-        with_tensor_memory(each(128, &format!("{load}\ntcgen05.fence::after_thread_sync;"), |n| n).around(
-            "tcgen05.st.sync.aligned.32x32b.x1.b32 [%r91], {%r98};\ntcgen05.wait::st.sync.aligned;\ntcgen05.fence::before_thread_sync;\nbar.sync 0;\ntcgen05.fence::after_thread_sync;\n",
-            "",
-        )),
+        // A warp loads what another with the same lanes has stored: a fence on each side of the barrier.
+        with_tensor_memory(
+            bare(256, &format!("setp.lt.u32 %p2, %r98, 128;\nand.b32 %r92, %r91, 0x7fffff;\n@!%p2 bra LATER;\ntcgen05.st.sync.aligned.32x32b.x1.b32 [%r92], {{%r98}};\ntcgen05.wait::st.sync.aligned;\n\
+                 tcgen05.fence::before_thread_sync;\nLATER:\nbar.sync 0;\n@%p2 bra NEVER;\ntcgen05.fence::after_thread_sync;\n\
+                 tcgen05.ld.sync.aligned.32x32b.x1.b32 {{%r1}}, [%r92];\n{wait}\nst.global.b64 [%d9], %d0;\nNEVER:").replace("st.global.b64 [%d9], %d0;", "cvt.u64.u32 %d0, %r1; st.global.b64 [%d9], %d0;"))
+                .gives(128, &(0..128).collect::<Vec<_>>())
+                .with("tcgen05.fence::before_thread_sync;\nLATER", "LATER", "missing-tensor-fence")
+                .without("tcgen05.fence::after_thread_sync;\n", "missing-tensor-fence"),
+        ),
     ]
 }
 

@@ -26,16 +26,26 @@ const POLICY: &str = "createpolicy.fractional.L2::evict_first.b64 %d5, 1.0;\n";
 
 /// Each way to write a load of the first row: 1 … 8.
 fn loads() -> Vec<Row> {
-    let form = "cp.async.bulk.tensor.1d.shared::cta.global.tile.mbarrier::complete_tx::bytes [smem], [%d6, {0}], [bar];";
+    let form =
+        "cp.async.bulk.tensor.1d.shared::cta.global.tile.mbarrier::complete_tx::bytes [smem], [%d6, {0}], [bar];";
     let expected = [word([1, 2, 3, 4]), word([5, 6, 7, 8])];
     let mut rows = Vec::new();
     for rank in 1..=5 {
         let (map, at) = blocks(rank);
         for written in [
-            format!("cp.async.bulk.tensor.{rank}d.shared::cluster.global.mbarrier::complete_tx::bytes [%r20], [%d6, {{{at}}}], [%r21];"),
-            format!("cp.async.bulk.tensor.{rank}d.shared::cta.global.mbarrier::complete_tx::bytes.L2::cache_hint [smem], [%d6, {{{at}}}], [bar], %d5;"),
-            format!("cp.async.bulk.tensor.{rank}d.shared::cta.global.tile.mbarrier::complete_tx::bytes.cta_group::1 [smem], [%d6, {{{at}}}], [bar];"),
-            format!("cp.async.bulk.prefetch.tensor.{rank}d.L2.global.tile [%d6, {{{at}}}];\ncp.async.bulk.prefetch.tensor.{rank}d.L2.global.L2::cache_hint [%d6, {{{at}}}], %d5;\n{}", form.replace("1d", &format!("{rank}d")).replace("{0}", &format!("{{{at}}}"))),
+            format!(
+                "cp.async.bulk.tensor.{rank}d.shared::cluster.global.mbarrier::complete_tx::bytes [%r20], [%d6, {{{at}}}], [%r21];"
+            ),
+            format!(
+                "cp.async.bulk.tensor.{rank}d.shared::cta.global.mbarrier::complete_tx::bytes.L2::cache_hint [smem], [%d6, {{{at}}}], [bar], %d5;"
+            ),
+            format!(
+                "cp.async.bulk.tensor.{rank}d.shared::cta.global.tile.mbarrier::complete_tx::bytes.cta_group::1 [smem], [%d6, {{{at}}}], [bar];"
+            ),
+            format!(
+                "cp.async.bulk.prefetch.tensor.{rank}d.L2.global.tile [%d6, {{{at}}}];\ncp.async.bulk.prefetch.tensor.{rank}d.L2.global.L2::cache_hint [%d6, {{{at}}}], %d5;\n{}",
+                form.replace("1d", &format!("{rank}d")).replace("{0}", &format!("{{{at}}}"))
+            ),
         ] {
             rows.push(
                 load(1, "0", 16, 2)
@@ -64,9 +74,15 @@ fn stores() -> Vec<Row> {
         let at = at.join(", ");
         for written in [
             format!("cp.async.bulk.tensor.{rank}d.global.shared::cta.bulk_group [%d6, {{{at}}}], [smem];\n"),
-            format!("cp.async.bulk.tensor.{rank}d.global.shared::cta.tile.bulk_group.L2::cache_hint [%d6, {{{at}}}], [smem], %d5;\n"),
+            format!(
+                "cp.async.bulk.tensor.{rank}d.global.shared::cta.tile.bulk_group.L2::cache_hint [%d6, {{{at}}}], [smem], %d5;\n"
+            ),
         ] {
-            rows.push(bare(1, &format!("{POLICY}{FILL}{written}{DONE}")).map(map.clone(), true).gives(2 * ((1 << (rank - 1)) - 1), &expected));
+            rows.push(
+                bare(1, &format!("{POLICY}{FILL}{written}{DONE}"))
+                    .map(map.clone(), true)
+                    .gives(2 * ((1 << (rank - 1)) - 1), &expected),
+            );
         }
     }
     // What lies outside is not written: the box hangs over the last row.
@@ -87,7 +103,9 @@ fn stores() -> Vec<Row> {
             .gives(16, &[0x2_0000_0002, 0x2_0000_0002, 0x1_0000_0001, 0x1_0000_0001]),
     );
     // With `.read`, only the source is free again: it may be written, and the destination is complete at the end.
-    let read = format!("{FILL}cp.async.bulk.tensor.1d.global.shared::cta.bulk_group [%d6, {{0}}], [smem];\ncp.async.bulk.commit_group;\ncp.async.bulk.wait_group.read 0;\nst.shared.b32 [smem], 9;");
+    let read = format!(
+        "{FILL}cp.async.bulk.tensor.1d.global.shared::cta.bulk_group [%d6, {{0}}], [smem];\ncp.async.bulk.commit_group;\ncp.async.bulk.wait_group.read 0;\nst.shared.b32 [smem], 9;"
+    );
     rows.push(
         bare(1, &read)
             .map(blocks(1).0, true)
@@ -95,7 +113,9 @@ fn stores() -> Vec<Row> {
             .without("cp.async.bulk.wait_group.read 0;\n", "race-shared"),
     );
     // The result itself is read only behind a wait for all of it.
-    let see = format!("{FILL}cp.async.bulk.tensor.1d.global.shared::cta.bulk_group [%d6, {{0}}], [smem];\ncp.async.bulk.commit_group;\ncp.async.bulk.wait_group 0;\nld.global.b64 %d0, [%d8];\nst.global.b64 [%d8+64], %d0;");
+    let see = format!(
+        "{FILL}cp.async.bulk.tensor.1d.global.shared::cta.bulk_group [%d6, {{0}}], [smem];\ncp.async.bulk.commit_group;\ncp.async.bulk.wait_group 0;\nld.global.b64 %d0, [%d8];\nst.global.b64 [%d8+64], %d0;"
+    );
     rows.push(
         bare(1, &see)
             .map(blocks(1).0, true)
@@ -167,14 +187,22 @@ fn plain() -> Vec<Row> {
     };
     let store = |form: &str| {
         let body = format!("{POLICY}{FILL}{form}\n{DONE}");
-        bare(1, &body).gives(0, &[word([1, 2, 3, 4]), word([5, 6, 7, 8])]).without("cp.async.bulk.wait_group 0;\n", "bulk-store-outlives-thread")
+        bare(1, &body)
+            .gives(0, &[word([1, 2, 3, 4]), word([5, 6, 7, 8])])
+            .without("cp.async.bulk.wait_group 0;\n", "bulk-store-outlives-thread")
     };
     vec![
         load("cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [smem], [%d4], 32, [bar];"),
-        load("cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes.L2::cache_hint [smem], [%d4], 32, [bar], %d5;"),
+        load(
+            "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes.L2::cache_hint [smem], [%d4], 32, [bar], %d5;",
+        ),
         load("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r20], [%d4], 32, [%r21];"),
-        load("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%r20], [%d4], 32, [%r21], %d5;"),
-        load("cp.async.bulk.prefetch.L2.global [%d7], 64;\ncp.async.bulk.prefetch.L2.global.L2::cache_hint [%d7], 64, %d5;\ncp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [smem], [%d4], 32, [bar];"),
+        load(
+            "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%r20], [%d4], 32, [%r21], %d5;",
+        ),
+        load(
+            "cp.async.bulk.prefetch.L2.global [%d7], 64;\ncp.async.bulk.prefetch.L2.global.L2::cache_hint [%d7], 64, %d5;\ncp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [smem], [%d4], 32, [bar];",
+        ),
         store("cp.async.bulk.global.shared::cta.bulk_group [%d8], [smem], 16;"),
         store("cp.async.bulk.global.shared::cta.bulk_group.L2::cache_hint [%d8], [smem], 16, %d5;"),
     ]
@@ -183,7 +211,9 @@ fn plain() -> Vec<Row> {
 const MEET: &str = "barrier.cluster.arrive; barrier.cluster.wait;";
 
 fn clusters() -> Vec<Row> {
-    let init = format!("mov.u32 %r20, smem; mov.u32 %r21, bar;\nmbarrier.init.shared::cta.b64 [bar], 1;\nfence.mbarrier_init.release.cluster;\n{MEET}");
+    let init = format!(
+        "mov.u32 %r20, smem; mov.u32 %r21, bar;\nmbarrier.init.shared::cta.b64 [bar], 1;\nfence.mbarrier_init.release.cluster;\n{MEET}"
+    );
     let wait = "WAIT:\nmbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p1, [bar], 0;\n@!%p1 bra WAIT;\nld.shared.b64 %d0, [smem];\n\
                 st.global.b64 [%d9], %d0;";
     let first = word([1, 2, 3, 4]);
@@ -197,7 +227,15 @@ fn clusters() -> Vec<Row> {
                  @%p2 cp.async.bulk.tensor.{rank}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster{form} [%r20], [%d6, {{{at}}}], [%r21], %h1{policy};\n\
                  @%p2 bra END;\n{wait}\nEND:"
             );
-            rows.push(bare(1, &body).ctas(3, 3).map(map.clone(), false).input(numbered(8 << (rank - 1))).gives(0, &[first, 0, first]).around(&init, MEET).with("mov.b16 %h1, 5;", "mov.b16 %h1, 8;", "multicast-mask"));
+            rows.push(
+                bare(1, &body)
+                    .ctas(3, 3)
+                    .map(map.clone(), false)
+                    .input(numbered(8 << (rank - 1)))
+                    .gives(0, &[first, 0, first])
+                    .around(&init, MEET)
+                    .with("mov.b16 %h1, 5;", "mov.b16 %h1, 8;", "multicast-mask"),
+            );
         }
         // A pair: both load, and the bytes of both count on the even CTA's barrier.
         for (form, end) in [(".cta_group::2", ""), (".cta_group::2.L2::cache_hint", ", %d5")] {
@@ -206,7 +244,15 @@ fn clusters() -> Vec<Row> {
                  cp.async.bulk.tensor.{rank}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes{form} [%r20], [%d6, {{{at}}}], [%r21]{end};\n\
                  @!%p2 bra END;\n{wait}\nEND:"
             );
-            rows.push(bare(1, &body).ctas(2, 2).map(map.clone(), false).input(numbered(8 << (rank - 1))).gives(0, &[first]).around(&init, MEET).with("_, [bar], 32", "_, [bar], 48", "hang"));
+            rows.push(
+                bare(1, &body)
+                    .ctas(2, 2)
+                    .map(map.clone(), false)
+                    .input(numbered(8 << (rank - 1)))
+                    .gives(0, &[first])
+                    .around(&init, MEET)
+                    .with("_, [bar], 32", "_, [bar], 48", "hang"),
+            );
         }
     }
     // Plain bytes to all of a mask, and from one CTA's shared memory to another's.
@@ -223,7 +269,11 @@ fn clusters() -> Vec<Row> {
          mapa.shared::cluster.u32 %r22, %r20, 1;\nmapa.shared::cluster.u32 %r23, %r21, 1;\n\
          cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%r22], [smem+64], 16, [%r23];\nbra END;\n{wait}\nEND:"
     );
-    rows.push(bare(1, &body).ctas(2, 2).gives(1, &[first]).around(&init, MEET).with("[smem+64], 16, [%r23]", "[smem+64], 32, [%r23]", "hang"));
+    rows.push(bare(1, &body).ctas(2, 2).gives(1, &[first]).around(&init, MEET).with(
+        "[smem+64], 16, [%r23]",
+        "[smem+64], 32, [%r23]",
+        "hang",
+    ));
     // Each of 32 lanes that executes a copy makes one: 32 times the bytes.
     rows.push(
         each(32, "setp.eq.u32 %p2, %r98, 0;\n@%p2 mbarrier.init.shared::cta.b64 [bar], 1;\nbar.warp.sync -1;\n@%p2 mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 512;\nbar.warp.sync -1;\n\

@@ -120,7 +120,9 @@ fn swizzled() -> Vec<Row> {
 fn edges() -> Vec<Row> {
     let tensor = map(Element::F16, &[16, 4], &[8, 2], Swizzle::None);
     let nan = TensorMap { fill_nan: true, ..tensor.clone() };
-    let row = |r: u64, c: u64| [word([0, 1, 2, 3].map(|n| 16 * r + c + n + 1)), word([4, 5, 6, 7].map(|n| 16 * r + c + n + 1))];
+    let row = |r: u64, c: u64| {
+        [word([0, 1, 2, 3].map(|n| 16 * r + c + n + 1)), word([4, 5, 6, 7].map(|n| 16 * r + c + n + 1))]
+    };
     let zeroes = [0, 0];
     let nans = [0x7fff_7fff_7fff_7fff; 2];
     let mut rows = Vec::new();
@@ -140,11 +142,23 @@ fn edges() -> Vec<Row> {
     // Rows of 12 elements: half of the second box of a row lies outside.
     let narrow = TensorMap { dims: vec![12, 4], ..tensor };
     let half = |r: u64| [word([8, 9, 10, 11].map(|n| 16 * r + n + 1)), 0];
-    rows.push(load(2, "8, 0", 32, 4).input(numbered(64)).map(narrow.clone(), false).gives(0, &[half(0), half(1)].concat()));
-    rows.push(load(2, "8, 0", 32, 4).input(numbered(64)).map(narrow, false).gives(0, &[half(0), half(1)].concat()).with("_, [bar], 32;", "_, [bar], 48;", "hang"));
+    rows.push(
+        load(2, "8, 0", 32, 4).input(numbered(64)).map(narrow.clone(), false).gives(0, &[half(0), half(1)].concat()),
+    );
+    rows.push(
+        load(2, "8, 0", 32, 4).input(numbered(64)).map(narrow, false).gives(0, &[half(0), half(1)].concat()).with(
+            "_, [bar], 32;",
+            "_, [bar], 48;",
+            "hang",
+        ),
+    );
     // A coordinate that is no multiple of 16 bytes.
     let tensor = map(Element::F16, &[16, 4], &[8, 2], Swizzle::None);
-    rows.push(load(2, "8, 0", 32, 0).input(numbered(64)).map(tensor, false).with("{8, 0}", "{4, 0}", "tensor-coordinate"));
+    rows.push(load(2, "8, 0", 32, 0).input(numbered(64)).map(tensor, false).with(
+        "{8, 0}",
+        "{4, 0}",
+        "tensor-coordinate",
+    ));
     rows
 }
 
