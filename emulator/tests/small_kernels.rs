@@ -1,7 +1,10 @@
 //! Small kernels, each at one edge of the model: what the GPU runs must pass on every schedule, what it does not must be
 //! found. Each writes what it computes to a buffer of words.
 
-use emulator::{Buffer, Content, Launch, Options, Param, Report};
+mod common;
+
+use common::{load, schedules, word32 as word, zeroes};
+use emulator::Report;
 
 /// A kernel around a body. `%r0` is the thread's number, `%rd0` points to its own word of the buffer `out`.
 fn kernel(body: &str) -> String {
@@ -15,37 +18,15 @@ fn kernel(body: &str) -> String {
     )
 }
 
-fn launch(threads: u32) -> Launch {
-    Launch {
-        entry: "k".into(),
-        grid: [1, 1, 1],
-        cluster: [1, 1, 1],
-        block: [threads, 1, 1],
-        buffers: vec![Buffer {
-            name: "out".into(),
-            content: Content::Fill { bytes: 4096, value: 0 },
-            ..Default::default()
-        }],
-        params: vec![Param::Pointer { buffer: 0, offset: 0 }],
-        ..Default::default()
-    }
-}
-
 fn run(body: &str, threads: u32, seed: Option<u64>) -> Report {
-    let program = emulator::load(&kernel(body)).unwrap_or_else(|errors| panic!("does not load: {errors:#?}"));
-    let options = Options { seed, max_instructions: 5_000_000, ..Default::default() };
-    emulator::run(&program, &launch(threads), &options)
-}
-
-fn word(report: &Report, n: usize) -> u32 {
-    let bytes = &report.buffers[0].bytes[4 * n..4 * n + 4];
-    u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
+    let launch = common::launch("k", threads, vec![zeroes("out", 4096)]);
+    common::run(&load(&kernel(body)), &launch, seed, 5_000_000)
 }
 
 /// Runs on the default schedule and adversarial ones: clean on all, and the words are as said.
 #[track_caller]
 fn clean(body: &str, threads: u32, expected: impl Fn(usize) -> u32) {
-    for seed in std::iter::once(None).chain((0..24).map(Some)) {
+    for seed in schedules(24) {
         let report = run(body, threads, seed);
         assert!(report.is_clean(), "seed {seed:?}: {:#?}", report.findings);
         for n in 0..threads as usize {
@@ -56,8 +37,8 @@ fn clean(body: &str, threads: u32, expected: impl Fn(usize) -> u32) {
 
 #[track_caller]
 fn finds(body: &str, threads: u32, code: &str) {
-    for seed in std::iter::once(None).chain((0..8).map(Some)) {
-        let codes: Vec<_> = run(body, threads, seed).findings.iter().map(|d| d.code).collect();
+    for seed in schedules(8) {
+        let codes = common::codes(&run(body, threads, seed));
         assert!(codes.contains(&code), "seed {seed:?}: {codes:?}");
     }
 }

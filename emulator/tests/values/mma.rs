@@ -50,13 +50,13 @@ const CASE: Case = Case {
     collector: "",
 };
 
-/// Where the element (mn, k) of an operand lies, in bytes; and the leading and the stride byte offset of its descriptor.
+/// Where the element (mn, k) of an operand lies, in bytes.
 fn place(mn: usize, k: usize, mn_major: bool, w: usize, rows: usize, k_start: usize) -> usize {
     // Rows of W bytes make lines of 128; the 16-byte chunks of a row are permuted by its line within the pattern.
     let chunk = |row: usize, chunk: usize| match w {
-        128 => chunk ^ row % 8,
-        64 => chunk ^ row % 8 / 2,
-        _ => chunk ^ row % 8 / 4,
+        128 => chunk ^ (row % 8),
+        64 => chunk ^ (row % 8 / 2),
+        _ => chunk ^ (row % 8 / 4),
     };
     match (mn_major, w) {
         // Core matrices of 8 rows of 16 bytes: those of one k chunk behind each other.
@@ -71,6 +71,7 @@ fn place(mn: usize, k: usize, mn_major: bool, w: usize, rows: usize, k_start: us
     }
 }
 
+/// The descriptor of an image of [`place`], without its address.
 fn descriptor(mn_major: bool, w: usize, rows: usize) -> u64 {
     let (leading, stride) = match (mn_major, w) {
         (false, 0) => (rows * 16, 128),

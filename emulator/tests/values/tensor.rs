@@ -128,10 +128,10 @@ fn packed(shape: &str, regs: u64, cell: Cell) -> Vec<Row> {
     let set: String = (0..regs).map(|r| format!("mad.lo.u32 %x{r}, %r98, 0x10000, {};\n", 1000 * r)).collect();
     let read = format!(
         "tcgen05.ld.sync.aligned.{shape}.x1.pack::16b.b32 {{{}}}, [%r91]{far};\ntcgen05.wait::ld.sync.aligned;\nmov.b32 %r0, %x{last};",
-        names(64, regs).replace("%x64", "%x64")
+        names(64, regs)
     );
     let read = read.replace(&format!("mov.b32 %r0, %x{last}"), &format!("mov.b32 %r0, %x{}", 64 + last));
-    let back = |n: u64| n << 16 | 1000 * last;
+    let back = |n: u64| (n << 16) | (1000 * last);
     // Column 2 of the cell of thread 1 holds the low half, the next one the high half.
     let mut rows = Vec::new();
     if shape != "16x32bx2" {

@@ -63,15 +63,15 @@ fn swizzled() -> Vec<Row> {
     type Place = fn(u64, u64) -> u64;
     let modes: [(Swizzle, u64, Place); 7] = [
         (Swizzle::None, 128, |_, c| c),
-        (Swizzle::B128, 128, |line, c| c ^ line % 8),
+        (Swizzle::B128, 128, |line, c| c ^ (line % 8)),
         // In rows of 64 bytes a line has two, and the chunks of a row are permuted by its line, of four.
-        (Swizzle::B64, 64, |line, c| c / 4 * 4 + (c % 4 ^ line % 4)),
-        (Swizzle::B32, 32, |line, c| c / 2 * 2 + (c % 2 ^ line % 2)),
+        (Swizzle::B64, 64, |line, c| c / 4 * 4 + ((c % 4) ^ (line % 4))),
+        (Swizzle::B32, 32, |line, c| c / 2 * 2 + ((c % 2) ^ (line % 2))),
         // Pairs of chunks: 0 1 | 2 3 | 4 5 | 6 7, permuted by the line, of four.
-        (Swizzle::B128Atom32, 128, |line, c| (c / 2 ^ line % 4) * 2 + c % 2),
-        (Swizzle::B128Atom32Flip8, 128, |line, c| (c / 2 ^ line % 4) * 2 + c % 2),
+        (Swizzle::B128Atom32, 128, |line, c| ((c / 2) ^ (line % 4)) * 2 + c % 2),
+        (Swizzle::B128Atom32Flip8, 128, |line, c| ((c / 2) ^ (line % 4)) * 2 + c % 2),
         // Halves of a line.
-        (Swizzle::B128Atom64, 128, |line, c| (c / 4 ^ line % 2) * 4 + c % 4),
+        (Swizzle::B128Atom64, 128, |line, c| ((c / 4) ^ (line % 2)) * 4 + c % 4),
     ];
     let mut rows = Vec::new();
     for (swizzle, row_bytes, place) in modes {
