@@ -130,8 +130,8 @@ pub fn update(op: &str, ty: &str) -> Option<(Update, u8)> {
     fn w(x: u64) -> u32 {
         x as u32
     }
-    fn half(op: &str, ty: &str, a: u64, b: u64) -> u64 {
-        match packed::alu(op, &[], ty) {
+    fn half(ty: &str, a: u64, b: u64) -> u64 {
+        match packed::alu("add", &[], ty) {
             Some(super::op::Alu::B32(g)) => {
                 let mut r = [0; 32];
                 g(&mut r, &[a as u32; 32], &[b as u32; 32]);
@@ -145,18 +145,10 @@ pub fn update(op: &str, ty: &str) -> Option<(Update, u8)> {
         ("add", "u64" | "s64") => |a, b, _| a.wrapping_add(b),
         ("add", "f32") => |a, b, _| bits(f(w(a)) + f(w(b))).into(),
         ("add", "f64") => |a, b, _| bits64(d(a) + d(b)),
-        ("add", "f16") => |a, b, _| half("add", "f16", a, b),
-        ("min", "f16") => |a, b, _| half("min", "f16", a, b),
-        ("max", "f16") => |a, b, _| half("max", "f16", a, b),
-        ("add", "bf16") => |a, b, _| half("add", "bf16", a, b),
-        ("min", "bf16") => |a, b, _| half("min", "bf16", a, b),
-        ("max", "bf16") => |a, b, _| half("max", "bf16", a, b),
-        ("add", "f16x2") => |a, b, _| half("add", "f16x2", a, b),
-        ("min", "f16x2") => |a, b, _| half("min", "f16x2", a, b),
-        ("max", "f16x2") => |a, b, _| half("max", "f16x2", a, b),
-        ("add", "bf16x2") => |a, b, _| half("add", "bf16x2", a, b),
-        ("min", "bf16x2") => |a, b, _| half("min", "bf16x2", a, b),
-        ("max", "bf16x2") => |a, b, _| half("max", "bf16x2", a, b),
+        ("add", "f16") => |a, b, _| half("f16", a, b),
+        ("add", "bf16") => |a, b, _| half("bf16", a, b),
+        ("add", "f16x2") => |a, b, _| half("f16x2", a, b),
+        ("add", "bf16x2") => |a, b, _| half("bf16x2", a, b),
         ("min", "u32" | "u64") => |a, b, _| a.min(b),
         ("max", "u32" | "u64") => |a, b, _| a.max(b),
         ("min", "s32") => |a, b, _| i(w(a)).min(i(w(b))) as u32 as u64,

@@ -238,6 +238,15 @@ impl Conversion {
             (true, true) if narrows => rounding.is_some() && !to_whole,
             (true, true) => rounding.is_none(),
         };
+        // `.sat` stands only where something can be cut off, and BF16 has no conversions from or to 8 bits.
+        let contained = !from.is_float() && !to.is_float() && {
+            let ((least, greatest), (low, high)) = (from.range(), to.range());
+            least >= low && greatest <= high
+        };
+        let tiny = |t: Type| !t.is_float() && t.bytes() == 1;
+        if (sat && contained) || (to == Type::Bf16 && tiny(from)) || (from == Type::Bf16 && tiny(to)) {
+            return None;
+        }
         let half = matches!(to, Type::F16 | Type::Bf16) && from == Type::F32;
         let flags = ((!relu && !satfinite) || half) && (!ftz || from == Type::F32 || to == Type::F32);
         let away = rounding != Some(Rounding::Away);

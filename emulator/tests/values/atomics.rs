@@ -43,13 +43,13 @@ fn operations() -> Vec<Row> {
     }
     // 1 and 2 in FP16 and BF16; in a pair, the low half is −1 and 1.
     let halves = [
-        ("f16", 0x3c00, 0x4000, 0x4200, 0x3c00, 0x4000),
-        ("bf16", 0x3f80, 0x4000, 0x4040, 0x3f80, 0x4000),
-        ("f16x2", 0x3c00_bc00, 0x4000_3c00, 0x4200_0000, 0x3c00_bc00, 0x4000_3c00),
-        ("bf16x2", 0x3f80_bf80, 0x4000_3f80, 0x4040_0000, 0x3f80_bf80, 0x4000_3f80),
+        ("f16", 0x3c00, 0x4000, 0x4200),
+        ("bf16", 0x3f80, 0x4000, 0x4040),
+        ("f16x2", 0x3c00_bc00, 0x4000_3c00, 0x4200_0000),
+        ("bf16x2", 0x3f80_bf80, 0x4000_3f80, 0x4040_0000),
     ];
-    for (ty, a, b, sum, least, greatest) in halves {
-        list.extend([("add.noftz", ty, a, b, sum), ("min.noftz", ty, a, b, least), ("max.noftz", ty, a, b, greatest)]);
+    for (ty, a, b, sum) in halves {
+        list.push(("add.noftz", ty, a, b, sum));
     }
     let mut rows = Vec::new();
     for (what, ty, old, operand, new) in list {
@@ -117,10 +117,11 @@ fn places() -> Vec<Row> {
                 }
                 for (what, sum) in families {
                     let (old, operand) = if what.contains("f16") { (0x3c00, 0x4000) } else { (3, 4) };
+                    let red = if order == ".acquire" || order == ".acq_rel" { ".release" } else { order };
                     let body = format!(
-                        "{set} st{space}.b32 [{address}], {old};\natom{order}{scope}{space}.{what} %r2, [{address}], {operand};\n\
+                        "{set} mov.b32 %r5, {operand}; st{space}.b32 [{address}], {old};\natom{order}{scope}{space}.{what} %r2, [{address}], %r5;\n\
                          ld{space}.b32 %r0, [{address}];\nst{space}.b32 [{address}], {old};\n\
-                         red{order}{scope}{space}.{what} [{address}], {operand};\nld{space}.b32 %r3, [{address}];\n\
+                         red{red}{scope}{space}.{what} [{address}], %r5;\nld{space}.b32 %r3, [{address}];\n\
                          setp.ne.u32 %p1, %r0, %r3; @%p1 mov.u32 %r0, 0;"
                     );
                     rows.push(one(&body, sum));

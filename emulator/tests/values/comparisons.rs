@@ -92,11 +92,19 @@ fn logic() -> Vec<Row> {
                     "f16" | "bf16" | "u16" => "%h1",
                     _ => "1",
                 };
+                // FP16 and BF16 comparisons give one predicate; the other is found by comparing again.
+                let both = if matches!(ty, "f16" | "bf16") {
+                    format!(
+                        "setp.eq.{name}.{ty} %p1, {one_}, {one_}, %p3; setp.ne.{name}.{ty} %p2, {one_}, {one_}, %p3;"
+                    )
+                } else {
+                    format!("setp.eq.{name}.{ty} %p1|%p2, {one_}, {one_}, %p3;")
+                };
                 let body = format!(
-                    "mov.b16 %h1, 0x3c00; setp.eq.u32 %p3, {third}, 1; setp.eq.{name}.{ty} %p1|%p2, {one_}, {one_}, %p3;\n\
+                    "mov.b16 %h1, 0x3c00; setp.eq.u32 %p3, {third}, 1; {both}\n\
                      selp.b32 %r1, 2, 0, %p1; selp.b32 %r0, 1, 0, %p2; or.b32 %r0, %r0, %r1;"
                 );
-                rows.push(one(&body, f(1, third) << 1 | f(0, third)));
+                rows.push(one(&body, (f(1, third) << 1) | f(0, third)));
             }
         }
         let body = format!("setp.eq.u32 %p3, 1, 1; setp.lo.{name}.u32 %p1, 1, 2, !%p3; selp.b32 %r0, 1, 0, %p1;");

@@ -216,8 +216,10 @@ impl Case {
         let mask = if self.disabled.is_empty() {
             String::new()
         } else {
-            format!("{{{}}}, ", self.disabled.iter().map(|w| format!("{w:#x}")).collect::<Vec<_>>().join(", "))
+            format!("{{{}}}, ", (0..self.disabled.len()).map(|n| format!("%x{n}")).collect::<Vec<_>>().join(", "))
         };
+        let words: String =
+            self.disabled.iter().enumerate().map(|(n, w)| format!("mov.b32 %x{n}, {w:#x};\n")).collect();
         let scale = self.scale.map_or(String::new(), |s| format!(", {s}"));
         let commit = if self.pair {
             "mov.b16 %h1, 3;\ntcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [%r20], %h1;"
@@ -227,7 +229,7 @@ impl Case {
         format!(
             "setp.eq.u32 %p1, %r98, 0;\nsetp.eq.and.u32 %p1, %r97, 0, %p1;\n@!%p1 bra WAIT;\nmov.u32 %r20, bar;\nmov.u32 %r21, smem;\n\
              bfe.u32 %r22, %r21, 4, 14;\ncvt.u64.u32 %d3, %r22;\nadd.s64 %d4, %d3, {};\nor.b64 %d3, %d3, {a:#x};\nor.b64 %d4, %d4, {b:#x};\n\
-             add.s64 %d3, %d3, {};\n\
+             add.s64 %d3, %d3, {};\n{words}\
              tcgen05.mma.cta_group::{g}.kind::f16{} [%r90], {a_operand}, %d4, {idesc:#x}, {mask}{}{scale};\n{commit}\n\
              WAIT:\nmbarrier.try_wait.parity.shared::cta.b64 %p2, [bar], 0;\n@!%p2 bra WAIT;\ntcgen05.fence::after_thread_sync;",
             (a_size + self.k_start) / 16,

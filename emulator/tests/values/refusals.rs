@@ -23,8 +23,8 @@ fn a_wrong_space_or_order_is_refused() {
 #[test]
 fn a_refusal_names_the_nearest_form() {
     for (statement, nearest) in [
-        ("atom.global.add.s16 %h0, [%d8], %h1;", "{atom|red}"),
-        ("red.global.add.v2.f32 [%d8], {%f0, %f1};", "{atom|red}"),
+        ("atom.global.add.s16 %h0, [%d8], %h1;", "atom{"),
+        ("red.global.add.v2.f32 [%d8], {%f0, %f1};", "red{"),
         ("ld.mmio.sys.global.b32 %r0, [%d8];", "ld{.weak"),
         ("tcgen05.mma.cta_group::1.kind::tf32 [%r1], %d0, %d1, %r2, %p0;", "tcgen05.mma.cta_group"),
         ("tcgen05.st.sync.aligned.16x96b.x2.b32 [%r1], {%r2, %r3};", "tcgen05.st.sync"),

@@ -141,6 +141,12 @@ fn setp(l: &mut Lowering, mods: &[&str], o: &Operands) -> Family {
     let Some(f) = alu::compare(op, mods.contains(&"ftz"), ty) else { return Ok(None) };
     o.expect(if logic.is_some() { 4..=4 } else { 3..=3 })?;
     let (d, q) = match o.get(0)? {
+        Operand::Pair(..) if matches!(ty, "f16" | "bf16") => {
+            return Err(wrong(
+                format!("`{}` gives one predicate", o.opcode),
+                "Name one, and negate it where it is used.",
+            ));
+        }
         Operand::Pair(d, q) => {
             let mut one =
                 |d: &Operand| if *d == Operand::Sink { Ok(None) } else { l.destination_predicate(d).map(Some) };

@@ -232,7 +232,9 @@ fn atomic(l: &mut Lowering, gives: bool, mods: &[&str], o: &Operands) -> Family 
             "global" => space = Space::Global,
             "shared" | "shared::cta" => space = Space::Shared,
             "shared::cluster" => space = Space::SharedCluster,
-            "relaxed" | "acquire" | "release" | "acq_rel" | "cta" | "cluster" | "gpu" | "sys" => {}
+            "relaxed" | "release" | "cta" | "cluster" | "gpu" | "sys" => {}
+            // What gives nothing back acquires nothing.
+            "acquire" | "acq_rel" if gives => {}
             "add" | "min" | "max" | "and" | "or" | "xor" | "inc" | "dec" if what.is_none() => what = Some(*m),
             "exch" | "cas" if what.is_none() && gives => what = Some(*m),
             // Sums of FP16 and BF16 keep subnormals.
