@@ -27,7 +27,7 @@ pub const ASSUMPTIONS: &[Assumption] = &[
     assume(
         "box-narrower-than-swizzle",
         "Rows of a box that are narrower than its swizzle pattern lie in shared memory without a gap between them.",
-        "The programming guide asks for room for whole rows of the pattern, which can mean a gap behind each row. Kernels in use avoid the case.",
+        "The ISA's formula knows no gap; the programming guide asks for room for whole rows of the pattern, which speaks for one behind each row. Public code either asks for equal widths or never mixes them, so that nothing public decides it.",
         "One load of a box with rows of 32 bytes and the 128-byte swizzle, and a dump of shared memory.",
     ),
     assume(
@@ -56,9 +56,9 @@ pub const ASSUMPTIONS: &[Assumption] = &[
     ),
     assume(
         "fp32-accumulation",
-        "An MMA adds its 16 products and the accumulator in FP32, in one fixed order.",
-        "Hardware aligns the products of an instruction to their largest exponent, keeps about 25 fractional bits and truncates: a result of others' measurements. Last bits differ from FP32 sums.",
-        "A model of the hardware's sum that agrees bit for bit with a device on random and adversarial exponents.",
+        "Numerics::Fast adds D and the 16 products of an MMA in FP32, in the order of k; Numerics::Exact follows the model of MMA-Sim: cut off 25 bits below the largest exponent, added without error, cut off again.",
+        "The ISA says neither in which order nor to how many bits. Fast differs from hardware in the last bits. Exact was compared with a B200 bit for bit by its authors, for dense MMAs of one CTA with both operands in shared memory.",
+        "MMAs with random and adversarial exponents on the device, against Exact.",
     ),
     assume(
         "generic-read-then-asynchronous-write",
@@ -71,6 +71,18 @@ pub const ASSUMPTIONS: &[Assumption] = &[
         "The 16 bytes of a clusterlaunchcontrol response are opaque: only query_cancel can read them.",
         "Their layout is not public. A kernel that takes them apart itself reads something else here.",
         "A dump of responses on the device, if anybody needs them.",
+    ),
+    assume(
+        "mma-a-of-a-pair-with-64-rows",
+        "With M = 128, a CTA pair and A in tensor memory, the rows of A are read from lanes 0 to 63.",
+        "Libraries keep a second copy in lanes 64 to 127, which hardware may need for the right half of the columns; the emulator does not look at it.",
+        "One such MMA on the device, with other values in the second copy.",
+    ),
+    assume(
+        "mma-other-forms-numerics",
+        "Numerics::Exact holds with M = 64, A in tensor memory and negated operands as it does with M = 128 and both operands in shared memory.",
+        "No published comparison covers these forms one by one.",
+        "The same product in each form, compared bit for bit on the device.",
     ),
     assume(
         "mma-pair-numerics",
@@ -91,10 +103,22 @@ pub const ASSUMPTIONS: &[Assumption] = &[
         "One load that hangs over the edge, with expect_tx of the whole box, on the device.",
     ),
     assume(
+        "packed-halves-distance",
+        "In tcgen05.ld and st of shape 16x32bx2 with .pack::16b or .unpack::16b, the distance of the halves counts columns of 32 bits, as it does without packing.",
+        "The ISA gives the operand's unit without saying whether packing changes it.",
+        "Number all columns, load with a distance of 16 and .pack::16b, and see which columns come.",
+    ),
+    assume(
         "reserved-shared-memory",
         "The system keeps the first 1024 bytes of each CTA's shared window; the kernel's variables begin behind them.",
         "Seen in disassembled kernels of compute capability 9.0 and 10.0; not promised anywhere.",
         "Print the address of the first shared variable, and %reserved_smem_offset_end, on the device.",
+    ),
+    assume(
+        "scale-input-d",
+        "scale-input-d divides D without rounding before it is added: Exact lowers D's exponent and leaves its significand, Fast multiplies by a power of two.",
+        "The ISA gives the factor; nobody has published what becomes of a D whose scaled value would be subnormal.",
+        "MMAs of zero operands with a subnormal D, and with one that scaling makes subnormal, on the device.",
     ),
     assume(
         "swizzle-with-larger-atoms",
@@ -125,6 +149,12 @@ pub const ASSUMPTIONS: &[Assumption] = &[
         "mbarrier.try_wait may return false before its time limit has passed; adversarial schedules do it.",
         "The ISA calls the wait potentially blocking and the limit system-dependent. Whether hardware ever returns early is not known.",
         "Count false results within short times over many waits on the device.",
+    ),
+    assume(
+        "unpacked-upper-half",
+        "tcgen05.st with .unpack::16b makes the upper half of each 32-bit cell zero.",
+        "The ISA says where the two halves of a register go; it does not say what the rest of the cells holds.",
+        "Fill tensor memory with a pattern, store with .unpack::16b, read the cells as 32 bits.",
     ),
     assume(
         "unused-tensor-lanes",

@@ -1,19 +1,17 @@
 //! A tile of a GEMM, written by hand in PTX: it must run right on every schedule, and each way to break it must be explained
 //! at the right line. The edits are made in the text: what the emulator knows, it knows from there.
 
-use emulator::{Buffer, Content, Diagnostic, Launch, Options, Param, Report};
+mod common;
+
+use common::{load, schedules};
+use emulator::{Buffer, Content, Diagnostic, Launch, Param, Report};
 use half::f16;
 
 const TEXT: &str = include_str!("kernels/one_tile.ptx");
 
-/// Small integers, so that every sum is exact.
+/// 128 × 64.
 fn matrix(seed: u64) -> Vec<i32> {
-    let mut state = seed;
-    let mut next = || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 40) as i32 % 9 - 4
-    };
-    (0..128 * 64).map(|_| next()).collect()
+    common::matrix(128, 64, seed, 4)
 }
 
 fn launch(a: &[i32], b: &[i32]) -> Launch {
@@ -36,10 +34,7 @@ fn launch(a: &[i32], b: &[i32]) -> Launch {
 }
 
 fn run(text: &str, seed: Option<u64>) -> Report {
-    let program = emulator::load(text).unwrap_or_else(|errors| panic!("does not load: {errors:#?}"));
-    let (a, b) = (matrix(1), matrix(2));
-    let options = Options { seed, max_instructions: 1_000_000, ..Default::default() };
-    emulator::run(&program, &launch(&a, &b), &options)
+    common::run(&load(text), &launch(&matrix(1), &matrix(2)), seed, 1_000_000)
 }
 
 /// Elements of D that differ from the exact product.
@@ -56,7 +51,7 @@ fn wrong(report: &Report) -> usize {
 
 #[test]
 fn right_and_clean_on_the_default_schedule_and_fifty_adversarial_ones() {
-    for seed in std::iter::once(None).chain((0..50).map(Some)) {
+    for seed in schedules(50) {
         let report = run(TEXT, seed);
         assert!(report.is_clean(), "seed {seed:?}: {:#?}", report.findings);
         assert!(report.notes.is_empty(), "seed {seed:?}: {:#?}", report.notes);
@@ -101,7 +96,7 @@ fn edited(from: &str, to: &str) -> String {
 /// same on all schedules.
 fn explained(text: &str) -> Diagnostic {
     let mut first: Option<Diagnostic> = None;
-    for seed in std::iter::once(None).chain((0..8).map(Some)) {
+    for seed in schedules(8) {
         let report = run(text, seed);
         let found = report.findings.first().unwrap_or_else(|| panic!("seed {seed:?}: nothing found"));
         let others: Vec<_> = report.findings.iter().skip(1).map(|d| (d.code, &d.title)).collect();
@@ -165,11 +160,7 @@ fn commit_in_the_loop() {
     let commit = "    tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [mma_done];\n";
     let text =
         edited(commit, "").replace("    add.s64 %rd3, %rd3, 2;\n", &format!("{commit}    add.s64 %rd3, %rd3, 2;\n"));
-    let codes: Vec<_> = std::iter::once(None)
-        .chain((0..8).map(Some))
-        .flat_map(|seed| run(&text, seed).findings)
-        .map(|d| (d.code, d.help))
-        .collect();
+    let codes: Vec<_> = schedules(8).flat_map(|seed| run(&text, seed).findings).map(|d| (d.code, d.help)).collect();
     let one = "Let one arrival complete one phase for each wait: a single tcgen05.commit, after the last MMA.";
     assert!(!codes.is_empty() && codes.iter().all(|(_, help)| help == one), "{codes:#?}");
 }
@@ -178,7 +169,7 @@ fn commit_in_the_loop() {
 fn commit_twice() {
     let commit = "    tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [mma_done];\n";
     let text = edited(commit, &commit.repeat(2));
-    for seed in std::iter::once(None).chain((0..8).map(Some)) {
+    for seed in schedules(8) {
         let found = run(&text, seed).findings;
         assert!(matches!(found[0].code, "phase-overtaken" | "hang"), "seed {seed:?}: {found:#?}");
     }

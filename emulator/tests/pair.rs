@@ -1,17 +1,15 @@
 //! A GEMM by pairs of CTAs, written by hand in PTX: TMA loads and stores, remote barriers, `cta_group::2`, multicast commits.
 
+mod common;
+
+use common::{load, schedules};
 use emulator::{Buffer, Content, Element, Launch, Options, Param, Report, Swizzle, TensorMap};
 use half::f16;
 
 const TEXT: &str = include_str!("kernels/pair.ptx");
 
 fn matrix(rows: usize, columns: usize, seed: u64) -> Vec<i32> {
-    let mut state = seed;
-    let mut next = || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 40) as i32 % 5 - 2
-    };
-    (0..rows * columns).map(|_| next()).collect()
+    common::matrix(rows, columns, seed, 2)
 }
 
 fn map(buffer: usize, rows: u64, columns: u64, box_rows: u32) -> Param {
@@ -32,7 +30,7 @@ fn map(buffer: usize, rows: u64, columns: u64, box_rows: u32) -> Param {
 
 /// M rows, 256 columns of D; depth K.
 fn run(text: &str, m: usize, k: usize, seed: Option<u64>) -> (Report, usize) {
-    let program = emulator::load(text).unwrap_or_else(|errors| panic!("does not load: {errors:#?}"));
+    let program = load(text);
     let (a, b) = (matrix(m, k, 1), matrix(256, k, 2));
     let bytes = |m: &[i32]| m.iter().flat_map(|&x| f16::from_f32(x as f32).to_bits().to_le_bytes()).collect();
     let buffer =
@@ -56,11 +54,8 @@ fn run(text: &str, m: usize, k: usize, seed: Option<u64>) -> (Report, usize) {
         ],
         ..Default::default()
     };
-    let report = emulator::run(
-        &program,
-        &launch,
-        &Options { seed, max_instructions: 10_000_000, trace: true, keep_operands: true, ..Default::default() },
-    );
+    let report =
+        emulator::run(&program, &launch, &Options { seed, max_instructions: 10_000_000, ..Default::default() });
     let wrong = match report.buffers.get(2) {
         None => m * 256,
         Some(d) => (0..m * 256)
@@ -78,32 +73,8 @@ fn run(text: &str, m: usize, k: usize, seed: Option<u64>) -> (Report, usize) {
 #[test]
 fn right_and_clean() {
     for (m, k) in [(256, 64), (512, 320), (200, 200)] {
-        for seed in std::iter::once(None).chain((0..6).map(Some)) {
+        for seed in schedules(6) {
             let (report, wrong) = run(TEXT, m, k, seed);
-            if std::env::var("DBG").is_ok() {
-                for e in &report.trace {
-                    if !matches!(e.kind, emulator::EventKind::SharedStore { .. }) {
-                        println!(
-                            "{} {:?} {}..{} {:?}",
-                            e.cta,
-                            e.actor,
-                            e.start,
-                            e.end,
-                            match &e.kind {
-                                emulator::EventKind::Mma(m) => format!(
-                                    "mma {:?} a {:?} {} b {} {:?}",
-                                    m.shape,
-                                    m.a.offset,
-                                    m.a.elements.len(),
-                                    m.b.offset,
-                                    &m.a.elements.get(..4)
-                                ),
-                                k => format!("{k:?}"),
-                            }
-                        );
-                    }
-                }
-            }
             assert!(report.is_clean(), "{m} x {k}, seed {seed:?}: {:#?}", report.findings);
             assert!(report.notes.is_empty(), "{:#?}", report.notes);
             assert_eq!(wrong, 0, "{m} x {k}, seed {seed:?}");

@@ -1,7 +1,10 @@
 //! Small kernels, each at one edge of the model: what the GPU runs must pass on every schedule, what it does not must be
 //! found. Each writes what it computes to a buffer of words.
 
-use emulator::{Buffer, Content, Launch, Options, Param, Report};
+mod common;
+
+use common::{load, schedules, word32 as word, zeroes};
+use emulator::Report;
 
 /// A kernel around a body. `%r0` is the thread's number, `%rd0` points to its own word of the buffer `out`.
 fn kernel(body: &str) -> String {
@@ -15,37 +18,15 @@ fn kernel(body: &str) -> String {
     )
 }
 
-fn launch(threads: u32) -> Launch {
-    Launch {
-        entry: "k".into(),
-        grid: [1, 1, 1],
-        cluster: [1, 1, 1],
-        block: [threads, 1, 1],
-        buffers: vec![Buffer {
-            name: "out".into(),
-            content: Content::Fill { bytes: 4096, value: 0 },
-            ..Default::default()
-        }],
-        params: vec![Param::Pointer { buffer: 0, offset: 0 }],
-        ..Default::default()
-    }
-}
-
 fn run(body: &str, threads: u32, seed: Option<u64>) -> Report {
-    let program = emulator::load(&kernel(body)).unwrap_or_else(|errors| panic!("does not load: {errors:#?}"));
-    let options = Options { seed, max_instructions: 5_000_000, ..Default::default() };
-    emulator::run(&program, &launch(threads), &options)
-}
-
-fn word(report: &Report, n: usize) -> u32 {
-    let bytes = &report.buffers[0].bytes[4 * n..4 * n + 4];
-    u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
+    let launch = common::launch("k", threads, vec![zeroes("out", 4096)]);
+    common::run(&load(&kernel(body)), &launch, seed, 5_000_000)
 }
 
 /// Runs on the default schedule and adversarial ones: clean on all, and the words are as said.
 #[track_caller]
 fn clean(body: &str, threads: u32, expected: impl Fn(usize) -> u32) {
-    for seed in std::iter::once(None).chain((0..24).map(Some)) {
+    for seed in schedules(24) {
         let report = run(body, threads, seed);
         assert!(report.is_clean(), "seed {seed:?}: {:#?}", report.findings);
         for n in 0..threads as usize {
@@ -56,8 +37,8 @@ fn clean(body: &str, threads: u32, expected: impl Fn(usize) -> u32) {
 
 #[track_caller]
 fn finds(body: &str, threads: u32, code: &str) {
-    for seed in std::iter::once(None).chain((0..8).map(Some)) {
-        let codes: Vec<_> = run(body, threads, seed).findings.iter().map(|d| d.code).collect();
+    for seed in schedules(8) {
+        let codes = common::codes(&run(body, threads, seed));
         assert!(codes.contains(&code), "seed {seed:?}: {codes:?}");
     }
 }
@@ -486,5 +467,28 @@ fn names_of_separate_blocks_are_separate() {
     for twice in ["L: mov.u32 %r5, 0;\nL: mov.u32 %r5, 1;", ".reg .b32 q;\n.reg .b64 q;", ".reg .b32 %r1;"] {
         let errors = emulator::load(&kernel(twice)).expect_err(twice);
         assert!(errors[0].code == "ptx-semantics" && errors[0].title.contains("twice"), "{errors:#?}");
+    }
+}
+
+/// What writes shared memory for a whole warp must spare the barriers in it as plain stores must.
+#[test]
+fn stmatrix_and_alloc_over_a_live_mbarrier() {
+    let init = "setp.eq.u32 %p1, %r0, 0;\n@%p1 mbarrier.init.shared::cta.b64 [tile+32], 1;\nbar.sync 0;\n";
+    let stmatrix = |at: u32| {
+        format!(
+            "{init}and.b32 %r1, %r0, 7;\nshl.b32 %r1, %r1, 4;\nmov.u32 %r2, tile;\nadd.u32 %r1, %r1, %r2;\nmov.b32 %r3, 0;\n\
+             stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r1+{at}], {{%r3}};"
+        )
+    };
+    let alloc = |at: u32| {
+        format!(
+            "{init}tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [tile+{at}], 32;\nbar.sync 0;\n\
+             ld.shared.b32 %r1, [tile+{at}];\ntcgen05.dealloc.cta_group::1.sync.aligned.b32 %r1, 32;"
+        )
+    };
+    for (over, beside) in [(stmatrix(0), stmatrix(48)), (alloc(36), alloc(40)), (alloc(32), alloc(28))] {
+        finds(&over, 32, "mbarrier-overwritten");
+        let report = run(&beside, 32, None);
+        assert!(report.is_clean(), "{beside}: {:#?}", report.findings);
     }
 }

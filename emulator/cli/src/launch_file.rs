@@ -13,7 +13,7 @@ const MOST: u64 = 1 << 32;
 pub fn read(path: &Path) -> Result<(Launch, String), BadInput> {
     let text = fs::read_to_string(path)
         .map_err(|e| BadInput::file(path, "read", &e, "Give a launch file; docs/emulate.md describes it."))?;
-    let mut launch: Launch = serde_json::from_str(&text).map_err(|e| misread(path, &text, &e))?;
+    let mut launch = parse(path, &text)?;
     let folder = path.parent().unwrap_or(Path::new(""));
     for n in 0..launch.buffers.len() {
         let buffer = &mut launch.buffers[n];
@@ -37,6 +37,11 @@ pub fn read(path: &Path) -> Result<(Launch, String), BadInput> {
         }
     }
     Ok((launch, text))
+}
+
+/// The launch that a text describes, as it stands: `path` is only named in messages.
+pub fn parse(path: &Path, text: &str) -> Result<Launch, BadInput> {
+    serde_json::from_str(text).map_err(|e| misread(path, text, &e))
 }
 
 /// Says what serde found, in the words of the other messages.

@@ -4,6 +4,7 @@ use super::cluster::{Cluster, Stop};
 use super::state::At;
 use super::warp::{State, lanes};
 use crate::diagnostic::{Diagnostic, Severity};
+use crate::program::alu::lop3;
 use crate::program::op::{Alu, Logic, Op, Reg, ShuffleMode, Space, Special, TRUE, VoteMode};
 
 /// The high half of a generic address of local memory.
@@ -101,7 +102,7 @@ impl<'a> Cluster<'a> {
             Op::Load(op) => self.load(at, op)?,
             Op::Store(op) => self.store(at, op)?,
             Op::Atomic(op) => self.atomic(at, op)?,
-            Op::TensorStore { shape, tensor, s } => self.tensor_store(at, *shape, tensor, s)?,
+            Op::TensorStore { shape, tensor, s, unpack } => self.tensor_store(at, *shape, tensor, s, *unpack)?,
             op if op.is_visible()
                 || matches!(op, Op::Elect { .. } | Op::Shuffle { .. } | Op::Vote { .. } | Op::WarpSync { .. }) =>
             {
@@ -189,9 +190,23 @@ impl<'a> Cluster<'a> {
                     Alu::Wide2(f) => (f(&mut y, &r.b32[a], &r.b32[b]), true).1,
                     Alu::Wide3(f) => (f(&mut y, &r.b32[a], &r.b32[b], &r.b64[c]), true).1,
                     Alu::Shift64(f) => (f(&mut y, &r.b64[a], &r.b32[b]), true).1,
+                    Alu::Field64(f) => (f(&mut y, &r.b64[a], &r.b32[b], &r.b32[c]), true).1,
                     Alu::Compare32(_) | Alu::Compare64(_) => return,
                 };
                 if wide { r.write64(d, mask, &y) } else { r.write32(d, mask, &x) }
+            }
+            Op::Lop3 { d, s, table } => {
+                let r = &mut self.warps[w].registers;
+                let [a, b, c] = s.map(|n| &r.b32[usize::from(n)]);
+                let value = std::array::from_fn(|i| lop3(a[i], b[i], c[i], table));
+                r.write32(d, mask, &value);
+            }
+            Op::Convert { how, d, s } => {
+                let r = &mut self.warps[w].registers;
+                for lane in lanes(mask) {
+                    let value = how.apply(r.lane(s, lane) as u64);
+                    r.set_lane(d, lane, value.into());
+                }
             }
             Op::Setp { f, d, q, a, b, logic } => {
                 let r = &mut self.warps[w].registers;
@@ -420,7 +435,7 @@ impl<'a> Cluster<'a> {
             Special::Nctaid(n) => axis(self.launch.grid, n),
             Special::Lane => lane,
             Special::Warp => warp.index,
-            Special::Nwarp => self.warps.len() as u32,
+            Special::Nwarp => self.launch.block.iter().product::<u32>().div_ceil(32),
             // Without clusters, each CTA is a cluster of one (PTX ISA 2.2.2).
             Special::ClusterId(n) => axis(std::array::from_fn(|n| cta.id[n] / extent[n]), n),
             Special::NclusterId(n) => axis(std::array::from_fn(|n| self.launch.grid[n] / extent[n]), n),

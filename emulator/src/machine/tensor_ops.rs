@@ -224,7 +224,10 @@ impl Cluster<'_> {
         let columns = columns_each * registers as u32 / registers_each;
         let (lane, column) = (address >> 16, address & 0xffff);
         let quarter = self.warps[w].index % 4;
-        let unallocated = (column..column.saturating_add(columns))
+        let unallocated = shape
+            .starts(column)
+            .into_iter()
+            .flat_map(|from| from..from.saturating_add(columns))
             .find(|&n| n >= COLUMNS || self.ctas[c].tensor.allocation(n).is_none());
         let trouble = if lanes(mask).any(|l| at(l) != address) {
             Some((
@@ -330,11 +333,11 @@ impl Cluster<'_> {
         }
         for (r, &reg) in d.iter().enumerate().take(if plain || timing_only { 0 } else { d.len() }) {
             for t in 0..32 {
-                let (dl, dc) = shape.cell(t, r as u32);
+                let (dl, dc) = shape.cell(t, r as u32, pack);
                 let cell = |n: u32| self.ctas[c].tensor.get(lane + dl, column + n);
                 // Packed, the shape counts columns of 16 bits: two neighbours make one register.
                 let (value, ok) = if pack {
-                    let ((low, first), (high, second)) = (cell(2 * dc), cell(2 * dc + 1));
+                    let ((low, first), (high, second)) = (cell(dc), cell(dc + 1));
                     (low & 0xffff | high << 16, first && second)
                 } else {
                     cell(dc)
@@ -342,7 +345,7 @@ impl Cluster<'_> {
                 warp.registers.b32[usize::from(reg)][t as usize] = value;
                 defined[r] |= u32::from(ok) << t;
                 if !ok && missing.is_none() {
-                    missing = Some(column + if pack { 2 * dc } else { dc });
+                    missing = Some(column + dc);
                 }
             }
             warp.registers.set_defined(Reg::B32(reg), u32::MAX, 0);
@@ -355,15 +358,17 @@ impl Cluster<'_> {
             }
             known => known,
         });
-        let at = u64::from(lane / 32 * COLUMNS + column) * CELL;
-        let access = Access { proxyless: true, ..Access::new(stamp, &self.warps[w].views) };
-        if let Some(conflict) = self.ctas[c].tensor_shadow.read(at, u64::from(columns) * CELL, &access) {
-            let passed = self.warps[w].passed.clone();
-            self.race(Race {
-                passed,
-                unwritten: missing.is_some(),
-                ..Race::new(RaceMemory::Tensor(c), conflict, stamp)
-            });
+        for from in shape.starts(column) {
+            let at = u64::from(lane / 32 * COLUMNS + from) * CELL;
+            let access = Access { proxyless: true, ..Access::new(stamp, &self.warps[w].views) };
+            if let Some(conflict) = self.ctas[c].tensor_shadow.read(at, u64::from(columns) * CELL, &access) {
+                let passed = self.warps[w].passed.clone();
+                self.race(Race {
+                    passed,
+                    unwritten: missing.is_some(),
+                    ..Race::new(RaceMemory::Tensor(c), conflict, stamp)
+                });
+            }
         }
         let (actor, time) = self.when(w, f);
         let delay = self.jitter(400);
@@ -374,16 +379,24 @@ impl Cluster<'_> {
         Ok(())
     }
 
-    pub fn tensor_store(&mut self, at: At, shape: TensorShape, tensor: &Address, s: &[u16]) -> Result<(), Stop> {
+    pub fn tensor_store(
+        &mut self,
+        at: At,
+        shape: TensorShape,
+        tensor: &Address,
+        s: &[u16],
+        unpack: bool,
+    ) -> Result<(), Stop> {
         let At { w, f, site, .. } = at;
         let c = self.warps[w].cta;
-        let (lane, column, columns) = self.tensor_range(at, shape, s.len(), tensor)?;
+        let registers = if unpack { 2 * s.len() } else { s.len() };
+        let (lane, column, columns) = self.tensor_range(at, shape, registers, tensor)?;
         self.settle();
         let warp = &mut self.warps[w];
         warp.stores.epoch += 1;
         warp.views.after.raise(warp.stores.actor, warp.stores.epoch);
         let stamp = Stamp::new(warp.stores.actor, warp.stores.epoch, site, self.index);
-        let plain = shape == TensorShape::S32x32b;
+        let plain = shape == TensorShape::S32x32b && !unpack;
         for (r, &reg) in s.iter().enumerate() {
             let defined = warp.registers.defined(Reg::B32(reg));
             if plain && defined == u32::MAX {
@@ -392,18 +405,26 @@ impl Cluster<'_> {
             }
             let origin = warp.origins.get(&Reg::B32(reg)).copied().unwrap_or(0);
             for t in 0..32 {
-                let (dl, dc) = shape.cell(t, r as u32);
+                let (dl, dc) = shape.cell(t, r as u32, unpack);
                 let ok = defined >> t & 1 == 1;
-                self.ctas[c].tensor.set(lane + dl, column + dc, warp.registers.b32[usize::from(reg)][t as usize], ok);
-                if !ok {
-                    self.ctas[c].tensor.set_origin(column + dc, origin);
+                let value = warp.registers.b32[usize::from(reg)][t as usize];
+                // Unpacked, the halves go to the low halves of two neighbours.
+                let cells =
+                    if unpack { [(dc, value & 0xffff), (dc + 1, value >> 16)] } else { [(dc, value), (dc, value)] };
+                for (dc, value) in cells {
+                    self.ctas[c].tensor.set(lane + dl, column + dc, value, ok);
+                    if !ok {
+                        self.ctas[c].tensor.set_origin(column + dc, origin);
+                    }
                 }
             }
         }
-        let at = u64::from(lane / 32 * COLUMNS + column) * CELL;
-        let access = Access { proxyless: true, ..Access::new(stamp, &self.warps[w].views) };
-        if let Some(conflict) = self.ctas[c].tensor_shadow.write(at, u64::from(columns) * CELL, &access) {
-            self.race(Race::new(RaceMemory::Tensor(c), conflict, stamp));
+        for from in shape.starts(column) {
+            let at = u64::from(lane / 32 * COLUMNS + from) * CELL;
+            let access = Access { proxyless: true, ..Access::new(stamp, &self.warps[w].views) };
+            if let Some(conflict) = self.ctas[c].tensor_shadow.write(at, u64::from(columns) * CELL, &access) {
+                self.race(Race::new(RaceMemory::Tensor(c), conflict, stamp));
+            }
         }
         let (_, time) = self.when(w, f);
         self.warps[w].stores_done_at = time + self.costs.tensor_load + u64::from(columns);

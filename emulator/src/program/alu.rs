@@ -4,7 +4,7 @@
 
 use super::lanes::{bh, bits, bits_z, bits64, d, f, fmax, fmin, h, i, l, lanes, s16, z};
 use super::op::Alu;
-use super::packed;
+use super::{packed, rounding};
 
 /// Shifts clamp the amount at the register's width (PTX ISA 9.7.8.8, 9.7.8.9).
 fn shl32(a: u32, n: u32) -> u32 {
@@ -43,13 +43,44 @@ fn prmt(a: u32, b: u32, sel: u32) -> u32 {
 fn pair(low: u32, high: u32) -> u64 {
     u64::from(high) << 32 | u64::from(low)
 }
-fn lop3(a: u32, b: u32, c: u32, table: u8) -> u32 {
+/// `lop3.b32`: bit n of the table is the result where the bits of a, b and c make up n.
+pub fn lop3(a: u32, b: u32, c: u32, table: u8) -> u32 {
     (0..8).fold(0, |r, n| {
         if table >> n & 1 == 0 {
             return r;
         }
         let pick = |x: u32, bit: u8| if n & bit != 0 { x } else { !x };
         r | (pick(a, 4) & pick(b, 2) & pick(c, 1))
+    })
+}
+/// The selectors of `prmt`'s modes: the low two bits of c say which bytes, the mode says how (PTX ISA, prmt).
+fn prmt_mode(a: u32, b: u32, c: u32, selectors: [u32; 4]) -> u32 {
+    prmt(a, b, selectors[(c & 3) as usize])
+}
+/// On each half.
+fn halves(a: u32, b: u32, f: fn(u32, u32) -> u32) -> u32 {
+    f(a & 0xffff, b & 0xffff) & 0xffff | f(a >> 16, b >> 16) << 16
+}
+/// `max` or `min`; −0 is less than +0, and a NaN operand loses.
+fn extreme64(a: f64, b: f64, max: bool) -> f64 {
+    match (a.is_nan(), b.is_nan()) {
+        (true, _) => b,
+        (_, true) => a,
+        _ => {
+            let less = a < b || (a == b && a.is_sign_negative());
+            if less == max { b } else { a }
+        }
+    }
+}
+fn bfe64(a: u64, b: u32, c: u32, signed: bool) -> u64 {
+    let (pos, len) = (b & 0xff, c & 0xff);
+    if len == 0 {
+        return 0;
+    }
+    let sign = signed && a >> (pos + len - 1).min(63) & 1 == 1;
+    (0..64).fold(0, |r, n| {
+        let bit = if n < len && pos + n < 64 { a >> (pos + n) & 1 == 1 } else { sign };
+        r | u64::from(bit) << n
     })
 }
 
@@ -151,6 +182,58 @@ pub fn alu(base: &str, mods: &[&str], ty: &str) -> Option<Alu> {
         ("shr", [], "s16") => lanes!(B32 |a: u32, n: u32| (s16(a) >> n.min(15)) as u32 & 0xffff),
         ("shr", [], "u64" | "b64") => lanes!(Shift64 |a: u64, n: u32| if n > 63 { 0 } else { a >> n }),
         ("shr", [], "s64") => lanes!(Shift64 |a: u64, n: u32| (l(a) >> n.min(63)) as u64),
+        ("add", ["sat"], "s32") => lanes!(B32 |a: u32, b: u32| i(a).saturating_add(i(b)) as u32),
+        ("sub", ["sat"], "s32") => lanes!(B32 |a: u32, b: u32| i(a).saturating_sub(i(b)) as u32),
+        ("add", [], "u16x2" | "s16x2") => lanes!(B32 |a: u32, b: u32| halves(a, b, u32::wrapping_add)),
+        ("min", [], "u16x2") => lanes!(B32 |a: u32, b: u32| halves(a, b, u32::min)),
+        ("max", [], "u16x2") => lanes!(B32 |a: u32, b: u32| halves(a, b, u32::max)),
+        ("min", [], "s16x2") => lanes!(B32 |a: u32, b: u32| halves(a, b, |x, y| s16(x).min(s16(y)) as u32)),
+        ("max", [], "s16x2") => lanes!(B32 |a: u32, b: u32| halves(a, b, |x, y| s16(x).max(s16(y)) as u32)),
+        ("min", ["relu"], "s16x2") => {
+            lanes!(B32 |a: u32, b: u32| halves(a, b, |x, y| s16(x).min(s16(y)).max(0) as u32))
+        }
+        ("max", ["relu"], "s16x2") => {
+            lanes!(B32 |a: u32, b: u32| halves(a, b, |x, y| s16(x).max(s16(y)).max(0) as u32))
+        }
+        ("min", ["relu"], "s32") => lanes!(B32 |a: u32, b: u32| i(a).min(i(b)).max(0) as u32),
+        ("max", ["relu"], "s32") => lanes!(B32 |a: u32, b: u32| i(a).max(i(b)).max(0) as u32),
+        ("mad", ["hi", "sat"], "s32") => {
+            lanes!(T32 |a: u32, b: u32, c: u32| (((i64::from(i(a)) * i64::from(i(b))) >> 32) as i32).saturating_add(i(c)) as u32)
+        }
+        ("mad", ["hi"], "u16") => {
+            lanes!(T32 |a: u32, b: u32, c: u32| (((a & 0xffff) * (b & 0xffff)) >> 16).wrapping_add(c) & 0xffff)
+        }
+        ("mad", ["hi"], "s16") => {
+            lanes!(T32 |a: u32, b: u32, c: u32| ((s16(a) * s16(b)) as u32 >> 16).wrapping_add(c) & 0xffff)
+        }
+        ("mad", ["hi"], "u64") => {
+            lanes!(T64 |a: u64, b: u64, c: u64| (((u128::from(a) * u128::from(b)) >> 64) as u64).wrapping_add(c))
+        }
+        ("mad", ["hi"], "s64") => {
+            lanes!(T64 |a: u64, b: u64, c: u64| (((i128::from(l(a)) * i128::from(l(b))) >> 64) as u64).wrapping_add(c))
+        }
+        ("prmt", ["f4e"], "b32") => {
+            lanes!(T32 |a: u32, b: u32, c: u32| prmt_mode(a, b, c, [0x3210, 0x4321, 0x5432, 0x6543]))
+        }
+        ("prmt", ["b4e"], "b32") => {
+            lanes!(T32 |a: u32, b: u32, c: u32| prmt_mode(a, b, c, [0x5670, 0x6701, 0x7012, 0x0123]))
+        }
+        ("prmt", ["rc8"], "b32") => {
+            lanes!(T32 |a: u32, b: u32, c: u32| prmt_mode(a, b, c, [0x0000, 0x1111, 0x2222, 0x3333]))
+        }
+        ("prmt", ["ecl"], "b32") => {
+            lanes!(T32 |a: u32, b: u32, c: u32| prmt_mode(a, b, c, [0x3210, 0x3211, 0x3222, 0x3333]))
+        }
+        ("prmt", ["ecr"], "b32") => {
+            lanes!(T32 |a: u32, b: u32, c: u32| prmt_mode(a, b, c, [0x0000, 0x1110, 0x2210, 0x3210]))
+        }
+        ("prmt", ["rc16"], "b32") => {
+            lanes!(T32 |a: u32, b: u32, c: u32| prmt_mode(a, b, c, [0x1010, 0x3232, 0x1010, 0x3232]))
+        }
+        ("bfe", [], "u64") => lanes!(Field64 |a: u64, b: u32, c: u32| bfe64(a, b, c, false)),
+        ("bfe", [], "s64") => lanes!(Field64 |a: u64, b: u32, c: u32| bfe64(a, b, c, true)),
+        ("max", [], "f64") => lanes!(B64 |a: u64, b: u64| bits64(extreme64(d(a), d(b), true))),
+        ("min", [], "f64") => lanes!(B64 |a: u64, b: u64| bits64(extreme64(d(a), d(b), false))),
         ("bfe", [], "u32") => lanes!(T32 bfe),
         ("bfe", [], "s32") => lanes!(T32 bfe_signed),
         ("prmt", [], "b32") => lanes!(T32 prmt),
@@ -188,6 +271,16 @@ pub fn alu(base: &str, mods: &[&str], ty: &str) -> Option<Alu> {
         ("min", ["NaN"], "f32") => {
             lanes!(B32 |a: u32, b: u32| if f(a).is_nan() || f(b).is_nan() { 0x7fff_ffff } else { bits(fmin(f(a), f(b))) })
         }
+        ("max", ["ftz", "NaN"], "f32") => lanes!(B32 |a: u32, b: u32| {
+            let (a, b) = (z(a), z(b));
+            if a.is_nan() || b.is_nan() { 0x7fff_ffff } else { bits(fmax(a, b)) }
+        }),
+        ("min", ["ftz", "NaN"], "f32") => lanes!(B32 |a: u32, b: u32| {
+            let (a, b) = (z(a), z(b));
+            if a.is_nan() || b.is_nan() { 0x7fff_ffff } else { bits(fmin(a, b)) }
+        }),
+        ("mad", ["rn"], "f32") => alu("fma", mods, ty)?,
+        ("mad", ["rn"], "f64") => alu("fma", mods, ty)?,
         ("div", ["rn"], "f32") => lanes!(B32 |a: u32, b: u32| bits(f(a) / f(b))),
         ("add", [] | ["rn"], "f64") => lanes!(B64 |a: u64, b: u64| bits64(d(a) + d(b))),
         ("sub", [] | ["rn"], "f64") => lanes!(B64 |a: u64, b: u64| bits64(d(a) - d(b))),
@@ -201,29 +294,12 @@ pub fn alu(base: &str, mods: &[&str], ty: &str) -> Option<Alu> {
             lanes!(U32 |a: u32| a)
         }
         ("mov", [], "b64" | "u64" | "s64" | "f64") => lanes!(U64 |a: u64| a),
-        _ => return packed::alu(base, mods, ty),
-    })
-}
-
-/// `lop3.b32` with its immediate table cannot be one function: it is built from a few common tables.
-pub fn lop3_table(table: u8) -> Option<Alu> {
-    Some(match table {
-        0x80 => lanes!(T32 |a: u32, b: u32, c: u32| a & b & c),
-        0xfe => lanes!(T32 |a: u32, b: u32, c: u32| a | b | c),
-        0x96 => lanes!(T32 |a: u32, b: u32, c: u32| a ^ b ^ c),
-        0xea => lanes!(T32 |a: u32, b: u32, c: u32| lop3(a, b, c, 0xea)),
-        0xf8 => lanes!(T32 |a: u32, b: u32, c: u32| lop3(a, b, c, 0xf8)),
-        0x6a => lanes!(T32 |a: u32, b: u32, c: u32| lop3(a, b, c, 0x6a)),
-        0x78 => lanes!(T32 |a: u32, b: u32, c: u32| lop3(a, b, c, 0x78)),
-        0xca => lanes!(T32 |a: u32, b: u32, c: u32| lop3(a, b, c, 0xca)),
-        0xc8 => lanes!(T32 |a: u32, b: u32, c: u32| lop3(a, b, c, 0xc8)),
-        0xa8 => lanes!(T32 |a: u32, b: u32, c: u32| lop3(a, b, c, 0xa8)),
-        _ => return None,
+        _ => return packed::alu(base, mods, ty).or_else(|| rounding::alu(base, mods, ty)),
     })
 }
 
 /// `setp.op.type`
-pub fn compare(op: &str, ty: &str) -> Option<Alu> {
+pub fn compare(op: &str, ftz: bool, ty: &str) -> Option<Alu> {
     macro_rules! ordered {
         ($kind:ident, $conv:expr) => {
             match op {
@@ -256,6 +332,9 @@ pub fn compare(op: &str, ty: &str) -> Option<Alu> {
             }
         };
     }
+    if ftz && !matches!(ty, "f32" | "f16") {
+        return None;
+    }
     Some(match ty {
         "u32" => ordered!(Compare32, |x: u32| x),
         "s32" => ordered!(Compare32, i),
@@ -266,7 +345,9 @@ pub fn compare(op: &str, ty: &str) -> Option<Alu> {
         "b32" if matches!(op, "eq" | "ne") => ordered!(Compare32, |x: u32| x),
         "b16" if matches!(op, "eq" | "ne") => ordered!(Compare32, |x: u32| x & 0xffff),
         "b64" if matches!(op, "eq" | "ne") => ordered!(Compare64, |x: u64| x),
+        "f32" if ftz => floating!(Compare32, z),
         "f32" => floating!(Compare32, f),
+        "f16" if ftz => floating!(Compare32, |x: u32| h(packed::flush16(x))),
         "f16" => floating!(Compare32, h),
         "bf16" => floating!(Compare32, bh),
         "f64" => floating!(Compare64, d),

@@ -109,6 +109,19 @@ macro_rules! lanes {
         }
         $crate::program::op::Alu::Shift64(g)
     }};
+    (Field64 $f:expr) => {{
+        fn g(
+            d: &mut $crate::program::op::L64,
+            a: &$crate::program::op::L64,
+            b: &$crate::program::op::L32,
+            c: &$crate::program::op::L32,
+        ) {
+            for i in 0..32 {
+                d[i] = ($f)(a[i], b[i], c[i]);
+            }
+        }
+        $crate::program::op::Alu::Field64(g)
+    }};
     (Compare32 $f:expr) => {{
         fn g(a: &$crate::program::op::L32, b: &$crate::program::op::L32) -> u32 {
             let mut m = 0;

@@ -202,6 +202,15 @@ fn entry(
             }
             "reqnctapercluster" => lowering.kernel.required_cluster = Some(dims()),
             "maxnreg" => lowering.kernel.registers_per_thread = dims()[0].max(1),
+            // It says what a host's grid counts; a launch here says its CTAs (PTX ISA, .blocksareclusters).
+            "blocksareclusters"
+                if ["reqntid", "reqnctapercluster"]
+                    .iter()
+                    .all(|d| function.directives.iter().any(|(n, ..)| n == d)) => {}
+            "blocksareclusters" => {
+                let message = "`.blocksareclusters` without `.reqntid` and `.reqnctapercluster`";
+                fail(*span, wrong(message, "Add both of them."));
+            }
             "minnctapersm" | "maxnctapersm" | "explicitcluster" | "maxclusterrank" | "noreturn" | "pragma" => {}
             other => fail(*span, not_modelled(&format!("the directive `.{other}`"), "Remove it.")),
         }

@@ -1,13 +1,13 @@
 //! From syntax tree to a program that can run: names resolved, instructions decoded, control flow analysed.
 //!
 //! Read `op` for what instructions become, `lower` for how a function body is walked, `decode` for each family of
-//! instructions, `alu`, `packed` and `convert` for
+//! instructions, `alu`, `packed`, `rounding` and `convert` for
 //! arithmetic, `flow` for where divergent lanes meet again.
 
 pub(crate) mod alu;
 pub(crate) mod atomic;
 mod call;
-mod convert;
+pub(crate) mod convert;
 mod decode;
 mod flow;
 mod lanes;
@@ -16,6 +16,7 @@ mod lower;
 pub(crate) mod op;
 mod packed;
 mod registers;
+mod rounding;
 mod variables;
 
 use crate::diagnostic::{Diagnostic, Label, Place, Severity, Source};

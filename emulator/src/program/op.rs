@@ -136,14 +136,27 @@ pub enum TensorShape {
 }
 
 impl TensorShape {
-    /// Lane (of the 32 or 16) and column that register `r` of thread `t` maps to. PTX ISA 9.7.16.2.3.1.
-    pub fn cell(self, t: u32, r: u32) -> (u32, u32) {
-        match self {
+    /// Lane (of the 32 or 16) and column that register `r` of thread `t` maps to. PTX ISA 9.7.16.2.3.1. `packed`: the first of
+    /// the two columns that a register of two 16-bit values maps to; the distance of the halves counts columns all the same.
+    pub fn cell(self, t: u32, r: u32, packed: bool) -> (u32, u32) {
+        let wide = if packed { 2 } else { 1 };
+        let (lane, column) = match self {
             TensorShape::S32x32b => (t, r),
             TensorShape::S16x64b => ((t >> 2) + 8 * (t & 1), 2 * r + ((t >> 1) & 1)),
             TensorShape::S16x128b => ((t >> 2) + 8 * (r & 1), (t & 3) + 4 * (r >> 1)),
             TensorShape::S16x256b => ((t >> 2) + 8 * ((r >> 1) & 1), 2 * (t & 3) + (r & 1) + 8 * (r >> 2)),
-            TensorShape::S16x32bx2 { offset } => (t & 15, r + if t >= 16 { offset } else { 0 }),
+            TensorShape::S16x32bx2 { offset } => {
+                return (t & 15, wide * r + if t >= 16 { offset } else { 0 });
+            }
+        };
+        (lane, wide * column)
+    }
+
+    /// The columns that its parts begin at, from a first one on.
+    pub fn starts(self, column: u32) -> Vec<u32> {
+        match self {
+            TensorShape::S16x32bx2 { offset } => vec![column, column.saturating_add(offset)],
+            _ => vec![column],
         }
     }
 
@@ -184,6 +197,8 @@ pub enum Alu {
     Wide3(fn(&mut L64, &L32, &L32, &L64)),
     /// 64, 32 → 64
     Shift64(fn(&mut L64, &L64, &L32)),
+    /// 64, 32, 32 → 64
+    Field64(fn(&mut L64, &L64, &L32, &L32)),
     /// 32, 32 → predicate
     Compare32(fn(&L32, &L32) -> u32),
     /// 64, 64 → predicate
@@ -201,6 +216,10 @@ impl std::fmt::Debug for Alu {
 pub enum Op {
     /// A lane-wise function of one destination; sources in order.
     Alu { f: Alu, d: u16, s: [u16; 3] },
+    /// `lop3`
+    Lop3 { d: u16, s: [u16; 3], table: u8 },
+    /// `cvt` of any pair of types
+    Convert { how: super::convert::Conversion, d: Reg, s: Reg },
     /// `setp`: `d = f(a, b) [logic c]`, `q = !f(a, b) [logic c]`.
     Setp { f: Alu, d: Option<u16>, q: Option<u16>, a: u16, b: u16, logic: Option<(Logic, u16, bool)> },
     /// Predicate logic; `negate` the result.
@@ -284,8 +303,8 @@ pub enum Op {
     TensorRelinquish,
     /// `tcgen05.ld`; `pack`: the low halves of two columns in each register
     TensorLoad { shape: TensorShape, tensor: Address, d: Box<[u16]>, pack: bool },
-    /// `tcgen05.st`
-    TensorStore { shape: TensorShape, tensor: Address, s: Box<[u16]> },
+    /// `tcgen05.st`; `unpack`: the halves of each register to two columns
+    TensorStore { shape: TensorShape, tensor: Address, s: Box<[u16]>, unpack: bool },
     /// `tcgen05.wait::ld` or `::st`
     TensorWait { loads: bool },
     /// `tcgen05.mma.kind::f16`
@@ -419,14 +438,11 @@ pub enum ShuffleMode {
 
 /// `vote.sync`'s mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub enum VoteMode {
-    /// `.all`
     All,
-    /// `.any`
     Any,
-    /// `.uni`
     Uniform,
-    /// `.ballot`
     Ballot,
 }
 

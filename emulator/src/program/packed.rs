@@ -11,6 +11,16 @@ pub fn alu(base: &str, mods: &[&str], ty: &str) -> Option<Alu> {
         "f32" => return approximate(base, mods),
         _ => {}
     }
+    // FP16 may flush subnormals: on the way in, and on the way out.
+    if let Some(rest) = without_ftz(mods).filter(|_| ty.starts_with("f16")) {
+        return flushing(base, &rest, ty);
+    }
+    // BF16's `ex2` is written with `.ftz`, and takes no other way (PTX ISA, ex2).
+    let mods = match (base, mods, ty) {
+        ("ex2", ["approx", "ftz"], "bf16" | "bf16x2") => &["approx"],
+        ("ex2", _, "bf16" | "bf16x2") => return None,
+        _ => mods,
+    };
     macro_rules! half_width {
         ($ty:ident, $each:ident) => {
             match (base, mods) {
@@ -23,6 +33,20 @@ pub fn alu(base: &str, mods: &[&str], ty: &str) -> Option<Alu> {
                 ("min", []) => lanes!(B32 | a, b | $each(a, b, 0, |x, y, _| $ty::extreme(x, y, false, false))),
                 ("max", ["NaN"]) => lanes!(B32 | a, b | $each(a, b, 0, |x, y, _| $ty::extreme(x, y, true, true))),
                 ("min", ["NaN"]) => lanes!(B32 | a, b | $each(a, b, 0, |x, y, _| $ty::extreme(x, y, false, true))),
+                ("add", ["sat"] | ["rn", "sat"]) => {
+                    lanes!(B32 | a, b | $each(a, b, 0, |x, y, _| $ty::saturated($ty::sum(x, y))))
+                }
+                ("sub", ["sat"] | ["rn", "sat"]) => {
+                    lanes!(B32 | a, b | $each(a, b, 0, |x, y, _| $ty::saturated($ty::sum(x, y ^ 0x8000))))
+                }
+                ("mul", ["sat"] | ["rn", "sat"]) => {
+                    lanes!(B32 | a, b | $each(a, b, 0, |x, y, _| $ty::saturated($ty::product(x, y))))
+                }
+                ("fma", ["rn", "sat"]) => {
+                    lanes!(T32 | a, b, c | $each(a, b, c, |x, y, w| $ty::saturated($ty::fused(x, y, w, false))))
+                }
+                ("ex2", ["approx"]) => lanes!(U32 | a | $each(a, 0, 0, |x, _, _| $ty::function(x, f64::exp2))),
+                ("tanh", ["approx"]) => lanes!(U32 | a | $each(a, 0, 0, |x, _, _| $ty::function(x, f64::tanh))),
                 ("neg", []) => lanes!(U32 | a | $each(a, 0, 0, |x, _, _| x ^ 0x8000)),
                 ("abs", []) => lanes!(U32 | a | $each(a, 0, 0, |x, _, _| x & 0x7fff)),
                 _ => return None,
@@ -35,6 +59,50 @@ pub fn alu(base: &str, mods: &[&str], ty: &str) -> Option<Alu> {
         "bf16" => half_width!(brain, one),
         "bf16x2" => half_width!(brain, both),
         _ => return None,
+    })
+}
+
+/// The modifiers without `.ftz`, if it is among them.
+fn without_ftz<'a>(mods: &[&'a str]) -> Option<Vec<&'a str>> {
+    mods.contains(&"ftz").then(|| mods.iter().copied().filter(|m| *m != "ftz").collect())
+}
+
+/// FP16 operations with `.ftz`.
+fn flushing(base: &str, mods: &[&str], ty: &str) -> Option<Alu> {
+    fn low(x: u16) -> u16 {
+        flush16(x.into()) as u16
+    }
+    macro_rules! flushed {
+        ($each:ident) => {
+            match (base, mods) {
+                ("add", [] | ["rn"]) => lanes!(B32 | a, b | $each(a, b, 0, |x, y, _| low(fp16::sum(low(x), low(y))))),
+                ("sub", [] | ["rn"]) => {
+                    lanes!(B32 | a, b | $each(a, b, 0, |x, y, _| low(fp16::sum(low(x), low(y) ^ 0x8000))))
+                }
+                ("mul", [] | ["rn"]) => {
+                    lanes!(B32 | a, b | $each(a, b, 0, |x, y, _| low(fp16::product(low(x), low(y)))))
+                }
+                ("fma", ["rn"]) => {
+                    lanes!(T32 | a, b, c | $each(a, b, c, |x, y, w| low(fp16::fused(low(x), low(y), low(w), false))))
+                }
+                ("fma", ["rn", "relu"]) => {
+                    lanes!(T32 | a, b, c | $each(a, b, c, |x, y, w| low(fp16::fused(low(x), low(y), low(w), true))))
+                }
+                ("max", []) => {
+                    lanes!(B32 | a, b | $each(a, b, 0, |x, y, _| fp16::extreme(low(x), low(y), true, false)))
+                }
+                ("min", []) => {
+                    lanes!(B32 | a, b | $each(a, b, 0, |x, y, _| fp16::extreme(low(x), low(y), false, false)))
+                }
+                ("neg", []) => lanes!(U32 | a | $each(a, 0, 0, |x, _, _| low(x) ^ 0x8000)),
+                ("abs", []) => lanes!(U32 | a | $each(a, 0, 0, |x, _, _| low(x) & 0x7fff)),
+                _ => return None,
+            }
+        };
+    }
+    Some(match ty {
+        "f16" => flushed!(one),
+        _ => flushed!(both),
     })
 }
 
@@ -71,6 +139,14 @@ macro_rules! half_type {
                 // `.relu` clamps negative results to +0 and keeps NaN (PTX ISA, fma).
                 if relu && r <= 0.0 { 0 } else { round(r) }
             }
+            /// `.sat`: clamped to 0 … 1, NaN becomes +0.
+            pub fn saturated(x: u16) -> u16 {
+                let value = wide(x);
+                if value > 0.0 { round(value.min(1.0)) } else { 0 }
+            }
+            pub fn function(x: u16, f: fn(f64) -> f64) -> u16 {
+                round(f(wide(x)))
+            }
             /// `max` or `min`; −0 is less than +0. Without `.NaN`, a NaN operand loses.
             pub fn extreme(a: u16, b: u16, max: bool, nan: bool) -> u16 {
                 let (x, y) = (wide(a), wide(b));
@@ -92,8 +168,13 @@ macro_rules! half_type {
 half_type!(fp16, f16);
 half_type!(brain, bf16);
 
+/// A subnormal FP16 number becomes zero (`.ftz`).
+pub fn flush16(x: u32) -> u32 {
+    if x & 0x7c00 == 0 { x & 0x8000 } else { x }
+}
+
 /// A sum in FP64, rounded to odd: rounding it again to a narrower type gives what one rounding would have given.
-fn odd_sum(a: f64, b: f64) -> f64 {
+pub fn odd_sum(a: f64, b: f64) -> f64 {
     let s = a + b;
     if !s.is_finite() {
         return s;

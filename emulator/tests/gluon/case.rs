@@ -1,5 +1,7 @@
 //! The kernels of this folder: their text, and their launch at the size they were compiled for or at another.
 
+#![allow(dead_code)]
+
 use emulator::{Buffer, Content, Element, Launch, Param, Swizzle, TensorMap};
 use half::{bf16, f16};
 use serde_json::Value;

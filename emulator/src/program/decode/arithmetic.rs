@@ -3,7 +3,7 @@
 use super::{Decoded, Family, Lowering, Operands, describe, wrong};
 use crate::program::layout::type_bytes;
 use crate::program::lower::Binding;
-use crate::program::op::{Alu, Logic, Op, Reg};
+use crate::program::op::{Alu, Logic, Op, Reg, TRUE};
 use crate::program::{alu, convert};
 use crate::syntax::ast::Operand;
 
@@ -23,11 +23,19 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
                     "It is a constant 0 … 255.",
                 ));
             };
-            match alu::lop3_table(*table as u8) {
-                Some(f) => apply(l, f, o, false).map(Some),
-                None => Ok(None),
+            let table = *table as u8;
+            let mut s = [0; 3];
+            for (n, s) in s.iter_mut().enumerate() {
+                *s = l.source32(o.get(1 + n)?, false)?;
             }
+            let d = l.destination32(o.get(0)?)?;
+            Ok(Some(Decoded::new(Op::Lop3 { d, s, table }, s.map(Reg::B32).to_vec(), vec![Reg::B32(d)])))
         }
+        "min" | "max" if mods.last() == Some(&"f32") && (o.len() >= 4 || mods.contains(&"abs")) => {
+            extreme_of_three(l, base, mods, o)
+        }
+        // The mode of `prmt` stands behind its type.
+        "prmt" if mods.len() == 2 => prmt(l, mods, o),
         _ => {
             let Some((ty, flags)) = mods.split_last() else { return Ok(None) };
             match alu::alu(base, flags, ty) {
@@ -45,6 +53,41 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
     }
 }
 
+fn prmt(l: &mut Lowering, mods: &[&str], o: &Operands) -> Family {
+    match alu::alu("prmt", &mods[1..], mods[0]) {
+        Some(f) => apply(l, f, o, false).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// `max.f32 d, a, b, c`: of three numbers, or of their magnitudes (`.abs`).
+fn extreme_of_three(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) -> Family {
+    let absolute = mods.contains(&"abs");
+    let flags: Vec<&str> = mods.iter().copied().filter(|m| !matches!(*m, "abs" | "f32")).collect();
+    let (Some(f), Some(abs)) = (alu::alu(base, &flags, "f32"), alu::alu("abs", &[], "f32")) else { return Ok(None) };
+    o.expect(4..=4)?;
+    let mut sources = Vec::new();
+    for n in 1..o.len() {
+        let mut s = l.source32(o.get(n)?, true)?;
+        if absolute {
+            let Reg::B32(d) = l.register("b32")? else { return Ok(None) };
+            l.emit(Op::Alu { f: abs, d, s: [s, 0, 0] }, TRUE, false, vec![Reg::B32(s)], vec![Reg::B32(d)]);
+            s = d;
+        }
+        sources.push(s);
+    }
+    let d = l.destination32(o.get(0)?)?;
+    let mut first = sources[0];
+    if let [a, b, _] = sources[..] {
+        let Reg::B32(t) = l.register("b32")? else { return Ok(None) };
+        l.emit(Op::Alu { f, d: t, s: [a, b, 0] }, TRUE, false, vec![Reg::B32(a), Reg::B32(b)], vec![Reg::B32(t)]);
+        first = t;
+    }
+    let last = sources[sources.len() - 1];
+    let uses = vec![Reg::B32(first), Reg::B32(last)];
+    Ok(Some(Decoded::new(Op::Alu { f, d, s: [first, last, 0] }, uses, vec![Reg::B32(d)])))
+}
+
 /// A lane-wise function with its destination first and its sources in order.
 fn apply(l: &mut Lowering, f: Alu, o: &Operands, float: bool) -> Result<Decoded, crate::program::Bad> {
     use Alu::*;
@@ -60,10 +103,10 @@ fn apply(l: &mut Lowering, f: Alu, o: &Operands, float: bool) -> Result<Decoded,
         Wide2(_) => (true, &[4, 4]),
         Wide3(_) => (true, &[4, 4, 8]),
         Shift64(_) => (true, &[8, 4]),
+        Field64(_) => (true, &[8, 4, 4]),
         Compare32(_) | Compare64(_) => (false, &[]),
     };
-    // `lop3` has its table as a further operand.
-    o.expect(1 + sources.len()..=2 + sources.len())?;
+    o.expect(1 + sources.len()..=1 + sources.len())?;
     let mut s = [0; 3];
     let mut uses = Vec::new();
     for (n, &bytes) in sources.iter().enumerate() {
@@ -86,14 +129,24 @@ fn apply(l: &mut Lowering, f: Alu, o: &Operands, float: bool) -> Result<Decoded,
 fn setp(l: &mut Lowering, mods: &[&str], o: &Operands) -> Family {
     let (op, logic, ty) = match mods {
         [op, ty] => (*op, None, *ty),
+        [op, "ftz", ty] => (*op, None, *ty),
+        [op, "and", "ftz", ty] => (*op, Some(Logic::And), *ty),
+        [op, "or", "ftz", ty] => (*op, Some(Logic::Or), *ty),
+        [op, "xor", "ftz", ty] => (*op, Some(Logic::Xor), *ty),
         [op, "and", ty] => (*op, Some(Logic::And), *ty),
         [op, "or", ty] => (*op, Some(Logic::Or), *ty),
         [op, "xor", ty] => (*op, Some(Logic::Xor), *ty),
         _ => return Ok(None),
     };
-    let Some(f) = alu::compare(op, ty) else { return Ok(None) };
+    let Some(f) = alu::compare(op, mods.contains(&"ftz"), ty) else { return Ok(None) };
     o.expect(if logic.is_some() { 4..=4 } else { 3..=3 })?;
     let (d, q) = match o.get(0)? {
+        Operand::Pair(..) if matches!(ty, "f16" | "bf16") => {
+            return Err(wrong(
+                format!("`{}` gives one predicate", o.opcode),
+                "Name one, and negate it where it is used.",
+            ));
+        }
         Operand::Pair(d, q) => {
             let mut one =
                 |d: &Operand| if *d == Operand::Sink { Ok(None) } else { l.destination_predicate(d).map(Some) };
@@ -260,10 +313,38 @@ fn cvta(l: &mut Lowering, mods: &[&str], o: &Operands) -> Family {
 
 fn cvt(l: &mut Lowering, mods: &[&str], o: &Operands) -> Family {
     let [flags @ .., to, from] = mods else { return Ok(None) };
-    match convert::convert(flags, to, from) {
-        Some(f) => apply(l, f, o, *from == "f32").map(Some),
-        None => Ok(None),
+    if let Some(f) = convert::convert(flags, to, from) {
+        return apply(l, f, o, *from == "f32").map(Some);
     }
+    if matches!(*to, "f16x2" | "bf16x2") {
+        return cvt_pair(l, flags, to, from, o);
+    }
+    let Some(how) = convert::Conversion::of(flags, to, from) else { return Ok(None) };
+    o.expect(2..=2)?;
+    let s =
+        l.source(o.get(1)?, if how.from.bytes() == 8 { 8 } else { 4 }, from.ends_with("32") && from.starts_with('f'))?;
+    let d =
+        if how.to.bytes() == 8 { Reg::B64(l.destination64(o.get(0)?)?) } else { Reg::B32(l.destination32(o.get(0)?)?) };
+    Ok(Some(Decoded::new(Op::Convert { how, d, s }, vec![s], vec![d])))
+}
+
+/// `cvt.….f16x2.f32 d, a, b`: two conversions, the first source to the high half.
+fn cvt_pair(l: &mut Lowering, flags: &[&str], to: &str, from: &str, o: &Operands) -> Family {
+    // Saturation to 0 … 1 and stochastic rounding are other forms.
+    if from != "f32" || flags.contains(&"sat") || flags.contains(&"ftz") {
+        return Ok(None);
+    }
+    let Some(how) = convert::Conversion::of(flags, to.trim_end_matches("x2"), from) else { return Ok(None) };
+    o.expect(3..=3)?;
+    let mut parts = Vec::new();
+    for n in [2, 1] {
+        let s = Reg::B32(l.source32(o.get(n)?, true)?);
+        let d = l.register("b32")?;
+        l.emit(Op::Convert { how, d, s }, TRUE, false, vec![s], vec![d]);
+        parts.push(d);
+    }
+    let d = vec![Reg::B32(l.destination32(o.get(0)?)?)];
+    Ok(Some(Decoded::new(Op::Repack { d: d.clone(), s: parts.clone(), d_bits: 32, s_bits: 16 }, parts, d)))
 }
 
 fn predicate(l: &mut Lowering, base: &str, o: &Operands) -> Result<Decoded, crate::program::Bad> {

@@ -4,6 +4,7 @@ use super::{Decoded, Family, Lowering, Operands, base as base_of, describe, wron
 use crate::program::Bad;
 use crate::program::atomic::{AtomicOp, LoadOp, Scope, StoreOp, Sync, update};
 use crate::program::layout::type_bytes;
+use crate::program::lower::Binding;
 use crate::program::op::{Op, Reg, Space};
 use crate::syntax::ast::Operand;
 
@@ -21,6 +22,16 @@ fn matrix_or_async(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) ->
             let mut uses = base_of(&to);
             uses.extend(base_of(&from));
             let read = match o.list.get(3) {
+                // A predicate says that nothing is read, a number how many bytes.
+                Some(Operand::Name(name)) if matches!(l.lookup(name), Some(Binding::Register(Reg::Pred(_)))) => {
+                    let p = l.predicate(&Operand::Name(name.clone()))?;
+                    let (all, none) = (l.constant32(*bytes as u32)?, l.constant32(0)?);
+                    let Reg::B32(r) = l.register("b32")? else { return Ok(None) };
+                    let op = Op::Select32 { d: r, a: none, b: all, p, negated: false };
+                    l.emit(op, crate::program::op::TRUE, false, vec![Reg::Pred(p)], vec![Reg::B32(r)]);
+                    uses.push(Reg::B32(r));
+                    Some(r)
+                }
                 Some(size) if !hints.contains(&"L2::cache_hint") || o.len() == 5 => {
                     let r = l.source32(size, false)?;
                     uses.push(Reg::B32(r));
@@ -221,7 +232,9 @@ fn atomic(l: &mut Lowering, gives: bool, mods: &[&str], o: &Operands) -> Family 
             "global" => space = Space::Global,
             "shared" | "shared::cta" => space = Space::Shared,
             "shared::cluster" => space = Space::SharedCluster,
-            "relaxed" | "acquire" | "release" | "acq_rel" | "cta" | "cluster" | "gpu" | "sys" => {}
+            "relaxed" | "release" | "cta" | "cluster" | "gpu" | "sys" => {}
+            // What gives nothing back acquires nothing.
+            "acquire" | "acq_rel" if gives => {}
             "add" | "min" | "max" | "and" | "or" | "xor" | "inc" | "dec" if what.is_none() => what = Some(*m),
             "exch" | "cas" if what.is_none() && gives => what = Some(*m),
             // Sums of FP16 and BF16 keep subnormals.
@@ -247,7 +260,7 @@ fn atomic(l: &mut Lowering, gives: bool, mods: &[&str], o: &Operands) -> Family 
     let memory = o.get(first)?;
     let address = l.address(memory)?;
     l.check_space(memory, space, o.opcode)?;
-    let float = ty.starts_with('f');
+    let float = matches!(*ty, "f32" | "f64");
     let mut uses = base_of(&address);
     let s = l.source(o.get(first + 1)?, bytes.into(), float)?;
     uses.push(s);

@@ -3,6 +3,7 @@
 mod arithmetic;
 mod bulk;
 mod control;
+mod forms;
 mod memory;
 mod synchronisation;
 mod tensor;
@@ -12,111 +13,8 @@ use super::lower::{Binding, Lowering, not_modelled, undeclared, wrong};
 use super::op::{Address, Op, Reg, Space, Special};
 use crate::syntax::ast::{Instruction, Operand};
 
-/// The forms that are modelled, as `emulate --list-instructions` prints them: `{a|b}` is a choice, `?` makes a modifier
-/// optional.
-pub const FORMS: &[&str] = &[
-    // tensor memory and tensor core
-    "tcgen05.alloc.cta_group::{1|2}.sync.aligned.shared::cta?.b32",
-    "tcgen05.dealloc.cta_group::{1|2}.sync.aligned.b32",
-    "tcgen05.relinquish_alloc_permit.cta_group::{1|2}.sync.aligned",
-    "tcgen05.ld.sync.aligned.{32x32b|16x64b|16x128b|16x256b|16x32bx2}.xN.b32",
-    "tcgen05.ld.sync.aligned.{32x32b|16x64b|16x128b|16x256b}.xN.pack::16b.b32",
-    "tcgen05.st.sync.aligned.{32x32b|16x64b|16x128b|16x256b|16x32bx2}.xN.b32",
-    "tcgen05.wait::{ld|st}.sync.aligned",
-    "tcgen05.mma.cta_group::{1|2}.kind::f16{.collector::a::{discard|lastuse|fill|use}}?",
-    "tcgen05.commit.cta_group::{1|2}.mbarrier::arrive::one{.shared::cluster}?{.multicast::cluster}?.b64",
-    "tcgen05.fence::{before|after}_thread_sync",
-    // barriers and fences
-    "mbarrier.init.shared{::cta}?.b64",
-    "mbarrier.inval.shared{::cta}?.b64",
-    "mbarrier.arrive{.expect_tx}?{.release|.relaxed}?{.cta|.cluster}?{.shared{::cta|::cluster}?}?.b64",
-    "mbarrier.expect_tx{.relaxed}?{.cta|.cluster}?{.shared{::cta|::cluster}?}?.b64",
-    "mbarrier.{try_wait|test_wait}.parity{.acquire|.relaxed}?{.cta|.cluster}?{.shared{::cta}?}?.b64",
-    "bar{.cta}?.{sync|arrive}",
-    "barrier{.cta}?.{sync|arrive}{.aligned}?",
-    "barrier.cluster.arrive{.release|.relaxed}?{.aligned}?",
-    "barrier.cluster.wait{.acquire}?{.aligned}?",
-    "mapa{.shared::cluster}?.{u32|u64}",
-    "getctarank{.shared::cluster}?.{u32|u64}",
-    "setmaxnreg.{inc|dec}.sync.aligned.u32",
-    "griddepcontrol.{wait|launch_dependents}",
-    "bar.warp.sync",
-    "fence.proxy.async{.shared::cta|.global|.shared::cluster}?",
-    "fence.mbarrier_init.release.cluster",
-    "fence.{acq_rel|sc}.{cta|cluster|gpu|sys}",
-    "membar.{cta|gl|sys}",
-    // copies by the TMA engine
-    "cp.async.bulk.tensor.Nd.{shared::cta|shared::cluster}.global{.tile}?.mbarrier::complete_tx::bytes{.multicast::cluster}?{.cta_group::{1|2}}?{.L2::cache_hint}?",
-    "cp.async.bulk.tensor.Nd.global.shared::cta{.tile}?.bulk_group{.L2::cache_hint}?",
-    "cp.reduce.async.bulk.tensor.Nd.global.shared::cta.{add|min|max|inc|dec|and|or|xor}{.tile}?.bulk_group{.L2::cache_hint}?",
-    "cp.async.bulk.prefetch.tensor.Nd.L2.global{.tile}?{.L2::cache_hint}?",
-    "cp.async.bulk.{shared::cta|shared::cluster}.global.mbarrier::complete_tx::bytes{.multicast::cluster}?{.L2::cache_hint}?",
-    "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes",
-    "cp.async.bulk.global.shared::cta.bulk_group{.L2::cache_hint}?",
-    "cp.async.bulk.commit_group",
-    "cp.async.bulk.wait_group{.read}?",
-    "prefetch{.param}?.tensormap",
-    "prefetch{.global|.local}?.{L1|L2}",
-    // memory
-    "ld{.weak|.volatile|{.relaxed|.acquire}{.cta|.cluster|.gpu|.sys}}?{.global|.const|.shared{::cta|::cluster}?|.local|.param}?{.nc}?{.v2|.v4|.v8}?.type",
-    "st{.weak|.volatile|{.relaxed|.release}{.cta|.cluster|.gpu|.sys}}?{.global|.shared{::cta|::cluster}?|.local}?{.v2|.v4|.v8}?.type",
-    "{atom|red}{.relaxed|.acquire|.release|.acq_rel}?{.cta|.cluster|.gpu|.sys}?{.global|.shared{::cta|::cluster}?}?.{add|min|max|and|or|xor|inc|dec}.type",
-    "atom{.relaxed|.acquire|.release|.acq_rel}?{.cta|.cluster|.gpu|.sys}?{.global|.shared{::cta|::cluster}?}?.{exch|cas}.type",
-    "createpolicy.fractional.L2::hint.b64",
-    "cp.async.{ca|cg}.shared{::cta}?.global{.L2::hint}?",
-    "cp.async.{commit_group|wait_group|wait_all}",
-    "{ldmatrix|stmatrix}.sync.aligned.m8n8.{x1|x2|x4}{.trans}?.shared{::cta}?.b16",
-    "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes{.multicast::cluster::all}?.b128",
-    "clusterlaunchcontrol.query_cancel.is_canceled.pred.b128",
-    "clusterlaunchcontrol.query_cancel.get_first_ctaid{::{x|y|z}|.v4}?.b32.b128",
-    "cvta{.to}?.{global|const|local|shared|shared::cta|shared::cluster|param}.u64",
-    // lanes
-    "elect.sync",
-    "activemask.b32",
-    "shfl.sync.{up|down|bfly|idx}.b32",
-    "vote.sync.{all|any|uni}.pred",
-    "vote.sync.ballot.b32",
-    // control
-    "bra{.uni}?",
-    "brx.idx",
-    "call{.uni}?",
-    "ret{.uni}?",
-    "exit",
-    "trap",
-    "nanosleep.u32",
-    // arithmetic
-    "{add|sub}.{s16|u16|s32|u32|s64|u64}",
-    "{add|sub|mul}{.rn}?{.ftz}?.f32",
-    "{add|sub|mul}{.rn}?.f64",
-    "fma.rn{.ftz}?.f32",
-    "fma.rn.f64",
-    "mul.{lo|hi|wide}.type",
-    "mad.{lo|hi|wide}.type",
-    "{div|rem}.{u16|s16|s32|u32|s64|u64}",
-    "div.{rn|full|approx}{.ftz}?.f32",
-    "{add|sub|mul}{.rn}?{.ftz}?.f32x2",
-    "fma.rn{.ftz}?.f32x2",
-    "mul.rz{.ftz}?.{f32|f32x2}",
-    "{add|sub|mul}{.rn}?.{f16|f16x2|bf16|bf16x2}",
-    "fma.rn{.relu}?.{f16|f16x2|bf16|bf16x2}",
-    "{ex2|lg2|rcp|sqrt|rsqrt}.approx{.ftz}?.f32",
-    "{rcp|sqrt}.rn{.ftz}?.f32",
-    "tanh.approx.f32",
-    "{neg|abs}.type",
-    "{min|max}{.NaN}?.type",
-    "{and|or|xor|not}.{pred|b16|b32|b64}",
-    "{shl|shr}.type",
-    "bfe.{u32|s32}",
-    "prmt.b32",
-    "lop3.b32",
-    "{popc|clz|brev}.{b32|b64}",
-    "shf.{l|r}.{wrap|clamp}.b32",
-    "setp.op{.and|.or|.xor}?.type",
-    "selp.type",
-    "mov.type",
-    "cvt{.rn|.rni|.rzi|.rmi|.rpi}?.to.from",
-    "cvt.rn{.relu}?.{f16x2|bf16x2}.f32",
-];
+pub use forms::FORMS;
+use forms::nearest;
 
 /// A decoded instruction.
 pub(super) struct Decoded {
@@ -151,13 +49,6 @@ pub(super) fn decode(l: &mut Lowering, inst: &Instruction) -> Result<Decoded, Ba
         None => "No form of this opcode is modelled.".into(),
     };
     Err(bad)
-}
-
-/// The modelled form that begins most like this opcode.
-fn nearest(opcode: &str) -> Option<&'static str> {
-    let shared = |form: &str| opcode.bytes().zip(form.bytes()).take_while(|(a, b)| a == b).count();
-    let best = FORMS.iter().copied().max_by_key(|form| shared(form))?;
-    (shared(best) >= 3).then_some(best)
 }
 
 /// The operands of one instruction.
@@ -259,6 +150,8 @@ impl Lowering {
             return Ok(d);
         }
         match self.lookup(name) {
+            // The lanes of a warp (PTX ISA 4.4, predefined constants).
+            None if name == "WARP_SZ" => self.constant(32, bytes),
             Some(Binding::Register(reg)) => Ok(*reg),
             Some(Binding::Shared(offset)) => {
                 let offset = *offset;

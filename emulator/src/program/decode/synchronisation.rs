@@ -1,6 +1,7 @@
 //! Barriers, mbarriers and fences.
 
 use super::{Decoded, Family, Lowering, Operands, base as base_of, wrong};
+use crate::program::alu::alu;
 use crate::program::op::{Op, Reg};
 use crate::syntax::ast::Operand;
 
@@ -134,12 +135,12 @@ fn mbarrier(l: &mut Lowering, what: &str, rest: &[&str], o: &Operands) -> Family
             uses.push(Reg::B32(bytes));
             Ok(Some(Decoded::new(Op::BarrierExpect { address, bytes, remote: m.remote }, uses, vec![])))
         }
-        "try_wait" | "test_wait" if m.parity => {
+        "try_wait" | "test_wait" => {
             let block = what == "try_wait";
             o.expect(if block { 3..=4 } else { 3..=3 })?;
             let p = l.destination_predicate(o.get(0)?)?;
             let address = l.address(o.get(1)?)?;
-            let parity = l.source32(o.get(2)?, false)?;
+            let parity = if m.parity { l.source32(o.get(2)?, false)? } else { state_parity(l, o.get(2)?)? };
             let mut uses = base_of(&address);
             uses.push(Reg::B32(parity));
             // The fourth operand is a time limit in ns: a hint (PTX ISA, mbarrier.try_wait).
@@ -151,6 +152,23 @@ fn mbarrier(l: &mut Lowering, what: &str, rest: &[&str], o: &Operands) -> Family
         }
         _ => Ok(None),
     }
+}
+
+/// A state that an arrival gave is the number of its phase; the wait is for the end of that one.
+fn state_parity(l: &mut Lowering, state: &Operand) -> Result<u16, crate::program::Bad> {
+    let s = l.source64(state)?;
+    let Reg::B32(d) = l.register("b32")? else { return l.constant32(0) };
+    if let (Some(low), Some(and)) = (convert("u32", "u64"), alu("and", &[], "b32")) {
+        let one = l.constant32(1)?;
+        let always = crate::program::op::TRUE;
+        l.emit(Op::Alu { f: low, d, s: [s, 0, 0] }, always, false, vec![Reg::B64(s)], vec![Reg::B32(d)]);
+        l.emit(Op::Alu { f: and, d, s: [d, one, 0] }, always, false, vec![Reg::B32(d)], vec![Reg::B32(d)]);
+    }
+    Ok(d)
+}
+
+fn convert(to: &str, from: &str) -> Option<crate::program::op::Alu> {
+    crate::program::convert::convert(&[], to, from)
 }
 
 /// `barrier.cluster.{arrive,wait}` and what concerns addresses of other CTAs.
@@ -189,7 +207,10 @@ pub(super) fn cluster(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands)
         // Registers move between warps, grids overlap, caches are warmed: results do not depend on it.
         ("setmaxnreg", ["inc" | "dec", "sync", "aligned", "u32"])
         | ("griddepcontrol", ["wait" | "launch_dependents"]) => Ok(Some(Decoded::new(Op::Hint, vec![], vec![]))),
-        ("prefetch", ["tensormap"] | ["param", "tensormap"] | ["L1" | "L2"] | ["global" | "local", "L1" | "L2"]) => {
+        (
+            "prefetch",
+            ["tensormap"] | ["const" | "param", "tensormap"] | ["L1" | "L2"] | ["global" | "local", "L1" | "L2"],
+        ) => {
             o.expect(1..=1)?;
             let address = l.address(o.get(0)?)?;
             Ok(Some(Decoded::new(Op::Hint, base_of(&address), vec![])))

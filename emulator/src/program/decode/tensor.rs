@@ -35,7 +35,9 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
             o.expect(0..=0)?;
             Ok(Some(Decoded::new(Op::TensorRelinquish, vec![], vec![])))
         }
-        [op @ ("ld" | "st"), "sync", "aligned", "16x32bx2", times, "b32"] => {
+        [op @ ("ld" | "st"), "sync", "aligned", "16x32bx2", times, packed @ .., "b32"]
+            if matches!((*op, packed), (_, []) | ("ld", ["pack::16b"]) | ("st", ["unpack::16b"])) =>
+        {
             let times: Option<usize> = times.strip_prefix('x').and_then(|n| n.parse().ok());
             let Some(registers) = times.filter(|n| n.is_power_of_two() && *n <= 128) else { return Ok(None) };
             o.expect(3..=3)?;
@@ -50,13 +52,14 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
             let mut uses = base_of(&tensor);
             if load {
                 return Ok(Some(Decoded::new(
-                    Op::TensorLoad { shape, tensor, d: regs.into(), pack: false },
+                    Op::TensorLoad { shape, tensor, d: regs.into(), pack: !packed.is_empty() },
                     uses,
                     all,
                 )));
             }
             uses.extend(all);
-            Ok(Some(Decoded::new(Op::TensorStore { shape, tensor, s: regs.into() }, uses, vec![])))
+            let unpack = !packed.is_empty();
+            Ok(Some(Decoded::new(Op::TensorStore { shape, tensor, s: regs.into(), unpack }, uses, vec![])))
         }
         ["ld", "sync", "aligned", shape, times, pack @ .., "b32"] if matches!(pack, [] | ["pack::16b"]) => {
             let Some((shape, registers)) = shaped(shape, times) else { return Ok(None) };
@@ -70,14 +73,18 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
                 defs,
             )))
         }
-        ["st", "sync", "aligned", shape, times, "b32"] => {
+        ["st", "sync", "aligned", shape, times, unpack @ .., "b32"] if matches!(unpack, [] | ["unpack::16b"]) => {
             let Some((shape, registers)) = shaped(shape, times) else { return Ok(None) };
             o.expect(2..=2)?;
             let tensor = tensor_address(l, o.get(0)?)?;
             let s = list(l, o.get(1)?, registers, false)?;
             let mut uses = base_of(&tensor);
             uses.extend(s.iter().map(|&r| Reg::B32(r)));
-            Ok(Some(Decoded::new(Op::TensorStore { shape, tensor, s: s.into() }, uses, vec![])))
+            Ok(Some(Decoded::new(
+                Op::TensorStore { shape, tensor, s: s.into(), unpack: !unpack.is_empty() },
+                uses,
+                vec![],
+            )))
         }
         ["wait::ld", "sync", "aligned"] => Ok(Some(Decoded::new(Op::TensorWait { loads: true }, vec![], vec![]))),
         ["wait::st", "sync", "aligned"] => Ok(Some(Decoded::new(Op::TensorWait { loads: false }, vec![], vec![]))),

@@ -1,0 +1,45 @@
+//! What the command `emulate` does. A library, so that tests and fuzzers go the way that the command goes.
+
+mod arguments;
+mod bad_input;
+mod launch_file;
+mod lists;
+mod locate;
+mod run;
+mod show;
+
+use clap::Parser;
+use emulator::Launch;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// The command, with the arguments of the process.
+pub fn main() -> ExitCode {
+    let arguments = arguments::Arguments::parse();
+    let lists = lists::text(&arguments);
+    // A closed pipe (`emulate … | head`) is no reason to end with a backtrace.
+    if show::print(&lists).is_err() {
+        return ExitCode::SUCCESS;
+    }
+    let Some(job) = arguments.job() else { return ExitCode::SUCCESS };
+    match run::run(&job) {
+        Ok(clean) => ExitCode::from(u8::from(!clean)),
+        Err(bad) => {
+            eprint!("{bad}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// A kernel's text and a launch file's, as far as they go without running: the launch.
+///
+/// # Errors
+/// What the command would print instead.
+pub fn check(kernel: &str, launch: &str) -> Result<Launch, String> {
+    let (kernel_path, launch_path) = (Path::new("kernel.ptx"), Path::new("launch.json"));
+    let texts = show::Texts { kernel: (kernel_path, kernel), launch: Some((launch_path, launch)) };
+    let program = emulator::load(kernel).map_err(|errors| texts.first_few(&errors))?;
+    let described = launch_file::parse(launch_path, launch).map_err(|bad| bad.to_string())?;
+    emulator::check(&program, &described).map_err(|errors| texts.first_few(&errors))?;
+    Ok(described)
+}

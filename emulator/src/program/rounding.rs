@@ -1,0 +1,227 @@
+//! Arithmetic of FP32, of pairs of FP32 and of FP64 that is not rounded to nearest, or that saturates.
+//!
+//! FP32 results are computed in FP64 and rounded to odd there: rounding such a value once more, in any direction, gives
+//! what one rounding of the exact result would have given.
+
+use super::lanes::{bits64, d, f, z};
+use super::op::{Alu, L32, L64};
+use super::packed::odd_sum;
+
+/// To nearest even, towards zero, down, up.
+const RN: u8 = 0;
+const RZ: u8 = 1;
+const RM: u8 = 2;
+const RP: u8 = 3;
+
+/// What the modifiers of an opcode say.
+#[derive(Clone, Copy)]
+struct Flags {
+    round: u8,
+    ftz: bool,
+    sat: bool,
+}
+
+fn flags(mods: &[&str]) -> Option<Flags> {
+    let mut flags = Flags { round: RN, ftz: false, sat: false };
+    for m in mods {
+        match *m {
+            "rn" => {}
+            "rz" => flags.round = RZ,
+            "rm" => flags.round = RM,
+            "rp" => flags.round = RP,
+            "ftz" => flags.ftz = true,
+            "sat" => flags.sat = true,
+            _ => return None,
+        }
+    }
+    Some(flags)
+}
+
+/// A function of the rounding, `.ftz` and `.sat`, for the flags at hand.
+macro_rules! pick {
+    ($flags:expr, $kind:ident, $g:ident) => {{
+        macro_rules! rounded {
+            ($ftz:literal, $sat:literal) => {
+                match $flags.round {
+                    RN => Alu::$kind($g::<RN, $ftz, $sat>),
+                    RZ => Alu::$kind($g::<RZ, $ftz, $sat>),
+                    RM => Alu::$kind($g::<RM, $ftz, $sat>),
+                    _ => Alu::$kind($g::<RP, $ftz, $sat>),
+                }
+            };
+        }
+        match ($flags.ftz, $flags.sat) {
+            (false, false) => rounded!(false, false),
+            (true, false) => rounded!(true, false),
+            (false, true) => rounded!(false, true),
+            (true, true) => rounded!(true, true),
+        }
+    }};
+}
+
+/// An opcode with the modifiers of its type. `None`: not modelled.
+pub fn alu(base: &str, mods: &[&str], ty: &str) -> Option<Alu> {
+    let flags = flags(mods)?;
+    // The type's width and what it is made of; `.sat` and `.ftz` are FP32's, `.ftz` that of pairs, too.
+    Some(match (base, ty) {
+        ("add", "f32") => pick!(flags, B32, add),
+        ("sub", "f32") => pick!(flags, B32, sub),
+        ("mul", "f32") => pick!(flags, B32, mul),
+        ("fma" | "mad", "f32") => pick!(flags, T32, fma),
+        ("div", "f32") if !flags.sat => pick!(flags, B32, div),
+        ("rcp", "f32") if !flags.sat => pick!(flags, U32, rcp),
+        ("sqrt", "f32") if !flags.sat => pick!(flags, U32, sqrt),
+        ("add", "f32x2") if !flags.sat => pick!(flags, B64, add2),
+        ("sub", "f32x2") if !flags.sat => pick!(flags, B64, sub2),
+        ("mul", "f32x2") if !flags.sat => pick!(flags, B64, mul2),
+        ("fma", "f32x2") if !flags.sat => pick!(flags, T64, fma2),
+        (_, "f64") if flags.ftz || flags.sat => return None,
+        ("add", "f64") => pick!(flags, B64, add64),
+        ("sub", "f64") => pick!(flags, B64, sub64),
+        ("mul", "f64") => pick!(flags, B64, mul64),
+        ("div", "f64") => pick!(flags, B64, div64),
+        ("rcp", "f64") => pick!(flags, U64, rcp64),
+        ("sqrt", "f64") => pick!(flags, U64, sqrt64),
+        _ => return None,
+    })
+}
+
+fn input<const FTZ: bool>(x: u32) -> f64 {
+    f64::from(if FTZ { z(x) } else { f(x) })
+}
+
+/// An exact value, or one rounded to odd, as FP32.
+pub fn narrow(x: f64, round: u8) -> f32 {
+    let n = x as f32;
+    let (wide, up) = (f64::from(n), round == RP || (round == RZ && x < 0.0));
+    match round {
+        _ if x.is_nan() || x.is_infinite() || round == RN || wide == x => n,
+        _ if up && wide < x => n.next_up(),
+        _ if !up && wide > x => n.next_down(),
+        _ => n,
+    }
+}
+
+fn output<const R: u8, const FTZ: bool, const SAT: bool>(x: f64) -> u32 {
+    let n = narrow(x, R);
+    let n = if FTZ && n.is_subnormal() { 0.0_f32.copysign(n) } else { n };
+    // `.sat` clamps to 0 … 1, and NaN becomes 0.
+    match n {
+        _ if SAT => (if n > 0.0 { n.min(1.0) } else { 0.0 }).to_bits(),
+        _ if n.is_nan() => 0x7fff_ffff,
+        _ => n.to_bits(),
+    }
+}
+
+/// Rounded to odd. A sum of opposites is −0 when rounded down.
+fn sum<const R: u8>(a: f64, b: f64) -> f64 {
+    let s = odd_sum(a, b);
+    if R == RM && s == 0.0 && a == -b && !(a == 0.0 && a.is_sign_positive() && b.is_sign_positive()) { -0.0 } else { s }
+}
+
+/// A value and the sign of what it lacks, rounded to odd.
+fn odd(value: f64, lacks: f64) -> f64 {
+    if lacks == 0.0 || lacks.is_nan() || !value.is_finite() || value.to_bits() & 1 == 1 {
+        value
+    } else if lacks > 0.0 {
+        value.next_up()
+    } else {
+        value.next_down()
+    }
+}
+
+fn quotient(a: f64, b: f64) -> f64 {
+    let q = a / b;
+    let rest = (-q).mul_add(b, a);
+    odd(q, if b < 0.0 { -rest } else { rest })
+}
+
+fn root(a: f64) -> f64 {
+    let q = a.sqrt();
+    odd(q, (-q).mul_add(q, a))
+}
+
+macro_rules! lanewise32 {
+    ($name:ident, $value:ident, |$($x:ident),+| $e:expr) => {
+        fn $value<const R: u8, const FTZ: bool, const SAT: bool>($($x: u32),+) -> u32 {
+            $(let $x = input::<FTZ>($x);)+
+            output::<R, FTZ, SAT>($e)
+        }
+        fn $name<const R: u8, const FTZ: bool, const SAT: bool>(out: &mut L32, $($x: &L32),+) {
+            for i in 0..32 {
+                out[i] = $value::<R, FTZ, SAT>($($x[i]),+);
+            }
+        }
+    };
+}
+
+lanewise32!(add, add_one, |a, b| sum::<R>(a, b));
+lanewise32!(sub, sub_one, |a, b| sum::<R>(a, -b));
+lanewise32!(mul, mul_one, |a, b| a * b);
+lanewise32!(fma, fma_one, |a, b, c| sum::<R>(a * b, c));
+lanewise32!(div, div_one, |a, b| quotient(a, b));
+lanewise32!(rcp, rcp_one, |a| quotient(1.0, a));
+lanewise32!(sqrt, sqrt_one, |a| root(a));
+
+macro_rules! lanewise_pairs {
+    ($name:ident, $value:ident, $($x:ident),+) => {
+        fn $name<const R: u8, const FTZ: bool, const SAT: bool>(out: &mut L64, $($x: &L64),+) {
+            for i in 0..32 {
+                let low = $value::<R, FTZ, SAT>($($x[i] as u32),+);
+                let high = $value::<R, FTZ, SAT>($(($x[i] >> 32) as u32),+);
+                out[i] = u64::from(high) << 32 | u64::from(low);
+            }
+        }
+    };
+}
+
+lanewise_pairs!(add2, add_one, a, b);
+lanewise_pairs!(sub2, sub_one, a, b);
+lanewise_pairs!(mul2, mul_one, a, b);
+lanewise_pairs!(fma2, fma_one, a, b, c);
+
+/// The nearest FP64 value and the sign of what it lacks, rounded.
+fn output64<const R: u8>(value: f64, lacks: f64) -> u64 {
+    let up = R == RP || (R == RZ && value < 0.0);
+    bits64(match R {
+        _ if R == RN || lacks == 0.0 || lacks.is_nan() || !value.is_finite() => value,
+        _ if up && lacks > 0.0 => value.next_up(),
+        _ if !up && lacks < 0.0 => value.next_down(),
+        _ => value,
+    })
+}
+
+fn sum64<const R: u8>(a: f64, b: f64) -> u64 {
+    let s = a + b;
+    let t = s - a;
+    let s = if R == RM && s == 0.0 && a == -b && !(a == 0.0 && a.is_sign_positive() && b.is_sign_positive()) {
+        -0.0
+    } else {
+        s
+    };
+    output64::<R>(s, (a - (s - t)) + (b - t))
+}
+
+macro_rules! lanewise64 {
+    ($name:ident, |$($x:ident),+| $e:expr) => {
+        fn $name<const R: u8, const FTZ: bool, const SAT: bool>(out: &mut L64, $($x: &L64),+) {
+            for i in 0..32 {
+                $(let $x = d($x[i]);)+
+                out[i] = $e;
+            }
+        }
+    };
+}
+
+fn quotient64<const R: u8>(a: f64, b: f64) -> u64 {
+    let q = a / b;
+    let rest = (-q).mul_add(b, a);
+    output64::<R>(q, if b < 0.0 { -rest } else { rest })
+}
+
+lanewise64!(add64, |a, b| sum64::<R>(a, b));
+lanewise64!(sub64, |a, b| sum64::<R>(a, -b));
+lanewise64!(mul64, |a, b| output64::<R>(a * b, a.mul_add(b, -(a * b))));
+lanewise64!(div64, |a, b| quotient64::<R>(a, b));
+lanewise64!(rcp64, |a| quotient64::<R>(1.0, a));
+lanewise64!(sqrt64, |a| output64::<R>(a.sqrt(), (-a.sqrt()).mul_add(a.sqrt(), a)));

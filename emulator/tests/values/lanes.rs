@@ -1,0 +1,65 @@
+//! What the lanes of a warp tell each other.
+
+use crate::row::{Row, check, each, one};
+
+pub fn rows() -> Vec<Row> {
+    vec![
+        // `c` is the clamp in bits 0–4 and the segment mask in bits 8–12.
+        each(32, "shfl.sync.idx.b32 %r0, %r98, 5, 0x1f, 0xffffffff;", |_| 5),
+        each(32, "shfl.sync.up.b32 %r0, %r98, 3, 0, 0xffffffff;", |n| if n < 3 { n } else { n - 3 }),
+        each(32, "shfl.sync.down.b32 %r0, %r98, 3, 0x1f, 0xffffffff;", |n| if n > 28 { n } else { n + 3 }),
+        each(32, "shfl.sync.bfly.b32 %r0, %r98, 6, 0x1f, 0xffffffff;", |n| n ^ 6),
+        // Segments of 8 lanes: mask 0x18; the predicate says whether the source lies in the segment.
+        each(32, "shfl.sync.down.b32 %r0|%p1, %r98, 2, 0x181f, 0xffffffff; @!%p1 mov.u32 %r0, 99;", |n| {
+            if n % 8 < 6 { n + 2 } else { 99 }
+        }),
+        each(32, "shfl.sync.up.b32 %r0|%p1, %r98, 2, 0x1800, 0xffffffff; @!%p1 mov.u32 %r0, 99;", |n| {
+            if n % 8 >= 2 { n - 2 } else { 99 }
+        }),
+        each(32, "shfl.sync.idx.b32 %r0|%p1, %r98, 2, 0x181f, 0xffffffff;", |n| n / 8 * 8 + 2),
+        // Half of a warp.
+        each(
+            32,
+            "setp.lt.u32 %p1, %r98, 16; mov.u32 %r0, 7; @%p1 shfl.sync.bfly.b32 %r0, %r98, 1, 0x1f, 0xffff;",
+            |n| if n < 16 { n ^ 1 } else { 7 },
+        )
+        .with("0x1f, 0xffff;", "0x1f, 0xffffffff;", "lanes-missing"),
+        each(32, "setp.lt.u32 %p1, %r98, 5; vote.sync.ballot.b32 %r0, %p1, 0xffffffff;", |_| 0b11111),
+        each(32, "setp.lt.u32 %p1, %r98, 5; vote.sync.ballot.b32 %r0, !%p1, 0xffffffff;", |_| 0xffff_ffe0),
+        each(32, "setp.lt.u32 %p1, %r98, 5; vote.sync.any.pred %p2, %p1, 0xffffffff; selp.b32 %r0, 1, 0, %p2;", |_| 1),
+        each(32, "setp.lt.u32 %p1, %r98, 5; vote.sync.all.pred %p2, %p1, 0xffffffff; selp.b32 %r0, 1, 0, %p2;", |_| 0),
+        each(32, "setp.lt.u32 %p1, %r98, 5; vote.sync.uni.pred %p2, %p1, 0xffffffff; selp.b32 %r0, 1, 0, %p2;", |_| 0),
+        each(32, "setp.gt.u32 %p1, %r98, 99; vote.sync.uni.pred %p2, %p1, 0xffffffff; selp.b32 %r0, 1, 0, %p2;", |_| 1),
+        each(
+            32,
+            "setp.lt.u32 %p1, %r98, 5; mov.u32 %r0, 3; @%p1 activemask.b32 %r0;",
+            |n| if n < 5 { 0b11111 } else { 3 },
+        ),
+        // One lane, known to all, and the same again for the same mask.
+        each(
+            32,
+            "elect.sync %r1|%p1, 0xffffffff; vote.sync.ballot.b32 %r2, %p1, 0xffffffff; popc.b32 %r3, %r2; shl.b32 %r4, 1, %r1; setp.eq.u32 %p2, %r2, %r4; elect.sync _|%p3, -1; and.pred %p2, %p2, %p2; vote.sync.ballot.b32 %r5, %p3, -1; setp.eq.and.u32 %p2, %r5, %r2, %p2; selp.b32 %r0, %r3, 0, %p2;",
+            |_| 1,
+        ),
+        // Where a lane stands.
+        each(64, "mov.u32 %r1, %laneid; mov.u32 %r2, %warpid; mad.lo.u32 %r0, %r2, 32, %r1;", |n| n),
+        each(
+            32,
+            "mov.u32 %r1, %lanemask_lt; popc.b32 %r1, %r1; mov.u32 %r2, %lanemask_ge; popc.b32 %r2, %r2; shl.b32 %r2, %r2, 8; or.b32 %r0, %r1, %r2;",
+            |n| (32 - n) << 8 | n,
+        ),
+        each(
+            32,
+            "mov.u32 %r1, %lanemask_le; mov.u32 %r2, %lanemask_gt; xor.b32 %r1, %r1, %r2; mov.u32 %r2, %lanemask_eq; xor.b32 %r0, %r1, %r2;",
+            |n| 0xffff_ffff ^ 1 << n,
+        ),
+        // 96 threads have three warps, also in a cluster of two CTAs.
+        each(96, "mov.u32 %r0, %nwarpid;", |_| 3).ctas(2, 2),
+        one("mov.u32 %r1, %nctaid.x; mov.u32 %r2, %ntid.x; shl.b32 %r2, %r2, 8; or.b32 %r0, %r1, %r2;", 0x101),
+    ]
+}
+
+#[test]
+fn values() {
+    check(&rows());
+}

@@ -1,0 +1,115 @@
+//! `ldmatrix`, `stmatrix` and `cp.async`.
+
+use crate::row::{Row, bare, check, each, one};
+
+pub fn rows() -> Vec<Row> {
+    let mut rows = Vec::new();
+    for space in ["shared", "shared::cta"] {
+        for (count, times) in [(1, "x1"), (2, "x2"), (4, "x4")] {
+            for trans in ["", ".trans"] {
+                rows.extend(matrices(count, times, trans, space));
+            }
+        }
+    }
+    rows.extend(small_copies());
+    rows
+}
+
+/// Element (row, column) of matrix m is 256 m + 16 row + column.
+fn element(m: u64, row: u64, column: u64) -> u64 {
+    256 * m + 16 * row + column
+}
+
+/// Thread t holds row t / 4 and columns 2 (t % 4) and the next, low half first (PTX ISA, ldmatrix); transposed, the same of the
+/// matrix with rows and columns exchanged.
+fn fragment(m: u64, t: u64, trans: bool) -> u64 {
+    let at = |column: u64| if trans { element(m, column, t / 4) } else { element(m, t / 4, column) };
+    at(2 * (t % 4)) | at(2 * (t % 4) + 1) << 16
+}
+
+fn matrices(count: u64, times: &str, trans: &str, space: &str) -> Vec<Row> {
+    let regs: Vec<String> = (1..=count).map(|n| format!("%r{n}")).collect();
+    let regs = regs.join(", ");
+    // Lane n stores row n % 8 of matrix n / 8, whose rows lie 32 bytes apart, and names its address.
+    let address = "shl.b32 %r20, %r98, 5; mov.u32 %r21, smem; add.u32 %r20, %r20, %r21;\n";
+    let fill = "shr.u32 %r22, %r98, 3; shl.b32 %r22, %r22, 8; and.b32 %r23, %r98, 7; shl.b32 %r23, %r23, 4; or.b32 %r22, %r22, %r23;\n\
+                mad.lo.u32 %r24, %r22, 0x10001, 0x10000; add.u32 %r25, %r24, 0x20002; add.u32 %r26, %r24, 0x40004; add.u32 %r27, %r24, 0x60006;\n\
+                st.shared.v4.b32 [%r20], {%r24, %r25, %r26, %r27}; bar.sync 0;\n";
+    // The last matrix's fragment.
+    let load =
+        format!("ldmatrix.sync.aligned.m8n8.{times}{trans}.{space}.b16 {{{regs}}}, [%r20];\nmov.b32 %r0, %r{count};");
+    let loaded = each(32, &load, |t| fragment(count - 1, t, !trans.is_empty())).around(&format!("{address}{fill}"), "");
+    // The other way: each thread stores its fragment, then row t % 8 of the last matrix is read by its lane, second word.
+    let mut set = String::new();
+    for m in 0..count {
+        let (n, t) = (m + 1, !trans.is_empty());
+        // 16 (t / 4) + 2 (t % 4), or with row and column exchanged; the neighbour is 1 or 16 more.
+        let (row, column, next) = if t { (1, 32, 16) } else { (16, 2, 1) };
+        set += &format!(
+            "shr.u32 %r30, %r98, 2; mul.lo.u32 %r30, %r30, {row}; and.b32 %r31, %r98, 3; mad.lo.u32 %r30, %r31, {column}, %r30;\n\
+             add.u32 %r30, %r30, {}; add.u32 %r31, %r30, {next}; shl.b32 %r31, %r31, 16; or.b32 %r{n}, %r30, %r31;\n",
+            256 * m
+        );
+    }
+    let store = format!("stmatrix.sync.aligned.m8n8.{times}{trans}.{space}.b16 [%r20], {{{regs}}};\nbar.sync 0;");
+    let (m, first) = (count - 1, 8 * (count - 1));
+    let stored = bare(32, &store)
+        .around(&format!("{address}{set}"), "setp.ge.u32 %p1, %r98, 8; @%p1 ret;\nadd.u32 %r20, %r20, OFFSET; ld.shared.b32 %r0, [%r20+4]; cvt.u64.u32 %d0, %r0; st.global.b64 [%d9], %d0;".replace("OFFSET", &(32 * first).to_string()).as_str())
+        .gives(0, &(0..8).map(|row| element(m, row, 2) | element(m, row, 3) << 16).collect::<Vec<_>>());
+    vec![loaded, stored]
+}
+
+/// `in` holds its offsets as bytes.
+fn small_copies() -> Vec<Row> {
+    let input: Vec<u8> = (0..=255).collect();
+    let done = "cp.async.wait_all;\n";
+    let word = |body: &str, offset: u32, want: u64| {
+        one(&format!("st.shared.b64 [smem+{offset}], -1;\n{body}\n{done}ld.shared.b64 %d0, [smem+{offset}];"), want)
+            .input(input.clone())
+    };
+    let mut rows = vec![
+        word("cp.async.ca.shared.global [smem], [%d7+4], 4;", 0, 0xffff_ffff_0706_0504),
+        word("cp.async.ca.shared::cta.global [smem], [%d7+8], 8;", 0, 0x0f0e_0d0c_0b0a_0908),
+        word("cp.async.cg.shared.global [smem], [%d7+16], 16;", 8, 0x1f1e_1d1c_1b1a_1918),
+        // What is not read is zero.
+        word("cp.async.cg.shared.global [smem], [%d7], 16, 10;", 8, 0x0908),
+        word("cp.async.cg.shared::cta.global.L2::64B [smem], [%d7], 16, 0;", 8, 0),
+        word("setp.eq.u32 %p1, 0, 0; cp.async.cg.shared.global.L2::128B [smem], [%d7], 16, %p1;", 0, 0),
+        word(
+            "setp.eq.u32 %p1, 0, 1; cp.async.cg.shared.global.L2::256B [smem], [%d7], 16, %p1;",
+            0,
+            0x0706_0504_0302_0100,
+        ),
+        word(
+            "createpolicy.fractional.L2::evict_first.b64 %d1, 1.0; cp.async.ca.shared.global.L2::cache_hint [smem], [%d7], 8, %d1;",
+            0,
+            0x0706_0504_0302_0100,
+        ),
+        word(
+            "createpolicy.fractional.L2::evict_first.b64 %d1; cp.async.cg.shared.global.L2::cache_hint.L2::128B [smem], [%d7], 16, 12, %d1;",
+            8,
+            0x0b0a_0908,
+        ),
+    ];
+    // Groups: all but the newest one are waited for.
+    rows.push(
+        one("cp.async.ca.shared.global [smem], [%d7], 8;\ncp.async.commit_group;\ncp.async.ca.shared.global [smem+8], [%d7+8], 8;\ncp.async.commit_group;\ncp.async.wait_group 1;\nld.shared.b64 %d0, [smem];", 0x0706_0504_0302_0100)
+            .input(input.clone())
+            .with("wait_group 1", "wait_group 2", "race-shared")
+            .without("cp.async.wait_group 1;\n", "race-shared"),
+    );
+    rows.push(
+        one(
+            "cp.async.ca.shared.global [smem], [%d7], 8;\ncp.async.wait_all;\nld.shared.b64 %d0, [smem];",
+            0x0706_0504_0302_0100,
+        )
+        .input(input)
+        .without("cp.async.wait_all;\n", "race-shared"),
+    );
+    rows
+}
+
+#[test]
+fn values() {
+    check(&rows());
+}

@@ -1,0 +1,333 @@
+//! `tcgen05.mma`: operands in each layout, accumulators of each shape, and what the instruction descriptor says.
+//!
+//! A and B hold small integers, so that every sum is exact. Their images are laid out here by rows and chunks, as the ISA's
+//! figures show them; the emulator has formulas on addresses.
+
+use crate::common::matrix;
+use crate::row::{Row, bare, check};
+use half::{bf16, f16};
+
+/// A product: D = A Bᵀ, 16 deep.
+#[derive(Clone)]
+struct Case {
+    m: usize,
+    n: usize,
+    pair: bool,
+    a_mn: bool,
+    b_mn: bool,
+    /// Bytes of a row of the swizzle pattern; 0: none.
+    swizzle: usize,
+    bf: bool,
+    half_d: bool,
+    negate: [bool; 2],
+    /// What D holds before, and whether it counts, divided by a power of two.
+    before: f32,
+    accumulate: bool,
+    scale: Option<u32>,
+    disabled: Vec<u32>,
+    a_in_tensor: bool,
+    /// Bytes into the first row of the pattern where K begins.
+    k_start: usize,
+    collector: &'static str,
+}
+
+const CASE: Case = Case {
+    m: 128,
+    n: 64,
+    pair: false,
+    a_mn: false,
+    b_mn: false,
+    swizzle: 128,
+    bf: false,
+    half_d: false,
+    negate: [false; 2],
+    before: 0.0,
+    accumulate: false,
+    scale: None,
+    disabled: vec![],
+    a_in_tensor: false,
+    k_start: 0,
+    collector: "",
+};
+
+/// Where the element (mn, k) of an operand lies, in bytes.
+fn place(mn: usize, k: usize, mn_major: bool, w: usize, rows: usize, k_start: usize) -> usize {
+    // Rows of W bytes make lines of 128; the 16-byte chunks of a row are permuted by its line within the pattern.
+    let chunk = |row: usize, chunk: usize| match w {
+        128 => chunk ^ (row % 8),
+        64 => chunk ^ (row % 8 / 2),
+        _ => chunk ^ (row % 8 / 4),
+    };
+    match (mn_major, w) {
+        // Core matrices of 8 rows of 16 bytes: those of one k chunk behind each other.
+        (false, 0) => k / 8 * rows * 16 + mn / 8 * 128 + mn % 8 * 16 + k % 8 * 2,
+        (false, _) => mn * w + chunk(mn, k_start / 16 + k / 8) * 16 + k % 8 * 2,
+        // Core matrices of 8 rows along k of 8 elements along mn.
+        (true, 0) => mn / 8 * 256 + k / 8 * 128 + k % 8 * 16 + mn % 8 * 2,
+        (true, _) => {
+            let atom = w / 2;
+            mn / atom * 16 * w + k * w + chunk(k, mn % atom / 8) * 16 + mn % 8 * 2
+        }
+    }
+}
+
+/// The descriptor of an image of [`place`], without its address.
+fn descriptor(mn_major: bool, w: usize, rows: usize) -> u64 {
+    let (leading, stride) = match (mn_major, w) {
+        (false, 0) => (rows * 16, 128),
+        (false, _) => (16, 8 * w),
+        (true, 0) => (128, 256),
+        (true, _) => (16 * w, 8 * w),
+    };
+    let code = match w {
+        0 => 0,
+        128 => 2,
+        64 => 4,
+        _ => 6u64,
+    };
+    (leading as u64 >> 4) << 16 | (stride as u64 >> 4) << 32 | 1 << 46 | code << 61
+}
+
+fn bits(case: &Case, x: i32) -> u16 {
+    if case.bf { bf16::from_f32(x as f32).to_bits() } else { f16::from_f32(x as f32).to_bits() }
+}
+
+/// Bytes of the image of A or B of a CTA.
+fn size(rows: usize, w: usize) -> usize {
+    (rows * w.max(32)).next_multiple_of(1024)
+}
+
+impl Case {
+    fn row(&self) -> Row {
+        let ctas = if self.pair { 2 } else { 1 };
+        let (m_each, n_each) = (self.m / ctas, self.n / ctas);
+        let (a, b) = (matrix(self.m, 16, 1, 4), matrix(self.n, 16, 2, 4));
+        // The images of each CTA: its rows of A, then its rows of B.
+        let (a_size, b_size) = (size(m_each, self.swizzle), size(n_each, self.swizzle));
+        let mut input = vec![0u8; ctas * (a_size + b_size)];
+        for cta in 0..ctas {
+            let base = cta * (a_size + b_size);
+            let mut put =
+                |at: usize, x: i32| input[base + at..base + at + 2].copy_from_slice(&bits(self, x).to_le_bytes());
+            for k in 0..16 {
+                for mn in 0..m_each {
+                    // For tensor memory: row after row.
+                    let at = if self.a_in_tensor {
+                        mn * 32 + k * 2
+                    } else {
+                        place(mn, k, self.a_mn, self.swizzle, m_each, self.k_start)
+                    };
+                    put(at, a[(cta * m_each + mn) * 16 + k]);
+                }
+                for mn in 0..n_each {
+                    put(
+                        a_size + place(mn, k, self.b_mn, self.swizzle, n_each, self.k_start),
+                        b[(cta * n_each + mn) * 16 + k],
+                    );
+                }
+            }
+        }
+        let idesc = u32::from(!self.half_d) << 4
+            | u32::from(self.bf) << 7
+            | u32::from(self.bf) << 10
+            | u32::from(self.negate[0]) << 13
+            | u32::from(self.negate[1]) << 14
+            | u32::from(self.a_mn) << 15
+            | u32::from(self.b_mn) << 16
+            | (self.n as u32 / 8) << 17
+            | (self.m as u32 / 16) << 24;
+        let columns = if self.pair && self.m == 128 { self.n / 2 } else { self.n };
+        // Words of 32 bits: lane after lane of each CTA.
+        let mut cells = vec![self.cell(self.before); ctas * 128 * columns];
+        for row in 0..self.m {
+            for column in 0..self.n {
+                let sum: i32 = (0..16).map(|k| a[row * 16 + k] * b[column * 16 + k]).sum();
+                let sign = if self.negate[0] != self.negate[1] { -1.0 } else { 1.0 };
+                let d = if self.accumulate { self.before / (1 << self.scale.unwrap_or(0)) as f32 } else { 0.0 };
+                let (cta, r) = (row / m_each, row % m_each);
+                // Layouts D and A: a lane a row. F: 16 lanes of each quarter. B: the right half of the columns in lanes 64 on.
+                let (lane, c) = match (self.m, self.pair) {
+                    (64, _) => (r / 16 * 32 + r % 16, column),
+                    (128, true) if column < self.n / 2 => (r, column),
+                    (128, true) => (64 + r, column - self.n / 2),
+                    _ => (r, column),
+                };
+                let off = self.disabled.get(cta * 4 + lane / 32).is_some_and(|w| w >> (lane % 32) & 1 == 1);
+                if !off {
+                    cells[(cta * 128 + lane) * columns + c] = self.cell(sign * sum as f32 + d);
+                }
+            }
+        }
+        let words: Vec<u64> = cells.chunks(2).map(|c| u64::from(c[0]) | u64::from(c[1]) << 32).collect();
+        let row = bare(128, &self.body(idesc, a_size)).ctas(ctas as u32, ctas as u32).input(input).gives(0, &words);
+        row.around(&self.before(a_size + b_size, columns, m_each), &self.behind(columns))
+    }
+
+    /// A value of D in its cell; an FP16 one leaves the upper half zero.
+    fn cell(&self, x: f32) -> u32 {
+        // A sum of opposites is +0.
+        let x = if x == 0.0 { 0.0 } else { x };
+        if self.half_d { f16::from_f32(x).to_bits().into() } else { x.to_bits() }
+    }
+
+    fn group(&self) -> u32 {
+        if self.pair { 2 } else { 1 }
+    }
+
+    /// Allocates, fills shared memory and D, and makes it visible.
+    fn before(&self, bytes: usize, columns: usize, m_each: usize) -> String {
+        let g = self.group();
+        let mut text = format!(
+            "setp.lt.u32 %p8, %r98, 32;\nsetp.eq.u32 %p7, %r98, 0;\n@%p7 mbarrier.init.shared::cta.b64 [bar], 1;\n\
+             @%p7 fence.mbarrier_init.release.cluster;\nbarrier.cluster.arrive; barrier.cluster.wait;\n\
+             @%p8 tcgen05.alloc.cta_group::{g}.sync.aligned.shared::cta.b32 [slot], 512;\n\
+             mov.u32 %r1, smem;\nmul.wide.u32 %d1, %r97, {bytes};\nadd.s64 %d1, %d1, %d7;\n\
+             shl.b32 %r2, %r98, 4;\nFILL:\nadd.u32 %r3, %r1, %r2;\ncvt.u64.u32 %d2, %r2;\nadd.s64 %d2, %d2, %d1;\n\
+             setp.ge.u32 %p1, %r2, {bytes};\n@%p1 bra FILLED;\nld.global.v4.b32 {{%r4, %r5, %r6, %r7}}, [%d2];\n\
+             st.shared.v4.b32 [%r3], {{%r4, %r5, %r6, %r7}};\nadd.u32 %r2, %r2, 2048;\nbra FILL;\nFILLED:\n\
+             fence.proxy.async.shared::cta;\nbar.sync 0;\nld.shared.b32 %r90, [slot];\nshr.u32 %r91, %r98, 5;\nshl.b32 %r91, %r91, 21;\n\
+             add.u32 %r91, %r91, %r90;\nmov.u32 %r92, {:#x};\nmov.u32 %r2, 0;\nCLEAR:\nadd.u32 %r3, %r91, %r2;\n\
+             tcgen05.st.sync.aligned.32x32b.x1.b32 [%r3], {{%r92}};\nadd.u32 %r2, %r2, 1;\nsetp.lt.u32 %p1, %r2, {columns};\n@%p1 bra CLEAR;\n",
+            self.cell(self.before)
+        );
+        if self.a_in_tensor {
+            // Row r of A in the lane of row r of D, eight columns from 256 on.
+            let row = if m_each == 64 && !self.pair {
+                "shr.u32 %r4, %r98, 5; shl.b32 %r4, %r4, 4; and.b32 %r5, %r98, 15; or.b32 %r4, %r4, %r5;"
+            } else {
+                "mov.u32 %r4, %r98;"
+            };
+            let row = if self.pair && m_each == 64 { "and.b32 %r4, %r98, 63;" } else { row };
+            text += &format!(
+                "{row}\nmul.wide.u32 %d2, %r4, 32;\nadd.s64 %d2, %d2, %d1;\nld.global.v8.b32 {{%x0, %x1, %x2, %x3, %x4, %x5, %x6, %x7}}, [%d2];\n\
+                 tcgen05.st.sync.aligned.32x32b.x8.b32 [%r91+256], {{%x0, %x1, %x2, %x3, %x4, %x5, %x6, %x7}};\n"
+            );
+        }
+        text + "tcgen05.wait::st.sync.aligned;\ntcgen05.fence::before_thread_sync;\nbarrier.cluster.arrive; barrier.cluster.wait;\ntcgen05.fence::after_thread_sync;\n"
+    }
+
+    /// One thread multiplies and commits; all wait.
+    fn body(&self, idesc: u32, a_size: usize) -> String {
+        let g = self.group();
+        let rows = |all: usize| all / g as usize;
+        let a = descriptor(self.a_mn, self.swizzle, rows(self.m));
+        let b = descriptor(self.b_mn, self.swizzle, rows(self.n));
+        let a_operand = if self.a_in_tensor { "[%r90+256]" } else { "%d3" };
+        let mask = if self.disabled.is_empty() {
+            String::new()
+        } else {
+            format!("{{{}}}, ", (0..self.disabled.len()).map(|n| format!("%x{n}")).collect::<Vec<_>>().join(", "))
+        };
+        let words: String =
+            self.disabled.iter().enumerate().map(|(n, w)| format!("mov.b32 %x{n}, {w:#x};\n")).collect();
+        let scale = self.scale.map_or(String::new(), |s| format!(", {s}"));
+        let commit = if self.pair {
+            "mov.b16 %h1, 3;\ntcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [%r20], %h1;"
+        } else {
+            "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r20];"
+        };
+        format!(
+            "setp.eq.u32 %p1, %r98, 0;\nsetp.eq.and.u32 %p1, %r97, 0, %p1;\n@!%p1 bra WAIT;\nmov.u32 %r20, bar;\nmov.u32 %r21, smem;\n\
+             bfe.u32 %r22, %r21, 4, 14;\ncvt.u64.u32 %d3, %r22;\nadd.s64 %d4, %d3, {};\nor.b64 %d3, %d3, {a:#x};\nor.b64 %d4, %d4, {b:#x};\n\
+             add.s64 %d3, %d3, {};\n{words}\
+             tcgen05.mma.cta_group::{g}.kind::f16{} [%r90], {a_operand}, %d4, {idesc:#x}, {mask}{}{scale};\n{commit}\n\
+             WAIT:\nmbarrier.try_wait.parity.shared::cta.b64 %p2, [bar], 0;\n@!%p2 bra WAIT;\ntcgen05.fence::after_thread_sync;",
+            (a_size + self.k_start) / 16,
+            self.k_start / 16,
+            self.collector,
+            u8::from(self.accumulate),
+        )
+    }
+
+    /// Each thread stores its lane.
+    fn behind(&self, columns: usize) -> String {
+        let g = self.group();
+        format!(
+            "mad.lo.u32 %r2, %r97, 128, %r98;\nmul.wide.u32 %d1, %r2, {};\nadd.s64 %d1, %d1, %d8;\nmov.u32 %r2, 0;\nDRAIN:\n\
+             add.u32 %r3, %r91, %r2;\ntcgen05.ld.sync.aligned.32x32b.x2.b32 {{%r4, %r5}}, [%r3];\ntcgen05.wait::ld.sync.aligned;\n\
+             st.global.v2.b32 [%d1], {{%r4, %r5}};\nadd.s64 %d1, %d1, 8;\nadd.u32 %r2, %r2, 2;\nsetp.lt.u32 %p1, %r2, {columns};\n@%p1 bra DRAIN;\n\
+             tcgen05.fence::before_thread_sync;\nbar.sync 0;\nbarrier.cluster.arrive; barrier.cluster.wait;\n\
+             @%p8 tcgen05.dealloc.cta_group::{g}.sync.aligned.b32 %r90, 512;",
+            4 * columns
+        )
+    }
+}
+
+pub fn rows() -> Vec<Row> {
+    let mut rows = Vec::new();
+    for swizzle in [0, 32, 64, 128] {
+        for (a_mn, b_mn) in [(false, false), (false, true), (true, false), (true, true)] {
+            rows.push(Case { swizzle, a_mn, b_mn, ..CASE }.row());
+        }
+    }
+    // The next slice of K lies 32 bytes on in the same rows: the pattern stays where it is.
+    for k_start in [32, 64, 96] {
+        rows.push(Case { k_start, ..CASE }.row());
+    }
+    // Shapes.
+    rows.push(Case { m: 64, n: 24, swizzle: 64, ..CASE }.row());
+    rows.push(Case { m: 64, n: 64, swizzle: 128, a_mn: true, b_mn: true, ..CASE }.row());
+    rows.push(Case { n: 8, swizzle: 32, ..CASE }.row());
+    rows.push(Case { n: 256, swizzle: 32, ..CASE }.row());
+    for (m, n) in [(256, 64), (128, 64), (128, 32)] {
+        rows.push(Case { m, n, pair: true, swizzle: 64, ..CASE }.row());
+    }
+    // Types and signs.
+    rows.push(Case { bf: true, ..CASE }.row());
+    rows.push(Case { half_d: true, ..CASE }.row());
+    rows.push(Case { negate: [true, false], ..CASE }.row());
+    rows.push(Case { negate: [false, true], ..CASE }.row());
+    rows.push(Case { negate: [true, true], ..CASE }.row());
+    // D that counts, and D / 2^3.
+    rows.push(Case { before: 24.0, accumulate: true, ..CASE }.row());
+    rows.push(Case { before: 24.0, accumulate: true, scale: Some(3), ..CASE }.row());
+    rows.push(Case { before: 24.0, accumulate: true, scale: Some(3), half_d: true, ..CASE }.row());
+    rows.push(Case { before: 24.0, ..CASE }.row());
+    // Lanes that are left as they are: a bit a lane.
+    rows.push(Case { before: 5.0, disabled: vec![0, 0xffff_ffff, 0x8000_0001, 0xf0], ..CASE }.row());
+    rows.push(
+        Case {
+            m: 256,
+            pair: true,
+            swizzle: 64,
+            before: 5.0,
+            disabled: vec![1, 2, 4, 8, 16, 32, 64, 0x8000_0000],
+            ..CASE
+        }
+        .row(),
+    );
+    // A in tensor memory.
+    rows.push(Case { a_in_tensor: true, ..CASE }.row());
+    rows.push(Case { m: 64, a_in_tensor: true, ..CASE }.row());
+    rows.push(Case { m: 256, pair: true, swizzle: 64, a_in_tensor: true, ..CASE }.row());
+    rows.push(Case { m: 128, pair: true, swizzle: 64, a_in_tensor: true, ..CASE }.row());
+    // Hints of the collector change no value.
+    for collector in [".collector::a::discard", ".collector::a::lastuse", ".collector::a::fill", ".collector::a::use"] {
+        rows.push(Case { collector, ..CASE }.row());
+    }
+    rows.push(Case { m: 256, pair: true, swizzle: 64, collector: ".collector::a::discard", ..CASE }.row());
+    rows.extend(commits());
+    rows
+}
+
+/// What a commit arrives at, and what is found without it.
+fn commits() -> Vec<Row> {
+    let one = "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r20];";
+    let both = "tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [%r20], %h1;";
+    let single = || CASE.row();
+    let pair = || Case { m: 256, pair: true, swizzle: 64, ..CASE }.row();
+    vec![
+        single().without(one, "hang").with("mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar], 0;\n@!%p2 bra WAIT;", "", "mma-not-awaited"),
+        single().replaced(one, "cvt.u64.u32 %d5, %r20;\ncvta.shared.u64 %d5, %d5;\ntcgen05.commit.cta_group::1.mbarrier::arrive::one.b64 [%d5];"),
+        single().replaced(one, "mov.b16 %h1, 1;\ntcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [%r20], %h1;"),
+        single().replaced(one, "mov.b16 %h1, 1;\ncvt.u64.u32 %d5, %r20;\ncvta.shared.u64 %d5, %d5;\ntcgen05.commit.cta_group::1.mbarrier::arrive::one.multicast::cluster.b64 [%d5], %h1;"),
+        pair().with("mov.b16 %h1, 3;", "mov.b16 %h1, 1;", "hang").without(both, "hang"),
+        // One commit for each of the two, at the address of its barrier.
+        pair().replaced(both, "tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.b64 [%r20];\nmapa.shared::cluster.u32 %r23, %r20, 1;\ntcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.b64 [%r23];"),
+    ]
+}
+
+#[test]
+fn values() {
+    check(&rows());
+}
