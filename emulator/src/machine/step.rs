@@ -112,9 +112,9 @@ impl<'a> Cluster<'a> {
                 }
                 self.synchronise(at, op)?;
             }
-            Op::ProxyFence { shared } => {
+            Op::ProxyFence { shared, global } => {
                 self.warps[w].fragments[f].ready_at += self.costs.fence;
-                self.proxy_fence(w, mask, *shared, site);
+                self.proxy_fence(w, mask, (*shared, *global), site);
                 let (actor, time) = self.when(w, f);
                 self.trace(self.warps[w].cta, actor, time, time, site, || crate::report::EventKind::ProxyFence);
             }

@@ -58,21 +58,18 @@ impl Cluster<'_> {
         }
     }
 
-    /// `fence.proxy.async` by some lanes, of shared memory or only of global memory.
-    pub fn proxy_fence(&mut self, w: usize, mask: u32, shared: bool, site: u32) {
+    /// `fence.proxy.async` by some lanes, of shared memory, of global memory or of both.
+    pub fn proxy_fence(&mut self, w: usize, mask: u32, (shared, global): (bool, bool), site: u32) {
         let warp = &mut self.warps[w];
-        let narrow = if !shared {
-            "this fence covers global memory only".to_string()
-        } else {
-            warp.proxy_fence(mask);
-            if mask == warp.live {
-                return;
-            }
-            format!(
+        warp.proxy_fence(mask, shared, global);
+        let narrow = match (shared, global) {
+            (false, _) => "this fence covers global memory only".to_string(),
+            _ if mask != warp.live => format!(
                 "{} of warp {} executed this fence: it covers no store of the others",
                 Self::lanes_text(mask),
                 warp.index
-            )
+            ),
+            _ => return,
         };
         if !warp.narrow_fences.iter().any(|known| known.0 == site) {
             warp.narrow_fences.push((site, narrow));

@@ -45,13 +45,13 @@ impl Tracker {
             touched.exact = true;
             let nothing = Views::default();
             for (runs, stamp) in std::mem::take(&mut touched.reads) {
-                let access = Access { across, ..Access::new(stamp, &nothing) };
+                let access = Access { across, global: true, ..Access::new(stamp, &nothing) };
                 for start in runs.starts() {
                     touched.shadow.read(start, runs.bytes.into(), &access);
                 }
             }
         }
-        let access = Access { across, ..Access::new(stamp, views) };
+        let access = Access { across, global: true, ..Access::new(stamp, views) };
         let mut found = None;
         for start in runs.starts() {
             let bytes = u64::from(runs.bytes);

@@ -362,7 +362,7 @@ impl Warp {
 
     /// `fence.proxy.async` by these lanes: what happened before is visible to the asynchronous proxy. What other lanes of
     /// the warp did since the warp last synchronised did not happen before.
-    pub fn proxy_fence(&mut self, mask: u32) {
+    pub fn proxy_fence(&mut self, mask: u32, shared: bool, global: bool) {
         let mut known = self.views.hb.clone();
         self.advance();
         if mask != self.live {
@@ -373,7 +373,12 @@ impl Warp {
                 }
             }
         }
-        self.views.fenced.join(&known);
-        self.views.fence_far();
+        if shared {
+            self.views.fenced.join(&known);
+        }
+        if global {
+            self.views.fenced_global.join(&known);
+            self.views.fence_far();
+        }
     }
 }

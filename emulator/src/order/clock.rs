@@ -48,8 +48,10 @@ impl Clock {
 pub struct Views {
     /// What happened before, to the eyes of the generic proxy.
     pub hb: Clock,
-    /// The generic accesses among them that a `fence.proxy.async` has made visible to the asynchronous proxy.
+    /// The generic accesses of shared memory among them that a `fence.proxy.async` has made visible to the asynchronous proxy.
     pub fenced: Clock,
+    /// The same of global memory: a fence may cover only it, or only shared memory.
+    pub fenced_global: Clock,
     /// Accesses of tensor memory that a `tcgen05.fence::before_thread_sync` (or a commit, which implies one) has put before
     /// the synchronisation through which they became known.
     pub before: Clock,
@@ -79,6 +81,7 @@ impl Views {
     pub fn join(&mut self, other: &Views) {
         self.hb.join(&other.hb);
         self.fenced.join(&other.fenced);
+        self.fenced_global.join(&other.fenced_global);
         self.before.join(&other.before);
         self.inits.join(&other.inits);
         self.order.join(&other.order);
@@ -104,7 +107,7 @@ impl Views {
         let far = Arc::make_mut(self.far.get_or_insert_default());
         let known = far.entry(cluster).or_default();
         known.0.join(&other.hb);
-        known.1.join(&other.fenced);
+        known.1.join(&other.fenced_global);
     }
 
     /// What is known of other clusters.

@@ -53,6 +53,8 @@ pub struct Access<'a> {
     pub views: &'a Views,
     /// The memory is not reached through proxies (tensor memory).
     pub proxyless: bool,
+    /// Of global memory, for which other proxy fences count than for shared memory.
+    pub global: bool,
     /// Accesses of the same cluster are not held against each other: somebody else does that.
     pub across: bool,
 }
@@ -84,7 +86,7 @@ fn strong_together(first: &Stamp, second: &Stamp) -> bool {
 impl<'a> Access<'a> {
     /// Of memory that is reached through proxies.
     pub fn new(stamp: Stamp, views: &'a Views) -> Access<'a> {
-        Access { stamp, views, proxyless: false, across: false }
+        Access { stamp, views, proxyless: false, global: false, across: false }
     }
 
     /// Why it is not ordered after an earlier access; `None`: it is.
@@ -116,7 +118,8 @@ impl<'a> Access<'a> {
             };
             return (first.epoch > self.views.after.get(first.actor)).then_some(reason);
         }
-        (crosses && first.epoch > self.views.fenced.get(first.actor)).then_some(Reason::NotFenced)
+        let fenced = if self.global { &self.views.fenced_global } else { &self.views.fenced };
+        (crosses && first.epoch > fenced.get(first.actor)).then_some(Reason::NotFenced)
     }
 
     /// Why it races with an earlier access, when one of them writes.

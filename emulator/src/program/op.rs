@@ -263,7 +263,7 @@ pub enum Op {
     /// `bar.warp.sync`
     WarpSync { mask: u16 },
     /// `fence.proxy.async`, of shared memory or only of global memory
-    ProxyFence { shared: bool },
+    ProxyFence { shared: bool, global: bool },
     /// `fence.mbarrier_init`
     InitFence,
     /// `fence.acq_rel`/`sc`, `membar`; `gpu`: at a scope that includes other clusters

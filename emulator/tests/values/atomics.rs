@@ -151,17 +151,22 @@ fn orders() -> Vec<Row> {
     let four = |count: &str, see: &str| bare(1, &split_k(count, see)).ctas(4, 1).gives(0, &[1 + 2 + 3 + 4]);
     vec![
         // 96 threads of three CTAs add to one word.
-        bare(32, "red.relaxed.gpu.global.add.s32 [counter], 1;\nld.relaxed.gpu.global.b32 %r0, [counter];\nst.relaxed.gpu.global.b32 [%d8], %r0;")
-            .ctas(3, 1)
-            .gives(0, &[96]),
+        bare(32, "red.relaxed.gpu.global.add.s32 [%d8], 1;").ctas(3, 1).gives(0, &[96]),
         // Each thread gets another old value: their sum is 0 + 1 + … + 63.
-        each(64, "atom.global.add.u32 %r1, [counter], 1; atom.shared.exch.b32 %r2, [smem], 0; bar.sync 0; atom.shared.add.u32 %r3, [smem], %r1; bar.sync 0; ld.shared.b32 %r0, [smem];", |_| 2016),
+        each(
+            64,
+            "atom.global.add.u32 %r1, [counter], 1; atom.shared.exch.b32 %r2, [smem], 0; bar.sync 0; atom.shared.add.u32 %r3, [smem], %r1; bar.sync 0; ld.shared.b32 %r0, [smem];",
+            |_| 2016,
+        ),
         four("atom.acq_rel.gpu.global.add.u32 %r3, [counter], 1;", "")
             .with("atom.acq_rel.gpu", "atom.relaxed.gpu", "race-global")
             .with("atom.acq_rel.gpu", "atom.release.gpu", "race-global")
             .with("atom.acq_rel.gpu", "atom.acq_rel.cta", "race-global"),
-        four("fence.acq_rel.gpu;\natom.relaxed.gpu.global.add.u32 %r3, [counter], 1;", "fence.acq_rel.gpu;")
-            .with("fence.acq_rel.gpu;\natom", "atom", "race-global"),
+        four("fence.acq_rel.gpu;\natom.relaxed.gpu.global.add.u32 %r3, [counter], 1;", "fence.acq_rel.gpu;").with(
+            "fence.acq_rel.gpu;\natom",
+            "atom",
+            "race-global",
+        ),
     ]
 }
 

@@ -125,9 +125,9 @@ fn global_fence(fence: &str) -> Row {
 }
 
 #[test]
-#[ignore = "fence.proxy.async.global orders nothing yet: a store to global memory that the TMA engine reads behind it is found"]
 fn a_proxy_fence_of_global_memory() {
-    check(&[global_fence("fence.proxy.async.global;")]);
+    let fence = "fence.proxy.async.global;";
+    check(&[global_fence(fence).with(fence, "fence.proxy.async.shared::cta;", "race-global")]);
 }
 
 #[test]

@@ -19,8 +19,10 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
         ("mbarrier", [what, rest @ ..]) => mbarrier(l, what, rest, o),
         ("fence", ["proxy", "async"] | ["proxy", "async", "shared::cta" | "shared::cluster" | "global"]) => {
             o.expect(0..=0)?;
-            let shared = mods.last() != Some(&"global");
-            Ok(Some(Decoded::new(Op::ProxyFence { shared }, vec![], vec![])))
+            // Without a state space it covers all (PTX ISA, membar, fence).
+            let space = mods.get(2).copied();
+            let (shared, global) = (space != Some("global"), matches!(space, None | Some("global")));
+            Ok(Some(Decoded::new(Op::ProxyFence { shared, global }, vec![], vec![])))
         }
         ("fence", ["mbarrier_init", "release", "cluster"]) => {
             o.expect(0..=0)?;
