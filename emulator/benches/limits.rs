@@ -66,7 +66,7 @@ fn main() {
 
     let tile = case::case("tile_single", Some([128, 128, 64]));
     let program = emulator::load(&tile.text).expect("the kernel loads");
-    let run = median(51, || {
+    let run = median(1001, || {
         let report = emulator::run(&program, &tile.launch, &Options::default());
         assert!(report.is_clean(), "{:?}", report.findings);
     });

@@ -23,7 +23,7 @@ impl Cluster<'_> {
         if let Some(from) = copy.from {
             data.copy_from(0, &self.ctas[from.cta].shared, from.offset as usize, copy.bytes as usize);
         } else if copy.kind == TmaKind::Load {
-            let fill = if copy.fill_nan { nan(copy.element) } else { 0 };
+            let fill = if copy.fill_nan { FILL_NAN } else { 0 };
             for rows in &copy.rows {
                 if rows.hangs_over() {
                     let size = copy.element.bytes();
@@ -168,15 +168,9 @@ fn permute(to: &mut [u8; LINE], from: &[u8; LINE], flip: usize) {
     }
 }
 
-/// The NaN that fills elements outside of a tensor.
-fn nan(element: Element) -> u128 {
-    match element {
-        Element::F16 => 0x7fff,
-        Element::Bf16 => 0x7fff,
-        Element::F64 => 0x7fff_ffff_ffff_ffff,
-        _ => 0x7fff_ffff,
-    }
-}
+/// What elements outside of a tensor read as with the NaN fill, whatever their type (measured on an H200 for FP16, BF16, FP32 and
+/// FP64).
+const FILL_NAN: u128 = 0x7ff7_7ff7_7ff7_7ff7;
 
 /// Adds (or …) elements to memory, one after the other.
 pub fn reduce(

@@ -21,7 +21,7 @@ fn conversions_agree_with_the_half_crate_on_every_input() {
         let value = f32::from_bits(bits);
         if !value.is_nan() {
             let got = round_f16::<Plain>([value; WIDTH])[3];
-            assert_eq!(got, f16::from_f32(value).to_bits().into(), "{value:e} = {bits:#010x}");
+            assert_eq!(got, u32::from(f16::from_f32(value).to_bits()), "{value:e} = {bits:#010x}");
         }
     }
     for &bits in &all {

@@ -124,7 +124,7 @@ fn edges() -> Vec<Row> {
         [word([0, 1, 2, 3].map(|n| 16 * r + c + n + 1)), word([4, 5, 6, 7].map(|n| 16 * r + c + n + 1))]
     };
     let zeroes = [0, 0];
-    let nans = [0x7fff_7fff_7fff_7fff; 2];
+    let nans = [0x7ff7_7ff7_7ff7_7ff7; 2];
     let mut rows = Vec::new();
     for (at, first, second) in [
         ("8, 1", row(1, 8), row(2, 8)),
