@@ -4,7 +4,7 @@
 //! - a kernel of one 128 × 128 × 64 tile, everything included;
 //! - times only of a persistent GEMM on pairs of CTAs, 8192³.
 //!
-//! Medians of the rounds.
+//! Medians of the rounds. `-- text`, `-- tile` and `-- times` are the three by themselves.
 
 #[path = "../tests/gluon/case.rs"]
 mod case;
@@ -45,6 +45,20 @@ fn long(lines: usize) -> String {
 }
 
 fn main() {
+    let only = std::env::args().skip(1).find(|a| !a.starts_with("--"));
+    let wanted = |name: &str| only.as_ref().is_none_or(|only| name == only);
+    if wanted("text") {
+        text_to_first_instruction();
+    }
+    if wanted("tile") {
+        one_tile();
+    }
+    if wanted("times") {
+        times_only();
+    }
+}
+
+fn text_to_first_instruction() {
     let text = long(5000);
     let lines = text.lines().count();
     let out = Buffer { name: "out".into(), content: Content::Undefined { bytes: 4096 }, ..Default::default() };
@@ -63,7 +77,9 @@ fn main() {
         assert_eq!(report.findings[0].code, "instruction-budget");
     });
     println!("PTX text to the first instruction, {lines} lines      {:8.2} ms (limit 20)", 1e3 * first);
+}
 
+fn one_tile() {
     let tile = case::case("tile_single", Some([128, 128, 64]));
     let program = emulator::load(&tile.text).expect("the kernel loads");
     let run = median(1001, || {
@@ -71,7 +87,9 @@ fn main() {
         assert!(report.is_clean(), "{:?}", report.findings);
     });
     println!("a kernel of one 128 × 128 × 64 tile               {:8.2} ms (limit 1)", 1e3 * run);
+}
 
+fn times_only() {
     let mut large = case::case("ws_two_cta", Some([8192; 3]));
     // A pair of CTAs for each pair of SMs.
     large.launch.grid = [148, 1, 1];

@@ -119,3 +119,77 @@ fn tensor_memory_of_a_shared_sm() {
         assert_eq!(columns.into_iter().collect::<Vec<_>>(), [0, 256]);
     });
 }
+
+/// A barrier of the whole grid, twice: each CTA adds to a counter and waits for all others.
+const GRID_BARRIER: &str = r#"
+.version 8.7
+.target sm_100a
+.address_size 64
+.visible .entry k(.param .u64 out, .param .u64 counter, .param .u32 wanted)
+{
+	.reg .pred %p;
+	.reg .b32 %r<8>;
+	.reg .b64 %d<6>;
+	ld.param.u64 %d0, [out];
+	ld.param.u64 %d1, [counter];
+	ld.param.u32 %r0, [wanted];
+	mov.u32 %r1, %ctaid.x;
+	mul.wide.u32 %d2, %r1, 4;
+	add.s64 %d2, %d2, %d0;
+	st.global.u32 [%d2], %r1;
+	atom.add.release.gpu.global.u32 %r2, [%d1], 1;
+FIRST:
+	ld.acquire.gpu.global.u32 %r2, [%d1];
+	setp.lt.u32 %p, %r2, %r0;
+	@%p bra FIRST;
+	// What the neighbour stored: with the last, the first's.
+	add.u32 %r3, %r1, 1;
+	mov.u32 %r4, %nctaid.x;
+	rem.u32 %r3, %r3, %r4;
+	mul.wide.u32 %d3, %r3, 4;
+	add.s64 %d3, %d3, %d0;
+	ld.global.u32 %r5, [%d3];
+	atom.add.acq_rel.gpu.global.u32 %r2, [%d1], 1;
+	shl.b32 %r0, %r0, 1;
+SECOND:
+	ld.acquire.gpu.global.u32 %r2, [%d1];
+	setp.lt.u32 %p, %r2, %r0;
+	@%p bra SECOND;
+	st.global.u32 [%d2], %r5;
+	ret;
+}
+"#;
+
+fn grid_barrier(wanted: u32) -> Launch {
+    const CTAS: u32 = 40;
+    let out = buffer("out", Content::Undefined { bytes: u64::from(CTAS) * 4 });
+    let counter = buffer("counter", Content::Fill { bytes: 4, value: 0 });
+    let params = vec![pointer(0), pointer(1), Param::U32(wanted)];
+    Launch { block: [1, 1, 1], ..one_warp([CTAS, 1, 1], vec![out, counter], params) }
+}
+
+#[test]
+fn a_barrier_of_the_grid() {
+    on_any_threads(GRID_BARRIER, &grid_barrier(40), |report| {
+        assert!(words(report, 0).into_iter().eq((1..40).chain([0])), "{:?}", words(report, 0));
+    });
+}
+
+/// What waits for more than will come is a hang, found although every CTA goes on asking; so is a grid barrier of more CTAs than run
+/// at once.
+#[test]
+fn a_flag_that_never_comes() {
+    let program = emulator::load(GRID_BARRIER).unwrap_or_else(|errors| panic!("{errors:#?}"));
+    let mut crowded = grid_barrier(40);
+    crowded.attributes.resident_clusters = Some(39);
+    for launch in [grid_barrier(41), crowded] {
+        let report = emulator::run(&program, &launch, &Options::default());
+        let codes: Vec<_> = report.findings.iter().map(|d| d.code).collect();
+        assert_eq!((report.completed, codes), (false, vec!["hang"]));
+        let place = &report.findings[0].labels[0].place;
+        assert!(place.text.starts_with("ld.acquire"), "{place:?}");
+    }
+    let options = Options { max_instructions: 10_000, ..Default::default() };
+    let report = emulator::run(&program, &grid_barrier(41), &options);
+    assert_eq!(report.findings[0].code, "instruction-budget");
+}

@@ -1,17 +1,7 @@
 //! What each fuzz target does with its bytes: to an error, a finding or a result, never to a panic.
 //!
-//! `cargo test -p emulate --test fuzz` calls the same functions with seeded mutations of the seeds. With libFuzzer, in this folder:
-//!
-//! ```sh
-//! cargo +nightly fuzz run executor seeds/executor ../tests/kernels -- -max_total_time=300
-//! ```
-//!
-//! Without nightly, the passes of LLVM that libFuzzer needs are asked for by hand:
-//!
-//! ```sh
-//! RUSTFLAGS="-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
-//!   -Cllvm-args=-sanitizer-coverage-pc-table -Ccodegen-units=1 --cfg fuzzing" cargo run --release --bin executor --target x86_64-unknown-linux-gnu -- seeds/executor
-//! ```
+//! `cargo test -p emulate --test fuzz` calls the same functions with seeded mutations of the seeds; the README of this folder says how
+//! libFuzzer does.
 
 use emulator::{Buffer, Content, Element, Launch, Options, Param, Swizzle, TensorMap};
 

@@ -368,7 +368,9 @@ impl<'a> Cluster<'a> {
         std::mem::swap(&mut self.global, global);
         let before: Vec<u128> = self.loaded(job);
         self.receive(job.warp, job.site, job.op, &job.targets);
-        if before != self.loaded(job) {
+        let same = before == self.loaded(job);
+        self.warps[job.warp].asks = same.then_some(job.site);
+        if !same {
             self.acted();
         }
         if let Some(sync) = job.op.sync {

@@ -28,7 +28,7 @@ const SHORT: u64 = 512;
 const LONG: u64 = 4096;
 
 /// Cycles in which no cluster does anything but ask again, before that is taken for a hang.
-const IDLE: u64 = 1 << 22;
+const IDLE: u64 = 1 << 20;
 
 /// What an SM gets of the chip's bandwidth: cycles for 1024 bytes.
 #[derive(Clone, Copy, Debug, Default)]

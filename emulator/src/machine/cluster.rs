@@ -293,6 +293,7 @@ impl<'a> Cluster<'a> {
                 origins: FxHashMap::default(),
                 passed: Vec::new(),
                 polls: 0,
+                asks: None,
                 multi_lane_sites: Vec::new(),
             });
         }

@@ -22,7 +22,9 @@ impl Cluster<'_> {
                 // Blocked in `bar`, the program counter is behind the instruction already.
                 let behind = matches!(fragment.state, State::CtaBarrier(_) | State::WarpSync(_));
                 let pc = fragment.pc.saturating_sub(u32::from(behind));
-                let site = self.kernel.code.get(pc as usize).map_or(0, |i| i.site);
+                let here = self.kernel.code.get(pc as usize).map_or(0, |i| i.site);
+                let asks = warp.asks.filter(|_| matches!(fragment.state, State::Ready | State::Chip(_)));
+                let site = asks.unwrap_or(here);
                 blocked.push(Blocked { warp: w, mask: fragment.mask, site, state: fragment.state.clone() });
             }
         }
@@ -77,6 +79,11 @@ impl Cluster<'_> {
                 d
             }
             State::CtaBarrier(id) => self.stuck_cta_barrier(root, *id),
+            State::Ready | State::Chip(_) => self.hang(
+                root.site,
+                format!("{} asks again and again for what does not happen", self.warp_name(root.warp)),
+                "Let somebody bring it about in every run: what CTAs wait for must come from CTAs that run at the same time.".into(),
+            ),
             _ => self.hang(
                 root.site,
                 format!("{} cannot go on", self.warp_name(root.warp)),

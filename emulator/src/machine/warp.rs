@@ -295,6 +295,8 @@ pub struct Warp {
     pub passed: Vec<Passed>,
     /// Waits in a row that did not succeed.
     pub polls: u64,
+    /// The last strong load of global memory that brought what the one before it had brought.
+    pub asks: Option<u32>,
     /// Statements at which an operation meant for one thread was executed by several lanes.
     pub multi_lane_sites: Vec<u32>,
 }
