@@ -171,7 +171,7 @@ impl<'a> Cluster<'a> {
         if !pieces.is_empty() {
             let known = self.warps[w].views.of_others();
             let write = Write { runs: Runs::collect(pieces.into_iter()), data, how: None, stamp, known };
-            self.outbox.push(time, Item::Write(Box::new(write)));
+            self.post(time, Item::Write(Box::new(write)));
         }
         if let Some(sync) = sync {
             self.publish(w, time, &targets, sync);
@@ -421,7 +421,7 @@ impl<'a> Cluster<'a> {
         }
         if !writes && !self.options.timing_only {
             let known = self.warps[w].views.of_others();
-            self.outbox.push(time, Item::Read { runs, stamp, known });
+            self.post(time, Item::Read { runs, stamp, known });
         }
     }
 
@@ -453,7 +453,8 @@ impl<'a> Cluster<'a> {
                     .collect();
                 sectors.sort_unstable();
                 sectors.dedup();
-                let missed: u64 = sectors.iter().map(|&(b, sector)| self.missed(b, sector * SECTOR, SECTOR)).sum();
+                let missed: u64 =
+                    sectors.iter().map(|&(b, sector)| self.missed(Runs::one(b, sector * SECTOR, SECTOR as u32))).sum();
                 let latency = if missed > 0 { self.costs.global_load } else { self.costs.cached_load };
                 let cycles = self.carry(c, sectors.len() as u64 * SECTOR, missed);
                 let begin = now.max(self.ctas[c].global_port_free);

@@ -188,17 +188,20 @@ impl Batches {
         self.waiting.push(Batch { accumulator, accumulate, scale, steps: vec![operands] });
     }
 
+    /// Only its memory.
+    pub fn emptied(mut self) -> Batches {
+        let steps = self.waiting.drain(..).flat_map(|batch| batch.steps);
+        self.spare.extend(steps.map(Operands::emptied));
+        self
+    }
+
     fn compute(&mut self, at: usize, numerics: Numerics, ctas: &mut [impl AsMut<TensorMemory>]) {
         let batch = self.waiting.swap_remove(at);
         let (first, count) = (batch.accumulator.cta, batch.accumulator.ctas);
         for (place, cta) in ctas[first..first + count].iter_mut().enumerate() {
             batch.compute(numerics, place, &mut self.factors, cta.as_mut());
         }
-        for mut operands in batch.steps {
-            operands.a.iter_mut().for_each(|a| a.clear());
-            operands.b.clear();
-            self.spare.push(operands);
-        }
+        self.spare.extend(batch.steps.into_iter().map(Operands::emptied));
     }
 
     /// All sums are computed.

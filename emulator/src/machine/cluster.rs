@@ -4,7 +4,7 @@
 //! its next instruction could be seen by somebody who is earlier. A cluster runs window by window: what others can see of it
 //! waits in its outbox for the end of the window.
 
-use super::cache::{Held, LINE};
+use super::cache::Touched;
 use super::chip::Rates;
 use super::findings::Findings;
 use super::mbarrier::Mbarrier;
@@ -22,7 +22,7 @@ use crate::report::{Actor, Event, EventKind, Memory};
 use crate::tensor_map::TensorMap;
 use crate::time::Costs;
 use crate::{MAX_SHARED, Options};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::sync::Arc;
@@ -39,6 +39,7 @@ pub struct Shared<'a> {
 }
 
 /// Which cluster of the launch: its number, its first CTA, the SM it begins on, and when.
+#[derive(Clone, Copy, Debug)]
 pub struct Place {
     pub index: u32,
     pub first: [u32; 3],
@@ -92,7 +93,7 @@ pub struct Cluster<'a> {
     /// Bytes that it moved through L2 in this window, those of them that were not there, and the lines that it touched.
     pub moved: u64,
     pub missed: u64,
-    pub lines: FxHashSet<(u32, u32)>,
+    pub lines: Touched,
     /// Numbers of strong accesses, and responses that are not on their way yet.
     pub requests: u32,
     pub awaited: u32,
@@ -118,8 +119,12 @@ pub struct Cluster<'a> {
     /// The last MMA of each queue that a commit covers.
     pub covered: FxHashMap<ActorId, u32>,
     pub copies: Vec<super::tma::Copy>,
+    /// Places in `copies` of those that nobody asks for any more.
+    pub free_copies: Vec<usize>,
     /// Tensor maps, as they lay in memory and decoded.
     pub maps: Vec<([u8; 128], Arc<TensorMap>)>,
+    /// Loads that will read their source when they complete.
+    pub waiting: Vec<usize>,
     /// Memory for what copies read, used again.
     pub spare_data: Vec<Memory>,
     /// Answers of cluster launch control on their way.
@@ -150,7 +155,8 @@ pub struct Cluster<'a> {
 }
 
 impl<'a> Cluster<'a> {
-    pub fn new(s: &Shared<'a>, place: Place) -> Cluster<'a> {
+    /// A cluster at its begin. It takes the memory of one that has ended.
+    pub fn new(s: &Shared<'a>, place: Place, before: Option<Cluster<'a>>) -> Cluster<'a> {
         let Place { index, first, sm, start, shares_sm } = place;
         let kernel = s.kernel;
         let threads: u32 = s.launch.block.iter().product();
@@ -171,7 +177,7 @@ impl<'a> Cluster<'a> {
             rates: Rates::default(),
             moved: 0,
             missed: 0,
-            lines: FxHashSet::default(),
+            lines: Touched::default(),
             requests: 0,
             awaited: 0,
             instructions: 0,
@@ -189,7 +195,9 @@ impl<'a> Cluster<'a> {
             commits: Vec::new(),
             covered: FxHashMap::default(),
             copies: Vec::new(),
+            free_copies: Vec::new(),
             maps: Vec::new(),
+            waiting: Vec::new(),
             spare_data: Vec::new(),
             responses: Vec::new(),
             cluster_barrier: NamedBarrier::default(),
@@ -211,15 +219,31 @@ impl<'a> Cluster<'a> {
             random: s.options.seed.map(|seed| mix(seed ^ u64::from(index) << 40)),
         };
         let timing_only = s.options.timing_only;
+        let mut memories = Vec::new();
+        if let Some(before) = before.filter(|_| !timing_only) {
+            (cluster.maps, cluster.footprints) = (before.maps, before.footprints);
+            (cluster.spare_data, cluster.lines) = (before.spare_data, before.lines);
+            cluster.batches = before.batches.emptied();
+            memories = before.ctas.into_iter().map(|cta| (cta.shared, cta.tensor)).collect();
+        }
         let [cx, cy, cz] = cluster.extent();
         for rank in 0..cx * cy * cz {
             let inner = [rank % cx, rank / cx % cy, rank / (cx * cy)];
+            let (shared, tensor) = match memories.pop() {
+                Some((mut shared, mut tensor)) => {
+                    shared.forget();
+                    tensor.forget();
+                    (shared, tensor)
+                }
+                None if timing_only => (Memory::zeros(window as usize), TensorMemory::new()),
+                None => (Memory::undefined(window as usize), TensorMemory::new()),
+            };
             cluster.ctas.push(Cta {
                 id: std::array::from_fn(|n| first[n] + inner[n]),
                 inner,
-                shared: if timing_only { Memory::zeros(window as usize) } else { Memory::undefined(window as usize) },
+                shared,
                 shared_shadow: if timing_only { Shadow::off() } else { Shadow::default() },
-                tensor: TensorMemory::new(),
+                tensor,
                 tensor_shadow: if timing_only { Shadow::off() } else { Shadow::default() },
                 tensor_relinquished: false,
                 granted: None,
@@ -355,7 +379,7 @@ impl<'a> Cluster<'a> {
             let outcome = match (best, event) {
                 (None, None) if self.warps.iter().all(|w| w.live == 0) && self.awaited == 0 => {
                     self.active = true;
-                    self.outbox.push(self.end, Item::End);
+                    self.post(self.end, Item::End);
                     return Progress::Done;
                 }
                 (None, None) if self.waits_for_chip() => return Progress::Waits,
@@ -456,23 +480,8 @@ impl<'a> Cluster<'a> {
     }
 
     /// Brings bytes of global memory into L2: how many were not there.
-    pub fn missed(&mut self, buffer: usize, start: u64, len: u64) -> u64 {
-        let mut missed = 0;
-        for line in start / LINE..=(start + len.max(1) - 1) / LINE {
-            let held = self.global.cache.holds(buffer, line);
-            if held == Held::Now || !self.lines.insert((buffer as u32, line as u32)) {
-                continue;
-            }
-            if held == Held::No {
-                missed += (line * LINE + LINE).min(start + len) - (line * LINE).max(start);
-            }
-        }
-        missed
-    }
-
-    /// The same of all of these.
-    pub fn missed_runs(&mut self, runs: Runs) -> u64 {
-        runs.starts().map(|start| self.missed(runs.buffer, start, runs.bytes.into())).sum()
+    pub fn missed(&mut self, runs: Runs) -> u64 {
+        self.lines.missed(&self.global.cache, runs)
     }
 
     /// Cycles that it takes to move bytes between a CTA's SM and L2, some of which come from DRAM.

@@ -52,6 +52,15 @@ pub struct Operands {
     pub b: Operand,
 }
 
+impl Operands {
+    /// Only their memory.
+    pub fn emptied(mut self) -> Operands {
+        self.a.iter_mut().for_each(Operand::clear);
+        self.b.clear();
+        self
+    }
+}
+
 /// The operands of one thread's MMA.
 #[derive(Clone, PartialEq)]
 pub struct Inputs {

@@ -80,6 +80,22 @@ pub struct LoadJob<'a> {
     pub done_at: u64,
 }
 
+/// A set of buffers has a bit for each; the last one stands for all from there on.
+pub fn bit(buffer: usize) -> u64 {
+    1 << buffer.min(63)
+}
+
+impl Item<'_> {
+    /// A [`bit`] for each buffer that it writes.
+    pub fn written(&self) -> u64 {
+        match self {
+            Item::Write(write) => write.runs.iter().fold(0, |all, runs| all | bit(runs.buffer)),
+            Item::Atomic(job) => job.places().fold(0, |all, (buffer, _)| all | bit(buffer)),
+            _ => 0,
+        }
+    }
+}
+
 /// Bytes of the pages by which writes are found again.
 const PAGE: u64 = 4096;
 
@@ -89,7 +105,7 @@ pub struct Outbox<'a> {
     items: Vec<(u64, Item<'a>)>,
     /// Items that change bytes of a page.
     pages: FxHashMap<(usize, u64), Vec<u32>>,
-    /// A bit for each buffer that is written; the last one for all from there on.
+    /// A [`bit`] for each buffer that is written.
     written: u64,
 }
 
@@ -98,7 +114,7 @@ impl<'a> Outbox<'a> {
     pub fn push(&mut self, time: u64, item: Item<'a>) {
         let n = self.items.len() as u32;
         let mut touches = |buffer: usize, first: u64, end: u64| {
-            self.written |= 1 << buffer.min(63);
+            self.written |= bit(buffer);
             for page in first / PAGE..=(end - 1) / PAGE {
                 let list = self.pages.entry((buffer, page)).or_default();
                 if list.last() != Some(&n) {
@@ -119,6 +135,11 @@ impl<'a> Outbox<'a> {
         self.items.push((time, item));
     }
 
+    /// A [`bit`] for each buffer that is written.
+    pub fn written(&self) -> u64 {
+        self.written
+    }
+
     /// All items, with their times; the outbox is empty then.
     pub fn take(&mut self) -> Vec<(u64, Item<'a>)> {
         self.pages.clear();
@@ -129,7 +150,7 @@ impl<'a> Outbox<'a> {
     /// Reads global memory as the cluster sees it. The caller has checked the bounds.
     pub fn copy(&self, global: &Global, buffer: usize, at: u64, len: usize, into: &mut Memory, to: usize) {
         let base = &global.buffers[buffer].memory;
-        if self.written >> buffer.min(63) & 1 == 0 || len == 0 {
+        if self.written & bit(buffer) == 0 || len == 0 {
             into.copy_from(to, base, at as usize, len);
             return;
         }
@@ -159,7 +180,7 @@ impl<'a> Outbox<'a> {
 
     /// Up to 16 bytes, lowest first, and whether all are defined.
     pub fn load(&self, global: &Global, buffer: usize, at: u64, len: usize) -> (u128, bool) {
-        if self.written >> buffer.min(63) & 1 == 0 {
+        if self.written & bit(buffer) == 0 {
             return global.buffers[buffer].memory.load(at as usize, len);
         }
         let mut value = Memory::undefined(16);
@@ -192,7 +213,9 @@ impl Write {
     /// Writes it all. The bounds have been checked.
     pub fn finish(&self, global: &mut Global) {
         let mut dense = 0;
+        let whole = self.data.all_defined(0, self.data.bytes.len());
         for &runs in &self.runs {
+            global.buffers[runs.buffer].whole &= whole;
             for start in runs.starts() {
                 let memory = &mut global.buffers[runs.buffer].memory;
                 let len = runs.bytes as usize;

@@ -137,7 +137,7 @@ impl Cluster<'_> {
     /// CTAs of other clusters may hold columns on this SM: the chip gives them out where the window ends.
     fn ask_for_columns(&mut self, at: At, columns: u32, pair: bool) {
         let time = self.warps[at.w].fragments[at.f].ready_at;
-        self.outbox.push(time, Item::TensorAlloc { cta: self.warps[at.w].cta, columns, pair });
+        self.post(time, Item::TensorAlloc { cta: self.warps[at.w].cta, columns, pair });
     }
 
     /// The chip has given columns to these CTAs: the warps that wait for them go on.
@@ -190,7 +190,7 @@ impl Cluster<'_> {
         self.warps[w].fragments[f].ready_at += self.costs.tensor_alloc;
         self.trace(c, actor, time, time, site, || EventKind::TensorFree { column: allocation.column, columns });
         if self.shares_sm {
-            self.outbox.push(time, Item::TensorFree { cta: c, column: allocation.column, columns });
+            self.post(time, Item::TensorFree { cta: c, column: allocation.column, columns });
             return Ok(());
         }
         for warp in &mut self.warps {
@@ -224,8 +224,7 @@ impl Cluster<'_> {
         let columns = columns_each * registers as u32 / registers_each;
         let (lane, column) = (address >> 16, address & 0xffff);
         let quarter = self.warps[w].index % 4;
-        let unallocated = (column..column.saturating_add(columns))
-            .find(|&n| n >= COLUMNS || self.ctas[c].tensor.allocation(n).is_none());
+        let unallocated = self.ctas[c].tensor.unallocated(column, columns);
         let trouble = if lanes(mask).any(|l| at(l) != address) {
             Some((
                 "the lanes of the warp give different addresses".into(),
