@@ -112,6 +112,9 @@ pub struct Cluster<'a> {
     /// Index into `barriers` by rank of the CTA and offset.
     pub barrier_at: FxHashMap<(usize, u32), u32>,
     pub mmas: Vec<super::mma::PendingMma>,
+    /// Places in `mmas` of those that are complete.
+    pub free_mmas: Vec<usize>,
+    pub issued: super::mma::Issued,
     pub footprints: super::footprints::Footprints,
     /// Those that are complete and not computed yet.
     pub batches: super::batch::Batches,
@@ -133,8 +136,6 @@ pub struct Cluster<'a> {
     pub cluster_barrier: NamedBarrier,
     pub cluster_known: Views,
     pub cluster_time: u64,
-    /// The store that is being checked writes what is there already.
-    pub same_value: bool,
     /// What strong stores to shared memory published.
     pub published: super::atomics::Published,
     pub races: Vec<Race>,
@@ -190,6 +191,8 @@ impl<'a> Cluster<'a> {
             barriers: Vec::new(),
             barrier_at: FxHashMap::default(),
             mmas: Vec::new(),
+            free_mmas: Vec::new(),
+            issued: Default::default(),
             footprints: Default::default(),
             batches: Default::default(),
             commits: Vec::new(),
@@ -203,7 +206,6 @@ impl<'a> Cluster<'a> {
             cluster_barrier: NamedBarrier::default(),
             cluster_known: Views::default(),
             cluster_time: 0,
-            same_value: false,
             published: Default::default(),
             races: Vec::new(),
             race_keys: HashMap::new(),
