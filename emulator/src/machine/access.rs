@@ -180,7 +180,7 @@ impl<'a> Cluster<'a> {
         if !pieces.is_empty() {
             let known = self.warps[w].views.of_others();
             let write = Write { runs: Runs::collect(pieces.into_iter()), data, how: None, stamp, known };
-            self.post(time, Item::Write(Box::new(write)));
+            self.outbox.push(time, Item::Write(Box::new(write)));
         }
         if let Some(sync) = sync {
             self.publish(w, time, &targets, sync);
@@ -425,7 +425,7 @@ impl<'a> Cluster<'a> {
         }
         if !writes && !self.options.timing_only {
             let known = self.warps[w].views.of_others();
-            self.post(time, Item::Read { runs, stamp, known });
+            self.outbox.push(time, Item::Read { runs, stamp, known });
         }
     }
 

@@ -195,7 +195,7 @@ impl<'a> Cluster<'a> {
         places.dedup();
         if !places.is_empty() {
             let published = outbox::Published { places, near, far };
-            self.post(time, Item::Publish(Box::new(published)));
+            self.outbox.push(time, Item::Publish(Box::new(published)));
         }
     }
 
@@ -255,7 +255,7 @@ impl<'a> Cluster<'a> {
         if op.d.is_some() {
             job.request = Some(self.wait_for_chip(w, f));
         }
-        self.post(time, Item::Atomic(Box::new(job)));
+        self.outbox.push(time, Item::Atomic(Box::new(job)));
         Ok(())
     }
 
@@ -360,7 +360,7 @@ impl<'a> Cluster<'a> {
         let time = self.warps[at.w].fragments[at.f].ready_at;
         let request = self.wait_for_chip(at.w, at.f);
         let job = LoadJob { warp: at.w, request, op, targets, site: at.site, done_at };
-        self.post(time, Item::Load(Box::new(job)));
+        self.outbox.push(time, Item::Load(Box::new(job)));
     }
 
     /// The window has ended: a strong load gets its value.

@@ -381,7 +381,7 @@ impl<'a> Cluster<'a> {
             let outcome = match (best, event) {
                 (None, None) if self.warps.iter().all(|w| w.live == 0) && self.awaited == 0 => {
                     self.active = true;
-                    self.post(self.end, Item::End);
+                    self.outbox.push(self.end, Item::End);
                     return Progress::Done;
                 }
                 (None, None) if self.waits_for_chip() => return Progress::Waits,

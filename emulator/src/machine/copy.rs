@@ -111,7 +111,7 @@ impl Cluster<'_> {
                 let how = if let TmaKind::Reduce(how) = copy.kind { Some((how, copy.element)) } else { None };
                 let (site, stamp) = (copy.site, copy.writes);
                 let write = Write { runs, data: dense, how, stamp, known: copy.known.clone() };
-                self.post(time, Item::Write(Box::new(write)));
+                self.outbox.push(time, Item::Write(Box::new(write)));
                 if let (Some((buffer, at)), None) = (undefined, how) {
                     self.undefined_copy(site, buffer, at);
                 }

@@ -1,13 +1,14 @@
 //! Loads of the TMA engine that copy straight from global to shared memory.
 //!
 //! A load reads its source some time before it writes its destination. Where nobody changes the source in between, one copy does
-//! both, in the end: such a load waits. Whatever is about to change a buffer first lets the loads that wait for it read it.
+//! both, in the end: such a load waits. Global memory changes where a window ends; before it does, the loads that wait read their
+//! source. What their own cluster has written since is not in global memory yet, and they must not see it.
 
 use super::bounding_box::Rows;
 use super::cluster::Cluster;
 use super::copy::{LINE, permutation, permute};
 use super::memory::Global;
-use super::outbox::{Item, bit};
+use super::outbox::bit;
 use super::tma::Copy;
 use crate::program::op::TmaKind;
 use crate::report::Memory;
@@ -27,7 +28,7 @@ impl Copy {
     }
 }
 
-impl<'a> Cluster<'a> {
+impl Cluster<'_> {
     /// Whether a load need not read its source yet: global memory holds what it would read. It waits then.
     pub fn waits(&mut self, n: usize) -> bool {
         let copy = &self.copies[n];
@@ -60,18 +61,6 @@ impl<'a> Cluster<'a> {
             }
             copy.data = Some(data);
         }
-    }
-
-    /// Puts an item into the outbox.
-    pub fn post(&mut self, time: u64, item: Item<'a>) {
-        if !self.waiting.is_empty() {
-            let written = item.written();
-            if written != 0 {
-                let global = self.global.clone();
-                self.read_waiting(&global, written);
-            }
-        }
-        self.outbox.push(time, item);
     }
 }
 

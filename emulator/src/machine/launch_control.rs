@@ -76,7 +76,7 @@ impl Cluster<'_> {
             let done_at = time + self.costs.tma_latency + self.jitter(1000);
             let order = self.warps[w].views.before_now();
             self.awaited += 1;
-            self.post(time, Item::Cancel(Box::new(Cancel { targets, order, done_at })));
+            self.outbox.push(time, Item::Cancel(Box::new(Cancel { targets, order, done_at })));
         }
         Ok(())
     }

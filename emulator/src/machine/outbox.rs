@@ -11,6 +11,7 @@ use crate::program::op::Reduction;
 use crate::report::Memory;
 use crate::tensor_map::Element;
 use rustc_hash::FxHashMap;
+use std::cell::RefCell;
 
 /// One thing that others can see.
 #[derive(Debug)]
@@ -85,26 +86,53 @@ pub fn bit(buffer: usize) -> u64 {
     1 << buffer.min(63)
 }
 
-impl Item<'_> {
-    /// A [`bit`] for each buffer that it writes.
-    pub fn written(&self) -> u64 {
-        match self {
-            Item::Write(write) => write.runs.iter().fold(0, |all, runs| all | bit(runs.buffer)),
-            Item::Atomic(job) => job.places().fold(0, |all, (buffer, _)| all | bit(buffer)),
-            _ => 0,
-        }
-    }
-}
-
 /// Bytes of the pages by which writes are found again.
 const PAGE: u64 = 4096;
+
+/// Where writes are found again.
+#[derive(Debug, Default)]
+struct Index {
+    /// Items that change bytes of a page.
+    pages: FxHashMap<(usize, u64), Vec<u32>>,
+    /// So many items have been looked at.
+    known: usize,
+}
+
+impl Index {
+    fn add(&mut self, n: u32, buffer: usize, first: u64, end: u64) {
+        for page in first / PAGE..=(end - 1) / PAGE {
+            let list = self.pages.entry((buffer, page)).or_default();
+            if list.last() != Some(&n) {
+                list.push(n);
+            }
+        }
+    }
+
+    /// Looks at the items that came since.
+    fn update(&mut self, items: &[(u64, Item)]) {
+        for (n, (_, item)) in (0..).zip(items).skip(self.known) {
+            match item {
+                Item::Write(write) => {
+                    for &runs in &write.runs {
+                        runs.starts().for_each(|at| self.add(n, runs.buffer, at, at + u64::from(runs.bytes)));
+                    }
+                }
+                Item::Atomic(job) => {
+                    job.places().for_each(|(buffer, at)| self.add(n, buffer, at, at + job.bytes as u64));
+                }
+                _ => {}
+            }
+        }
+        self.known = items.len();
+    }
+}
 
 /// What a cluster did in this window, in order.
 #[derive(Debug, Default)]
 pub struct Outbox<'a> {
     items: Vec<(u64, Item<'a>)>,
-    /// Items that change bytes of a page.
-    pages: FxHashMap<(usize, u64), Vec<u32>>,
+    /// Made when somebody reads a buffer that was written: most are not.
+    index: RefCell<Index>,
     /// A [`bit`] for each buffer that is written.
     written: u64,
 }
@@ -112,23 +140,9 @@ pub struct Outbox<'a> {
 impl<'a> Outbox<'a> {
     /// Adds an item. Items are in order of time.
     pub fn push(&mut self, time: u64, item: Item<'a>) {
-        let n = self.items.len() as u32;
-        let mut touches = |buffer: usize, first: u64, end: u64| {
-            self.written |= bit(buffer);
-            for page in first / PAGE..=(end - 1) / PAGE {
-                let list = self.pages.entry((buffer, page)).or_default();
-                if list.last() != Some(&n) {
-                    list.push(n);
-                }
-            }
-        };
         match &item {
-            Item::Write(write) => {
-                for &runs in &write.runs {
-                    runs.starts().for_each(|at| touches(runs.buffer, at, at + u64::from(runs.bytes)));
-                }
-            }
-            Item::Atomic(job) => job.places().for_each(|(buffer, at)| touches(buffer, at, at + job.bytes as u64)),
+            Item::Write(write) => write.runs.iter().for_each(|runs| self.written |= bit(runs.buffer)),
+            Item::Atomic(job) => job.places().for_each(|(buffer, _)| self.written |= bit(buffer)),
             _ => {}
         }
         let time = self.items.last().map_or(time, |last| last.0.max(time));
@@ -142,7 +156,7 @@ impl<'a> Outbox<'a> {
 
     /// All items, with their times; the outbox is empty then.
     pub fn take(&mut self) -> Vec<(u64, Item<'a>)> {
-        self.pages.clear();
+        *self.index.get_mut() = Index::default();
         self.written = 0;
         std::mem::take(&mut self.items)
     }
@@ -156,7 +170,9 @@ impl<'a> Outbox<'a> {
         }
         let end = at + len as u64;
         let pages = at / PAGE..=(end - 1) / PAGE;
-        let mut hits: Vec<u32> = pages.filter_map(|page| self.pages.get(&(buffer, page))).flatten().copied().collect();
+        let mut index = self.index.borrow_mut();
+        index.update(&self.items);
+        let mut hits: Vec<u32> = pages.filter_map(|page| index.pages.get(&(buffer, page))).flatten().copied().collect();
         if hits.is_empty() {
             into.copy_from(to, base, at as usize, len);
             return;

@@ -137,7 +137,7 @@ impl Cluster<'_> {
     /// CTAs of other clusters may hold columns on this SM: the chip gives them out where the window ends.
     fn ask_for_columns(&mut self, at: At, columns: u32, pair: bool) {
         let time = self.warps[at.w].fragments[at.f].ready_at;
-        self.post(time, Item::TensorAlloc { cta: self.warps[at.w].cta, columns, pair });
+        self.outbox.push(time, Item::TensorAlloc { cta: self.warps[at.w].cta, columns, pair });
     }
 
     /// The chip has given columns to these CTAs: the warps that wait for them go on.
@@ -190,7 +190,7 @@ impl Cluster<'_> {
         self.warps[w].fragments[f].ready_at += self.costs.tensor_alloc;
         self.trace(c, actor, time, time, site, || EventKind::TensorFree { column: allocation.column, columns });
         if self.shares_sm {
-            self.post(time, Item::TensorFree { cta: c, column: allocation.column, columns });
+            self.outbox.push(time, Item::TensorFree { cta: c, column: allocation.column, columns });
             return Ok(());
         }
         for warp in &mut self.warps {
