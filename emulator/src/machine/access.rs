@@ -96,19 +96,11 @@ impl<'a> Cluster<'a> {
         undefined
     }
 
-    pub fn store(&mut self, at: At, op: &StoreOp) -> Result<(), Stop> {
-        let At { w, f, mask, site } = at;
-        let StoreOp { space, ref address, bytes, ref s, sync } = *op;
-        let each = usize::from(bytes);
-        let total = each * s.len();
-        let targets = self.targets(at, space, address, total as u64, "store to")?;
-        let unwritten = targets.iter().any(|(_, t)| match *t {
-            Target::Shared(c, at) => !self.ctas[c].shared.is_defined(at as usize),
-            _ => false,
-        });
-        // Two warps that store the same value race to the letter, and production kernels do it.
-        let same = targets.iter().all(|(lane, target)| {
-            s.iter().enumerate().all(|(n, &reg)| {
+    /// Whether memory holds what a store writes already.
+    fn stores_the_same(&self, w: usize, op: &StoreOp, targets: &[(usize, Target)]) -> bool {
+        let each = usize::from(op.bytes);
+        targets.iter().all(|(lane, target)| {
+            op.s.iter().enumerate().all(|(n, &reg)| {
                 let (old, defined) = match *target {
                     Target::Shared(c, at) => self.ctas[c].shared.load(at as usize + n * each, each),
                     Target::Global { buffer, offset } => {
@@ -119,11 +111,28 @@ impl<'a> Cluster<'a> {
                 let new = self.warps[w].registers.lane(reg, *lane) & (u128::MAX >> (128 - 8 * each));
                 defined && old == new
             })
+        })
+    }
+
+    pub fn store(&mut self, at: At, op: &StoreOp) -> Result<(), Stop> {
+        let At { w, f, mask, site } = at;
+        let StoreOp { space, ref address, bytes, ref s, sync } = *op;
+        let each = usize::from(bytes);
+        let total = each * s.len();
+        let targets = self.targets(at, space, address, total as u64, "store to")?;
+        let unwritten = targets.iter().any(|(_, t)| match *t {
+            Target::Shared(c, at) => !self.ctas[c].shared.is_defined(at as usize),
+            _ => false,
         });
         let stamp = Stamp { strength: self.strength(w, sync), ..self.stamp(w, mask, site) };
-        self.same_value = same;
+        let races = self.races.len();
         self.order(at, &targets, total as u64, true, unwritten, stamp);
-        self.same_value = false;
+        if self.races.len() > races && self.stores_the_same(w, op, &targets) {
+            // Two warps that store the same value race to the letter, and production kernels do it.
+            for race in &mut self.races[races..] {
+                race.same_value = race.conflict.first_writes;
+            }
+        }
         let time = self.warps[w].fragments[f].ready_at;
         let (mut pieces, mut data) = (Vec::new(), Memory::default());
         for (lane, target) in &targets {
@@ -388,11 +397,7 @@ impl<'a> Cluster<'a> {
                 shadow.read(start, end - start, &access)
             };
             if let Some(conflict) = conflict {
-                self.race(Race {
-                    unwritten,
-                    same_value: self.same_value && conflict.first_writes,
-                    ..Race::new(RaceMemory::Shared(c), conflict, stamp)
-                });
+                self.race(Race { unwritten, ..Race::new(RaceMemory::Shared(c), conflict, stamp) });
             }
             if near {
                 self.check_barrier_bytes(c, start as u32, end as u32, site);
@@ -416,8 +421,7 @@ impl<'a> Cluster<'a> {
     /// Checks an access of global memory against earlier ones of this cluster.
     pub fn touch_global(&mut self, w: usize, time: u64, runs: Runs, stamp: Stamp, writes: bool) {
         if let Some(conflict) = self.tracker.touch(runs, stamp, &self.warps[w].views, writes) {
-            let same_value = self.same_value && conflict.first_writes;
-            self.race(Race { same_value, ..Race::new(RaceMemory::Global(runs.buffer), conflict, stamp) });
+            self.race(Race::new(RaceMemory::Global(runs.buffer), conflict, stamp));
         }
         if !writes && !self.options.timing_only {
             let known = self.warps[w].views.of_others();
@@ -453,7 +457,8 @@ impl<'a> Cluster<'a> {
                     .collect();
                 sectors.sort_unstable();
                 sectors.dedup();
-                let missed: u64 = sectors.iter().map(|&(b, sector)| self.missed(b, sector * SECTOR, SECTOR)).sum();
+                let missed: u64 =
+                    sectors.iter().map(|&(b, sector)| self.missed(Runs::one(b, sector * SECTOR, SECTOR as u32))).sum();
                 let latency = if missed > 0 { self.costs.global_load } else { self.costs.cached_load };
                 let cycles = self.carry(c, sectors.len() as u64 * SECTOR, missed);
                 let begin = now.max(self.ctas[c].global_port_free);
@@ -501,6 +506,12 @@ pub fn bank_cycles(offsets: &[u32], bytes: u32) -> u64 {
     offsets
         .chunks(lanes)
         .map(|group| {
+            // Most touch no bank twice.
+            let each = (1u64 << words.min(32)) - 1;
+            let banks = group.iter().fold(0, |banks, &o| banks | each << (o / 4 % 32));
+            if banks.count_ones() == group.len() as u32 * words && banks >> 32 == 0 {
+                return 1;
+            }
             let mut touched = [0; 32];
             let mut count = 0;
             for word in group.iter().flat_map(|&o| (0..words).map(move |n| o / 4 + n)) {

@@ -23,7 +23,15 @@ pub struct Batches {
     waiting: Vec<Batch>,
     factors: Factors,
     spare: Vec<Operands>,
+    /// The parts of accumulators that were computed last, with the CTA's place in its group.
+    parts: Vec<(Accumulator, usize, Vec<Part>)>,
 }
+
+/// Accumulators whose parts are kept.
+const KEPT: usize = 8;
+
+/// A part of an accumulator that lies side by side in tensor memory: first column of B, and rows with their cells.
+type Part = (u32, Vec<(usize, usize)>);
 
 /// Where an MMA adds, and to what.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,7 +67,7 @@ impl Accumulator {
 
     /// The parts of the accumulator in one CTA that lie side by side in tensor memory, each in lanes of its own: first
     /// column of B, and rows with their cells.
-    fn parts(&self, cta: usize) -> Vec<(u32, Vec<(usize, usize)>)> {
+    fn parts(&self, cta: usize) -> Vec<Part> {
         let (i, layout) = (&self.descriptor, self.layout());
         let part = |first| {
             let cell = |row: u32| {
@@ -74,10 +82,16 @@ impl Accumulator {
 }
 
 impl Batch {
-    fn compute(&self, numerics: Numerics, cta: usize, factors: &mut Factors, tensor: &mut TensorMemory) {
+    fn compute(
+        &self,
+        numerics: Numerics,
+        cta: usize,
+        parts: &[Part],
+        factors: &mut Factors,
+        tensor: &mut TensorMemory,
+    ) {
         let Accumulator { descriptor: i, .. } = &self.accumulator;
         let run = self.accumulator.layout().columns(i.n);
-        let parts = self.accumulator.parts(cta);
         let strips: Vec<Strip> = (parts.iter())
             .map(|(first, rows)| Strip { rows, columns: *first as usize..(*first + run) as usize })
             .collect();
@@ -188,17 +202,28 @@ impl Batches {
         self.waiting.push(Batch { accumulator, accumulate, scale, steps: vec![operands] });
     }
 
+    /// Only its memory.
+    pub fn emptied(mut self) -> Batches {
+        let steps = self.waiting.drain(..).flat_map(|batch| batch.steps);
+        self.spare.extend(steps.map(Operands::emptied));
+        self
+    }
+
     fn compute(&mut self, at: usize, numerics: Numerics, ctas: &mut [impl AsMut<TensorMemory>]) {
         let batch = self.waiting.swap_remove(at);
         let (first, count) = (batch.accumulator.cta, batch.accumulator.ctas);
         for (place, cta) in ctas[first..first + count].iter_mut().enumerate() {
-            batch.compute(numerics, place, &mut self.factors, cta.as_mut());
+            let known = self.parts.iter().position(|(a, p, _)| *p == place && *a == batch.accumulator);
+            let known = known.unwrap_or_else(|| {
+                if self.parts.len() == KEPT {
+                    self.parts.clear();
+                }
+                self.parts.push((batch.accumulator.clone(), place, batch.accumulator.parts(place)));
+                self.parts.len() - 1
+            });
+            batch.compute(numerics, place, &self.parts[known].2, &mut self.factors, cta.as_mut());
         }
-        for mut operands in batch.steps {
-            operands.a.iter_mut().for_each(|a| a.clear());
-            operands.b.clear();
-            self.spare.push(operands);
-        }
+        self.spare.extend(batch.steps.into_iter().map(Operands::emptied));
     }
 
     /// All sums are computed.

@@ -84,8 +84,6 @@ fn waiting_changes_nothing() {
             let disabled = if one(3) == 0 { u128::from(one(1 << 60)) << one(68) } else { 0 };
             let none = SharedDescriptor { start: 0, leading: 0, stride: 0, swizzle: 0 };
             let fresh = PendingMma {
-                site: 0,
-                warp: 0,
                 descriptor,
                 group,
                 a: Source::Shared(none),
@@ -151,8 +149,6 @@ fn undefined_results_have_an_origin() {
     let none = SharedDescriptor { start: 0, leading: 0, stride: 0, swizzle: 0 };
     let descriptor = InstructionDescriptor::decode(0x0808_0010, 1).unwrap();
     let mut mma = PendingMma {
-        site: 0,
-        warp: 0,
         descriptor,
         group: vec![0],
         a: Source::Shared(none),

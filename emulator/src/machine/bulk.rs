@@ -71,7 +71,7 @@ impl Cluster<'_> {
             warp.views.hb.raise(groups.reads.actor, last);
             if !read {
                 warp.views.hb.raise(groups.writes.actor, last);
-                groups.groups.drain(..old);
+                self.free_copies.extend(groups.groups.drain(..old).flat_map(|(_, copies)| copies));
             }
         }
     }

@@ -1,5 +1,7 @@
 //! What the L2 cache holds, in lines of 128 bytes. It decides what an access costs, never what it gives.
 
+use super::memory::Runs;
+
 /// Bytes of a line.
 pub const LINE: u64 = 128;
 
@@ -15,12 +17,13 @@ pub struct Cache {
     most: u64,
 }
 
-/// Whether a line is there: of this generation, or of the one before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Held {
-    Now,
-    Before,
-    No,
+/// Lines that a cluster touched in a window and that are not of the cache's generation: they enter it where the window ends.
+#[derive(Debug, Default)]
+pub struct Touched {
+    /// A bit for each line of each buffer.
+    lines: Vec<Vec<u64>>,
+    /// The words of it that are not zero, in the order in which they came: buffer and index.
+    words: Vec<(u32, u32)>,
 }
 
 impl Cache {
@@ -30,32 +33,71 @@ impl Cache {
         Cache { before: now.clone(), now, count: 0, most: (bytes / LINE / 2).max(1) }
     }
 
-    /// Whether a line of a buffer is there.
-    pub fn holds(&self, buffer: usize, line: u64) -> Held {
-        let bit = |lines: &[Vec<u64>]| {
-            lines.get(buffer).and_then(|b| b.get(line as usize / 64)).is_some_and(|word| word >> (line % 64) & 1 == 1)
-        };
-        match (bit(&self.now), bit(&self.before)) {
-            (true, _) => Held::Now,
-            (false, true) => Held::Before,
-            (false, false) => Held::No,
-        }
-    }
-
-    /// Brings a line in; whether it was not there.
-    pub fn touch(&mut self, buffer: usize, line: u64) -> bool {
-        let missed = self.holds(buffer, line) == Held::No;
-        let Some(word) = self.now.get_mut(buffer).and_then(|b| b.get_mut(line as usize / 64)) else { return missed };
-        if *word >> (line % 64) & 1 == 0 {
-            *word |= 1 << (line % 64);
-            self.count += 1;
-        }
-        if self.count >= self.most {
-            std::mem::swap(&mut self.now, &mut self.before);
-            self.now.iter_mut().for_each(|lines| lines.fill(0));
-            self.count = 0;
+    /// Brings lines of a word in; those that were not there.
+    fn touch(&mut self, buffer: usize, n: usize, lines: u64) -> u64 {
+        // The generation may end with any of them.
+        let mut missed = 0;
+        let mut rest = lines;
+        while rest != 0 {
+            let most = self.most.saturating_sub(self.count).max(1);
+            let part = if most >= 64 { rest } else { rest & rest.wrapping_neg() };
+            rest &= !part;
+            let (now, before) = (&mut self.now[buffer][n], self.before[buffer][n]);
+            let new = part & !*now;
+            missed |= new & !before;
+            *now |= new;
+            self.count += u64::from(new.count_ones());
+            if self.count >= self.most {
+                std::mem::swap(&mut self.now, &mut self.before);
+                self.now.iter_mut().for_each(|lines| lines.fill(0));
+                self.count = 0;
+            }
         }
         missed
+    }
+}
+
+impl Touched {
+    /// A cluster touches these bytes: how many of them have to come, and did not come for it in this window already.
+    pub fn missed(&mut self, cache: &Cache, runs: Runs) -> u64 {
+        let Runs { buffer, bytes, .. } = runs;
+        let (Some(now), Some(before)) = (cache.now.get(buffer), cache.before.get(buffer)) else { return 0 };
+        if self.lines.len() <= buffer {
+            self.lines.resize_with(buffer + 1, Vec::new);
+        }
+        let mine = &mut self.lines[buffer];
+        if mine.is_empty() {
+            *mine = vec![0; now.len()];
+        }
+        let mut missed = 0;
+        for start in runs.starts() {
+            let end = start + u64::from(bytes);
+            for line in start / LINE..=end.max(start + 1).div_ceil(LINE) - 1 {
+                let (n, bit) = (line as usize / 64, 1 << (line % 64));
+                if (now[n] | mine[n]) & bit != 0 {
+                    continue;
+                }
+                if mine[n] == 0 {
+                    self.words.push((buffer as u32, n as u32));
+                }
+                mine[n] |= bit;
+                if before[n] & bit == 0 {
+                    missed += (line * LINE + LINE).min(end) - (line * LINE).max(start);
+                }
+            }
+        }
+        missed
+    }
+
+    /// The window has ended: they enter the cache. How many were not there.
+    pub fn enter(&mut self, cache: &mut Cache) -> u64 {
+        let mut came = 0;
+        for (buffer, n) in self.words.drain(..) {
+            let (buffer, n) = (buffer as usize, n as usize);
+            let lines = std::mem::take(&mut self.lines[buffer][n]);
+            came += u64::from(cache.touch(buffer, n, lines).count_ones());
+        }
+        came
     }
 }
 
@@ -63,20 +105,45 @@ impl Cache {
 mod tests {
     use super::*;
 
+    fn touch(cache: &mut Cache, first: u64, count: u32) -> u64 {
+        let mut touched = Touched::default();
+        let runs = Runs { buffer: 0, first: first * LINE, bytes: LINE as u32, count, pitch: LINE };
+        touched.missed(cache, runs);
+        touched.enter(cache)
+    }
+
+    fn held(cache: &Cache, line: u64) -> [bool; 2] {
+        [&cache.now, &cache.before].map(|lines| lines[0][line as usize / 64] >> (line % 64) & 1 == 1)
+    }
+
     /// Eight lines fit: what was touched before the last eight others is gone, what was touched among the last four is there.
     #[test]
     fn the_oldest_lines_leave_when_the_cache_is_full() {
         let mut cache = Cache::new([4096 * LINE].into_iter(), 8 * LINE);
-        assert!(cache.touch(0, 7), "cold");
-        assert!(!cache.touch(0, 7), "warm");
-        for line in 100..104 {
-            assert!(cache.touch(0, line));
-        }
-        assert_eq!((cache.holds(0, 7), cache.holds(0, 103)), (Held::Before, Held::Now));
-        for line in 200..208 {
-            cache.touch(0, line);
-        }
-        assert_eq!(cache.holds(0, 7), Held::No, "eight others came since");
-        assert_ne!(cache.holds(0, 207), Held::No);
+        assert_eq!(touch(&mut cache, 7, 1), 1, "cold");
+        assert_eq!(touch(&mut cache, 7, 1), 0, "warm");
+        assert_eq!(touch(&mut cache, 100, 4), 4);
+        assert_eq!((held(&cache, 7), held(&cache, 103)), ([false, true], [true, false]));
+        touch(&mut cache, 200, 8);
+        assert_eq!(held(&cache, 7), [false, false], "eight others came since");
+        assert_ne!(held(&cache, 207), [false, false]);
+    }
+
+    /// Of bytes that lie partly in a line, those count; a line counts once a window, and again in the next if it did not enter.
+    #[test]
+    fn a_line_is_missed_once_in_a_window() {
+        let mut cache = Cache::new([64 * LINE, 256 * LINE].into_iter(), 1 << 20);
+        let mut touched = Touched::default();
+        let sector = |buffer, at| Runs::one(buffer, at, 32);
+        assert_eq!(touched.missed(&cache, sector(1, 96)), 32);
+        assert_eq!(touched.missed(&cache, sector(1, 0)), 0, "the line is on its way");
+        assert_eq!(touched.missed(&cache, sector(0, 0)), 32, "of another buffer");
+        let rows = Runs { buffer: 1, first: 64, bytes: 128, count: 3, pitch: 80 * LINE };
+        assert_eq!(touched.missed(&cache, rows), 64 + 2 * 128);
+        let mut other = Touched::default();
+        assert_eq!(other.missed(&cache, sector(1, LINE)), 32, "each cluster by itself");
+        assert_eq!((touched.enter(&mut cache), other.enter(&mut cache)), (7, 0), "what several missed came once");
+        assert_eq!(touched.missed(&cache, rows), 0);
+        assert_eq!(touched.enter(&mut cache), 0);
     }
 }

@@ -13,13 +13,13 @@ use super::memory::{Global, Runs};
 use super::outbox::Item;
 use super::state::{Engines, Race, RaceMemory};
 use super::tensor::COLUMNS;
+use super::threads::side_by_side;
 use super::tracker::Tracker;
 use crate::order::{Far, Stamp, Views};
 use crate::program::op::Op;
 use crate::report::{CtaState, Event, Report};
 use crate::time::Costs;
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Cycles of a window. Short where clusters talk to each other, since an answer takes until the end of the window; where they only
@@ -74,6 +74,8 @@ pub struct Chip<'a> {
     threads: usize,
     running: Vec<Running<'a>>,
     rates: Rates,
+    /// Clusters that have ended and whose memory no other has yet.
+    ended: Vec<Cluster<'a>>,
     /// Of clusters that have ended.
     instructions: u64,
     idle: u64,
@@ -126,6 +128,7 @@ impl<'a> Chip<'a> {
             threads,
             running: vec![],
             rates: Rates::default(),
+            ended: vec![],
             instructions: 0,
             idle: 0,
             cycles: 0,
@@ -172,33 +175,12 @@ impl<'a> Chip<'a> {
         let work: Vec<usize> = (0..self.running.len())
             .filter(|&n| !matches!(self.running[n].progress, Progress::Until(time) if time > until))
             .collect();
-        let next = AtomicUsize::new(0);
         let running = &self.running;
-        let worker = || {
-            let mut done = Vec::new();
-            while let Some(&n) = work.get(next.fetch_add(1, Ordering::Relaxed)) {
-                let mut cluster = running[n].cluster.lock().unwrap_or_else(PoisonError::into_inner);
-                done.push((n, cluster.run(until)));
-            }
-            done
-        };
-        let threads = self.threads.min(work.len());
-        let done = if threads <= 1 {
-            worker()
-        } else {
-            std::thread::scope(|scope| {
-                let others: Vec<_> = (1..threads).map(|_| scope.spawn(worker)).collect();
-                let mut done = worker();
-                for other in others {
-                    match other.join() {
-                        Ok(more) => done.extend(more),
-                        Err(panic) => std::panic::resume_unwind(panic),
-                    }
-                }
-                done
-            })
-        };
-        for (n, progress) in done {
+        let done = side_by_side(self.threads, work.len(), |k| {
+            let mut cluster = running[work[k]].cluster.lock().unwrap_or_else(PoisonError::into_inner);
+            cluster.run(until)
+        });
+        for (n, progress) in work.into_iter().zip(done) {
             self.running[n].progress = progress;
         }
     }
@@ -208,23 +190,27 @@ impl<'a> Chip<'a> {
         let mut items = Vec::new();
         let nothing: Arc<Global> = Arc::default();
         let (mut moved, mut missed, mut movers, mut active) = (0, 0, 0, false);
-        let mut lines = Vec::new();
+        let mut written = 0;
+        for running in &mut self.running {
+            written |= running.cluster.get_mut().unwrap_or_else(PoisonError::into_inner).outbox.written();
+        }
         for running in &mut self.running {
             let cluster = running.cluster.get_mut().unwrap_or_else(PoisonError::into_inner);
+            cluster.read_waiting(&self.global, written);
             cluster.global = nothing.clone();
             items.extend(cluster.outbox.take().into_iter().map(|(time, item)| (time, running.index, item)));
             movers += u64::from(cluster.moved > 0) * cluster.ctas.len() as u64;
             moved += std::mem::take(&mut cluster.moved);
             missed += std::mem::take(&mut cluster.missed);
-            lines.extend(cluster.lines.drain());
-            active |= cluster.active;
+            active |= cluster.active || cluster.computes();
         }
         self.idle = if active { 0 } else { self.idle + window };
         // Lines that several clusters missed came once.
-        let came = {
-            let global = Arc::make_mut(&mut self.global);
-            lines.iter().filter(|&&(buffer, line)| global.cache.touch(buffer as usize, line.into())).count() as u64
-        } * super::cache::LINE;
+        let cache = &mut Arc::make_mut(&mut self.global).cache;
+        let came = super::cache::LINE
+            * (self.running.iter_mut())
+                .map(|r| r.cluster.get_mut().unwrap_or_else(PoisonError::into_inner).lines.enter(cache))
+                .sum::<u64>();
         if moved > 0 {
             self.rates = self.share(movers, came.min(missed), missed);
         }
@@ -269,6 +255,8 @@ impl<'a> Chip<'a> {
                 let mut global = std::mem::take(&mut self.global);
                 self.cluster(at).finish_atomic(&job, &mut global, end);
                 self.global = global;
+                let buffers = &mut Arc::make_mut(&mut self.global).buffers;
+                job.places().for_each(|(buffer, _)| buffers[buffer].whole = false);
                 return self.go_on(at, end) && job.request.is_some();
             }
             Item::Load(job) => {
@@ -393,11 +381,12 @@ impl<'a> Chip<'a> {
     /// Starts clusters while there is room for them.
     fn begin(&mut self) {
         let extent = cluster_extent(self.s.kernel, self.s.launch);
-        while self.running.len() < self.most {
+        let mut places = Vec::new();
+        while self.running.len() + places.len() < self.most {
             // The emptiest SMs first, then those that have been free for longest.
             let free = self.groups.iter().enumerate().filter(|(_, g)| g.held.len() < self.room);
-            let Some((n, _)) = free.min_by_key(|(n, g)| (g.held.len(), g.free_at, *n)) else { return };
-            let Some(index) = self.queue.take() else { return };
+            let Some((n, _)) = free.min_by_key(|(n, g)| (g.held.len(), g.free_at, *n)) else { break };
+            let Some(index) = self.queue.take() else { break };
             let group = &mut self.groups[n];
             group.held.push(index as u32);
             let place = Place {
@@ -407,9 +396,16 @@ impl<'a> Chip<'a> {
                 start: group.free_at,
                 shares_sm: self.room > 1,
             };
-            let progress = Progress::Until(group.free_at);
-            let cluster = Mutex::new(Cluster::new(&self.s, place));
-            self.running.push(Running { cluster, index: index as u32, group: n, progress });
+            places.push((n, place, Mutex::new(self.ended.pop())));
+        }
+        let s = &self.s;
+        let clusters = side_by_side(self.threads, places.len(), |n| {
+            let (_, place, before) = &places[n];
+            Cluster::new(s, *place, before.lock().unwrap_or_else(PoisonError::into_inner).take())
+        });
+        for ((group, place, _), cluster) in places.into_iter().zip(clusters) {
+            let (progress, cluster) = (Progress::Until(place.start), Mutex::new(cluster));
+            self.running.push(Running { cluster, index: place.index, group, progress });
         }
     }
 
@@ -441,8 +437,10 @@ impl<'a> Chip<'a> {
         if self.s.options.keep_ctas {
             self.ctas.push((running.index, cluster.snapshots()));
         }
-        self.trace.push((running.index, cluster.trace));
-        self.findings.push((running.index, cluster.findings));
+        self.trace.push((running.index, std::mem::take(&mut cluster.trace)));
+        self.findings.push((running.index, std::mem::take(&mut cluster.findings)));
+        cluster.global = Arc::default();
+        self.ended.push(cluster);
     }
 
     fn report(mut self, completed: bool) -> Report {
@@ -452,6 +450,8 @@ impl<'a> Chip<'a> {
         if let Some(first) = rest.into_iter().find(|r| r.progress == Progress::Stopped) {
             self.conclude(first, false);
         }
+        let ended: Vec<_> = std::mem::take(&mut self.ended).into_iter().map(|c| Mutex::new(Some(c))).collect();
+        side_by_side(self.threads, ended.len(), |n| drop(ended[n].lock().map(|mut cluster| cluster.take())));
         self.findings.sort_by_key(|f| f.0);
         self.ctas.sort_by_key(|c| c.0);
         self.trace.sort_by_key(|t| t.0);

@@ -4,7 +4,7 @@
 //! its next instruction could be seen by somebody who is earlier. A cluster runs window by window: what others can see of it
 //! waits in its outbox for the end of the window.
 
-use super::cache::{Held, LINE};
+use super::cache::Touched;
 use super::chip::Rates;
 use super::findings::Findings;
 use super::mbarrier::Mbarrier;
@@ -22,7 +22,7 @@ use crate::report::{Actor, Event, EventKind, Memory};
 use crate::tensor_map::TensorMap;
 use crate::time::Costs;
 use crate::{MAX_SHARED, Options};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::sync::Arc;
@@ -39,6 +39,7 @@ pub struct Shared<'a> {
 }
 
 /// Which cluster of the launch: its number, its first CTA, the SM it begins on, and when.
+#[derive(Clone, Copy, Debug)]
 pub struct Place {
     pub index: u32,
     pub first: [u32; 3],
@@ -92,7 +93,7 @@ pub struct Cluster<'a> {
     /// Bytes that it moved through L2 in this window, those of them that were not there, and the lines that it touched.
     pub moved: u64,
     pub missed: u64,
-    pub lines: FxHashSet<(u32, u32)>,
+    pub lines: Touched,
     /// Numbers of strong accesses, and responses that are not on their way yet.
     pub requests: u32,
     pub awaited: u32,
@@ -111,6 +112,9 @@ pub struct Cluster<'a> {
     /// Index into `barriers` by rank of the CTA and offset.
     pub barrier_at: FxHashMap<(usize, u32), u32>,
     pub mmas: Vec<super::mma::PendingMma>,
+    /// Places in `mmas` of those that are complete.
+    pub free_mmas: Vec<usize>,
+    pub issued: super::mma::Issued,
     pub footprints: super::footprints::Footprints,
     /// Those that are complete and not computed yet.
     pub batches: super::batch::Batches,
@@ -118,8 +122,12 @@ pub struct Cluster<'a> {
     /// The last MMA of each queue that a commit covers.
     pub covered: FxHashMap<ActorId, u32>,
     pub copies: Vec<super::tma::Copy>,
+    /// Places in `copies` of those that nobody asks for any more.
+    pub free_copies: Vec<usize>,
     /// Tensor maps, as they lay in memory and decoded.
     pub maps: Vec<([u8; 128], Arc<TensorMap>)>,
+    /// Loads that will read their source when they complete.
+    pub waiting: Vec<usize>,
     /// Memory for what copies read, used again.
     pub spare_data: Vec<Memory>,
     /// Answers of cluster launch control on their way.
@@ -128,8 +136,6 @@ pub struct Cluster<'a> {
     pub cluster_barrier: NamedBarrier,
     pub cluster_known: Views,
     pub cluster_time: u64,
-    /// The store that is being checked writes what is there already.
-    pub same_value: bool,
     /// What strong stores to shared memory published.
     pub published: super::atomics::Published,
     pub races: Vec<Race>,
@@ -150,7 +156,8 @@ pub struct Cluster<'a> {
 }
 
 impl<'a> Cluster<'a> {
-    pub fn new(s: &Shared<'a>, place: Place) -> Cluster<'a> {
+    /// A cluster at its begin. It takes the memory of one that has ended.
+    pub fn new(s: &Shared<'a>, place: Place, before: Option<Cluster<'a>>) -> Cluster<'a> {
         let Place { index, first, sm, start, shares_sm } = place;
         let kernel = s.kernel;
         let threads: u32 = s.launch.block.iter().product();
@@ -171,7 +178,7 @@ impl<'a> Cluster<'a> {
             rates: Rates::default(),
             moved: 0,
             missed: 0,
-            lines: FxHashSet::default(),
+            lines: Touched::default(),
             requests: 0,
             awaited: 0,
             instructions: 0,
@@ -184,18 +191,21 @@ impl<'a> Cluster<'a> {
             barriers: Vec::new(),
             barrier_at: FxHashMap::default(),
             mmas: Vec::new(),
+            free_mmas: Vec::new(),
+            issued: Default::default(),
             footprints: Default::default(),
             batches: Default::default(),
             commits: Vec::new(),
             covered: FxHashMap::default(),
             copies: Vec::new(),
+            free_copies: Vec::new(),
             maps: Vec::new(),
+            waiting: Vec::new(),
             spare_data: Vec::new(),
             responses: Vec::new(),
             cluster_barrier: NamedBarrier::default(),
             cluster_known: Views::default(),
             cluster_time: 0,
-            same_value: false,
             published: Default::default(),
             races: Vec::new(),
             race_keys: HashMap::new(),
@@ -211,15 +221,31 @@ impl<'a> Cluster<'a> {
             random: s.options.seed.map(|seed| mix(seed ^ u64::from(index) << 40)),
         };
         let timing_only = s.options.timing_only;
+        let mut memories = Vec::new();
+        if let Some(before) = before.filter(|_| !timing_only) {
+            (cluster.maps, cluster.footprints) = (before.maps, before.footprints);
+            (cluster.spare_data, cluster.lines) = (before.spare_data, before.lines);
+            cluster.batches = before.batches.emptied();
+            memories = before.ctas.into_iter().map(|cta| (cta.shared, cta.tensor)).collect();
+        }
         let [cx, cy, cz] = cluster.extent();
         for rank in 0..cx * cy * cz {
             let inner = [rank % cx, rank / cx % cy, rank / (cx * cy)];
+            let (shared, tensor) = match memories.pop() {
+                Some((mut shared, mut tensor)) => {
+                    shared.forget();
+                    tensor.forget();
+                    (shared, tensor)
+                }
+                None if timing_only => (Memory::zeros(window as usize), TensorMemory::new()),
+                None => (Memory::undefined(window as usize), TensorMemory::new()),
+            };
             cluster.ctas.push(Cta {
                 id: std::array::from_fn(|n| first[n] + inner[n]),
                 inner,
-                shared: if timing_only { Memory::zeros(window as usize) } else { Memory::undefined(window as usize) },
+                shared,
                 shared_shadow: if timing_only { Shadow::off() } else { Shadow::default() },
-                tensor: TensorMemory::new(),
+                tensor,
                 tensor_shadow: if timing_only { Shadow::off() } else { Shadow::default() },
                 tensor_relinquished: false,
                 granted: None,
@@ -393,6 +419,12 @@ impl<'a> Cluster<'a> {
         self.awaited > 0 || self.warps.iter().any(|w| w.fragments.iter().any(|f| asked(&f.state)))
     }
 
+    /// Whether a warp goes on with something other than asking again.
+    pub fn computes(&self) -> bool {
+        let ready = |warp: &Warp| warp.fragments.iter().any(|f| f.state == State::Ready);
+        self.warps.iter().any(|warp| warp.polls == 0 && warp.asks.is_none() && ready(warp))
+    }
+
     /// Something happened that is more than asking again for what does not happen.
     pub fn acted(&mut self) {
         self.polls = 0;
@@ -457,23 +489,8 @@ impl<'a> Cluster<'a> {
     }
 
     /// Brings bytes of global memory into L2: how many were not there.
-    pub fn missed(&mut self, buffer: usize, start: u64, len: u64) -> u64 {
-        let mut missed = 0;
-        for line in start / LINE..=(start + len.max(1) - 1) / LINE {
-            let held = self.global.cache.holds(buffer, line);
-            if held == Held::Now || !self.lines.insert((buffer as u32, line as u32)) {
-                continue;
-            }
-            if held == Held::No {
-                missed += (line * LINE + LINE).min(start + len) - (line * LINE).max(start);
-            }
-        }
-        missed
-    }
-
-    /// The same of all of these.
-    pub fn missed_runs(&mut self, runs: Runs) -> u64 {
-        runs.starts().map(|start| self.missed(runs.buffer, start, runs.bytes.into())).sum()
+    pub fn missed(&mut self, runs: Runs) -> u64 {
+        self.lines.missed(&self.global.cache, runs)
     }
 
     /// Cycles that it takes to move bytes between a CTA's SM and L2, some of which come from DRAM.

@@ -2,6 +2,7 @@
 
 use super::bounding_box::read_rows;
 use super::cluster::{Cluster, Stop};
+use super::direct::deliver;
 use super::mbarrier::LIMIT;
 use super::memory::Runs;
 use super::outbox::{Item, Write};
@@ -13,6 +14,10 @@ impl Cluster<'_> {
     /// A copy reads its source.
     pub fn copy_read(&mut self, n: usize) {
         if self.options.timing_only {
+            self.copies[n].read = true;
+            return self.release_bulk(self.copies[n].warp);
+        }
+        if self.waits(n) {
             self.copies[n].read = true;
             return self.release_bulk(self.copies[n].warp);
         }
@@ -49,16 +54,27 @@ impl Cluster<'_> {
         }
         self.copies[n].done = true;
         let timing_only = self.options.timing_only;
-        let data = self.copies[n].data.take().unwrap_or_default();
+        let data = self.copies[n].data.take();
+        // It has waited.
+        let direct = data.is_none() && !timing_only;
+        if direct {
+            self.waiting.retain(|&waiting| waiting != n);
+        }
+        let data = data.unwrap_or_default();
         let copy = &self.copies[n];
         match copy.kind {
             TmaKind::Load | TmaKind::Forward => {
                 for slot in copy.shared.iter().filter(|_| !timing_only) {
-                    scatter(&mut self.ctas[slot.cta].shared, &data, slot.offset, copy.bytes, copy.swizzle);
+                    let shared = &mut self.ctas[slot.cta].shared;
+                    if direct {
+                        deliver(shared, &copy.rows, &self.global, slot.offset, copy.swizzle);
+                    } else {
+                        scatter(shared, &data, slot.offset, copy.bytes, copy.swizzle);
+                    }
                 }
                 let (site, bytes) = (copy.site, copy.bytes);
-                let order = copy.order.clone();
-                for barrier in copy.barriers.clone() {
+                let order = std::mem::take(&mut self.copies[n].order);
+                for barrier in std::mem::take(&mut self.copies[n].barriers) {
                     let b = &mut self.barriers[barrier as usize];
                     b.bytes -= i64::from(bytes);
                     b.current.order.join(&order);
@@ -102,23 +118,29 @@ impl Cluster<'_> {
             }
             TmaKind::Prefetch => {}
         }
-        self.spare_data.push(data);
-        let w = self.copies[n].warp;
+        if !direct {
+            self.spare_data.push(data);
+        }
+        let (w, store) = (self.copies[n].warp, matches!(self.copies[n].kind, TmaKind::Store | TmaKind::Reduce(_)));
+        if !store {
+            // Nobody waits for it; a store's group does.
+            self.free_copies.push(n);
+        }
         self.release_bulk(w);
         Ok(())
     }
 }
 
 /// Bytes that a swizzle permutes among themselves, in chunks of 16 (of 8, where it flips halves).
-const LINE: usize = 128;
+pub const LINE: usize = 128;
 
 /// How a swizzle moves the chunks of a line: to their number, exclusive or this. `None`: not in chunks of 16.
-fn permutation(swizzle: Swizzle, line: u32) -> Option<usize> {
+pub fn permutation(swizzle: Swizzle, line: u32) -> Option<usize> {
     (swizzle != Swizzle::B128Atom32Flip8).then(|| (swizzle.apply(line) ^ line) as usize / 16)
 }
 
 /// Writes dense bytes to swizzled shared memory.
-fn scatter(shared: &mut Memory, data: &Memory, offset: u32, bytes: u32, swizzle: Swizzle) {
+pub fn scatter(shared: &mut Memory, data: &Memory, offset: u32, bytes: u32, swizzle: Swizzle) {
     let (start, len) = (offset as usize, bytes as usize);
     if swizzle == Swizzle::None {
         return shared.copy_from(start, data, 0, len);
@@ -161,7 +183,7 @@ fn gather(data: &mut Memory, shared: &Memory, offset: u32, bytes: u32, swizzle: 
 
 /// Moves each chunk to its number, exclusive or `flip`.
 #[inline(always)]
-fn permute(to: &mut [u8; LINE], from: &[u8; LINE], flip: usize) {
+pub fn permute(to: &mut [u8; LINE], from: &[u8; LINE], flip: usize) {
     let from = from.as_chunks::<16>().0;
     for (n, chunk) in to.as_chunks_mut::<16>().0.iter_mut().enumerate() {
         *chunk = from[(n ^ flip) & 7];

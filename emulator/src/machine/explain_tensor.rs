@@ -203,8 +203,7 @@ impl Cluster<'_> {
             {
                 continue;
             }
-            let Some(last) = self.mmas.iter().rev().find(|m| m.warp == w) else { continue };
-            let site = last.site;
+            let Some(&site) = self.issued.sites.get(&w) else { continue };
             if self.findings.mentions(&self.place(site)) {
                 continue;
             }

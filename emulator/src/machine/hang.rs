@@ -208,8 +208,8 @@ impl Cluster<'_> {
         match reached.first() {
             Some(&site) => d.labels.push(self.label(site, "this would arrive, but was never executed")),
             None => {
-                if let Some(mma) = self.mmas.last() {
-                    d.labels.push(self.label(mma.site, "no tcgen05.commit follows this MMA"));
+                if let Some(site) = self.issued.last {
+                    d.labels.push(self.label(site, "no tcgen05.commit follows this MMA"));
                 }
             }
         }

@@ -13,6 +13,12 @@ impl Memory {
         Memory { bytes: vec![POISON; bytes], defined: vec![0; bytes.div_ceil(64)] }
     }
 
+    /// None of it is written any more.
+    pub(crate) fn forget(&mut self) {
+        self.bytes.fill(POISON);
+        self.defined.fill(0);
+    }
+
     /// So many zeros.
     pub(crate) fn zeros(bytes: usize) -> Memory {
         Memory::from_bytes(vec![0; bytes])
@@ -100,6 +106,8 @@ pub struct GlobalBuffer {
     pub name: String,
     pub base: u64,
     pub memory: Memory,
+    /// All bytes hold defined values. Some may be although this does not say so.
+    pub whole: bool,
     pub row_bytes: Option<u32>,
     pub element_bytes: u32,
     /// A `.const` variable: the kernel cannot write it.
@@ -220,6 +228,7 @@ impl Global {
             .map(|((b, memory), base)| GlobalBuffer {
                 name: b.name.clone(),
                 base,
+                whole: !matches!(b.content, Content::Undefined { .. } | Content::File(_)) || timing_only,
                 memory,
                 row_bytes: b.row_bytes,
                 element_bytes: b.element_bytes.unwrap_or(1).max(1),
@@ -231,6 +240,7 @@ impl Global {
             name: v.name.clone(),
             base: v.base,
             memory: Memory::from_bytes(v.content.clone()),
+            whole: true,
             row_bytes: None,
             element_bytes: 1,
             constant: v.constant,

@@ -9,6 +9,8 @@ use crate::diagnostic::Severity;
 use crate::order::{Access, Footprint, Stamp, Views};
 use crate::program::op::{Address, MmaA, MmaOp};
 use crate::report::{Actor, EventKind, Mma, OperandRead};
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
 
 /// One cell of the shadow of tensor memory stands for a column of a lane quarter.
 const CELL: u64 = 16;
@@ -24,8 +26,6 @@ pub enum Source {
 /// An MMA on its way.
 #[derive(Debug)]
 pub struct PendingMma {
-    pub site: u32,
-    pub warp: usize,
     pub descriptor: InstructionDescriptor,
     /// Ranks of the CTAs that take part: one, or the even and the odd one of a pair.
     pub group: Vec<usize>,
@@ -50,6 +50,44 @@ pub struct PendingMma {
 pub struct Operands {
     pub a: [Operand; 2],
     pub b: Operand,
+}
+
+impl Operands {
+    /// Only their memory.
+    pub fn emptied(mut self) -> Operands {
+        self.a.iter_mut().for_each(Operand::clear);
+        self.b.clear();
+        self
+    }
+}
+
+/// So many of the MMAs before one are looked at for the reason why it adds to nothing.
+const RECENT: usize = 64;
+
+/// MMAs that were issued, whether they are complete or not.
+#[derive(Debug, Default)]
+pub struct Issued {
+    /// The last of them: warp, first column, and N.
+    recent: VecDeque<(usize, u32, u32)>,
+    /// The statement of each warp's last one, and of the last one of all.
+    pub sites: FxHashMap<usize, u32>,
+    pub last: Option<u32>,
+}
+
+impl Issued {
+    fn add(&mut self, site: u32, warp: usize, column: u32, n: u32) {
+        if self.recent.len() == RECENT {
+            self.recent.pop_front();
+        }
+        self.recent.push_back((warp, column, n));
+        self.sites.insert(warp, site);
+        self.last = Some(site);
+    }
+
+    /// Whether a recent one of the same warp wrote some of these columns.
+    fn wrote(&self, warp: usize, column: u32, n: u32) -> bool {
+        self.recent.iter().rev().any(|&(w, first, many)| w == warp && first < column + n && column < first + many)
+    }
 }
 
 /// The operands of one thread's MMA.
@@ -207,11 +245,9 @@ impl Cluster<'_> {
         let event = self.trace(group[0], Actor::TensorCore, start, latest, site, || {
             EventKind::Mma(Box::new(Mma { shape, cta_group, accumulate, column, a: ra, b: rb }))
         });
-        let n = self.mmas.len();
         let (early, late) = (self.perturbed(3), self.perturbed(3));
-        self.mmas.push(PendingMma {
-            site,
-            warp: w,
+        self.issued.add(site, w, column, i.n);
+        let mma = PendingMma {
             descriptor: i,
             group: group.to_vec(),
             a,
@@ -224,7 +260,17 @@ impl Cluster<'_> {
             event,
             origin,
             read_late: late,
-        });
+        };
+        let n = match self.free_mmas.pop() {
+            Some(n) => {
+                self.mmas[n] = mma;
+                n
+            }
+            None => {
+                self.mmas.push(mma);
+                self.mmas.len() - 1
+            }
+        };
         if timing_only {
             // Nobody reads, nobody computes.
         } else if early && !late {
@@ -284,17 +330,12 @@ impl Cluster<'_> {
         accumulate: bool,
         unwritten: Option<u32>,
     ) -> u32 {
-        if accumulate {
-            let earlier = self
-                .mmas
-                .iter()
-                .rev()
-                .take(64)
-                .any(|m| m.column < column + i.n && column < m.column + m.descriptor.n && m.warp == w);
-            if !earlier && !(0..i.n.min(COLUMNS - column)).all(|n| self.ctas[c].tensor.get(0, column + n).1) {
-                let name = self.tensor_name(column);
-                return self.origin(site, format!("this MMA adds to {name}, which holds nothing yet"));
-            }
+        if accumulate
+            && !self.issued.wrote(w, column, i.n)
+            && !(0..i.n.min(COLUMNS - column)).all(|n| self.ctas[c].tensor.get(0, column + n).1)
+        {
+            let name = self.tensor_name(column);
+            return self.origin(site, format!("this MMA adds to {name}, which holds nothing yet"));
         }
         match unwritten {
             Some(at) => {
@@ -340,6 +381,7 @@ impl Cluster<'_> {
         if let Some(operands) = self.mmas[n].operands.take() {
             self.batches.add(self.options.numerics, &self.mmas[n], operands, &mut self.ctas);
         }
+        self.free_mmas.push(n);
         self.end = self.end.max(time);
     }
 

@@ -2,12 +2,12 @@
 //!
 //! | files | what they hold |
 //! |---|---|
-//! | `chip`, `cache`, `outbox`, `tracker` | what clusters have to do with each other: SMs, L2, writes and atomics, races between them |
+//! | `chip`, `threads`, `cache`, `outbox`, `tracker` | what clusters have to do with each other: SMs, L2, writes and atomics, races between them |
 //! | `cluster`, `state`, `issue`, `diverge`, `finish` | the scheduler; what a cluster is made of; lanes that part and meet; what is left at the end |
 //! | `prepare` | what is checked before anything runs, and the parameter block |
 //! | `warp`, `memory`, `mbarrier`, `tensor` | the things themselves |
 //! | `operand`, `batch`, `product`, `exact`, `simd` | the tensor core's arithmetic: what MMAs read, which are computed together, FP32, bit for bit, and the vectors of the CPU |
-//! | `step` | what each instruction does; `access` plain memory, `atomics` strong accesses, `sync` and `mbarrier_ops` barriers, `tensor_ops`, `mma` and `mma_operands` `tcgen05`, `tma`, `bounding_box`, `copy` and `bulk` the TMA engine |
+//! | `step` | what each instruction does; `access` plain memory, `atomics` strong accesses, `sync` and `mbarrier_ops` barriers, `tensor_ops`, `mma` and `mma_operands` `tcgen05`, `tma`, `bounding_box`, `copy`, `direct` and `bulk` the TMA engine |
 //! | `explain`, `explain_tensor`, `hang`, `names`, `findings` | what is said when something is wrong |
 
 mod access;
@@ -20,6 +20,7 @@ mod cache;
 mod chip;
 mod cluster;
 mod copy;
+mod direct;
 mod diverge;
 mod exact;
 mod explain;
@@ -46,6 +47,7 @@ mod step;
 mod sync;
 pub(crate) mod tensor;
 mod tensor_ops;
+mod threads;
 mod tma;
 mod tracker;
 mod warp;

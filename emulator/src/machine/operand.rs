@@ -47,9 +47,14 @@ impl Operand {
             };
             self.define((0..rows).map(whole));
         }
+        let bytes = &shared.bytes[..];
+        let patterns = d.swizzle == 128 && d.start % 1024 <= 96 && d.stride.is_multiple_of(1024);
+        let end = d.start as usize / 1024 * 1024 + (rows as usize / 8).saturating_sub(1) * d.stride as usize + 1024;
+        if patterns && rows.is_multiple_of(8) && end <= bytes.len() {
+            return self.read_lines(bytes, d, rows);
+        }
         let first = self.bits.len();
         self.bits.resize(first + rows as usize, [0; 16]);
-        let bytes = &shared.bytes[..];
         for (group, rows) in (0..).zip(self.bits[first..].chunks_mut(8)) {
             let start = place(group * 8);
             for (row, r) in rows.iter_mut().zip(0..) {
@@ -59,6 +64,23 @@ impl Operand {
                 halves[0] = elements(bytes, a as usize);
                 halves[1] = elements(bytes, b as usize);
             }
+        }
+    }
+
+    /// Rows in lines of 128 bytes, eight of which make up the swizzle's pattern.
+    fn read_lines(&mut self, bytes: &[u8], d: &SharedDescriptor, rows: u32) {
+        let chunk = d.start as usize % 128 / 16;
+        for group in (0..rows).step_by(8) {
+            let start = (d.start / 1024 * 1024 + group / 8 * d.stride) as usize;
+            let lines = bytes[start..].first_chunk::<1024>().map_or(&[][..], |lines| lines.as_chunks::<128>().0);
+            let eight = lines.iter().zip(0..).map(|(line, r)| {
+                let mut row = [0; 16];
+                let halves = row.as_chunks_mut::<8>().0;
+                halves[0] = elements(line, (chunk ^ r) % 8 * 16);
+                halves[1] = elements(line, ((chunk + 1) ^ r) % 8 * 16);
+                row
+            });
+            self.bits.extend(eight);
         }
     }
 
@@ -128,7 +150,11 @@ mod tests {
             let mn_major = case % 2 == 1;
             let swizzle = [0, 32, 64, 128][case as usize / 2 % 4];
             let mut any = |n: u64| (random.next() % n) as u32 * 16;
-            let d = SharedDescriptor { start: 4096 + any(64), leading: any(70), stride: any(70), swizzle };
+            let mut d = SharedDescriptor { start: 4096 + any(64), leading: any(70), stride: any(70), swizzle };
+            if case % 5 == 0 {
+                // As tiles of whole patterns lie.
+                (d.start, d.stride) = (4096 + d.start % 128, d.stride / 512 * 1024 + 1024);
+            }
             let rows = [8, 64, 128, 48][case as usize / 8 % 4];
             let mut shared = Memory::from_bytes((0..1 << 16).map(|_| random.next() as u8).collect());
             if case % 3 != 0 {

@@ -11,6 +11,7 @@ use crate::program::op::Reduction;
 use crate::report::Memory;
 use crate::tensor_map::Element;
 use rustc_hash::FxHashMap;
+use std::cell::RefCell;
 
 /// One thing that others can see.
 #[derive(Debug)]
@@ -80,48 +81,82 @@ pub struct LoadJob<'a> {
     pub done_at: u64,
 }
 
+/// A set of buffers has a bit for each; the last one stands for all from there on.
+pub fn bit(buffer: usize) -> u64 {
+    1 << buffer.min(63)
+}
+
 /// Bytes of the pages by which writes are found again.
 const PAGE: u64 = 4096;
+
+/// Where writes are found again.
+#[derive(Debug, Default)]
+struct Index {
+    /// Items that change bytes of a page.
+    pages: FxHashMap<(usize, u64), Vec<u32>>,
+    /// So many items have been looked at.
+    known: usize,
+}
+
+impl Index {
+    fn add(&mut self, n: u32, buffer: usize, first: u64, end: u64) {
+        for page in first / PAGE..=(end - 1) / PAGE {
+            let list = self.pages.entry((buffer, page)).or_default();
+            if list.last() != Some(&n) {
+                list.push(n);
+            }
+        }
+    }
+
+    /// Looks at the items that came since.
+    fn update(&mut self, items: &[(u64, Item)]) {
+        for (n, (_, item)) in (0..).zip(items).skip(self.known) {
+            match item {
+                Item::Write(write) => {
+                    for &runs in &write.runs {
+                        runs.starts().for_each(|at| self.add(n, runs.buffer, at, at + u64::from(runs.bytes)));
+                    }
+                }
+                Item::Atomic(job) => {
+                    job.places().for_each(|(buffer, at)| self.add(n, buffer, at, at + job.bytes as u64));
+                }
+                _ => {}
+            }
+        }
+        self.known = items.len();
+    }
+}
 
 /// What a cluster did in this window, in order.
 #[derive(Debug, Default)]
 pub struct Outbox<'a> {
     items: Vec<(u64, Item<'a>)>,
-    /// Items that change bytes of a page.
-    pages: FxHashMap<(usize, u64), Vec<u32>>,
-    /// A bit for each buffer that is written; the last one for all from there on.
+    /// Made when somebody reads a buffer that was written: most are not.
+    index: RefCell<Index>,
+    /// A [`bit`] for each buffer that is written.
     written: u64,
 }
 
 impl<'a> Outbox<'a> {
     /// Adds an item. Items are in order of time.
     pub fn push(&mut self, time: u64, item: Item<'a>) {
-        let n = self.items.len() as u32;
-        let mut touches = |buffer: usize, first: u64, end: u64| {
-            self.written |= 1 << buffer.min(63);
-            for page in first / PAGE..=(end - 1) / PAGE {
-                let list = self.pages.entry((buffer, page)).or_default();
-                if list.last() != Some(&n) {
-                    list.push(n);
-                }
-            }
-        };
         match &item {
-            Item::Write(write) => {
-                for &runs in &write.runs {
-                    runs.starts().for_each(|at| touches(runs.buffer, at, at + u64::from(runs.bytes)));
-                }
-            }
-            Item::Atomic(job) => job.places().for_each(|(buffer, at)| touches(buffer, at, at + job.bytes as u64)),
+            Item::Write(write) => write.runs.iter().for_each(|runs| self.written |= bit(runs.buffer)),
+            Item::Atomic(job) => job.places().for_each(|(buffer, _)| self.written |= bit(buffer)),
             _ => {}
         }
         let time = self.items.last().map_or(time, |last| last.0.max(time));
         self.items.push((time, item));
     }
 
+    /// A [`bit`] for each buffer that is written.
+    pub fn written(&self) -> u64 {
+        self.written
+    }
+
     /// All items, with their times; the outbox is empty then.
     pub fn take(&mut self) -> Vec<(u64, Item<'a>)> {
-        self.pages.clear();
+        *self.index.get_mut() = Index::default();
         self.written = 0;
         std::mem::take(&mut self.items)
     }
@@ -129,13 +164,15 @@ impl<'a> Outbox<'a> {
     /// Reads global memory as the cluster sees it. The caller has checked the bounds.
     pub fn copy(&self, global: &Global, buffer: usize, at: u64, len: usize, into: &mut Memory, to: usize) {
         let base = &global.buffers[buffer].memory;
-        if self.written >> buffer.min(63) & 1 == 0 || len == 0 {
+        if self.written & bit(buffer) == 0 || len == 0 {
             into.copy_from(to, base, at as usize, len);
             return;
         }
         let end = at + len as u64;
         let pages = at / PAGE..=(end - 1) / PAGE;
-        let mut hits: Vec<u32> = pages.filter_map(|page| self.pages.get(&(buffer, page))).flatten().copied().collect();
+        let mut index = self.index.borrow_mut();
+        index.update(&self.items);
+        let mut hits: Vec<u32> = pages.filter_map(|page| index.pages.get(&(buffer, page))).flatten().copied().collect();
         if hits.is_empty() {
             into.copy_from(to, base, at as usize, len);
             return;
@@ -159,7 +196,7 @@ impl<'a> Outbox<'a> {
 
     /// Up to 16 bytes, lowest first, and whether all are defined.
     pub fn load(&self, global: &Global, buffer: usize, at: u64, len: usize) -> (u128, bool) {
-        if self.written >> buffer.min(63) & 1 == 0 {
+        if self.written & bit(buffer) == 0 {
             return global.buffers[buffer].memory.load(at as usize, len);
         }
         let mut value = Memory::undefined(16);
@@ -192,7 +229,9 @@ impl Write {
     /// Writes it all. The bounds have been checked.
     pub fn finish(&self, global: &mut Global) {
         let mut dense = 0;
+        let whole = self.data.all_defined(0, self.data.bytes.len());
         for &runs in &self.runs {
+            global.buffers[runs.buffer].whole &= whole;
             for start in runs.starts() {
                 let memory = &mut global.buffers[runs.buffer].memory;
                 let len = runs.bytes as usize;

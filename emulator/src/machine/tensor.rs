@@ -10,7 +10,7 @@ pub const LANES: u32 = 128;
 pub const SLOT: u32 = 32;
 
 /// A CTA's tensor memory.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 pub struct TensorMemory {
     /// Lane after lane.
     cells: Vec<u32>,
@@ -44,6 +44,27 @@ impl TensorMemory {
             freed: [None; (COLUMNS / SLOT) as usize],
             most: 0,
         }
+    }
+
+    /// As it was when it was new.
+    pub fn forget(&mut self) {
+        self.cells.fill(u32::MAX);
+        self.defined.fill(0);
+        self.origins.fill(0);
+        (self.slots, self.freed, self.most) = ([None; _], [None; _], 0);
+    }
+
+    /// The first of some columns that no allocation holds, or that there is not.
+    pub fn unallocated(&self, column: u32, columns: u32) -> Option<u32> {
+        let end = column.saturating_add(columns);
+        let mut next = column;
+        while next < end {
+            if next >= COLUMNS || self.slots[(next / SLOT) as usize].is_none() {
+                return Some(next);
+            }
+            next = next / SLOT * SLOT + SLOT;
+        }
+        None
     }
 
     /// The first columns that are free, aligned to their number; in `other` too, if given. `None`: there is no room now.
@@ -397,5 +418,19 @@ mod tests {
         // 256 rows need a pair of CTAs.
         assert!(InstructionDescriptor::decode(0x1040_0490, 1).is_err());
         assert_eq!(InstructionDescriptor::decode(0x1040_0490, 2).unwrap().m, 256);
+    }
+
+    #[test]
+    fn tensor_memory_that_was_used_is_new_again() {
+        let mut tensor = TensorMemory::new();
+        tensor.allocate(32, 64, 3);
+        tensor.set(40, 33, 5, true);
+        tensor.set_origin(40, 2);
+        tensor.free(Allocation { column: 32, columns: 64, site: 3 }, 9);
+        tensor.allocate(0, 32, 4);
+        let free = [(0, 32), (16, 16), (16, 17), (64, 1), (511, 2), (600, 4)].map(|(c, n)| tensor.unallocated(c, n));
+        assert_eq!(free, [None, None, Some(32), Some(64), Some(511), Some(600)]);
+        tensor.forget();
+        assert_eq!(tensor, TensorMemory::new());
     }
 }

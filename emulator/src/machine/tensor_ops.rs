@@ -224,11 +224,8 @@ impl Cluster<'_> {
         let columns = columns_each * registers as u32 / registers_each;
         let (lane, column) = (address >> 16, address & 0xffff);
         let quarter = self.warps[w].index % 4;
-        let unallocated = shape
-            .starts(column)
-            .into_iter()
-            .flat_map(|from| from..from.saturating_add(columns))
-            .find(|&n| n >= COLUMNS || self.ctas[c].tensor.allocation(n).is_none());
+        let tensor_memory = &self.ctas[c].tensor;
+        let unallocated = shape.starts(column).into_iter().find_map(|from| tensor_memory.unallocated(from, columns));
         let trouble = if lanes(mask).any(|l| at(l) != address) {
             Some((
                 "the lanes of the warp give different addresses".into(),

@@ -161,7 +161,7 @@ impl Cluster<'_> {
         }
         if op.kind == TmaKind::Prefetch {
             for (_, runs) in rows.iter().filter_map(|rows| rows.inside) {
-                self.missed_runs(runs);
+                self.missed(runs);
             }
             return Ok(());
         }
@@ -209,8 +209,7 @@ impl Cluster<'_> {
         self.ctas[cta].tma_free = end;
         let done = end + latency;
         let (early, late) = (self.perturbed(3), self.perturbed(3));
-        let n = self.copies.len();
-        self.copies.push(Copy {
+        let copy = Copy {
             site,
             warp: w,
             kind: op.kind,
@@ -228,7 +227,17 @@ impl Cluster<'_> {
             known: self.warps[w].views.of_others(),
             read: false,
             done: false,
-        });
+        };
+        let n = match self.free_copies.pop() {
+            Some(n) => {
+                self.copies[n] = copy;
+                n
+            }
+            None => {
+                self.copies.push(copy);
+                self.copies.len() - 1
+            }
+        };
         if !load {
             self.bulk_groups(w, lane).open.push(n);
         }
@@ -236,7 +245,7 @@ impl Cluster<'_> {
         if early {
             self.copy_read(n);
         } else if !late {
-            self.push_event(if load { end } else { start + 100 }, Pending::CopyRead(n));
+            self.push_event(if load { end } else { (start + 100).min(done) }, Pending::CopyRead(n));
         }
         self.push_event(done, Pending::CopyDone(n));
         Ok(())
@@ -252,7 +261,7 @@ impl Cluster<'_> {
             }
             TmaKind::Forward => (bytes.div_ceil(self.costs.port_bytes_per_cycle), self.costs.tma_latency),
             TmaKind::Load | TmaKind::Prefetch => {
-                let missed = rows.iter().filter_map(|rows| rows.inside).map(|(_, runs)| self.missed_runs(runs)).sum();
+                let missed = rows.iter().filter_map(|rows| rows.inside).map(|(_, runs)| self.missed(runs)).sum();
                 let further = if missed > 0 { self.costs.global_load - self.costs.cached_load } else { 0 };
                 (self.carry(cta, bytes, missed), self.costs.tma_latency + further)
             }

@@ -104,24 +104,24 @@ impl Shadow {
         if self.off {
             return None;
         }
-        let (mut found, mut rest) = (None, granules);
         let split = cell(&mut self.pages, block).split & granules;
-        if split != 0 {
-            found = self.touch_split(block, split, access, writes);
-            rest = if writes { granules } else { granules & !split };
-            if rest == 0 {
-                return found;
-            }
+        if split == 0 {
+            return self.touch_whole(block, granules, access, writes);
         }
+        let found = self.touch_split(block, split, access, writes);
+        let rest = if writes { granules } else { granules & !split };
+        if rest == 0 { found } else { heavier(found, self.touch_whole(block, rest, access, writes)) }
+    }
+
+    /// Granules of which none is split.
+    #[inline]
+    fn touch_whole(&mut self, block: u64, granules: u64, access: &Access, writes: bool) -> Option<Conflict> {
         let cell = cell(&mut self.pages, block);
-        let hit = cell.history.touch(rest, access, writes);
+        let hit = cell.history.touch(granules, access, writes);
         if cell.history.entries() > MOST {
             scatter(cell, &mut self.parts, block);
         }
-        match hit {
-            None => found,
-            Some(hit) => heavier(found, Some(conflict(hit, block * BLOCK + u64::from(hit.place) * GRANULE, writes))),
-        }
+        hit.map(|hit| conflict(hit, block * BLOCK + u64::from(hit.place) * GRANULE, writes))
     }
 
     /// All of granules that are split: a write makes each of them one again, without a history.

@@ -1,0 +1,112 @@
+//! Loads of the TMA engine that copy straight from global to shared memory.
+//!
+//! A load reads its source some time before it writes its destination. Where nobody changes the source in between, one copy does
+//! both, in the end: such a load waits. Global memory changes where a window ends; before it does, the loads that wait read their
+//! source. What their own cluster has written since is not in global memory yet, and they must not see it.
+
+use super::bounding_box::Rows;
+use super::cluster::Cluster;
+use super::copy::{LINE, permutation, permute};
+use super::memory::Global;
+use super::outbox::bit;
+use super::tma::Copy;
+use crate::program::op::TmaKind;
+use crate::report::Memory;
+use crate::tensor_map::Swizzle;
+
+impl Copy {
+    /// Whether its rows are all there, in pieces that a swizzle keeps together.
+    fn is_plain(&self) -> bool {
+        let whole =
+            |rows: &Rows| !rows.hangs_over() && (self.swizzle == Swizzle::None || rows.bytes.is_multiple_of(16));
+        self.kind == TmaKind::Load && permutation(self.swizzle, 0).is_some() && self.rows.iter().all(whole)
+    }
+
+    /// A bit for each buffer that it reads.
+    fn buffers(&self) -> u64 {
+        self.rows.iter().filter_map(|rows| rows.inside).fold(0, |all, (_, runs)| all | bit(runs.buffer))
+    }
+}
+
+impl Cluster<'_> {
+    /// Whether a load need not read its source yet: global memory holds what it would read. It waits then.
+    pub fn waits(&mut self, n: usize) -> bool {
+        let copy = &self.copies[n];
+        let waits = copy.is_plain() && copy.buffers() & self.outbox.written() == 0;
+        if waits {
+            self.waiting.push(n);
+        }
+        waits
+    }
+
+    /// Some of these buffers are about to change: the loads that wait for them read them.
+    pub fn read_waiting(&mut self, global: &Global, written: u64) {
+        let mut at = 0;
+        while at < self.waiting.len() {
+            let n = self.waiting[at];
+            if self.copies[n].buffers() & written == 0 {
+                at += 1;
+                continue;
+            }
+            self.waiting.swap_remove(at);
+            let mut data = self.spare_data.pop().unwrap_or_default();
+            let copy = &mut self.copies[n];
+            data.resize(copy.bytes as usize);
+            for rows in &copy.rows {
+                let Some((_, runs)) = rows.inside else { continue };
+                for (to, at) in rows.parts() {
+                    let source = &global.buffers[runs.buffer].memory;
+                    data.copy_from(to as usize, source, at as usize, runs.bytes as usize);
+                }
+            }
+            copy.data = Some(data);
+        }
+    }
+}
+
+/// Copies rows of global memory to swizzled shared memory.
+pub fn deliver(shared: &mut Memory, rows: &[Rows], global: &Global, offset: u32, swizzle: Swizzle) {
+    for rows in rows {
+        let Some((_, runs)) = rows.inside else { continue };
+        let source = &global.buffers[runs.buffer];
+        let row = runs.bytes as usize;
+        let (start, len) = ((offset + rows.linear) as usize, (rows.bytes * rows.count) as usize);
+        let defined = source.whole || runs.starts().all(|at| source.memory.all_defined(at as usize, row));
+        let lines = swizzle == Swizzle::None || start.is_multiple_of(LINE) && len.is_multiple_of(LINE);
+        if !defined || !lines {
+            let step = if swizzle == Swizzle::None { row } else { 16 };
+            for (to, at) in rows.parts() {
+                for n in (0..row).step_by(step) {
+                    let to = swizzle.apply(offset + to + n as u32);
+                    shared.copy_from(to as usize, &source.memory, at as usize + n, step);
+                }
+            }
+            continue;
+        }
+        for (to, at) in rows.parts() {
+            let from = &source.memory.bytes[at as usize..at as usize + row];
+            let to = offset + to;
+            let begin = to as usize;
+            match from.as_chunks::<LINE>() {
+                _ if swizzle == Swizzle::None => shared.bytes[begin..begin + row].copy_from_slice(from),
+                (whole, []) if begin.is_multiple_of(LINE) => {
+                    let lines = shared.bytes[begin..begin + row].as_chunks_mut::<LINE>().0;
+                    for ((into, from), at) in lines.iter_mut().zip(whole).zip((to..).step_by(LINE)) {
+                        permute(into, from, permutation(swizzle, at).unwrap_or(0));
+                    }
+                }
+                _ => {
+                    for (chunk, at) in from.as_chunks::<16>().0.iter().zip((to..).step_by(16)) {
+                        let at = swizzle.apply(at) as usize;
+                        shared.bytes[at..at + 16].copy_from_slice(chunk);
+                    }
+                }
+            }
+        }
+        shared.mark(start, len, true);
+    }
+}
+
+#[cfg(test)]
+#[path = "direct_tests.rs"]
+mod tests;
