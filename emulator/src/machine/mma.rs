@@ -330,13 +330,12 @@ impl Cluster<'_> {
         accumulate: bool,
         unwritten: Option<u32>,
     ) -> u32 {
-        if accumulate {
-            if !self.issued.wrote(w, column, i.n)
-                && !(0..i.n.min(COLUMNS - column)).all(|n| self.ctas[c].tensor.get(0, column + n).1)
-            {
-                let name = self.tensor_name(column);
-                return self.origin(site, format!("this MMA adds to {name}, which holds nothing yet"));
-            }
+        if accumulate
+            && !self.issued.wrote(w, column, i.n)
+            && !(0..i.n.min(COLUMNS - column)).all(|n| self.ctas[c].tensor.get(0, column + n).1)
+        {
+            let name = self.tensor_name(column);
+            return self.origin(site, format!("this MMA adds to {name}, which holds nothing yet"));
         }
         match unwritten {
             Some(at) => {
