@@ -9,10 +9,12 @@ use crate::tensor_map::TensorMap;
 /// Rows of a box that lie one behind the other in shared memory and at equal distances in global memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Rows {
-    /// Offset of the first in the box, as if it were dense.
+    /// Offset of the first in the box, before the swizzle.
     pub linear: u32,
-    /// Bytes of a row.
+    /// Bytes of a row, and from one to the next: a row that is narrower than the swizzle's pattern takes a whole row of the pattern
+    /// (measured on an H200).
     pub bytes: u32,
+    pub pitch: u32,
     pub count: u32,
     /// Of each, the part that lies within the tensor: where in the row it begins, and what it is in global memory.
     pub inside: Option<(u32, Runs)>,
@@ -22,7 +24,7 @@ impl Rows {
     /// Bytes that lie side by side, in global memory or not.
     pub fn plain(bytes: u32, place: Option<(usize, u64)>) -> Rows {
         let inside = place.map(|(buffer, at)| (0, Runs::one(buffer, at, bytes)));
-        Rows { linear: 0, bytes, count: 1, inside }
+        Rows { linear: 0, bytes, pitch: bytes, count: 1, inside }
     }
 
     /// Whether some of it lies outside of the tensor.
@@ -30,10 +32,20 @@ impl Rows {
         self.inside.is_none_or(|(_, runs)| runs.bytes != self.bytes)
     }
 
-    /// For each row, where its part within the tensor begins in the dense box, and in global memory.
+    /// Whether rows lie one behind the other without a gap.
+    pub fn dense(&self) -> bool {
+        self.bytes == self.pitch
+    }
+
+    /// Where each row begins in the box, before the swizzle.
+    pub fn starts(self) -> impl Iterator<Item = u32> {
+        (0..self.count).map(move |n| self.linear + n * self.pitch)
+    }
+
+    /// For each row, where its part within the tensor begins in the box, and in global memory.
     pub fn parts(self) -> impl Iterator<Item = (u32, u64)> {
-        let Rows { linear, bytes, count, inside } = self;
-        let first = move |begin| (0..count).map(move |n| linear + n * bytes + begin);
+        let Rows { linear, pitch, count, inside, .. } = self;
+        let first = move |begin| (0..count).map(move |n| linear + n * pitch + begin);
         inside.into_iter().flat_map(move |(begin, runs)| first(begin).zip(runs.starts()))
     }
 }
@@ -44,6 +56,7 @@ impl Cluster<'_> {
         let size = map.element.bytes();
         let rank = map.dims.len();
         let bytes = map.box_elements(0) * size;
+        let shared_pitch = map.swizzle.span().unwrap_or(bytes).max(bytes);
         let c0 = i64::from(coordinates[0]);
         let (low, high) = (c0.max(0), (c0 + i64::from(map.box_elements(0))).min(map.dims[0] as i64));
         // Dimension 1 in runs; the others one index after the other.
@@ -74,9 +87,9 @@ impl Cluster<'_> {
                 if begin == end {
                     continue;
                 }
-                let linear = (slice * n1 + begin) * bytes;
+                let linear = (slice * n1 + begin) * shared_pitch;
                 let count = end - begin;
-                let mut rows = Rows { linear, bytes, count, inside: None };
+                let mut rows = Rows { linear, bytes, pitch: shared_pitch, count, inside: None };
                 if within {
                     let index = (c1 + i64::from(begin) * stride) as u64;
                     let row = if rank > 1 { index.wrapping_mul(map.strides[0]) } else { 0 };

@@ -1,6 +1,6 @@
 //! The TMA engine at work: a copy reads its source, later writes its destination, and says so.
 
-use super::bounding_box::read_rows;
+use super::bounding_box::{Rows, read_rows};
 use super::cluster::{Cluster, Stop};
 use super::direct::deliver;
 use super::mbarrier::LIMIT;
@@ -23,8 +23,8 @@ impl Cluster<'_> {
         }
         let mut data = self.spare_data.pop().unwrap_or_default();
         let copy = &self.copies[n];
-        // Every byte of it is written below.
-        data.resize(copy.bytes as usize);
+        // Every byte of every row is written below.
+        data.resize(copy.extent as usize);
         if let Some(from) = copy.from {
             data.copy_from(0, &self.ctas[from.cta].shared, from.offset as usize, copy.bytes as usize);
         } else if copy.kind == TmaKind::Load {
@@ -32,14 +32,27 @@ impl Cluster<'_> {
             for rows in &copy.rows {
                 if rows.hangs_over() {
                     let size = copy.element.bytes();
-                    for at in (0..rows.bytes * rows.count).step_by(size as usize) {
-                        data.store((rows.linear + at) as usize, size as usize, fill, true);
+                    for start in rows.starts() {
+                        for at in (start..start + rows.bytes).step_by(size as usize) {
+                            data.store(at as usize, size as usize, fill, true);
+                        }
                     }
                 }
                 read_rows(rows, &self.global, &self.outbox, &mut data);
             }
         } else if let Some(&slot) = copy.shared.first() {
-            gather(&mut data, &self.ctas[slot.cta].shared, slot.offset, copy.bytes, copy.swizzle);
+            let shared = &self.ctas[slot.cta].shared;
+            if copy.rows.iter().all(Rows::dense) {
+                gather(&mut data, shared, slot.offset, copy.bytes, copy.swizzle);
+            }
+            for rows in copy.rows.iter().filter(|rows| !rows.dense()) {
+                for start in rows.starts() {
+                    for at in (start..start + rows.bytes).step_by(16) {
+                        let from = copy.swizzle.apply(slot.offset + at);
+                        data.copy_from(at as usize, shared, from as usize, 16);
+                    }
+                }
+            }
         }
         let w = copy.warp;
         self.copies[n].data = Some(data);
@@ -69,7 +82,7 @@ impl Cluster<'_> {
                     if direct {
                         deliver(shared, &copy.rows, &self.global, slot.offset, copy.swizzle);
                     } else {
-                        scatter(shared, &data, slot.offset, copy.bytes, copy.swizzle);
+                        scatter_rows(shared, &data, slot.offset, &copy.rows, copy.swizzle);
                     }
                 }
                 let (site, bytes) = (copy.site, copy.bytes);
@@ -137,6 +150,22 @@ pub const LINE: usize = 128;
 /// How a swizzle moves the chunks of a line: to their number, exclusive or this. `None`: not in chunks of 16.
 pub fn permutation(swizzle: Swizzle, line: u32) -> Option<usize> {
     (swizzle != Swizzle::B128Atom32Flip8).then(|| (swizzle.apply(line) ^ line) as usize / 16)
+}
+
+/// Writes the rows of a box to swizzled shared memory.
+fn scatter_rows(shared: &mut Memory, data: &Memory, offset: u32, rows: &[Rows], swizzle: Swizzle) {
+    if rows.iter().all(Rows::dense) {
+        return scatter(shared, data, offset, data.bytes.len() as u32, swizzle);
+    }
+    let step = if permutation(swizzle, 0).is_some() { 16 } else { 8 };
+    for rows in rows {
+        for start in rows.starts() {
+            for at in (start..start + rows.bytes).step_by(step) {
+                let to = swizzle.apply(offset + at);
+                shared.copy_from(to as usize, data, at as usize, step);
+            }
+        }
+    }
 }
 
 /// Writes dense bytes to swizzled shared memory.

@@ -17,8 +17,9 @@ use crate::tensor_map::Swizzle;
 impl Copy {
     /// Whether its rows are all there, in pieces that a swizzle keeps together.
     fn is_plain(&self) -> bool {
-        let whole =
-            |rows: &Rows| !rows.hangs_over() && (self.swizzle == Swizzle::None || rows.bytes.is_multiple_of(16));
+        let whole = |rows: &Rows| {
+            !rows.hangs_over() && rows.dense() && (self.swizzle == Swizzle::None || rows.bytes.is_multiple_of(16))
+        };
         self.kind == TmaKind::Load && permutation(self.swizzle, 0).is_some() && self.rows.iter().all(whole)
     }
 

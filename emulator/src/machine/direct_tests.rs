@@ -29,6 +29,7 @@ fn straight_copies_are_those_through_a_dense_box() {
         let part = |linear: u32, count, first| Rows {
             linear,
             bytes,
+            pitch: bytes,
             count,
             inside: Some((0, Runs { buffer: 0, first, bytes, count, pitch: 1040 })),
         };

@@ -33,7 +33,10 @@ pub struct Copy {
     pub from: Option<Slot>,
     /// The mbarrier of each destination.
     pub barriers: Vec<u32>,
+    /// Bytes that move.
     pub bytes: u32,
+    /// Bytes of shared memory from the begin of the first row to the end of the last.
+    pub extent: u32,
     /// What was read.
     pub data: Option<Memory>,
     pub fill_nan: bool,
@@ -167,7 +170,8 @@ impl Cluster<'_> {
         }
 
         // The shared side.
-        let slot = self.shared_slot(at, lane, &op.shared, op.remote, bytes, align)?;
+        let extent = rows.last().map_or(bytes, |last| last.linear + (last.count - 1) * last.pitch + last.bytes);
+        let slot = self.shared_slot(at, lane, &op.shared, op.remote, extent, align)?;
         let shared = match targets {
             None => vec![slot],
             Some(bits) => self.mask_ranks(bits & 0xffff, site)?.into_iter().map(|cta| Slot { cta, ..slot }).collect(),
@@ -194,7 +198,16 @@ impl Cluster<'_> {
         }
         for (n, &slot) in shared.iter().enumerate() {
             let stamp = if load { self.barriers[barriers[n] as usize].stamp(site, self.index) } else { reads };
-            self.touch_shared(w, slot, bytes, stamp, load);
+            if rows.iter().all(Rows::dense) {
+                self.touch_shared(w, slot, bytes, stamp, load);
+                continue;
+            }
+            for start in rows.iter().flat_map(|rows| rows.starts()) {
+                for chunk in (start..start + rows[0].bytes).step_by(16) {
+                    let slot = Slot { offset: swizzle.apply(slot.offset + chunk), ..slot };
+                    self.touch_shared(w, slot, 16, stamp, load);
+                }
+            }
         }
         if let Some(from) = from {
             self.touch_shared(w, from, bytes, reads, false);
@@ -220,6 +233,7 @@ impl Cluster<'_> {
             from,
             barriers,
             bytes,
+            extent,
             data: None,
             fill_nan,
             order: self.warps[w].views.before_now(),

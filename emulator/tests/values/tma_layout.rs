@@ -50,6 +50,7 @@ pub fn word(elements: [u64; 4]) -> u64 {
 
 pub fn rows() -> Vec<Row> {
     let mut rows = swizzled();
+    rows.extend(narrow());
     rows.extend(edges());
     rows.extend(strides());
     rows.extend(dimensions());
@@ -112,6 +113,53 @@ fn swizzled() -> Vec<Row> {
                     .gives(48, &late),
             );
         }
+    }
+    rows
+}
+
+/// Rows of 32 bytes under the 128-byte swizzle, and of 16 under the 32-byte one: each takes a whole row of the pattern, and what lies
+/// between is not touched. As measured on an H200, for loads and for stores.
+fn narrow() -> Vec<Row> {
+    const UNTOUCHED: u64 = 0xeeee_eeee_eeee_eeee;
+    let clear = "mov.u32 %r1, 0; mov.u32 %r2, smem; mov.u64 %d1, 0xeeeeeeeeeeeeeeee;\nCLEAR:\nst.shared.b64 [%r2], %d1; \
+                 add.u32 %r2, %r2, 8; add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 128; @%p1 bra CLEAR;\nfence.proxy.async.shared::cta;";
+    let four = |first: u64| word([first, first + 1, first + 2, first + 3]);
+    let mut rows = Vec::new();
+    // Bytes of a row, of the pattern, and how many chunks of 16 bytes a line of the pattern permutes.
+    for (swizzle, row_bytes, span, chunks) in [(Swizzle::B128, 32u64, 128u64, 8u64), (Swizzle::B32, 16, 32, 2)] {
+        let (columns, height) = (row_bytes / 2, 8u64);
+        let mut shared = vec![UNTOUCHED; (height * span / 8) as usize];
+        for row in 0..height {
+            for chunk in 0..row_bytes / 16 {
+                let line = row * span / 128;
+                let place = row * (span / 16) + (chunk ^ line % chunks);
+                for half in 0..2 {
+                    shared[(2 * place + half) as usize] = four(row * columns + 8 * chunk + 4 * half + 1);
+                }
+            }
+        }
+        let map = map(Element::F16, &[columns, height], &[columns as u32, height as u32], swizzle);
+        let bytes = (row_bytes * height) as u32;
+        rows.push(
+            load(2, "0, 0", bytes, height * span / 8)
+                .around(clear, "")
+                .map(map.clone(), false)
+                .input(numbered((columns * height) as u16))
+                .gives(0, &shared),
+        );
+        // A store takes its rows from the same places: shared memory holds 16-bit numbers of themselves.
+        let fill = "mov.u32 %r1, 0;\nmov.u32 %r2, smem;\nFILL:\nadd.u32 %r3, %r1, 1;\nshl.b32 %r3, %r3, 16;\nor.b32 %r3, %r3, %r1;\n\
+                    st.shared.b32 [%r2], %r3;\nadd.u32 %r2, %r2, 4;\nadd.u32 %r1, %r1, 2;\nsetp.lt.u32 %p1, %r1, 512;\n@%p1 bra FILL;\n";
+        let store = "fence.proxy.async.shared::cta;\ncp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%d6, {0, 0}], [smem];\n\
+                     cp.async.bulk.commit_group;\ncp.async.bulk.wait_group 0;";
+        let mut out = Vec::new();
+        for row in 0..height {
+            for chunk in 0..row_bytes / 16 {
+                let place = row * (span / 16) + (chunk ^ (row * span / 128) % chunks);
+                out.extend([four(8 * place), four(8 * place + 4)]);
+            }
+        }
+        rows.push(bare(1, &format!("{fill}{store}")).map(map, true).gives(0, &out));
     }
     rows
 }
