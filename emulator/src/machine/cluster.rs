@@ -289,7 +289,7 @@ impl<'a> Cluster<'a> {
                 loads_waited: 0,
                 stores_ready_at: 0,
                 stores_done_at: 0,
-                on_the_way: Vec::new(),
+                on_the_way: Default::default(),
                 origins: FxHashMap::default(),
                 passed: Vec::new(),
                 polls: 0,
@@ -424,7 +424,7 @@ impl<'a> Cluster<'a> {
                     "Correct the label.".into(),
                 ))));
             };
-            let limit = if inst.op.is_visible() { self.horizon } else { self.until };
+            let limit = if inst.facts.visible { self.horizon } else { self.until };
             if fragment.ready_at > limit {
                 return Ok(());
             }
