@@ -2,7 +2,7 @@
 
 use super::cluster::{Cluster, Stop};
 use super::mma::{Inputs, Source};
-use super::tensor::{COLUMNS, InstructionDescriptor, Layout, SharedDescriptor};
+use super::tensor::{InstructionDescriptor, Layout, SharedDescriptor};
 use crate::order::{BLOCK, Footprint};
 use crate::program::RESERVED_SHARED;
 use crate::report::OperandRead;
@@ -48,8 +48,7 @@ impl Cluster<'_> {
             ranges.push(("operand A", address as u32 >> 16, address as u32 & 0xffff, 8));
         }
         for (what, lane, column, columns) in ranges {
-            let missing = (column..column.saturating_add(columns))
-                .find(|&c| c >= COLUMNS || group.iter().any(|&g| self.ctas[g].tensor.allocation(c).is_none()));
+            let missing = group.iter().filter_map(|&g| self.ctas[g].tensor.unallocated(column, columns)).min();
             if lane == 0 && missing.is_none() {
                 continue;
             }

@@ -75,6 +75,13 @@ impl TensorMemory {
         *self.slots.get((column / SLOT) as usize)?
     }
 
+    /// The first of some columns that no allocation holds.
+    pub fn unallocated(&self, column: u32, columns: u32) -> Option<u32> {
+        let end = column.saturating_add(columns);
+        let mut first = (column..end).step_by(SLOT as usize).chain(end.checked_sub(1).filter(|&last| last >= column));
+        first.find(|&n| self.allocation(n).is_none()).map(|n| (n / SLOT * SLOT).max(column))
+    }
+
     /// The statement that freed the allocation which held a column last.
     pub fn freed(&self, column: u32) -> Option<u32> {
         *self.freed.get((column / SLOT) as usize)?
@@ -377,6 +384,20 @@ mod tests {
     use super::*;
 
     /// PTX ISA 9.7.16.3.3: in rows of 128 bytes, the 16-byte chunk c of row r goes to chunk c ^ (r % 8).
+    #[test]
+    fn the_first_column_that_nobody_holds_is_found() {
+        let mut memory = TensorMemory::new();
+        memory.allocate(64, 64, 0);
+        memory.allocate(128, 32, 0);
+        for column in 0..520 {
+            for columns in [0, 1, 31, 32, 33, 100] {
+                let held = |n| (64..160).contains(&n);
+                let expected = (column..column + columns).find(|&n| !held(n));
+                assert_eq!(memory.unallocated(column, columns), expected, "{columns} from {column}");
+            }
+        }
+    }
+
     #[test]
     fn k_major_128_byte_swizzle_permutes_chunks_by_row() {
         let d = SharedDescriptor::decode(0x4000_4040_0000_0000 | 0x2000 >> 4).unwrap();

@@ -227,8 +227,7 @@ impl Cluster<'_> {
         let columns = columns_each * registers as u32 / registers_each;
         let (lane, column) = (address >> 16, address & 0xffff);
         let quarter = self.warps[w].index % 4;
-        let unallocated = (column..column.saturating_add(columns))
-            .find(|&n| n >= COLUMNS || self.ctas[c].tensor.allocation(n).is_none());
+        let unallocated = self.ctas[c].tensor.unallocated(column, columns);
         let trouble = if lanes(mask).any(|l| at(l) != address) {
             Some((
                 "the lanes of the warp give different addresses".into(),

@@ -66,7 +66,12 @@ impl Registers {
     /// Lanes in which an instruction's result is not defined, because a source is not.
     #[inline]
     pub fn undefined(&self, inst: &Inst) -> u32 {
-        let lacking = inst.facts.reads.iter().fold(0, |mask, &n| mask | !self.defined[n as usize]);
+        let facts = &inst.facts;
+        let lacking = if facts.few {
+            facts.reads.iter().fold(0, |mask, &n| mask | !self.defined[usize::from(n)])
+        } else {
+            inst.uses.iter().fold(0, |mask, &reg| mask | !self.defined(reg))
+        };
         if lacking == 0 { 0 } else { self.not_selected(inst, lacking) }
     }
 
@@ -87,8 +92,10 @@ impl Registers {
     /// Says of the registers that an instruction has written that they are defined in these lanes.
     #[inline]
     pub fn all_defined(&mut self, inst: &Inst, mask: u32) {
-        for &n in &inst.facts.writes {
-            self.defined[n as usize] |= mask;
+        if inst.facts.few {
+            inst.facts.writes.iter().for_each(|&n| self.defined[usize::from(n)] |= mask);
+        } else {
+            inst.defs.iter().for_each(|&d| self.set_defined(d, mask, u32::MAX));
         }
     }
 
@@ -366,8 +373,7 @@ pub struct Queue {
 impl Warp {
     /// What the warp knows, its own accesses included; what it does next is not part of it.
     pub fn release(&mut self) -> Views {
-        // Before what it does next comes all that happened before.
-        self.views.order.join(&self.views.hb);
+        self.views.before_now();
         let snapshot = self.views.told();
         self.advance();
         snapshot
@@ -383,7 +389,7 @@ impl Warp {
     }
 
     /// What a relaxed operation tells others.
-    pub fn fenced_release(&self) -> Views {
+    pub fn fenced_release(&mut self) -> Views {
         let mut views = self.at_fence.clone();
         views.inits.clone_from(&self.views.inits);
         views.order = self.views.before_now();

@@ -120,11 +120,10 @@ pub struct Views {
 pub type Far = Option<Arc<BTreeMap<u32, (Clock, Clock)>>>;
 
 impl Views {
-    /// All that came before in time.
-    pub fn before_now(&self) -> Clock {
-        let mut order = self.order.clone();
-        order.join(&self.hb);
-        order
+    /// All that came before in time; it is remembered, so that it costs little to ask again.
+    pub fn before_now(&mut self) -> Clock {
+        self.order.join(&self.hb);
+        self.order.clone()
     }
 
     /// What others may learn.

@@ -13,9 +13,10 @@ pub struct Facts {
     pub plain: bool,
     /// It has a guard that is not always true.
     pub guarded: bool,
-    /// Registers read and written, by their [`number`].
-    pub reads: Box<[u32]>,
-    pub writes: Box<[u32]>,
+    /// It reads and writes no more registers than these: their [`number`]s, or again that of [`TRUE`].
+    pub few: bool,
+    pub reads: [u16; 4],
+    pub writes: [u16; 2],
     /// A bit for each register read or written, see [`bit`]: several registers share one.
     pub touched: u64,
 }
@@ -37,29 +38,39 @@ pub fn bit(number: u32) -> u64 {
     1 << (number % 64)
 }
 
+/// The numbers of registers and of their halves, then this one, if there is room.
+fn places<const N: usize>(regs: &[Reg], registers: (u16, u16, u16), rest: u32) -> Option<[u16; N]> {
+    let mut places = [rest.try_into().ok()?; N];
+    let halves = |&reg: &Reg| {
+        let first = number(reg, registers);
+        let count = match reg {
+            Reg::Sink => 0,
+            Reg::B128(_) => 2,
+            _ => 1,
+        };
+        first..first + count
+    };
+    for (n, number) in regs.iter().flat_map(halves).enumerate() {
+        *places.get_mut(n)? = number.try_into().ok()?;
+    }
+    Some(places)
+}
+
 impl Inst {
     /// Decides all of it, for a kernel with this many registers of 32 bits, of 64 bits and predicates.
     pub fn decide(&mut self, registers: (u16, u16, u16)) {
-        let numbers = |regs: &[Reg]| -> Box<[u32]> {
-            let halves = |&reg: &Reg| {
-                let first = number(reg, registers);
-                let count = match reg {
-                    Reg::Sink => 0,
-                    Reg::B128(_) => 2,
-                    _ => 1,
-                };
-                first..first + count
-            };
-            regs.iter().flat_map(halves).collect()
-        };
         let touched = self.uses.iter().chain(&self.defs).fold(0, |set, &reg| set | bit(number(reg, registers)));
+        let always = number(Reg::Pred(TRUE), registers);
+        let reads = places(&self.uses, registers, always);
+        let writes = places(&self.defs, registers, always);
         self.facts = Facts {
             visible: self.op.is_visible(),
             orders_memory: self.op.orders_memory(),
             plain: self.op.is_plain(),
             guarded: self.guard != TRUE || self.guard_negated,
-            reads: numbers(&self.uses),
-            writes: numbers(&self.defs),
+            few: reads.is_some() && writes.is_some(),
+            reads: reads.unwrap_or_default(),
+            writes: writes.unwrap_or_default(),
             touched,
         };
     }
