@@ -333,7 +333,7 @@ impl<'a> Cluster<'a> {
             let mut next = u64::MAX;
             for (w, warp) in self.warps.iter().enumerate() {
                 for (f, fragment) in warp.fragments.iter().enumerate() {
-                    if fragment.state != State::Ready {
+                    if !matches!(fragment.state, State::Ready) {
                         continue;
                     }
                     match best {
@@ -439,7 +439,7 @@ impl<'a> Cluster<'a> {
             }
             let warp = &self.warps[w];
             match warp.fragments.get(f) {
-                Some(fragment) if warp.fragments.len() == before && fragment.state == State::Ready => {}
+                Some(fragment) if warp.fragments.len() == before && matches!(fragment.state, State::Ready) => {}
                 _ => return Ok(()),
             }
         }

@@ -71,7 +71,7 @@ impl Clock {
         {
             mine.iter_mut().zip(theirs.iter()).for_each(|(mine, theirs)| *mine = (*mine).max(*theirs));
         } else {
-            let (long, short) = if mine.len() < theirs.len() { (&*theirs, &*mine) } else { (&*mine, theirs) };
+            let (long, short) = if mine.len() < theirs.len() { (theirs, &*mine) } else { (&*mine, theirs) };
             let mut joined: Arc<[u32]> = long[..].into();
             if let Some(joined) = Arc::get_mut(&mut joined) {
                 joined.iter_mut().zip(short.iter()).for_each(|(a, b)| *a = (*a).max(*b));
