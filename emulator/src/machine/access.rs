@@ -3,11 +3,11 @@
 use super::cluster::{Cluster, Stop};
 use super::memory::Runs;
 use super::outbox::{Item, Write};
-use super::state::{At, Race, RaceMemory};
+use super::state::At;
 use super::step::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
 use super::warp::lanes;
 use crate::diagnostic::{Diagnostic, Severity};
-use crate::order::{Access, Conflict, Stamp};
+use crate::order::Stamp;
 use crate::program::RESERVED_SHARED;
 use crate::program::atomic::{LoadOp, StoreOp};
 use crate::program::op::{Address, Reg, Space};
@@ -44,7 +44,8 @@ impl<'a> Cluster<'a> {
         }
         let undefined = self.receive(w, site, op, &targets);
         for &reg in op.d.iter() {
-            self.warps[w].on_the_way.push((reg, time));
+            let warp = &mut self.warps[w];
+            warp.on_the_way.push(&warp.registers, reg, time);
         }
         self.order(at, &targets, total as u64, false, undefined, stamp);
         if let Some(sync) = op.sync {
@@ -135,6 +136,8 @@ impl<'a> Cluster<'a> {
         }
         let time = self.warps[w].fragments[f].ready_at;
         let (mut pieces, mut data) = (Vec::new(), Memory::default());
+        let registers = &self.warps[w].registers;
+        let defined = s.iter().fold(u32::MAX, |all, &reg| all & registers.defined(reg));
         for (lane, target) in &targets {
             if let Target::Global { buffer, offset } = *target {
                 pieces.push(Runs::one(buffer, offset, total as u32));
@@ -144,7 +147,7 @@ impl<'a> Cluster<'a> {
             }
             if let Target::Shared(c, at) = *target
                 && each == 4
-                && s.iter().all(|&reg| self.warps[w].registers.defined(reg) >> lane & 1 == 1)
+                && defined >> lane & 1 == 1
             {
                 // All of a lane's elements at once.
                 let mut whole = 0;
@@ -241,6 +244,9 @@ impl<'a> Cluster<'a> {
         if address.base != Reg::Sink && mask & !self.warps[w].registers.defined(address.base) != 0 {
             return Err(self.undefined_operand(w, site, address.base, "the address"));
         }
+        if let Some(targets) = self.own_shared(at, space, address, total) {
+            return Ok(targets);
+        }
         let mut targets = Vec::with_capacity(32);
         for lane in lanes(mask) {
             let base = self.warps[w].registers.lane(address.base, lane) as u64;
@@ -325,6 +331,26 @@ impl<'a> Cluster<'a> {
         Ok(targets)
     }
 
+    /// Places in the own CTA's shared memory, if all lanes give such.
+    fn own_shared(&self, at: At, space: Space, address: &Address, total: u64) -> Option<Vec<(usize, Target)>> {
+        let warp = &self.warps[at.w];
+        let (Space::Shared, Reg::B32(base)) = (space, address.base) else { return None };
+        let bases = &warp.registers.b32[usize::from(base)];
+        let first = u64::from(RESERVED_SHARED);
+        let last = (self.ctas[warp.cta].shared.bytes.len() as u64).checked_sub(total)?;
+        let mut targets = Vec::with_capacity(32);
+        for lane in lanes(at.mask) {
+            let at = u64::from(bases[lane]).wrapping_add(address.offset as u64);
+            let (rank, offset) = (at >> 24 & 0xff, at & 0x00ff_ffff);
+            let fits = (rank == 0 || rank == warp.cta as u64) && (first..=last).contains(&offset);
+            if !fits || total > 0 && !at.is_multiple_of(total) {
+                return None;
+            }
+            targets.push((lane, Target::Shared(warp.cta, offset as u32)));
+        }
+        Some(targets)
+    }
+
     /// A place in the frame of a lane.
     fn local_target(&mut self, w: usize, lane: usize, at: u64, total: u64) -> Option<Target> {
         let frame = self.kernel.local_bytes;
@@ -353,79 +379,6 @@ impl<'a> Cluster<'a> {
             Target::Global { buffer, offset } => self.global.buffers[buffer].describe(offset),
             Target::Param(at) => format!("parameter byte {at}"),
             Target::Local(at) => format!("local memory at byte {}", at % self.kernel.local_bytes.max(1)),
-        }
-    }
-
-    /// Checks the bytes of all lanes against earlier accesses, neighbours together.
-    pub fn order(
-        &mut self,
-        at: At,
-        targets: &[(usize, Target)],
-        total: u64,
-        writes: bool,
-        unwritten: bool,
-        stamp: Stamp,
-    ) {
-        let At { w, site, .. } = at;
-        self.order_global(at, targets, total as u32, writes, stamp);
-        // Few stores come close to an mbarrier.
-        let shared = targets.iter().filter_map(|(_, t)| if let Target::Shared(_, at) = *t { Some(at) } else { None });
-        let (low, high) = shared.fold((u32::MAX, 0), |(low, high), at| (low.min(at), high.max(at + total as u32)));
-        let near = writes && self.barriers.iter().any(|b| b.valid && b.offset < high && low < b.offset + 8);
-        let mut n = 0;
-        while n < targets.len() {
-            let (c, start) = match targets[n].1 {
-                Target::Shared(c, at) => (c, u64::from(at)),
-                Target::Global { .. } | Target::Local(_) | Target::Param(_) => {
-                    n += 1;
-                    continue;
-                }
-            };
-            let mut end = start + total;
-            n += 1;
-            while let Some((_, Target::Shared(next, at))) = targets.get(n)
-                && (*next, u64::from(*at)) == (c, end)
-            {
-                end += total;
-                n += 1;
-            }
-            let access = Access::new(stamp, &self.warps[w].views);
-            let shadow = &mut self.ctas[c].shared_shadow;
-            let conflict: Option<Conflict> = if writes {
-                shadow.write(start, end - start, &access)
-            } else {
-                shadow.read(start, end - start, &access)
-            };
-            if let Some(conflict) = conflict {
-                self.race(Race { unwritten, ..Race::new(RaceMemory::Shared(c), conflict, stamp) });
-            }
-            if near {
-                self.check_barrier_bytes(c, start as u32, end as u32, site);
-            }
-        }
-    }
-
-    /// Checks the bytes of all lanes in global memory against earlier accesses of this cluster. A plain read also goes into the
-    /// outbox, to be held against the writes of other clusters.
-    fn order_global(&mut self, at: At, targets: &[(usize, Target)], total: u32, writes: bool, stamp: Stamp) {
-        let pieces = targets.iter().filter_map(|(_, t)| match *t {
-            Target::Global { buffer, offset } => Some(Runs::one(buffer, offset, total)),
-            _ => None,
-        });
-        let time = self.warps[at.w].fragments[at.f].ready_at;
-        for runs in Runs::collect(pieces) {
-            self.touch_global(at.w, time, runs, stamp, writes);
-        }
-    }
-
-    /// Checks an access of global memory against earlier ones of this cluster.
-    pub fn touch_global(&mut self, w: usize, time: u64, runs: Runs, stamp: Stamp, writes: bool) {
-        if let Some(conflict) = self.tracker.touch(runs, stamp, &self.warps[w].views, writes) {
-            self.race(Race::new(RaceMemory::Global(runs.buffer), conflict, stamp));
-        }
-        if !writes && !self.options.timing_only {
-            let known = self.warps[w].views.of_others();
-            self.outbox.push(time, Item::Read { runs, stamp, known });
         }
     }
 
@@ -475,11 +428,15 @@ impl<'a> Cluster<'a> {
                 done
             }
             Target::Shared(_, offset) => {
-                let mut offsets = Vec::with_capacity(targets.len());
-                offsets.extend(
-                    targets.iter().filter_map(|(_, t)| if let Target::Shared(_, at) = *t { Some(at) } else { None }),
-                );
-                let cycles = bank_cycles(&offsets, total as u32);
+                let (mut offsets, mut count) = ([0; 32], 0);
+                for (_, target) in targets {
+                    if let Target::Shared(_, at) = *target {
+                        offsets[count] = at;
+                        count += 1;
+                    }
+                }
+                let offsets = &offsets[..count];
+                let cycles = bank_cycles(offsets, total as u32);
                 self.ctas[c].busy.shared_port += cycles;
                 let cycles = cycles * self.ctas[c].slowed.shared_port / 256;
                 let begin = now.max(self.ctas[c].shared_port_free);

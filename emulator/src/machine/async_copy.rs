@@ -123,8 +123,9 @@ impl Cluster<'_> {
                 }
             }
             if load {
-                let time = self.warps[w].fragments[f].ready_at + self.costs.shared_load;
-                self.warps[w].on_the_way.push((Reg::B32(reg), time));
+                let warp = &mut self.warps[w];
+                let time = warp.fragments[f].ready_at + self.costs.shared_load;
+                warp.on_the_way.push(&warp.registers, Reg::B32(reg), time);
             }
         }
         Ok(())

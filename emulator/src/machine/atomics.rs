@@ -248,7 +248,8 @@ impl<'a> Cluster<'a> {
         if !targets.iter().any(|(_, t)| matches!(t, Target::Global { .. })) {
             self.perform(&job);
             if let Some(d) = op.d {
-                self.warps[w].on_the_way.push((d, done_at));
+                let warp = &mut self.warps[w];
+                warp.on_the_way.push(&warp.registers, d, done_at);
             }
             return Ok(());
         }

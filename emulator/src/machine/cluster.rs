@@ -315,7 +315,7 @@ impl<'a> Cluster<'a> {
                 loads_waited: 0,
                 stores_ready_at: 0,
                 stores_done_at: 0,
-                on_the_way: Vec::new(),
+                on_the_way: Default::default(),
                 origins: FxHashMap::default(),
                 passed: Vec::new(),
                 polls: 0,
@@ -360,7 +360,7 @@ impl<'a> Cluster<'a> {
             let mut next = u64::MAX;
             for (w, warp) in self.warps.iter().enumerate() {
                 for (f, fragment) in warp.fragments.iter().enumerate() {
-                    if fragment.state != State::Ready {
+                    if !matches!(fragment.state, State::Ready) {
                         continue;
                     }
                     match best {
@@ -457,7 +457,7 @@ impl<'a> Cluster<'a> {
                     "Correct the label.".into(),
                 ))));
             };
-            let limit = if inst.op.is_visible() { self.horizon } else { self.until };
+            let limit = if inst.facts.visible { self.horizon } else { self.until };
             if fragment.ready_at > limit {
                 return Ok(());
             }
@@ -472,7 +472,7 @@ impl<'a> Cluster<'a> {
             }
             let warp = &self.warps[w];
             match warp.fragments.get(f) {
-                Some(fragment) if warp.fragments.len() == before && fragment.state == State::Ready => {}
+                Some(fragment) if warp.fragments.len() == before && matches!(fragment.state, State::Ready) => {}
                 _ => return Ok(()),
             }
         }

@@ -10,12 +10,44 @@ use crate::program::RESERVED_SHARED;
 use crate::program::op::{Address, Op, Reg};
 use crate::report::{Actor, EventKind};
 
+/// Mostly one.
+#[derive(Debug, Default)]
+pub struct Slots {
+    first: Option<(Slot, u32)>,
+    more: Vec<(Slot, u32)>,
+}
+
+impl Slots {
+    fn add(&mut self, slot: Slot, lanes: u32) {
+        let (first, _) = self.first.get_or_insert((slot, 0));
+        if *first != slot && self.more.iter().all(|(known, _)| *known != slot) {
+            self.more.push((slot, 0));
+        }
+        for (known, who) in self.first.iter_mut().chain(&mut self.more) {
+            *who |= if *known == slot { lanes } else { 0 };
+        }
+    }
+
+    pub fn first(&self) -> Option<&(Slot, u32)> {
+        self.first.as_ref()
+    }
+}
+
+impl IntoIterator for Slots {
+    type Item = (Slot, u32);
+    type IntoIter = std::iter::Chain<std::option::IntoIter<(Slot, u32)>, std::vec::IntoIter<(Slot, u32)>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.first.into_iter().chain(self.more)
+    }
+}
+
 impl Cluster<'_> {
     /// The places that lanes give as mbarrier address, with the lanes that give each. `remote`: in any CTA of the cluster.
-    pub fn barrier_addresses(&mut self, at: At, address: &Address, remote: bool) -> Result<Vec<(Slot, u32)>, Stop> {
+    pub fn barrier_addresses(&mut self, at: At, address: &Address, remote: bool) -> Result<Slots, Stop> {
         let At { w, mask, site, .. } = at;
         let own = self.warps[w].cta;
-        let mut list: Vec<(Slot, u32)> = Vec::new();
+        let mut list = Slots::default();
         for lane in lanes(mask) {
             let base = self.warps[w].registers.lane(address.base, lane) as u64;
             let raw = base.wrapping_add(address.offset as u64) as u32;
@@ -51,10 +83,7 @@ impl Cluster<'_> {
                 ))));
             }
             let slot = Slot { cta, offset };
-            match list.iter_mut().find(|(known, _)| *known == slot) {
-                Some((_, who)) => *who |= 1 << lane,
-                None => list.push((slot, 1 << lane)),
-            }
+            list.add(slot, 1 << lane);
         }
         Ok(list)
     }
@@ -300,8 +329,9 @@ impl Cluster<'_> {
         let first = mask.trailing_zeros() as usize;
         let parities = &self.warps[w].registers.b32[usize::from(parity)];
         let parity = parities[first];
-        let uniform = addresses.len() == 1 && lanes(mask).all(|l| parities[l] == parity);
-        if !uniform || parity > 1 {
+        let one = addresses.first.filter(|_| addresses.more.is_empty());
+        let uniform = one.is_some() && lanes(mask).all(|l| parities[l] == parity);
+        let Some((slot, _)) = one.filter(|_| uniform && parity <= 1) else {
             let (what, help) = if uniform {
                 (format!("the parity waited for is {parity}"), "The parity of phase n is n mod 2.")
             } else {
@@ -317,8 +347,8 @@ impl Cluster<'_> {
                 "The parity operand is 0 or 1 (PTX ISA 9.7.13.15.16).",
                 help.into(),
             ))));
-        }
-        let barrier = self.barrier(w, addresses[0].0, site, "waited on")?;
+        };
+        let barrier = self.barrier(w, slot, site, "waited on")?;
         self.warps[w].fragments[f].ready_at += self.costs.mbarrier;
         let now = self.warps[w].fragments[f].ready_at;
         let passes = self.barriers[barrier as usize].passes(parity);

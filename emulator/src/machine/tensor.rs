@@ -399,6 +399,20 @@ mod tests {
 
     /// PTX ISA 9.7.16.3.3: in rows of 128 bytes, the 16-byte chunk c of row r goes to chunk c ^ (r % 8).
     #[test]
+    fn the_first_column_that_nobody_holds_is_found() {
+        let mut memory = TensorMemory::new();
+        memory.allocate(64, 64, 0);
+        memory.allocate(128, 32, 0);
+        for column in 0..520 {
+            for columns in [0, 1, 31, 32, 33, 100] {
+                let held = |n| (64..160).contains(&n);
+                let expected = (column..column + columns).find(|&n| !held(n));
+                assert_eq!(memory.unallocated(column, columns), expected, "{columns} from {column}");
+            }
+        }
+    }
+
+    #[test]
     fn k_major_128_byte_swizzle_permutes_chunks_by_row() {
         let d = SharedDescriptor::decode(0x4000_4040_0000_0000 | 0x2000 >> 4).unwrap();
         assert_eq!((d.start, d.stride, d.swizzle), (0x2000, 1024, 128));

@@ -14,6 +14,9 @@ use crate::report::EventKind;
 /// One cell of the shadow of tensor memory stands for a column of a lane quarter.
 const CELL: u64 = 16;
 
+/// Columns that are loaded together.
+const CHUNK: usize = 16;
+
 impl Cluster<'_> {
     pub fn tensor(&mut self, at: At, op: &Op) -> Result<(), Stop> {
         match op {
@@ -310,11 +313,20 @@ impl Cluster<'_> {
         let timing_only = self.options.timing_only;
         let plain = !timing_only && shape == TensorShape::S32x32b && !pack;
         if plain {
-            // A lane of tensor memory for each thread: row by row.
+            // A lane of tensor memory for each thread: some columns at a time, row by row.
             let tensor = &self.ctas[c].tensor;
-            for t in 0..32 {
-                for (&reg, &value) in d.iter().zip(tensor.row(lane + t, column)) {
-                    warp.registers.b32[usize::from(reg)][t as usize] = value;
+            for (d, first) in d.chunks(CHUNK).zip((column..).step_by(CHUNK)) {
+                let mut values = [[0; 32]; CHUNK];
+                for t in 0..32 {
+                    let row = tensor.row(lane + t, first);
+                    if let Some(row) = row.first_chunk::<CHUNK>() {
+                        (0..CHUNK).for_each(|n| values[n][t as usize] = row[n]);
+                    } else {
+                        values.iter_mut().zip(row).for_each(|(column, &value)| column[t as usize] = value);
+                    }
+                }
+                for (&reg, values) in d.iter().zip(&values) {
+                    warp.registers.b32[usize::from(reg)] = *values;
                 }
             }
             for ((&reg, defined), n) in d.iter().zip(&mut defined).zip(column..) {

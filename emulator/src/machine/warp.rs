@@ -2,7 +2,8 @@
 
 use crate::order::{ActorId, Views};
 use crate::program::Kernel;
-use crate::program::op::{FALSE, L32, L64, Op, Reg, TRUE};
+use crate::program::facts::{bit, number};
+use crate::program::op::{FALSE, Inst, L32, L64, Op, Reg, TRUE};
 use crate::report::Memory;
 use rustc_hash::FxHashMap;
 
@@ -12,9 +13,10 @@ pub struct Registers {
     pub b32: Vec<L32>,
     pub b64: Vec<L64>,
     pub pred: Vec<u32>,
-    defined32: Vec<u32>,
-    defined64: Vec<u32>,
-    defined_pred: Vec<u32>,
+    /// Of each class, how many there are.
+    counts: (u16, u16, u16),
+    /// Lanes defined, by the registers' [`number`].
+    defined: Vec<u32>,
 }
 
 /// What registers hold before they are written: as a float, NaN.
@@ -27,63 +29,86 @@ impl Registers {
             b32: vec![[POISON; 32]; n32.into()],
             b64: vec![[u64::MAX; 32]; n64.into()],
             pred: vec![0; np.into()],
-            defined32: vec![0; n32.into()],
-            defined64: vec![0; n64.into()],
-            defined_pred: vec![0; np.into()],
+            counts: kernel.registers,
+            defined: vec![0; usize::from(n32) + usize::from(n64) + usize::from(np)],
         };
         r.pred[usize::from(TRUE)] = u32::MAX;
         for p in [TRUE, FALSE] {
-            r.defined_pred[usize::from(p)] = u32::MAX;
+            r.set_defined(Reg::Pred(p), u32::MAX, u32::MAX);
         }
         for &(reg, value) in &kernel.constants32 {
             r.b32[usize::from(reg)] = [value; 32];
-            r.defined32[usize::from(reg)] = u32::MAX;
+            r.set_defined(Reg::B32(reg), u32::MAX, u32::MAX);
         }
         for &(reg, value) in &kernel.constants64 {
             r.b64[usize::from(reg)] = [value; 32];
-            r.defined64[usize::from(reg)] = u32::MAX;
+            r.set_defined(Reg::B64(reg), u32::MAX, u32::MAX);
         }
         r
     }
 
+    /// A register's number among those of all classes.
+    pub fn number(&self, reg: Reg) -> u32 {
+        number(reg, self.counts)
+    }
+
     /// Lanes in which a register holds a defined value.
+    #[inline]
     pub fn defined(&self, reg: Reg) -> u32 {
+        let n = self.number(reg) as usize;
         match reg {
-            Reg::B32(r) => self.defined32[usize::from(r)],
-            Reg::B64(r) => self.defined64[usize::from(r)],
-            Reg::B128(r) => self.defined64[usize::from(r)] & self.defined64[usize::from(r) + 1],
-            Reg::Pred(r) => self.defined_pred[usize::from(r)],
+            Reg::B128(_) => self.defined[n] & self.defined[n + 1],
             Reg::Sink => u32::MAX,
+            _ => self.defined[n],
         }
     }
 
     /// Lanes in which an instruction's result is not defined, because a source is not.
-    pub fn undefined(&self, op: &Op, uses: &[Reg]) -> u32 {
+    #[inline]
+    pub fn undefined(&self, inst: &Inst) -> u32 {
+        let facts = &inst.facts;
+        let lacking = if facts.few {
+            facts.reads.iter().fold(0, |mask, &n| mask | !self.defined[usize::from(n)])
+        } else {
+            inst.uses.iter().fold(0, |mask, &reg| mask | !self.defined(reg))
+        };
+        if lacking == 0 { 0 } else { self.not_selected(inst, lacking) }
+    }
+
+    /// What is not selected does not matter.
+    fn not_selected(&self, inst: &Inst, lacking: u32) -> u32 {
         let lacks = |reg| !self.defined(reg);
         let select = |p: u16, negated: bool, a, b| {
             let p_set = self.pred[usize::from(p)] ^ if negated { u32::MAX } else { 0 };
             lacks(Reg::Pred(p)) | p_set & lacks(a) | !p_set & lacks(b)
         };
-        match *op {
-            // What is not selected does not matter.
+        match inst.op {
             Op::Select32 { a, b, p, negated, .. } => select(p, negated, Reg::B32(a), Reg::B32(b)),
             Op::Select64 { a, b, p, negated, .. } => select(p, negated, Reg::B64(a), Reg::B64(b)),
-            _ => uses.iter().fold(0, |mask, &reg| mask | lacks(reg)),
+            _ => lacking,
+        }
+    }
+
+    /// Says of the registers that an instruction has written that they are defined in these lanes.
+    #[inline]
+    pub fn all_defined(&mut self, inst: &Inst, mask: u32) {
+        if inst.facts.few {
+            inst.facts.writes.iter().for_each(|&n| self.defined[usize::from(n)] |= mask);
+        } else {
+            inst.defs.iter().for_each(|&d| self.set_defined(d, mask, u32::MAX));
         }
     }
 
     /// Says, for the lanes of `mask`, in which the value just written is defined.
     pub fn set_defined(&mut self, reg: Reg, mask: u32, defined: u32) {
-        let update = |d: &mut u32| *d = *d & !mask | mask & defined;
-        match reg {
-            Reg::B32(r) => update(&mut self.defined32[usize::from(r)]),
-            Reg::B64(r) => update(&mut self.defined64[usize::from(r)]),
-            Reg::B128(r) => {
-                update(&mut self.defined64[usize::from(r)]);
-                update(&mut self.defined64[usize::from(r) + 1]);
-            }
-            Reg::Pred(r) => update(&mut self.defined_pred[usize::from(r)]),
-            Reg::Sink => {}
+        let n = self.number(reg) as usize;
+        let count = match reg {
+            Reg::Sink => 0,
+            Reg::B128(_) => 2,
+            _ => 1,
+        };
+        for d in &mut self.defined[n..n + count] {
+            *d = *d & !mask | mask & defined;
         }
     }
 
@@ -227,6 +252,43 @@ pub struct OpenLoad {
     pub done_at: u64,
 }
 
+/// Registers whose value is still on its way from memory, and when it arrives.
+#[derive(Debug, Default)]
+pub struct OnTheWay {
+    list: Vec<(Reg, u64)>,
+    /// The bits of these registers.
+    touched: u64,
+    /// When the first of them arrives.
+    first: u64,
+}
+
+impl OnTheWay {
+    pub fn push(&mut self, registers: &Registers, reg: Reg, at: u64) {
+        self.first = if self.list.is_empty() { at } else { self.first.min(at) };
+        self.touched |= bit(registers.number(reg));
+        self.list.push((reg, at));
+    }
+
+    /// Whether this instruction may have to wait for one, or one has arrived.
+    #[inline]
+    pub fn concerns(&self, inst: &Inst, now: u64) -> bool {
+        !self.list.is_empty() && (inst.facts.touched & self.touched != 0 || self.first <= now)
+    }
+
+    /// When all that this instruction touches is there.
+    pub fn ready(&self, inst: &Inst, now: u64) -> u64 {
+        let needed = self.list.iter().filter(|(reg, _)| inst.uses.contains(reg) || inst.defs.contains(reg));
+        needed.map(|&(_, at)| at).max().unwrap_or(now).max(now)
+    }
+
+    /// Forgets what has arrived.
+    pub fn arrived(&mut self, registers: &Registers, now: u64) {
+        self.list.retain(|&(_, at)| at > now);
+        self.touched = self.list.iter().fold(0, |set, &(reg, _)| set | bit(registers.number(reg)));
+        self.first = self.list.iter().map(|&(_, at)| at).min().unwrap_or(0);
+    }
+}
+
 /// How a warp last got past an mbarrier.
 #[derive(Clone, Copy, Debug)]
 pub struct Passed {
@@ -288,8 +350,8 @@ pub struct Warp {
     /// When the values of stores are all there: the compiler issues loads ahead of stores that do not need them.
     pub stores_ready_at: u64,
     pub stores_done_at: u64,
-    /// Registers whose value is still on its way from memory, and when it arrives.
-    pub on_the_way: Vec<(Reg, u64)>,
+    /// Registers whose value is still on its way from memory.
+    pub on_the_way: OnTheWay,
     /// Why a register holds no defined value (index into the run's origins).
     pub origins: FxHashMap<Reg, u32>,
     pub passed: Vec<Passed>,
@@ -313,8 +375,8 @@ pub struct Queue {
 impl Warp {
     /// What the warp knows, its own accesses included; what it does next is not part of it.
     pub fn release(&mut self) -> Views {
-        let mut snapshot = self.views.clone();
-        snapshot.order.join(&snapshot.hb);
+        self.views.before_now();
+        let snapshot = self.views.told();
         self.advance();
         snapshot
     }
@@ -329,7 +391,7 @@ impl Warp {
     }
 
     /// What a relaxed operation tells others.
-    pub fn fenced_release(&self) -> Views {
+    pub fn fenced_release(&mut self) -> Views {
         let mut views = self.at_fence.clone();
         views.inits.clone_from(&self.views.inits);
         views.order = self.views.before_now();

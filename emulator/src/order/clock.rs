@@ -6,41 +6,93 @@ use std::sync::Arc;
 /// A warp, or a queue of asynchronous operations. Numbered within a cluster.
 pub type ActorId = u32;
 
-/// For each actor, up to which of its epochs everything is known to have happened.
+/// For each actor, up to which of its epochs everything is known to have happened. Clocks are copied far more often than they
+/// change, and often one knows all that another does: they share what they hold until one of them changes.
 #[derive(Clone, Debug, Default)]
-pub struct Clock(Vec<u32>);
+pub struct Clock(Option<Arc<[u32]>>);
+
+/// Clocks are as long as a multiple of this: they seldom grow, and are compared in vectors.
+const STEP: usize = 16;
 
 impl Clock {
+    fn epochs(&self) -> &[u32] {
+        self.0.as_deref().unwrap_or_default()
+    }
+
+    /// Its own epochs, this many at least.
+    fn own(&mut self, len: usize) -> &mut [u32] {
+        let known = self.epochs();
+        if known.len() < len {
+            let more = len.next_multiple_of(STEP) - known.len();
+            self.0 = Some(known.iter().copied().chain(std::iter::repeat_n(0, more)).collect());
+        }
+        Arc::make_mut(self.0.get_or_insert_default())
+    }
+
     /// The epoch known of an actor; 0: nothing.
+    #[inline]
     pub fn get(&self, actor: ActorId) -> u32 {
-        self.0.get(actor as usize).copied().unwrap_or(0)
+        self.epochs().get(actor as usize).copied().unwrap_or(0)
     }
 
     /// Raises what is known of an actor.
     pub fn raise(&mut self, actor: ActorId, epoch: u32) {
-        let n = actor as usize;
-        if self.0.len() <= n {
-            self.0.resize(n + 1, 0);
+        if self.get(actor) < epoch {
+            self.own(actor as usize + 1)[actor as usize] = epoch;
         }
-        self.0[n] = self.0[n].max(epoch);
     }
 
     /// Forgets what is known of an actor beyond an epoch.
     pub fn lower(&mut self, actor: ActorId, epoch: u32) {
-        if let Some(known) = self.0.get_mut(actor as usize) {
-            *known = (*known).min(epoch);
+        if self.get(actor) > epoch {
+            self.own(0)[actor as usize] = epoch;
         }
     }
 
     /// Adds all that another clock knows.
     pub fn join(&mut self, other: &Clock) {
-        if self.0.len() < other.0.len() {
-            self.0.resize(other.0.len(), 0);
+        let (Some(mine), Some(theirs)) = (&mut self.0, &other.0) else {
+            if self.0.is_none() {
+                self.0.clone_from(&other.0);
+            }
+            return;
+        };
+        if Arc::ptr_eq(mine, theirs) {
+            return;
         }
-        for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
-            *mine = (*mine).max(*theirs);
+        let (less, more) = compare(mine, theirs);
+        if !more {
+            // Also if both know the same: from now on, that is seen at once.
+            self.0.clone_from(&other.0);
+        } else if !less {
+            // It learns nothing.
+        } else if let Some(mine) = Arc::get_mut(mine)
+            && mine.len() >= theirs.len()
+        {
+            mine.iter_mut().zip(theirs.iter()).for_each(|(mine, theirs)| *mine = (*mine).max(*theirs));
+        } else {
+            let (long, short) = if mine.len() < theirs.len() { (theirs, &*mine) } else { (&*mine, theirs) };
+            let mut joined: Arc<[u32]> = long[..].into();
+            if let Some(joined) = Arc::get_mut(&mut joined) {
+                joined.iter_mut().zip(short.iter()).for_each(|(a, b)| *a = (*a).max(*b));
+            }
+            self.0 = Some(joined);
         }
     }
+}
+
+/// Whether one clock knows less of some actor than another, and whether it knows more of some actor.
+fn compare(mine: &[u32], theirs: &[u32]) -> (bool, bool) {
+    // Without a way out, this becomes vector code.
+    let (mut less, mut more) = (0, 0);
+    for (&mine, &theirs) in mine.iter().zip(theirs) {
+        let most = mine.max(theirs);
+        less |= most ^ mine;
+        more |= most ^ theirs;
+    }
+    let shared = mine.len().min(theirs.len());
+    let knows = |rest: &[u32]| rest.iter().any(|&epoch| epoch != 0);
+    (less != 0 || knows(&theirs[shared..]), more != 0 || knows(&mine[shared..]))
 }
 
 /// What an actor knows.
@@ -70,11 +122,24 @@ pub struct Views {
 pub type Far = Option<Arc<BTreeMap<u32, (Clock, Clock)>>>;
 
 impl Views {
-    /// All that came before in time.
-    pub fn before_now(&self) -> Clock {
-        let mut order = self.order.clone();
-        order.join(&self.hb);
-        order
+    /// All that came before in time; it is remembered, so that it costs little to ask again.
+    pub fn before_now(&mut self) -> Clock {
+        self.order.join(&self.hb);
+        self.order.clone()
+    }
+
+    /// What others may learn.
+    pub fn told(&self) -> Views {
+        Views {
+            hb: self.hb.clone(),
+            fenced: self.fenced.clone(),
+            fenced_global: self.fenced_global.clone(),
+            before: self.before.clone(),
+            after: Clock::default(),
+            inits: self.inits.clone(),
+            order: self.order.clone(),
+            far: self.far.clone(),
+        }
     }
 
     /// Adds all that another actor knows.
@@ -132,6 +197,38 @@ impl Views {
             for (hb, fenced) in Arc::make_mut(far).values_mut() {
                 fenced.join(hb);
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn clock(epochs: &[(ActorId, u32)]) -> Clock {
+        let mut clock = Clock::default();
+        epochs.iter().for_each(|&(actor, epoch)| clock.raise(actor, epoch));
+        clock
+    }
+
+    fn knows(clock: &Clock) -> Vec<(ActorId, u32)> {
+        (0..100).map(|actor| (actor, clock.get(actor))).filter(|known| known.1 != 0).collect()
+    }
+
+    #[test]
+    fn a_join_knows_what_either_knew_and_changes_nobody_else() {
+        let parts: [&[(ActorId, u32)]; 6] =
+            [&[], &[(3, 1)], &[(3, 2)], &[(3, 1), (40, 7)], &[(2, 5), (40, 6)], &[(0, 1), (3, 3), (40, 9)]];
+        for (a, b) in parts.iter().flat_map(|a| parts.iter().map(move |b| (clock(a), clock(b)))) {
+            let (before, other) = (knows(&a), knows(&b));
+            let mut joined = a.clone();
+            joined.join(&b);
+            for actor in 0..100 {
+                assert_eq!(joined.get(actor), a.get(actor).max(b.get(actor)), "{before:?} and {other:?}");
+            }
+            joined.raise(3, 10);
+            joined.lower(40, 5);
+            assert_eq!((knows(&a), knows(&b), joined.get(3)), (before, other, 10));
         }
     }
 }

@@ -91,6 +91,15 @@ impl History {
     }
 
     fn write(&mut self, places: u64, access: &Access) -> Option<Hit> {
+        let new = Entry { places, stamp: access.stamp, writes: true };
+        // Mostly one access covered all that this one covers, or less.
+        if let [only] = &mut self.0[..]
+            && only.places & !places == 0
+        {
+            let found = access.races(&only.stamp).map(|reason| only.hit(reason, only.places));
+            *only = new;
+            return found;
+        }
         let mut found = None;
         let mut empty = Empty::default();
         for (n, entry) in self.0.iter_mut().enumerate() {
@@ -104,7 +113,6 @@ impl History {
             entry.places &= !shared;
             empty.see(n, entry);
         }
-        let new = Entry { places, stamp: access.stamp, writes: true };
         let last = self.0.len().saturating_sub(NEAR);
         match (self.0[last..].iter_mut().rev().find(|e| e.writes && e.stamp == new.stamp), empty.first) {
             (Some(same), _) => same.places |= places,
@@ -117,6 +125,11 @@ impl History {
         }
         empty.remove_from(&mut self.0);
         found
+    }
+
+    /// Whether a write of these places races with nothing.
+    pub fn lets_write(&self, places: u64, access: &Access) -> bool {
+        self.0.iter().all(|entry| entry.places & places == 0 || access.races(&entry.stamp).is_none())
     }
 
     fn read(&mut self, places: u64, access: &Access) -> Option<Hit> {

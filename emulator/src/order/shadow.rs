@@ -79,6 +79,13 @@ impl Shadow {
         self.touch_mask(block, granules, access, true)
     }
 
+    /// Whether a write of granules of a block, none of them split, races with nothing.
+    pub fn lets_write(&self, block: u64, granules: u64, access: &Access) -> bool {
+        let (page, slot) = (block as usize / PAGE, block as usize % PAGE);
+        let Some(Some(page)) = self.pages.get(page) else { return true };
+        page[slot].split & granules == 0 && page[slot].history.lets_write(granules, access)
+    }
+
     fn touch(&mut self, start: u64, len: u64, access: &Access, writes: bool) -> Option<Conflict> {
         let end = start + len;
         let (mut found, mut at) = (None, if self.off { end } else { start });

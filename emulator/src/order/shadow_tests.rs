@@ -149,7 +149,10 @@ fn same(steps: &[Step]) -> Result<usize, TestCaseError> {
             }
             Where::Mask(block, mask) => {
                 let found = if step.writes {
-                    shadow.write_mask(block, mask, &access)
+                    let clean = shadow.lets_write(block, mask, &access);
+                    let found = shadow.write_mask(block, mask, &access);
+                    prop_assert!(!clean || found.is_none(), "step {}: {:?}", n, step);
+                    found
                 } else {
                     shadow.read_mask(block, mask, &access)
                 };

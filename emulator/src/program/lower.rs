@@ -1,6 +1,7 @@
 //! Walks the functions of a module: lays out variables, gives registers numbers, resolves names in their scopes, and
 //! hands each instruction to `decode`.
 
+use super::facts::Facts;
 use super::layout::{layout, next_multiple, type_bytes};
 use super::op::{FALSE, Inst, Op, Reg, TRUE};
 use super::registers::{self, Plan};
@@ -233,6 +234,7 @@ fn entry(
         uses: Box::default(),
         defs: Box::default(),
         site,
+        facts: Facts::default(),
     });
     for inst in &mut kernel.code {
         let resolve = |label: u32| labels.get(label as usize).copied().flatten().unwrap_or(u32::MAX);
@@ -250,6 +252,8 @@ fn entry(
         (kernel.registers.0, kernel.registers.1) = plan.places;
         kernel.registers_per_thread = kernel.registers_per_thread.min(plan.per_thread);
     }
+    let registers = kernel.registers;
+    kernel.code.iter_mut().for_each(|inst| inst.decide(registers));
     Ok(kernel)
 }
 
@@ -426,7 +430,8 @@ impl Lowering {
 
     pub fn emit(&mut self, op: Op, guard: u16, guard_negated: bool, uses: Vec<Reg>, defs: Vec<Reg>) {
         let site = self.site;
-        self.kernel.code.push(Inst { op, guard, guard_negated, uses: uses.into(), defs: defs.into(), site });
+        let (uses, defs) = (uses.into(), defs.into());
+        self.kernel.code.push(Inst { op, guard, guard_negated, uses, defs, site, facts: Facts::default() });
     }
 
     /// A predicate operand: a register, or the constants `1` and `0`.

@@ -2,13 +2,14 @@
 //!
 //! Read `op` for what instructions become, `lower` for how a function body is walked, `decode` for each family of
 //! instructions, `alu`, `packed`, `rounding` and `convert` for
-//! arithmetic, `flow` for where divergent lanes meet again.
+//! arithmetic, `flow` for where divergent lanes meet again, `facts` for what is asked of an instruction at every step.
 
 pub(crate) mod alu;
 pub(crate) mod atomic;
 mod call;
 pub(crate) mod convert;
 mod decode;
+pub(crate) mod facts;
 mod flow;
 mod lanes;
 mod layout;

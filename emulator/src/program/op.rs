@@ -40,6 +40,8 @@ pub struct Inst {
     pub defs: Box<[Reg]>,
     /// Index into the kernel's statement table: PTX place and source line.
     pub site: u32,
+    /// What the interpreter asks of it each time.
+    pub facts: super::facts::Facts,
 }
 
 /// A memory operand: `[base + offset]`.
@@ -444,56 +446,4 @@ pub enum VoteMode {
     Any,
     Uniform,
     Ballot,
-}
-
-impl Op {
-    /// Stores before it are complete, or known to be, when it is executed.
-    pub fn orders_memory(&self) -> bool {
-        matches!(
-            self,
-            Op::CtaBarrier { .. }
-                | Op::WarpSync { .. }
-                | Op::ProxyFence { .. }
-                | Op::Fence { .. }
-                | Op::Atomic(_)
-                | Op::BarrierArrive { .. }
-                | Op::ClusterArrive { .. }
-                | Op::Tma(_)
-                | Op::Mma(_)
-                | Op::Exit
-        )
-    }
-
-    /// Other warps and engines can tell when this is executed: the scheduler runs it in the order of the simulated clock.
-    pub fn is_visible(&self) -> bool {
-        matches!(
-            self,
-            Op::CtaBarrier { .. }
-                | Op::BarrierInit { .. }
-                | Op::BarrierInval { .. }
-                | Op::BarrierArrive { .. }
-                | Op::BarrierExpect { .. }
-                | Op::BarrierWait { .. }
-                | Op::TensorAlloc { .. }
-                | Op::TensorFree { .. }
-                | Op::TensorLoad { .. }
-                | Op::TensorStore { .. }
-                | Op::Mma(_)
-                | Op::ClusterArrive { .. }
-                | Op::ClusterWait { .. }
-                | Op::AsyncCopy { .. }
-                | Op::AsyncCommit
-                | Op::AsyncWait { .. }
-                | Op::MatrixLoad { .. }
-                | Op::MatrixStore { .. }
-                | Op::TryCancel { .. }
-                | Op::Tma(_)
-                | Op::BulkCommit
-                | Op::BulkWait { .. }
-                | Op::Commit { .. }
-                | Op::Load(_)
-                | Op::Store(_)
-                | Op::Atomic(_)
-        )
-    }
 }

@@ -132,7 +132,7 @@ fn narrow() -> Vec<Row> {
         for row in 0..height {
             for chunk in 0..row_bytes / 16 {
                 let line = row * span / 128;
-                let place = row * (span / 16) + (chunk ^ line % chunks);
+                let place = row * (span / 16) + (chunk ^ (line % chunks));
                 for half in 0..2 {
                     shared[(2 * place + half) as usize] = four(row * columns + 8 * chunk + 4 * half + 1);
                 }
@@ -155,7 +155,7 @@ fn narrow() -> Vec<Row> {
         let mut out = Vec::new();
         for row in 0..height {
             for chunk in 0..row_bytes / 16 {
-                let place = row * (span / 16) + (chunk ^ (row * span / 128) % chunks);
+                let place = row * (span / 16) + (chunk ^ ((row * span / 128) % chunks));
                 out.extend([four(8 * place), four(8 * place + 4)]);
             }
         }

@@ -1,0 +1,253 @@
+//! Instructions that compute registers from registers, for all lanes at once.
+
+use super::cluster::Cluster;
+use super::step::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
+use super::warp::{Registers, lanes};
+use crate::program::alu::lop3;
+use crate::program::op::{Alu, Inst, L32, L64, Logic, Op, Reg, Space, Special};
+
+impl Registers {
+    /// Writes what a function makes of the registers.
+    #[inline]
+    fn set32(&mut self, d: u16, mask: u32, f: impl FnOnce(&Registers, &mut L32)) {
+        let mut value = [0; 32];
+        f(self, &mut value);
+        self.write32(d, mask, &value);
+    }
+
+    #[inline]
+    fn set64(&mut self, d: u16, mask: u32, f: impl FnOnce(&Registers, &mut L64)) {
+        let mut value = [0; 32];
+        f(self, &mut value);
+        self.write64(d, mask, &value);
+    }
+}
+
+impl Cluster<'_> {
+    /// Executes one; in these lanes its result is not defined.
+    #[inline]
+    pub fn plain(&mut self, w: usize, mask: u32, inst: &Inst, undefined: u32) {
+        self.compute(w, mask, &inst.op);
+        let warp = &mut self.warps[w];
+        if undefined == 0 && warp.origins.is_empty() {
+            warp.registers.all_defined(inst, mask);
+            return;
+        }
+        for &d in &inst.defs {
+            self.warps[w].registers.set_defined(d, mask, !undefined);
+            if undefined != 0 {
+                self.inherit_origin(w, &inst.uses, d, mask, inst.site);
+            } else if mask == u32::MAX {
+                self.warps[w].origins.remove(&d);
+            }
+        }
+    }
+
+    /// Arithmetic: everything that only touches registers.
+    fn compute(&mut self, w: usize, mask: u32, op: &Op) {
+        match *op {
+            Op::Alu { f, d, s } => {
+                let r = &mut self.warps[w].registers;
+                let [a, b, c] = s.map(usize::from);
+                match f {
+                    Alu::U32(f) => r.set32(d, mask, |r, x| f(x, &r.b32[a])),
+                    Alu::B32(f) => r.set32(d, mask, |r, x| f(x, &r.b32[a], &r.b32[b])),
+                    Alu::T32(f) => r.set32(d, mask, |r, x| f(x, &r.b32[a], &r.b32[b], &r.b32[c])),
+                    Alu::Narrow(f) => r.set32(d, mask, |r, x| f(x, &r.b64[a])),
+                    Alu::U64(f) => r.set64(d, mask, |r, x| f(x, &r.b64[a])),
+                    Alu::B64(f) => r.set64(d, mask, |r, x| f(x, &r.b64[a], &r.b64[b])),
+                    Alu::T64(f) => r.set64(d, mask, |r, x| f(x, &r.b64[a], &r.b64[b], &r.b64[c])),
+                    Alu::Widen(f) => r.set64(d, mask, |r, x| f(x, &r.b32[a])),
+                    Alu::Wide2(f) => r.set64(d, mask, |r, x| f(x, &r.b32[a], &r.b32[b])),
+                    Alu::Wide3(f) => r.set64(d, mask, |r, x| f(x, &r.b32[a], &r.b32[b], &r.b64[c])),
+                    Alu::Shift64(f) => r.set64(d, mask, |r, x| f(x, &r.b64[a], &r.b32[b])),
+                    Alu::Field64(f) => r.set64(d, mask, |r, x| f(x, &r.b64[a], &r.b32[b], &r.b32[c])),
+                    Alu::Compare32(_) | Alu::Compare64(_) => {}
+                }
+            }
+            Op::Lop3 { d, s, table } => {
+                let r = &mut self.warps[w].registers;
+                let [a, b, c] = s.map(|n| &r.b32[usize::from(n)]);
+                let value = std::array::from_fn(|i| lop3(a[i], b[i], c[i], table));
+                r.write32(d, mask, &value);
+            }
+            Op::Convert { how, d, s } => {
+                let r = &mut self.warps[w].registers;
+                for lane in lanes(mask) {
+                    let value = how.apply(r.lane(s, lane) as u64);
+                    r.set_lane(d, lane, value.into());
+                }
+            }
+            Op::Setp { f, d, q, a, b, logic } => {
+                let r = &mut self.warps[w].registers;
+                let (a, b) = (usize::from(a), usize::from(b));
+                let holds = match f {
+                    Alu::Compare32(f) => f(&r.b32[a], &r.b32[b]),
+                    Alu::Compare64(f) => f(&r.b64[a], &r.b64[b]),
+                    _ => return,
+                };
+                let combine = |value: u32| match logic {
+                    None => value,
+                    Some((logic, c, negated)) => {
+                        let c = r.pred[usize::from(c)] ^ if negated { u32::MAX } else { 0 };
+                        apply(logic, value, c)
+                    }
+                };
+                let (yes, no) = (combine(holds), combine(!holds));
+                for (d, value) in [(d, yes), (q, no)] {
+                    if let Some(d) = d {
+                        r.write_pred(d, mask, value);
+                    }
+                }
+            }
+            Op::Pred { logic, d, a, a_negated, b, negate } => {
+                let r = &mut self.warps[w].registers;
+                let a = r.pred[usize::from(a)] ^ if a_negated { u32::MAX } else { 0 };
+                let value = apply(logic, a, r.pred[usize::from(b)] ^ if a_negated && negate { u32::MAX } else { 0 });
+                r.write_pred(d, mask, if negate { !value } else { value });
+            }
+            Op::Select32 { d, a, b, p, negated } => {
+                let r = &mut self.warps[w].registers;
+                let p = r.pred[usize::from(p)] ^ if negated { u32::MAX } else { 0 };
+                let (a, b) = (&r.b32[usize::from(a)], &r.b32[usize::from(b)]);
+                let value = std::array::from_fn(|i| if p >> i & 1 == 1 { a[i] } else { b[i] });
+                r.write32(d, mask, &value);
+            }
+            Op::Select64 { d, a, b, p, negated } => {
+                let r = &mut self.warps[w].registers;
+                let p = r.pred[usize::from(p)] ^ if negated { u32::MAX } else { 0 };
+                let (a, b) = (&r.b64[usize::from(a)], &r.b64[usize::from(b)]);
+                let value = std::array::from_fn(|i| if p >> i & 1 == 1 { a[i] } else { b[i] });
+                r.write64(d, mask, &value);
+            }
+            Op::Repack { ref d, ref s, d_bits, s_bits } => {
+                let r = &mut self.warps[w].registers;
+                // Two halves of 64 bits, put together and taken apart.
+                match (&d[..], &s[..]) {
+                    (&[Reg::B64(d)], &[Reg::B32(low), Reg::B32(high)]) if (d_bits, s_bits) == (64, 32) => {
+                        let (low, high) = (&r.b32[usize::from(low)], &r.b32[usize::from(high)]);
+                        let value = std::array::from_fn(|i| u64::from(high[i]) << 32 | u64::from(low[i]));
+                        return r.write64(d, mask, &value);
+                    }
+                    (&[low, high], &[Reg::B64(s)]) if (d_bits, s_bits) == (32, 64) => {
+                        let value = r.b64[usize::from(s)];
+                        for (d, shift) in [(low, 0), (high, 32)] {
+                            if let Reg::B32(d) = d {
+                                r.write32(d, mask, &value.map(|v| (v >> shift) as u32));
+                            }
+                        }
+                        if [low, high].iter().all(|d| matches!(d, Reg::B32(_) | Reg::Sink)) {
+                            return;
+                        }
+                    }
+                    _ => {}
+                }
+                for lane in lanes(mask) {
+                    let mut whole = 0u128;
+                    for (n, &part) in s.iter().enumerate() {
+                        whole |= (r.lane(part, lane) & low(s_bits)) << (n as u32 * u32::from(s_bits));
+                    }
+                    for (n, &part) in d.iter().enumerate() {
+                        r.set_lane(part, lane, whole >> (n as u32 * u32::from(d_bits)) & low(d_bits));
+                    }
+                }
+            }
+            Op::Special { d, which } => {
+                for lane in lanes(mask) {
+                    let value = self.special(w, which, lane as u32);
+                    self.warps[w].registers.set_lane(d, lane, value.into());
+                }
+            }
+            Op::SharedAddress { d, offset } => {
+                // A shared address carries the rank of its CTA in bits 24 and up.
+                let value = (self.warps[w].cta as u32) << 24 | offset;
+                for lane in lanes(mask) {
+                    self.warps[w].registers.set_lane(d, lane, value.into());
+                }
+            }
+            Op::MapAddress { d, s, rank } => {
+                for lane in lanes(mask) {
+                    let r = &mut self.warps[w].registers;
+                    let rank = u64::from(r.b32[usize::from(rank)][lane]);
+                    let value = r.lane(s, lane) as u64 & !0xff00_0000 | rank << 24;
+                    r.set_lane(d, lane, value.into());
+                }
+            }
+            Op::AddressRank { d, s } => {
+                for lane in lanes(mask) {
+                    let r = &mut self.warps[w].registers;
+                    let rank = r.lane(s, lane) as u64 >> 24 & 0xff;
+                    r.set_lane(Reg::B32(d), lane, rank.into());
+                }
+            }
+            Op::Cvta { d, s, space, to } => {
+                let window = match space {
+                    Space::Shared | Space::SharedCluster => Some(SHARED_WINDOW),
+                    Space::Param => Some(PARAM_WINDOW),
+                    Space::Local => Some(LOCAL_WINDOW),
+                    _ => None,
+                };
+                for lane in lanes(mask) {
+                    let value = self.warps[w].registers.lane(s, lane) as u64;
+                    let value = match (window, to) {
+                        (None, _) => value,
+                        (Some(window), false) => window | value & 0xffff_ffff,
+                        (Some(_), true) => value & 0xffff_ffff,
+                    };
+                    self.warps[w].registers.set_lane(d, lane, value.into());
+                }
+            }
+            Op::ActiveMask { d } => self.warps[w].registers.write32(d, mask, &[mask; 32]),
+            _ => {}
+        }
+    }
+
+    fn special(&self, w: usize, which: Special, lane: u32) -> u64 {
+        let warp = &self.warps[w];
+        let [bx, by, _] = self.launch.block;
+        let linear = warp.index * 32 + lane;
+        let axis = |v: [u32; 3], n: u8| v.get(usize::from(n)).copied().unwrap_or(0);
+        let cta = &self.ctas[warp.cta];
+        let extent = self.extent();
+        let value = match which {
+            Special::Tid(n) => axis([linear % bx, linear / bx % by, linear / (bx * by)], n),
+            Special::Ntid(n) => axis(self.launch.block, n),
+            Special::Ctaid(n) => axis(cta.id, n),
+            Special::Nctaid(n) => axis(self.launch.grid, n),
+            Special::Lane => lane,
+            Special::Warp => warp.index,
+            Special::Nwarp => self.launch.block.iter().product::<u32>().div_ceil(32),
+            // Without clusters, each CTA is a cluster of one (PTX ISA 2.2.2).
+            Special::ClusterId(n) => axis(std::array::from_fn(|n| cta.id[n] / extent[n]), n),
+            Special::NclusterId(n) => axis(std::array::from_fn(|n| self.launch.grid[n] / extent[n]), n),
+            Special::ClusterCtaid(n) => axis(cta.inner, n),
+            Special::ClusterNctaid(n) => axis(extent, n),
+            Special::ClusterRank => warp.cta as u32,
+            Special::ClusterNrank => extent.iter().product(),
+            Special::Sm => self.sm,
+            Special::Nsm => 148,
+            Special::Clock => return warp.fragments.iter().find(|f| f.mask >> lane & 1 == 1).map_or(0, |f| f.ready_at),
+            Special::DynamicShared => self.launch.dynamic_shared,
+            Special::LaneMask(kind) => match kind {
+                0 => 1 << lane,
+                1 => u32::MAX >> (31 - lane),
+                2 => (1 << lane) - 1,
+                3 => u32::MAX << lane,
+                _ => !(u32::MAX >> (31 - lane)),
+            },
+        };
+        value.into()
+    }
+}
+
+fn apply(logic: Logic, a: u32, b: u32) -> u32 {
+    match logic {
+        Logic::And => a & b,
+        Logic::Or => a | b,
+        Logic::Xor => a ^ b,
+    }
+}
+
+fn low(bits: u8) -> u128 {
+    if bits >= 128 { u128::MAX } else { (1 << bits) - 1 }
+}

@@ -1,0 +1,123 @@
+//! The check of plain accesses against who touched the bytes before.
+
+use super::access::Target;
+use super::cluster::Cluster;
+use super::memory::Runs;
+use super::outbox::Item;
+use super::state::{At, Race, RaceMemory};
+use crate::order::{Access, BLOCK, Conflict, GRANULE, Stamp};
+
+impl Cluster<'_> {
+    /// Checks the bytes of all lanes against earlier accesses, neighbours together.
+    pub fn order(
+        &mut self,
+        at: At,
+        targets: &[(usize, Target)],
+        total: u64,
+        writes: bool,
+        unwritten: bool,
+        stamp: Stamp,
+    ) {
+        let At { w, site, .. } = at;
+        self.order_global(at, targets, total as u32, writes, stamp);
+        // Few stores come close to an mbarrier.
+        let shared = targets.iter().filter_map(|(_, t)| if let Target::Shared(_, at) = *t { Some(at) } else { None });
+        let (low, high) = shared.fold((u32::MAX, 0), |(low, high), at| (low.min(at), high.max(at + total as u32)));
+        let near = writes && self.barriers.iter().any(|b| b.valid && b.offset < high && low < b.offset + 8);
+        if writes && !near && self.order_granules(at, targets, total, stamp) {
+            return;
+        }
+        let mut n = 0;
+        while n < targets.len() {
+            let (c, start) = match targets[n].1 {
+                Target::Shared(c, at) => (c, u64::from(at)),
+                Target::Global { .. } | Target::Local(_) | Target::Param(_) => {
+                    n += 1;
+                    continue;
+                }
+            };
+            let mut end = start + total;
+            n += 1;
+            while let Some((_, Target::Shared(next, at))) = targets.get(n)
+                && (*next, u64::from(*at)) == (c, end)
+            {
+                end += total;
+                n += 1;
+            }
+            let access = Access::new(stamp, &self.warps[w].views);
+            let shadow = &mut self.ctas[c].shared_shadow;
+            let conflict: Option<Conflict> = if writes {
+                shadow.write(start, end - start, &access)
+            } else {
+                shadow.read(start, end - start, &access)
+            };
+            if let Some(conflict) = conflict {
+                self.race(Race { unwritten, ..Race::new(RaceMemory::Shared(c), conflict, stamp) });
+            }
+            if near {
+                self.check_barrier_bytes(c, start as u32, end as u32, site);
+            }
+        }
+    }
+
+    /// Checks the bytes of all lanes in global memory against earlier accesses of this cluster. A plain read also goes into the
+    /// outbox, to be held against the writes of other clusters.
+    fn order_global(&mut self, at: At, targets: &[(usize, Target)], total: u32, writes: bool, stamp: Stamp) {
+        let pieces = targets.iter().filter_map(|(_, t)| match *t {
+            Target::Global { buffer, offset } => Some(Runs::one(buffer, offset, total)),
+            _ => None,
+        });
+        let time = self.warps[at.w].fragments[at.f].ready_at;
+        for runs in Runs::collect(pieces) {
+            self.touch_global(at.w, time, runs, stamp, writes);
+        }
+    }
+
+    /// Checks an access of global memory against earlier ones of this cluster.
+    pub fn touch_global(&mut self, w: usize, time: u64, runs: Runs, stamp: Stamp, writes: bool) {
+        if let Some(conflict) = self.tracker.touch(runs, stamp, &self.warps[w].views, writes) {
+            self.race(Race::new(RaceMemory::Global(runs.buffer), conflict, stamp));
+        }
+        if !writes && !self.options.timing_only {
+            let known = self.warps[w].views.of_others();
+            self.outbox.push(time, Item::Read { runs, stamp, known });
+        }
+    }
+
+    /// A store of whole granules of the CTA's own shared memory, of which no two lanes' need lie side by side: block by block,
+    /// if it conflicts with nothing. Tells whether that was done.
+    fn order_granules(&mut self, at: At, targets: &[(usize, Target)], total: u64, stamp: Stamp) -> bool {
+        let own = self.warps[at.w].cta;
+        if !total.is_multiple_of(GRANULE) {
+            return false;
+        }
+        let mut blocks = [(0, 0); 32];
+        let mut count = 0;
+        for (_, target) in targets {
+            let Target::Shared(c, start) = *target else { return false };
+            let (block, first) = (u64::from(start) / BLOCK, u64::from(start) % BLOCK / GRANULE);
+            let granules = (1 << (total / GRANULE)) - 1;
+            if c != own || !u64::from(start).is_multiple_of(GRANULE) || first + total / GRANULE > 64 {
+                return false;
+            }
+            let mask = granules << first;
+            match blocks[..count].iter_mut().rev().find(|known| known.0 == block) {
+                Some(known) => known.1 |= mask,
+                None => {
+                    blocks[count] = (block, mask);
+                    count += 1;
+                }
+            }
+        }
+        let access = Access::new(stamp, &self.warps[at.w].views);
+        let shadow = &mut self.ctas[own].shared_shadow;
+        let blocks = &blocks[..count];
+        if !blocks.iter().all(|&(block, mask)| shadow.lets_write(block, mask, &access)) {
+            return false;
+        }
+        for &(block, mask) in blocks {
+            shadow.write_mask(block, mask, &access);
+        }
+        true
+    }
+}

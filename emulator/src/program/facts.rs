@@ -1,0 +1,150 @@
+//! What the interpreter asks of an instruction each time it executes it: decided once, when the kernel is loaded.
+
+use super::op::{Inst, Op, Reg, TRUE};
+
+/// The answers.
+#[derive(Debug, Default)]
+pub struct Facts {
+    /// Other warps and engines can tell when it is executed.
+    pub visible: bool,
+    /// Stores before it are complete when it is executed.
+    pub orders_memory: bool,
+    /// Computes registers from registers.
+    pub plain: bool,
+    /// It has a guard that is not always true.
+    pub guarded: bool,
+    /// It reads and writes no more registers than these: their [`number`]s, or again that of [`TRUE`].
+    pub few: bool,
+    pub reads: [u16; 4],
+    pub writes: [u16; 2],
+    /// A bit for each register read or written, see [`bit`]: several registers share one.
+    pub touched: u64,
+}
+
+/// The registers of a kernel counted through: 32-bit ones first, then 64-bit ones (128-bit ones as their low half), predicates,
+/// and `_`.
+pub fn number(reg: Reg, (n32, n64, preds): (u16, u16, u16)) -> u32 {
+    let (first64, first_pred) = (u32::from(n32), u32::from(n32) + u32::from(n64));
+    match reg {
+        Reg::B32(r) => r.into(),
+        Reg::B64(r) | Reg::B128(r) => first64 + u32::from(r),
+        Reg::Pred(r) => first_pred + u32::from(r),
+        Reg::Sink => first_pred + u32::from(preds),
+    }
+}
+
+/// A register's bit in a set that tells few registers apart.
+pub fn bit(number: u32) -> u64 {
+    1 << (number % 64)
+}
+
+/// The numbers of registers and of their halves, then this one, if there is room.
+fn places<const N: usize>(regs: &[Reg], registers: (u16, u16, u16), rest: u32) -> Option<[u16; N]> {
+    let mut places = [rest.try_into().ok()?; N];
+    let halves = |&reg: &Reg| {
+        let first = number(reg, registers);
+        let count = match reg {
+            Reg::Sink => 0,
+            Reg::B128(_) => 2,
+            _ => 1,
+        };
+        first..first + count
+    };
+    for (n, number) in regs.iter().flat_map(halves).enumerate() {
+        *places.get_mut(n)? = number.try_into().ok()?;
+    }
+    Some(places)
+}
+
+impl Inst {
+    /// Decides all of it, for a kernel with this many registers of 32 bits, of 64 bits and predicates.
+    pub fn decide(&mut self, registers: (u16, u16, u16)) {
+        let touched = self.uses.iter().chain(&self.defs).fold(0, |set, &reg| set | bit(number(reg, registers)));
+        let always = number(Reg::Pred(TRUE), registers);
+        let reads = places(&self.uses, registers, always);
+        let writes = places(&self.defs, registers, always);
+        self.facts = Facts {
+            visible: self.op.is_visible(),
+            orders_memory: self.op.orders_memory(),
+            plain: self.op.is_plain(),
+            guarded: self.guard != TRUE || self.guard_negated,
+            few: reads.is_some() && writes.is_some(),
+            reads: reads.unwrap_or_default(),
+            writes: writes.unwrap_or_default(),
+            touched,
+        };
+    }
+}
+
+impl Op {
+    /// Stores before it are complete, or known to be, when it is executed.
+    fn orders_memory(&self) -> bool {
+        matches!(
+            self,
+            Op::CtaBarrier { .. }
+                | Op::WarpSync { .. }
+                | Op::ProxyFence { .. }
+                | Op::Fence { .. }
+                | Op::Atomic(_)
+                | Op::BarrierArrive { .. }
+                | Op::ClusterArrive { .. }
+                | Op::Tma(_)
+                | Op::Mma(_)
+                | Op::Exit
+        )
+    }
+
+    /// It computes registers from registers, and does nothing else.
+    fn is_plain(&self) -> bool {
+        matches!(
+            self,
+            Op::Alu { .. }
+                | Op::Lop3 { .. }
+                | Op::Convert { .. }
+                | Op::Setp { .. }
+                | Op::Pred { .. }
+                | Op::Select32 { .. }
+                | Op::Select64 { .. }
+                | Op::Repack { .. }
+                | Op::Special { .. }
+                | Op::SharedAddress { .. }
+                | Op::Cvta { .. }
+                | Op::MapAddress { .. }
+                | Op::AddressRank { .. }
+                | Op::ActiveMask { .. }
+        )
+    }
+
+    /// Other warps and engines can tell when this is executed: the scheduler runs it in the order of the simulated clock.
+    fn is_visible(&self) -> bool {
+        matches!(
+            self,
+            Op::CtaBarrier { .. }
+                | Op::BarrierInit { .. }
+                | Op::BarrierInval { .. }
+                | Op::BarrierArrive { .. }
+                | Op::BarrierExpect { .. }
+                | Op::BarrierWait { .. }
+                | Op::TensorAlloc { .. }
+                | Op::TensorFree { .. }
+                | Op::TensorLoad { .. }
+                | Op::TensorStore { .. }
+                | Op::Mma(_)
+                | Op::ClusterArrive { .. }
+                | Op::ClusterWait { .. }
+                | Op::AsyncCopy { .. }
+                | Op::AsyncCommit
+                | Op::AsyncWait { .. }
+                | Op::MatrixLoad { .. }
+                | Op::MatrixStore { .. }
+                | Op::TryCancel { .. }
+                | Op::Tma(_)
+                | Op::BulkCommit
+                | Op::BulkWait { .. }
+                | Op::Commit { .. }
+                | Op::Load(_)
+                | Op::Store(_)
+                | Op::Atomic(_)
+        )
+    }
+}
