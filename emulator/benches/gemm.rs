@@ -1,7 +1,7 @@
 //! How fast a whole GEMM runs: `cargo bench -p emulator --bench gemm`.
 //!
-//! D = A·Bᵀ in FP16, 2048³, by `tests/gluon/ws_two_cta.ptx`: persistent, warp-specialised,
-//! on pairs of CTAs. Beside it, in the same process and in turns, the same product in FP32 by the `gemm` crate. Everything
+//! D = A·Bᵀ in FP16, 2048³, on pairs of CTAs: by `tests/gluon/two_cta_ring.ptx`, tiles of 256 × 256 and a ring of three stages, and by
+//! `ws_two_cta.ptx`, tiles of 256 × 128, persistent and warp-specialised. Beside them, in the same process and in turns, the same product in FP32 by the `gemm` crate. Everything
 //! around the kernel counts: copies of the buffers, the clusters, the report. The figures are medians of the rounds.
 //! `-- 1024 3 Fast` is 1024³, three rounds, and of the emulator's rows only those whose name contains `Fast`.
 
@@ -66,21 +66,24 @@ fn main() {
     let mut numbers = std::env::args().skip(1).filter_map(|a| a.parse::<usize>().ok());
     let size = numbers.next().unwrap_or(2048);
     let rounds = numbers.next().unwrap_or(5);
-    let mut case = case::case("ws_two_cta", Some([size; 3]));
+    let mut case = case::case("two_cta_ring", Some([size; 3]));
+    let mut persistent = case::case("ws_two_cta", Some([size; 3]));
     let size @ [m, n, k] = case.size;
-    // Two tiles of 256 × 128 for each pair of CTAs.
-    case.launch.grid = [((m / 256) * (n / 128)).max(2) as u32, 1, 1];
+    case.launch.grid = [(m / 256 * 2) as u32, (n / 256) as u32, 1];
+    // Two tiles for each pair of CTAs.
+    persistent.launch.grid = [((m / 256) * (n / 128)).max(2) as u32, 1, 1];
     let (a, b) = (matrix(m * k, 1), matrix(n * k, 2));
     for (buffer, elements) in [&a, &b].into_iter().enumerate() {
         let bits: Vec<u16> = elements.iter().map(|&x| case.bits(x)).collect();
-        case.fill(buffer, bits.into_iter());
+        case.fill(buffer, bits.iter().copied());
+        persistent.fill(buffer, bits.into_iter());
     }
-    let program = emulator::load(&case.text).expect("the kernel loads");
+    let programs = [&case, &persistent].map(|case| emulator::load(&case.text).expect("the kernel loads"));
     let mut d = vec![0f32; m * n];
 
     let only = std::env::args().skip(1).find(|a| !a.starts_with("--") && a.parse::<usize>().is_err());
-    let names = ["gemm, 1 thread", "gemm, 2 threads", "emulator, Fast", "emulator, Exact"];
-    let mut times = [const { Vec::new() }; 4];
+    let names = ["gemm, 1 thread", "gemm, 2 threads", "Fast", "Exact", "Fast, persistent", "Exact, persistent"];
+    let mut times = [const { Vec::new() }; 6];
     for round in 0..rounds {
         for (n, times) in times.iter_mut().enumerate() {
             if n > 1 && only.as_ref().is_some_and(|only| !names[n].contains(only)) {
@@ -96,11 +99,13 @@ fn main() {
                     reference(size, &a, &b, &mut d, Parallelism::Rayon(2));
                     None
                 }
-                2 => Some(Numerics::Fast),
+                2 | 4 => Some(Numerics::Fast),
                 _ => Some(Numerics::Exact),
             };
             if let Some(numerics) = numerics {
-                let report = emulator::run(&program, &case.launch, &Options { numerics, ..Options::default() });
+                let which = usize::from(n > 3);
+                let launch = [&case.launch, &persistent.launch][which];
+                let report = emulator::run(&programs[which], launch, &Options { numerics, ..Options::default() });
                 times.push(start.elapsed().as_secs_f64());
                 assert!(report.is_clean(), "{:?} {:?}", report.findings, report.incomplete);
                 // FP16 results: half a unit in the last place, and what 2048 sums lose.
@@ -109,7 +114,7 @@ fn main() {
                     .count();
                 assert_eq!(wrong, 0, "elements of D that are wrong, {numerics:?}");
                 if round == 0 {
-                    println!("{numerics:?}: {} cycles, {} warp instructions", report.cycles, report.instructions);
+                    println!("{}: {} cycles, {} warp instructions", names[n], report.cycles, report.instructions);
                 }
             } else {
                 times.push(start.elapsed().as_secs_f64());

@@ -80,7 +80,8 @@ fn text_to_first_instruction() {
 }
 
 fn one_tile() {
-    let tile = case::case("tile_single", Some([128, 128, 64]));
+    let mut tile = case::case("tile_single", Some([128, 128, 64]));
+    tile.launch.grid = [1; 3];
     let program = emulator::load(&tile.text).expect("the kernel loads");
     let run = median(1001, || {
         let report = emulator::run(&program, &tile.launch, &Options::default());

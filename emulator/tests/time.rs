@@ -1,6 +1,9 @@
 //! What costs time on the simulated clock. Each test compares two kernels, or one kernel in two places: which takes longer is known
 //! from how the hardware works, whatever the exact numbers.
 
+#[path = "gluon/case.rs"]
+mod case;
+
 use emulator::{Buffer, Content, Gpu, Launch, Options, Param, Report};
 
 /// A kernel around a body, with 32 KB of shared memory. `%tid` is the thread, `%line` its 16 bytes of a row of 128, `%in` and
@@ -147,4 +150,18 @@ fn gpus_differ() {
     let [b200, h200] = [Gpu::B200, Gpu::H200].map(|gpu| run_on(gpu, body, 1, 1));
     assert_ne!(b200.cycles, h200.cycles);
     assert!(b200.buffers == h200.buffers, "what is computed does not depend on time");
+}
+
+/// A run for times only takes the same cycles as one that computes, and says that it checked nothing.
+#[test]
+fn times_only() {
+    for name in ["ws_two_cta", "clc", "multicast"] {
+        let case = case::case(name, None);
+        let program = emulator::load(&case.text).unwrap_or_else(|errors| panic!("{errors:#?}"));
+        let run = |timing_only| emulator::run(&program, &case.launch, &Options { timing_only, ..Default::default() });
+        let (whole, times) = (run(false), run(true));
+        assert_eq!((times.cycles, times.instructions), (whole.cycles, whole.instructions), "{name}");
+        assert!(whole.is_clean() && times.completed && times.findings.is_empty(), "{name}: {:#?}", times.findings);
+        assert!(!times.is_clean() && times.incomplete[0].contains("only times"), "{:?}", times.incomplete);
+    }
 }

@@ -4,7 +4,7 @@ use crate::order::{ActorId, Stamp, Views};
 use std::collections::VecDeque;
 
 /// Completed phases whose arrivals are told apart: no waiter is further behind.
-const REMEMBERED: usize = 1024;
+const REMEMBERED: usize = 64;
 
 /// Largest count of arrivals, and of pending bytes.
 pub const LIMIT: i64 = (1 << 20) - 1;

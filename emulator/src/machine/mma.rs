@@ -207,6 +207,9 @@ impl Cluster<'_> {
             let (footprint, base) = self.footprints.of(&d, rows, mn_major);
             reads.push(self.read_range(site, group[0], which, d.swizzle, &footprint, base)?);
             for &c in group {
+                if self.options.timing_only {
+                    continue;
+                }
                 unwritten = unwritten.or_else(|| self.ctas[c].shared.undefined_granule(footprint.from(base)));
                 self.touch_operand(w, c, &footprint, base, stamp);
             }
