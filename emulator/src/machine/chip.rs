@@ -6,20 +6,20 @@
 //! another. Bandwidth is shared out anew. So a run depends neither on the number of threads nor on their speed.
 
 use super::atomics::AtomicJob;
-use super::cluster::{Cluster, Place, Progress, Shared, cluster_extent};
+use super::cluster::{Cluster, Place, Shared, cluster_extent};
 use super::findings::Findings;
 use super::launch_control::Queue;
 use super::memory::{Global, Runs};
 use super::outbox::Item;
-use super::state::{Engines, Race, RaceMemory};
+use super::schedule::Progress;
+use super::share::{Rates, ctas_an_sm};
+use super::state::{Race, RaceMemory};
 use super::tensor::COLUMNS;
 use super::threads::side_by_side;
 use super::tracker::Tracker;
 use crate::order::{Far, Stamp, Views};
 use crate::program::op::Op;
 use crate::report::{CtaState, Event, Report};
-use crate::time::Costs;
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Cycles of a window. Short where clusters talk to each other, since an answer takes until the end of the window; where they only
@@ -30,19 +30,12 @@ const LONG: u64 = 4096;
 /// Cycles in which no cluster does anything but ask again, before that is taken for a hang.
 const IDLE: u64 = 1 << 20;
 
-/// What an SM gets of the chip's bandwidth: cycles for 1024 bytes.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Rates {
-    pub l2: u64,
-    pub dram: u64,
-}
-
 /// SMs that a cluster runs on, side by side.
 #[derive(Debug)]
-struct Group {
+pub struct Group {
     first_sm: u32,
     /// Clusters that run here.
-    held: Vec<u32>,
+    pub held: Vec<u32>,
     /// Since when there is room.
     free_at: u64,
     /// Columns of tensor memory that are taken, in slots of 32: of each CTA of a cluster's, by (cluster, CTA's rank).
@@ -51,28 +44,28 @@ struct Group {
     waiting: Vec<(u32, usize, u32, bool)>,
 }
 
-struct Running<'a> {
+pub struct Running<'a> {
     cluster: Mutex<Cluster<'a>>,
     index: u32,
-    group: usize,
+    pub group: usize,
     progress: Progress,
 }
 
 pub struct Chip<'a> {
-    s: Shared<'a>,
+    pub s: Shared<'a>,
     global: Arc<Global>,
     /// Accesses of different clusters to global memory.
     tracker: Tracker,
     queue: Queue,
-    groups: Vec<Group>,
+    pub groups: Vec<Group>,
     /// Clusters that an SM group can hold, and that may run at once.
-    room: usize,
+    pub room: usize,
     most: usize,
     /// Cycles of the next window, and of the longest.
     window: u64,
     longest: u64,
     threads: usize,
-    running: Vec<Running<'a>>,
+    pub running: Vec<Running<'a>>,
     rates: Rates,
     /// Clusters that have ended and whose memory no other has yet.
     ended: Vec<Cluster<'a>>,
@@ -225,14 +218,6 @@ impl<'a> Chip<'a> {
         answered
     }
 
-    /// What an SM gets of the chip's bandwidth when so many move bytes, and of the bytes missed so many really come.
-    fn share(&self, movers: u64, came: u64, missed: u64) -> Rates {
-        let Costs { l2_bytes_per_cycle, dram_bytes_per_cycle, .. } = *self.s.costs;
-        let movers = movers.max(1);
-        let dram = movers * 1024 * came.max(1) / missed.max(1) / dram_bytes_per_cycle;
-        Rates { l2: movers * 1024 / l2_bytes_per_cycle, dram }
-    }
-
     fn take_effect(&mut self, time: u64, index: u32, item: Item, end: u64) -> bool {
         let Some(at) = self.running.iter().position(|r| r.index == index) else { return false };
         let group = self.running[at].group;
@@ -297,7 +282,7 @@ impl<'a> Chip<'a> {
         false
     }
 
-    fn cluster(&mut self, at: usize) -> &mut Cluster<'a> {
+    pub fn cluster(&mut self, at: usize) -> &mut Cluster<'a> {
         self.running[at].cluster.get_mut().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -344,36 +329,6 @@ impl<'a> Chip<'a> {
                 self.cluster(at).granted(&ranks, column, end);
                 self.go_on(at, end);
                 granted = true;
-            }
-        }
-    }
-
-    /// CTAs that share an SM share its tensor core, issue slots and ports: what the others used of them in the last window they
-    /// leave less of in the next, but an equal part at least.
-    fn share_engines(&mut self, window: u64) {
-        if self.room == 1 {
-            return;
-        }
-        let mut busy: HashMap<(usize, usize), Engines> = HashMap::new();
-        for n in 0..self.running.len() {
-            let group = self.running[n].group;
-            for (rank, cta) in self.cluster(n).ctas.iter_mut().enumerate() {
-                // An SM has four schedulers.
-                cta.busy.issue /= 4;
-                let sum = busy.entry((group, rank)).or_default();
-                sum.all().into_iter().zip(cta.busy.all()).for_each(|(sum, own)| *sum += *own);
-            }
-        }
-        for n in 0..self.running.len() {
-            let group = self.running[n].group;
-            let beside = self.groups[group].held.len() as u64;
-            for (rank, cta) in self.cluster(n).ctas.iter_mut().enumerate() {
-                let mut all = busy.get(&(group, rank)).copied().unwrap_or_default();
-                let mut own = std::mem::take(&mut cta.busy);
-                for ((all, own), slowed) in all.all().into_iter().zip(own.all()).zip(cta.slowed.all()) {
-                    let left = window.saturating_sub(*all - *own).max(window / beside.max(1)).max(1);
-                    *slowed = 256 * window / left;
-                }
             }
         }
     }
@@ -487,14 +442,4 @@ impl<'a> Chip<'a> {
 fn slots(column: u32, columns: u32) -> u16 {
     let bits = (1u32 << (columns / 32)) - 1;
     (bits << (column / 32)) as u16
-}
-
-/// CTAs of a launch that an SM has room for: by threads, registers, shared memory and number.
-pub fn ctas_an_sm(s: &Shared) -> u32 {
-    let c = s.costs;
-    let threads = s.launch.block.iter().product::<u32>().next_multiple_of(32).max(32);
-    let shared = s.kernel.dynamic_start + s.launch.dynamic_shared;
-    let registers = threads * s.kernel.registers_per_thread;
-    let fits = [c.sm_ctas, c.sm_threads / threads, c.sm_shared / shared.max(1), c.sm_registers / registers.max(1)];
-    fits.into_iter().min().unwrap_or(1).max(1)
 }

@@ -3,7 +3,7 @@
 use super::cluster::{Cluster, Stop};
 use super::operand::Operand;
 use super::state::{ActorKind, At, Commit, Pending, Race, RaceMemory};
-use super::tensor::{COLUMNS, InstructionDescriptor, Layout, SharedDescriptor};
+use super::tensor::{CELL, COLUMNS, InstructionDescriptor, Layout, SharedDescriptor};
 use super::warp::{Queue, lanes};
 use crate::diagnostic::Severity;
 use crate::order::{Access, Footprint, Stamp, Views};
@@ -11,9 +11,6 @@ use crate::program::op::{Address, MmaA, MmaOp};
 use crate::report::{Actor, EventKind, Mma, OperandRead};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
-
-/// One cell of the shadow of tensor memory stands for a column of a lane quarter.
-const CELL: u64 = 16;
 
 /// Where an MMA reads A.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,11 +3,11 @@
 //! | files | what they hold |
 //! |---|---|
 //! | `chip`, `threads`, `cache`, `outbox`, `tracker` | what clusters have to do with each other: SMs, L2, writes and atomics, races between them |
-//! | `cluster`, `state`, `issue`, `diverge`, `finish` | the scheduler; what a cluster is made of; lanes that part and meet; what is left at the end |
+//! | `schedule`, `issue`, `cluster`, `state`, `diverge`, `finish` | the scheduler; what a cluster is made of; lanes that part and meet; what is left at the end |
 //! | `prepare` | what is checked before anything runs, and the parameter block |
 //! | `warp`, `memory`, `mbarrier`, `tensor` | the things themselves |
 //! | `operand`, `batch`, `product`, `exact`, `simd` | the tensor core's arithmetic: what MMAs read, which are computed together, FP32, bit for bit, and the vectors of the CPU |
-//! | `step` | what each instruction does; `compute` those that only touch registers, `access` and `ordering` plain memory, `atomics` strong accesses, `sync` and `mbarrier_ops` barriers, `tensor_ops`, `mma` and `mma_operands` `tcgen05`, `tma`, `bounding_box`, `copy`, `direct` and `bulk` the TMA engine |
+//! | `step` | what each instruction does; `compute` those that only touch registers, `access`, `ordering` and `charge` plain memory, `atomics` strong accesses, `sync` and `mbarrier_ops` barriers, `tensor_alloc`, `tensor_ops`, `mma` and `mma_operands` `tcgen05`, `tma`, `bounding_box`, `copy`, `direct` and `bulk` the TMA engine |
 //! | `explain`, `explain_tensor`, `hang`, `names`, `findings` | what is said when something is wrong |
 
 mod access;
@@ -17,6 +17,7 @@ mod batch;
 mod bounding_box;
 mod bulk;
 mod cache;
+mod charge;
 mod chip;
 mod cluster;
 mod compute;
@@ -43,11 +44,14 @@ mod ordering;
 mod outbox;
 mod prepare;
 pub(crate) mod product;
+mod schedule;
+mod share;
 pub(crate) mod simd;
 mod state;
 mod step;
 mod sync;
 pub(crate) mod tensor;
+mod tensor_alloc;
 mod tensor_ops;
 mod threads;
 mod tma;

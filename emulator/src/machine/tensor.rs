@@ -26,6 +26,9 @@ pub struct TensorMemory {
     pub most: u32,
 }
 
+/// One cell of the shadow of tensor memory stands for a column of a lane quarter.
+pub const CELL: u64 = 16;
+
 /// What `tcgen05.alloc` gave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Allocation {

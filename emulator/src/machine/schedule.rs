@@ -1,0 +1,195 @@
+//! The scheduler of a cluster.
+//!
+//! Whoever is earliest on the simulated clock acts: an engine's event, or a warp. A warp runs on until it blocks, or until
+//! its next instruction could be seen by somebody who is earlier. A cluster runs window by window: what others can see of it
+//! waits in its outbox for the end of the window.
+
+use super::cluster::{Cluster, Stop};
+use super::outbox::Item;
+use super::state::Pending;
+use super::warp::{State, Warp};
+use crate::diagnostic::Diagnostic;
+use std::cmp::Reverse;
+
+/// Waits that did not succeed, without anything else happening, before the scheduler asks whether anything ever will.
+const MANY_POLLS: u64 = 100_000;
+
+/// How a window ended for a cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// It goes on at this cycle.
+    Until(u64),
+    /// It goes on when an answer of the chip is there.
+    Waits,
+    /// All its threads have ended.
+    Done,
+    /// It cannot go on; its findings say why.
+    Stopped,
+}
+
+impl Cluster<'_> {
+    /// Runs to the end of a window, this cycle included.
+    pub fn run(&mut self, until: u64) -> Progress {
+        self.until = until;
+        self.active = false;
+        let stopped = loop {
+            // The earliest fragment, and the time of the next one.
+            let mut best: Option<(u64, usize, usize)> = None;
+            let mut next = u64::MAX;
+            for (w, warp) in self.warps.iter().enumerate() {
+                for (f, fragment) in warp.fragments.iter().enumerate() {
+                    if !matches!(fragment.state, State::Ready) {
+                        continue;
+                    }
+                    match best {
+                        Some((time, ..)) if time <= fragment.ready_at => next = next.min(fragment.ready_at),
+                        _ => {
+                            next = next.min(best.map_or(u64::MAX, |b| b.0));
+                            best = Some((fragment.ready_at, w, f));
+                        }
+                    }
+                }
+            }
+            let event = self.next_event();
+            let earliest = best.map(|b| b.0).into_iter().chain(event).min();
+            if let Some(time) = earliest
+                && time > until
+            {
+                return Progress::Until(time);
+            }
+            let outcome = match (best, event) {
+                (None, None) if self.warps.iter().all(|w| w.live == 0) && self.awaited == 0 => {
+                    self.active = true;
+                    self.outbox.push(self.end, Item::End);
+                    return Progress::Done;
+                }
+                (None, None) if self.waits_for_chip() => return Progress::Waits,
+                (None, None) => {
+                    self.explain_hang();
+                    break None;
+                }
+                (Some((time, ..)), Some(at)) if at <= time => self.event(),
+                (None, Some(_)) => self.event(),
+                (Some((_, w, f)), at) => {
+                    self.horizon = next.min(at.unwrap_or(u64::MAX)).min(until);
+                    self.slice(w, f)
+                }
+            };
+            if let Err(stop) = outcome {
+                break stop;
+            }
+            if self.polls > MANY_POLLS && self.all_poll() && !self.waits_for_chip() {
+                self.explain_hang();
+                break None;
+            }
+        };
+        if let Some(diagnostic) = stopped {
+            self.findings.add(*diagnostic);
+        }
+        Progress::Stopped
+    }
+
+    /// Whether an answer of the chip lets it go on, sooner or later.
+    fn waits_for_chip(&self) -> bool {
+        let asked = |state: &State| {
+            matches!(state, State::Chip(_)) || self.shares_sm && matches!(state, State::TensorAlloc { .. })
+        };
+        self.awaited > 0 || self.warps.iter().any(|w| w.fragments.iter().any(|f| asked(&f.state)))
+    }
+
+    /// Whether a warp goes on with something other than asking again.
+    pub fn computes(&self) -> bool {
+        let ready = |warp: &Warp| warp.fragments.iter().any(|f| f.state == State::Ready);
+        self.warps.iter().any(|warp| warp.polls == 0 && warp.asks.is_none() && ready(warp))
+    }
+
+    /// Something happened that is more than asking again for what does not happen.
+    pub fn acted(&mut self) {
+        self.polls = 0;
+        self.active = true;
+    }
+
+    /// Whether all that could go on only ask again and again for what does not happen.
+    fn all_poll(&self) -> bool {
+        let ready = |warp: &&Warp| warp.fragments.iter().any(|f| f.state == State::Ready);
+        self.warps.iter().filter(ready).all(|warp| warp.polls > 1000)
+    }
+
+    /// Runs one fragment until it blocks, splits, or has to let others act first.
+    fn slice(&mut self, w: usize, f: usize) -> Result<(), Stop> {
+        loop {
+            let fragment = &self.warps[w].fragments[f];
+            if let Some(meeting) = fragment.meeting
+                && self.warps[w].meetings[meeting as usize].pc == fragment.pc
+            {
+                self.warps[w].fragments[f].state = State::Meeting;
+                self.meet(w);
+                return Ok(());
+            }
+            let Some(inst) = self.kernel.code.get(fragment.pc as usize) else {
+                return Err(Some(Box::new(self.problem(
+                    "ptx-semantics",
+                    self.kernel.code.len() as u32 - 1,
+                    "a branch leaves the kernel".into(),
+                    "Branches lead to labels of the same kernel.",
+                    "Correct the label.".into(),
+                ))));
+            };
+            let limit = if inst.facts.visible { self.horizon } else { self.until };
+            if fragment.ready_at > limit {
+                return Ok(());
+            }
+            self.instructions += 1;
+            if self.instructions > self.budget {
+                return Err(Some(Box::new(self.out_of_budget(inst.site))));
+            }
+            let before = self.warps[w].fragments.len();
+            self.step(w, f)?;
+            if self.polls > MANY_POLLS {
+                return Ok(());
+            }
+            let warp = &self.warps[w];
+            match warp.fragments.get(f) {
+                Some(fragment) if warp.fragments.len() == before && matches!(fragment.state, State::Ready) => {}
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    fn out_of_budget(&self, site: u32) -> Diagnostic {
+        self.problem(
+            "instruction-budget",
+            site,
+            format!("the run was ended after {} warp instructions", self.options.max_instructions),
+            "A run has a budget of instructions, so that a kernel that never ends is reported.",
+            "Look for a loop whose end is never reached. (Options::max_instructions sets the budget.)".into(),
+        )
+    }
+
+    pub fn push_event(&mut self, time: u64, event: Pending) {
+        self.sequence += 1;
+        self.horizon = self.horizon.min(time);
+        self.events.push(Reverse((time, self.sequence, event)));
+    }
+
+    /// Somebody else can act at this time: instructions that others see must not run ahead of it.
+    pub fn lower_horizon(&mut self, time: u64) {
+        self.horizon = self.horizon.min(time);
+    }
+
+    fn event(&mut self) -> Result<(), Stop> {
+        let Some(Reverse((time, _, event))) = self.events.pop() else { return Ok(()) };
+        self.acted();
+        self.now = time;
+        self.end = self.end.max(time);
+        match event {
+            Pending::MmaRead(n) => self.mma_read(n),
+            Pending::MmaDone(n) => self.mma_done(n, time),
+            Pending::CommitArrive(n) => return self.commit_arrive(n, time),
+            Pending::CopyRead(n) => self.copy_read(n),
+            Pending::CopyDone(n) => return self.copy_done(n, time),
+            Pending::Response(n) => self.respond(n, time),
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,64 @@
+//! What clusters share: the chip's bandwidth, and the room and the engines of SMs.
+
+use super::chip::Chip;
+use super::cluster::Shared;
+use super::state::Engines;
+use crate::time::Costs;
+use std::collections::HashMap;
+
+/// What an SM gets of the chip's bandwidth: cycles for 1024 bytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Rates {
+    pub l2: u64,
+    pub dram: u64,
+}
+
+impl Chip<'_> {
+    /// What an SM gets of the chip's bandwidth when so many move bytes, and of the bytes missed so many really come.
+    pub fn share(&self, movers: u64, came: u64, missed: u64) -> Rates {
+        let Costs { l2_bytes_per_cycle, dram_bytes_per_cycle, .. } = *self.s.costs;
+        let movers = movers.max(1);
+        let dram = movers * 1024 * came.max(1) / missed.max(1) / dram_bytes_per_cycle;
+        Rates { l2: movers * 1024 / l2_bytes_per_cycle, dram }
+    }
+
+    /// CTAs that share an SM share its tensor core, issue slots and ports: what the others used of them in the last window they
+    /// leave less of in the next, but an equal part at least.
+    pub fn share_engines(&mut self, window: u64) {
+        if self.room == 1 {
+            return;
+        }
+        let mut busy: HashMap<(usize, usize), Engines> = HashMap::new();
+        for n in 0..self.running.len() {
+            let group = self.running[n].group;
+            for (rank, cta) in self.cluster(n).ctas.iter_mut().enumerate() {
+                // An SM has four schedulers.
+                cta.busy.issue /= 4;
+                let sum = busy.entry((group, rank)).or_default();
+                sum.all().into_iter().zip(cta.busy.all()).for_each(|(sum, own)| *sum += *own);
+            }
+        }
+        for n in 0..self.running.len() {
+            let group = self.running[n].group;
+            let beside = self.groups[group].held.len() as u64;
+            for (rank, cta) in self.cluster(n).ctas.iter_mut().enumerate() {
+                let mut all = busy.get(&(group, rank)).copied().unwrap_or_default();
+                let mut own = std::mem::take(&mut cta.busy);
+                for ((all, own), slowed) in all.all().into_iter().zip(own.all()).zip(cta.slowed.all()) {
+                    let left = window.saturating_sub(*all - *own).max(window / beside.max(1)).max(1);
+                    *slowed = 256 * window / left;
+                }
+            }
+        }
+    }
+}
+
+/// CTAs of a launch that an SM has room for: by threads, registers, shared memory and number.
+pub fn ctas_an_sm(s: &Shared) -> u32 {
+    let c = s.costs;
+    let threads = s.launch.block.iter().product::<u32>().next_multiple_of(32).max(32);
+    let shared = s.kernel.dynamic_start + s.launch.dynamic_shared;
+    let registers = threads * s.kernel.registers_per_thread;
+    let fits = [c.sm_ctas, c.sm_threads / threads, c.sm_shared / shared.max(1), c.sm_registers / registers.max(1)];
+    fits.into_iter().min().unwrap_or(1).max(1)
+}

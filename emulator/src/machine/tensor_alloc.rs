@@ -1,0 +1,191 @@
+//! `tcgen05.alloc` and `tcgen05.dealloc`: columns of tensor memory, of one CTA or of a pair, alone on their SM or not.
+
+use super::cluster::{Cluster, Stop};
+use super::outbox::Item;
+use super::state::{At, Race, RaceMemory, Slot};
+use super::tensor::{CELL, COLUMNS};
+use super::warp::State;
+use crate::order::{Access, Reason};
+use crate::program::RESERVED_SHARED;
+use crate::program::op::Address;
+use crate::report::EventKind;
+
+impl Cluster<'_> {
+    pub fn tensor_alloc(&mut self, at: At, address: &Address, columns: u16, pair: bool) -> Result<(), Stop> {
+        let At { w, f, mask, site } = at;
+        let c = self.warps[w].cta;
+        self.whole_warp(w, mask, site)?;
+        let columns = self.warps[w].registers.b32[usize::from(columns)][0];
+        if !columns.is_power_of_two() || !(32..=COLUMNS).contains(&columns) {
+            return Err(Some(Box::new(self.problem(
+                "tensor-columns",
+                site,
+                format!("{columns} columns of tensor memory are asked for"),
+                "The number of columns is a power of two from 32 to 512 (PTX ISA 9.7.16.7.1).",
+                "Round up to the next power of two, 32 at least.".into(),
+            ))));
+        }
+        if self.ctas[c].tensor_relinquished {
+            return Err(Some(Box::new(self.problem(
+                "tensor-relinquished",
+                site,
+                "this CTA has given up its right to allocate tensor memory".into(),
+                "After tcgen05.relinquish_alloc_permit, the CTA must not allocate (PTX ISA 9.7.16.7.1).",
+                "Relinquish after the last allocation.".into(),
+            ))));
+        }
+        let base = self.warps[w].registers.lane(address.base, 0) as u64;
+        let slot = base.wrapping_add(address.offset as u64) as u32 & 0x00ff_ffff;
+        if !slot.is_multiple_of(4) || slot < RESERVED_SHARED || slot as usize + 4 > self.ctas[c].shared.bytes.len() {
+            return Err(Some(Box::new(self.problem(
+                "out-of-bounds",
+                site,
+                format!("tcgen05.alloc writes its result to {slot:#x}: not 4 aligned bytes of the CTA's shared memory"),
+                "The destination of tcgen05.alloc is a 32-bit location in shared memory (PTX ISA 9.7.16.7.1).",
+                "Pass the address of a shared variable.".into(),
+            ))));
+        }
+        let granted = match self.ctas[c].granted.take() {
+            Some(column) => Some(column),
+            None if pair => self.pair_alloc(at, columns)?,
+            None if self.shares_sm => {
+                self.ask_for_columns(at, columns, false);
+                None
+            }
+            None => self.ctas[c].tensor.fit(columns, None),
+        };
+        let Some(column) = granted else {
+            self.warps[w].fragments[f].state = State::TensorAlloc { pair: pair.then_some(columns) };
+            return Ok(());
+        };
+        self.settle();
+        self.ctas[c].tensor.allocate(column, columns, site);
+        let stamp = self.stamp(w, mask, site);
+        self.touch_shared(w, Slot { cta: c, offset: slot }, 4, stamp, true);
+        self.ctas[c].shared.store(slot as usize, 4, column.into(), true);
+        let (actor, time) = self.when(w, f);
+        let end = time + self.costs.tensor_alloc;
+        self.warps[w].fragments[f].ready_at = end;
+        self.trace(c, actor, time, end, site, || EventKind::TensorAlloc { column, columns });
+        Ok(())
+    }
+
+    /// `tcgen05.alloc.cta_group::2` is one allocation, by a warp of each CTA of the pair: the first to come waits for the
+    /// other, and both get the same columns.
+    fn pair_alloc(&mut self, at: At, columns: u32) -> Result<Option<u32>, Stop> {
+        let c = self.warps[at.w].cta;
+        let peer = c ^ 1;
+        if peer >= self.ctas.len() {
+            return Err(Some(Box::new(self.problem(
+                "pair-leader",
+                at.site,
+                format!(
+                    "tcgen05.alloc with cta_group::2 in CTA {c} of a cluster of {}: it has no peer",
+                    self.ctas.len()
+                ),
+                "cta_group::2 needs the two CTAs of a pair, ranks 2i and 2i + 1 of a cluster (PTX ISA, tcgen05).",
+                "Launch clusters of an even number of CTAs, or use cta_group::1.".into(),
+            ))));
+        }
+        let mut waiting = None;
+        for (n, warp) in self.warps.iter().enumerate().filter(|(_, warp)| warp.cta == peer) {
+            for (k, fragment) in warp.fragments.iter().enumerate() {
+                if let State::TensorAlloc { pair: Some(asked) } = fragment.state {
+                    waiting = Some((n, k, asked));
+                }
+            }
+        }
+        let Some((n, k, asked)) = waiting else { return Ok(None) };
+        if asked != columns {
+            return Err(Some(Box::new(self.problem(
+                "tensor-columns",
+                at.site,
+                format!("the CTAs of a pair ask for {columns} and {asked} columns of tensor memory"),
+                "Both CTAs of a pair allocate together, the same number of columns (PTX ISA, tcgen05.alloc).",
+                "Give the same number in both.".into(),
+            ))));
+        }
+        if self.shares_sm {
+            self.ask_for_columns(at, columns, true);
+            return Ok(None);
+        }
+        let Some(column) = self.ctas[c].tensor.fit(columns, Some(&self.ctas[peer].tensor)) else { return Ok(None) };
+        self.ctas[peer].granted = Some(column);
+        let time = self.warps[at.w].fragments[at.f].ready_at;
+        let fragment = &mut self.warps[n].fragments[k];
+        fragment.state = State::Ready;
+        fragment.ready_at = fragment.ready_at.max(time);
+        self.lower_horizon(time);
+        Ok(Some(column))
+    }
+
+    /// CTAs of other clusters may hold columns on this SM: the chip gives them out where the window ends.
+    fn ask_for_columns(&mut self, at: At, columns: u32, pair: bool) {
+        let time = self.warps[at.w].fragments[at.f].ready_at;
+        self.outbox.push(time, Item::TensorAlloc { cta: self.warps[at.w].cta, columns, pair });
+    }
+
+    /// The chip has given columns to these CTAs: the warps that wait for them go on.
+    pub fn granted(&mut self, ranks: &[usize], column: u32, time: u64) {
+        for &cta in ranks {
+            self.ctas[cta].granted = Some(column);
+            for warp in self.warps.iter_mut().filter(|warp| warp.cta == cta) {
+                for fragment in warp.fragments.iter_mut().filter(|f| matches!(f.state, State::TensorAlloc { .. })) {
+                    fragment.state = State::Ready;
+                    fragment.ready_at = fragment.ready_at.max(time);
+                }
+            }
+        }
+        self.acted();
+    }
+
+    pub fn tensor_free(&mut self, at: At, tensor: u16, columns: u16) -> Result<(), Stop> {
+        let At { w, f, mask, site } = at;
+        let c = self.warps[w].cta;
+        self.whole_warp(w, mask, site)?;
+        let address = self.warps[w].registers.b32[usize::from(tensor)][0];
+        let columns = self.warps[w].registers.b32[usize::from(columns)][0];
+        let held = self.ctas[c].tensor.allocation(address & 0xffff);
+        let Some(allocation) = held.filter(|a| a.column == address && a.columns == columns) else {
+            let mut diagnostic = self.problem(
+                "tensor-free-mismatch",
+                site,
+                format!("{columns} columns at {address:#x} are freed, but no such allocation is held"),
+                "tcgen05.dealloc takes an address that tcgen05.alloc gave (PTX ISA 9.7.16.7.1), and all of its \
+                 columns: freeing a part is not modelled.",
+                "Pass the address and column count of the allocation.".into(),
+            );
+            for a in self.ctas[c].tensor.held() {
+                diagnostic.labels.push(self.label(a.site, format!("held: {} columns at {:#x}", a.columns, a.column)));
+            }
+            return Err(Some(Box::new(diagnostic)));
+        };
+        let stamp = self.stamp(w, mask, site);
+        for quarter in 0..4 {
+            let at = u64::from(quarter * COLUMNS + allocation.column) * CELL;
+            let access = Access { proxyless: true, ..Access::new(stamp, &self.warps[w].views) };
+            let conflict = self.ctas[c].tensor_shadow.write(at, u64::from(columns) * CELL, &access);
+            // Freeing asks for order, not for fences.
+            if let Some(conflict) = conflict.filter(|c| c.reason == Reason::Unordered) {
+                self.race(Race { frees: true, ..Race::new(RaceMemory::Tensor(c), conflict, stamp) });
+            }
+        }
+        self.ctas[c].tensor.free(allocation, site);
+        let (actor, time) = self.when(w, f);
+        self.warps[w].fragments[f].ready_at += self.costs.tensor_alloc;
+        self.trace(c, actor, time, time, site, || EventKind::TensorFree { column: allocation.column, columns });
+        if self.shares_sm {
+            self.outbox.push(time, Item::TensorFree { cta: c, column: allocation.column, columns });
+            return Ok(());
+        }
+        for warp in &mut self.warps {
+            for fragment in warp.fragments.iter_mut().filter(|f| matches!(f.state, State::TensorAlloc { .. })) {
+                fragment.state = State::Ready;
+                fragment.ready_at = fragment.ready_at.max(time);
+            }
+        }
+        self.acted();
+        self.lower_horizon(time);
+        Ok(())
+    }
+}
