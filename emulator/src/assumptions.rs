@@ -116,7 +116,7 @@ pub const ASSUMPTIONS: &[Assumption] = &[
     ),
     assume(
         "tensor-lane-field",
-        "The lane that a tcgen05.ld or st names must lie in the quarter that its warp can reach; another quarter is a finding.",
+        "The lane that a tcgen05.ld or st names must lie in the quarter that its warp can reach; another quarter is a note.",
         "Hardware was seen to ignore the upper bits of the lane and to take the warp's own quarter, so that such a kernel works by chance; builds for debugging fault.",
         "A load with another warp's lane on the device, in builds with and without debugging.",
     ),

@@ -113,7 +113,7 @@ impl Default for Options {
             resident_clusters: None,
             seed: None,
             numerics: Numerics::Fast,
-            max_instructions: 1 << 32,
+            max_instructions: 1 << 28,
             trace: false,
             keep_ctas: false,
             keep_operands: false,

@@ -57,7 +57,7 @@ pub fn run(job: &Job) -> Result<bool, BadInput> {
     for seed in job.schedules.seeds() {
         let options = Options { seed, ..job.options.clone() };
         let report = emulator::run(&program, &launch, &options);
-        if runs.is_empty() {
+        if runs.is_empty() && !options.timing_only {
             outputs = write(&launch, &job.launch, &text, &report.buffers)?;
         }
         runs.push(Run::new(seed, report));

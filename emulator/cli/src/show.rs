@@ -117,7 +117,10 @@ impl Texts<'_> {
         const SHOWN: usize = 3;
         let mut texts: Vec<String> = diagnostics.iter().take(SHOWN).map(|d| self.diagnostic(d)).collect();
         if diagnostics.len() > SHOWN {
-            texts.push(format!("There are {} more (--format json has them all).\n", diagnostics.len() - SHOWN));
+            texts.push(match diagnostics.len() - SHOWN {
+                1 => "There is 1 more.\n".into(),
+                more => format!("There are {more} more.\n"),
+            });
         }
         texts.join("\n")
     }

@@ -73,7 +73,7 @@ fn help() {
               --max-instructions <N>
                   End the run after so many warp instructions
 
-                  [default: 4294967296]
+                  [default: 268435456]
 
               --gpu <GPU>
                   Simulate the times of this GPU. Default: the one that the kernel's `.target` names

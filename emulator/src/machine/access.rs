@@ -85,7 +85,10 @@ impl<'a> Cluster<'a> {
                     undefined = true;
                     if origin == 0 {
                         let what = self.describe_target(target);
-                        origin = self.origin(site, format!("{what} is read here, but nothing has written it"));
+                        origin = self.origin(
+                            site,
+                            format!("{what} is read here, but nothing has written a defined value to it"),
+                        );
                     }
                     self.warps[w].origins.insert(reg, origin);
                 }

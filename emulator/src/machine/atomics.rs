@@ -307,7 +307,8 @@ impl<'a> Cluster<'a> {
             }
             if !old_defined && !job.replaces && origin == 0 {
                 let what = self.describe_target(&lane.target);
-                origin = self.origin(site, format!("{what} is read here, but nothing has written it"));
+                origin =
+                    self.origin(site, format!("{what} is read here, but nothing has written a defined value to it"));
                 let mut diagnostic = self.problem(
                     "undefined-value-stored",
                     site,

@@ -402,7 +402,11 @@ impl<'a> Chip<'a> {
         // Of clusters that were cut off, only the first that could not go on has something to say.
         let mut rest = std::mem::take(&mut self.running);
         rest.sort_by_key(|r| r.index);
-        if let Some(first) = rest.into_iter().find(|r| r.progress == Progress::Stopped) {
+        let stopped = rest.iter().position(|r| r.progress == Progress::Stopped).map(|n| rest.remove(n));
+        for cut in rest {
+            self.instructions += cut.cluster.into_inner().unwrap_or_else(PoisonError::into_inner).instructions;
+        }
+        if let Some(first) = stopped {
             self.conclude(first, false);
         }
         let ended: Vec<_> = std::mem::take(&mut self.ended).into_iter().map(|c| Mutex::new(Some(c))).collect();

@@ -17,6 +17,7 @@ impl Cluster<'_> {
     /// Adds the finding for a run that is stuck.
     pub fn explain_hang(&mut self) {
         let mut blocked = Vec::new();
+        let mut asking = false;
         for (w, warp) in self.warps.iter().enumerate() {
             for fragment in &warp.fragments {
                 // Blocked in `bar`, the program counter is behind the instruction already.
@@ -25,10 +26,13 @@ impl Cluster<'_> {
                 let here = self.kernel.code.get(pc as usize).map_or(0, |i| i.site);
                 let asks = warp.asks.filter(|_| matches!(fragment.state, State::Ready | State::Chip(_)));
                 let site = asks.unwrap_or(here);
+                // Who asks for what never comes keeps all others waiting.
+                asking |= asks.is_some();
                 blocked.push(Blocked { warp: w, mask: fragment.mask, site, state: fragment.state.clone() });
             }
         }
         let rank = |state: &State| match state {
+            State::Ready | State::Chip(_) if asking => 0,
             State::Mbarrier { .. } => 0,
             State::TensorAlloc { .. } | State::BulkGroups { .. } => 1,
             State::ClusterBarrier => 2,

@@ -162,7 +162,7 @@ impl Cluster<'_> {
             site,
             format!("the run was ended after {} warp instructions", self.options.max_instructions),
             "A run has a budget of instructions, so that a kernel that never ends is reported.",
-            "Look for a loop whose end is never reached. (Options::max_instructions sets the budget.)".into(),
+            "Look for a loop whose end is never reached; a kernel that needs more can be given more (--max-instructions).".into(),
         )
     }
 

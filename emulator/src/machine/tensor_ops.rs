@@ -180,7 +180,7 @@ impl Cluster<'_> {
         let origin = missing.map_or(0, |n| match self.ctas[c].tensor.origin(n) {
             0 => {
                 let name = self.tensor_name(n);
-                self.origin(site, format!("{name} is read here, but nothing has written it"))
+                self.origin(site, format!("{name} is read here, but nothing has written a defined value to it"))
             }
             known => known,
         });

@@ -275,10 +275,13 @@ impl OnTheWay {
         !self.list.is_empty() && (inst.facts.touched & self.touched != 0 || self.first <= now)
     }
 
-    /// When all that this instruction touches is there.
-    pub fn ready(&self, inst: &Inst, now: u64) -> u64 {
-        let needed = self.list.iter().filter(|(reg, _)| inst.uses.contains(reg) || inst.defs.contains(reg));
-        needed.map(|&(_, at)| at).max().unwrap_or(now).max(now)
+    /// When all that this instruction reads is there. What it writes is waited for no longer: the value on its way was another
+    /// one, which shares the register here and would have one of its own.
+    pub fn ready(&mut self, inst: &Inst, now: u64) -> u64 {
+        let needed = self.list.iter().filter(|(reg, _)| inst.uses.contains(reg));
+        let ready = needed.map(|&(_, at)| at).max().unwrap_or(now).max(now);
+        self.list.retain(|(reg, _)| !inst.defs.contains(reg));
+        ready
     }
 
     /// Forgets what has arrived.
