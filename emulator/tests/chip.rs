@@ -1,7 +1,9 @@
 //! What clusters have to do with each other: work they take over, flags and sums in global memory, the tensor memory of an SM that
 //! several CTAs share. Nothing of it depends on the number of host threads.
 
-use emulator::{Buffer, Content, Distribution, Launch, NumberType, Options, Param, Random, Report};
+use emulator::{
+    Buffer, Content, Distribution, Element, Launch, NumberType, Options, Param, Random, Report, Swizzle, TensorMap,
+};
 use std::num::NonZeroUsize;
 
 fn buffer(name: &str, content: Content) -> Buffer {
@@ -192,4 +194,48 @@ fn a_flag_that_never_comes() {
     let options = Options { max_instructions: 10_000, ..Default::default() };
     let report = emulator::run(&program, &grid_barrier(41), &options);
     assert_eq!(report.findings[0].code, "instruction-budget");
+}
+
+/// A kernel of this body. `%a` and `%out` point to the first and the second buffer, `%tid` is a thread's number, `%cta` its CTA's.
+fn kernel(body: &str) -> String {
+    format!(
+        ".version 8.7\n.target sm_100a\n.address_size 64\n\
+         .visible .entry k(.param .u64 a, .param .u64 out, .param .align 64 .b8 map[128])\n{{\n\
+         .shared .align 128 .b8 tile[4096];\n.shared .align 8 .b64 bar;\n.shared .align 4 .b32 slots[2];\n\
+         .reg .pred %p<4>;\n.reg .b32 %r<10>;\n.reg .b64 %d<6>;\n.reg .b32 %tid, %cta;\n.reg .b64 %a, %out, %map;\n\
+         ld.param.u64 %a, [a];\nld.param.u64 %out, [out];\nmov.u64 %map, map;\ncvta.param.u64 %map, %map;\n\
+         mov.u32 %tid, %tid.x;\nmov.u32 %cta, %ctaid.x;\n{body}\nEND:\nret;\n}}\n"
+    )
+}
+
+/// Launches it: 4096 bytes of zeros in each buffer; a tensor map of 32 × 8 numbers in the first.
+fn with_zeros(ctas: u32, threads: u32) -> Launch {
+    let zeros = || Content::Fill { bytes: 4096, value: 0 };
+    let map = Param::TensorMap {
+        buffer: 0,
+        map: TensorMap {
+            address: 0,
+            element: Element::U32,
+            dims: vec![32, 8],
+            strides: vec![128],
+            box_dims: vec![32, 8],
+            element_strides: vec![],
+            swizzle: Swizzle::None,
+            fill_nan: false,
+        },
+    };
+    let buffers = vec![buffer("a", zeros()), buffer("out", zeros())];
+    Launch { block: [threads, 1, 1], ..one_warp([ctas, 1, 1], buffers, vec![pointer(0), pointer(1), map]) }
+}
+
+#[test]
+fn each_cta_of_a_cluster_has_an_sm_of_its_own() {
+    let body = "setp.ne.u32 %p0, %tid, 0;\n@%p0 bra END;\nmov.u32 %r0, %smid;\nmul.wide.u32 %d0, %cta, 4;\nadd.s64 %d0, %d0, %out;\n\
+        st.global.u32 [%d0], %r0;\n";
+    for ctas in [1, 2, 4, 8, 16] {
+        let launch = Launch { cluster: [ctas, 1, 1], ..with_zeros(16, 32) };
+        on_any_threads(&kernel(body), &launch, |report| {
+            assert_eq!(words(report, 1)[..16].iter().collect::<std::collections::BTreeSet<_>>().len(), 16);
+        });
+    }
 }
