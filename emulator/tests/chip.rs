@@ -239,3 +239,28 @@ fn each_cta_of_a_cluster_has_an_sm_of_its_own() {
         });
     }
 }
+
+/// Reductions of the TMA engine are atomic, element by element: those of all CTAs add up. A plain store beside them is a race.
+#[test]
+fn reductions_of_many_ctas() {
+    let body = |store: &str| {
+        format!(
+            "setp.ne.u32 %p0, %tid, 0;\nmov.u32 %r1, tile;\nmad.lo.u32 %r2, %tid, 4, %r1;\nmov.u32 %r3, 0;\nmov.u32 %r4, 1;\n\
+             FILL:\nst.shared.u32 [%r2], %r4;\nadd.u32 %r2, %r2, 128;\nadd.u32 %r3, %r3, 1;\nsetp.lt.u32 %p1, %r3, 8;\n@%p1 bra FILL;\n\
+             fence.proxy.async.shared::cta;\nbar.sync 0;\n@%p0 bra END;\nmov.u32 %r5, 0;\n{store}\
+             cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group [%map, {{%r5, %r5}}], [%r1];\n\
+             cp.async.bulk.commit_group;\ncp.async.bulk.wait_group 0;\n"
+        )
+    };
+    for cluster in [1, 2] {
+        let launch = Launch { cluster: [cluster, 1, 1], ..with_zeros(6, 32) };
+        on_any_threads(&kernel(&body("")), &launch, |report| {
+            assert!(words(report, 0)[..256].iter().all(|&sum| sum == 6));
+        });
+        for beside in ["st.global.u32 [%a], %r4;\n", "red.global.add.u32 [%a], %r4;\n"] {
+            let program = emulator::load(&kernel(&body(beside))).unwrap_or_else(|errors| panic!("{errors:#?}"));
+            let report = emulator::run(&program, &launch, &Options::default());
+            assert!(report.findings.iter().any(|f| f.code == "race-global"), "{beside}");
+        }
+    }
+}
