@@ -264,3 +264,19 @@ fn reductions_of_many_ctas() {
         }
     }
 }
+
+#[test]
+fn one_coordinate_of_a_response_is_one_register() {
+    let query = |form: &str, d: &str| {
+        let body = format!(
+            ".reg .b128 %q;\nmov.b128 %q, {{%a, %a}};\nclusterlaunchcontrol.query_cancel.{form}.b32.b128 {d}, %q;\n"
+        );
+        emulator::load(&kernel(&body)).map(|program| emulator::run(&program, &with_zeros(1, 32), &Options::default()))
+    };
+    for (form, d) in [("get_first_ctaid::z", "%r1"), ("get_first_ctaid.v4", "{%r1, %r2, %r3, _}")] {
+        assert!(query(form, d).is_ok_and(|report| report.is_clean()));
+    }
+    for (form, d) in [("get_first_ctaid::z", "{%r1, %r2, %r3}"), ("get_first_ctaid.v4", "{%r1, %r2}")] {
+        assert_eq!(query(form, d).unwrap_err()[0].code, "ptx-semantics");
+    }
+}
