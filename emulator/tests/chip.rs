@@ -228,6 +228,15 @@ fn with_zeros(ctas: u32, threads: u32) -> Launch {
     Launch { block: [threads, 1, 1], ..one_warp([ctas, 1, 1], buffers, vec![pointer(0), pointer(1), map]) }
 }
 
+/// `red` of lanes in shared and in global memory: what the thread reads next is changed.
+#[test]
+fn red_in_shared_and_global_memory() {
+    let body = "mov.u32 %r1, tile;\nmad.lo.u32 %r1, %tid, 4, %r1;\nmov.u32 %r2, 5;\nst.shared.u32 [%r1], %r2;\ncvt.u64.u32 %d0, %r1;\n\
+        cvta.shared.u64 %d0, %d0;\nmul.wide.u32 %d1, %tid, 4;\nadd.s64 %d2, %d1, %a;\nand.b32 %r3, %tid, 1;\nsetp.eq.u32 %p0, %r3, 0;\n\
+        selp.b64 %d3, %d0, %d2, %p0;\nred.add.u32 [%d3], 3;\nld.u32 %r4, [%d3];\nadd.s64 %d4, %d1, %out;\nst.global.u32 [%d4], %r4;\n";
+    on_any_threads(&kernel(body), &with_zeros(1, 32), |report| assert_eq!(words(report, 1)[..4], [8, 3, 8, 3]));
+}
+
 #[test]
 fn each_cta_of_a_cluster_has_an_sm_of_its_own() {
     let body = "setp.ne.u32 %p0, %tid, 0;\n@%p0 bra END;\nmov.u32 %r0, %smid;\nmul.wide.u32 %d0, %cta, 4;\nadd.s64 %d0, %d0, %out;\n\

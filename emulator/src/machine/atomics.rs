@@ -255,6 +255,11 @@ impl<'a> Cluster<'a> {
         }
         if op.d.is_some() {
             job.request = Some(self.wait_for_chip(w, f));
+        } else if job.lanes.iter().any(|lane| matches!(lane.target, Target::Shared(..))) {
+            // Nobody waits: what follows must find shared memory changed.
+            let global = job.lanes.extract_if(.., |lane| matches!(lane.target, Target::Global { .. })).collect();
+            self.perform(&job);
+            job.lanes = global;
         }
         self.outbox.push(time, Item::Atomic(Box::new(job)));
         Ok(())
