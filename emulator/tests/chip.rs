@@ -228,6 +228,59 @@ fn with_zeros(ctas: u32, threads: u32) -> Launch {
     Launch { block: [threads, 1, 1], ..one_warp([ctas, 1, 1], buffers, vec![pointer(0), pointer(1), map]) }
 }
 
+/// Who asks once in vain and then computes for two million cycles does not hang; neither does who waits for it, nor who does one
+/// atomic operation after the other.
+#[test]
+fn long_work_is_no_hang() {
+    let asks = [
+        "mbarrier.init.shared::cta.b64 [bar], 1;\nmov.u32 %r1, 0;\nmbarrier.test_wait.parity.shared::cta.b64 %p1, [bar], %r1;\n",
+        "ld.relaxed.gpu.global.u32 %r1, [%a];\nld.relaxed.gpu.global.u32 %r1, [%a];\n",
+        "mov.u32 %r2, 0;\nLOOK:\nld.relaxed.gpu.global.u32 %r1, [%a];\nadd.u32 %r2, %r2, 1;\nsetp.lt.u32 %p1, %r2, 2;\n@%p1 bra LOOK;\n",
+    ];
+    for ask in asks {
+        let body = format!(
+            "setp.ne.u32 %p0, %tid, 0;\n@%p0 bra END;\nsetp.ne.u32 %p0, %cta, 0;\n@%p0 bra WAIT;\n{ask}mov.u32 %r3, 0;\n\
+             ROUND:\nadd.u32 %r3, %r3, 1;\nsetp.lt.u32 %p1, %r3, 400000;\n@%p1 bra ROUND;\nst.release.gpu.global.u32 [%a], %r3;\n\
+             bra END;\nWAIT:\nld.acquire.gpu.global.u32 %r4, [%a];\nsetp.eq.u32 %p1, %r4, 0;\n@%p1 bra WAIT;\n"
+        );
+        let program = emulator::load(&kernel(&body)).unwrap_or_else(|errors| panic!("{errors:#?}"));
+        for ctas in [1, 2] {
+            let report = emulator::run(&program, &with_zeros(ctas, 32), &Options::default());
+            assert!(report.is_clean() && words(&report, 0)[0] == 400_000, "{ask}{ctas}: {:#?}", report.findings);
+        }
+    }
+    let body = "setp.ne.u32 %p0, %tid, 0;\n@%p0 bra END;\nmov.u32 %r1, 0;\nROUND:\natom.global.add.u32 %r2, [%a], 1;\n\
+        add.u32 %r1, %r1, 1;\nsetp.lt.u32 %p1, %r1, 4000;\n@%p1 bra ROUND;\n";
+    let program = emulator::load(&kernel(body)).unwrap_or_else(|errors| panic!("{errors:#?}"));
+    let report = emulator::run(&program, &with_zeros(2, 32), &Options::default());
+    assert!(report.is_clean() && words(&report, 0)[0] == 8000, "{:#?}", report.findings);
+}
+
+/// However a flag that never comes is asked for, and whenever the answers come.
+#[test]
+fn any_way_of_asking_in_vain_is_a_hang() {
+    let asks = [
+        "ld.volatile.global.u32 %r2, [%a];\n",
+        "ld.acquire.gpu.global.u32 %r2, [%a];\nnanosleep.u32 100;\n",
+        "atom.or.b32 %r2, [%a], 0;\n",
+        "atom.acquire.gpu.global.cas.b32 %r2, [%a], 1, 0;\n",
+        // The value's place is used again in each round.
+        "ld.acquire.gpu.global.u32 %r3, [%a];\nadd.u32 %r4, %r3, 1;\nadd.u32 %r5, %r4, 1;\nadd.u32 %r6, %r5, 1;\nsub.u32 %r2, %r6, 3;\n",
+    ];
+    for ask in asks {
+        let body =
+            format!("setp.ne.u32 %p0, %tid, 0;\n@%p0 bra END;\nLOOK:\n{ask}setp.ne.u32 %p1, %r2, 1;\n@%p1 bra LOOK;\n");
+        let program = emulator::load(&kernel(&body)).unwrap_or_else(|errors| panic!("{errors:#?}"));
+        for seed in [None, Some(1), Some(2)] {
+            for ctas in [1, 3] {
+                let options = Options { seed, max_instructions: 200_000, ..Default::default() };
+                let report = emulator::run(&program, &with_zeros(ctas, 32), &options);
+                assert_eq!(report.findings[0].code, "hang", "seed {seed:?}, {ctas} CTAs:\n{ask}");
+            }
+        }
+    }
+}
+
 /// `red` of lanes in shared and in global memory: what the thread reads next is changed.
 #[test]
 fn red_in_shared_and_global_memory() {

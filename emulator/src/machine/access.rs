@@ -17,7 +17,7 @@ use crate::report::{EventKind, Memory};
 const SECTOR: u64 = 32;
 
 /// Where an address leads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Target {
     /// Rank of the CTA, and offset in its window.
     Shared(usize, u32),

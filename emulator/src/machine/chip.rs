@@ -202,7 +202,7 @@ impl<'a> Chip<'a> {
             movers += u64::from(cluster.moved > 0) * cluster.ctas.len() as u64;
             moved += std::mem::take(&mut cluster.moved);
             missed += std::mem::take(&mut cluster.missed);
-            active |= cluster.active || cluster.computes();
+            active |= std::mem::take(&mut cluster.active) || cluster.computes();
         }
         self.idle = if active { 0 } else { self.idle + window };
         // Lines that several clusters missed came once.

@@ -65,6 +65,9 @@ pub enum Progress {
 /// Sets of lanes of a warp whose accesses are told apart.
 const MAX_PARTS: usize = 64;
 
+/// Cycles after which a warp that has asked in vain and not asked again is taken to do something else.
+const PATIENCE: u64 = 1 << 16;
+
 /// Waits that did not succeed, without anything else happening, before the scheduler asks whether anything ever will.
 const MANY_POLLS: u64 = 100_000;
 
@@ -100,7 +103,7 @@ pub struct Cluster<'a> {
     /// Warp instructions so far, and how many there may be.
     pub instructions: u64,
     pub budget: u64,
-    /// Something happened in this window that is more than asking again.
+    /// Something happened since the last window ended that is more than asking again.
     pub active: bool,
     /// Its CTAs, by rank.
     pub ctas: Vec<Cta>,
@@ -320,6 +323,7 @@ impl<'a> Cluster<'a> {
                 passed: Vec::new(),
                 polls: 0,
                 asks: None,
+                seen: FxHashMap::default(),
                 multi_lane_sites: Vec::new(),
             });
         }
@@ -357,7 +361,6 @@ impl<'a> Cluster<'a> {
     /// Runs to the end of a window, this cycle included.
     pub fn run(&mut self, until: u64) -> Progress {
         self.until = until;
-        self.active = false;
         let stopped = loop {
             // The earliest fragment, and the time of the next one.
             let mut best: Option<(u64, usize, usize)> = None;
@@ -426,7 +429,8 @@ impl<'a> Cluster<'a> {
     /// Whether a warp goes on with something other than asking again.
     pub fn computes(&self) -> bool {
         let ready = |warp: &Warp| warp.fragments.iter().any(|f| f.state == State::Ready);
-        self.warps.iter().any(|warp| warp.polls == 0 && warp.asks.is_none() && ready(warp))
+        let asks = |warp: &Warp| warp.asks.is_some_and(|(_, at)| self.until.saturating_sub(at) < PATIENCE);
+        self.warps.iter().any(|warp| !asks(warp) && ready(warp))
     }
 
     /// Something happened that is more than asking again for what does not happen.
