@@ -281,6 +281,24 @@ fn any_way_of_asking_in_vain_is_a_hang() {
     }
 }
 
+/// Two warps of a CTA ask for tensor memory at the same time: each gets the columns that it asked for, and nobody else has them.
+#[test]
+fn two_warps_allocate_at_once() {
+    for (first, second) in [(256, 256), (32, 256), (64, 128), (128, 32)] {
+        let body = format!(
+            "shr.u32 %r0, %tid, 5;\nsetp.eq.u32 %p0, %r0, 0;\nselp.b32 %r3, {first}, {second}, %p0;\nmov.u32 %r4, slots;\n\
+             mad.lo.u32 %r4, %r0, 4, %r4;\ntcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r4], %r3;\n\
+             ld.shared.u32 %r5, [%r4];\nshl.b32 %r6, %r0, 21;\nadd.u32 %r6, %r6, %r5;\n\
+             tcgen05.st.sync.aligned.32x32b.x1.b32 [%r6], {{%tid}};\ntcgen05.wait::st.sync.aligned;\n\
+             tcgen05.ld.sync.aligned.32x32b.x1.b32 {{%r8}}, [%r6];\ntcgen05.wait::ld.sync.aligned;\nbar.sync 0;\n\
+             tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r5, %r3;\n"
+        );
+        for ctas in [1, 148] {
+            on_any_threads(&kernel(&body), &with_zeros(ctas, 64), |_| {});
+        }
+    }
+}
+
 /// `red` of lanes in shared and in global memory: what the thread reads next is changed.
 #[test]
 fn red_in_shared_and_global_memory() {

@@ -251,7 +251,7 @@ impl<'a> Cluster<'a> {
                 tensor,
                 tensor_shadow: if timing_only { Shadow::off() } else { Shadow::default() },
                 tensor_relinquished: false,
-                granted: None,
+                granted: Vec::new(),
                 named: Default::default(),
                 tensor_core_free: start,
                 shared_port_free: start,
