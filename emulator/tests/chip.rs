@@ -1,7 +1,9 @@
 //! What clusters have to do with each other: work they take over, flags and sums in global memory, the tensor memory of an SM that
 //! several CTAs share. Nothing of it depends on the number of host threads.
 
-use emulator::{Buffer, Content, Distribution, Launch, NumberType, Options, Param, Random, Report};
+use emulator::{
+    Buffer, Content, Distribution, Element, Launch, NumberType, Options, Param, Random, Report, Swizzle, TensorMap,
+};
 use std::num::NonZeroUsize;
 
 fn buffer(name: &str, content: Content) -> Buffer {
@@ -192,4 +194,169 @@ fn a_flag_that_never_comes() {
     let options = Options { max_instructions: 10_000, ..Default::default() };
     let report = emulator::run(&program, &grid_barrier(41), &options);
     assert_eq!(report.findings[0].code, "instruction-budget");
+}
+
+/// A kernel of this body. `%a` and `%out` point to the first and the second buffer, `%tid` is a thread's number, `%cta` its CTA's.
+fn kernel(body: &str) -> String {
+    format!(
+        ".version 8.7\n.target sm_100a\n.address_size 64\n\
+         .visible .entry k(.param .u64 a, .param .u64 out, .param .align 64 .b8 map[128])\n{{\n\
+         .shared .align 128 .b8 tile[4096];\n.shared .align 8 .b64 bar;\n.shared .align 4 .b32 slots[2];\n\
+         .reg .pred %p<4>;\n.reg .b32 %r<10>;\n.reg .b64 %d<6>;\n.reg .b32 %tid, %cta;\n.reg .b64 %a, %out, %map;\n\
+         ld.param.u64 %a, [a];\nld.param.u64 %out, [out];\nmov.u64 %map, map;\ncvta.param.u64 %map, %map;\n\
+         mov.u32 %tid, %tid.x;\nmov.u32 %cta, %ctaid.x;\n{body}\nEND:\nret;\n}}\n"
+    )
+}
+
+/// Launches it: 4096 bytes of zeros in each buffer; a tensor map of 32 × 8 numbers in the first.
+fn with_zeros(ctas: u32, threads: u32) -> Launch {
+    let zeros = || Content::Fill { bytes: 4096, value: 0 };
+    let map = Param::TensorMap {
+        buffer: 0,
+        map: TensorMap {
+            address: 0,
+            element: Element::U32,
+            dims: vec![32, 8],
+            strides: vec![128],
+            box_dims: vec![32, 8],
+            element_strides: vec![],
+            swizzle: Swizzle::None,
+            fill_nan: false,
+        },
+    };
+    let buffers = vec![buffer("a", zeros()), buffer("out", zeros())];
+    Launch { block: [threads, 1, 1], ..one_warp([ctas, 1, 1], buffers, vec![pointer(0), pointer(1), map]) }
+}
+
+/// Who asks once in vain and then computes for two million cycles does not hang; neither does who waits for it, nor who does one
+/// atomic operation after the other.
+#[test]
+fn long_work_is_no_hang() {
+    let asks = [
+        "mbarrier.init.shared::cta.b64 [bar], 1;\nmov.u32 %r1, 0;\nmbarrier.test_wait.parity.shared::cta.b64 %p1, [bar], %r1;\n",
+        "ld.relaxed.gpu.global.u32 %r1, [%a];\nld.relaxed.gpu.global.u32 %r1, [%a];\n",
+        "mov.u32 %r2, 0;\nLOOK:\nld.relaxed.gpu.global.u32 %r1, [%a];\nadd.u32 %r2, %r2, 1;\nsetp.lt.u32 %p1, %r2, 2;\n@%p1 bra LOOK;\n",
+    ];
+    for ask in asks {
+        let body = format!(
+            "setp.ne.u32 %p0, %tid, 0;\n@%p0 bra END;\nsetp.ne.u32 %p0, %cta, 0;\n@%p0 bra WAIT;\n{ask}mov.u32 %r3, 0;\n\
+             ROUND:\nadd.u32 %r3, %r3, 1;\nsetp.lt.u32 %p1, %r3, 400000;\n@%p1 bra ROUND;\nst.release.gpu.global.u32 [%a], %r3;\n\
+             bra END;\nWAIT:\nld.acquire.gpu.global.u32 %r4, [%a];\nsetp.eq.u32 %p1, %r4, 0;\n@%p1 bra WAIT;\n"
+        );
+        let program = emulator::load(&kernel(&body)).unwrap_or_else(|errors| panic!("{errors:#?}"));
+        for ctas in [1, 2] {
+            let report = emulator::run(&program, &with_zeros(ctas, 32), &Options::default());
+            assert!(report.is_clean() && words(&report, 0)[0] == 400_000, "{ask}{ctas}: {:#?}", report.findings);
+        }
+    }
+    let body = "setp.ne.u32 %p0, %tid, 0;\n@%p0 bra END;\nmov.u32 %r1, 0;\nROUND:\natom.global.add.u32 %r2, [%a], 1;\n\
+        add.u32 %r1, %r1, 1;\nsetp.lt.u32 %p1, %r1, 4000;\n@%p1 bra ROUND;\n";
+    let program = emulator::load(&kernel(body)).unwrap_or_else(|errors| panic!("{errors:#?}"));
+    let report = emulator::run(&program, &with_zeros(2, 32), &Options::default());
+    assert!(report.is_clean() && words(&report, 0)[0] == 8000, "{:#?}", report.findings);
+}
+
+/// However a flag that never comes is asked for, and whenever the answers come.
+#[test]
+fn any_way_of_asking_in_vain_is_a_hang() {
+    let asks = [
+        "ld.volatile.global.u32 %r2, [%a];\n",
+        "ld.acquire.gpu.global.u32 %r2, [%a];\nnanosleep.u32 100;\n",
+        "atom.or.b32 %r2, [%a], 0;\n",
+        "atom.acquire.gpu.global.cas.b32 %r2, [%a], 1, 0;\n",
+        // The value's place is used again in each round.
+        "ld.acquire.gpu.global.u32 %r3, [%a];\nadd.u32 %r4, %r3, 1;\nadd.u32 %r5, %r4, 1;\nadd.u32 %r6, %r5, 1;\nsub.u32 %r2, %r6, 3;\n",
+    ];
+    for ask in asks {
+        let body =
+            format!("setp.ne.u32 %p0, %tid, 0;\n@%p0 bra END;\nLOOK:\n{ask}setp.ne.u32 %p1, %r2, 1;\n@%p1 bra LOOK;\n");
+        let program = emulator::load(&kernel(&body)).unwrap_or_else(|errors| panic!("{errors:#?}"));
+        for seed in [None, Some(1), Some(2)] {
+            for ctas in [1, 3] {
+                let options = Options { seed, max_instructions: 200_000, ..Default::default() };
+                let report = emulator::run(&program, &with_zeros(ctas, 32), &options);
+                assert_eq!(report.findings[0].code, "hang", "seed {seed:?}, {ctas} CTAs:\n{ask}");
+            }
+        }
+    }
+}
+
+/// Two warps of a CTA ask for tensor memory at the same time: each gets the columns that it asked for, and nobody else has them.
+#[test]
+fn two_warps_allocate_at_once() {
+    for (first, second) in [(256, 256), (32, 256), (64, 128), (128, 32)] {
+        let body = format!(
+            "shr.u32 %r0, %tid, 5;\nsetp.eq.u32 %p0, %r0, 0;\nselp.b32 %r3, {first}, {second}, %p0;\nmov.u32 %r4, slots;\n\
+             mad.lo.u32 %r4, %r0, 4, %r4;\ntcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r4], %r3;\n\
+             ld.shared.u32 %r5, [%r4];\nshl.b32 %r6, %r0, 21;\nadd.u32 %r6, %r6, %r5;\n\
+             tcgen05.st.sync.aligned.32x32b.x1.b32 [%r6], {{%tid}};\ntcgen05.wait::st.sync.aligned;\n\
+             tcgen05.ld.sync.aligned.32x32b.x1.b32 {{%r8}}, [%r6];\ntcgen05.wait::ld.sync.aligned;\nbar.sync 0;\n\
+             tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r5, %r3;\n"
+        );
+        for ctas in [1, 148] {
+            on_any_threads(&kernel(&body), &with_zeros(ctas, 64), |_| {});
+        }
+    }
+}
+
+/// `red` of lanes in shared and in global memory: what the thread reads next is changed.
+#[test]
+fn red_in_shared_and_global_memory() {
+    let body = "mov.u32 %r1, tile;\nmad.lo.u32 %r1, %tid, 4, %r1;\nmov.u32 %r2, 5;\nst.shared.u32 [%r1], %r2;\ncvt.u64.u32 %d0, %r1;\n\
+        cvta.shared.u64 %d0, %d0;\nmul.wide.u32 %d1, %tid, 4;\nadd.s64 %d2, %d1, %a;\nand.b32 %r3, %tid, 1;\nsetp.eq.u32 %p0, %r3, 0;\n\
+        selp.b64 %d3, %d0, %d2, %p0;\nred.add.u32 [%d3], 3;\nld.u32 %r4, [%d3];\nadd.s64 %d4, %d1, %out;\nst.global.u32 [%d4], %r4;\n";
+    on_any_threads(&kernel(body), &with_zeros(1, 32), |report| assert_eq!(words(report, 1)[..4], [8, 3, 8, 3]));
+}
+
+#[test]
+fn each_cta_of_a_cluster_has_an_sm_of_its_own() {
+    let body = "setp.ne.u32 %p0, %tid, 0;\n@%p0 bra END;\nmov.u32 %r0, %smid;\nmul.wide.u32 %d0, %cta, 4;\nadd.s64 %d0, %d0, %out;\n\
+        st.global.u32 [%d0], %r0;\n";
+    for ctas in [1, 2, 4, 8, 16] {
+        let launch = Launch { cluster: [ctas, 1, 1], ..with_zeros(16, 32) };
+        on_any_threads(&kernel(body), &launch, |report| {
+            assert_eq!(words(report, 1)[..16].iter().collect::<std::collections::BTreeSet<_>>().len(), 16);
+        });
+    }
+}
+
+/// Reductions of the TMA engine are atomic, element by element: those of all CTAs add up. A plain store beside them is a race.
+#[test]
+fn reductions_of_many_ctas() {
+    let body = |store: &str| {
+        format!(
+            "setp.ne.u32 %p0, %tid, 0;\nmov.u32 %r1, tile;\nmad.lo.u32 %r2, %tid, 4, %r1;\nmov.u32 %r3, 0;\nmov.u32 %r4, 1;\n\
+             FILL:\nst.shared.u32 [%r2], %r4;\nadd.u32 %r2, %r2, 128;\nadd.u32 %r3, %r3, 1;\nsetp.lt.u32 %p1, %r3, 8;\n@%p1 bra FILL;\n\
+             fence.proxy.async.shared::cta;\nbar.sync 0;\n@%p0 bra END;\nmov.u32 %r5, 0;\n{store}\
+             cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group [%map, {{%r5, %r5}}], [%r1];\n\
+             cp.async.bulk.commit_group;\ncp.async.bulk.wait_group 0;\n"
+        )
+    };
+    for cluster in [1, 2] {
+        let launch = Launch { cluster: [cluster, 1, 1], ..with_zeros(6, 32) };
+        on_any_threads(&kernel(&body("")), &launch, |report| {
+            assert!(words(report, 0)[..256].iter().all(|&sum| sum == 6));
+        });
+        for beside in ["st.global.u32 [%a], %r4;\n", "red.global.add.u32 [%a], %r4;\n"] {
+            let program = emulator::load(&kernel(&body(beside))).unwrap_or_else(|errors| panic!("{errors:#?}"));
+            let report = emulator::run(&program, &launch, &Options::default());
+            assert!(report.findings.iter().any(|f| f.code == "race-global"), "{beside}");
+        }
+    }
+}
+
+#[test]
+fn one_coordinate_of_a_response_is_one_register() {
+    let query = |form: &str, d: &str| {
+        let body = format!(
+            ".reg .b128 %q;\nmov.b128 %q, {{%a, %a}};\nclusterlaunchcontrol.query_cancel.{form}.b32.b128 {d}, %q;\n"
+        );
+        emulator::load(&kernel(&body)).map(|program| emulator::run(&program, &with_zeros(1, 32), &Options::default()))
+    };
+    for (form, d) in [("get_first_ctaid::z", "%r1"), ("get_first_ctaid.v4", "{%r1, %r2, %r3, _}")] {
+        assert!(query(form, d).is_ok_and(|report| report.is_clean()));
+    }
+    for (form, d) in [("get_first_ctaid::z", "{%r1, %r2, %r3}"), ("get_first_ctaid.v4", "{%r1, %r2}")] {
+        assert_eq!(query(form, d).unwrap_err()[0].code, "ptx-semantics");
+    }
 }

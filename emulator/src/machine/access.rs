@@ -14,7 +14,7 @@ use crate::program::op::{Address, Reg, Space};
 use crate::report::Memory;
 
 /// Where an address leads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Target {
     /// Rank of the CTA, and offset in its window.
     Shared(usize, u32),

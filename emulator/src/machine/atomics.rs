@@ -21,6 +21,9 @@ use crate::report::Memory;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+/// Strong accesses of a warp of which is known what they brought last.
+const MOST_SEEN: usize = 1024;
+
 /// What was published at each location: for each cluster, what its own warps learn and what those of others do.
 #[derive(Clone, Debug, Default)]
 pub struct Published(HashMap<(usize, u64), BTreeMap<u32, (Views, Views)>>);
@@ -255,6 +258,11 @@ impl<'a> Cluster<'a> {
         }
         if op.d.is_some() {
             job.request = Some(self.wait_for_chip(w, f));
+        } else if job.lanes.iter().any(|lane| matches!(lane.target, Target::Shared(..))) {
+            // Nobody waits: what follows must find shared memory changed.
+            let global = job.lanes.extract_if(.., |lane| matches!(lane.target, Target::Global { .. })).collect();
+            self.perform(&job);
+            job.lanes = global;
         }
         self.outbox.push(time, Item::Atomic(Box::new(job)));
         Ok(())
@@ -276,8 +284,8 @@ impl<'a> Cluster<'a> {
         }
     }
 
-    /// An atomic operation takes effect. Global memory must not be shared with anybody at this time.
-    fn perform(&mut self, job: &AtomicJob) {
+    /// An atomic operation takes effect: whether it changes memory. Global memory must not be shared with anybody at this time.
+    fn perform(&mut self, job: &AtomicJob) -> bool {
         let (w, each, site) = (job.warp, job.bytes, job.stamp.site);
         let mut origin = 0;
         let mut changed = false;
@@ -345,13 +353,20 @@ impl<'a> Cluster<'a> {
         if changed {
             self.acted();
         }
+        changed
     }
 
     /// The window has ended: an atomic operation on global memory takes effect.
     pub fn finish_atomic(&mut self, job: &AtomicJob, global: &mut Arc<Global>, time: u64) {
         std::mem::swap(&mut self.global, global);
-        self.perform(job);
+        let changed = self.perform(job);
         std::mem::swap(&mut self.global, global);
+        if let (Some(d), false) = (job.d, changed) {
+            let targets: Vec<(usize, Target)> = job.lanes.iter().map(|lane| (lane.lane, lane.target)).collect();
+            self.asked(job.warp, job.stamp.site, &targets, &[d], time);
+        } else if job.d.is_some() {
+            self.warps[job.warp].asks = None;
+        }
         if let Some(request) = job.request {
             self.answer(job.warp, request, time.max(job.done_at));
         }
@@ -368,13 +383,8 @@ impl<'a> Cluster<'a> {
     /// The window has ended: a strong load gets its value.
     pub fn finish_load(&mut self, job: &LoadJob, global: &mut Arc<Global>, time: u64) {
         std::mem::swap(&mut self.global, global);
-        let before: Vec<u128> = self.loaded(job);
         self.receive(job.warp, job.site, job.op, &job.targets);
-        let same = before == self.loaded(job);
-        self.warps[job.warp].asks = same.then_some(job.site);
-        if !same {
-            self.acted();
-        }
+        self.asked(job.warp, job.site, &job.targets, &job.op.d, time);
         if let Some(sync) = job.op.sync {
             self.observe(job.warp, job.targets.iter().map(|t| t.1), sync);
         }
@@ -382,9 +392,20 @@ impl<'a> Cluster<'a> {
         self.answer(job.warp, job.request, time.max(job.done_at));
     }
 
-    /// What the registers of a load hold.
-    fn loaded(&self, job: &LoadJob) -> Vec<u128> {
-        let registers = &self.warps[job.warp].registers;
-        job.targets.iter().flat_map(|(lane, _)| job.op.d.iter().map(|&d| registers.lane(d, *lane))).collect()
+    /// A strong access has brought what these registers hold: something new, or the same once more.
+    fn asked(&mut self, w: usize, site: u32, targets: &[(usize, Target)], d: &[Reg], time: u64) {
+        let warp = &mut self.warps[w];
+        let Some(&(first, target)) = targets.first() else { return };
+        let lane = |lane: usize| d.iter().map(move |&d| (d, lane));
+        let values = targets.iter().flat_map(|t| lane(t.0)).map(|(d, lane)| warp.registers.lane(d, lane)).collect();
+        if warp.seen.len() >= MOST_SEEN {
+            warp.seen.clear();
+        }
+        let same = warp.seen.get(&(site, first, target)) == Some(&values);
+        warp.asks = same.then_some((site, time));
+        if !same {
+            warp.seen.insert((site, first, target), values);
+            self.acted();
+        }
     }
 }

@@ -10,7 +10,7 @@ use super::cluster::{Cluster, Place, Shared, cluster_extent};
 use super::findings::Findings;
 use super::launch_control::Queue;
 use super::memory::{Global, Runs};
-use super::outbox::Item;
+use super::outbox::{Columns, Item};
 use super::schedule::Progress;
 use super::share::{Rates, ctas_an_sm};
 use super::state::{Race, RaceMemory};
@@ -40,8 +40,8 @@ pub struct Group {
     free_at: u64,
     /// Columns of tensor memory that are taken, in slots of 32: of each CTA of a cluster's, by (cluster, CTA's rank).
     columns: Vec<(u32, usize, u16)>,
-    /// Requests for tensor memory that wait: cluster, rank, columns, of a pair.
-    waiting: Vec<(u32, usize, u32, bool)>,
+    /// Requests for tensor memory that wait, with their clusters.
+    waiting: Vec<(u32, Columns)>,
 }
 
 pub struct Running<'a> {
@@ -195,7 +195,7 @@ impl<'a> Chip<'a> {
             movers += u64::from(cluster.moved > 0) * cluster.ctas.len() as u64;
             moved += std::mem::take(&mut cluster.moved);
             missed += std::mem::take(&mut cluster.missed);
-            active |= cluster.active || cluster.computes();
+            active |= std::mem::take(&mut cluster.active) || cluster.computes();
         }
         self.idle = if active { 0 } else { self.idle + window };
         // Lines that several clusters missed came once.
@@ -256,8 +256,8 @@ impl<'a> Chip<'a> {
                 self.cluster(at).answer_cancel(*request, first, end);
                 return self.go_on(at, end);
             }
-            Item::TensorAlloc { cta, columns, pair } => {
-                self.groups[group].waiting.push((index, cta, columns, pair));
+            Item::TensorAlloc(columns) => {
+                self.groups[group].waiting.push((index, columns));
                 return self.grant(group, end);
             }
             Item::TensorFree { cta, column, columns } => {
@@ -312,21 +312,22 @@ impl<'a> Chip<'a> {
         loop {
             let group = &mut self.groups[n];
             let taken = |cta: usize| group.columns.iter().filter(|h| h.1 == cta).fold(0, |mask, h| mask | h.2);
-            let fits = |&(_, cta, columns, pair): &(u32, usize, u32, bool)| {
-                let used = taken(cta) | if pair { taken(cta ^ 1) } else { 0 };
+            let fits = |&(_, Columns { cta, columns, peer, .. }): &(u32, Columns)| {
+                let used = taken(cta) | if peer.is_some() { taken(cta ^ 1) } else { 0 };
                 (0..COLUMNS).step_by(columns as usize).find(|&column| used & slots(column, columns) == 0)
             };
             let Some((w, column)) = group.waiting.iter().enumerate().find_map(|(w, wait)| Some((w, fits(wait)?)))
             else {
                 return granted;
             };
-            let (index, cta, columns, pair) = group.waiting.remove(w);
-            let ranks = if pair { vec![cta & !1, cta | 1] } else { vec![cta] };
-            for &rank in &ranks {
+            let (index, request) = group.waiting.remove(w);
+            let Columns { cta, columns, warp, peer } = request;
+            let given = [Some((cta, warp)), peer.map(|peer| (cta ^ 1, peer))];
+            for &(rank, _) in given.iter().flatten() {
                 group.columns.push((index, rank, slots(column, columns)));
             }
             if let Some(at) = self.running.iter().position(|r| r.index == index) {
-                self.cluster(at).granted(&ranks, column, end);
+                given.into_iter().flatten().for_each(|(_, warp)| self.cluster(at).granted(warp, column, end));
                 self.go_on(at, end);
                 granted = true;
             }

@@ -80,7 +80,7 @@ pub struct Cluster<'a> {
     /// Warp instructions so far, and how many there may be.
     pub instructions: u64,
     pub budget: u64,
-    /// Something happened in this window that is more than asking again.
+    /// Something happened since the last window ended that is more than asking again.
     pub active: bool,
     /// Its CTAs, by rank.
     pub ctas: Vec<Cta>,
@@ -228,7 +228,7 @@ impl<'a> Cluster<'a> {
                 tensor,
                 tensor_shadow: if timing_only { Shadow::off() } else { Shadow::default() },
                 tensor_relinquished: false,
-                granted: None,
+                granted: Vec::new(),
                 named: Default::default(),
                 tensor_core_free: start,
                 shared_port_free: start,
@@ -300,6 +300,7 @@ impl<'a> Cluster<'a> {
                 passed: Vec::new(),
                 polls: 0,
                 asks: None,
+                seen: FxHashMap::default(),
                 multi_lane_sites: Vec::new(),
             });
         }

@@ -224,7 +224,7 @@ impl Cluster<'_> {
             Special::ClusterNctaid(n) => axis(extent, n),
             Special::ClusterRank => warp.cta as u32,
             Special::ClusterNrank => extent.iter().product(),
-            Special::Sm => self.sm,
+            Special::Sm => self.sm + warp.cta as u32,
             Special::Nsm => 148,
             Special::Clock => return warp.fragments.iter().find(|f| f.mask >> lane & 1 == 1).map_or(0, |f| f.ready_at),
             Special::DynamicShared => self.launch.dynamic_shared,

@@ -25,7 +25,7 @@ impl Cluster<'_> {
                 let pc = fragment.pc.saturating_sub(u32::from(behind));
                 let here = self.kernel.code.get(pc as usize).map_or(0, |i| i.site);
                 let asks = warp.asks.filter(|_| matches!(fragment.state, State::Ready | State::Chip(_)));
-                let site = asks.unwrap_or(here);
+                let site = asks.map_or(here, |(site, _)| site);
                 // Who asks for what never comes keeps all others waiting.
                 asking |= asks.is_some();
                 blocked.push(Blocked { warp: w, mask: fragment.mask, site, state: fragment.state.clone() });

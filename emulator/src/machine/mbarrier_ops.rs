@@ -361,6 +361,7 @@ impl Cluster<'_> {
             // `test_wait`, or a `try_wait` that reached its time limit.
             self.polls += 1;
             self.warps[w].polls += 1;
+            self.warps[w].asks = Some((site, now));
             let registers = &mut self.warps[w].registers;
             registers.write_pred(p, mask, 0);
             registers.set_defined(Reg::Pred(p), mask, u32::MAX);
@@ -397,6 +398,7 @@ impl Cluster<'_> {
         warp.registers.write_pred(p, mask, u32::MAX);
         warp.registers.set_defined(Reg::Pred(p), mask, u32::MAX);
         warp.polls = 0;
+        warp.asks = None;
         let fragment = &mut warp.fragments[f];
         fragment.state = State::Ready;
         fragment.ready_at = time.max(fragment.ready_at);

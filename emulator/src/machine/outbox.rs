@@ -31,12 +31,8 @@ pub enum Item<'a> {
     Load(Box<LoadJob<'a>>),
     /// A request to cluster launch control.
     Cancel(Box<Cancel>),
-    /// `tcgen05.alloc` where CTAs share an SM: the request of a CTA (of both CTAs of a pair), and its end.
-    TensorAlloc {
-        cta: usize,
-        columns: u32,
-        pair: bool,
-    },
+    /// `tcgen05.alloc` where CTAs share an SM: a request, and its end.
+    TensorAlloc(Columns),
     TensorFree {
         cta: usize,
         column: u32,
@@ -57,6 +53,17 @@ pub struct Write {
     pub stamp: Stamp,
     /// What the writer knew of other clusters.
     pub known: Far,
+}
+
+/// A request for columns of tensor memory.
+#[derive(Clone, Copy, Debug)]
+pub struct Columns {
+    /// The CTA (of a pair, one of them), by rank.
+    pub cta: usize,
+    pub columns: u32,
+    /// The warp that waits, and that of the pair's other CTA.
+    pub warp: usize,
+    pub peer: Option<usize>,
 }
 
 /// What a strong write tells.

@@ -11,6 +11,9 @@ use super::warp::{State, Warp};
 use crate::diagnostic::Diagnostic;
 use std::cmp::Reverse;
 
+/// Cycles after which a warp that has asked in vain and not asked again is taken to do something else.
+const PATIENCE: u64 = 1 << 16;
+
 /// Waits that did not succeed, without anything else happening, before the scheduler asks whether anything ever will.
 const MANY_POLLS: u64 = 100_000;
 
@@ -31,7 +34,6 @@ impl Cluster<'_> {
     /// Runs to the end of a window, this cycle included.
     pub fn run(&mut self, until: u64) -> Progress {
         self.until = until;
-        self.active = false;
         let stopped = loop {
             // The earliest fragment, and the time of the next one.
             let mut best: Option<(u64, usize, usize)> = None;
@@ -100,7 +102,8 @@ impl Cluster<'_> {
     /// Whether a warp goes on with something other than asking again.
     pub fn computes(&self) -> bool {
         let ready = |warp: &Warp| warp.fragments.iter().any(|f| f.state == State::Ready);
-        self.warps.iter().any(|warp| warp.polls == 0 && warp.asks.is_none() && ready(warp))
+        let asks = |warp: &Warp| warp.asks.is_some_and(|(_, at)| self.until.saturating_sub(at) < PATIENCE);
+        self.warps.iter().any(|warp| !asks(warp) && ready(warp))
     }
 
     /// Something happened that is more than asking again for what does not happen.

@@ -34,8 +34,8 @@ pub struct Cta {
     pub tensor: TensorMemory,
     pub tensor_shadow: Shadow,
     pub tensor_relinquished: bool,
-    /// Columns that a pair's allocation has given to this CTA, whose warp has not seen it yet.
-    pub granted: Option<u32>,
+    /// Columns that are given to warps which have not seen it yet: warp and first column.
+    pub granted: Vec<(usize, u32)>,
     pub named: [NamedBarrier; 16],
     /// When the tensor core can begin its next MMA, and the ports of shared and global memory their next access.
     pub tensor_core_free: u64,

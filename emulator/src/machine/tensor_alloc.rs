@@ -1,7 +1,7 @@
 //! `tcgen05.alloc` and `tcgen05.dealloc`: columns of tensor memory, of one CTA or of a pair, alone on their SM or not.
 
 use super::cluster::{Cluster, Stop};
-use super::outbox::Item;
+use super::outbox::{Columns, Item};
 use super::state::{At, Race, RaceMemory, Slot};
 use super::tensor::{CELL, COLUMNS};
 use super::warp::State;
@@ -45,17 +45,20 @@ impl Cluster<'_> {
                 "Pass the address of a shared variable.".into(),
             ))));
         }
-        let granted = match self.ctas[c].granted.take() {
-            Some(column) => Some(column),
-            None if pair => self.pair_alloc(at, columns)?,
+        let known = self.ctas[c].granted.iter().position(|granted| granted.0 == w);
+        // While it waits for its peer, the peer can find it.
+        let mut waits = State::TensorAlloc { pair: pair.then_some(columns) };
+        let granted = match known.map(|n| self.ctas[c].granted.remove(n)) {
+            Some((_, column)) => Some(column),
+            None if pair => self.pair_alloc(at, columns, &mut waits)?,
             None if self.shares_sm => {
-                self.ask_for_columns(at, columns, false);
+                self.ask_for_columns(at, columns, None);
                 None
             }
             None => self.ctas[c].tensor.fit(columns, None),
         };
         let Some(column) = granted else {
-            self.warps[w].fragments[f].state = State::TensorAlloc { pair: pair.then_some(columns) };
+            self.warps[w].fragments[f].state = waits;
             return Ok(());
         };
         self.settle();
@@ -72,7 +75,7 @@ impl Cluster<'_> {
 
     /// `tcgen05.alloc.cta_group::2` is one allocation, by a warp of each CTA of the pair: the first to come waits for the
     /// other, and both get the same columns.
-    fn pair_alloc(&mut self, at: At, columns: u32) -> Result<Option<u32>, Stop> {
+    fn pair_alloc(&mut self, at: At, columns: u32, waits: &mut State) -> Result<Option<u32>, Stop> {
         let c = self.warps[at.w].cta;
         let peer = c ^ 1;
         if peer >= self.ctas.len() {
@@ -106,11 +109,13 @@ impl Cluster<'_> {
             ))));
         }
         if self.shares_sm {
-            self.ask_for_columns(at, columns, true);
+            self.ask_for_columns(at, columns, Some(n));
+            *waits = State::TensorAlloc { pair: None };
+            self.warps[n].fragments[k].state = waits.clone();
             return Ok(None);
         }
         let Some(column) = self.ctas[c].tensor.fit(columns, Some(&self.ctas[peer].tensor)) else { return Ok(None) };
-        self.ctas[peer].granted = Some(column);
+        self.ctas[peer].granted.push((n, column));
         let time = self.warps[at.w].fragments[at.f].ready_at;
         let fragment = &mut self.warps[n].fragments[k];
         fragment.state = State::Ready;
@@ -120,21 +125,19 @@ impl Cluster<'_> {
     }
 
     /// CTAs of other clusters may hold columns on this SM: the chip gives them out where the window ends.
-    fn ask_for_columns(&mut self, at: At, columns: u32, pair: bool) {
+    fn ask_for_columns(&mut self, at: At, columns: u32, peer: Option<usize>) {
         let time = self.warps[at.w].fragments[at.f].ready_at;
-        self.outbox.push(time, Item::TensorAlloc { cta: self.warps[at.w].cta, columns, pair });
+        let cta = self.warps[at.w].cta;
+        self.outbox.push(time, Item::TensorAlloc(Columns { cta, columns, warp: at.w, peer }));
     }
 
-    /// The chip has given columns to these CTAs: the warps that wait for them go on.
-    pub fn granted(&mut self, ranks: &[usize], column: u32, time: u64) {
-        for &cta in ranks {
-            self.ctas[cta].granted = Some(column);
-            for warp in self.warps.iter_mut().filter(|warp| warp.cta == cta) {
-                for fragment in warp.fragments.iter_mut().filter(|f| matches!(f.state, State::TensorAlloc { .. })) {
-                    fragment.state = State::Ready;
-                    fragment.ready_at = fragment.ready_at.max(time);
-                }
-            }
+    /// The chip has given columns to this warp, which waits for them: it goes on.
+    pub fn granted(&mut self, w: usize, column: u32, time: u64) {
+        let warp = &mut self.warps[w];
+        self.ctas[warp.cta].granted.push((w, column));
+        for fragment in warp.fragments.iter_mut().filter(|f| matches!(f.state, State::TensorAlloc { .. })) {
+            fragment.state = State::Ready;
+            fragment.ready_at = fragment.ready_at.max(time);
         }
         self.acted();
     }

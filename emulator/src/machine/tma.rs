@@ -8,7 +8,7 @@ use super::cluster::{Cluster, Stop};
 use super::state::{At, Pending, Race, RaceMemory, Slot};
 use super::step::PARAM_WINDOW;
 use super::warp::lanes;
-use crate::order::{Access, Clock, Far, Stamp};
+use crate::order::{Access, Clock, Far, Stamp, Strength};
 use crate::program::RESERVED_SHARED;
 use crate::program::op::{Reg, TmaKind, TmaOp};
 use crate::report::{Actor, EventKind, Memory};
@@ -190,7 +190,9 @@ impl Cluster<'_> {
             let cluster = self.index;
             let groups = self.bulk_groups(w, lane);
             let stamp = |actor| Stamp::asynchronous(actor, groups.next, site, cluster);
-            (stamp(groups.reads.actor), stamp(groups.writes.actor))
+            // Each element is combined with what is there as by a relaxed operation at the scope of the GPU.
+            let strength = if matches!(op.kind, TmaKind::Reduce(_)) { Strength::Gpu } else { Strength::Weak };
+            (stamp(groups.reads.actor), Stamp { strength, ..stamp(groups.writes.actor) })
         };
         let now = self.warps[w].fragments[f].ready_at;
         for (_, runs) in rows.iter().filter_map(|rows| rows.inside) {

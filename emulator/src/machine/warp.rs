@@ -1,5 +1,6 @@
 //! A warp: registers of 32 lanes, and the parts it falls into while its lanes are at different places.
 
+use super::access::Target;
 use crate::order::{ActorId, Views};
 use crate::program::Kernel;
 use crate::program::facts::{bit, number};
@@ -360,8 +361,11 @@ pub struct Warp {
     pub passed: Vec<Passed>,
     /// Waits in a row that did not succeed.
     pub polls: u64,
-    /// The last strong load of global memory that brought what the one before it had brought.
-    pub asks: Option<u32>,
+    /// The last strong access of global memory that brought what it had brought before and changed nothing, or the last wait that
+    /// did not succeed: its statement, and when.
+    pub asks: Option<(u32, u64)>,
+    /// What strong accesses of global memory brought last: by statement, first lane and its target.
+    pub seen: FxHashMap<(u32, usize, Target), Vec<u128>>,
     /// Statements at which an operation meant for one thread was executed by several lanes.
     pub multi_lane_sites: Vec<u32>,
 }

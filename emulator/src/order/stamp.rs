@@ -72,8 +72,11 @@ pub enum Reason {
     NoFenceAfter,
 }
 
-/// Both are strong, and each scope includes the other's thread.
+/// Both are strong and go through the same proxy, and each scope includes the other's thread (PTX ISA 8.6, moral strength).
 fn strong_together(first: &Stamp, second: &Stamp) -> bool {
+    if first.asynchronous != second.asynchronous {
+        return false;
+    }
     match (first.strength, second.strength) {
         (Strength::Weak, _) | (_, Strength::Weak) => false,
         (Strength::Gpu, Strength::Gpu) => true,

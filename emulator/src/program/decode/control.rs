@@ -80,6 +80,12 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
                 Operand::Vector(list) => list.as_slice(),
                 single => std::slice::from_ref(single),
             };
+            if list.len() != 1 && (*form != "get_first_ctaid" || list.len() != 4) {
+                return Err(wrong(
+                    format!("`{}` gives {} registers", o.opcode, list.len()),
+                    "Name one register for `::x`, `::y` or `::z`, a vector of four for all.",
+                ));
+            }
             let mut d = Vec::new();
             for part in list.iter().take(3) {
                 d.push(if *part == Operand::Sink { Reg::Sink } else { Reg::B32(l.destination32(part)?) });
