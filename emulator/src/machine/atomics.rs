@@ -18,7 +18,7 @@ use crate::order::{Far, Stamp, Strength, Views};
 use crate::program::atomic::{AtomicOp, LoadOp, Scope, Sync, Update};
 use crate::program::op::Reg;
 use crate::report::Memory;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Strong accesses of a warp of which is known what they brought last.
@@ -26,7 +26,7 @@ const MOST_SEEN: usize = 1024;
 
 /// What was published at each location: for each cluster, what its own warps learn and what those of others do.
 #[derive(Clone, Debug, Default)]
-pub struct Published(HashMap<(usize, u64), BTreeMap<u32, (Views, Views)>>);
+pub struct Published(BTreeMap<(usize, u64), BTreeMap<u32, (Views, Views)>>);
 
 impl Published {
     /// A plain store replaces what was published.
@@ -38,8 +38,8 @@ impl Published {
 
     /// Plain stores to all of these bytes.
     pub fn forget_range(&mut self, memory: usize, start: u64, len: u64) {
-        if !self.0.is_empty() {
-            self.0.retain(|&(m, at), _| m != memory || !(start..start + len).contains(&at));
+        while let Some((&place, _)) = self.0.range((memory, start)..(memory, start + len)).next() {
+            self.0.remove(&place);
         }
     }
 
