@@ -405,7 +405,9 @@ impl<'a> Chip<'a> {
         rest.sort_by_key(|r| r.index);
         let stopped = rest.iter().position(|r| r.progress == Progress::Stopped).map(|n| rest.remove(n));
         for cut in rest {
-            self.instructions += cut.cluster.into_inner().unwrap_or_else(PoisonError::into_inner).instructions;
+            let cluster = cut.cluster.into_inner().unwrap_or_else(PoisonError::into_inner);
+            self.instructions += cluster.instructions;
+            self.cycles = self.cycles.max(cluster.end);
         }
         if let Some(first) = stopped {
             self.conclude(first, false);

@@ -116,7 +116,7 @@ fn alive(code: &[Inst], count: usize, numbers: &impl Fn(&Reg) -> std::ops::Range
         for (pc, inst) in code.iter().enumerate() {
             now.copy_from_slice(&loading[pc]);
             match inst.op {
-                Op::TensorWait { loads: true } => now.fill(0),
+                Op::TensorWait { loads: true } if inst.guard == TRUE && !inst.guard_negated => now.fill(0),
                 Op::TensorLoad { .. } => inst.defs.iter().flat_map(numbers).for_each(|n| insert(&mut now, n)),
                 _ => {}
             }
