@@ -91,6 +91,12 @@ pub const ASSUMPTIONS: &[Assumption] = &[
         "Number all columns, load with a distance of 16 and .pack::16b, and see which columns come.",
     ),
     assume(
+        "registers-by-liveness",
+        "A thread takes as many registers as 32-bit values are alive at once in the PTX text, in steps of 8, at least 16 and at most what `.maxnreg` says. It decides how many CTAs share an SM, and so only times.",
+        "The assembler decides: it keeps more values for speed, or spills some.",
+        "The register counts that ptxas -v prints, for many kernels.",
+    ),
+    assume(
         "reserved-shared-memory",
         "The system keeps the first 1024 bytes of each CTA's shared window; the kernel's variables begin behind them.",
         "Seen in disassembled kernels of compute capability 9.0 and 10.0; not promised anywhere.",

@@ -225,7 +225,7 @@ impl Cluster<'_> {
             Special::ClusterRank => warp.cta as u32,
             Special::ClusterNrank => extent.iter().product(),
             Special::Sm => self.sm + warp.cta as u32,
-            Special::Nsm => 148,
+            Special::Nsm => self.costs.gpcs.iter().sum(),
             Special::Clock => return warp.fragments.iter().find(|f| f.mask >> lane & 1 == 1).map_or(0, |f| f.ready_at),
             Special::DynamicShared => self.launch.dynamic_shared,
             Special::LaneMask(kind) => match kind {
