@@ -102,7 +102,7 @@ pub enum Swizzle {
 }
 
 impl Swizzle {
-    const ALL: [Swizzle; 7] = [
+    pub(crate) const ALL: [Swizzle; 7] = [
         Swizzle::None,
         Swizzle::B32,
         Swizzle::B64,

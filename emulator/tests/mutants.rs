@@ -1,23 +1,15 @@
 //! Kernels that no person would write, run to whatever end they come to: an error, a finding or a result, never a panic.
 
+#[path = "common/random.rs"]
+mod random;
+
 use emulator::{Buffer, Content, Element, Launch, Options, Param, Swizzle, TensorMap};
+use random::Random;
 use std::panic::catch_unwind;
 
 const TILE: &str = include_str!("kernels/one_tile.ptx");
 const PAIR: &str = include_str!("kernels/pair.ptx");
 const ROUNDS: usize = 2_000;
-
-/// xorshift64*
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        ((u128::from(self.0.wrapping_mul(0x2545_F491_4F6C_DD1D)) * end.max(1) as u128) >> 64) as usize
-    }
-}
 
 const NUMBERS: &[&str] = &[
     "0",

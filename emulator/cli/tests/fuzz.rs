@@ -1,23 +1,14 @@
 //! The fuzz targets, on mutations of their seeds: as many as a second or two takes, the same in every run. `emulator/fuzz` runs
 //! them with libFuzzer.
 
+#[path = "../../tests/common/random.rs"]
+mod random;
 #[path = "../../fuzz/src/lib.rs"]
 mod targets;
 
+use random::Random;
 use std::panic::catch_unwind;
 use std::path::Path;
-
-/// xorshift64*
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        ((u128::from(self.0.wrapping_mul(0x2545_F491_4F6C_DD1D)) * end.max(1) as u128) >> 64) as usize
-    }
-}
 
 /// The files of a folder of the emulator, in order.
 fn seeds(folder: &str) -> Vec<Vec<u8>> {

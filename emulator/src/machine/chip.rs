@@ -5,7 +5,7 @@
 //! writes to global memory, atomic operations, requests for work and for tensor memory, the end of a cluster and the begin of
 //! another. Bandwidth is shared out anew. So a run depends neither on the number of threads nor on their speed.
 
-use super::atomics::AtomicJob;
+use super::cache::LINE;
 use super::cluster::{Cluster, Place, Shared, cluster_extent};
 use super::findings::Findings;
 use super::launch_control::Queue;
@@ -77,6 +77,12 @@ pub struct Chip<'a> {
     findings: Vec<(u32, Findings)>,
     ctas: Vec<(u32, Vec<CtaState>)>,
     trace: Vec<(u32, Vec<Event>)>,
+}
+
+impl<'a> Running<'a> {
+    fn cluster(&mut self) -> &mut Cluster<'a> {
+        self.cluster.get_mut().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl<'a> Chip<'a> {
@@ -160,7 +166,7 @@ impl<'a> Chip<'a> {
         let executed = self.instructions + (0..self.running.len()).map(|n| self.cluster(n).instructions).sum::<u64>();
         let budget = self.s.options.max_instructions.saturating_sub(executed);
         for running in &mut self.running {
-            let cluster = running.cluster.get_mut().unwrap_or_else(PoisonError::into_inner);
+            let cluster = running.cluster();
             cluster.global = self.global.clone();
             cluster.rates = self.rates;
             cluster.budget = cluster.instructions.saturating_add(budget);
@@ -183,15 +189,13 @@ impl<'a> Chip<'a> {
         let mut items = Vec::new();
         let nothing: Arc<Global> = Arc::default();
         let (mut moved, mut missed, mut movers, mut active) = (0, 0, 0, false);
-        let mut written = 0;
+        let written = self.running.iter_mut().fold(0, |all, running| all | running.cluster().outbox.written());
         for running in &mut self.running {
-            written |= running.cluster.get_mut().unwrap_or_else(PoisonError::into_inner).outbox.written();
-        }
-        for running in &mut self.running {
-            let cluster = running.cluster.get_mut().unwrap_or_else(PoisonError::into_inner);
+            let index = running.index;
+            let cluster = running.cluster();
             cluster.read_waiting(&self.global, written);
             cluster.global = nothing.clone();
-            items.extend(cluster.outbox.take().into_iter().map(|(time, item)| (time, running.index, item)));
+            items.extend(cluster.outbox.take().into_iter().map(|(time, item)| (time, index, item)));
             movers += u64::from(cluster.moved > 0) * cluster.ctas.len() as u64;
             moved += std::mem::take(&mut cluster.moved);
             missed += std::mem::take(&mut cluster.missed);
@@ -200,10 +204,7 @@ impl<'a> Chip<'a> {
         self.idle = if active { 0 } else { self.idle + window };
         // Lines that several clusters missed came once.
         let cache = &mut Arc::make_mut(&mut self.global).cache;
-        let came = super::cache::LINE
-            * (self.running.iter_mut())
-                .map(|r| r.cluster.get_mut().unwrap_or_else(PoisonError::into_inner).lines.enter(cache))
-                .sum::<u64>();
+        let came = LINE * self.running.iter_mut().map(|running| running.cluster().lines.enter(cache)).sum::<u64>();
         if moved > 0 {
             self.rates = self.share(movers, came.min(missed), missed);
         }
@@ -235,19 +236,14 @@ impl<'a> Chip<'a> {
                 }
             }
             Item::Atomic(job) => {
-                let job: Box<AtomicJob> = job;
                 self.check(at, &job.runs(), job.stamp, &job.known, true, false);
-                let mut global = std::mem::take(&mut self.global);
-                self.cluster(at).finish_atomic(&job, &mut global, end);
-                self.global = global;
+                self.lend(at, |cluster, global| cluster.finish_atomic(&job, global, end));
                 let buffers = &mut Arc::make_mut(&mut self.global).buffers;
                 job.places().for_each(|(buffer, _)| buffers[buffer].whole = false);
                 return self.go_on(at, end) && job.request.is_some();
             }
             Item::Load(job) => {
-                let mut global = std::mem::take(&mut self.global);
-                self.cluster(at).finish_load(&job, &mut global, end);
-                self.global = global;
+                self.lend(at, |cluster, global| cluster.finish_load(&job, global, end));
                 return self.go_on(at, end);
             }
             Item::Cancel(request) => {
@@ -283,7 +279,14 @@ impl<'a> Chip<'a> {
     }
 
     pub fn cluster(&mut self, at: usize) -> &mut Cluster<'a> {
-        self.running[at].cluster.get_mut().unwrap_or_else(PoisonError::into_inner)
+        self.running[at].cluster()
+    }
+
+    /// Gives global memory to a cluster, which alone has it until then.
+    fn lend(&mut self, at: usize, finish: impl FnOnce(&mut Cluster<'a>, &mut Arc<Global>)) {
+        let mut global = std::mem::take(&mut self.global);
+        finish(self.cluster(at), &mut global);
+        self.global = global;
     }
 
     /// A cluster that waited goes on in the next window.

@@ -9,15 +9,12 @@ use super::outbox::{Item, Write};
 use crate::program::op::{Reduction, TmaKind};
 use crate::report::Memory;
 use crate::tensor_map::{Element, Swizzle};
+use std::ops::Range;
 
 impl Cluster<'_> {
     /// A copy reads its source.
     pub fn copy_read(&mut self, n: usize) {
-        if self.options.timing_only {
-            self.copies[n].read = true;
-            return self.release_bulk(self.copies[n].warp);
-        }
-        if self.waits(n) {
+        if self.options.timing_only || self.waits(n) {
             self.copies[n].read = true;
             return self.release_bulk(self.copies[n].warp);
         }
@@ -47,10 +44,7 @@ impl Cluster<'_> {
             }
             for rows in copy.rows.iter().filter(|rows| !rows.dense()) {
                 for start in rows.starts() {
-                    for at in (start..start + rows.bytes).step_by(16) {
-                        let from = copy.swizzle.apply(slot.offset + at);
-                        data.copy_from(at as usize, shared, from as usize, 16);
-                    }
+                    gather_chunks(&mut data, shared, slot.offset, start..start + rows.bytes, copy.swizzle);
                 }
             }
         }
@@ -157,13 +151,9 @@ fn scatter_rows(shared: &mut Memory, data: &Memory, offset: u32, rows: &[Rows], 
     if rows.iter().all(Rows::dense) {
         return scatter(shared, data, offset, data.bytes.len() as u32, swizzle);
     }
-    let step = if permutation(swizzle, 0).is_some() { 16 } else { 8 };
     for rows in rows {
         for start in rows.starts() {
-            for at in (start..start + rows.bytes).step_by(step) {
-                let to = swizzle.apply(offset + at);
-                shared.copy_from(to as usize, data, at as usize, step);
-            }
+            scatter_chunks(shared, data, offset, start..start + rows.bytes, swizzle);
         }
     }
 }
@@ -182,10 +172,15 @@ pub fn scatter(shared: &mut Memory, data: &Memory, offset: u32, bytes: u32, swiz
         }
         return shared.mark(start, len, true);
     }
+    scatter_chunks(shared, data, offset, 0..bytes, swizzle);
+}
+
+/// Writes bytes of a box to swizzled shared memory, chunk by chunk.
+fn scatter_chunks(shared: &mut Memory, data: &Memory, offset: u32, bytes: Range<u32>, swizzle: Swizzle) {
     let step = if permutation(swizzle, 0).is_some() { 16 } else { 8 };
-    for at in (0..bytes).step_by(step) {
+    for at in bytes.clone().step_by(step) {
         let to = swizzle.apply(offset + at);
-        shared.copy_from(to as usize, data, at as usize, step.min((bytes - at) as usize));
+        shared.copy_from(to as usize, data, at as usize, step.min((bytes.end - at) as usize));
     }
 }
 
@@ -204,9 +199,14 @@ fn gather(data: &mut Memory, shared: &Memory, offset: u32, bytes: u32, swizzle: 
         }
         return data.mark(0, len, true);
     }
-    for at in (0..bytes).step_by(16) {
+    gather_chunks(data, shared, offset, 0..bytes, swizzle);
+}
+
+/// Reads bytes of a box out of swizzled shared memory, chunk by chunk.
+fn gather_chunks(data: &mut Memory, shared: &Memory, offset: u32, bytes: Range<u32>, swizzle: Swizzle) {
+    for at in bytes.clone().step_by(16) {
         let from = swizzle.apply(offset + at);
-        data.copy_from(at as usize, shared, from as usize, 16.min((bytes - at) as usize));
+        data.copy_from(at as usize, shared, from as usize, 16.min((bytes.end - at) as usize));
     }
 }
 
@@ -295,17 +295,8 @@ mod tests {
     #[test]
     fn swizzled_copies_are_those_of_single_bytes() {
         let mut random = Random(9);
-        let kinds = [
-            Swizzle::None,
-            Swizzle::B32,
-            Swizzle::B64,
-            Swizzle::B128,
-            Swizzle::B128Atom32,
-            Swizzle::B128Atom32Flip8,
-            Swizzle::B128Atom64,
-        ];
         for case in 0..420u32 {
-            let swizzle = kinds[case as usize % 7];
+            let swizzle = Swizzle::ALL[case as usize % 7];
             let (offset, bytes) = (128 * (case / 7 % 13) + 1024, [16, 128, 2048, 4096, 208][case as usize / 7 % 5]);
             let mut data = Memory::from_bytes((0..bytes).map(|_| random.next() as u8).collect());
             for _ in 0..case % 3 * 5 {

@@ -4,11 +4,11 @@
 //! both, in the end: such a load waits. Global memory changes where a window ends; before it does, the loads that wait read their
 //! source. What their own cluster has written since is not in global memory yet, and they must not see it.
 
-use super::bounding_box::Rows;
+use super::bounding_box::{Rows, read_rows};
 use super::cluster::Cluster;
 use super::copy::{LINE, permutation, permute};
 use super::memory::Global;
-use super::outbox::bit;
+use super::outbox::{Outbox, bit};
 use super::tma::Copy;
 use crate::program::op::TmaKind;
 use crate::report::Memory;
@@ -53,13 +53,9 @@ impl Cluster<'_> {
             let mut data = self.spare_data.pop().unwrap_or_default();
             let copy = &mut self.copies[n];
             data.resize(copy.bytes as usize);
-            for rows in &copy.rows {
-                let Some((_, runs)) = rows.inside else { continue };
-                for (to, at) in rows.parts() {
-                    let source = &global.buffers[runs.buffer].memory;
-                    data.copy_from(to as usize, source, at as usize, runs.bytes as usize);
-                }
-            }
+            // They must not see what their own cluster has written since.
+            let nothing = Outbox::default();
+            copy.rows.iter().for_each(|rows| read_rows(rows, global, &nothing, &mut data));
             copy.data = Some(data);
         }
     }

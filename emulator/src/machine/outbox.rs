@@ -222,11 +222,8 @@ impl Write {
             for start in runs.starts() {
                 let (low, high) = (start.max(from), (start + bytes).min(end));
                 if runs.buffer == buffer && low < high {
-                    let (to, at, len) = ((low - from) as usize, dense + (low - start) as usize, (high - low) as usize);
-                    match self.how {
-                        None => piece.copy_from(to, &self.data, at, len),
-                        Some((how, element)) => reduce(piece, to, &self.data, at, len, element, how),
-                    }
+                    let at = dense + (low - start) as usize;
+                    self.put(piece, (low - from) as usize, at, (high - low) as usize);
                 }
                 dense += runs.bytes as usize;
             }
@@ -240,15 +237,19 @@ impl Write {
         for &runs in &self.runs {
             global.buffers[runs.buffer].whole &= whole;
             for start in runs.starts() {
-                let memory = &mut global.buffers[runs.buffer].memory;
                 let len = runs.bytes as usize;
-                match self.how {
-                    None => memory.copy_from(start as usize, &self.data, dense, len),
-                    Some((how, element)) => reduce(memory, start as usize, &self.data, dense, len, element, how),
-                }
+                self.put(&mut global.buffers[runs.buffer].memory, start as usize, dense, len);
                 global.published.forget_range(runs.buffer, start, u64::from(runs.bytes));
                 dense += len;
             }
+        }
+    }
+
+    /// Writes some of its bytes, from `at` on.
+    fn put(&self, memory: &mut Memory, to: usize, at: usize, len: usize) {
+        match self.how {
+            None => memory.copy_from(to, &self.data, at, len),
+            Some((how, element)) => reduce(memory, to, &self.data, at, len, element, how),
         }
     }
 
