@@ -2,7 +2,7 @@
 
 use super::cluster::{Cluster, Stop};
 use super::memory::Runs;
-use super::state::{At, Slot};
+use super::state::{ActorKind, At, Slot};
 use super::warp::lanes;
 use crate::order::Stamp;
 use crate::program::op::{Address, Reg};
@@ -20,8 +20,8 @@ impl Cluster<'_> {
     ) -> Result<(), Stop> {
         let At { w, f, mask, site } = at;
         let bytes = u32::from(bytes);
-        let warp = &self.warps[w];
-        let stamp = Stamp::new(warp.copies.actor, warp.copies.epoch + 1, site, self.index);
+        let actor = self.queue_actor(w, |warp| &mut warp.copies, ActorKind::AsyncCopies);
+        let stamp = Stamp::new(actor, self.warps[w].copies.epoch + 1, site, self.index);
         for lane in lanes(mask) {
             let slot = self.shared_slot(at, lane, to, false, bytes, bytes)?;
             let wanted = read.map_or(bytes, |r| self.warps[w].registers.b32[usize::from(r)][lane].min(bytes));
@@ -71,7 +71,7 @@ impl Cluster<'_> {
             None => warp.copies.epoch + 1,
             Some(n) => warp.copies.epoch.saturating_sub(n),
         };
-        warp.views.hb.raise(warp.copies.actor, last);
+        warp.copies.raise(&mut warp.views.hb, last);
         if pending.is_none() {
             warp.copies.epoch += 1;
         }

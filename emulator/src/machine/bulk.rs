@@ -23,8 +23,8 @@ pub struct BulkGroups {
 impl Cluster<'_> {
     pub fn bulk_groups(&mut self, w: usize, lane: usize) -> &mut BulkGroups {
         let fresh = (!self.warps[w].bulk.contains_key(&lane)).then(|| {
-            let reads = Queue { actor: self.actor(ActorKind::BulkReads { warp: w as u32 }), ..Queue::default() };
-            let writes = Queue { actor: self.actor(ActorKind::BulkWrites { warp: w as u32 }), ..Queue::default() };
+            let reads = Queue::of(self.actor(ActorKind::BulkReads { warp: w as u32 }));
+            let writes = Queue::of(self.actor(ActorKind::BulkWrites { warp: w as u32 }));
             BulkGroups { reads, writes, next: 1, ..BulkGroups::default() }
         });
         self.warps[w].bulk.entry(lane).or_insert_with(|| fresh.unwrap_or_default())

@@ -255,9 +255,6 @@ impl<'a> Cluster<'a> {
             let warp = first / 32;
             let id = self.warps.len() as u32;
             let actor = self.actor(ActorKind::Warp(id));
-            let loads = Queue { actor: self.actor(ActorKind::TensorLoads(id)), epoch: 0, busy_until: 0 };
-            let copies = Queue { actor: self.actor(ActorKind::AsyncCopies(id)), epoch: 0, busy_until: 0 };
-            let stores = Queue { actor: self.actor(ActorKind::TensorStores(id)), epoch: 0, busy_until: 0 };
             let mut views = Views::default();
             views.hb.raise(actor, 1);
             let delay = self.jitter(2000);
@@ -288,9 +285,9 @@ impl<'a> Cluster<'a> {
                 bulk: FxHashMap::default(),
                 parts: Vec::new(),
                 narrow_fences: Vec::new(),
-                loads,
-                copies,
-                stores,
+                loads: Queue::default(),
+                copies: Queue::default(),
+                stores: Queue::default(),
                 open_loads: Vec::new(),
                 loads_waited: 0,
                 stores_ready_at: 0,
@@ -313,6 +310,17 @@ impl<'a> Cluster<'a> {
         }
         self.actors.push(kind);
         self.actors.len() as ActorId - 1
+    }
+
+    /// Who the operations of a warp's queue are: known from the first of them on, since clocks are as long as there are actors.
+    pub fn queue_actor(&mut self, w: usize, queue: fn(&mut Warp) -> &mut Queue, kind: fn(u32) -> ActorKind) -> ActorId {
+        let known = queue(&mut self.warps[w]);
+        if known.is_used() {
+            return known.actor;
+        }
+        let actor = self.actor(kind(w as u32));
+        queue(&mut self.warps[w]).actor = actor;
+        actor
     }
 
     /// 0 in the default schedule; in an adversarial one, a number below `limit`, one time in four 0.

@@ -97,8 +97,8 @@ impl Mbarrier {
         let mut known = std::mem::take(&mut self.current);
         known.hb.raise(self.actor, self.earlier.saturating_add(self.phase.min(u64::from(u32::MAX)) as u32));
         // Whoever waits for a phase must have seen it before the next one completes, whatever the schedule.
-        let (done, order) = (self.phase - 1, &known.order);
-        let late = |wait: &&(u64, ActorId, u32, u32)| wait.0 + 1 == done && order.get(wait.1) < wait.2;
+        let done = self.phase - 1;
+        let late = |wait: &&(u64, ActorId, u32, u32)| wait.0 + 1 == done && known.came_before(wait.1) < wait.2;
         self.overtaken.extend(self.waits.iter().filter(late).map(|wait| (done, wait.3)));
         self.waits.retain(|wait| wait.0 >= done);
         if let Some(before) = self.completed.back() {

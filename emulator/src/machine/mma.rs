@@ -187,7 +187,7 @@ impl Cluster<'_> {
         let key = (w, lane);
         if !self.mma_queues.contains_key(&key) {
             let actor = self.actor(ActorKind::Mmas { warp: w as u32, lane: lane as u32 });
-            self.mma_queues.insert(key, Queue { actor, epoch: 0, busy_until: 0 });
+            self.mma_queues.insert(key, Queue::of(actor));
         }
         let Some(queue) = self.mma_queues.get_mut(&key) else { return Ok(()) };
         queue.epoch += 1;

@@ -185,7 +185,6 @@ impl Cluster<'_> {
         }
         let c = self.warps[w].cta;
         let time = self.warps[w].fragments[f].ready_at;
-        let snapshot = self.warps[w].release();
         let named = &mut self.ctas[c].named[id as usize];
         if named.in_use() && named.expected != count {
             let (before, site_before) = (named.expected, named.site);
@@ -204,7 +203,7 @@ impl Cluster<'_> {
         named.site = site;
         named.partial[self.warps[w].index as usize % 32] |= mask;
         named.latest = named.latest.max(time);
-        named.views.join(&snapshot);
+        self.warps[w].release_to(&mut named.views);
         if wait {
             let fragment = &mut self.warps[w].fragments[f];
             fragment.state = State::CtaBarrier(id);
@@ -275,10 +274,14 @@ impl Cluster<'_> {
                 "Let every barrier.cluster.arrive be followed by a barrier.cluster.wait.".into(),
             ))));
         }
-        let views = if relaxed { self.warps[w].fenced_release() } else { self.warps[w].release() };
         let time = self.warps[w].fragments[f].ready_at;
-        self.warps[w].cluster_arrived |= mask;
-        self.cluster_barrier.views.join(&views);
+        let warp = &mut self.warps[w];
+        warp.cluster_arrived |= mask;
+        if relaxed {
+            self.cluster_barrier.views.join(&warp.fenced_release());
+        } else {
+            warp.release_to(&mut self.cluster_barrier.views);
+        }
         self.cluster_barrier.latest = self.cluster_barrier.latest.max(time);
         self.cluster_barrier.site = site;
         self.check_cluster_barrier();

@@ -1,7 +1,7 @@
 //! `tcgen05.ld`, `tcgen05.st` and what waits for them.
 
 use super::cluster::{Cluster, Stop};
-use super::state::{At, Race, RaceMemory};
+use super::state::{ActorKind, At, Race, RaceMemory};
 use super::tensor::{CELL, COLUMNS, LANES};
 use super::warp::{OpenLoad, lanes};
 use crate::diagnostic::{Diagnostic, Severity};
@@ -117,10 +117,11 @@ impl Cluster<'_> {
         let registers = if pack { 2 * d.len() } else { d.len() };
         let (lane, column, columns) = self.tensor_range(at, shape, registers, tensor)?;
         self.settle();
+        let actor = self.queue_actor(w, |warp| &mut warp.loads, ActorKind::TensorLoads);
         let warp = &mut self.warps[w];
         warp.loads.epoch += 1;
-        warp.views.after.raise(warp.loads.actor, warp.loads.epoch);
-        let stamp = Stamp::new(warp.loads.actor, warp.loads.epoch, site, self.index);
+        warp.views.after.raise(actor, warp.loads.epoch);
+        let stamp = Stamp::new(actor, warp.loads.epoch, site, self.index);
         let mut defined = vec![0; d.len()];
         let mut missing = None;
         if self.options.timing_only {
@@ -218,10 +219,11 @@ impl Cluster<'_> {
         let registers = if unpack { 2 * s.len() } else { s.len() };
         let (lane, column, columns) = self.tensor_range(at, shape, registers, tensor)?;
         self.settle();
+        let actor = self.queue_actor(w, |warp| &mut warp.stores, ActorKind::TensorStores);
         let warp = &mut self.warps[w];
         warp.stores.epoch += 1;
-        warp.views.after.raise(warp.stores.actor, warp.stores.epoch);
-        let stamp = Stamp::new(warp.stores.actor, warp.stores.epoch, site, self.index);
+        warp.views.after.raise(actor, warp.stores.epoch);
+        let stamp = Stamp::new(actor, warp.stores.epoch, site, self.index);
         let plain = shape == TensorShape::S32x32b && !unpack;
         for (r, &reg) in s.iter().enumerate() {
             let defined = warp.registers.defined(Reg::B32(reg));
@@ -274,14 +276,14 @@ impl Cluster<'_> {
                 }
                 let warp = &mut self.warps[w];
                 warp.loads_waited = warp.loads.epoch;
-                warp.views.hb.raise(warp.loads.actor, warp.loads.epoch);
+                warp.loads.raise(&mut warp.views.hb, warp.loads.epoch);
                 warp.fragments[f].ready_at = end;
                 self.trace(c, actor, time, end, site, || EventKind::TensorWaitLoad);
             }
             Op::TensorWait { loads: false } => {
                 self.whole_warp(w, mask, site)?;
                 let warp = &mut self.warps[w];
-                warp.views.hb.raise(warp.stores.actor, warp.stores.epoch);
+                warp.stores.raise(&mut warp.views.hb, warp.stores.epoch);
                 warp.fragments[f].ready_at = warp.fragments[f].ready_at.max(warp.stores_done_at);
             }
             Op::TensorFence { before: true } => {

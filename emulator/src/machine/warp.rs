@@ -1,7 +1,7 @@
 //! A warp: registers of 32 lanes, and the parts it falls into while its lanes are at different places.
 
 use super::access::Target;
-use crate::order::{ActorId, Views};
+use crate::order::{ActorId, Clock, Views};
 use crate::program::Kernel;
 use crate::program::facts::{bit, number};
 use crate::program::op::{FALSE, Inst, L32, L64, Op, Reg, TRUE};
@@ -371,21 +371,53 @@ pub struct Warp {
 }
 
 /// Asynchronous operations of one kind that complete in order.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Queue {
+    /// [`NOBODY`] before the first.
     pub actor: ActorId,
     pub epoch: u32,
     /// When the last of them ends (MMAs).
     pub busy_until: u64,
 }
 
+/// No actor.
+const NOBODY: ActorId = ActorId::MAX;
+
+impl Default for Queue {
+    fn default() -> Queue {
+        Queue::of(NOBODY)
+    }
+}
+
+impl Queue {
+    pub fn of(actor: ActorId) -> Queue {
+        Queue { actor, epoch: 0, busy_until: 0 }
+    }
+
+    pub fn is_used(&self) -> bool {
+        self.actor != NOBODY
+    }
+
+    /// Its operations up to this epoch have happened, to the eyes of whom the clock is.
+    pub fn raise(&self, clock: &mut Clock, epoch: u32) {
+        if self.is_used() {
+            clock.raise(self.actor, epoch);
+        }
+    }
+}
+
 impl Warp {
     /// What the warp knows, its own accesses included; what it does next is not part of it.
     pub fn release(&mut self) -> Views {
-        self.views.before_now();
         let snapshot = self.views.told();
         self.advance();
         snapshot
+    }
+
+    /// Tells it to others.
+    pub fn release_to(&mut self, others: &mut Views) {
+        others.join(&self.views);
+        self.advance();
     }
 
     /// What the warp does next is told apart from what it did.

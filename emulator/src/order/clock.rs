@@ -60,30 +60,42 @@ impl Clock {
         if Arc::ptr_eq(mine, theirs) {
             return;
         }
+        let own = if mine.len() >= theirs.len() { Arc::get_mut(mine) } else { None };
+        if let Some(own) = own {
+            if !raise_all(own, theirs) {
+                // It knew nothing that the other does not: from now on, that is seen at once.
+                self.0.clone_from(&other.0);
+            }
+            return;
+        }
         let (less, more) = compare(mine, theirs);
         if !more {
-            // Also if both know the same: from now on, that is seen at once.
             self.0.clone_from(&other.0);
-        } else if !less {
-            // It learns nothing.
-        } else if let Some(mine) = Arc::get_mut(mine)
-            && mine.len() >= theirs.len()
-        {
-            mine.iter_mut().zip(theirs.iter()).for_each(|(mine, theirs)| *mine = (*mine).max(*theirs));
-        } else {
+        } else if less {
             let (long, short) = if mine.len() < theirs.len() { (theirs, &*mine) } else { (&*mine, theirs) };
             let mut joined: Arc<[u32]> = long[..].into();
             if let Some(joined) = Arc::get_mut(&mut joined) {
-                joined.iter_mut().zip(short.iter()).for_each(|(a, b)| *a = (*a).max(*b));
+                raise_all(joined, short);
             }
             self.0 = Some(joined);
         }
     }
 }
 
+/// Raises each epoch to that of the other clock, which is not longer. Whether it knew more of some actor.
+fn raise_all(mine: &mut [u32], theirs: &[u32]) -> bool {
+    // Without a way out, this becomes vector code.
+    let mut more = 0;
+    let (shared, rest) = mine.split_at_mut(theirs.len());
+    for (mine, &theirs) in shared.iter_mut().zip(theirs) {
+        *mine = (*mine).max(theirs);
+        more |= *mine ^ theirs;
+    }
+    more != 0 || rest.iter().any(|&epoch| epoch != 0)
+}
+
 /// Whether one clock knows less of some actor than another, and whether it knows more of some actor.
 fn compare(mine: &[u32], theirs: &[u32]) -> (bool, bool) {
-    // Without a way out, this becomes vector code.
     let (mut less, mut more) = (0, 0);
     for (&mine, &theirs) in mine.iter().zip(theirs) {
         let most = mine.max(theirs);
@@ -112,8 +124,8 @@ pub struct Views {
     pub after: Clock,
     /// Initialisations of mbarriers that a `fence.mbarrier_init` has covered.
     pub inits: Clock,
-    /// What came before in time, also where that orders no accesses: an asynchronous operation completes after all that came
-    /// before its issue.
+    /// What came before in time although that orders no accesses, beside what `hb` says: an asynchronous operation completes
+    /// after all that came before its issue.
     pub order: Clock,
     far: Far,
 }
@@ -122,10 +134,16 @@ pub struct Views {
 pub type Far = Option<Arc<BTreeMap<u32, (Clock, Clock)>>>;
 
 impl Views {
-    /// All that came before in time; it is remembered, so that it costs little to ask again.
-    pub fn before_now(&mut self) -> Clock {
-        self.order.join(&self.hb);
-        self.order.clone()
+    /// All that came before in time.
+    pub fn before_now(&self) -> Clock {
+        let mut all = self.order.clone();
+        all.join(&self.hb);
+        all
+    }
+
+    /// Up to which epoch of an actor everything came before in time.
+    pub fn came_before(&self, actor: ActorId) -> u32 {
+        self.order.get(actor).max(self.hb.get(actor))
     }
 
     /// What others may learn.
