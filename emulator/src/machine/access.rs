@@ -121,17 +121,19 @@ impl<'a> Cluster<'a> {
         let each = usize::from(bytes);
         let total = each * s.len();
         let targets = self.targets(at, space, address, total as u64, "store to")?;
-        let unwritten = targets.iter().any(|(_, t)| match *t {
-            Target::Shared(c, at) => !self.ctas[c].shared.is_defined(at as usize),
-            _ => false,
-        });
         let stamp = Stamp { strength: self.strength(w, sync), ..self.stamp(w, mask, site) };
         let races = self.races.len();
-        self.order(at, &targets, total as u64, true, unwritten, stamp);
-        if self.races.len() > races && self.stores_the_same(w, op, &targets) {
+        self.order(at, &targets, total as u64, true, false, stamp);
+        if self.races.len() > races {
+            let unwritten = targets.iter().any(|(_, t)| match *t {
+                Target::Shared(c, at) => !self.ctas[c].shared.is_defined(at as usize),
+                _ => false,
+            });
             // Two warps that store the same value race to the letter, and production kernels do it.
+            let same = self.stores_the_same(w, op, &targets);
             for race in &mut self.races[races..] {
-                race.same_value = race.conflict.first_writes;
+                race.unwritten = unwritten;
+                race.same_value = same && race.conflict.first_writes;
             }
         }
         let time = self.warps[w].fragments[f].ready_at;
@@ -150,10 +152,10 @@ impl<'a> Cluster<'a> {
                 && defined >> lane & 1 == 1
             {
                 // All of a lane's elements at once.
-                let mut whole = 0;
-                for (n, &reg) in s.iter().enumerate() {
-                    whole |= u128::from(self.warps[w].registers.lane(reg, *lane) as u32) << (32 * n);
-                }
+                let r = &self.warps[w].registers;
+                let element =
+                    |reg| if let Reg::B32(n) = reg { r.b32[usize::from(n)][*lane] } else { r.lane(reg, *lane) as u32 };
+                let whole = s.iter().rev().fold(0, |whole, &reg| whole << 32 | u128::from(element(reg)));
                 self.ctas[c].shared.store(at as usize, total, whole, true);
                 if sync.is_none() {
                     self.published.forget((c, at.into()));

@@ -6,6 +6,20 @@ use super::warp::{Registers, lanes};
 use crate::program::alu::lop3;
 use crate::program::op::{Alu, Inst, L32, L64, Logic, Op, Reg, Space, Special};
 
+/// A function's result goes straight where it belongs, if all lanes take it and it is none of the function's sources.
+macro_rules! set {
+    ($r:ident, $class:ident, $write:ident, $d:ident, $mask:ident, $f:ident, $($source:ident),+) => {
+        match $r.$class.get_disjoint_mut([usize::from($d), $($source),+]) {
+            Ok([d, $($source),+]) if $mask == u32::MAX => $f(d, $($source),+),
+            _ => {
+                let mut value = [0; 32];
+                $f(&mut value, $(&$r.$class[$source]),+);
+                $r.$write($d, $mask, &value);
+            }
+        }
+    };
+}
+
 impl Registers {
     /// Writes what a function makes of the registers.
     #[inline]
@@ -21,42 +35,22 @@ impl Registers {
         f(self, &mut value);
         self.write64(d, mask, &value);
     }
-}
-
-impl Cluster<'_> {
-    /// Executes one; in these lanes its result is not defined.
-    #[inline]
-    pub fn plain(&mut self, w: usize, mask: u32, inst: &Inst, undefined: u32) {
-        self.compute(w, mask, &inst.op);
-        let warp = &mut self.warps[w];
-        if undefined == 0 && warp.origins.is_empty() {
-            warp.registers.all_defined(inst, mask);
-            return;
-        }
-        for &d in &inst.defs {
-            self.warps[w].registers.set_defined(d, mask, !undefined);
-            if undefined != 0 {
-                self.inherit_origin(w, &inst.uses, d, mask, inst.site);
-            } else if mask == u32::MAX {
-                self.warps[w].origins.remove(&d);
-            }
-        }
-    }
 
     /// Arithmetic: everything that only touches registers.
-    fn compute(&mut self, w: usize, mask: u32, op: &Op) {
+    #[inline]
+    pub fn compute(&mut self, mask: u32, op: &Op) {
+        let r = self;
         match *op {
             Op::Alu { f, d, s } => {
-                let r = &mut self.warps[w].registers;
                 let [a, b, c] = s.map(usize::from);
                 match f {
-                    Alu::U32(f) => r.set32(d, mask, |r, x| f(x, &r.b32[a])),
-                    Alu::B32(f) => r.set32(d, mask, |r, x| f(x, &r.b32[a], &r.b32[b])),
-                    Alu::T32(f) => r.set32(d, mask, |r, x| f(x, &r.b32[a], &r.b32[b], &r.b32[c])),
+                    Alu::U32(f) => set!(r, b32, write32, d, mask, f, a),
+                    Alu::B32(f) => set!(r, b32, write32, d, mask, f, a, b),
+                    Alu::T32(f) => set!(r, b32, write32, d, mask, f, a, b, c),
+                    Alu::U64(f) => set!(r, b64, write64, d, mask, f, a),
+                    Alu::B64(f) => set!(r, b64, write64, d, mask, f, a, b),
+                    Alu::T64(f) => set!(r, b64, write64, d, mask, f, a, b, c),
                     Alu::Narrow(f) => r.set32(d, mask, |r, x| f(x, &r.b64[a])),
-                    Alu::U64(f) => r.set64(d, mask, |r, x| f(x, &r.b64[a])),
-                    Alu::B64(f) => r.set64(d, mask, |r, x| f(x, &r.b64[a], &r.b64[b])),
-                    Alu::T64(f) => r.set64(d, mask, |r, x| f(x, &r.b64[a], &r.b64[b], &r.b64[c])),
                     Alu::Widen(f) => r.set64(d, mask, |r, x| f(x, &r.b32[a])),
                     Alu::Wide2(f) => r.set64(d, mask, |r, x| f(x, &r.b32[a], &r.b32[b])),
                     Alu::Wide3(f) => r.set64(d, mask, |r, x| f(x, &r.b32[a], &r.b32[b], &r.b64[c])),
@@ -66,20 +60,17 @@ impl Cluster<'_> {
                 }
             }
             Op::Lop3 { d, s, table } => {
-                let r = &mut self.warps[w].registers;
                 let [a, b, c] = s.map(|n| &r.b32[usize::from(n)]);
                 let value = std::array::from_fn(|i| lop3(a[i], b[i], c[i], table));
                 r.write32(d, mask, &value);
             }
             Op::Convert { how, d, s } => {
-                let r = &mut self.warps[w].registers;
                 for lane in lanes(mask) {
                     let value = how.apply(r.lane(s, lane) as u64);
                     r.set_lane(d, lane, value.into());
                 }
             }
             Op::Setp { f, d, q, a, b, logic } => {
-                let r = &mut self.warps[w].registers;
                 let (a, b) = (usize::from(a), usize::from(b));
                 let holds = match f {
                     Alu::Compare32(f) => f(&r.b32[a], &r.b32[b]),
@@ -101,27 +92,23 @@ impl Cluster<'_> {
                 }
             }
             Op::Pred { logic, d, a, a_negated, b, negate } => {
-                let r = &mut self.warps[w].registers;
                 let a = r.pred[usize::from(a)] ^ if a_negated { u32::MAX } else { 0 };
                 let value = apply(logic, a, r.pred[usize::from(b)] ^ if a_negated && negate { u32::MAX } else { 0 });
                 r.write_pred(d, mask, if negate { !value } else { value });
             }
             Op::Select32 { d, a, b, p, negated } => {
-                let r = &mut self.warps[w].registers;
                 let p = r.pred[usize::from(p)] ^ if negated { u32::MAX } else { 0 };
                 let (a, b) = (&r.b32[usize::from(a)], &r.b32[usize::from(b)]);
                 let value = std::array::from_fn(|i| if p >> i & 1 == 1 { a[i] } else { b[i] });
                 r.write32(d, mask, &value);
             }
             Op::Select64 { d, a, b, p, negated } => {
-                let r = &mut self.warps[w].registers;
                 let p = r.pred[usize::from(p)] ^ if negated { u32::MAX } else { 0 };
                 let (a, b) = (&r.b64[usize::from(a)], &r.b64[usize::from(b)]);
                 let value = std::array::from_fn(|i| if p >> i & 1 == 1 { a[i] } else { b[i] });
                 r.write64(d, mask, &value);
             }
             Op::Repack { ref d, ref s, d_bits, s_bits } => {
-                let r = &mut self.warps[w].registers;
                 // Two halves of 64 bits, put together and taken apart.
                 match (&d[..], &s[..]) {
                     (&[Reg::B64(d)], &[Reg::B32(low), Reg::B32(high)]) if (d_bits, s_bits) == (64, 32) => {
@@ -152,6 +139,69 @@ impl Cluster<'_> {
                     }
                 }
             }
+            Op::MapAddress { d, s, rank } => {
+                for lane in lanes(mask) {
+                    let rank = u64::from(r.b32[usize::from(rank)][lane]);
+                    let value = r.lane(s, lane) as u64 & !0xff00_0000 | rank << 24;
+                    r.set_lane(d, lane, value.into());
+                }
+            }
+            Op::AddressRank { d, s } => {
+                for lane in lanes(mask) {
+                    let rank = r.lane(s, lane) as u64 >> 24 & 0xff;
+                    r.set_lane(Reg::B32(d), lane, rank.into());
+                }
+            }
+            Op::Cvta { d, s, space, to } => {
+                let window = match space {
+                    Space::Shared | Space::SharedCluster => Some(SHARED_WINDOW),
+                    Space::Param => Some(PARAM_WINDOW),
+                    Space::Local => Some(LOCAL_WINDOW),
+                    _ => None,
+                };
+                for lane in lanes(mask) {
+                    let value = r.lane(s, lane) as u64;
+                    let value = match (window, to) {
+                        (None, _) => value,
+                        (Some(window), false) => window | value & 0xffff_ffff,
+                        (Some(_), true) => value & 0xffff_ffff,
+                    };
+                    r.set_lane(d, lane, value.into());
+                }
+            }
+            Op::ActiveMask { d } => r.write32(d, mask, &[mask; 32]),
+            _ => {}
+        }
+    }
+}
+
+impl Cluster<'_> {
+    /// Executes one; in these lanes its result is not defined.
+    #[inline]
+    pub fn plain(&mut self, w: usize, mask: u32, inst: &Inst, undefined: u32) {
+        if inst.facts.alone {
+            self.warps[w].registers.compute(mask, &inst.op);
+        } else {
+            self.place_dependent(w, mask, &inst.op);
+        }
+        let warp = &mut self.warps[w];
+        if undefined == 0 && warp.origins.is_empty() {
+            warp.registers.all_defined(inst, mask);
+            return;
+        }
+        for &d in &inst.defs {
+            self.warps[w].registers.set_defined(d, mask, !undefined);
+            if undefined != 0 {
+                self.inherit_origin(w, &inst.uses, d, mask, inst.site);
+            } else if mask == u32::MAX {
+                self.warps[w].origins.remove(&d);
+            }
+        }
+    }
+
+    /// What needs to know where the warp runs.
+    fn place_dependent(&mut self, w: usize, mask: u32, op: &Op) {
+        match *op {
             Op::Special { d, which } => {
                 for lane in lanes(mask) {
                     let value = self.special(w, which, lane as u32);
@@ -165,39 +215,6 @@ impl Cluster<'_> {
                     self.warps[w].registers.set_lane(d, lane, value.into());
                 }
             }
-            Op::MapAddress { d, s, rank } => {
-                for lane in lanes(mask) {
-                    let r = &mut self.warps[w].registers;
-                    let rank = u64::from(r.b32[usize::from(rank)][lane]);
-                    let value = r.lane(s, lane) as u64 & !0xff00_0000 | rank << 24;
-                    r.set_lane(d, lane, value.into());
-                }
-            }
-            Op::AddressRank { d, s } => {
-                for lane in lanes(mask) {
-                    let r = &mut self.warps[w].registers;
-                    let rank = r.lane(s, lane) as u64 >> 24 & 0xff;
-                    r.set_lane(Reg::B32(d), lane, rank.into());
-                }
-            }
-            Op::Cvta { d, s, space, to } => {
-                let window = match space {
-                    Space::Shared | Space::SharedCluster => Some(SHARED_WINDOW),
-                    Space::Param => Some(PARAM_WINDOW),
-                    Space::Local => Some(LOCAL_WINDOW),
-                    _ => None,
-                };
-                for lane in lanes(mask) {
-                    let value = self.warps[w].registers.lane(s, lane) as u64;
-                    let value = match (window, to) {
-                        (None, _) => value,
-                        (Some(window), false) => window | value & 0xffff_ffff,
-                        (Some(_), true) => value & 0xffff_ffff,
-                    };
-                    self.warps[w].registers.set_lane(d, lane, value.into());
-                }
-            }
-            Op::ActiveMask { d } => self.warps[w].registers.write32(d, mask, &[mask; 32]),
             _ => {}
         }
     }

@@ -80,6 +80,19 @@ pub fn deliver(shared: &mut Memory, rows: &[Rows], global: &Global, offset: u32,
             }
             continue;
         }
+        if row == LINE && swizzle != Swizzle::None {
+            let flips: [usize; 8] =
+                std::array::from_fn(|n| permutation(swizzle, ((start / LINE + n) * LINE) as u32).unwrap_or(0));
+            let lines = shared.bytes[start..start + len].as_chunks_mut::<LINE>().0;
+            let (from, pitch) = (&source.memory.bytes[runs.first as usize..], runs.pitch as usize);
+            for (n, into) in lines.iter_mut().enumerate() {
+                if let Some(line) = from[n * pitch..].first_chunk() {
+                    permute(into, line, flips[n % 8]);
+                }
+            }
+            shared.mark(start, len, true);
+            continue;
+        }
         for (to, at) in rows.parts() {
             let from = &source.memory.bytes[at as usize..at as usize + row];
             let to = offset + to;

@@ -48,9 +48,14 @@ impl Cluster<'_> {
         let At { w, mask, site, .. } = at;
         let own = self.warps[w].cta;
         let mut list = Slots::default();
-        for lane in lanes(mask) {
-            let base = self.warps[w].registers.lane(address.base, lane) as u64;
-            let raw = base.wrapping_add(address.offset as u64) as u32;
+        let registers = &self.warps[w].registers;
+        let raw = |lane| (registers.lane(address.base, lane) as u64).wrapping_add(address.offset as u64) as u32;
+        let first = raw(mask.trailing_zeros() as usize);
+        let alike = lanes(mask).all(|lane| raw(lane) == first);
+        // Mostly all give the same address, or there is one only.
+        let each = if alike { mask & mask.wrapping_neg() } else { mask };
+        for lane in lanes(each) {
+            let raw = raw(lane);
             let (rank, offset) = ((raw >> 24) as usize, raw & 0x00ff_ffff);
             // A variable's name is an offset in the CTA's own window.
             let cta = if remote && address.base != Reg::Sink { rank } else { own };
@@ -82,8 +87,7 @@ impl Cluster<'_> {
                     help,
                 ))));
             }
-            let slot = Slot { cta, offset };
-            list.add(slot, 1 << lane);
+            list.add(Slot { cta, offset }, if alike { mask } else { 1 << lane });
         }
         Ok(list)
     }

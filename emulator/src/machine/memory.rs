@@ -37,26 +37,47 @@ impl Memory {
 
     /// Up to 16 bytes, lowest first, and whether all are defined. The caller has checked the bounds.
     pub(crate) fn load(&self, at: usize, len: usize) -> (u128, bool) {
-        let mut value = [0; 16];
-        value[..len].copy_from_slice(&self.bytes[at..at + len]);
-        (u128::from_le_bytes(value), self.all_defined(at, len))
+        let bytes = &self.bytes[at..at + len];
+        // Of a length that is known when this is compiled, a copy is a move.
+        let value = match (bytes.first_chunk(), bytes.first_chunk()) {
+            (Some(&whole), _) => u128::from_le_bytes(whole),
+            (None, Some(&word)) if len == 4 => u32::from_le_bytes(word).into(),
+            _ => {
+                let mut value = [0; 16];
+                value[..len].copy_from_slice(bytes);
+                u128::from_le_bytes(value)
+            }
+        };
+        (value, self.all_defined(at, len))
     }
 
     /// Stores the low bytes. The caller has checked the bounds.
     pub(crate) fn store(&mut self, at: usize, len: usize, value: u128, defined: bool) {
-        self.bytes[at..at + len].copy_from_slice(&value.to_le_bytes()[..len]);
+        let bytes = &mut self.bytes[at..at + len];
+        if let Some(whole) = bytes.first_chunk_mut() {
+            *whole = value.to_le_bytes();
+        } else if let (4, Some(word)) = (len, bytes.first_chunk_mut()) {
+            *word = (value as u32).to_le_bytes();
+        } else {
+            bytes.copy_from_slice(&value.to_le_bytes()[..len]);
+        }
         self.mark(at, len, defined);
     }
 
     /// Says of bytes whether they hold defined values.
+    #[inline]
     pub(crate) fn mark(&mut self, at: usize, len: usize, defined: bool) {
-        for (word, mask) in words(at, len) {
+        let mut mark = |word: usize, mask: u64| {
             if defined {
                 self.defined[word] |= mask;
             } else {
                 self.defined[word] &= !mask;
             }
+        };
+        if len > 0 && at % 64 + len <= 64 {
+            return mark(at / 64, u64::MAX >> (64 - len) << (at % 64));
         }
+        words(at, len).for_each(|(word, mask)| mark(word, mask));
     }
 
     pub(crate) fn all_defined(&self, at: usize, len: usize) -> bool {

@@ -9,6 +9,7 @@ use super::outbox::Item;
 use super::state::Pending;
 use super::warp::{State, Warp};
 use crate::diagnostic::Diagnostic;
+use crate::program::op::Reg;
 use std::cmp::Reverse;
 
 /// Cycles after which a warp that has asked in vain and not asked again is taken to do something else.
@@ -118,9 +119,52 @@ impl Cluster<'_> {
         self.warps.iter().filter(ready).all(|warp| warp.polls > 1000)
     }
 
+    /// Executes instructions that compute registers from registers, up to one that has to wait, or may have something to say.
+    fn compute_ahead(&mut self, w: usize, f: usize) {
+        let warp = &mut self.warps[w];
+        if !warp.open_loads.is_empty() || !warp.origins.is_empty() {
+            return;
+        }
+        let cta = &mut self.ctas[warp.cta];
+        let (slots, slowed) = (&mut cta.issue[warp.index as usize % 4], cta.slowed.issue);
+        let fragment = &mut warp.fragments[f];
+        let meeting = fragment.meeting.map(|n| warp.meetings[n as usize].pc);
+        let (mut pc, mut time) = (fragment.pc, fragment.ready_at);
+        while let Some(inst) = self.kernel.code.get(pc as usize)
+            && inst.facts.alone
+            && time <= self.until
+            && self.instructions < self.budget
+            && meeting != Some(pc)
+            && !warp.on_the_way.concerns(inst, time)
+        {
+            let registers = &mut warp.registers;
+            let mut mask = fragment.mask;
+            if inst.facts.guarded {
+                if mask & !registers.defined(Reg::Pred(inst.guard)) != 0 {
+                    break;
+                }
+                let value = registers.pred[usize::from(inst.guard)];
+                mask &= if inst.guard_negated { !value } else { value };
+            }
+            if mask & registers.undefined(inst) != 0 {
+                break;
+            }
+            if mask != 0 {
+                registers.compute(mask, &inst.op);
+                registers.all_defined(inst, mask);
+            }
+            self.instructions += 1;
+            cta.busy.issue += 1;
+            time = slots.take(time, slowed) + self.costs.issue;
+            pc += 1;
+        }
+        (fragment.pc, fragment.ready_at) = (pc, time);
+    }
+
     /// Runs one fragment until it blocks, splits, or has to let others act first.
     fn slice(&mut self, w: usize, f: usize) -> Result<(), Stop> {
         loop {
+            self.compute_ahead(w, f);
             let fragment = &self.warps[w].fragments[f];
             if let Some(meeting) = fragment.meeting
                 && self.warps[w].meetings[meeting as usize].pc == fragment.pc

@@ -101,6 +101,7 @@ impl Registers {
     }
 
     /// Says, for the lanes of `mask`, in which the value just written is defined.
+    #[inline]
     pub fn set_defined(&mut self, reg: Reg, mask: u32, defined: u32) {
         let n = self.number(reg) as usize;
         let count = match reg {
@@ -141,6 +142,7 @@ impl Registers {
     }
 
     /// Writes the low bits of one lane, whatever the class.
+    #[inline]
     pub fn set_lane(&mut self, d: Reg, lane: usize, value: u128) {
         match d {
             Reg::B32(r) => self.b32[usize::from(r)][lane] = value as u32,
@@ -158,6 +160,7 @@ impl Registers {
     }
 
     /// Reads one lane, whatever the class.
+    #[inline]
     pub fn lane(&self, s: Reg, lane: usize) -> u128 {
         match s {
             Reg::B32(r) => self.b32[usize::from(r)][lane].into(),

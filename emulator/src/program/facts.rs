@@ -11,6 +11,8 @@ pub struct Facts {
     pub orders_memory: bool,
     /// Computes registers from registers.
     pub plain: bool,
+    /// … and needs to know nothing else.
+    pub alone: bool,
     /// It has a guard that is not always true.
     pub guarded: bool,
     /// It reads and writes no more registers than these: their [`number`]s, or again that of [`TRUE`].
@@ -67,6 +69,7 @@ impl Inst {
             visible: self.op.is_visible(),
             orders_memory: self.op.orders_memory(),
             plain: self.op.is_plain(),
+            alone: self.op.is_plain() && !matches!(self.op, Op::Special { .. } | Op::SharedAddress { .. }),
             guarded: self.guard != TRUE || self.guard_negated,
             few: reads.is_some() && writes.is_some(),
             reads: reads.unwrap_or_default(),
