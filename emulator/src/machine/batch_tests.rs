@@ -6,6 +6,7 @@ use super::super::operand::Operand;
 use super::super::tensor::SharedDescriptor;
 use super::*;
 use half::f16;
+use smallvec::smallvec;
 
 impl AsMut<TensorMemory> for TensorMemory {
     fn as_mut(&mut self) -> &mut TensorMemory {
@@ -80,7 +81,7 @@ fn waiting_changes_nothing() {
             let bits = (m / 16) << 24 | (n / 8) << 17 | u32::from(d_f32) << 4 | u32::from(one(8) == 7) << 13;
             let bf = if d_f32 && one(3) == 0 { 1 << 7 | 1 << 10 } else { 0 };
             let descriptor = InstructionDescriptor::decode(bits | bf, if pair { 2 } else { 1 }).unwrap();
-            let group = if pair { vec![0, 1] } else { vec![one(2) as usize] };
+            let group = if pair { smallvec![0, 1] } else { smallvec![one(2) as usize] };
             let disabled = if one(3) == 0 { u128::from(one(1 << 60)) << one(68) } else { 0 };
             let none = SharedDescriptor { start: 0, leading: 0, stride: 0, swizzle: 0 };
             let fresh = PendingMma {
@@ -150,7 +151,7 @@ fn undefined_results_have_an_origin() {
     let descriptor = InstructionDescriptor::decode(0x0808_0010, 1).unwrap();
     let mut mma = PendingMma {
         descriptor,
-        group: vec![0],
+        group: smallvec![0],
         a: Source::Shared(none),
         b: none,
         column: 64,

@@ -5,6 +5,7 @@ use super::cluster::{Cluster, Stop};
 use super::memory::{Global, Runs};
 use crate::report::Memory;
 use crate::tensor_map::TensorMap;
+use smallvec::SmallVec;
 
 /// Rows of a box that lie one behind the other in shared memory and at equal distances in global memory.
 #[derive(Clone, Copy, Debug)]
@@ -52,7 +53,7 @@ impl Rows {
 
 impl Cluster<'_> {
     /// The rows of a box.
-    pub fn box_rows(&self, site: u32, map: &TensorMap, coordinates: &[i32]) -> Result<Vec<Rows>, Stop> {
+    pub fn box_rows(&self, site: u32, map: &TensorMap, coordinates: &[i32]) -> Result<SmallVec<[Rows; 1]>, Stop> {
         let size = map.element.bytes();
         let rank = map.dims.len();
         let bytes = map.box_elements(0) * size;
@@ -72,7 +73,7 @@ impl Cluster<'_> {
         let first_inside = first_inside.min(i64::from(n1));
         let end_inside = (size1 - c1 + stride - 1).div_euclid(stride).clamp(first_inside, i64::from(n1));
         let outer: u32 = (2..rank).map(|d| map.box_elements(d)).product();
-        let mut list = Vec::with_capacity(1);
+        let mut list = SmallVec::new();
         for slice in 0..outer {
             let (mut rest, mut inside, mut address) = (slice, high > low, map.address);
             for (d, &coordinate) in coordinates.iter().enumerate().take(rank).skip(2) {

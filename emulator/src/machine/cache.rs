@@ -70,9 +70,10 @@ impl Touched {
             *mine = vec![0; now.len()];
         }
         let mut missed = 0;
-        for start in runs.starts() {
+        let mut start = runs.first;
+        for _ in 0..runs.count {
             let end = start + u64::from(bytes);
-            for line in start / LINE..=end.max(start + 1).div_ceil(LINE) - 1 {
+            for line in start / LINE..end.max(start + 1).div_ceil(LINE) {
                 let (n, bit) = (line as usize / 64, 1 << (line % 64));
                 if (now[n] | mine[n]) & bit != 0 {
                     continue;
@@ -85,6 +86,7 @@ impl Touched {
                     missed += (line * LINE + LINE).min(end) - (line * LINE).max(start);
                 }
             }
+            start += runs.pitch;
         }
         missed
     }

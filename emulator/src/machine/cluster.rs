@@ -19,6 +19,7 @@ use crate::tensor_map::TensorMap;
 use crate::time::Costs;
 use crate::{MAX_SHARED, Options};
 use rustc_hash::FxHashMap;
+use smallvec::smallvec;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::sync::Arc;
@@ -263,7 +264,7 @@ impl<'a> Cluster<'a> {
                 index: warp,
                 live,
                 registers: Registers::new(kernel),
-                fragments: vec![Fragment {
+                fragments: smallvec![Fragment {
                     pc: 0,
                     mask: live,
                     ready_at: start + delay,

@@ -10,6 +10,7 @@ use crate::order::{Access, Footprint, Stamp, Views};
 use crate::program::op::{Address, MmaA, MmaOp};
 use crate::report::{Actor, EventKind, Mma, OperandRead};
 use rustc_hash::FxHashMap;
+use smallvec::{SmallVec, smallvec};
 use std::collections::VecDeque;
 
 /// Where an MMA reads A.
@@ -20,12 +21,14 @@ pub enum Source {
     Tensor(u32),
 }
 
+/// Ranks of the CTAs that take part: one, or the even and the odd one of a pair.
+pub type Group = SmallVec<[usize; 2]>;
+
 /// An MMA on its way.
 #[derive(Debug)]
 pub struct PendingMma {
     pub descriptor: InstructionDescriptor,
-    /// Ranks of the CTAs that take part: one, or the even and the odd one of a pair.
-    pub group: Vec<usize>,
+    pub group: Group,
     pub a: Source,
     pub b: SharedDescriptor,
     pub column: u32,
@@ -122,7 +125,7 @@ impl Cluster<'_> {
                 scale: op.scale,
             }
         };
-        let all: Vec<_> = lanes(mask).map(|lane| (lane, inputs(lane))).collect();
+        let all: SmallVec<[_; 1]> = lanes(mask).map(|lane| (lane, inputs(lane))).collect();
         if all.len() > 1 && all.iter().all(|(_, i)| *i == all[0].1) {
             self.many_lanes(w, mask, site, "tcgen05.mma", "the product is added that many times");
         }
@@ -134,10 +137,10 @@ impl Cluster<'_> {
     }
 
     /// The CTAs of a `cta_group`, by rank. A pair's instructions are issued in its even CTA.
-    fn group(&mut self, at: At, pair: bool, what: &str) -> Result<Vec<usize>, Stop> {
+    fn group(&mut self, at: At, pair: bool, what: &str) -> Result<Group, Stop> {
         let cta = self.warps[at.w].cta;
         if !pair {
-            return Ok(vec![cta]);
+            return Ok(smallvec![cta]);
         }
         if cta % 2 == 1 || cta + 1 >= self.ctas.len() {
             let why = if cta % 2 == 1 {
@@ -153,7 +156,7 @@ impl Cluster<'_> {
                 "Let only the CTA of even rank issue it, in a cluster of an even number of CTAs.".into(),
             ))));
         }
-        Ok(vec![cta, cta + 1])
+        Ok(smallvec![cta, cta + 1])
     }
 
     /// An instruction that one thread issues for all is executed by several lanes.
@@ -198,7 +201,7 @@ impl Cluster<'_> {
         // Operands: bounds, and who wrote them.
         let (m_each, n_each) = (i.m / group.len() as u32, i.n / group.len() as u32);
         let mut unwritten = None;
-        let mut reads = Vec::new();
+        let mut reads = SmallVec::<[_; 2]>::new();
         let a_shared = if let Source::Shared(a) = a { Some(("A", a, m_each, i.a_mn_major)) } else { None };
         for (which, d, rows, mn_major) in a_shared.into_iter().chain([("B", b, n_each, i.b_mn_major)]) {
             let (footprint, base) = self.footprints.of(&d, rows, mn_major);
@@ -249,7 +252,7 @@ impl Cluster<'_> {
         self.issued.add(site, w, column, i.n);
         let mma = PendingMma {
             descriptor: i,
-            group: group.to_vec(),
+            group: group.into(),
             a,
             b,
             column,
@@ -395,7 +398,7 @@ impl Cluster<'_> {
             }
             for lane in lanes(who) {
                 let ranks = match targets {
-                    None => vec![slot.cta],
+                    None => smallvec![slot.cta],
                     Some(reg) => {
                         let bits = self.warps[w].registers.b32[usize::from(reg)][lane] & 0xffff;
                         self.mask_ranks(bits, site)?
@@ -435,8 +438,8 @@ impl Cluster<'_> {
     }
 
     /// The CTAs that a multicast mask names.
-    pub fn mask_ranks(&mut self, bits: u32, site: u32) -> Result<Vec<usize>, Stop> {
-        let ranks: Vec<usize> = lanes(bits).collect();
+    pub fn mask_ranks(&mut self, bits: u32, site: u32) -> Result<Group, Stop> {
+        let ranks: Group = lanes(bits).collect();
         if ranks.is_empty() || ranks.iter().any(|&r| r >= self.ctas.len()) {
             return Err(Some(Box::new(self.problem(
                 "multicast-mask",

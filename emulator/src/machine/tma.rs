@@ -13,6 +13,7 @@ use crate::program::RESERVED_SHARED;
 use crate::program::op::{Reg, TmaKind, TmaOp};
 use crate::report::{Actor, EventKind, Memory};
 use crate::tensor_map::{Element, Swizzle, TensorMap};
+use smallvec::{SmallVec, smallvec};
 use std::sync::Arc;
 
 /// Tensor maps that are kept decoded.
@@ -24,15 +25,15 @@ pub struct Copy {
     pub site: u32,
     pub warp: usize,
     pub kind: TmaKind,
-    pub rows: Vec<Rows>,
+    pub rows: SmallVec<[Rows; 1]>,
     pub swizzle: Swizzle,
     pub element: Element,
     /// Shared memory: destinations of a load, source of a store.
-    pub shared: Vec<Slot>,
+    pub shared: SmallVec<[Slot; 2]>,
     /// The source of a copy between CTAs.
     pub from: Option<Slot>,
     /// The mbarrier of each destination.
-    pub barriers: Vec<u32>,
+    pub barriers: SmallVec<[u32; 2]>,
     /// Bytes that move.
     pub bytes: u32,
     /// Bytes of shared memory from the begin of the first row to the end of the last.
@@ -67,7 +68,7 @@ impl Cluster<'_> {
             Some(Box::new(this.problem(code, site, what, rule, help.into())))
         };
         let value = |reg: u16| self.warps[w].registers.b32[usize::from(reg)][lane];
-        let coordinates: Vec<i32> = op.coordinates.iter().map(|&c| value(c) as i32).collect();
+        let coordinates: SmallVec<[i32; 5]> = op.coordinates.iter().map(|&c| value(c) as i32).collect();
         let targets = op.targets.map(value);
         let plain_bytes = op.bytes.map(value);
 
@@ -91,7 +92,7 @@ impl Cluster<'_> {
             }
             if op.kind == TmaKind::Forward {
                 from = Some(self.shared_slot(at, lane, &op.map, false, bytes, 16)?);
-                rows = vec![Rows::plain(bytes, None)];
+                rows = smallvec![Rows::plain(bytes, None)];
             } else {
                 from = None;
                 let address =
@@ -118,7 +119,7 @@ impl Cluster<'_> {
                         "Check address and size.",
                     ));
                 };
-                rows = vec![Rows::plain(bytes, Some((buffer, offset)))];
+                rows = smallvec![Rows::plain(bytes, Some((buffer, offset)))];
             }
         } else {
             let map = self.tensor_map(at, lane, op)?;
@@ -172,13 +173,13 @@ impl Cluster<'_> {
         // The shared side.
         let extent = rows.last().map_or(bytes, |last| last.linear + (last.count - 1) * last.pitch + last.bytes);
         let slot = self.shared_slot(at, lane, &op.shared, op.remote, extent, align)?;
-        let shared = match targets {
-            None => vec![slot],
+        let shared: SmallVec<[Slot; 2]> = match targets {
+            None => smallvec![slot],
             Some(bits) => self.mask_ranks(bits & 0xffff, site)?.into_iter().map(|cta| Slot { cta, ..slot }).collect(),
         };
         let barriers = match &op.barrier {
             Some(barrier) => self.copy_barriers(at, lane, barrier, &shared, op)?,
-            None => vec![],
+            None => smallvec![],
         };
 
         // Who touched these bytes before.
@@ -381,10 +382,10 @@ impl Cluster<'_> {
         barrier: &crate::program::op::Address,
         shared: &[Slot],
         op: &TmaOp,
-    ) -> Result<Vec<u32>, Stop> {
+    ) -> Result<SmallVec<[u32; 2]>, Stop> {
         let one = At { mask: 1 << lane, ..at };
-        let Some(&(named, _)) = self.barrier_addresses(one, barrier, op.remote)?.first() else { return Ok(vec![]) };
-        let mut list = Vec::new();
+        let Some(&(named, _)) = self.barrier_addresses(one, barrier, op.remote)?.first() else { return Ok(smallvec![]) };
+        let mut list = smallvec![];
         for slot in shared {
             let cta = match (op.pair, op.targets.is_some()) {
                 // The barrier of the destination or of its peer, whichever has the parity of the one named.

@@ -7,6 +7,7 @@ use crate::program::facts::{bit, number};
 use crate::program::op::{FALSE, Inst, L32, L64, Op, Reg, TRUE};
 use crate::report::Memory;
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 /// The registers of a warp, and which lanes of each hold a defined value.
 #[derive(Debug)]
@@ -318,7 +319,7 @@ pub struct Warp {
     /// Lanes that exist and have not ended.
     pub live: u32,
     pub registers: Registers,
-    pub fragments: Vec<Fragment>,
+    pub fragments: SmallVec<[Fragment; 1]>,
     pub meetings: Vec<Meeting>,
     pub views: Views,
     pub epoch: u32,
