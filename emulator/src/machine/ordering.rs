@@ -112,12 +112,6 @@ impl Cluster<'_> {
         }
         let access = Access::new(stamp, &self.warps[at.w].views);
         let shadow = &mut self.ctas[own].shared_shadow;
-        let mut areas: Vec<Area> = Vec::with_capacity(1);
-        for area in blocks[..count].iter().map(|&(block, granules)| Area::of_block(block, granules)) {
-            if !areas.last_mut().is_some_and(|last| last.extend(area)) {
-                areas.push(area);
-            }
-        }
-        shadow.touch_all(areas, &access, writes)
+        shadow.touch_all(Area::of_each(blocks.into_iter().take(count)), &access, writes)
     }
 }

@@ -5,9 +5,8 @@
 
 use super::history::{History, Hit};
 use super::shadow::GRANULE;
-use rustc_hash::FxHashMap;
-
 use super::stamp::Access;
+use rustc_hash::FxHashMap;
 
 /// Entries of a block that are looked through at most. More come from many actors that read the same granules, each in an
 /// order of its own: then each granule gets its own history.

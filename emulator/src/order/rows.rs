@@ -21,7 +21,7 @@ impl Area {
 
     /// Granules of each of some blocks side by side.
     pub fn of_blocks(first: u64, blocks: u64, granules: u64) -> impl Iterator<Item = Area> {
-        Spread { granules, first, blocks, count: 1, ..Spread::default() }
+        Spread { granules, first, blocks, count: blocks.min(1), ..Spread::default() }
     }
 
     /// All granules of so many blocks side by side, as far as they lie in the page of the first; and how many granules those are.
@@ -31,13 +31,17 @@ impl Area {
         (Area { page: first / BLOCKS, places: Rectangle { blocks: mask, granules: u64::MAX } }, 64 * blocks)
     }
 
-    /// Takes one more in, if it is the same granules of other blocks of the page.
-    pub fn extend(&mut self, next: Area) -> bool {
-        let same = (self.page, self.places.granules) == (next.page, next.places.granules);
-        if same {
-            self.places.blocks |= next.places.blocks;
-        }
-        same
+    /// Granules of blocks: those next to each other that have the same granules and lie in the same page are one area.
+    pub fn of_each(blocks: impl IntoIterator<Item = (u64, u64)>) -> impl Iterator<Item = Area> {
+        let mut rest = blocks.into_iter().map(|(block, granules)| Area::of_block(block, granules)).peekable();
+        std::iter::from_fn(move || {
+            let mut area = rest.next()?;
+            let Area { page, places: Rectangle { granules, .. } } = area;
+            while let Some(next) = rest.next_if(|next| (next.page, next.places.granules) == (page, granules)) {
+                area.places.blocks |= next.places.blocks;
+            }
+            Some(area)
+        })
     }
 }
 
@@ -168,6 +172,15 @@ mod tests {
             }
             prop_assert_eq!(covered, expected);
         }
+    }
+
+    #[test]
+    fn blocks_of_the_same_granules_are_one_area() {
+        let areas: Vec<Area> = Area::of_each([(3, 6), (5, 6), (4, 6), (4, 9), (31, 9), (32, 9), (34, 9)]).collect();
+        let area = |page, blocks, granules| Area { page, places: Rectangle { blocks, granules } };
+        assert_eq!(areas, [area(0, 0b11_1000, 6), area(0, 1 << 31 | 1 << 4, 9), area(1, 0b101, 9)]);
+        assert_eq!(Area::of_blocks(31, 2, 9).collect::<Vec<_>>(), [area(0, 1 << 31, 9), area(1, 1, 9)]);
+        assert_eq!(Area::of_blocks(31, 0, 9).count(), 0);
     }
 
     #[test]
