@@ -2,7 +2,7 @@
 //!
 //! One core; the median of the batches. Each pattern runs in a steady state, as in the main loop of a GEMM.
 
-use emulator::order::{Access, Footprint, Shadow, Stamp, Views};
+use emulator::order::{Access, Area, Footprint, Rows, Shadow, Stamp, Views};
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -61,9 +61,7 @@ fn main() {
         black_box(shadow.write(1024, 16 << 10, &by(1, epoch, 7, false)));
         for (k, slice) in (0..).zip(&slices) {
             let access = by(2, 4 * epoch + k, 8, false);
-            for (block, granules) in slice.from(1) {
-                black_box(shadow.read_mask(block, granules, &access));
-            }
+            black_box(shadow.touch_all(slice.areas(1), &access, false));
         }
     });
     println!("the same, and 4 MMA slices of 128 rows of it     {box_and_reads:8.1} ns");
@@ -74,17 +72,15 @@ fn main() {
     let rows = time(|epoch| {
         let stamp = Stamp::asynchronous(1, epoch, 7, epoch / 32 % 8);
         let access = Access::new(stamp, &views);
-        for row in 0..128 {
-            black_box(shadow.read(row * 4096 + u64::from(epoch % 32) * 128, 128, &access));
-        }
+        let rows = Rows { first: u64::from(epoch % 32) * 128, bytes: 128, count: 128, pitch: 4096 };
+        black_box(shadow.touch_rows(rows, &access, false));
     });
     println!("the 128 rows of such a box in global memory      {rows:8.1} ns");
 
     let mut shadow = Shadow::default();
     let accumulator = time(|epoch| {
-        for quarter in 0..4 {
-            black_box(shadow.write(quarter * 512 * 16, 256 * 16, &by(2, epoch, 8, true)));
-        }
+        let quarters = Rows { first: 0, bytes: 256 * 16, count: 4, pitch: 512 * 16 };
+        black_box(shadow.touch_rows(quarters, &by(2, epoch, 8, true), true));
     });
     println!("256 columns of tensor memory written by an MMA   {accumulator:8.1} ns");
 
@@ -96,10 +92,9 @@ fn main() {
 
     let mut shadow = Shadow::default();
     let rows = time(|epoch| {
-        for lane in 0..32 {
-            let at = lane * 512 + u64::from(epoch % 32) * 16;
-            black_box(shadow.write(at, 16, &plain(3, epoch / 32 + 1, 100 + epoch % 32)));
-        }
+        let granules = 1 << (epoch % 32) | 1 << (epoch % 32 + 32);
+        let areas = Area::of_blocks(0, 16, granules);
+        black_box(shadow.touch_all(areas, &plain(3, epoch / 32 + 1, 100 + epoch % 32), true));
     });
     println!("a warp's store of 16 bytes in each of 32 rows    {rows:8.1} ns");
 

@@ -1,7 +1,7 @@
 //! The granules of shared memory that an MMA's operand covers, and whether all of them hold defined values.
 
 use super::tensor::{self, SharedDescriptor};
-use crate::order::{BLOCK, Footprint};
+use crate::order::{BLOCK, Footprint, Run};
 use crate::report::Memory;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -31,17 +31,18 @@ impl Footprints {
 
 impl Memory {
     /// The first granule of these whose bytes are not all defined: its address. The caller has checked the bounds.
-    pub(crate) fn undefined_granule(&self, granules: impl Iterator<Item = (u64, u64)>) -> Option<u32> {
+    pub(crate) fn undefined_granule(&self, runs: impl Iterator<Item = Run>) -> Option<u32> {
         // A word says it of 64 bytes: four granules.
         const WORDS: usize = BLOCK as usize / 64;
-        for (block, mask) in granules {
+        for Run { block, blocks, granules } in runs {
             let first = block as usize * WORDS;
-            let words = &self.defined[first..self.defined.len().min(first + WORDS)];
+            let words = &self.defined[first..self.defined.len().min(first + blocks as usize * WORDS)];
+            // Mostly all of the blocks is defined.
             if words.iter().fold(u64::MAX, |all, word| all & word) == u64::MAX {
                 continue;
             }
             for (n, &word) in (0..).zip(words) {
-                let covered = mask >> (4 * n) & 0xf;
+                let covered = granules >> (4 * (n % WORDS as u32)) & 0xf;
                 let missing = (0..4).find(|g| covered >> g & 1 == 1 && word >> (16 * g) & 0xffff != 0xffff);
                 if let Some(granule) = missing {
                     return Some(block as u32 * BLOCK as u32 + n * 64 + granule * 16);
@@ -106,14 +107,14 @@ mod tests {
         let (footprint, base) = Footprints::default().of(&d, 128, false);
         let mut memory = Memory::undefined(1024 + 128 * 128);
         for (mn, k) in tensor::chunks(128, false) {
-            assert!(memory.undefined_granule(footprint.from(base)).is_some());
+            assert!(memory.undefined_granule(footprint.runs(base)).is_some());
             memory.store(d.chunk(mn, k, false) as usize, 16, 0, true);
         }
-        assert_eq!(memory.undefined_granule(footprint.from(base)), None);
+        assert_eq!(memory.undefined_granule(footprint.runs(base)), None);
         for (at, n) in tensor::chunks(128, false).zip(0..) {
             let at = d.chunk(at.0, at.1, false);
             memory.store((at + n % 16) as usize, 1, 0, false);
-            assert_eq!(memory.undefined_granule(footprint.from(base)), Some(at));
+            assert_eq!(memory.undefined_granule(footprint.runs(base)), Some(at));
             memory.store((at + n % 16) as usize, 1, 0, true);
         }
     }

@@ -6,7 +6,7 @@ use super::state::{ActorKind, At, Commit, Pending, Race, RaceMemory};
 use super::tensor::{CELL, COLUMNS, InstructionDescriptor, Layout, SharedDescriptor};
 use super::warp::{Queue, lanes};
 use crate::diagnostic::Severity;
-use crate::order::{Access, Footprint, Stamp, Views};
+use crate::order::{Access, Footprint, Rows, Stamp, Views};
 use crate::program::op::{Address, MmaA, MmaOp};
 use crate::report::{Actor, EventKind, Mma, OperandRead};
 use rustc_hash::FxHashMap;
@@ -210,7 +210,7 @@ impl Cluster<'_> {
                 if self.options.timing_only {
                     continue;
                 }
-                unwritten = unwritten.or_else(|| self.ctas[c].shared.undefined_granule(footprint.from(base)));
+                unwritten = unwritten.or_else(|| self.ctas[c].shared.undefined_granule(footprint.runs(base)));
                 self.touch_operand(w, c, &footprint, base, stamp);
             }
         }
@@ -289,14 +289,15 @@ impl Cluster<'_> {
     fn touch_operand(&mut self, w: usize, c: usize, footprint: &Footprint, base: u64, stamp: Stamp) {
         let access = Access::new(stamp, &self.warps[w].views);
         let shadow = &mut self.ctas[c].shared_shadow;
-        let mut conflicts = Vec::new();
-        for (block, granules) in footprint.from(base) {
-            if shadow.read_mask(block, granules, &access).is_some() {
-                // Each granule may have been written by somebody else.
-                let single = (0..64).map(|n| granules & 1 << n).filter(|&granule| granule != 0);
-                conflicts.extend(single.filter_map(|granule| shadow.read_mask(block, granule, &access)));
-            }
+        if shadow.touch_all(footprint.areas(base), &access, false) {
+            return;
         }
+        // Each granule may have been written by somebody else.
+        let single =
+            |(block, granules)| (0..64).map(move |n| (block, granules & 1 << n)).filter(|&(_, granule)| granule != 0);
+        let granules = footprint.from(base).flat_map(single);
+        let conflicts: Vec<_> =
+            granules.filter_map(|(block, granule)| shadow.read_mask(block, granule, &access)).collect();
         for conflict in conflicts {
             self.race(Race::new(RaceMemory::Shared(c), conflict, stamp));
         }
@@ -304,11 +305,16 @@ impl Cluster<'_> {
 
     /// Checks an MMA's access to columns of tensor memory against earlier ones.
     fn touch_tensor(&mut self, w: usize, c: usize, column: u32, columns: u32, stamp: Stamp, writes: bool) {
+        let len = u64::from(columns) * CELL;
+        let access = Access { proxyless: true, ..Access::new(stamp, &self.warps[w].views) };
+        let quarters = Rows { first: u64::from(column) * CELL, bytes: len, count: 4, pitch: u64::from(COLUMNS) * CELL };
+        if self.ctas[c].tensor_shadow.touch_rows(quarters, &access, writes) {
+            return;
+        }
         for quarter in 0..4 {
             let at = u64::from(quarter * COLUMNS + column) * CELL;
             let access = Access { proxyless: true, ..Access::new(stamp, &self.warps[w].views) };
             let shadow = &mut self.ctas[c].tensor_shadow;
-            let len = u64::from(columns) * CELL;
             let conflict = if writes { shadow.write(at, len, &access) } else { shadow.read(at, len, &access) };
             let Some(conflict) = conflict else { continue };
             let unwritten = !self.ctas[c].tensor.get(quarter * 32, (conflict.byte / CELL) as u32 % COLUMNS).1;

@@ -5,7 +5,7 @@ use super::cluster::Cluster;
 use super::memory::Runs;
 use super::outbox::Item;
 use super::state::{At, Race, RaceMemory};
-use crate::order::{Access, BLOCK, Conflict, GRANULE, Stamp};
+use crate::order::{Access, Area, BLOCK, Conflict, GRANULE, Stamp};
 
 impl Cluster<'_> {
     /// Checks the bytes of all lanes against earlier accesses, neighbours together.
@@ -24,7 +24,7 @@ impl Cluster<'_> {
         let shared = targets.iter().filter_map(|(_, t)| if let Target::Shared(_, at) = *t { Some(at) } else { None });
         let (low, high) = shared.fold((u32::MAX, 0), |(low, high), at| (low.min(at), high.max(at + total as u32)));
         let near = writes && self.barriers.iter().any(|b| b.valid && b.offset < high && low < b.offset + 8);
-        if writes && !near && self.order_granules(at, targets, total, stamp) {
+        if !near && self.order_granules(at, targets, total, writes, stamp) {
             return;
         }
         let mut n = 0;
@@ -84,13 +84,14 @@ impl Cluster<'_> {
         }
     }
 
-    /// A store of whole granules of the CTA's own shared memory, of which no two lanes' need lie side by side: block by block,
-    /// if it conflicts with nothing. Tells whether that was done.
-    fn order_granules(&mut self, at: At, targets: &[(usize, Target)], total: u64, stamp: Stamp) -> bool {
+    /// An access to whole granules of the CTA's own shared memory, of which no two lanes' need lie side by side: the same of some
+    /// blocks together, if it conflicts with nothing. Tells whether that was so.
+    fn order_granules(&mut self, at: At, targets: &[(usize, Target)], total: u64, writes: bool, stamp: Stamp) -> bool {
         let own = self.warps[at.w].cta;
         if !total.is_multiple_of(GRANULE) {
             return false;
         }
+        // Mostly the same granules of each of some blocks.
         let mut blocks = [(0, 0); 32];
         let mut count = 0;
         for (_, target) in targets {
@@ -111,13 +112,6 @@ impl Cluster<'_> {
         }
         let access = Access::new(stamp, &self.warps[at.w].views);
         let shadow = &mut self.ctas[own].shared_shadow;
-        let blocks = &blocks[..count];
-        if !blocks.iter().all(|&(block, mask)| shadow.lets_write(block, mask, &access)) {
-            return false;
-        }
-        for &(block, mask) in blocks {
-            shadow.write_mask(block, mask, &access);
-        }
-        true
+        shadow.touch_all(Area::of_each(blocks.into_iter().take(count)), &access, writes)
     }
 }

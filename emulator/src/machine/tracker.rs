@@ -4,7 +4,7 @@
 //! writes the buffer.
 
 use super::memory::Runs;
-use crate::order::{Access, Conflict, Shadow, Stamp, Views};
+use crate::order::{Access, Conflict, Rows, Shadow, Stamp, Views};
 
 /// Reads of a buffer that nobody has written, at most, before they are kept byte for byte.
 const MOST_READS: usize = 1 << 17;
@@ -46,12 +46,18 @@ impl Tracker {
             let nothing = Views::default();
             for (runs, stamp) in std::mem::take(&mut touched.reads) {
                 let access = Access { across, global: true, ..Access::new(stamp, &nothing) };
+                if touched.shadow.touch_rows(runs.rows(), &access, false) {
+                    continue;
+                }
                 for start in runs.starts() {
                     touched.shadow.read(start, runs.bytes.into(), &access);
                 }
             }
         }
         let access = Access { across, global: true, ..Access::new(stamp, views) };
+        if touched.shadow.touch_rows(runs.rows(), &access, writes) {
+            return None;
+        }
         let mut found = None;
         for start in runs.starts() {
             let bytes = u64::from(runs.bytes);
@@ -63,5 +69,11 @@ impl Tracker {
             found = found.or(conflict);
         }
         found
+    }
+}
+
+impl Runs {
+    fn rows(self) -> Rows {
+        Rows { first: self.first, bytes: self.bytes.into(), count: self.count.into(), pitch: self.pitch }
     }
 }

@@ -1,12 +1,21 @@
 //! The granules that an access covers when they do not lie side by side.
 
+use super::rows::Area;
 use super::shadow::{BLOCK, GRANULE};
+
+/// The same granules of each of some blocks side by side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Run {
+    pub block: u64,
+    pub blocks: u64,
+    pub granules: u64,
+}
 
 /// Granules of a memory, by block.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Footprint {
     /// Each block once, lowest first, with a mask that is not empty.
-    blocks: Vec<(u64, u64)>,
+    runs: Vec<Run>,
 }
 
 impl Footprint {
@@ -14,27 +23,40 @@ impl Footprint {
     pub fn new(granules: impl IntoIterator<Item = u64>) -> Footprint {
         let mut all: Vec<u64> = granules.into_iter().map(|at| at / GRANULE).collect();
         all.sort_unstable();
-        let mut blocks: Vec<(u64, u64)> = Vec::new();
-        for granule in all {
-            let (block, bit) = (granule / 64, 1 << (granule % 64));
-            match blocks.last_mut() {
-                Some((last, mask)) if *last == block => *mask |= bit,
-                _ => blocks.push((block, bit)),
+        let mut runs: Vec<Run> = Vec::new();
+        for same in all.chunk_by(|a, b| a / 64 == b / 64) {
+            let (block, granules) = (same[0] / 64, same.iter().fold(0, |mask, granule| mask | 1 << (granule % 64)));
+            match runs.last_mut() {
+                Some(last) if (last.block + last.blocks, last.granules) == (block, granules) => last.blocks += 1,
+                _ => runs.push(Run { block, blocks: 1, granules }),
             }
         }
-        Footprint { blocks }
+        Footprint { runs }
     }
 
     /// The blocks and the granules of each, when the whole begins this many blocks later.
     pub fn from(&self, block: u64) -> impl Iterator<Item = (u64, u64)> {
-        self.blocks.iter().map(move |&(n, mask)| (block + n, mask))
+        self.runs(block).flat_map(|run| (run.block..run.block + run.blocks).map(move |n| (n, run.granules)))
+    }
+
+    /// The same, neighbours together.
+    pub fn runs(&self, block: u64) -> impl Iterator<Item = Run> {
+        self.runs.iter().map(move |run| Run { block: block + run.block, ..*run })
+    }
+
+    /// The same, as areas of pages.
+    pub fn areas(&self, block: u64) -> impl Iterator<Item = Area> {
+        self.runs(block).flat_map(|run| Area::of_blocks(run.block, run.blocks, run.granules))
     }
 
     /// The first byte and the one behind the last.
     pub fn bounds(&self) -> (u64, u64) {
-        let low = self.blocks.first().map_or(0, |(n, mask)| n * BLOCK + u64::from(mask.trailing_zeros()) * GRANULE);
-        let high =
-            self.blocks.last().map_or(0, |(n, mask)| (n + 1) * BLOCK - u64::from(mask.leading_zeros()) * GRANULE);
+        let low =
+            self.runs.first().map_or(0, |run| run.block * BLOCK + u64::from(run.granules.trailing_zeros()) * GRANULE);
+        let high = self
+            .runs
+            .last()
+            .map_or(0, |run| (run.block + run.blocks) * BLOCK - u64::from(run.granules.leading_zeros()) * GRANULE);
         (low, high)
     }
 }

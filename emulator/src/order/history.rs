@@ -1,19 +1,26 @@
-//! Who touched each of up to 64 places last.
+//! Who touched each of some places last.
 
+use super::places::{Places, Rectangle};
 use super::stamp::{Access, Reason, Stamp};
 
 /// An access, and the places for which it is remembered.
 #[derive(Clone, Copy, Debug)]
-struct Entry {
-    places: u64,
+struct Entry<P> {
+    places: P,
     stamp: Stamp,
     writes: bool,
 }
 
 /// The last write of each place and the reads since then. Entries of the same place lie in the order of their accesses; a
 /// place has one write at most.
-#[derive(Clone, Debug, Default)]
-pub(super) struct History(Vec<Entry>);
+#[derive(Clone, Debug)]
+pub(super) struct History<P>(Vec<Entry<P>>);
+
+impl<P> Default for History<P> {
+    fn default() -> Self {
+        History(Vec::new())
+    }
+}
 
 /// So many entries are looked at for one of the same access, to join: the parts of an access follow each other closely.
 const NEAR: usize = 4;
@@ -26,37 +33,28 @@ struct Empty {
 }
 
 impl Empty {
-    fn see(&mut self, n: usize, entry: &Entry) {
-        if entry.places == 0 {
-            self.count += 1;
-            self.first = self.first.or(Some(n));
-        }
+    fn see(&mut self, n: usize) {
+        self.count += 1;
+        self.first = self.first.or(Some(n));
     }
 
-    fn remove_from(&self, entries: &mut Vec<Entry>) {
+    fn remove_from<P: Places>(&self, entries: &mut Vec<Entry<P>>) {
         if self.count > 0 {
-            entries.retain(|entry| entry.places != 0);
+            entries.retain(|entry| !entry.places.is_empty());
         }
     }
 }
 
-/// Places that other clusters than that of the access have read. More than two clusters are rare: no place has more.
+/// Clusters other than that of the access that have read.
 #[derive(Default)]
 struct Others {
-    one: (u32, u64),
-    two: (u32, u64),
+    one: Option<u32>,
     more: bool,
 }
 
 impl Others {
-    fn see(&mut self, cluster: u32, places: u64) {
-        if self.one.1 == 0 || self.one.0 == cluster {
-            self.one = (cluster, self.one.1 | places);
-        } else if self.two.1 == 0 || self.two.0 == cluster {
-            self.two = (cluster, self.two.1 | places);
-        } else {
-            self.more = true;
-        }
+    fn see(&mut self, cluster: u32) {
+        self.more |= *self.one.get_or_insert(cluster) != cluster;
     }
 }
 
@@ -75,7 +73,7 @@ impl Hit {
         (self.reason, self.place, !self.first_writes)
     }
 
-    fn heavier(known: Option<Hit>, new: Hit) -> Option<Hit> {
+    pub fn heavier(known: Option<Hit>, new: Hit) -> Option<Hit> {
         match known {
             Some(known) if known.weight() <= new.weight() => Some(known),
             _ => Some(new),
@@ -83,18 +81,18 @@ impl Hit {
     }
 }
 
-impl History {
+impl<P: Places> History<P> {
     /// Checks and remembers an access to these places. Gives the conflict that weighs most.
     #[inline]
-    pub fn touch(&mut self, places: u64, access: &Access, writes: bool) -> Option<Hit> {
+    pub fn touch(&mut self, places: P, access: &Access, writes: bool) -> Option<Hit> {
         if writes { self.write(places, access) } else { self.read(places, access) }
     }
 
-    fn write(&mut self, places: u64, access: &Access) -> Option<Hit> {
+    fn write(&mut self, places: P, access: &Access) -> Option<Hit> {
         let new = Entry { places, stamp: access.stamp, writes: true };
         // Mostly one access covered all that this one covers, or less.
         if let [only] = &mut self.0[..]
-            && only.places & !places == 0
+            && only.places.within(places)
         {
             let found = access.races(&only.stamp).map(|reason| only.hit(reason, only.places));
             *only = new;
@@ -102,94 +100,151 @@ impl History {
         }
         let mut found = None;
         let mut empty = Empty::default();
-        for (n, entry) in self.0.iter_mut().enumerate() {
-            let shared = entry.places & places;
-            if shared == 0 {
-                continue;
+        let mut n = 0;
+        while let Some(entry) = self.0.get(n) {
+            let shared = entry.places.shared(places);
+            if !shared.is_empty() {
+                if let Some(reason) = access.races(&entry.stamp) {
+                    found = Hit::heavier(found, entry.hit(reason, shared));
+                }
+                n = self.take_from(n, places, &mut empty);
             }
-            if let Some(reason) = access.races(&entry.stamp) {
-                found = Hit::heavier(found, entry.hit(reason, shared));
-            }
-            entry.places &= !shared;
-            empty.see(n, entry);
+            n += 1;
         }
-        let last = self.0.len().saturating_sub(NEAR);
-        match (self.0[last..].iter_mut().rev().find(|e| e.writes && e.stamp == new.stamp), empty.first) {
-            (Some(same), _) => same.places |= places,
-            (None, Some(n)) => {
-                // Where among the others a write lies does not matter.
-                self.0[n] = new;
-                empty.count -= 1;
+        // Where among the others a write lies does not matter.
+        if !self.join(new) {
+            match empty.first {
+                Some(n) => {
+                    self.0[n] = new;
+                    empty.count -= 1;
+                }
+                None => self.push(new),
             }
-            (None, None) => self.push(new),
         }
         empty.remove_from(&mut self.0);
         found
     }
 
     /// Whether a write of these places races with nothing.
-    pub fn lets_write(&self, places: u64, access: &Access) -> bool {
-        self.0.iter().all(|entry| entry.places & places == 0 || access.races(&entry.stamp).is_none())
+    #[inline]
+    pub fn lets(&self, places: P, access: &Access) -> bool {
+        self.0.iter().all(|entry| entry.places.shared(places).is_empty() || access.races(&entry.stamp).is_none())
     }
 
-    fn read(&mut self, places: u64, access: &Access) -> Option<Hit> {
+    fn read(&mut self, places: P, access: &Access) -> Option<Hit> {
         let mut found = None;
         let mut others = Others::default();
         let mut empty = Empty::default();
-        for (n, entry) in self.0.iter_mut().enumerate() {
-            let shared = entry.places & places;
-            if shared == 0 {
-                continue;
-            }
-            if entry.writes {
+        let mut n = 0;
+        while let Some(entry) = self.0.get(n) {
+            let shared = entry.places.shared(places);
+            if shared.is_empty() {
+                // Nothing to do with this access.
+            } else if entry.writes {
                 if let Some(reason) = access.races(&entry.stamp) {
                     found = Hit::heavier(found, entry.hit(reason, shared));
                 }
             } else if access.unordered(&entry.stamp).is_none() {
                 // One reader is enough to remember when the new one comes after it.
-                entry.places &= !shared;
-                empty.see(n, entry);
+                n = self.take_from(n, places, &mut empty);
             } else if entry.stamp.cluster != access.stamp.cluster {
-                others.see(entry.stamp.cluster, shared);
+                others.see(entry.stamp.cluster);
             }
+            n += 1;
         }
         empty.remove_from(&mut self.0);
-        // A write is hardly ordered after the readers of two clusters and not after this one.
-        let Others { one, two, more } = others;
-        let crowded = if more { self.read_by_two_others(access.stamp.cluster) } else { one.1 & two.1 };
-        self.add_read(places & !crowded, access.stamp);
+        if !others.more {
+            self.add_read(places, access.stamp);
+        } else {
+            // A write is hardly ordered after the readers of two clusters and not after this one.
+            let mut rest = Vec::new();
+            self.find_uncrowded(places, access.stamp.cluster, 0, &mut rest);
+            rest.into_iter().for_each(|places| self.add_read(places, access.stamp));
+        }
         found
     }
 
-    /// Places of which readers of two clusters are remembered, beside this one.
-    #[cold]
-    fn read_by_two_others(&self, cluster: u32) -> u64 {
-        let others = || self.0.iter().filter(|entry| !entry.writes && entry.stamp.cluster != cluster);
-        others().enumerate().fold(0, |all, (n, one)| {
-            let apart = others().take(n).filter(|other| other.stamp.cluster != one.stamp.cluster);
-            apart.fold(all, |all, other| all | one.places & other.places)
-        })
+    /// Takes places out of an entry. Gives the index of the last one that is left of it.
+    #[inline]
+    fn take_from(&mut self, n: usize, places: P, empty: &mut Empty) -> usize {
+        let entry = &mut self.0[n];
+        let (rest, second) = entry.places.without(places);
+        entry.places = rest;
+        if rest.is_empty() {
+            empty.see(n);
+        }
+        let Some(places) = second else { return n };
+        let second = Entry { places, ..*entry };
+        self.0.insert(n + 1, second);
+        n + 1
+    }
+
+    /// The places of which no readers of two clusters are remembered, beside this cluster's; from this entry on.
+    fn find_uncrowded(&self, places: P, cluster: u32, from: usize, into: &mut Vec<P>) {
+        let other = |entry: &&Entry<P>| {
+            !entry.writes && entry.stamp.cluster != cluster && !entry.places.shared(places).is_empty()
+        };
+        for (n, one) in self.0.iter().enumerate().skip(from).filter(|(_, one)| other(one)) {
+            for two in self.0[..n].iter().filter(other).filter(|two| two.stamp.cluster != one.stamp.cluster) {
+                let both = one.places.shared(two.places);
+                if both.shared(places).is_empty() {
+                    continue;
+                }
+                let (rest, second) = places.without(both);
+                for rest in second.into_iter().chain([rest]).filter(|rest| !rest.is_empty()) {
+                    self.find_uncrowded(rest, cluster, n, into);
+                }
+                return;
+            }
+        }
+        into.push(places);
     }
 
     /// Adds to the latest entry of the same read, unless others have read one of the places since.
-    fn add_read(&mut self, places: u64, stamp: Stamp) {
-        if places == 0 {
-            return;
+    fn add_read(&mut self, places: P, stamp: Stamp) {
+        let new = Entry { places, stamp, writes: false };
+        if !self.join(new) {
+            self.push(new);
         }
-        for entry in self.0.iter_mut().rev().take(NEAR) {
-            if !entry.writes && entry.stamp == stamp {
-                entry.places |= places;
-                return;
+    }
+
+    /// Puts the parts of an access together in one entry, as far as one can hold them: first these with those that are there,
+    /// then those with earlier ones.
+    #[inline]
+    fn join(&mut self, new: Entry<P>) -> bool {
+        let Some((mut n, places)) = self.partner(self.0.len(), &new) else { return false };
+        self.0[n].places = places;
+        while !P::JOIN_ALWAYS
+            && let Some((earlier, places)) = self.partner(n, &self.0[n])
+        {
+            self.0[earlier].places = places;
+            self.0.remove(n);
+            n = earlier;
+        }
+        true
+    }
+
+    /// An entry before this index that can take the places of another of the same access, and what it then holds.
+    #[inline]
+    fn partner(&self, end: usize, new: &Entry<P>) -> Option<(usize, P)> {
+        for (n, entry) in self.0[..end].iter().enumerate().rev().take(NEAR) {
+            if entry.writes != new.writes || entry.places.is_empty() {
+                continue;
             }
-            if !entry.writes && entry.places & places != 0 {
-                break;
+            if entry.stamp == new.stamp
+                && let Some(places) = entry.places.joined(new.places)
+            {
+                return Some((n, places));
+            }
+            if !entry.writes && !entry.places.shared(new.places).is_empty() {
+                return None;
             }
         }
-        self.push(Entry { places, stamp, writes: false });
+        None
     }
 
     /// Most histories stay at one or two entries, and there are many: room for more is made late.
-    fn push(&mut self, entry: Entry) {
+    fn push(&mut self, entry: Entry<P>) {
         let n = self.0.len();
         if n == self.0.capacity() {
             self.0.reserve_exact(if n < 2 { 1 } else { n.max(6) });
@@ -197,12 +252,26 @@ impl History {
         self.0.push(entry);
     }
 
+    pub fn entries(&self) -> usize {
+        self.0.len()
+    }
+
+    #[cfg(test)]
+    pub fn bytes(&self) -> usize {
+        self.0.capacity() * size_of::<Entry<P>>()
+    }
+}
+
+impl History<u64> {
     /// Forgets a place; gives its history, as that of all these places.
-    pub fn split_off(&mut self, place: u32, places: u64) -> History {
+    pub fn split_off(&mut self, place: u32, places: u64) -> History<u64> {
         let bit = 1 << place;
-        let has = |entry: &&Entry| entry.places & bit != 0;
+        let has = |entry: &&Entry<u64>| entry.places & bit != 0;
         let part = self.0.iter().filter(has).map(|entry| Entry { places, ..*entry }).collect();
-        self.forget(bit);
+        self.0.retain_mut(|entry| {
+            entry.places &= !bit;
+            entry.places != 0
+        });
         History(part)
     }
 
@@ -212,7 +281,7 @@ impl History {
     }
 
     /// Takes the history of all of another's places as that of one place, which has none here.
-    pub fn merge(&mut self, place: u32, other: History) {
+    pub fn merge(&mut self, place: u32, other: History<u64>) {
         for entry in other.0 {
             if entry.writes {
                 match self.0.iter_mut().find(|known| known.writes && known.stamp == entry.stamp) {
@@ -225,31 +294,40 @@ impl History {
         }
     }
 
-    fn forget(&mut self, places: u64) {
-        self.0.retain_mut(|entry| {
-            entry.places &= !places;
-            entry.places != 0
-        });
-    }
-
-    pub fn entries(&self) -> usize {
-        self.0.len()
-    }
-
     /// All that were accessed.
     pub fn places(&self) -> u64 {
         self.0.iter().fold(0, |all, entry| all | entry.places)
     }
+}
 
-    #[cfg(test)]
-    pub fn bytes(&self) -> usize {
-        self.0.capacity() * size_of::<Entry>()
+impl History<Rectangle> {
+    /// What is known of a block.
+    pub fn of_block(&self, block: u32) -> History<u64> {
+        let has = |entry: &&Entry<Rectangle>| entry.places.blocks >> block & 1 == 1;
+        let granules = |entry: &Entry<Rectangle>| Entry {
+            places: entry.places.granules,
+            stamp: entry.stamp,
+            writes: entry.writes,
+        };
+        History(self.0.iter().filter(has).map(granules).collect())
+    }
+
+    pub fn forget(&mut self, blocks: u32) {
+        self.0.retain_mut(|entry| {
+            entry.places.blocks &= !blocks;
+            entry.places.blocks != 0
+        });
+    }
+
+    /// All that were accessed.
+    pub fn blocks(&self) -> u32 {
+        self.0.iter().fold(0, |all, entry| all | entry.places.blocks)
     }
 }
 
-impl Entry {
+impl<P: Places> Entry<P> {
     #[inline]
-    fn hit(&self, reason: Reason, shared: u64) -> Hit {
-        Hit { first: self.stamp, first_writes: self.writes, reason, place: shared.trailing_zeros() }
+    fn hit(&self, reason: Reason, shared: P) -> Hit {
+        Hit { first: self.stamp, first_writes: self.writes, reason, place: shared.first() }
     }
 }

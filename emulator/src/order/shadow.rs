@@ -1,24 +1,16 @@
 //! Who touched each byte of a memory last.
 //!
-//! A memory is looked at in blocks of 64 granules of 16 bytes. What is accessed in whole granules is remembered with a mask
-//! of them, so that a tile costs an entry a block; a granule of which a part was accessed is split: it has a history of its
-//! own, byte for byte, until all its bytes have the same again.
+//! A memory is looked at in granules of 16 bytes, 64 of them a block, 32 blocks a page.
 
-use super::history::{History, Hit};
+use super::history::Hit;
+use super::page::{PAGE, Page};
+use super::rows::{Area, Rows};
 use super::stamp::{Access, Reason, Stamp};
-use rustc_hash::FxHashMap;
 
 /// Bytes of a block: one bit of a mask for each granule.
 pub const BLOCK: u64 = 64 * GRANULE;
 /// Bytes that share a history while they are accessed together.
 pub const GRANULE: u64 = 16;
-/// Blocks that are allocated together.
-const PAGE: usize = 64;
-/// Entries of a block that are looked through at most. More come from many actors that read the same granules, each in an
-/// order of its own: then each granule gets its own history.
-const MOST: usize = 96;
-/// All bytes of a granule.
-const WHOLE: u64 = (1 << GRANULE) - 1;
 
 /// Two accesses that are not ordered although one of them writes.
 #[derive(Clone, Copy, Debug)]
@@ -35,20 +27,10 @@ pub struct Conflict {
     pub byte: u64,
 }
 
-/// The granules of a block.
-#[derive(Clone, Debug, Default)]
-struct Block {
-    history: History,
-    /// Those whose bytes have a history of their own.
-    split: u64,
-}
-
 /// The last write and the reads since then, for every byte of a memory.
 #[derive(Debug, Default)]
 pub struct Shadow {
-    pages: Vec<Option<Box<[Block; PAGE]>>>,
-    /// The bytes of granules that are split, by number.
-    parts: FxHashMap<u64, History>,
+    pages: Vec<Option<Box<Page>>>,
     /// Nothing is remembered.
     off: bool,
 }
@@ -71,134 +53,92 @@ impl Shadow {
 
     /// The same for granules of a block.
     pub fn read_mask(&mut self, block: u64, granules: u64, access: &Access) -> Option<Conflict> {
-        self.touch_mask(block, granules, access, false)
+        self.touch_area(Area::of_block(block, granules), access, false)
     }
 
     /// The same for granules of a block.
     pub fn write_mask(&mut self, block: u64, granules: u64, access: &Access) -> Option<Conflict> {
-        self.touch_mask(block, granules, access, true)
+        self.touch_area(Area::of_block(block, granules), access, true)
     }
 
-    /// Whether a write of granules of a block, none of them split, races with nothing.
-    pub fn lets_write(&self, block: u64, granules: u64, access: &Access) -> bool {
-        let (page, slot) = (block as usize / PAGE, block as usize % PAGE);
-        let Some(Some(page)) = self.pages.get(page) else { return true };
-        page[slot].split & granules == 0 && page[slot].history.lets_write(granules, access)
+    /// Checks and remembers an access to areas in any order, if it conflicts with nothing; tells whether that was so. If not, some
+    /// of it may be remembered: the caller accesses it again, part by part, which finds every conflict as if it were the first
+    /// time.
+    pub fn touch_all(&mut self, areas: impl IntoIterator<Item = Area>, access: &Access, writes: bool) -> bool {
+        areas.into_iter().all(|area| self.touch_clean(area, access, writes))
+    }
+
+    /// The same for rows of bytes.
+    pub fn touch_rows(&mut self, rows: Rows, access: &Access, writes: bool) -> bool {
+        rows.all(|area| self.touch_clean(area, access, writes))
     }
 
     fn touch(&mut self, start: u64, len: u64, access: &Access, writes: bool) -> Option<Conflict> {
         let end = start + len;
         let (mut found, mut at) = (None, if self.off { end } else { start });
         while at < end {
-            let stop = (at / BLOCK * BLOCK + BLOCK).min(end);
-            let granules = (stop - at) / GRANULE;
-            let conflict;
-            if at.is_multiple_of(GRANULE) && granules > 0 {
-                let mask = (u64::MAX >> (64 - granules)) << (at % BLOCK / GRANULE);
-                conflict = self.touch_mask(at / BLOCK, mask, access, writes);
-                at += granules * GRANULE;
-            } else {
-                let next = (at / GRANULE * GRANULE + GRANULE).min(end);
+            let (block, before, granules) = (at / BLOCK, at % BLOCK / GRANULE, (end - at) / GRANULE);
+            let (conflict, next);
+            if !at.is_multiple_of(GRANULE) || granules == 0 {
+                next = (at / GRANULE * GRANULE + GRANULE).min(end);
                 conflict = self.touch_part(at, next, access, writes);
-                at = next;
+            } else {
+                let (area, covered) = if before == 0 && granules >= 64 {
+                    Area::of_run(block, granules / 64)
+                } else {
+                    let granules = granules.min(64 - before);
+                    (Area::of_block(block, u64::MAX >> (64 - granules) << before), granules)
+                };
+                next = at + covered * GRANULE;
+                conflict = self.touch_area(area, access, writes);
             }
             found = heavier(found, conflict);
+            at = next;
         }
         found
     }
 
-    fn touch_mask(&mut self, block: u64, granules: u64, access: &Access, writes: bool) -> Option<Conflict> {
+    #[inline]
+    fn touch_clean(&mut self, area: Area, access: &Access, writes: bool) -> bool {
+        if self.off {
+            return true;
+        }
+        let page = page(&mut self.pages, area.page);
+        // A read does not make one forget the write that it conflicts with.
+        (!writes || page.lets(area.places, access)) && page.touch(area.places, access, writes).is_none()
+    }
+
+    #[inline]
+    fn touch_area(&mut self, area: Area, access: &Access, writes: bool) -> Option<Conflict> {
         if self.off {
             return None;
         }
-        let split = cell(&mut self.pages, block).split & granules;
-        if split == 0 {
-            return self.touch_whole(block, granules, access, writes);
-        }
-        let found = self.touch_split(block, split, access, writes);
-        let rest = if writes { granules } else { granules & !split };
-        if rest == 0 { found } else { heavier(found, self.touch_whole(block, rest, access, writes)) }
-    }
-
-    /// Granules of which none is split.
-    #[inline]
-    fn touch_whole(&mut self, block: u64, granules: u64, access: &Access, writes: bool) -> Option<Conflict> {
-        let cell = cell(&mut self.pages, block);
-        let hit = cell.history.touch(granules, access, writes);
-        if cell.history.entries() > MOST {
-            scatter(cell, &mut self.parts, block);
-        }
-        hit.map(|hit| conflict(hit, block * BLOCK + u64::from(hit.place) * GRANULE, writes))
-    }
-
-    /// All of granules that are split: a write makes each of them one again, without a history.
-    #[cold]
-    fn touch_split(&mut self, block: u64, mut granules: u64, access: &Access, writes: bool) -> Option<Conflict> {
-        if writes {
-            cell(&mut self.pages, block).split &= !granules;
-        }
-        let mut found = None;
-        while granules != 0 {
-            let granule = block * 64 + u64::from(granules.trailing_zeros());
-            granules &= granules - 1;
-            let Some(part) = self.parts.get_mut(&granule) else { continue };
-            let hit = part.touch(WHOLE, access, writes);
-            found = heavier(found, hit.map(|hit| conflict(hit, granule * GRANULE + u64::from(hit.place), writes)));
-            if writes {
-                self.parts.remove(&granule);
-            }
-        }
-        found
+        let hit = page(&mut self.pages, area.page).touch(area.places, access, writes);
+        hit.map(|hit| conflict(hit, area.page, writes))
     }
 
     /// Bytes of one granule, not all of them.
     fn touch_part(&mut self, at: u64, next: u64, access: &Access, writes: bool) -> Option<Conflict> {
-        let (granule, block) = (at / GRANULE, at / BLOCK);
-        let place = (granule % 64) as u32;
-        let cell = cell(&mut self.pages, block);
-        let part = self.parts.entry(granule).or_insert_with(|| {
-            // Every byte inherits what was known of the whole.
-            cell.split |= 1 << place;
-            cell.history.split_off(place, WHOLE)
-        });
-        let mask = (WHOLE >> (GRANULE - (next - at))) << (at % GRANULE);
-        let hit = part.touch(mask, access, writes);
-        if part.is_uniform(WHOLE)
-            && let Some(part) = self.parts.remove(&granule)
-        {
-            cell.split &= !(1 << place);
-            cell.history.merge(place, part);
-        }
-        hit.map(|hit| conflict(hit, granule * GRANULE + u64::from(hit.place), writes))
+        let bytes = (1 << (next - at)) - 1;
+        let granule = (at % PAGE / GRANULE) as u32;
+        let page = page(&mut self.pages, at / PAGE);
+        let hit = page.touch_part(granule, bytes << (at % GRANULE), access, writes);
+        hit.map(|hit| conflict(hit, at / PAGE, writes))
     }
-}
-
-/// Gives each granule of a block a history of its own.
-#[cold]
-fn scatter(cell: &mut Block, parts: &mut FxHashMap<u64, History>, block: u64) {
-    let mut granules = cell.history.places();
-    cell.split |= granules;
-    while granules != 0 {
-        let place = granules.trailing_zeros();
-        granules &= granules - 1;
-        parts.insert(block * 64 + u64::from(place), cell.history.split_off(place, WHOLE));
-    }
-    cell.history = History::default();
 }
 
 #[inline]
-fn cell(pages: &mut Vec<Option<Box<[Block; PAGE]>>>, block: u64) -> &mut Block {
-    let (page, slot) = (block as usize / PAGE, block as usize % PAGE);
-    if pages.len() <= page {
-        pages.resize_with(page + 1, || None);
+fn page(pages: &mut Vec<Option<Box<Page>>>, n: u64) -> &mut Page {
+    let n = n as usize;
+    if pages.len() <= n {
+        pages.resize_with(n + 1, || None);
     }
-    let page = pages[page].get_or_insert_with(|| Box::new(std::array::from_fn(|_| Block::default())));
-    &mut page[slot]
+    pages[n].get_or_insert_default()
 }
 
-fn conflict(hit: Hit, byte: u64, second_writes: bool) -> Conflict {
-    let Hit { first, first_writes, reason, .. } = hit;
-    Conflict { first, first_writes, second_writes, reason, byte }
+fn conflict(hit: Hit, page: u64, second_writes: bool) -> Conflict {
+    let Hit { first, first_writes, reason, place } = hit;
+    Conflict { first, first_writes, second_writes, reason, byte: page * PAGE + u64::from(place) }
 }
 
 /// Of two conflicts, the one that weighs more; of equal ones, that of the first byte.
