@@ -14,7 +14,7 @@ use super::tensor::{InstructionDescriptor, LANES, Layout, TensorMemory};
 use crate::numerics::{MmaStep, Numerics};
 
 /// Steps that are computed together. Their panels of B stay in the first-level cache.
-const DEPTH: usize = 4;
+const DEPTH: usize = 8;
 
 /// MMAs that wait, and memory that is used again.
 #[derive(Debug, Default)]

@@ -15,7 +15,7 @@ pub struct Strip<'a> {
 pub type Panel<T, const W: usize = WIDTH> = [Line<[T; W]>; 16];
 
 /// A cache line: a vector that would lie across two takes twice as long to read.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[repr(align(64))]
 pub struct Line<T>(pub T);
 

@@ -1,5 +1,7 @@
 //! Tensor memory, the descriptors of `tcgen05.mma`, and the product itself.
 
+use super::product::Line;
+use super::simd;
 use crate::report::Memory;
 
 /// Columns of 32-bit cells.
@@ -12,8 +14,8 @@ pub const SLOT: u32 = 32;
 /// A CTA's tensor memory.
 #[derive(Debug, PartialEq)]
 pub struct TensorMemory {
-    /// Lane after lane.
-    cells: Vec<u32>,
+    /// Lane after lane, in cache lines: accumulators are read and written in vectors.
+    lines: Vec<Line<[u32; 16]>>,
     /// For each column and lane quarter, the lanes that hold a defined value.
     defined: Vec<u32>,
     /// Why a column holds none (index into the run's origins), if it is known.
@@ -40,7 +42,7 @@ pub struct Allocation {
 impl TensorMemory {
     pub fn new() -> TensorMemory {
         TensorMemory {
-            cells: vec![u32::MAX; (LANES * COLUMNS) as usize],
+            lines: vec![Line([u32::MAX; 16]); (LANES * COLUMNS / 16) as usize],
             defined: vec![0; 4 * COLUMNS as usize],
             origins: vec![0; COLUMNS as usize],
             slots: [None; (COLUMNS / SLOT) as usize],
@@ -51,7 +53,7 @@ impl TensorMemory {
 
     /// As it was when it was new.
     pub fn forget(&mut self) {
-        self.cells.fill(u32::MAX);
+        self.lines.fill(Line([u32::MAX; 16]));
         self.defined.fill(0);
         self.origins.fill(0);
         (self.slots, self.freed, self.most) = ([None; _], [None; _], 0);
@@ -122,18 +124,18 @@ impl TensorMemory {
 
     pub fn get(&self, lane: u32, column: u32) -> (u32, bool) {
         let defined = self.defined[(column * 4 + lane / 32) as usize] >> (lane % 32) & 1 == 1;
-        (self.cells[(lane * COLUMNS + column) as usize], defined)
+        (self.cells()[(lane * COLUMNS + column) as usize], defined)
     }
 
     pub fn set(&mut self, lane: u32, column: u32, value: u32, defined: bool) {
-        self.cells[(lane * COLUMNS + column) as usize] = value;
+        self.cells_mut()[(lane * COLUMNS + column) as usize] = value;
         let d = &mut self.defined[(column * 4 + lane / 32) as usize];
         *d = *d & !(1 << (lane % 32)) | u32::from(defined) << (lane % 32);
     }
 
     /// A lane's cells from a column on.
     pub fn row(&self, lane: u32, column: u32) -> &[u32] {
-        &self.cells[(lane * COLUMNS + column) as usize..(lane as usize + 1) * COLUMNS as usize]
+        &self.cells()[(lane * COLUMNS + column) as usize..(lane as usize + 1) * COLUMNS as usize]
     }
 
     /// The lanes of a quarter in which a column holds a defined value.
@@ -149,8 +151,9 @@ impl TensorMemory {
 
     /// Sets a column of a quarter to defined values.
     pub fn set_column(&mut self, quarter: u32, column: u32, values: &[u32; 32]) {
+        let cells = self.cells_mut();
         for (lane, &value) in (quarter * 32..).zip(values) {
-            self.cells[(lane * COLUMNS + column) as usize] = value;
+            cells[(lane * COLUMNS + column) as usize] = value;
         }
         self.defined[(column * 4 + quarter) as usize] = u32::MAX;
     }
@@ -162,7 +165,11 @@ impl TensorMemory {
 
     /// Lane after lane, all columns.
     pub fn cells_mut(&mut self) -> &mut [u32] {
-        &mut self.cells
+        simd::flat_mut(&mut self.lines)
+    }
+
+    fn cells(&self) -> &[u32] {
+        simd::flat(&self.lines)
     }
 
     /// The lanes of a column that hold a defined value.
@@ -189,7 +196,7 @@ impl TensorMemory {
 
     /// All cells, as the report gives them.
     pub fn snapshot(&self) -> Memory {
-        let mut memory = Memory::undefined(self.cells.len() * 4);
+        let mut memory = Memory::undefined((LANES * COLUMNS * 4) as usize);
         for lane in 0..LANES {
             for column in 0..COLUMNS {
                 let (value, defined) = self.get(lane, column);
