@@ -40,11 +40,13 @@ impl Footprint {
     }
 
     /// The same, neighbours together.
+    #[inline]
     pub fn runs(&self, block: u64) -> impl Iterator<Item = Run> {
         self.runs.iter().map(move |run| Run { block: block + run.block, ..*run })
     }
 
     /// The same, as areas of pages.
+    #[inline]
     pub fn areas(&self, block: u64) -> impl Iterator<Item = Area> {
         self.runs(block).flat_map(|run| Area::of_blocks(run.block, run.blocks, run.granules))
     }

@@ -20,6 +20,7 @@ impl Area {
     }
 
     /// Granules of each of some blocks side by side.
+    #[inline]
     pub fn of_blocks(first: u64, blocks: u64, granules: u64) -> impl Iterator<Item = Area> {
         Spread { granules, first, blocks, count: blocks.min(1), ..Spread::default() }
     }
@@ -32,6 +33,7 @@ impl Area {
     }
 
     /// Granules of blocks: those next to each other that have the same granules and lie in the same page are one area.
+    #[inline]
     pub fn of_each(blocks: impl IntoIterator<Item = (u64, u64)>) -> impl Iterator<Item = Area> {
         let mut rest = blocks.into_iter().map(|(block, granules)| Area::of_block(block, granules)).peekable();
         std::iter::from_fn(move || {
