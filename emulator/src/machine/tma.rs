@@ -384,7 +384,9 @@ impl Cluster<'_> {
         op: &TmaOp,
     ) -> Result<SmallVec<[u32; 2]>, Stop> {
         let one = At { mask: 1 << lane, ..at };
-        let Some(&(named, _)) = self.barrier_addresses(one, barrier, op.remote)?.first() else { return Ok(smallvec![]) };
+        let Some(&(named, _)) = self.barrier_addresses(one, barrier, op.remote)?.first() else {
+            return Ok(smallvec![]);
+        };
         let mut list = smallvec![];
         for slot in shared {
             let cta = match (op.pair, op.targets.is_some()) {
