@@ -1,30 +1,10 @@
 //! What the command prints, writes and exits with.
 
+mod common;
+
+use common::{Said, emulate, here, without_cycles};
 use expect_test::{Expect, expect};
-use std::path::{Path, PathBuf};
-use std::process::Command;
-
-fn here(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
-}
-
-struct Said {
-    status: i32,
-    out: String,
-    err: String,
-}
-
-/// Runs the command in a folder.
-fn emulate(folder: &Path, arguments: &[&str]) -> Said {
-    let run = Command::new(env!("CARGO_BIN_EXE_emulate"))
-        .args(arguments)
-        .current_dir(folder)
-        .env("NO_COLOR", "1")
-        .output()
-        .expect("the command starts");
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
-    Said { status: run.status.code().expect("an exit status"), out: text(run.stdout), err: text(run.stderr) }
-}
+use std::path::Path;
 
 /// A copy of files of the tree, so that nothing is written into it.
 fn copy(files: &[&str]) -> tempfile::TempDir {
@@ -95,15 +75,6 @@ fn help() {
           -h, --help
                   Print help (see a summary with '-h')
     "#]].assert_eq(&trimmed(&said.out));
-}
-
-/// What the clock says changes with the table of costs; everything else is here to stay.
-fn without_cycles(text: &str) -> String {
-    let masked = text.split_inclusive('\n').map(|line| match line.split_once(" cycles") {
-        Some((before, after)) => format!("{}N cycles{after}", before.trim_end_matches(|c: char| c.is_ascii_digit())),
-        None => line.to_string(),
-    });
-    masked.collect()
 }
 
 fn trimmed(text: &str) -> String {

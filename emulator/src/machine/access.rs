@@ -3,7 +3,7 @@
 use super::cluster::{Cluster, Stop};
 use super::memory::Runs;
 use super::outbox::{Item, Write};
-use super::state::At;
+use super::state::{At, Slot};
 use super::step::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
 use super::warp::lanes;
 use crate::diagnostic::{Diagnostic, Severity};
@@ -25,6 +25,18 @@ pub enum Target {
     Param(u32),
     /// Offset in the frames of the warp's lanes.
     Local(u32),
+}
+
+impl Target {
+    /// So many bytes behind it.
+    pub fn after(self, bytes: usize) -> Target {
+        match self {
+            Target::Shared(cta, at) => Target::Shared(cta, at + bytes as u32),
+            Target::Global { buffer, offset } => Target::Global { buffer, offset: offset + bytes as u64 },
+            Target::Param(at) => Target::Param(at + bytes as u32),
+            Target::Local(at) => Target::Local(at + bytes as u32),
+        }
+    }
 }
 
 impl<'a> Cluster<'a> {
@@ -56,7 +68,8 @@ impl<'a> Cluster<'a> {
         let LoadOp { bytes, signed, ref d, .. } = *op;
         let each = usize::from(bytes);
         let mut undefined = false;
-        let mut origin = 0;
+        // Of each register.
+        let mut origins = [0; 8];
         for (lane, target) in targets {
             for (n, &reg) in d.iter().enumerate() {
                 let (value, defined) = match *target {
@@ -83,14 +96,10 @@ impl<'a> Cluster<'a> {
                 registers.set_defined(reg, 1 << lane, if defined { u32::MAX } else { 0 });
                 if !defined {
                     undefined = true;
-                    if origin == 0 {
-                        let what = self.describe_target(target);
-                        origin = self.origin(
-                            site,
-                            format!("{what} is read here, but nothing has written a defined value to it"),
-                        );
+                    if origins[n % 8] == 0 {
+                        origins[n % 8] = self.origin_of_memory(w, target.after(n * each), each, site);
                     }
-                    self.warps[w].origins.insert(reg, origin);
+                    self.warps[w].origins.insert(reg, origins[n % 8]);
                 }
             }
         }
@@ -164,6 +173,10 @@ impl<'a> Cluster<'a> {
                 let warp = &self.warps[w];
                 let value = warp.registers.lane(reg, *lane);
                 let defined = warp.registers.defined(reg) >> lane & 1 == 1;
+                if !defined {
+                    let origin = self.origin_of_register(w, reg, site);
+                    self.keep_origin(w, target.after(n * each), each, origin);
+                }
                 match *target {
                     Target::Shared(c, at) => self.ctas[c].shared.store(at as usize + n * each, each, value, defined),
                     Target::Global { buffer, offset } => {
@@ -193,21 +206,34 @@ impl<'a> Cluster<'a> {
         Ok(())
     }
 
-    /// An undefined value reaches global memory: found, with the place where it came from.
-    /// A copy stores undefined bytes to global memory.
-    pub fn undefined_copy(&mut self, site: u32, buffer: usize, at: u64) {
+    /// A copy stores undefined bytes, from this place on, to global memory.
+    pub fn undefined_copy(&mut self, site: u32, from: Slot, buffer: usize, at: u64) {
         let what = self.global.buffers[buffer].describe(at);
         let mut diagnostic = self.problem(
             "undefined-value-stored",
             site,
             format!("{what} receives a value that was never computed"),
-            "Shared memory holds no defined value before it is written.",
+            "Shared memory holds no defined value before one is written to it (PTX ISA 8.2.6).",
             "Write the whole tile before the copy stores it.".into(),
         );
+        let source = self.shared_name_exact(from.offset);
+        let here = match self.kept_origin(from.cta, from.offset & !3, from.offset + 1) {
+            Some(n) => {
+                let origin = self.origins[n as usize].clone();
+                diagnostic.labels.insert(0, self.label(origin.site, origin.text));
+                diagnostic.help = "Write the value before it is used.".into();
+                format!("this copy stores {source}, an undefined value, to {what} here")
+            }
+            None => format!("this copy stores {source} to {what}, but nothing has written a defined value to it"),
+        };
+        if let Some(label) = diagnostic.labels.last_mut() {
+            label.text = here;
+        }
         diagnostic.severity = Severity::Finding;
         self.findings.add(diagnostic);
     }
 
+    /// An undefined value reaches global memory: found, with the place where it came from.
     pub fn undefined_store(&mut self, w: usize, reg: Reg, buffer: usize, at: u64, site: u32) {
         let what = self.global.buffers[buffer].describe(at);
         let origin = self.warps[w].origins.get(&reg).copied().unwrap_or(0);

@@ -121,6 +121,7 @@ pub struct Cluster<'a> {
     pub races: Vec<Race>,
     pub race_keys: HashMap<(u32, u32, RaceMemory, Reason), usize>,
     pub origins: Vec<Origin>,
+    pub kept_origins: super::origins::Kept,
     pub events: BinaryHeap<Reverse<(u64, u64, Pending)>>,
     pub sequence: u64,
     /// No instruction that others can see is executed after this cycle before the scheduler has looked again.
@@ -190,6 +191,7 @@ impl<'a> Cluster<'a> {
             races: Vec::new(),
             race_keys: HashMap::new(),
             origins: vec![Origin { site: 0, text: String::new() }],
+            kept_origins: Default::default(),
             events: BinaryHeap::new(),
             sequence: 0,
             horizon: 0,

@@ -6,6 +6,7 @@ use super::direct::deliver;
 use super::mbarrier::LIMIT;
 use super::memory::Runs;
 use super::outbox::{Item, Write};
+use super::state::Slot;
 use crate::program::op::{Reduction, TmaKind};
 use crate::report::Memory;
 use crate::tensor_map::{Element, Swizzle};
@@ -80,6 +81,7 @@ impl Cluster<'_> {
                     }
                 }
                 let (site, bytes) = (copy.site, copy.bytes);
+                self.copy_origins(n);
                 let order = std::mem::take(&mut self.copies[n].order);
                 for barrier in std::mem::take(&mut self.copies[n].barriers) {
                     let b = &mut self.barriers[barrier as usize];
@@ -111,7 +113,7 @@ impl Cluster<'_> {
                         filled += len;
                         if undefined.is_none() && !data.all_defined(from, len) {
                             let first = (0..len).find(|n| !data.is_defined(from + n)).unwrap_or(0);
-                            undefined = Some((buffer, at + first as u64));
+                            undefined = Some((from + first, buffer, at + first as u64));
                         }
                     }
                 }
@@ -119,8 +121,9 @@ impl Cluster<'_> {
                 let (site, stamp) = (copy.site, copy.writes);
                 let write = Write { runs, data: dense, how, stamp, known: copy.known.clone() };
                 self.outbox.push(time, Item::Write(Box::new(write)));
-                if let (Some((buffer, at)), None) = (undefined, how) {
-                    self.undefined_copy(site, buffer, at);
+                if let (Some((from, buffer, at)), None, Some(&slot)) = (undefined, how, copy.shared.first()) {
+                    let from = Slot { offset: copy.swizzle.apply(slot.offset + from as u32), ..slot };
+                    self.undefined_copy(site, from, buffer, at);
                 }
             }
             TmaKind::Prefetch => {}
@@ -135,6 +138,22 @@ impl Cluster<'_> {
         }
         self.release_bulk(w);
         Ok(())
+    }
+}
+
+impl Cluster<'_> {
+    /// What a load has brought may be undefined where its source was.
+    fn copy_origins(&mut self, n: usize) {
+        let copy = &self.copies[n];
+        let partly = |rows: &Rows| rows.inside.is_some_and(|(_, runs)| !self.global.buffers[runs.buffer].whole);
+        if self.options.timing_only || copy.from.is_none() && !copy.rows.iter().any(partly) {
+            return;
+        }
+        let (site, extent) = (copy.site, copy.extent);
+        let known = copy.from.and_then(|from| self.kept_origin(from.cta, from.offset, from.offset + extent));
+        for slot in self.copies[n].shared.clone() {
+            self.keep_origins(site, slot, extent, known);
+        }
     }
 }
 

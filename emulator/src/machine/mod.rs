@@ -41,6 +41,7 @@ mod mma_operands;
 mod names;
 mod operand;
 mod ordering;
+mod origins;
 mod outbox;
 mod prepare;
 pub(crate) mod product;
