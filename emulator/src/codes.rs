@@ -30,8 +30,8 @@ pub const CODES: &[(&str, &str)] = &[
     ("misaligned-address", "an access that is not aligned to the bytes it moves"),
     ("missing-proxy-fence", "generic stores read by the asynchronous proxy without fence.proxy.async"),
     (
-        "missing-proxy-fence-after-read",
-        "generic loads followed by an asynchronous overwrite without a proxy fence (a note)",
+        "missing-proxy-fence-before-overwrite",
+        "generic accesses followed by an asynchronous overwrite without a proxy fence (a note)",
     ),
     ("missing-tensor-fence", "synchronised accesses of tensor memory without tcgen05.fence (a note)"),
     ("missing-wait-ld", "a tcgen05.ld that nothing waits for before its columns or registers are used otherwise"),
@@ -45,6 +45,7 @@ pub const CODES: &[(&str, &str)] = &[
     ("operand-overwritten", "an operand is overwritten while an MMA may still be reading it"),
     ("out-of-bounds", "an access outside of every allocation"),
     ("pair-leader", "an instruction of a CTA pair where there is no pair, or in its odd CTA"),
+    ("phase-completed-early", "a phase of an mbarrier completes before all bytes of its copies are there"),
     ("ptx-semantics", "operands or names that do not fit the instruction"),
     ("ptx-syntax", "text that is not PTX"),
     ("phase-overtaken", "a phase of an mbarrier may complete before a waiter has seen the one before"),

@@ -2,6 +2,7 @@
 
 use super::cluster::{Cluster, Stop};
 use super::memory::Runs;
+use super::names::counted;
 use super::outbox::{Item, Write};
 use super::state::{At, Slot};
 use super::step::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
@@ -12,6 +13,38 @@ use crate::program::RESERVED_SHARED;
 use crate::program::atomic::{LoadOp, StoreOp};
 use crate::program::op::{Address, Reg, Space};
 use crate::report::Memory;
+
+/// What is done at an address, for messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    Load,
+    Store,
+    Update,
+}
+
+impl Access {
+    fn does(self) -> &'static str {
+        match self {
+            Access::Load => "loads",
+            Access::Store => "stores",
+            Access::Update => "updates",
+        }
+    }
+
+    fn would(self) -> &'static str {
+        self.does().trim_end_matches('s')
+    }
+
+    /// So many bytes at an address.
+    fn at(self, bytes: u64, address: u64) -> String {
+        let place = match self {
+            Access::Load => "from",
+            Access::Store => "to",
+            Access::Update => "at",
+        };
+        format!("{} {place} {address:#x}", counted(bytes, "byte"))
+    }
+}
 
 /// Where an address leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -43,7 +76,7 @@ impl<'a> Cluster<'a> {
     pub fn load(&mut self, at: At, op: &'a LoadOp) -> Result<(), Stop> {
         let At { w, mask, site, .. } = at;
         let total = usize::from(op.bytes) * op.d.len();
-        let targets = self.targets(at, op.space, &op.address, total as u64, "load from")?;
+        let targets = self.targets(at, op.space, &op.address, total as u64, Access::Load)?;
         let time = self.charge(at, &targets, total, true);
         let stamp = Stamp { strength: self.strength(w, op.sync), ..self.stamp(w, mask, site) };
         if op.sync.is_some() && targets.iter().any(|(_, t)| matches!(t, Target::Global { .. })) {
@@ -129,7 +162,7 @@ impl<'a> Cluster<'a> {
         let StoreOp { space, ref address, bytes, ref s, sync } = *op;
         let each = usize::from(bytes);
         let total = each * s.len();
-        let targets = self.targets(at, space, address, total as u64, "store to")?;
+        let targets = self.targets(at, space, address, total as u64, Access::Store)?;
         let unwritten = targets.iter().any(|(_, t)| match *t {
             Target::Shared(c, at) => !self.ctas[c].shared.is_defined(at as usize),
             _ => false,
@@ -264,7 +297,7 @@ impl<'a> Cluster<'a> {
         space: Space,
         address: &Address,
         total: u64,
-        what: &str,
+        what: Access,
     ) -> Result<Vec<(usize, Target)>, Stop> {
         let At { w, mask, site, .. } = at;
         if address.base != Reg::Sink && mask & !self.warps[w].registers.defined(address.base) != 0 {
@@ -281,9 +314,12 @@ impl<'a> Cluster<'a> {
                 return Err(Some(Box::new(self.problem(
                     "misaligned-address",
                     site,
-                    format!("lane {lane} of warp {} {what}s {at:#x}: not a multiple of {total}", self.warps[w].index)
-                        .replace("load froms", "loads from")
-                        .replace("store tos", "stores to"),
+                    format!(
+                        "{} {} {}, which is no multiple of {total}",
+                        self.thread_name(w, lane),
+                        what.does(),
+                        what.at(total, at)
+                    ),
                     "An access must be aligned to all the bytes it moves, of all elements of a vector (PTX ISA 6.4.1).",
                     format!("Align the address to {total} bytes, or move fewer bytes at once."),
                 ))));
@@ -313,7 +349,7 @@ impl<'a> Cluster<'a> {
                 Space::Generic | Space::Global => {
                     let found = self.global.find(at, total);
                     // Nobody writes constants.
-                    let found = found.filter(|&(n, _)| what == "load from" || !self.global.buffers[n].constant);
+                    let found = found.filter(|&(n, _)| what == Access::Load || !self.global.buffers[n].constant);
                     found.map(|(buffer, offset)| Target::Global { buffer, offset })
                 }
             };
@@ -344,8 +380,10 @@ impl<'a> Cluster<'a> {
                     "out-of-bounds",
                     site,
                     format!(
-                        "lane {lane} of warp {} would {what} {at:#x}, {total} bytes outside of {name}: {detail}",
-                        self.warps[w].index
+                        "{} would {} {}, outside of {name}: {detail}",
+                        self.thread_name(w, lane),
+                        what.would(),
+                        what.at(total, at)
                     ),
                     "Every access must lie within memory that the launch has: the CTA's shared memory (PTX ISA 5.1.7), \
                      the parameters (5.1.6.1) or a buffer in global memory (5.1.4).",

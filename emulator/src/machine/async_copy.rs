@@ -3,6 +3,8 @@
 use super::access::Target;
 use super::cluster::{Cluster, Stop};
 use super::memory::Runs;
+use super::names::counted;
+use super::origins::Source;
 use super::state::{At, Slot};
 use super::warp::lanes;
 use crate::order::Stamp;
@@ -38,8 +40,9 @@ impl Cluster<'_> {
                         code,
                         site,
                         format!(
-                            "lane {lane} of {} would copy {wanted} bytes from {address:#x}: {why}",
-                            self.warp_name(w)
+                            "{} would copy {} from {address:#x}: {why}",
+                            self.thread_name(w, lane),
+                            counted(wanted, "byte")
                         ),
                         "cp.async reads within an allocation, aligned to the bytes it copies (PTX ISA 9.7.9.25.3.1).",
                         "Check row, column and row pitch of the address.".into(),
@@ -50,7 +53,7 @@ impl Cluster<'_> {
                 let shared = &mut self.ctas[slot.cta].shared;
                 self.outbox.copy(&self.global, buffer, offset, wanted as usize, shared, slot.offset as usize);
                 if !self.global.buffers[buffer].whole {
-                    self.keep_origins(site, slot, wanted, None);
+                    self.keep_origins(site, slot, wanted, Source::Buffer(buffer));
                 }
             }
             for n in wanted..bytes {

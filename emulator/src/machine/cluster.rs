@@ -384,7 +384,16 @@ impl<'a> Cluster<'a> {
             Some(&n) => self.races[n].count += 1,
             None => {
                 self.race_keys.insert(key, self.races.len());
-                self.races.push(race);
+                let issuer = match self.kind(race.second) {
+                    Some(ActorKind::Warp(w) | ActorKind::AsyncCopies(w)) => Some(w),
+                    Some(ActorKind::Mmas { warp, .. } | ActorKind::BulkReads { warp }) => Some(warp),
+                    _ => None,
+                };
+                let passed = match issuer.and_then(|w| self.warps.get(w as usize)) {
+                    Some(warp) if race.passed.is_empty() => warp.passed.clone(),
+                    _ => race.passed,
+                };
+                self.races.push(Race { passed, ..race });
             }
         }
     }

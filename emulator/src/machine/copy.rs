@@ -5,6 +5,7 @@ use super::cluster::{Cluster, Stop};
 use super::direct::deliver;
 use super::mbarrier::LIMIT;
 use super::memory::Runs;
+use super::origins::Source;
 use super::outbox::{Item, Write};
 use super::state::Slot;
 use crate::program::op::{Reduction, TmaKind};
@@ -83,8 +84,13 @@ impl Cluster<'_> {
                 let (site, bytes) = (copy.site, copy.bytes);
                 self.copy_origins(n);
                 let order = std::mem::take(&mut self.copies[n].order);
-                for barrier in std::mem::take(&mut self.copies[n].barriers) {
+                let epochs = std::mem::take(&mut self.copies[n].epochs);
+                for (barrier, epoch) in std::mem::take(&mut self.copies[n].barriers).into_iter().zip(epochs) {
+                    if self.barriers[barrier as usize].next_epoch() != epoch {
+                        self.bytes_after_phase(barrier, epoch, site, bytes);
+                    }
                     let b = &mut self.barriers[barrier as usize];
+                    b.traffic.bring(site, bytes);
                     b.bytes -= i64::from(bytes);
                     b.current.order.join(&order);
                     if b.bytes < -LIMIT {
@@ -145,14 +151,12 @@ impl Cluster<'_> {
     /// What a load has brought may be undefined where its source was.
     fn copy_origins(&mut self, n: usize) {
         let copy = &self.copies[n];
-        let partly = |rows: &Rows| rows.inside.is_some_and(|(_, runs)| !self.global.buffers[runs.buffer].whole);
-        if self.options.timing_only || copy.from.is_none() && !copy.rows.iter().any(partly) {
-            return;
-        }
+        let buffers = copy.rows.iter().filter_map(|rows| rows.inside).map(|(_, runs)| runs.buffer);
+        let partly = buffers.filter(|&buffer| !self.global.buffers[buffer].whole).map(Source::Buffer).next();
+        let Some(from) = copy.from.map(Source::Shared).or(partly).filter(|_| !self.options.timing_only) else { return };
         let (site, extent) = (copy.site, copy.extent);
-        let known = copy.from.and_then(|from| self.kept_origin(from.cta, from.offset, from.offset + extent));
-        for slot in self.copies[n].shared.clone() {
-            self.keep_origins(site, slot, extent, known);
+        for slot in copy.shared.clone() {
+            self.keep_origins(site, slot, extent, from);
         }
     }
 }

@@ -26,6 +26,8 @@ mod direct;
 mod diverge;
 mod exact;
 mod explain;
+mod explain_bytes;
+mod explain_copy;
 mod explain_tensor;
 mod findings;
 mod finish;

@@ -27,6 +27,14 @@ fn granules(w: usize, target: Target, bytes: usize) -> impl Iterator<Item = (usi
     })
 }
 
+/// Where a copy takes its bytes from.
+#[derive(Clone, Copy, Debug)]
+pub enum Source {
+    Shared(Slot),
+    /// Index of the buffer.
+    Buffer(usize),
+}
+
 impl Cluster<'_> {
     /// An undefined value is written to these bytes.
     pub fn keep_origin(&mut self, w: usize, target: Target, bytes: usize, origin: u32) {
@@ -67,17 +75,26 @@ impl Cluster<'_> {
         first.map(|(_, &origin)| origin)
     }
 
-    /// A copy has brought undefined bytes to these of shared memory: from another place there, or from global memory.
-    pub fn keep_origins(&mut self, site: u32, to: Slot, bytes: u32, known: Option<u32>) {
+    /// A copy has brought bytes to shared memory, some of them undefined perhaps.
+    pub fn keep_origins(&mut self, site: u32, to: Slot, bytes: u32, from: Source) {
         let memory = &self.ctas[to.cta].shared;
         let undefined: Vec<u32> = (to.offset..to.offset + bytes)
             .step_by(GRANULE)
             .filter(|&at| !memory.all_defined(at as usize, GRANULE.min((to.offset + bytes - at) as usize)))
             .collect();
-        let Some(&first) = undefined.first() else { return };
+        if undefined.is_empty() {
+            return;
+        }
+        let known = match from {
+            Source::Shared(from) => self.kept_origin(from.cta, from.offset, from.offset + bytes),
+            Source::Buffer(_) => None,
+        };
         let origin = known.unwrap_or_else(|| {
-            let what = self.shared_name_exact(first);
-            self.origin(site, format!("this copies bytes to {what} that nothing has written where they come from"))
+            let what = match from {
+                Source::Shared(from) => self.shared_name_exact(from.offset),
+                Source::Buffer(n) => format!("`{}`", self.global.buffers[n].name),
+            };
+            self.origin(site, format!("this copies bytes of {what} that nothing has written"))
         });
         for at in undefined {
             self.keep_origin(0, Target::Shared(to.cta, at), GRANULE, origin);
