@@ -48,6 +48,7 @@ pub const CODES: &[(&str, &str)] = &[
     ("phase-completed-early", "a phase of an mbarrier completes before all bytes of its copies are there"),
     ("ptx-semantics", "operands or names that do not fit the instruction"),
     ("ptx-syntax", "text that is not PTX"),
+    ("ptx-target", "a `.target` or `.version` that does not exist, or that lacks an instruction of the module"),
     ("phase-overtaken", "a phase of an mbarrier may complete before a waiter has seen the one before"),
     ("race-global", "two unordered accesses of global memory, one of them a write"),
     ("race-shared", "two unordered accesses of shared memory, one of them a write"),
