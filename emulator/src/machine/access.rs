@@ -315,7 +315,7 @@ impl<'a> Cluster<'a> {
                     "misaligned-address",
                     site,
                     format!(
-                        "{} {} {}, which is no multiple of {total}",
+                        "{} {} {}, which is not a multiple of {total}",
                         self.thread_name(w, lane),
                         what.does(),
                         what.at(total, at)

@@ -125,9 +125,10 @@ impl Cluster<'_> {
 
     pub fn who(&self, stamp: Stamp) -> String {
         match self.kind(stamp) {
-            Some(
-                ActorKind::Warp(w) | ActorKind::TensorLoads(w) | ActorKind::TensorStores(w) | ActorKind::AsyncCopies(w),
-            ) => self.warp_name(w as usize),
+            Some(ActorKind::Warp(w) | ActorKind::TensorLoads(w) | ActorKind::TensorStores(w)) => {
+                self.warp_name(w as usize)
+            }
+            Some(ActorKind::AsyncCopies(w)) => format!("cp.async of {}", self.warp_name(w as usize)),
             Some(ActorKind::Mmas { .. }) => "the tensor core".into(),
             Some(ActorKind::Mbarrier | ActorKind::BulkReads { .. } | ActorKind::BulkWrites { .. }) => {
                 "the TMA engine".into()

@@ -153,7 +153,7 @@ impl Cluster<'_> {
             code.filter(move |i| relaxed(&i.op).is_some_and(|w| w == wanted || w == "acq_rel")).map(|i| i.site)
         };
         let set = sites("release").find(|&site| site > first.site);
-        let seen = sites("acquire").filter(|&site| site < second.site).last();
+        let seen = sites("acquire").rfind(|&site| site < second.site);
         let text = |order| format!("without .{order}, this orders none of the accesses around it");
         let mut labels: Vec<Label> = set.iter().map(|&site| self.label(site, text("release"))).collect();
         labels.extend(seen.filter(|s| Some(*s) != set).map(|site| self.label(site, text("acquire"))));

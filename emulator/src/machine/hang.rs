@@ -114,8 +114,8 @@ impl Cluster<'_> {
                 continue;
             }
             let lanes =
-                if b.mask.count_ones() < 32 { format!(", {}", Self::lanes_text(b.mask)) } else { String::new() };
-            diagnostic.labels.push(Label { place, text: format!("{}{lanes} {text}", self.warp_name(b.warp)) });
+                if b.mask.count_ones() < 32 { format!(" ({})", Self::lanes_text(b.mask)) } else { String::new() };
+            diagnostic.labels.push(Label { place, text: format!("{} {text}{lanes}", self.warp_name(b.warp)) });
         }
         self.findings.add(diagnostic);
     }
@@ -198,8 +198,12 @@ impl Cluster<'_> {
         let mut d = self.hang(
             root.site,
             format!("the wait for {name} never ends: nothing ever arrives at it"),
-            "Let the MMAs' thread execute tcgen05.commit to it, or a thread mbarrier.arrive, before others wait."
-                .into(),
+            if self.issued.last.is_some() {
+                "Let the MMAs' thread execute tcgen05.commit to it, or a thread mbarrier.arrive, before others wait."
+            } else {
+                "Let a thread execute mbarrier.arrive on it (with expect_tx if copies bring their bytes to it) before others wait."
+            }
+            .into(),
         );
         d.labels = vec![wait];
         let reached: Vec<u32> = self.arrival_sites(b.offset);

@@ -78,13 +78,13 @@ impl Cluster<'_> {
     /// A copy has brought bytes to shared memory, some of them undefined perhaps.
     pub fn keep_origins(&mut self, site: u32, to: Slot, bytes: u32, from: Source) {
         let memory = &self.ctas[to.cta].shared;
+        if memory.all_defined(to.offset as usize, bytes as usize) {
+            return;
+        }
         let undefined: Vec<u32> = (to.offset..to.offset + bytes)
             .step_by(GRANULE)
             .filter(|&at| !memory.all_defined(at as usize, GRANULE.min((to.offset + bytes - at) as usize)))
             .collect();
-        if undefined.is_empty() {
-            return;
-        }
         let known = match from {
             Source::Shared(from) => self.kept_origin(from.cta, from.offset, from.offset + bytes),
             Source::Buffer(_) => None,
