@@ -155,7 +155,7 @@ impl TensorMap {
     /// # Errors
     /// What `cuTensorMapEncodeTiled` refuses: the value found, and the values allowed.
     pub fn encode(&self) -> Result<[u8; 128], String> {
-        self.check()?;
+        self.check().map_err(|(_, why)| why)?;
         let rank = self.dims.len();
         let mut w = [0u32; 32];
         w[0] = self.address as u32;
@@ -234,7 +234,7 @@ impl TensorMap {
             swizzle,
             fill_nan: w[2] >> 15 & 1 == 1,
         };
-        map.check()?;
+        map.check().map_err(|(_, why)| why)?;
         Ok(map)
     }
 
@@ -255,51 +255,64 @@ impl TensorMap {
         (0..self.dims.len()).map(|n| self.box_elements(n)).product::<u32>() * self.element.bytes()
     }
 
-    /// The rules of `cuTensorMapEncodeTiled` (CUDA driver API).
-    fn check(&self) -> Result<(), String> {
+    /// The rules of `cuTensorMapEncodeTiled` (CUDA driver API). `Err`: the field that breaks one, and how.
+    pub(crate) fn check(&self) -> Result<(), (String, String)> {
         let rank = self.dims.len();
-        let fail = |what: String| Err(what);
-        if !(1..=5).contains(&rank) || self.box_dims.len() != rank || self.strides.len() + 1 != rank {
-            return fail(format!(
-                "{rank} dimensions, {} strides and {} box sizes (rank 1 to 5, one stride less, as many box sizes)",
-                self.strides.len(),
-                self.box_dims.len()
-            ));
+        let fail = |field: String, is: String| {
+            let why = format!("`{field}` {is}");
+            Err((field, why))
+        };
+        let count = |n: usize, what: &str| if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") };
+        if !(1..=5).contains(&rank) {
+            return fail("dims".into(), format!("has {} (allowed: 1 to 5)", count(rank, "number")));
         }
-        if !self.element_strides.is_empty() && self.element_strides.len() != rank {
-            return fail(format!("{} element strides for {rank} dimensions", self.element_strides.len()));
+        for (field, has, needs) in [
+            ("box_dims", self.box_dims.len(), rank),
+            ("strides", self.strides.len(), rank - 1),
+            ("element_strides", self.element_strides.len(), if self.element_strides.is_empty() { 0 } else { rank }),
+        ] {
+            if has != needs {
+                let is = format!("has {}; for {} it has {needs}", count(has, "number"), count(rank, "dimension"));
+                return fail(field.into(), is);
+            }
         }
         if !self.address.is_multiple_of(16) {
-            return fail(format!("the address {:#x} (a multiple of 16)", self.address));
+            return fail("address".into(), format!("is {:#x} (allowed: multiples of 16)", self.address));
         }
         for n in 0..rank {
             if !(1..=1 << 32).contains(&self.dims[n]) {
-                return fail(format!("dimension {n} has {} elements (1 to 2^32)", self.dims[n]));
+                return fail(format!("dims[{n}]"), format!("is {} (allowed: 1 to 2^32)", self.dims[n]));
             }
             if !(1..=256).contains(&self.box_dims[n]) {
-                return fail(format!("the box has {} elements in dimension {n} (1 to 256)", self.box_dims[n]));
+                return fail(format!("box_dims[{n}]"), format!("is {} (allowed: 1 to 256)", self.box_dims[n]));
             }
             if !(1..=8).contains(&self.element_stride(n)) {
-                return fail(format!("element stride {} in dimension {n} (1 to 8)", self.element_stride(n)));
+                return fail(
+                    format!("element_strides[{n}]"),
+                    format!("is {} (allowed: 1 to 8)", self.element_stride(n)),
+                );
             }
         }
         for (n, &stride) in self.strides.iter().enumerate() {
             if !stride.is_multiple_of(16) || stride >= 1 << 40 {
-                return fail(format!(
-                    "dimension {} has a stride of {stride} bytes (a multiple of 16 below 2^40)",
-                    n + 1
-                ));
+                let is = format!("is {stride} bytes (allowed: multiples of 16 below 2^40)");
+                return fail(format!("strides[{n}]"), is);
             }
         }
         let inner = self.box_dims[0] * self.element.bytes();
+        let rows = format!(
+            "is {}, which makes rows of {inner} bytes with elements of {}",
+            self.box_dims[0],
+            count(self.element.bytes() as usize, "byte")
+        );
         if !inner.is_multiple_of(16) {
-            return fail(format!("the box's rows have {inner} bytes (a multiple of 16)"));
+            return fail("box_dims[0]".into(), format!("{rows} (allowed: multiples of 16 bytes)"));
         }
         if let Some(span) = self.swizzle.span().filter(|&s| inner > s) {
-            return fail(format!("the box's rows have {inner} bytes (up to {span} with this swizzle)"));
+            return fail("box_dims[0]".into(), format!("{rows} (allowed with this swizzle: up to {span} bytes)"));
         }
         if self.fill_nan && !self.element.is_float() {
-            return fail("NaN as fill of integers (zero only)".into());
+            return fail("fill_nan".into(), "is true, but the elements are integers (allowed: false)".into());
         }
         Ok(())
     }
@@ -399,12 +412,15 @@ mod tests {
     #[test]
     fn what_the_driver_refuses_is_refused() {
         for (map, says) in [
-            (TensorMap { box_dims: vec![257, 8], ..f16_16x16() }, "257 elements"),
-            (TensorMap { box_dims: vec![4, 8], ..f16_16x16() }, "rows have 8 bytes"),
-            (TensorMap { strides: vec![24], ..f16_16x16() }, "stride of 24 bytes"),
-            (TensorMap { address: 8, ..f16_16x16() }, "the address 0x8"),
-            (TensorMap { box_dims: vec![32, 8], swizzle: Swizzle::B32, ..f16_16x16() }, "up to 32 with this swizzle"),
-            (TensorMap { strides: vec![], ..f16_16x16() }, "0 strides"),
+            (TensorMap { box_dims: vec![257, 8], ..f16_16x16() }, "`box_dims[0]` is 257"),
+            (TensorMap { box_dims: vec![4, 8], ..f16_16x16() }, "rows of 8 bytes"),
+            (TensorMap { strides: vec![24], ..f16_16x16() }, "`strides[0]` is 24 bytes"),
+            (TensorMap { address: 8, ..f16_16x16() }, "`address` is 0x8"),
+            (
+                TensorMap { box_dims: vec![32, 8], swizzle: Swizzle::B32, ..f16_16x16() },
+                "with this swizzle: up to 32 bytes",
+            ),
+            (TensorMap { strides: vec![], ..f16_16x16() }, "`strides` has 0 numbers; for 2 dimensions it has 1"),
         ] {
             let error = map.encode().unwrap_err();
             assert!(error.contains(says), "{error}");

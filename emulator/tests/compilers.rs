@@ -53,6 +53,20 @@ fn runs(name: &str) {
     }
 }
 
+/// What `--example gluon` writes is a launch file, and a launch.
+#[test]
+fn launch_files_of_all() {
+    let names = case::names();
+    assert_eq!(names.len(), 14);
+    for name in names {
+        let json = serde_json::to_string(&case::launch_file(&name)).expect("JSON");
+        let launch: emulator::Launch = serde_json::from_str(&json).expect("a launch file");
+        let program = emulator::load(&case(&name, None).text).expect("PTX");
+        emulator::check(&program, &launch).unwrap_or_else(|errors| panic!("{name}: {errors:#?}"));
+        assert_eq!(launch.outputs[0].file, format!("{name}.d.bin"));
+    }
+}
+
 macro_rules! kernels {
     ($($name:ident),*) => { $(#[test] fn $name() { runs(stringify!($name)); })* };
 }

@@ -319,7 +319,7 @@ fn unknown_instructions_are_refused() {
         ("    ret;\n}", "    frobnicate.b32 %r1;\n}", "not-modelled", "No form of this opcode"),
         ("tcgen05.wait::ld.sync.aligned;", "tcgen05.wait::xy.sync.aligned;", "not-modelled", "tcgen05.wait"),
         ("    ret;\n}", "    add.s32 %r1, %r2;\n}", "ptx-semantics", "operands"),
-        ("    ret;\n}", "    mov.u32 %r99, 1;\n}", "ptx-semantics", "Declare it"),
+        ("    ret;\n}", "    mov.u32 %r99, 1;\n}", "ptx-semantics", "declare more"),
         ("    ret;\n}", "    mov.u32 %r1 1;\n}", "ptx-syntax", ""),
     ] {
         let errors = emulator::load(&edited(from, to)).expect_err(to);

@@ -8,7 +8,12 @@ use std::path::PathBuf;
 ///
 /// The exit status is 0 if nothing is wrong, 1 if there are findings or the run did not end, and 2 if it could not begin.
 #[derive(Debug, Parser)]
-#[command(name = "emulate", term_width = 100, override_usage = "emulate KERNEL.ptx --launch LAUNCH.json [OPTIONS]")]
+#[command(
+    name = "emulate",
+    version,
+    term_width = 100,
+    override_usage = "emulate KERNEL.ptx --launch LAUNCH.json [OPTIONS]"
+)]
 pub struct Arguments {
     /// The PTX text
     #[arg(value_name = "KERNEL.ptx", required_unless_present_any = ["list_instructions", "assumptions"], requires = "launch")]
@@ -22,6 +27,9 @@ pub struct Arguments {
     /// Run the schedules of the seeds from A to B, without B
     #[arg(long, value_name = "A..B", value_parser = range)]
     seeds: Option<Seeds>,
+    /// Whether notes (rules broken that no machine code would show) are printed; they are counted in any case
+    #[arg(long, value_enum, default_value_t = Notes::Show)]
+    notes: Notes,
     /// What is printed
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
@@ -35,9 +43,9 @@ pub struct Arguments {
     #[arg(long, conflicts_with_all = ["seed", "seeds"])]
     timing_only: bool,
     /// Use so many host threads. No result depends on it. Default: as many as the host runs at once
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = threads)]
     threads: Option<NonZeroUsize>,
-    /// Print the instructions that are modelled
+    /// Print the instructions and special registers that are modelled
     #[arg(long)]
     pub list_instructions: bool,
     /// Print what the emulator assumes without being sure
@@ -51,6 +59,12 @@ pub enum Format {
     Text,
     /// One JSON object
     Json,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Notes {
+    Show,
+    Hide,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -74,12 +88,22 @@ fn range(text: &str) -> Result<Seeds, String> {
     }
 }
 
+fn threads(text: &str) -> Result<NonZeroUsize, String> {
+    let way_out = "give 1 or more, or leave it out for as many as the host runs at once";
+    match text.parse::<usize>().map(NonZeroUsize::new) {
+        Ok(Some(threads)) => Ok(threads),
+        Ok(None) => Err(format!("no thread would run anything: {way_out}")),
+        Err(_) => Err(format!("not a number of threads: {way_out}")),
+    }
+}
+
 /// A kernel to run.
 #[derive(Debug)]
 pub struct Job {
     pub kernel: PathBuf,
     pub launch: PathBuf,
     pub schedules: Schedules,
+    pub notes: Notes,
     pub format: Format,
     /// Beside the seed, which the schedules give.
     pub options: emulator::Options,
@@ -124,7 +148,7 @@ impl Arguments {
             threads: self.threads,
             ..Default::default()
         };
-        Some(Job { kernel, launch, schedules, format: self.format, options })
+        Some(Job { kernel, launch, schedules, notes: self.notes, format: self.format, options })
     }
 }
 

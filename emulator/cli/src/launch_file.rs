@@ -1,7 +1,7 @@
 //! The launch file: read, understood, its files brought in.
 
 use crate::bad_input::BadInput;
-use crate::locate::locate;
+use crate::locate::{field_at, locate};
 use emulator::{Content, Launch};
 use std::fs;
 use std::path::Path;
@@ -41,23 +41,23 @@ pub fn read(path: &Path) -> Result<(Launch, String), BadInput> {
 
 /// The launch that a text describes, as it stands: `path` is only named in messages.
 pub fn parse(path: &Path, text: &str) -> Result<Launch, BadInput> {
-    serde_json::from_str(text).map_err(|e| misread(path, text, &e))
+    serde_json::from_str(text).map_err(|error| misread(path, text, &error))
 }
 
-/// Says what serde found, in the words of the other messages.
+/// Says what serde found, in the words of the other messages: the field, what was found, what is allowed.
 fn misread(path: &Path, text: &str, error: &serde_json::Error) -> BadInput {
     let (line, column) = (error.line(), error.column());
     let said = error.to_string();
     let said = said.strip_suffix(&format!(" at line {line} column {column}")).unwrap_or(&said);
-    let (title, way_out) = match said.split_once(", expected ") {
-        Some((found, expected)) => (in_words(found), format!("Allowed here: {}.", allowed(expected))),
-        None if error.is_syntax() || error.is_eof() => {
-            (format!("this is no JSON: {said}"), "Write JSON (RFC 8259).".into())
-        }
-        None => (said.to_string(), "docs/launch.schema.json lists every field.".into()),
-    };
     let before: usize = text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
     let last = before + column.saturating_sub(1);
+    let field = field_at(text, last);
+    let well_formed = serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
+    let (title, way_out) = if well_formed {
+        in_words(said, &field)
+    } else {
+        (format!("this is no JSON: {said}"), "Write JSON (RFC 8259).".into())
+    };
     // serde counts to the last byte of the value: mark all of it.
     let begin = text.as_bytes()[before.min(text.len())..last.min(text.len())]
         .iter()
@@ -68,24 +68,53 @@ fn misread(path: &Path, text: &str, error: &serde_json::Error) -> BadInput {
     BadInput::at(&title, &path.display().to_string(), text, begin..end, "found here", &way_out)
 }
 
-/// `invalid type: string "x"` without the words that say nothing.
-fn in_words(found: &str) -> String {
-    let Some((_, value)) = found.split_once(": ").filter(|(what, _)| what.starts_with("invalid ")) else {
-        return found.replace("invalid length ", "a list of length ");
+/// The title, and the way out, for what serde says of a field.
+fn in_words(said: &str, field: &str) -> (String, String) {
+    let of = if field.is_empty() { "the launch file".to_string() } else { format!("`{field}`") };
+    let quoted = || said.split('`').nth(1).unwrap_or("?");
+    if said.starts_with("missing field ") {
+        return (format!("{of} lacks its field `{}`", quoted()), "docs/launch.schema.json lists every field.".into());
+    }
+    if said.starts_with("duplicate field ") {
+        return (format!("{of} has its field `{}` twice", quoted()), "Give each field once.".into());
+    }
+    let Some((found, expected)) = said.split_once(", expected ") else {
+        // A value of one of several kinds that is no object with one field, which names the kind. Of one with several fields, serde
+        // names the first.
+        let whole = if kinds(field).is_empty() { field.rsplit_once('.').map(|(whole, _)| whole) } else { None };
+        let title = match whole {
+            Some(whole) => format!("`{whole}` has more than one field"),
+            None => format!("{of} does not name its kind"),
+        };
+        let kinds = kinds(whole.unwrap_or(field));
+        return (title, format!("Allowed here: an object with one field, which names the kind: {kinds}."));
     };
+    let allowed = format!("Allowed here: {}.", allowed(expected, field));
+    if found.starts_with("unknown field ") {
+        let place = if field.is_empty() { String::new() } else { format!(" in {of}") };
+        return (format!("unknown field `{}`{place}", quoted()), allowed);
+    }
+    if found.starts_with("unknown variant ") {
+        return (format!("{of} cannot be `{}`", quoted()), allowed);
+    }
+    if let Some(length) = found.strip_prefix("invalid length ") {
+        return (format!("{of} is a list of length {length}"), allowed);
+    }
+    let value = found.split_once(": ").map_or(found, |(_, value)| value);
     let value = match value {
         "map" => "an object",
         "sequence" => "a list",
-        _ => ["integer ", "string ", "floating point ", "boolean "]
+        "null" | "unit" | "unit value" => "`null`",
+        _ => ["integer ", "string ", "floating point ", "boolean ", "number "]
             .iter()
             .find_map(|kind| value.strip_prefix(kind))
             .unwrap_or(value),
     };
-    format!("{value} does not fit here")
+    (format!("{of} cannot be {value}"), allowed)
 }
 
 /// What serde expected, with its names of Rust types in words.
-fn allowed(expected: &str) -> String {
+fn allowed(expected: &str, field: &str) -> String {
     let range = |low: i128, high: i128| format!("a whole number from {low} to {high}");
     match expected {
         "u8" => range(0, u8::MAX.into()),
@@ -97,13 +126,45 @@ fn allowed(expected: &str) -> String {
         "i32" => range(i32::MIN.into(), i32::MAX.into()),
         "i64" => range(i64::MIN.into(), i64::MAX.into()),
         "f32" | "f64" => "a number".into(),
+        "a boolean" => "`true` or `false`".into(),
+        "a string" => "a text in quotes".into(),
         "a sequence" => "a list".into(),
         "a map" => "an object".into(),
         "an array of length 3" => "a list of three numbers: x, y, z".into(),
-        other if other.starts_with("struct ") || other.starts_with("enum ") => {
-            format!("an object ({})", other.trim_start_matches("struct ").trim_start_matches("enum "))
+        other if other.starts_with("struct ") => {
+            let fields = kinds(field);
+            if fields.is_empty() { "an object".into() } else { format!("an object with fields of {fields}") }
+        }
+        other if other.contains("enum ") || other.contains("variant") => {
+            format!("an object with one field, which names the kind: {}", kinds(field))
         }
         other => other.replace("one of ", ""),
+    }
+}
+
+/// The kinds that the value of a field can have, as serde lists them, or its fields.
+fn kinds(field: &str) -> String {
+    fn list<T: serde::de::DeserializeOwned>() -> String {
+        let error = serde_json::from_str::<T>("{\"\":0}").err().map(|e| e.to_string()).unwrap_or_default();
+        let listed = error.split_once("expected ").map_or("", |(_, list)| list);
+        listed.split(" at line ").next().unwrap_or("").replace("one of ", "")
+    }
+    let last = field.rsplit('.').next().unwrap_or("");
+    match last.split('[').next().unwrap_or("") {
+        "content" => list::<emulator::Content>(),
+        "params" | "value" => list::<emulator::Param>(),
+        "distribution" => list::<emulator::Distribution>(),
+        "kind" => list::<emulator::RegionKind>(),
+        "" => list::<Launch>(),
+        "buffers" => list::<emulator::Buffer>(),
+        "random" => list::<emulator::Random>(),
+        "map" => list::<emulator::TensorMap>(),
+        "regions" => list::<emulator::Region>(),
+        "attributes" => list::<emulator::Attributes>(),
+        "outputs" => list::<emulator::Output>(),
+        "struct" | "param_block" => list::<emulator::Block>(),
+        "fields" => list::<emulator::Field>(),
+        _ => String::new(),
     }
 }
 
@@ -117,7 +178,7 @@ mod tests {
             ["", "{", "ä", "{\"entry\": \"ä", "{\"ä\": 1}", "[\n\n", "{\"entry\":\n7}", "\u{feff}{}", "nul", "{} ä"]
         {
             let error = serde_json::from_str::<Launch>(text).unwrap_err();
-            let message = misread(Path::new("l.json"), text, &error).to_string();
+            let message = misread(Path::new("l.json"), text, &error).text;
             assert!(message.contains("try: "), "{text:?}: {message}");
         }
     }

@@ -8,6 +8,7 @@ mod locate;
 mod run;
 mod show;
 
+use arguments::Format;
 use clap::Parser;
 use emulator::Launch;
 use std::path::Path;
@@ -25,7 +26,11 @@ pub fn main() -> ExitCode {
     match run::run(&job) {
         Ok(clean) => ExitCode::from(u8::from(!clean)),
         Err(bad) => {
-            eprint!("{bad}");
+            match job.format {
+                Format::Text => eprint!("{}", bad.text),
+                // A closed pipe loses the text, not the exit status.
+                Format::Json => drop(show::print(&run::refusal(&job, &bad.errors))),
+            }
             ExitCode::from(2)
         }
     }
@@ -39,7 +44,7 @@ pub fn check(kernel: &str, launch: &str) -> Result<Launch, String> {
     let (kernel_path, launch_path) = (Path::new("kernel.ptx"), Path::new("launch.json"));
     let texts = show::Texts { kernel: (kernel_path, kernel), launch: Some((launch_path, launch)) };
     let program = emulator::load(kernel).map_err(|errors| texts.first_few(&errors))?;
-    let described = launch_file::parse(launch_path, launch).map_err(|bad| bad.to_string())?;
+    let described = launch_file::parse(launch_path, launch).map_err(|bad| bad.text)?;
     emulator::check(&program, &described).map_err(|errors| texts.first_few(&errors))?;
     Ok(described)
 }

@@ -7,8 +7,13 @@ use std::fmt::Write;
 pub fn text(arguments: &Arguments) -> String {
     let mut out = String::new();
     if arguments.list_instructions {
+        out += "# Instructions. {a|b}: write one of them. {.a}? or {.a|.b}?: one of them, or none. xN: x1, x2, x4 … x128.\n";
         for form in emulator::FORMS {
             let _ = writeln!(out, "{form}");
+        }
+        out += "\n# Special registers\n";
+        for name in emulator::special_registers() {
+            let _ = writeln!(out, "{name}");
         }
     }
     if arguments.assumptions {

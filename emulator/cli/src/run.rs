@@ -1,7 +1,7 @@
 //! A job from its files to what is printed and written.
 
-use crate::arguments::{Format, Job};
-use crate::bad_input::BadInput;
+use crate::arguments::{Format, Job, Notes};
+use crate::bad_input::{self, BadInput};
 use crate::show::{self, Texts};
 use crate::{launch_file, locate};
 use emulator::{Diagnostic, Launch, Memory, Options, Report};
@@ -20,6 +20,18 @@ struct Summary<'a> {
     runs: Vec<Run>,
     outputs: Vec<Written>,
 }
+
+/// What it prints instead if no run could begin.
+#[derive(Debug, Serialize)]
+struct Refusal<'a> {
+    schema: u32,
+    kernel: String,
+    launch: String,
+    errors: &'a [bad_input::Error],
+}
+
+/// Of both.
+const SCHEMA: u32 = 1;
 
 /// One schedule.
 #[derive(Debug, Serialize)]
@@ -48,10 +60,10 @@ pub fn run(job: &Job) -> Result<bool, BadInput> {
     let kernel = fs::read_to_string(&job.kernel)
         .map_err(|e| BadInput::file(&job.kernel, "read", &e, "Give a file with PTX text."))?;
     let texts = Texts { kernel: (&job.kernel, &kernel), launch: None };
-    let program = emulator::load(&kernel).map_err(|errors| BadInput::messages(vec![texts.first_few(&errors)]))?;
+    let program = emulator::load(&kernel).map_err(|errors| BadInput::diagnostics(&texts, &errors))?;
     let (launch, text) = launch_file::read(&job.launch)?;
     let texts = Texts { launch: Some((&job.launch, &text)), ..texts };
-    emulator::check(&program, &launch).map_err(|errors| BadInput::messages(vec![texts.first_few(&errors)]))?;
+    emulator::check(&program, &launch).map_err(|errors| BadInput::diagnostics(&texts, &errors))?;
 
     let (mut runs, mut outputs) = (Vec::new(), Vec::new());
     for seed in job.schedules.seeds() {
@@ -65,17 +77,31 @@ pub fn run(job: &Job) -> Result<bool, BadInput> {
     let clean = runs.iter().all(|run| run.clean);
     let ended = |run: &Run| run.completed && run.findings.is_empty();
     let fine = clean || job.options.timing_only && runs.iter().all(ended);
-    let summary =
-        Summary { schema: 1, kernel: job.kernel.display().to_string(), entry: &launch.entry, clean, runs, outputs };
+    let summary = Summary {
+        schema: SCHEMA,
+        kernel: job.kernel.display().to_string(),
+        entry: &launch.entry,
+        clean,
+        runs,
+        outputs,
+    };
     let shown = match job.format {
-        Format::Text => summary.text(&texts),
-        Format::Json => {
-            serde_json::to_string_pretty(&summary).map(|json| json + "\n").unwrap_or_else(|e| e.to_string())
-        }
+        Format::Text => summary.text(&texts, job.notes),
+        Format::Json => json(&summary),
     };
     // A closed pipe loses the text, not the exit status.
     let _ = show::print(&shown);
     Ok(fine)
+}
+
+/// What `--format json` prints of input that no run can begin with.
+pub fn refusal(job: &Job, errors: &[bad_input::Error]) -> String {
+    let [kernel, launch] = [&job.kernel, &job.launch].map(|path| path.display().to_string());
+    json(&Refusal { schema: SCHEMA, kernel, launch, errors })
+}
+
+fn json(value: &impl Serialize) -> String {
+    serde_json::to_string_pretty(value).map(|json| json + "\n").unwrap_or_else(|e| e.to_string())
 }
 
 /// Writes the buffers that the launch file asks for, as the first run left them.
@@ -124,20 +150,29 @@ impl Run {
     }
 }
 
+/// A diagnostic of one or several runs.
+struct Seen<'a> {
+    diagnostic: &'a Diagnostic,
+    seeds: Vec<u64>,
+}
+
 impl Summary<'_> {
-    fn text(&self, texts: &Texts) -> String {
+    fn text(&self, texts: &Texts, notes: Notes) -> String {
         let mut out = String::new();
-        // What several schedules find is shown once: by the first that is not clean.
-        if let Some(run) = self.runs.iter().find(|run| !run.clean) {
-            out += &texts.first_few(&run.findings);
-            for text in &run.incomplete {
-                let _ = writeln!(out, "not checked: {text}");
-            }
+        let findings = self.seen(|run| &run.findings);
+        out += &self.first_few(texts, &findings);
+        let mut incomplete: Vec<&String> = self.runs.iter().flat_map(|run| &run.incomplete).collect();
+        incomplete.dedup();
+        for text in incomplete {
+            let _ = writeln!(out, "not checked: {text}");
+        }
+        if !out.is_empty() {
             out.push('\n');
         }
-        if let Some(run) = self.runs.iter().find(|run| !run.notes.is_empty()) {
-            out += "Notes: rules broken that no machine code would show. They change no exit status.\n\n";
-            out += &texts.first_few(&run.notes);
+        let noted = self.seen(|run| &run.notes);
+        if !noted.is_empty() && notes == Notes::Show {
+            out += "Notes: rules broken that no machine code would show. They change no exit status; `--notes hide` hides them.\n\n";
+            out += &self.first_few(texts, &noted);
             out.push('\n');
         }
         for run in self.runs.iter().filter(|run| self.runs.len() == 1 || !run.clean) {
@@ -147,14 +182,15 @@ impl Summary<'_> {
                 "`{}`, {}: {}{end}; {} cycles, {} warp instructions",
                 self.entry,
                 run.schedule(),
-                count(run.findings.len()),
+                counts(run.findings.len(), run.notes.len(), notes),
                 run.cycles,
                 run.instructions
             );
         }
         if self.runs.len() > 1 {
             let clean = self.runs.iter().filter(|run| run.clean).count();
-            let _ = writeln!(out, "`{}`: {clean} of {} schedules are clean", self.entry, self.runs.len());
+            let counts = counts(findings.len(), noted.len(), notes);
+            let _ = writeln!(out, "`{}`: {clean} of {} schedules are clean; {counts}", self.entry, self.runs.len());
         }
         for file in &self.outputs {
             let _ = write!(out, "wrote `{}`, {} bytes, to {}", file.buffer, file.bytes, file.file);
@@ -165,12 +201,51 @@ impl Summary<'_> {
         }
         out
     }
+
+    /// What the runs found, each root cause once, with the seeds it was seen under.
+    fn seen<'r>(&'r self, of: impl Fn(&'r Run) -> &'r Vec<Diagnostic>) -> Vec<Seen<'r>> {
+        let mut list: Vec<Seen> = Vec::new();
+        for run in &self.runs {
+            for diagnostic in of(run) {
+                let place = |d: &'r Diagnostic| d.labels.first().map(|label| &label.place);
+                let same = |seen: &&mut Seen<'r>| {
+                    seen.diagnostic.code == diagnostic.code && place(seen.diagnostic) == place(diagnostic)
+                };
+                match list.iter_mut().find(same) {
+                    Some(known) => known.seeds.extend(run.seed),
+                    None => list.push(Seen { diagnostic, seeds: run.seed.into_iter().collect() }),
+                }
+            }
+        }
+        list
+    }
+
+    fn first_few(&self, texts: &Texts, list: &[Seen]) -> String {
+        let several = |seen: &Seen| match seen.seeds.len() {
+            _ if self.runs.len() == 1 => String::new(),
+            n if n == self.runs.len() => format!("seen under all {n} seeds"),
+            1 => format!("seen under seed {} only", seen.seeds[0]),
+            n => {
+                let first: Vec<String> = seen.seeds.iter().take(8).map(u64::to_string).collect();
+                let more = if n > 8 { format!(" and {} more", n - 8) } else { String::new() };
+                format!("seen under {n} of {} seeds: {}{more}", self.runs.len(), first.join(", "))
+            }
+        };
+        let shown: Vec<(&Diagnostic, String)> = list.iter().map(|seen| (seen.diagnostic, several(seen))).collect();
+        texts.first_few_seen(&shown)
+    }
 }
 
-fn count(findings: usize) -> String {
-    match findings {
-        0 => "no findings".into(),
-        1 => "1 finding".into(),
-        n => format!("{n} findings"),
+/// `1 finding, 2 notes`.
+fn counts(findings: usize, notes: usize, shown: Notes) -> String {
+    let count = |n: usize, what: &str| match n {
+        0 => format!("no {what}s"),
+        1 => format!("1 {what}"),
+        n => format!("{n} {what}s"),
+    };
+    let mut text = count(findings, "finding");
+    if notes > 0 {
+        let _ = write!(text, ", {}{}", count(notes, "note"), if shown == Notes::Hide { " (hidden)" } else { "" });
     }
+    text
 }

@@ -66,7 +66,7 @@ pub struct Texts<'a> {
 
 impl Texts<'_> {
     /// A diagnostic of the emulator: at the lines of PTX, and of the program that the PTX was made from.
-    pub fn diagnostic(&self, d: &Diagnostic) -> String {
+    fn diagnostic(&self, d: &Diagnostic, seen: &str) -> String {
         let ptx = self.kernel.0.display().to_string();
         let launch = self.launch.map(|(path, _)| path.display().to_string()).unwrap_or_default();
         let sources = self.sources(&d.labels);
@@ -101,7 +101,11 @@ impl Texts<'_> {
                 None => elsewhere.push(format!("{}:{}: {}", source.file, source.line, label.text)),
             }
         }
-        let again = if d.count > 1 { format!("seen {} times", d.count) } else { String::new() };
+        let again = match (seen, d.count) {
+            ("", 0 | 1) => String::new(),
+            ("", n) => format!("seen {n} times"),
+            (seen, _) => seen.into(),
+        };
         let mut last: Vec<(&str, &str)> = elsewhere.iter().map(|text| ("at", text.as_str())).collect();
         last.extend([("note", again.as_str()), ("rule", &d.rule), ("try", &d.help)]);
         let level = match d.severity {
@@ -114,8 +118,15 @@ impl Texts<'_> {
 
     /// The first three, and how many more there are: root causes come first.
     pub fn first_few(&self, diagnostics: &[Diagnostic]) -> String {
+        let seen: Vec<(&Diagnostic, String)> = diagnostics.iter().map(|d| (d, String::new())).collect();
+        self.first_few_seen(&seen)
+    }
+
+    /// The same, with what is to be said of how often each was seen.
+    pub fn first_few_seen(&self, diagnostics: &[(&Diagnostic, String)]) -> String {
         const SHOWN: usize = 3;
-        let mut texts: Vec<String> = diagnostics.iter().take(SHOWN).map(|d| self.diagnostic(d)).collect();
+        let shown = diagnostics.iter().take(SHOWN);
+        let mut texts: Vec<String> = shown.map(|(d, seen)| self.diagnostic(d, seen)).collect();
         if diagnostics.len() > SHOWN {
             texts.push(match diagnostics.len() - SHOWN {
                 1 => "There is 1 more.\n".into(),

@@ -1,30 +1,10 @@
 //! What the command prints, writes and exits with.
 
+mod common;
+
+use common::{Said, emulate, here, without_cycles};
 use expect_test::{Expect, expect};
-use std::path::{Path, PathBuf};
-use std::process::Command;
-
-fn here(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
-}
-
-struct Said {
-    status: i32,
-    out: String,
-    err: String,
-}
-
-/// Runs the command in a folder.
-fn emulate(folder: &Path, arguments: &[&str]) -> Said {
-    let run = Command::new(env!("CARGO_BIN_EXE_emulate"))
-        .args(arguments)
-        .current_dir(folder)
-        .env("NO_COLOR", "1")
-        .output()
-        .expect("the command starts");
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
-    Said { status: run.status.code().expect("an exit status"), out: text(run.stdout), err: text(run.stderr) }
-}
+use std::path::Path;
 
 /// A copy of files of the tree, so that nothing is written into it.
 fn copy(files: &[&str]) -> tempfile::TempDir {
@@ -61,6 +41,12 @@ fn help() {
               --seeds <A..B>
                   Run the schedules of the seeds from A to B, without B
 
+              --notes <NOTES>
+                  Whether notes (rules broken that no machine code would show) are printed; they are counted in any case
+
+                  [default: show]
+                  [possible values: show, hide]
+
               --format <FORMAT>
                   What is printed
 
@@ -87,23 +73,17 @@ fn help() {
                   Use so many host threads. No result depends on it. Default: as many as the host runs at once
 
               --list-instructions
-                  Print the instructions that are modelled
+                  Print the instructions and special registers that are modelled
 
               --assumptions
                   Print what the emulator assumes without being sure
 
           -h, --help
                   Print help (see a summary with '-h')
-    "#]].assert_eq(&trimmed(&said.out));
-}
 
-/// What the clock says changes with the table of costs; everything else is here to stay.
-fn without_cycles(text: &str) -> String {
-    let masked = text.split_inclusive('\n').map(|line| match line.split_once(" cycles") {
-        Some((before, after)) => format!("{}N cycles{after}", before.trim_end_matches(|c: char| c.is_ascii_digit())),
-        None => line.to_string(),
-    });
-    masked.collect()
+          -V, --version
+                  Print version
+    "#]].assert_eq(&trimmed(&said.out));
 }
 
 fn trimmed(text: &str) -> String {
@@ -181,7 +161,7 @@ fn notes_stand_apart_and_change_no_exit_status() {
     let said = emulate(folder.path(), &["exchange.ptx", "--launch", "exchange.json"]);
     assert_eq!((said.status, said.err.as_str()), (0, ""));
     expect![[r#"
-        Notes: rules broken that no machine code would show. They change no exit status.
+        Notes: rules broken that no machine code would show. They change no exit status; `--notes hide` hides them.
 
         note[same-value-written-twice]: warp 1 and warp 0 store the same value to `cell`, and nothing orders the two
          --> exchange.ptx:8:1
@@ -195,7 +175,7 @@ fn notes_stand_apart_and_change_no_exit_status() {
           = rule: Plain accesses of different threads to the same bytes, one of them a write, are a data race unless synchronisation orders them (PTX ISA 8.7.1, 8.9.5), also when the value does not depend on it.
           = try: Let one warp store it.
 
-        `exchange`, default schedule: no findings; N cycles, 6 warp instructions
+        `exchange`, default schedule: no findings, 1 note; N cycles, 6 warp instructions
     "#]]
     .assert_eq(&without_cycles(&said.out));
 }
@@ -261,14 +241,14 @@ fn a_value_that_a_field_cannot_hold_is_refused_at_its_line() {
         "[64, 1, 1]",
         "[64, -1, 1]",
         expect![[r#"
-        error: `-1` does not fit here
-         --> exchange.json:4:17
-          |
-        4 |   "block": [64, -1, 1],
-          |                 ^^ found here
-          |
-          = try: Allowed here: a whole number from 0 to 4294967295.
-    "#]],
+            error: `block[1]` cannot be `-1`
+             --> exchange.json:4:17
+              |
+            4 |   "block": [64, -1, 1],
+              |                 ^^ found here
+              |
+              = try: Allowed here: a whole number from 0 to 4294967295.
+        "#]],
     );
 }
 
@@ -289,7 +269,7 @@ fn a_buffer_that_is_not_there_is_refused_at_its_line() {
             7 | .visible .entry exchange(.param .u64 out)
               |                 ------------------------- this kernel
               |
-              = rule: A launch gives each parameter of the entry one value of its size.
+              = rule: A launch gives each parameter of the entry one value of its type and size.
               = try: Number buffers from 0, in their order.
         "#]],
     );
@@ -359,8 +339,53 @@ fn lists_need_no_kernel() {
     for form in emulator::FORMS {
         assert!(said.out.lines().any(|line| line == *form), "{form}");
     }
+    for name in emulator::special_registers() {
+        assert!(said.out.lines().any(|line| line == name), "{name}");
+    }
     for assumption in emulator::ASSUMPTIONS {
         assert!(said.out.lines().any(|line| line == assumption.name), "{}", assumption.name);
     }
     assert_eq!(emulate(Path::new("."), &[]).status, 2);
+}
+
+#[test]
+fn the_version_and_no_threads() {
+    let said = emulate(Path::new("."), &["--version"]);
+    assert_eq!((said.status, said.out), (0, format!("emulate {}\n", env!("CARGO_PKG_VERSION"))));
+    let said = emulate(Path::new("."), &["k.ptx", "--launch", "k.json", "--threads", "0"]);
+    expect![[r#"
+        error: invalid value '0' for '--threads <N>': no thread would run anything: give 1 or more, or leave it out for as many as the host runs at once
+
+        For more information, try '--help'.
+    "#]].assert_eq(&said.err);
+    assert_eq!(said.status, 2);
+}
+
+/// The JSON of docs/emulate.md is what the command prints.
+#[test]
+fn the_documented_json_is_what_is_printed() {
+    let page = std::fs::read_to_string(here("../../docs/emulate.md")).expect("docs/emulate.md");
+    let section = page.split_once("## The output as JSON").expect("the section").1;
+    let documented: Vec<serde_json::Value> = section
+        .split("```json\n")
+        .skip(1)
+        .map(|block| serde_json::from_str(block.split("```").next().unwrap_or("")).expect("JSON"))
+        .collect();
+    let arguments = ["exchange.ptx", "--launch", "exchange.json", "--format", "json"];
+    let folder = copy(&["tests/files/exchange.ptx", "tests/files/exchange.json"]);
+    let path = folder.path().join("exchange.json");
+    let text = std::fs::read_to_string(&path).expect("the launch file").replace("\"grid\"", "\"gird\"");
+    std::fs::write(&path, text).expect("written");
+    let refusal = emulate(folder.path(), &arguments);
+    let run = emulate(&here("tests/files"), &arguments);
+    assert_eq!((refusal.status, run.status), (2, 1));
+    for (said, mut documented) in [refusal, run].into_iter().zip(documented) {
+        let mut said: serde_json::Value = serde_json::from_str(&said.out).expect("JSON");
+        for value in [&mut said, &mut documented] {
+            if let Some(cycles) = value.pointer_mut("/runs/0/cycles") {
+                *cycles = 0.into();
+            }
+        }
+        assert_eq!(said, documented, "docs/emulate.md shows something else than:\n{said:#}");
+    }
 }

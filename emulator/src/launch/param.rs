@@ -87,18 +87,30 @@ pub(crate) const MAX_PARAMS: u32 = 32_764;
 /// What is wrong with a value, and where in the launch description it stands.
 pub(crate) type Wrong = (String, String);
 
+/// Where a buffer lies, and its bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Extent {
+    pub base: u64,
+    pub bytes: u64,
+}
+
 impl Param {
     /// The bytes of the value, for buffers at these addresses.
-    pub(crate) fn bytes(&self, path: &str, bases: &[u64]) -> Result<Vec<u8>, Wrong> {
-        let base = |buffer: usize, kind: &str| {
-            bases.get(buffer).copied().ok_or_else(|| {
-                let there_are = match bases.len() {
+    pub(crate) fn bytes(&self, path: &str, buffers: &[Extent]) -> Result<Vec<u8>, Wrong> {
+        let address = |buffer: usize, offset: u64, kind: &str, field: &str| {
+            let Some(extent) = buffers.get(buffer) else {
+                let there_are = match buffers.len() {
                     0 => "there are no buffers".to_string(),
                     1 => "there is one, number 0".to_string(),
                     n => format!("there are {n}, 0 to {}", n - 1),
                 };
-                (format!("{path}.{kind}.buffer"), format!("names buffer {buffer}: {there_are}"))
-            })
+                return Err((format!("{path}.{kind}.buffer"), format!("names buffer {buffer}: {there_are}")));
+            };
+            if offset > extent.bytes {
+                let why = format!("points to byte {offset} of buffer {buffer}, which has {} bytes", extent.bytes);
+                return Err((format!("{path}.{kind}.{field}"), why));
+            }
+            Ok(extent.base + offset)
         };
         Ok(match self {
             Param::U8(v) => vec![*v],
@@ -114,28 +126,47 @@ impl Param {
             Param::F32(v) => v.to_le_bytes().to_vec(),
             Param::F64(v) => v.to_le_bytes().to_vec(),
             Param::Bytes(bytes) => bytes.clone(),
-            Param::Pointer { buffer, offset } => base(*buffer, "pointer")?.wrapping_add(*offset).to_le_bytes().to_vec(),
+            Param::Pointer { buffer, offset } => address(*buffer, *offset, "pointer", "offset")?.to_le_bytes().to_vec(),
             Param::TensorMap { buffer, map } => {
-                let address = base(*buffer, "tensor_map")?.wrapping_add(map.address);
+                let at = |field: String| format!("{path}.tensor_map.map.{field}");
+                map.check().map_err(|(field, why)| (at(field), format!("is no tensor map: {why}")))?;
+                let address = address(*buffer, map.address, "tensor_map", "map.address")?;
                 let object = TensorMap { address, ..map.clone() }.encode();
-                object
-                    .map_err(|why| (format!("{path}.tensor_map.map"), format!("is a tensor map that has {why}")))?
-                    .to_vec()
+                object.map_err(|why| (at("address".into()), format!("is no tensor map: {why}")))?.to_vec()
             }
-            Param::Struct(block) => block.bytes(&format!("{path}.struct"), bases)?,
+            Param::Struct(block) => block.bytes(&format!("{path}.struct"), buffers)?,
         })
+    }
+}
+
+impl Param {
+    /// What it is in a launch file, and whether a parameter of this PTX type takes it: numbers of one kind, in any sign.
+    pub(crate) fn fits(&self, ty: &str) -> (&'static str, bool) {
+        let float = matches!(ty, "f32" | "f64");
+        let integer = matches!(ty, "u32" | "s32" | "u64" | "s64" | "u8" | "s8");
+        match self {
+            Param::U8(_) | Param::I8(_) => ("an 8-bit integer", true),
+            Param::U16(_) | Param::I16(_) => ("a 16-bit integer", ty != "f16"),
+            Param::U32(_) | Param::I32(_) => ("a 32-bit integer", !float),
+            Param::U64(_) | Param::I64(_) => ("a 64-bit integer", !float),
+            Param::F16(_) | Param::Bf16(_) => ("a 16-bit floating-point number", true),
+            Param::F32(_) => ("a 32-bit floating-point number", !integer),
+            Param::F64(_) => ("a 64-bit floating-point number", !integer),
+            Param::Pointer { .. } => ("an address", !float),
+            Param::Bytes(_) | Param::TensorMap { .. } | Param::Struct(_) => ("bytes", true),
+        }
     }
 }
 
 impl Block {
     /// The bytes, for buffers at these addresses.
-    pub(crate) fn bytes(&self, path: &str, bases: &[u64]) -> Result<Vec<u8>, Wrong> {
+    pub(crate) fn bytes(&self, path: &str, buffers: &[Extent]) -> Result<Vec<u8>, Wrong> {
         if self.size > MAX_PARAMS {
             return Err((format!("{path}.size"), format!("has {} bytes (up to {MAX_PARAMS})", self.size)));
         }
         let mut bytes = vec![0; self.size as usize];
         for (n, field) in self.fields.iter().enumerate() {
-            let value = field.value.bytes(&format!("{path}.fields[{n}].value"), bases)?;
+            let value = field.value.bytes(&format!("{path}.fields[{n}].value"), buffers)?;
             let from = field.at as usize;
             let Some(place) = bytes.get_mut(from..).and_then(|rest| rest.get_mut(..value.len())) else {
                 return Err((
@@ -164,12 +195,13 @@ mod tests {
                 field(16, Param::I16(-2)),
             ],
         };
-        let bytes = block.bytes("param_block", &[0x1000, 0x2000]).unwrap();
+        let buffers = [0x1000, 0x2000].map(|base| Extent { base, bytes: 64 });
+        let bytes = block.bytes("param_block", &buffers).unwrap();
         assert_eq!(bytes[..8], [0xaa; 8]);
         assert_eq!(bytes[8..16], 0x2010u64.to_le_bytes());
         assert_eq!(bytes[16..], [0xfe, 0xff, 0xaa, 0xaa, 0xaa, 0xaa, 0xaa, 0xaa]);
         block.fields.push(field(20, Param::U64(0)));
-        let (path, why) = block.bytes("param_block", &[0, 0]).unwrap_err();
+        let (path, why) = block.bytes("param_block", &buffers).unwrap_err();
         assert_eq!(path, "param_block.fields[3].at");
         assert_eq!(why, "has 8 bytes at byte 20, beyond its 24 bytes");
     }

@@ -2,8 +2,9 @@
 
 use super::cluster::{Cluster, Stop};
 use super::memory::Runs;
+use super::names::counted;
 use super::outbox::{Item, Write};
-use super::state::At;
+use super::state::{At, Slot};
 use super::step::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
 use super::warp::lanes;
 use crate::diagnostic::{Diagnostic, Severity};
@@ -12,6 +13,38 @@ use crate::program::RESERVED_SHARED;
 use crate::program::atomic::{LoadOp, StoreOp};
 use crate::program::op::{Address, Reg, Space};
 use crate::report::Memory;
+
+/// What is done at an address, for messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    Load,
+    Store,
+    Update,
+}
+
+impl Access {
+    fn does(self) -> &'static str {
+        match self {
+            Access::Load => "loads",
+            Access::Store => "stores",
+            Access::Update => "updates",
+        }
+    }
+
+    fn would(self) -> &'static str {
+        self.does().trim_end_matches('s')
+    }
+
+    /// So many bytes at an address.
+    fn at(self, bytes: u64, address: u64) -> String {
+        let place = match self {
+            Access::Load => "from",
+            Access::Store => "to",
+            Access::Update => "at",
+        };
+        format!("{} {place} {address:#x}", counted(bytes, "byte"))
+    }
+}
 
 /// Where an address leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -27,11 +60,23 @@ pub enum Target {
     Local(u32),
 }
 
+impl Target {
+    /// So many bytes behind it.
+    pub fn after(self, bytes: usize) -> Target {
+        match self {
+            Target::Shared(cta, at) => Target::Shared(cta, at + bytes as u32),
+            Target::Global { buffer, offset } => Target::Global { buffer, offset: offset + bytes as u64 },
+            Target::Param(at) => Target::Param(at + bytes as u32),
+            Target::Local(at) => Target::Local(at + bytes as u32),
+        }
+    }
+}
+
 impl<'a> Cluster<'a> {
     pub fn load(&mut self, at: At, op: &'a LoadOp) -> Result<(), Stop> {
         let At { w, mask, site, .. } = at;
         let total = usize::from(op.bytes) * op.d.len();
-        let targets = self.targets(at, op.space, &op.address, total as u64, "load from")?;
+        let targets = self.targets(at, op.space, &op.address, total as u64, Access::Load)?;
         let time = self.charge(at, &targets, total, true);
         let stamp = Stamp { strength: self.strength(w, op.sync), ..self.stamp(w, mask, site) };
         if op.sync.is_some() && targets.iter().any(|(_, t)| matches!(t, Target::Global { .. })) {
@@ -56,7 +101,8 @@ impl<'a> Cluster<'a> {
         let LoadOp { bytes, signed, ref d, .. } = *op;
         let each = usize::from(bytes);
         let mut undefined = false;
-        let mut origin = 0;
+        // Of each register.
+        let mut origins = [0; 8];
         for (lane, target) in targets {
             for (n, &reg) in d.iter().enumerate() {
                 let (value, defined) = match *target {
@@ -83,14 +129,10 @@ impl<'a> Cluster<'a> {
                 registers.set_defined(reg, 1 << lane, if defined { u32::MAX } else { 0 });
                 if !defined {
                     undefined = true;
-                    if origin == 0 {
-                        let what = self.describe_target(target);
-                        origin = self.origin(
-                            site,
-                            format!("{what} is read here, but nothing has written a defined value to it"),
-                        );
+                    if origins[n % 8] == 0 {
+                        origins[n % 8] = self.origin_of_memory(w, target.after(n * each), each, site);
                     }
-                    self.warps[w].origins.insert(reg, origin);
+                    self.warps[w].origins.insert(reg, origins[n % 8]);
                 }
             }
         }
@@ -120,7 +162,7 @@ impl<'a> Cluster<'a> {
         let StoreOp { space, ref address, bytes, ref s, sync } = *op;
         let each = usize::from(bytes);
         let total = each * s.len();
-        let targets = self.targets(at, space, address, total as u64, "store to")?;
+        let targets = self.targets(at, space, address, total as u64, Access::Store)?;
         let stamp = Stamp { strength: self.strength(w, sync), ..self.stamp(w, mask, site) };
         let races = self.races.len();
         self.order(at, &targets, total as u64, true, false, stamp);
@@ -166,6 +208,10 @@ impl<'a> Cluster<'a> {
                 let warp = &self.warps[w];
                 let value = warp.registers.lane(reg, *lane);
                 let defined = warp.registers.defined(reg) >> lane & 1 == 1;
+                if !defined {
+                    let origin = self.origin_of_register(w, reg, site);
+                    self.keep_origin(w, target.after(n * each), each, origin);
+                }
                 match *target {
                     Target::Shared(c, at) => self.ctas[c].shared.store(at as usize + n * each, each, value, defined),
                     Target::Global { buffer, offset } => {
@@ -195,21 +241,34 @@ impl<'a> Cluster<'a> {
         Ok(())
     }
 
-    /// An undefined value reaches global memory: found, with the place where it came from.
-    /// A copy stores undefined bytes to global memory.
-    pub fn undefined_copy(&mut self, site: u32, buffer: usize, at: u64) {
+    /// A copy stores undefined bytes, from this place on, to global memory.
+    pub fn undefined_copy(&mut self, site: u32, from: Slot, buffer: usize, at: u64) {
         let what = self.global.buffers[buffer].describe(at);
         let mut diagnostic = self.problem(
             "undefined-value-stored",
             site,
             format!("{what} receives a value that was never computed"),
-            "Shared memory holds no defined value before it is written.",
+            "Shared memory holds no defined value before one is written to it (PTX ISA 8.2.6).",
             "Write the whole tile before the copy stores it.".into(),
         );
+        let source = self.shared_name_exact(from.offset);
+        let here = match self.kept_origin(from.cta, from.offset & !3, from.offset + 1) {
+            Some(n) => {
+                let origin = self.origins[n as usize].clone();
+                diagnostic.labels.insert(0, self.label(origin.site, origin.text));
+                diagnostic.help = "Write the value before it is used.".into();
+                format!("this copy stores {source}, an undefined value, to {what} here")
+            }
+            None => format!("this copy stores {source} to {what}, but nothing has written a defined value to it"),
+        };
+        if let Some(label) = diagnostic.labels.last_mut() {
+            label.text = here;
+        }
         diagnostic.severity = Severity::Finding;
         self.findings.add(diagnostic);
     }
 
+    /// An undefined value reaches global memory: found, with the place where it came from.
     pub fn undefined_store(&mut self, w: usize, reg: Reg, buffer: usize, at: u64, site: u32) {
         let what = self.global.buffers[buffer].describe(at);
         let origin = self.warps[w].origins.get(&reg).copied().unwrap_or(0);
@@ -240,7 +299,7 @@ impl<'a> Cluster<'a> {
         space: Space,
         address: &Address,
         total: u64,
-        what: &str,
+        what: Access,
     ) -> Result<Vec<(usize, Target)>, Stop> {
         let At { w, mask, site, .. } = at;
         if address.base != Reg::Sink && mask & !self.warps[w].registers.defined(address.base) != 0 {
@@ -257,9 +316,12 @@ impl<'a> Cluster<'a> {
                 return Err(Some(Box::new(self.problem(
                     "misaligned-address",
                     site,
-                    format!("lane {lane} of warp {} {what}s {at:#x}: not a multiple of {total}", self.warps[w].index)
-                        .replace("load froms", "loads from")
-                        .replace("store tos", "stores to"),
+                    format!(
+                        "{} {} {}, which is not a multiple of {total}",
+                        self.thread_name(w, lane),
+                        what.does(),
+                        what.at(total, at)
+                    ),
                     "An access must be aligned to all the bytes it moves, of all elements of a vector (PTX ISA 6.4.1).",
                     format!("Align the address to {total} bytes, or move fewer bytes at once."),
                 ))));
@@ -289,7 +351,7 @@ impl<'a> Cluster<'a> {
                 Space::Generic | Space::Global => {
                     let found = self.global.find(at, total);
                     // Nobody writes constants.
-                    let found = found.filter(|&(n, _)| what == "load from" || !self.global.buffers[n].constant);
+                    let found = found.filter(|&(n, _)| what == Access::Load || !self.global.buffers[n].constant);
                     found.map(|(buffer, offset)| Target::Global { buffer, offset })
                 }
             };
@@ -320,8 +382,10 @@ impl<'a> Cluster<'a> {
                     "out-of-bounds",
                     site,
                     format!(
-                        "lane {lane} of warp {} would {what} {at:#x}, {total} bytes outside of {name}: {detail}",
-                        self.warps[w].index
+                        "{} would {} {}, outside of {name}: {detail}",
+                        self.thread_name(w, lane),
+                        what.would(),
+                        what.at(total, at)
                     ),
                     "Every access must lie within memory that the launch has: the CTA's shared memory (PTX ISA 5.1.7), \
                      the parameters (5.1.6.1) or a buffer in global memory (5.1.4).",

@@ -1,7 +1,10 @@
 //! `cp.async`: small asynchronous copies of each thread, in groups (PTX ISA 9.7.9.25.3); and `ldmatrix`, `stmatrix`.
 
+use super::access::Target;
 use super::cluster::{Cluster, Stop};
 use super::memory::Runs;
+use super::names::counted;
+use super::origins::Source;
 use super::state::{ActorKind, At, Slot};
 use super::warp::lanes;
 use crate::order::Stamp;
@@ -37,8 +40,9 @@ impl Cluster<'_> {
                         code,
                         site,
                         format!(
-                            "lane {lane} of {} would copy {wanted} bytes from {address:#x}: {why}",
-                            self.warp_name(w)
+                            "{} would copy {} from {address:#x}: {why}",
+                            self.thread_name(w, lane),
+                            counted(wanted, "byte")
                         ),
                         "cp.async reads within an allocation, aligned to the bytes it copies (PTX ISA 9.7.9.25.3.1).",
                         "Check row, column and row pitch of the address.".into(),
@@ -48,6 +52,9 @@ impl Cluster<'_> {
                 self.touch_global(w, self.warps[w].fragments[f].ready_at, runs, stamp, false);
                 let shared = &mut self.ctas[slot.cta].shared;
                 self.outbox.copy(&self.global, buffer, offset, wanted as usize, shared, slot.offset as usize);
+                if !self.global.buffers[buffer].whole {
+                    self.keep_origins(site, slot, wanted, Source::Buffer(buffer));
+                }
             }
             for n in wanted..bytes {
                 self.ctas[slot.cta].shared.store((slot.offset + n) as usize, 1, 0, true);
@@ -109,16 +116,25 @@ impl Cluster<'_> {
                     let shared = &mut self.ctas[slot.cta].shared;
                     let registers = &mut self.warps[w].registers;
                     let cell = &mut registers.b32[usize::from(reg)][t];
+                    let target = Target::Shared(slot.cta, place as u32);
                     if load {
                         let (value, defined) = shared.load(place, 2);
                         let kept = if half == 0 { 0 } else { *cell & 0xffff };
                         *cell = kept | (value as u32) << (16 * half);
                         let before = half == 0 || registers.defined(Reg::B32(reg)) >> t & 1 == 1;
                         registers.set_defined(Reg::B32(reg), 1 << t, if defined && before { u32::MAX } else { 0 });
+                        if !defined {
+                            let origin = self.origin_of_memory(w, target, 2, site);
+                            self.warps[w].origins.insert(Reg::B32(reg), origin);
+                        }
                     } else {
                         let value = *cell >> (16 * half) & 0xffff;
                         let defined = registers.defined(Reg::B32(reg)) >> t & 1 == 1;
                         shared.store(place, 2, value.into(), defined);
+                        if !defined {
+                            let origin = self.origin_of_register(w, Reg::B32(reg), site);
+                            self.keep_origin(w, target, 2, origin);
+                        }
                     }
                 }
             }

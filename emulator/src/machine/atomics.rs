@@ -206,7 +206,7 @@ impl<'a> Cluster<'a> {
     pub fn atomic(&mut self, at: At, op: &AtomicOp) -> Result<(), Stop> {
         let At { w, f, mask, site } = at;
         let each = usize::from(op.bytes);
-        let targets = self.targets(at, op.space, &op.address, each as u64, "update")?;
+        let targets = self.targets(at, op.space, &op.address, each as u64, super::access::Access::Update)?;
         if targets.iter().any(|(_, t)| matches!(t, Target::Local(_) | Target::Param(_))) {
             return Err(Some(Box::new(self.problem(
                 "ptx-semantics",

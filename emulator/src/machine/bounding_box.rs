@@ -121,7 +121,7 @@ impl Cluster<'_> {
             "out-of-bounds",
             site,
             format!(
-                "the tensor map leads to {bad:#x}, {len} bytes outside of global memory: {}",
+                "the tensor map leads to {len} bytes at {bad:#x}, outside of global memory: {}",
                 self.global.nearest(bad)
             ),
             "A tensor map's address, sizes and strides stay within one allocation.",

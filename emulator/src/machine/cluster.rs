@@ -122,6 +122,7 @@ pub struct Cluster<'a> {
     pub races: Vec<Race>,
     pub race_keys: HashMap<(u32, u32, RaceMemory, Reason), usize>,
     pub origins: Vec<Origin>,
+    pub kept_origins: super::origins::Kept,
     pub events: BinaryHeap<Reverse<(u64, u64, Pending)>>,
     pub sequence: u64,
     /// No instruction that others can see is executed after this cycle before the scheduler has looked again.
@@ -191,6 +192,7 @@ impl<'a> Cluster<'a> {
             races: Vec::new(),
             race_keys: HashMap::new(),
             origins: vec![Origin { site: 0, text: String::new() }],
+            kept_origins: Default::default(),
             events: BinaryHeap::new(),
             sequence: 0,
             horizon: 0,
@@ -391,7 +393,16 @@ impl<'a> Cluster<'a> {
             Some(&n) => self.races[n].count += 1,
             None => {
                 self.race_keys.insert(key, self.races.len());
-                self.races.push(race);
+                let issuer = match self.kind(race.second) {
+                    Some(ActorKind::Warp(w) | ActorKind::AsyncCopies(w)) => Some(w),
+                    Some(ActorKind::Mmas { warp, .. } | ActorKind::BulkReads { warp }) => Some(warp),
+                    _ => None,
+                };
+                let passed = match issuer.and_then(|w| self.warps.get(w as usize)) {
+                    Some(warp) if race.passed.is_empty() => warp.passed.clone(),
+                    _ => race.passed,
+                };
+                self.races.push(Race { passed, ..race });
             }
         }
     }

@@ -5,7 +5,9 @@ use super::cluster::{Cluster, Stop};
 use super::direct::deliver;
 use super::mbarrier::LIMIT;
 use super::memory::Runs;
+use super::origins::Source;
 use super::outbox::{Item, Write};
+use super::state::Slot;
 use crate::program::op::{Reduction, TmaKind};
 use crate::report::Memory;
 use crate::tensor_map::{Element, Swizzle};
@@ -80,9 +82,15 @@ impl Cluster<'_> {
                     }
                 }
                 let (site, bytes) = (copy.site, copy.bytes);
+                self.copy_origins(n);
                 let order = std::mem::take(&mut self.copies[n].order);
-                for barrier in std::mem::take(&mut self.copies[n].barriers) {
+                let epochs = std::mem::take(&mut self.copies[n].epochs);
+                for (barrier, epoch) in std::mem::take(&mut self.copies[n].barriers).into_iter().zip(epochs) {
+                    if self.barriers[barrier as usize].next_epoch() != epoch {
+                        self.bytes_after_phase(barrier, epoch, site, bytes);
+                    }
                     let b = &mut self.barriers[barrier as usize];
+                    b.traffic.bring(site, bytes);
                     b.bytes -= i64::from(bytes);
                     b.current.order.join(&order);
                     if b.bytes < -LIMIT {
@@ -111,7 +119,7 @@ impl Cluster<'_> {
                         filled += len;
                         if undefined.is_none() && !data.all_defined(from, len) {
                             let first = (0..len).find(|n| !data.is_defined(from + n)).unwrap_or(0);
-                            undefined = Some((buffer, at + first as u64));
+                            undefined = Some((from + first, buffer, at + first as u64));
                         }
                     }
                 }
@@ -119,8 +127,9 @@ impl Cluster<'_> {
                 let (site, stamp) = (copy.site, copy.writes);
                 let write = Write { runs, data: dense, how, stamp, known: copy.known.clone() };
                 self.outbox.push(time, Item::Write(Box::new(write)));
-                if let (Some((buffer, at)), None) = (undefined, how) {
-                    self.undefined_copy(site, buffer, at);
+                if let (Some((from, buffer, at)), None, Some(&slot)) = (undefined, how, copy.shared.first()) {
+                    let from = Slot { offset: copy.swizzle.apply(slot.offset + from as u32), ..slot };
+                    self.undefined_copy(site, from, buffer, at);
                 }
             }
             TmaKind::Prefetch => {}
@@ -135,6 +144,20 @@ impl Cluster<'_> {
         }
         self.release_bulk(w);
         Ok(())
+    }
+}
+
+impl Cluster<'_> {
+    /// What a load has brought may be undefined where its source was.
+    fn copy_origins(&mut self, n: usize) {
+        let copy = &self.copies[n];
+        let buffers = copy.rows.iter().filter_map(|rows| rows.inside).map(|(_, runs)| runs.buffer);
+        let partly = buffers.filter(|&buffer| !self.global.buffers[buffer].whole).map(Source::Buffer).next();
+        let Some(from) = copy.from.map(Source::Shared).or(partly).filter(|_| !self.options.timing_only) else { return };
+        let (site, extent) = (copy.site, copy.extent);
+        for slot in copy.shared.clone() {
+            self.keep_origins(site, slot, extent, from);
+        }
     }
 }
 

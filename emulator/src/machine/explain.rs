@@ -4,12 +4,16 @@
 //! the barrier that the commit arrives at: that tells a missing wait from a wrong phase.
 
 use super::cluster::Cluster;
+use super::explain_copy::{Cure, FLAG_RULE};
 use super::state::{ActorKind, Race, RaceMemory};
 use crate::diagnostic::{Diagnostic, Label, Severity};
 use crate::order::{Reason, Stamp};
 
 const PROXY_RULE: &str = "Loads and stores go through the generic proxy, the tensor core and TMA access memory through the asynchronous \
                           proxy; between the two, the same bytes need a fence.proxy.async (PTX ISA 8.6, 9.7.13.4, 9.7.16.6.5).";
+
+const GLOBAL_RULE: &str = "Plain accesses of different threads to the same bytes, one of them a write, are a data race unless \
+                           synchronisation orders them (PTX ISA 8.7.1, 8.9.5); the launch itself does not order its CTAs.";
 
 /// A finding whose title names all the buffers that the same mistake concerns.
 pub struct Draft {
@@ -121,9 +125,10 @@ impl Cluster<'_> {
 
     pub fn who(&self, stamp: Stamp) -> String {
         match self.kind(stamp) {
-            Some(
-                ActorKind::Warp(w) | ActorKind::TensorLoads(w) | ActorKind::TensorStores(w) | ActorKind::AsyncCopies(w),
-            ) => self.warp_name(w as usize),
+            Some(ActorKind::Warp(w) | ActorKind::TensorLoads(w) | ActorKind::TensorStores(w)) => {
+                self.warp_name(w as usize)
+            }
+            Some(ActorKind::AsyncCopies(w)) => format!("cp.async of {}", self.warp_name(w as usize)),
             Some(ActorKind::Mmas { .. }) => "the tensor core".into(),
             Some(ActorKind::Mbarrier | ActorKind::BulkReads { .. } | ActorKind::BulkWrites { .. }) => {
                 "the TMA engine".into()
@@ -193,19 +198,27 @@ impl Cluster<'_> {
         if is_mma(second) || is_mma(first) {
             let (mma, store) = if is_mma(second) { (second, first) } else { (first, second) };
             if is_mma(second) || race.unwritten {
+                let cure = self.cure_of_copy(race, false).unwrap_or(Cure {
+                    rule: "Stores of other warps happen before an MMA only through synchronisation with the thread that \
+                           issues it, by a CTA barrier or an mbarrier (PTX ISA 8.9.4, 8.9.5).",
+                    help: "Put a CTA barrier (bar.sync) after the stores and their proxy fence, and before the MMA.".into(),
+                    labels: vec![],
+                });
                 return draft(
                     "operand-not-ready",
                     format!("the MMA may read {{}} before {} has stored it", self.who(store)),
-                    vec![
+                    [
                         self.label(mma.site, "the tensor core reads it here"),
                         self.label(
                             store.site,
                             format!("{} stores to it here; nothing orders this before the MMA", self.who(store)),
                         ),
-                    ],
-                    "Stores of other warps happen before an MMA only through synchronisation with the thread that \
-                     issues it, by a CTA barrier or an mbarrier (PTX ISA 8.9.4, 8.9.5).",
-                    "Put a CTA barrier (bar.sync) after the stores and their proxy fence, and before the MMA.".into(),
+                    ]
+                    .into_iter()
+                    .chain(cure.labels)
+                    .collect(),
+                    cure.rule,
+                    cure.help,
                 );
             }
             return draft(
@@ -224,6 +237,16 @@ impl Cluster<'_> {
             return self.explain_same_value(race, name.clone());
         }
         let verb = |writes| if writes { "writes" } else { "reads" };
+        let cure = self.cure_of_copy(race, false).unwrap_or(Cure {
+            rule: "Plain accesses of different threads to the same bytes, one of them a write, are a data race unless \
+                   synchronisation orders them (PTX ISA 8.7.1, 8.9.5).",
+            help: if first.site == second.site {
+                "Let each byte be written by one warp: check how the address depends on the thread.".into()
+            } else {
+                "Put a CTA barrier (bar.sync) between the two.".into()
+            },
+            labels: vec![],
+        });
         draft(
             "race-shared",
             format!(
@@ -233,17 +256,15 @@ impl Cluster<'_> {
                 self.who(second),
                 verb(race.conflict.second_writes)
             ),
-            vec![
+            [
                 self.label(second.site, format!("{} {} it here", self.who(second), verb(race.conflict.second_writes))),
                 self.label(first.site, format!("{} {} it here", self.who(first), verb(race.conflict.first_writes))),
-            ],
-            "Plain accesses of different threads to the same bytes, one of them a write, are a data race unless \
-             synchronisation orders them (PTX ISA 8.7.1, 8.9.5).",
-            if first.site == second.site {
-                "Let each byte be written by one warp: check how the address depends on the thread.".into()
-            } else {
-                "Put a CTA barrier (bar.sync) between the two.".into()
-            },
+            ]
+            .into_iter()
+            .chain(cure.labels)
+            .collect(),
+            cure.rule,
+            cure.help,
         )
     }
 
@@ -268,6 +289,15 @@ impl Cluster<'_> {
         }
     }
 
+    /// Whether they are of different CTAs.
+    fn apart(&self, first: Stamp, second: Stamp) -> bool {
+        let cta = |stamp| match self.kind(stamp) {
+            Some(ActorKind::Warp(w)) => self.warps.get(w as usize).map(|warp| warp.cta),
+            _ => None,
+        };
+        first.cluster != second.cluster || cta(first) != cta(second)
+    }
+
     fn explain_global(&self, race: &Race, buffer: usize) -> Draft {
         let (first, second) = (race.conflict.first, race.second);
         let b = &self.global.buffers[buffer];
@@ -275,6 +305,27 @@ impl Cluster<'_> {
             return self.explain_same_value(race, b.describe(race.conflict.byte));
         }
         let verb = |writes| if writes { "writes" } else { "reads" };
+        let flags = self.relaxed_flags(first, second);
+        let cure = match self.cure_of_copy(race, true) {
+            Some(cure) => cure,
+            None if !flags.is_empty() && self.apart(first, second) => Cure {
+                rule: FLAG_RULE,
+                help: "Set the flag with st.release.gpu (or red.release.gpu) after the data, and read it with ld.acquire.gpu before the \
+                       data; or put a fence.acq_rel.gpu before the one and after the other."
+                    .into(),
+                labels: flags,
+            },
+            None if first.site == second.site => Cure {
+                rule: GLOBAL_RULE,
+                help: "Let each element be written by one thread: check how the address depends on thread and CTA.".into(),
+                labels: vec![],
+            },
+            None => Cure {
+                rule: GLOBAL_RULE,
+                help: "Let each element be written by one thread, and read by others only after synchronisation.".into(),
+                labels: vec![],
+            },
+        };
         Draft {
             code: "race-global",
             severity: Severity::Finding,
@@ -288,13 +339,15 @@ impl Cluster<'_> {
             ),
             names: vec![],
             early: false,
-            labels: vec![
+            labels: [
                 self.label(second.site, format!("{} {} it here", self.who(second), verb(race.conflict.second_writes))),
                 self.label(first.site, format!("{} {} it here", self.who(first), verb(race.conflict.first_writes))),
-            ],
-            rule: "Plain accesses of different threads to the same bytes, one of them a write, are a data race unless \
-                   synchronisation orders them (PTX ISA 8.7.1, 8.9.5); the launch itself does not order its CTAs.",
-            help: "Let each element be written by one thread, and read by others only after synchronisation.".into(),
+            ]
+            .into_iter()
+            .chain(cure.labels)
+            .collect(),
+            rule: cure.rule,
+            help: cure.help.replace("{}", &b.describe(race.conflict.byte)),
             count: race.count,
         }
     }

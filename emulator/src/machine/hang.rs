@@ -1,6 +1,7 @@
 //! Explains why nothing can go on any more: the root first, the other waiters in one line each.
 
 use super::cluster::Cluster;
+use super::names::{counted, counted_are};
 use super::warp::State;
 use crate::diagnostic::{Diagnostic, Label, Severity};
 use crate::program::op::{Op, Reg};
@@ -67,7 +68,7 @@ impl Cluster<'_> {
                 let live: u32 = self.warps.iter().map(|w| w.live.count_ones()).sum();
                 self.hang(
                     root.site,
-                    format!("the cluster barrier waits for {live} threads and gets {arrived}"),
+                    format!("the cluster barrier waits for {} and gets {arrived}", counted(live, "thread")),
                     "Let all threads of all CTAs of the cluster arrive.".into(),
                 )
             }
@@ -78,7 +79,7 @@ impl Cluster<'_> {
                     "Free tensor memory that is no longer used, or ask for fewer columns.".into(),
                 );
                 for a in self.ctas[self.warps[root.warp].cta].tensor.held() {
-                    d.labels.push(self.label(a.site, format!("{} columns are held since here", a.columns)));
+                    d.labels.push(self.label(a.site, format!("{} held since here", counted_are(a.columns, "column"))));
                 }
                 d
             }
@@ -113,8 +114,8 @@ impl Cluster<'_> {
                 continue;
             }
             let lanes =
-                if b.mask.count_ones() < 32 { format!(", {}", Self::lanes_text(b.mask)) } else { String::new() };
-            diagnostic.labels.push(Label { place, text: format!("{}{lanes} {text}", self.warp_name(b.warp)) });
+                if b.mask.count_ones() < 32 { format!(" ({})", Self::lanes_text(b.mask)) } else { String::new() };
+            diagnostic.labels.push(Label { place, text: format!("{} {text}{lanes}", self.warp_name(b.warp)) });
         }
         self.findings.add(diagnostic);
     }
@@ -140,13 +141,15 @@ impl Cluster<'_> {
             root.site,
             format!("{} waits for {name}, parity {parity} (phase {})", self.warp_name(root.warp), b.phase),
         );
-        let init = self.label(b.init.site, format!("{name} is initialised for {} arrivals a phase here", b.expected));
+        let init = self
+            .label(b.init.site, format!("{name} is initialised for {} a phase here", counted(b.expected, "arrival")));
         if got > 0 && b.pending > 0 {
             let mut d = self.hang(
                 b.init.site,
                 format!(
-                    "{name} never completes phase {}: it waits for {} arrivals and gets {got}",
-                    b.phase, b.expected
+                    "{name} never completes phase {}: it waits for {} and gets {got}",
+                    b.phase,
+                    counted(b.expected, "arrival")
                 ),
                 format!(
                     "Initialise it for as many arrivals as happen in a phase ({got}), or let the missing ones arrive."
@@ -154,21 +157,12 @@ impl Cluster<'_> {
             );
             d.labels = vec![init, wait];
             for (site, n) in b.arrivals.iter().take(2) {
-                d.labels.push(self.label(*site, format!("{n} arrival{} from here", if *n == 1 { "" } else { "s" })));
+                d.labels.push(self.label(*site, format!("{} from here", counted(*n, "arrival"))));
             }
             return d;
         }
-        if b.pending == 0 && b.bytes != 0 {
-            let mut d = self.hang(
-                root.site,
-                format!(
-                    "{name} never completes phase {}: {} bytes are still announced and never arrive",
-                    b.phase, b.bytes
-                ),
-                "Announce exactly the bytes that the copies of this phase bring.".into(),
-            );
-            d.labels = vec![wait, init];
-            return d;
+        if b.bytes != 0 && (b.pending == 0 || got == 0) {
+            return self.stuck_bytes(root.site, barrier, wait);
         }
         let known = self.warps[root.warp].views.hb.get(b.actor);
         if b.next_epoch() > known + 2 {
@@ -176,8 +170,8 @@ impl Cluster<'_> {
             let mut d = self.hang(
                 root.site,
                 format!(
-                    "the wait for {name}, parity {parity}, never ends: {} phases were complete before it came",
-                    b.phase
+                    "the wait for {name}, parity {parity}, never ends: {} complete before it came",
+                    counted(b.phase, "phase") + if b.phase == 1 { " was" } else { " were" }
                 ),
                 "Let one arrival complete one phase for each wait: a single tcgen05.commit, after the last MMA.".into(),
             );
@@ -204,8 +198,12 @@ impl Cluster<'_> {
         let mut d = self.hang(
             root.site,
             format!("the wait for {name} never ends: nothing ever arrives at it"),
-            "Let the MMAs' thread execute tcgen05.commit to it, or a thread mbarrier.arrive, before others wait."
-                .into(),
+            if self.issued.last.is_some() {
+                "Let the MMAs' thread execute tcgen05.commit to it, or a thread mbarrier.arrive, before others wait."
+            } else {
+                "Let a thread execute mbarrier.arrive on it (with expect_tx if copies bring their bytes to it) before others wait."
+            }
+            .into(),
         );
         d.labels = vec![wait];
         let reached: Vec<u32> = self.arrival_sites(b.offset);
@@ -237,7 +235,7 @@ impl Cluster<'_> {
         let expected = named.expected.unwrap_or_else(|| self.live_threads(c));
         let mut d = self.hang(
             root.site,
-            format!("CTA barrier {id} waits for {expected} threads and gets {}", named.arrived),
+            format!("CTA barrier {id} waits for {} and gets {}", counted(expected, "thread"), named.arrived),
             "Let all warps that the barrier counts execute it, equally often.".into(),
         );
         d.labels = vec![self.label(root.site, format!("{} waits here", self.warp_name(root.warp)))];

@@ -9,6 +9,51 @@ const REMEMBERED: usize = 64;
 /// Largest count of arrivals, and of pending bytes.
 pub const LIMIT: i64 = (1 << 20) - 1;
 
+/// Bytes of a phase: which statements announced how many, and which copies brought how many.
+#[derive(Clone, Debug, Default)]
+pub struct Traffic {
+    pub announced: Vec<Bytes>,
+    pub brought: Vec<Bytes>,
+}
+
+/// Bytes of one statement.
+#[derive(Clone, Copy, Debug)]
+pub struct Bytes {
+    pub site: u32,
+    pub times: u32,
+    pub bytes: u64,
+}
+
+impl Traffic {
+    fn clear(&mut self) {
+        self.announced.clear();
+        self.brought.clear();
+    }
+
+    pub fn announce(&mut self, site: u32, bytes: u32) {
+        add(&mut self.announced, site, bytes);
+    }
+
+    pub fn bring(&mut self, site: u32, bytes: u32) {
+        add(&mut self.brought, site, bytes);
+    }
+}
+
+/// All bytes of a list.
+pub fn sum(list: &[Bytes]) -> u64 {
+    list.iter().map(|b| b.bytes).sum()
+}
+
+fn add(list: &mut Vec<Bytes>, site: u32, bytes: u32) {
+    match list.iter_mut().find(|known| known.site == site) {
+        Some(known) => {
+            known.times += 1;
+            known.bytes += u64::from(bytes);
+        }
+        None => list.push(Bytes { site, times: 1, bytes: bytes.into() }),
+    }
+}
+
 /// An mbarrier object, kept beside the memory: its 64 bits are opaque.
 #[derive(Debug)]
 pub struct Mbarrier {
@@ -24,6 +69,9 @@ pub struct Mbarrier {
     pub expected: u32,
     pub pending: u32,
     pub bytes: i64,
+    /// Bytes of the current phase, and of the one before.
+    pub traffic: Traffic,
+    pub traffic_before: Traffic,
     /// What the arrivals of the current phase knew.
     pub current: Views,
     /// In clocks, the number of phases known to be complete.
@@ -61,6 +109,8 @@ impl Mbarrier {
             expected: 0,
             pending: 0,
             bytes: 0,
+            traffic: Traffic::default(),
+            traffic_before: Traffic::default(),
             current: Views::default(),
             actor,
             earlier: 0,
@@ -109,6 +159,8 @@ impl Mbarrier {
             self.completed.pop_front();
         }
         self.previous = std::mem::take(&mut self.arrivals);
+        std::mem::swap(&mut self.traffic, &mut self.traffic_before);
+        self.traffic.clear();
         true
     }
 
@@ -125,6 +177,11 @@ impl Mbarrier {
     /// What the clocks will say of this barrier when the current phase is complete.
     pub fn next_epoch(&self) -> u32 {
         self.earlier.saturating_add(self.phase.min(u64::from(u32::MAX)) as u32).saturating_add(1)
+    }
+
+    /// The phase whose completion an epoch stands for, if it is one since the last initialisation.
+    pub fn phase_of(&self, epoch: u32) -> Option<u64> {
+        Some(u64::from(epoch.checked_sub(self.earlier)?.checked_sub(1)?))
     }
 
     /// An access of the asynchronous proxy that is known of when the current phase is complete.

@@ -2,6 +2,7 @@
 
 use super::cluster::{Cluster, Stop};
 use super::mbarrier::{LIMIT, Mbarrier};
+use super::names::counted;
 use super::state::{ActorKind, At, Slot};
 use super::warp::{Passed, State, lanes};
 use crate::diagnostic::{Diagnostic, Severity};
@@ -142,7 +143,7 @@ impl Cluster<'_> {
                 return Err(Some(Box::new(self.problem(
                     "mbarrier-count",
                     site,
-                    format!("{name} is initialised for {count} arrivals"),
+                    format!("{name} is initialised for {}", counted(count, "arrival")),
                     "The count of an mbarrier is 1 to 1,048,575 (PTX ISA 9.7.13.15.2).",
                     "Give the number of arrivals that complete a phase.".into(),
                 ))));
@@ -200,7 +201,7 @@ impl Cluster<'_> {
                     return Err(Some(Box::new(self.problem(
                         "mbarrier-count",
                         site,
-                        format!("{count} arrivals at {}", self.barrier_name(barrier)),
+                        format!("{} at {}", counted(count, "arrival"), self.barrier_name(barrier)),
                         "The count of an arrival lies in the range of an mbarrier's counts, up to 1,048,575 (PTX ISA 9.7.13.15.13); none is no arrival.",
                         "Give the number of arrivals, or leave it out for one.".into(),
                     ))));
@@ -225,6 +226,7 @@ impl Cluster<'_> {
     pub fn expect(&mut self, barrier: u32, bytes: u32, site: u32) -> Result<(), Stop> {
         let b = &mut self.barriers[barrier as usize];
         b.bytes += i64::from(bytes);
+        b.traffic.announce(site, bytes);
         if b.bytes > LIMIT {
             let (total, name) = (b.bytes, self.barrier_name(barrier));
             return Err(Some(Box::new(self.problem(
@@ -258,14 +260,16 @@ impl Cluster<'_> {
                 "mbarrier-overflow",
                 site,
                 format!(
-                    "{} gets {count} more arrival{} in phase {phase}, which takes {pending} more",
+                    "{} gets {count} more {} in phase {phase}, which takes {pending} more",
                     self.barrier_name(barrier),
-                    if count == 1 { "" } else { "s" }
+                    if count == 1 { "arrival" } else { "arrivals" }
                 ),
                 "An arrival lowers the pending count of its phase, which cannot fall below 0 (PTX ISA 9.7.13.15.2).",
                 "Let as many threads arrive as mbarrier.init says, or initialise it for as many as arrive.".into(),
             );
-            diagnostic.labels.push(self.label(init, format!("initialised for {expected} arrivals a phase")));
+            diagnostic
+                .labels
+                .push(self.label(init, format!("initialised for {} a phase", counted(expected, "arrival"))));
             for at in earlier.into_iter().take(2).filter(|&at| at != site) {
                 diagnostic.labels.push(self.label(at, "this arrived, too"));
             }

@@ -1,5 +1,6 @@
 //! Bytes with a record of which were ever written, and global memory as the buffers of a launch.
 
+use super::names::counted;
 use crate::launch::{Buffer, Content};
 use crate::program::Variable;
 use crate::report::Memory;
@@ -284,14 +285,15 @@ impl Global {
         match below {
             Some(b) if address - b.base < STEP + b.memory.bytes.len() as u64 => {
                 let past = (address - b.base) as i128 - b.memory.bytes.len() as i128;
-                if past < 0 {
-                    format!("it begins in `{}` and runs past its end", b.name)
-                } else {
-                    format!("{past} bytes past the end of `{}` ({} bytes)", b.name, b.memory.bytes.len())
+                let (name, size) = (&b.name, counted(b.memory.bytes.len() as u64, "byte"));
+                match past {
+                    ..0 => format!("it begins in `{name}` ({size}) and runs past its end"),
+                    0 => format!("right behind the end of `{name}` ({size})"),
+                    _ => format!("{} past the end of `{name}` ({size})", counted(past as u64, "byte")),
                 }
             }
             _ => match self.buffers.iter().find(|b| b.base > address && b.base - address <= STEP) {
-                Some(b) => format!("{} bytes before the start of `{}`", b.base - address, b.name),
+                Some(b) => format!("{} before the start of `{}`", counted(b.base - address, "byte"), b.name),
                 None => "no buffer is near it".into(),
             },
         }

@@ -210,7 +210,8 @@ impl Cluster<'_> {
                 if self.options.timing_only {
                     continue;
                 }
-                unwritten = unwritten.or_else(|| self.ctas[c].shared.undefined_granule(footprint.runs(base)));
+                unwritten =
+                    unwritten.or_else(|| self.ctas[c].shared.undefined_granule(footprint.runs(base)).map(|at| (c, at)));
                 self.touch_operand(w, c, &footprint, base, stamp);
             }
         }
@@ -337,7 +338,7 @@ impl Cluster<'_> {
         i: &InstructionDescriptor,
         column: u32,
         accumulate: bool,
-        unwritten: Option<u32>,
+        unwritten: Option<(usize, u32)>,
     ) -> u32 {
         if accumulate
             && !self.issued.wrote(w, column, i.n)
@@ -347,7 +348,10 @@ impl Cluster<'_> {
             return self.origin(site, format!("this MMA adds to {name}, which holds nothing yet"));
         }
         match unwritten {
-            Some(at) => {
+            Some((c, at)) => {
+                if let Some(known) = self.kept_origin(c, at, at + 16) {
+                    return known;
+                }
                 let name = self.shared_name_exact(at);
                 self.origin(site, format!("this MMA reads {name}, which nothing has written"))
             }

@@ -6,6 +6,20 @@ use crate::diagnostic::{Diagnostic, Label, Place, Severity};
 use crate::launch::{RegionKind, RegionSpace};
 use crate::report::Barrier;
 
+/// `1 arrival`, `2 arrivals`.
+pub fn counted(n: impl Into<u64>, what: &str) -> String {
+    match n.into() {
+        1 => format!("1 {what}"),
+        n => format!("{n} {what}s"),
+    }
+}
+
+/// `1 arrival is`, `2 arrivals are`.
+pub fn counted_are(n: impl Into<u64>, what: &str) -> String {
+    let n = n.into();
+    counted(n, what) + if n == 1 { " is" } else { " are" }
+}
+
 impl Cluster<'_> {
     /// The statement that a fragment executes.
     pub fn site(&self, w: usize, f: usize) -> u32 {
@@ -102,8 +116,18 @@ impl Cluster<'_> {
         match mask.count_ones() {
             0 => "no lane".into(),
             1 => format!("only lane {}", lanes(mask).next().unwrap_or(0)),
-            n => format!("{n} lanes"),
+            n => counted(n, "lane"),
         }
+    }
+
+    /// How messages name the thread of a lane: as its special registers do.
+    pub fn thread_name(&self, w: usize, lane: usize) -> String {
+        let warp = &self.warps[w];
+        let [x, y, _] = self.launch.block;
+        let n = warp.index * 32 + lane as u32;
+        let thread = [n % x.max(1), n / x.max(1) % y.max(1), n / x.max(1) / y.max(1)];
+        let text = |[x, y, z]: [u32; 3]| format!("({x}, {y}, {z})");
+        format!("thread {} of CTA {}", text(thread), text(self.ctas[warp.cta].id))
     }
 
     /// How messages name a warp: by its number in its CTA.

@@ -2,9 +2,11 @@
 
 use super::cluster::cluster_extent;
 use super::memory::bases;
+use super::names::counted;
 use crate::MAX_SHARED;
 use crate::diagnostic::{Diagnostic, Label, Place, Severity};
 use crate::launch::Launch;
+use crate::launch::param::Extent;
 use crate::program::{Kernel, Program};
 
 /// CTAs of a launch, at most: more would take hours.
@@ -51,11 +53,41 @@ pub fn prepare<'p>(program: &'p Program, launch: &Launch) -> Result<(&'p Kernel,
             )),
         }
     }
+    for (n, buffer) in launch.buffers.iter().enumerate() {
+        if let Some(first) = launch.buffers[..n].iter().position(|other| other.name == buffer.name) {
+            errors.push(wrong(
+                &format!("buffers[{n}].name"),
+                format!("buffers {first} and {n} have one name, `{}`", buffer.name),
+                "Give each buffer a name of its own: messages call it by that.".into(),
+                None,
+            ));
+        }
+    }
+    if launch.attributes.resident_clusters == Some(0) {
+        errors.push(wrong(
+            "attributes.resident_clusters",
+            "no cluster may run: `resident_clusters` is 0".into(),
+            "Allowed: 1 or more. Left out, as many run as the GPU has room for.".into(),
+            None,
+        ));
+    }
     for (n, output) in launch.outputs.iter().enumerate() {
+        if let Some(first) = launch.outputs[..n].iter().position(|other| other.file == output.file) {
+            errors.push(wrong(
+                &format!("outputs[{n}].file"),
+                format!("outputs {first} and {n} go to one file, `{}`", output.file),
+                "Give each output a file of its own.".into(),
+                None,
+            ));
+        }
         if output.buffer >= launch.buffers.len() {
             errors.push(wrong(
                 &format!("outputs[{n}].buffer"),
-                format!("output {n} names buffer {}, there are {}", output.buffer, launch.buffers.len()),
+                format!(
+                    "output {n} names buffer {}, the launch has {}",
+                    output.buffer,
+                    counted(launch.buffers.len() as u64, "buffer")
+                ),
                 "Number buffers from 0.".into(),
                 None,
             ));
@@ -64,7 +96,9 @@ pub fn prepare<'p>(program: &'p Program, launch: &Launch) -> Result<(&'p Kernel,
     if !errors.is_empty() {
         return Err(errors);
     }
-    let params = parameters(kernel, launch, &bases(&sizes)).map_err(|error| vec![*error])?;
+    let extents: Vec<Extent> =
+        bases(&sizes).into_iter().zip(sizes).map(|(base, bytes)| Extent { base, bytes }).collect();
+    let params = parameters(kernel, launch, &extents).map_err(|error| vec![*error])?;
     Ok((kernel, params))
 }
 
@@ -203,16 +237,17 @@ fn fits<'p>(program: &'p Program, launch: &Launch) -> Result<&'p Kernel, Vec<Dia
 fn way_out(field: &str) -> &'static str {
     match field.rsplit('.').next() {
         Some("buffer") => "Number buffers from 0, in their order.",
-        Some("map") => "Keep to what cuTensorMapEncodeTiled takes.",
+        Some("offset") => "Give a byte within the buffer, or make the buffer larger.",
+        _ if field.contains(".tensor_map.map") => "Keep to what cuTensorMapEncodeTiled takes.",
         _ => "Keep the block within its bounds, and its values within the block.",
     }
 }
 
 /// The kernel's parameter block, for buffers at these addresses.
-fn parameters(kernel: &Kernel, launch: &Launch, bases: &[u64]) -> Result<Vec<u8>, Box<Diagnostic>> {
+fn parameters(kernel: &Kernel, launch: &Launch, buffers: &[Extent]) -> Result<Vec<u8>, Box<Diagnostic>> {
     let error = |field: &str, title: String, help: &str| {
         Box::new(Diagnostic {
-            rule: "A launch gives each parameter of the entry one value of its size.".into(),
+            rule: "A launch gives each parameter of the entry one value of its type and size.".into(),
             ..wrong(field, title, help.into(), Some(kernel))
         })
     };
@@ -221,17 +256,20 @@ fn parameters(kernel: &Kernel, launch: &Launch, bases: &[u64]) -> Result<Vec<u8>
         if !launch.params.is_empty() {
             return Err(error(
                 "params",
-                format!("the launch gives {} parameters and a whole parameter block", launch.params.len()),
+                format!(
+                    "the launch gives {} and a whole parameter block",
+                    counted(launch.params.len() as u64, "parameter")
+                ),
                 "Give `params` or `param_block`, not both.",
             ));
         }
         let mut block = given
-            .bytes("param_block", bases)
+            .bytes("param_block", buffers)
             .map_err(|(field, why)| error(&field, format!("the parameter block {why}"), way_out(&field)))?;
         if block.len() < end {
             return Err(error(
                 "param_block.size",
-                format!("the kernel's parameters take {end} bytes, the block has {}", block.len()),
+                format!("the kernel's parameters take {}, the block has {}", counted(end as u64, "byte"), block.len()),
                 "Give the whole block, also what lies between parameters.",
             ));
         }
@@ -241,7 +279,11 @@ fn parameters(kernel: &Kernel, launch: &Launch, bases: &[u64]) -> Result<Vec<u8>
     if kernel.params.len() != launch.params.len() {
         return Err(error(
             "params",
-            format!("the kernel has {} parameters, the launch gives {}", kernel.params.len(), launch.params.len()),
+            format!(
+                "the kernel has {}, the launch gives {}",
+                counted(kernel.params.len() as u64, "parameter"),
+                launch.params.len()
+            ),
             "Give one value for each parameter, in order.",
         ));
     }
@@ -249,12 +291,26 @@ fn parameters(kernel: &Kernel, launch: &Launch, bases: &[u64]) -> Result<Vec<u8>
     for (n, (slot, value)) in kernel.params.iter().zip(&launch.params).enumerate() {
         let field = format!("params[{n}]");
         let bytes = value
-            .bytes(&field, bases)
+            .bytes(&field, buffers)
             .map_err(|(field, why)| error(&field, format!("parameter `{}` {why}", slot.name), way_out(&field)))?;
+        let (kind, fits) = value.fits(&slot.ty);
+        if !fits {
+            let ty = &slot.ty;
+            return Err(error(
+                &field,
+                format!("parameter `{}` is of type `.{ty}`, the launch gives {kind}", slot.name),
+                &format!("Give a value of its type: `{{ \"{ty}\": … }}`, or its bits as `bytes`."),
+            ));
+        }
         if bytes.len() != slot.bytes as usize {
             return Err(error(
                 &field,
-                format!("parameter `{}` takes {} bytes, the launch gives {}", slot.name, slot.bytes, bytes.len()),
+                format!(
+                    "parameter `{}` takes {}, the launch gives {}",
+                    slot.name,
+                    counted(slot.bytes, "byte"),
+                    bytes.len()
+                ),
                 "Give a value of the parameter's size.",
             ));
         }

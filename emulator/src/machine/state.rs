@@ -115,7 +115,7 @@ pub struct Race {
     pub memory: RaceMemory,
     pub conflict: Conflict,
     pub second: Stamp,
-    /// The warp that reads tensor memory, if one does, and how it had got past barriers by then.
+    /// How the warp that makes the second access, or gives it to an engine, had got past mbarriers by then.
     pub passed: Vec<super::warp::Passed>,
     /// The location held no defined value before the second access.
     pub unwritten: bool,

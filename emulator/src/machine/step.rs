@@ -265,7 +265,11 @@ impl<'a> Cluster<'a> {
             severity: Severity::Error,
             title: format!(
                 "{what} of `{}` has no defined value",
-                self.place(site).text.split_whitespace().next().unwrap_or("this instruction")
+                self.place(site)
+                    .text
+                    .split_whitespace()
+                    .find(|word| !word.starts_with('@'))
+                    .unwrap_or("this instruction")
             ),
             labels,
             rule: "Registers and memory hold unknown values until they are written (for memory, PTX ISA 8.2.6).".into(),

@@ -1,6 +1,7 @@
 //! CTA barriers, warp synchronisation and mbarriers.
 
 use super::cluster::{Cluster, Stop};
+use super::names::{counted, counted_are};
 use super::state::At;
 use super::warp::{State, lanes};
 use crate::program::op::Op;
@@ -98,7 +99,7 @@ impl Cluster<'_> {
         );
         for fragment in warp.fragments.iter().filter(|fr| fr.mask & missing != 0) {
             let at = self.kernel.code.get(fragment.pc as usize).map_or(0, |i| i.site);
-            diagnostic.labels.push(self.label(at, format!("{} lanes are here", fragment.mask.count_ones())));
+            diagnostic.labels.push(self.label(at, counted_are(fragment.mask.count_ones(), "lane") + " here"));
         }
         Err(Some(Box::new(diagnostic)))
     }
@@ -174,7 +175,7 @@ impl Cluster<'_> {
         let id = value(id);
         let count = threads.map(value);
         if id > 15 || count.is_some_and(|c| c == 0 || !c.is_multiple_of(32) || c > 1024) {
-            let count = count.map_or(String::new(), |c| format!(", {c} threads"));
+            let count = count.map_or(String::new(), |c| format!(", {}", counted(c, "thread")));
             return Err(Some(Box::new(self.problem(
                 "named-barrier",
                 site,
@@ -188,7 +189,7 @@ impl Cluster<'_> {
         let named = &mut self.ctas[c].named[id as usize];
         if named.in_use() && named.expected != count {
             let (before, site_before) = (named.expected, named.site);
-            let text = |c: Option<u32>| c.map_or("all threads".to_string(), |c| format!("{c} threads"));
+            let text = |c: Option<u32>| c.map_or("all threads".to_string(), |c| counted(c, "thread"));
             let mut diagnostic = self.problem(
                 "named-barrier",
                 site,

@@ -1,6 +1,7 @@
 //! `tcgen05.alloc` and `tcgen05.dealloc`: columns of tensor memory, of one CTA or of a pair, alone on their SM or not.
 
 use super::cluster::{Cluster, Stop};
+use super::names::{counted, counted_are};
 use super::outbox::{Columns, Item};
 use super::state::{At, Race, RaceMemory, Slot};
 use super::tensor::{CELL, COLUMNS};
@@ -20,7 +21,7 @@ impl Cluster<'_> {
             return Err(Some(Box::new(self.problem(
                 "tensor-columns",
                 site,
-                format!("{columns} columns of tensor memory are asked for"),
+                format!("tcgen05.alloc asks for {} of tensor memory", counted(columns, "column")),
                 "The number of columns is a power of two from 32 to 512 (PTX ISA 9.7.16.7.1).",
                 "Round up to the next power of two, 32 at least.".into(),
             ))));
@@ -153,7 +154,7 @@ impl Cluster<'_> {
             let mut diagnostic = self.problem(
                 "tensor-free-mismatch",
                 site,
-                format!("{columns} columns at {address:#x} are freed, but no such allocation is held"),
+                format!("{} at {address:#x} freed, but no such allocation is held", counted_are(columns, "column")),
                 "tcgen05.dealloc takes an address that tcgen05.alloc gave (PTX ISA 9.7.16.7.1), and all of its \
                  columns: freeing a part is not modelled.",
                 "Pass the address and column count of the allocation.".into(),

@@ -5,6 +5,7 @@
 
 use super::bounding_box::Rows;
 use super::cluster::{Cluster, Stop};
+use super::names::counted;
 use super::state::{At, Pending, Race, RaceMemory, Slot};
 use super::step::PARAM_WINDOW;
 use super::warp::lanes;
@@ -34,6 +35,8 @@ pub struct Copy {
     pub from: Option<Slot>,
     /// The mbarrier of each destination.
     pub barriers: SmallVec<[u32; 2]>,
+    /// What each will say of itself when the phase is complete that was the current one when the copy was issued.
+    pub epochs: SmallVec<[u32; 2]>,
     /// Bytes that move.
     pub bytes: u32,
     /// Bytes of shared memory from the begin of the first row to the end of the last.
@@ -108,7 +111,8 @@ impl Cluster<'_> {
                 }
                 let Some((buffer, offset)) = self.global.find(address, bytes.into()) else {
                     let what = format!(
-                        "a bulk copy of {bytes} bytes at {address:#x}, outside of global memory: {}",
+                        "{} would copy {bytes} bytes at {address:#x}, outside of global memory: {}",
+                        self.thread_name(w, lane),
                         self.global.nearest(address)
                     );
                     return Err(bad(
@@ -124,8 +128,11 @@ impl Cluster<'_> {
         } else {
             let map = self.tensor_map(at, lane, op)?;
             if map.dims.len() != coordinates.len() {
-                let what =
-                    format!("a copy of {} dimensions with a tensor map of {}", coordinates.len(), map.dims.len());
+                let what = format!(
+                    "this copy has {}, its tensor map {}",
+                    counted(coordinates.len() as u64, "coordinate"),
+                    counted(map.dims.len() as u64, "dimension")
+                );
                 return Err(bad(
                     self,
                     "tensor-map",
@@ -234,6 +241,7 @@ impl Cluster<'_> {
             element,
             shared,
             from,
+            epochs: barriers.iter().map(|&b| self.barriers[b as usize].next_epoch()).collect(),
             barriers,
             bytes,
             extent,

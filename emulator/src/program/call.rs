@@ -4,7 +4,7 @@
 
 use super::Bad;
 use super::layout::layout;
-use super::lower::{Binding, Lowering, not_modelled, undeclared, wrong};
+use super::lower::{Binding, Lowering, not_modelled, wrong};
 use crate::diagnostic::Diagnostic;
 use crate::syntax::ast::{Function, Instruction, Module, Operand};
 use std::collections::HashMap;
@@ -72,7 +72,7 @@ impl Lowering {
         let Some(function) = named().find(|f| f.body.is_some()).or_else(|| named().next()) else {
             return Err(match self.lookup(name) {
                 Some(_) => not_modelled("a call through a register", "Call the function by its name."),
-                None => undeclared(name),
+                None => self.undeclared(name),
             });
         };
         let mut bound = Vec::new();
@@ -87,7 +87,7 @@ impl Lowering {
                 let Operand::Name(given) = given else {
                     return Err(not_modelled("a call with a constant parameter", "Put it into a `.param` variable."));
                 };
-                let Some(binding) = self.lookup(given) else { return Err(undeclared(given)) };
+                let Some(binding) = self.lookup(given) else { return Err(self.undeclared(given)) };
                 match (own.space.as_str(), binding) {
                     ("param", Binding::Argument(_, bytes)) if *bytes == layout(own)?.0 => {}
                     _ => {

@@ -6,7 +6,7 @@ use super::layout::{layout, next_multiple, type_bytes};
 use super::op::{FALSE, Inst, Op, Reg, TRUE};
 use super::registers::{self, Plan};
 use super::variables::{Variable, module_variables};
-use super::{Bad, Kernel, ParamSlot, Program, RESERVED_SHARED, decode, flow, place};
+use super::{Bad, Kernel, ParamSlot, Program, RESERVED_SHARED, decode, flow, near, place, targets};
 use crate::diagnostic::{Diagnostic, Label, Severity};
 use crate::syntax::ast::{Function, Instruction, Module, Operand, Statement};
 use crate::time::Gpu;
@@ -62,7 +62,7 @@ pub(super) struct Lowering {
 
 /// Decodes all entries of a module.
 pub(super) fn module(text: &str, module: &Module) -> Result<Program, Vec<Diagnostic>> {
-    let mut errors = Vec::new();
+    let mut errors = targets::check(text, module);
     let mut kernels = Vec::new();
     let (variables, bad) = module_variables(module);
     errors.extend(bad.into_iter().map(|(span, bad)| at(text, module, span, None, bad)));
@@ -171,7 +171,8 @@ fn entry(
                 if let Err(bad) = lowering.bind(&param.name, Binding::Param(offset)) {
                     fail(param.span, bad);
                 }
-                lowering.kernel.params.push(ParamSlot { name: param.name.clone(), offset, bytes });
+                let ty = if param.dimensions.is_empty() { param.ty.clone() } else { "b8".into() };
+                lowering.kernel.params.push(ParamSlot { name: param.name.clone(), ty, offset, bytes });
                 offset = offset.saturating_add(bytes);
             }
             Err(bad) => fail(param.span, bad),
@@ -281,6 +282,34 @@ impl Lowering {
                 "Give each name one meaning in a block (PTX ISA 4.4); a block `{ … }` of its own may use it again.",
             )),
         }
+    }
+
+    /// A name without meaning.
+    pub fn undeclared(&self, name: &str) -> Bad {
+        let special = decode::special_registers();
+        let mut names: Vec<&str> = self.scopes.iter().flat_map(|scope| scope.keys().map(String::as_str)).collect();
+        names.extend(special.iter().map(String::as_str));
+        names.sort_unstable();
+        // Of registers that a range declares, another number is no slip.
+        let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
+        let number = |other: &&str| other.strip_prefix(stem).filter(|n| !n.is_empty())?.parse::<u32>().ok();
+        if stem.len() < name.len()
+            && let Some(most) = names.iter().filter_map(number).max()
+        {
+            let help = format!(
+                "The highest of `{stem}<…>` that is declared is `{stem}{most}`: declare more, or correct the number."
+            );
+            return wrong(format!("`{name}` is not declared"), help);
+        }
+        // `%tid` for `%tid.x`.
+        if let Some(axis) = special.iter().find(|s| s.strip_prefix(name).is_some_and(|axis| axis.starts_with('.'))) {
+            return wrong(format!("`{name}` is not declared"), format!("Name the axis, too: `{axis}`."));
+        }
+        let help = match near::nearest(name, names.into_iter()) {
+            Some(near) => format!("Did you mean `{near}`? A name must be declared in this scope or in one around it."),
+            None => "Declare it in this scope or in one around it, or correct the name.".into(),
+        };
+        wrong(format!("`{name}` is not declared"), help)
     }
 
     pub fn lookup(&self, name: &str) -> Option<&Binding> {
@@ -393,7 +422,7 @@ impl Lowering {
                         .map(|target| match self.lookup(target) {
                             Some(Binding::Label(id)) => Ok(*id),
                             Some(_) => Err(wrong(format!("`{target}` is not a label"), "A branch table lists labels.")),
-                            None => Err(undeclared(target)),
+                            None => Err(self.undeclared(target)),
                         })
                         .collect();
                     if let Err(bad) = labels.and_then(|labels| self.bind(name, Binding::Table(labels))) {
@@ -442,7 +471,7 @@ impl Lowering {
             Operand::Name(name) => match self.lookup(name) {
                 Some(Binding::Register(Reg::Pred(p))) => Ok(*p),
                 Some(_) => Err(wrong(format!("`{name}` is not a predicate"), "Declare it with `.reg .pred`.")),
-                None => Err(undeclared(name)),
+                None => Err(self.undeclared(name)),
             },
             other => Err(wrong(
                 format!("expected a predicate, found {}", decode::describe(other)),
@@ -450,10 +479,6 @@ impl Lowering {
             )),
         }
     }
-}
-
-pub(super) fn undeclared(name: &str) -> Bad {
-    wrong(format!("`{name}` is not declared"), "Declare it in this scope or in one around it, or correct the name.")
 }
 
 fn too_many() -> Bad {

@@ -14,10 +14,12 @@ mod flow;
 mod lanes;
 mod layout;
 mod lower;
+mod near;
 pub(crate) mod op;
 mod packed;
 mod registers;
 mod rounding;
+mod targets;
 mod variables;
 
 use crate::diagnostic::{Diagnostic, Label, Place, Severity, Source};
@@ -29,7 +31,7 @@ use crate::time::Gpu;
 use op::Inst;
 pub(crate) use variables::Variable;
 
-pub use decode::FORMS;
+pub use decode::{FORMS, special_registers};
 
 /// Bytes at the start of each CTA's shared window that the system keeps for itself: user variables begin behind them
 /// (seen in disassembled kernels; 228 KB per SM, 227 KB for the user).
@@ -83,6 +85,8 @@ pub(crate) struct Kernel {
 #[derive(Debug)]
 pub(crate) struct ParamSlot {
     pub name: String,
+    /// As written, e.g. `u32`; `b8` for arrays.
+    pub ty: String,
     pub offset: u32,
     pub bytes: u32,
 }

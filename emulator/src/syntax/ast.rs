@@ -32,8 +32,12 @@ pub struct SourceLine {
 pub struct Module {
     /// `.version major.minor`.
     pub version: (u32, u32),
+    /// Where that stands.
+    pub version_span: Span,
     /// `.target` with its options, as written: `["sm_100a"]`, `["sm_100a", "debug"]`.
     pub targets: Vec<String>,
+    /// Where each of them stands.
+    pub target_spans: Vec<Span>,
     /// `.address_size`; 64 if absent.
     pub address_size: u32,
     /// `.file number "name"`, in order of appearance.

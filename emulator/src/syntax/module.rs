@@ -36,7 +36,9 @@ impl Parser<'_> {
             Some((number(major)?, number(minor)?))
         });
         match version {
-            Some(version) if token.kind == Kind::Number => module.version = version,
+            Some(version) if token.kind == Kind::Number => {
+                (module.version, module.version_span) = (version, token.span)
+            }
             _ => return self.unexpected("a version", "a version is written `.version 8.8`"),
         }
         self.bump();
@@ -44,8 +46,9 @@ impl Parser<'_> {
             return self.unexpected("`.target`", HEADER_HELP);
         }
         loop {
-            let (target, _) = self.word("a target", "a target is written `.target sm_100a`")?;
+            let (target, span) = self.word("a target", "a target is written `.target sm_100a`")?;
             module.targets.push(target.into());
+            module.target_spans.push(span);
             if !self.eat(b',') {
                 break;
             }

@@ -2,7 +2,7 @@
 
 #![allow(dead_code)]
 
-use emulator::{Buffer, Content, Element, Launch, Param, Swizzle, TensorMap};
+use emulator::{Buffer, Content, Distribution, Element, Launch, NumberType, Output, Param, Random, Swizzle, TensorMap};
 use half::{bf16, f16};
 use serde_json::Value;
 use std::path::Path;
@@ -40,6 +40,31 @@ fn numbers<T: TryFrom<u64>>(value: &Value) -> Vec<T> {
 
 fn dims(value: &Value) -> [u32; 3] {
     numbers(value).try_into().expect("three")
+}
+
+/// All of them.
+pub fn names() -> Vec<String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/gluon");
+    let files =
+        std::fs::read_dir(folder).expect("the folder").filter_map(|file| file.ok()?.file_name().into_string().ok());
+    let mut names: Vec<String> = files.filter_map(|file| Some(file.strip_suffix(".ptx")?.to_string())).collect();
+    names.sort();
+    names
+}
+
+/// The launch of a kernel at its own size as a launch file says it: A and B hold small integers, D is written to `NAME.d.bin`.
+pub fn launch_file(name: &str) -> Launch {
+    let Case { mut launch, size: [m, n, k], bf, .. } = case(name, None);
+    for (buffer, rows) in [m, n].into_iter().enumerate() {
+        launch.buffers[buffer].content = Content::Random(Random {
+            seed: buffer as u64 + 1,
+            count: (rows * k) as u64,
+            number: if bf { NumberType::Bf16 } else { NumberType::F16 },
+            distribution: Distribution::Integers { low: -2, high: 2 },
+        });
+    }
+    launch.outputs = vec![Output { buffer: 2, file: format!("{name}.d.bin") }];
+    launch
 }
 
 /// A kernel at its own size, or at another one, if it takes its sizes as parameters. A and B are zero.

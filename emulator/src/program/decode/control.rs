@@ -1,6 +1,6 @@
 //! Branches, ends, and what lanes of a warp tell each other.
 
-use super::{Decoded, Family, Lowering, Operands, undeclared, wrong};
+use super::{Decoded, Family, Lowering, Operands, wrong};
 use crate::program::lower::Binding;
 use crate::program::op::{Op, Reg, ShuffleMode, VoteMode};
 use crate::syntax::ast::Operand;
@@ -18,7 +18,7 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
             match l.lookup(name) {
                 Some(Binding::Label(id)) => Op::Branch { target: *id as u32, reconverge: u32::MAX },
                 Some(_) => return Err(wrong(format!("`{name}` is not a label"), "Branch to a label.")),
-                None => return Err(undeclared(name)),
+                None => return Err(l.undeclared(name)),
             }
         }
         ("brx", ["idx"] | ["idx", "uni"]) => {

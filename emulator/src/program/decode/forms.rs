@@ -1,4 +1,4 @@
-//! The list of what is modelled, and which of it is nearest to something that is not.
+//! The list of what is modelled.
 
 /// The forms that are modelled, as `emulate --list-instructions` prints them: `{a|b}` is a choice, `?` makes a modifier
 /// or a choice optional, `xN` is a power of two. Modifiers stand in the order of the PTX
@@ -152,61 +152,3 @@ pub const FORMS: &[&str] = &[
     "cvt.{rn|rz|rm|rp}{.ftz}?{.sat}?.f16.f32",
     "cvt.{rn|rz}{.relu}?{.satfinite}?.{f16|bf16|f16x2|bf16x2}.f32",
 ];
-
-/// The modelled form that says most of what this opcode says: the same base, then the most parts in common.
-pub fn nearest(opcode: &str) -> Option<&'static str> {
-    let mut parts = opcode.split('.');
-    let base = parts.next()?;
-    let parts: Vec<&str> = parts.collect();
-    let score = |form: &str| {
-        let words = words(form);
-        let known = parts.iter().filter(|part| words.iter().any(|word| fits(word, part))).count();
-        // Of two forms with the same parts, the one that says less besides.
-        (known, std::cmp::Reverse(words.len()))
-    };
-    let bases = |form: &str| {
-        let end = if form.starts_with('{') { form.find('}') } else { form.find(['.', '{']) };
-        form[..end.unwrap_or(form.len())].trim_start_matches('{').split('|').any(|b| b == base)
-    };
-    FORMS.iter().copied().filter(|form| bases(form)).rev().max_by_key(|form| score(form))
-}
-
-/// The modifiers that a form speaks of, those within choices with what stands before the choice.
-fn words(form: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    let mut word = String::new();
-    // What a word within braces begins with, for each brace that is open.
-    let mut open: Vec<String> = Vec::new();
-    for c in form.chars() {
-        match c {
-            '{' => open.push(std::mem::take(&mut word)),
-            '.' | '|' | '}' | '?' => {
-                if !word.is_empty() {
-                    let before = open.last().filter(|_| c != '.' || !word.is_empty()).cloned().unwrap_or_default();
-                    let whole =
-                        if before.contains("::") || word.starts_with("::") { before + &word } else { word.clone() };
-                    words.push(whole.trim_start_matches('.').to_string());
-                }
-                word.clear();
-                if c == '}'
-                    && let Some(before) = open.pop()
-                    && !before.is_empty()
-                {
-                    words.push(before);
-                }
-            }
-            c => word.push(c),
-        }
-    }
-    words.push(word);
-    words
-}
-
-/// Whether a word of a form stands for a part of an opcode.
-fn fits(word: &str, part: &str) -> bool {
-    let number = |s: Option<&str>| s.is_some_and(|n| n.parse::<u32>().is_ok());
-    match word {
-        "xN" => number(part.strip_prefix('x')),
-        _ => word == part,
-    }
-}

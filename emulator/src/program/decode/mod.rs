@@ -5,16 +5,19 @@ mod bulk;
 mod control;
 mod forms;
 mod memory;
+mod nearest;
+mod special;
 mod synchronisation;
 mod tensor;
 
 use super::Bad;
-use super::lower::{Binding, Lowering, not_modelled, undeclared, wrong};
-use super::op::{Address, Op, Reg, Space, Special};
+use super::lower::{Binding, Lowering, not_modelled, wrong};
+use super::op::{Address, Op, Reg, Space};
 use crate::syntax::ast::{Instruction, Operand};
 
 pub use forms::FORMS;
-use forms::nearest;
+use special::special;
+pub use special::special_registers;
 
 /// A decoded instruction.
 pub(super) struct Decoded {
@@ -44,10 +47,7 @@ pub(super) fn decode(l: &mut Lowering, inst: &Instruction) -> Result<Decoded, Ba
         }
     }
     let mut bad = not_modelled(&format!("`{}`", inst.opcode), "");
-    bad.help = match nearest(&inst.opcode) {
-        Some(form) => format!("The nearest form that is modelled: `{form}`."),
-        None => "No form of this opcode is modelled.".into(),
-    };
+    bad.help = nearest::advice(&inst.opcode);
     Err(bad)
 }
 
@@ -99,48 +99,6 @@ pub(super) fn describe(operand: &Operand) -> String {
     }
 }
 
-/// The special register of this name.
-fn special(name: &str) -> Option<Special> {
-    let (base, axis) = match name.rsplit_once('.') {
-        Some((base, "x")) => (base, 0),
-        Some((base, "y")) => (base, 1),
-        Some((base, "z")) => (base, 2),
-        Some((base, "w")) => (base, 3),
-        Some(_) => return None,
-        None => (name, u8::MAX),
-    };
-    if axis != u8::MAX {
-        return Some(match base {
-            "%tid" => Special::Tid(axis),
-            "%ntid" => Special::Ntid(axis),
-            "%ctaid" => Special::Ctaid(axis),
-            "%nctaid" => Special::Nctaid(axis),
-            "%clusterid" => Special::ClusterId(axis),
-            "%nclusterid" => Special::NclusterId(axis),
-            "%cluster_ctaid" => Special::ClusterCtaid(axis),
-            "%cluster_nctaid" => Special::ClusterNctaid(axis),
-            _ => return None,
-        });
-    }
-    Some(match base {
-        "%laneid" => Special::Lane,
-        "%warpid" => Special::Warp,
-        "%nwarpid" => Special::Nwarp,
-        "%cluster_ctarank" => Special::ClusterRank,
-        "%cluster_nctarank" => Special::ClusterNrank,
-        "%smid" => Special::Sm,
-        "%nsmid" => Special::Nsm,
-        "%clock" | "%clock64" => Special::Clock,
-        "%dynamic_smem_size" => Special::DynamicShared,
-        "%lanemask_eq" => Special::LaneMask(0),
-        "%lanemask_le" => Special::LaneMask(1),
-        "%lanemask_lt" => Special::LaneMask(2),
-        "%lanemask_ge" => Special::LaneMask(3),
-        "%lanemask_gt" => Special::LaneMask(4),
-        _ => return None,
-    })
-}
-
 impl Lowering {
     /// The register that a name stands for. A special register is read into a fresh one first.
     fn named(&mut self, name: &str, bytes: u32) -> Result<Reg, Bad> {
@@ -172,10 +130,11 @@ impl Lowering {
                 Err(wrong(format!("`{name}` is a parameter"), "Read it with `ld.param` first."))
             }
             Some(Binding::Other(what)) => Err(not_modelled(what, "Use registers, parameters or shared memory.")),
-            None if name.starts_with('%') && !name[1..].starts_with(['r', 'f', 'p', 'h', 'd', 's', 'b']) => {
-                Err(not_modelled(&format!("the special register `{name}`"), "See `--list-instructions`."))
-            }
-            None => Err(undeclared(name)),
+            None if special::exists(name) => Err(not_modelled(
+                &format!("the special register `{name}`"),
+                "`emulate --list-instructions` lists the special registers that are.",
+            )),
+            None => Err(self.undeclared(name)),
         }
     }
 
@@ -254,7 +213,7 @@ impl Lowering {
             Operand::Name(name) => match self.lookup(name) {
                 Some(Binding::Register(reg)) => Ok(*reg),
                 Some(_) => Err(wrong(format!("`{name}` cannot be written"), "The destination must be a register.")),
-                None => Err(undeclared(name)),
+                None => Err(self.undeclared(name)),
             },
             other => {
                 Err(wrong(format!("expected a destination register, found {}", describe(other)), "Use a register."))
@@ -319,7 +278,7 @@ impl Lowering {
                 Some(_) => {
                     Err(wrong(format!("`{name}` is not an address"), "Use a 32- or 64-bit register, or a variable."))
                 }
-                None => Err(undeclared(name)),
+                None => Err(self.undeclared(name)),
             },
             other => Err(wrong(format!("{} is not an address", describe(other)), "Use a register or a variable.")),
         }

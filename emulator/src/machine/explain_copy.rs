@@ -1,0 +1,162 @@
+//! Races in which an asynchronous copy has a part: what says that the copy is complete, and so what is missing, depends on the pair.
+
+use super::cluster::Cluster;
+use super::state::{ActorKind, Race};
+use super::warp::Passed;
+use crate::diagnostic::Label;
+use crate::order::Stamp;
+use crate::program::op::Op;
+
+/// What would put two accesses in order.
+pub struct Cure {
+    pub rule: &'static str,
+    pub help: String,
+    /// What else the reader should look at.
+    pub labels: Vec<Label>,
+}
+
+const LOAD_RULE: &str = "A bulk copy into shared memory is complete when its bytes have completed a phase of its mbarrier; only who has waited \
+                         for that phase may touch what it writes, or overwrite what it reads (PTX ISA, cp.async.bulk).";
+const STORE_RULE: &str = "A bulk copy out of shared memory is waited for by the thread that issued it: cp.async.bulk.wait_group.read says that \
+                          its source has been read, cp.async.bulk.wait_group that its writes are made, too (PTX ISA, \
+                          cp.async.bulk.wait_group).";
+const BEFORE_RULE: &str = "A copy is ordered after the accesses before it only through synchronisation of their threads with the thread \
+                           that issues it; written data need a fence.proxy.async as well (PTX ISA 8.6, cp.async.bulk).";
+const ASYNC_RULE: &str = "cp.async is asynchronous also for the thread that issues it: cp.async.wait_group or cp.async.wait_all waits for \
+                          the own copies, a barrier after it for those of others (PTX ISA, cp.async.wait_group).";
+pub const FLAG_RULE: &str = "Accesses of other CTAs are ordered by a release pattern and an acquire pattern on the same location; a relaxed or \
+                             volatile access orders nothing else (PTX ISA 8.7, 8.8).";
+
+impl Cluster<'_> {
+    /// What is missing between two accesses of which a copy makes one or both; `None`: neither is a copy's.
+    pub fn cure_of_copy(&self, race: &Race, global: bool) -> Option<Cure> {
+        use ActorKind::{AsyncCopies, BulkReads, BulkWrites, Mbarrier};
+        let (first, second) = (race.conflict.first, race.second);
+        let cure = |rule, help: String| Some(Cure { rule, help, labels: vec![] });
+        let then = |issuer: u32, other: Stamp| match self.kind(other) {
+            Some(ActorKind::Warp(w)) if w == issuer => String::new(),
+            _ => ", and then let it synchronise with the others (bar.sync)".to_string(),
+        };
+        match (self.kind(first)?, self.kind(second)) {
+            (Mbarrier, _) => Some(self.cure_of_load(race)),
+            (BulkReads { warp }, _) => cure(
+                STORE_RULE,
+                format!(
+                    "Before {{}} is written again, let the thread that issued the copy execute cp.async.bulk.commit_group and \
+                     cp.async.bulk.wait_group.read 0{}.",
+                    then(warp, second)
+                ),
+            ),
+            (BulkWrites { warp }, _) => cure(
+                STORE_RULE,
+                format!(
+                    "Before the result is used, let the thread that issued the copy execute cp.async.bulk.commit_group and \
+                     cp.async.bulk.wait_group 0 (without .read){}.",
+                    then(warp, second)
+                ),
+            ),
+            (AsyncCopies(warp), kind) => {
+                let fence = if second.asynchronous { ", fence.proxy.async" } else { "" };
+                let barrier = if kind == Some(ActorKind::Warp(warp)) { "" } else { ", then a CTA barrier (bar.sync)" };
+                cure(
+                    ASYNC_RULE,
+                    format!(
+                        "After the copies, let every thread that issued some execute cp.async.commit_group and \
+                         cp.async.wait_group 0{fence}{barrier}."
+                    ),
+                )
+            }
+            (_, Some(Mbarrier)) if race.conflict.second_writes => cure(
+                BEFORE_RULE,
+                "Let all who use {} say that it is free, by an mbarrier.arrive each (or a CTA barrier), and let the thread that issues \
+                 the copy wait for that first."
+                    .into(),
+            ),
+            (_, Some(Mbarrier | BulkReads { .. } | BulkWrites { .. })) => {
+                let space = if global { "global" } else { "shared::cta" };
+                let fence = if race.conflict.first_writes { format!("fence.proxy.async.{space} and ") } else { "".into() };
+                cure(
+                    BEFORE_RULE,
+                    format!(
+                        "Let every thread that {} it execute {fence}a barrier (bar.sync) before the thread behind it issues the copy.",
+                        if race.conflict.first_writes { "writes" } else { "reads" }
+                    ),
+                )
+            }
+            (_, Some(AsyncCopies(_))) => cure(
+                BEFORE_RULE,
+                "Put a CTA barrier (bar.sync) between the accesses before and the cp.async that overwrites {}.".into(),
+            ),
+            _ => None,
+        }
+    }
+
+    /// A load of the TMA engine, whose mbarrier was not waited for, or in the wrong phase.
+    fn cure_of_load(&self, race: &Race) -> Cure {
+        let first = race.conflict.first;
+        let barrier = self.barriers.iter().position(|b| b.actor == first.actor);
+        let Some((barrier, phase)) = barrier.and_then(|n| Some((n as u32, self.barriers[n].phase_of(first.epoch)?)))
+        else {
+            return Cure {
+                rule: LOAD_RULE,
+                help: "Wait for the copy's mbarrier first (mbarrier.try_wait.parity).".into(),
+                labels: vec![],
+            };
+        };
+        let name = self.barrier_name(barrier);
+        let parity = phase % 2;
+        let who = match self.kind(race.second) {
+            Some(
+                ActorKind::Warp(w)
+                | ActorKind::Mmas { warp: w, .. }
+                | ActorKind::BulkReads { warp: w }
+                | ActorKind::AsyncCopies(w),
+            ) => self.warp_name(w as usize),
+            _ => "the thread that issues the second".into(),
+        };
+        let passed = race.passed.iter().find(|p| p.barrier == barrier);
+        if let Some(Passed { site, parity: waited, phase: seen, .. }) = passed
+            && seen.is_none_or(|seen| seen < phase)
+        {
+            let why = match seen {
+                None => "at once: on a fresh mbarrier, parity 1 counts as complete".to_string(),
+                Some(seen) => format!("on phase {seen}"),
+            };
+            return Cure {
+                rule: LOAD_RULE,
+                help: format!(
+                    "Wait for parity {parity} of {name}: the copy's bytes complete phase {phase}, and phase n has parity n mod 2."
+                ),
+                labels: vec![self.label(*site, format!("this wait for parity {waited} of {name} passed {why}"))],
+            };
+        }
+        Cure {
+            rule: LOAD_RULE,
+            help: format!(
+                "Let {who} wait for {name} first: mbarrier.try_wait.parity with parity {parity}, until it says true; the copy's bytes \
+                 complete its phase {phase}."
+            ),
+            labels: vec![],
+        }
+    }
+
+    /// Threads of different CTAs that speak through a flag: the accesses of the kernel that look like it, and order nothing.
+    pub fn relaxed_flags(&self, first: Stamp, second: Stamp) -> Vec<Label> {
+        let relaxed = |op: &Op| match op {
+            Op::Load(load) => load.sync.is_some_and(|s| !s.acquire).then_some("acquire"),
+            Op::Store(store) => store.sync.is_some_and(|s| !s.release).then_some("release"),
+            Op::Atomic(atomic) => (!atomic.sync.release && !atomic.sync.acquire).then_some("acq_rel"),
+            _ => None,
+        };
+        let sites = |wanted: &'static str| {
+            let code = self.kernel.code.iter();
+            code.filter(move |i| relaxed(&i.op).is_some_and(|w| w == wanted || w == "acq_rel")).map(|i| i.site)
+        };
+        let set = sites("release").find(|&site| site > first.site);
+        let seen = sites("acquire").rfind(|&site| site < second.site);
+        let text = |order| format!("without .{order}, this orders none of the accesses around it");
+        let mut labels: Vec<Label> = set.iter().map(|&site| self.label(site, text("release"))).collect();
+        labels.extend(seen.filter(|s| Some(*s) != set).map(|site| self.label(site, text("acquire"))));
+        labels
+    }
+}

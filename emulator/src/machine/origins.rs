@@ -1,0 +1,103 @@
+//! Why bytes in memory hold no defined value: a message about them names what began it, not the load that met it.
+
+use super::access::Target;
+use super::cluster::Cluster;
+use super::state::Slot;
+use crate::program::op::Reg;
+use rustc_hash::FxHashMap;
+
+/// Bytes that have one origin.
+const GRANULE: usize = 4;
+
+/// For granules that an undefined value was written to (in local memory, those of a warp): index into the run's origins. What has
+/// been overwritten since stays: who asks has seen that the bytes are undefined.
+#[derive(Debug, Default)]
+pub struct Kept(FxHashMap<(usize, Target), u32>);
+
+fn granules(w: usize, target: Target, bytes: usize) -> impl Iterator<Item = (usize, Target)> {
+    let first = match target {
+        Target::Shared(_, at) | Target::Param(at) | Target::Local(at) => at as usize % GRANULE,
+        Target::Global { offset, .. } => offset as usize % GRANULE,
+    };
+    (0..first + bytes).step_by(GRANULE).map(move |n| match target {
+        Target::Shared(cta, at) => (0, Target::Shared(cta, at - first as u32 + n as u32)),
+        Target::Param(at) => (0, Target::Param(at - first as u32 + n as u32)),
+        Target::Local(at) => (w, Target::Local(at - first as u32 + n as u32)),
+        Target::Global { buffer, offset } => (0, Target::Global { buffer, offset: offset - first as u64 + n as u64 }),
+    })
+}
+
+/// Where a copy takes its bytes from.
+#[derive(Clone, Copy, Debug)]
+pub enum Source {
+    Shared(Slot),
+    /// Index of the buffer.
+    Buffer(usize),
+}
+
+impl Cluster<'_> {
+    /// An undefined value is written to these bytes.
+    pub fn keep_origin(&mut self, w: usize, target: Target, bytes: usize, origin: u32) {
+        self.kept_origins.0.extend(granules(w, target, bytes).map(|key| (key, origin)));
+    }
+
+    /// Why the value of a register that is stored is undefined.
+    pub fn origin_of_register(&mut self, w: usize, reg: Reg, site: u32) -> u32 {
+        match self.warps[w].origins.get(&reg) {
+            Some(&known) => known,
+            None => self.origin(site, "a register is stored here that nothing has written".into()),
+        }
+    }
+
+    /// Why these bytes are undefined; they are loaded here.
+    pub fn origin_of_memory(&mut self, w: usize, target: Target, bytes: usize, site: u32) -> u32 {
+        match granules(w, target, bytes).find_map(|key| self.kept_origins.0.get(&key)) {
+            Some(&known) => known,
+            None => {
+                let what = self.describe_target(&target);
+                self.origin(site, format!("{what} is read here, but nothing has written a defined value to it"))
+            }
+        }
+    }
+
+    /// What an undefined value was written to, of the bytes of shared memory from here to there: why.
+    pub fn kept_origin(&self, cta: usize, from: u32, end: u32) -> Option<u32> {
+        let here = |key: &(usize, Target)| match key.1 {
+            Target::Shared(c, at) => {
+                c == cta && (from..end).contains(&at) && !self.ctas[c].shared.all_defined(at as usize, GRANULE)
+            }
+            _ => false,
+        };
+        let first = self.kept_origins.0.iter().filter(|(key, _)| here(key)).min_by_key(|(key, _)| match key.1 {
+            Target::Shared(_, at) => at,
+            _ => u32::MAX,
+        });
+        first.map(|(_, &origin)| origin)
+    }
+
+    /// A copy has brought bytes to shared memory, some of them undefined perhaps.
+    pub fn keep_origins(&mut self, site: u32, to: Slot, bytes: u32, from: Source) {
+        let memory = &self.ctas[to.cta].shared;
+        if memory.all_defined(to.offset as usize, bytes as usize) {
+            return;
+        }
+        let undefined: Vec<u32> = (to.offset..to.offset + bytes)
+            .step_by(GRANULE)
+            .filter(|&at| !memory.all_defined(at as usize, GRANULE.min((to.offset + bytes - at) as usize)))
+            .collect();
+        let known = match from {
+            Source::Shared(from) => self.kept_origin(from.cta, from.offset, from.offset + bytes),
+            Source::Buffer(_) => None,
+        };
+        let origin = known.unwrap_or_else(|| {
+            let what = match from {
+                Source::Shared(from) => self.shared_name_exact(from.offset),
+                Source::Buffer(n) => format!("`{}`", self.global.buffers[n].name),
+            };
+            self.origin(site, format!("this copies bytes of {what} that nothing has written"))
+        });
+        for at in undefined {
+            self.keep_origin(0, Target::Shared(to.cta, at), GRANULE, origin);
+        }
+    }
+}

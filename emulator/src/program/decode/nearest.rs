@@ -1,0 +1,195 @@
+//! Of the forms that are modelled, the one nearest to an opcode that is not; written out, without choices.
+
+use super::forms::FORMS;
+use crate::program::near;
+
+/// A form's text: plain, or a choice.
+#[derive(Debug)]
+enum Node {
+    Text(String),
+    /// `{a|b}`, or `{a|b}?`, which may be left out.
+    Choice(Vec<Vec<Node>>, bool),
+}
+
+/// What to write instead of an opcode that is not modelled.
+pub fn advice(opcode: &str) -> String {
+    let parts: Vec<&str> = opcode.split('.').collect();
+    let forms: Vec<Vec<Node>> = FORMS.iter().map(|form| parse(&mut form.chars().peekable(), false)).collect();
+    let known: Vec<String> = forms.iter().flat_map(|form| first_words(form)).collect();
+    let meant = match known.iter().any(|word| word == parts[0]) {
+        true => Some(parts[0]),
+        false => near::nearest(parts[0], known.iter().map(String::as_str)),
+    };
+    let Some(meant) = meant else {
+        return "No form of this opcode is modelled; `emulate --list-instructions` lists all that are.".into();
+    };
+    let mut wanted = vec![meant];
+    wanted.extend(&parts[1..]);
+    let written = forms.iter().filter(|form| first_words(form).iter().any(|word| word == meant));
+    let best = written
+        .map(|form| {
+            let mut text = String::new();
+            write_out(form, &wanted, &mut text);
+            text
+        })
+        .min_by_key(|text| cost(text, &wanted));
+    match best {
+        // Each part that differs looks like a slip.
+        Some(form) if is_slip(&form, &parts) => format!("Did you mean `{form}`?"),
+        Some(form) => format!("The nearest form that is modelled: `{form}`. `emulate --list-instructions` lists all."),
+        None => "No form of this opcode is modelled; `emulate --list-instructions` lists all that are.".into(),
+    }
+}
+
+/// Reads a form, or an alternative of a choice up to `|` or `}`.
+fn parse(text: &mut std::iter::Peekable<std::str::Chars>, inner: bool) -> Vec<Node> {
+    let mut nodes = Vec::new();
+    let mut plain = String::new();
+    while let Some(&c) = text.peek() {
+        if inner && (c == '|' || c == '}') {
+            break;
+        }
+        text.next();
+        if c != '{' {
+            plain.push(c);
+            continue;
+        }
+        if !plain.is_empty() {
+            nodes.push(Node::Text(std::mem::take(&mut plain)));
+        }
+        let mut alternatives = vec![parse(text, true)];
+        while text.next_if_eq(&'|').is_some() {
+            alternatives.push(parse(text, true));
+        }
+        text.next();
+        nodes.push(Node::Choice(alternatives, text.next_if_eq(&'?').is_some()));
+    }
+    if !plain.is_empty() {
+        nodes.push(Node::Text(plain));
+    }
+    nodes
+}
+
+/// The opcodes, without modifiers, that a form is of.
+fn first_words(form: &[Node]) -> Vec<String> {
+    let first = |text: &str| text.split('.').next().unwrap_or("").to_string();
+    match form.first() {
+        Some(Node::Text(text)) => vec![first(text)],
+        Some(Node::Choice(alternatives, _)) => alternatives.iter().flat_map(|a| first_words(a)).collect(),
+        None => vec![],
+    }
+}
+
+/// Writes a form out, in each choice what fits best with these parts.
+fn write_out(form: &[Node], wanted: &[&str], text: &mut String) {
+    for node in form {
+        match node {
+            // `xN` is a power of two.
+            Node::Text(plain) if plain.contains(".xN") => {
+                let number = |part: &&&str| part.strip_prefix('x').is_some_and(|n| n.parse::<u32>().is_ok());
+                *text += &plain.replace(".xN", &format!(".{}", wanted.iter().find(number).unwrap_or(&"x1")));
+            }
+            Node::Text(plain) => *text += plain,
+            Node::Choice(alternatives, optional) => {
+                let mut best = optional.then(|| (cost(text, wanted), text.clone()));
+                for alternative in alternatives {
+                    let mut longer = text.clone();
+                    write_out(alternative, wanted, &mut longer);
+                    let cost = cost(&longer, wanted);
+                    if best.as_ref().is_none_or(|(least, _)| cost < *least) {
+                        best = Some((cost, longer));
+                    }
+                }
+                *text = best.map_or_else(String::new, |(_, text)| text);
+            }
+        }
+    }
+}
+
+/// How far a text is from the parts of an opcode: what it lacks, and what it has too much.
+fn cost(text: &str, wanted: &[&str]) -> usize {
+    let mut left: Vec<&str> = wanted.to_vec();
+    let mut others: Vec<&str> = text.split('.').filter(|part| !part.is_empty()).collect();
+    // First what is the same.
+    others.retain(|part| match left.iter().position(|other| other == part) {
+        Some(n) => {
+            left.remove(n);
+            false
+        }
+        None => true,
+    });
+    let mut cost = 0;
+    for part in others {
+        let near = left.iter().enumerate().map(|(n, other)| (distance(part, other), n)).min();
+        match near {
+            Some((distance, n)) if distance < 6 => {
+                cost += distance;
+                left.remove(n);
+            }
+            _ => cost += 6,
+        }
+    }
+    cost + 6 * left.len()
+}
+
+/// From 0, the same, to 6, something else.
+fn distance(a: &str, b: &str) -> usize {
+    if a == b {
+        return 0;
+    }
+    let letters = a.chars().count().max(b.chars().count());
+    let changed = near::distance(a, b);
+    // A type is another one of the same width rather than something else.
+    let widths = |text: &str| text.trim_start_matches(|c: char| c.is_ascii_alphabetic()).to_string();
+    let types = [a, b].iter().all(|t| t.len() <= 4 && t.starts_with(['b', 'u', 's', 'f']) && !widths(t).is_empty());
+    // So is another number behind the same letters.
+    let stem = |text: &str| text.trim_end_matches(|c: char| c.is_ascii_digit()).to_string();
+    let numbers = stem(a) == stem(b) && stem(a) != a && stem(b) != b;
+    match () {
+        () if numbers || types && widths(a) == widths(b) => 4,
+        () if types => 5,
+        () if changed * 3 <= letters || changed == 1 && letters > 2 => 1 + changed.min(2),
+        () if a.starts_with(b) || b.starts_with(a) => 4,
+        () if a.split("::").next() == b.split("::").next() => 5,
+        () => 6,
+    }
+}
+
+/// Whether a form is the opcode but for slips of the finger. Another number is no slip, nor is another word of three letters.
+fn is_slip(form: &str, parts: &[&str]) -> bool {
+    let others: Vec<&str> = form.split('.').collect();
+    let digits = |text: &str| text.chars().filter(char::is_ascii_digit).collect::<String>();
+    let slip = |(a, b): (&&str, &&str)| {
+        let letters = a.chars().count().max(b.chars().count());
+        a == b || letters > 3 && digits(a) == digits(b) && near::distance(a, b) <= (letters / 4).max(1)
+    };
+    others.len() == parts.len() && others.iter().zip(parts).all(slip)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn advice_is_an_opcode_that_can_be_written() {
+        for (opcode, says) in [
+            ("mbarier.init.shared.b64", "Did you mean `mbarrier.init.shared.b64`?"),
+            ("mbarrier.try_wiat.parity.shared.b64", "Did you mean `mbarrier.try_wait.parity.shared.b64`?"),
+            (
+                "tcgen05.comit.cta_group::1.mbarrier::arrive::one.b64",
+                "`tcgen05.commit.cta_group::1.mbarrier::arrive::one.b64`",
+            ),
+            ("tcgen05.ld.sync.aligned.32x32b.x4.b16", "`tcgen05.ld.sync.aligned.32x32b.x4.b32`"),
+            ("ld.global.v3.f32", "`ld.global.v2.f32`"),
+            ("add.f32.rn", "`add.rn.f32`"),
+            ("tcgen05.mma.cta_group::1.kind::tf32", "`tcgen05.mma.cta_group::1.kind::f16`"),
+            ("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx.bytes", "complete_tx::bytes`"),
+            ("xnor.b32", "Did you mean `xor.b32`?"),
+            ("wgmma.mma_async.sync", "No form of this opcode"),
+            ("frobnicate.b32", "No form of this opcode"),
+        ] {
+            let found = advice(opcode);
+            assert!(found.contains(says), "{opcode}: {found}");
+        }
+    }
+}

@@ -1,0 +1,371 @@
+//! What `.target` and `.version` allow: the targets there are, the version each is known from, and what instructions need.
+//!
+//! Sources: PTX ISA, `.target` and `.version` (11.1), the target notes of each instruction, and the release notes (13). From `sm_75`
+//! on, what ptxas 13.5 takes and refuses is the same; it knows no `sm_101` any more, which became `sm_110`.
+
+use super::place;
+use crate::diagnostic::{Diagnostic, Label, Severity};
+use crate::syntax::ast::{Instruction, Module, Operand, Span, Statement};
+
+type Version = (u32, u32);
+
+/// Versions of PTX, up to the newest that is known. Later ones of the same major number are taken: they only add.
+const VERSIONS: &[(u32, std::ops::RangeInclusive<u32>)] = &[
+    (1, 0..=5),
+    (2, 0..=3),
+    (3, 0..=2),
+    (4, 0..=3),
+    (5, 0..=0),
+    (6, 0..=5),
+    (7, 0..=8),
+    (8, 0..=8),
+    (9, 0..=u32::MAX),
+];
+
+/// Targets, and the version each needs (PTX ISA 11.1.2, release notes).
+const TARGETS: &[(&str, Version)] = &[
+    ("sm_50", (4, 0)),
+    ("sm_52", (4, 1)),
+    ("sm_53", (4, 2)),
+    ("sm_60", (5, 0)),
+    ("sm_61", (5, 0)),
+    ("sm_62", (5, 0)),
+    ("sm_70", (6, 0)),
+    ("sm_72", (6, 1)),
+    ("sm_75", (6, 3)),
+    ("sm_80", (7, 0)),
+    ("sm_86", (7, 1)),
+    ("sm_87", (7, 4)),
+    ("sm_88", (9, 0)),
+    ("sm_89", (7, 8)),
+    ("sm_90", (7, 8)),
+    ("sm_90a", (8, 0)),
+    ("sm_100", (8, 6)),
+    ("sm_100a", (8, 6)),
+    ("sm_100f", (8, 8)),
+    ("sm_101", (8, 6)),
+    ("sm_101a", (8, 6)),
+    ("sm_101f", (8, 8)),
+    ("sm_103", (8, 8)),
+    ("sm_103a", (8, 8)),
+    ("sm_103f", (8, 8)),
+    ("sm_110", (9, 0)),
+    ("sm_110a", (9, 0)),
+    ("sm_110f", (9, 0)),
+    ("sm_120", (8, 7)),
+    ("sm_120a", (8, 7)),
+    ("sm_120f", (8, 8)),
+    ("sm_121", (8, 8)),
+    ("sm_121a", (8, 8)),
+    ("sm_121f", (8, 8)),
+];
+
+/// What stands in `.target` beside a GPU (PTX ISA 11.1.2).
+const OPTIONS: &[&str] = &["texmode_unified", "texmode_independent", "debug", "map_f64_to_f32"];
+
+/// The GPUs that have an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Gpus {
+    /// This one and later ones.
+    From(u32),
+    /// The same, on targets with the suffix `a` or `f`.
+    Suffixed(u32),
+    /// Those with tensor memory, on targets with the suffix `a` or `f`.
+    TensorMemory,
+}
+
+impl Gpus {
+    fn have(self, target: &str) -> bool {
+        let number = target.trim_start_matches("sm_").trim_end_matches(['a', 'f']).parse().unwrap_or(0);
+        let suffixed = target.ends_with(['a', 'f']);
+        match self {
+            Gpus::From(first) => number >= first,
+            Gpus::Suffixed(first) => number >= first && suffixed,
+            Gpus::TensorMemory => (100..120).contains(&number) && suffixed,
+        }
+    }
+
+    fn text(self) -> String {
+        match self {
+            Gpus::From(first) => format!("`sm_{first}` or later"),
+            Gpus::Suffixed(90) => "a target with a suffix from `sm_90a` on, such as `sm_90a` or `sm_100a`".into(),
+            Gpus::Suffixed(first) => format!("a target with a suffix from `sm_{first}` on, such as `sm_{first}a`"),
+            Gpus::TensorMemory => "a target with tensor memory, such as `sm_100a`, `sm_100f` or `sm_103a`".into(),
+        }
+    }
+
+    /// A target that is enough.
+    fn example(self) -> String {
+        match self {
+            Gpus::From(first @ 0..90) => format!("sm_{first}"),
+            Gpus::From(90) => "sm_90a".into(),
+            Gpus::Suffixed(first) => format!("sm_{first}a"),
+            Gpus::From(_) | Gpus::TensorMemory => "sm_100a".into(),
+        }
+    }
+}
+
+/// What instructions need: the first parts of an opcode (several with `|` between), and a text in it behind them, if it depends on
+/// one. The first row that fits counts.
+const NEEDS: &[(&str, &str, Gpus, Version)] = &[
+    ("tcgen05", "", Gpus::TensorMemory, (8, 6)),
+    ("cp.async.bulk", ".cta_group", Gpus::TensorMemory, (8, 6)),
+    ("cp.async.bulk", ".shared::cta.global", Gpus::From(90), (8, 6)),
+    ("cp.async.bulk|cp.reduce.async.bulk", "", Gpus::From(90), (8, 0)),
+    ("cp.async", "", Gpus::From(80), (7, 0)),
+    ("mbarrier.arrive|mbarrier.try_wait|mbarrier.test_wait", ".relaxed", Gpus::From(90), (8, 6)),
+    ("mbarrier.try_wait", ".acquire", Gpus::From(90), (8, 0)),
+    ("mbarrier.try_wait", "", Gpus::From(90), (7, 8)),
+    ("mbarrier", "expect_tx", Gpus::From(90), (8, 0)),
+    ("mbarrier", ".cluster", Gpus::From(90), (8, 0)),
+    ("mbarrier", "::cluster", Gpus::From(90), (8, 0)),
+    ("mbarrier", ".release", Gpus::From(80), (8, 0)),
+    ("mbarrier", ".acquire", Gpus::From(80), (8, 0)),
+    ("mbarrier", "::cta", Gpus::From(80), (7, 8)),
+    ("mbarrier", "", Gpus::From(80), (7, 0)),
+    ("elect", "", Gpus::From(90), (8, 0)),
+    ("mapa|getctarank|griddepcontrol|barrier.cluster|stmatrix", "", Gpus::From(90), (7, 8)),
+    ("setmaxnreg", "", Gpus::Suffixed(90), (8, 0)),
+    ("fence.proxy.async|fence.mbarrier_init", "", Gpus::From(90), (8, 0)),
+    ("fence", ".cluster", Gpus::From(90), (7, 8)),
+    ("clusterlaunchcontrol", ".multicast", Gpus::Suffixed(100), (8, 6)),
+    ("clusterlaunchcontrol", "", Gpus::From(100), (8, 6)),
+    ("createpolicy", "", Gpus::From(80), (7, 4)),
+    ("ldmatrix", "", Gpus::From(75), (6, 5)),
+    ("prefetch", ".tensormap", Gpus::From(90), (8, 0)),
+    ("ld|st|atom|red", "::cluster", Gpus::From(90), (7, 8)),
+    ("ld|st|atom|red", ".cluster", Gpus::From(90), (7, 8)),
+    ("ld|st", ".v8", Gpus::From(100), (8, 8)),
+    ("ld|st|mov", ".b128", Gpus::From(70), (8, 3)),
+    ("atom|red", "bf16", Gpus::From(90), (7, 8)),
+    ("add|sub|mul|fma", ".f32x2", Gpus::From(100), (8, 6)),
+    ("add|min|max", "16x2", Gpus::From(90), (8, 0)),
+    ("min|max", ".relu.s32", Gpus::From(90), (8, 0)),
+    // The directives of clusters (11.4).
+    (".blocksareclusters", "", Gpus::From(90), (9, 0)),
+    (".explicitcluster|.reqnctapercluster|.maxclusterrank", "", Gpus::From(90), (7, 8)),
+    ("%cluster|%nclusterid", "", Gpus::From(90), (7, 8)),
+];
+
+/// The row for an instruction, a directive or a special register.
+fn need(name: &str) -> Option<&'static (&'static str, &'static str, Gpus, Version)> {
+    let begins = |first: &str| {
+        let rest = name.strip_prefix(first)?;
+        (rest.is_empty() || rest.starts_with(['.', ':']) || first.starts_with('%')).then_some(rest)
+    };
+    NEEDS.iter().find(|(firsts, part, ..)| {
+        // Packed halves of floating point are older, and so are the packed forms of bfloat.
+        let float = *part == "16x2" && (name.contains("f16x2"));
+        firsts.split('|').filter_map(begins).any(|rest| !float && rest.contains(part))
+    })
+}
+
+/// What an instruction, a directive or a special register asks for that the module's header does not give.
+struct Missing {
+    name: String,
+    span: Span,
+    gpus: Option<Gpus>,
+    version: Option<Version>,
+    count: u64,
+}
+
+/// What is wrong with the header of a module, and with what its functions ask of it.
+pub(super) fn check(text: &str, module: &Module) -> Vec<Diagnostic> {
+    let mut errors = Vec::new();
+    let mut error = |span: Span,
+                     title: String,
+                     label: String,
+                     help: String,
+                     other: Option<(Span, String)>,
+                     count: u64| {
+        let places = [Some((span, label)), other].into_iter().flatten();
+        errors.push(Diagnostic {
+            code: "ptx-target",
+            severity: Severity::Error,
+            title,
+            labels: places.map(|(span, text_)| Label { place: place(text, span, None, &[]), text: text_ }).collect(),
+            rule: "Every target is known from one version of PTX on, and has the instructions of its GPU (PTX ISA 11.1, and the target \
+                   notes of each instruction)."
+                .into(),
+            help,
+            count,
+        });
+    };
+    let version = module.version;
+    let known = VERSIONS.iter().any(|(major, minors)| *major == version.0 && minors.contains(&version.1));
+    if !known {
+        let near = VERSIONS.iter().find(|(major, _)| *major == version.0);
+        let help = match near {
+            Some((major, minors)) => format!("Versions {major}.{} to {major}.{} exist.", minors.start(), minors.end()),
+            None => "Versions 1.0 to 9.x exist; Blackwell needs 8.6 or later.".into(),
+        };
+        error(
+            module.version_span,
+            format!("there is no PTX version {}", dotted(version)),
+            "here".into(),
+            help,
+            None,
+            1,
+        );
+    }
+    // What a later version would bring is said once.
+    let mut known = known;
+    let mut target: Option<(&str, Span)> = None;
+    for (name, span) in module.targets.iter().zip(&module.target_spans) {
+        if OPTIONS.contains(&name.as_str()) {
+            continue;
+        }
+        let row = TARGETS.iter().find(|(known, _)| known == name);
+        match (row, target) {
+            (None, _) => {
+                let near = super::near::nearest(name, TARGETS.iter().map(|(known, _)| *known));
+                let help = match near {
+                    Some(near) => format!("Did you mean `{near}`? "),
+                    None => String::new(),
+                };
+                let list = "sm_90a, sm_100a, sm_100f, sm_103a, sm_110a, sm_120a";
+                let help =
+                    format!("{help}Targets are, among others, {list}; with a comma behind: {}.", OPTIONS.join(", "));
+                error(*span, format!("there is no target `{name}`"), "here".into(), help, None, 1);
+            }
+            (Some(_), Some((before, _))) => {
+                let title = format!("two targets in one module: `{before}` and `{name}`");
+                error(*span, title, "here".into(), "Keep one of them.".into(), None, 1);
+            }
+            (Some((_, since)), None) => {
+                target = Some((name, *span));
+                if known && version < *since {
+                    error(
+                        module.version_span,
+                        format!(
+                            "`{name}` needs PTX version {} or later, this module has {}",
+                            dotted(*since),
+                            dotted(version)
+                        ),
+                        format!("version {} does not know this target", dotted(version)),
+                        format!("Write `.version {}` or later.", dotted(*since)),
+                        Some((*span, "the target".into())),
+                        1,
+                    );
+                    known = false;
+                }
+            }
+        }
+    }
+    let Some((target, target_span)) = target else {
+        if module.targets.iter().all(|name| OPTIONS.contains(&name.as_str())) {
+            let help = "Name a GPU first: `.target sm_100a`.".to_string();
+            error(
+                module.target_spans.first().copied().unwrap_or_default(),
+                "no GPU in `.target`".into(),
+                "here".into(),
+                help,
+                None,
+                1,
+            );
+        }
+        return errors;
+    };
+    let mut missing: Vec<Missing> = Vec::new();
+    let mut ask = |name: &str, span: Span| {
+        let Some((.., gpus, since)) = need(name) else { return };
+        let gpus = (!gpus.have(target)).then_some(*gpus);
+        let since = (known && version < *since).then_some(*since);
+        if gpus.is_none() && since.is_none() {
+            return;
+        }
+        match missing.iter_mut().find(|m| m.gpus == gpus && m.version == since) {
+            Some(known) => known.count += 1,
+            None => missing.push(Missing { name: name.into(), span, gpus, version: since, count: 1 }),
+        }
+    };
+    for function in &module.functions {
+        for (name, _, span) in &function.directives {
+            ask(&format!(".{name}"), *span);
+        }
+        each(function.body.as_deref().unwrap_or_default(), &mut |inst| {
+            ask(&inst.opcode, inst.span);
+            for operand in &inst.operands {
+                if let Operand::Name(name) = operand
+                    && name.starts_with('%')
+                {
+                    ask(name, inst.span);
+                }
+            }
+        });
+    }
+    for m in missing {
+        match (m.gpus, m.version) {
+            (Some(gpus), _) => error(
+                m.span,
+                format!("`{}` needs {}, this module is for `{target}`", m.name, gpus.text()),
+                "needed here".into(),
+                format!("Write `.target {}`, or use what `{target}` has.", gpus.example()),
+                Some((target_span, format!("`{target}` does not have it"))),
+                m.count,
+            ),
+            (None, Some(since)) => error(
+                m.span,
+                format!(
+                    "`{}` needs PTX version {} or later, this module has {}",
+                    m.name,
+                    dotted(since),
+                    dotted(version)
+                ),
+                "needed here".into(),
+                format!("Write `.version {}` or later.", dotted(since)),
+                Some((module.version_span, "the version".into())),
+                m.count,
+            ),
+            (None, None) => {}
+        }
+    }
+    errors
+}
+
+fn dotted((major, minor): Version) -> String {
+    format!("{major}.{minor}")
+}
+
+/// Every instruction of a body, in its order.
+fn each(body: &[Statement], f: &mut impl FnMut(&Instruction)) {
+    for statement in body {
+        match statement {
+            Statement::Instruction(inst) => f(inst),
+            Statement::Block(inner) => each(inner, f),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_found_by_the_first_parts_of_an_opcode() {
+        let needs = |name| need(name).map(|(.., gpus, version)| (*gpus, *version));
+        for (name, expected) in [
+            ("tcgen05.ld.sync.aligned.32x32b.x1.b32", Some((Gpus::TensorMemory, (8, 6)))),
+            ("cp.async.ca.shared.global", Some((Gpus::From(80), (7, 0)))),
+            ("cp.async.bulk.commit_group", Some((Gpus::From(90), (8, 0)))),
+            ("mbarrier.arrive.expect_tx.shared::cta.b64", Some((Gpus::From(90), (8, 0)))),
+            ("mbarrier.init.shared.b64", Some((Gpus::From(80), (7, 0)))),
+            ("barrier.cluster.wait", Some((Gpus::From(90), (7, 8)))),
+            ("barrier.sync", None),
+            ("add.f16x2", None),
+            ("add.bf16x2", None),
+            ("add.s16x2", Some((Gpus::From(90), (8, 0)))),
+            ("ld.global.v8.b32", Some((Gpus::From(100), (8, 8)))),
+            ("%cluster_ctarank", Some((Gpus::From(90), (7, 8)))),
+            ("%tid.x", None),
+        ] {
+            assert_eq!(needs(name), expected, "{name}");
+        }
+        assert!(
+            Gpus::TensorMemory.have("sm_103f")
+                && !Gpus::TensorMemory.have("sm_120a")
+                && !Gpus::TensorMemory.have("sm_100")
+        );
+    }
+}
