@@ -1,7 +1,7 @@
 //! What one `tcgen05.mma` of `kind::f16` computes.
 
 use crate::machine::product::{Factors, Product, Strip};
-use crate::machine::simd;
+use crate::machine::{simd, tiles};
 
 /// How the tensor core's arithmetic is computed.
 ///
@@ -32,9 +32,14 @@ use crate::machine::simd;
 /// tensor memory; negated operands; `scale-input-d`, which here lowers D's exponent and leaves its significand as it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Numerics {
-    /// In FP32: D, then the products in the order of k, each added with one rounding to nearest (a fused multiply-add).
-    /// Fast, and the same bits on every CPU; a sum differs from the tensor core's in the last bits. An FP16 accumulator
-    /// is rounded once, at the end of an MMA.
+    /// In FP32, fast; a sum differs from the tensor core's in the last bits. An FP16 accumulator is rounded once, at the
+    /// end of an MMA.
+    ///
+    /// In which order is up to the CPU. In vectors: D, then the products in the order of k, each added with one rounding
+    /// to nearest (a fused multiply-add); the same bits on every CPU. In the tiles of AMX, where CPU and system have them
+    /// (`amx-bf16`, Linux): the products of an MMA are added to each other first, in an order that Intel does not promise,
+    /// then to D; operands that are not finite, or in BF16 so small or large that tiles would not keep them, go to the
+    /// vectors. On one CPU the same MMAs give the same bits.
     #[default]
     Fast,
     /// Bit for bit after the model of MMA-Sim.
@@ -74,6 +79,29 @@ impl MmaStep {
     /// D = A·Bᵀ, or D = A·Bᵀ + D / 2^scale. A is m × 16 and B is n × 16, both row after row; D is m × n cells of 32 bits,
     /// row after row. Sizes that do not fit together, and a scale above 15, are an error and leave D as it is.
     pub fn run(&self, numerics: Numerics, a: &[u16], b: &[u16], d: &mut [u32]) -> Result<(), String> {
+        self.compute(numerics, tiles::of(numerics, self), a, b, d)
+    }
+
+    /// [`run`](MmaStep::run) without AMX, to compare.
+    #[doc(hidden)]
+    pub fn run_in_vectors(&self, numerics: Numerics, a: &[u16], b: &[u16], d: &mut [u32]) -> Result<(), String> {
+        self.compute(numerics, None, a, b, d)
+    }
+
+    /// Whether [`run`](MmaStep::run) uses AMX.
+    #[doc(hidden)]
+    pub fn runs_in_tiles(&self, numerics: Numerics) -> bool {
+        tiles::of(numerics, self).is_some()
+    }
+
+    fn compute(
+        &self,
+        numerics: Numerics,
+        tiles: Option<simd::Tiles>,
+        a: &[u16],
+        b: &[u16],
+        d: &mut [u32],
+    ) -> Result<(), String> {
         let (m, n) = (a.len() / 16, b.len() / 16);
         if !a.len().is_multiple_of(16) || !b.len().is_multiple_of(16) || d.len() != m * n {
             return Err(format!(
@@ -96,6 +124,7 @@ impl MmaStep {
             strips: &strips,
             factors: &mut Factors::default(),
             same_b: false,
+            tiles,
             cells: d,
         });
         Ok(())
