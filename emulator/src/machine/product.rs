@@ -256,6 +256,9 @@ pub fn read_cells<L: Lanes>(cells: &[u32], other: u32) -> L::Ints {
 #[inline(always)]
 pub fn d_values<L: Lanes>(step: &MmaStep, bits: L::Ints) -> L::Floats {
     let values = if step.d_f32 { L::floats(bits) } else { f16_values::<L>(bits) };
+    if step.scale == 0 {
+        return values;
+    }
     L::mul(values, L::splat_float(1.0 / (1u32 << step.scale) as f32))
 }
 

@@ -97,6 +97,7 @@ pub trait Lanes {
     fn sub(a: Self::Ints, b: Self::Ints) -> Self::Ints;
     /// Signed.
     fn max(a: Self::Ints, b: Self::Ints) -> Self::Ints;
+    fn max_unsigned(a: Self::Ints, b: Self::Ints) -> Self::Ints;
     fn and(a: Self::Ints, b: Self::Ints) -> Self::Ints;
     fn or(a: Self::Ints, b: Self::Ints) -> Self::Ints;
     fn left<const N: u32>(a: Self::Ints) -> Self::Ints;
@@ -218,6 +219,7 @@ impl Lanes for Plain {
         fn add(a: [u32; WIDTH], b: [u32; WIDTH]) -> [u32; WIDTH] { from_fn(|j| a[j].wrapping_add(b[j])) }
         fn sub(a: [u32; WIDTH], b: [u32; WIDTH]) -> [u32; WIDTH] { from_fn(|j| a[j].wrapping_sub(b[j])) }
         fn max(a: [u32; WIDTH], b: [u32; WIDTH]) -> [u32; WIDTH] { from_fn(|j| (a[j] as i32).max(b[j] as i32) as u32) }
+        fn max_unsigned(a: [u32; WIDTH], b: [u32; WIDTH]) -> [u32; WIDTH] { from_fn(|j| a[j].max(b[j])) }
         fn and(a: [u32; WIDTH], b: [u32; WIDTH]) -> [u32; WIDTH] { from_fn(|j| a[j] & b[j]) }
         fn or(a: [u32; WIDTH], b: [u32; WIDTH]) -> [u32; WIDTH] { from_fn(|j| a[j] | b[j]) }
         fn left<const N: u32>(a: [u32; WIDTH]) -> [u32; WIDTH] { a.map(|a| a << N) }

@@ -111,6 +111,7 @@ impl Lanes for Avx512 {
         fn add(a: __m512i, b: __m512i) -> __m512i { _mm512_add_epi32(a, b) }
         fn sub(a: __m512i, b: __m512i) -> __m512i { _mm512_sub_epi32(a, b) }
         fn max(a: __m512i, b: __m512i) -> __m512i { _mm512_max_epi32(a, b) }
+        fn max_unsigned(a: __m512i, b: __m512i) -> __m512i { _mm512_max_epu32(a, b) }
         fn and(a: __m512i, b: __m512i) -> __m512i { _mm512_and_si512(a, b) }
         fn or(a: __m512i, b: __m512i) -> __m512i { _mm512_or_si512(a, b) }
         fn left<const N: u32>(a: __m512i) -> __m512i { _mm512_slli_epi32::<N>(a) }
@@ -226,6 +227,7 @@ impl Lanes for Avx2 {
         fn add(a: [__m256i; 2], b: [__m256i; 2]) -> [__m256i; 2] { both!(_mm256_add_epi32, a, b) }
         fn sub(a: [__m256i; 2], b: [__m256i; 2]) -> [__m256i; 2] { both!(_mm256_sub_epi32, a, b) }
         fn max(a: [__m256i; 2], b: [__m256i; 2]) -> [__m256i; 2] { both!(_mm256_max_epi32, a, b) }
+        fn max_unsigned(a: [__m256i; 2], b: [__m256i; 2]) -> [__m256i; 2] { both!(_mm256_max_epu32, a, b) }
         fn and(a: [__m256i; 2], b: [__m256i; 2]) -> [__m256i; 2] { both!(_mm256_and_si256, a, b) }
         fn or(a: [__m256i; 2], b: [__m256i; 2]) -> [__m256i; 2] { both!(_mm256_or_si256, a, b) }
         fn left<const N: u32>(a: [__m256i; 2]) -> [__m256i; 2] {{
