@@ -38,8 +38,8 @@ pub enum Numerics {
     /// In which order is up to the CPU. In vectors: D, then the products in the order of k, each added with one rounding
     /// to nearest (a fused multiply-add); the same bits on every CPU. In the tiles of AMX, where CPU and system have them
     /// (`amx-bf16`, Linux): the products of an MMA are added to each other first, in an order that Intel does not promise,
-    /// then to D; operands that are not finite, or in BF16 so small or large that tiles would not keep them, go to the
-    /// vectors. On one CPU the same MMAs give the same bits.
+    /// then to D; operands that are not finite, or in BF16 so small or large that tiles would not keep them, and FP16 accumulators
+    /// stay with the vectors. On one CPU the same MMAs give the same bits.
     #[default]
     Fast,
     /// Bit for bit after the model of MMA-Sim.
@@ -79,31 +79,22 @@ impl MmaStep {
     /// D = A·Bᵀ, or D = A·Bᵀ + D / 2^scale. A is m × 16 and B is n × 16, both row after row; D is m × n cells of 32 bits,
     /// row after row. Sizes that do not fit together, and a scale above 15, are an error and leave D as it is.
     pub fn run(&self, numerics: Numerics, a: &[u16], b: &[u16], d: &mut [u32]) -> Result<(), String> {
-        self.compute(numerics, tiles::of(numerics, self), a, b, d)
+        self.run_batch(numerics, true, 1, a, b, d)
     }
 
-    /// [`run`](MmaStep::run) without AMX, to compare.
+    /// Several steps, one after the other in A and in B; in tiles only if they may be used.
     #[doc(hidden)]
-    pub fn run_in_vectors(&self, numerics: Numerics, a: &[u16], b: &[u16], d: &mut [u32]) -> Result<(), String> {
-        self.compute(numerics, None, a, b, d)
-    }
-
-    /// Whether [`run`](MmaStep::run) uses AMX.
-    #[doc(hidden)]
-    pub fn runs_in_tiles(&self, numerics: Numerics) -> bool {
-        tiles::of(numerics, self).is_some()
-    }
-
-    fn compute(
+    pub fn run_batch(
         &self,
         numerics: Numerics,
-        tiles: Option<simd::Tiles>,
+        in_tiles: bool,
+        steps: usize,
         a: &[u16],
         b: &[u16],
         d: &mut [u32],
     ) -> Result<(), String> {
-        let (m, n) = (a.len() / 16, b.len() / 16);
-        if !a.len().is_multiple_of(16) || !b.len().is_multiple_of(16) || d.len() != m * n {
+        let (m, n) = (a.len() / 16 / steps, b.len() / 16 / steps);
+        if !a.len().is_multiple_of(16 * steps) || !b.len().is_multiple_of(16 * steps) || d.len() != m * n {
             return Err(format!(
                 "A has {} elements, B {}, D {}; allowed: A m × 16, B n × 16, D m × n",
                 a.len(),
@@ -116,17 +107,26 @@ impl MmaStep {
         }
         let rows: Vec<(usize, usize)> = (0..m).map(|r| (r, r * n)).collect();
         let strips = [Strip { rows: &rows, columns: 0..n }];
+        let (a, b) = (a.as_chunks().0, b.as_chunks().0);
+        let a: Vec<_> = (0..steps).map(|step| &a[step * m..(step + 1) * m]).collect();
+        let b: Vec<_> = (0..steps).map(|step| &b[step * n..(step + 1) * n]).collect();
         simd::run(Product {
             numerics,
             step: *self,
-            a: &[a.as_chunks().0],
-            b: &[b.as_chunks().0],
+            a: &a,
+            b: &b,
             strips: &strips,
             factors: &mut Factors::default(),
             same_b: false,
-            tiles,
+            tiles: if in_tiles { tiles::of(numerics, self) } else { None },
             cells: d,
         });
         Ok(())
+    }
+
+    /// Whether there are tiles for it.
+    #[doc(hidden)]
+    pub fn has_tiles(&self, numerics: Numerics) -> bool {
+        tiles::of(numerics, self).is_some()
     }
 }

@@ -254,7 +254,7 @@ impl Block<'_> {
                 }
                 let d = L::truncate(L::mul(d_values::<L>(step, old::<L>(step, cells, other)), scales[i][c]));
                 // The inverse of the scale.
-                let unit = L::floats(L::sub(L::splat(2 * 127 << 23), L::bits(scales[i][c])));
+                let unit = L::floats(L::sub(L::splat((2 * 127) << 23), L::bits(scales[i][c])));
                 let bits = if D32 {
                     L::bits(L::cut_sum(sums[i][c], d, unit, false))
                 } else {

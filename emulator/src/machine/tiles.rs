@@ -69,9 +69,10 @@ pub struct Factors {
     b_fits: Vec<bool>,
 }
 
-/// The tiles for such products, if they are to be had.
+/// The tiles for such products, if they are to be had. Not with FP16 accumulators: those are rounded after each MMA, and
+/// vectors do that faster.
 pub fn of(numerics: Numerics, step: &MmaStep) -> Option<Tiles> {
-    let fits = numerics == Numerics::Fast && step.a_bf16 == step.b_bf16;
+    let fits = numerics == Numerics::Fast && step.a_bf16 == step.b_bf16 && step.d_f32;
     if fits { Tiles::new(Form::of(step)) } else { None }
 }
 
@@ -119,8 +120,7 @@ pub fn run<L: Lanes, const R: usize, const C: usize>(mut product: Product, mut t
         product.prepare_a::<L>();
         product.prepare_b::<L>();
     }
-    // An FP16 accumulator is rounded after each MMA.
-    let together = if all && product.step.d_f32 { steps } else { 1 };
+    let together = if all { steps } else { 1 };
     let mut panel = 0;
     for strip in product.strips {
         for first in (0..steps).step_by(together) {
@@ -227,7 +227,7 @@ impl Rows<'_> {
         let in_order = |half: &[(usize, usize)]| {
             half.iter().enumerate().all(|(n, row)| *row == (half[0].0 + n, half[0].1.wrapping_add(n * pitch)))
         };
-        let whole = rows.len() == BLOCK && rows[0].0 % BLOCK == 0 && rows[WIDTH].0 % BLOCK == WIDTH;
+        let whole = rows.len() == BLOCK && rows[0].0.is_multiple_of(BLOCK) && rows[WIDTH].0 % BLOCK == WIDTH;
         let place = whole && rows.chunks(WIDTH).all(in_order);
         Rows { rows, place: place.then(|| ([rows[0].1, rows[WIDTH].1], pitch)) }
     }
@@ -252,7 +252,7 @@ impl Steps<'_> {
         let rows: Vec<Rows> = strip.rows.chunk_by(|(a, _), (b, _)| a / BLOCK == b / BLOCK).map(Rows::new).collect();
         let blocks = || (0..self.columns).step_by(BLOCK).flat_map(|at| rows.iter().map(move |rows| (at, rows)));
         let place = |(at, rows): (usize, &Rows)| {
-            let direct = self.step.accumulate && self.step.d_f32 && self.step.scale == 0 && at + BLOCK <= self.columns;
+            let direct = self.step.accumulate && self.step.scale == 0 && at + BLOCK <= self.columns;
             rows.place.filter(|_| direct).map(|(first, pitch)| (first.map(|first| first + at), pitch))
         };
         let mut sums = Sums::default();
@@ -271,7 +271,7 @@ impl Steps<'_> {
         }
     }
 
-    /// A block in which D is put into FP32 first, or holds what tiles do not keep.
+    /// A block of which D is scaled or not read, does not lie as tiles do, or holds what tiles do not keep.
     #[inline(always)]
     fn with_care<L: Lanes>(&self, tiles: &mut Tiles, at: usize, rows: &Rows, sums: &mut Sums, cells: &mut [u32]) {
         let end = self.columns;
