@@ -37,9 +37,9 @@ pub enum Numerics {
     ///
     /// In which order is up to the CPU. In vectors: D, then the products in the order of k, each added with one rounding
     /// to nearest (a fused multiply-add); the same bits on every CPU. In the tiles of AMX, where CPU and system have them
-    /// (`amx-bf16`, Linux): the products of an MMA are added to each other first, in an order that Intel does not promise,
-    /// then to D; operands that are not finite, or in BF16 so small or large that tiles would not keep them, and FP16 accumulators
-    /// stay with the vectors. On one CPU the same MMAs give the same bits.
+    /// (`amx-bf16`, Linux): products of an MMA are added to each other first, in the order of the CPU, and such sums to D;
+    /// but FP16 accumulators, and operands that are not finite, or in BF16 so small or large that tiles would not keep
+    /// them, stay with the vectors. On one CPU the same MMAs give the same bits.
     #[default]
     Fast,
     /// Bit for bit after the model of MMA-Sim.

@@ -223,13 +223,13 @@ struct Rows<'a> {
 
 impl Rows<'_> {
     fn new(rows: &[(usize, usize)]) -> Rows<'_> {
-        let pitch = rows.get(1).map_or(0, |second| second.1.wrapping_sub(rows[0].1));
-        let in_order = |half: &[(usize, usize)]| {
-            half.iter().enumerate().all(|(n, row)| *row == (half[0].0 + n, half[0].1.wrapping_add(n * pitch)))
-        };
         let whole = rows.len() == BLOCK && rows[0].0.is_multiple_of(BLOCK) && rows[WIDTH].0 % BLOCK == WIDTH;
-        let place = whole && rows.chunks(WIDTH).all(in_order);
-        Rows { rows, place: place.then(|| ([rows[0].1, rows[WIDTH].1], pitch)) }
+        let pitch = if whole { rows[1].1.checked_sub(rows[0].1) } else { None };
+        let in_order = |half: &[(usize, usize)], pitch| {
+            half.iter().enumerate().all(|(n, row)| *row == (half[0].0 + n, half[0].1 + n * pitch))
+        };
+        let pitch = pitch.filter(|&pitch| rows.chunks(WIDTH).all(|half| in_order(half, pitch)));
+        Rows { rows, place: pitch.map(|pitch| ([rows[0].1, rows[WIDTH].1], pitch)) }
     }
 }
 

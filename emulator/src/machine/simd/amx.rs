@@ -54,8 +54,8 @@ impl Tiles {
     /// D += A·B, step by step: of A 32 lines, of B twice the form's lines; each step as many lines after the one before as
     /// is said. Of D, twice 16 rows begin at `rows`, `pitch` words from one to the next.
     ///
-    /// Products are exact. A step's are added to each other in FP32, then to D. Subnormal numbers count as zero everywhere,
-    /// results too.
+    /// Products are exact. Those of a tile of A and a tile of B are added to each other in FP32, then to D, rounded to
+    /// nearest. Subnormal numbers count as zero everywhere, results too.
     pub fn add(
         &mut self,
         steps: usize,
@@ -144,7 +144,7 @@ impl Drop for Tiles {
     }
 }
 
-/// SDM volume 1, 18.3: the CPU has tiles and products of BF16 numbers, and the system saves tiles.
+/// SDM volume 1, chapter 18: the CPU has tiles and products of BF16 numbers, and the system saves tiles.
 fn has_tiles() -> bool {
     const BF16: u32 = 1 << 22;
     const TILE: u32 = 1 << 24;
