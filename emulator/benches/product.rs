@@ -1,6 +1,7 @@
 //! How fast an MMA is computed: `cargo bench -p emulator --bench product`.
 //!
-//! One 128 × 256 × 16 MMA on one core, its operands converted each time; the median of the batches.
+//! 128 × 256 × 16 MMAs on one core, their operands converted each time: one by one, and eight together as in a pipeline;
+//! medians. `Fast` by each path that this CPU has: in the tiles of AMX, and in vectors.
 
 use emulator::{MmaStep, Numerics};
 use half::{bf16, f16};
@@ -9,7 +10,10 @@ use std::time::Instant;
 
 const M: usize = 128;
 const N: usize = 256;
+/// Of one MMA.
 const K: usize = 16;
+/// MMAs that are computed together.
+const STEPS: usize = 8;
 
 /// What the ratios refer to.
 fn naive(a: &[u16], b: &[u16], bf: bool, d: &mut [u32]) {
@@ -27,8 +31,8 @@ fn naive(a: &[u16], b: &[u16], bf: bool, d: &mut [u32]) {
     }
 }
 
-/// GFLOP/s of a piece of work that is one MMA.
-fn rate(mut work: impl FnMut()) -> f64 {
+/// GFLOP/s of a piece of work that is so many MMAs.
+fn rate(steps: usize, mut work: impl FnMut()) -> f64 {
     let mut times: Vec<f64> = (0..21)
         .map(|_| {
             let start = Instant::now();
@@ -39,7 +43,7 @@ fn rate(mut work: impl FnMut()) -> f64 {
         })
         .collect();
     times.sort_by(f64::total_cmp);
-    (2 * M * N * K) as f64 / times[times.len() / 2] / 1e9
+    (2 * M * N * K * steps) as f64 / times[times.len() / 2] / 1e9
 }
 
 fn main() {
@@ -54,19 +58,30 @@ fn main() {
     for (name, bf, d_f32) in
         [("FP16 -> FP32", false, true), ("BF16 -> FP32", true, true), ("FP16 -> FP16", false, false)]
     {
-        let a: Vec<u16> = (0..M * K).map(|_| element(bf)).collect();
-        let b: Vec<u16> = (0..N * K).map(|_| element(bf)).collect();
+        let a: Vec<u16> = (0..STEPS * M * K).map(|_| element(bf)).collect();
+        let b: Vec<u16> = (0..STEPS * N * K).map(|_| element(bf)).collect();
         let step = MmaStep { a_bf16: bf, b_bf16: bf, d_f32, accumulate: true, ..MmaStep::default() };
         let mut d = vec![0u32; M * N];
-        let plain = rate(|| naive(black_box(&a), black_box(&b), bf, black_box(&mut d)));
-        let [fast, exact] = [Numerics::Fast, Numerics::Exact].map(|numerics| {
-            d.fill(0);
-            rate(|| step.run(numerics, black_box(&a), black_box(&b), black_box(&mut d)).expect("the sizes fit"))
-        });
-        println!(
-            "{name}   plain {plain:5.1}   Fast {fast:6.1} ({:.1}x)   Exact {exact:6.1} ({:.1}x)",
-            fast / plain,
-            exact / plain
-        );
+        let plain = rate(1, || naive(black_box(&a[..M * K]), black_box(&b[..N * K]), bf, black_box(&mut d)));
+        println!("{name}   plain {plain:5.1}");
+        for (path, numerics, tiles) in [
+            ("Fast, AMX", Numerics::Fast, true),
+            ("Fast, vectors", Numerics::Fast, false),
+            ("Exact", Numerics::Exact, false),
+        ] {
+            if tiles && !step.has_tiles(numerics) {
+                continue;
+            }
+            let [one, eight] = [1, STEPS].map(|steps| {
+                d.fill(0);
+                let (a, b) = (&a[..steps * M * K], &b[..steps * N * K]);
+                rate(steps, || {
+                    let done = step.run_batch(numerics, tiles, steps, black_box(a), black_box(b), black_box(&mut d));
+                    done.expect("the sizes fit");
+                })
+            });
+            let (one_ratio, ratio) = (one / plain, eight / plain);
+            println!("    {path:13}   one {one:6.1} ({one_ratio:.1}x)   eight {eight:6.1} ({ratio:.1}x)");
+        }
     }
 }

@@ -44,7 +44,7 @@ pub const ASSUMPTIONS: &[Assumption] = &[
     ),
     assume(
         "fp32-accumulation",
-        "Numerics::Fast adds D and the 16 products of an MMA in FP32, in the order of k; Numerics::Exact follows the model of MMA-Sim: cut off 25 bits below the largest exponent, added without error, cut off again.",
+        "Numerics::Fast adds D and the 16 products of an MMA in FP32, in an order that is up to the CPU; Numerics::Exact follows the model of MMA-Sim: cut off 25 bits below the largest exponent, added without error, cut off again.",
         "The ISA says neither in which order nor to how many bits. Fast differs from hardware in the last bits. Exact was compared with a B200 bit for bit by its authors, for dense MMAs of one CTA with both operands in shared memory.",
         "MMAs with random and adversarial exponents on the device, against Exact.",
     ),

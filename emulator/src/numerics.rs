@@ -1,7 +1,7 @@
 //! What one `tcgen05.mma` of `kind::f16` computes.
 
 use crate::machine::product::{Factors, Product, Strip};
-use crate::machine::simd;
+use crate::machine::{simd, tiles};
 
 /// How the tensor core's arithmetic is computed.
 ///
@@ -32,9 +32,14 @@ use crate::machine::simd;
 /// tensor memory; negated operands; `scale-input-d`, which here lowers D's exponent and leaves its significand as it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Numerics {
-    /// In FP32: D, then the products in the order of k, each added with one rounding to nearest (a fused multiply-add).
-    /// Fast, and the same bits on every CPU; a sum differs from the tensor core's in the last bits. An FP16 accumulator
-    /// is rounded once, at the end of an MMA.
+    /// In FP32, fast; a sum differs from the tensor core's in the last bits. An FP16 accumulator is rounded once, at the
+    /// end of an MMA.
+    ///
+    /// In which order is up to the CPU. In vectors: D, then the products in the order of k, each added with one rounding
+    /// to nearest (a fused multiply-add); the same bits on every CPU. In the tiles of AMX, where CPU and system have them
+    /// (`amx-bf16`, Linux): products of an MMA are added to each other first, in the order of the CPU, and such sums to D;
+    /// but FP16 accumulators, and operands that are not finite, or in BF16 so small or large that tiles would not keep
+    /// them, stay with the vectors. On one CPU the same MMAs give the same bits.
     #[default]
     Fast,
     /// Bit for bit after the model of MMA-Sim.
@@ -74,8 +79,22 @@ impl MmaStep {
     /// D = A·Bᵀ, or D = A·Bᵀ + D / 2^scale. A is m × 16 and B is n × 16, both row after row; D is m × n cells of 32 bits,
     /// row after row. Sizes that do not fit together, and a scale above 15, are an error and leave D as it is.
     pub fn run(&self, numerics: Numerics, a: &[u16], b: &[u16], d: &mut [u32]) -> Result<(), String> {
-        let (m, n) = (a.len() / 16, b.len() / 16);
-        if !a.len().is_multiple_of(16) || !b.len().is_multiple_of(16) || d.len() != m * n {
+        self.run_batch(numerics, true, 1, a, b, d)
+    }
+
+    /// Several steps, one after the other in A and in B; in tiles only if they may be used.
+    #[doc(hidden)]
+    pub fn run_batch(
+        &self,
+        numerics: Numerics,
+        in_tiles: bool,
+        steps: usize,
+        a: &[u16],
+        b: &[u16],
+        d: &mut [u32],
+    ) -> Result<(), String> {
+        let (m, n) = (a.len() / 16 / steps, b.len() / 16 / steps);
+        if !a.len().is_multiple_of(16 * steps) || !b.len().is_multiple_of(16 * steps) || d.len() != m * n {
             return Err(format!(
                 "A has {} elements, B {}, D {}; allowed: A m × 16, B n × 16, D m × n",
                 a.len(),
@@ -88,16 +107,26 @@ impl MmaStep {
         }
         let rows: Vec<(usize, usize)> = (0..m).map(|r| (r, r * n)).collect();
         let strips = [Strip { rows: &rows, columns: 0..n }];
+        let (a, b) = (a.as_chunks().0, b.as_chunks().0);
+        let a: Vec<_> = (0..steps).map(|step| &a[step * m..(step + 1) * m]).collect();
+        let b: Vec<_> = (0..steps).map(|step| &b[step * n..(step + 1) * n]).collect();
         simd::run(Product {
             numerics,
             step: *self,
-            a: &[a.as_chunks().0],
-            b: &[b.as_chunks().0],
+            a: &a,
+            b: &b,
             strips: &strips,
             factors: &mut Factors::default(),
             same_b: false,
+            tiles: if in_tiles { tiles::of(numerics, self) } else { None },
             cells: d,
         });
         Ok(())
+    }
+
+    /// Whether there are tiles for it.
+    #[doc(hidden)]
+    pub fn has_tiles(&self, numerics: Numerics) -> bool {
+        tiles::of(numerics, self).is_some()
     }
 }

@@ -11,6 +11,7 @@ use super::product::{Factors, Product, Strip};
 use super::simd;
 use super::state::Cta;
 use super::tensor::{InstructionDescriptor, LANES, Layout, TensorMemory};
+use super::tiles;
 use crate::numerics::{MmaStep, Numerics};
 
 /// Steps that are computed together. Their panels of B stay in the first-level cache.
@@ -97,23 +98,25 @@ impl Batch {
             .collect();
         let a: Vec<_> = self.steps.iter().map(|o| &o.a[cta].bits[..]).collect();
         let b: Vec<_> = self.steps.iter().map(|o| &o.b.bits[..]).collect();
+        let step = MmaStep {
+            a_bf16: i.a_bf16,
+            b_bf16: i.b_bf16,
+            d_f32: i.d_f32,
+            negate_a: i.negate_a,
+            negate_b: i.negate_b,
+            accumulate: self.accumulate,
+            scale: self.scale,
+        };
         simd::run(Product {
             numerics,
-            step: MmaStep {
-                a_bf16: i.a_bf16,
-                b_bf16: i.b_bf16,
-                d_f32: i.d_f32,
-                negate_a: i.negate_a,
-                negate_b: i.negate_b,
-                accumulate: self.accumulate,
-                scale: self.scale,
-            },
+            step,
             a: &a,
             b: &b,
             strips: &strips,
             factors,
             // The CTAs of a pair share it.
             same_b: cta > 0,
+            tiles: tiles::of(numerics, &step),
             cells: tensor.cells_mut(),
         });
     }

@@ -208,29 +208,30 @@ impl Block<'_> {
         let width = if WHOLE { PAIR } else { self.width };
         let step = &MmaStep { d_f32: D32, ..*self.step };
         let lowest = (2 * ZERO) as i16 as u16;
-        let mut most = [L::splat_shorts(u32::from(lowest) << 16 | u32::from(lowest)); E];
+        let mut exponents = [L::splat_shorts(u32::from(lowest) << 16 | u32::from(lowest)); E];
         for (k, b) in self.b_exponents.iter().enumerate() {
             let b = L::load_shorts(&b.0);
             for i in 0..E {
                 let a = L::splat_shorts(self.a_exponents[rows[i].0].0[k]);
-                most[i] = L::max_shorts(most[i], L::add_shorts(a, b));
+                exponents[i] = L::max_shorts(exponents[i], L::add_shorts(a, b));
             }
         }
         // Lanes without a column hold 1 in D: an exponent that needs no care.
         let other = if D32 { 0x3f80_0000 } else { 0x3c00 };
         let zero = L::splat(0);
         let (mut tops, mut scales) = ([[zero; 2]; E], [[L::splat_float(0.0); 2]; E]);
-        let mut fits = [[false; 2]; E];
+        // How far above LOW; what is below counts as very far.
+        let mut most = zero;
         for i in 0..E {
-            tops[i] = [L::widen_first(most[i]), L::widen_second(most[i])];
+            tops[i] = [L::widen_first(exponents[i]), L::widen_second(exponents[i])];
             for c in 0..2 {
                 let before = old::<L>(step, half(cells, rows[i].1 + self.at, width, c), other);
-                let top = L::max(tops[i][c], d_exponents::<L>(step, before));
-                fits[i][c] = L::all_within(top, LOW, HIGH);
-                tops[i][c] = top;
-                scales[i][c] = power::<L>(L::sub(L::splat(FRACTION as u32), top));
+                tops[i][c] = L::max(tops[i][c], d_exponents::<L>(step, before));
+                most = L::max_unsigned(most, L::sub(tops[i][c], L::splat(LOW as u32)));
+                scales[i][c] = power::<L>(L::sub(L::splat(FRACTION as u32), tops[i][c]));
             }
         }
+        let all_fit = L::all_within(most, 0, HIGH - LOW);
         // In units of 2^(top − 25), every term is below 2^27, and the conversion to an integer cuts it off. The products
         // together are below 16 · 2047² · 2^5 < 2^31.
         let mut sums = [[zero; 2]; E];
@@ -246,13 +247,14 @@ impl Block<'_> {
         for i in 0..E {
             for c in 0..2 {
                 let cells = half_mut(cells, rows[i].1 + self.at, width, c);
-                if !fits[i][c] {
+                if !all_fit && !L::all_within(tops[i][c], LOW, HIGH) {
                     let (a, b) = (&self.bits.0[rows[i].0], &self.bits.1[(c * WIDTH).min(width)..]);
                     slow(step, a, b, &L::store(tops[i][c]), cells);
                     continue;
                 }
                 let d = L::truncate(L::mul(d_values::<L>(step, old::<L>(step, cells, other)), scales[i][c]));
-                let unit = power::<L>(L::sub(tops[i][c], L::splat(FRACTION as u32)));
+                // The inverse of the scale.
+                let unit = L::floats(L::sub(L::splat((2 * 127) << 23), L::bits(scales[i][c])));
                 let bits = if D32 {
                     L::bits(L::cut_sum(sums[i][c], d, unit, false))
                 } else {
@@ -283,20 +285,20 @@ fn old<L: Lanes>(step: &MmaStep, cells: &[u32], other: u32) -> L::Ints {
     read_cells::<L>(if step.accumulate { cells } else { &[0; WIDTH][..cells.len()] }, other)
 }
 
-/// The exponents of D's unnormalised significands, scaled. (A zero's is not to be lowered by the scale; but where that
-/// counts, [`slow`] does it.)
+/// The exponents of D's unnormalised significands, scaled, as far as they count: in FP32, those of zeros and subnormal
+/// numbers are below LOW anyhow. (A zero's is not to be lowered by the scale; but where that counts, [`slow`] does it.)
 #[inline(always)]
 fn d_exponents<L: Lanes>(step: &MmaStep, bits: L::Ints) -> L::Ints {
-    let (field, bias, most) = if step.d_f32 {
-        (L::and(L::right::<23>(bits), L::splat(0xff)), 127, 0xff)
-    } else {
-        (L::and(L::right::<10>(bits), L::splat(0x1f)), 15, 0x1f)
-    };
-    let exponent = L::sub(L::max(field, L::splat(1)), L::splat(bias + step.scale));
-    let exponent = L::if_greater(field, L::splat(most - 1), L::splat(SPECIAL as u32), exponent);
     if step.d_f32 {
-        return exponent;
+        let field = L::right::<24>(L::left::<1>(bits));
+        let exponent = L::sub(field, L::splat(127 + step.scale));
+        // Unscaled, that of an infinity or a NaN is above HIGH by itself.
+        let special = || L::if_greater(field, L::splat(0xfe), L::splat(SPECIAL as u32), exponent);
+        return if step.scale == 0 { exponent } else { special() };
     }
+    let field = L::and(L::right::<10>(bits), L::splat(0x1f));
+    let exponent = L::sub(L::max(field, L::splat(1)), L::splat(15 + step.scale));
+    let exponent = L::if_greater(field, L::splat(0x1e), L::splat(SPECIAL as u32), exponent);
     let magnitude = L::and(bits, L::splat(0x7fff));
     L::if_greater(magnitude, L::splat(0), exponent, L::splat(ZERO as u32))
 }

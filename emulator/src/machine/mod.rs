@@ -6,7 +6,7 @@
 //! | `schedule`, `issue`, `cluster`, `state`, `diverge`, `finish` | the scheduler; what a cluster is made of; lanes that part and meet; what is left at the end |
 //! | `prepare` | what is checked before anything runs, and the parameter block |
 //! | `warp`, `memory`, `mbarrier`, `tensor` | the things themselves |
-//! | `operand`, `batch`, `product`, `exact`, `simd` | the tensor core's arithmetic: what MMAs read, which are computed together, FP32, bit for bit, and the vectors of the CPU |
+//! | `operand`, `batch`, `product`, `tiles`, `exact`, `simd` | the tensor core's arithmetic: what MMAs read, which are computed together, FP32 in vectors and in tiles, bit for bit, and what the CPU has for it |
 //! | `step` | what each instruction does; `compute` those that only touch registers, `access`, `ordering` and `charge` plain memory, `atomics` strong accesses, `sync` and `mbarrier_ops` barriers, `tensor_alloc`, `tensor_ops`, `mma` and `mma_operands` `tcgen05`, `tma`, `bounding_box`, `copy`, `direct` and `bulk` the TMA engine |
 //! | `explain`, `explain_tensor`, `hang`, `names`, `findings` | what is said when something is wrong |
 
@@ -57,6 +57,7 @@ pub(crate) mod tensor;
 mod tensor_alloc;
 mod tensor_ops;
 mod threads;
+pub(crate) mod tiles;
 mod tma;
 mod tracker;
 mod warp;

@@ -1,7 +1,8 @@
 //! The product of MMAs: operands made ready, FP32 sums, results into cells.
 
 use super::exact;
-use super::simd::{Lanes, PAIR, WIDTH, Work};
+use super::simd::{Lanes, PAIR, Tiles, WIDTH, Work};
+use super::tiles;
 use crate::numerics::{MmaStep, Numerics};
 use std::ops::Range;
 
@@ -9,6 +10,22 @@ use std::ops::Range;
 pub struct Strip<'a> {
     pub rows: &'a [(usize, usize)],
     pub columns: Range<usize>,
+}
+
+impl Strip<'_> {
+    /// Panels come in pairs; the second of the last may have no columns at all.
+    pub fn panels(&self) -> usize {
+        self.columns.len().div_ceil(PAIR) * 2
+    }
+
+    /// The columns of each panel.
+    pub fn split(&self) -> impl Iterator<Item = Range<usize>> {
+        let end = self.columns.end;
+        (0..self.panels()).map(move |n| {
+            let first = (self.columns.start + n * WIDTH).min(end);
+            first..(first + WIDTH).min(end)
+        })
+    }
 }
 
 /// A vector's columns of B: one k after the other. Columns beyond the strip's last are zero.
@@ -30,6 +47,8 @@ pub struct Factors {
     /// panels together. [`Numerics::Fast`] has no use for them.
     pub a_exponents: Vec<Line<[u32; 16]>>,
     pub b_exponents: Vec<Panel<i16, PAIR>>,
+    /// In tiles.
+    pub tiles: tiles::Factors,
 }
 
 /// MMAs that add to the same D, one after the other: D = A·Bᵀ (+ D / 2^scale), for each the rows of its A and B.
@@ -41,8 +60,10 @@ pub struct Product<'a> {
     pub b: &'a [&'a [[u16; 16]]],
     pub strips: &'a [Strip<'a>],
     pub factors: &'a mut Factors,
-    /// The factors of B are those of the product before.
+    /// The factors of B are those of the product before, which was computed in tiles if this one is.
     pub same_b: bool,
+    /// What [`tiles::of`] gives, or `None`: then vectors do it.
+    pub tiles: Option<Tiles>,
     pub cells: &'a mut [u32],
 }
 
@@ -50,6 +71,9 @@ impl Work for Product<'_> {
     /// FP32 sums in blocks of R rows and C vectors, exact ones in blocks of E rows and two vectors.
     #[inline(always)]
     fn run<L: Lanes, const R: usize, const C: usize, const E: usize>(mut self) {
+        if let Some(tiles) = self.tiles.take() {
+            return tiles::run::<L, R, C>(self, tiles);
+        }
         self.prepare_a::<L>();
         if !self.same_b {
             self.prepare_b::<L>();
@@ -74,7 +98,7 @@ impl Work for Product<'_> {
                     }
                 }
             }
-            panel += strip.columns.len().div_ceil(WIDTH).next_multiple_of(2);
+            panel += strip.panels();
         }
     }
 }
@@ -82,67 +106,47 @@ impl Work for Product<'_> {
 impl Product<'_> {
     /// What the n-th step does.
     #[inline(always)]
-    fn step_of(&self, n: usize) -> MmaStep {
+    pub fn step_of(&self, n: usize) -> MmaStep {
         if n == 0 { self.step } else { MmaStep { accumulate: true, scale: 0, ..self.step } }
     }
 
     #[inline(always)]
-    fn prepare_a<L: Lanes>(&mut self) {
+    pub fn prepare_a<L: Lanes>(&mut self) {
         let Factors { a, a_exponents, .. } = &mut *self.factors;
-        a.clear();
-        a_exponents.clear();
-        for &rows in self.a {
-            let first = a.len();
-            a.resize(first + rows.len(), Line::default());
-            for (to, row) in a[first..].iter_mut().zip(rows) {
-                to.0 = L::store_floats(values::<L>(row, self.step.a_bf16, self.step.negate_a));
-            }
-            if self.numerics == Numerics::Exact {
-                a_exponents.resize(first + rows.len(), Line::default());
-                for (to, row) in a_exponents[first..].iter_mut().zip(rows) {
-                    for (to, e) in to.0.iter_mut().zip(exponents(row, self.step.a_bf16)) {
-                        *to = u32::from(e as u16) << 16 | u32::from(e as u16);
-                    }
+        let lines: usize = self.a.iter().map(|rows| rows.len()).sum();
+        let rows = || self.a.iter().copied().flatten();
+        a.resize(lines, Line::default());
+        for (to, row) in a.iter_mut().zip(rows()) {
+            to.0 = L::store_floats(values::<L>(row, self.step.a_bf16, self.step.negate_a));
+        }
+        if self.numerics == Numerics::Exact {
+            a_exponents.resize(lines, Line::default());
+            for (to, row) in a_exponents.iter_mut().zip(rows()) {
+                for (to, e) in to.0.iter_mut().zip(exponents(row, self.step.a_bf16)) {
+                    *to = u32::from(e as u16) << 16 | u32::from(e as u16);
                 }
             }
         }
     }
 
     #[inline(always)]
-    fn prepare_b<L: Lanes>(&mut self) {
+    pub fn prepare_b<L: Lanes>(&mut self) {
         let Factors { b, b_exponents, .. } = &mut *self.factors;
-        let (bf, negate) = (self.step.b_bf16, self.step.negate_b);
-        b.clear();
-        b_exponents.clear();
-        for strip in self.strips {
-            // Panels come in pairs; the second of the last may have no columns at all.
-            for first in strip.columns.clone().step_by(PAIR) {
-                let at = b_exponents.len();
-                if self.numerics == Numerics::Exact {
-                    b_exponents.resize(at + self.b.len(), [Line([0; PAIR]); 16]);
+        let (bf, negate, steps) = (self.step.b_bf16, self.step.negate_b, self.b.len());
+        let panels: usize = self.strips.iter().map(Strip::panels).sum();
+        b.resize(panels * steps, Panel::default());
+        if self.numerics == Numerics::Exact {
+            b_exponents.resize(panels / 2 * steps, [Line([0; PAIR]); 16]);
+        }
+        for (panel, columns) in self.strips.iter().flat_map(Strip::split).enumerate() {
+            for (n, rows) in self.b.iter().enumerate() {
+                let turned = turned::<L>(&rows[columns.clone()]);
+                for (Line(to), row) in b[panel * steps + n].iter_mut().zip(&turned) {
+                    *to = L::store_floats(values::<L>(row, bf, negate));
                 }
-                for half in 0..2 {
-                    let from = (first + half * WIDTH).min(strip.columns.end);
-                    for (n, rows) in self.b.iter().enumerate() {
-                        let rows = &rows[from..(from + WIDTH).min(strip.columns.end)];
-                        let turned = match rows.first_chunk() {
-                            Some(rows) => L::transpose(rows),
-                            None => {
-                                let mut padded = [[0; 16]; WIDTH];
-                                padded[..rows.len()].copy_from_slice(rows);
-                                L::transpose(&padded)
-                            }
-                        };
-                        let mut panel = Panel::default();
-                        for (Line(to), row) in panel.iter_mut().zip(&turned) {
-                            *to = L::store_floats(values::<L>(row, bf, negate));
-                        }
-                        b.push(panel);
-                        if self.numerics == Numerics::Exact {
-                            for (to, row) in b_exponents[at + n].iter_mut().zip(&turned) {
-                                to.0[half * WIDTH..][..WIDTH].copy_from_slice(&exponents(row, bf));
-                            }
-                        }
+                if self.numerics == Numerics::Exact {
+                    for (to, row) in b_exponents[panel / 2 * steps + n].iter_mut().zip(&turned) {
+                        to.0[panel % 2 * WIDTH..][..WIDTH].copy_from_slice(&exponents(row, bf));
                     }
                 }
             }
@@ -150,9 +154,22 @@ impl Product<'_> {
     }
 }
 
+/// Columns of B, one k after the other; zeros behind the last column.
+#[inline(always)]
+pub fn turned<L: Lanes>(columns: &[[u16; 16]]) -> [[u16; WIDTH]; 16] {
+    match columns.first_chunk() {
+        Some(columns) => L::transpose(columns),
+        None => {
+            let mut padded = [[0; 16]; WIDTH];
+            padded[..columns.len()].copy_from_slice(columns);
+            L::transpose(&padded)
+        }
+    }
+}
+
 /// 16-bit elements as FP32.
 #[inline(always)]
-fn values<L: Lanes>(bits: &[u16; 16], bf: bool, negate: bool) -> L::Floats {
+pub fn values<L: Lanes>(bits: &[u16; 16], bf: bool, negate: bool) -> L::Floats {
     let values = if bf { L::bf16(bits) } else { L::f16(bits) };
     L::mul(values, L::splat_float(if negate { -1.0 } else { 1.0 }))
 }
@@ -176,8 +193,9 @@ fn exponents(bits: &[u16; 16], bf: bool) -> [i16; 16] {
 }
 
 /// The steps `which`, out of so many.
+#[allow(clippy::too_many_arguments)]
 #[inline(always)]
-fn fast<L: Lanes, const R: usize, const C: usize>(
+pub fn fast<L: Lanes, const R: usize, const C: usize>(
     step: &MmaStep,
     factors: &Factors,
     which: Range<usize>,
@@ -238,6 +256,9 @@ pub fn read_cells<L: Lanes>(cells: &[u32], other: u32) -> L::Ints {
 #[inline(always)]
 pub fn d_values<L: Lanes>(step: &MmaStep, bits: L::Ints) -> L::Floats {
     let values = if step.d_f32 { L::floats(bits) } else { f16_values::<L>(bits) };
+    if step.scale == 0 {
+        return values;
+    }
     L::mul(values, L::splat_float(1.0 / (1u32 << step.scale) as f32))
 }
 
@@ -248,6 +269,14 @@ pub fn write_cells<L: Lanes>(values: L::Ints, cells: &mut [u32]) {
         Some(cells) => *cells = values,
         None => cells.copy_from_slice(&values[..cells.len()]),
     }
+}
+
+/// FP32 sums in the format of D. A NaN is the tensor core's.
+#[inline(always)]
+pub fn d_bits<L: Lanes>(step: &MmaStep, sums: L::Ints) -> L::Ints {
+    let magnitude = L::and(sums, L::splat(0x7fff_ffff));
+    let (bits, nan) = if step.d_f32 { (sums, 0x7fff_ffff) } else { (round_f16::<L>(L::floats(sums)), 0x7fff) };
+    L::if_greater(magnitude, L::splat(0x7f80_0000), L::splat(nan), bits)
 }
 
 /// R × C vectors of D. `a` holds steps of so many rows, `b` the same steps of each panel.
@@ -284,14 +313,7 @@ fn block<L: Lanes, const R: usize, const C: usize>(
         let cells = &mut cells[rows[i].1 + at..rows[i].1 + at + columns];
         for c in 0..C {
             let cells = &mut cells[c * WIDTH..columns.min((c + 1) * WIDTH)];
-            let bits = L::load(&scratch[i][c]);
-            let bits = if step.d_f32 {
-                bits
-            } else {
-                let magnitude = L::and(bits, L::splat(0x7fff_ffff));
-                let rounded = round_f16::<L>(L::floats(bits));
-                L::if_greater(magnitude, L::splat(0x7f80_0000), L::splat(0x7fff), rounded)
-            };
+            let bits = d_bits::<L>(step, L::load(&scratch[i][c]));
             write_cells::<L>(bits, cells);
         }
     }

@@ -30,7 +30,7 @@ fn conversions_agree_with_the_half_crate_on_every_input() {
     }
 }
 
-/// The FP32 path is D, then the products by ascending k, each added with one rounding: the plain loops.
+/// In vectors, the FP32 path is D, then the products by ascending k, each added with one rounding: the plain loops.
 #[test]
 fn fast_sums_are_those_of_the_plain_loops() {
     let mut random = Random(11);
@@ -52,7 +52,7 @@ fn fast_sums_are_those_of_the_plain_loops() {
         let b: Vec<u16> = (0..n * 16).map(|_| random.next() as u16 & 0xbfff).collect();
         let before: Vec<u32> = (0..m * n).map(|_| random.next() as u32 & 0xbfff_bfff).collect();
         let mut d = before.clone();
-        step.run(Numerics::Fast, &a, &b, &mut d).unwrap();
+        step.run_batch(Numerics::Fast, false, 1, &a, &b, &mut d).unwrap();
         for (at, &got) in d.iter().enumerate() {
             let c = if d_f32 { f32::from_bits(before[at]) } else { f16::from_bits(before[at] as u16).to_f32() };
             let mut sum = if accumulate { 1.0 / (1 << step.scale) as f32 * c } else { 0.0 };

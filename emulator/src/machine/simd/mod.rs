@@ -8,8 +8,40 @@
 use super::product::{Line, f16_value};
 use std::array::from_fn;
 
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod amx;
 #[cfg(target_arch = "x86_64")]
 mod x86;
+
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+pub use amx::Tiles;
+#[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
+pub use no_tiles::Tiles;
+
+/// Where there is no AMX, or no way to ask for it.
+#[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
+mod no_tiles {
+    use super::super::product::Line;
+    use super::super::tiles::Form;
+
+    pub enum Tiles {}
+
+    impl Tiles {
+        pub fn new(_: Form) -> Option<Tiles> {
+            None
+        }
+
+        pub fn add(
+            &mut self,
+            _: usize,
+            _: (&[Line<[u32; 16]>], usize),
+            _: ([&[Line<[u32; 16]>]; 2], usize),
+            _: (&mut [u32], [usize; 2], usize),
+        ) {
+            match *self {}
+        }
+    }
+}
 
 /// Lanes of a vector.
 pub const WIDTH: usize = 16;
@@ -65,6 +97,7 @@ pub trait Lanes {
     fn sub(a: Self::Ints, b: Self::Ints) -> Self::Ints;
     /// Signed.
     fn max(a: Self::Ints, b: Self::Ints) -> Self::Ints;
+    fn max_unsigned(a: Self::Ints, b: Self::Ints) -> Self::Ints;
     fn and(a: Self::Ints, b: Self::Ints) -> Self::Ints;
     fn or(a: Self::Ints, b: Self::Ints) -> Self::Ints;
     fn left<const N: u32>(a: Self::Ints) -> Self::Ints;
@@ -74,6 +107,8 @@ pub trait Lanes {
     fn if_greater(a: Self::Ints, b: Self::Ints, then: Self::Ints, other: Self::Ints) -> Self::Ints;
     /// Every lane lies in low ..= high, signed.
     fn all_within(a: Self::Ints, low: i32, high: i32) -> bool;
+    /// For each lane a bit, in whatever order: it holds a subnormal number or a NaN.
+    fn special(a: Self::Floats) -> u32;
     /// (a + b) · scale, computed without error, then cut off to 24 bits; if `odd`, the last bit is set where bits were
     /// cut off.
     fn cut_sum(a: Self::Ints, b: Self::Ints, scale: Self::Floats, odd: bool) -> Self::Floats;
@@ -184,6 +219,7 @@ impl Lanes for Plain {
         fn add(a: [u32; WIDTH], b: [u32; WIDTH]) -> [u32; WIDTH] { from_fn(|j| a[j].wrapping_add(b[j])) }
         fn sub(a: [u32; WIDTH], b: [u32; WIDTH]) -> [u32; WIDTH] { from_fn(|j| a[j].wrapping_sub(b[j])) }
         fn max(a: [u32; WIDTH], b: [u32; WIDTH]) -> [u32; WIDTH] { from_fn(|j| (a[j] as i32).max(b[j] as i32) as u32) }
+        fn max_unsigned(a: [u32; WIDTH], b: [u32; WIDTH]) -> [u32; WIDTH] { from_fn(|j| a[j].max(b[j])) }
         fn and(a: [u32; WIDTH], b: [u32; WIDTH]) -> [u32; WIDTH] { from_fn(|j| a[j] & b[j]) }
         fn or(a: [u32; WIDTH], b: [u32; WIDTH]) -> [u32; WIDTH] { from_fn(|j| a[j] | b[j]) }
         fn left<const N: u32>(a: [u32; WIDTH]) -> [u32; WIDTH] { a.map(|a| a << N) }
@@ -193,6 +229,9 @@ impl Lanes for Plain {
         }
         fn all_within(a: [u32; WIDTH], low: i32, high: i32) -> bool {
             a.iter().all(|&a| (low..=high).contains(&(a as i32)))
+        }
+        fn special(a: [f32; WIDTH]) -> u32 {
+            a.iter().fold(0, |all, a| all << 1 | u32::from(a.is_subnormal() || a.is_nan()))
         }
         fn cut_sum(a: [u32; WIDTH], b: [u32; WIDTH], scale: [f32; WIDTH], odd: bool) -> [f32; WIDTH] {
             from_fn(|j| {

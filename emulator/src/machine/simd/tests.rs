@@ -45,6 +45,7 @@ fn all_kinds_of_vectors_give_the_same_bits() {
                 strips: &strips,
                 factors: &mut factors,
                 same_b: false,
+                tiles: None,
                 cells: &mut cells,
             });
             cells

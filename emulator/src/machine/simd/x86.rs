@@ -111,6 +111,7 @@ impl Lanes for Avx512 {
         fn add(a: __m512i, b: __m512i) -> __m512i { _mm512_add_epi32(a, b) }
         fn sub(a: __m512i, b: __m512i) -> __m512i { _mm512_sub_epi32(a, b) }
         fn max(a: __m512i, b: __m512i) -> __m512i { _mm512_max_epi32(a, b) }
+        fn max_unsigned(a: __m512i, b: __m512i) -> __m512i { _mm512_max_epu32(a, b) }
         fn and(a: __m512i, b: __m512i) -> __m512i { _mm512_and_si512(a, b) }
         fn or(a: __m512i, b: __m512i) -> __m512i { _mm512_or_si512(a, b) }
         fn left<const N: u32>(a: __m512i) -> __m512i { _mm512_slli_epi32::<N>(a) }
@@ -121,6 +122,10 @@ impl Lanes for Avx512 {
         fn all_within(a: __m512i, low: i32, high: i32) -> bool {{
             let low = _mm512_cmplt_epi32_mask(a, _mm512_set1_epi32(low));
             low | _mm512_cmpgt_epi32_mask(a, _mm512_set1_epi32(high)) == 0
+        }}
+        fn special(a: __m512) -> u32 {{
+            const SUBNORMAL_OR_NAN: i32 = 0x20 | 0x80 | 0x01;
+            _mm512_fpclass_ps_mask::<SUBNORMAL_OR_NAN>(a).into()
         }}
         fn cut_sum(a: __m512i, b: __m512i, scale: __m512, odd: bool) -> __m512 {{
             let sum = _mm512_add_epi32(a, b);
@@ -222,6 +227,7 @@ impl Lanes for Avx2 {
         fn add(a: [__m256i; 2], b: [__m256i; 2]) -> [__m256i; 2] { both!(_mm256_add_epi32, a, b) }
         fn sub(a: [__m256i; 2], b: [__m256i; 2]) -> [__m256i; 2] { both!(_mm256_sub_epi32, a, b) }
         fn max(a: [__m256i; 2], b: [__m256i; 2]) -> [__m256i; 2] { both!(_mm256_max_epi32, a, b) }
+        fn max_unsigned(a: [__m256i; 2], b: [__m256i; 2]) -> [__m256i; 2] { both!(_mm256_max_epu32, a, b) }
         fn and(a: [__m256i; 2], b: [__m256i; 2]) -> [__m256i; 2] { both!(_mm256_and_si256, a, b) }
         fn or(a: [__m256i; 2], b: [__m256i; 2]) -> [__m256i; 2] { both!(_mm256_or_si256, a, b) }
         fn left<const N: u32>(a: [__m256i; 2]) -> [__m256i; 2] {{
@@ -244,6 +250,16 @@ impl Lanes for Avx2 {
             let below = _mm256_or_si256(_mm256_cmpgt_epi32(low, a[0]), _mm256_cmpgt_epi32(low, a[1]));
             let above = _mm256_or_si256(_mm256_cmpgt_epi32(a[0], high), _mm256_cmpgt_epi32(a[1], high));
             _mm256_movemask_epi8(_mm256_or_si256(below, above)) == 0
+        }}
+        fn special(a: [__m256; 2]) -> u32 {{
+            let [low, high] = a.map(|a| {
+                let magnitude = _mm256_and_si256(_mm256_castps_si256(a), _mm256_set1_epi32(i32::MAX));
+                let below = _mm256_cmpgt_epi32(_mm256_set1_epi32(1 << 23), magnitude);
+                let subnormal = _mm256_andnot_si256(_mm256_cmpeq_epi32(magnitude, _mm256_setzero_si256()), below);
+                let nan = _mm256_cmpgt_epi32(magnitude, _mm256_set1_epi32(0x7f80_0000));
+                _mm256_movemask_ps(_mm256_castsi256_ps(_mm256_or_si256(subnormal, nan))) as u32
+            });
+            low | high << 8
         }}
         fn cut_sum(a: [__m256i; 2], b: [__m256i; 2], scale: [__m256; 2], odd: bool) -> [__m256; 2] {{
             let [a, b] = [a, b].map(|v| transmute::<[__m256i; 2], [__m128i; 4]>(v));
