@@ -280,7 +280,15 @@ fn cta_barriers_count_warps_that_are_not_full() {
     clean("setp.ge.u32 %p1, %r0, 40; @%p1 ret; barrier.sync 1, 64; st.global.b32 [%rd0], 5;", 64, |n| {
         if n < 40 { 5 } else { 0 }
     });
-    finds("setp.ge.u32 %p1, %r0, 40; @%p1 bra OUT; bar.sync 0;\nOUT:", 64, "aligned-lanes-missing");
+    // A branch to the end is an end; to anything else, it is none.
+    clean("setp.ge.u32 %p1, %r0, 40; @%p1 bra OUT; bar.sync 0; st.global.b32 [%rd0], 5;\nOUT:", 64, |n| {
+        if n < 40 { 5 } else { 0 }
+    });
+    finds(
+        "setp.ge.u32 %p1, %r0, 40; @%p1 bra OUT; bar.sync 0;\nOUT: st.global.b32 [%rd0], 5;",
+        64,
+        "aligned-lanes-missing",
+    );
 }
 
 /// A warp that polls while another computes for long is no hang.
@@ -490,5 +498,54 @@ fn stmatrix_and_alloc_over_a_live_mbarrier() {
         finds(&over, 32, "mbarrier-overwritten");
         let report = run(&beside, 32, None);
         assert!(report.is_clean(), "{beside}: {:#?}", report.findings);
+    }
+}
+
+/// A store behind an arrival is no part of what the arrival tells (PTX ISA 9.7.13.1, barrier.cluster).
+#[test]
+fn what_follows_an_arrival_is_not_before_it() {
+    let store = "shl.b32 %r3, %r0, 2; mov.u32 %r4, tile; add.u32 %r3, %r3, %r4; st.shared.u32 [%r3], 7;";
+    let named = format!(
+        "setp.ge.u32 %p2, %r0, 32;\n@%p2 bra OTHER;\nbar.arrive 1, 64;\n{store}\nbra END;\n\
+         OTHER:\nbar.sync 1, 64;\nld.shared.u32 %r5, [tile];\nEND:"
+    );
+    let cluster = format!(
+        "setp.ge.u32 %p2, %r0, 32;\nbarrier.cluster.arrive;\n@%p2 bra WAIT;\n{store}\n\
+         WAIT:\nbarrier.cluster.wait;\n@!%p2 bra END;\nld.shared.u32 %r5, [tile];\nEND:"
+    );
+    for body in [named, cluster] {
+        finds(&body, 64, "race-shared");
+    }
+}
+
+/// A strong read after a weak one of the same place does not make the weak one strong.
+#[test]
+fn a_strong_read_hides_no_weak_one() {
+    for (weak, code) in [("ld.global.u32 %r4, [%rd2];", Some("race-global")), ("", None)] {
+        let body = format!(
+            "setp.ge.u32 %p2, %r0, 32;\nld.param.u64 %rd2, [out];\n@%p2 bra OTHER;\n{weak}\nld.relaxed.gpu.global.u32 %r5, [%rd2];\n\
+             bra END;\nOTHER:\nst.relaxed.gpu.global.u32 [%rd2], 7;\nEND:"
+        );
+        let codes = common::codes(&run(&body, 64, None)).contains(&"race-global");
+        assert_eq!(codes, code.is_some(), "{body}");
+    }
+}
+
+/// Who waits for a phase that completes without a copy's bytes reads too early, however many phases pass before they come
+/// (PTX ISA 9.7.13.15.6).
+#[test]
+fn phases_that_complete_before_the_bytes_come() {
+    let wait = "W:\nmbarrier.try_wait.parity.shared::cta.b64 %p1, [bar_a], 0;\n@!%p1 bra W;";
+    let init = "setp.ne.u32 %p2, %r0, 0;\n@%p2 bra END;\nst.shared.v4.u32 [tile], {0, 0, 0, 0};\n\
+                mbarrier.init.shared::cta.b64 [bar_a], 1;\nfence.proxy.async;";
+    let copy = "add.u64 %rd3, %rd0, 1024;\n\
+                cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [tile], [%rd3], 16, [bar_a];";
+    let request =
+        "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [tile], [bar_a];";
+    let arrive = "mbarrier.arrive.shared::cta.b64 _, [bar_a];";
+    for (asked, more) in [(copy, ""), (copy, arrive), (request, "")] {
+        let body = format!("{init}\n{asked}\n{arrive}\n{wait}\n{more}\nld.shared.u32 %r5, [tile];\nEND:");
+        let codes = common::codes(&run(&body, 32, None)).contains(&"phase-completed-early");
+        assert!(codes, "{body}");
     }
 }

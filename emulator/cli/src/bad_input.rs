@@ -46,6 +46,15 @@ impl BadInput {
         BadInput { text, errors: vec![error] }
     }
 
+    /// About an argument that does not fit the kernel.
+    pub fn option(name: &str, why: &str) -> BadInput {
+        let title = format!("{name}: {why}");
+        let way_out = format!("Leave {name} out: the kernel's `.target` decides.");
+        let text = show::message(Level::ERROR, None, &title, &[], &[("try", &way_out)]);
+        let error = Error { code: "launch", title, places: vec![], rule: String::new(), help: way_out };
+        BadInput { text, errors: vec![error] }
+    }
+
     /// About a part of a launch file.
     pub fn at(title: &str, file: &str, text: &str, range: Range<usize>, label: &str, way_out: &str) -> BadInput {
         let (line, column) = line_and_column(text, range.start);

@@ -64,6 +64,11 @@ pub fn run(job: &Job) -> Result<bool, BadInput> {
     let (launch, text) = launch_file::read(&job.launch)?;
     let texts = Texts { launch: Some((&job.launch, &text)), ..texts };
     emulator::check(&program, &launch).map_err(|errors| BadInput::diagnostics(&texts, &errors))?;
+    if let Some(why) = job.options.gpu.and_then(|gpu| program.refused_by(gpu)) {
+        return Err(BadInput::option("--gpu", &why));
+    }
+
+    keep_inputs(job, &launch, &text)?;
 
     let (mut runs, mut outputs) = (Vec::new(), Vec::new());
     for seed in job.schedules.seeds() {
@@ -86,7 +91,7 @@ pub fn run(job: &Job) -> Result<bool, BadInput> {
         outputs,
     };
     let shown = match job.format {
-        Format::Text => summary.text(&texts, job.notes),
+        Format::Text => summary.text(&texts, job.notes, job.options.timing_only),
         Format::Json => json(&summary),
     };
     // A closed pipe loses the text, not the exit status.
@@ -102,6 +107,24 @@ pub fn refusal(job: &Job, errors: &[bad_input::Error]) -> String {
 
 fn json(value: &impl Serialize) -> String {
     serde_json::to_string_pretty(value).map(|json| json + "\n").unwrap_or_else(|e| e.to_string())
+}
+
+/// No output may go where the kernel or the launch file stands.
+fn keep_inputs(job: &Job, launch: &Launch, text: &str) -> Result<(), BadInput> {
+    let folder = job.launch.parent().unwrap_or(Path::new(""));
+    let inputs = [(&job.kernel, "the kernel"), (&job.launch, "the launch file")];
+    for (n, output) in launch.outputs.iter().enumerate() {
+        let Ok(to) = folder.join(&output.file).canonicalize() else { continue };
+        for (input, what) in inputs {
+            if input.canonicalize().is_ok_and(|input| input == to) {
+                let title = format!("output {n} would overwrite {what}, {}", input.display());
+                let range = locate::locate(text, &format!("outputs[{n}].file")).unwrap_or(0..1);
+                let launch = job.launch.display().to_string();
+                return Err(BadInput::at(&title, &launch, text, range, "asked for here", "Name another file."));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Writes the buffers that the launch file asks for, as the first run left them.
@@ -157,7 +180,7 @@ struct Seen<'a> {
 }
 
 impl Summary<'_> {
-    fn text(&self, texts: &Texts, notes: Notes) -> String {
+    fn text(&self, texts: &Texts, notes: Notes, timing_only: bool) -> String {
         let mut out = String::new();
         let findings = self.seen(|run| &run.findings);
         out += &self.first_few(texts, &findings);
@@ -182,7 +205,11 @@ impl Summary<'_> {
                 "`{}`, {}: {}{end}; {} cycles, {} warp instructions",
                 self.entry,
                 run.schedule(),
-                counts(run.findings.len(), run.notes.len(), notes),
+                if timing_only && run.findings.is_empty() {
+                    "times only".into()
+                } else {
+                    counts(run.findings.len(), run.notes.len(), notes)
+                },
                 run.cycles,
                 run.instructions
             );

@@ -120,6 +120,42 @@ fn the_example_runs_and_writes_its_result() {
     assert!(y.contains(&20.0) && y.contains(&-20.0), "{y:?}");
 }
 
+/// What a user gave is still there afterwards, byte for byte.
+#[test]
+fn an_output_over_an_input_is_refused_before_anything_runs() {
+    for (input, what) in [("saxpy.ptx", "the kernel"), ("launch.json", "the launch file")] {
+        let folder = copy(&["../examples/saxpy/saxpy.ptx", "../examples/saxpy/launch.json"]);
+        let launch = std::fs::read_to_string(folder.path().join("launch.json")).expect("the launch file");
+        std::fs::write(folder.path().join("launch.json"), launch.replace("y.bin", input)).expect("written");
+        let before = std::fs::read(folder.path().join(input)).expect(input);
+        let said = emulate(folder.path(), &["saxpy.ptx", "--launch", "launch.json"]);
+        assert_eq!(said.status, 2, "{}", said.err);
+        assert!(said.err.contains(&format!("output 0 would overwrite {what}, {input}")), "{}", said.err);
+        assert!(said.err.contains("launch.json:"), "{}", said.err);
+        assert_eq!(std::fs::read(folder.path().join(input)).expect(input), before);
+    }
+}
+
+#[test]
+fn a_gpu_that_cannot_run_the_kernel_is_refused() {
+    let said = emulate(&here("../examples/saxpy"), &["saxpy.ptx", "--launch", "launch.json", "--gpu", "h200"]);
+    assert_eq!(said.status, 2, "{}", said.out);
+    expect![[r#"
+        error: --gpu: the kernel is for `.target sm_100a`, this GPU is sm_90a
+         |
+         = try: Leave --gpu out: the kernel's `.target` decides.
+    "#]]
+    .assert_eq(&said.err);
+}
+
+#[test]
+fn times_alone_are_not_called_free_of_findings() {
+    let said = emulate(&here("tests/files"), &["exchange.ptx", "--launch", "exchange.json", "--timing-only"]);
+    assert_eq!((said.status, said.err.as_str()), (0, ""));
+    assert!(said.out.contains("default schedule: times only; "), "{}", said.out);
+    assert!(!said.out.contains("no findings"), "{}", said.out);
+}
+
 #[test]
 fn a_finding_is_shown_at_the_ptx_and_at_its_source() {
     let said = emulate(&here("tests/files"), &["exchange.ptx", "--launch", "exchange.json"]);

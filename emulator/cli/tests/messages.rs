@@ -508,9 +508,6 @@ fn accesses_beyond_a_buffer_name_the_thread() {
                |
             23 | mbarrier.try_wait.parity.shared.b64 %p1, [bar], 0;
                | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ warp 0 waits for `bar`, parity 0 (phase 0)
-            ...
-            26 | ret;
-               | ---- warp 0 waits for the lanes it parted from (only lane 0)
                |
                = rule: Every wait must be matched by what it waits for, in every run: an mbarrier's phase by its arrivals and bytes (PTX ISA 9.7.13.15.6), a CTA barrier by its threads (9.7.13.1).
                = try: Let a thread execute mbarrier.arrive on it (with expect_tx if copies bring their bytes to it) before others wait.

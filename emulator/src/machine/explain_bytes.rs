@@ -33,9 +33,10 @@ impl Cluster<'_> {
     /// A copy brings bytes to a phase after that in which it was issued: that one was complete without them.
     pub fn bytes_after_phase(&mut self, barrier: u32, epoch: u32, site: u32, bytes: u32) {
         let b = &self.barriers[barrier as usize];
-        let Some(phase) = b.phase_of(epoch).filter(|phase| phase + 1 == b.phase) else { return };
-        // The phase before is known; what is still on its way to it comes on top.
-        let mut traffic = b.traffic_before.clone();
+        let Some(phase) = b.phase_of(epoch).filter(|&phase| phase < b.phase) else { return };
+        // Of the phase before, what was announced is known; what is still on its way to it comes on top.
+        let before = phase + 1 == b.phase;
+        let mut traffic = if before { b.traffic_before.clone() } else { Traffic::default() };
         traffic.bring(site, bytes);
         for copy in self.copies.iter().filter(|copy| !copy.done) {
             let to = copy.barriers.iter().zip(&copy.epochs).any(|(&to, &of)| to == barrier && of == epoch);
@@ -48,13 +49,19 @@ impl Cluster<'_> {
         let mut d = self.problem(
             "phase-completed-early",
             site,
-            format!("{name} completes phase {phase} before all its bytes are there: {}", uneven(announced, brought)),
+            match before {
+                true => format!(
+                    "{name} completes phase {phase} before all its bytes are there: {}",
+                    uneven(announced, brought)
+                ),
+                false => format!("{name} completes phase {phase} before all its bytes are there, and a later one, too"),
+            },
             RULE,
             cure(announced, brought),
         );
         d.severity = Severity::Finding;
         d.labels = self.byte_labels(&traffic);
-        if traffic.announced.is_empty() {
+        if before && traffic.announced.is_empty() {
             for &(site, n) in b.previous.iter().take(2) {
                 d.labels.insert(0, self.label(site, format!("{} from here, without bytes", counted(n, "arrival"))));
             }

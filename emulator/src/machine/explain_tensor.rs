@@ -113,7 +113,8 @@ impl Cluster<'_> {
             vec![self.label(second.site, "accessed here"), self.label(first.site, "accessed here before")],
             "Asynchronous accesses of tensor memory, other than the pairs that run as a pipeline, are ordered only by \
              waiting for completion and by synchronisation (PTX ISA 9.7.16.6.1, 9.7.16.6.2).",
-            "Wait for the first (tcgen05.wait::ld, ::st, or commit and mbarrier) before the second.".into(),
+            "Let whoever did the first wait for it (tcgen05.wait::ld, ::st, or commit and mbarrier), then let both meet (CTA barrier, or \
+             the mbarrier) before the second.".into(),
         )
     }
 

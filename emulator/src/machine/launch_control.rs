@@ -39,8 +39,9 @@ impl Queue {
 /// A request on its way.
 #[derive(Debug)]
 pub struct Cancel {
-    /// Where the response goes: place and mbarrier.
-    targets: Vec<(Slot, u32)>,
+    site: u32,
+    /// Where the response goes: place, mbarrier, and what that will say of itself when its current phase is complete.
+    targets: Vec<(Slot, u32, u32)>,
     /// What came before the request.
     order: Clock,
     /// When the response can be there.
@@ -50,8 +51,9 @@ pub struct Cancel {
 /// A response on its way.
 #[derive(Debug)]
 pub struct Response {
+    pub site: u32,
     pub bytes: u128,
-    pub targets: Vec<(Slot, u32)>,
+    pub targets: Vec<(Slot, u32, u32)>,
     /// What came before the request.
     pub order: Clock,
 }
@@ -70,13 +72,13 @@ impl Cluster<'_> {
                 let slot = Slot { cta, ..slot };
                 let stamp = self.barriers[barrier as usize].stamp(site, self.index);
                 self.touch_shared(w, slot, 16, stamp, true);
-                targets.push((slot, barrier));
+                targets.push((slot, barrier, self.barriers[barrier as usize].next_epoch()));
             }
             let time = self.warps[w].fragments[f].ready_at;
             let done_at = time + self.costs.tma_latency + self.jitter(1000);
             let order = self.warps[w].views.before_now();
             self.awaited += 1;
-            self.outbox.push(time, Item::Cancel(Box::new(Cancel { targets, order, done_at })));
+            self.outbox.push(time, Item::Cancel(Box::new(Cancel { site, targets, order, done_at })));
         }
         Ok(())
     }
@@ -87,22 +89,27 @@ impl Cluster<'_> {
             let [x, y, z] = first.map(u128::from);
             1 | x << 32 | y << 64 | z << 96
         });
-        let Cancel { targets, order, done_at } = request;
+        let Cancel { site, targets, order, done_at } = request;
         self.awaited -= 1;
-        self.responses.push(Response { bytes, targets, order });
+        self.responses.push(Response { site, bytes, targets, order });
         self.push_event(done_at.max(time), Pending::Response(self.responses.len() - 1));
     }
 
     /// A response is there.
     pub fn respond(&mut self, n: usize, time: u64) {
-        let Response { bytes, ref targets, ref order } = self.responses[n];
+        let Response { site, bytes, ref targets, ref order } = self.responses[n];
         let order = order.clone();
         let mut data = Memory::undefined(16);
         data.store(0, 16, bytes, true);
-        for (slot, barrier) in targets.clone() {
+        for (slot, barrier, epoch) in targets.clone() {
             self.ctas[slot.cta].shared.copy_from(slot.offset as usize, &data, 0, 16);
-            self.barriers[barrier as usize].bytes -= 16;
-            self.barriers[barrier as usize].current.order.join(&order);
+            if self.barriers[barrier as usize].next_epoch() != epoch {
+                self.bytes_after_phase(barrier, epoch, site, 16);
+            }
+            let b = &mut self.barriers[barrier as usize];
+            b.traffic.bring(site, 16);
+            b.bytes -= 16;
+            b.current.order.join(&order);
             self.try_complete(barrier, time);
         }
     }

@@ -62,17 +62,11 @@ impl Cluster<'_> {
 
     /// What an undefined value was written to, of the bytes of shared memory from here to there: why.
     pub fn kept_origin(&self, cta: usize, from: u32, end: u32) -> Option<u32> {
-        let here = |key: &(usize, Target)| match key.1 {
-            Target::Shared(c, at) => {
-                c == cta && (from..end).contains(&at) && !self.ctas[c].shared.all_defined(at as usize, GRANULE)
-            }
-            _ => false,
-        };
-        let first = self.kept_origins.0.iter().filter(|(key, _)| here(key)).min_by_key(|(key, _)| match key.1 {
-            Target::Shared(_, at) => at,
-            _ => u32::MAX,
-        });
-        first.map(|(_, &origin)| origin)
+        let shared = &self.ctas[cta].shared;
+        (from.next_multiple_of(GRANULE as u32)..end)
+            .step_by(GRANULE)
+            .filter(|&at| !shared.all_defined(at as usize, GRANULE))
+            .find_map(|at| self.kept_origins.0.get(&(0, Target::Shared(cta, at))).copied())
     }
 
     /// A copy has brought bytes to shared memory, some of them undefined perhaps.

@@ -85,6 +85,10 @@ impl<'a> Cluster<'a> {
                     warp.fragments[f].ready_at = warp.fragments[f].ready_at.max(warp.stores_ready_at);
                 }
                 warp.fragments[f].pc = target;
+            } else if kernel.code.get(target as usize).is_some_and(|to| matches!(to.op, Op::Exit) && !to.facts.guarded)
+            {
+                // They end, and wait for nobody before: barriers count them as there.
+                self.exit(w, f, mask);
             } else {
                 self.part(w, f, mask, target, reconverge);
             }
@@ -186,7 +190,11 @@ impl<'a> Cluster<'a> {
                 ),
                 "A `.sync` instruction waits for all lanes that its member mask names, and no other lane may execute \
                  it (PTX ISA 9.7.9.6, 9.7.13.9, 9.7.13.14); lanes that come to it apart are not modelled.",
-                format!("Let the lanes of {missing:#010x} come here too, or leave them out of the mask."),
+                if missing == 0 {
+                    format!("Name the lanes of {:#010x} in the mask too, or keep them away from here.", mask & !member)
+                } else {
+                    format!("Let the lanes of {missing:#010x} come here too, or leave them out of the mask.")
+                },
             ))));
         }
         match *op {

@@ -144,8 +144,8 @@ impl<P: Places> History<P> {
                 if let Some(reason) = access.races(&entry.stamp) {
                     found = Hit::heavier(found, entry.hit(reason, shared));
                 }
-            } else if access.unordered(&entry.stamp).is_none() {
-                // One reader is enough to remember when the new one comes after it.
+            } else if access.unordered(&entry.stamp).is_none() && access.stamp.covers(&entry.stamp) {
+                // One reader is enough to remember when the new one comes after it, and races with all that it races with.
                 n = self.take_from(n, places, &mut empty);
             } else if entry.stamp.cluster != access.stamp.cluster {
                 others.see(entry.stamp.cluster);

@@ -48,7 +48,7 @@ impl Model {
                 *byte = Byte { write: Some(access.stamp), reads: vec![] };
                 continue;
             }
-            byte.reads.retain(|first| access.unordered(first).is_some());
+            byte.reads.retain(|first| access.unordered(first).is_some() || !access.stamp.covers(first));
             let mut others: Vec<u32> = byte.reads.iter().map(|read| read.cluster).collect();
             others.retain(|&cluster| cluster != access.stamp.cluster);
             others.sort_unstable();

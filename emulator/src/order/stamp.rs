@@ -25,6 +25,11 @@ impl Stamp {
         Stamp { actor, epoch, site, cluster, asynchronous: false, strength: Strength::Weak }
     }
 
+    /// Whether all that races with another access of a place races with this one, too, as far as their strengths go.
+    pub(super) fn covers(&self, other: &Stamp) -> bool {
+        self.strength == Strength::Weak || self.strength == other.strength
+    }
+
     /// A weak access through the asynchronous proxy.
     pub fn asynchronous(actor: ActorId, epoch: u32, site: u32, cluster: u32) -> Stamp {
         Stamp { asynchronous: true, ..Stamp::new(actor, epoch, site, cluster) }

@@ -58,6 +58,8 @@ pub(super) struct Lowering {
     pub calls: Vec<String>,
     /// The label that `ret` goes to in such a body.
     pub return_to: Option<u32>,
+    /// Names without meaning so far: what the first few may have meant is looked for, among all names.
+    undeclared: std::cell::Cell<u32>,
 }
 
 /// Decodes all entries of a module.
@@ -83,7 +85,11 @@ pub(super) fn module(text: &str, module: &Module) -> Result<Program, Vec<Diagnos
         }
     }
     let gpu = Gpu::of(&module.targets);
-    if errors.is_empty() { Ok(Program { kernels, variables, gpu }) } else { Err(errors) }
+    if errors.is_empty() {
+        Ok(Program { kernels, variables, gpu, targets: module.targets.clone() })
+    } else {
+        Err(errors)
+    }
 }
 
 fn at(
@@ -132,6 +138,7 @@ fn entry(
 ) -> Result<Kernel, Vec<Diagnostic>> {
     let mut errors = Vec::new();
     let mut lowering = Lowering {
+        undeclared: Default::default(),
         plan,
         scopes: vec![HashMap::new(), HashMap::new()],
         placed: HashMap::new(),
@@ -286,6 +293,10 @@ impl Lowering {
 
     /// A name without meaning.
     pub fn undeclared(&self, name: &str) -> Bad {
+        self.undeclared.set(self.undeclared.get() + 1);
+        if self.undeclared.get() > 16 {
+            return wrong(format!("`{name}` is not declared"), "Declare it, or correct the name.");
+        }
         let special = decode::special_registers();
         let mut names: Vec<&str> = self.scopes.iter().flat_map(|scope| scope.keys().map(String::as_str)).collect();
         names.extend(special.iter().map(String::as_str));
