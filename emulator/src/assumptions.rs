@@ -55,6 +55,12 @@ pub const ASSUMPTIONS: &[Assumption] = &[
         "A kernel that reads a tile and reloads it by TMA after a barrier, without a fence, for many hours on the device.",
     ),
     assume(
+        "lanes-in-step",
+        "What one lane of a warp did comes before what other lanes of the warp do later in the run: neither a missing bar.warp.sync between them is found, nor an arrival by one lane that should cover the accesses of the others.",
+        "In PTX it is threads that synchronise, and a warp's lanes may run apart; compilers keep converged lanes in step, and production kernels rely on it.",
+        "Nothing: the ISA asks for bar.warp.sync. The check of races within a warp is not made yet.",
+    ),
+    assume(
         "launch-control-response",
         "The 16 bytes of a clusterlaunchcontrol response are opaque: only query_cancel can read them.",
         "Their layout is not public. A kernel that takes them apart itself reads something else here.",

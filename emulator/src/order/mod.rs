@@ -1,9 +1,10 @@
 //! Happens-before: which access is ordered after which, whatever this schedule happened to give.
 //!
 //! *Who*: an [`ActorId`] is a warp, or a queue of asynchronous operations that complete in order (the MMAs of one thread,
-//! the `tcgen05.ld`s of one warp). Its accesses carry an epoch. *What is known*: each warp has [`Views`], two clocks that
+//! the `tcgen05.ld`s of one warp). Its accesses carry an epoch. *What is known*: each warp has [`Views`], clocks that
 //! say up to which epoch of each actor its accesses come later: `hb` for what the generic proxy sees, `fenced` for what has
-//! also crossed a `fence.proxy.async`, so that the asynchronous proxy sees it. *Where*: a [`Shadow`] beside each memory
+//! also crossed a `fence.proxy.async`, so that the asynchronous proxy sees it, and others for tensor memory, for
+//! initialisations of mbarriers and for mere order in time. *Where*: a [`Shadow`] beside each memory
 //! keeps the last write and the reads since, byte for byte.
 //!
 //! An access conflicts with an earlier one when one of them writes and the earlier one is not in the right clock. The clocks

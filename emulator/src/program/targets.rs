@@ -287,7 +287,7 @@ pub(super) fn check(text: &str, module: &Module) -> Vec<Diagnostic> {
             ask(&inst.opcode, inst.span);
             for operand in &inst.operands {
                 if let Operand::Name(name) = operand
-                    && name.starts_with('%')
+                    && super::decode::special::special(name).is_some()
                 {
                     ask(name, inst.span);
                 }

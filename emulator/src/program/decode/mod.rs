@@ -6,7 +6,7 @@ mod control;
 mod forms;
 mod memory;
 mod nearest;
-mod special;
+pub(super) mod special;
 mod synchronisation;
 mod tensor;
 
