@@ -74,9 +74,12 @@ pub fn plan(code: &[Inst], (n32, n64, _): (u16, u16, u16)) -> Plan {
     }
     let (b32, places32) = places(&span[..n32], &own[..n32]);
     let (b64, places64) = places(&span[n32..], &own[n32..]);
+    // A word of the set may hold the last registers of 32 bits and the first of 64.
+    let mut narrow = vec![0; (n32 + n64).div_ceil(64)];
+    (0..n32).for_each(|n| insert(&mut narrow, n));
     let count = |set: &Set| -> u32 {
-        let ones = |range: std::ops::Range<usize>| range.filter(|&n| has(set, n)).count() as u32;
-        ones(0..n32) + 2 * ones(n32..n32 + n64)
+        let of = |(&word, &narrow): (&u64, &u64)| (word & narrow).count_ones() + 2 * (word & !narrow).count_ones();
+        set.iter().zip(&narrow).map(of).sum()
     };
     let most = alive.iter().map(count).max().unwrap_or(0);
     Plan { b32, b64, places: (places32, places64), per_thread: most.next_multiple_of(8).clamp(16, 255) }
