@@ -18,6 +18,10 @@ pub struct Report {
     pub cycles: u64,
     /// Instructions executed, per warp.
     pub instructions: u64,
+    /// Clusters that ran, and those of them that computed values ([`crate::Options::values`]).
+    pub clusters: u32,
+    /// See [`Report::clusters`].
+    pub computed_clusters: u32,
     /// The buffers afterwards, in the order of the launch description.
     pub buffers: Vec<Memory>,
     /// The CTAs' on-chip memories as they left them, if asked for ([`crate::Options::keep_ctas`]).
@@ -27,7 +31,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Nothing is wrong, and nothing was left unchecked.
+    /// Nothing is wrong, and nothing was left unchecked. Values count only where they were computed: see [`Memory::blank`].
     pub fn is_clean(&self) -> bool {
         self.completed && self.findings.is_empty() && self.incomplete.is_empty()
     }
@@ -40,12 +44,20 @@ pub struct Memory {
     pub bytes: Vec<u8>,
     /// A bit for each byte, lowest first: written, with a defined value.
     pub defined: Vec<u64>,
+    /// A bit for each byte, lowest first: blank, that is written with a defined value that was not computed
+    /// ([`crate::Values::OfClusters`]). What the byte holds then says nothing. Empty where nothing is blank.
+    pub blank: Vec<u64>,
 }
 
 impl Memory {
     /// Whether this byte holds a defined value.
     pub fn is_defined(&self, byte: usize) -> bool {
         self.defined.get(byte / 64).is_some_and(|word| word >> (byte % 64) & 1 == 1)
+    }
+
+    /// Whether this byte was written without its value having been computed.
+    pub fn is_blank(&self, byte: usize) -> bool {
+        self.blank.get(byte / 64).is_some_and(|word| word >> (byte % 64) & 1 == 1)
     }
 }
 

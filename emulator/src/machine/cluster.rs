@@ -9,6 +9,7 @@ use super::share::Rates;
 use super::state::{ActorKind, Commit, Cta, Engines, NamedBarrier, Origin, Pending, Race, RaceMemory};
 use super::tensor::TensorMemory;
 use super::tracker::Tracker;
+use super::values::{Blank, Dependences};
 use super::warp::{Fragment, Queue, Registers, State, Warp};
 use crate::diagnostic::Diagnostic;
 use crate::launch::Launch;
@@ -33,6 +34,7 @@ pub struct Shared<'a> {
     pub costs: &'a Costs,
     /// Number of buffers in global memory.
     pub buffers: usize,
+    pub dependences: &'a Dependences,
 }
 
 /// Which cluster of the launch: its number, its first CTA, the SM it begins on, and when.
@@ -66,6 +68,10 @@ pub struct Cluster<'a> {
     pub tracker: Tracker,
     pub findings: Findings,
     pub index: u32,
+    /// It computes no values; `None`: it does.
+    pub blank: Option<Blank<'a>>,
+    /// The first statement of a cluster with values that read what was not computed.
+    pub read_blank: Option<u32>,
     pub sm: u32,
     /// CTAs of other clusters may hold tensor memory of the same SM.
     pub shares_sm: bool,
@@ -155,6 +161,8 @@ impl<'a> Cluster<'a> {
             tracker: Tracker::new(if s.options.timing_only { 0 } else { s.buffers }, false),
             findings: Findings::default(),
             index,
+            blank: (!s.options.values.include(index)).then(|| Blank::new(kernel, s.dependences)),
+            read_blank: None,
             sm,
             shares_sm,
             rates: Rates::default(),

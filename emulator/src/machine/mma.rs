@@ -367,6 +367,21 @@ impl Cluster<'_> {
         let mut operands = self.batches.spare();
         let m = &self.mmas[n];
         let (i, g) = (m.descriptor, m.group.len() as u32);
+        if self.blank.is_some() {
+            // Which rows hold defined values, and nothing else.
+            for ((&c, a), n) in m.group.iter().zip(&mut operands.a).zip(0..) {
+                match m.a {
+                    Source::Shared(d) => a.look(0, &self.ctas[c].shared, &d, i.m / g, i.a_mn_major),
+                    Source::Tensor(column) => {
+                        a.look_at_tensor(0, &self.ctas[c].tensor, column, i.m / g, Layout::of(i.m, m.group.len()));
+                    }
+                }
+                let before = (n * i.n / g) as usize;
+                operands.b.look(before, &self.ctas[c].shared, &m.b, i.n / g, i.b_mn_major);
+            }
+            self.mmas[n].operands = Some(operands);
+            return;
+        }
         for (&c, a) in m.group.iter().zip(&mut operands.a) {
             match m.a {
                 Source::Shared(d) => a.read(&self.ctas[c].shared, &d, i.m / g, i.a_mn_major),
@@ -392,7 +407,10 @@ impl Cluster<'_> {
             self.mma_read(n);
         }
         if let Some(operands) = self.mmas[n].operands.take() {
-            self.batches.add(self.options.numerics, &self.mmas[n], operands, &mut self.ctas);
+            match self.blank {
+                Some(_) => self.batches.define(&self.mmas[n], operands, &mut self.ctas),
+                None => self.batches.add(self.options.numerics, &self.mmas[n], operands, &mut self.ctas),
+            }
         }
         self.free_mmas.push(n);
         self.end = self.end.max(time);

@@ -124,8 +124,11 @@ impl Cluster<'_> {
         let stamp = Stamp::new(actor, warp.loads.epoch, site, self.index);
         let mut defined = vec![0; d.len()];
         let mut missing = None;
+        let blank = self.blank.is_some();
         if self.options.timing_only {
             defined.fill(u32::MAX);
+        }
+        if self.options.timing_only || blank {
             d.iter().for_each(|&reg| warp.registers.b32[usize::from(reg)] = [0; 32]);
         }
         let timing_only = self.options.timing_only;
@@ -133,7 +136,7 @@ impl Cluster<'_> {
         if plain {
             // A lane of tensor memory for each thread: some columns at a time, row by row.
             let tensor = &self.ctas[c].tensor;
-            for (d, first) in d.chunks(CHUNK).zip((column..).step_by(CHUNK)) {
+            for (d, first) in d.chunks(CHUNK).zip((column..).step_by(CHUNK)).filter(|_| !blank) {
                 let mut values = [[0; 32]; CHUNK];
                 for t in 0..32 {
                     let row = tensor.row(lane + t, first);
@@ -169,7 +172,7 @@ impl Cluster<'_> {
                 } else {
                     cell(dc)
                 };
-                warp.registers.b32[usize::from(reg)][t as usize] = value;
+                warp.registers.b32[usize::from(reg)][t as usize] = if blank { 0 } else { value };
                 defined[r] |= u32::from(ok) << t;
                 if !ok && missing.is_none() {
                     missing = Some(column + dc);

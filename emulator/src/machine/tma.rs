@@ -44,6 +44,8 @@ pub struct Copy {
     /// What was read.
     pub data: Option<Memory>,
     pub fill_nan: bool,
+    /// It moves no data: its destination becomes blank.
+    pub blank: bool,
     /// What came before it was issued.
     pub order: Clock,
     /// How its writes to global memory are remembered, and what its issuer knew of other clusters.
@@ -247,6 +249,7 @@ impl Cluster<'_> {
             extent,
             data: None,
             fill_nan,
+            blank: false,
             order: self.warps[w].views.before_now(),
             writes,
             known: self.warps[w].views.of_others(),
