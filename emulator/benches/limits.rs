@@ -128,5 +128,7 @@ fn sample() {
     });
     let [m, n, _] = large.size;
     let part = 100.0 * computed as f64 / (m * n) as f64;
-    println!("all checks, values of 4 of 74 pairs, 8192³        {time:8.2} s (limit 12): {cycles} cycles, {part:.1} % of D computed");
+    println!(
+        "all checks, values of 4 of 74 pairs, 8192³        {time:8.2} s (limit 12): {cycles} cycles, {part:.1} % of D computed"
+    );
 }

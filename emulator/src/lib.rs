@@ -73,7 +73,9 @@ pub use launch::{
 pub use machine::{check, run};
 pub use numerics::{MmaStep, Numerics};
 pub use program::{FORMS, Program, load, special_registers};
-pub use report::{Actor, Barrier, CtaState, Event, EventKind, Memory, Mma, OperandRead, Report};
+pub use report::{
+    Actor, Barrier, Copy, CopyKind, CtaState, Event, EventKind, Issuer, Memory, Mma, OperandRead, Report,
+};
 pub use tensor_map::{Element, Swizzle, TensorMap};
 pub use time::Gpu;
 

@@ -26,7 +26,8 @@ pub struct Report {
     pub buffers: Vec<Memory>,
     /// The CTAs' on-chip memories as they left them, if asked for ([`crate::Options::keep_ctas`]).
     pub ctas: Vec<CtaState>,
-    /// What happened, in order of time, if asked for ([`crate::Options::trace`]).
+    /// What happened, if asked for ([`crate::Options::trace`]): in the order of [`Event::start`]; of what began in the same cycle,
+    /// clusters by their number, and what a cluster did in the order in which it was simulated. The same in every run.
     pub trace: Vec<Event>,
 }
 
@@ -88,16 +89,33 @@ pub enum Actor {
     Tma,
 }
 
+/// A warp of the launch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
+pub struct Issuer {
+    /// Index of its CTA in launch order (x fastest).
+    pub cta: u32,
+    /// Its number in the CTA.
+    pub warp: u32,
+}
+
 /// Something that happened.
+///
+/// What a warp does itself begins when it is issued. An engine begins later: when it is free, and with a `tcgen05.commit` when all
+/// is complete that it covers. `start` and `end` are the engine's times.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Event {
-    /// Index of the CTA in launch order (x fastest).
+    /// Index of the CTA that it concerns, in launch order (x fastest): the one that holds the barrier, whose tensor core or TMA
+    /// engine works (of a pair, the even one), or the warp's own.
     pub cta: u32,
     /// Who did it.
     pub actor: Actor,
+    /// The warp whose instruction asked for it.
+    pub issuer: Issuer,
+    /// The cycle in which that instruction was issued.
+    pub issued: u64,
     /// The cycle it began.
     pub start: u64,
-    /// The cycle it ended.
+    /// The cycle it ended: its result is there.
     pub end: u64,
     /// The instruction that asked for it.
     pub place: Place,
@@ -132,6 +150,15 @@ pub enum EventKind {
         phase: u64,
         /// How many.
         count: u32,
+        /// Bytes that the arrival announced (`.expect_tx`); 0 for none.
+        announced: u32,
+    },
+    /// `mbarrier.expect_tx` without an arrival.
+    BarrierExpect {
+        /// Which.
+        barrier: Barrier,
+        /// Bytes announced.
+        announced: u32,
     },
     /// A wait that ended: `start` is when it was first asked, `end` when it passed.
     BarrierWait {
@@ -173,19 +200,8 @@ pub enum EventKind {
         /// Bytes stored.
         bytes: u32,
     },
-    /// A bulk copy by the TMA engine.
-    Copy {
-        /// Global to shared memory.
-        load: bool,
-        /// Its place in shared memory.
-        shared: i32,
-        /// Bytes, those outside of the tensor included.
-        bytes: u32,
-        /// Index into the launch description's buffers; `None` when the box lies outside of the tensor.
-        buffer: Option<usize>,
-        /// The mbarrier that a load counts its bytes on.
-        barrier: Option<Barrier>,
-    },
+    /// A copy by the TMA engine, from when the engine began it until its last byte is there. Prefetches are not traced.
+    Copy(Box<Copy>),
     /// `tcgen05.alloc`.
     TensorAlloc {
         /// First column.
@@ -200,12 +216,12 @@ pub enum EventKind {
         /// Columns.
         columns: u32,
     },
-    /// A `tcgen05.mma`, from issue to completion.
+    /// A `tcgen05.mma`, from when the tensor core began it until its result is in tensor memory.
     Mma(Box<Mma>),
-    /// `tcgen05.commit`: from issue to the arrival.
+    /// `tcgen05.commit`: from when all is complete that it covers to its last arrival.
     Commit {
-        /// The barrier that the arrival goes to.
-        barrier: Barrier,
+        /// The barriers that arrivals go to: one, or one in each CTA of a multicast.
+        barriers: Vec<Barrier>,
         /// MMAs (and copies) it covers that no earlier commit of this thread did.
         covers: u32,
     },
@@ -226,6 +242,39 @@ pub enum EventKind {
     Exit,
 }
 
+/// What a copy moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CopyKind {
+    /// Global to shared memory.
+    Load,
+    /// Shared to global memory.
+    Store,
+    /// The same, combined with what is there.
+    Reduce,
+    /// Shared memory of one CTA to that of another.
+    Forward,
+}
+
+/// What the TMA engine copied.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Copy {
+    /// From where to where.
+    pub kind: CopyKind,
+    /// By a tensor map (`cp.async.bulk.tensor`); else plain bytes (`cp.async.bulk`).
+    pub tensor: bool,
+    /// Its place in shared memory: destination of a load, source of a store, of a [`CopyKind::Forward`] the destination.
+    pub shared: i32,
+    /// The CTAs whose shared memory that is, as indices in launch order: several for a multicast.
+    pub ctas: Vec<u32>,
+    /// Bytes for each of them, those outside of the tensor included.
+    pub bytes: u32,
+    /// Index into the launch description's buffers; `None` when the box lies outside of the tensor.
+    pub buffer: Option<usize>,
+    /// The mbarriers that a load counts its bytes on, one for each of `ctas`.
+    pub barriers: Vec<Barrier>,
+}
+
 /// What an MMA did.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mma {
@@ -235,8 +284,10 @@ pub struct Mma {
     pub cta_group: u32,
     /// Whether it added to what the accumulator held.
     pub accumulate: bool,
-    /// Column of the accumulator.
+    /// First column of the accumulator.
     pub column: u32,
+    /// The CTAs whose tensor memory holds it, as indices in launch order: one, or both of a pair.
+    pub ctas: Vec<u32>,
     /// Where A was read.
     pub a: OperandRead,
     /// Where B was read.

@@ -406,7 +406,8 @@ impl<'a> Chip<'a> {
             cluster.finish();
         }
         cluster.explain_races();
-        self.missing.extend(cluster.what_is_missing().map(|what| (running.index, what)));
+        let missing = cluster.what_is_missing().into_iter().chain(cluster.what_factor_misses());
+        self.missing.extend(missing.map(|what| (running.index, what)));
         self.cycles = self.cycles.max(cluster.end);
         self.instructions += cluster.instructions;
         if self.s.options.keep_ctas {
@@ -453,6 +454,10 @@ impl<'a> Chip<'a> {
             && let Some(never) = wanted.iter().find(|index| !self.computed.contains(index))
         {
             incomplete.push(format!("values of cluster {never} were to be computed, but it never ran"));
+        }
+        let factor = self.s.options.tensor_load_factor;
+        if !factor.is_finite() {
+            incomplete.push(format!("what `tcgen05.ld` brings was multiplied by {factor}, which tells nothing"));
         }
         self.missing.sort();
         for (_, what) in self.missing {

@@ -136,7 +136,8 @@ impl Cluster<'_> {
                 let mut dense = Memory::undefined(if blank { 0 } else { bytes as usize });
                 let (mut filled, mut undefined) = (0, None);
                 let moved = if blank { 0 } else { runs.len() };
-                for (rows, &Runs { buffer, bytes, .. }) in copy.rows.iter().filter(|r| r.inside.is_some()).zip(&runs).take(moved)
+                for (rows, &Runs { buffer, bytes, .. }) in
+                    copy.rows.iter().filter(|r| r.inside.is_some()).zip(&runs).take(moved)
                 {
                     for (from, at) in rows.parts() {
                         let (from, len) = (from as usize, bytes as usize);

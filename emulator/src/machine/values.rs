@@ -85,6 +85,14 @@ impl Cluster<'_> {
         }
     }
 
+    /// Why [`crate::Options::tensor_load_factor`] was not applied everywhere.
+    pub fn what_factor_misses(&self) -> Option<String> {
+        self.factor_fails.map(|(site, why)| {
+            let place = self.place(site);
+            format!("the factor of `tcgen05.ld` cannot be applied to `{}` (line {}): {why}", place.text, place.line)
+        })
+    }
+
     /// Why its values, or in a blank cluster what it does, are not those of a full run.
     pub fn what_is_missing(&self) -> Option<String> {
         let place = |site| {
