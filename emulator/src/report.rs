@@ -263,6 +263,8 @@ pub struct Copy {
     pub kind: CopyKind,
     /// By a tensor map (`cp.async.bulk.tensor`); else plain bytes (`cp.async.bulk`).
     pub tensor: bool,
+    /// Where the box begins in the tensor, innermost dimension first; empty for plain bytes.
+    pub coordinates: Vec<i32>,
     /// Its place in shared memory: destination of a load, source of a store, of a [`CopyKind::Forward`] the destination.
     pub shared: i32,
     /// The CTAs whose shared memory that is, as indices in launch order: several for a multicast.

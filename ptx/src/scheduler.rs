@@ -35,6 +35,30 @@ impl TileScheduler {
         TileScheduler { rows, columns, workers }
     }
 
+    /// Row and column of the tile with this number, in the order in which tiles are dealt out: what [`TileScheduler::each`]
+    /// computes on the GPU.
+    ///
+    /// ```
+    /// let tiles = ptx::TileScheduler::new(20, 3, 148);
+    /// assert_eq!((tiles.tile(7), tiles.tile(8), tiles.tile(24)), ((7, 0), (0, 1), (8, 0)));
+    /// assert_eq!(tiles.tile(59), (19, 2));
+    /// ```
+    pub const fn tile(&self, number: u32) -> (u32, u32) {
+        let in_band = self.columns * BAND;
+        let (band, within) = (number / in_band, number % in_band);
+        let left = self.rows - band * BAND;
+        let height = if left < BAND { left } else { BAND };
+        (band * BAND + within % height, within / height)
+    }
+
+    /// The number of the tile at this row and column.
+    pub const fn number(&self, row: u32, column: u32) -> u32 {
+        let band = row / BAND;
+        let left = self.rows - band * BAND;
+        let height = if left < BAND { left } else { BAND };
+        band * BAND * self.columns + column * height + row % BAND
+    }
+
     /// A loop of the GPU over the tiles of one worker: the body gets the tile's row and column, counted in tiles. Every
     /// role of a kernel runs this loop for itself, and all see the same tiles in the same order.
     ///

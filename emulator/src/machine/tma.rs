@@ -269,7 +269,7 @@ impl Cluster<'_> {
         if !load {
             self.bulk_groups(w, lane).open.push(n);
         }
-        self.trace_copy(n, plain_bytes.is_none(), Span { w, issued: now, start, end: done });
+        self.trace_copy(n, plain_bytes.is_none(), &coordinates, Span { w, issued: now, start, end: done });
         if early {
             self.copy_read(n);
         } else if !late {
@@ -435,7 +435,7 @@ impl Cluster<'_> {
         }
     }
 
-    fn trace_copy(&mut self, n: usize, tensor: bool, span: Span) {
+    fn trace_copy(&mut self, n: usize, tensor: bool, coordinates: &[i32], span: Span) {
         if !self.options.trace {
             return;
         }
@@ -448,6 +448,7 @@ impl Cluster<'_> {
                 TmaKind::Forward => CopyKind::Forward,
             },
             tensor,
+            coordinates: coordinates.to_vec(),
             shared: copy.shared.first().map_or(0, |slot| self.dynamic_offset(slot.offset)),
             ctas: copy.shared.iter().map(|slot| self.cta_index(slot.cta)).collect(),
             bytes: copy.bytes,
