@@ -294,7 +294,7 @@ pub(super) const STEP_5: Step = Step {
             read: PIPELINE,
             check: |run| {
                 seen::all([
-                    seen::mmas(run, &PIPELINED, seen::Rounds::Stages),
+                    seen::mmas(run, &PIPELINED, seen::Rounds::First),
                     seen::committed(run, &PIPELINED, "mma_done"),
                     seen::awaited(run, "mma_done", seen::Who::Issuer),
                 ])
@@ -385,7 +385,7 @@ pub(super) const STEP_6: Step = Step {
             check: |run| {
                 seen::all([
                     seen::awaited(run, "tma2mma", seen::Who::Issuer),
-                    seen::mmas(run, &STAYING, seen::Rounds::Stages),
+                    seen::mmas(run, &STAYING, seen::Rounds::First),
                     seen::committed(run, &STAYING, "mma_done"),
                     seen::awaited(run, "mma_done", seen::Who::Issuer),
                 ])

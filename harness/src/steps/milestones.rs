@@ -11,7 +11,7 @@ use crate::launch;
 use crate::mismatch;
 use crate::observe::Observation;
 use crate::source::Matrix;
-use emulator::{Barrier, Copy, CopyKind, Event, EventKind, Mma, RegionKind};
+use emulator::{Barrier, Copy, CopyKind, Event, EventKind, Mma, OperandRead, RegionKind};
 
 pub(super) use step01::freed;
 
@@ -189,8 +189,10 @@ pub(super) fn loads(run: &Observation, shape: &Shape, wanted: Rounds) -> Seen {
     let help = "Announce the bytes of all tiles of the round (`t.expect_tx`), then ask TMA for them (`t.tma_load`).";
     for cta in 0..shape.ctas {
         let loads = tma_loads(run, shape, cta);
+        // What a kernel without the rest of the loop does after these rounds says nothing.
+        let seen = if wanted == Rounds::All { usize::MAX } else { wanted.count(run, shape) };
         let wanted = wanted.count(run, shape);
-        for (index, round) in loads.chunks(per_round).enumerate() {
+        for (index, round) in loads.chunks(per_round).enumerate().take(seen) {
             let Some([tile_row, tile_column]) = shape.tile_of(problem, run.sms, 0, index / rounds(run)) else { break };
             let column = (index % rounds(run)) as u32 * BLK_K;
             let mut boxes: Vec<(Matrix, u32)> = (0..shape.consumers)
@@ -284,7 +286,7 @@ pub(super) fn mmas(run: &Observation, shape: &Shape, wanted: Rounds) -> Seen {
         return missing(run, Explanation::new(title, OPERANDS, help));
     }
     for (consumer, all) in issued.iter().enumerate() {
-        let wanted = wanted.count(run, shape) * SLICES;
+        let (seen, wanted) = (wanted, wanted.count(run, shape) * SLICES);
         for (number, (event, mma)) in all.iter().enumerate() {
             let (round, slice) = (number / SLICES % rounds(run), number % SLICES);
             let first = round == 0 && slice == 0;
@@ -306,8 +308,10 @@ pub(super) fn mmas(run: &Observation, shape: &Shape, wanted: Rounds) -> Seen {
             let column = (round * SLICES + slice) * MMA_K as usize;
             let row_a = tile_row * shape.tile[0] + consumer as u32 * shape.ctas * ROWS;
             let row_b = tile_column * shape.tile[1];
-            for (matrix, elements, row) in [(Matrix::A, &mma.a.elements, row_a), (Matrix::B, &mma.b.elements, row_b)] {
-                if !is_slice(run, matrix, elements, row as usize, column) {
+            for (matrix, operand, row) in [(Matrix::A, &mma.a, row_a), (Matrix::B, &mma.b, row_b)] {
+                // Where nobody waits for the MMAs yet, the next round is stored over what they read.
+                let there = seen == Rounds::First && lies_at(run, matrix, operand, slice);
+                if !there && !is_slice(run, matrix, &operand.elements, row as usize, column) {
                     let title = format!(
                         "MMA {number} (round {round}, slice {slice}) does not read rows {row} and on, columns {column} to {} \
                          of {matrix}",
@@ -326,6 +330,14 @@ pub(super) fn mmas(run: &Observation, shape: &Shape, wanted: Rounds) -> Seen {
         }
     }
     Seen::Done
+}
+
+/// Whether an operand is read where this K slice of the matrix's only tile lies.
+fn lies_at(run: &Observation, matrix: Matrix, operand: &OperandRead, slice: usize) -> bool {
+    let name = matrix.to_string();
+    let start = 2 * slice as i64 * i64::from(MMA_K);
+    (run.built.regions.iter())
+        .any(|region| region.name == name && region.stage.is_none() && i64::from(operand.offset) == i64::from(region.offset) + start)
 }
 
 /// Whether an operand is these rows and this K slice of a matrix.
