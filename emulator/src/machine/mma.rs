@@ -249,7 +249,7 @@ impl Cluster<'_> {
         let ra = if a_shared.is_some() { parts.next() } else { None }.unwrap_or_else(none);
         let rb = parts.next().unwrap_or_else(none);
         let (shape, cta_group, accumulate) = ([i.m, i.n, 16], group.len() as u32, inputs.accumulate);
-        let ctas = group.iter().map(|&c| self.cta_index(c)).collect();
+        let ctas = group.iter().filter(|_| self.options.trace).map(|&c| self.cta_index(c)).collect();
         let span = Span { w, issued: now, start, end: latest };
         let event = self.trace(group[0], Actor::TensorCore, span, site, || {
             EventKind::Mma(Box::new(Mma { shape, cta_group, accumulate, column, ctas, a: ra, b: rb }))
