@@ -2,7 +2,9 @@
 
 use crate::inputs::{Inputs, to_bytes};
 use crate::source::{Built, Matrix, Param};
-use emulator::{Buffer, Content, Launch};
+use crate::problem::Problem;
+use emulator::{Buffer, Content, Element, Launch, Swizzle, TensorMap};
+use ptx::Dtype;
 
 /// The judge's buffers, in the order of [`Launch::buffers`].
 pub const BUFFERS: [Matrix; 3] = [Matrix::A, Matrix::B, Matrix::D];
@@ -16,10 +18,12 @@ pub fn buffer(matrix: Matrix) -> usize {
     }
 }
 
+/// Bytes of an element.
+const ELEMENT: u32 = 2;
+
 /// The launch of a kernel on these inputs. D counts as never written, so that elements that the kernel leaves out are
 /// known, whatever they hold.
 pub fn launch(built: &Built, inputs: &Inputs) -> Launch {
-    const ELEMENT: u32 = 2;
     let problem = inputs.problem;
     let matrix = |matrix: Matrix, columns: u32, content: Content| Buffer {
         name: matrix.to_string(),
@@ -44,9 +48,35 @@ pub fn launch(built: &Built, inputs: &Inputs) -> Launch {
             .iter()
             .map(|param| match param {
                 Param::Pointer(matrix) => emulator::Param::Pointer { buffer: buffer(*matrix), offset: 0 },
+                Param::TensorMap { matrix, box_rows, box_columns, swizzle } => emulator::Param::TensorMap {
+                    buffer: buffer(*matrix),
+                    map: tensor_map(&problem, *matrix, [*box_columns, *box_rows], *swizzle),
+                },
             })
             .collect(),
         regions: built.regions.clone(),
         ..Default::default()
+    }
+}
+
+/// The tensor map of a matrix, for boxes of this size (columns, rows).
+fn tensor_map(problem: &Problem, matrix: Matrix, box_dims: [u32; 2], swizzle: Swizzle) -> TensorMap {
+    let (rows, columns) = match matrix {
+        Matrix::A => (problem.m, problem.k),
+        Matrix::B => (problem.n, problem.k),
+        Matrix::D => (problem.m, problem.n),
+    };
+    TensorMap {
+        address: 0,
+        element: match problem.dtype {
+            Dtype::F16 => Element::F16,
+            Dtype::Bf16 => Element::Bf16,
+        },
+        dims: vec![u64::from(columns), u64::from(rows)],
+        strides: vec![u64::from(columns) * u64::from(ELEMENT)],
+        box_dims: box_dims.to_vec(),
+        element_strides: Vec::new(),
+        swizzle,
+        fill_nan: false,
     }
 }

@@ -67,6 +67,17 @@ pub struct Built {
 pub enum Param {
     /// The address of a matrix's first element.
     Pointer(Matrix),
+    /// A tensor map of a matrix, by value.
+    TensorMap {
+        /// The matrix.
+        matrix: Matrix,
+        /// Rows of a box.
+        box_rows: u32,
+        /// Columns of a box, in elements.
+        box_columns: u32,
+        /// How a box lies in shared memory.
+        swizzle: emulator::Swizzle,
+    },
 }
 
 /// A matrix of the product.
@@ -187,14 +198,30 @@ impl KernelSource for InProcess {
 
 /// The kernel as the judge takes it.
 fn closed(kernel: ptx::Kernel) -> Result<Built, BuildFailure> {
+    let matrix = |name: &str| {
+        [Matrix::A, Matrix::B, Matrix::D].into_iter().find(|matrix| matrix.to_string() == name).ok_or_else(|| {
+            BuildFailure::NoAnswer { message: format!("the kernel asks for a matrix {name}; there are A, B and D") }
+        })
+    };
     let param = |param: &ptx::Param| match param {
-        ptx::Param::Pointer("A") => Ok(Param::Pointer(Matrix::A)),
-        ptx::Param::Pointer("B") => Ok(Param::Pointer(Matrix::B)),
-        ptx::Param::Pointer("D") => Ok(Param::Pointer(Matrix::D)),
+        ptx::Param::Pointer(name) => Ok(Param::Pointer(matrix(name)?)),
+        ptx::Param::TensorMap(map) => Ok(Param::TensorMap {
+            matrix: matrix(map.matrix)?,
+            box_rows: map.box_rows,
+            box_columns: map.box_columns,
+            swizzle: match map.swizzle {
+                0 => emulator::Swizzle::None,
+                32 => emulator::Swizzle::B32,
+                64 => emulator::Swizzle::B64,
+                128 => emulator::Swizzle::B128,
+                other => {
+                    let message = format!("the kernel asks for a tensor map with a swizzle of {other} bytes");
+                    return Err(BuildFailure::NoAnswer { message });
+                }
+            },
+        }),
         other => Err(BuildFailure::NoAnswer {
-            message: format!(
-                "the kernel asks for the parameter {other:?}; the judge passes pointers to A, B and D only"
-            ),
+            message: format!("the kernel asks for the parameter {other:?}, which the judge does not know"),
         }),
     };
     Ok(Built {

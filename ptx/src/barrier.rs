@@ -1,10 +1,12 @@
 //! Barriers: that of the CTA, mbarriers in shared memory, and the fences that go with them.
 
 use crate::address::SharedAddress;
-use crate::level::{Level, OneThread, WholeCta};
+use crate::kernel::RegionKind;
+use crate::level::{Level, OneThread, OneWarpgroup, WholeCta};
 use crate::register::{Operand, Pred, U32, Value};
-use crate::scope::Scope;
-use crate::state::with;
+use crate::ring::{Ring, sealed};
+use crate::scope::{Cta, Scope};
+use crate::state::{State, with};
 use std::fmt;
 
 /// The largest count of an mbarrier, and the most bytes it can expect in a phase.
@@ -16,6 +18,192 @@ const MAX_COUNT: u64 = (1 << 20) - 1;
 #[derive(Clone, Copy, Debug)]
 pub struct Barrier {
     pub(crate) address: SharedAddress,
+    /// It is the one of another CTA, and the address one of the cluster's.
+    pub(crate) remote: bool,
+}
+
+impl Barrier {
+    pub(crate) const BYTES: u32 = 8;
+
+    #[track_caller]
+    pub(crate) fn reserve(name: &str, stages: Option<u32>) -> Barrier {
+        let what = format!("barrier \"{name}\"");
+        let bytes = Barrier::BYTES;
+        let address = with(|s| s.reserve(name, &what, stages, u64::from(bytes), bytes, RegionKind::Barrier));
+        Barrier { address: address.flatten().unwrap_or(SharedAddress::dummy()), remote: false }
+    }
+
+    /// The barrier at the same place in the shared memory of another CTA of the cluster, by its rank. It can take
+    /// arrivals, bytes and commits; waiting is for its own CTA.
+    ///
+    /// Executed by every thread of the scope. PTX: `mov.u32` of the address, `mapa.shared::cluster.u32`.
+    #[track_caller]
+    pub fn of_cta(self, rank: impl Operand<U32>) -> Barrier {
+        let rank = rank.value();
+        let address = with(|s| {
+            if !s.pair {
+                s.error("this kernel has no clusters", "make a pair of the CTAs: `k.cta_pair()`");
+            }
+            if let Value::Unsigned(rank) = rank
+                && rank > 1
+            {
+                s.error(format!("a pair has no CTA of rank {rank}"), "use rank 0, the leader's, or 1");
+            }
+            let (local, mapped): (U32, U32) = (s.fresh(), s.fresh());
+            let address = self.address.text(s);
+            let (from, to, rank) = (s.name(local), s.name(mapped), s.text(rank));
+            s.instruction(format!("mov.u32 {from}, {}", address.trim_matches(['[', ']'])));
+            s.instruction(format!("mapa.shared::cluster.u32 {to}, {from}, {rank}"));
+            SharedAddress { register: Some(mapped), offset: 0, ..self.address }
+        });
+        Barrier { address: address.unwrap_or(SharedAddress::dummy()), remote: true }
+    }
+
+    /// Refuses what only the CTA that holds the barrier can do.
+    fn refuse_remote(self, s: &mut State, what: &str) {
+        if self.remote {
+            let help = "use the barrier of this CTA, without `of_cta`";
+            s.error(format!("{what} a barrier of another CTA"), help);
+        }
+    }
+
+    /// `.shared::cta`, or of the cluster's shared memory.
+    fn space(self) -> &'static str {
+        if self.remote { ".shared::cluster" } else { ".shared::cta" }
+    }
+}
+
+impl sealed::Staged for Barrier {
+    fn address(self) -> SharedAddress {
+        self.address
+    }
+
+    fn moved_to(self, address: SharedAddress) -> Barrier {
+        Barrier { address, ..self }
+    }
+}
+
+/// An mbarrier of any kind: [`Barrier`], or one that says in its type who arrives at it.
+pub trait Mbarrier: Copy {
+    /// The barrier itself.
+    fn barrier(self) -> Barrier;
+}
+
+/// An mbarrier that counts bytes: [`TmaBarrier`] or [`Barrier`].
+#[diagnostic::on_unimplemented(
+    message = "bytes of TMA loads are counted by a `TmaBarrier`, and this is a `{Self}`",
+    label = "not the barrier that announces loaded tiles"
+)]
+pub trait TakesBytes: Mbarrier {}
+
+/// An mbarrier at which commits arrive: [`CommitBarrier`] or [`Barrier`].
+#[diagnostic::on_unimplemented(
+    message = "commits arrive at a `CommitBarrier`, and this is a `{Self}`",
+    label = "not a barrier that announces the end of MMAs"
+)]
+pub trait TakesCommits: Mbarrier {}
+
+/// An mbarrier at which threads arrive: [`ThreadBarrier`] or [`Barrier`].
+#[diagnostic::on_unimplemented(
+    message = "threads arrive at a `ThreadBarrier`, and this is a `{Self}`",
+    label = "not a barrier that announces what threads have done"
+)]
+pub trait TakesThreads: Mbarrier {}
+
+impl Mbarrier for Barrier {
+    fn barrier(self) -> Barrier {
+        self
+    }
+}
+impl TakesBytes for Barrier {}
+impl TakesCommits for Barrier {}
+impl TakesThreads for Barrier {}
+
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $kind:ident, $takes:ident;)+) => {
+        $(
+            $(#[$doc])*
+            #[derive(Clone, Copy, Debug)]
+            pub struct $kind(Barrier);
+
+            impl $kind {
+                /// One barrier of this kind in shared memory. Name it for what it announces. No instruction.
+                #[track_caller]
+                pub fn new(_k: &mut Cta, name: &str) -> $kind {
+                    $kind(Barrier::reserve(name, None))
+                }
+
+                /// One for each stage of a pipeline. No instruction.
+                #[track_caller]
+                pub fn ring(_k: &mut Cta, name: &str, stages: u32) -> Ring<$kind> {
+                    Ring { first: $kind(Barrier::reserve(name, Some(stages))), stages, stride: Barrier::BYTES }
+                }
+
+                /// That of another CTA of the cluster: see [`Barrier::of_cta`].
+                #[track_caller]
+                pub fn of_cta(self, rank: impl Operand<U32>) -> $kind {
+                    $kind(self.0.of_cta(rank))
+                }
+            }
+
+            impl Mbarrier for $kind {
+                fn barrier(self) -> Barrier {
+                    self.0
+                }
+            }
+            impl $takes for $kind {}
+
+            impl sealed::Staged for $kind {
+                fn address(self) -> SharedAddress {
+                    self.0.address
+                }
+
+                fn moved_to(self, address: SharedAddress) -> $kind {
+                    $kind(self.0.moved_to(address))
+                }
+            }
+
+            impl fmt::Display for $kind {
+                fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                    self.0.fmt(f)
+                }
+            }
+        )+
+    };
+}
+
+kinds! {
+    /// Announces loaded tiles: its phase is complete when one thread has arrived and announced bytes
+    /// ([`Scope::expect_tx`]), and the TMA engine has brought as many ([`Scope::tma_load`]). Arrivals at init: 1.
+    TmaBarrier, TakesBytes;
+    /// Announces that MMAs are complete: commits arrive ([`Scope::commit`]). Arrivals at init: the commits of a phase.
+    CommitBarrier, TakesCommits;
+    /// Announces what threads have done: each arrives ([`Scope::arrive`]). Arrivals at init: the threads that do.
+    ThreadBarrier, TakesThreads;
+}
+
+/// One mbarrier or a ring of them, for [`Scope::barrier_init`].
+pub trait Mbarriers: mbarriers::Mbarriers {}
+impl<T: mbarriers::Mbarriers> Mbarriers for T {}
+
+mod mbarriers {
+    pub trait Mbarriers {
+        fn each(&self) -> Vec<super::Barrier>;
+    }
+}
+
+impl<B: Mbarrier> mbarriers::Mbarriers for B {
+    fn each(&self) -> Vec<Barrier> {
+        vec![self.barrier()]
+    }
+}
+
+impl<B: Mbarrier + sealed::Staged> mbarriers::Mbarriers for Ring<B> {
+    fn each(&self) -> Vec<Barrier> {
+        let first = self.first.barrier();
+        let moved = |stage: u32| SharedAddress { offset: first.address.offset + stage * self.stride, ..first.address };
+        (0..self.stages).map(|stage| Barrier { address: moved(stage), ..first }).collect()
+    }
 }
 
 impl fmt::Display for Barrier {
@@ -38,15 +226,37 @@ impl<L: Level> Scope<L> {
         with(|s| s.instruction("bar.sync 0"));
     }
 
-    /// Makes a barrier of 8 bytes of shared memory: each phase takes `count` arrivals. Before another thread or an
-    /// engine uses it, [`Scope::fence_mbarrier_init`] and a barrier of the CTA.
+    /// The barrier of the warpgroup, by number: none of its 128 threads goes on before all have come. The CTA has 16; 0 is
+    /// that of [`Scope::sync`]. Warpgroups that do not wait for each other need numbers of their own.
     ///
-    /// Executed by one thread. PTX: `mbarrier.init.shared::cta.b64`.
+    /// Executed by every thread of the warpgroup. PTX: `bar.sync`, with the number and 128.
     #[track_caller]
-    pub fn barrier_init(&mut self, barrier: Barrier, count: u32)
+    pub fn sync_warpgroup(&mut self, number: u32)
+    where
+        L: OneWarpgroup,
+    {
+        with(|s| {
+            if !(1..16).contains(&number) {
+                s.error(
+                    format!("a warpgroup cannot meet at barrier {number}"),
+                    "use a number from 1 to 15, another one for each warpgroup",
+                );
+            }
+            s.instruction(format!("bar.sync {number}, 128"));
+        });
+    }
+
+    /// Makes a barrier of 8 bytes of shared memory: each phase takes `count` arrivals. A ring's barriers all take the same.
+    /// Before another thread or an engine uses it, [`Scope::fence_mbarrier_init`] and a barrier of the CTA (of the cluster,
+    /// where another CTA uses it).
+    ///
+    /// Executed by one thread. PTX: `mbarrier.init.shared::cta.b64`, one for each.
+    #[track_caller]
+    pub fn barrier_init(&mut self, barriers: impl Mbarriers, count: u32)
     where
         L: OneThread,
     {
+        let barriers = barriers.each();
         with(|s| {
             if count == 0 || u64::from(count) > MAX_COUNT {
                 s.error(
@@ -54,8 +264,11 @@ impl<L: Level> Scope<L> {
                     format!("use the number of arrivals of a phase, from 1 to {MAX_COUNT}"),
                 );
             }
-            let address = barrier.address.text(s);
-            s.instruction(format!("mbarrier.init.shared::cta.b64 {address}, {count}"));
+            for barrier in barriers {
+                barrier.refuse_remote(s, "this makes");
+                let address = barrier.address.text(s);
+                s.instruction(format!("mbarrier.init.shared::cta.b64 {address}, {count}"));
+            }
         });
     }
 
@@ -69,24 +282,28 @@ impl<L: Level> Scope<L> {
 
     /// Arrives once, and releases what this thread did before to those who wait.
     ///
-    /// Executed by every thread of the scope: each counts. PTX: `mbarrier.arrive.shared::cta.b64`.
+    /// Executed by every thread of the scope: each counts. PTX: `mbarrier.arrive.shared::cta.b64`; in a CTA pair with
+    /// `.release.cluster`, and for a barrier of another CTA with `.shared::cluster`.
     #[track_caller]
-    pub fn arrive(&mut self, barrier: Barrier) {
+    pub fn arrive(&mut self, barrier: impl TakesThreads) {
+        let barrier = barrier.barrier();
         with(|s| {
-            let address = barrier.address.text(s);
-            s.instruction(format!("mbarrier.arrive.shared::cta.b64 _, {address}"));
+            let (address, space) = (barrier.address.text(s), barrier.space());
+            let scope = if s.pair { ".release.cluster" } else { "" };
+            s.instruction(format!("mbarrier.arrive{scope}{space}.b64 _, {address}"));
         });
     }
 
     /// Announces bytes that engines will bring, and arrives once. The phase is complete when the bytes have come too.
     ///
-    /// Executed by one thread. PTX: `mbarrier.arrive.expect_tx.shared::cta.b64`.
+    /// Executed by one thread. PTX: `mbarrier.arrive.expect_tx.shared::cta.b64`; in a CTA pair with `.release.cluster`, and
+    /// for a barrier of another CTA with `.shared::cluster`.
     #[track_caller]
-    pub fn expect_tx(&mut self, barrier: Barrier, bytes: impl Operand<U32>)
+    pub fn expect_tx(&mut self, barrier: impl TakesBytes, bytes: impl Operand<U32>)
     where
         L: OneThread,
     {
-        let bytes = bytes.value();
+        let (barrier, bytes) = (barrier.barrier(), bytes.value());
         with(|s| {
             if let Value::Unsigned(count) = bytes
                 && (count == 0 || count > MAX_COUNT)
@@ -96,8 +313,9 @@ impl<L: Level> Scope<L> {
                     format!("use the bytes that the copies of the phase bring, from 1 to {MAX_COUNT}"),
                 );
             }
-            let (address, bytes) = (barrier.address.text(s), s.text(bytes));
-            s.instruction(format!("mbarrier.arrive.expect_tx.shared::cta.b64 _, {address}, {bytes}"));
+            let (address, bytes, space) = (barrier.address.text(s), s.text(bytes), barrier.space());
+            let scope = if s.pair { ".release.cluster" } else { "" };
+            s.instruction(format!("mbarrier.arrive.expect_tx{scope}{space}.b64 _, {address}, {bytes}"));
         });
     }
 
@@ -106,11 +324,12 @@ impl<L: Level> Scope<L> {
     /// be read after it; results of the tensor core need [`Scope::tcgen05_fence_after`] too.
     ///
     /// Executed by every thread that needs to know. PTX: `mbarrier.try_wait.parity.shared::cta.b64` and a `bra` back to
-    /// it while it says no.
+    /// it while it says no; in a CTA pair with `.acquire.cluster`.
     #[track_caller]
-    pub fn wait(&mut self, barrier: Barrier, parity: impl Operand<U32>) {
-        let parity = parity.value();
+    pub fn wait(&mut self, barrier: impl Mbarrier, parity: impl Operand<U32>) {
+        let (barrier, parity) = (barrier.barrier(), parity.value());
         with(|s| {
+            barrier.refuse_remote(s, "this waits for");
             if let Value::Unsigned(number) = parity
                 && number > 1
             {
@@ -122,7 +341,8 @@ impl<L: Level> Scope<L> {
             let (again, done) = (s.new_label("wait"), s.fresh::<Pred>());
             let (address, parity, done) = (barrier.address.text(s), s.text(parity), s.name(done));
             s.label(&again);
-            s.instruction(format!("mbarrier.try_wait.parity.shared::cta.b64 {done}, {address}, {parity}"));
+            let scope = if s.pair { ".acquire.cluster" } else { "" };
+            s.instruction(format!("mbarrier.try_wait.parity{scope}.shared::cta.b64 {done}, {address}, {parity}"));
             s.instruction(format!("@!{done} bra {again}"));
         });
     }

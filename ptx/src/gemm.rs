@@ -74,6 +74,7 @@ impl Matrix {
                 );
                 return GlobalAddress::dummy();
             }
+            s.point_to(self.name);
             let mut address: U64 = s.fresh();
             let destination = s.name(address);
             s.instruction(format!("ld.param.u64 {destination}, [{}]", self.name));
@@ -122,6 +123,21 @@ pub struct Gemm {
 }
 
 impl Gemm {
+    /// Tiles of this many rows that cover M, the last one perhaps in part.
+    pub const fn tiles_m(&self, rows: u32) -> u32 {
+        self.m.div_ceil(rows)
+    }
+
+    /// Tiles of this many columns that cover N, the last one perhaps in part.
+    pub const fn tiles_n(&self, columns: u32) -> u32 {
+        self.n.div_ceil(columns)
+    }
+
+    /// Tiles of this depth that cover K, the last one perhaps in part.
+    pub const fn tiles_k(&self, depth: u32) -> u32 {
+        self.k.div_ceil(depth)
+    }
+
     /// The problem of this size, for a GPU with `sms` multiprocessors (148 on a B200).
     pub fn new(m: u32, n: u32, k: u32, dtype: Dtype, sms: u32) -> Gemm {
         let matrix = |name, rows, columns| Matrix { name, rows, columns, dtype };

@@ -60,6 +60,23 @@ impl std::error::Error for BuildError {}
 pub enum Param {
     /// The address of a matrix in global memory, by the name of the matrix: `"A"`, `"B"` or `"D"`.
     Pointer(&'static str),
+    /// A tensor map, by value: 128 bytes.
+    TensorMap(TensorMap),
+}
+
+/// A tensor map that a launch must make: it describes a matrix to TMA, and how its boxes lie in shared memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TensorMap {
+    /// The matrix: `"A"`, `"B"` or `"D"`.
+    pub matrix: &'static str,
+    /// Rows of a box.
+    pub box_rows: u32,
+    /// Columns of a box, in elements.
+    pub box_columns: u32,
+    /// Bytes of a row of the swizzle pattern: 0 (none), 32, 64 or 128.
+    pub swizzle: u32,
+    /// The parameter's name in the PTX.
+    pub name: String,
 }
 
 /// An on-chip memory.

@@ -71,6 +71,15 @@ levels! {
 pub trait WholeCta: Level {}
 impl WholeCta for Cta {}
 
+/// Exactly one warpgroup, whole.
+#[diagnostic::on_unimplemented(
+    message = "this needs one whole warpgroup, and the scope here is `{Self}`",
+    label = "all 128 threads of one warpgroup execute this together",
+    note = "open the scope of a warpgroup with `k.warpgroup(0, |wg| ...)`, and call it on `wg`, outside of `wg.warp`"
+)]
+pub trait OneWarpgroup: Level {}
+impl OneWarpgroup for Warpgroup {}
+
 /// More than one warp.
 #[diagnostic::on_unimplemented(
     message = "a warp is picked out of a CTA or a warpgroup, and the scope here is `{Self}`",

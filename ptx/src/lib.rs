@@ -31,10 +31,14 @@
 //! | the problem, its matrices in global memory | [`Gemm`], [`Matrix`] |
 //! | shared memory: tiles, swizzles, mbarriers | [`Tile`], [`Swizzle`], [`Barrier`] |
 //! | tensor memory and the tensor core | [`Tmem`], [`Accumulator`], [`Scope::mma`], [`instruction_descriptor`], [`matrix_descriptor`] |
+//! | TMA: loads and stores of tiles | [`Scope::tma_load`], [`Scope::tma_store`], [`TensorMap`] |
+//! | pipelines: rings of stages, kinds of barriers, phases | [`Ring`], [`TmaBarrier`], [`CommitBarrier`], [`ThreadBarrier`], [`PipelineState`] |
+//! | persistent kernels, CTA pairs | [`TileScheduler`], [`Scope::cta_pair`] |
 //! | loops, conditions, variables, `raw`, `todo` | [`Scope::repeat`], [`Scope::when`], [`Scope::variable`], [`Scope::raw`], [`Scope::todo`] |
 
 mod address;
 mod barrier;
+mod cluster;
 mod control;
 mod descriptor;
 mod gemm;
@@ -42,21 +46,30 @@ mod kernel;
 pub mod level;
 mod memory;
 mod operator;
+mod pipeline;
 mod register;
+mod ring;
+mod scheduler;
 mod scope;
 mod state;
 mod tensor;
 mod text;
 mod tile;
+mod tma;
 
 pub use address::{GlobalAddress, SharedAddress};
-pub use barrier::Barrier;
+pub use barrier::{
+    Barrier, CommitBarrier, Mbarrier, Mbarriers, TakesBytes, TakesCommits, TakesThreads, ThreadBarrier, TmaBarrier,
+};
 pub use descriptor::{instruction_descriptor, matrix_descriptor, matrix_descriptor_base};
 pub use gemm::{Dtype, Gemm, Matrix};
-pub use kernel::{BuildError, Kernel, KernelFn, Param, Place, Region, RegionKind, Space, Todo, build};
+pub use kernel::{BuildError, Kernel, KernelFn, Param, Place, Region, RegionKind, Space, TensorMap, Todo, build};
 pub use memory::Chunk;
 pub use operator::Selectable;
+pub use pipeline::PipelineState;
 pub use register::{B16, B32, F32, Operand, Pred, Register, U32, U64};
+pub use ring::{Ring, Staged};
+pub use scheduler::TileScheduler;
 pub use scope::{Cta, Scope, SomeThreads, Thread, Warp, Warpgroup};
 pub use tensor::{Accumulator, Columns, LoadWidth, TMEM_COLUMNS, Tmem};
 pub use tile::{MAX_SHARED, Slice, Swizzle, Tile};
@@ -64,7 +77,7 @@ pub use tile::{MAX_SHARED, Slice, Swizzle, Tile};
 /// What the file of a kernel imports.
 pub mod prelude {
     pub use crate::{
-        Accumulator, B16, B32, Barrier, Chunk, Cta, Dtype, F32, Gemm, Matrix, Pred, Swizzle, Thread, Tile, Tmem, U32,
-        U64, Warp, Warpgroup,
+        Accumulator, B16, B32, Barrier, Chunk, CommitBarrier, Cta, Dtype, F32, Gemm, Matrix, PipelineState, Pred, Ring,
+        Swizzle, Thread, ThreadBarrier, Tile, TileScheduler, TmaBarrier, Tmem, U32, U64, Warp, Warpgroup,
     };
 }

@@ -191,7 +191,7 @@ impl<L: Level> Scope<L> {
     }
 }
 
-fn special(s: &mut State, name: &str) -> U32 {
+pub(crate) fn special(s: &mut State, name: &str) -> U32 {
     let register = s.fresh();
     let to = s.name(register);
     s.instruction(format!("mov.u32 {to}, {name}"));

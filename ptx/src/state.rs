@@ -5,7 +5,7 @@
 //! not refused again.
 
 use crate::gemm::Gemm;
-use crate::kernel::{BuildError, Kernel, Param, Place, Region, Todo};
+use crate::kernel::{BuildError, Kernel, Place, Region, TensorMap, Todo};
 use crate::register::{Class, Id, POISON, Register, Value};
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -72,7 +72,14 @@ pub(crate) struct State {
     /// Someone needed the number of threads before it was said, and got an error.
     pub threads_missed: bool,
     pub grid: Option<[u32; 2]>,
-    pub params: Vec<Param>,
+    /// Matrices that the kernel reaches by address, in the order A, B, D.
+    pub pointers: Vec<&'static str>,
+    /// Tensor maps, in the order of their first use.
+    pub tensor_maps: Vec<TensorMap>,
+    /// CTAs work in pairs: `.cta_group::2`.
+    pub pair: bool,
+    /// An instruction says `.cta_group`.
+    pub tensor_core_used: bool,
     /// Bytes of dynamic shared memory in use.
     pub shared: u32,
     pub regions: Vec<Region>,
@@ -193,7 +200,10 @@ impl State {
             threads: None,
             threads_missed: false,
             grid: None,
-            params: [&gemm.a, &gemm.b, &gemm.d].map(|matrix| Param::Pointer(matrix.name)).to_vec(),
+            pointers: Vec::new(),
+            tensor_maps: Vec::new(),
+            pair: false,
+            tensor_core_used: false,
             shared: 0,
             regions: Vec::new(),
             names: HashMap::new(),
@@ -204,6 +214,19 @@ impl State {
         };
         state.check_name();
         state
+    }
+
+    /// `.cta_group::1` or `.cta_group::2`, the same in the whole kernel (PTX ISA 9.7.16.1).
+    pub fn cta_group(&mut self) -> &'static str {
+        self.tensor_core_used = true;
+        if self.pair { ".cta_group::2" } else { ".cta_group::1" }
+    }
+
+    /// Notes that the kernel reaches this matrix by its address.
+    pub fn point_to(&mut self, matrix: &'static str) {
+        if let Err(at) = self.pointers.binary_search(&matrix) {
+            self.pointers.insert(at, matrix);
+        }
     }
 
     /// Notes that the call being served was refused.
@@ -457,6 +480,14 @@ impl State {
                 "begin the kernel with `k.threads(128);`",
             );
         }
+        if self.pair && !self.grid.is_some_and(|[x, _]| x.is_multiple_of(2)) {
+            let [x, y] = self.grid.unwrap_or([1, 1]);
+            self.error_at(
+                whole,
+                format!("a grid of {x} x {y} CTAs is not made of pairs"),
+                "give `k.grid` a multiple of 2 in x",
+            );
+        }
         if !self.errors.is_empty() {
             return Err(self.errors.into_iter().map(Repeated::told).collect());
         }
@@ -464,15 +495,16 @@ impl State {
         let kept = self.allocations.iter().filter(|allocation| !allocation.freed && self.todos.is_empty());
         let leaks = kept.map(Allocation::leak).collect();
         let text = crate::text::module(&self);
+        let params = crate::tma::params(&self);
         let [x, y] = self.grid.unwrap_or([1, 1]);
         Ok(Kernel {
             name: self.name,
             text,
             grid: [x, y, 1],
-            cluster: [1, 1, 1],
+            cluster: [if self.pair { 2 } else { 1 }, 1, 1],
             block: [self.threads.unwrap_or_default(), 1, 1],
             dynamic_shared: self.shared,
-            params: self.params,
+            params,
             regions: self.regions,
             todos: self.todos,
             leaks,

@@ -1,12 +1,12 @@
 //! Tensor memory and the tensor core (`tcgen05`).
 
 use crate::address::SharedAddress;
-use crate::barrier::Barrier;
+use crate::barrier::TakesCommits;
 use crate::descriptor::instruction_descriptor;
 use crate::kernel::{Region, RegionKind, Space};
 use crate::level::{Level, OneThread, OneWarp, WholeWarps};
 use crate::register::sealed::Register as _;
-use crate::register::{F32, Operand, Pred, U32, Value, dummy};
+use crate::register::{B16, F32, Operand, Pred, U32, Value, dummy};
 use crate::scope::Scope;
 use crate::state::{Allocation, State, with};
 use crate::tile::Slice;
@@ -136,7 +136,8 @@ impl<L: Level> Scope<L> {
     /// CTAs of the SM hold too many. The address goes to shared memory, where [`Tmem::address`] finds it after a barrier
     /// of the CTA. What the columns hold is undefined. Columns that are never freed are in [`crate::Kernel::leaks`].
     ///
-    /// Executed by one whole warp. PTX: `tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32`.
+    /// Executed by one whole warp; in a CTA pair by one of each CTA, after a barrier of the cluster, and both get the same
+    /// columns. PTX: `tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32`, in a pair `.cta_group::2`.
     #[track_caller]
     pub fn tmem_alloc(&mut self, name: &str, columns: u32) -> Tmem
     where
@@ -169,7 +170,7 @@ impl<L: Level> Scope<L> {
                 return None;
             }
             let (slot_name, what) = (format!("{name}.address"), format!("the address of \"{name}\""));
-            let slot = s.reserve(&slot_name, &what, 4, 4, RegionKind::Scalar)?;
+            let slot = s.reserve(&slot_name, &what, None, 4, 4, RegionKind::Scalar)?;
             s.regions.push(Region {
                 name: name.to_string(),
                 space: Space::Tensor,
@@ -181,7 +182,8 @@ impl<L: Level> Scope<L> {
             let (place, repeat) = (s.place, s.repeat());
             s.allocations.push(Allocation { name: name.to_string(), columns, place, repeat, freed: false });
             let text = slot.text(s);
-            s.instruction(format!("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 {text}, {columns}"));
+            let group = s.cta_group();
+            s.instruction(format!("tcgen05.alloc{group}.sync.aligned.shared::cta.b32 {text}, {columns}"));
             Some(Tmem { allocation: s.allocations.len() as u32 - 1, columns, slot })
         })
         .flatten()
@@ -199,14 +201,16 @@ impl<L: Level> Scope<L> {
     {
         with(|s| {
             s.relinquished = true;
-            s.instruction("tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned");
+            let group = s.cta_group();
+            s.instruction(format!("tcgen05.relinquish_alloc_permit{group}.sync.aligned"));
         });
     }
 
     /// Gives columns of tensor memory back. All loads from them and MMAs to them must be done: every reader has waited
     /// ([`Scope::tmem_wait_load`]) and come to a barrier of the CTA after [`Scope::tcgen05_fence_before`].
     ///
-    /// Executed by one whole warp. PTX: `ld.shared.b32` of the address, `tcgen05.dealloc.cta_group::1.sync.aligned.b32`.
+    /// Executed by one whole warp; in a CTA pair by one of each CTA. PTX: `ld.shared.b32` of the address,
+    /// `tcgen05.dealloc.cta_group::1.sync.aligned.b32`.
     #[track_caller]
     pub fn tmem_dealloc(&mut self, tmem: Tmem)
     where
@@ -228,12 +232,14 @@ impl<L: Level> Scope<L> {
             }
             let base = load_slot(s, tmem.slot);
             let base = s.name(base);
-            s.instruction(format!("tcgen05.dealloc.cta_group::1.sync.aligned.b32 {base}, {}", tmem.columns));
+            let group = s.cta_group();
+            s.instruction(format!("tcgen05.dealloc{group}.sync.aligned.b32 {base}, {}", tmem.columns));
         });
     }
 
     /// Starts one step of the tensor core: the accumulator gets `a · bᵀ` over 16 columns of K, added to what it held if
-    /// `accumulate`. M is the rows of `a`'s tile, N the rows of `b`'s. Returns at once; MMAs of one thread to one
+    /// `accumulate`. M is the rows of `a`'s tile, N the rows of `b`'s; in a CTA pair each CTA's tiles are half of the
+    /// operands, at the same place in the shared memory of both, and the leader alone issues. Returns at once; MMAs of one thread to one
     /// accumulator follow each other, all else waits for [`Scope::commit`].
     ///
     /// Executed by one thread. PTX: `mov.b32` of the instruction descriptor ([`instruction_descriptor`]), for a constant
@@ -245,18 +251,21 @@ impl<L: Level> Scope<L> {
     {
         let accumulate = accumulate.value();
         with(|s| {
-            let (m, n) = (a.rows, b.rows);
+            // In a pair each CTA has half of the rows of both operands.
+            let ctas = if s.pair { 2 } else { 1 };
+            let (m, n) = (a.rows.saturating_mul(ctas), b.rows.saturating_mul(ctas));
             let step = if m == 64 { 8 } else { 16 };
             if s.poisoned(a.descriptor.id()) || s.poisoned(b.descriptor.id()) {
                 // The slice was refused, perhaps for the shape of its tile.
                 return;
             }
-            if m != 64 && m != 128 {
-                s.error(format!("an MMA cannot have M = {m}, the rows of A's tile"), "use 64 or 128 rows");
+            let whose = if s.pair { "the rows of both CTAs'" } else { "the rows of" };
+            if a.rows != 64 && a.rows != 128 {
+                s.error(format!("an MMA cannot have M = {m}, {whose} A's tile"), "use a tile of 64 or 128 rows");
             } else if n == 0 || n > 256 || !n.is_multiple_of(step) {
                 s.error(
-                    format!("an MMA with M = {m} cannot have N = {n}, the rows of B's tile"),
-                    format!("use a multiple of {step}, up to 256"),
+                    format!("an MMA with M = {m} cannot have N = {n}, {whose} B's tile"),
+                    format!("use a multiple of {} rows, up to {}", step / ctas, 256 / ctas),
                 );
             } else if n > accumulator.columns {
                 s.error(
@@ -278,7 +287,8 @@ impl<L: Level> Scope<L> {
                 }
             };
             let (d, a, b) = (accumulator.text(s), s.name(a.descriptor), s.name(b.descriptor));
-            s.instruction(format!("tcgen05.mma.cta_group::1.kind::f16 {d}, {a}, {b}, {format}, {mode}"));
+            let group = s.cta_group();
+            s.instruction(format!("tcgen05.mma{group}.kind::f16 {d}, {a}, {b}, {format}, {mode}"));
         });
     }
 
@@ -288,13 +298,39 @@ impl<L: Level> Scope<L> {
     /// Executed by the thread that started them. PTX:
     /// `tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64`.
     #[track_caller]
-    pub fn commit(&mut self, barrier: Barrier)
+    pub fn commit(&mut self, barrier: impl TakesCommits)
     where
         L: OneThread,
     {
+        let barrier = barrier.barrier();
         with(|s| {
-            let address = barrier.address.text(s);
-            s.instruction(format!("tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 {address}"));
+            let (address, group) = (barrier.address.text(s), s.cta_group());
+            s.instruction(format!("tcgen05.commit{group}.mbarrier::arrive::one.shared::cluster.b64 {address}"));
+        });
+    }
+
+    /// The same for a barrier in several CTAs of the cluster: that at the same place in the shared memory of each CTA
+    /// whose bit in `ctas` is set (bit 0 for rank 0) receives one arrival.
+    ///
+    /// Executed by the thread that started the MMAs. PTX: `mov.b16` of the mask,
+    /// `tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64`.
+    #[track_caller]
+    pub fn commit_multicast(&mut self, barrier: impl TakesCommits, ctas: u32)
+    where
+        L: OneThread,
+    {
+        let barrier = barrier.barrier();
+        with(|s| {
+            let there = if s.pair { 0b11 } else { 0b1 };
+            if ctas == 0 || ctas & !there != 0 {
+                let bits = format!("use a mask of the CTAs that the cluster has: {there:#b} is all of them");
+                s.error(format!("the mask {ctas:#b} does not name CTAs of the cluster"), bits);
+            }
+            let mask: B16 = s.unary("mov.b16", Value::Unsigned(u64::from(ctas)));
+            let (address, group, mask) = (barrier.address.text(s), s.cta_group(), s.name(mask));
+            s.instruction(format!(
+                "tcgen05.commit{group}.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 {address}, {mask}"
+            ));
         });
     }
 

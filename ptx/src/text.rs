@@ -1,7 +1,7 @@
 //! The PTX module around a kernel's instructions.
 
 use crate::address::DYNAMIC_SHARED;
-use crate::kernel::{Param, RegionKind, Space};
+use crate::kernel::{Param, Region, RegionKind, Space};
 use crate::register::Class;
 use crate::state::State;
 use std::fmt::Write;
@@ -37,21 +37,25 @@ fn header(text: &mut String, state: &State) -> std::fmt::Result {
                 RegionKind::Barrier => "mbarrier".to_string(),
                 RegionKind::Scalar => "scalar".to_string(),
             };
-            writeln!(text, "// {:>6} + {:<6} {}: {what}", region.offset, region.bytes, region.name)?;
+            writeln!(text, "// {:>6} + {:<6} {}: {what}", region.offset, region.bytes, titled(region))?;
         }
         writeln!(text, ".extern .shared .align 1024 .b8 {DYNAMIC_SHARED}[];")?;
     }
     writeln!(text, "\n.visible .entry {}(", state.name)?;
-    let params: Vec<String> = state
-        .params
+    let params: Vec<String> = crate::tma::params(state)
         .iter()
         .map(|param| match param {
             // 16 bytes: what the widest loads and stores need.
             Param::Pointer(name) => format!("    .param .u64 .ptr .global .align 16 {name}"),
+            Param::TensorMap(map) => format!("    .param .align 128 .b8 {}[128]", map.name),
         })
         .collect();
     writeln!(text, "{}\n)", params.join(",\n"))?;
-    writeln!(text, ".reqntid {}, 1, 1\n{{", state.threads.unwrap_or_default())?;
+    writeln!(text, ".reqntid {}, 1, 1", state.threads.unwrap_or_default())?;
+    if state.pair {
+        writeln!(text, ".reqnctapercluster 2, 1, 1")?;
+    }
+    writeln!(text, "{{")?;
     for class in Class::ALL {
         let count = state.count(class);
         if count > 0 {
@@ -60,4 +64,12 @@ fn header(text: &mut String, state: &State) -> std::fmt::Result {
         }
     }
     writeln!(text)
+}
+
+/// The name of a region, with its stage.
+fn titled(region: &Region) -> String {
+    match region.stage {
+        Some(stage) => format!("{}[{stage}]", region.name),
+        None => region.name.clone(),
+    }
 }

@@ -6,6 +6,7 @@ use crate::descriptor::matrix_descriptor_base;
 use crate::gemm::Dtype;
 use crate::kernel::{Region, RegionKind, Space};
 use crate::register::{Operand, U32, U64, Value, dummy};
+use crate::ring::{Ring, sealed};
 use crate::scope::Cta;
 use crate::state::{State, with};
 
@@ -81,6 +82,35 @@ impl Cta {
     /// Rows of a swizzled tile are as wide as the pattern: 64 columns of 2 bytes for [`Swizzle::B128`].
     #[track_caller]
     pub fn tile(&mut self, name: &str, dtype: Dtype, rows: u32, columns: u32, swizzle: Swizzle) -> Tile {
+        self.tiles(name, None, dtype, rows, columns, swizzle)
+    }
+
+    /// A tile for each stage of a pipeline, one behind the other. Like [`Scope::tile`] otherwise.
+    #[track_caller]
+    pub fn tile_ring(
+        &mut self,
+        name: &str,
+        stages: u32,
+        dtype: Dtype,
+        rows: u32,
+        columns: u32,
+        swizzle: Swizzle,
+    ) -> Ring<Tile> {
+        let first = self.tiles(name, Some(stages), dtype, rows, columns, swizzle);
+        // A tile is reserved with the padding that keeps the next one aligned.
+        Ring { first, stages, stride: first.bytes().next_multiple_of(TILE_ALIGNMENT) }
+    }
+
+    #[track_caller]
+    fn tiles(
+        &mut self,
+        name: &str,
+        stages: Option<u32>,
+        dtype: Dtype,
+        rows: u32,
+        columns: u32,
+        swizzle: Swizzle,
+    ) -> Tile {
         let reserved = with(|s| {
             let pitch = u64::from(columns) * u64::from(dtype.bytes());
             let width = u64::from(swizzle.width());
@@ -113,8 +143,9 @@ impl Cta {
             }
             let kind = RegionKind::Tile { rows, columns, element_bytes: dtype.bytes(), swizzle: swizzle.width() };
             let what = format!("tile \"{name}\" of {rows} x {columns} {dtype}");
-            let address = s.reserve(name, &what, u64::from(rows) * pitch, TILE_ALIGNMENT, kind);
-            address.map(|address| (address, s.regions.len() as u32 - 1))
+            let (first, bytes) = (s.regions.len() as u32, u64::from(rows) * pitch);
+            let address = s.reserve(name, &what, stages, bytes, TILE_ALIGNMENT, kind);
+            address.map(|address| (address, first))
         });
         let (address, region) = reserved.flatten().unwrap_or((SharedAddress::dummy(), u32::MAX));
         Tile { address, region, dtype, rows, columns, swizzle }
@@ -124,24 +155,31 @@ impl Cta {
     /// [`crate::Scope::barrier_init`].
     #[track_caller]
     pub fn barrier(&mut self, name: &str) -> Barrier {
-        let address = with(|s| s.reserve(name, &format!("barrier \"{name}\""), 8, 8, RegionKind::Barrier));
-        Barrier { address: address.flatten().unwrap_or(SharedAddress::dummy()) }
+        Barrier::reserve(name, None)
+    }
+
+    /// A barrier for each stage of a pipeline. Like [`Scope::barrier`] otherwise.
+    #[track_caller]
+    pub fn barrier_ring(&mut self, name: &str, stages: u32) -> Ring<Barrier> {
+        Ring { first: Barrier::reserve(name, Some(stages)), stages, stride: Barrier::BYTES }
     }
 
     /// Four bytes of shared memory. No instruction.
     #[track_caller]
     pub fn scalar(&mut self, name: &str) -> SharedAddress {
-        let address = with(|s| s.reserve(name, &format!("scalar \"{name}\""), 4, 4, RegionKind::Scalar));
+        let address = with(|s| s.reserve(name, &format!("scalar \"{name}\""), None, 4, 4, RegionKind::Scalar));
         address.flatten().unwrap_or(SharedAddress::dummy())
     }
 }
 
 impl State {
-    /// A place in the pool, or `None` after an error. `what` names it in the message when there is none left.
+    /// A place in the pool, or `None` after an error. `what` names it in the message when there is none left. For stages,
+    /// as many places of that size one behind the other.
     pub fn reserve(
         &mut self,
         name: &str,
         what: &str,
+        stages: Option<u32>,
         bytes: u64,
         alignment: u32,
         kind: RegionKind,
@@ -149,27 +187,50 @@ impl State {
         if !self.claim_name(name) {
             return None;
         }
-        let offset = self.shared.next_multiple_of(alignment);
-        if u64::from(offset) + bytes > u64::from(MAX_SHARED) {
+        let (count, offset) = (stages.unwrap_or(1), self.shared.next_multiple_of(alignment));
+        if count == 0 {
+            self.error(format!("{what} has 0 stages"), "use 1 stage or more");
+            return None;
+        }
+        let stride = bytes.next_multiple_of(u64::from(alignment));
+        let all = (u64::from(count) - 1).saturating_mul(stride).saturating_add(bytes);
+        if all > u64::from(MAX_SHARED.saturating_sub(offset)) {
             let left = MAX_SHARED.saturating_sub(offset);
+            let times = if count > 1 { format!(" ({count} stages)") } else { String::new() };
             self.error(
-                format!("{what} needs {bytes} bytes of shared memory, and {left} of the CTA's {MAX_SHARED} are left"),
+                format!(
+                    "{what}{times} needs {all} bytes of shared memory, and {left} of the CTA's {MAX_SHARED} are left"
+                ),
                 "use smaller tiles or fewer stages; declare tiles first, since each begins on a multiple of 1024",
             );
             return None;
         }
-        // Both fit: the sum is at most MAX_SHARED.
-        let bytes = bytes as u32;
-        self.shared = offset + bytes;
-        self.regions.push(Region {
-            name: name.to_string(),
-            space: Space::DynamicShared,
-            offset,
-            bytes,
-            kind,
-            stage: None,
-        });
+        // All fit: the sum is at most MAX_SHARED.
+        let (bytes, stride) = (bytes as u32, stride as u32);
+        self.shared = offset + all as u32;
+        for stage in 0..count {
+            self.regions.push(Region {
+                name: name.to_string(),
+                space: Space::DynamicShared,
+                offset: offset + stage * stride,
+                bytes,
+                kind,
+                stage: stages.map(|_| stage),
+            });
+        }
         Some(SharedAddress::constant(self.tag, offset))
+    }
+}
+
+impl sealed::Staged for Tile {
+    fn address(self) -> SharedAddress {
+        self.address
+    }
+
+    fn moved_to(self, address: SharedAddress) -> Tile {
+        // That of a stage which does not exist was refused, and what is asked of it is no error of its own.
+        let region = if address.kernel == 0 { u32::MAX } else { self.region };
+        Tile { address, region, ..self }
     }
 }
 
@@ -312,12 +373,31 @@ impl Tile {
         result
     }
 
+    /// Where it begins, in brackets, as an operand.
+    pub(crate) fn start(&self, s: &mut State) -> String {
+        self.address.text(s)
+    }
+
+    /// Type of its elements.
+    pub fn dtype(&self) -> Dtype {
+        self.dtype
+    }
+
+    /// Rows and columns, in elements.
+    pub fn shape(&self) -> (u32, u32) {
+        (self.rows, self.columns)
+    }
+
+    pub(crate) fn swizzle(&self) -> Swizzle {
+        self.swizzle
+    }
+
     /// Its place in the pool was refused: what is asked of it is no error of its own.
-    fn refused(&self) -> bool {
+    pub(crate) fn refused(&self) -> bool {
         self.region == u32::MAX
     }
 
-    fn title(&self, s: &State) -> String {
+    pub(crate) fn title(&self, s: &State) -> String {
         match s.regions.get(self.region as usize) {
             Some(region) => format!("tile \"{}\"", region.name),
             None => "the tile".to_string(),

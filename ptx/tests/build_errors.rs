@@ -251,9 +251,9 @@ fn mma() {
         },
         expect![[r#"
             +10: an MMA with M = 128 cannot have N = 24, the rows of B's tile
-                Use a multiple of 16, up to 256.
+                Use a multiple of 16 rows, up to 256.
             +11: an MMA cannot have M = 24, the rows of A's tile
-                Use 64 or 128 rows.
+                Use a tile of 64 or 128 rows.
             +12: an MMA with N = 128 needs 128 columns, and the accumulator has 64
                 Give it 128 columns of tensor memory.
             +13: A is f16 and B is bf16

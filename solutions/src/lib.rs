@@ -20,8 +20,37 @@
 //! | step | module | new in it |
 //! |---|---|---|
 //! | 1 | [`step01`] | one tile: load, four MMAs, read tensor memory, store |
+//! | 2 | [`step02`] | a loop over K: accumulate, phases |
+//! | 3 | [`step03`] | a grid of CTAs |
+//! | 4 | [`step04`] | TMA loads and stores |
+//! | 5 | [`step05`] | a pipeline of two stages |
+//! | 6 | [`step06`] | a persistent kernel, an order of tiles |
+//! | 7 | [`step07`] | warp specialisation, four kinds of barriers |
+//! | 8 | [`step08`] | four stages |
+//! | 9 | [`step09`] | pairs of CTAs |
+//! | 10 | [`step10`] | two consumers |
 
 pub mod step01;
+pub mod step02;
+pub mod step03;
+pub mod step04;
+pub mod step05;
+pub mod step06;
+pub mod step07;
+pub mod step08;
+pub mod step09;
+pub mod step10;
 
 /// The kernel of each step, by its number.
-pub const ALL: &[(u8, ptx::KernelFn)] = &[(1, step01::kernel)];
+pub const ALL: &[(u8, ptx::KernelFn)] = &[
+    (1, step01::kernel),
+    (2, step02::kernel),
+    (3, step03::kernel),
+    (4, step04::kernel),
+    (5, step05::kernel),
+    (6, step06::kernel),
+    (7, step07::kernel),
+    (8, step08::kernel),
+    (9, step09::kernel),
+    (10, step10::kernel),
+];

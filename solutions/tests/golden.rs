@@ -21,10 +21,19 @@ fn ok<T, E: Debug>(result: Result<T, E>) -> T {
     result.unwrap_or_else(|errors| panic!("{errors:#?}"))
 }
 
+/// The PTX of a step at a size that it solves: the smallest that takes several tiles of each extent that it tiles.
 #[test]
-fn step01_text() {
-    let kernel = ok(ptx::build("step01", &Gemm::new(128, 128, 64, Dtype::F16, SMS), step(1)));
-    expect_file!["../golden/step01.ptx"].assert_eq(&kernel.text);
+fn texts() {
+    for (number, kernel) in solutions::ALL {
+        let [m, n, k] = match number {
+            1 => [128, 128, 64],
+            2 => [128, 128, 512],
+            _ => [1024, 1024, 1024],
+        };
+        let name = format!("step{number:02}");
+        let built = ok(ptx::build(&name, &Gemm::new(m, n, k, Dtype::F16, SMS), kernel));
+        expect_file![format!("{}/golden/{name}.ptx", env!("CARGO_MANIFEST_DIR"))].assert_eq(&built.text);
+    }
 }
 
 #[test]

@@ -1,0 +1,54 @@
+//! Clusters: CTAs that run at the same time, reach each other's shared memory, and in pairs share an MMA.
+
+use crate::level::Level;
+use crate::register::{U32, dummy};
+use crate::scope::{Cta, Scope, special};
+use crate::state::with;
+
+impl Cta {
+    /// Launches clusters of two CTAs, neighbours in x, whose tensor cores work as one: every `tcgen05` instruction of the
+    /// kernel then has `.cta_group::2` (all of a kernel must have the same, PTX ISA 9.7.16.1). Their accumulators have
+    /// 256 rows, the lower 128 in the CTA of rank 0, the leader. Barriers are waited for with the scope of the cluster.
+    /// Once, at the start of the kernel; the grid is a multiple of two in x. PTX: `.reqnctapercluster 2, 1, 1`.
+    #[track_caller]
+    pub fn cta_pair(&mut self) {
+        with(|s| {
+            if s.pair {
+                s.error("the CTA pair is asked for twice", "call `cta_pair` once, at the start of the kernel");
+            } else if s.tensor_core_used {
+                s.error(
+                    "the CTA pair is asked for after an instruction of the tensor core",
+                    "call `cta_pair` at the start of the kernel: it is part of every `tcgen05` instruction",
+                );
+            }
+            s.pair = true;
+        });
+    }
+
+    /// The barrier of the cluster: no thread goes on before all threads of both CTAs have come. What a thread wrote
+    /// before it to shared memory, its own or the other CTA's, all threads of the cluster can read after it.
+    ///
+    /// Executed by every thread of the cluster. PTX: `barrier.cluster.arrive.release.aligned`,
+    /// `barrier.cluster.wait.acquire.aligned`.
+    #[track_caller]
+    pub fn cluster_sync(&mut self) {
+        with(|s| {
+            s.instruction("barrier.cluster.arrive.release.aligned");
+            s.instruction("barrier.cluster.wait.acquire.aligned");
+        });
+    }
+}
+
+impl<L: Level> Scope<L> {
+    /// The index of the CTA in its cluster; 0 is the leader of a pair. PTX: `mov.u32` from `%cluster_ctarank`.
+    #[track_caller]
+    pub fn cluster_rank(&mut self) -> U32 {
+        with(|s| special(s, "%cluster_ctarank")).unwrap_or(dummy())
+    }
+
+    /// The index of the cluster in the grid, in x. PTX: `mov.u32` from `%clusterid.x`.
+    #[track_caller]
+    pub fn cluster_x(&mut self) -> U32 {
+        with(|s| special(s, "%clusterid.x")).unwrap_or(dummy())
+    }
+}

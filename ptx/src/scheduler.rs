@@ -1,0 +1,112 @@
+//! Which tiles of D a persistent CTA or cluster computes, and in which order.
+
+use crate::kernel::Place;
+use crate::level::Level;
+use crate::register::{Operand, Pred, U32, Value, dummy};
+use crate::scope::Scope;
+use crate::state::{State, with_at};
+
+/// Tile rows that are walked together: their tiles of A and B stay in the L2 cache while they are needed.
+const BAND: u32 = 8;
+
+/// Deals the tiles of D out to workers (CTAs or clusters) that stay for the whole launch: worker `w` of `n` takes the
+/// tiles `w`, `w + n`, `w + 2n`, …, and none if there are too few.
+///
+/// Tiles are numbered in bands of 8 tile rows: down the band first, then across, so that the tiles that are worked on at
+/// the same time share their rows of A and of B.
+///
+/// ```text
+///      n →  0   1   2
+/// m    0    0   8  16 …
+/// ↓    1    1   9  17
+///      …
+///      7    7  15  23
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct TileScheduler {
+    rows: u32,
+    columns: u32,
+    workers: u32,
+}
+
+impl TileScheduler {
+    /// For `rows` × `columns` tiles and this many workers.
+    pub const fn new(rows: u32, columns: u32, workers: u32) -> TileScheduler {
+        TileScheduler { rows, columns, workers }
+    }
+
+    /// A loop of the GPU over the tiles of one worker: the body gets the tile's row and column, counted in tiles. Every
+    /// role of a kernel runs this loop for itself, and all see the same tiles in the same order.
+    ///
+    /// Executed by every thread of the scope, all with the same worker. PTX: `mov.u32`, `setp.ge.u32` and a `bra` to the
+    /// end; for each tile `div.u32` and `rem.u32` by constants where the bands are all alike (else the height of the last
+    /// band in registers); after the body `add.u32`, `setp.lt.u32` and `bra`.
+    #[track_caller]
+    pub fn each<L: Level, R>(
+        &self,
+        scope: &mut Scope<L>,
+        worker: impl Operand<U32>,
+        body: impl FnOnce(&mut Scope<L>, U32, U32) -> R,
+    ) -> R {
+        let (place, worker) = (Place::caller(), worker.value());
+        let begun = with_at(place, |s| {
+            let tiles = u64::from(self.rows) * u64::from(self.columns);
+            if tiles == 0 || tiles > u64::from(u32::MAX / 2) || self.workers == 0 {
+                s.error(
+                    format!("{} x {} tiles cannot be dealt out to {} workers", self.rows, self.columns, self.workers),
+                    "use 1 worker or more, and from 1 to 2147483647 tiles",
+                );
+            }
+            s.open(&format!("{} x {} tiles, dealt out to {} workers", self.rows, self.columns, self.workers));
+            s.open_repeat();
+            let tile: U32 = s.fresh();
+            let (name, again, end) = (s.name(tile), s.new_label("tile"), s.new_label("tiles_end"));
+            let first = s.text(worker);
+            s.instruction(format!("mov.u32 {name}, {first}"));
+            let none: Pred = s.binary("setp.ge.u32", Value::of(tile), Value::Unsigned(tiles));
+            let none = s.name(none);
+            s.instruction(format!("@{none} bra {end}"));
+            s.label(&again);
+            let (row, column) = self.position(s, tile);
+            (tile, row, column, tiles, again, end)
+        });
+        let (row, column) = begun.as_ref().map_or((dummy(), dummy()), |(_, row, column, ..)| (*row, *column));
+        let result = body(&mut scope.same(), row, column);
+        with_at(place, |s| {
+            let Some((tile, _, _, tiles, again, end)) = begun else { return };
+            let name = s.name(tile);
+            s.instruction(format!("add.u32 {name}, {name}, {}", self.workers));
+            let more: Pred = s.binary("setp.lt.u32", Value::of(tile), Value::Unsigned(tiles));
+            let more = s.name(more);
+            s.instruction(format!("@{more} bra {again}"));
+            s.label(&end);
+            s.close();
+            s.close_repeat();
+        });
+        result
+    }
+
+    /// Row and column of a tile, by its number.
+    fn position(&self, s: &mut State, tile: U32) -> (U32, U32) {
+        let by = |number: u32| Value::Unsigned(u64::from(number));
+        let tile = Value::of(tile);
+        if self.rows <= BAND {
+            return (s.binary("rem.u32", tile, by(self.rows)), s.binary("div.u32", tile, by(self.rows)));
+        }
+        let in_band = by(self.columns.wrapping_mul(BAND));
+        let band: U32 = s.binary("div.u32", tile, in_band);
+        let within: U32 = s.binary("rem.u32", tile, in_band);
+        let first: U32 = s.binary("mul.lo.u32", Value::of(band), by(BAND));
+        let height = if self.rows.is_multiple_of(BAND) {
+            by(BAND)
+        } else {
+            // The last band is lower.
+            let left: U32 = s.binary("sub.u32", by(self.rows), Value::of(first));
+            let height: U32 = s.binary("min.u32", Value::of(left), by(BAND));
+            Value::of(height)
+        };
+        let down: U32 = s.binary("rem.u32", Value::of(within), height);
+        let column: U32 = s.binary("div.u32", Value::of(within), height);
+        (s.binary("add.u32", Value::of(first), Value::of(down)), column)
+    }
+}

@@ -1,0 +1,179 @@
+//! TMA: tiles move between global and shared memory by a copy engine, described by tensor maps.
+
+use crate::barrier::TakesBytes;
+use crate::gemm::Matrix;
+use crate::kernel::{Param, TensorMap};
+use crate::level::{Level, OneThread};
+use crate::register::{Operand, U32, U64, Value};
+use crate::scope::Scope;
+use crate::state::{State, with};
+use crate::tile::{Swizzle, Tile};
+
+/// Elements that a box may have in each direction (PTX ISA, tensor maps).
+const MAX_BOX: u32 = 256;
+
+impl<L: Level> Scope<L> {
+    /// Starts a load of a tile: the box of `from` that begins at `[column, row]` and has the shape of `to` comes to
+    /// shared memory, swizzled as `to` is. What lies outside of the matrix comes as zeros. The engine tells `barrier` of
+    /// the bytes of the whole box, those outside included: announce [`Tile::bytes`] with [`Scope::expect_tx`]. Returns at
+    /// once; who reads the tile waits on the barrier.
+    ///
+    /// A barrier of another CTA ([`crate::Barrier::of_cta`]) is told in a CTA pair only: the load is then one of the
+    /// pair.
+    ///
+    /// Executed by one thread. The tensor map is a parameter of the kernel, made for matrix, shape and swizzle. PTX:
+    /// `mov.b64` and `cvta.param.u64` of its address,
+    /// `cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes`, with `.cta_group::2` for
+    /// another CTA's barrier.
+    #[track_caller]
+    pub fn tma_load<C: Operand<U32>, R: Operand<U32>>(
+        &mut self,
+        to: Tile,
+        from: &Matrix,
+        (column, row): (C, R),
+        barrier: impl TakesBytes,
+    ) where
+        L: OneThread,
+    {
+        let (barrier, coordinates) = (barrier.barrier(), (column.value(), row.value()));
+        with(|s| {
+            let Some(map) = tensor_map(s, from, &to) else { return };
+            let pair = if barrier.remote { ".cta_group::2" } else { "" };
+            if barrier.remote && !s.pair {
+                s.error(
+                    "a TMA load tells a barrier of its own CTA only, but for the loads of a CTA pair",
+                    "use the barrier without `of_cta`, or make a pair of the CTAs: `k.cta_pair()`",
+                );
+            }
+            let (tile, barrier) = (to.start(s), barrier.address.text(s));
+            let coordinates = coordinates_text(s, coordinates);
+            s.instruction(format!(
+                "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes{pair} {tile}, [{map}, \
+                 {coordinates}], {barrier}"
+            ));
+        });
+    }
+
+    /// Starts a store of a tile: it goes to the box of `to` that begins at `[column, row]`. What lies outside of the
+    /// matrix is not written. The engine reads shared memory by the async proxy: what threads stored there is seen after
+    /// [`Scope::fence_proxy_async`] and a barrier. Returns at once: the tile may be written again, and the kernel may end,
+    /// after [`Scope::bulk_commit`] and [`Scope::bulk_wait_read`].
+    ///
+    /// Executed by one thread. PTX: `mov.b64` and `cvta.param.u64` of the tensor map's address,
+    /// `cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group`.
+    #[track_caller]
+    pub fn tma_store<C: Operand<U32>, R: Operand<U32>>(&mut self, from: Tile, to: &Matrix, (column, row): (C, R))
+    where
+        L: OneThread,
+    {
+        let coordinates = (column.value(), row.value());
+        with(|s| {
+            let Some(map) = tensor_map(s, to, &from) else { return };
+            let tile = from.start(s);
+            let coordinates = coordinates_text(s, coordinates);
+            s.instruction(format!(
+                "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [{map}, {coordinates}], {tile}"
+            ));
+        });
+    }
+
+    /// Makes a group of the stores that this thread has started since the last one.
+    ///
+    /// Executed by the thread that started them. PTX: `cp.async.bulk.commit_group`.
+    #[track_caller]
+    pub fn bulk_commit(&mut self)
+    where
+        L: OneThread,
+    {
+        with(|s| s.instruction("cp.async.bulk.commit_group"));
+    }
+
+    /// Waits until all but the latest `pending` groups of this thread are complete: what they wrote is in global memory.
+    ///
+    /// Executed by the thread that started the stores. PTX: `cp.async.bulk.wait_group`.
+    #[track_caller]
+    pub fn bulk_wait(&mut self, pending: u32)
+    where
+        L: OneThread,
+    {
+        with(|s| s.instruction(format!("cp.async.bulk.wait_group {pending}")));
+    }
+
+    /// Waits until all but the latest `pending` groups of this thread have read shared memory: their tiles may be written
+    /// again, after others were told so at a barrier.
+    ///
+    /// Executed by the thread that started the stores. PTX: `cp.async.bulk.wait_group.read`.
+    #[track_caller]
+    pub fn bulk_wait_read(&mut self, pending: u32)
+    where
+        L: OneThread,
+    {
+        with(|s| s.instruction(format!("cp.async.bulk.wait_group.read {pending}")));
+    }
+}
+
+fn coordinates_text(s: &mut State, (column, row): (Value, Value)) -> String {
+    // Coordinates are vectors of registers or constants.
+    format!("{{{}, {}}}", s.text(column), s.text(row))
+}
+
+/// The address of the tensor map for boxes of a tile's shape, in a register; `None` after an error.
+fn tensor_map(s: &mut State, matrix: &Matrix, tile: &Tile) -> Option<String> {
+    if tile.refused() {
+        return None;
+    }
+    let (title, pitch) = (tile.title(s), u64::from(matrix.columns) * u64::from(matrix.dtype.bytes()));
+    if tile.dtype() != matrix.dtype {
+        s.error(
+            format!("{title} holds {}, and matrix {} {}", tile.dtype(), matrix.name, matrix.dtype),
+            "make the tile of the matrix's type",
+        );
+        return None;
+    }
+    if !pitch.is_multiple_of(16) {
+        s.error(
+            format!("rows of matrix {} have {pitch} bytes: a tensor map needs a multiple of 16", matrix.name),
+            format!("use a multiple of {} columns", 16 / matrix.dtype.bytes()),
+        );
+        return None;
+    }
+    let (rows, columns) = tile.shape();
+    if rows > MAX_BOX || columns > MAX_BOX {
+        s.error(
+            format!("{title} has {rows} x {columns} elements: a box of TMA has at most {MAX_BOX} in each direction"),
+            "move it in several boxes, or use a smaller tile",
+        );
+        return None;
+    }
+    let wanted = TensorMap {
+        matrix: matrix.name,
+        box_rows: rows,
+        box_columns: columns,
+        swizzle: if tile.swizzle() == Swizzle::None { 0 } else { tile.swizzle().width() },
+        name: String::new(),
+    };
+    let same = |map: &TensorMap| TensorMap { name: String::new(), ..map.clone() } == wanted;
+    let of_matrix = |map: &&TensorMap| map.matrix == matrix.name;
+    let name = match s.tensor_maps.iter().find(|map| same(map)) {
+        Some(map) => map.name.clone(),
+        None => {
+            let name = match s.tensor_maps.iter().filter(of_matrix).count() {
+                0 => format!("{}_map", matrix.name),
+                others => format!("{}_map_{}", matrix.name, others + 1),
+            };
+            s.tensor_maps.push(TensorMap { name: name.clone(), ..wanted });
+            name
+        }
+    };
+    let param: U64 = s.fresh();
+    let of_param = s.name(param);
+    s.instruction(format!("mov.b64 {of_param}, {name}"));
+    let generic: U64 = s.unary("cvta.param.u64", Value::of(param));
+    Some(s.name(generic))
+}
+
+/// The parameters of a kernel: pointers to the matrices that it reaches by address, then the tensor maps.
+pub(crate) fn params(s: &State) -> Vec<Param> {
+    let pointers = s.pointers.iter().map(|name| Param::Pointer(name));
+    pointers.chain(s.tensor_maps.iter().cloned().map(Param::TensorMap)).collect()
+}

@@ -1,0 +1,156 @@
+//! Step 6: a persistent kernel. As many CTAs as the GPU has SMs, whatever the size; each computes one tile of D after the
+//! other, in an order that keeps the tiles of A and B in the L2 cache. Barriers live on from tile to tile, and so do their
+//! phases.
+
+use ptx::prelude::*;
+
+/// Rows of a tile of D and of A.
+const BLK_M: u32 = 128;
+const _: () =
+    assert!(BLK_M == 128, "an MMA has 64 or 128 rows; with 128, row i of the tile is lane i of tensor memory");
+/// Columns of a tile of D, rows of a tile of B.
+const BLK_N: u32 = 128;
+const _: () = assert!(BLK_N.is_power_of_two() && BLK_N >= 32, "tensor memory comes in 32, 64, 128, 256, 512 columns");
+/// Columns of the tiles of A and B.
+const BLK_K: u32 = 64;
+const _: () = assert!(BLK_K * 2 == 128, "a row of a tile fills a row of the 128-byte swizzle");
+/// Columns of A and B that one MMA takes.
+const MMA_K: u32 = 16;
+/// Stages of the pipeline: pairs of tiles of A and B that are in shared memory at the same time.
+const PIPE_DEPTH: u32 = 2;
+const _: () = assert!(PIPE_DEPTH * (BLK_M + BLK_N) * BLK_K * 2 <= 192 * 1024, "stages and the tiles of D share 227 KB");
+/// Columns of D that a thread reads from tensor memory at once, and that are stored at once.
+const EPI_N: u32 = 64;
+const _: () = assert!(EPI_N * 2 == 128, "a row of the tile of D fills a row of the 128-byte swizzle");
+/// Threads of the CTA: four warps.
+const THREADS: u32 = 128;
+const _: () =
+    assert!(THREADS == BLK_M, "each thread writes a row of the tile: a warp reads its own 32 lanes of the 128");
+/// Elements in the 16 bytes that a thread moves at once.
+const CHUNK: u32 = 8;
+
+/// The kernel of step 6.
+pub fn kernel(k: &mut Cta, gemm: &Gemm) {
+    k.require(gemm.n.is_multiple_of(8) && gemm.k.is_multiple_of(8), "step 6 solves N and K that are multiples of 8");
+    k.threads(THREADS);
+    // TODO 6.1: Launch a CTA for each SM of the GPU. book: persistent kernels
+    // ANCHOR: todo_6_1
+    k.grid(gemm.sms, 1);
+    // ANCHOR_END: todo_6_1
+    let a = k.tile_ring("A", PIPE_DEPTH, gemm.dtype, BLK_M, BLK_K, Swizzle::B128);
+    let b = k.tile_ring("B", PIPE_DEPTH, gemm.dtype, BLK_N, BLK_K, Swizzle::B128);
+    let d = k.tile_ring("D", BLK_N / EPI_N, gemm.dtype, BLK_M, EPI_N, Swizzle::B128);
+    let tma2mma = TmaBarrier::ring(k, "tma2mma", PIPE_DEPTH);
+    let mma_done = CommitBarrier::new(k, "mma_done");
+
+    let tmem = k.warp(0, |w| {
+        w.elect_one(|t| {
+            t.barrier_init(tma2mma, 1);
+            t.barrier_init(mma_done, 1);
+            t.fence_mbarrier_init();
+        });
+        w.tmem_alloc("accumulator", BLK_N)
+    });
+    k.sync();
+    let accumulator = tmem.address(k);
+
+    // Which stage is next to be filled, which to be multiplied, and the phases of their barriers: they go on from tile to
+    // tile, as the barriers do.
+    let fill = PipelineState::producer(k, PIPE_DEPTH);
+    let at = PipelineState::consumer(k, PIPE_DEPTH);
+    let done = PipelineState::consumer(k, 1);
+    let k_tiles = gemm.tiles_k(BLK_K);
+    let tiles = TileScheduler::new(gemm.tiles_m(BLK_M), gemm.tiles_n(BLK_N), gemm.sms);
+    let cta = k.cta_x();
+    tiles.each(k, cta, |k, tile_row, tile_column| {
+        let (m_start, n_start) = (tile_row * BLK_M, tile_column * BLK_N);
+
+        // One thread loads and multiplies; the others wait for it below.
+        k.warp(0, |w| {
+            w.elect_one(|t| {
+                // TODO 6.2: Fill the stages before the loop over K, as in step 5; but a tile of D begins at the stage where
+                // the one before it ended: `fill` walks through the stages. book: persistent kernels
+                // ANCHOR: todo_6_2
+                t.repeat(PIPE_DEPTH.min(k_tiles), |t, i| {
+                    let s = fill.stage();
+                    t.expect_tx(tma2mma.at(s), a.at(s).bytes() + b.at(s).bytes());
+                    t.tma_load(a.at(s), &gemm.a, (i * BLK_K, m_start), tma2mma.at(s));
+                    t.tma_load(b.at(s), &gemm.b, (i * BLK_K, n_start), tma2mma.at(s));
+                    fill.advance(t);
+                });
+                // ANCHOR_END: todo_6_2
+
+                t.repeat(k_tiles, |t, round| {
+                    // TODO 6.3: Wait until the tiles of this stage have come, multiply them, commit, and wait for the end
+                    // of the MMAs. The phases of mma_done go on from tile to tile, too: `done` knows them.
+                    // book: persistent kernels
+                    // ANCHOR: todo_6_3
+                    t.wait(tma2mma.at(at.stage()), at.phase());
+                    t.tcgen05_fence_after();
+                    let (tile_a, tile_b) = (a.at(at.stage()), b.at(at.stage()));
+                    for slice in 0..BLK_K / MMA_K {
+                        let accumulate = (round + slice).gt(0);
+                        t.mma(accumulator, tile_a.k_slice(slice * MMA_K), tile_b.k_slice(slice * MMA_K), accumulate);
+                    }
+                    t.commit(mma_done);
+                    t.wait(mma_done, done.phase());
+                    done.advance(t);
+                    // ANCHOR_END: todo_6_3
+                    // TODO 6.4: The stage is free again: fill it with the tiles of the round PIPE_DEPTH later, if there is
+                    // one. Then go on to the next stage. book: a software pipeline
+                    // ANCHOR: todo_6_4
+                    let later = round + PIPE_DEPTH;
+                    t.when(later.lt(k_tiles), |t| {
+                        let s = fill.stage();
+                        t.expect_tx(tma2mma.at(s), a.at(s).bytes() + b.at(s).bytes());
+                        t.tma_load(a.at(s), &gemm.a, (later * BLK_K, m_start), tma2mma.at(s));
+                        t.tma_load(b.at(s), &gemm.b, (later * BLK_K, n_start), tma2mma.at(s));
+                        fill.advance(t);
+                    });
+                    at.advance(t);
+                    // ANCHOR_END: todo_6_4
+                });
+            });
+        });
+
+        // TODO 6.5: Let all threads hear that the product is complete. book: tensor memory
+        // ANCHOR: todo_6_5
+        k.tcgen05_fence_before();
+        k.sync();
+        k.tcgen05_fence_after();
+        // ANCHOR_END: todo_6_5
+
+        // TODO 6.6: Bring the sums to the tiles of D in shared memory, and let one thread store them by TMA. It goes on to
+        // the next tile: its sums and its part of D are written over what is read here, so see that all are done.
+        // book: persistent kernels
+        // ANCHOR: todo_6_6
+        let row = k.thread_index();
+        for part in 0..BLK_N / EPI_N {
+            let sums = k.tmem_load::<{ EPI_N as usize }>(accumulator.columns(part * EPI_N, EPI_N).lane(row / 32 * 32));
+            k.tmem_wait_load();
+            for (chunk, column) in k.pack_chunks(gemm.dtype, &sums).into_iter().zip((0..).step_by(CHUNK as usize)) {
+                k.store_shared_16(d.at(part).at(row, column), chunk);
+            }
+        }
+        k.tcgen05_fence_before();
+        k.fence_proxy_async();
+        k.sync();
+        k.warp(0, |w| {
+            w.elect_one(|t| {
+                for part in 0..BLK_N / EPI_N {
+                    t.tma_store(d.at(part), &gemm.d, (n_start + part * EPI_N, m_start));
+                }
+                t.bulk_commit();
+                t.bulk_wait_read(0);
+            });
+        });
+        // ANCHOR_END: todo_6_6
+    });
+
+    // TODO 6.7: Free tensor memory when no thread reads it any more. book: tensor memory
+    // ANCHOR: todo_6_7
+    k.tcgen05_fence_before();
+    k.sync();
+    k.warp(0, |w| w.tmem_dealloc(tmem));
+    // ANCHOR_END: todo_6_7
+}

@@ -1,0 +1,205 @@
+//! Step 9: pairs of CTAs. Two CTAs of a cluster compute a tile of 256 × 256 together: each loads half of A and half of B,
+//! the leader's MMAs read both halves, and each CTA's tensor memory receives 128 rows. So each byte that is loaded is used
+//! twice as often.
+//!
+//! | barrier | tells | arrivals of a phase |
+//! |---|---|---|
+//! | `tma2mma[stage]`, the leader's | the tiles of a stage have come, in both CTAs | 1, and the bytes of both |
+//! | `mma2tma[stage]`, of each CTA | the tiles of a stage are no longer read | 1, a commit to both |
+//! | `mma2ld`, of each CTA | the product is complete | 1, a commit to both |
+//! | `ld2mma`, the leader's | the product is in registers, in both CTAs | 256 threads |
+
+use ptx::prelude::*;
+
+/// CTAs of a cluster. The one of rank 0 is the leader.
+const CTAS: u32 = 2;
+const LEADER: u32 = 0;
+const BOTH: u32 = 0b11;
+/// Rows of a CTA's tile of A, and of its part of the tile of D.
+const BLK_M: u32 = 128;
+/// Rows of a CTA's tile of B.
+const BLK_N: u32 = 128;
+/// Rows and columns of the cluster's tile of D, and of an MMA.
+const MMA_M: u32 = CTAS * BLK_M;
+const _: () = assert!(MMA_M == 256, "with 256 rows, row i of a CTA's part is lane i of its tensor memory");
+const MMA_N: u32 = CTAS * BLK_N;
+const _: () = assert!(MMA_N <= 256, "an MMA has up to 256 columns");
+/// Columns of tensor memory: all that an SM has, since no other CTA fits beside this one.
+const TMEM_COLUMNS: u32 = 512;
+/// Columns of the tiles of A and B.
+const BLK_K: u32 = 64;
+const _: () = assert!(BLK_K * 2 == 128, "a row of a tile fills a row of the 128-byte swizzle");
+/// Columns of A and B that one MMA takes.
+const MMA_K: u32 = 16;
+/// Stages of the pipeline: pairs of tiles of A and B that are in shared memory at the same time.
+const PIPE_DEPTH: u32 = 4;
+const _: () = assert!(PIPE_DEPTH * (BLK_M + BLK_N) * BLK_K * 2 <= 192 * 1024, "stages and the tile of D share 227 KB");
+/// Columns of D that are written back at once.
+const EPI_N: u32 = 64;
+const _: () = assert!(EPI_N * 2 == 128, "a row of the tile of D fills a row of the 128-byte swizzle");
+const EPI_CHUNKS: u32 = MMA_N / EPI_N;
+/// Threads of a warpgroup, and of the CTA: two warpgroups.
+const WARPGROUP: u32 = 128;
+const THREADS: u32 = 2 * WARPGROUP;
+const _: () =
+    assert!(WARPGROUP == BLK_M, "each thread writes a row of the CTA's part: a warp reads its own 32 lanes of the 128");
+/// Warps of warpgroup 1.
+const MMA_WARP: u32 = 0;
+const TMA_WARP: u32 = 3;
+/// Elements in the 16 bytes that a thread stores at once.
+const CHUNK: u32 = 8;
+
+/// The kernel of step 9.
+pub fn kernel(k: &mut Cta, gemm: &Gemm) {
+    k.require(gemm.n.is_multiple_of(8) && gemm.k.is_multiple_of(8), "step 9 solves N and K that are multiples of 8");
+    k.threads(THREADS);
+    k.cta_pair();
+    let clusters = gemm.sms / CTAS;
+    k.grid(clusters * CTAS, 1);
+    let a = k.tile_ring("A", PIPE_DEPTH, gemm.dtype, BLK_M, BLK_K, Swizzle::B128);
+    let b = k.tile_ring("B", PIPE_DEPTH, gemm.dtype, BLK_N, BLK_K, Swizzle::B128);
+    let d = k.tile("D", gemm.dtype, BLK_M, EPI_N, Swizzle::B128);
+    let tma2mma = TmaBarrier::ring(k, "tma2mma", PIPE_DEPTH);
+    let mma2tma = CommitBarrier::ring(k, "mma2tma", PIPE_DEPTH);
+    let mma2ld = CommitBarrier::new(k, "mma2ld");
+    let ld2mma = ThreadBarrier::new(k, "ld2mma");
+
+    k.warp(0, |w| {
+        w.elect_one(|t| {
+            // TODO 9.1: Make the barriers, each with the arrivals of a phase (the table above); then let all know of them.
+            // book: warp specialisation
+            // ANCHOR: todo_9_1
+            t.barrier_init(tma2mma, 1);
+            t.barrier_init(mma2tma, 1);
+            t.barrier_init(mma2ld, 1);
+            t.barrier_init(ld2mma, CTAS * WARPGROUP);
+            t.fence_mbarrier_init();
+            // ANCHOR_END: todo_9_1
+        });
+    });
+    // The other CTA may use the barriers, and is there to allocate with, after the barrier of the cluster.
+    k.cluster_sync();
+    let tmem = k.warp(0, |w| w.tmem_alloc("accumulator", TMEM_COLUMNS));
+    k.sync();
+    let accumulator = tmem.address(k).columns(0, MMA_N);
+    let k_tiles = gemm.tiles_k(BLK_K);
+    let tiles = TileScheduler::new(gemm.tiles_m(MMA_M), gemm.tiles_n(MMA_N), clusters);
+    let (cluster, rank) = (k.cluster_x(), k.cluster_rank());
+
+    k.warpgroup(1, |wg| {
+        wg.warp(TMA_WARP, |w| {
+            w.elect_one(|t| {
+                let at = PipelineState::producer(t, PIPE_DEPTH);
+                tiles.each(t, cluster, |t, tile_row, tile_column| {
+                    t.repeat(k_tiles, |t, round| {
+                        // TODO 9.2: Wait until the stage is free. The leader announces the bytes of both CTAs to its
+                        // barrier (`t.when`); both load their own tiles, and tell the leader's barrier (`of_cta`). Then go
+                        // on to the next stage. book: pairs of CTAs
+                        // ANCHOR: todo_9_2
+                        let s = at.stage();
+                        t.wait(mma2tma.at(s), at.phase());
+                        t.when(rank.eq(LEADER), |t| {
+                            t.expect_tx(tma2mma.at(s), CTAS * (a.at(s).bytes() + b.at(s).bytes()));
+                        });
+                        let (row_a, row_b) = (tile_row * MMA_M + rank * BLK_M, tile_column * MMA_N + rank * BLK_N);
+                        let leaders = tma2mma.at(s).of_cta(LEADER);
+                        t.tma_load(a.at(s), &gemm.a, (round * BLK_K, row_a), leaders);
+                        t.tma_load(b.at(s), &gemm.b, (round * BLK_K, row_b), leaders);
+                        at.advance(t);
+                        // ANCHOR_END: todo_9_2
+                    });
+                });
+            });
+        });
+        wg.warp(MMA_WARP, |w| {
+            // The leader multiplies for both.
+            let leads = rank.eq(LEADER);
+            w.when_uniform(leads, |w| {
+                w.elect_one(|t| {
+                    let at = PipelineState::consumer(t, PIPE_DEPTH);
+                    let free = PipelineState::producer(t, 1);
+                    tiles.each(t, cluster, |t, _, _| {
+                        // TODO 9.3: Wait until the accumulators of both CTAs are free: their sums of the tile before are in
+                        // registers. book: pairs of CTAs
+                        // ANCHOR: todo_9_3
+                        t.wait(ld2mma, free.phase());
+                        t.tcgen05_fence_after();
+                        free.advance(t);
+                        // ANCHOR_END: todo_9_3
+                        t.repeat(k_tiles, |t, round| {
+                            // TODO 9.4: Wait until the tiles of the stage have come, multiply them, let mma2tma of both CTAs
+                            // hear when they are no longer read, and go on to the next stage. book: pairs of CTAs
+                            // ANCHOR: todo_9_4
+                            let s = at.stage();
+                            t.wait(tma2mma.at(s), at.phase());
+                            t.tcgen05_fence_after();
+                            for slice in 0..BLK_K / MMA_K {
+                                let (a, b) = (a.at(s).k_slice(slice * MMA_K), b.at(s).k_slice(slice * MMA_K));
+                                t.mma(accumulator, a, b, (round + slice).gt(0));
+                            }
+                            t.commit_multicast(mma2tma.at(s), BOTH);
+                            at.advance(t);
+                            // ANCHOR_END: todo_9_4
+                        });
+                        // TODO 9.5: Let mma2ld of both CTAs hear when the product is complete. book: pairs of CTAs
+                        // ANCHOR: todo_9_5
+                        t.commit_multicast(mma2ld, BOTH);
+                        // ANCHOR_END: todo_9_5
+                    });
+                })
+            });
+        });
+    });
+
+    k.warpgroup(0, |wg| {
+        let full = PipelineState::consumer(wg, 1);
+        let row = wg.thread_index();
+        tiles.each(wg, cluster, |wg, tile_row, tile_column| {
+            // TODO 9.6: Wait until the product is complete. book: warp specialisation
+            // ANCHOR: todo_9_6
+            wg.wait(mma2ld, full.phase());
+            wg.tcgen05_fence_after();
+            full.advance(wg);
+            // ANCHOR_END: todo_9_6
+            for chunk in 0..EPI_CHUNKS {
+                // TODO 9.7: Load this chunk's columns of the thread's row and wait for them. Behind the last chunk's load,
+                // let the leader's ld2mma hear of it: the next product can begin while this one is stored. Then store the row to `d`,
+                // when TMA no longer reads what was there before (`bulk_wait_read`, by the thread that stores below, and a
+                // barrier of the warpgroup). book: warp specialisation
+                // ANCHOR: todo_9_7
+                let columns = accumulator.columns(chunk * EPI_N, EPI_N);
+                let sums = wg.tmem_load::<{ EPI_N as usize }>(columns.lane(row / 32 * 32));
+                wg.tmem_wait_load();
+                if chunk == EPI_CHUNKS - 1 {
+                    wg.tcgen05_fence_before();
+                    wg.arrive(ld2mma.of_cta(LEADER));
+                }
+                wg.warp(0, |w| w.elect_one(|t| t.bulk_wait_read(0)));
+                wg.sync_warpgroup(1);
+                for (chunk, column) in wg.pack_chunks(gemm.dtype, &sums).into_iter().zip((0..).step_by(CHUNK as usize))
+                {
+                    wg.store_shared_16(d.at(row, column), chunk);
+                }
+                // ANCHOR_END: todo_9_7
+                // TODO 9.8: Let TMA see what the threads stored, let the warpgroup meet, and let one thread store the tile.
+                // book: the way back
+                // ANCHOR: todo_9_8
+                wg.fence_proxy_async();
+                wg.sync_warpgroup(1);
+                wg.warp(0, |w| {
+                    w.elect_one(|t| {
+                        t.tma_store(d, &gemm.d, (tile_column * MMA_N + chunk * EPI_N, tile_row * MMA_M + rank * BLK_M));
+                        t.bulk_commit();
+                    });
+                });
+                // ANCHOR_END: todo_9_8
+            }
+        });
+        // Shared memory must last until TMA has read it.
+        wg.warp(0, |w| w.elect_one(|t| t.bulk_wait_read(0)));
+    });
+
+    // The other CTA must be there until its barriers and its tensor memory are no longer used.
+    k.cluster_sync();
+    k.warp(0, |w| w.tmem_dealloc(tmem));
+}

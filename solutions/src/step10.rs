@@ -1,0 +1,229 @@
+//! Step 10: two consumers. A cluster computes a tile of 512 × 256: two warps of the leader multiply, each its own 256 rows
+//! of A with the same columns of B, so that each tile of B is used twice. Two warpgroups write back.
+//!
+//! | barrier | tells | arrivals of a phase |
+//! |---|---|---|
+//! | `tma2mma[stage]`, the leader's | the tiles of a stage have come, in both CTAs | 1, and the bytes of both |
+//! | `mma2tma[stage]`, of each CTA | the tiles of a stage are no longer read | 2, a commit of each consumer |
+//! | `mma2ld[consumer]`, of each CTA | the consumer's product is complete | 1, a commit to both |
+//! | `ld2mma[consumer]`, the leader's | the consumer's product is in registers, in both CTAs | 256 threads |
+
+use ptx::prelude::*;
+
+/// CTAs of a cluster. The one of rank 0 is the leader.
+const CTAS: u32 = 2;
+const LEADER: u32 = 0;
+const BOTH: u32 = 0b11;
+/// Warps that multiply, each for its own rows of the tile of D, and warpgroups that write back.
+const CONSUMERS: u32 = 2;
+/// Rows of a CTA's tile of A for one consumer, and of its part of the consumer's tile of D.
+const BLK_M: u32 = 128;
+/// Rows of a CTA's tile of B.
+const BLK_N: u32 = 128;
+/// Rows and columns of an MMA: a consumer's part of the cluster's tile of D.
+const MMA_M: u32 = CTAS * BLK_M;
+const _: () = assert!(MMA_M == 256, "with 256 rows, row i of a CTA's part is lane i of its tensor memory");
+const MMA_N: u32 = CTAS * BLK_N;
+const _: () = assert!(MMA_N <= 256, "an MMA has up to 256 columns");
+/// Rows of the cluster's tile of D.
+const CLUSTER_M: u32 = CONSUMERS * MMA_M;
+/// Columns of tensor memory: an accumulator for each consumer.
+const TMEM_COLUMNS: u32 = 512;
+const _: () = assert!(CONSUMERS * MMA_N <= TMEM_COLUMNS, "an SM has 512 columns of tensor memory");
+/// Columns of the tiles of A and B.
+const BLK_K: u32 = 64;
+const _: () = assert!(BLK_K * 2 == 128, "a row of a tile fills a row of the 128-byte swizzle");
+/// Columns of A and B that one MMA takes.
+const MMA_K: u32 = 16;
+/// Stages of the pipeline: tiles of A and B that are in shared memory at the same time.
+const PIPE_DEPTH: u32 = 4;
+const _: () = assert!(
+    PIPE_DEPTH * (CONSUMERS * BLK_M + BLK_N) * BLK_K * 2 <= 192 * 1024,
+    "stages and the tiles of D share 227 KB"
+);
+/// Columns of D that are written back at once.
+const EPI_N: u32 = 64;
+const _: () = assert!(EPI_N * 2 == 128, "a row of the tile of D fills a row of the 128-byte swizzle");
+const EPI_CHUNKS: u32 = MMA_N / EPI_N;
+/// Columns that a thread reads from tensor memory at once: few, since 384 threads leave 168 registers to each.
+const LOAD_N: u32 = 16;
+/// Threads of a warpgroup, and of the CTA: one warpgroup for each consumer, and one that loads and multiplies.
+const WARPGROUP: u32 = 128;
+const THREADS: u32 = (CONSUMERS + 1) * WARPGROUP;
+const _: () =
+    assert!(WARPGROUP == BLK_M, "each thread writes a row of the CTA's part: a warp reads its own 32 lanes of the 128");
+/// Of the last warpgroup, warps 0 and 1 multiply and warp 3 loads.
+const TMA_WARP: u32 = 3;
+/// Elements in the 16 bytes that a thread stores at once.
+const CHUNK: u32 = 8;
+
+/// The kernel of step 10.
+pub fn kernel(k: &mut Cta, gemm: &Gemm) {
+    k.require(gemm.n.is_multiple_of(8) && gemm.k.is_multiple_of(8), "step 10 solves N and K that are multiples of 8");
+    k.threads(THREADS);
+    k.cta_pair();
+    let clusters = gemm.sms / CTAS;
+    k.grid(clusters * CTAS, 1);
+    let a = ["A0", "A1"].map(|name| k.tile_ring(name, PIPE_DEPTH, gemm.dtype, BLK_M, BLK_K, Swizzle::B128));
+    let b = k.tile_ring("B", PIPE_DEPTH, gemm.dtype, BLK_N, BLK_K, Swizzle::B128);
+    let d = k.tile_ring("D", CONSUMERS, gemm.dtype, BLK_M, EPI_N, Swizzle::B128);
+    let tma2mma = TmaBarrier::ring(k, "tma2mma", PIPE_DEPTH);
+    let mma2tma = CommitBarrier::ring(k, "mma2tma", PIPE_DEPTH);
+    let mma2ld = CommitBarrier::ring(k, "mma2ld", CONSUMERS);
+    let ld2mma = ThreadBarrier::ring(k, "ld2mma", CONSUMERS);
+
+    k.warp(0, |w| {
+        w.elect_one(|t| {
+            // TODO 10.1: Make the barriers, each with the arrivals of a phase (the table above); then let all know of them.
+            // book: warp specialisation
+            // ANCHOR: todo_10_1
+            t.barrier_init(tma2mma, 1);
+            t.barrier_init(mma2tma, CONSUMERS);
+            t.barrier_init(mma2ld, 1);
+            t.barrier_init(ld2mma, CTAS * WARPGROUP);
+            t.fence_mbarrier_init();
+            // ANCHOR_END: todo_10_1
+        });
+    });
+    // The other CTA may use the barriers, and is there to allocate with, after the barrier of the cluster.
+    k.cluster_sync();
+    let tmem = k.warp(0, |w| w.tmem_alloc("accumulators", TMEM_COLUMNS));
+    k.sync();
+    let accumulators = tmem.address(k);
+    let k_tiles = gemm.tiles_k(BLK_K);
+    let tiles = TileScheduler::new(gemm.tiles_m(CLUSTER_M), gemm.tiles_n(MMA_N), clusters);
+    let (cluster, rank) = (k.cluster_x(), k.cluster_rank());
+
+    k.warpgroup(CONSUMERS, |wg| {
+        wg.warp(TMA_WARP, |w| {
+            w.elect_one(|t| {
+                let at = PipelineState::producer(t, PIPE_DEPTH);
+                tiles.each(t, cluster, |t, tile_row, tile_column| {
+                    t.repeat(k_tiles, |t, round| {
+                        // TODO 10.2: Wait until the stage is free. The leader announces the bytes of both CTAs to its
+                        // barrier (`t.when`); both load their own two tiles of A and one of B, and tell the leader's barrier (`of_cta`). Then go
+                        // on to the next stage. book: pairs of CTAs
+                        // ANCHOR: todo_10_2
+                        let s = at.stage();
+                        t.wait(mma2tma.at(s), at.phase());
+                        t.when(rank.eq(LEADER), |t| {
+                            t.expect_tx(tma2mma.at(s), CTAS * (CONSUMERS * BLK_M + BLK_N) * BLK_K * 2);
+                        });
+                        let (row_a, row_b) = (tile_row * CLUSTER_M + rank * BLK_M, tile_column * MMA_N + rank * BLK_N);
+                        let leaders = tma2mma.at(s).of_cta(LEADER);
+                        for (a, row) in a.iter().zip([row_a, row_a + MMA_M]) {
+                            t.tma_load(a.at(s), &gemm.a, (round * BLK_K, row), leaders);
+                        }
+                        t.tma_load(b.at(s), &gemm.b, (round * BLK_K, row_b), leaders);
+                        at.advance(t);
+                        // ANCHOR_END: todo_10_2
+                    });
+                });
+            });
+        });
+        for consumer in 0..CONSUMERS {
+            let accumulator = accumulators.columns(consumer * MMA_N, MMA_N);
+            wg.warp(consumer, |w| {
+                // The leader multiplies for both.
+                let leads = rank.eq(LEADER);
+                w.when_uniform(leads, |w| {
+                    w.elect_one(|t| {
+                        let at = PipelineState::consumer(t, PIPE_DEPTH);
+                        let free = PipelineState::producer(t, 1);
+                        tiles.each(t, cluster, |t, _, _| {
+                            // TODO 10.3: Wait until the consumer's accumulators of both CTAs are free: their sums of the tile before are in
+                            // registers. book: pairs of CTAs
+                            // ANCHOR: todo_10_3
+                            t.wait(ld2mma.at(consumer), free.phase());
+                            t.tcgen05_fence_after();
+                            free.advance(t);
+                            // ANCHOR_END: todo_10_3
+                            t.repeat(k_tiles, |t, round| {
+                                // TODO 10.4: Wait until the tiles of the stage have come, multiply them, let mma2tma of both CTAs
+                                // hear when they are no longer read, and go on to the next stage. book: pairs of CTAs
+                                // ANCHOR: todo_10_4
+                                let s = at.stage();
+                                t.wait(tma2mma.at(s), at.phase());
+                                t.tcgen05_fence_after();
+                                for slice in 0..BLK_K / MMA_K {
+                                    let (a, b) = (
+                                        a[consumer as usize].at(s).k_slice(slice * MMA_K),
+                                        b.at(s).k_slice(slice * MMA_K),
+                                    );
+                                    t.mma(accumulator, a, b, (round + slice).gt(0));
+                                }
+                                t.commit_multicast(mma2tma.at(s), BOTH);
+                                at.advance(t);
+                                // ANCHOR_END: todo_10_4
+                            });
+                            // TODO 10.5: Let mma2ld of both CTAs hear when the product is complete. book: pairs of CTAs
+                            // ANCHOR: todo_10_5
+                            t.commit_multicast(mma2ld.at(consumer), BOTH);
+                            // ANCHOR_END: todo_10_5
+                        });
+                    })
+                });
+            });
+        }
+    });
+
+    for consumer in 0..CONSUMERS {
+        // Barrier 0 is that of the CTA; each warpgroup has one of its own.
+        let named = consumer + 1;
+        k.warpgroup(consumer, |wg| {
+            let full = PipelineState::consumer(wg, 1);
+            let row = wg.thread_index();
+            let d = d.at(consumer);
+            tiles.each(wg, cluster, |wg, tile_row, tile_column| {
+                let m_start = tile_row * CLUSTER_M + consumer * MMA_M;
+                // TODO 10.6: Wait until the product is complete. book: warp specialisation
+                // ANCHOR: todo_10_6
+                wg.wait(mma2ld.at(consumer), full.phase());
+                wg.tcgen05_fence_after();
+                full.advance(wg);
+                // ANCHOR_END: todo_10_6
+                for chunk in 0..EPI_CHUNKS {
+                    // TODO 10.7: Load this chunk's columns of the thread's row and wait for them. Behind the last chunk's load,
+                    // let the leader's ld2mma hear of it: the next product can begin while this one is stored. Then store the row to `d`,
+                    // when TMA no longer reads what was there before (`bulk_wait_read`, by the thread that stores below, and a
+                    // barrier of the warpgroup). book: warp specialisation
+                    // ANCHOR: todo_10_7
+                    wg.warp(0, |w| w.elect_one(|t| t.bulk_wait_read(0)));
+                    wg.sync_warpgroup(named);
+                    for part in (0..EPI_N).step_by(LOAD_N as usize) {
+                        let columns = accumulators.columns(consumer * MMA_N + chunk * EPI_N + part, LOAD_N);
+                        let sums = wg.tmem_load::<{ LOAD_N as usize }>(columns.lane(row / 32 * 32));
+                        wg.tmem_wait_load();
+                        let columns = (part..).step_by(CHUNK as usize);
+                        for (chunk, column) in wg.pack_chunks(gemm.dtype, &sums).into_iter().zip(columns) {
+                            wg.store_shared_16(d.at(row, column), chunk);
+                        }
+                    }
+                    if chunk == EPI_CHUNKS - 1 {
+                        wg.tcgen05_fence_before();
+                        wg.arrive(ld2mma.at(consumer).of_cta(LEADER));
+                    }
+                    // ANCHOR_END: todo_10_7
+                    // TODO 10.8: Let TMA see what the threads stored, let the warpgroup meet, and let one thread store the tile.
+                    // book: the way back
+                    // ANCHOR: todo_10_8
+                    wg.fence_proxy_async();
+                    wg.sync_warpgroup(named);
+                    wg.warp(0, |w| {
+                        w.elect_one(|t| {
+                            t.tma_store(d, &gemm.d, (tile_column * MMA_N + chunk * EPI_N, m_start + rank * BLK_M));
+                            t.bulk_commit();
+                        });
+                    });
+                    // ANCHOR_END: todo_10_8
+                }
+            });
+            // Shared memory must last until TMA has read it.
+            wg.warp(0, |w| w.elect_one(|t| t.bulk_wait_read(0)));
+        });
+    }
+
+    // The other CTA must be there until its barriers and its tensor memory are no longer used.
+    k.cluster_sync();
+    k.warp(0, |w| w.tmem_dealloc(tmem));
+}
