@@ -11,24 +11,9 @@ fn check(step: u8, problem: Problem, sms: u32, seed: Option<u64>) {
     let start = std::time::Instant::now();
     let options = emulator::Options { seed, ..Default::default() };
     let seen = Observation::new(&built, &program, Inputs::new(problem, kind, 1), &options);
-    println!(
-        "step {step} {problem} sms {sms} seed {seed:?}: {} cycles {:.2} s",
-        seen.report.cycles,
-        start.elapsed().as_secs_f64()
-    );
-    let text: Vec<String> = seen
-        .report
-        .findings
-        .iter()
-        .chain(&seen.report.notes)
-        .map(|d| harness::diagnostics::render(d, &harness::diagnostics::Sources::workspace()))
-        .collect();
-    assert!(
-        text.is_empty() && seen.report.is_clean(),
-        "step {step} at {problem}: {}\n{:?}",
-        text.join("\n"),
-        seen.report.incomplete
-    );
+    println!("step {step} {problem} sms {sms} seed {seed:?}: {} cycles {:.2} s", seen.report.cycles, start.elapsed().as_secs_f64());
+    let text: Vec<String> = seen.report.findings.iter().chain(&seen.report.notes).map(|d| harness::diagnostics::render(d, &harness::diagnostics::Sources::workspace())).collect();
+    assert!(text.is_empty() && seen.report.is_clean(), "step {step} at {problem}: {}\n{:?}", text.join("\n"), seen.report.incomplete);
     assert!(seen.comparison.is_right(), "step {step} at {problem} is wrong");
 }
 
