@@ -73,17 +73,7 @@ impl Memory {
     /// Says of bytes whether they hold defined values.
     #[inline]
     pub(crate) fn mark(&mut self, at: usize, len: usize, defined: bool) {
-        let mut mark = |word: usize, mask: u64| {
-            if defined {
-                self.defined[word] |= mask;
-            } else {
-                self.defined[word] &= !mask;
-            }
-        };
-        if len > 0 && at % 64 + len <= 64 {
-            return mark(at / 64, u64::MAX >> (64 - len) << (at % 64));
-        }
-        words(at, len).for_each(|(word, mask)| mark(word, mask));
+        set(&mut self.defined, at, len, defined);
     }
 
     pub(crate) fn all_defined(&self, at: usize, len: usize) -> bool {
@@ -124,12 +114,12 @@ impl Memory {
         if !self.has_blanks() {
             self.blank = vec![0; self.defined.len()];
         }
-        words(at, len).for_each(|(word, mask)| self.blank[word] |= mask);
+        set(&mut self.blank, at, len, true);
     }
 
     /// Bytes are not blank any more.
     pub(crate) fn fill_in(&mut self, at: usize, len: usize) {
-        words(at, len).for_each(|(word, mask)| self.blank[word] &= !mask);
+        set(&mut self.blank, at, len, false);
     }
 
     /// Copies bytes from another memory, with what is known of each. The caller has checked the bounds.
@@ -150,6 +140,25 @@ impl Memory {
                 self.mark(at + n, 1, other.is_defined(from + n));
             }
         }
+    }
+}
+
+/// Sets or clears so many bits of a bit set from this one on.
+#[inline]
+fn set(bits: &mut [u64], at: usize, len: usize, on: bool) {
+    let mut put = |word: usize, mask: u64| {
+        if on {
+            bits[word] |= mask;
+        } else {
+            bits[word] &= !mask;
+        }
+    };
+    if len > 0 && at % 64 + len <= 64 {
+        put(at / 64, u64::MAX >> (64 - len) << (at % 64));
+    } else if at.is_multiple_of(64) && len.is_multiple_of(64) {
+        bits[at / 64..(at + len) / 64].fill(if on { u64::MAX } else { 0 });
+    } else {
+        words(at, len).for_each(|(word, mask)| put(word, mask));
     }
 }
 
@@ -208,7 +217,7 @@ pub struct Global {
 }
 
 /// Bytes of a buffer in global memory: runs of equal length at equal distances, as the rows of a box are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Runs {
     pub buffer: usize,
     /// Where the first begins.

@@ -7,7 +7,7 @@
 //! | `prepare` | what is checked before anything runs, and the parameter block |
 //! | `warp`, `memory`, `mbarrier`, `tensor` | the things themselves |
 //! | `operand`, `batch`, `product`, `tiles`, `exact`, `simd` | the tensor core's arithmetic: what MMAs read, which are computed together, FP32 in vectors and in tiles, bit for bit, and what the CPU has for it |
-//! | `step` | what each instruction does; `compute` those that only touch registers, `access`, `ordering` and `charge` plain memory, `atomics` strong accesses, `sync` and `mbarrier_ops` barriers, `tensor_alloc`, `tensor_ops`, `mma` and `mma_operands` `tcgen05`, `tma`, `bounding_box`, `copy`, `direct` and `bulk` the TMA engine |
+//! | `step` | what each instruction does; `compute` those that only touch registers, `access`, `ordering` and `charge` plain memory, `atomics` strong accesses, `sync` and `mbarrier_ops` barriers, `tensor_alloc`, `tensor_ops`, `mma`, `mma_operands` and `commit` `tcgen05`, `tma`, `bounding_box`, `copy`, `direct` and `bulk` the TMA engine |
 //! | `values` | clusters that compute no values |
 //! | `explain`, `explain_tensor`, `hang`, `names`, `findings` | what is said when something is wrong |
 
@@ -21,6 +21,7 @@ mod cache;
 mod charge;
 mod chip;
 mod cluster;
+mod commit;
 mod compute;
 mod copy;
 mod direct;

@@ -2,7 +2,8 @@
 //!
 //! A blank cluster checks and counts everything that a full run does. It also knows which bytes and registers hold defined values,
 //! but what the TMA engine brings to shared memory and what the tensor core computes are marks only. Where such a value is
-//! stored, the bytes are marked as blank; where one decides something, the report says that the run is incomplete.
+//! stored, the bytes are marked as blank; where one decides something, the report says that the run is incomplete. Two stores that
+//! race are never taken to store the same value if one of the values is not there.
 
 use super::cluster::Cluster;
 use super::memory::Runs;

@@ -3,7 +3,7 @@
 use super::clock::{ActorId, Views};
 
 /// An access, as a memory remembers it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Stamp {
     /// Who.
     pub actor: ActorId,
@@ -37,7 +37,7 @@ impl Stamp {
 }
 
 /// Whether an access is strong, and for whom (PTX ISA 8.5, scopes).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Strength {
     /// Plain.
     Weak,

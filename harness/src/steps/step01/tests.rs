@@ -9,8 +9,8 @@ use crate::reference::Reference;
 use crate::source::{Built, Matrix};
 use crate::steps::Seen;
 use emulator::{
-    Actor, Barrier, CtaState, Diagnostic, Event, EventKind, Memory, Mma, OperandRead, Place, Region, RegionKind,
-    RegionSpace, Report, Severity,
+    Actor, Barrier, CtaState, Diagnostic, Event, EventKind, Issuer, Memory, Mma, OperandRead, Place, Region,
+    RegionKind, RegionSpace, Report, Severity,
 };
 
 const TILE_BYTES: usize = 128 * 64 * 2;
