@@ -1,5 +1,5 @@
-//! Step 5: a software pipeline. Two stages of tiles, each with a barrier of its own: while the tensor core multiplies one,
-//! TMA fills the other.
+//! Step 5: a software pipeline. Two stages of tiles, each with a barrier of its own: while the tensor core multiplies
+//! one, TMA fills the other.
 
 use ptx::prelude::*;
 
@@ -55,8 +55,9 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
     let k_tiles = gemm.tiles_k(BLK_K);
     k.warp(0, |w| {
         w.elect_one(|t| {
-            // TODO 5.1: Fill the stages before the loop: the first PIPE_DEPTH pairs of tiles, or all if there are fewer.
-            // Announce the bytes of stage `i` to its own barrier, and ask TMA for its tiles. book: a software pipeline
+            // TODO 5.1: Fill the stages before the loop: the first PIPE_DEPTH pairs of tiles, or all if there are
+            // fewer. Announce the bytes of stage `i` to its own barrier, and ask TMA for its tiles. book: a software
+            // pipeline
             // ANCHOR: todo_5_1
             t.repeat(PIPE_DEPTH.min(k_tiles), |t, i| {
                 t.expect_tx(tma2mma.at(i), a.at(i).bytes() + b.at(i).bytes());

@@ -1,6 +1,6 @@
-//! Step 6: a persistent kernel. As many CTAs as the GPU has SMs, whatever the size; each computes one tile of D after the
-//! other, in an order that keeps the tiles of A and B in the L2 cache. Barriers live on from tile to tile, and so do their
-//! phases.
+//! Step 6: a persistent kernel. As many CTAs as the GPU has SMs, whatever the size; each computes one tile of D after
+//! the other, in an order that keeps the tiles of A and B in the L2 cache. Barriers live on from tile to tile, and so
+//! do their phases.
 
 use ptx::prelude::*;
 
@@ -54,8 +54,8 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
     k.sync();
     let accumulator = tmem.address(k);
 
-    // Which stage is next to be filled, which to be multiplied, and the phases of their barriers: they go on from tile to
-    // tile, as the barriers do.
+    // Which stage is next to be filled, which to be multiplied, and the phases of their barriers: they go on from tile
+    // to tile, as the barriers do.
     let fill = PipelineState::producer(k, PIPE_DEPTH);
     let at = PipelineState::consumer(k, PIPE_DEPTH);
     let done = PipelineState::consumer(k, 1);
@@ -74,8 +74,8 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
         // One thread loads and multiplies; the others wait for it below.
         k.warp(0, |w| {
             w.elect_one(|t| {
-                // TODO 6.3: Fill the stages before the loop over K, as in step 5; but a tile of D begins at the stage where
-                // the one before it ended: `fill` walks through the stages. book: persistent kernels
+                // TODO 6.3: Fill the stages before the loop over K, as in step 5; but a tile of D begins at the stage
+                // where the one before it ended: `fill` walks through the stages. book: persistent kernels
                 // ANCHOR: todo_6_3
                 t.repeat(PIPE_DEPTH.min(k_tiles), |t, i| {
                     let s = fill.stage();
@@ -87,9 +87,9 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
                 // ANCHOR_END: todo_6_3
 
                 t.repeat(k_tiles, |t, round| {
-                    // TODO 6.4: Wait until the tiles of this stage have come, multiply them, commit, and wait for the end
-                    // of the MMAs. The phases of mma_done go on from tile to tile, too: `done` knows them.
-                    // book: persistent kernels
+                    // TODO 6.4: Wait until the tiles of this stage have come, multiply them, commit, and wait for the
+                    // end of the MMAs. The phases of mma_done go on from tile to tile, too: `done` knows them. book:
+                    // persistent kernels
                     // ANCHOR: todo_6_4
                     t.wait(tma2mma.at(at.stage()), at.phase());
                     t.tcgen05_fence_after();
@@ -102,8 +102,8 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
                     t.wait(mma_done, done.phase());
                     done.advance(t);
                     // ANCHOR_END: todo_6_4
-                    // TODO 6.5: The stage is free again: fill it with the tiles of the round PIPE_DEPTH later, if there is
-                    // one. Then go on to the next stage. book: a software pipeline
+                    // TODO 6.5: The stage is free again: fill it with the tiles of the round PIPE_DEPTH later, if there
+                    // is one. Then go on to the next stage. book: a software pipeline
                     // ANCHOR: todo_6_5
                     let later = round + PIPE_DEPTH;
                     t.when(later.lt(k_tiles), |t| {
@@ -126,8 +126,8 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
         k.tcgen05_fence_after();
         // ANCHOR_END: todo_6_6
 
-        // TODO 6.7: Bring the sums to the tiles of D in shared memory, and let one thread store them by TMA. It goes on to
-        // the next tile: its sums and its part of D are written over what is read here, so see that all are done.
+        // TODO 6.7: Bring the sums to the tiles of D in shared memory, and let one thread store them by TMA. It goes on
+        // to the next tile: its sums and its part of D are written over what is read here, so see that all are done.
         // book: persistent kernels
         // ANCHOR: todo_6_7
         let row = k.thread_index();

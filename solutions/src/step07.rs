@@ -1,5 +1,5 @@
-//! Step 7: warp specialisation. One warp loads, one multiplies, a warpgroup writes back, all at the same time, each with
-//! its own loop over the tiles; four kinds of barriers tell them of each other.
+//! Step 7: warp specialisation. One warp loads, one multiplies, a warpgroup writes back, all at the same time, each
+//! with its own loop over the tiles; four kinds of barriers tell them of each other.
 //!
 //! | barrier | tells | arrivals of a phase |
 //! |---|---|---|
@@ -55,8 +55,8 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
 
     let tmem = k.warp(0, |w| {
         w.elect_one(|t| {
-            // TODO 7.1: Make the barriers, each with the arrivals of a phase (the table above); then let all know of them.
-            // book: warp specialisation
+            // TODO 7.1: Make the barriers, each with the arrivals of a phase (the table above); then let all know of
+            // them. book: warp specialisation
             // ANCHOR: todo_7_1
             t.barrier_init(tma2mma, 1);
             t.barrier_init(mma2tma, 1);
@@ -79,9 +79,9 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
                 let at = PipelineState::producer(t, PIPE_DEPTH);
                 tiles.each(t, cta, |t, tile_row, tile_column| {
                     t.repeat(k_tiles, |t, round| {
-                        // TODO 7.2: Wait until the stage is free, announce its bytes, load both tiles, and go on to the next
-                        // stage. The first wait for each stage must pass: `at` begins with phase 1.
-                        // book: warp specialisation
+                        // TODO 7.2: Wait until the stage is free, announce its bytes, load both tiles, and go on to the
+                        // next stage. The first wait for each stage must pass: `at` begins with phase 1. book: warp
+                        // specialisation
                         // ANCHOR: todo_7_2
                         let s = at.stage();
                         t.wait(mma2tma.at(s), at.phase());
@@ -107,8 +107,8 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
                     free.advance(t);
                     // ANCHOR_END: todo_7_3
                     t.repeat(k_tiles, |t, round| {
-                        // TODO 7.4: Wait until the tiles of the stage have come, multiply them, let mma2tma hear when they
-                        // are no longer read, and go on to the next stage. book: warp specialisation
+                        // TODO 7.4: Wait until the tiles of the stage have come, multiply them, let mma2tma hear when
+                        // they are no longer read, and go on to the next stage. book: warp specialisation
                         // ANCHOR: todo_7_4
                         let s = at.stage();
                         t.wait(tma2mma.at(s), at.phase());
@@ -141,10 +141,10 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
             full.advance(wg);
             // ANCHOR_END: todo_7_6
             for chunk in 0..EPI_CHUNKS {
-                // TODO 7.7: Load this chunk's columns of the thread's row and wait for them. Behind the last chunk's load,
-                // let ld2mma hear of it: the next product can begin while this one is stored. Then store the row to `d`,
-                // when TMA no longer reads what was there before (`bulk_wait_read`, by the thread that stores below, and a
-                // barrier of the warpgroup). book: warp specialisation
+                // TODO 7.7: Load this chunk's columns of the thread's row and wait for them. Behind the last chunk's
+                // load, let ld2mma hear of it: the next product can begin while this one is stored. Then store the row
+                // to `d`, when TMA no longer reads what was there before (`bulk_wait_read`, by the thread that stores
+                // below, and a barrier of the warpgroup). book: warp specialisation
                 // ANCHOR: todo_7_7
                 let columns = accumulator.columns(chunk * EPI_N, EPI_N);
                 let sums = wg.tmem_load::<{ EPI_N as usize }>(columns.lane(row / 32 * 32));
@@ -160,8 +160,8 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
                     wg.store_shared_16(d.at(row, column), chunk);
                 }
                 // ANCHOR_END: todo_7_7
-                // TODO 7.8: Let TMA see what the threads stored, let the warpgroup meet, and let one thread store the tile.
-                // book: the way back
+                // TODO 7.8: Let TMA see what the threads stored, let the warpgroup meet, and let one thread store the
+                // tile. book: the way back
                 // ANCHOR: todo_7_8
                 wg.fence_proxy_async();
                 wg.sync_warpgroup(1);

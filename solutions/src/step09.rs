@@ -1,6 +1,6 @@
-//! Step 9: pairs of CTAs. Two CTAs of a cluster compute a tile of 256 × 256 together: each loads half of A and half of B,
-//! the leader's MMAs read both halves, and each CTA's tensor memory receives 128 rows. So each byte that is loaded is used
-//! twice as often.
+//! Step 9: pairs of CTAs. Two CTAs of a cluster compute a tile of 256 × 256 together: each loads half of A and half of
+//! B, the leader's MMAs read both halves, and each CTA's tensor memory receives 128 rows. So each byte that is loaded
+//! is used twice as often.
 //!
 //! | barrier | tells | arrivals of a phase |
 //! |---|---|---|
@@ -66,8 +66,8 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
 
     k.warp(0, |w| {
         w.elect_one(|t| {
-            // TODO 9.1: Make the barriers, each with the arrivals of a phase (the table above); then let all know of them.
-            // book: warp specialisation
+            // TODO 9.1: Make the barriers, each with the arrivals of a phase (the table above); then let all know of
+            // them. book: warp specialisation
             // ANCHOR: todo_9_1
             t.barrier_init(tma2mma, 1);
             t.barrier_init(mma2tma, 1);
@@ -93,8 +93,8 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
                 tiles.each(t, cluster, |t, tile_row, tile_column| {
                     t.repeat(k_tiles, |t, round| {
                         // TODO 9.2: Wait until the stage is free. The leader announces the bytes of both CTAs to its
-                        // barrier (`t.when`); both load their own tiles, and tell the leader's barrier (`of_cta`). Then go
-                        // on to the next stage. book: pairs of CTAs
+                        // barrier (`t.when`); both load their own tiles, and tell the leader's barrier (`of_cta`). Then
+                        // go on to the next stage. book: pairs of CTAs
                         // ANCHOR: todo_9_2
                         let s = at.stage();
                         t.wait(mma2tma.at(s), at.phase());
@@ -119,16 +119,16 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
                     let at = PipelineState::consumer(t, PIPE_DEPTH);
                     let free = PipelineState::producer(t, 1);
                     tiles.each(t, cluster, |t, _, _| {
-                        // TODO 9.3: Wait until the accumulators of both CTAs are free: their sums of the tile before are in
-                        // registers. book: pairs of CTAs
+                        // TODO 9.3: Wait until the accumulators of both CTAs are free: their sums of the tile before
+                        // are in registers. book: pairs of CTAs
                         // ANCHOR: todo_9_3
                         t.wait(ld2mma, free.phase());
                         t.tcgen05_fence_after();
                         free.advance(t);
                         // ANCHOR_END: todo_9_3
                         t.repeat(k_tiles, |t, round| {
-                            // TODO 9.4: Wait until the tiles of the stage have come, multiply them, let mma2tma of both CTAs
-                            // hear when they are no longer read, and go on to the next stage. book: pairs of CTAs
+                            // TODO 9.4: Wait until the tiles of the stage have come, multiply them, let mma2tma of both
+                            // CTAs hear when they are no longer read, and go on to the next stage. book: pairs of CTAs
                             // ANCHOR: todo_9_4
                             let s = at.stage();
                             t.wait(tma2mma.at(s), at.phase());
@@ -162,10 +162,10 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
             full.advance(wg);
             // ANCHOR_END: todo_9_6
             for chunk in 0..EPI_CHUNKS {
-                // TODO 9.7: Load this chunk's columns of the thread's row and wait for them. Behind the last chunk's load,
-                // let the leader's ld2mma hear of it: the next product can begin while this one is stored. Then store the row to `d`,
-                // when TMA no longer reads what was there before (`bulk_wait_read`, by the thread that stores below, and a
-                // barrier of the warpgroup). book: warp specialisation
+                // TODO 9.7: Load this chunk's columns of the thread's row and wait for them. Behind the last chunk's
+                // load, let the leader's ld2mma hear of it: the next product can begin while this one is stored. Then
+                // store the row to `d`, when TMA no longer reads what was there before (`bulk_wait_read`, by the thread
+                // that stores below, and a barrier of the warpgroup). book: warp specialisation
                 // ANCHOR: todo_9_7
                 let columns = accumulator.columns(chunk * EPI_N, EPI_N);
                 let sums = wg.tmem_load::<{ EPI_N as usize }>(columns.lane(row / 32 * 32));
@@ -181,8 +181,8 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
                     wg.store_shared_16(d.at(row, column), chunk);
                 }
                 // ANCHOR_END: todo_9_7
-                // TODO 9.8: Let TMA see what the threads stored, let the warpgroup meet, and let one thread store the tile.
-                // book: the way back
+                // TODO 9.8: Let TMA see what the threads stored, let the warpgroup meet, and let one thread store the
+                // tile. book: the way back
                 // ANCHOR: todo_9_8
                 wg.fence_proxy_async();
                 wg.sync_warpgroup(1);

@@ -1,5 +1,5 @@
-//! Step 10: two consumers. A cluster computes a tile of 512 × 256: two warps of the leader multiply, each its own 256 rows
-//! of A with the same columns of B, so that each tile of B is used twice. Two warpgroups write back.
+//! Step 10: two consumers. A cluster computes a tile of 512 × 256: two warps of the leader multiply, each its own 256
+//! rows of A with the same columns of B, so that each tile of B is used twice. Two warpgroups write back.
 //!
 //! | barrier | tells | arrivals of a phase |
 //! |---|---|---|
@@ -74,8 +74,8 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
 
     k.warp(0, |w| {
         w.elect_one(|t| {
-            // TODO 10.1: Make the barriers, each with the arrivals of a phase (the table above); then let all know of them.
-            // book: warp specialisation
+            // TODO 10.1: Make the barriers, each with the arrivals of a phase (the table above); then let all know of
+            // them. book: warp specialisation
             // ANCHOR: todo_10_1
             t.barrier_init(tma2mma, 1);
             t.barrier_init(mma2tma, CONSUMERS);
@@ -101,8 +101,8 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
                 tiles.each(t, cluster, |t, tile_row, tile_column| {
                     t.repeat(k_tiles, |t, round| {
                         // TODO 10.2: Wait until the stage is free. The leader announces the bytes of both CTAs to its
-                        // barrier (`t.when`); both load their own two tiles of A and one of B, and tell the leader's barrier (`of_cta`). Then go
-                        // on to the next stage. book: pairs of CTAs
+                        // barrier (`t.when`); both load their own two tiles of A and one of B, and tell the leader's
+                        // barrier (`of_cta`). Then go on to the next stage. book: pairs of CTAs
                         // ANCHOR: todo_10_2
                         let s = at.stage();
                         t.wait(mma2tma.at(s), at.phase());
@@ -131,16 +131,17 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
                         let at = PipelineState::consumer(t, PIPE_DEPTH);
                         let free = PipelineState::producer(t, 1);
                         tiles.each(t, cluster, |t, _, _| {
-                            // TODO 10.3: Wait until the consumer's accumulators of both CTAs are free: their sums of the tile before are in
-                            // registers. book: pairs of CTAs
+                            // TODO 10.3: Wait until the consumer's accumulators of both CTAs are free: their sums of
+                            // the tile before are in registers. book: pairs of CTAs
                             // ANCHOR: todo_10_3
                             t.wait(ld2mma.at(consumer), free.phase());
                             t.tcgen05_fence_after();
                             free.advance(t);
                             // ANCHOR_END: todo_10_3
                             t.repeat(k_tiles, |t, round| {
-                                // TODO 10.4: Wait until the tiles of the stage have come, multiply them, let mma2tma of both CTAs
-                                // hear when they are no longer read, and go on to the next stage. book: pairs of CTAs
+                                // TODO 10.4: Wait until the tiles of the stage have come, multiply them, let mma2tma of
+                                // both CTAs hear when they are no longer read, and go on to the next stage. book: pairs
+                                // of CTAs
                                 // ANCHOR: todo_10_4
                                 let s = at.stage();
                                 t.wait(tma2mma.at(s), at.phase());
@@ -183,10 +184,11 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
                 full.advance(wg);
                 // ANCHOR_END: todo_10_6
                 for chunk in 0..EPI_CHUNKS {
-                    // TODO 10.7: Load this chunk's columns of the thread's row and wait for them. Behind the last chunk's load,
-                    // let the leader's ld2mma hear of it: the next product can begin while this one is stored. Then store the row to `d`,
-                    // when TMA no longer reads what was there before (`bulk_wait_read`, by the thread that stores below, and a
-                    // barrier of the warpgroup). book: warp specialisation
+                    // TODO 10.7: Load this chunk's columns of the thread's row and wait for them. Behind the last
+                    // chunk's load, let the leader's ld2mma hear of it: the next product can begin while this one is
+                    // stored. Then store the row to `d`, when TMA no longer reads what was there before
+                    // (`bulk_wait_read`, by the thread that stores below, and a barrier of the warpgroup). book: warp
+                    // specialisation
                     // ANCHOR: todo_10_7
                     wg.warp(0, |w| w.elect_one(|t| t.bulk_wait_read(0)));
                     wg.sync_warpgroup(named);
@@ -204,8 +206,8 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
                         wg.arrive(ld2mma.at(consumer).of_cta(LEADER));
                     }
                     // ANCHOR_END: todo_10_7
-                    // TODO 10.8: Let TMA see what the threads stored, let the warpgroup meet, and let one thread store the tile.
-                    // book: the way back
+                    // TODO 10.8: Let TMA see what the threads stored, let the warpgroup meet, and let one thread store
+                    // the tile. book: the way back
                     // ANCHOR: todo_10_8
                     wg.fence_proxy_async();
                     wg.sync_warpgroup(named);
