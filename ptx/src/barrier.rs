@@ -87,7 +87,7 @@ impl sealed::Staged for Barrier {
 #[diagnostic::on_unimplemented(
     message = "this is for one mbarrier, and here is a `{Self}`",
     label = "not an mbarrier",
-    note = "of a ring of barriers, pick that of a stage: `ring.at(stage)`"
+    note = "if it is a ring of barriers, pick one of them: `ring.at(stage)`"
 )]
 pub trait Mbarrier: sealed::Staged {
     /// The barrier itself.
@@ -98,7 +98,7 @@ pub trait Mbarrier: sealed::Staged {
 #[diagnostic::on_unimplemented(
     message = "bytes of TMA loads are counted by a `TmaBarrier`, and this is a `{Self}`",
     label = "not a barrier that announces loaded tiles",
-    note = "of a ring of barriers, pick that of a stage: `ring.at(stage)`"
+    note = "if it is a ring of barriers, pick one of them: `ring.at(stage)`"
 )]
 pub trait TakesBytes: Mbarrier {}
 
@@ -106,7 +106,7 @@ pub trait TakesBytes: Mbarrier {}
 #[diagnostic::on_unimplemented(
     message = "commits arrive at a `CommitBarrier`, and this is a `{Self}`",
     label = "not a barrier that announces the end of MMAs",
-    note = "of a ring of barriers, pick that of a stage: `ring.at(stage)`"
+    note = "if it is a ring of barriers, pick one of them: `ring.at(stage)`"
 )]
 pub trait TakesCommits: Mbarrier {}
 
@@ -114,7 +114,7 @@ pub trait TakesCommits: Mbarrier {}
 #[diagnostic::on_unimplemented(
     message = "threads arrive at a `ThreadBarrier`, and this is a `{Self}`",
     label = "not a barrier that announces what threads have done",
-    note = "of a ring of barriers, pick that of a stage: `ring.at(stage)`"
+    note = "if it is a ring of barriers, pick one of them: `ring.at(stage)`"
 )]
 pub trait TakesThreads: Mbarrier {}
 
@@ -128,7 +128,7 @@ impl TakesCommits for Barrier {}
 impl TakesThreads for Barrier {}
 
 macro_rules! kinds {
-    ($($(#[$doc:meta])* $kind:ident, $takes:ident;)+) => {
+    ($($(#[$doc:meta])* $kind:ident;)+) => {
         $(
             $(#[$doc])*
             #[derive(Clone, Copy, Debug)]
@@ -159,7 +159,6 @@ macro_rules! kinds {
                     self.0
                 }
             }
-            impl $takes for $kind {}
 
             impl sealed::Staged for $kind {
                 fn address(self) -> SharedAddress {
@@ -183,12 +182,16 @@ macro_rules! kinds {
 kinds! {
     /// Announces loaded tiles: its phase is complete when one thread has arrived and announced bytes
     /// ([`Scope::expect_tx`]), and the TMA engine has brought as many ([`Scope::tma_load`]). Arrivals at init: 1.
-    TmaBarrier, TakesBytes;
+    TmaBarrier;
     /// Announces that MMAs are complete: commits arrive ([`Scope::commit`]). Arrivals at init: the commits of a phase.
-    CommitBarrier, TakesCommits;
+    CommitBarrier;
     /// Announces what threads have done: each arrives ([`Scope::arrive`]). Arrivals at init: the threads that do.
-    ThreadBarrier, TakesThreads;
+    ThreadBarrier;
 }
+
+impl TakesBytes for TmaBarrier {}
+impl TakesCommits for CommitBarrier {}
+impl TakesThreads for ThreadBarrier {}
 
 /// One mbarrier or a ring of them, for [`Scope::barrier_init`].
 pub trait Mbarriers: mbarriers::Mbarriers {}

@@ -1,6 +1,7 @@
 //! Rings: one tile, or one barrier, for each stage of a pipeline.
 
 use crate::address::{DYNAMIC_SHARED, SharedAddress};
+use crate::kernel::{Region, Space};
 use crate::register::{Operand, U32, Value};
 use crate::state::{State, with};
 
@@ -61,8 +62,11 @@ impl<T: Staged> Ring<T> {
         }
         let found = with(|s| match stage {
             Value::Unsigned(index) if index >= u64::from(self.stages) => {
+                // A ring lies in the pool: what begins there is its first.
+                let begins = |region: &&Region| region.space == Space::DynamicShared && region.offset == first.offset;
+                let name = s.regions.iter().find(begins).map_or("the ring", |region| &region.name);
                 s.error(
-                    format!("stage {index} does not exist: the ring has {} stages", self.stages),
+                    format!("stage {index} of \"{name}\" does not exist: it has {} stages", self.stages),
                     format!("use a stage from 0 to {}", self.stages - 1),
                 );
                 None

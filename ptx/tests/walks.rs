@@ -109,7 +109,8 @@ fn one_band() {
         st.shared.u32 [dynamic_shared], %r4;
         add.u32 %r2, %r2, 1;
         setp.lt.u32 %p2, %r2, 6;
-        @%p2 bra $tile;"#]].assert_eq(&arithmetic(&text));
+        @%p2 bra $tile;"#]]
+    .assert_eq(&arithmetic(&text));
     assert_eq!(walk(&text, 0), [(0, 0), (1, 0), (2, 0), (0, 1), (1, 1), (2, 1)]);
     let text = tiles(3, 2, 4);
     assert_eq!(walk(&text, 0), [(0, 0), (1, 1)]);
@@ -135,7 +136,8 @@ fn bands_of_eight() {
         st.shared.u32 [dynamic_shared], %r7;
         add.u32 %r2, %r2, 1;
         setp.lt.u32 %p2, %r2, 32;
-        @%p2 bra $tile;"#]].assert_eq(&arithmetic(&text));
+        @%p2 bra $tile;"#]]
+    .assert_eq(&arithmetic(&text));
     let found = walk(&text, 0);
     assert_eq!(found[..3], [(0, 0), (1, 0), (2, 0)]);
     assert_eq!(found[7..10], [(7, 0), (0, 1), (1, 1)]);
@@ -161,7 +163,8 @@ fn a_lower_last_band() {
         st.shared.u32 [dynamic_shared], %r9;
         add.u32 %r2, %r2, 1;
         setp.lt.u32 %p2, %r2, 30;
-        @%p2 bra $tile;"#]].assert_eq(&arithmetic(&text));
+        @%p2 bra $tile;"#]]
+    .assert_eq(&arithmetic(&text));
     let found = walk(&text, 0);
     assert_eq!(found[7..9], [(7, 0), (0, 1)]);
     assert_eq!(found[22..], [(6, 2), (7, 2), (8, 0), (9, 0), (8, 1), (9, 1), (8, 2), (9, 2)]);
