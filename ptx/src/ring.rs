@@ -35,6 +35,10 @@ impl<T: Staged> Ring<T> {
         Ring { first, stages, stride }
     }
 
+    pub(crate) fn first(&self) -> T {
+        self.first
+    }
+
     /// All of them, in order.
     pub(crate) fn each(&self) -> impl Iterator<Item = T> {
         (0..self.stages).map(|stage| self.stage(stage))

@@ -222,6 +222,13 @@ impl State {
     }
 }
 
+impl Ring<Tile> {
+    /// Bytes of the tile of one stage: what a load of it brings. No instruction.
+    pub fn stage_bytes(&self) -> u32 {
+        self.first().bytes()
+    }
+}
+
 impl sealed::Staged for Tile {
     fn address(self) -> SharedAddress {
         self.address

@@ -29,8 +29,8 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
     let whole_tiles = gemm.m.is_multiple_of(BLK_M) && gemm.n.is_multiple_of(BLK_N) && gemm.k.is_multiple_of(BLK_K);
     k.require(whole_tiles, "step 3 solves whole tiles: M and N multiples of 128, K of 64");
     k.threads(THREADS);
-    // TODO 3.1: Launch a CTA for each tile of D: as many in x as D has tile rows, in y as it has tile columns. book: a
-    // grid of CTAs
+    // TODO 3.1: Launch a CTA for each tile of D: as many in x as D has tile rows, in y as it has tile columns.
+    // book: a grid of CTAs
     // ANCHOR: todo_3_1
     k.grid(gemm.tiles_m(BLK_M), gemm.tiles_n(BLK_N));
     // ANCHOR_END: todo_3_1
@@ -51,8 +51,8 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
 
     // The first row and column of this CTA's tile of D.
     let (m_start, n_start): (U32, U32) = (k.variable(0), k.variable(0));
-    // TODO 3.2: Assign them (`k.assign`), from the CTA's place in the grid (`k.cta_x()`, `k.cta_y()`). book: a grid of
-    // CTAs
+    // TODO 3.2: Assign them (`k.assign`), from the CTA's place in the grid (`k.cta_x()`, `k.cta_y()`).
+    // book: a grid of CTAs
     // ANCHOR: todo_3_2
     let (tile_row, tile_column) = (k.cta_x(), k.cta_y());
     k.assign(m_start, tile_row * BLK_M);

@@ -60,7 +60,8 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
                 t.tma_load(a, &gemm.a, (round * BLK_K, m_start), tma2mma);
                 t.tma_load(b, &gemm.b, (round * BLK_K, n_start), tma2mma);
                 // ANCHOR_END: todo_4_1
-                // TODO 4.2: Wait until both tiles have come: each round is a phase. book: TMA and tensor maps
+                // TODO 4.2: Wait until both tiles have come: each round is a phase. Keep the MMAs behind the wait (a
+                // fence of tcgen05). book: TMA and tensor maps
                 // ANCHOR: todo_4_2
                 t.wait(tma2mma, round & 1);
                 t.tcgen05_fence_after();
@@ -101,7 +102,8 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
     // ANCHOR_END: todo_4_5
 
     // TODO 4.6: Let TMA see what the threads stored, and let all threads meet; then one thread asks TMA to store both
-    // tiles, and waits until the engine has read them. book: the way back
+    // tiles, makes a group of these stores, and waits until the engine has read the tiles (`bulk_commit`,
+    // `bulk_wait_read`). book: the way back
     // ANCHOR: todo_4_6
     k.fence_proxy_async();
     k.sync();
@@ -116,7 +118,7 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
     });
     // ANCHOR_END: todo_4_6
 
-    // TODO 4.7: Free tensor memory when no thread reads it any more. book: tensor memory
+    // TODO 4.7: Free tensor memory when no thread reads it any more, as in step 3. book: tensor memory
     // ANCHOR: todo_4_7
     k.tcgen05_fence_before();
     k.sync();

@@ -79,7 +79,7 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
                 // ANCHOR: todo_6_3
                 t.repeat(PIPE_DEPTH.min(k_tiles), |t, i| {
                     let s = fill.stage();
-                    t.expect_tx(tma2mma.at(s), a.at(s).bytes() + b.at(s).bytes());
+                    t.expect_tx(tma2mma.at(s), a.stage_bytes() + b.stage_bytes());
                     t.tma_load(a.at(s), &gemm.a, (i * BLK_K, m_start), tma2mma.at(s));
                     t.tma_load(b.at(s), &gemm.b, (i * BLK_K, n_start), tma2mma.at(s));
                     fill.advance(t);
@@ -88,8 +88,8 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
 
                 t.repeat(k_tiles, |t, round| {
                     // TODO 6.4: Wait until the tiles of this stage have come, multiply them, commit, and wait for the
-                    // end of the MMAs. The phases of mma_done go on from tile to tile, too: `done` knows them. book:
-                    // persistent kernels
+                    // end of the MMAs. The phases of mma_done go on from tile to tile, too: `done` knows them.
+                    // book: persistent kernels
                     // ANCHOR: todo_6_4
                     t.wait(tma2mma.at(at.stage()), at.phase());
                     t.tcgen05_fence_after();
@@ -108,7 +108,7 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
                     let later = round + PIPE_DEPTH;
                     t.when(later.lt(k_tiles), |t| {
                         let s = fill.stage();
-                        t.expect_tx(tma2mma.at(s), a.at(s).bytes() + b.at(s).bytes());
+                        t.expect_tx(tma2mma.at(s), a.stage_bytes() + b.stage_bytes());
                         t.tma_load(a.at(s), &gemm.a, (later * BLK_K, m_start), tma2mma.at(s));
                         t.tma_load(b.at(s), &gemm.b, (later * BLK_K, n_start), tma2mma.at(s));
                         fill.advance(t);
@@ -119,15 +119,16 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
             });
         });
 
-        // TODO 6.6: Let all threads hear that the product is complete. book: tensor memory
+        // TODO 6.6: Let all threads hear that the product is complete, as in step 4. book: tensor memory
         // ANCHOR: todo_6_6
         k.tcgen05_fence_before();
         k.sync();
         k.tcgen05_fence_after();
         // ANCHOR_END: todo_6_6
 
-        // TODO 6.7: Bring the sums to the tiles of D in shared memory, and let one thread store them by TMA. It goes on
-        // to the next tile: its sums and its part of D are written over what is read here, so see that all are done.
+        // TODO 6.7: Bring the sums to the tiles of D in shared memory, and let one thread store them by TMA, as in step
+        // 4. Here the next tile of D follows: its MMAs write over these sums, and its sums go to the same tiles in
+        // shared memory. So let all threads tell that they have read the sums (a fence of tcgen05) before they meet.
         // book: persistent kernels
         // ANCHOR: todo_6_7
         let row = k.thread_index();
@@ -153,7 +154,7 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
         // ANCHOR_END: todo_6_7
     });
 
-    // TODO 6.8: Free tensor memory when no thread reads it any more. book: tensor memory
+    // TODO 6.8: Free tensor memory when no thread reads it any more, as in step 3. book: tensor memory
     // ANCHOR: todo_6_8
     k.tcgen05_fence_before();
     k.sync();

@@ -39,8 +39,8 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
     let whole_tiles = gemm.m.is_multiple_of(BLK_M) && gemm.n.is_multiple_of(BLK_N) && gemm.k.is_multiple_of(BLK_K);
     k.require(whole_tiles, "step 3 solves whole tiles: M and N multiples of 128, K of 64");
     k.threads(THREADS);
-    // TODO 3.1: Launch a CTA for each tile of D: as many in x as D has tile rows, in y as it has tile columns. book: a
-    // grid of CTAs
+    // TODO 3.1: Launch a CTA for each tile of D: as many in x as D has tile rows, in y as it has tile columns.
+    // book: a grid of CTAs
     k.todo("3.1");
     let a = k.tile("A", gemm.dtype, BLK_M, BLK_K, Swizzle::B128);
     let b = k.tile("B", gemm.dtype, BLK_N, BLK_K, Swizzle::B128);
@@ -59,8 +59,8 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
 
     // The first row and column of this CTA's tile of D.
     let (m_start, n_start): (U32, U32) = (k.variable(0), k.variable(0));
-    // TODO 3.2: Assign them (`k.assign`), from the CTA's place in the grid (`k.cta_x()`, `k.cta_y()`). book: a grid of
-    // CTAs
+    // TODO 3.2: Assign them (`k.assign`), from the CTA's place in the grid (`k.cta_x()`, `k.cta_y()`).
+    // book: a grid of CTAs
     k.todo("3.2");
 
     k.repeat(gemm.tiles_k(BLK_K), |k, round| {
