@@ -85,7 +85,7 @@ impl Cta {
         self.tiles(name, None, dtype, rows, columns, swizzle)
     }
 
-    /// A tile for each stage of a pipeline, one behind the other. Like [`Scope::tile`] otherwise.
+    /// A tile for each stage of a pipeline, one behind the other. Like [`crate::Scope::tile`] otherwise.
     #[track_caller]
     pub fn tile_ring(
         &mut self,
@@ -158,7 +158,7 @@ impl Cta {
         Barrier::reserve(name, None)
     }
 
-    /// A barrier for each stage of a pipeline. Like [`Scope::barrier`] otherwise.
+    /// A barrier for each stage of a pipeline. Like [`crate::Scope::barrier`] otherwise.
     #[track_caller]
     pub fn barrier_ring(&mut self, name: &str, stages: u32) -> Ring<Barrier> {
         Ring::new(Barrier::reserve(name, Some(stages)), stages, Barrier::BYTES)
