@@ -47,6 +47,38 @@ impl TileScheduler {
         TileScheduler { rows: 1, columns: 1, workers: 1 }
     }
 
+    /// Row and column of the tile with this number, in the order in which tiles are dealt out: what
+    /// [`TileScheduler::each`] computes on the GPU.
+    ///
+    /// ```
+    /// let tiles = ptx::TileScheduler::new(20, 3, 148);
+    /// assert_eq!((tiles.tile(7), tiles.tile(8), tiles.tile(24)), ((7, 0), (0, 1), (8, 0)));
+    /// assert_eq!(tiles.tile(59), (19, 2));
+    /// ```
+    pub const fn tile(&self, number: u32) -> (u32, u32) {
+        let in_band = self.height(0) * self.columns;
+        // Neither this nor `number` panics for what is no tile.
+        let (first, within) = ((number / in_band).saturating_mul(BAND), number % in_band);
+        let height = self.height(first);
+        (first.saturating_add(within % height), within / height)
+    }
+
+    /// The number of the tile at this row and column.
+    pub const fn number(&self, row: u32, column: u32) -> u32 {
+        let first = row / BAND * BAND;
+        let before = first.wrapping_mul(self.columns);
+        before.wrapping_add(column.wrapping_mul(self.height(first))).wrapping_add(row - first)
+    }
+
+    /// Rows of the band that begins at this row.
+    const fn height(&self, first: u32) -> u32 {
+        match self.rows.saturating_sub(first) {
+            0 => 1,
+            left if left < BAND => left,
+            _ => BAND,
+        }
+    }
+
     /// A loop of the GPU over the tiles of one worker: the body gets the tile's row and column, counted in tiles. Every
     /// role of a kernel runs this loop for itself, and all see the same tiles in the same order.
     ///

@@ -182,6 +182,11 @@ fn every_tile_once_in_the_order_of_bands() {
                     ordered.extend((band..rows.min(band + 8)).map(|row| (row, column)));
                 }
             }
+            let scheduler = TileScheduler::new(rows, columns, workers);
+            for (number, (row, column)) in (0..).zip(&ordered) {
+                assert_eq!(scheduler.tile(number), (*row, *column), "tile {number} of {rows} x {columns}");
+                assert_eq!(scheduler.number(*row, *column), number, "tile {row}, {column} of {rows} x {columns}");
+            }
             for worker in 0..workers {
                 let expected: Vec<_> =
                     ordered.iter().skip(worker as usize).step_by(workers as usize).copied().collect();
@@ -198,6 +203,13 @@ fn the_most_tiles() {
     assert_eq!(walk(&tiles(1, most, 1), most - 1), [(0, most - 1)]);
     assert_eq!(walk(&tiles(most, 1, 1), most - 2), [(most - 2, 0), (most - 1, 0)]);
     assert_eq!(walk(&tiles(1, 1, most), 0), [(0, 0)]);
+    let (flat, tall) = (TileScheduler::new(1, most, 1), TileScheduler::new(most, 1, 1));
+    assert_eq!((flat.tile(most - 1), flat.number(0, most - 1)), ((0, most - 1), most - 1));
+    assert_eq!((tall.tile(most - 1), tall.number(most - 1, 0)), ((most - 1, 0), most - 1));
+    // What is no tile has no number, and yet nothing overflows.
+    for scheduler in [flat, tall, TileScheduler::new(3, 1, 1)] {
+        let _ = (scheduler.tile(u32::MAX), scheduler.number(u32::MAX, u32::MAX));
+    }
 }
 
 /// Stage and phase of the rounds of a loop.

@@ -166,10 +166,31 @@ fn define(
     }
 }
 
+/// The accumulator of an MMA that is complete: which of its cells hold a defined value is known now.
+fn defined(m: &PendingMma, operands: &Operands, ctas: &mut [impl AsMut<TensorMemory>]) -> Accumulator {
+    let accumulator = Accumulator {
+        cta: m.group[0],
+        ctas: m.group.len(),
+        descriptor: m.descriptor,
+        column: m.column,
+        disabled: m.disabled,
+    };
+    for (place, &c) in m.group.iter().enumerate() {
+        define(&accumulator, place, operands, m.accumulate, m.origin, ctas[c].as_mut());
+    }
+    accumulator
+}
+
 impl Batches {
     /// Operands to be read into.
     pub fn spare(&mut self) -> Operands {
         self.spare.pop().unwrap_or_default()
+    }
+
+    /// An MMA of a blank cluster is complete: nothing is computed.
+    pub fn define(&mut self, m: &PendingMma, operands: Operands, ctas: &mut [impl AsMut<TensorMemory>]) {
+        defined(m, &operands, ctas);
+        self.spare.push(operands.emptied());
     }
 
     /// An MMA is complete: it waits with those that add to the same accumulator. `ctas` are those of the cluster.
@@ -180,16 +201,7 @@ impl Batches {
         operands: Operands,
         ctas: &mut [impl AsMut<TensorMemory>],
     ) {
-        let accumulator = Accumulator {
-            cta: m.group[0],
-            ctas: m.group.len(),
-            descriptor: m.descriptor,
-            column: m.column,
-            disabled: m.disabled,
-        };
-        for (place, &c) in m.group.iter().enumerate() {
-            define(&accumulator, place, &operands, m.accumulate, m.origin, ctas[c].as_mut());
-        }
+        let accumulator = defined(m, &operands, ctas);
         let joins = |b: &Batch| m.accumulate && m.scale == 0 && b.accumulator == accumulator;
         if let Some(at) = self.waiting.iter().position(joins) {
             self.waiting[at].steps.push(operands);

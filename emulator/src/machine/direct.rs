@@ -70,7 +70,8 @@ pub fn deliver(shared: &mut Memory, rows: &[Rows], global: &Global, offset: u32,
         let (start, len) = ((offset + rows.linear) as usize, (rows.bytes * rows.count) as usize);
         let defined = source.whole || runs.starts().all(|at| source.memory.all_defined(at as usize, row));
         let lines = swizzle == Swizzle::None || start.is_multiple_of(LINE) && len.is_multiple_of(LINE);
-        if !defined || !lines {
+        let blanks = shared.has_blanks() || source.memory.has_blanks();
+        if !defined || !lines || blanks {
             let step = if swizzle == Swizzle::None { row } else { 16 };
             for (to, at) in rows.parts() {
                 for n in (0..row).step_by(step) {

@@ -1,8 +1,9 @@
 //! `tcgen05.mma` and `tcgen05.commit`: issue, the tensor core's work, completion.
 
 use super::cluster::{Cluster, Stop};
+use super::mbarrier_ops::Arrival;
 use super::operand::Operand;
-use super::state::{ActorKind, At, Commit, Pending, Race, RaceMemory};
+use super::state::{ActorKind, At, Commit, Pending, Race, RaceMemory, Span};
 use super::tensor::{CELL, COLUMNS, InstructionDescriptor, Layout, SharedDescriptor};
 use super::warp::{Queue, lanes};
 use crate::diagnostic::Severity;
@@ -186,6 +187,9 @@ impl Cluster<'_> {
         let At { w, f, site, .. } = at;
         let (i, a, b, column) = self.decode_mma(site, group, &inputs)?;
         let layout = Layout::of(i.m, group.len());
+        if !i.d_f32 && self.options.tensor_load_factor != 1.0 {
+            self.factor_fails.get_or_insert((site, "its accumulator is FP16"));
+        }
 
         let key = (w, lane);
         if !self.mma_queues.contains_key(&key) {
@@ -246,8 +250,10 @@ impl Cluster<'_> {
         let ra = if a_shared.is_some() { parts.next() } else { None }.unwrap_or_else(none);
         let rb = parts.next().unwrap_or_else(none);
         let (shape, cta_group, accumulate) = ([i.m, i.n, 16], group.len() as u32, inputs.accumulate);
-        let event = self.trace(group[0], Actor::TensorCore, start, latest, site, || {
-            EventKind::Mma(Box::new(Mma { shape, cta_group, accumulate, column, a: ra, b: rb }))
+        let ctas = group.iter().map(|&c| self.cta_index(c)).collect();
+        let span = Span { w, issued: now, start, end: latest };
+        let event = self.trace(group[0], Actor::TensorCore, span, site, || {
+            EventKind::Mma(Box::new(Mma { shape, cta_group, accumulate, column, ctas, a: ra, b: rb }))
         });
         let (early, late) = (self.perturbed(3), self.perturbed(3));
         self.issued.add(site, w, column, i.n);
@@ -367,6 +373,21 @@ impl Cluster<'_> {
         let mut operands = self.batches.spare();
         let m = &self.mmas[n];
         let (i, g) = (m.descriptor, m.group.len() as u32);
+        if self.blank.is_some() {
+            // Which rows hold defined values, and nothing else.
+            for ((&c, a), n) in m.group.iter().zip(&mut operands.a).zip(0..) {
+                match m.a {
+                    Source::Shared(d) => a.look(0, &self.ctas[c].shared, &d, i.m / g, i.a_mn_major),
+                    Source::Tensor(column) => {
+                        a.look_at_tensor(0, &self.ctas[c].tensor, column, i.m / g, Layout::of(i.m, m.group.len()));
+                    }
+                }
+                let before = (n * i.n / g) as usize;
+                operands.b.look(before, &self.ctas[c].shared, &m.b, i.n / g, i.b_mn_major);
+            }
+            self.mmas[n].operands = Some(operands);
+            return;
+        }
         for (&c, a) in m.group.iter().zip(&mut operands.a) {
             match m.a {
                 Source::Shared(d) => a.read(&self.ctas[c].shared, &d, i.m / g, i.a_mn_major),
@@ -392,7 +413,10 @@ impl Cluster<'_> {
             self.mma_read(n);
         }
         if let Some(operands) = self.mmas[n].operands.take() {
-            self.batches.add(self.options.numerics, &self.mmas[n], operands, &mut self.ctas);
+            match self.blank {
+                Some(_) => self.batches.define(&self.mmas[n], operands, &mut self.ctas),
+                None => self.batches.add(self.options.numerics, &self.mmas[n], operands, &mut self.ctas),
+            }
         }
         self.free_mmas.push(n);
         self.end = self.end.max(time);
@@ -421,16 +445,13 @@ impl Cluster<'_> {
                 let busy = queue.map_or(0, |q| q.busy_until);
                 self.covered.insert(actor, epoch);
                 let order = self.warps[w].views.before_now();
+                let (mut barriers, mut last) = (Vec::new(), now);
                 for cta in ranks {
                     let barrier = self.barrier(w, super::state::Slot { cta, ..slot }, site, "committed to")?;
                     let delay = self.jitter(500);
                     let time = now.max(busy) + delay;
-                    let id = self.barrier_id(barrier);
-                    let home = self.warps[w].cta;
-                    self.trace(home, Actor::TensorCore, now, time, site, || EventKind::Commit {
-                        barrier: id,
-                        covers: epoch - covered,
-                    });
+                    barriers.push(self.barrier_id(barrier));
+                    last = last.max(time);
                     self.commits.push(Commit {
                         site,
                         queue: actor,
@@ -438,10 +459,14 @@ impl Cluster<'_> {
                         barrier,
                         phase: None,
                         warp: w,
+                        issued: now,
                         order: order.clone(),
                     });
                     self.push_event(time, Pending::CommitArrive(self.commits.len() - 1));
                 }
+                let (home, span) = (self.warps[w].cta, Span { w, issued: now, start: now.max(busy), end: last });
+                let kind = || EventKind::Commit { barriers, covers: epoch - covered };
+                self.trace(home, Actor::TensorCore, span, site, kind);
             }
         }
         Ok(())
@@ -464,14 +489,15 @@ impl Cluster<'_> {
 
     /// All that a commit covers is complete: its arrival.
     pub fn commit_arrive(&mut self, n: usize, time: u64) -> Result<(), Stop> {
-        let Commit { site, queue, epoch, barrier, warp, .. } = self.commits[n];
+        let Commit { site, queue, epoch, barrier, warp, issued, .. } = self.commits[n];
         let order = std::mem::take(&mut self.commits[n].order);
         let mut views = Views::default();
         views.order = order;
         views.hb.raise(queue, epoch);
         views.before.raise(queue, epoch);
         self.commits[n].phase = Some(self.barriers[barrier as usize].phase);
-        let outcome = self.arrive(barrier, 1, site, &views, Actor::TensorCore, time);
+        let arrival = Arrival { count: 1, announced: 0, site, engine: true };
+        let outcome = self.arrive(barrier, arrival, &views, Span { w: warp, issued, start: time, end: time });
         if outcome.is_err() && self.warps[warp].multi_lane_sites.contains(&site) {
             // A consequence of what has been found already.
             return Err(None);

@@ -8,6 +8,7 @@
 //! | `warp`, `memory`, `mbarrier`, `tensor` | the things themselves |
 //! | `operand`, `batch`, `product`, `tiles`, `exact`, `simd` | the tensor core's arithmetic: what MMAs read, which are computed together, FP32 in vectors and in tiles, bit for bit, and what the CPU has for it |
 //! | `step` | what each instruction does; `compute` those that only touch registers, `access`, `ordering` and `charge` plain memory, `atomics` strong accesses, `sync` and `mbarrier_ops` barriers, `tensor_alloc`, `tensor_ops`, `mma` and `mma_operands` `tcgen05`, `tma`, `bounding_box`, `copy`, `direct` and `bulk` the TMA engine |
+//! | `values` | clusters that compute no values |
 //! | `explain`, `explain_tensor`, `hang`, `names`, `findings` | what is said when something is wrong |
 
 mod access;
@@ -60,6 +61,7 @@ mod threads;
 pub(crate) mod tiles;
 mod tma;
 mod tracker;
+mod values;
 mod warp;
 
 pub use prepare::check;
@@ -82,5 +84,7 @@ pub fn run(program: &Program, launch: &Launch, options: &Options) -> Report {
     let costs = Costs::of(options.gpu.unwrap_or(program.gpu));
     let global = Global::new(&launch.buffers, &program.variables, costs.l2_bytes, options.timing_only);
     let buffers = global.buffers.len();
-    Chip::new(Shared { kernel, launch, options, params: &params, costs, buffers }, global).run()
+    let dependences = values::Dependences::default();
+    let shared = Shared { kernel, launch, options, params: &params, costs, buffers, dependences: &dependences };
+    Chip::new(shared, global).run()
 }

@@ -78,6 +78,9 @@ impl Cluster<'_> {
         if let Some(conflict) = self.tracker.touch(runs, stamp, &self.warps[w].views, writes) {
             self.race(Race::new(RaceMemory::Global(runs.buffer), conflict, stamp));
         }
+        if !writes {
+            self.reads_values(runs, stamp.site);
+        }
         if !writes && !self.options.timing_only {
             let known = self.warps[w].views.of_others();
             self.outbox.push(time, Item::Read { runs, stamp, known });

@@ -1,7 +1,7 @@
 //! Executes one instruction of a fragment.
 
 use super::cluster::{Cluster, Stop};
-use super::state::At;
+use super::state::{At, Span};
 use super::warp::{State, lanes};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::program::op::{Op, Reg, ShuffleMode, VoteMode};
@@ -124,7 +124,9 @@ impl<'a> Cluster<'a> {
                 self.warps[w].fragments[f].ready_at += self.costs.fence;
                 self.proxy_fence(w, mask, (*shared, *global), site);
                 let (actor, time) = self.when(w, f);
-                self.trace(self.warps[w].cta, actor, time, time, site, || crate::report::EventKind::ProxyFence);
+                self.trace(self.warps[w].cta, actor, Span::of_warp(w, time, time), site, || {
+                    crate::report::EventKind::ProxyFence
+                });
             }
             Op::IsCanceled { p, response } => {
                 self.query(w, mask, *response, Some(*p), &[], 0);

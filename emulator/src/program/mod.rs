@@ -2,13 +2,15 @@
 //!
 //! Read `op` for what instructions become, `lower` for how a function body is walked, `decode` for each family of
 //! instructions, `alu`, `packed`, `rounding` and `convert` for
-//! arithmetic, `flow` for where divergent lanes meet again, `facts` for what is asked of an instruction at every step.
+//! arithmetic, `flow` for where divergent lanes meet again, `facts` for what is asked of an instruction at every step,
+//! `dependence` for what depends on values that a run does not compute.
 
 pub(crate) mod alu;
 pub(crate) mod atomic;
 mod call;
 pub(crate) mod convert;
 mod decode;
+pub(crate) mod dependence;
 pub(crate) mod facts;
 mod flow;
 mod lanes;

@@ -43,7 +43,7 @@ const RULE: &str = "Stores go through the generic proxy, the tensor core reads t
 
 /// With MMAs that read the tiles, the emulator's memory model decides. Without, the fence and the barrier are looked for,
 /// in both orders that it accepts: each thread fences before the barrier, or an issuing thread fences behind it.
-pub(super) fn stores_are_fenced(seen: &Observation) -> Seen {
+pub(in crate::steps) fn stores_are_fenced(seen: &Observation) -> Seen {
     let tiles = [Tile::find(seen, Matrix::A), Tile::find(seen, Matrix::B)];
     let regions: Vec<&Region> = tiles.iter().flatten().map(|tile| tile.region).collect();
     let is_store = |event: &Event| regions.iter().any(|region| is_store_to(event, region));
