@@ -20,7 +20,7 @@ impl Cta {
             } else if s.has_instructions() {
                 s.error(
                     "the CTA pair is asked for after the first instruction",
-                    "call `cta_pair` at the start of the kernel: a pair's waits, arrivals and MMAs are written otherwise",
+                    "call `cta_pair` at the start of the kernel: waits, arrivals and MMAs differ in a pair",
                 );
             }
             s.pair = true;

@@ -475,7 +475,7 @@ fn pairs_of_ctas() {
         },
         expect![[r#"
             +5: the CTA pair is asked for after the first instruction
-                Call `cta_pair` at the start of the kernel: a pair's waits, arrivals and MMAs are written otherwise.
+                Call `cta_pair` at the start of the kernel: waits, arrivals and MMAs differ in a pair.
             +6: a grid of 3 x 2 CTAs is not made of pairs
                 Give `k.grid` a multiple of 2 in x.
         "#]],
