@@ -46,8 +46,9 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
 
     // The first row and column of this CTA's tile of D.
     let (m_start, n_start): (U32, U32) = (k.variable(0), k.variable(0));
-    // TODO 3.1: Launch a CTA for each tile of D (`k.grid`): as many in x as D has tile rows, in y as it has tile columns.
-    // From the CTA's place in that grid (`k.cta_x()`, `k.cta_y()`) assign both numbers (`k.assign`). book: a grid of CTAs
+    // TODO 3.1: Launch a CTA for each tile of D (`k.grid`): as many in x as D has tile rows, in y as it has tile
+    // columns. From the CTA's place in that grid (`k.cta_x()`, `k.cta_y()`) assign both numbers (`k.assign`).
+    // book: a grid of CTAs
     // ANCHOR: todo_3_1
     k.grid(gemm.tiles_m(BLK_M), gemm.tiles_n(BLK_N));
     let (tile_row, tile_column) = (k.cta_x(), k.cta_y());

@@ -56,8 +56,9 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
 
     // The first row and column of this CTA's tile of D.
     let (m_start, n_start): (U32, U32) = (k.variable(0), k.variable(0));
-    // TODO 3.1: Launch a CTA for each tile of D (`k.grid`): as many in x as D has tile rows, in y as it has tile columns.
-    // From the CTA's place in that grid (`k.cta_x()`, `k.cta_y()`) assign both numbers (`k.assign`). book: a grid of CTAs
+    // TODO 3.1: Launch a CTA for each tile of D (`k.grid`): as many in x as D has tile rows, in y as it has tile
+    // columns. From the CTA's place in that grid (`k.cta_x()`, `k.cta_y()`) assign both numbers (`k.assign`).
+    // book: a grid of CTAs
     k.todo("3.1");
 
     k.repeat(gemm.tiles_k(BLK_K), |k, round| {
