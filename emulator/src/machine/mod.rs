@@ -68,7 +68,7 @@ use crate::Options;
 use crate::launch::Launch;
 use crate::program::Program;
 use crate::report::Report;
-use crate::time::Costs;
+use crate::time::{Costs, Gpu};
 use chip::Chip;
 use cluster::Shared;
 use memory::Global;
@@ -79,7 +79,7 @@ pub fn run(program: &Program, launch: &Launch, options: &Options) -> Report {
         Ok(prepared) => prepared,
         Err(findings) => return Report { findings, ..Report::default() },
     };
-    let costs = Costs::of(options.gpu.unwrap_or(program.gpu));
+    let costs = Costs::of(options.gpu.unwrap_or_else(|| Gpu::of(&program.targets)));
     let global = Global::new(&launch.buffers, &program.variables, costs.l2_bytes, options.timing_only);
     let buffers = global.buffers.len();
     Chip::new(Shared { kernel, launch, options, params: &params, costs, buffers }, global).run()

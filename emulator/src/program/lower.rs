@@ -9,7 +9,6 @@ use super::variables::{Variable, module_variables};
 use super::{Bad, Kernel, ParamSlot, Program, RESERVED_SHARED, decode, flow, near, place, targets};
 use crate::diagnostic::{Diagnostic, Label, Severity};
 use crate::syntax::ast::{Function, Instruction, Module, Operand, Statement};
-use crate::time::Gpu;
 use std::collections::HashMap;
 
 /// What a name stands for.
@@ -84,12 +83,7 @@ pub(super) fn module(text: &str, module: &Module) -> Result<Program, Vec<Diagnos
             Err(mut e) => errors.append(&mut e),
         }
     }
-    let gpu = Gpu::of(&module.targets);
-    if errors.is_empty() {
-        Ok(Program { kernels, variables, gpu, targets: module.targets.clone() })
-    } else {
-        Err(errors)
-    }
+    if errors.is_empty() { Ok(Program { kernels, variables, targets: module.targets.clone() }) } else { Err(errors) }
 }
 
 fn at(
