@@ -45,16 +45,9 @@ impl<'a> Cluster<'a> {
             self.check_open_loads(w, f, &inst.uses, &inst.defs, site);
         }
 
-        let mut mask = active;
-        if inst.facts.guarded {
-            let registers = &self.warps[w].registers;
-            let guard = Reg::Pred(inst.guard);
-            if active & !registers.defined(guard) != 0 {
-                return Err(self.undefined_operand(w, site, guard, "the guard predicate"));
-            }
-            let value = registers.pred[usize::from(inst.guard)];
-            mask &= if inst.guard_negated { !value } else { value };
-        }
+        let Some(mask) = self.warps[w].registers.guarded(inst, active) else {
+            return Err(self.undefined_operand(w, site, Reg::Pred(inst.guard), "the guard predicate"));
+        };
 
         let warp = &mut self.warps[w];
         let undefined = mask & warp.registers.undefined(inst);

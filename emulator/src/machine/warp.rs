@@ -65,6 +65,19 @@ impl Registers {
         }
     }
 
+    /// Of the lanes that come to an instruction, those that its guard lets execute it; `None`: the guard has no defined value in one.
+    #[inline]
+    pub fn guarded(&self, inst: &Inst, active: u32) -> Option<u32> {
+        if !inst.facts.guarded {
+            return Some(active);
+        }
+        if active & !self.defined(Reg::Pred(inst.guard)) != 0 {
+            return None;
+        }
+        let value = self.pred[usize::from(inst.guard)];
+        Some(active & if inst.guard_negated { !value } else { value })
+    }
+
     /// Lanes in which an instruction's result is not defined, because a source is not.
     #[inline]
     pub fn undefined(&self, inst: &Inst) -> u32 {
