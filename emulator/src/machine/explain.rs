@@ -12,8 +12,18 @@ use crate::order::{Reason, Stamp};
 const PROXY_RULE: &str = "Loads and stores go through the generic proxy, the tensor core and TMA access memory through the asynchronous \
                           proxy; between the two, the same bytes need a fence.proxy.async (PTX ISA 8.6, 9.7.13.4, 9.7.16.6.5).";
 
-const GLOBAL_RULE: &str = "Plain accesses of different threads to the same bytes, one of them a write, are a data race unless \
-                           synchronisation orders them (PTX ISA 8.7.1, 8.9.5); the launch itself does not order its CTAs.";
+/// The rule of races, and what is to be added to it.
+macro_rules! race_rule {
+    ($more:literal) => {
+        concat!(
+            "Plain accesses of different threads to the same bytes, one of them a write, are a data race unless synchronisation orders \
+             them (PTX ISA 8.7.1, 8.9.5)",
+            $more
+        )
+    };
+}
+
+const GLOBAL_RULE: &str = race_rule!("; the launch itself does not order its CTAs.");
 
 /// A finding whose title names all the buffers that the same mistake concerns.
 pub struct Draft {
@@ -198,25 +208,23 @@ impl Cluster<'_> {
         if is_mma(second) || is_mma(first) {
             let (mma, store) = if is_mma(second) { (second, first) } else { (first, second) };
             if is_mma(second) || race.unwritten {
-                let cure = self.cure_of_copy(race, false).unwrap_or(Cure {
-                    rule: "Stores of other warps happen before an MMA only through synchronisation with the thread that \
-                           issues it, by a CTA barrier or an mbarrier (PTX ISA 8.9.4, 8.9.5).",
-                    help: "Put a CTA barrier (bar.sync) after the stores and their proxy fence, and before the MMA.".into(),
-                    labels: vec![],
+                let cure = self.cure_of_copy(race, false).unwrap_or_else(|| {
+                    Cure::new(
+                        "Stores of other warps happen before an MMA only through synchronisation with the thread that issues it, by a \
+                         CTA barrier or an mbarrier (PTX ISA 8.9.4, 8.9.5).",
+                        "Put a CTA barrier (bar.sync) after the stores and their proxy fence, and before the MMA.",
+                    )
                 });
                 return draft(
                     "operand-not-ready",
                     format!("the MMA may read {{}} before {} has stored it", self.who(store)),
-                    [
+                    cure.labels_behind([
                         self.label(mma.site, "the tensor core reads it here"),
                         self.label(
                             store.site,
                             format!("{} stores to it here; nothing orders this before the MMA", self.who(store)),
                         ),
-                    ]
-                    .into_iter()
-                    .chain(cure.labels)
-                    .collect(),
+                    ]),
                     cure.rule,
                     cure.help,
                 );
@@ -237,15 +245,13 @@ impl Cluster<'_> {
             return self.explain_same_value(race, name.clone());
         }
         let verb = |writes| if writes { "writes" } else { "reads" };
-        let cure = self.cure_of_copy(race, false).unwrap_or(Cure {
-            rule: "Plain accesses of different threads to the same bytes, one of them a write, are a data race unless \
-                   synchronisation orders them (PTX ISA 8.7.1, 8.9.5).",
-            help: if first.site == second.site {
-                "Let each byte be written by one warp: check how the address depends on the thread.".into()
+        let cure = self.cure_of_copy(race, false).unwrap_or_else(|| {
+            let help = if first.site == second.site {
+                "Let each byte be written by one warp: check how the address depends on the thread."
             } else {
-                "Put a CTA barrier (bar.sync) between the two.".into()
-            },
-            labels: vec![],
+                "Put a CTA barrier (bar.sync) between the two."
+            };
+            Cure::new(race_rule!("."), help)
         });
         draft(
             "race-shared",
@@ -256,13 +262,10 @@ impl Cluster<'_> {
                 self.who(second),
                 verb(race.conflict.second_writes)
             ),
-            [
+            cure.labels_behind([
                 self.label(second.site, format!("{} {} it here", self.who(second), verb(race.conflict.second_writes))),
                 self.label(first.site, format!("{} {} it here", self.who(first), verb(race.conflict.first_writes))),
-            ]
-            .into_iter()
-            .chain(cure.labels)
-            .collect(),
+            ]),
             cure.rule,
             cure.help,
         )
@@ -282,8 +285,7 @@ impl Cluster<'_> {
             names: vec![name],
             early: false,
             labels: vec![self.label(second.site, "stored here"), self.label(first.site, "stored here before")],
-            rule: "Plain accesses of different threads to the same bytes, one of them a write, are a data race unless \
-                   synchronisation orders them (PTX ISA 8.7.1, 8.9.5), also when the value does not depend on it.",
+            rule: race_rule!(", also when the value does not depend on it."),
             help: "Let one warp store it.".into(),
             count: race.count,
         }
@@ -315,16 +317,14 @@ impl Cluster<'_> {
                     .into(),
                 labels: flags,
             },
-            None if first.site == second.site => Cure {
-                rule: GLOBAL_RULE,
-                help: "Let each element be written by one thread: check how the address depends on thread and CTA.".into(),
-                labels: vec![],
-            },
-            None => Cure {
-                rule: GLOBAL_RULE,
-                help: "Let each element be written by one thread, and read by others only after synchronisation.".into(),
-                labels: vec![],
-            },
+            None if first.site == second.site => Cure::new(
+                GLOBAL_RULE,
+                "Let each element be written by one thread: check how the address depends on thread and CTA.",
+            ),
+            None => Cure::new(
+                GLOBAL_RULE,
+                "Let each element be written by one thread, and read by others only after synchronisation.",
+            ),
         };
         Draft {
             code: "race-global",
@@ -339,13 +339,10 @@ impl Cluster<'_> {
             ),
             names: vec![],
             early: false,
-            labels: [
+            labels: cure.labels_behind([
                 self.label(second.site, format!("{} {} it here", self.who(second), verb(race.conflict.second_writes))),
                 self.label(first.site, format!("{} {} it here", self.who(first), verb(race.conflict.first_writes))),
-            ]
-            .into_iter()
-            .chain(cure.labels)
-            .collect(),
+            ]),
             rule: cure.rule,
             help: cure.help.replace("{}", &b.describe(race.conflict.byte)),
             count: race.count,

@@ -15,6 +15,17 @@ pub struct Cure {
     pub labels: Vec<Label>,
 }
 
+impl Cure {
+    pub fn new(rule: &'static str, help: impl Into<String>) -> Cure {
+        Cure { rule, help: help.into(), labels: vec![] }
+    }
+
+    /// Its labels, behind those of the two accesses.
+    pub fn labels_behind(&self, accesses: [Label; 2]) -> Vec<Label> {
+        accesses.into_iter().chain(self.labels.iter().cloned()).collect()
+    }
+}
+
 const LOAD_RULE: &str = "A bulk copy into shared memory is complete when its bytes have completed a phase of its mbarrier; only who has waited \
                          for that phase may touch what it writes, or overwrite what it reads (PTX ISA, cp.async.bulk).";
 const STORE_RULE: &str = "A bulk copy out of shared memory is waited for by the thread that issued it: cp.async.bulk.wait_group.read says that \
@@ -32,7 +43,7 @@ impl Cluster<'_> {
     pub fn cure_of_copy(&self, race: &Race, global: bool) -> Option<Cure> {
         use ActorKind::{AsyncCopies, BulkReads, BulkWrites, Mbarrier};
         let (first, second) = (race.conflict.first, race.second);
-        let cure = |rule, help: String| Some(Cure { rule, help, labels: vec![] });
+        let cure = |rule, help: String| Some(Cure::new(rule, help));
         let then = |issuer: u32, other: Stamp| match self.kind(other) {
             Some(ActorKind::Warp(w)) if w == issuer => String::new(),
             _ => ", and then let it synchronise with the others (bar.sync)".to_string(),
@@ -97,11 +108,7 @@ impl Cluster<'_> {
         let barrier = self.barriers.iter().position(|b| b.actor == first.actor);
         let Some((barrier, phase)) = barrier.and_then(|n| Some((n as u32, self.barriers[n].phase_of(first.epoch)?)))
         else {
-            return Cure {
-                rule: LOAD_RULE,
-                help: "Wait for the copy's mbarrier first (mbarrier.try_wait.parity).".into(),
-                labels: vec![],
-            };
+            return Cure::new(LOAD_RULE, "Wait for the copy's mbarrier first (mbarrier.try_wait.parity).");
         };
         let name = self.barrier_name(barrier);
         let parity = phase % 2;
@@ -130,14 +137,13 @@ impl Cluster<'_> {
                 labels: vec![self.label(*site, format!("this wait for parity {waited} of {name} passed {why}"))],
             };
         }
-        Cure {
-            rule: LOAD_RULE,
-            help: format!(
+        Cure::new(
+            LOAD_RULE,
+            format!(
                 "Let {who} wait for {name} first: mbarrier.try_wait.parity with parity {parity}, until it says true; the copy's bytes \
                  complete its phase {phase}."
             ),
-            labels: vec![],
-        }
+        )
     }
 
     /// Threads of different CTAs that speak through a flag: the accesses of the kernel that look like it, and order nothing.
