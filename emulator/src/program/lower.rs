@@ -14,7 +14,8 @@ use std::collections::HashMap;
 /// What a name stands for.
 #[derive(Clone, Debug)]
 pub(super) enum Binding {
-    Register(Reg),
+    /// A register, and the type that it is declared with.
+    Register(Reg, &'static decode::Type),
     /// Index into the table of labels.
     Label(usize),
     /// The labels of a branch table.
@@ -67,8 +68,19 @@ pub(super) fn module(text: &str, module: &Module) -> Result<Program, Vec<Diagnos
     let mut kernels = Vec::new();
     let (variables, bad) = module_variables(module);
     errors.extend(bad.into_iter().map(|(span, bad)| at(text, module, span, None, bad)));
-    for function in &module.functions {
+    for (n, function) in module.functions.iter().enumerate() {
         let Some(body) = &function.body else { continue };
+        let before = module.functions[..n].iter().find(|f| f.name == function.name);
+        if let Some(before) = before.filter(|f| f.body.is_some() || f.is_entry != function.is_entry) {
+            let what = wrong(
+                format!("`{}` is defined twice", function.name),
+                "Give each entry and each function a name of its own (PTX ISA 4.4).",
+            );
+            let mut twice = at(text, module, function.span, None, what);
+            twice.labels.push(Label { place: place(text, before.span, None, &module.files), text: "the first".into() });
+            errors.push(twice);
+            continue;
+        }
         if !function.is_entry {
             // Looked at where it is called.
             continue;
@@ -361,12 +373,7 @@ impl Lowering {
                 Some(1 | 2 | 4) => Reg::B32(placed(take(n32, 1)?, |plan| &plan.b32)?),
                 Some(8) => Reg::B64(placed(take(n64, 1)?, |plan| &plan.b64)?),
                 Some(16) => Reg::B128(placed(take(n64, 2)?, |plan| &plan.b64)?),
-                _ => {
-                    return Err(wrong(
-                        format!("registers of type `.{ty}` do not exist"),
-                        "Use .pred, .b16, .b32, .b64, .b128 or a typed form of them.",
-                    ));
-                }
+                _ => return Err(no_registers(ty)),
             },
         })
     }
@@ -474,7 +481,7 @@ impl Lowering {
             Operand::Integer(0) => Ok(FALSE),
             Operand::Integer(_) => Ok(TRUE),
             Operand::Name(name) => match self.lookup(name) {
-                Some(Binding::Register(Reg::Pred(p))) => Ok(*p),
+                Some(Binding::Register(Reg::Pred(p), _)) => Ok(*p),
                 Some(_) => Err(wrong(format!("`{name}` is not a predicate"), "Declare it with `.reg .pred`.")),
                 None => Err(self.undeclared(name)),
             },
@@ -484,6 +491,13 @@ impl Lowering {
             )),
         }
     }
+}
+
+pub(super) fn no_registers(ty: &str) -> Bad {
+    wrong(
+        format!("registers of type `.{ty}` do not exist"),
+        "Use .pred, .b8 … .b128, .u8 … .u64, .s8 … .s64, .f16, .f16x2, .f32 or .f64; other types fit into those of their bits.",
+    )
 }
 
 fn too_many() -> Bad {

@@ -11,18 +11,9 @@ use rustc_hash::FxHashMap;
 
 type Version = (u32, u32);
 
-/// Versions of PTX, up to the newest that is known. Later ones of the same major number are taken: they only add.
-const VERSIONS: &[(u32, std::ops::RangeInclusive<u32>)] = &[
-    (1, 0..=5),
-    (2, 0..=3),
-    (3, 0..=2),
-    (4, 0..=3),
-    (5, 0..=0),
-    (6, 0..=5),
-    (7, 0..=8),
-    (8, 0..=8),
-    (9, 0..=u32::MAX),
-];
+/// Versions of PTX, up to the newest that ptxas 13.5 takes.
+const VERSIONS: &[(u32, std::ops::RangeInclusive<u32>)] =
+    &[(1, 0..=5), (2, 0..=3), (3, 0..=2), (4, 0..=3), (5, 0..=0), (6, 0..=5), (7, 0..=8), (8, 0..=8), (9, 0..=5)];
 
 /// Targets, and the version each needs (PTX ISA 11.1.2, release notes).
 const TARGETS: &[(&str, Version)] = &[
@@ -230,7 +221,7 @@ pub(super) fn check(text: &str, module: &Module) -> Vec<Diagnostic> {
         let near = VERSIONS.iter().find(|(major, _)| *major == version.0);
         let help = match near {
             Some((major, minors)) => format!("Versions {major}.{} to {major}.{} exist.", minors.start(), minors.end()),
-            None => "Versions 1.0 to 9.x exist; Blackwell needs 8.6 or later.".into(),
+            None => "Versions 1.0 to 9.5 exist; Blackwell needs 8.6 or later.".into(),
         };
         error(
             module.version_span,

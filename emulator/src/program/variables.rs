@@ -1,7 +1,8 @@
 //! Where variables lie: registers, shared and local variables of a kernel, `.global` and `.const` variables of the module.
 
+use super::decode::types;
 use super::layout::{layout, next_multiple, type_bytes};
-use super::lower::{Binding, Lowering, not_modelled, wrong};
+use super::lower::{Binding, Lowering, no_registers, not_modelled, wrong};
 use super::{Bad, SharedVariable};
 use crate::syntax::ast::{self, Module, Operand, Span, Statement};
 use std::collections::HashMap;
@@ -101,21 +102,32 @@ fn content(v: &ast::Variable, bytes: usize, addresses: &HashMap<&str, u64>) -> R
     Ok(content)
 }
 
+/// Registers, shared and local memory hold nothing defined when a kernel begins.
+fn without_value(v: &ast::Variable) -> Result<(), Bad> {
+    if v.initial.is_empty() {
+        return Ok(());
+    }
+    Err(wrong(
+        format!("`{}` has an initial value, which variables in `.{}` cannot have", v.name, v.space),
+        "Only variables in `.global` and `.const` begin with a value (PTX ISA 5.4.4): store it with an instruction.",
+    ))
+}
+
 impl Lowering {
     pub(super) fn variable(&mut self, v: &ast::Variable) -> Result<(), Bad> {
+        without_value(v)?;
         match v.space.as_str() {
             "reg" => {
                 if v.vector.is_some() {
                     let binding = Binding::Other(format!("vector register `{}`", v.name));
                     self.bind(&v.name, binding)?;
-                } else if let Some(count) = v.count {
-                    for n in 0..count {
-                        let reg = self.register(&v.ty)?;
-                        self.bind(&format!("{}{n}", v.name), Binding::Register(reg))?;
-                    }
                 } else {
-                    let reg = self.register(&v.ty)?;
-                    self.bind(&v.name, Binding::Register(reg))?;
+                    let ty = types::of_registers(&v.ty).ok_or_else(|| no_registers(&v.ty))?;
+                    for n in 0..v.count.unwrap_or(1) {
+                        let name = if v.count.is_some() { format!("{}{n}", v.name) } else { v.name.clone() };
+                        let reg = self.register(&v.ty)?;
+                        self.bind(&name, Binding::Register(reg, ty))?;
+                    }
                 }
             }
             "shared" => {
@@ -144,6 +156,7 @@ impl Lowering {
 
     /// Gives a shared variable its place; `u32::MAX` for dynamic shared memory, whose start is not known yet.
     fn place_shared(&mut self, v: &ast::Variable) -> Result<Binding, Bad> {
+        without_value(v)?;
         let (bytes, align) = layout(v)?;
         if v.linkage.iter().any(|l| l == ".extern") {
             // Dynamic shared memory begins behind the static; all `.extern .shared` arrays share its start.
