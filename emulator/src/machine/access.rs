@@ -102,7 +102,11 @@ impl<'a> Cluster<'a> {
             let warp = &mut self.warps[w];
             warp.on_the_way.push(&warp.registers, reg, time);
         }
-        self.order(at, &targets, total as u64, false, undefined, stamp);
+        if op.non_coherent {
+            self.order_non_coherent(at, &targets, total as u32);
+        } else {
+            self.order(at, &targets, total as u64, false, undefined, stamp);
+        }
         if let Some(sync) = op.sync {
             self.observe(w, targets.iter().map(|t| t.1), sync);
         }

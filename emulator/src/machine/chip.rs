@@ -391,6 +391,9 @@ impl<'a> Chip<'a> {
             cluster.finish();
         }
         cluster.explain_races();
+        if ended {
+            cluster.unawaited_writes();
+        }
         self.cycles = self.cycles.max(cluster.end);
         self.instructions += cluster.instructions;
         if self.s.options.keep_ctas {

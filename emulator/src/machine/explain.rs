@@ -8,6 +8,7 @@ use super::explain_copy::{Cure, FLAG_RULE};
 use super::state::{ActorKind, Race, RaceMemory};
 use crate::diagnostic::{Diagnostic, Label, Severity};
 use crate::order::{Reason, Stamp};
+use crate::program::op::Op;
 
 const PROXY_RULE: &str = "Loads and stores go through the generic proxy, the tensor core and TMA access memory through the asynchronous \
                           proxy; between the two, the same bytes need a fence.proxy.async (PTX ISA 8.6, 9.7.13.4, 9.7.16.6.5).";
@@ -138,6 +139,7 @@ impl Cluster<'_> {
             Some(ActorKind::Warp(w) | ActorKind::TensorLoads(w) | ActorKind::TensorStores(w)) => {
                 self.warp_name(w as usize)
             }
+            Some(ActorKind::NonCoherent) => "a warp".into(),
             Some(ActorKind::AsyncCopies(w)) => format!("cp.async of {}", self.warp_name(w as usize)),
             Some(ActorKind::Mmas { .. }) => "the tensor core".into(),
             Some(ActorKind::Mbarrier | ActorKind::BulkReads { .. } | ActorKind::BulkWrites { .. }) => {
@@ -291,6 +293,11 @@ impl Cluster<'_> {
         }
     }
 
+    /// Whether a statement loads with `.nc`.
+    fn is_non_coherent(&self, site: u32) -> bool {
+        self.kernel.code.iter().any(|i| i.site == site && matches!(&i.op, Op::Load(load) if load.non_coherent))
+    }
+
     /// Whether they are of different CTAs.
     fn apart(&self, first: Stamp, second: Stamp) -> bool {
         let cta = |stamp| match self.kind(stamp) {
@@ -303,6 +310,21 @@ impl Cluster<'_> {
     fn explain_global(&self, race: &Race, buffer: usize) -> Draft {
         let (first, second) = (race.conflict.first, race.second);
         let b = &self.global.buffers[buffer];
+        let load = [first.site, second.site].into_iter().find(|&site| self.is_non_coherent(site));
+        if let Some(load) = load {
+            let write = if first.site == load { second } else { first };
+            return Draft {
+                names: vec![],
+                ..Draft::of(race, "")(
+                    "non-coherent-load",
+                    format!("{} is loaded with .nc, and the kernel writes it", b.describe(race.conflict.byte)),
+                    vec![self.label(load, "loaded here"), self.label(write.site, "written here")],
+                    "ld.global.nc takes data from a cache that no write of the kernel reaches: it is for data that nobody writes while the \
+                     kernel runs, whatever orders the two (PTX ISA 9.7.9.9).",
+                    "Load it without .nc.".into(),
+                )
+            };
+        }
         if race.same_value {
             return self.explain_same_value(race, b.describe(race.conflict.byte));
         }

@@ -8,7 +8,7 @@
 //! | `warp`, `memory`, `mbarrier`, `tensor` | the things themselves |
 //! | `operand`, `batch`, `product`, `tiles`, `exact`, `simd` | the tensor core's arithmetic: what MMAs read, which are computed together, FP32 in vectors and in tiles, bit for bit, and what the CPU has for it |
 //! | `step` | what each instruction does; `compute` those that only touch registers, `access`, `ordering` and `charge` plain memory, `atomics` strong accesses, `sync` and `mbarrier_ops` barriers, `tensor_alloc`, `tensor_ops`, `mma` and `mma_operands` `tcgen05`, `tma`, `bounding_box`, `copy`, `direct` and `bulk` the TMA engine |
-//! | `explain`, `explain_tensor`, `hang`, `names`, `findings` | what is said when something is wrong |
+//! | `explain`, `explain_copy`, `explain_bytes`, `explain_tensor`, `promises`, `hang`, `names`, `findings` | what is said when something is wrong |
 
 mod access;
 mod async_copy;
@@ -47,6 +47,7 @@ mod origins;
 mod outbox;
 mod prepare;
 pub(crate) mod product;
+mod promises;
 mod schedule;
 mod share;
 pub(crate) mod simd;

@@ -205,6 +205,8 @@ impl<'a> Cluster<'a> {
                 let (a, b, c) = (r.b32[usize::from(a)], r.b32[usize::from(b)], r.b32[usize::from(c)]);
                 let mut value = [0; 32];
                 let mut inside = 0u32;
+                // Lanes that read a register of one that does not take part.
+                let mut lost = 0u32;
                 for i in lanes(mask) {
                     // PTX ISA 9.7.9.6: the segment's bounds come from c.
                     let segment = c[i] >> 8 & 0x1f;
@@ -226,11 +228,24 @@ impl<'a> Cluster<'a> {
                     let source = if ok { source } else { lane };
                     value[i] = a[source as usize & 31];
                     inside |= u32::from(ok) << i;
+                    lost |= u32::from(mask >> (source & 31) & 1 == 0) << i;
                 }
                 r.write32(d, mask, &value);
                 if let Some(p) = p {
                     r.write_pred(p, mask, inside);
+                    r.set_defined(Reg::Pred(p), mask, u32::MAX);
                 }
+                r.set_defined(Reg::B32(d), mask, !lost);
+                if lost != 0 {
+                    let lane = lost.trailing_zeros();
+                    let text =
+                        format!("lane {lane} gets the value of a lane that does not execute this (PTX ISA 9.7.9.6)");
+                    let origin = self.origin(site, text);
+                    self.warps[w].origins.insert(Reg::B32(d), origin);
+                } else if mask == u32::MAX {
+                    self.warps[w].origins.remove(&Reg::B32(d));
+                }
+                return Ok(());
             }
             Op::Vote { mode, d, a, negated, .. } => {
                 let r = &mut self.warps[w].registers;

@@ -222,6 +222,9 @@ impl Cluster<'_> {
         if let Some(from) = from {
             self.touch_shared(w, from, bytes, reads, false);
         }
+        for (&barrier, slot) in barriers.iter().zip(&shared) {
+            self.barriers[barrier as usize].promise(slot.cta, site);
+        }
 
         // When.
         let cta = self.warps[w].cta;
