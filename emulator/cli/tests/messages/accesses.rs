@@ -26,48 +26,48 @@ ld.shared.u32 %r3, [tile];"
         32,
         &[],
         expect![[r#"
-        error[hang]: `bar` never completes phase 0: 256 bytes are announced, its copies bring 128 bytes
-          --> k.ptx:19:1
-           |
-        19 | mbarrier.arrive.expect_tx.shared.b64 _, [bar], 256;
-           | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ 256 bytes are announced here
-        20 | cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [tile], [%rd2], 64, [bar];
-           | ---------------------------------------------------------------------------------------- this copy brings 64 bytes
-        21 | cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [tile+64], [%rd2], 64, [bar];
-           | ------------------------------------------------------------------------------------------- this copy brings 64 bytes
-        ...
-        25 | mbarrier.try_wait.parity.shared.b64 %p1, [bar], 0;
-           | -------------------------------------------------- warp 0 waits for `bar`, parity 0 (phase 0)
-           |
-           = rule: A phase completes when its arrivals are there and the bytes that were announced for it (expect_tx) are those that copies have brought (complete_tx): each tensor copy brings its whole box, also where that hangs over the tensor's edge (PTX ISA, mbarrier, tracking asynchronous operations).
-           = try: Announce 128 bytes, or let the copies of a phase bring 256.
+            error[hang]: `bar` never completes phase 0: 256 bytes are announced, its copies bring 128 bytes
+              --> k.ptx:19:1
+               |
+            19 | mbarrier.arrive.expect_tx.shared.b64 _, [bar], 256;
+               | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ 256 bytes are announced here
+            20 | cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [tile], [%rd2], 64, [bar];
+               | ---------------------------------------------------------------------------------------- this copy brings 64 bytes
+            21 | cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [tile+64], [%rd2], 64, [bar];
+               | ------------------------------------------------------------------------------------------- this copy brings 64 bytes
+            ...
+            25 | mbarrier.try_wait.parity.shared.b64 %p1, [bar], 0;
+               | -------------------------------------------------- warp 0 waits for `bar`, parity 0 (phase 0)
+               |
+               = rule: A phase completes when its arrivals are there and the bytes that were announced for it (expect_tx) are those that copies have brought (complete_tx): each tensor copy brings its whole box, also where that hangs over the tensor's edge (PTX ISA, mbarrier, tracking asynchronous operations).
+               = try: Announce 128 bytes, or let the copies of a phase bring 256.
 
-        `k`, default schedule: 1 finding, did not end; N cycles, 11 warp instructions
-    "#]],
+            `k`, default schedule: 1 finding, did not end; 11 warp instructions
+        "#]],
     );
     says(
         &body(96),
         32,
         &[],
         expect![[r#"
-        error[hang]: `bar` never completes phase 0: 96 bytes are announced, its copies bring 128 bytes
-          --> k.ptx:19:1
-           |
-        19 | mbarrier.arrive.expect_tx.shared.b64 _, [bar], 96;
-           | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ 96 bytes are announced here
-        20 | cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [tile], [%rd2], 64, [bar];
-           | ---------------------------------------------------------------------------------------- this copy brings 64 bytes
-        21 | cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [tile+64], [%rd2], 64, [bar];
-           | ------------------------------------------------------------------------------------------- this copy brings 64 bytes
-        ...
-        25 | mbarrier.try_wait.parity.shared.b64 %p1, [bar], 0;
-           | -------------------------------------------------- warp 0 waits for `bar`, parity 0 (phase 0)
-           |
-           = rule: A phase completes when its arrivals are there and the bytes that were announced for it (expect_tx) are those that copies have brought (complete_tx): each tensor copy brings its whole box, also where that hangs over the tensor's edge (PTX ISA, mbarrier, tracking asynchronous operations).
-           = try: Announce 128 bytes, or let the copies of a phase bring 96.
+            error[hang]: `bar` never completes phase 0: 96 bytes are announced, its copies bring 128 bytes
+              --> k.ptx:19:1
+               |
+            19 | mbarrier.arrive.expect_tx.shared.b64 _, [bar], 96;
+               | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ 96 bytes are announced here
+            20 | cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [tile], [%rd2], 64, [bar];
+               | ---------------------------------------------------------------------------------------- this copy brings 64 bytes
+            21 | cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [tile+64], [%rd2], 64, [bar];
+               | ------------------------------------------------------------------------------------------- this copy brings 64 bytes
+            ...
+            25 | mbarrier.try_wait.parity.shared.b64 %p1, [bar], 0;
+               | -------------------------------------------------- warp 0 waits for `bar`, parity 0 (phase 0)
+               |
+               = rule: A phase completes when its arrivals are there and the bytes that were announced for it (expect_tx) are those that copies have brought (complete_tx): each tensor copy brings its whole box, also where that hangs over the tensor's edge (PTX ISA, mbarrier, tracking asynchronous operations).
+               = try: Announce 128 bytes, or let the copies of a phase bring 96.
 
-        `k`, default schedule: 1 finding, did not end; N cycles, 11 warp instructions
-    "#]],
+            `k`, default schedule: 1 finding, did not end; 11 warp instructions
+        "#]],
     );
     says(
         &body(64),
@@ -109,7 +109,7 @@ fn accesses_beyond_a_buffer_name_the_thread() {
                = rule: Every access must lie within memory that the launch has: the CTA's shared memory (PTX ISA 5.1.7), the parameters (5.1.6.1) or a buffer in global memory (5.1.4).
                = try: Check row, column and row pitch of the address.
 
-            `k`, default schedule: 1 finding, did not end; N cycles, 13 warp instructions
+            `k`, default schedule: 1 finding, did not end; 13 warp instructions
         "#]],
     );
     says(
@@ -126,7 +126,7 @@ fn accesses_beyond_a_buffer_name_the_thread() {
                = rule: Every wait must be matched by what it waits for, in every run: an mbarrier's phase by its arrivals and bytes (PTX ISA 9.7.13.15.6), a CTA barrier by its threads (9.7.13.1).
                = try: Let a thread execute mbarrier.arrive on it (with expect_tx if copies bring their bytes to it) before others wait.
 
-            `k`, default schedule: 1 finding, did not end; N cycles, 17 warp instructions
+            `k`, default schedule: 1 finding, did not end; 17 warp instructions
         "#]],
     );
 }

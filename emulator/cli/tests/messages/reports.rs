@@ -176,3 +176,14 @@ fn findings_of_several_seeds_and_notes() {
     "#]],
     );
 }
+
+/// A run that did not end has no length; one of times only says so, also as a value.
+#[test]
+fn runs_that_are_no_whole_runs_say_so() {
+    let stopped = emulate_texts(&kernel("trap;"), &launch(32), &[]).out;
+    assert!(stopped.contains("did not end; ") && !stopped.contains("cycles"), "{stopped}");
+    for (arguments, says) in [(&["--format", "json"][..], false), (&["--format", "json", "--timing-only"], true)] {
+        let out = emulate_texts(&kernel(""), &launch(32), arguments).out;
+        assert!(out.contains(&format!("\"timing_only\": {says}")), "{out}");
+    }
+}
