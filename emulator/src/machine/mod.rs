@@ -5,7 +5,7 @@
 //! | `chip`, `threads`, `cache`, `outbox`, `tracker` | what clusters have to do with each other: SMs, L2, writes and atomics, races between them |
 //! | `schedule`, `issue`, `cluster`, `state`, `diverge`, `finish` | the scheduler; what a cluster is made of; lanes that part and meet; what is left at the end |
 //! | `prepare` | what is checked before anything runs, and the parameter block |
-//! | `warp`, `memory`, `mbarrier`, `tensor` | the things themselves |
+//! | `warp`, `on_the_way`, `memory`, `mbarrier`, `tensor` | the things themselves |
 //! | `operand`, `batch`, `product`, `tiles`, `exact`, `simd` | the tensor core's arithmetic: what MMAs read, which are computed together, FP32 in vectors and in tiles, bit for bit, and what the CPU has for it |
 //! | `step` | what each instruction does; `compute` those that only touch registers, `access`, `ordering` and `charge` plain memory, `atomics` strong accesses, `sync` and `mbarrier_ops` barriers, `tensor_alloc`, `tensor_ops`, `mma` and `mma_operands` `tcgen05`, `tma`, `bounding_box`, `copy`, `direct` and `bulk` the TMA engine |
 //! | `explain`, `explain_copy`, `explain_bytes`, `explain_tensor`, `promises`, `hang`, `names`, `findings` | what is said when something is wrong |
@@ -41,6 +41,7 @@ mod memory;
 mod mma;
 mod mma_operands;
 mod names;
+mod on_the_way;
 mod operand;
 mod ordering;
 mod origins;

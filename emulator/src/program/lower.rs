@@ -2,10 +2,10 @@
 //! hands each instruction to `decode`.
 
 use super::facts::Facts;
-use super::layout::{layout, next_multiple, type_bytes};
+use super::layout::{layout, next_multiple};
 use super::op::{FALSE, Inst, Op, Reg, TRUE};
 use super::registers::{self, Plan};
-use super::variables::{Variable, module_variables};
+use super::variables::{Variable, module_variables, too_many};
 use super::{Bad, Kernel, ParamSlot, Program, RESERVED_SHARED, decode, flow, near, place, targets};
 use crate::diagnostic::{Diagnostic, Label, Severity};
 use crate::syntax::ast::{Function, Instruction, Module, Operand, Statement};
@@ -40,7 +40,7 @@ const MAX_PARAMETERS: u32 = 32764;
 /// A function body on its way to a [`Kernel`].
 pub(super) struct Lowering {
     /// Where registers lie; `None`: each has a place of its own.
-    plan: Option<Plan>,
+    pub plan: Option<Plan>,
     pub scopes: Vec<HashMap<String, Binding>>,
     /// Shared variables of the body, by name and place in the text.
     pub placed: HashMap<(String, u32), Binding>,
@@ -355,29 +355,6 @@ impl Lowering {
         Ok(reg)
     }
 
-    /// A fresh register of a type.
-    pub fn register(&mut self, ty: &str) -> Result<Reg, Bad> {
-        let (n32, n64, np) = &mut self.kernel.registers;
-        let take = |counter: &mut u16, n: u16| {
-            let first = *counter;
-            *counter = counter.checked_add(n).filter(|&c| c < u16::MAX).ok_or_else(too_many)?;
-            Ok(first)
-        };
-        let placed = |n: u16, class: fn(&Plan) -> &Vec<u16>| match &self.plan {
-            None => Ok(n),
-            Some(plan) => class(plan).get(usize::from(n)).copied().ok_or_else(too_many),
-        };
-        Ok(match ty {
-            "pred" => Reg::Pred(take(np, 1)?),
-            _ => match type_bytes(ty) {
-                Some(1 | 2 | 4) => Reg::B32(placed(take(n32, 1)?, |plan| &plan.b32)?),
-                Some(8) => Reg::B64(placed(take(n64, 1)?, |plan| &plan.b64)?),
-                Some(16) => Reg::B128(placed(take(n64, 2)?, |plan| &plan.b64)?),
-                _ => return Err(no_registers(ty)),
-            },
-        })
-    }
-
     pub fn statements(&mut self, text: &str, module: &Module, body: &[Statement], errors: &mut Vec<Diagnostic>) {
         // Labels may be used before they stand: bind those of this scope first.
         for statement in body {
@@ -491,18 +468,4 @@ impl Lowering {
             )),
         }
     }
-}
-
-pub(super) fn no_registers(ty: &str) -> Bad {
-    wrong(
-        format!("registers of type `.{ty}` do not exist"),
-        "Use .pred, .b8 … .b128, .u8 … .u64, .s8 … .s64, .f16, .f16x2, .f32 or .f64; other types fit into those of their bits.",
-    )
-}
-
-fn too_many() -> Bad {
-    wrong(
-        "this kernel declares more than 65,534 registers of one width",
-        "Declare no more registers than the kernel uses.",
-    )
 }

@@ -2,7 +2,9 @@
 
 use super::decode::types;
 use super::layout::{layout, next_multiple, type_bytes};
-use super::lower::{Binding, Lowering, no_registers, not_modelled, wrong};
+use super::lower::{Binding, Lowering, not_modelled, wrong};
+use super::op::Reg;
+use super::registers::Plan;
 use super::{Bad, SharedVariable};
 use crate::syntax::ast::{self, Module, Operand, Span, Statement};
 use std::collections::HashMap;
@@ -114,6 +116,29 @@ fn without_value(v: &ast::Variable) -> Result<(), Bad> {
 }
 
 impl Lowering {
+    /// A fresh register of a type.
+    pub fn register(&mut self, ty: &str) -> Result<Reg, Bad> {
+        let (n32, n64, np) = &mut self.kernel.registers;
+        let take = |counter: &mut u16, n: u16| {
+            let first = *counter;
+            *counter = counter.checked_add(n).filter(|&c| c < u16::MAX).ok_or_else(too_many)?;
+            Ok(first)
+        };
+        let placed = |n: u16, class: fn(&Plan) -> &Vec<u16>| match &self.plan {
+            None => Ok(n),
+            Some(plan) => class(plan).get(usize::from(n)).copied().ok_or_else(too_many),
+        };
+        Ok(match ty {
+            "pred" => Reg::Pred(take(np, 1)?),
+            _ => match type_bytes(ty) {
+                Some(1 | 2 | 4) => Reg::B32(placed(take(n32, 1)?, |plan| &plan.b32)?),
+                Some(8) => Reg::B64(placed(take(n64, 1)?, |plan| &plan.b64)?),
+                Some(16) => Reg::B128(placed(take(n64, 2)?, |plan| &plan.b64)?),
+                _ => return Err(no_registers(ty)),
+            },
+        })
+    }
+
     pub(super) fn variable(&mut self, v: &ast::Variable) -> Result<(), Bad> {
         without_value(v)?;
         match v.space.as_str() {
@@ -195,4 +220,18 @@ impl Lowering {
             }
         }
     }
+}
+
+fn no_registers(ty: &str) -> Bad {
+    wrong(
+        format!("registers of type `.{ty}` do not exist"),
+        "Use .pred, .b8 … .b128, .u8 … .u64, .s8 … .s64, .f16, .f16x2, .f32 or .f64; other types fit into those of their bits.",
+    )
+}
+
+pub(super) fn too_many() -> Bad {
+    wrong(
+        "this kernel declares more than 65,534 registers of one width",
+        "Declare no more registers than the kernel uses.",
+    )
 }
