@@ -1,6 +1,7 @@
 //! Races in which an asynchronous copy has a part: what says that the copy is complete, and so what is missing, depends on the pair.
 
 use super::cluster::Cluster;
+use super::mbarrier::sum;
 use super::state::{ActorKind, Race};
 use super::warp::Passed;
 use crate::diagnostic::Label;
@@ -49,7 +50,8 @@ impl Cluster<'_> {
             _ => ", and then let it synchronise with the others (bar.sync)".to_string(),
         };
         match (self.kind(first)?, self.kind(second)) {
-            (Mbarrier, _) => Some(self.cure_of_load(race)),
+            (Mbarrier, _) => Some(self.cure_of_load(first, second, &race.passed)),
+            (_, Some(Mbarrier)) if self.meant_the_load(race) => Some(self.cure_of_load(second, first, &[])),
             (BulkReads { warp }, _) => cure(
                 STORE_RULE,
                 format!(
@@ -102,17 +104,29 @@ impl Cluster<'_> {
         }
     }
 
+    /// Whether who reads bytes before a load writes them wants what the load brings: nothing was there before, or it knows of no
+    /// phase of the load's mbarrier.
+    fn meant_the_load(&self, race: &Race) -> bool {
+        use ActorKind::{Mmas, Warp};
+        let (first, second) = (race.conflict.first, race.second);
+        let (Some(Warp(w) | Mmas { warp: w, .. }), false, true) =
+            (self.kind(first), race.conflict.first_writes, race.conflict.second_writes)
+        else {
+            return false;
+        };
+        race.unwritten || self.warps.get(w as usize).is_some_and(|warp| warp.views.came_before(second.actor) == 0)
+    }
+
     /// A load of the TMA engine, whose mbarrier was not waited for, or in the wrong phase.
-    fn cure_of_load(&self, race: &Race) -> Cure {
-        let first = race.conflict.first;
-        let barrier = self.barriers.iter().position(|b| b.actor == first.actor);
-        let Some((barrier, phase)) = barrier.and_then(|n| Some((n as u32, self.barriers[n].phase_of(first.epoch)?)))
+    fn cure_of_load(&self, load: Stamp, other: Stamp, passed: &[Passed]) -> Cure {
+        let barrier = self.barriers.iter().position(|b| b.actor == load.actor);
+        let Some((barrier, phase)) = barrier.and_then(|n| Some((n as u32, self.barriers[n].phase_of(load.epoch)?)))
         else {
             return Cure::new(LOAD_RULE, "Wait for the copy's mbarrier first (mbarrier.try_wait.parity).");
         };
         let name = self.barrier_name(barrier);
         let parity = phase % 2;
-        let who = match self.kind(race.second) {
+        let who = match self.kind(other) {
             Some(
                 ActorKind::Warp(w)
                 | ActorKind::Mmas { warp: w, .. }
@@ -121,10 +135,31 @@ impl Cluster<'_> {
             ) => self.warp_name(w as usize),
             _ => "the thread that issues the second".into(),
         };
-        let passed = race.passed.iter().find(|p| p.barrier == barrier);
+        let passed = passed.iter().find(|p| p.barrier == barrier);
         if let Some(Passed { site, parity: waited, phase: seen, .. }) = passed
             && seen.is_none_or(|seen| seen < phase)
         {
+            let (b, brought) =
+                (&self.barriers[barrier as usize], sum(&self.barriers[barrier as usize].traffic.brought));
+            if let Some(seen) = seen
+                && b.phase == phase
+                && brought > 0
+                && sum(&b.traffic.announced) == 0
+            {
+                // Nothing held the phase open until the copy was issued.
+                let early = b.previous.last().filter(|_| seen + 1 == phase);
+                let early = early.map(|&(site, _)| {
+                    self.label(site, format!("this completes phase {seen} without the copy's bytes"))
+                });
+                return Cure {
+                    rule: LOAD_RULE,
+                    help: format!(
+                        "Announce {brought} bytes with the arrival for phase {seen}: mbarrier.arrive.expect_tx with {brought}. Then the \
+                         phase completes when the copies have brought them."
+                    ),
+                    labels: early.into_iter().collect(),
+                };
+            }
             let why = match seen {
                 None => "at once: on a fresh mbarrier, parity 1 counts as complete".to_string(),
                 Some(seen) => format!("on phase {seen}"),

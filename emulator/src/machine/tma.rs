@@ -428,7 +428,8 @@ impl Cluster<'_> {
         let (start, len) = (u64::from(slot.offset), u64::from(bytes));
         let conflict = if writes { shadow.write(start, len, &access) } else { shadow.read(start, len, &access) };
         if let Some(conflict) = conflict {
-            self.race(Race::new(RaceMemory::Shared(slot.cta), conflict, stamp));
+            let unwritten = writes && !self.ctas[slot.cta].shared.is_defined(conflict.byte as usize);
+            self.race(Race { unwritten, ..Race::new(RaceMemory::Shared(slot.cta), conflict, stamp) });
         }
         if writes {
             self.check_barrier_bytes(slot.cta, slot.offset, slot.offset + bytes, stamp.site);

@@ -252,3 +252,49 @@ DONE:";
         `k`, default schedule: 1 finding; N cycles, 28 warp instructions
     "#]].assert_eq(&without_cycles(&said.out));
 }
+
+/// A phase that no bytes hold open completes before its copy is issued: the bytes to announce are named, not a later phase to wait for.
+#[test]
+fn a_load_whose_bytes_nobody_announces() {
+    for arrive in ["mbarrier.arrive.expect_tx.shared.b64 _, [bar], 0;", "mbarrier.arrive.shared.b64 _, [bar];"] {
+        let body = format!(
+            "@!%p0 bra SKIP;\nmbarrier.init.shared.b64 [bar], 1;\nfence.proxy.async;\n{arrive}\n\
+             cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [tile], [%rd2], 64, [bar];\nSKIP:\nbar.sync 0;\nWAIT:\n\
+             mbarrier.try_wait.parity.shared.b64 %p1, [bar], 0;\n@!%p1 bra WAIT;\nld.shared.u32 %r3, [tile];"
+        );
+        let said = emulate_texts(&kernel(&body), &launch(64), &[]).out;
+        assert!(
+            said.contains("try: Announce 64 bytes with the arrival for phase 0: mbarrier.arrive.expect_tx with 64."),
+            "{said}"
+        );
+        assert!(said.contains("this completes phase 0 without the copy's bytes"), "{said}");
+    }
+}
+
+/// Who reads before a load comes, and never waits, is told to wait; who has used what lay there before, to say that it is free.
+#[test]
+fn who_reads_before_a_load_comes() {
+    let issue = "mbarrier.arrive.expect_tx.shared.b64 _, [bar], 64;\n\
+                 cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [tile], [%rd2], 64, [bar];";
+    let wait = |label: &str, parity: u32| {
+        format!("{label}:\nmbarrier.try_wait.parity.shared.b64 %p1, [bar], {parity};\n@!%p1 bra {label};")
+    };
+    let body = |reader: &str, producer: &str| {
+        format!(
+            "@%p0 mbarrier.init.shared.b64 [bar], 1;\n@%p0 fence.proxy.async;\nbar.sync 0;\nsetp.ge.u32 %p2, %r0, 32;\n\
+             @%p2 bra READ;\n@!%p0 bra END;\n{producer}\nbra END;\nREAD:\n{reader}\nEND:"
+        )
+    };
+    let never = body("ld.shared.u32 %r3, [tile];", &format!("nanosleep.u32 3000;\n{issue}\n{}", wait("P", 0)));
+    let again = body(
+        &format!("{}\nld.shared.u32 %r3, [tile];", wait("R", 0)),
+        &format!("{issue}\n{}\nnanosleep.u32 3000;\n{issue}\n{}", wait("P", 0), wait("Q", 1)),
+    );
+    for (body, says) in [
+        (never, "try: Let warp 1 wait for `bar` first: mbarrier.try_wait.parity with parity 0"),
+        (again, "try: Let all who use `tile` say that it is free"),
+    ] {
+        let said = emulate_texts(&kernel(&body), &launch(64), &[]).out;
+        assert!(said.contains(says), "{body}\n{said}");
+    }
+}

@@ -1,6 +1,7 @@
 //! Values that nothing has written: where they began.
 
-use crate::says;
+use crate::common::emulate_texts;
+use crate::{kernel, launch, says};
 use expect_test::expect;
 
 /// A register that nothing has written goes through shared memory: the message names where it began.
@@ -44,7 +45,7 @@ fn undefined_values_keep_their_origin_in_shared_memory() {
                = rule: Registers and memory hold unknown values until they are written (for memory, PTX ISA 8.2.6).
                = try: Write the value on every path that leads here.
 
-            `k`, default schedule: 1 finding, did not end; N cycles, 8 warp instructions
+            `k`, default schedule: 1 finding, did not end; 8 warp instructions
         "#]],
     );
 }
@@ -109,4 +110,28 @@ DONE:",
             `k`, default schedule: 1 finding; N cycles, 11 warp instructions
         "#]],
     );
+}
+
+/// What an atomic operation brings from memory that nothing has written has its origin there, also if it does not depend on it.
+#[test]
+fn undefined_values_keep_their_origin_through_atomics() {
+    let said =
+        emulate_texts(&kernel("atom.global.exch.b32 %r1, [%rd0+64], 4;\nst.global.u32 [%rd0], %r1;"), &launch(32), &[]);
+    assert!(
+        said.out.contains("`out` at byte 64 is read here, but nothing has written a defined value to it"),
+        "{}",
+        said.out
+    );
+}
+
+/// Of tensor memory of which some lanes were written, as by an MMA with M = 64, the others are named.
+#[test]
+fn lanes_of_tensor_memory_that_nothing_has_written_are_named() {
+    let body = "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [tile], 32;\nld.shared.u32 %r1, [tile];\n\
+                tcgen05.st.sync.aligned.16x64b.x1.b32 [%r1], {%r0};\ntcgen05.wait::st.sync.aligned;\n\
+                tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r2}, [%r1];\ntcgen05.wait::ld.sync.aligned;\n\
+                mul.wide.u32 %rd3, %r0, 4;\nadd.u64 %rd0, %rd0, %rd3;\nst.global.u32 [%rd0], %r2;\n\
+                tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r1, 32;";
+    let said = emulate_texts(&kernel(body), &launch(32), &[]).out;
+    assert!(said.contains("lanes 16 to 31 of tensor memory column 0 are read here, but nothing has written"), "{said}");
 }
