@@ -61,14 +61,27 @@ pub enum Target {
 }
 
 impl Target {
+    /// Its offset in the window, buffer, parameters or frames.
+    pub fn offset(self) -> u64 {
+        match self {
+            Target::Shared(_, at) | Target::Param(at) | Target::Local(at) => at.into(),
+            Target::Global { offset, .. } => offset,
+        }
+    }
+
+    /// Another offset in the same.
+    pub fn at(self, offset: u64) -> Target {
+        match self {
+            Target::Shared(cta, _) => Target::Shared(cta, offset as u32),
+            Target::Global { buffer, .. } => Target::Global { buffer, offset },
+            Target::Param(_) => Target::Param(offset as u32),
+            Target::Local(_) => Target::Local(offset as u32),
+        }
+    }
+
     /// So many bytes behind it.
     pub fn after(self, bytes: usize) -> Target {
-        match self {
-            Target::Shared(cta, at) => Target::Shared(cta, at + bytes as u32),
-            Target::Global { buffer, offset } => Target::Global { buffer, offset: offset + bytes as u64 },
-            Target::Param(at) => Target::Param(at + bytes as u32),
-            Target::Local(at) => Target::Local(at + bytes as u32),
-        }
+        self.at(self.offset() + bytes as u64)
     }
 }
 
@@ -89,7 +102,11 @@ impl<'a> Cluster<'a> {
             let warp = &mut self.warps[w];
             warp.on_the_way.push(&warp.registers, reg, time);
         }
-        self.order(at, &targets, total as u64, false, undefined, stamp);
+        if op.non_coherent {
+            self.order_non_coherent(at, &targets, total as u32);
+        } else {
+            self.order(at, &targets, total as u64, false, undefined, stamp);
+        }
         if let Some(sync) = op.sync {
             self.observe(w, targets.iter().map(|t| t.1), sync);
         }

@@ -339,10 +339,13 @@ impl<'a> Cluster<'a> {
                 registers.set_lane(d, lane.lane, old);
                 registers.set_defined(d, 1 << lane.lane, if old_defined { u32::MAX } else { 0 });
             }
-            if !old_defined && !job.replaces && origin == 0 {
+            if !old_defined && origin == 0 {
                 let what = self.describe_target(&lane.target);
                 origin =
                     self.origin(site, format!("{what} is read here, but nothing has written a defined value to it"));
+                if job.replaces {
+                    continue;
+                }
                 let mut diagnostic = self.problem(
                     "undefined-value-stored",
                     site,

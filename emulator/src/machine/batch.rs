@@ -12,7 +12,7 @@ use super::simd;
 use super::state::Cta;
 use super::tensor::{InstructionDescriptor, LANES, Layout, TensorMemory};
 use super::tiles;
-use crate::numerics::{MmaStep, Numerics};
+use crate::numerics::Numerics;
 
 /// Steps that are computed together. Their panels of B stay in the first-level cache.
 const DEPTH: usize = 8;
@@ -98,15 +98,7 @@ impl Batch {
             .collect();
         let a: Vec<_> = self.steps.iter().map(|o| &o.a[cta].bits[..]).collect();
         let b: Vec<_> = self.steps.iter().map(|o| &o.b.bits[..]).collect();
-        let step = MmaStep {
-            a_bf16: i.a_bf16,
-            b_bf16: i.b_bf16,
-            d_f32: i.d_f32,
-            negate_a: i.negate_a,
-            negate_b: i.negate_b,
-            accumulate: self.accumulate,
-            scale: self.scale,
-        };
+        let step = i.step(self.accumulate, self.scale);
         simd::run(Product {
             numerics,
             step,

@@ -406,6 +406,9 @@ impl<'a> Chip<'a> {
             cluster.finish();
         }
         cluster.explain_races();
+        if ended {
+            cluster.unawaited_writes();
+        }
         let missing = cluster.what_is_missing().into_iter().chain(cluster.what_factor_misses());
         self.missing.extend(missing.map(|what| (running.index, what)));
         self.cycles = self.cycles.max(cluster.end);

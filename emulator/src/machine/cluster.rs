@@ -66,6 +66,8 @@ pub struct Cluster<'a> {
     pub outbox: Outbox<'a>,
     /// Who of this cluster touched global memory.
     pub tracker: Tracker,
+    /// Who makes loads that nothing orders, once there was one.
+    pub non_coherent: Option<ActorId>,
     pub findings: Findings,
     pub index: u32,
     /// It computes no values; `None`: it does.
@@ -161,6 +163,7 @@ impl<'a> Cluster<'a> {
             global: Arc::default(),
             outbox: Outbox::default(),
             tracker: Tracker::new(if s.options.timing_only { 0 } else { s.buffers }, false),
+            non_coherent: None,
             findings: Findings::default(),
             index,
             blank: (!s.options.values.include(index)).then(|| Blank::new(kernel, s.dependences)),

@@ -181,6 +181,8 @@ pub enum ActorKind {
     TensorStores(u32),
     /// The `cp.async` groups of a warp.
     AsyncCopies(u32),
+    /// All `ld.global.nc` of a cluster.
+    NonCoherent,
     /// An mbarrier: its epochs are its completed phases.
     Mbarrier,
     /// What the bulk groups of a thread read, and what they write.

@@ -19,6 +19,7 @@ impl Cluster<'_> {
             Op::BarrierInval { address } => {
                 for (slot, _) in self.barrier_addresses(at, address, false)? {
                     let barrier = self.barrier(w, slot, site, "invalidated")?;
+                    self.check_promises(w, barrier, site);
                     self.barriers[barrier as usize].valid = false;
                     self.barrier_at.remove(&(slot.cta, slot.offset));
                 }

@@ -185,7 +185,17 @@ impl Cluster<'_> {
         let origin = missing.map_or(0, |n| match self.ctas[c].tensor.origin(n) {
             0 => {
                 let name = self.tensor_name(n);
-                self.origin(site, format!("{name} is read here, but nothing has written a defined value to it"))
+                // With M = 64, an accumulator has half of the lanes only.
+                let text = match !self.ctas[c].tensor.defined_quarter(n, lane / 32) {
+                    0 | u32::MAX => {
+                        format!("{name} is read here, but nothing has written a defined value to it")
+                    }
+                    lanes => {
+                        let lanes = lane_ranges(lanes, lane / 32 * 32);
+                        format!("{lanes} of {name} are read here, but nothing has written a defined value to them")
+                    }
+                };
+                self.origin(site, text)
             }
             known => known,
         });
@@ -374,5 +384,22 @@ impl Cluster<'_> {
                 });
             }
         }
+    }
+}
+
+/// `lanes 16 to 31`, `lanes 0, 2 and 5 to 7`: those of a mask, the first of which has this number.
+fn lane_ranges(mask: u32, first: u32) -> String {
+    let set = |n: u32| n < 32 && mask >> n & 1 == 1;
+    let ends = |start: u32| (start..32).take_while(|&n| set(n)).last().unwrap_or(start);
+    let starts = (0..32).filter(|&n| set(n) && !(n > 0 && set(n - 1)));
+    let parts: Vec<String> = starts
+        .map(|start| match ends(start) {
+            end if end == start => (first + start).to_string(),
+            end => format!("{} to {}", first + start, first + end),
+        })
+        .collect();
+    match parts.as_slice() {
+        [most @ .., last] if !most.is_empty() => format!("lanes {} and {last}", most.join(", ")),
+        parts => format!("lanes {}", parts.join(", ")),
     }
 }

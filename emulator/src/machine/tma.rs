@@ -224,6 +224,9 @@ impl Cluster<'_> {
         if let Some(from) = from {
             self.touch_shared(w, from, bytes, reads, false);
         }
+        for (&barrier, slot) in barriers.iter().zip(&shared) {
+            self.barriers[barrier as usize].promise(slot.cta, site);
+        }
 
         // When.
         let cta = self.warps[w].cta;
@@ -428,7 +431,8 @@ impl Cluster<'_> {
         let (start, len) = (u64::from(slot.offset), u64::from(bytes));
         let conflict = if writes { shadow.write(start, len, &access) } else { shadow.read(start, len, &access) };
         if let Some(conflict) = conflict {
-            self.race(Race::new(RaceMemory::Shared(slot.cta), conflict, stamp));
+            let unwritten = writes && !self.ctas[slot.cta].shared.is_defined(conflict.byte as usize);
+            self.race(Race { unwritten, ..Race::new(RaceMemory::Shared(slot.cta), conflict, stamp) });
         }
         if writes {
             self.check_barrier_bytes(slot.cta, slot.offset, slot.offset + bytes, stamp.site);
