@@ -1,8 +1,8 @@
 //! From a kernel's recipe to a launch: the judge brings the data, the recipe only says where it goes.
 
 use crate::inputs::{Inputs, to_bytes};
-use crate::source::{Built, Matrix, Param};
 use crate::problem::Problem;
+use crate::source::{Built, Matrix, Param};
 use emulator::{Buffer, Content, Element, Launch, Swizzle, TensorMap};
 use ptx::Dtype;
 
