@@ -1,14 +1,17 @@
 //! The `workbook` command: what students type, and what keeps their files in step with the solutions.
 
 mod cargo;
+mod carry;
 mod diff;
 mod files;
 mod inspect;
 mod list;
 mod patience;
+mod tokens;
 mod workspace;
 
 pub use cargo::{Binary, test_binary};
+pub use carry::carry;
 pub use files::{check_all, reset, write_all};
 pub use inspect::{assembler, leaks, listing, open_todos, summary};
 pub use list::{Row, progress, render, rows};
@@ -16,7 +19,7 @@ pub use patience::Patience;
 pub use workspace::{Workspace, name, number};
 
 use crate::diagnostics::{self, Sources};
-use crate::{BuildFailure, Emitted, InProcess, JudgeOptions, KernelSource, Problem};
+use crate::{BuildFailure, Emitted, InProcess, JudgeOptions, KernelSource, Problem, reference_kernels};
 use clap::{Parser, Subcommand};
 use std::collections::HashMap;
 use std::fs;
@@ -59,6 +62,16 @@ enum Action {
         /// The step: step01, 01 or 1
         step: String,
     },
+    /// Copy your finished code of one step into the untouched TODOs of a later one, where it fits
+    Carry {
+        /// The step to take from: step04, 04 or 4
+        from: String,
+        /// The later step
+        to: String,
+        /// Also put code that must change there, as comments
+        #[arg(long)]
+        as_comments: bool,
+    },
     /// For authors: make the files in steps/ from the solutions
     Skeletons {
         /// Change nothing; fail with the differences if there are any
@@ -97,6 +110,9 @@ fn act(workspace: &Workspace, action: Action) -> Result<ExitCode, String> {
             print(&inspect_step(workspace, workspace.named(&step)?, size, solution)?);
         }
         Action::Reset { step } => print(&reset(workspace, workspace.named(&step)?)?),
+        Action::Carry { from, to, as_comments } => {
+            print(&carry(workspace, workspace.named(&from)?, workspace.named(&to)?, as_comments)?);
+        }
         Action::Skeletons { check: true } => print(&check_all(workspace)?),
         Action::Skeletons { check: false } => print(&write_all(workspace)?),
     }
@@ -148,9 +164,8 @@ fn inspect_step(workspace: &Workspace, step: u8, size: Option<Problem>, solution
     let first = known.sizes.first().copied().unwrap_or(Problem::f16(128, 128, 64));
     let problem = size.unwrap_or(first);
     let source: Box<dyn KernelSource> = if solution {
-        let found = solutions::ALL.iter().find(|(number, _)| *number == step);
-        let (_, kernel) = found.ok_or_else(|| format!("{} has no solution in this program", name(step)))?;
-        Box::new(InProcess(*kernel))
+        let kernel = reference_kernels::solution(step);
+        Box::new(InProcess(kernel.ok_or_else(|| format!("{} has no solution in this program", name(step)))?))
     } else {
         Box::new(Emitted::new(binary(workspace, step)?))
     };
