@@ -2,6 +2,7 @@
 
 mod cargo;
 mod carry;
+mod changes;
 mod diff;
 mod files;
 mod inspect;
@@ -12,6 +13,7 @@ mod workspace;
 
 pub use cargo::{Binary, test_binary};
 pub use carry::carry;
+pub use changes::changes;
 pub use files::{check_all, reset, write_all};
 pub use inspect::{assembler, leaks, listing, open_todos, summary};
 pub use list::{Row, progress, render, rows};
@@ -56,6 +58,19 @@ enum Action {
         /// Show the reference solution in place of your file
         #[arg(long)]
         solution: bool,
+    },
+    /// What changes from one step to another: launch, barriers, memory, instructions, source
+    Diff {
+        /// The step to begin with: step06, 06 or 6
+        from: String,
+        /// The step to compare it with
+        to: String,
+        /// The problem: MxNxK, or MxNxK:bf16 (without it: one that both steps take)
+        #[arg(long, value_name = "MxNxK", value_parser = self::size)]
+        size: Option<Problem>,
+        /// Compare your own files in place of the solutions
+        #[arg(long)]
+        mine: bool,
     },
     /// Put a step's untouched file back; yours is kept under .workbook/backup
     Reset {
@@ -108,6 +123,10 @@ fn act(workspace: &Workspace, action: Action) -> Result<ExitCode, String> {
         Action::Run { step, args } => return run(workspace, workspace.named(&step)?, &args),
         Action::Inspect { step, size, solution } => {
             print(&inspect_step(workspace, workspace.named(&step)?, size, solution)?);
+        }
+        Action::Diff { from, to, size, mine } => {
+            let steps = [workspace.named(&from)?, workspace.named(&to)?];
+            print(&changes(workspace, steps, size, mine, |step| binary(workspace, step))?);
         }
         Action::Reset { step } => print(&reset(workspace, workspace.named(&step)?)?),
         Action::Carry { from, to, as_comments } => {
