@@ -4,6 +4,8 @@ mod cargo;
 mod carry;
 mod changes;
 mod diff;
+#[cfg(feature = "solutions")]
+mod edition;
 mod files;
 mod inspect;
 mod list;
@@ -14,6 +16,8 @@ mod workspace;
 pub use cargo::{Binary, test_binary};
 pub use carry::carry;
 pub use changes::changes;
+#[cfg(feature = "solutions")]
+pub use edition::student_edition;
 pub use files::{check_all, reset, write_all};
 pub use inspect::{assembler, leaks, listing, open_todos, summary};
 pub use list::{Row, progress, render, rows};
@@ -26,6 +30,7 @@ use clap::{Parser, Subcommand};
 use std::collections::HashMap;
 use std::fs;
 use std::io::Write;
+use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 /// Learn to write Blackwell tensor-core kernels, one step at a time.
@@ -56,6 +61,7 @@ enum Action {
         #[arg(long, value_name = "MxNxK", value_parser = self::size)]
         size: Option<Problem>,
         /// Show the reference solution in place of your file
+        #[cfg(feature = "solutions")]
         #[arg(long)]
         solution: bool,
     },
@@ -88,10 +94,17 @@ enum Action {
         as_comments: bool,
     },
     /// For authors: make the files in steps/ from the solutions
+    #[cfg(feature = "solutions")]
     Skeletons {
         /// Change nothing; fail with the differences if there are any
         #[arg(long)]
         check: bool,
+    },
+    /// For teachers: write the tree that a course hands out, without solutions
+    #[cfg(feature = "solutions")]
+    StudentEdition {
+        /// A folder that does not exist yet, or is empty
+        dir: PathBuf,
     },
 }
 
@@ -121,7 +134,14 @@ fn act(workspace: &Workspace, action: Action) -> Result<ExitCode, String> {
             print(&render(&rows(workspace, &options)));
         }
         Action::Run { step, args } => return run(workspace, workspace.named(&step)?, &args),
-        Action::Inspect { step, size, solution } => {
+        Action::Inspect {
+            step,
+            size,
+            #[cfg(feature = "solutions")]
+            solution,
+        } => {
+            #[cfg(not(feature = "solutions"))]
+            let solution = false;
             print(&inspect_step(workspace, workspace.named(&step)?, size, solution)?);
         }
         Action::Diff { from, to, size, mine } => {
@@ -132,7 +152,14 @@ fn act(workspace: &Workspace, action: Action) -> Result<ExitCode, String> {
         Action::Carry { from, to, as_comments } => {
             print(&carry(workspace, workspace.named(&from)?, workspace.named(&to)?, as_comments)?);
         }
+        #[cfg(feature = "solutions")]
         Action::Skeletons { check: true } => print(&check_all(workspace)?),
+        #[cfg(feature = "solutions")]
+        Action::StudentEdition { dir } => {
+            let _patience = Patience::new("writing the student edition …");
+            print(&student_edition(workspace, &dir)?);
+        }
+        #[cfg(feature = "solutions")]
         Action::Skeletons { check: false } => print(&write_all(workspace)?),
     }
     Ok(ExitCode::SUCCESS)
@@ -153,7 +180,7 @@ fn print(text: &str) {
 }
 
 /// A step's test binary, or the compiler's errors.
-fn binary(workspace: &Workspace, step: u8) -> Result<std::path::PathBuf, String> {
+fn binary(workspace: &Workspace, step: u8) -> Result<PathBuf, String> {
     let _patience = Patience::new(format!("building {} …", name(step)));
     match test_binary(workspace, step)? {
         Binary::Ready(path) => Ok(path),

@@ -90,7 +90,7 @@ fn arrival(instruction: &Instruction) -> Option<(Who, &Operand)> {
         if has("multicast::cluster") { Who::MulticastCommit } else { Who::Commit }
     } else if opcode.starts_with("cp.async.bulk") && has("mbarrier::complete_tx::bytes") {
         // The barrier comes last.
-        return memory().last().map(|at| (Who::Tma, at));
+        return memory().next_back().map(|at| (Who::Tma, at));
     } else {
         return None;
     };
