@@ -94,8 +94,8 @@ pub fn handed_out(skeleton: &str) -> String {
     let made_from = |line: Option<&&str>| line.is_some_and(|line| line.starts_with(MADE_FROM));
     let mut text = String::with_capacity(skeleton.len());
     for (index, line) in lines.iter().enumerate() {
-        // Nor the empty comment above that line.
-        if !made_from(Some(line)) && !(*line == "//" && made_from(lines.get(index + 1))) {
+        let above = *line == "//" && made_from(lines.get(index + 1));
+        if !above && !made_from(Some(line)) {
             text.push_str(line);
             text.push('\n');
         }

@@ -254,13 +254,14 @@ fn what_must_change_comes_as_a_comment() {
     let begin = carried.find("                // TODO 5.2").expect("TODO 5.2");
     let end = carried.find("                // TODO 5.3").expect("TODO 5.3");
     expect![[r#"
+        in step05
                         // TODO 5.2: Wait until the tiles of this stage have come: its barrier, in the phase that `at` knows.
                         // book: a software pipeline
                         // Your lines for TODO 4.2. Here something must change:
                         //     t.wait(tma2mma, round & 1);
                         //     t.tcgen05_fence_after();
                         t.todo("5.2");
-    "#]].assert_eq(&carried[begin..end]);
+    "#]].assert_eq(&format!("in step05\n{}", &carried[begin..end]));
     assert_eq!(checkout.open(), ["5.1", "5.2", "5.3", "5.4"]);
     checkout.carry_so(true);
     assert_eq!(checkout.read(5), carried, "a second time changes nothing");
@@ -273,7 +274,8 @@ fn refused(edit: impl Fn(&Checkout), id: &str, expected: Expect) {
     let told = checkout.carry();
     let from = told.find(&format!("  {id}   ")).unwrap_or_else(|| panic!("{told}"));
     let lines: Vec<&str> = told[from..].lines().take(4).collect();
-    expected.assert_eq(&(lines.join("\n") + "\n"));
+    // A line that is not indented: `expect` takes away what all lines have.
+    expected.assert_eq(&format!("not carried\n{}\n", lines.join("\n")));
     assert!(checkout.open().contains(&id.to_string()), "{told}");
 }
 
@@ -284,6 +286,7 @@ fn what_cannot_be_carried_has_a_reason() {
         |c| c.edit("    k.fence_proxy_async();\n", "    k.todo(\"4.6\");\n"),
         "5.6",
         expect![[r#"
+            not carried
               5.6   it follows from 4.5 and 4.6
                     TODO 4.6 is still open, at steps/step04/src/kernel.rs:95
                     try: Finish it there, then give this command again.
@@ -294,6 +297,7 @@ fn what_cannot_be_carried_has_a_reason() {
         |c| c.edit("    k.tcgen05_fence_before();\n    k.sync();\n    k.tcgen05_fence_after();\n", "    // nothing\n"),
         "5.5",
         expect![[r#"
+            not carried
               5.5   it follows from 4.4
                     no code stands at TODO 4.4, steps/step04/src/kernel.rs:78
                     try: Finish it there, then give this command again.
@@ -304,6 +308,7 @@ fn what_cannot_be_carried_has_a_reason() {
         |c| c.edit(gone, ""),
         "5.6",
         expect![[r#"
+            not carried
               5.6   it follows from 4.5 and 4.6
                     your code for TODO 4.5 cannot be told from the rest of steps/step04/src/kernel.rs:
                     where it ends cannot be told: the comment `// TODO 4.6: …` above it is gone
@@ -314,6 +319,7 @@ fn what_cannot_be_carried_has_a_reason() {
         |c| c.edit("    k.fence_proxy_async();\n", "    // TODO 4.6: once more\n"),
         "5.6",
         expect![[r#"
+            not carried
               5.6   it follows from 4.5 and 4.6
                     your code for TODO 4.5 cannot be told from the rest of steps/step04/src/kernel.rs:
                     where it ends cannot be told: the comment `// TODO 4.6: …` stands there on lines 93, 95
@@ -324,6 +330,7 @@ fn what_cannot_be_carried_has_a_reason() {
         |c| c.edit("    let row = k.thread_index();\n", "    { let row = k.thread_index();\n"),
         "5.6",
         expect![[r#"
+            not carried
               5.6   it follows from 4.5 and 4.6
                     your code for TODO 4.5 cannot be told from the rest of steps/step04/src/kernel.rs:
                     from line 84 on it is too different from the untouched file: brackets do not match
@@ -335,6 +342,7 @@ fn what_cannot_be_carried_has_a_reason() {
         |c| c.edit("    // TODO 4.7: Free tensor memory when no thread reads it any more. book: tensor memory\n", ""),
         "5.7",
         expect![[r#"
+            not carried
               5.7   it follows from 4.7
                     your code for TODO 4.7 cannot be told from the rest of steps/step04/src/kernel.rs:
                     the comment `// TODO 4.7: …` above it is gone

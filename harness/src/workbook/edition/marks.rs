@@ -71,7 +71,7 @@ mod tests {
         let text = "# Title\n| a | <!-- full tree only -->\n| b |\n<!-- student edition: | c | -->\n\
                     # full tree only: begin\nx = 1\n# full tree only: end\ny = 2 # kept\nz = 3 # full tree only\n";
         assert_eq!(apply("f", text).unwrap(), "# Title\n| b |\n| c |\ny = 2 # kept\n");
-        let error = |text| apply("a.md", text).unwrap_err();
+        let error = |text: &str| apply("a.md", text).unwrap_err();
         let begin = "<!-- full tree only: begin -->\n";
         let end = "<!-- full tree only: end -->\n";
         assert!(error(&format!("\n{begin}x\n")).starts_with("a.md:2: `full tree only: begin` has no end\n"));
