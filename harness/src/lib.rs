@@ -9,7 +9,10 @@
 //! use harness::{InProcess, JudgeOptions, judge};
 //!
 //! let step = harness::step(1).expect("step 1 exists");
-//! let kernel: ptx::KernelFn = |k, gemm| k.todo("1.1"); // in a step: `kernel` of its `kernel.rs`
+//! let kernel: ptx::KernelFn = |k, _| {
+//!     k.threads(128);
+//!     k.todo("1.1");
+//! }; // in a step: `kernel` of its `kernel.rs`
 //! let verdict = judge(step, &InProcess(kernel), &JudgeOptions::default());
 //! println!("{}", harness::report::render(&verdict));
 //! assert_eq!(verdict.next_todo().map(|(todo, _)| todo.id.as_str()), Some("1.1"));

@@ -232,3 +232,28 @@ fn a_student_works_in_it() {
     let verdict = ok(&student(&root, &["workbook", "list"]));
     assert!(verdict.contains("not checked: fast"), "{verdict}");
 }
+
+/// What the student edition measures beside takes as long as the solution, to the cycle.
+#[test]
+fn bare_kernels_run_as_before() {
+    use harness::observe::Observation;
+    use harness::{InProcess, InputKind, Inputs, KernelSource, Problem, reference_kernels};
+    for (step, kernel) in solutions::ALL {
+        let problem = match step {
+            1 => Problem::f16(128, 128, 64),
+            2 => Problem::f16(128, 128, 192),
+            _ => Problem::f16(256, 256, 192),
+        };
+        let built = InProcess(*kernel).build(&problem, 4).expect("it builds");
+        let bare = reference_kernels::bare(built.clone());
+        assert!(!bare.ptx.contains("//") && !bare.ptx.contains(".loc") && !bare.ptx.contains("  "), "{}", bare.ptx);
+        let [full, bare] = [built, bare].map(|built| {
+            let program = emulator::load(&built.ptx).expect("it loads");
+            let seen =
+                Observation::new(&built, &program, Inputs::new(problem, InputKind::Normal, 1), &Default::default());
+            assert!(seen.report.is_clean() && seen.comparison.is_right(), "step {step}");
+            (seen.report.cycles, seen.report.instructions)
+        });
+        assert_eq!(full, bare, "step {step}");
+    }
+}
