@@ -73,7 +73,7 @@ pub use launch::{
 pub use machine::{check, run};
 pub use numerics::{MmaStep, Numerics};
 pub use program::{FORMS, Program, load, special_registers};
-pub use report::{Actor, Barrier, CtaState, Event, EventKind, Memory, Mma, OperandRead, Report};
+pub use report::{Actor, Barrier, CtaState, Event, EventKind, Memory, Mma, OperandRead, Report, Usage};
 pub use tensor_map::{Element, Swizzle, TensorMap};
 pub use time::Gpu;
 
@@ -90,6 +90,9 @@ pub struct Options {
     /// memory that the launch does not give as bytes begins with defined zeros; a kernel whose paths depend on computed data takes
     /// others. [`Report::incomplete`] says so.
     pub timing_only: bool,
+    /// The launch comes right behind one of its own kind: L2 holds its buffers from the begin, where it has room for all of them.
+    /// Otherwise it holds nothing.
+    pub warm_l2: bool,
     /// How MMAs are computed.
     pub numerics: Numerics,
     /// The run ends with an error after so many warp instructions.
@@ -110,6 +113,7 @@ impl Default for Options {
             gpu: None,
             threads: None,
             timing_only: false,
+            warm_l2: false,
             resident_clusters: None,
             seed: None,
             numerics: Numerics::Fast,

@@ -18,12 +18,25 @@ pub struct Report {
     pub cycles: u64,
     /// Instructions executed, per warp.
     pub instructions: u64,
+    /// How much of the GPU's throughput the run used.
+    pub usage: Usage,
     /// The buffers afterwards, in the order of the launch description.
     pub buffers: Vec<Memory>,
     /// The CTAs' on-chip memories as they left them, if asked for ([`crate::Options::keep_ctas`]).
     pub ctas: Vec<CtaState>,
     /// What happened, in order of time, if asked for ([`crate::Options::trace`]).
     pub trace: Vec<Event>,
+}
+
+/// Shares of what a GPU could do in the cycles of a run, from 0 to 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Usage {
+    /// Of the tensor cores of all SMs.
+    pub tensor_cores: f64,
+    /// Of the bandwidth between L2 and all SMs.
+    pub l2: f64,
+    /// Of the bandwidth of DRAM.
+    pub dram: f64,
 }
 
 impl Report {

@@ -80,7 +80,10 @@ pub fn run(program: &Program, launch: &Launch, options: &Options) -> Report {
         Err(findings) => return Report { findings, ..Report::default() },
     };
     let costs = Costs::of(options.gpu.unwrap_or(program.gpu));
-    let global = Global::new(&launch.buffers, &program.variables, costs.l2_bytes, options.timing_only);
+    let mut global = Global::new(&launch.buffers, &program.variables, costs.l2_bytes, options.timing_only);
+    if options.warm_l2 {
+        global.cache.warm();
+    }
     let buffers = global.buffers.len();
     Chip::new(Shared { kernel, launch, options, params: &params, costs, buffers }, global).run()
 }
