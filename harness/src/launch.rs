@@ -1,8 +1,8 @@
 //! From a kernel's recipe to a launch: the judge brings the data, the recipe only says where it goes.
 
-use crate::inputs::{Inputs, to_bytes};
-use crate::source::{Built, Matrix, Param};
+use crate::inputs::{InputKind, Inputs, to_bytes};
 use crate::problem::Problem;
+use crate::source::{Built, Matrix, Param};
 use emulator::{Buffer, Content, Element, Launch, Swizzle, TensorMap};
 use ptx::Dtype;
 
@@ -59,13 +59,32 @@ pub fn launch(built: &Built, inputs: &Inputs) -> Launch {
     }
 }
 
-/// The tensor map of a matrix, for boxes of this size (columns, rows).
-fn tensor_map(problem: &Problem, matrix: Matrix, box_dims: [u32; 2], swizzle: Swizzle) -> TensorMap {
-    let (rows, columns) = match matrix {
+/// The launch of a kernel whose times alone are asked for: buffers of the right sizes with nothing in them.
+pub fn times_only(built: &Built, problem: Problem) -> Launch {
+    let inputs = Inputs { problem, kind: InputKind::Normal, seed: 0, a: vec![], b: vec![] };
+    let mut launch = launch(built, &inputs);
+    let sizes = BUFFERS.map(|matrix| {
+        let (rows, columns) = shape(&problem, matrix);
+        u64::from(rows) * u64::from(columns) * u64::from(ELEMENT)
+    });
+    for (buffer, bytes) in launch.buffers.iter_mut().zip(sizes) {
+        buffer.content = Content::Undefined { bytes };
+    }
+    launch
+}
+
+/// Rows and columns of a matrix.
+fn shape(problem: &Problem, matrix: Matrix) -> (u32, u32) {
+    match matrix {
         Matrix::A => (problem.m, problem.k),
         Matrix::B => (problem.n, problem.k),
         Matrix::D => (problem.m, problem.n),
-    };
+    }
+}
+
+/// The tensor map of a matrix, for boxes of this size (columns, rows).
+fn tensor_map(problem: &Problem, matrix: Matrix, box_dims: [u32; 2], swizzle: Swizzle) -> TensorMap {
+    let (rows, columns) = shape(problem, matrix);
     TensorMap {
         address: 0,
         element: match problem.dtype {

@@ -1,6 +1,7 @@
 //! The `workbook` command: what students type, and what keeps their files in step with the solutions.
 
 mod cargo;
+pub mod clock;
 mod diff;
 mod files;
 mod inspect;
@@ -59,12 +60,33 @@ enum Action {
         /// The step: step01, 01 or 1
         step: String,
     },
+    /// The emulator's times beside published ones of a B200
+    Clock {
+        /// This step only: step04, 04 or 4
+        #[arg(long)]
+        step: Option<String>,
+        /// Also points of other sources: other kernels than ours, beside the nearest step
+        #[arg(long)]
+        all: bool,
+        /// How to print
+        #[arg(long, value_enum, default_value_t = Format::Text)]
+        format: Format,
+    },
     /// For authors: make the files in steps/ from the solutions
     Skeletons {
         /// Change nothing; fail with the differences if there are any
         #[arg(long)]
         check: bool,
     },
+}
+
+/// How to print.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    /// A table
+    Text,
+    /// All numbers
+    Json,
 }
 
 /// Runs the command with the arguments of this process.
@@ -97,6 +119,19 @@ fn act(workspace: &Workspace, action: Action) -> Result<ExitCode, String> {
             print(&inspect_step(workspace, workspace.named(&step)?, size, solution)?);
         }
         Action::Reset { step } => print(&reset(workspace, workspace.named(&step)?)?),
+        Action::Clock { step, all, format } => {
+            let step = step.map(|step| workspace.named(&step)).transpose()?;
+            if format == Format::Json {
+                print(&clock::json(&clock::rows(workspace, step, all, |_| ())?));
+                return Ok(ExitCode::SUCCESS);
+            }
+            let mut begun = false;
+            let rows = clock::rows(workspace, step, all, |row| {
+                print(&(if begun { String::new() } else { clock::header() } + &clock::line(row)));
+                begun = true;
+            })?;
+            print(&clock::summary(&rows));
+        }
         Action::Skeletons { check: true } => print(&check_all(workspace)?),
         Action::Skeletons { check: false } => print(&write_all(workspace)?),
     }
