@@ -7,7 +7,10 @@ use crate::report::Usage;
 use crate::time::Costs;
 use std::collections::HashMap;
 
-/// What an SM gets of the chip's bandwidth, in cycles for 1024 bytes, and of its power: how many times longer an MMA takes than on
+/// Bytes that [`Rates`] are for: so many that cycles need no fractions.
+pub const RATE_BYTES: u64 = 1 << 20;
+
+/// What an SM gets of the chip's bandwidth, in cycles for [`RATE_BYTES`], and of its power: how many times longer an MMA takes than on
 /// a chip that does nothing else, in 256ths.
 #[derive(Clone, Copy, Debug)]
 pub struct Rates {
@@ -25,8 +28,8 @@ impl Chip<'_> {
     pub fn share(&self, movers: u64, came: u64, missed: u64) -> Rates {
         let Costs { l2_bytes_per_cycle, dram_bytes_per_cycle, .. } = *self.s.costs;
         let movers = movers.max(1);
-        let dram = movers * 1024 * came.max(1) / missed.max(1) / dram_bytes_per_cycle;
-        Rates { l2: movers * 1024 / l2_bytes_per_cycle, dram, ..self.rates }
+        let dram = movers * RATE_BYTES * came.max(1) / missed.max(1) / dram_bytes_per_cycle;
+        Rates { l2: movers * RATE_BYTES / l2_bytes_per_cycle, dram, ..self.rates }
     }
 
     /// All tensor cores together had so many cycles of work in a window: the busier they are, the more power they take, and the
