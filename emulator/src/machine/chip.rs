@@ -41,6 +41,9 @@ pub struct Group {
     free_at: u64,
     /// Columns of tensor memory that are taken, in slots of 32: of each CTA of a cluster's, by (cluster, CTA's rank).
     columns: Vec<(u32, usize, u16)>,
+    /// CTAs that have allocated and may go on to: (cluster, CTA's rank). No other CTA of their SM allocates until they relinquish
+    /// or end.
+    permits: Vec<(u32, usize)>,
     /// Requests for tensor memory that wait, with their clusters.
     waiting: Vec<(u32, Columns)>,
 }
@@ -67,13 +70,15 @@ pub struct Chip<'a> {
     longest: u64,
     threads: usize,
     pub running: Vec<Running<'a>>,
-    rates: Rates,
+    pub rates: Rates,
     /// Clusters that have ended and whose memory no other has yet.
     ended: Vec<Cluster<'a>>,
+    /// What all SMs did: cycles of tensor cores, bytes from and to L2, bytes from DRAM.
+    pub done: [u64; 3],
     /// Of clusters that have ended.
     instructions: u64,
     idle: u64,
-    cycles: u64,
+    pub cycles: u64,
     /// Of clusters that have ended, by number.
     findings: Vec<(u32, Findings)>,
     ctas: Vec<(u32, Vec<CtaState>)>,
@@ -101,8 +106,14 @@ impl<'a> Chip<'a> {
         let mut groups = Vec::new();
         for &sms in s.costs.gpcs {
             for n in 0..sms / size {
-                let group =
-                    Group { first_sm: first_sm + n * size, held: vec![], free_at: 0, columns: vec![], waiting: vec![] };
+                let group = Group {
+                    first_sm: first_sm + n * size,
+                    held: vec![],
+                    free_at: 0,
+                    columns: vec![],
+                    permits: vec![],
+                    waiting: vec![],
+                };
                 groups.push(group);
             }
             first_sm += sms;
@@ -132,8 +143,9 @@ impl<'a> Chip<'a> {
             longest: if talks { SHORT } else { LONG },
             threads,
             running: vec![],
-            rates: Rates::default(),
+            rates: Rates::ALONE,
             ended: vec![],
+            done: [0; 3],
             instructions: 0,
             idle: 0,
             cycles: 0,
@@ -199,7 +211,7 @@ impl<'a> Chip<'a> {
     fn settle(&mut self, window: u64, end: u64) -> bool {
         let mut items = Vec::new();
         let nothing: Arc<Global> = Arc::default();
-        let (mut moved, mut missed, mut movers, mut active) = (0, 0, 0, false);
+        let (mut moved, mut missed, mut movers, mut active, mut tensor_cores) = (0, 0, 0, false, 0);
         let written = self.running.iter_mut().fold(0, |all, running| all | running.cluster().outbox.written());
         for running in &mut self.running {
             let index = running.index;
@@ -210,6 +222,7 @@ impl<'a> Chip<'a> {
             movers += u64::from(cluster.moved > 0) * cluster.ctas.len() as u64;
             moved += std::mem::take(&mut cluster.moved);
             missed += std::mem::take(&mut cluster.missed);
+            tensor_cores += cluster.ctas.iter().map(|cta| cta.busy.tensor_core).sum::<u64>();
             active |= std::mem::take(&mut cluster.active) || cluster.computes();
         }
         self.idle = if active { 0 } else { self.idle + window };
@@ -219,6 +232,9 @@ impl<'a> Chip<'a> {
         if moved > 0 {
             self.rates = self.share(movers, came.min(missed), missed);
         }
+        self.done[1] += moved;
+        self.done[2] += came.min(missed);
+        self.heat(tensor_cores, window);
         // Clusters did one thing after the other: the sort keeps that order.
         items.sort_by_key(|&(time, index, _)| (time, index));
         let mut answered = false;
@@ -274,12 +290,17 @@ impl<'a> Chip<'a> {
                 }
                 return self.grant(group, end);
             }
+            Item::Relinquish { cta } => {
+                self.groups[group].permits.retain(|&permit| permit != (index, cta));
+                return self.grant(group, end);
+            }
             Item::End => {
                 let ended = self.running.remove(at);
                 self.conclude(ended, true);
                 let left = &mut self.groups[group];
                 left.held.retain(|&held| held != index);
                 left.columns.retain(|held| held.0 != index);
+                left.permits.retain(|permit| permit.0 != index);
                 left.free_at = time;
                 self.grant(group, end);
                 self.begin();
@@ -326,7 +347,13 @@ impl<'a> Chip<'a> {
         loop {
             let group = &mut self.groups[n];
             let taken = |cta: usize| group.columns.iter().filter(|h| h.1 == cta).fold(0, |mask, h| mask | h.2);
-            let fits = |&(_, Columns { cta, columns, peer, .. }): &(u32, Columns)| {
+            let fits = |&(index, Columns { cta, columns, peer, .. }): &(u32, Columns)| {
+                let others = |&(other, rank): &(u32, usize)| {
+                    other != index && (rank == cta || peer.is_some() && rank == cta ^ 1)
+                };
+                if group.permits.iter().any(others) {
+                    return None;
+                }
                 let used = taken(cta) | if peer.is_some() { taken(cta ^ 1) } else { 0 };
                 (0..COLUMNS).step_by(columns as usize).find(|&column| used & slots(column, columns) == 0)
             };
@@ -339,6 +366,7 @@ impl<'a> Chip<'a> {
             let given = [Some((cta, warp)), peer.map(|peer| (cta ^ 1, peer))];
             for &(rank, _) in given.iter().flatten() {
                 group.columns.push((index, rank, slots(column, columns)));
+                group.permits.push((index, rank));
             }
             if let Some(at) = self.running.iter().position(|r| r.index == index) {
                 given.into_iter().flatten().for_each(|(_, warp)| self.cluster(at).granted(warp, column, end));
@@ -437,6 +465,7 @@ impl<'a> Chip<'a> {
         }
         let ended: Vec<_> = std::mem::take(&mut self.ended).into_iter().map(|c| Mutex::new(Some(c))).collect();
         side_by_side(self.threads, ended.len(), |n| drop(ended[n].lock().map(|mut cluster| cluster.take())));
+        let usage = self.usage();
         self.findings.sort_by_key(|f| f.0);
         self.ctas.sort_by_key(|c| c.0);
         self.trace.sort_by_key(|t| t.0);
@@ -477,6 +506,7 @@ impl<'a> Chip<'a> {
             instructions: self.instructions,
             clusters: self.begun,
             computed_clusters: self.computed.len() as u32,
+            usage,
             buffers: buffers.map(|b| b.memory).collect(),
             ctas: self.ctas.into_iter().flat_map(|c| c.1).collect(),
             trace,

@@ -3,6 +3,8 @@
 mod cargo;
 mod carry;
 mod changes;
+#[cfg(feature = "solutions")]
+pub mod clock;
 mod diff;
 #[cfg(feature = "solutions")]
 mod edition;
@@ -93,6 +95,19 @@ enum Action {
         #[arg(long)]
         as_comments: bool,
     },
+    /// The emulator's times beside published ones of a B200
+    #[cfg(feature = "solutions")]
+    Clock {
+        /// This step only: step04, 04 or 4
+        #[arg(long)]
+        step: Option<String>,
+        /// Also points of other sources: other kernels than ours, beside the nearest step
+        #[arg(long)]
+        all: bool,
+        /// How to print
+        #[arg(long, value_enum, default_value_t = Format::Text)]
+        format: Format,
+    },
     /// For authors: make the files in steps/ from the solutions
     #[cfg(feature = "solutions")]
     Skeletons {
@@ -106,6 +121,16 @@ enum Action {
         /// A folder that does not exist yet, or is empty
         dir: PathBuf,
     },
+}
+
+/// How to print.
+#[cfg(feature = "solutions")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    /// A table
+    Text,
+    /// All numbers
+    Json,
 }
 
 /// Runs the command with the arguments of this process.
@@ -151,6 +176,20 @@ fn act(workspace: &Workspace, action: Action) -> Result<ExitCode, String> {
         Action::Reset { step } => print(&reset(workspace, workspace.named(&step)?)?),
         Action::Carry { from, to, as_comments } => {
             print(&carry(workspace, workspace.named(&from)?, workspace.named(&to)?, as_comments)?);
+        }
+        #[cfg(feature = "solutions")]
+        Action::Clock { step, all, format } => {
+            let step = step.map(|step| workspace.named(&step)).transpose()?;
+            if format == Format::Json {
+                print(&clock::json(&clock::rows(workspace, step, all, |_| ())?));
+                return Ok(ExitCode::SUCCESS);
+            }
+            let mut begun = false;
+            let rows = clock::rows(workspace, step, all, |row| {
+                print(&(if begun { String::new() } else { clock::header() } + &clock::line(row)));
+                begun = true;
+            })?;
+            print(&clock::summary(&rows));
         }
         #[cfg(feature = "solutions")]
         Action::Skeletons { check: true } => print(&check_all(workspace)?),
