@@ -21,6 +21,7 @@
 //! | [`compare`], [`mismatch`] | whether D is right; what kind of wrong it is |
 //! | [`source`], [`emitted`] | where kernels come from |
 //! | [`launch`], [`device`] | from a recipe to a launch; what it runs on |
+//! | [`sampled`] | large problems, of which a sample is checked |
 //! | [`observe`], [`steps`] | one run, looked at closely; what each step asks for |
 //! | [`judge`](mod@judge), [`options`], [`verdict`], [`points`] | the verdict and how it is reached |
 //! | [`diagnostics`], [`ptxas`] | findings and assembler errors at the lines of Rust |
@@ -47,6 +48,7 @@ pub mod ptxas;
 pub mod reference;
 pub mod report;
 mod resources;
+pub mod sampled;
 pub mod skeleton;
 pub mod source;
 pub mod steps;

@@ -8,15 +8,16 @@
 use super::cache::LINE;
 use super::cluster::{Cluster, Place, Shared, cluster_extent};
 use super::findings::Findings;
+use super::grant::slots;
 use super::launch_control::Queue;
 use super::memory::{Global, Runs};
 use super::outbox::{Columns, Item};
 use super::schedule::Progress;
 use super::share::{Rates, ctas_an_sm};
 use super::state::{Race, RaceMemory};
-use super::tensor::COLUMNS;
 use super::threads::side_by_side;
 use super::tracker::Tracker;
+use crate::Values;
 use crate::order::{Far, Stamp, Views};
 use crate::program::op::Op;
 use crate::report::{CtaState, Event, Report};
@@ -39,17 +40,17 @@ pub struct Group {
     /// Since when there is room.
     free_at: u64,
     /// Columns of tensor memory that are taken, in slots of 32: of each CTA of a cluster's, by (cluster, CTA's rank).
-    columns: Vec<(u32, usize, u16)>,
+    pub columns: Vec<(u32, usize, u16)>,
     /// CTAs that have allocated and may go on to: (cluster, CTA's rank). No other CTA of their SM allocates until they relinquish
     /// or end.
-    permits: Vec<(u32, usize)>,
+    pub permits: Vec<(u32, usize)>,
     /// Requests for tensor memory that wait, with their clusters.
-    waiting: Vec<(u32, Columns)>,
+    pub waiting: Vec<(u32, Columns)>,
 }
 
 pub struct Running<'a> {
     cluster: Mutex<Cluster<'a>>,
-    index: u32,
+    pub index: u32,
     pub group: usize,
     progress: Progress,
 }
@@ -82,6 +83,11 @@ pub struct Chip<'a> {
     findings: Vec<(u32, Findings)>,
     ctas: Vec<(u32, Vec<CtaState>)>,
     trace: Vec<(u32, Vec<Event>)>,
+    /// Clusters that have begun, and those of them that compute values.
+    begun: u32,
+    computed: Vec<u32>,
+    /// What clusters that have ended could not do without values, by number.
+    missing: Vec<(u32, String)>,
 }
 
 impl<'a> Running<'a> {
@@ -146,6 +152,9 @@ impl<'a> Chip<'a> {
             findings: vec![],
             ctas: vec![],
             trace: vec![],
+            begun: 0,
+            computed: vec![],
+            missing: vec![],
             s,
         };
         chip.rates = chip.share(chip.most.min(chip.queue.total as usize) as u64 * u64::from(size), 1, 1);
@@ -183,9 +192,11 @@ impl<'a> Chip<'a> {
             cluster.rates = self.rates;
             cluster.budget = cluster.instructions.saturating_add(budget);
         }
-        let work: Vec<usize> = (0..self.running.len())
+        let mut work: Vec<usize> = (0..self.running.len())
             .filter(|&n| !matches!(self.running[n].progress, Progress::Until(time) if time > until))
             .collect();
+        // What takes longest comes first.
+        work.sort_by_key(|&n| !self.s.options.values.include(self.running[n].index));
         let running = &self.running;
         let done = side_by_side(self.threads, work.len(), |k| {
             let mut cluster = running[work[k]].cluster.lock().unwrap_or_else(PoisonError::into_inner);
@@ -311,7 +322,7 @@ impl<'a> Chip<'a> {
     }
 
     /// A cluster that waited goes on in the next window.
-    fn go_on(&mut self, at: usize, end: u64) -> bool {
+    pub fn go_on(&mut self, at: usize, end: u64) -> bool {
         if self.running[at].progress == Progress::Waits {
             self.running[at].progress = Progress::Until(end);
         }
@@ -330,41 +341,6 @@ impl<'a> Chip<'a> {
         }
     }
 
-    /// Gives tensor memory of an SM to those that wait for it, in their order.
-    fn grant(&mut self, n: usize, end: u64) -> bool {
-        let mut granted = false;
-        loop {
-            let group = &mut self.groups[n];
-            let taken = |cta: usize| group.columns.iter().filter(|h| h.1 == cta).fold(0, |mask, h| mask | h.2);
-            let fits = |&(index, Columns { cta, columns, peer, .. }): &(u32, Columns)| {
-                let others = |&(other, rank): &(u32, usize)| {
-                    other != index && (rank == cta || peer.is_some() && rank == cta ^ 1)
-                };
-                if group.permits.iter().any(others) {
-                    return None;
-                }
-                let used = taken(cta) | if peer.is_some() { taken(cta ^ 1) } else { 0 };
-                (0..COLUMNS).step_by(columns as usize).find(|&column| used & slots(column, columns) == 0)
-            };
-            let Some((w, column)) = group.waiting.iter().enumerate().find_map(|(w, wait)| Some((w, fits(wait)?)))
-            else {
-                return granted;
-            };
-            let (index, request) = group.waiting.remove(w);
-            let Columns { cta, columns, warp, peer } = request;
-            let given = [Some((cta, warp)), peer.map(|peer| (cta ^ 1, peer))];
-            for &(rank, _) in given.iter().flatten() {
-                group.columns.push((index, rank, slots(column, columns)));
-                group.permits.push((index, rank));
-            }
-            if let Some(at) = self.running.iter().position(|r| r.index == index) {
-                given.into_iter().flatten().for_each(|(_, warp)| self.cluster(at).granted(warp, column, end));
-                self.go_on(at, end);
-                granted = true;
-            }
-        }
-    }
-
     /// Starts clusters while there is room for them.
     fn begin(&mut self) {
         let extent = cluster_extent(self.s.kernel, self.s.launch);
@@ -374,6 +350,10 @@ impl<'a> Chip<'a> {
             let free = self.groups.iter().enumerate().filter(|(_, g)| g.held.len() < self.room);
             let Some((n, _)) = free.min_by_key(|(n, g)| (g.held.len(), g.free_at, *n)) else { break };
             let Some(index) = self.queue.take() else { break };
+            self.begun += 1;
+            if self.s.options.values.include(index as u32) {
+                self.computed.push(index as u32);
+            }
             let group = &mut self.groups[n];
             group.held.push(index as u32);
             let place = Place {
@@ -419,6 +399,11 @@ impl<'a> Chip<'a> {
             cluster.finish();
         }
         cluster.explain_races();
+        if ended {
+            cluster.unawaited_writes();
+        }
+        let missing = cluster.what_is_missing().into_iter().chain(cluster.what_factor_misses());
+        self.missing.extend(missing.map(|what| (running.index, what)));
         self.cycles = self.cycles.max(cluster.end);
         self.instructions += cluster.instructions;
         if self.s.options.keep_ctas {
@@ -458,11 +443,25 @@ impl<'a> Chip<'a> {
         trace.sort_by_key(|event| event.start);
         let global = Arc::try_unwrap(self.global).unwrap_or_else(|shared| (*shared).clone());
         let buffers = global.buffers.into_iter().take(self.s.launch.buffers.len());
-        let incomplete = if self.s.options.timing_only {
-            vec!["only times were simulated: nothing was computed, and no access was checked".into()]
-        } else {
-            vec![]
-        };
+        let mut incomplete: Vec<String> = Vec::new();
+        if self.s.options.timing_only {
+            incomplete.push("only times were simulated: nothing was computed, and no access was checked".into());
+        }
+        if let Values::OfClusters(wanted) = &self.s.options.values
+            && let Some(never) = wanted.iter().find(|index| !self.computed.contains(index))
+        {
+            incomplete.push(format!("values of cluster {never} were to be computed, but it never ran"));
+        }
+        let factor = self.s.options.tensor_load_factor;
+        if !factor.is_finite() {
+            incomplete.push(format!("what `tcgen05.ld` brings was multiplied by {factor}, which tells nothing"));
+        }
+        self.missing.sort();
+        for (_, what) in self.missing {
+            if !incomplete.contains(&what) {
+                incomplete.push(what);
+            }
+        }
         Report {
             incomplete,
             completed,
@@ -471,15 +470,11 @@ impl<'a> Chip<'a> {
             cycles: self.cycles,
             instructions: self.instructions,
             usage,
+            clusters: self.begun,
+            computed_clusters: self.computed.len() as u32,
             buffers: buffers.map(|b| b.memory).collect(),
             ctas: self.ctas.into_iter().flat_map(|c| c.1).collect(),
             trace,
         }
     }
-}
-
-/// Slots of 32 columns, as bits.
-fn slots(column: u32, columns: u32) -> u16 {
-    let bits = (1u32 << (columns / 32)) - 1;
-    (bits << (column / 32)) as u16
 }
