@@ -8,13 +8,13 @@
 use super::cache::LINE;
 use super::cluster::{Cluster, Place, Shared, cluster_extent};
 use super::findings::Findings;
+use super::grant::slots;
 use super::launch_control::Queue;
 use super::memory::{Global, Runs};
 use super::outbox::{Columns, Item};
 use super::schedule::Progress;
 use super::share::{Rates, ctas_an_sm};
 use super::state::{Race, RaceMemory};
-use super::tensor::COLUMNS;
 use super::threads::side_by_side;
 use super::tracker::Tracker;
 use crate::Values;
@@ -40,17 +40,17 @@ pub struct Group {
     /// Since when there is room.
     free_at: u64,
     /// Columns of tensor memory that are taken, in slots of 32: of each CTA of a cluster's, by (cluster, CTA's rank).
-    columns: Vec<(u32, usize, u16)>,
+    pub columns: Vec<(u32, usize, u16)>,
     /// CTAs that have allocated and may go on to: (cluster, CTA's rank). No other CTA of their SM allocates until they relinquish
     /// or end.
-    permits: Vec<(u32, usize)>,
+    pub permits: Vec<(u32, usize)>,
     /// Requests for tensor memory that wait, with their clusters.
-    waiting: Vec<(u32, Columns)>,
+    pub waiting: Vec<(u32, Columns)>,
 }
 
 pub struct Running<'a> {
     cluster: Mutex<Cluster<'a>>,
-    index: u32,
+    pub index: u32,
     pub group: usize,
     progress: Progress,
 }
@@ -322,7 +322,7 @@ impl<'a> Chip<'a> {
     }
 
     /// A cluster that waited goes on in the next window.
-    fn go_on(&mut self, at: usize, end: u64) -> bool {
+    pub fn go_on(&mut self, at: usize, end: u64) -> bool {
         if self.running[at].progress == Progress::Waits {
             self.running[at].progress = Progress::Until(end);
         }
@@ -337,41 +337,6 @@ impl<'a> Chip<'a> {
                 let race = Race::new(RaceMemory::Global(part.buffer), conflict, stamp);
                 let same_value = same_value && conflict.first_writes;
                 self.cluster(at).race(Race { same_value, ..race });
-            }
-        }
-    }
-
-    /// Gives tensor memory of an SM to those that wait for it, in their order.
-    fn grant(&mut self, n: usize, end: u64) -> bool {
-        let mut granted = false;
-        loop {
-            let group = &mut self.groups[n];
-            let taken = |cta: usize| group.columns.iter().filter(|h| h.1 == cta).fold(0, |mask, h| mask | h.2);
-            let fits = |&(index, Columns { cta, columns, peer, .. }): &(u32, Columns)| {
-                let others = |&(other, rank): &(u32, usize)| {
-                    other != index && (rank == cta || peer.is_some() && rank == cta ^ 1)
-                };
-                if group.permits.iter().any(others) {
-                    return None;
-                }
-                let used = taken(cta) | if peer.is_some() { taken(cta ^ 1) } else { 0 };
-                (0..COLUMNS).step_by(columns as usize).find(|&column| used & slots(column, columns) == 0)
-            };
-            let Some((w, column)) = group.waiting.iter().enumerate().find_map(|(w, wait)| Some((w, fits(wait)?)))
-            else {
-                return granted;
-            };
-            let (index, request) = group.waiting.remove(w);
-            let Columns { cta, columns, warp, peer } = request;
-            let given = [Some((cta, warp)), peer.map(|peer| (cta ^ 1, peer))];
-            for &(rank, _) in given.iter().flatten() {
-                group.columns.push((index, rank, slots(column, columns)));
-                group.permits.push((index, rank));
-            }
-            if let Some(at) = self.running.iter().position(|r| r.index == index) {
-                given.into_iter().flatten().for_each(|(_, warp)| self.cluster(at).granted(warp, column, end));
-                self.go_on(at, end);
-                granted = true;
             }
         }
     }
@@ -512,10 +477,4 @@ impl<'a> Chip<'a> {
             trace,
         }
     }
-}
-
-/// Slots of 32 columns, as bits.
-fn slots(column: u32, columns: u32) -> u16 {
-    let bits = (1u32 << (columns / 32)) - 1;
-    (bits << (column / 32)) as u16
 }

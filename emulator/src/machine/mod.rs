@@ -34,6 +34,7 @@ mod explain_tensor;
 mod findings;
 mod finish;
 mod footprints;
+mod grant;
 mod hang;
 mod issue;
 mod launch_control;
