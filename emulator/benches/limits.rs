@@ -2,14 +2,15 @@
 //!
 //! - from PTX text to the first instruction: a function of 5,000 lines with 3,000 registers and 500 branches;
 //! - a kernel of one 128 × 128 × 64 tile, everything included;
-//! - times only of a persistent GEMM on pairs of CTAs, 8192³.
+//! - times only of a persistent GEMM on pairs of CTAs, 8192³;
+//! - the same and one that is not persistent with all checks, and the values of 4 pairs.
 //!
-//! Medians of the rounds. `-- text`, `-- tile` and `-- times` are the three by themselves.
+//! Medians of the rounds. `-- text`, `-- tile`, `-- times` and `-- sample` are the four by themselves.
 
 #[path = "../tests/gluon/case.rs"]
 mod case;
 
-use emulator::{Buffer, Content, Launch, Options, Param};
+use emulator::{Buffer, Content, Launch, Options, Param, Values};
 use std::time::Instant;
 
 fn median(rounds: usize, mut work: impl FnMut()) -> f64 {
@@ -55,6 +56,9 @@ fn main() {
     }
     if wanted("times") {
         times_only();
+    }
+    if wanted("sample") {
+        sample();
     }
 }
 
@@ -106,4 +110,27 @@ fn times_only() {
     let rate = (2 * m * n * k) as f64 / (cycles as f64 / 1.85e9) / 1e12;
     println!("                                                  {rate:8.0} TFLOP/s at 1.85 GHz, as simulated");
     println!("times only, 8192 × 8192 × 8192                    {time:8.2} s (limit 5): {cycles} cycles");
+}
+
+fn sample() {
+    // A pair of CTAs for each pair of SMs, and one for each tile.
+    for (name, pairs, wanted) in [("ws_two_cta", 74, [0, 20, 41, 73]), ("two_cta_ring", 1024, [0, 300, 700, 1023])] {
+        let mut large = case::case(name, Some([8192; 3]));
+        large.launch.grid = if pairs == 74 { [148, 1, 1] } else { [64, 32, 1] };
+        let program = emulator::load(&large.text).expect("the kernel loads");
+        let (mut cycles, mut computed) = (0, 0);
+        let options = Options { values: Values::OfClusters(wanted.to_vec()), ..Options::default() };
+        let time = median(3, || {
+            let report = emulator::run(&program, &large.launch, &options);
+            assert!(report.is_clean(), "{:?} {:?}", report.findings, report.incomplete);
+            assert_eq!((report.clusters, report.computed_clusters), (pairs, 4));
+            let d = &report.buffers[2];
+            assert!(d.defined.iter().all(|&word| word == u64::MAX), "D is not whole");
+            (cycles, computed) = (report.cycles, d.blank.iter().map(|word| u64::from(word.count_zeros())).sum::<u64>());
+        });
+        let [m, n, _] = large.size;
+        let part = 100.0 * computed as f64 / (2 * m * n) as f64;
+        println!("all checks, values of 4 of {pairs:4} pairs, 8192³      {time:8.2} s (limit 12): {cycles} cycles");
+        println!("                                                  {part:8.2} % of D computed, by {name}");
+    }
 }

@@ -73,9 +73,24 @@ pub use launch::{
 pub use machine::{check, run};
 pub use numerics::{MmaStep, Numerics};
 pub use program::{FORMS, Program, load, special_registers};
-pub use report::{Actor, Barrier, CtaState, Event, EventKind, Memory, Mma, OperandRead, Report};
+pub use report::{
+    Actor, Barrier, Copy, CopyKind, CtaState, Event, EventKind, Issuer, Memory, Mma, OperandRead, Report,
+};
 pub use tensor_map::{Element, Swizzle, TensorMap};
 pub use time::Gpu;
+
+/// Which clusters compute the values of matrices.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Values {
+    /// All of them.
+    #[default]
+    All,
+    /// Those with these numbers, in launch order. The others are blank: all rules are checked in them, and everything takes its
+    /// time, but the TMA engine moves no data and the tensor core multiplies nothing. What follows from the values that they lack
+    /// is marked as [`Memory::blank`] where they write it. Where anything else depends on such a value (a branch, an address, a
+    /// cluster that computes), [`Report::incomplete`] says so.
+    OfClusters(Vec<u32>),
+}
 
 /// How to run a launch.
 #[derive(Clone, Debug)]
@@ -90,6 +105,12 @@ pub struct Options {
     /// memory that the launch does not give as bytes begins with defined zeros; a kernel whose paths depend on computed data takes
     /// others. [`Report::incomplete`] says so.
     pub timing_only: bool,
+    /// Which clusters compute values: all, or a sample that makes a large launch fast.
+    pub values: Values,
+    /// A probe: every 32-bit value that a `tcgen05.ld` gives to registers is multiplied, as FP32, by this. With 2, a kernel whose
+    /// results come from FP32 accumulators in tensor memory, and from nowhere else, gives exactly twice of each. Where it cannot
+    /// be applied (`.pack::16b`, FP16 accumulators, a factor that is not finite), [`Report::incomplete`] says so.
+    pub tensor_load_factor: f32,
     /// How MMAs are computed.
     pub numerics: Numerics,
     /// The run ends with an error after so many warp instructions.
@@ -110,6 +131,8 @@ impl Default for Options {
             gpu: None,
             threads: None,
             timing_only: false,
+            values: Values::All,
+            tensor_load_factor: 1.0,
             resident_clusters: None,
             seed: None,
             numerics: Numerics::Fast,

@@ -18,16 +18,21 @@ pub struct Report {
     pub cycles: u64,
     /// Instructions executed, per warp.
     pub instructions: u64,
+    /// Clusters that ran, and those of them that computed values ([`crate::Options::values`]).
+    pub clusters: u32,
+    /// See [`Report::clusters`].
+    pub computed_clusters: u32,
     /// The buffers afterwards, in the order of the launch description.
     pub buffers: Vec<Memory>,
     /// The CTAs' on-chip memories as they left them, if asked for ([`crate::Options::keep_ctas`]).
     pub ctas: Vec<CtaState>,
-    /// What happened, in order of time, if asked for ([`crate::Options::trace`]).
+    /// What happened, if asked for ([`crate::Options::trace`]): in the order of [`Event::start`]; of what began in the same cycle,
+    /// clusters by their number, and what a cluster did in the order in which it was simulated. The same in every run.
     pub trace: Vec<Event>,
 }
 
 impl Report {
-    /// Nothing is wrong, and nothing was left unchecked.
+    /// Nothing is wrong, and nothing was left unchecked. Values count only where they were computed: see [`Memory::blank`].
     pub fn is_clean(&self) -> bool {
         self.completed && self.findings.is_empty() && self.incomplete.is_empty()
     }
@@ -40,12 +45,20 @@ pub struct Memory {
     pub bytes: Vec<u8>,
     /// A bit for each byte, lowest first: written, with a defined value.
     pub defined: Vec<u64>,
+    /// A bit for each byte, lowest first: blank, that is written with a defined value that was not computed
+    /// ([`crate::Values::OfClusters`]). What the byte holds then says nothing. Empty where nothing is blank.
+    pub blank: Vec<u64>,
 }
 
 impl Memory {
     /// Whether this byte holds a defined value.
     pub fn is_defined(&self, byte: usize) -> bool {
         self.defined.get(byte / 64).is_some_and(|word| word >> (byte % 64) & 1 == 1)
+    }
+
+    /// Whether this byte was written without its value having been computed.
+    pub fn is_blank(&self, byte: usize) -> bool {
+        self.blank.get(byte / 64).is_some_and(|word| word >> (byte % 64) & 1 == 1)
     }
 }
 
@@ -76,16 +89,33 @@ pub enum Actor {
     Tma,
 }
 
+/// A warp of the launch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
+pub struct Issuer {
+    /// Index of its CTA in launch order (x fastest).
+    pub cta: u32,
+    /// Its number in the CTA.
+    pub warp: u32,
+}
+
 /// Something that happened.
+///
+/// What a warp does itself begins when it is issued. An engine begins later: when it is free, and with a `tcgen05.commit` when all
+/// is complete that it covers. `start` and `end` are the engine's times.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Event {
-    /// Index of the CTA in launch order (x fastest).
+    /// Index of the CTA that it concerns, in launch order (x fastest): the one that holds the barrier, whose tensor core or TMA
+    /// engine works (of a pair, the even one), or the warp's own.
     pub cta: u32,
     /// Who did it.
     pub actor: Actor,
+    /// The warp whose instruction asked for it.
+    pub issuer: Issuer,
+    /// The cycle in which that instruction was issued.
+    pub issued: u64,
     /// The cycle it began.
     pub start: u64,
-    /// The cycle it ended.
+    /// The cycle it ended: its result is there.
     pub end: u64,
     /// The instruction that asked for it.
     pub place: Place,
@@ -120,6 +150,15 @@ pub enum EventKind {
         phase: u64,
         /// How many.
         count: u32,
+        /// Bytes that the arrival announced (`.expect_tx`); 0 for none.
+        announced: u32,
+    },
+    /// `mbarrier.expect_tx` without an arrival.
+    BarrierExpect {
+        /// Which.
+        barrier: Barrier,
+        /// Bytes announced.
+        announced: u32,
     },
     /// A wait that ended: `start` is when it was first asked, `end` when it passed.
     BarrierWait {
@@ -161,19 +200,8 @@ pub enum EventKind {
         /// Bytes stored.
         bytes: u32,
     },
-    /// A bulk copy by the TMA engine.
-    Copy {
-        /// Global to shared memory.
-        load: bool,
-        /// Its place in shared memory.
-        shared: i32,
-        /// Bytes, those outside of the tensor included.
-        bytes: u32,
-        /// Index into the launch description's buffers; `None` when the box lies outside of the tensor.
-        buffer: Option<usize>,
-        /// The mbarrier that a load counts its bytes on.
-        barrier: Option<Barrier>,
-    },
+    /// A copy by the TMA engine, from when the engine began it until its last byte is there. Prefetches are not traced.
+    Copy(Box<Copy>),
     /// `tcgen05.alloc`.
     TensorAlloc {
         /// First column.
@@ -188,12 +216,12 @@ pub enum EventKind {
         /// Columns.
         columns: u32,
     },
-    /// A `tcgen05.mma`, from issue to completion.
+    /// A `tcgen05.mma`, from when the tensor core began it until its result is in tensor memory.
     Mma(Box<Mma>),
-    /// `tcgen05.commit`: from issue to the arrival.
+    /// `tcgen05.commit`: from when all is complete that it covers to its last arrival.
     Commit {
-        /// The barrier that the arrival goes to.
-        barrier: Barrier,
+        /// The barriers that arrivals go to: one, or one in each CTA of a multicast.
+        barriers: Vec<Barrier>,
         /// MMAs (and copies) it covers that no earlier commit of this thread did.
         covers: u32,
     },
@@ -214,6 +242,41 @@ pub enum EventKind {
     Exit,
 }
 
+/// What a copy moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CopyKind {
+    /// Global to shared memory.
+    Load,
+    /// Shared to global memory.
+    Store,
+    /// The same, combined with what is there.
+    Reduce,
+    /// Shared memory of one CTA to that of another.
+    Forward,
+}
+
+/// What the TMA engine copied.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Copy {
+    /// From where to where.
+    pub kind: CopyKind,
+    /// By a tensor map (`cp.async.bulk.tensor`); else plain bytes (`cp.async.bulk`).
+    pub tensor: bool,
+    /// Where the box begins in the tensor, innermost dimension first; empty for plain bytes.
+    pub coordinates: Vec<i32>,
+    /// Its place in shared memory: destination of a load, source of a store, of a [`CopyKind::Forward`] the destination.
+    pub shared: i32,
+    /// The CTAs whose shared memory that is, as indices in launch order: several for a multicast.
+    pub ctas: Vec<u32>,
+    /// Bytes for each of them, those outside of the tensor included.
+    pub bytes: u32,
+    /// Index into the launch description's buffers; `None` when the box lies outside of the tensor.
+    pub buffer: Option<usize>,
+    /// The mbarriers that a load counts its bytes on, one for each of `ctas`.
+    pub barriers: Vec<Barrier>,
+}
+
 /// What an MMA did.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mma {
@@ -223,8 +286,10 @@ pub struct Mma {
     pub cta_group: u32,
     /// Whether it added to what the accumulator held.
     pub accumulate: bool,
-    /// Column of the accumulator.
+    /// First column of the accumulator.
     pub column: u32,
+    /// The CTAs whose tensor memory holds it, as indices in launch order: one, or both of a pair.
+    pub ctas: Vec<u32>,
     /// Where A was read.
     pub a: OperandRead,
     /// Where B was read.

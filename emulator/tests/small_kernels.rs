@@ -531,6 +531,25 @@ fn a_strong_read_hides_no_weak_one() {
     }
 }
 
+/// Nor does a strong write after a weak access: others that are strong race with the weak one alone.
+#[test]
+fn a_strong_write_hides_no_weak_access() {
+    let strong =
+        ["st.relaxed.gpu.global.u32 [%rd2], 7;", "st.volatile.global.u32 [%rd2], 7;", "red.global.add.u32 [%rd2], 1;"];
+    let other = ["ld.relaxed.gpu.global.u32 %r5, [%rd2];", "st.release.gpu.global.u32 [%rd2], 8;"];
+    for (weak, races) in [("st.global.u32 [%rd2], 7;", true), ("ld.global.u32 %r4, [%rd2];", true), ("", false)] {
+        for (strong, other) in strong.iter().flat_map(|strong| other.map(|other| (strong, other))) {
+            let body = format!(
+                "setp.ge.u32 %p2, %r0, 32;\nld.param.u64 %rd2, [out];\n@%p2 bra OTHER;\n{weak}\n{strong}\nbra END;\n\
+                 OTHER:\n{other}\nEND:"
+            );
+            let reads_only = weak.starts_with("ld") && other.starts_with("ld");
+            let found = common::codes(&run(&body, 64, None)).contains(&"race-global");
+            assert_eq!(found, races && !reads_only, "{body}");
+        }
+    }
+}
+
 /// Who waits for a phase that completes without a copy's bytes reads too early, however many phases pass before they come
 /// (PTX ISA 9.7.13.15.6).
 #[test]

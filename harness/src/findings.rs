@@ -1,7 +1,7 @@
 //! What the runs of a kernel broke, each root cause once.
 
 use crate::observe::Observation;
-use emulator::Diagnostic;
+use emulator::{Diagnostic, Report};
 
 /// Findings of the emulator that are about resources, not about order: `resources` reports them.
 const LEAKS: &[&str] = &["tensor-memory-leak"];
@@ -18,11 +18,15 @@ pub(crate) struct Findings {
 
 impl Findings {
     pub(crate) fn add(&mut self, seed: Option<u64>, run: &Observation) {
+        self.add_report(seed, &run.report);
+    }
+
+    pub(crate) fn add_report(&mut self, seed: Option<u64>, report: &Report) {
         let same = |a: &Diagnostic, b: &Diagnostic| {
             a.code == b.code
                 && a.labels.first().map(|label| label.place.line) == b.labels.first().map(|label| label.place.line)
         };
-        for diagnostic in &run.report.findings {
+        for diagnostic in &report.findings {
             if LEAKS.contains(&diagnostic.code) {
                 if !self.leaks.iter().any(|known| same(known, diagnostic)) {
                     self.leaks.push(diagnostic.clone());
@@ -31,12 +35,12 @@ impl Findings {
                 self.found.push((seed, diagnostic.clone()));
             }
         }
-        for note in &run.report.notes {
+        for note in &report.notes {
             if !self.notes.iter().any(|(_, known)| same(known, note)) {
                 self.notes.push((seed, note.clone()));
             }
         }
-        for reason in &run.report.incomplete {
+        for reason in &report.incomplete {
             if !self.incomplete.contains(reason) {
                 self.incomplete.push(reason.clone());
             }

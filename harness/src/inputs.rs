@@ -101,7 +101,7 @@ impl Inputs {
 pub const SLICE: usize = 16;
 
 /// The largest integer input: every |sum| stays below 2²⁴ (exact in FP32) and at 65504 or less (finite in FP16).
-fn integer_bound(problem: Problem) -> i64 {
+pub(crate) fn integer_bound(problem: Problem) -> i64 {
     const LARGEST_SUM: i64 = 65_504;
     let k = i64::from(problem.k);
     // Integers up to 2^8 are exact in BF16, up to 2^11 in FP16; 15 is enough to tell elements apart.
@@ -134,6 +134,9 @@ pub fn to_bytes(bits: &[u16]) -> Vec<u8> {
     bits.iter().flat_map(|bits| bits.to_le_bytes()).collect()
 }
 
+/// What the state of SplitMix64 grows by with each number.
+const GAMMA: u64 = 0x9E37_79B9_7F4A_7C15;
+
 /// A small generator of our own (SplitMix64), so that a seed means the same inputs for ever.
 #[derive(Clone, Debug)]
 pub struct Random {
@@ -146,9 +149,14 @@ impl Random {
         Random { state: seed }
     }
 
+    /// The generator of this seed, after so many numbers.
+    pub fn at(seed: u64, numbers: u64) -> Random {
+        Random { state: seed.wrapping_add(numbers.wrapping_mul(GAMMA)) }
+    }
+
     /// The next 64 bits.
     pub fn bits(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        self.state = self.state.wrapping_add(GAMMA);
         let mut z = self.state;
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);

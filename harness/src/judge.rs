@@ -3,15 +3,16 @@
 use crate::diagnostics::{self, Explanation};
 use crate::fast;
 use crate::findings::Findings;
-use crate::inputs::{InputKind, Inputs};
+use crate::inputs::{InputKind, Inputs, decode, encode};
 use crate::mismatch::{self, Mismatch};
 use crate::observe::Observation;
 use crate::options::{JudgeOptions, SEED};
 use crate::points;
 use crate::problem::Problem;
 use crate::resources;
+use crate::sampled::Sampled;
 use crate::source::{BuildErrorAt, BuildFailure, Built, KernelSource, Matrix};
-use crate::steps::{Seen, Step};
+use crate::steps::{self, Seen, Step};
 use crate::verdict::{MilestoneResult, MilestoneState, Outcome, Part, Verdict};
 use emulator::{Diagnostic, Options, Program};
 use std::time::Instant;
@@ -36,27 +37,44 @@ struct Case {
     built: Built,
     program: Program,
     problem: Problem,
+    /// SMs of the GPU that it was built for.
+    sms: u32,
 }
+
+/// What is judged, in order: the case that is looked at closely, those that bite, the sizes of the table; each once.
+fn plan(step: &Step) -> Vec<steps::Case> {
+    let sizes = step.sizes.iter().chain([&step.timed]).map(|problem| steps::Case { problem: *problem, sms: None });
+    let mut plan: Vec<steps::Case> = Vec::new();
+    for case in [step.observed].into_iter().chain(step.cases.iter().copied()).chain(sizes) {
+        if !plan.contains(&case) {
+            plan.push(case);
+        }
+    }
+    plan
+}
+
+/// Problems with more multiplications are checked on a sample.
+const LARGE: u64 = 1 << 31;
+/// Problems with more multiplications are run on one input.
+const MEDIUM: u64 = 1 << 28;
 
 impl Judge<'_> {
     fn run(&self) -> Verdict {
         let mut verdict = self.blank();
-        let mut builds = Vec::new();
-        for problem in self.step.sizes {
-            match self.source.build(problem, self.options.sms) {
+        let mut cases: Vec<Case> = Vec::new();
+        for case in plan(self.step) {
+            let sms = case.sms.unwrap_or(self.options.sms);
+            let built = match self.source.build(&case.problem, sms) {
                 Ok(built) => match self.unknown_todos(&built) {
                     Some(failure) => return self.not_built(verdict, &failure),
                     // While a TODO is open, one size tells all there is to tell.
-                    None if !built.todos.is_empty() => return self.half_done(verdict, &built, *problem),
-                    None => builds.push((built, *problem)),
+                    None if !built.todos.is_empty() => return self.half_done(verdict, &built, case.problem, sms),
+                    None => built,
                 },
                 Err(failure) => return self.not_built(verdict, &failure),
-            }
-        }
-        let mut cases = Vec::new();
-        for (built, problem) in builds {
+            };
             match emulator::load(&built.ptx) {
-                Ok(program) => cases.push(Case { built, program, problem }),
+                Ok(program) => cases.push(Case { built, program, problem: case.problem, sms }),
                 Err(diagnostics) => {
                     self.set(&mut verdict, Part::Correct, self.refused(&diagnostics));
                     return verdict;
@@ -140,19 +158,19 @@ impl Judge<'_> {
         Outcome::Failed { title, text: diagnostics::render_all(diagnostics, &self.options.sources) }
     }
 
-    fn options(&self, seed: Option<u64>) -> Options {
-        Options { seed, max_instructions: self.step.max_instructions, ..Options::default() }
+    fn options(&self, problem: &Problem, seed: Option<u64>) -> Options {
+        Options { seed, max_instructions: self.step.max_instructions(problem), ..Options::default() }
     }
 
     /// A run with all that can be kept of it.
     fn observe(&self, built: &Built, program: &Program, problem: Problem) -> Observation {
-        let options = Options { trace: true, keep_ctas: true, keep_operands: true, ..self.options(None) };
+        let options = Options { trace: true, keep_ctas: true, keep_operands: true, ..self.options(&problem, None) };
         let inputs = Inputs::new(problem, InputKind::Normal, self.options.input_seed);
         Observation::new(built, program, inputs, &options)
     }
 
     /// Some TODOs are open: which of the others are done.
-    fn half_done(&self, mut verdict: Verdict, built: &Built, problem: Problem) -> Verdict {
+    fn half_done(&self, mut verdict: Verdict, built: &Built, problem: Problem, sms: u32) -> Verdict {
         let open = |id: &str| built.todos.iter().find(|todo| todo.id == id);
         // An untouched skeleton is not run: there is nothing to see.
         let untouched = self.step.milestones.iter().all(|milestone| open(milestone.id).is_some());
@@ -161,7 +179,7 @@ impl Judge<'_> {
         if !untouched {
             match emulator::load(&built.ptx) {
                 Ok(program) => {
-                    let observation = self.observe(built, &program, problem);
+                    let observation = self.observe(built, &program, problem).on(sms);
                     broken = self.broken_off(&observation);
                     seen = Some(observation);
                 }
@@ -210,7 +228,7 @@ impl Judge<'_> {
     /// No TODO is open: all five parts.
     fn whole(&self, mut verdict: Verdict, cases: &[Case]) -> Verdict {
         let Some(first) = cases.first() else { return verdict };
-        let seen = self.observe(&first.built, &first.program, first.problem);
+        let seen = self.observe(&first.built, &first.program, first.problem).on(first.sms);
         let mut findings = Findings::default();
         let correct = self.correct(cases, &seen, &mut findings);
         let passed = correct.passed();
@@ -221,9 +239,9 @@ impl Judge<'_> {
             let leaks = self.leaks(&first.built, &findings);
             clean = race_free.passed() && leaks.is_empty();
             self.set(&mut verdict, Part::RaceFree, race_free);
-            self.set(&mut verdict, Part::Structure, structure(self.step, &seen));
+            self.set(&mut verdict, Part::Structure, self.structure(cases, &seen));
             self.set(&mut verdict, Part::Resources, resources::check(&seen, &leaks, &self.options.sources));
-            self.set(&mut verdict, Part::Fast, fast::check(self.step, &seen, &self.options(None), self.options.sms));
+            self.set(&mut verdict, Part::Fast, self.fast(cases, &seen));
         }
         let mut broken = self.broken_off(&seen);
         for (result, milestone) in verdict.milestones.iter_mut().zip(self.step.milestones) {
@@ -247,16 +265,33 @@ impl Judge<'_> {
     }
 
     fn correct(&self, cases: &[Case], seen: &Observation, findings: &mut Findings) -> Outcome {
-        let mut runs = 0;
+        let (mut runs, mut samples) = (0, Vec::new());
         for (size, case) in cases.iter().enumerate() {
-            for index in 0..self.step.inputs_per_size {
+            let products = case.problem.products();
+            if products > LARGE && !self.options.full {
+                let run = self.sample(case);
+                findings.add_report(None, &run.report);
+                // Its values depend on what a sample leaves out: then all of them are computed below.
+                if run.report.incomplete.is_empty() || !run.report.findings.is_empty() {
+                    runs += 1;
+                    if !run.is_right() {
+                        return self.wrong_sample(&run, findings);
+                    }
+                    samples.push(format!("{} of {} tiles at {}", run.checked.0, run.checked.1, case.problem));
+                    continue;
+                }
+                findings.incomplete.clear();
+            }
+            let inputs = if products > MEDIUM { 1 } else { self.step.inputs_per_size };
+            for index in 0..inputs {
                 let kind = InputKind::ALL[index as usize % InputKind::ALL.len()];
                 let seed = self.options.input_seed.wrapping_add(u64::from(index));
                 // The first run of all is the one that was observed.
                 let fresh = (size, index) != (0, 0);
                 let run = fresh.then(|| {
                     let inputs = Inputs::new(case.problem, kind, seed);
-                    Observation::new(&case.built, &case.program, inputs, &self.options(None))
+                    Observation::new(&case.built, &case.program, inputs, &self.options(&case.problem, None))
+                        .on(case.sms)
                 });
                 let run = run.as_ref().unwrap_or(seen);
                 runs += 1;
@@ -267,7 +302,115 @@ impl Judge<'_> {
             }
         }
         let sizes = sizes(cases.iter().map(|case| case.problem));
-        Outcome::Passed { detail: format!("{runs} inputs (random normal, small integers, one-hot), {sizes}") }
+        let kinds = "random normal, small integers, one-hot";
+        let detail = match samples.as_slice() {
+            [] => format!("{runs} inputs ({kinds}), {sizes}"),
+            samples => format!(
+                "{runs} inputs ({kinds}), {sizes}; on a sample, with order checked everywhere: {}",
+                samples.join(", ")
+            ),
+        };
+        Outcome::Passed { detail }
+    }
+
+    fn sample(&self, case: &Case) -> Sampled {
+        let options = self.options(&case.problem, None);
+        let seed = self.options.input_seed;
+        Sampled::new(&case.built, &case.program, case.problem, &self.step.shape, case.sms, seed, &options)
+    }
+
+    /// D is wrong at a large size, or the run broke off.
+    fn wrong_sample(&self, run: &Sampled, findings: &Findings) -> Outcome {
+        let sources = &self.options.sources;
+        let mut sections: Vec<String> = Vec::new();
+        if !findings.found.is_empty() {
+            sections.push(diagnostics::render_all(findings.found.iter().map(|(_, diagnostic)| diagnostic), sources));
+        }
+        let wrong = run.title();
+        sections.extend(wrong.iter().map(|wrong| format!("{wrong}.\n")));
+        sections.push(format!(
+            "Inputs: small integers, seed {}, at {}; {} of {} tiles were checked. `{}=1` checks all.\n",
+            self.options.input_seed,
+            run.problem,
+            run.checked.0,
+            run.checked.1,
+            crate::options::FULL
+        ));
+        let first = findings.found.first().map(|(_, first)| first.title.clone());
+        let title = first.or(wrong).unwrap_or_else(|| "the run did not come to its end".to_string());
+        Outcome::Failed { title, text: sections.join("\n") }
+    }
+
+    fn fast(&self, cases: &[Case], seen: &Observation) -> Outcome {
+        let timed = self.step.timed;
+        if seen.inputs.problem == timed {
+            return fast::check(self.step, seen, &self.options(&timed, None), self.options.sms);
+        }
+        let Some(case) = cases.iter().find(|case| case.problem == timed && case.sms == self.options.sms) else {
+            return Outcome::NotChecked { reason: format!("the kernel was not built for {timed}") };
+        };
+        let options = Options { timing_only: true, trace: true, ..self.options(&timed, None) };
+        let inputs = Inputs::new(timed, InputKind::Integers, self.options.input_seed);
+        let seen = Observation::new(&case.built, &case.program, inputs, &options).on(case.sms);
+        fast::check(self.step, &seen, &options, self.options.sms)
+    }
+
+    fn structure(&self, cases: &[Case], seen: &Observation) -> Outcome {
+        let (step, shape) = (self.step, &self.step.shape);
+        let mut wrong = (step.structure)(seen).err().unwrap_or_default();
+        // Whatever the size.
+        let other = cases.iter().find(|case| {
+            let [x, y] = shape.grid(&case.problem, case.sms);
+            case.built.grid != [x, y, 1]
+        });
+        if let (Some(case), true) = (other, wrong.is_empty()) {
+            let [x, y] = shape.grid(&case.problem, case.sms);
+            wrong.push(format!(
+                "at {} with {} SMs this step launches {x} x {y} CTAs; this kernel's grid is {:?}",
+                case.problem, case.sms, case.built.grid
+            ));
+        }
+        if wrong.is_empty()
+            && let Some(first) = cases.first()
+            && let Err(decoy) = self.probe(first)
+        {
+            wrong.push(decoy);
+        }
+        match (wrong.first(), (step.structure)(seen)) {
+            (None, Ok(detail)) => Outcome::Passed { detail },
+            (first, _) => Outcome::Failed {
+                title: first.cloned().unwrap_or_else(|| format!("this is not a kernel of step {}", step.number)),
+                text: wrong.iter().map(|line| format!("{line}.\n")).collect(),
+            },
+        }
+    }
+
+    /// D comes from tensor memory: when each value that is loaded from there is doubled, D doubles.
+    fn probe(&self, case: &Case) -> Result<(), String> {
+        const FACTOR: f32 = 2.0;
+        let inputs = Inputs::new(case.problem, InputKind::Integers, self.options.input_seed);
+        let options = Options { tensor_load_factor: FACTOR, ..self.options(&case.problem, None) };
+        let run = Observation::new(&case.built, &case.program, inputs, &options);
+        if let Some(reason) = run.report.incomplete.first() {
+            return Err(format!("whether D comes from tensor memory could not be seen: {reason}"));
+        }
+        let dtype = case.problem.dtype;
+        let doubled = |expected: &f64| decode(dtype, encode(dtype, FACTOR * *expected as f32));
+        let other = run
+            .comparison
+            .found
+            .iter()
+            .zip(&run.reference.values)
+            .position(|(found, expected)| *found != doubled(expected));
+        match other {
+            None => Ok(()),
+            Some(index) => Err(format!(
+                "D is what is loaded from tensor memory; when the emulator doubles each of these values, element ({}, {}) of this \
+                 kernel's D is not doubled",
+                index / run.comparison.columns,
+                index % run.comparison.columns
+            )),
+        }
     }
 
     /// D is wrong, or the run broke off: root causes first, then what is wrong with D.
@@ -332,7 +475,8 @@ impl Judge<'_> {
             None => 1..=u64::from(self.options.seeds),
         };
         for seed in seeds.clone() {
-            let run = Observation::new(&case.built, &case.program, seen.inputs.clone(), &self.options(Some(seed)));
+            let options = self.options(&case.problem, Some(seed));
+            let run = Observation::new(&case.built, &case.program, seen.inputs.clone(), &options);
             findings.add(Some(seed), &run);
             if wrong.is_none() && !(run.report.completed && run.comparison.is_right()) {
                 wrong = Some((seed, run));
@@ -390,7 +534,7 @@ fn tried(mismatch: &Mismatch) -> String {
     mismatch.help().map(|help| format!("try: {help}\n")).unwrap_or_default()
 }
 
-/// Sizes, each once with its types: `128x128x64 in f16 and bf16`.
+/// Sizes, each once with its types: `128x128x64 in f16 and bf16`; of many only how many.
 fn sizes(problems: impl Iterator<Item = Problem>) -> String {
     let mut sizes: Vec<(String, String)> = Vec::new();
     for problem in problems {
@@ -400,6 +544,11 @@ fn sizes(problems: impl Iterator<Item = Problem>) -> String {
             Some((_, types)) => *types += &format!(" and {dtype}"),
             None => sizes.push((size.to_string(), dtype.to_string())),
         }
+    }
+    // A line that can be read at a glance.
+    const FEW: usize = 4;
+    if sizes.len() > FEW {
+        return format!("{} sizes", sizes.len());
     }
     let sizes: Vec<String> = sizes.into_iter().map(|(size, types)| format!("{size} in {types}")).collect();
     sizes.join(", ")
@@ -413,16 +562,6 @@ fn overwritten(matrix: Matrix, seen: &Observation) -> Explanation {
     match seen.first_store_to_matrix(matrix) {
         Some(event) => explanation.at(&event.place, "stored here"),
         None => explanation,
-    }
-}
-
-fn structure(step: &Step, seen: &Observation) -> Outcome {
-    match (step.structure)(seen) {
-        Ok(detail) => Outcome::Passed { detail },
-        Err(wrong) => Outcome::Failed {
-            title: wrong.first().cloned().unwrap_or_else(|| format!("this is not a kernel of step {}", step.number)),
-            text: wrong.iter().map(|line| format!("{line}.\n")).collect(),
-        },
     }
 }
 

@@ -1,8 +1,8 @@
 //! From a kernel's recipe to a launch: the judge brings the data, the recipe only says where it goes.
 
 use crate::inputs::{Inputs, to_bytes};
-use crate::source::{Built, Matrix, Param};
 use crate::problem::Problem;
+use crate::source::{Built, Matrix, Param};
 use emulator::{Buffer, Content, Element, Launch, Swizzle, TensorMap};
 use ptx::Dtype;
 
@@ -24,7 +24,12 @@ const ELEMENT: u32 = 2;
 /// The launch of a kernel on these inputs. D counts as never written, so that elements that the kernel leaves out are
 /// known, whatever they hold.
 pub fn launch(built: &Built, inputs: &Inputs) -> Launch {
-    let problem = inputs.problem;
+    let bytes = |matrix: &[u16]| Content::Bytes(to_bytes(matrix));
+    launch_on(built, &inputs.problem, bytes(&inputs.a), bytes(&inputs.b))
+}
+
+/// The same, with this content of A and B.
+pub(crate) fn launch_on(built: &Built, problem: &Problem, a: Content, b: Content) -> Launch {
     let matrix = |matrix: Matrix, columns: u32, content: Content| Buffer {
         name: matrix.to_string(),
         content,
@@ -39,8 +44,8 @@ pub fn launch(built: &Built, inputs: &Inputs) -> Launch {
         block: built.block,
         dynamic_shared: built.dynamic_shared,
         buffers: vec![
-            matrix(Matrix::A, problem.k, Content::Bytes(to_bytes(&inputs.a))),
-            matrix(Matrix::B, problem.k, Content::Bytes(to_bytes(&inputs.b))),
+            matrix(Matrix::A, problem.k, a),
+            matrix(Matrix::B, problem.k, b),
             matrix(Matrix::D, problem.n, Content::Undefined { bytes: d_bytes }),
         ],
         params: built
@@ -50,7 +55,7 @@ pub fn launch(built: &Built, inputs: &Inputs) -> Launch {
                 Param::Pointer(matrix) => emulator::Param::Pointer { buffer: buffer(*matrix), offset: 0 },
                 Param::TensorMap { matrix, box_rows, box_columns, swizzle } => emulator::Param::TensorMap {
                     buffer: buffer(*matrix),
-                    map: tensor_map(&problem, *matrix, [*box_columns, *box_rows], *swizzle),
+                    map: tensor_map(problem, *matrix, [*box_columns, *box_rows], *swizzle),
                 },
             })
             .collect(),

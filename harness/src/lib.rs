@@ -25,6 +25,7 @@
 //! | [`source`], [`emitted`] | where kernels come from |
 //! | [`launch`], [`device`] | from a recipe to a launch; what it runs on |
 //! | [`reference_kernels`] | what `fast` measures beside a kernel |
+//! | [`sampled`] | large problems, of which a sample is checked |
 //! | [`observe`], [`steps`] | one run, looked at closely; what each step asks for |
 //! | [`judge`](mod@judge), [`options`], [`verdict`], [`points`] | the verdict and how it is reached |
 //! | [`diagnostics`], [`ptxas`] | findings and assembler errors at the lines of Rust |
@@ -52,6 +53,7 @@ pub mod reference;
 pub mod reference_kernels;
 pub mod report;
 mod resources;
+pub mod sampled;
 pub mod skeleton;
 pub mod source;
 pub mod steps;

@@ -6,7 +6,7 @@ use crate::launch;
 use crate::mismatch::Mismatch;
 use crate::reference::Reference;
 use crate::source::{Built, Matrix};
-use emulator::{Actor, Event, EventKind, Mma, Options, Program, Region, Report};
+use emulator::{Actor, Copy, CopyKind, Event, EventKind, Mma, Options, Program, Region, Report};
 
 /// A kernel, what it was run on, and what came of it.
 #[derive(Clone, Debug)]
@@ -21,6 +21,8 @@ pub struct Observation {
     pub comparison: Comparison,
     /// The run.
     pub report: Report,
+    /// SMs of the GPU that the kernel was built for; 148 if nobody said ([`Observation::on`]).
+    pub sms: u32,
 }
 
 impl Observation {
@@ -31,7 +33,20 @@ impl Observation {
         let nothing = emulator::Memory::default();
         let d = report.buffers.get(launch::buffer(Matrix::D)).unwrap_or(&nothing);
         let comparison = Comparison::new(&reference, d);
-        Observation { built: built.clone(), inputs, reference, comparison, report }
+        Observation { built: built.clone(), inputs, reference, comparison, report, sms: 148 }
+    }
+
+    /// The same, of a kernel that was built for a GPU of so many SMs.
+    pub fn on(self, sms: u32) -> Observation {
+        Observation { sms, ..self }
+    }
+
+    /// Copies by the TMA engine.
+    pub fn copies(&self) -> impl Iterator<Item = (&Event, &Copy)> {
+        self.report.trace.iter().filter_map(|event| match &event.kind {
+            EventKind::Copy(copy) => Some((event, copy.as_ref())),
+            _ => None,
+        })
     }
 
     /// Events in order of time, with their place in that order.
@@ -97,10 +112,11 @@ impl Observation {
     /// The first store to a matrix in global memory.
     pub fn first_store_to_matrix(&self, matrix: Matrix) -> Option<&Event> {
         let at = launch::buffer(matrix);
-        self.report
-            .trace
-            .iter()
-            .find(|event| matches!(event.kind, EventKind::GlobalStore { buffer, .. } if buffer == at))
+        self.report.trace.iter().find(|event| match &event.kind {
+            EventKind::GlobalStore { buffer, .. } => *buffer == at,
+            EventKind::Copy(copy) => copy.kind != CopyKind::Load && copy.buffer == Some(at),
+            _ => false,
+        })
     }
 
     /// The first store of a warp to this part of shared memory.

@@ -16,6 +16,8 @@ pub struct JudgeOptions {
     pub input_seed: u64,
     /// Streaming multiprocessors that kernels are built for.
     pub sms: u32,
+    /// Every element of D is checked at large sizes, too, where else a sample is.
+    pub full: bool,
     /// Where the lines of Rust are found that explanations show.
     pub sources: Sources,
 }
@@ -29,6 +31,7 @@ impl Default for JudgeOptions {
             input_seed: 0,
             // A B200 has 148.
             sms: 148,
+            full: false,
             sources: Sources::workspace(),
         }
     }
@@ -36,9 +39,11 @@ impl Default for JudgeOptions {
 
 /// The environment variable that chooses [`JudgeOptions::seed`].
 pub const SEED: &str = "WORKBOOK_SEED";
+/// The environment variable that chooses [`JudgeOptions::full`].
+pub const FULL: &str = "WORKBOOK_FULL";
 
 impl JudgeOptions {
-    /// The options that the environment asks for: `WORKBOOK_DEVICE` and `WORKBOOK_SEED`.
+    /// The options that the environment asks for: `WORKBOOK_DEVICE`, `WORKBOOK_SEED` and `WORKBOOK_FULL`.
     ///
     /// # Errors
     /// One sentence with the value found and the values allowed.
@@ -47,7 +52,19 @@ impl JudgeOptions {
             Some(value) => seed_named(&value.to_string_lossy())?,
             None => None,
         };
-        Ok(JudgeOptions { device: Device::from_env()?, seed, ..JudgeOptions::default() })
+        let full = match std::env::var_os(FULL) {
+            Some(value) => yes(&value.to_string_lossy())?,
+            None => false,
+        };
+        Ok(JudgeOptions { device: Device::from_env()?, seed, full, ..JudgeOptions::default() })
+    }
+}
+
+fn yes(value: &str) -> Result<bool, String> {
+    match value.trim() {
+        "" | "0" => Ok(false),
+        "1" => Ok(true),
+        _ => Err(format!("{FULL}={value}: allowed is 1 (check every element of D at large sizes, too) or 0")),
     }
 }
 

@@ -53,6 +53,11 @@ impl SharedAddress {
         SharedAddress::constant(0, 0)
     }
 
+    /// What it would be the address of was refused: what is asked of it is no error of its own.
+    pub(crate) fn refused(self) -> bool {
+        self.kernel == 0
+    }
+
     /// In brackets, as an operand.
     pub(crate) fn text(self, s: &mut State) -> String {
         s.owns(self.kernel);

@@ -62,7 +62,7 @@ impl Barrier {
     /// Refuses what only the CTA that holds the barrier can do.
     fn refuse_remote(self, s: &mut State, what: &str) {
         if self.remote {
-            let help = "use the barrier of this CTA, without `of_cta`";
+            let help = "use the barrier of this CTA, without `of_cta`: its own CTA makes a barrier and waits for it";
             s.error(format!("{what} a barrier of another CTA"), help);
         }
     }
@@ -84,7 +84,12 @@ impl sealed::Staged for Barrier {
 }
 
 /// An mbarrier of any kind: [`Barrier`], or one that says in its type who arrives at it.
-pub trait Mbarrier: Copy {
+#[diagnostic::on_unimplemented(
+    message = "this is for one mbarrier, and here is a `{Self}`",
+    label = "not an mbarrier",
+    note = "if it is a ring of barriers, pick one of them: `ring.at(stage)`"
+)]
+pub trait Mbarrier: sealed::Staged {
     /// The barrier itself.
     fn barrier(self) -> Barrier;
 }
@@ -92,21 +97,24 @@ pub trait Mbarrier: Copy {
 /// An mbarrier that counts bytes: [`TmaBarrier`] or [`Barrier`].
 #[diagnostic::on_unimplemented(
     message = "bytes of TMA loads are counted by a `TmaBarrier`, and this is a `{Self}`",
-    label = "not the barrier that announces loaded tiles"
+    label = "not a barrier that announces loaded tiles",
+    note = "if it is a ring of barriers, pick one of them: `ring.at(stage)`"
 )]
 pub trait TakesBytes: Mbarrier {}
 
 /// An mbarrier at which commits arrive: [`CommitBarrier`] or [`Barrier`].
 #[diagnostic::on_unimplemented(
     message = "commits arrive at a `CommitBarrier`, and this is a `{Self}`",
-    label = "not a barrier that announces the end of MMAs"
+    label = "not a barrier that announces the end of MMAs",
+    note = "if it is a ring of barriers, pick one of them: `ring.at(stage)`"
 )]
 pub trait TakesCommits: Mbarrier {}
 
 /// An mbarrier at which threads arrive: [`ThreadBarrier`] or [`Barrier`].
 #[diagnostic::on_unimplemented(
     message = "threads arrive at a `ThreadBarrier`, and this is a `{Self}`",
-    label = "not a barrier that announces what threads have done"
+    label = "not a barrier that announces what threads have done",
+    note = "if it is a ring of barriers, pick one of them: `ring.at(stage)`"
 )]
 pub trait TakesThreads: Mbarrier {}
 
@@ -120,7 +128,7 @@ impl TakesCommits for Barrier {}
 impl TakesThreads for Barrier {}
 
 macro_rules! kinds {
-    ($($(#[$doc:meta])* $kind:ident, $takes:ident;)+) => {
+    ($($(#[$doc:meta])* $kind:ident;)+) => {
         $(
             $(#[$doc])*
             #[derive(Clone, Copy, Debug)]
@@ -136,7 +144,7 @@ macro_rules! kinds {
                 /// One for each stage of a pipeline. No instruction.
                 #[track_caller]
                 pub fn ring(_k: &mut Cta, name: &str, stages: u32) -> Ring<$kind> {
-                    Ring { first: $kind(Barrier::reserve(name, Some(stages))), stages, stride: Barrier::BYTES }
+                    Ring::new($kind(Barrier::reserve(name, Some(stages))), stages, Barrier::BYTES)
                 }
 
                 /// That of another CTA of the cluster: see [`Barrier::of_cta`].
@@ -151,7 +159,6 @@ macro_rules! kinds {
                     self.0
                 }
             }
-            impl $takes for $kind {}
 
             impl sealed::Staged for $kind {
                 fn address(self) -> SharedAddress {
@@ -175,12 +182,16 @@ macro_rules! kinds {
 kinds! {
     /// Announces loaded tiles: its phase is complete when one thread has arrived and announced bytes
     /// ([`Scope::expect_tx`]), and the TMA engine has brought as many ([`Scope::tma_load`]). Arrivals at init: 1.
-    TmaBarrier, TakesBytes;
+    TmaBarrier;
     /// Announces that MMAs are complete: commits arrive ([`Scope::commit`]). Arrivals at init: the commits of a phase.
-    CommitBarrier, TakesCommits;
+    CommitBarrier;
     /// Announces what threads have done: each arrives ([`Scope::arrive`]). Arrivals at init: the threads that do.
-    ThreadBarrier, TakesThreads;
+    ThreadBarrier;
 }
+
+impl TakesBytes for TmaBarrier {}
+impl TakesCommits for CommitBarrier {}
+impl TakesThreads for ThreadBarrier {}
 
 /// One mbarrier or a ring of them, for [`Scope::barrier_init`].
 pub trait Mbarriers: mbarriers::Mbarriers {}
@@ -198,11 +209,9 @@ impl<B: Mbarrier> mbarriers::Mbarriers for B {
     }
 }
 
-impl<B: Mbarrier + sealed::Staged> mbarriers::Mbarriers for Ring<B> {
+impl<B: Mbarrier> mbarriers::Mbarriers for Ring<B> {
     fn each(&self) -> Vec<Barrier> {
-        let first = self.first.barrier();
-        let moved = |stage: u32| SharedAddress { offset: first.address.offset + stage * self.stride, ..first.address };
-        (0..self.stages).map(|stage| Barrier { address: moved(stage), ..first }).collect()
+        Ring::each(self).map(B::barrier).collect()
     }
 }
 
@@ -226,8 +235,9 @@ impl<L: Level> Scope<L> {
         with(|s| s.instruction("bar.sync 0"));
     }
 
-    /// The barrier of the warpgroup, by number: none of its 128 threads goes on before all have come. The CTA has 16; 0 is
-    /// that of [`Scope::sync`]. Warpgroups that do not wait for each other need numbers of their own.
+    /// A barrier of the warpgroup: none of its 128 threads goes on before all have come. What a thread wrote before it,
+    /// the others can read after it, as with [`Scope::sync`]. A CTA has 16 such barriers, known by number: 0 is that of
+    /// [`Scope::sync`], and each warpgroup needs another one, since warpgroups do not wait for each other.
     ///
     /// Executed by every thread of the warpgroup. PTX: `bar.sync`, with the number and 128.
     #[track_caller]
@@ -246,11 +256,11 @@ impl<L: Level> Scope<L> {
         });
     }
 
-    /// Makes a barrier of 8 bytes of shared memory: each phase takes `count` arrivals. A ring's barriers all take the same.
-    /// Before another thread or an engine uses it, [`Scope::fence_mbarrier_init`] and a barrier of the CTA (of the cluster,
-    /// where another CTA uses it).
+    /// Makes a barrier of 8 bytes of shared memory: each phase takes `count` arrivals, for every stage of a ring the
+    /// same. Before another thread or an engine uses it, [`Scope::fence_mbarrier_init`] and a barrier of the CTA
+    /// ([`Scope::sync`]), or of the cluster where another CTA uses it ([`Scope::cluster_sync`]).
     ///
-    /// Executed by one thread. PTX: `mbarrier.init.shared::cta.b64`, one for each.
+    /// Executed by one thread. PTX: `mbarrier.init.shared::cta.b64`, one for each stage.
     #[track_caller]
     pub fn barrier_init(&mut self, barriers: impl Mbarriers, count: u32)
     where
@@ -274,7 +284,8 @@ impl<L: Level> Scope<L> {
 
     /// Makes the barriers that this thread initialised known as such to the engines and to other CTAs of the cluster.
     ///
-    /// Executed by the thread that did. PTX: `fence.mbarrier_init.release.cluster`. Others wait at a barrier of the CTA.
+    /// Executed by the thread that did. PTX: `fence.mbarrier_init.release.cluster`. Others wait at a barrier of the
+    /// CTA, or of the cluster.
     #[track_caller]
     pub fn fence_mbarrier_init(&mut self) {
         with(|s| s.instruction("fence.mbarrier_init.release.cluster"));
@@ -296,8 +307,8 @@ impl<L: Level> Scope<L> {
 
     /// Announces bytes that engines will bring, and arrives once. The phase is complete when the bytes have come too.
     ///
-    /// Executed by one thread. PTX: `mbarrier.arrive.expect_tx.shared::cta.b64`; in a CTA pair with `.release.cluster`, and
-    /// for a barrier of another CTA with `.shared::cluster`.
+    /// Executed by one thread. PTX: `mbarrier.arrive.expect_tx.shared::cta.b64`; in a CTA pair with `.release.cluster`,
+    /// and for a barrier of another CTA with `.shared::cluster`.
     #[track_caller]
     pub fn expect_tx(&mut self, barrier: impl TakesBytes, bytes: impl Operand<U32>)
     where
@@ -350,9 +361,9 @@ impl<L: Level> Scope<L> {
     /// Lets the engines (the tensor core, TMA) see what this thread stored to shared memory with plain stores. They
     /// read through another path than threads do, the async proxy.
     ///
-    /// Executed, as a rule, by every thread that stored, before the barrier at which the one that starts the engine waits.
-    /// It also covers what a thread has learnt of at a barrier: behind that barrier the fence of the thread that starts
-    /// the engine is enough. PTX: `fence.proxy.async.shared::cta`.
+    /// Executed, as a rule, by every thread that stored, before the barrier at which the one that starts the engine
+    /// waits. It also covers what a thread has learnt of at a barrier: behind that barrier the fence of the thread that
+    /// starts the engine is enough. PTX: `fence.proxy.async.shared::cta`.
     #[track_caller]
     pub fn fence_proxy_async(&mut self) {
         with(|s| s.instruction("fence.proxy.async.shared::cta"));

@@ -6,19 +6,21 @@ use crate::scope::{Cta, Scope, special};
 use crate::state::with;
 
 impl Cta {
-    /// Launches clusters of two CTAs, neighbours in x, whose tensor cores work as one: every `tcgen05` instruction of the
-    /// kernel then has `.cta_group::2` (all of a kernel must have the same, PTX ISA 9.7.16.1). Their accumulators have
-    /// 256 rows, the lower 128 in the CTA of rank 0, the leader. Barriers are waited for with the scope of the cluster.
-    /// Once, at the start of the kernel; the grid is a multiple of two in x. PTX: `.reqnctapercluster 2, 1, 1`.
+    /// Launches clusters of two CTAs, neighbours in x, whose tensor cores work as one: every `tcgen05` instruction of
+    /// the kernel then has `.cta_group::2` (all of a kernel must have the same, PTX ISA 9.7.16.1). Of an accumulator of
+    /// 256 rows, the CTA of rank 0, the leader, has the first 128. Arrivals and waits at mbarriers are those of the
+    /// cluster: `.release.cluster` and `.acquire.cluster`.
+    ///
+    /// Once, before the first instruction; the grid must be a multiple of two in x. PTX: `.reqnctapercluster 2, 1, 1`.
     #[track_caller]
     pub fn cta_pair(&mut self) {
         with(|s| {
             if s.pair {
                 s.error("the CTA pair is asked for twice", "call `cta_pair` once, at the start of the kernel");
-            } else if s.tensor_core_used {
+            } else if s.has_instructions() {
                 s.error(
-                    "the CTA pair is asked for after an instruction of the tensor core",
-                    "call `cta_pair` at the start of the kernel: it is part of every `tcgen05` instruction",
+                    "the CTA pair is asked for after the first instruction",
+                    "call `cta_pair` at the start of the kernel: waits, arrivals and MMAs differ in a pair",
                 );
             }
             s.pair = true;
@@ -26,7 +28,8 @@ impl Cta {
     }
 
     /// The barrier of the cluster: no thread goes on before all threads of both CTAs have come. What a thread wrote
-    /// before it to shared memory, its own or the other CTA's, all threads of the cluster can read after it.
+    /// before it to shared memory, its own or the other CTA's, all threads of the cluster can read after it. Without
+    /// [`Scope::cta_pair`] a CTA is a cluster of its own.
     ///
     /// Executed by every thread of the cluster. PTX: `barrier.cluster.arrive.release.aligned`,
     /// `barrier.cluster.wait.acquire.aligned`.

@@ -32,7 +32,8 @@ impl fmt::Display for Dtype {
     }
 }
 
-/// A matrix in global memory, row after row. It reaches the kernel as a parameter: a pointer with the matrix's name.
+/// A matrix in global memory, row after row. It reaches the kernel as a parameter: a pointer with the matrix's name, or
+/// a tensor map for each shape of tile that TMA moves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Matrix {
     /// `"A"`, `"B"` or `"D"`.

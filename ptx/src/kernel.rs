@@ -155,8 +155,8 @@ pub struct Kernel {
     pub regions: Vec<Region>,
     /// What is still to be written, in order.
     pub todos: Vec<Todo>,
-    /// Tensor memory that is allocated and never freed, each at its allocation. Such a kernel runs, and its result may be
-    /// right: so that is no error of the build, but who judges the kernel must not let it pass. Empty while
+    /// Tensor memory that is allocated and never freed, each at its allocation. Such a kernel runs, and its result may
+    /// be right: so that is no error of the build, but who judges the kernel must not let it pass. Empty while
     /// [`Kernel::todos`] is not: one of them may be the one that frees.
     pub leaks: Vec<BuildError>,
 }
@@ -164,9 +164,9 @@ pub struct Kernel {
 /// Builds a kernel: runs `body` once, on the CPU, and gives the PTX of what it asked for.
 ///
 /// # Errors
-/// All that was refused, in order, each with the file and line of the call. What follows from a refused call (a register
-/// that it did not give, a tile that does not exist) is no error of its own, and what a line repeats in an unrolled loop
-/// is told once, with a count.
+/// All that was refused, in order, each with the file and line of the call. What follows from a refused call (a
+/// register that it did not give, a tile that does not exist) is no error of its own, and what a line repeats in an
+/// unrolled loop is told once, with a count.
 #[track_caller]
 pub fn build(name: &str, gemm: &Gemm, body: impl FnOnce(&mut Cta, &Gemm)) -> Result<Kernel, Vec<BuildError>> {
     let building = state::Building::begin(name, gemm, Place::caller()).map_err(|error| vec![error])?;

@@ -5,12 +5,12 @@ use crate::register::{U32, Value};
 use crate::scope::Scope;
 use crate::state::with;
 
-/// The place of one role in a ring of stages. All roles walk through the stages in the same order; each keeps a state of
-/// its own, in two registers.
+/// The place of one role in a ring of stages. All roles walk through the stages in the same order; each keeps a state
+/// of its own, in two registers that [`PipelineState::advance`] changes: a copy of the state is the same state.
 ///
 /// A stage's barriers complete one phase each time round, so the parity to wait for flips when the stage index wraps.
-/// Consumers begin with phase 0: their first wait is for data that somebody brings. Producers begin with phase 1: a wait
-/// for parity 1 on a fresh barrier passes at once, and at the beginning every stage is free.
+/// Consumers begin with phase 0: their first wait is for data that somebody brings. Producers begin with phase 1: a
+/// wait for parity 1 on a fresh barrier passes at once, and at the beginning every stage is free.
 #[derive(Clone, Copy, Debug)]
 #[must_use = "the state says which stage and which phase come next"]
 pub struct PipelineState {
@@ -44,13 +44,13 @@ impl PipelineState {
         PipelineState { stage: scope.variable(0), phase: scope.variable(phase), stages }
     }
 
-    /// The stage that is next.
-    pub fn stage(&self) -> U32 {
+    /// The stage that is next. No instruction.
+    pub fn stage(self) -> U32 {
         self.stage
     }
 
-    /// The parity to wait for at that stage's barrier.
-    pub fn phase(&self) -> U32 {
+    /// The parity to wait for at that stage's barrier. No instruction.
+    pub fn phase(self) -> U32 {
         self.phase
     }
 
@@ -59,7 +59,7 @@ impl PipelineState {
     /// Executed by every thread of the scope. PTX: `add.u32`, `setp.eq.u32`, and under that predicate `mov.u32` and
     /// `xor.b32`; for a ring of one stage `xor.b32` alone.
     #[track_caller]
-    pub fn advance<L: Level>(&self, _scope: &mut Scope<L>) {
+    pub fn advance<L: Level>(self, _scope: &mut Scope<L>) {
         with(|s| {
             let (stage, phase) = (s.name(self.stage), s.name(self.phase));
             if self.stages == 1 {

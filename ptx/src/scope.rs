@@ -65,8 +65,10 @@ impl Cta {
                     format!("a grid cannot have {x} x {y} CTAs"),
                     "use 1 or more in both directions, and at most 65535 in y",
                 );
+                // Neither that there is no grid nor that it is not made of pairs is a second error.
+                s.grid = Some([2, 1]);
             } else {
-                s.grid = Some([x, y]);
+                (s.grid, s.grid_at) = (Some([x, y]), Some(s.place));
             }
         });
     }

@@ -1,8 +1,8 @@
 //! The kernel being built: one per thread, private to the crate.
 //!
 //! Registers and scopes are handles; every call on them comes here, with the place of the call. Nothing here panics: a
-//! call outside of a build does nothing, a call that is refused is noted and answered with a poisoned value: using it is
-//! not refused again.
+//! call outside of a build does nothing, a call that is refused is noted and answered with a poisoned value: using it
+//! is not refused again.
 
 use crate::gemm::Gemm;
 use crate::kernel::{BuildError, Kernel, Place, Region, TensorMap, Todo};
@@ -72,14 +72,14 @@ pub(crate) struct State {
     /// Someone needed the number of threads before it was said, and got an error.
     pub threads_missed: bool,
     pub grid: Option<[u32; 2]>,
+    /// The call that said so.
+    pub grid_at: Option<Place>,
     /// Matrices that the kernel reaches by address, in the order A, B, D.
     pub pointers: Vec<&'static str>,
     /// Tensor maps, in the order of their first use.
     pub tensor_maps: Vec<TensorMap>,
     /// CTAs work in pairs: `.cta_group::2`.
     pub pair: bool,
-    /// An instruction says `.cta_group`.
-    pub tensor_core_used: bool,
     /// Bytes of dynamic shared memory in use.
     pub shared: u32,
     pub regions: Vec<Region>,
@@ -103,14 +103,21 @@ struct Endless;
 pub(crate) struct Building;
 
 impl Building {
-    /// Begins a build; refused inside of another one: scopes of both would be at hand, and what is called on one would be
-    /// written to the other.
+    /// Begins a build; refused inside of another one: scopes of both would be at hand, and what is called on one would
+    /// be written to the other. Refused too for an empty problem, so that no kernel has to think of one.
     pub fn begin(name: &str, gemm: &Gemm, place: Place) -> Result<Building, BuildError> {
         if CURRENT.with(|current| !matches!(current.try_borrow().as_deref(), Ok(None))) {
             return Err(BuildError {
                 place,
                 message: "a kernel is built inside of another kernel's function".to_string(),
                 help: "Build one after the other.".to_string(),
+            });
+        }
+        if [gemm.m, gemm.n, gemm.k, gemm.sms].contains(&0) {
+            return Err(BuildError {
+                place,
+                message: format!("there is nothing to compute in a problem of {gemm} on {} SMs", gemm.sms),
+                help: "Use 1 or more for M, N, K and the SMs.".to_string(),
             });
         }
         let state = State::new(name, gemm, place);
@@ -200,10 +207,10 @@ impl State {
             threads: None,
             threads_missed: false,
             grid: None,
+            grid_at: None,
             pointers: Vec::new(),
             tensor_maps: Vec::new(),
             pair: false,
-            tensor_core_used: false,
             shared: 0,
             regions: Vec::new(),
             names: HashMap::new(),
@@ -217,8 +224,7 @@ impl State {
     }
 
     /// `.cta_group::1` or `.cta_group::2`, the same in the whole kernel (PTX ISA 9.7.16.1).
-    pub fn cta_group(&mut self) -> &'static str {
-        self.tensor_core_used = true;
+    pub fn cta_group(&self) -> &'static str {
         if self.pair { ".cta_group::2" } else { ".cta_group::1" }
     }
 
@@ -259,7 +265,8 @@ impl State {
         if self.calls > MAX_CALLS {
             self.leave(
                 format!("the kernel's function was still writing after {MAX_CALLS} calls, and was left here"),
-                "look for a Rust loop that does not end; a Rust `for` is unrolled: use `repeat` for a loop that the GPU runs",
+                "look for a Rust loop that does not end; a Rust `for` is unrolled: use `repeat` for a loop that the \
+                 GPU runs",
             );
         }
     }
@@ -280,8 +287,8 @@ impl State {
         if !ours {
             self.error(
                 "this uses shared memory or tensor memory of another kernel",
-                "make tiles, barriers and allocations in the function of the kernel that uses them; do not keep them in \
-                 statics",
+                "make tiles, barriers and allocations in the function of the kernel that uses them; do not keep them \
+                 in statics",
             );
         }
         ours
@@ -344,6 +351,10 @@ impl State {
         *count += 1;
         self.registers.push((R::CLASS, *count));
         R::from_id(Id(self.tag << 24 | index))
+    }
+
+    pub fn has_instructions(&self) -> bool {
+        self.instructions > 0
     }
 
     /// Registers of a class, for `.reg`.
@@ -483,7 +494,7 @@ impl State {
         if self.pair && !self.grid.is_some_and(|[x, _]| x.is_multiple_of(2)) {
             let [x, y] = self.grid.unwrap_or([1, 1]);
             self.error_at(
-                whole,
+                self.grid_at.unwrap_or(whole),
                 format!("a grid of {x} x {y} CTAs is not made of pairs"),
                 "give `k.grid` a multiple of 2 in x",
             );

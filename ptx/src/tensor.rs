@@ -27,8 +27,9 @@ pub struct Tmem {
     slot: SharedAddress,
 }
 
-/// Part of tensor memory, by address: where an MMA keeps its sums, or where they are loaded from. Row `i` of D is lane
-/// `i`, column `j` of D is column `j`, 4 bytes each.
+/// Part of tensor memory, by address: where an MMA keeps its sums, or where they are loaded from. For an MMA of 128
+/// rows row `i` of D is lane `i`, column `j` of D is column `j`, 4 bytes each; for one of 256 rows, that of a CTA pair,
+/// the second CTA has rows 128 and up. (With half as many rows they lie elsewhere: PTX ISA 9.7.16.10.5.)
 #[derive(Clone, Copy, Debug)]
 #[must_use = "an address that nothing uses is work for nothing"]
 pub struct Accumulator {
@@ -133,11 +134,12 @@ load_widths!(1 2 4 8 16 32 64 128);
 
 impl<L: Level> Scope<L> {
     /// Takes columns of tensor memory for the CTA: a power of two from 32 to 512, all lanes of them. Waits while other
-    /// CTAs of the SM hold too many. The address goes to shared memory, where [`Tmem::address`] finds it after a barrier
-    /// of the CTA. What the columns hold is undefined. Columns that are never freed are in [`crate::Kernel::leaks`].
+    /// CTAs of the SM hold too many. The address goes to shared memory, where [`Tmem::address`] finds it after a
+    /// barrier of the CTA. What the columns hold is undefined. Columns that are never freed are in
+    /// [`crate::Kernel::leaks`].
     ///
-    /// Executed by one whole warp; in a CTA pair by one of each CTA, after a barrier of the cluster, and both get the same
-    /// columns. PTX: `tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32`, in a pair `.cta_group::2`.
+    /// Executed by one whole warp; in a CTA pair by one of each CTA, after a barrier of the cluster, and both get the
+    /// same columns. PTX: `tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32`, in a pair `.cta_group::2`.
     #[track_caller]
     pub fn tmem_alloc(&mut self, name: &str, columns: u32) -> Tmem
     where
@@ -193,7 +195,8 @@ impl<L: Level> Scope<L> {
 
     /// Says that this CTA will not allocate again, so that allocations of other CTAs of the SM need not wait for it.
     ///
-    /// Executed by one whole warp. PTX: `tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned`.
+    /// Executed by one whole warp; in a CTA pair by one of each CTA. PTX:
+    /// `tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned`, in a pair `.cta_group::2`.
     #[track_caller]
     pub fn tmem_relinquish(&mut self)
     where
@@ -209,8 +212,8 @@ impl<L: Level> Scope<L> {
     /// Gives columns of tensor memory back. All loads from them and MMAs to them must be done: every reader has waited
     /// ([`Scope::tmem_wait_load`]) and come to a barrier of the CTA after [`Scope::tcgen05_fence_before`].
     ///
-    /// Executed by one whole warp; in a CTA pair by one of each CTA. PTX: `ld.shared.b32` of the address,
-    /// `tcgen05.dealloc.cta_group::1.sync.aligned.b32`.
+    /// Executed by one whole warp; in a CTA pair by one of each CTA, after a barrier of the cluster. PTX:
+    /// `ld.shared.b32` of the address, `tcgen05.dealloc.cta_group::1.sync.aligned.b32`, in a pair `.cta_group::2`.
     #[track_caller]
     pub fn tmem_dealloc(&mut self, tmem: Tmem)
     where
@@ -238,12 +241,15 @@ impl<L: Level> Scope<L> {
     }
 
     /// Starts one step of the tensor core: the accumulator gets `a · bᵀ` over 16 columns of K, added to what it held if
-    /// `accumulate`. M is the rows of `a`'s tile, N the rows of `b`'s; in a CTA pair each CTA's tiles are half of the
-    /// operands, at the same place in the shared memory of both, and the leader alone issues. Returns at once; MMAs of one thread to one
+    /// `accumulate`. M is the rows of `a`'s tile, N the rows of `b`'s. Returns at once; MMAs of one thread to one
     /// accumulator follow each other, all else waits for [`Scope::commit`].
     ///
-    /// Executed by one thread. PTX: `mov.b32` of the instruction descriptor ([`instruction_descriptor`]), for a constant
-    /// `accumulate` a `mov.pred`, and `tcgen05.mma.cta_group::1.kind::f16`.
+    /// In a CTA pair M and N are twice as much: half of the rows of both operands lie in each CTA, at the same place in
+    /// its shared memory, and each CTA's accumulator receives its half of the rows of D, all N columns of them.
+    ///
+    /// Executed by one thread; in a CTA pair by one of the leader. PTX: `mov.b32` of the instruction descriptor
+    /// ([`instruction_descriptor`]), for a constant `accumulate` a `mov.pred`, and
+    /// `tcgen05.mma.cta_group::1.kind::f16`, in a pair `.cta_group::2`.
     #[track_caller]
     pub fn mma(&mut self, accumulator: Accumulator, a: Slice, b: Slice, accumulate: impl Operand<Pred>)
     where
@@ -259,7 +265,7 @@ impl<L: Level> Scope<L> {
                 // The slice was refused, perhaps for the shape of its tile.
                 return;
             }
-            let whose = if s.pair { "the rows of both CTAs'" } else { "the rows of" };
+            let whose = if s.pair { "twice the rows of" } else { "the rows of" };
             if a.rows != 64 && a.rows != 128 {
                 s.error(format!("an MMA cannot have M = {m}, {whose} A's tile"), "use a tile of 64 or 128 rows");
             } else if n == 0 || n > 256 || !n.is_multiple_of(step) {
@@ -296,7 +302,7 @@ impl<L: Level> Scope<L> {
     /// tensor memory, and their tiles are no longer read. Returns at once; who needs that waits on the barrier.
     ///
     /// Executed by the thread that started them. PTX:
-    /// `tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64`.
+    /// `tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64`, in a pair `.cta_group::2`.
     #[track_caller]
     pub fn commit(&mut self, barrier: impl TakesCommits)
     where

@@ -52,6 +52,9 @@ fn header(text: &mut String, state: &State) -> std::fmt::Result {
         .collect();
     writeln!(text, "{}\n)", params.join(",\n"))?;
     writeln!(text, ".reqntid {}, 1, 1", state.threads.unwrap_or_default())?;
+    // Else ptxas, which does not know of the dynamic shared memory, keeps registers for CTAs that an SM has no room
+    // for, and rather spills some of this one's.
+    writeln!(text, ".minnctapersm 1")?;
     if state.pair {
         writeln!(text, ".reqnctapercluster 2, 1, 1")?;
     }

@@ -23,7 +23,7 @@ pub(crate) const MMA_K: u32 = 16;
 /// The rows of a swizzled tile are exactly as wide as the pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Swizzle {
-    /// Row after row. No engine reads such a tile; threads may.
+    /// Row after row. The tensor core cannot read such a tile; TMA and threads can.
     None,
     /// Rows of 32 bytes.
     B32,
@@ -85,7 +85,7 @@ impl Cta {
         self.tiles(name, None, dtype, rows, columns, swizzle)
     }
 
-    /// A tile for each stage of a pipeline, one behind the other. Like [`Scope::tile`] otherwise.
+    /// A tile for each stage of a pipeline, one behind the other. Like [`crate::Scope::tile`] otherwise.
     #[track_caller]
     pub fn tile_ring(
         &mut self,
@@ -98,7 +98,7 @@ impl Cta {
     ) -> Ring<Tile> {
         let first = self.tiles(name, Some(stages), dtype, rows, columns, swizzle);
         // A tile is reserved with the padding that keeps the next one aligned.
-        Ring { first, stages, stride: first.bytes().next_multiple_of(TILE_ALIGNMENT) }
+        Ring::new(first, stages, first.bytes().div_ceil(TILE_ALIGNMENT).saturating_mul(TILE_ALIGNMENT))
     }
 
     #[track_caller]
@@ -158,10 +158,10 @@ impl Cta {
         Barrier::reserve(name, None)
     }
 
-    /// A barrier for each stage of a pipeline. Like [`Scope::barrier`] otherwise.
+    /// A barrier for each stage of a pipeline. Like [`crate::Scope::barrier`] otherwise.
     #[track_caller]
     pub fn barrier_ring(&mut self, name: &str, stages: u32) -> Ring<Barrier> {
-        Ring { first: Barrier::reserve(name, Some(stages)), stages, stride: Barrier::BYTES }
+        Ring::new(Barrier::reserve(name, Some(stages)), stages, Barrier::BYTES)
     }
 
     /// Four bytes of shared memory. No instruction.
@@ -173,8 +173,8 @@ impl Cta {
 }
 
 impl State {
-    /// A place in the pool, or `None` after an error. `what` names it in the message when there is none left. For stages,
-    /// as many places of that size one behind the other.
+    /// A place in the pool, or `None` after an error. `what` names it in the message when there is none left. For
+    /// stages, as many places of that size one behind the other.
     pub fn reserve(
         &mut self,
         name: &str,
@@ -222,6 +222,13 @@ impl State {
     }
 }
 
+impl Ring<Tile> {
+    /// Bytes of the tile of one stage: what a load of it brings. No instruction.
+    pub fn stage_bytes(&self) -> u32 {
+        self.first().bytes()
+    }
+}
+
 impl sealed::Staged for Tile {
     fn address(self) -> SharedAddress {
         self.address
@@ -229,7 +236,7 @@ impl sealed::Staged for Tile {
 
     fn moved_to(self, address: SharedAddress) -> Tile {
         // That of a stage which does not exist was refused, and what is asked of it is no error of its own.
-        let region = if address.kernel == 0 { u32::MAX } else { self.region };
+        let region = if address.refused() { u32::MAX } else { self.region };
         Tile { address, region, ..self }
     }
 }

@@ -9,22 +9,23 @@ use crate::scope::Scope;
 use crate::state::{State, with};
 use crate::tile::{Swizzle, Tile};
 
-/// Elements that a box may have in each direction (PTX ISA, tensor maps).
+/// Elements that a box may have in each direction (CUDA driver API, `cuTensorMapEncodeTiled`).
 const MAX_BOX: u32 = 256;
+/// Bytes that rows of a matrix, and where a box begins in one, are multiples of.
+const ALIGNMENT: u64 = 16;
 
 impl<L: Level> Scope<L> {
-    /// Starts a load of a tile: the box of `from` that begins at `[column, row]` and has the shape of `to` comes to
-    /// shared memory, swizzled as `to` is. What lies outside of the matrix comes as zeros. The engine tells `barrier` of
-    /// the bytes of the whole box, those outside included: announce [`Tile::bytes`] with [`Scope::expect_tx`]. Returns at
-    /// once; who reads the tile waits on the barrier.
+    /// Starts a load of a tile: the box of `from` that begins at `(column, row)` and has the shape of `to` comes to
+    /// shared memory, swizzled as `to` is. What lies outside of the matrix comes as zeros. The engine tells `barrier`
+    /// of the bytes of the whole box, those outside included: announce [`Tile::bytes`] with [`Scope::expect_tx`].
+    /// Returns at once; who reads the tile waits on the barrier. The column must be a multiple of 16 bytes.
     ///
-    /// A barrier of another CTA ([`crate::Barrier::of_cta`]) is told in a CTA pair only: the load is then one of the
-    /// pair.
+    /// In a CTA pair the barrier may be that of the other CTA ([`crate::Barrier::of_cta`]); the tile is this CTA's own.
     ///
     /// Executed by one thread. The tensor map is a parameter of the kernel, made for matrix, shape and swizzle. PTX:
     /// `mov.b64` and `cvta.param.u64` of its address,
-    /// `cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes`, with `.cta_group::2` for
-    /// another CTA's barrier.
+    /// `cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes`, with `.cta_group::2` for a
+    /// barrier from `of_cta`.
     #[track_caller]
     pub fn tma_load<C: Operand<U32>, R: Operand<U32>>(
         &mut self,
@@ -38,26 +39,21 @@ impl<L: Level> Scope<L> {
         let (barrier, coordinates) = (barrier.barrier(), (column.value(), row.value()));
         with(|s| {
             let Some(map) = tensor_map(s, from, &to) else { return };
+            // Such a barrier is one of a pair: `of_cta` refuses others.
             let pair = if barrier.remote { ".cta_group::2" } else { "" };
-            if barrier.remote && !s.pair {
-                s.error(
-                    "a TMA load tells a barrier of its own CTA only, but for the loads of a CTA pair",
-                    "use the barrier without `of_cta`, or make a pair of the CTAs: `k.cta_pair()`",
-                );
-            }
             let (tile, barrier) = (to.start(s), barrier.address.text(s));
-            let coordinates = coordinates_text(s, coordinates);
+            let coordinates = coordinates_text(s, from, coordinates);
             s.instruction(format!(
-                "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes{pair} {tile}, [{map}, \
-                 {coordinates}], {barrier}"
+                "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes{pair} {tile}, \
+                 [{map}, {coordinates}], {barrier}"
             ));
         });
     }
 
-    /// Starts a store of a tile: it goes to the box of `to` that begins at `[column, row]`. What lies outside of the
-    /// matrix is not written. The engine reads shared memory by the async proxy: what threads stored there is seen after
-    /// [`Scope::fence_proxy_async`] and a barrier. Returns at once: the tile may be written again, and the kernel may end,
-    /// after [`Scope::bulk_commit`] and [`Scope::bulk_wait_read`].
+    /// Starts a store of a tile: it goes to the box of `to` that begins at `(column, row)`. What lies outside of the
+    /// matrix is not written. The engine reads shared memory by the async proxy: what threads stored there is seen
+    /// after [`Scope::fence_proxy_async`] and a barrier. Returns at once: the tile may be written again, and the kernel
+    /// may end, after [`Scope::bulk_commit`] and [`Scope::bulk_wait_read`]. The column must be a multiple of 16 bytes.
     ///
     /// Executed by one thread. PTX: `mov.b64` and `cvta.param.u64` of the tensor map's address,
     /// `cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group`.
@@ -70,7 +66,7 @@ impl<L: Level> Scope<L> {
         with(|s| {
             let Some(map) = tensor_map(s, to, &from) else { return };
             let tile = from.start(s);
-            let coordinates = coordinates_text(s, coordinates);
+            let coordinates = coordinates_text(s, to, coordinates);
             s.instruction(format!(
                 "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [{map}, {coordinates}], {tile}"
             ));
@@ -88,7 +84,8 @@ impl<L: Level> Scope<L> {
         with(|s| s.instruction("cp.async.bulk.commit_group"));
     }
 
-    /// Waits until all but the latest `pending` groups of this thread are complete: what they wrote is in global memory.
+    /// Waits until all but the latest `pending` groups of this thread are complete: what they wrote is in global
+    /// memory.
     ///
     /// Executed by the thread that started the stores. PTX: `cp.async.bulk.wait_group`.
     #[track_caller]
@@ -99,8 +96,8 @@ impl<L: Level> Scope<L> {
         with(|s| s.instruction(format!("cp.async.bulk.wait_group {pending}")));
     }
 
-    /// Waits until all but the latest `pending` groups of this thread have read shared memory: their tiles may be written
-    /// again, after others were told so at a barrier.
+    /// Waits until all but the latest `pending` groups of this thread have read shared memory: their tiles may be
+    /// written again, after others were told so at a barrier.
     ///
     /// Executed by the thread that started the stores. PTX: `cp.async.bulk.wait_group.read`.
     #[track_caller]
@@ -112,8 +109,30 @@ impl<L: Level> Scope<L> {
     }
 }
 
-fn coordinates_text(s: &mut State, (column, row): (Value, Value)) -> String {
-    // Coordinates are vectors of registers or constants.
+/// The vector of coordinates: registers or constants, the column first.
+fn coordinates_text(s: &mut State, matrix: &Matrix, (column, row): (Value, Value)) -> String {
+    let (element, name) = (u64::from(matrix.dtype.bytes()), matrix.name);
+    if let Value::Unsigned(column) = column
+        && !(column * element).is_multiple_of(ALIGNMENT)
+    {
+        s.error(
+            format!(
+                "a box of TMA cannot begin at column {column} of matrix {name}: byte {}, not a multiple of {ALIGNMENT}",
+                column * element
+            ),
+            format!("use a multiple of {} columns", ALIGNMENT / element),
+        );
+    }
+    for (what, value) in [("column", column), ("row", row)] {
+        if let Value::Unsigned(index) = value
+            && index > i32::MAX as u64
+        {
+            s.error(
+                format!("TMA has no {what} {index}: it counts in signed 32-bit integers"),
+                format!("use a {what} of matrix {name}"),
+            );
+        }
+    }
     format!("{{{}, {}}}", s.text(column), s.text(row))
 }
 
@@ -130,10 +149,10 @@ fn tensor_map(s: &mut State, matrix: &Matrix, tile: &Tile) -> Option<String> {
         );
         return None;
     }
-    if !pitch.is_multiple_of(16) {
+    if !pitch.is_multiple_of(ALIGNMENT) {
         s.error(
-            format!("rows of matrix {} have {pitch} bytes: a tensor map needs a multiple of 16", matrix.name),
-            format!("use a multiple of {} columns", 16 / matrix.dtype.bytes()),
+            format!("rows of matrix {} have {pitch} bytes: a tensor map needs a multiple of {ALIGNMENT}", matrix.name),
+            format!("use a multiple of {} columns", ALIGNMENT / u64::from(matrix.dtype.bytes())),
         );
         return None;
     }

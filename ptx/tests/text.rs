@@ -1,6 +1,6 @@
 //! The PTX that is written: all of the crate's instructions as golden text, places, addresses.
 
-use expect_test::expect_file;
+use expect_test::{expect, expect_file};
 use ptx::prelude::*;
 use ptx::{SharedAddress, instruction_descriptor, matrix_descriptor, matrix_descriptor_base};
 use std::collections::HashMap;
@@ -24,10 +24,19 @@ fn everything(k: &mut Cta, gemm: &Gemm) {
     let staging = k.tile("staging", Dtype::F16, 8, 128, Swizzle::None);
     let barrier = k.barrier("barrier");
     let scalar = k.scalar("scalar");
+    let stages = k.tile_ring("stages", 3, Dtype::F16, 64, 64, Swizzle::B128);
+    let generic = k.barrier_ring("generic", 2);
+    let loaded = TmaBarrier::ring(k, "loaded", 3);
+    let multiplied = CommitBarrier::new(k, "multiplied");
+    let stored = ThreadBarrier::new(k, "stored");
 
     let tmem = k.warp(7, |w| {
         w.elect_one(|t| {
             t.barrier_init(barrier, 1);
+            t.barrier_init(generic, 2);
+            t.barrier_init(loaded, 1);
+            t.barrier_init(multiplied, 1);
+            t.barrier_init(stored, 128);
             t.fence_mbarrier_init();
         });
         let tmem = w.tmem_alloc("accumulator", 256);
@@ -73,9 +82,36 @@ fn everything(k: &mut Cta, gemm: &Gemm) {
                 t.mma(accumulator.columns(64, 64), a.k_slice(48), b.k_slice(0), compared);
                 t.commit(barrier);
                 t.expect_tx(barrier, a.bytes());
+                let (fill, free) = (PipelineState::producer(t, 3), PipelineState::consumer(t, 1));
+                let (tile, full) = (stages.at(fill.stage()), loaded.at(fill.stage()));
+                t.wait(generic.at(1), free.phase());
+                t.expect_tx(full, tile.bytes());
+                t.tma_load(tile, &gemm.a, (x * 64, y), full);
+                t.tma_load(stages.at(2), &gemm.b, (64, 0), loaded.at(2));
+                t.tma_load(staging, &gemm.d, (x, 8), barrier);
+                fill.advance(t);
+                free.advance(t);
+                t.commit(multiplied);
+                t.commit_multicast(multiplied, 1);
+                t.tma_store(staging, &gemm.d, (x, 0));
+                t.tma_store(tile, &gemm.d, (0, y));
+                t.bulk_commit();
+                t.bulk_wait(1);
+                t.bulk_wait_read(0);
             });
         });
+        wg.arrive(stored);
+        wg.sync_warpgroup(15);
     });
+    let (rank, cluster) = (k.cluster_rank(), k.cluster_x());
+    k.cluster_sync();
+    // Bands of one, of one that is lower than 8, of 8, and with a lower one at the end.
+    for (rows, columns) in [(1, 1), (5, 3), (16, 4), (21, 2)] {
+        TileScheduler::new(rows, columns, 4).each(k, cluster, |k, row, column| {
+            k.when_uniform((row + column).eq(rank), |k| k.sync());
+        });
+    }
+    TileScheduler::new(2, 2, 2).each(k, 1, |k, row, _| k.store_shared_u32(scalar, row));
     k.wait(barrier, 0);
     k.wait(barrier, phase);
     k.tcgen05_fence_after();
@@ -109,6 +145,60 @@ fn everything(k: &mut Cta, gemm: &Gemm) {
     k.warp(7, |w| w.tmem_dealloc(tmem));
 }
 
+/// The same for what a pair of CTAs writes otherwise.
+fn everything_of_a_pair(k: &mut Cta, gemm: &Gemm) {
+    k.threads(256);
+    k.cta_pair();
+    k.grid(4, 1);
+    let a = k.tile("A", Dtype::F16, 128, 64, Swizzle::B128);
+    let b = k.tile_ring("B", 2, Dtype::F16, 64, 64, Swizzle::B128);
+    let loaded = TmaBarrier::ring(k, "loaded", 2);
+    let multiplied = CommitBarrier::new(k, "multiplied");
+    let stored = ThreadBarrier::new(k, "stored");
+    let generic = k.barrier("generic");
+    k.warp(0, |w| {
+        w.elect_one(|t| {
+            t.barrier_init(loaded, 1);
+            t.barrier_init(multiplied, 1);
+            t.barrier_init(stored, 512);
+            t.barrier_init(generic, 3);
+            t.fence_mbarrier_init();
+        });
+    });
+    k.cluster_sync();
+    let tmem = k.warp(1, |w| {
+        let tmem = w.tmem_alloc("accumulator", 128);
+        w.tmem_relinquish();
+        tmem
+    });
+    k.sync();
+    let accumulator = tmem.address(k);
+    let (rank, cluster) = (k.cluster_rank(), k.cluster_x());
+    k.warp(2, |w| {
+        w.elect_one(|t| {
+            let at = PipelineState::consumer(t, 2);
+            let (mine, leaders) = (loaded.at(at.stage()), loaded.at(at.stage()).of_cta(0));
+            t.expect_tx(mine, 16384);
+            t.expect_tx(leaders, 16384);
+            t.tma_load(a, &gemm.a, (0, rank), mine);
+            t.tma_load(b.at(1), &gemm.b, (cluster * 64, 64), leaders);
+            t.tma_load(b.at(at.stage()), &gemm.b, (0, 0), generic.of_cta(rank));
+            t.wait(mine, at.phase());
+            t.mma(accumulator, a.k_slice(16), b.at(0).k_slice(0), true);
+            t.commit(multiplied);
+            t.commit(multiplied.of_cta(1));
+            t.commit_multicast(multiplied, 0b11);
+            t.commit_multicast(generic, 0b10);
+        });
+    });
+    k.arrive(stored);
+    k.arrive(stored.of_cta(0));
+    k.raw("mbarrier.arrive.shared::cluster.b64", &[&"_", &stored.of_cta(1)]);
+    k.wait(stored, 0);
+    k.cluster_sync();
+    k.warp(1, |w| w.tmem_dealloc(tmem));
+}
+
 fn wide_zero(k: &mut Cta) -> U64 {
     k.variable(0u64)
 }
@@ -123,6 +213,25 @@ fn every_instruction() {
     let text = text(everything);
     expect_file!["golden/everything.ptx"].assert_eq(&without_places(&text));
     ptxas::assemble("everything", &text);
+    let text = self::text(everything_of_a_pair);
+    expect_file!["golden/everything_of_a_pair.ptx"].assert_eq(&without_places(&text));
+    ptxas::assemble("everything_of_a_pair", &text);
+}
+
+/// The parameters of a launch: pointers in the order of the matrices, then a tensor map for each shape of box.
+#[test]
+fn parameters() {
+    let kernel = ptx::build("kernel", &gemm(), everything).unwrap_or_else(|errors| panic!("{errors:#?}"));
+    let params: Vec<String> = kernel.params.iter().map(|param| format!("{param:?}")).collect();
+    expect![[r#"
+        Pointer("A")
+        Pointer("B")
+        Pointer("D")
+        TensorMap(TensorMap { matrix: "A", box_rows: 64, box_columns: 64, swizzle: 128, name: "A_map" })
+        TensorMap(TensorMap { matrix: "B", box_rows: 64, box_columns: 64, swizzle: 128, name: "B_map" })
+        TensorMap(TensorMap { matrix: "D", box_rows: 8, box_columns: 128, swizzle: 0, name: "D_map" })
+        TensorMap(TensorMap { matrix: "D", box_rows: 64, box_columns: 64, swizzle: 128, name: "D_map_2" })"#]]
+    .assert_eq(&params.join("\n"));
 }
 
 /// A kernel with every TODO open is still a kernel.

@@ -100,8 +100,8 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
     }
     // ANCHOR_END: todo_1_6
 
-    // TODO 1.7: Free tensor memory, by the warp that took it, when no thread reads it any more: keep each thread's loads
-    // before the CTA barrier (a fence of tcgen05), let all threads meet, then free. book: tensor memory
+    // TODO 1.7: Free tensor memory, by the warp that took it, when no thread reads it any more: keep each thread's
+    // loads before the CTA barrier (a fence of tcgen05), let all threads meet, then free. book: tensor memory
     // ANCHOR: todo_1_7
     k.tcgen05_fence_before();
     k.sync();

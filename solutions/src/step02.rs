@@ -45,8 +45,8 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
     let accumulator = tmem.address(k);
 
     k.repeat(gemm.tiles_k(BLK_K), |k, round| {
-        // TODO 2.1: Copy the tiles of this round to shared memory: as in step 1, but from column `round * BLK_K` on. Let
-        // the tensor core see them, and all threads meet. book: a loop over K
+        // TODO 2.1: Copy the tiles of this round to shared memory: as in step 1, but from column `round * BLK_K` on.
+        // Let the tensor core see them, and all threads meet. book: a loop over K
         // ANCHOR: todo_2_1
         let thread = k.thread_index();
         let (first_row, column) = (thread / CHUNKS_OF_ROW, thread % CHUNKS_OF_ROW * CHUNK);
@@ -79,15 +79,15 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
             });
         });
 
-        // TODO 2.4: Let all threads wait for this round's MMAs: the next round writes over the tiles that they read. Each
-        // round completes one phase, and phases have parity 0, 1, 0, 1, … book: mbarriers and phases
+        // TODO 2.4: Let all threads wait for this round's MMAs: the next round writes over the tiles that they read.
+        // Each round completes one phase, and phases have parity 0, 1, 0, 1, … book: mbarriers and phases
         // ANCHOR: todo_2_4
         k.wait(mma_done, round & 1);
         // ANCHOR_END: todo_2_4
     });
 
-    // TODO 2.5: Bring the sums to D, as in step 1: keep the loads behind the last wait, load the thread's row, round it,
-    // store 16 bytes at once. book: tensor memory
+    // TODO 2.5: Bring the sums to D, as in step 1: keep the loads behind the last wait, load the thread's row, round
+    // it, store 16 bytes at once. book: tensor memory
     // ANCHOR: todo_2_5
     k.tcgen05_fence_after();
     let row = k.thread_index();

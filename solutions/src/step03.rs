@@ -29,11 +29,6 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
     let whole_tiles = gemm.m.is_multiple_of(BLK_M) && gemm.n.is_multiple_of(BLK_N) && gemm.k.is_multiple_of(BLK_K);
     k.require(whole_tiles, "step 3 solves whole tiles: M and N multiples of 128, K of 64");
     k.threads(THREADS);
-    // TODO 3.1: Launch a CTA for each tile of D: as many in x as D has tile rows, in y as it has tile columns. book: a
-    // grid of CTAs
-    // ANCHOR: todo_3_1
-    k.grid(gemm.tiles_m(BLK_M), gemm.tiles_n(BLK_N));
-    // ANCHOR_END: todo_3_1
     let a = k.tile("A", gemm.dtype, BLK_M, BLK_K, Swizzle::B128);
     let b = k.tile("B", gemm.dtype, BLK_N, BLK_K, Swizzle::B128);
     let mma_done = k.barrier("mma_done");
@@ -51,18 +46,20 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
 
     // The first row and column of this CTA's tile of D.
     let (m_start, n_start): (U32, U32) = (k.variable(0), k.variable(0));
-    // TODO 3.2: Assign them (`k.assign`), from the CTA's place in the grid (`k.cta_x()`, `k.cta_y()`). book: a grid of
-    // CTAs
-    // ANCHOR: todo_3_2
+    // TODO 3.1: Launch a CTA for each tile of D (`k.grid`): as many in x as D has tile rows, in y as it has tile
+    // columns. From the CTA's place in that grid (`k.cta_x()`, `k.cta_y()`) assign both numbers (`k.assign`).
+    // book: a grid of CTAs
+    // ANCHOR: todo_3_1
+    k.grid(gemm.tiles_m(BLK_M), gemm.tiles_n(BLK_N));
     let (tile_row, tile_column) = (k.cta_x(), k.cta_y());
     k.assign(m_start, tile_row * BLK_M);
     k.assign(n_start, tile_column * BLK_N);
-    // ANCHOR_END: todo_3_2
+    // ANCHOR_END: todo_3_1
 
     k.repeat(gemm.tiles_k(BLK_K), |k, round| {
-        // TODO 3.3: Copy the tiles of this round to shared memory, as in step 2: rows of A from `m_start` on, rows of B
+        // TODO 3.2: Copy the tiles of this round to shared memory, as in step 2: rows of A from `m_start` on, rows of B
         // from `n_start` on. Let the tensor core see them, and all threads meet. book: a grid of CTAs
-        // ANCHOR: todo_3_3
+        // ANCHOR: todo_3_2
         let thread = k.thread_index();
         let (first_row, column) = (thread / CHUNKS_OF_ROW, thread % CHUNKS_OF_ROW * CHUNK);
         let k_start = round * BLK_K;
@@ -75,29 +72,29 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
         }
         k.fence_proxy_async();
         k.sync();
-        // ANCHOR_END: todo_3_3
+        // ANCHOR_END: todo_3_2
 
         k.warp(0, |w| {
             w.elect_one(|t| {
-                // TODO 3.4: Multiply the tiles and commit, as in step 2. book: a loop over K
-                // ANCHOR: todo_3_4
+                // TODO 3.3: Multiply the tiles and commit, as in step 2. book: a loop over K
+                // ANCHOR: todo_3_3
                 for slice in 0..BLK_K / MMA_K {
                     let accumulate = (round + slice).gt(0);
                     t.mma(accumulator, a.k_slice(slice * MMA_K), b.k_slice(slice * MMA_K), accumulate);
                 }
                 t.commit(mma_done);
-                // ANCHOR_END: todo_3_4
+                // ANCHOR_END: todo_3_3
             });
         });
 
-        // TODO 3.5: Let all threads wait for this round's MMAs, as in step 2. book: mbarriers and phases
-        // ANCHOR: todo_3_5
+        // TODO 3.4: Let all threads wait for this round's MMAs, as in step 2. book: mbarriers and phases
+        // ANCHOR: todo_3_4
         k.wait(mma_done, round & 1);
-        // ANCHOR_END: todo_3_5
+        // ANCHOR_END: todo_3_4
     });
 
-    // TODO 3.6: Bring the sums to D, as in step 2: now to the CTA's own tile. book: a grid of CTAs
-    // ANCHOR: todo_3_6
+    // TODO 3.5: Bring the sums to D, as in step 2: now to the CTA's own tile. book: a grid of CTAs
+    // ANCHOR: todo_3_5
     k.tcgen05_fence_after();
     let row = k.thread_index();
     let sums = k.tmem_load::<{ BLK_N as usize }>(accumulator.lane(row / 32 * 32));
@@ -105,12 +102,12 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
     for (chunk, column) in k.pack_chunks(gemm.dtype, &sums).into_iter().zip((0..).step_by(CHUNK as usize)) {
         k.store_global_16(gemm.d.at(m_start + row, n_start + column), chunk);
     }
-    // ANCHOR_END: todo_3_6
+    // ANCHOR_END: todo_3_5
 
-    // TODO 3.7: Free tensor memory when no thread reads it any more, as in step 2. book: tensor memory
-    // ANCHOR: todo_3_7
+    // TODO 3.6: Free tensor memory when no thread reads it any more, as in step 2. book: tensor memory
+    // ANCHOR: todo_3_6
     k.tcgen05_fence_before();
     k.sync();
     k.warp(0, |w| w.tmem_dealloc(tmem));
-    // ANCHOR_END: todo_3_7
+    // ANCHOR_END: todo_3_6
 }

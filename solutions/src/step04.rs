@@ -1,6 +1,6 @@
-//! Step 4: the copies are made by TMA. One thread asks for whole tiles, the engine brings them and counts their bytes on
-//! an mbarrier; the way back goes through a swizzled tile of D. TMA knows the shape of the matrices, so that the last
-//! tiles may be partial: what lies outside comes as zeros and is not written.
+//! Step 4: the copies are made by TMA. One thread asks for whole tiles, the engine brings them and counts their bytes
+//! on an mbarrier; the way back goes through a swizzled tile of D. TMA knows the shape of the matrices, so that the
+//! last tiles may be partial: what lies outside comes as zeros and is not written.
 
 use ptx::prelude::*;
 
@@ -53,20 +53,21 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
     k.warp(0, |w| {
         w.elect_one(|t| {
             t.repeat(gemm.tiles_k(BLK_K), |t, round| {
-                // TODO 4.1: Announce the bytes of both tiles to tma2mma, then ask TMA for them: the boxes begin at column
-                // `round * BLK_K`, in A at row `m_start`, in B at row `n_start`. book: TMA and tensor maps
+                // TODO 4.1: Announce the bytes of both tiles to tma2mma, then ask TMA for them: the boxes begin at
+                // column `round * BLK_K`, in A at row `m_start`, in B at row `n_start`. book: TMA and tensor maps
                 // ANCHOR: todo_4_1
                 t.expect_tx(tma2mma, a.bytes() + b.bytes());
                 t.tma_load(a, &gemm.a, (round * BLK_K, m_start), tma2mma);
                 t.tma_load(b, &gemm.b, (round * BLK_K, n_start), tma2mma);
                 // ANCHOR_END: todo_4_1
-                // TODO 4.2: Wait until both tiles have come: each round is a phase. book: TMA and tensor maps
+                // TODO 4.2: Wait until both tiles have come: each round is a phase. Keep the MMAs behind the wait (a
+                // fence of tcgen05). book: TMA and tensor maps
                 // ANCHOR: todo_4_2
                 t.wait(tma2mma, round & 1);
                 t.tcgen05_fence_after();
                 // ANCHOR_END: todo_4_2
-                // TODO 4.3: Multiply the tiles, commit, and wait for the end of the MMAs: the next round writes over the
-                // tiles. As in step 3, but by this thread alone. book: a loop over K
+                // TODO 4.3: Multiply the tiles, commit, and wait for the end of the MMAs: the next round writes over
+                // the tiles. As in step 3, but by this thread alone. book: a loop over K
                 // ANCHOR: todo_4_3
                 for slice in 0..BLK_K / MMA_K {
                     let accumulate = (round + slice).gt(0);
@@ -101,7 +102,8 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
     // ANCHOR_END: todo_4_5
 
     // TODO 4.6: Let TMA see what the threads stored, and let all threads meet; then one thread asks TMA to store both
-    // tiles, and waits until the engine has read them. book: the way back
+    // tiles, makes a group of these stores, and waits until the engine has read the tiles (`bulk_commit`,
+    // `bulk_wait_read`). book: the way back
     // ANCHOR: todo_4_6
     k.fence_proxy_async();
     k.sync();
@@ -116,7 +118,7 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
     });
     // ANCHOR_END: todo_4_6
 
-    // TODO 4.7: Free tensor memory when no thread reads it any more. book: tensor memory
+    // TODO 4.7: Free tensor memory when no thread reads it any more, as in step 3. book: tensor memory
     // ANCHOR: todo_4_7
     k.tcgen05_fence_before();
     k.sync();

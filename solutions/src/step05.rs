@@ -1,5 +1,5 @@
-//! Step 5: a software pipeline. Two stages of tiles, each with a barrier of its own: while the tensor core multiplies one,
-//! TMA fills the other.
+//! Step 5: a software pipeline. Two stages of tiles, each with a barrier of its own: while the tensor core multiplies
+//! one, TMA fills the other.
 
 use ptx::prelude::*;
 
@@ -55,11 +55,12 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
     let k_tiles = gemm.tiles_k(BLK_K);
     k.warp(0, |w| {
         w.elect_one(|t| {
-            // TODO 5.1: Fill the stages before the loop: the first PIPE_DEPTH pairs of tiles, or all if there are fewer.
-            // Announce the bytes of stage `i` to its own barrier, and ask TMA for its tiles. book: a software pipeline
+            // TODO 5.1: Fill the stages before the loop: the first PIPE_DEPTH pairs of tiles, or all if there are
+            // fewer. Announce the bytes of stage `i` (`stage_bytes` of both rings) to its own barrier, and ask TMA for
+            // its tiles. book: a software pipeline
             // ANCHOR: todo_5_1
             t.repeat(PIPE_DEPTH.min(k_tiles), |t, i| {
-                t.expect_tx(tma2mma.at(i), a.at(i).bytes() + b.at(i).bytes());
+                t.expect_tx(tma2mma.at(i), a.stage_bytes() + b.stage_bytes());
                 t.tma_load(a.at(i), &gemm.a, (i * BLK_K, m_start), tma2mma.at(i));
                 t.tma_load(b.at(i), &gemm.b, (i * BLK_K, n_start), tma2mma.at(i));
             });
@@ -69,7 +70,7 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
             let at = PipelineState::consumer(t, PIPE_DEPTH);
             t.repeat(k_tiles, |t, round| {
                 // TODO 5.2: Wait until the tiles of this stage have come: its barrier, in the phase that `at` knows.
-                // book: a software pipeline
+                // Keep the MMAs behind the wait, as in step 4. book: a software pipeline
                 // ANCHOR: todo_5_2
                 t.wait(tma2mma.at(at.stage()), at.phase());
                 t.tcgen05_fence_after();
@@ -86,12 +87,12 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
                 t.wait(mma_done, round & 1);
                 // ANCHOR_END: todo_5_3
                 // TODO 5.4: The stage is free again: fill it with the tiles of the round PIPE_DEPTH later, if there is
-                // one (`t.when`). Then go on to the next stage (`at`). book: a software pipeline
+                // one (`t.when`). Then go on to the next stage (`at.advance(t)`). book: a software pipeline
                 // ANCHOR: todo_5_4
                 let later = round + PIPE_DEPTH;
                 t.when(later.lt(k_tiles), |t| {
                     let s = at.stage();
-                    t.expect_tx(tma2mma.at(s), a.at(s).bytes() + b.at(s).bytes());
+                    t.expect_tx(tma2mma.at(s), a.stage_bytes() + b.stage_bytes());
                     t.tma_load(a.at(s), &gemm.a, (later * BLK_K, m_start), tma2mma.at(s));
                     t.tma_load(b.at(s), &gemm.b, (later * BLK_K, n_start), tma2mma.at(s));
                 });
@@ -132,7 +133,7 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
     });
     // ANCHOR_END: todo_5_6
 
-    // TODO 5.7: Free tensor memory when no thread reads it any more. book: tensor memory
+    // TODO 5.7: Free tensor memory when no thread reads it any more, as in step 3. book: tensor memory
     // ANCHOR: todo_5_7
     k.tcgen05_fence_before();
     k.sync();

@@ -1,6 +1,6 @@
-//! Step 6: a persistent kernel. As many CTAs as the GPU has SMs, whatever the size; each computes one tile of D after the
-//! other, in an order that keeps the tiles of A and B in the L2 cache. Barriers live on from tile to tile, and so do their
-//! phases.
+//! Step 6: a persistent kernel. As many CTAs as the GPU has SMs, whatever the size; each computes one tile of D after
+//! the other, in an order that keeps the tiles of A and B in the L2 cache. Barriers live on from tile to tile, and so
+//! do their phases.
 
 use ptx::prelude::*;
 
@@ -54,8 +54,8 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
     k.sync();
     let accumulator = tmem.address(k);
 
-    // Which stage is next to be filled, which to be multiplied, and the phases of their barriers: they go on from tile to
-    // tile, as the barriers do.
+    // Which stage is next to be filled, which to be multiplied, and the phases of their barriers: they go on from tile
+    // to tile, as the barriers do.
     let fill = PipelineState::producer(k, PIPE_DEPTH);
     let at = PipelineState::consumer(k, PIPE_DEPTH);
     let done = PipelineState::consumer(k, 1);
@@ -63,34 +63,28 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
     let tiles = TileScheduler::new(gemm.tiles_m(BLK_M), gemm.tiles_n(BLK_N), gemm.sms);
     let cta = k.cta_x();
     tiles.each(k, cta, |k, tile_row, tile_column| {
-        // The first row and column of this tile of D.
-        let (m_start, n_start): (U32, U32) = (k.variable(0), k.variable(0));
-        // TODO 6.2: Assign them, from the tile's row and column. book: persistent kernels
-        // ANCHOR: todo_6_2
-        k.assign(m_start, tile_row * BLK_M);
-        k.assign(n_start, tile_column * BLK_N);
-        // ANCHOR_END: todo_6_2
+        let (m_start, n_start) = (tile_row * BLK_M, tile_column * BLK_N);
 
         // One thread loads and multiplies; the others wait for it below.
         k.warp(0, |w| {
             w.elect_one(|t| {
-                // TODO 6.3: Fill the stages before the loop over K, as in step 5; but a tile of D begins at the stage where
-                // the one before it ended: `fill` walks through the stages. book: persistent kernels
-                // ANCHOR: todo_6_3
+                // TODO 6.2: Fill the stages before the loop over K, as in step 5; but a tile of D begins at the stage
+                // where the one before it ended: `fill` walks through the stages. book: persistent kernels
+                // ANCHOR: todo_6_2
                 t.repeat(PIPE_DEPTH.min(k_tiles), |t, i| {
                     let s = fill.stage();
-                    t.expect_tx(tma2mma.at(s), a.at(s).bytes() + b.at(s).bytes());
+                    t.expect_tx(tma2mma.at(s), a.stage_bytes() + b.stage_bytes());
                     t.tma_load(a.at(s), &gemm.a, (i * BLK_K, m_start), tma2mma.at(s));
                     t.tma_load(b.at(s), &gemm.b, (i * BLK_K, n_start), tma2mma.at(s));
                     fill.advance(t);
                 });
-                // ANCHOR_END: todo_6_3
+                // ANCHOR_END: todo_6_2
 
                 t.repeat(k_tiles, |t, round| {
-                    // TODO 6.4: Wait until the tiles of this stage have come, multiply them, commit, and wait for the end
-                    // of the MMAs. The phases of mma_done go on from tile to tile, too: `done` knows them.
+                    // TODO 6.3: Wait until the tiles of this stage have come, multiply them, commit, and wait for the
+                    // end of the MMAs. The phases of mma_done go on from tile to tile, too: `done` knows them.
                     // book: persistent kernels
-                    // ANCHOR: todo_6_4
+                    // ANCHOR: todo_6_3
                     t.wait(tma2mma.at(at.stage()), at.phase());
                     t.tcgen05_fence_after();
                     let (tile_a, tile_b) = (a.at(at.stage()), b.at(at.stage()));
@@ -101,35 +95,36 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
                     t.commit(mma_done);
                     t.wait(mma_done, done.phase());
                     done.advance(t);
-                    // ANCHOR_END: todo_6_4
-                    // TODO 6.5: The stage is free again: fill it with the tiles of the round PIPE_DEPTH later, if there is
-                    // one. Then go on to the next stage. book: a software pipeline
-                    // ANCHOR: todo_6_5
+                    // ANCHOR_END: todo_6_3
+                    // TODO 6.4: The stage is free again: fill it with the tiles of the round PIPE_DEPTH later, if there
+                    // is one. Then go on to the next stage. book: a software pipeline
+                    // ANCHOR: todo_6_4
                     let later = round + PIPE_DEPTH;
                     t.when(later.lt(k_tiles), |t| {
                         let s = fill.stage();
-                        t.expect_tx(tma2mma.at(s), a.at(s).bytes() + b.at(s).bytes());
+                        t.expect_tx(tma2mma.at(s), a.stage_bytes() + b.stage_bytes());
                         t.tma_load(a.at(s), &gemm.a, (later * BLK_K, m_start), tma2mma.at(s));
                         t.tma_load(b.at(s), &gemm.b, (later * BLK_K, n_start), tma2mma.at(s));
                         fill.advance(t);
                     });
                     at.advance(t);
-                    // ANCHOR_END: todo_6_5
+                    // ANCHOR_END: todo_6_4
                 });
             });
         });
 
-        // TODO 6.6: Let all threads hear that the product is complete. book: tensor memory
-        // ANCHOR: todo_6_6
+        // TODO 6.5: Let all threads hear that the product is complete, as in step 4. book: tensor memory
+        // ANCHOR: todo_6_5
         k.tcgen05_fence_before();
         k.sync();
         k.tcgen05_fence_after();
-        // ANCHOR_END: todo_6_6
+        // ANCHOR_END: todo_6_5
 
-        // TODO 6.7: Bring the sums to the tiles of D in shared memory, and let one thread store them by TMA. It goes on to
-        // the next tile: its sums and its part of D are written over what is read here, so see that all are done.
+        // TODO 6.6: Bring the sums to the tiles of D in shared memory, and let one thread store them by TMA, as in step
+        // 4. Here the next tile of D follows: its MMAs write over these sums, and its sums go to the same tiles in
+        // shared memory. So let all threads tell that they have read the sums (a fence of tcgen05) before they meet.
         // book: persistent kernels
-        // ANCHOR: todo_6_7
+        // ANCHOR: todo_6_6
         let row = k.thread_index();
         for part in 0..BLK_N / EPI_N {
             let sums = k.tmem_load::<{ EPI_N as usize }>(accumulator.columns(part * EPI_N, EPI_N).lane(row / 32 * 32));
@@ -150,13 +145,13 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
                 t.bulk_wait_read(0);
             });
         });
-        // ANCHOR_END: todo_6_7
+        // ANCHOR_END: todo_6_6
     });
 
-    // TODO 6.8: Free tensor memory when no thread reads it any more. book: tensor memory
-    // ANCHOR: todo_6_8
+    // TODO 6.7: Free tensor memory when no thread reads it any more, as in step 3. book: tensor memory
+    // ANCHOR: todo_6_7
     k.tcgen05_fence_before();
     k.sync();
     k.warp(0, |w| w.tmem_dealloc(tmem));
-    // ANCHOR_END: todo_6_8
+    // ANCHOR_END: todo_6_7
 }

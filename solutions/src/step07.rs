@@ -1,5 +1,5 @@
-//! Step 7: warp specialisation. One warp loads, one multiplies, a warpgroup writes back, all at the same time, each with
-//! its own loop over the tiles; four kinds of barriers tell them of each other.
+//! Step 7: warp specialisation. One warp loads, one multiplies, a warpgroup writes back, all at the same time, each
+//! with its own loop over the tiles; four kinds of barriers tell them of each other.
 //!
 //! | barrier | tells | arrivals of a phase |
 //! |---|---|---|
@@ -55,8 +55,8 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
 
     let tmem = k.warp(0, |w| {
         w.elect_one(|t| {
-            // TODO 7.1: Make the barriers, each with the arrivals of a phase (the table above); then let all know of them.
-            // book: warp specialisation
+            // TODO 7.1: Make the barriers, each with the arrivals of a phase (the table above); then let all know of
+            // them. book: warp specialisation
             // ANCHOR: todo_7_1
             t.barrier_init(tma2mma, 1);
             t.barrier_init(mma2tma, 1);
@@ -79,13 +79,13 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
                 let at = PipelineState::producer(t, PIPE_DEPTH);
                 tiles.each(t, cta, |t, tile_row, tile_column| {
                     t.repeat(k_tiles, |t, round| {
-                        // TODO 7.2: Wait until the stage is free, announce its bytes, load both tiles, and go on to the next
-                        // stage. The first wait for each stage must pass: `at` begins with phase 1.
+                        // TODO 7.2: Wait until the stage is free, announce its bytes, load both tiles, and go on to the
+                        // next stage. The first wait for each stage must pass: `at` begins with phase 1.
                         // book: warp specialisation
                         // ANCHOR: todo_7_2
                         let s = at.stage();
                         t.wait(mma2tma.at(s), at.phase());
-                        t.expect_tx(tma2mma.at(s), a.at(s).bytes() + b.at(s).bytes());
+                        t.expect_tx(tma2mma.at(s), a.stage_bytes() + b.stage_bytes());
                         t.tma_load(a.at(s), &gemm.a, (round * BLK_K, tile_row * BLK_M), tma2mma.at(s));
                         t.tma_load(b.at(s), &gemm.b, (round * BLK_K, tile_column * BLK_N), tma2mma.at(s));
                         at.advance(t);
@@ -99,7 +99,8 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
                 let at = PipelineState::consumer(t, PIPE_DEPTH);
                 let free = PipelineState::producer(t, 1);
                 tiles.each(t, cta, |t, _, _| {
-                    // TODO 7.3: Wait until the accumulator is free: its sums of the tile before are in registers.
+                    // TODO 7.3: Wait until the accumulator is free: its sums of the tile before are in registers. The
+                    // first wait must pass: `free` begins with phase 1. Keep the MMAs behind the wait.
                     // book: warp specialisation
                     // ANCHOR: todo_7_3
                     t.wait(ld2mma, free.phase());
@@ -107,8 +108,8 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
                     free.advance(t);
                     // ANCHOR_END: todo_7_3
                     t.repeat(k_tiles, |t, round| {
-                        // TODO 7.4: Wait until the tiles of the stage have come, multiply them, let mma2tma hear when they
-                        // are no longer read, and go on to the next stage. book: warp specialisation
+                        // TODO 7.4: Wait until the tiles of the stage have come, multiply them, let mma2tma hear when
+                        // they are no longer read, and go on to the next stage. book: warp specialisation
                         // ANCHOR: todo_7_4
                         let s = at.stage();
                         t.wait(tma2mma.at(s), at.phase());
@@ -134,17 +135,19 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
         let full = PipelineState::consumer(wg, 1);
         let row = wg.thread_index();
         tiles.each(wg, cta, |wg, tile_row, tile_column| {
-            // TODO 7.6: Wait until the product is complete. book: warp specialisation
+            // TODO 7.6: Wait until the product is complete, and keep the loads from tensor memory behind the wait.
+            // book: warp specialisation
             // ANCHOR: todo_7_6
             wg.wait(mma2ld, full.phase());
             wg.tcgen05_fence_after();
             full.advance(wg);
             // ANCHOR_END: todo_7_6
             for chunk in 0..EPI_CHUNKS {
-                // TODO 7.7: Load this chunk's columns of the thread's row and wait for them. Behind the last chunk's load,
-                // let ld2mma hear of it: the next product can begin while this one is stored. Then store the row to `d`,
-                // when TMA no longer reads what was there before (`bulk_wait_read`, by the thread that stores below, and a
-                // barrier of the warpgroup). book: warp specialisation
+                // TODO 7.7: Load this chunk's columns of the thread's row and wait for them. After the last chunk's
+                // load let every thread tell ld2mma (behind a fence of tcgen05): the next product can begin while this
+                // one is stored. Then store the row to `d`, when TMA no longer reads what was there before: the thread
+                // that stores below waits for that (`bulk_wait_read`), and the warpgroup meets.
+                // book: warp specialisation
                 // ANCHOR: todo_7_7
                 let columns = accumulator.columns(chunk * EPI_N, EPI_N);
                 let sums = wg.tmem_load::<{ EPI_N as usize }>(columns.lane(row / 32 * 32));
@@ -160,8 +163,8 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
                     wg.store_shared_16(d.at(row, column), chunk);
                 }
                 // ANCHOR_END: todo_7_7
-                // TODO 7.8: Let TMA see what the threads stored, let the warpgroup meet, and let one thread store the tile.
-                // book: the way back
+                // TODO 7.8: Let TMA see what the threads stored, let the warpgroup meet, and let one thread store the
+                // tile, as a group of its own (`bulk_commit`). book: the way back
                 // ANCHOR: todo_7_8
                 wg.fence_proxy_async();
                 wg.sync_warpgroup(1);

@@ -5,6 +5,7 @@ mod bad_input;
 mod launch_file;
 mod lists;
 mod locate;
+mod progress;
 mod run;
 mod show;
 

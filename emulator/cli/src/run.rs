@@ -2,6 +2,7 @@
 
 use crate::arguments::{Format, Job, Notes};
 use crate::bad_input::{self, BadInput};
+use crate::progress::Progress;
 use crate::show::{self, Texts};
 use crate::{launch_file, locate};
 use emulator::{Diagnostic, Launch, Memory, Options, Report};
@@ -17,6 +18,8 @@ struct Summary<'a> {
     kernel: String,
     entry: &'a str,
     clean: bool,
+    /// Only times were simulated: nothing was computed or checked.
+    timing_only: bool,
     runs: Vec<Run>,
     outputs: Vec<Written>,
 }
@@ -71,7 +74,9 @@ pub fn run(job: &Job) -> Result<bool, BadInput> {
     keep_inputs(job, &launch, &text)?;
 
     let (mut runs, mut outputs) = (Vec::new(), Vec::new());
+    let mut progress = Progress::new(job.schedules.seeds().count());
     for seed in job.schedules.seeds() {
+        progress.at(runs.len());
         let options = Options { seed, ..job.options.clone() };
         let report = emulator::run(&program, &launch, &options);
         if runs.is_empty() && !options.timing_only {
@@ -79,6 +84,7 @@ pub fn run(job: &Job) -> Result<bool, BadInput> {
         }
         runs.push(Run::new(seed, report));
     }
+    progress.end();
     let clean = runs.iter().all(|run| run.clean);
     let ended = |run: &Run| run.completed && run.findings.is_empty();
     let fine = clean || job.options.timing_only && runs.iter().all(ended);
@@ -87,11 +93,12 @@ pub fn run(job: &Job) -> Result<bool, BadInput> {
         kernel: job.kernel.display().to_string(),
         entry: &launch.entry,
         clean,
+        timing_only: job.options.timing_only,
         runs,
         outputs,
     };
     let shown = match job.format {
-        Format::Text => summary.text(&texts, job.notes, job.options.timing_only),
+        Format::Text => summary.text(&texts, job.notes),
         Format::Json => json(&summary),
     };
     // A closed pipe loses the text, not the exit status.
@@ -180,7 +187,7 @@ struct Seen<'a> {
 }
 
 impl Summary<'_> {
-    fn text(&self, texts: &Texts, notes: Notes, timing_only: bool) -> String {
+    fn text(&self, texts: &Texts, notes: Notes) -> String {
         let mut out = String::new();
         let findings = self.seen(|run| &run.findings);
         out += &self.first_few(texts, &findings);
@@ -199,18 +206,21 @@ impl Summary<'_> {
             out.push('\n');
         }
         for run in self.runs.iter().filter(|run| self.runs.len() == 1 || !run.clean) {
-            let end = if run.completed { "" } else { ", did not end" };
+            // How long a run would have taken that did not end is not known.
+            let end = match run.completed {
+                true => format!("; {} cycles, ", run.cycles),
+                false => ", did not end; ".into(),
+            };
             let _ = writeln!(
                 out,
-                "`{}`, {}: {}{end}; {} cycles, {} warp instructions",
+                "`{}`, {}: {}{end}{} warp instructions",
                 self.entry,
                 run.schedule(),
-                if timing_only && run.findings.is_empty() {
+                if self.timing_only && run.findings.is_empty() {
                     "times only".into()
                 } else {
                     counts(run.findings.len(), run.notes.len(), notes)
                 },
-                run.cycles,
                 run.instructions
             );
         }

@@ -211,8 +211,8 @@ impl Random {
         Ok(self.count.saturating_mul(self.number.bytes()))
     }
 
-    /// The numbers, as bytes.
-    pub(crate) fn bytes(&self) -> Vec<u8> {
+    /// The numbers, as bytes: what a buffer of this content holds before the launch.
+    pub fn bytes(&self) -> Vec<u8> {
         let mut state = self.seed;
         // SplitMix64 (Steele, Lea, Flood 2014).
         let mut next = || {

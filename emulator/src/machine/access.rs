@@ -61,14 +61,27 @@ pub enum Target {
 }
 
 impl Target {
+    /// Its offset in the window, buffer, parameters or frames.
+    pub fn offset(self) -> u64 {
+        match self {
+            Target::Shared(_, at) | Target::Param(at) | Target::Local(at) => at.into(),
+            Target::Global { offset, .. } => offset,
+        }
+    }
+
+    /// Another offset in the same.
+    pub fn at(self, offset: u64) -> Target {
+        match self {
+            Target::Shared(cta, _) => Target::Shared(cta, offset as u32),
+            Target::Global { buffer, .. } => Target::Global { buffer, offset },
+            Target::Param(_) => Target::Param(offset as u32),
+            Target::Local(_) => Target::Local(offset as u32),
+        }
+    }
+
     /// So many bytes behind it.
     pub fn after(self, bytes: usize) -> Target {
-        match self {
-            Target::Shared(cta, at) => Target::Shared(cta, at + bytes as u32),
-            Target::Global { buffer, offset } => Target::Global { buffer, offset: offset + bytes as u64 },
-            Target::Param(at) => Target::Param(at + bytes as u32),
-            Target::Local(at) => Target::Local(at + bytes as u32),
-        }
+        self.at(self.offset() + bytes as u64)
     }
 }
 
@@ -89,7 +102,11 @@ impl<'a> Cluster<'a> {
             let warp = &mut self.warps[w];
             warp.on_the_way.push(&warp.registers, reg, time);
         }
-        self.order(at, &targets, total as u64, false, undefined, stamp);
+        if op.non_coherent {
+            self.order_non_coherent(at, &targets, total as u32);
+        } else {
+            self.order(at, &targets, total as u64, false, undefined, stamp);
+        }
         if let Some(sync) = op.sync {
             self.observe(w, targets.iter().map(|t| t.1), sync);
         }
@@ -118,6 +135,12 @@ impl<'a> Cluster<'a> {
                     }
                     Target::Local(at) => self.warps[w].local.load(at as usize + n * each, each),
                 };
+                let value = if self.is_blank_at(w, target.after(n * each), each) {
+                    self.loaded_blank(site);
+                    0
+                } else {
+                    value
+                };
                 let value = if signed && each < 8 {
                     let shift = 64 - 8 * each as u32;
                     ((((value as u64) << shift) as i64) >> shift) as u64 as u128
@@ -139,6 +162,16 @@ impl<'a> Cluster<'a> {
         undefined
     }
 
+    /// Whether some of these bytes hold no value that was computed.
+    pub fn is_blank_at(&self, w: usize, target: Target, bytes: usize) -> bool {
+        match target {
+            Target::Shared(c, at) => self.ctas[c].shared.any_blank(at as usize, bytes),
+            Target::Global { buffer, offset } => self.outbox.any_blank(&self.global, buffer, offset, bytes),
+            Target::Local(at) => self.warps[w].local.any_blank(at as usize, bytes),
+            Target::Param(_) => false,
+        }
+    }
+
     /// Whether memory holds what a store writes already.
     fn stores_the_same(&self, w: usize, op: &StoreOp, targets: &[(usize, Target)]) -> bool {
         let each = usize::from(op.bytes);
@@ -151,6 +184,9 @@ impl<'a> Cluster<'a> {
                     }
                     Target::Local(_) | Target::Param(_) => return false,
                 };
+                if self.is_blank_at(w, target.after(n * each), each) {
+                    return false;
+                }
                 let new = self.warps[w].registers.lane(reg, *lane) & (u128::MAX >> (128 - 8 * each));
                 defined && old == new
             })
@@ -172,7 +208,7 @@ impl<'a> Cluster<'a> {
                 _ => false,
             });
             // Two warps that store the same value race to the letter, and production kernels do it.
-            let same = self.stores_the_same(w, op, &targets);
+            let same = !self.stores_blank(site) && self.stores_the_same(w, op, &targets);
             for race in &mut self.races[races..] {
                 race.unwritten = unwritten;
                 race.same_value = same && race.conflict.first_writes;
@@ -180,6 +216,7 @@ impl<'a> Cluster<'a> {
         }
         let time = self.warps[w].fragments[f].ready_at;
         let (mut pieces, mut data) = (Vec::new(), Memory::default());
+        let blank = self.stores_blank(site);
         let registers = &self.warps[w].registers;
         let defined = s.iter().fold(u32::MAX, |all, &reg| all & registers.defined(reg));
         for (lane, target) in &targets {
@@ -199,6 +236,9 @@ impl<'a> Cluster<'a> {
                     |reg| if let Reg::B32(n) = reg { r.b32[usize::from(n)][*lane] } else { r.lane(reg, *lane) as u32 };
                 let whole = s.iter().rev().fold(0, |whole, &reg| whole << 32 | u128::from(element(reg)));
                 self.ctas[c].shared.store(at as usize, total, whole, true);
+                if blank {
+                    self.ctas[c].shared.mark_blank(at as usize, total);
+                }
                 if sync.is_none() {
                     self.published.forget((c, at.into()));
                 }
@@ -224,13 +264,22 @@ impl<'a> Cluster<'a> {
                     Target::Param(_) => {}
                 }
             }
+            if blank {
+                match *target {
+                    Target::Shared(c, at) => self.ctas[c].shared.mark_blank(at as usize, total),
+                    Target::Global { .. } => data.mark_blank((pieces.len() - 1) * total, total),
+                    Target::Local(at) => self.warps[w].local.mark_blank(at as usize, total),
+                    Target::Param(_) => {}
+                }
+            }
             if let (Target::Shared(cta, offset), None) = (*target, sync) {
                 self.published.forget((cta, offset.into()));
             }
         }
         if !pieces.is_empty() {
             let known = self.warps[w].views.of_others();
-            let write = Write { runs: Runs::collect(pieces.into_iter()), data, how: None, stamp, known };
+            let runs = Runs::collect(pieces.into_iter());
+            let write = Write { runs, data, blank: false, how: None, stamp, known };
             self.outbox.push(time, Item::Write(Box::new(write)));
         }
         if let Some(sync) = sync {

@@ -99,6 +99,7 @@ impl Cluster<'_> {
         let At { w, f, mask, site } = at;
         self.whole_warp(w, mask, site)?;
         let stamp = self.stamp(w, mask, site);
+        let blank = self.stores_blank(site);
         for (m, &reg) in regs.iter().enumerate() {
             let mut rows = Vec::with_capacity(8);
             for lane in 8 * m..8 * m + 8 {
@@ -119,6 +120,7 @@ impl Cluster<'_> {
                     let target = Target::Shared(slot.cta, place as u32);
                     if load {
                         let (value, defined) = shared.load(place, 2);
+                        let blank = shared.any_blank(place, 2);
                         let kept = if half == 0 { 0 } else { *cell & 0xffff };
                         *cell = kept | (value as u32) << (16 * half);
                         let before = half == 0 || registers.defined(Reg::B32(reg)) >> t & 1 == 1;
@@ -127,10 +129,16 @@ impl Cluster<'_> {
                             let origin = self.origin_of_memory(w, target, 2, site);
                             self.warps[w].origins.insert(Reg::B32(reg), origin);
                         }
+                        if blank {
+                            self.loaded_blank(site);
+                        }
                     } else {
                         let value = *cell >> (16 * half) & 0xffff;
                         let defined = registers.defined(Reg::B32(reg)) >> t & 1 == 1;
                         shared.store(place, 2, value.into(), defined);
+                        if blank {
+                            shared.mark_blank(place, 2);
+                        }
                         if !defined {
                             let origin = self.origin_of_register(w, Reg::B32(reg), site);
                             self.keep_origin(w, target, 2, origin);

@@ -75,6 +75,8 @@ pub struct AtomicJob {
     d: Option<Reg>,
     /// All lanes of the warp take part.
     whole: bool,
+    /// An operand may be a value that was not computed.
+    blank: bool,
     sync: Sync,
     pub stamp: Stamp,
     /// What the warp tells its own cluster, and others.
@@ -118,6 +120,11 @@ impl AtomicJob {
         (new.into(), lane.undefined.is_none() && (old_defined || self.replaces))
     }
 
+    /// Whether the new value of a location is one that was not computed.
+    fn leaves_blank(&self, memory: &Memory, at: usize) -> bool {
+        self.blank || !self.replaces && memory.any_blank(at, self.bytes)
+    }
+
     /// Updates the part that lies in a piece of a buffer, which begins at `from`.
     pub fn apply(&self, buffer: usize, from: u64, piece: &mut Memory) {
         for lane in &self.lanes {
@@ -125,8 +132,12 @@ impl AtomicJob {
             let Some(at) = offset.checked_sub(from).map(|at| at as usize) else { continue };
             if b == buffer && at + self.bytes <= piece.bytes.len() {
                 let (old, defined) = piece.load(at, self.bytes);
+                let blank = self.leaves_blank(piece, at);
                 let (new, defined) = self.compute(lane, old, defined);
                 piece.store(at, self.bytes, new, defined);
+                if blank {
+                    piece.mark_blank(at, self.bytes);
+                }
             }
         }
     }
@@ -241,6 +252,7 @@ impl<'a> Cluster<'a> {
             replaces: op.replaces,
             d: op.d,
             whole: mask == u32::MAX,
+            blank: self.stores_blank(site),
             sync: op.sync,
             stamp,
             near,
@@ -297,11 +309,25 @@ impl<'a> Cluster<'a> {
             };
             let (new, defined) = job.compute(lane, old, old_defined);
             changed |= old != new;
+            if job.d.is_some() && self.is_blank_at(w, lane.target, each) {
+                self.loaded_blank(site);
+            }
             match lane.target {
-                Target::Shared(c, at) => self.ctas[c].shared.store(at as usize, each, new, defined),
+                Target::Shared(c, at) => {
+                    let (memory, at) = (&mut self.ctas[c].shared, at as usize);
+                    let blank = job.leaves_blank(memory, at);
+                    memory.store(at, each, new, defined);
+                    if blank {
+                        memory.mark_blank(at, each);
+                    }
+                }
                 Target::Global { buffer, offset } => {
                     let memory = &mut Arc::make_mut(&mut self.global).buffers[buffer].memory;
+                    let blank = job.leaves_blank(memory, offset as usize);
                     memory.store(offset as usize, each, new, defined);
+                    if blank {
+                        memory.mark_blank(offset as usize, each);
+                    }
                     if let Some(reg) = lane.undefined {
                         self.undefined_store(w, reg, buffer, offset, site);
                     }
@@ -313,10 +339,13 @@ impl<'a> Cluster<'a> {
                 registers.set_lane(d, lane.lane, old);
                 registers.set_defined(d, 1 << lane.lane, if old_defined { u32::MAX } else { 0 });
             }
-            if !old_defined && !job.replaces && origin == 0 {
+            if !old_defined && origin == 0 {
                 let what = self.describe_target(&lane.target);
                 origin =
                     self.origin(site, format!("{what} is read here, but nothing has written a defined value to it"));
+                if job.replaces {
+                    continue;
+                }
                 let mut diagnostic = self.problem(
                     "undefined-value-stored",
                     site,

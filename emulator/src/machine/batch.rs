@@ -12,7 +12,7 @@ use super::simd;
 use super::state::Cta;
 use super::tensor::{InstructionDescriptor, LANES, Layout, TensorMemory};
 use super::tiles;
-use crate::numerics::{MmaStep, Numerics};
+use crate::numerics::Numerics;
 
 /// Steps that are computed together. Their panels of B stay in the first-level cache.
 const DEPTH: usize = 8;
@@ -98,15 +98,7 @@ impl Batch {
             .collect();
         let a: Vec<_> = self.steps.iter().map(|o| &o.a[cta].bits[..]).collect();
         let b: Vec<_> = self.steps.iter().map(|o| &o.b.bits[..]).collect();
-        let step = MmaStep {
-            a_bf16: i.a_bf16,
-            b_bf16: i.b_bf16,
-            d_f32: i.d_f32,
-            negate_a: i.negate_a,
-            negate_b: i.negate_b,
-            accumulate: self.accumulate,
-            scale: self.scale,
-        };
+        let step = i.step(self.accumulate, self.scale);
         simd::run(Product {
             numerics,
             step,
@@ -166,10 +158,31 @@ fn define(
     }
 }
 
+/// The accumulator of an MMA that is complete: which of its cells hold a defined value is known now.
+fn defined(m: &PendingMma, operands: &Operands, ctas: &mut [impl AsMut<TensorMemory>]) -> Accumulator {
+    let accumulator = Accumulator {
+        cta: m.group[0],
+        ctas: m.group.len(),
+        descriptor: m.descriptor,
+        column: m.column,
+        disabled: m.disabled,
+    };
+    for (place, &c) in m.group.iter().enumerate() {
+        define(&accumulator, place, operands, m.accumulate, m.origin, ctas[c].as_mut());
+    }
+    accumulator
+}
+
 impl Batches {
     /// Operands to be read into.
     pub fn spare(&mut self) -> Operands {
         self.spare.pop().unwrap_or_default()
+    }
+
+    /// An MMA of a blank cluster is complete: nothing is computed.
+    pub fn define(&mut self, m: &PendingMma, operands: Operands, ctas: &mut [impl AsMut<TensorMemory>]) {
+        defined(m, &operands, ctas);
+        self.spare.push(operands.emptied());
     }
 
     /// An MMA is complete: it waits with those that add to the same accumulator. `ctas` are those of the cluster.
@@ -180,16 +193,7 @@ impl Batches {
         operands: Operands,
         ctas: &mut [impl AsMut<TensorMemory>],
     ) {
-        let accumulator = Accumulator {
-            cta: m.group[0],
-            ctas: m.group.len(),
-            descriptor: m.descriptor,
-            column: m.column,
-            disabled: m.disabled,
-        };
-        for (place, &c) in m.group.iter().enumerate() {
-            define(&accumulator, place, &operands, m.accumulate, m.origin, ctas[c].as_mut());
-        }
+        let accumulator = defined(m, &operands, ctas);
         let joins = |b: &Batch| m.accumulate && m.scale == 0 && b.accumulator == accumulator;
         if let Some(at) = self.waiting.iter().position(joins) {
             self.waiting[at].steps.push(operands);

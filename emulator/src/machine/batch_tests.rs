@@ -20,15 +20,7 @@ struct Model(Vec<Vec<(u32, bool)>>);
 impl Model {
     fn mma(&mut self, numerics: Numerics, m: &PendingMma, operands: &Operands) {
         let (i, layout) = (&m.descriptor, Layout::of(m.descriptor.m, m.group.len()));
-        let step = MmaStep {
-            a_bf16: i.a_bf16,
-            b_bf16: i.b_bf16,
-            d_f32: i.d_f32,
-            negate_a: i.negate_a,
-            negate_b: i.negate_b,
-            accumulate: m.accumulate,
-            scale: m.scale,
-        };
+        let step = i.step(m.accumulate, m.scale);
         for (place, &c) in m.group.iter().enumerate() {
             let (a, b) = (&operands.a[place], &operands.b);
             let cells = &mut self.0[c];

@@ -3,7 +3,7 @@
 use super::access::Target;
 use super::cluster::Cluster;
 use super::memory::Runs;
-use super::state::At;
+use super::state::{At, Span};
 use crate::report::EventKind;
 
 /// Bytes that global memory moves at once.
@@ -46,7 +46,7 @@ impl Cluster<'_> {
                 self.ctas[c].global_port_free = begin + cycles;
                 let delay = self.jitter(500);
                 let done = begin + cycles + if load { latency } else { 0 } + delay;
-                self.trace(c, actor, now, done, site, || match load {
+                self.trace(c, actor, Span::of_warp(w, now, done), site, || match load {
                     true => EventKind::GlobalLoad { buffer, bytes },
                     false => EventKind::GlobalStore { buffer, bytes },
                 });
@@ -74,7 +74,10 @@ impl Cluster<'_> {
                 if !load {
                     let low = offsets.iter().copied().min().unwrap_or(offset);
                     let low = self.dynamic_offset(low);
-                    self.trace(c, actor, now, done, site, || EventKind::SharedStore { offset: low, bytes });
+                    self.trace(c, actor, Span::of_warp(w, now, done), site, || EventKind::SharedStore {
+                        offset: low,
+                        bytes,
+                    });
                     self.warps[w].fragments[f].ready_at = begin + cycles;
                 }
                 done

@@ -17,6 +17,7 @@ use super::state::{Race, RaceMemory};
 use super::tensor::COLUMNS;
 use super::threads::side_by_side;
 use super::tracker::Tracker;
+use crate::Values;
 use crate::order::{Far, Stamp, Views};
 use crate::program::op::Op;
 use crate::report::{CtaState, Event, Report};
@@ -77,6 +78,11 @@ pub struct Chip<'a> {
     findings: Vec<(u32, Findings)>,
     ctas: Vec<(u32, Vec<CtaState>)>,
     trace: Vec<(u32, Vec<Event>)>,
+    /// Clusters that have begun, and those of them that compute values.
+    begun: u32,
+    computed: Vec<u32>,
+    /// What clusters that have ended could not do without values, by number.
+    missing: Vec<(u32, String)>,
 }
 
 impl<'a> Running<'a> {
@@ -134,6 +140,9 @@ impl<'a> Chip<'a> {
             findings: vec![],
             ctas: vec![],
             trace: vec![],
+            begun: 0,
+            computed: vec![],
+            missing: vec![],
             s,
         };
         chip.rates = chip.share(chip.most.min(chip.queue.total as usize) as u64 * u64::from(size), 1, 1);
@@ -171,9 +180,11 @@ impl<'a> Chip<'a> {
             cluster.rates = self.rates;
             cluster.budget = cluster.instructions.saturating_add(budget);
         }
-        let work: Vec<usize> = (0..self.running.len())
+        let mut work: Vec<usize> = (0..self.running.len())
             .filter(|&n| !matches!(self.running[n].progress, Progress::Until(time) if time > until))
             .collect();
+        // What takes longest comes first.
+        work.sort_by_key(|&n| !self.s.options.values.include(self.running[n].index));
         let running = &self.running;
         let done = side_by_side(self.threads, work.len(), |k| {
             let mut cluster = running[work[k]].cluster.lock().unwrap_or_else(PoisonError::into_inner);
@@ -346,6 +357,10 @@ impl<'a> Chip<'a> {
             let free = self.groups.iter().enumerate().filter(|(_, g)| g.held.len() < self.room);
             let Some((n, _)) = free.min_by_key(|(n, g)| (g.held.len(), g.free_at, *n)) else { break };
             let Some(index) = self.queue.take() else { break };
+            self.begun += 1;
+            if self.s.options.values.include(index as u32) {
+                self.computed.push(index as u32);
+            }
             let group = &mut self.groups[n];
             group.held.push(index as u32);
             let place = Place {
@@ -391,6 +406,11 @@ impl<'a> Chip<'a> {
             cluster.finish();
         }
         cluster.explain_races();
+        if ended {
+            cluster.unawaited_writes();
+        }
+        let missing = cluster.what_is_missing().into_iter().chain(cluster.what_factor_misses());
+        self.missing.extend(missing.map(|what| (running.index, what)));
         self.cycles = self.cycles.max(cluster.end);
         self.instructions += cluster.instructions;
         if self.s.options.keep_ctas {
@@ -429,11 +449,25 @@ impl<'a> Chip<'a> {
         trace.sort_by_key(|event| event.start);
         let global = Arc::try_unwrap(self.global).unwrap_or_else(|shared| (*shared).clone());
         let buffers = global.buffers.into_iter().take(self.s.launch.buffers.len());
-        let incomplete = if self.s.options.timing_only {
-            vec!["only times were simulated: nothing was computed, and no access was checked".into()]
-        } else {
-            vec![]
-        };
+        let mut incomplete: Vec<String> = Vec::new();
+        if self.s.options.timing_only {
+            incomplete.push("only times were simulated: nothing was computed, and no access was checked".into());
+        }
+        if let Values::OfClusters(wanted) = &self.s.options.values
+            && let Some(never) = wanted.iter().find(|index| !self.computed.contains(index))
+        {
+            incomplete.push(format!("values of cluster {never} were to be computed, but it never ran"));
+        }
+        let factor = self.s.options.tensor_load_factor;
+        if !factor.is_finite() {
+            incomplete.push(format!("what `tcgen05.ld` brings was multiplied by {factor}, which tells nothing"));
+        }
+        self.missing.sort();
+        for (_, what) in self.missing {
+            if !incomplete.contains(&what) {
+                incomplete.push(what);
+            }
+        }
         Report {
             incomplete,
             completed,
@@ -441,6 +475,8 @@ impl<'a> Chip<'a> {
             notes,
             cycles: self.cycles,
             instructions: self.instructions,
+            clusters: self.begun,
+            computed_clusters: self.computed.len() as u32,
             buffers: buffers.map(|b| b.memory).collect(),
             ctas: self.ctas.into_iter().flat_map(|c| c.1).collect(),
             trace,

@@ -6,15 +6,16 @@ use super::mbarrier::Mbarrier;
 use super::memory::{Global, Runs};
 use super::outbox::Outbox;
 use super::share::Rates;
-use super::state::{ActorKind, Commit, Cta, Engines, NamedBarrier, Origin, Pending, Race, RaceMemory};
+use super::state::{ActorKind, Commit, Cta, Engines, NamedBarrier, Origin, Pending, Race, RaceMemory, Span};
 use super::tensor::TensorMemory;
 use super::tracker::Tracker;
+use super::values::{Blank, Dependences};
 use super::warp::{Fragment, Queue, Registers, State, Warp};
 use crate::diagnostic::Diagnostic;
 use crate::launch::Launch;
 use crate::order::{ActorId, Reason, Shadow, Stamp, Views};
 use crate::program::Kernel;
-use crate::report::{Actor, Event, EventKind, Memory};
+use crate::report::{Actor, Event, EventKind, Issuer, Memory};
 use crate::tensor_map::TensorMap;
 use crate::time::Costs;
 use crate::{MAX_SHARED, Options};
@@ -33,6 +34,7 @@ pub struct Shared<'a> {
     pub costs: &'a Costs,
     /// Number of buffers in global memory.
     pub buffers: usize,
+    pub dependences: &'a Dependences,
 }
 
 /// Which cluster of the launch: its number, its first CTA, the SM it begins on, and when.
@@ -64,8 +66,16 @@ pub struct Cluster<'a> {
     pub outbox: Outbox<'a>,
     /// Who of this cluster touched global memory.
     pub tracker: Tracker,
+    /// Who makes loads that nothing orders, once there was one.
+    pub non_coherent: Option<ActorId>,
     pub findings: Findings,
     pub index: u32,
+    /// It computes no values; `None`: it does.
+    pub blank: Option<Blank<'a>>,
+    /// The first statement of a cluster with values that read what was not computed.
+    pub read_blank: Option<u32>,
+    /// The first statement that [`Options::tensor_load_factor`] cannot be applied to, and why.
+    pub factor_fails: Option<(u32, &'static str)>,
     pub sm: u32,
     /// CTAs of other clusters may hold tensor memory of the same SM.
     pub shares_sm: bool,
@@ -153,8 +163,12 @@ impl<'a> Cluster<'a> {
             global: Arc::default(),
             outbox: Outbox::default(),
             tracker: Tracker::new(if s.options.timing_only { 0 } else { s.buffers }, false),
+            non_coherent: None,
             findings: Findings::default(),
             index,
+            blank: (!s.options.values.include(index)).then(|| Blank::new(kernel, s.dependences)),
+            read_blank: None,
+            factor_fails: None,
             sm,
             shares_sm,
             rates: Rates::default(),
@@ -372,8 +386,7 @@ impl<'a> Cluster<'a> {
         &mut self,
         cta: usize,
         actor: Actor,
-        start: u64,
-        end: u64,
+        span: Span,
         site: u32,
         kind: impl FnOnce() -> EventKind,
     ) -> Option<usize> {
@@ -382,7 +395,9 @@ impl<'a> Cluster<'a> {
         }
         let place = self.place(site);
         let cta = self.cta_index(cta);
-        self.trace.push(Event { cta, actor, start, end, place, kind: kind() });
+        let Span { w, issued, start, end } = span;
+        let issuer = Issuer { cta: self.cta_index(self.warps[w].cta), warp: self.warps[w].index };
+        self.trace.push(Event { cta, actor, issuer, issued, start, end, place, kind: kind() });
         Some(self.trace.len() - 1)
     }
 

@@ -8,6 +8,7 @@ use super::memory::Runs;
 use super::origins::Source;
 use super::outbox::{Item, Write};
 use super::state::Slot;
+use super::tma::Copy;
 use crate::program::op::{Reduction, TmaKind};
 use crate::report::Memory;
 use crate::tensor_map::{Element, Swizzle};
@@ -16,7 +17,8 @@ use std::ops::Range;
 impl Cluster<'_> {
     /// A copy reads its source.
     pub fn copy_read(&mut self, n: usize) {
-        if self.options.timing_only || self.waits(n) {
+        self.copies[n].blank = !self.options.timing_only && self.is_blank() && self.moves_nothing(&self.copies[n]);
+        if self.options.timing_only || self.copies[n].blank || self.waits(n) {
             self.copies[n].read = true;
             return self.release_bulk(self.copies[n].warp);
         }
@@ -56,6 +58,24 @@ impl Cluster<'_> {
         self.release_bulk(w);
     }
 
+    /// Whether all that a copy of a blank cluster does to its destination is to make it blank.
+    fn moves_nothing(&self, copy: &Copy) -> bool {
+        let lines = |at: u32| copy.swizzle == Swizzle::None || (at as usize).is_multiple_of(LINE);
+        let whole = copy.rows.iter().all(Rows::dense) && lines(copy.extent);
+        if !whole || !copy.shared.iter().all(|slot| lines(slot.offset)) {
+            return false;
+        }
+        let mut buffers = copy.rows.iter().filter_map(|rows| rows.inside).map(|(_, runs)| runs.buffer);
+        match (copy.kind, copy.shared.first()) {
+            (TmaKind::Load, _) => buffers.all(|buffer| self.global.buffers[buffer].whole),
+            (TmaKind::Store, Some(slot)) => {
+                let (shared, at, len) = (&self.ctas[slot.cta].shared, slot.offset as usize, copy.extent as usize);
+                shared.all_blank(at, len) && shared.all_defined(at, len)
+            }
+            _ => false,
+        }
+    }
+
     /// A copy writes its destination, and says so.
     pub fn copy_done(&mut self, n: usize, time: u64) -> Result<(), Stop> {
         if !self.copies[n].read {
@@ -65,7 +85,8 @@ impl Cluster<'_> {
         let timing_only = self.options.timing_only;
         let data = self.copies[n].data.take();
         // It has waited.
-        let direct = data.is_none() && !timing_only;
+        let blank = self.copies[n].blank;
+        let direct = data.is_none() && !timing_only && !blank;
         if direct {
             self.waiting.retain(|&waiting| waiting != n);
         }
@@ -75,7 +96,9 @@ impl Cluster<'_> {
             TmaKind::Load | TmaKind::Forward => {
                 for slot in copy.shared.iter().filter(|_| !timing_only) {
                     let shared = &mut self.ctas[slot.cta].shared;
-                    if direct {
+                    if blank {
+                        shared.write_blank(slot.offset as usize, copy.extent as usize);
+                    } else if direct {
                         deliver(shared, &copy.rows, &self.global, slot.offset, copy.swizzle);
                     } else {
                         scatter_rows(shared, &data, slot.offset, &copy.rows, copy.swizzle);
@@ -110,9 +133,12 @@ impl Cluster<'_> {
             TmaKind::Store | TmaKind::Reduce(_) => {
                 let runs: Vec<Runs> = copy.rows.iter().filter_map(|rows| rows.inside).map(|(_, runs)| runs).collect();
                 let bytes = runs.iter().map(|runs| runs.bytes * runs.count).sum::<u32>();
-                let mut dense = Memory::undefined(bytes as usize);
+                let mut dense = Memory::undefined(if blank { 0 } else { bytes as usize });
                 let (mut filled, mut undefined) = (0, None);
-                for (rows, &Runs { buffer, bytes, .. }) in copy.rows.iter().filter(|r| r.inside.is_some()).zip(&runs) {
+                let moved = if blank { 0 } else { runs.len() };
+                for (rows, &Runs { buffer, bytes, .. }) in
+                    copy.rows.iter().filter(|r| r.inside.is_some()).zip(&runs).take(moved)
+                {
                     for (from, at) in rows.parts() {
                         let (from, len) = (from as usize, bytes as usize);
                         dense.copy_from(filled, &data, from, len);
@@ -125,7 +151,7 @@ impl Cluster<'_> {
                 }
                 let how = if let TmaKind::Reduce(how) = copy.kind { Some((how, copy.element)) } else { None };
                 let (site, stamp) = (copy.site, copy.writes);
-                let write = Write { runs, data: dense, how, stamp, known: copy.known.clone() };
+                let write = Write { runs, data: dense, blank, how, stamp, known: copy.known.clone() };
                 self.outbox.push(time, Item::Write(Box::new(write)));
                 if let (Some((from, buffer, at)), None, Some(&slot)) = (undefined, how, copy.shared.first()) {
                     let from = Slot { offset: copy.swizzle.apply(slot.offset + from as u32), ..slot };
@@ -134,7 +160,7 @@ impl Cluster<'_> {
             }
             TmaKind::Prefetch => {}
         }
-        if !direct {
+        if !direct && !blank {
             self.spare_data.push(data);
         }
         let (w, store) = (self.copies[n].warp, matches!(self.copies[n].kind, TmaKind::Store | TmaKind::Reduce(_)));
@@ -187,7 +213,8 @@ pub fn scatter(shared: &mut Memory, data: &Memory, offset: u32, bytes: u32, swiz
     if swizzle == Swizzle::None {
         return shared.copy_from(start, data, 0, len);
     }
-    let whole = start.is_multiple_of(LINE) && len.is_multiple_of(LINE) && data.all_defined(0, len);
+    let blanks = data.has_blanks() || shared.has_blanks();
+    let whole = !blanks && start.is_multiple_of(LINE) && len.is_multiple_of(LINE) && data.all_defined(0, len);
     if whole && permutation(swizzle, 0).is_some() {
         let lines = shared.bytes[start..start + len].as_chunks_mut::<LINE>().0;
         for ((to, from), at) in lines.iter_mut().zip(data.bytes.as_chunks::<LINE>().0).zip((offset..).step_by(LINE)) {
@@ -213,7 +240,8 @@ fn gather(data: &mut Memory, shared: &Memory, offset: u32, bytes: u32, swizzle: 
     if swizzle == Swizzle::None {
         return data.copy_from(0, shared, start, len);
     }
-    let whole = start.is_multiple_of(LINE) && len.is_multiple_of(LINE) && shared.all_defined(start, len);
+    let lines = start.is_multiple_of(LINE) && len.is_multiple_of(LINE);
+    let whole = lines && shared.all_defined(start, len) && !shared.any_blank(start, len);
     if whole && permutation(swizzle, 0).is_some() {
         let lines = shared.bytes[start..start + len].as_chunks::<LINE>().0;
         for ((to, from), at) in data.bytes.as_chunks_mut::<LINE>().0.iter_mut().zip(lines).zip((offset..).step_by(LINE))
@@ -305,7 +333,11 @@ pub fn reduce(
                 }
             }
         };
+        let blank = memory.any_blank(at + n, size) || data.any_blank(from + n, size);
         memory.store(at + n, size, result.into(), old_defined && new_defined);
+        if blank {
+            memory.mark_blank(at + n, size);
+        }
     }
 }
 

@@ -70,7 +70,8 @@ pub fn deliver(shared: &mut Memory, rows: &[Rows], global: &Global, offset: u32,
         let (start, len) = ((offset + rows.linear) as usize, (rows.bytes * rows.count) as usize);
         let defined = source.whole || runs.starts().all(|at| source.memory.all_defined(at as usize, row));
         let lines = swizzle == Swizzle::None || start.is_multiple_of(LINE) && len.is_multiple_of(LINE);
-        if !defined || !lines {
+        let blanks = shared.has_blanks() || source.memory.has_blanks();
+        if !defined || !lines || blanks {
             let step = if swizzle == Swizzle::None { row } else { 16 };
             for (to, at) in rows.parts() {
                 for n in (0..row).step_by(step) {
@@ -80,36 +81,30 @@ pub fn deliver(shared: &mut Memory, rows: &[Rows], global: &Global, offset: u32,
             }
             continue;
         }
-        if row == LINE && swizzle != Swizzle::None {
+        let bytes = &source.memory.bytes[..];
+        if swizzle == Swizzle::None {
+            for (to, at) in rows.parts() {
+                let (begin, at) = ((offset + to) as usize, at as usize);
+                shared.bytes[begin..begin + row].copy_from_slice(&bytes[at..at + row]);
+            }
+        } else if row.is_multiple_of(LINE) {
+            // A swizzle repeats after eight lines.
             let flips: [usize; 8] =
-                std::array::from_fn(|n| permutation(swizzle, ((start / LINE + n) * LINE) as u32).unwrap_or(0));
-            let lines = shared.bytes[start..start + len].as_chunks_mut::<LINE>().0;
-            let (from, pitch) = (&source.memory.bytes[runs.first as usize..], runs.pitch as usize);
-            for (n, into) in lines.iter_mut().enumerate() {
-                if let Some(line) = from[n * pitch..].first_chunk() {
-                    permute(into, line, flips[n % 8]);
+                std::array::from_fn(|n| permutation(swizzle, (start + n * LINE) as u32).unwrap_or(0));
+            let (mut at, mut column) = (runs.first as usize, 0);
+            for (n, into) in shared.bytes[start..start + len].as_chunks_mut::<LINE>().0.iter_mut().enumerate() {
+                permute(into, &bytes[at + column..].as_chunks().0[0], flips[n % 8]);
+                column += LINE;
+                if column == row {
+                    (at, column) = (at + runs.pitch as usize, 0);
                 }
             }
-            shared.mark(start, len, true);
-            continue;
-        }
-        for (to, at) in rows.parts() {
-            let from = &source.memory.bytes[at as usize..at as usize + row];
-            let to = offset + to;
-            let begin = to as usize;
-            match from.as_chunks::<LINE>() {
-                _ if swizzle == Swizzle::None => shared.bytes[begin..begin + row].copy_from_slice(from),
-                (whole, []) if begin.is_multiple_of(LINE) => {
-                    let lines = shared.bytes[begin..begin + row].as_chunks_mut::<LINE>().0;
-                    for ((into, from), at) in lines.iter_mut().zip(whole).zip((to..).step_by(LINE)) {
-                        permute(into, from, permutation(swizzle, at).unwrap_or(0));
-                    }
-                }
-                _ => {
-                    for (chunk, at) in from.as_chunks::<16>().0.iter().zip((to..).step_by(16)) {
-                        let at = swizzle.apply(at) as usize;
-                        shared.bytes[at..at + 16].copy_from_slice(chunk);
-                    }
+        } else {
+            for (to, at) in rows.parts() {
+                let from = bytes[at as usize..at as usize + row].as_chunks::<16>().0;
+                for (chunk, at) in from.iter().zip((offset + to..).step_by(16)) {
+                    let at = swizzle.apply(at) as usize;
+                    shared.bytes[at..at + 16].copy_from_slice(chunk);
                 }
             }
         }

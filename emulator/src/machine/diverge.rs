@@ -1,7 +1,7 @@
 //! Lanes of a warp part at a branch, meet again, and end.
 
 use super::cluster::{Cluster, Stop};
-use super::state::At;
+use super::state::{At, Span};
 use super::warp::{Fragment, Meeting, State, lanes};
 use crate::program::op::Reg;
 use crate::report::{Actor, EventKind};
@@ -132,7 +132,7 @@ impl Cluster<'_> {
         if self.warps[w].live == 0 {
             self.acted();
             let index = self.warps[w].index;
-            self.trace(cta, Actor::Warp(index), time, time, site, || EventKind::Exit);
+            self.trace(cta, Actor::Warp(index), Span::of_warp(w, time, time), site, || EventKind::Exit);
         }
         self.release_warp_sync(w);
         for id in 0..16 {

@@ -8,12 +8,23 @@ use super::explain_copy::{Cure, FLAG_RULE};
 use super::state::{ActorKind, Race, RaceMemory};
 use crate::diagnostic::{Diagnostic, Label, Severity};
 use crate::order::{Reason, Stamp};
+use crate::program::op::Op;
 
 const PROXY_RULE: &str = "Loads and stores go through the generic proxy, the tensor core and TMA access memory through the asynchronous \
                           proxy; between the two, the same bytes need a fence.proxy.async (PTX ISA 8.6, 9.7.13.4, 9.7.16.6.5).";
 
-const GLOBAL_RULE: &str = "Plain accesses of different threads to the same bytes, one of them a write, are a data race unless \
-                           synchronisation orders them (PTX ISA 8.7.1, 8.9.5); the launch itself does not order its CTAs.";
+/// The rule of races, and what is to be added to it.
+macro_rules! race_rule {
+    ($more:literal) => {
+        concat!(
+            "Plain accesses of different threads to the same bytes, one of them a write, are a data race unless synchronisation orders \
+             them (PTX ISA 8.7.1, 8.9.5)",
+            $more
+        )
+    };
+}
+
+const GLOBAL_RULE: &str = race_rule!("; the launch itself does not order its CTAs.");
 
 /// A finding whose title names all the buffers that the same mistake concerns.
 pub struct Draft {
@@ -128,6 +139,7 @@ impl Cluster<'_> {
             Some(ActorKind::Warp(w) | ActorKind::TensorLoads(w) | ActorKind::TensorStores(w)) => {
                 self.warp_name(w as usize)
             }
+            Some(ActorKind::NonCoherent) => "a warp".into(),
             Some(ActorKind::AsyncCopies(w)) => format!("cp.async of {}", self.warp_name(w as usize)),
             Some(ActorKind::Mmas { .. }) => "the tensor core".into(),
             Some(ActorKind::Mbarrier | ActorKind::BulkReads { .. } | ActorKind::BulkWrites { .. }) => {
@@ -198,25 +210,23 @@ impl Cluster<'_> {
         if is_mma(second) || is_mma(first) {
             let (mma, store) = if is_mma(second) { (second, first) } else { (first, second) };
             if is_mma(second) || race.unwritten {
-                let cure = self.cure_of_copy(race, false).unwrap_or(Cure {
-                    rule: "Stores of other warps happen before an MMA only through synchronisation with the thread that \
-                           issues it, by a CTA barrier or an mbarrier (PTX ISA 8.9.4, 8.9.5).",
-                    help: "Put a CTA barrier (bar.sync) after the stores and their proxy fence, and before the MMA.".into(),
-                    labels: vec![],
+                let cure = self.cure_of_copy(race, false).unwrap_or_else(|| {
+                    Cure::new(
+                        "Stores of other warps happen before an MMA only through synchronisation with the thread that issues it, by a \
+                         CTA barrier or an mbarrier (PTX ISA 8.9.4, 8.9.5).",
+                        "Put a CTA barrier (bar.sync) after the stores and their proxy fence, and before the MMA.",
+                    )
                 });
                 return draft(
                     "operand-not-ready",
                     format!("the MMA may read {{}} before {} has stored it", self.who(store)),
-                    [
+                    cure.labels_behind([
                         self.label(mma.site, "the tensor core reads it here"),
                         self.label(
                             store.site,
                             format!("{} stores to it here; nothing orders this before the MMA", self.who(store)),
                         ),
-                    ]
-                    .into_iter()
-                    .chain(cure.labels)
-                    .collect(),
+                    ]),
                     cure.rule,
                     cure.help,
                 );
@@ -237,15 +247,13 @@ impl Cluster<'_> {
             return self.explain_same_value(race, name.clone());
         }
         let verb = |writes| if writes { "writes" } else { "reads" };
-        let cure = self.cure_of_copy(race, false).unwrap_or(Cure {
-            rule: "Plain accesses of different threads to the same bytes, one of them a write, are a data race unless \
-                   synchronisation orders them (PTX ISA 8.7.1, 8.9.5).",
-            help: if first.site == second.site {
-                "Let each byte be written by one warp: check how the address depends on the thread.".into()
+        let cure = self.cure_of_copy(race, false).unwrap_or_else(|| {
+            let help = if first.site == second.site {
+                "Let each byte be written by one warp: check how the address depends on the thread."
             } else {
-                "Put a CTA barrier (bar.sync) between the two.".into()
-            },
-            labels: vec![],
+                "Put a CTA barrier (bar.sync) between the two."
+            };
+            Cure::new(race_rule!("."), help)
         });
         draft(
             "race-shared",
@@ -256,13 +264,10 @@ impl Cluster<'_> {
                 self.who(second),
                 verb(race.conflict.second_writes)
             ),
-            [
+            cure.labels_behind([
                 self.label(second.site, format!("{} {} it here", self.who(second), verb(race.conflict.second_writes))),
                 self.label(first.site, format!("{} {} it here", self.who(first), verb(race.conflict.first_writes))),
-            ]
-            .into_iter()
-            .chain(cure.labels)
-            .collect(),
+            ]),
             cure.rule,
             cure.help,
         )
@@ -282,11 +287,15 @@ impl Cluster<'_> {
             names: vec![name],
             early: false,
             labels: vec![self.label(second.site, "stored here"), self.label(first.site, "stored here before")],
-            rule: "Plain accesses of different threads to the same bytes, one of them a write, are a data race unless \
-                   synchronisation orders them (PTX ISA 8.7.1, 8.9.5), also when the value does not depend on it.",
+            rule: race_rule!(", also when the value does not depend on it."),
             help: "Let one warp store it.".into(),
             count: race.count,
         }
+    }
+
+    /// Whether a statement loads with `.nc`.
+    fn is_non_coherent(&self, site: u32) -> bool {
+        self.kernel.code.iter().any(|i| i.site == site && matches!(&i.op, Op::Load(load) if load.non_coherent))
     }
 
     /// Whether they are of different CTAs.
@@ -301,6 +310,21 @@ impl Cluster<'_> {
     fn explain_global(&self, race: &Race, buffer: usize) -> Draft {
         let (first, second) = (race.conflict.first, race.second);
         let b = &self.global.buffers[buffer];
+        let load = [first.site, second.site].into_iter().find(|&site| self.is_non_coherent(site));
+        if let Some(load) = load {
+            let write = if first.site == load { second } else { first };
+            return Draft {
+                names: vec![],
+                ..Draft::of(race, "")(
+                    "non-coherent-load",
+                    format!("{} is loaded with .nc, and the kernel writes it", b.describe(race.conflict.byte)),
+                    vec![self.label(load, "loaded here"), self.label(write.site, "written here")],
+                    "ld.global.nc takes data from a cache that no write of the kernel reaches: it is for data that nobody writes while the \
+                     kernel runs, whatever orders the two (PTX ISA 9.7.9.9).",
+                    "Load it without .nc.".into(),
+                )
+            };
+        }
         if race.same_value {
             return self.explain_same_value(race, b.describe(race.conflict.byte));
         }
@@ -315,16 +339,14 @@ impl Cluster<'_> {
                     .into(),
                 labels: flags,
             },
-            None if first.site == second.site => Cure {
-                rule: GLOBAL_RULE,
-                help: "Let each element be written by one thread: check how the address depends on thread and CTA.".into(),
-                labels: vec![],
-            },
-            None => Cure {
-                rule: GLOBAL_RULE,
-                help: "Let each element be written by one thread, and read by others only after synchronisation.".into(),
-                labels: vec![],
-            },
+            None if first.site == second.site => Cure::new(
+                GLOBAL_RULE,
+                "Let each element be written by one thread: check how the address depends on thread and CTA.",
+            ),
+            None => Cure::new(
+                GLOBAL_RULE,
+                "Let each element be written by one thread, and read by others only after synchronisation.",
+            ),
         };
         Draft {
             code: "race-global",
@@ -339,13 +361,10 @@ impl Cluster<'_> {
             ),
             names: vec![],
             early: false,
-            labels: [
+            labels: cure.labels_behind([
                 self.label(second.site, format!("{} {} it here", self.who(second), verb(race.conflict.second_writes))),
                 self.label(first.site, format!("{} {} it here", self.who(first), verb(race.conflict.first_writes))),
-            ]
-            .into_iter()
-            .chain(cure.labels)
-            .collect(),
+            ]),
             rule: cure.rule,
             help: cure.help.replace("{}", &b.describe(race.conflict.byte)),
             count: race.count,

@@ -99,7 +99,8 @@ fn cure(announced: u64, brought: u64) -> String {
     match (announced, brought) {
         (_, 0) => "Issue the copies that bring the bytes, or announce none.".into(),
         (0, brought) => format!(
-            "Announce {brought} bytes before the wait: mbarrier.arrive.expect_tx with {brought} instead of a plain arrive."
+            "Let the thread that issues the copies announce their {brought} bytes in its arrival: mbarrier.arrive.expect_tx with \
+             {brought} as its count of bytes."
         ),
         _ => format!("Announce {brought} bytes, or let the copies of a phase bring {announced}."),
     }

@@ -1,6 +1,7 @@
 //! Races in which an asynchronous copy has a part: what says that the copy is complete, and so what is missing, depends on the pair.
 
 use super::cluster::Cluster;
+use super::mbarrier::sum;
 use super::state::{ActorKind, Race};
 use super::warp::Passed;
 use crate::diagnostic::Label;
@@ -13,6 +14,17 @@ pub struct Cure {
     pub help: String,
     /// What else the reader should look at.
     pub labels: Vec<Label>,
+}
+
+impl Cure {
+    pub fn new(rule: &'static str, help: impl Into<String>) -> Cure {
+        Cure { rule, help: help.into(), labels: vec![] }
+    }
+
+    /// Its labels, behind those of the two accesses.
+    pub fn labels_behind(&self, accesses: [Label; 2]) -> Vec<Label> {
+        accesses.into_iter().chain(self.labels.iter().cloned()).collect()
+    }
 }
 
 const LOAD_RULE: &str = "A bulk copy into shared memory is complete when its bytes have completed a phase of its mbarrier; only who has waited \
@@ -32,13 +44,14 @@ impl Cluster<'_> {
     pub fn cure_of_copy(&self, race: &Race, global: bool) -> Option<Cure> {
         use ActorKind::{AsyncCopies, BulkReads, BulkWrites, Mbarrier};
         let (first, second) = (race.conflict.first, race.second);
-        let cure = |rule, help: String| Some(Cure { rule, help, labels: vec![] });
+        let cure = |rule, help: String| Some(Cure::new(rule, help));
         let then = |issuer: u32, other: Stamp| match self.kind(other) {
             Some(ActorKind::Warp(w)) if w == issuer => String::new(),
             _ => ", and then let it synchronise with the others (bar.sync)".to_string(),
         };
         match (self.kind(first)?, self.kind(second)) {
-            (Mbarrier, _) => Some(self.cure_of_load(race)),
+            (Mbarrier, _) => Some(self.cure_of_load(first, second, &race.passed)),
+            (_, Some(Mbarrier)) if self.meant_the_load(race) => Some(self.cure_of_load(second, first, &[])),
             (BulkReads { warp }, _) => cure(
                 STORE_RULE,
                 format!(
@@ -91,21 +104,29 @@ impl Cluster<'_> {
         }
     }
 
-    /// A load of the TMA engine, whose mbarrier was not waited for, or in the wrong phase.
-    fn cure_of_load(&self, race: &Race) -> Cure {
-        let first = race.conflict.first;
-        let barrier = self.barriers.iter().position(|b| b.actor == first.actor);
-        let Some((barrier, phase)) = barrier.and_then(|n| Some((n as u32, self.barriers[n].phase_of(first.epoch)?)))
+    /// Whether who reads bytes before a load writes them wants what the load brings: nothing was there before, or it knows of no
+    /// phase of the load's mbarrier.
+    fn meant_the_load(&self, race: &Race) -> bool {
+        use ActorKind::{Mmas, Warp};
+        let (first, second) = (race.conflict.first, race.second);
+        let (Some(Warp(w) | Mmas { warp: w, .. }), false, true) =
+            (self.kind(first), race.conflict.first_writes, race.conflict.second_writes)
         else {
-            return Cure {
-                rule: LOAD_RULE,
-                help: "Wait for the copy's mbarrier first (mbarrier.try_wait.parity).".into(),
-                labels: vec![],
-            };
+            return false;
+        };
+        race.unwritten || self.warps.get(w as usize).is_some_and(|warp| warp.views.came_before(second.actor) == 0)
+    }
+
+    /// A load of the TMA engine, whose mbarrier was not waited for, or in the wrong phase.
+    fn cure_of_load(&self, load: Stamp, other: Stamp, passed: &[Passed]) -> Cure {
+        let barrier = self.barriers.iter().position(|b| b.actor == load.actor);
+        let Some((barrier, phase)) = barrier.and_then(|n| Some((n as u32, self.barriers[n].phase_of(load.epoch)?)))
+        else {
+            return Cure::new(LOAD_RULE, "Wait for the copy's mbarrier first (mbarrier.try_wait.parity).");
         };
         let name = self.barrier_name(barrier);
         let parity = phase % 2;
-        let who = match self.kind(race.second) {
+        let who = match self.kind(other) {
             Some(
                 ActorKind::Warp(w)
                 | ActorKind::Mmas { warp: w, .. }
@@ -114,10 +135,31 @@ impl Cluster<'_> {
             ) => self.warp_name(w as usize),
             _ => "the thread that issues the second".into(),
         };
-        let passed = race.passed.iter().find(|p| p.barrier == barrier);
+        let passed = passed.iter().find(|p| p.barrier == barrier);
         if let Some(Passed { site, parity: waited, phase: seen, .. }) = passed
             && seen.is_none_or(|seen| seen < phase)
         {
+            let (b, brought) =
+                (&self.barriers[barrier as usize], sum(&self.barriers[barrier as usize].traffic.brought));
+            if let Some(seen) = seen
+                && b.phase == phase
+                && brought > 0
+                && sum(&b.traffic.announced) == 0
+            {
+                // Nothing held the phase open until the copy was issued.
+                let early = b.previous.last().filter(|_| seen + 1 == phase);
+                let early = early.map(|&(site, _)| {
+                    self.label(site, format!("this completes phase {seen} without the copy's bytes"))
+                });
+                return Cure {
+                    rule: LOAD_RULE,
+                    help: format!(
+                        "Announce {brought} bytes with the arrival for phase {seen}: mbarrier.arrive.expect_tx with {brought}. Then the \
+                         phase completes when the copies have brought them."
+                    ),
+                    labels: early.into_iter().collect(),
+                };
+            }
             let why = match seen {
                 None => "at once: on a fresh mbarrier, parity 1 counts as complete".to_string(),
                 Some(seen) => format!("on phase {seen}"),
@@ -130,14 +172,13 @@ impl Cluster<'_> {
                 labels: vec![self.label(*site, format!("this wait for parity {waited} of {name} passed {why}"))],
             };
         }
-        Cure {
-            rule: LOAD_RULE,
-            help: format!(
+        Cure::new(
+            LOAD_RULE,
+            format!(
                 "Let {who} wait for {name} first: mbarrier.try_wait.parity with parity {parity}, until it says true; the copy's bytes \
                  complete its phase {phase}."
             ),
-            labels: vec![],
-        }
+        )
     }
 
     /// Threads of different CTAs that speak through a flag: the accesses of the kernel that look like it, and order nothing.

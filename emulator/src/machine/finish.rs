@@ -40,14 +40,21 @@ impl Cluster<'_> {
             for (n, at) in range.enumerate() {
                 let (value, defined) = cta.shared.load(at, 1);
                 memory.store(n, 1, value, defined);
+                if cta.shared.is_blank(at) {
+                    memory.mark_blank(n, 1);
+                }
             }
             memory
         };
+        let mut tensor = cta.tensor.snapshot();
+        if self.is_blank() {
+            tensor.blank = tensor.defined.clone();
+        }
         CtaState {
             cta: cta.id,
             dynamic_shared: part(dynamic..cta.shared.bytes.len()),
             static_shared: part(crate::program::RESERVED_SHARED as usize..self.kernel.static_end as usize),
-            tensor: cta.tensor.snapshot(),
+            tensor,
             tensor_columns: cta.tensor.most,
         }
     }

@@ -72,7 +72,9 @@ impl Cluster<'_> {
                 let slot = Slot { cta, ..slot };
                 let stamp = self.barriers[barrier as usize].stamp(site, self.index);
                 self.touch_shared(w, slot, 16, stamp, true);
-                targets.push((slot, barrier, self.barriers[barrier as usize].next_epoch()));
+                let b = &mut self.barriers[barrier as usize];
+                b.promise(cta, site);
+                targets.push((slot, barrier, b.next_epoch()));
             }
             let time = self.warps[w].fragments[f].ready_at;
             let done_at = time + self.costs.tma_latency + self.jitter(1000);

@@ -1,6 +1,7 @@
 //! The mbarrier object: a phase completes when no arrival and no byte is pending (PTX ISA 9.7.13.15.6).
 
 use crate::order::{ActorId, Stamp, Views};
+use smallvec::SmallVec;
 use std::collections::VecDeque;
 
 /// Completed phases whose arrivals are told apart: no waiter is further behind.
@@ -90,6 +91,19 @@ pub struct Mbarrier {
     pub overtaken: Vec<(u64, u32)>,
     /// Phase and statement of the first arrivals since the initialisation.
     pub history: Vec<(u64, u32)>,
+    /// The last asynchronous write that completes on it, for each CTA that gets the bytes.
+    pub promises: SmallVec<[Promise; 1]>,
+}
+
+/// An asynchronous write is complete when its mbarrier says so.
+#[derive(Clone, Copy, Debug)]
+pub struct Promise {
+    /// Rank of the CTA that gets the bytes.
+    pub cta: usize,
+    /// What the clocks will say of the barrier then.
+    pub epoch: u32,
+    /// The statement.
+    pub site: u32,
 }
 
 impl Mbarrier {
@@ -120,6 +134,7 @@ impl Mbarrier {
             waits: Vec::new(),
             overtaken: Vec::new(),
             history: Vec::new(),
+            promises: SmallVec::new(),
         }
     }
 
@@ -172,6 +187,15 @@ impl Mbarrier {
         let phases = if (known & 1) as u32 != parity & 1 { known } else { known + 1 };
         let behind = self.phase.saturating_sub(phases).min(self.completed.len() as u64 - 1);
         (self.phase - behind, &self.completed[self.completed.len() - 1 - behind as usize])
+    }
+
+    /// A write of bytes in this CTA begins, which the current phase waits for.
+    pub fn promise(&mut self, cta: usize, site: u32) {
+        let new = Promise { cta, epoch: self.next_epoch(), site };
+        match self.promises.iter_mut().find(|known| known.cta == cta) {
+            Some(known) => *known = new,
+            None => self.promises.push(new),
+        }
     }
 
     /// What the clocks will say of this barrier when the current phase is complete.

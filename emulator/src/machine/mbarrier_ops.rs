@@ -3,7 +3,7 @@
 use super::cluster::{Cluster, Stop};
 use super::mbarrier::{LIMIT, Mbarrier};
 use super::names::counted;
-use super::state::{ActorKind, At, Slot};
+use super::state::{ActorKind, At, Slot, Span};
 use super::warp::{Passed, State, lanes};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::order::Views;
@@ -41,6 +41,17 @@ impl IntoIterator for Slots {
     fn into_iter(self) -> Self::IntoIter {
         self.first.into_iter().chain(self.more)
     }
+}
+
+/// What arrives at an mbarrier.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival {
+    pub count: u32,
+    /// Bytes announced with it.
+    pub announced: u32,
+    pub site: u32,
+    /// It is the tensor core's, for a commit.
+    pub engine: bool,
 }
 
 impl Cluster<'_> {
@@ -180,7 +191,10 @@ impl Cluster<'_> {
             self.barrier_at.insert((slot.cta, slot.offset), barrier);
             let id = self.barrier_id(barrier);
             let actor = Actor::Warp(self.warps[w].index);
-            self.trace(slot.cta, actor, time, time, site, || EventKind::BarrierInit { barrier: id, count });
+            self.trace(slot.cta, actor, Span::of_warp(w, time, time), site, || EventKind::BarrierInit {
+                barrier: id,
+                count,
+            });
         }
         self.warps[w].fragments[f].ready_at += self.costs.mbarrier;
         Ok(())
@@ -213,7 +227,13 @@ impl Cluster<'_> {
                     let phase = self.barriers[barrier as usize].phase;
                     self.warps[w].registers.set_lane(Reg::B64(d), lane, phase.into());
                 }
-                self.arrive(barrier, count, site, &views, Actor::Warp(self.warps[w].index), time)?;
+                let span = Span::of_warp(w, time, time);
+                self.arrive(
+                    barrier,
+                    Arrival { count, announced: bytes.unwrap_or(0), site, engine: false },
+                    &views,
+                    span,
+                )?;
             }
         }
         if let Some(d) = *state {
@@ -241,15 +261,8 @@ impl Cluster<'_> {
     }
 
     /// Arrivals, by a thread or an engine, and what follows from them.
-    pub fn arrive(
-        &mut self,
-        barrier: u32,
-        count: u32,
-        site: u32,
-        views: &Views,
-        actor: Actor,
-        time: u64,
-    ) -> Result<(), Stop> {
+    pub fn arrive(&mut self, barrier: u32, arrival: Arrival, views: &Views, span: Span) -> Result<(), Stop> {
+        let Arrival { count, announced, site, engine } = arrival;
         let phase = self.barriers[barrier as usize].phase;
         if self.barriers[barrier as usize].arrive(count, site, views).is_err() {
             let b = &self.barriers[barrier as usize];
@@ -277,8 +290,10 @@ impl Cluster<'_> {
         }
         let id = self.barrier_id(barrier);
         let home = self.barriers[barrier as usize].cta;
-        self.trace(home, actor, time, time, site, || EventKind::BarrierArrive { barrier: id, phase, count });
-        self.try_complete(barrier, time);
+        let actor = if engine { Actor::TensorCore } else { Actor::Warp(self.warps[span.w].index) };
+        let kind = || EventKind::BarrierArrive { barrier: id, phase, count, announced };
+        self.trace(home, actor, span, site, kind);
+        self.try_complete(barrier, span.end);
         Ok(())
     }
 
@@ -420,7 +435,7 @@ impl Cluster<'_> {
         warp.passed.push(Passed { barrier, site, parity, phase, fresh });
         let (actor, id) = (Actor::Warp(warp.index), self.barrier_id(barrier));
         let home = self.warps[w].cta;
-        self.trace(home, actor, since, time, site, || EventKind::BarrierWait {
+        self.trace(home, actor, Span::of_warp(w, since, time), site, || EventKind::BarrierWait {
             barrier: id,
             parity,
             passed_phase: phase,

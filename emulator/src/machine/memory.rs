@@ -11,13 +11,14 @@ pub const POISON: u8 = 0xff;
 impl Memory {
     /// So many bytes, none of them written.
     pub(crate) fn undefined(bytes: usize) -> Memory {
-        Memory { bytes: vec![POISON; bytes], defined: vec![0; bytes.div_ceil(64)] }
+        Memory { bytes: vec![POISON; bytes], defined: vec![0; bytes.div_ceil(64)], blank: vec![] }
     }
 
     /// None of it is written any more.
     pub(crate) fn forget(&mut self) {
         self.bytes.fill(POISON);
         self.defined.fill(0);
+        self.blank.clear();
     }
 
     /// So many zeros.
@@ -27,13 +28,14 @@ impl Memory {
 
     pub(crate) fn from_bytes(bytes: Vec<u8>) -> Memory {
         let defined = vec![u64::MAX; bytes.len().div_ceil(64)];
-        Memory { bytes, defined }
+        Memory { bytes, defined, blank: vec![] }
     }
 
-    /// Makes room for so many bytes. What they are, and whether they are defined, is as it happens.
+    /// Makes room for so many bytes. What they are, and whether they are defined, is as it happens; none is blank.
     pub(crate) fn resize(&mut self, bytes: usize) {
         self.bytes.resize(bytes, POISON);
         self.defined.resize(bytes.div_ceil(64), 0);
+        self.blank.clear();
     }
 
     /// Up to 16 bytes, lowest first, and whether all are defined. The caller has checked the bounds.
@@ -54,6 +56,9 @@ impl Memory {
 
     /// Stores the low bytes. The caller has checked the bounds.
     pub(crate) fn store(&mut self, at: usize, len: usize, value: u128, defined: bool) {
+        if self.has_blanks() {
+            self.fill_in(at, len);
+        }
         let bytes = &mut self.bytes[at..at + len];
         if let Some(whole) = bytes.first_chunk_mut() {
             *whole = value.to_le_bytes();
@@ -68,17 +73,7 @@ impl Memory {
     /// Says of bytes whether they hold defined values.
     #[inline]
     pub(crate) fn mark(&mut self, at: usize, len: usize, defined: bool) {
-        let mut mark = |word: usize, mask: u64| {
-            if defined {
-                self.defined[word] |= mask;
-            } else {
-                self.defined[word] &= !mask;
-            }
-        };
-        if len > 0 && at % 64 + len <= 64 {
-            return mark(at / 64, u64::MAX >> (64 - len) << (at % 64));
-        }
-        words(at, len).for_each(|(word, mask)| mark(word, mask));
+        set(&mut self.defined, at, len, defined);
     }
 
     pub(crate) fn all_defined(&self, at: usize, len: usize) -> bool {
@@ -93,9 +88,51 @@ impl Memory {
             && self.defined[first + 1..end].iter().fold(u64::MAX, |all, word| all & word) == u64::MAX
     }
 
+    /// Whether there may be blank bytes.
+    pub(crate) fn has_blanks(&self) -> bool {
+        !self.blank.is_empty()
+    }
+
+    /// Whether some of these bytes are blank.
+    pub(crate) fn any_blank(&self, at: usize, len: usize) -> bool {
+        self.has_blanks() && words(at, len).any(|(word, mask)| self.blank[word] & mask != 0)
+    }
+
+    /// Whether all of these bytes are blank.
+    pub(crate) fn all_blank(&self, at: usize, len: usize) -> bool {
+        self.has_blanks() && words(at, len).all(|(word, mask)| self.blank[word] & mask == mask)
+    }
+
+    /// Bytes are written with defined values that are not computed.
+    pub(crate) fn write_blank(&mut self, at: usize, len: usize) {
+        self.mark(at, len, true);
+        self.mark_blank(at, len);
+    }
+
+    /// What bytes hold, defined or not, was not computed.
+    pub(crate) fn mark_blank(&mut self, at: usize, len: usize) {
+        if !self.has_blanks() {
+            self.blank = vec![0; self.defined.len()];
+        }
+        set(&mut self.blank, at, len, true);
+    }
+
+    /// Bytes are not blank any more.
+    pub(crate) fn fill_in(&mut self, at: usize, len: usize) {
+        set(&mut self.blank, at, len, false);
+    }
+
     /// Copies bytes from another memory, with what is known of each. The caller has checked the bounds.
     pub(crate) fn copy_from(&mut self, at: usize, other: &Memory, from: usize, len: usize) {
         self.bytes[at..at + len].copy_from_slice(&other.bytes[from..from + len]);
+        if self.has_blanks() {
+            self.fill_in(at, len);
+        }
+        if other.all_blank(from, len) && len > 0 {
+            self.mark_blank(at, len);
+        } else if other.any_blank(from, len) {
+            (0..len).filter(|n| other.is_blank(from + n)).for_each(|n| self.mark_blank(at + n, 1));
+        }
         if other.all_defined(from, len) {
             self.mark(at, len, true);
         } else {
@@ -103,6 +140,25 @@ impl Memory {
                 self.mark(at + n, 1, other.is_defined(from + n));
             }
         }
+    }
+}
+
+/// Sets or clears so many bits of a bit set from this one on.
+#[inline]
+fn set(bits: &mut [u64], at: usize, len: usize, on: bool) {
+    let mut put = |word: usize, mask: u64| {
+        if on {
+            bits[word] |= mask;
+        } else {
+            bits[word] &= !mask;
+        }
+    };
+    if len > 0 && at % 64 + len <= 64 {
+        put(at / 64, u64::MAX >> (64 - len) << (at % 64));
+    } else if at.is_multiple_of(64) && len.is_multiple_of(64) {
+        bits[at / 64..(at + len) / 64].fill(if on { u64::MAX } else { 0 });
+    } else {
+        words(at, len).for_each(|(word, mask)| put(word, mask));
     }
 }
 
@@ -161,7 +217,7 @@ pub struct Global {
 }
 
 /// Bytes of a buffer in global memory: runs of equal length at equal distances, as the rows of a box are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Runs {
     pub buffer: usize,
     /// Where the first begins.

@@ -1,12 +1,12 @@
-//! `tcgen05.mma` and `tcgen05.commit`: issue, the tensor core's work, completion.
+//! `tcgen05.mma`: issue, the tensor core's work, completion.
 
 use super::cluster::{Cluster, Stop};
 use super::operand::Operand;
-use super::state::{ActorKind, At, Commit, Pending, Race, RaceMemory};
+use super::state::{ActorKind, At, Pending, Race, RaceMemory, Span};
 use super::tensor::{CELL, COLUMNS, InstructionDescriptor, Layout, SharedDescriptor};
 use super::warp::{Queue, lanes};
 use crate::diagnostic::Severity;
-use crate::order::{Access, Footprint, Rows, Stamp, Views};
+use crate::order::{Access, Footprint, Rows, Stamp};
 use crate::program::op::{Address, MmaA, MmaOp};
 use crate::report::{Actor, EventKind, Mma, OperandRead};
 use rustc_hash::FxHashMap;
@@ -137,7 +137,7 @@ impl Cluster<'_> {
     }
 
     /// The CTAs of a `cta_group`, by rank. A pair's instructions are issued in its even CTA.
-    fn group(&mut self, at: At, pair: bool, what: &str) -> Result<Group, Stop> {
+    pub fn group(&mut self, at: At, pair: bool, what: &str) -> Result<Group, Stop> {
         let cta = self.warps[at.w].cta;
         if !pair {
             return Ok(smallvec![cta]);
@@ -160,7 +160,7 @@ impl Cluster<'_> {
     }
 
     /// An instruction that one thread issues for all is executed by several lanes.
-    fn many_lanes(&mut self, w: usize, mask: u32, site: u32, what: &str, effect: &str) {
+    pub fn many_lanes(&mut self, w: usize, mask: u32, site: u32, what: &str, effect: &str) {
         if self.warps[w].multi_lane_sites.contains(&site) {
             return;
         }
@@ -186,6 +186,9 @@ impl Cluster<'_> {
         let At { w, f, site, .. } = at;
         let (i, a, b, column) = self.decode_mma(site, group, &inputs)?;
         let layout = Layout::of(i.m, group.len());
+        if !i.d_f32 && self.options.tensor_load_factor != 1.0 {
+            self.factor_fails.get_or_insert((site, "its accumulator is FP16"));
+        }
 
         let key = (w, lane);
         if !self.mma_queues.contains_key(&key) {
@@ -246,8 +249,10 @@ impl Cluster<'_> {
         let ra = if a_shared.is_some() { parts.next() } else { None }.unwrap_or_else(none);
         let rb = parts.next().unwrap_or_else(none);
         let (shape, cta_group, accumulate) = ([i.m, i.n, 16], group.len() as u32, inputs.accumulate);
-        let event = self.trace(group[0], Actor::TensorCore, start, latest, site, || {
-            EventKind::Mma(Box::new(Mma { shape, cta_group, accumulate, column, a: ra, b: rb }))
+        let ctas = group.iter().filter(|_| self.options.trace).map(|&c| self.cta_index(c)).collect();
+        let span = Span { w, issued: now, start, end: latest };
+        let event = self.trace(group[0], Actor::TensorCore, span, site, || {
+            EventKind::Mma(Box::new(Mma { shape, cta_group, accumulate, column, ctas, a: ra, b: rb }))
         });
         let (early, late) = (self.perturbed(3), self.perturbed(3));
         self.issued.add(site, w, column, i.n);
@@ -367,6 +372,21 @@ impl Cluster<'_> {
         let mut operands = self.batches.spare();
         let m = &self.mmas[n];
         let (i, g) = (m.descriptor, m.group.len() as u32);
+        if self.blank.is_some() {
+            // Which rows hold defined values, and nothing else.
+            for ((&c, a), n) in m.group.iter().zip(&mut operands.a).zip(0..) {
+                match m.a {
+                    Source::Shared(d) => a.look(0, &self.ctas[c].shared, &d, i.m / g, i.a_mn_major),
+                    Source::Tensor(column) => {
+                        a.look_at_tensor(0, &self.ctas[c].tensor, column, i.m / g, Layout::of(i.m, m.group.len()));
+                    }
+                }
+                let before = (n * i.n / g) as usize;
+                operands.b.look(before, &self.ctas[c].shared, &m.b, i.n / g, i.b_mn_major);
+            }
+            self.mmas[n].operands = Some(operands);
+            return;
+        }
         for (&c, a) in m.group.iter().zip(&mut operands.a) {
             match m.a {
                 Source::Shared(d) => a.read(&self.ctas[c].shared, &d, i.m / g, i.a_mn_major),
@@ -392,90 +412,12 @@ impl Cluster<'_> {
             self.mma_read(n);
         }
         if let Some(operands) = self.mmas[n].operands.take() {
-            self.batches.add(self.options.numerics, &self.mmas[n], operands, &mut self.ctas);
+            match self.blank {
+                Some(_) => self.batches.define(&self.mmas[n], operands, &mut self.ctas),
+                None => self.batches.add(self.options.numerics, &self.mmas[n], operands, &mut self.ctas),
+            }
         }
         self.free_mmas.push(n);
         self.end = self.end.max(time);
-    }
-
-    pub fn commit(&mut self, at: At, address: &Address, pair: bool, targets: Option<u16>) -> Result<(), Stop> {
-        let At { w, f, site, .. } = at;
-        let now = self.warps[w].fragments[f].ready_at;
-        self.group(at, pair, "tcgen05.commit")?;
-        for (slot, who) in self.barrier_addresses(at, address, true)? {
-            if who.count_ones() > 1 {
-                self.many_lanes(w, who, site, "tcgen05.commit", "the barrier gets that many arrivals");
-            }
-            for lane in lanes(who) {
-                let ranks = match targets {
-                    None => smallvec![slot.cta],
-                    Some(reg) => {
-                        let bits = self.warps[w].registers.b32[usize::from(reg)][lane] & 0xffff;
-                        self.mask_ranks(bits, site)?
-                    }
-                };
-                let queue = self.mma_queues.get(&(w, lane)).copied();
-                let (actor, epoch) = queue.map_or((self.warps[w].actor, 0), |q| (q.actor, q.epoch));
-                let covered = self.covered.get(&actor).copied().unwrap_or(0);
-                // It arrives when the thread's last MMA is complete, whether an earlier commit covers that one or not.
-                let busy = queue.map_or(0, |q| q.busy_until);
-                self.covered.insert(actor, epoch);
-                let order = self.warps[w].views.before_now();
-                for cta in ranks {
-                    let barrier = self.barrier(w, super::state::Slot { cta, ..slot }, site, "committed to")?;
-                    let delay = self.jitter(500);
-                    let time = now.max(busy) + delay;
-                    let id = self.barrier_id(barrier);
-                    let home = self.warps[w].cta;
-                    self.trace(home, Actor::TensorCore, now, time, site, || EventKind::Commit {
-                        barrier: id,
-                        covers: epoch - covered,
-                    });
-                    self.commits.push(Commit {
-                        site,
-                        queue: actor,
-                        epoch,
-                        barrier,
-                        phase: None,
-                        warp: w,
-                        order: order.clone(),
-                    });
-                    self.push_event(time, Pending::CommitArrive(self.commits.len() - 1));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// The CTAs that a multicast mask names.
-    pub fn mask_ranks(&mut self, bits: u32, site: u32) -> Result<Group, Stop> {
-        let ranks: Group = lanes(bits).collect();
-        if ranks.is_empty() || ranks.iter().any(|&r| r >= self.ctas.len()) {
-            return Err(Some(Box::new(self.problem(
-                "multicast-mask",
-                site,
-                format!("the CTA mask is {bits:#b}, the cluster has {} CTAs", self.ctas.len()),
-                "Each bit of a multicast mask names the rank of a CTA of the cluster.",
-                "Set the bits of CTAs that exist, at least one.".into(),
-            ))));
-        }
-        Ok(ranks)
-    }
-
-    /// All that a commit covers is complete: its arrival.
-    pub fn commit_arrive(&mut self, n: usize, time: u64) -> Result<(), Stop> {
-        let Commit { site, queue, epoch, barrier, warp, .. } = self.commits[n];
-        let order = std::mem::take(&mut self.commits[n].order);
-        let mut views = Views::default();
-        views.order = order;
-        views.hb.raise(queue, epoch);
-        views.before.raise(queue, epoch);
-        self.commits[n].phase = Some(self.barriers[barrier as usize].phase);
-        let outcome = self.arrive(barrier, 1, site, &views, Actor::TensorCore, time);
-        if outcome.is_err() && self.warps[warp].multi_lane_sites.contains(&site) {
-            // A consequence of what has been found already.
-            return Err(None);
-        }
-        outcome
     }
 }

@@ -5,10 +5,11 @@
 //! | `chip`, `threads`, `cache`, `outbox`, `tracker` | what clusters have to do with each other: SMs, L2, writes and atomics, races between them |
 //! | `schedule`, `issue`, `cluster`, `state`, `diverge`, `finish` | the scheduler; what a cluster is made of; lanes that part and meet; what is left at the end |
 //! | `prepare` | what is checked before anything runs, and the parameter block |
-//! | `warp`, `memory`, `mbarrier`, `tensor` | the things themselves |
+//! | `warp`, `on_the_way`, `memory`, `mbarrier`, `tensor` | the things themselves |
 //! | `operand`, `batch`, `product`, `tiles`, `exact`, `simd` | the tensor core's arithmetic: what MMAs read, which are computed together, FP32 in vectors and in tiles, bit for bit, and what the CPU has for it |
-//! | `step` | what each instruction does; `compute` those that only touch registers, `access`, `ordering` and `charge` plain memory, `atomics` strong accesses, `sync` and `mbarrier_ops` barriers, `tensor_alloc`, `tensor_ops`, `mma` and `mma_operands` `tcgen05`, `tma`, `bounding_box`, `copy`, `direct` and `bulk` the TMA engine |
-//! | `explain`, `explain_tensor`, `hang`, `names`, `findings` | what is said when something is wrong |
+//! | `step` | what each instruction does; `compute` those that only touch registers, `access`, `ordering` and `charge` plain memory, `atomics` strong accesses, `sync` and `mbarrier_ops` barriers, `tensor_alloc`, `tensor_ops`, `mma`, `mma_operands` and `commit` `tcgen05`, `tma`, `bounding_box`, `copy`, `direct` and `bulk` the TMA engine |
+//! | `values` | clusters that compute no values |
+//! | `explain`, `explain_copy`, `explain_bytes`, `explain_tensor`, `promises`, `hang`, `names`, `findings` | what is said when something is wrong |
 
 mod access;
 mod async_copy;
@@ -20,6 +21,7 @@ mod cache;
 mod charge;
 mod chip;
 mod cluster;
+mod commit;
 mod compute;
 mod copy;
 mod direct;
@@ -41,12 +43,14 @@ mod memory;
 mod mma;
 mod mma_operands;
 mod names;
+mod on_the_way;
 mod operand;
 mod ordering;
 mod origins;
 mod outbox;
 mod prepare;
 pub(crate) mod product;
+mod promises;
 mod schedule;
 mod share;
 pub(crate) mod simd;
@@ -60,6 +64,7 @@ mod threads;
 pub(crate) mod tiles;
 mod tma;
 mod tracker;
+mod values;
 mod warp;
 
 pub use prepare::check;
@@ -68,7 +73,7 @@ use crate::Options;
 use crate::launch::Launch;
 use crate::program::Program;
 use crate::report::Report;
-use crate::time::Costs;
+use crate::time::{Costs, Gpu};
 use chip::Chip;
 use cluster::Shared;
 use memory::Global;
@@ -79,8 +84,10 @@ pub fn run(program: &Program, launch: &Launch, options: &Options) -> Report {
         Ok(prepared) => prepared,
         Err(findings) => return Report { findings, ..Report::default() },
     };
-    let costs = Costs::of(options.gpu.unwrap_or(program.gpu));
+    let costs = Costs::of(options.gpu.unwrap_or_else(|| Gpu::of(&program.targets)));
     let global = Global::new(&launch.buffers, &program.variables, costs.l2_bytes, options.timing_only);
     let buffers = global.buffers.len();
-    Chip::new(Shared { kernel, launch, options, params: &params, costs, buffers }, global).run()
+    let dependences = values::Dependences::default();
+    let shared = Shared { kernel, launch, options, params: &params, costs, buffers, dependences: &dependences };
+    Chip::new(shared, global).run()
 }

@@ -23,20 +23,18 @@ impl Operand {
         self.defined.get(row).is_none_or(|&defined| defined)
     }
 
-    /// Says the same of some rows behind those that are known.
-    fn define(&mut self, rows: impl Iterator<Item = bool>) {
-        self.defined.resize(self.bits.len(), true);
+    /// Says the same of some rows behind so many.
+    fn define(&mut self, before: usize, rows: impl Iterator<Item = bool>) {
+        self.defined.resize(before, true);
         self.defined.extend(rows);
     }
 
-    /// Appends rows out of shared memory.
-    pub fn read(&mut self, shared: &Memory, d: &SharedDescriptor, rows: u32, mn_major: bool) {
+    /// Says of rows in shared memory, which follow so many others, whether they are defined.
+    pub fn look(&mut self, before: usize, shared: &Memory, d: &SharedDescriptor, rows: u32, mn_major: bool) {
         if mn_major {
-            return self.read_turned(shared, d, rows);
+            return self.look_turned(before, shared, d, rows);
         }
-        // Eight rows lie side by side; the two chunks of each lie in the same 128 bytes, unless there is no swizzle.
-        let (pitch, second) = if d.swizzle == 0 { (16, d.leading) } else { (d.swizzle, 16) };
-        let place = |row: u32| d.start.wrapping_add(row / 8 * d.stride + row % 8 * pitch);
+        let ([_, second], place) = (pitches(d), |row| place(d, row));
         let (low, high) = (place(0) & !127, (place(rows - 1).wrapping_add(second + 16)).next_multiple_of(128));
         let high = (high as usize).min(shared.bytes.len());
         let all = low as usize <= high && shared.all_defined(low as usize, high - low as usize);
@@ -45,8 +43,34 @@ impl Operand {
                 let [a, b] = [0, second].map(|more| swizzle(place(row).wrapping_add(more), d.swizzle) as usize);
                 shared.all_defined(a, 16) && shared.all_defined(b, 16)
             };
-            self.define((0..rows).map(whole));
+            self.define(before, (0..rows).map(whole));
         }
+    }
+
+    /// The same of MN-major ones.
+    fn look_turned(&mut self, before: usize, shared: &Memory, d: &SharedDescriptor, rows: u32) {
+        let whole = chunks(rows, true).all(|(mn, k)| shared.all_defined(d.chunk(mn, k, true) as usize, 16));
+        if whole && self.defined.is_empty() {
+            return;
+        }
+        let mut defined = vec![true; rows as usize];
+        for (mn, k) in chunks(rows, true) {
+            let at = d.chunk(mn, k, true) as usize;
+            let whole = shared.all_defined(at, 16);
+            for row in &mut defined[mn as usize..mn as usize + 8] {
+                *row &= whole;
+            }
+        }
+        self.define(before, defined.into_iter());
+    }
+
+    /// Appends rows out of shared memory.
+    pub fn read(&mut self, shared: &Memory, d: &SharedDescriptor, rows: u32, mn_major: bool) {
+        self.look(self.bits.len(), shared, d, rows, mn_major);
+        if mn_major {
+            return self.read_turned(shared, d, rows);
+        }
+        let ([pitch, second], place) = (pitches(d), |row| place(d, row));
         let bytes = &shared.bytes[..];
         let patterns = d.swizzle == 128 && d.start % 1024 <= 96 && d.stride.is_multiple_of(1024);
         let end = d.start as usize / 1024 * 1024 + (rows as usize / 8).saturating_sub(1) * d.stride as usize + 1024;
@@ -87,18 +111,6 @@ impl Operand {
     /// The same of MN-major ones: a chunk holds eight rows at one depth.
     fn read_turned(&mut self, shared: &Memory, d: &SharedDescriptor, rows: u32) {
         let first = self.bits.len();
-        let whole = chunks(rows, true).all(|(mn, k)| shared.all_defined(d.chunk(mn, k, true) as usize, 16));
-        if !whole || !self.defined.is_empty() {
-            let mut defined = vec![true; rows as usize];
-            for (mn, k) in chunks(rows, true) {
-                let at = d.chunk(mn, k, true) as usize;
-                let whole = shared.all_defined(at, 16);
-                for row in &mut defined[mn as usize..mn as usize + 8] {
-                    *row &= whole;
-                }
-            }
-            self.define(defined.into_iter());
-        }
         self.bits.resize(first + rows as usize, [0; 16]);
         for (mn, k) in chunks(rows, true) {
             let at = d.chunk(mn, k, true) as usize;
@@ -110,16 +122,18 @@ impl Operand {
         }
     }
 
+    /// Says of the rows of A in tensor memory, which follow so many others, whether they are defined.
+    pub fn look_at_tensor(&mut self, before: usize, tensor: &TensorMemory, column: u32, rows: u32, layout: Layout) {
+        let cells = |row: u32| cells(tensor, column, row, layout);
+        if !self.defined.is_empty() || (0..rows).any(|row| cells(row).any(|(_, defined)| !defined)) {
+            self.define(before, (0..rows).map(|row| cells(row).all(|(_, defined)| defined)));
+        }
+    }
+
     /// Appends the rows of A out of tensor memory: a row a lane, two elements a column.
     pub fn read_tensor(&mut self, tensor: &TensorMemory, column: u32, rows: u32, layout: Layout) {
-        let cells = |row: u32| {
-            // The rows of A lie in the lanes of the same rows of D; for a pair's 64 rows, in lanes 0 to 63.
-            let lane = layout.cell(row, 0, 2).0;
-            (0..8).map(move |c| tensor.get(lane, column + c))
-        };
-        if !self.defined.is_empty() || (0..rows).any(|row| cells(row).any(|(_, defined)| !defined)) {
-            self.define((0..rows).map(|row| cells(row).all(|(_, defined)| defined)));
-        }
+        self.look_at_tensor(self.bits.len(), tensor, column, rows, layout);
+        let cells = |row: u32| cells(tensor, column, row, layout);
         for row in 0..rows {
             let mut bits = [0; 16];
             for (two, (value, _)) in bits.as_chunks_mut::<2>().0.iter_mut().zip(cells(row)) {
@@ -128,6 +142,24 @@ impl Operand {
             self.bits.push(bits);
         }
     }
+}
+
+/// Where the first of the two chunks of a row of a K-major operand begins, before the swizzle: eight rows lie side by side.
+fn place(d: &SharedDescriptor, row: u32) -> u32 {
+    d.start.wrapping_add(row / 8 * d.stride + row % 8 * pitches(d)[0])
+}
+
+/// From one of these rows to the next, and from its first chunk to its second, which lies in the same 128 bytes unless there is no
+/// swizzle.
+fn pitches(d: &SharedDescriptor) -> [u32; 2] {
+    if d.swizzle == 0 { [16, d.leading] } else { [d.swizzle, 16] }
+}
+
+/// The cells of tensor memory that hold a row of A, two elements each. The rows lie in the lanes of the same rows of D; for a pair's
+/// 64 rows, in lanes 0 to 63.
+fn cells(tensor: &TensorMemory, column: u32, row: u32, layout: Layout) -> impl Iterator<Item = (u32, bool)> {
+    let lane = layout.cell(row, 0, 2).0;
+    (0..8).map(move |c| tensor.get(lane, column + c))
 }
 
 /// The eight 16-bit elements of a chunk.

@@ -4,8 +4,8 @@ use super::access::Target;
 use super::cluster::Cluster;
 use super::memory::Runs;
 use super::outbox::Item;
-use super::state::{At, Race, RaceMemory};
-use crate::order::{Access, Area, BLOCK, Conflict, GRANULE, Stamp};
+use super::state::{ActorKind, At, Race, RaceMemory};
+use crate::order::{Access, Area, BLOCK, Conflict, GRANULE, Stamp, Views};
 
 impl Cluster<'_> {
     /// Checks the bytes of all lanes against earlier accesses, neighbours together.
@@ -63,23 +63,46 @@ impl Cluster<'_> {
     /// Checks the bytes of all lanes in global memory against earlier accesses of this cluster. A plain read also goes into the
     /// outbox, to be held against the writes of other clusters.
     fn order_global(&mut self, at: At, targets: &[(usize, Target)], total: u32, writes: bool, stamp: Stamp) {
-        let pieces = targets.iter().filter_map(|(_, t)| match *t {
-            Target::Global { buffer, offset } => Some(Runs::one(buffer, offset, total)),
-            _ => None,
-        });
         let time = self.warps[at.w].fragments[at.f].ready_at;
-        for runs in Runs::collect(pieces) {
+        for runs in Runs::collect(global_pieces(targets, total)) {
             self.touch_global(at.w, time, runs, stamp, writes);
+        }
+    }
+
+    /// Loads of what nobody may write while the kernel runs: no order makes a write harmless. They count as those of somebody who
+    /// knows of nothing, and of whom nobody knows.
+    pub fn order_non_coherent(&mut self, at: At, targets: &[(usize, Target)], total: u32) {
+        let actor = match self.non_coherent {
+            Some(actor) => actor,
+            None => {
+                let actor = self.actor(ActorKind::NonCoherent);
+                *self.non_coherent.insert(actor)
+            }
+        };
+        let (stamp, nothing) = (Stamp::new(actor, 1, at.site, self.index), Views::default());
+        let time = self.warps[at.w].fragments[at.f].ready_at;
+        for runs in Runs::collect(global_pieces(targets, total)) {
+            self.touch_global_as(time, runs, stamp, false, &nothing);
         }
     }
 
     /// Checks an access of global memory against earlier ones of this cluster.
     pub fn touch_global(&mut self, w: usize, time: u64, runs: Runs, stamp: Stamp, writes: bool) {
-        if let Some(conflict) = self.tracker.touch(runs, stamp, &self.warps[w].views, writes) {
+        let views = std::mem::take(&mut self.warps[w].views);
+        self.touch_global_as(time, runs, stamp, writes, &views);
+        self.warps[w].views = views;
+    }
+
+    /// The same by somebody who knows this.
+    fn touch_global_as(&mut self, time: u64, runs: Runs, stamp: Stamp, writes: bool, views: &Views) {
+        if let Some(conflict) = self.tracker.touch(runs, stamp, views, writes) {
             self.race(Race::new(RaceMemory::Global(runs.buffer), conflict, stamp));
         }
+        if !writes {
+            self.reads_values(runs, stamp.site);
+        }
         if !writes && !self.options.timing_only {
-            let known = self.warps[w].views.of_others();
+            let known = views.of_others();
             self.outbox.push(time, Item::Read { runs, stamp, known });
         }
     }
@@ -114,4 +137,12 @@ impl Cluster<'_> {
         let shadow = &mut self.ctas[own].shared_shadow;
         shadow.touch_all(Area::of_each(blocks.into_iter().take(count)), &access, writes)
     }
+}
+
+/// The bytes of all lanes in global memory.
+fn global_pieces(targets: &[(usize, Target)], total: u32) -> impl Iterator<Item = Runs> {
+    targets.iter().filter_map(move |(_, target)| match *target {
+        Target::Global { buffer, offset } => Some(Runs::one(buffer, offset, total)),
+        _ => None,
+    })
 }

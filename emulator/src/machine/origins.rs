@@ -15,16 +15,9 @@ const GRANULE: usize = 4;
 pub struct Kept(FxHashMap<(usize, Target), u32>);
 
 fn granules(w: usize, target: Target, bytes: usize) -> impl Iterator<Item = (usize, Target)> {
-    let first = match target {
-        Target::Shared(_, at) | Target::Param(at) | Target::Local(at) => at as usize % GRANULE,
-        Target::Global { offset, .. } => offset as usize % GRANULE,
-    };
-    (0..first + bytes).step_by(GRANULE).map(move |n| match target {
-        Target::Shared(cta, at) => (0, Target::Shared(cta, at - first as u32 + n as u32)),
-        Target::Param(at) => (0, Target::Param(at - first as u32 + n as u32)),
-        Target::Local(at) => (w, Target::Local(at - first as u32 + n as u32)),
-        Target::Global { buffer, offset } => (0, Target::Global { buffer, offset: offset - first as u64 + n as u64 }),
-    })
+    let owner = if matches!(target, Target::Local(_)) { w } else { 0 };
+    let offset = target.offset();
+    (offset - offset % GRANULE as u64..offset + bytes as u64).step_by(GRANULE).map(move |at| (owner, target.at(at)))
 }
 
 /// Where a copy takes its bytes from.

@@ -4,7 +4,7 @@
 use super::atomics::AtomicJob;
 use super::copy::reduce;
 use super::launch_control::Cancel;
-use super::memory::{Global, Runs};
+use super::memory::{Global, POISON, Runs};
 use crate::order::{Far, Stamp, Views};
 use crate::program::atomic::LoadOp;
 use crate::program::op::Reduction;
@@ -48,6 +48,8 @@ pub struct Write {
     pub runs: Vec<Runs>,
     /// One run behind the other.
     pub data: Memory,
+    /// All of it is blank: there is no data.
+    pub blank: bool,
     /// They are combined with what is there.
     pub how: Option<(Reduction, Element)>,
     pub stamp: Stamp,
@@ -201,6 +203,16 @@ impl<'a> Outbox<'a> {
         into.copy_from(to, &seen, (at - from) as usize, len);
     }
 
+    /// Whether some of these bytes, of which there are up to 16, are blank.
+    pub fn any_blank(&self, global: &Global, buffer: usize, at: u64, len: usize) -> bool {
+        if self.written & bit(buffer) == 0 {
+            return global.buffers[buffer].memory.any_blank(at as usize, len);
+        }
+        let mut seen = Memory::undefined(16);
+        self.copy(global, buffer, at, len, &mut seen, 0);
+        seen.any_blank(0, len)
+    }
+
     /// Up to 16 bytes, lowest first, and whether all are defined.
     pub fn load(&self, global: &Global, buffer: usize, at: u64, len: usize) -> (u128, bool) {
         if self.written & bit(buffer) == 0 {
@@ -233,7 +245,7 @@ impl Write {
     /// Writes it all. The bounds have been checked.
     pub fn finish(&self, global: &mut Global) {
         let mut dense = 0;
-        let whole = self.data.all_defined(0, self.data.bytes.len());
+        let whole = self.blank || self.data.all_defined(0, self.data.bytes.len());
         for &runs in &self.runs {
             global.buffers[runs.buffer].whole &= whole;
             for start in runs.starts() {
@@ -247,6 +259,10 @@ impl Write {
 
     /// Writes some of its bytes, from `at` on.
     fn put(&self, memory: &mut Memory, to: usize, at: usize, len: usize) {
+        if self.blank {
+            memory.bytes[to..to + len].fill(POISON);
+            return memory.write_blank(to, len);
+        }
         match self.how {
             None => memory.copy_from(to, &self.data, at, len),
             Some((how, element)) => reduce(memory, to, &self.data, at, len, element, how),
@@ -257,12 +273,15 @@ impl Write {
     pub fn changes_nothing(&self, global: &Global) -> bool {
         let mut dense = 0;
         self.how.is_none()
+            && !self.blank
+            && !self.data.has_blanks()
             && self.runs.iter().all(|runs| {
                 runs.starts().all(|start| {
                     let memory = &global.buffers[runs.buffer].memory;
                     let (at, len) = (start as usize, runs.bytes as usize);
                     let same = memory.bytes[at..at + len] == self.data.bytes[dense..dense + len]
                         && memory.all_defined(at, len)
+                        && !memory.any_blank(at, len)
                         && self.data.all_defined(dense, len);
                     dense += len;
                     same

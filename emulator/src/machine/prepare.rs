@@ -8,6 +8,7 @@ use crate::diagnostic::{Diagnostic, Label, Place, Severity};
 use crate::launch::Launch;
 use crate::launch::param::Extent;
 use crate::program::{Kernel, Program};
+use rustc_hash::FxHashMap;
 
 /// CTAs of a launch, at most: more would take hours.
 const MAX_CTAS: u64 = 1 << 20;
@@ -53,15 +54,13 @@ pub fn prepare<'p>(program: &'p Program, launch: &Launch) -> Result<(&'p Kernel,
             )),
         }
     }
-    for (n, buffer) in launch.buffers.iter().enumerate() {
-        if let Some(first) = launch.buffers[..n].iter().position(|other| other.name == buffer.name) {
-            errors.push(wrong(
-                &format!("buffers[{n}].name"),
-                format!("buffers {first} and {n} have one name, `{}`", buffer.name),
-                "Give each buffer a name of its own: messages call it by that.".into(),
-                None,
-            ));
-        }
+    for (first, n, name) in repeated(launch.buffers.iter().map(|buffer| buffer.name.as_str())) {
+        errors.push(wrong(
+            &format!("buffers[{n}].name"),
+            format!("buffers {first} and {n} have one name, `{name}`"),
+            "Give each buffer a name of its own: messages call it by that.".into(),
+            None,
+        ));
     }
     if launch.attributes.resident_clusters == Some(0) {
         errors.push(wrong(
@@ -71,15 +70,15 @@ pub fn prepare<'p>(program: &'p Program, launch: &Launch) -> Result<(&'p Kernel,
             None,
         ));
     }
+    for (first, n, file) in repeated(launch.outputs.iter().map(|output| output.file.as_str())) {
+        errors.push(wrong(
+            &format!("outputs[{n}].file"),
+            format!("outputs {first} and {n} go to one file, `{file}`"),
+            "Give each output a file of its own.".into(),
+            None,
+        ));
+    }
     for (n, output) in launch.outputs.iter().enumerate() {
-        if let Some(first) = launch.outputs[..n].iter().position(|other| other.file == output.file) {
-            errors.push(wrong(
-                &format!("outputs[{n}].file"),
-                format!("outputs {first} and {n} go to one file, `{}`", output.file),
-                "Give each output a file of its own.".into(),
-                None,
-            ));
-        }
         if output.buffer >= launch.buffers.len() {
             errors.push(wrong(
                 &format!("outputs[{n}].buffer"),
@@ -100,6 +99,15 @@ pub fn prepare<'p>(program: &'p Program, launch: &Launch) -> Result<(&'p Kernel,
         bases(&sizes).into_iter().zip(sizes).map(|(base, bytes)| Extent { base, bytes }).collect();
     let params = parameters(kernel, launch, &extents).map_err(|error| vec![*error])?;
     Ok((kernel, params))
+}
+
+/// Names that stand in a list before: the number of the first that has the name, its own, and the name.
+fn repeated<'n>(names: impl Iterator<Item = &'n str>) -> impl Iterator<Item = (usize, usize, &'n str)> {
+    let mut seen = FxHashMap::default();
+    names.enumerate().filter_map(move |(n, name)| {
+        let first = *seen.entry(name).or_insert(n);
+        (first < n).then_some((first, n, name))
+    })
 }
 
 /// A diagnostic about a field of the launch description.

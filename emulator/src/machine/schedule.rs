@@ -9,7 +9,6 @@ use super::outbox::Item;
 use super::state::Pending;
 use super::warp::{State, Warp};
 use crate::diagnostic::Diagnostic;
-use crate::program::op::Reg;
 use std::cmp::Reverse;
 
 /// Cycles after which a warp that has asked in vain and not asked again is taken to do something else.
@@ -138,14 +137,7 @@ impl Cluster<'_> {
             && !warp.on_the_way.concerns(inst, time)
         {
             let registers = &mut warp.registers;
-            let mut mask = fragment.mask;
-            if inst.facts.guarded {
-                if mask & !registers.defined(Reg::Pred(inst.guard)) != 0 {
-                    break;
-                }
-                let value = registers.pred[usize::from(inst.guard)];
-                mask &= if inst.guard_negated { !value } else { value };
-            }
+            let Some(mask) = registers.guarded(inst, fragment.mask) else { break };
             if mask & registers.undefined(inst) != 0 {
                 break;
             }

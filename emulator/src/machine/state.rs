@@ -13,6 +13,22 @@ pub struct At {
     pub site: u32,
 }
 
+/// Who asked for something that happens, and when: the warp, the cycle of its instruction, and how long it lasts.
+#[derive(Clone, Copy, Debug)]
+pub struct Span {
+    pub w: usize,
+    pub issued: u64,
+    pub start: u64,
+    pub end: u64,
+}
+
+impl Span {
+    /// Of something that a warp does itself.
+    pub fn of_warp(w: usize, start: u64, end: u64) -> Span {
+        Span { w, issued: start, start, end }
+    }
+}
+
 /// A place in the shared memory of a CTA of the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Slot {
@@ -98,6 +114,7 @@ pub struct Commit {
     pub barrier: u32,
     pub phase: Option<u64>,
     pub warp: usize,
+    pub issued: u64,
     /// What came before it was issued.
     pub order: Clock,
 }
@@ -164,6 +181,8 @@ pub enum ActorKind {
     TensorStores(u32),
     /// The `cp.async` groups of a warp.
     AsyncCopies(u32),
+    /// All `ld.global.nc` of a cluster.
+    NonCoherent,
     /// An mbarrier: its epochs are its completed phases.
     Mbarrier,
     /// What the bulk groups of a thread read, and what they write.

@@ -1,7 +1,7 @@
 //! Executes one instruction of a fragment.
 
 use super::cluster::{Cluster, Stop};
-use super::state::At;
+use super::state::{At, Span};
 use super::warp::{State, lanes};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::program::op::{Op, Reg, ShuffleMode, VoteMode};
@@ -45,16 +45,9 @@ impl<'a> Cluster<'a> {
             self.check_open_loads(w, f, &inst.uses, &inst.defs, site);
         }
 
-        let mut mask = active;
-        if inst.facts.guarded {
-            let registers = &self.warps[w].registers;
-            let guard = Reg::Pred(inst.guard);
-            if active & !registers.defined(guard) != 0 {
-                return Err(self.undefined_operand(w, site, guard, "the guard predicate"));
-            }
-            let value = registers.pred[usize::from(inst.guard)];
-            mask &= if inst.guard_negated { !value } else { value };
-        }
+        let Some(mask) = self.warps[w].registers.guarded(inst, active) else {
+            return Err(self.undefined_operand(w, site, Reg::Pred(inst.guard), "the guard predicate"));
+        };
 
         let warp = &mut self.warps[w];
         let undefined = mask & warp.registers.undefined(inst);
@@ -124,7 +117,9 @@ impl<'a> Cluster<'a> {
                 self.warps[w].fragments[f].ready_at += self.costs.fence;
                 self.proxy_fence(w, mask, (*shared, *global), site);
                 let (actor, time) = self.when(w, f);
-                self.trace(self.warps[w].cta, actor, time, time, site, || crate::report::EventKind::ProxyFence);
+                self.trace(self.warps[w].cta, actor, Span::of_warp(w, time, time), site, || {
+                    crate::report::EventKind::ProxyFence
+                });
             }
             Op::IsCanceled { p, response } => {
                 self.query(w, mask, *response, Some(*p), &[], 0);
@@ -212,6 +207,8 @@ impl<'a> Cluster<'a> {
                 let (a, b, c) = (r.b32[usize::from(a)], r.b32[usize::from(b)], r.b32[usize::from(c)]);
                 let mut value = [0; 32];
                 let mut inside = 0u32;
+                // Lanes that read a register of one that does not take part.
+                let mut lost = 0u32;
                 for i in lanes(mask) {
                     // PTX ISA 9.7.9.6: the segment's bounds come from c.
                     let segment = c[i] >> 8 & 0x1f;
@@ -233,11 +230,24 @@ impl<'a> Cluster<'a> {
                     let source = if ok { source } else { lane };
                     value[i] = a[source as usize & 31];
                     inside |= u32::from(ok) << i;
+                    lost |= u32::from(mask >> (source & 31) & 1 == 0) << i;
                 }
                 r.write32(d, mask, &value);
                 if let Some(p) = p {
                     r.write_pred(p, mask, inside);
+                    r.set_defined(Reg::Pred(p), mask, u32::MAX);
                 }
+                r.set_defined(Reg::B32(d), mask, !lost);
+                if lost != 0 {
+                    let lane = lost.trailing_zeros();
+                    let text =
+                        format!("lane {lane} gets the value of a lane that does not execute this (PTX ISA 9.7.9.6)");
+                    let origin = self.origin(site, text);
+                    self.warps[w].origins.insert(Reg::B32(d), origin);
+                } else if mask == u32::MAX {
+                    self.warps[w].origins.remove(&Reg::B32(d));
+                }
+                return Ok(());
             }
             Op::Vote { mode, d, a, negated, .. } => {
                 let r = &mut self.warps[w].registers;

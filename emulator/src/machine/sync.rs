@@ -2,7 +2,7 @@
 
 use super::cluster::{Cluster, Stop};
 use super::names::{counted, counted_are};
-use super::state::At;
+use super::state::{At, Span};
 use super::warp::{State, lanes};
 use crate::program::op::Op;
 use crate::report::{Actor, EventKind};
@@ -19,6 +19,7 @@ impl Cluster<'_> {
             Op::BarrierInval { address } => {
                 for (slot, _) in self.barrier_addresses(at, address, false)? {
                     let barrier = self.barrier(w, slot, site, "invalidated")?;
+                    self.check_promises(w, barrier, site);
                     self.barriers[barrier as usize].valid = false;
                     self.barrier_at.remove(&(slot.cta, slot.offset));
                 }
@@ -31,6 +32,10 @@ impl Cluster<'_> {
                     for lane in lanes(who) {
                         let bytes = self.warps[w].registers.b32[usize::from(*bytes)][lane];
                         self.expect(barrier, bytes, site)?;
+                        let (actor, time) = self.when(w, f);
+                        let (id, span) = (self.barrier_id(barrier), Span::of_warp(w, time, time));
+                        let kind = || EventKind::BarrierExpect { barrier: id, announced: bytes };
+                        self.trace(slot.cta, actor, span, site, kind);
                     }
                     let time = self.warps[w].fragments[f].ready_at;
                     self.try_complete(barrier, time);
@@ -249,7 +254,10 @@ impl Cluster<'_> {
                 let delay = self.jitter(200);
                 self.warps[w].fragments[f].ready_at += delay;
                 let actor = Actor::Warp(self.warps[w].index);
-                self.trace(c, actor, start, time, site, || EventKind::CtaBarrier { id, threads: expected });
+                self.trace(c, actor, Span::of_warp(w, start, time), site, || EventKind::CtaBarrier {
+                    id,
+                    threads: expected,
+                });
             }
             if joined {
                 self.warps[w].views.join(&done.views);

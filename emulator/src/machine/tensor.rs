@@ -2,6 +2,7 @@
 
 use super::product::Line;
 use super::simd;
+use crate::numerics::MmaStep;
 use crate::report::Memory;
 
 /// Columns of 32-bit cells.
@@ -229,6 +230,12 @@ pub struct InstructionDescriptor {
 pub type BadDescriptor = (String, String);
 
 impl InstructionDescriptor {
+    /// What an MMA with it computes.
+    pub fn step(&self, accumulate: bool, scale: u32) -> MmaStep {
+        let InstructionDescriptor { d_f32, a_bf16, b_bf16, negate_a, negate_b, .. } = *self;
+        MmaStep { a_bf16, b_bf16, d_f32, negate_a, negate_b, accumulate, scale }
+    }
+
     /// The fields, for an MMA of this many CTAs.
     pub fn decode(bits: u32, ctas: u32) -> Result<InstructionDescriptor, BadDescriptor> {
         let field = |low: u32, width: u32| bits >> low & ((1 << width) - 1);

@@ -3,7 +3,7 @@
 use super::cluster::{Cluster, Stop};
 use super::names::{counted, counted_are};
 use super::outbox::{Columns, Item};
-use super::state::{At, Race, RaceMemory, Slot};
+use super::state::{At, Race, RaceMemory, Slot, Span};
 use super::tensor::{CELL, COLUMNS};
 use super::warp::State;
 use crate::order::{Access, Reason};
@@ -70,7 +70,7 @@ impl Cluster<'_> {
         let (actor, time) = self.when(w, f);
         let end = time + self.costs.tensor_alloc;
         self.warps[w].fragments[f].ready_at = end;
-        self.trace(c, actor, time, end, site, || EventKind::TensorAlloc { column, columns });
+        self.trace(c, actor, Span::of_warp(w, time, end), site, || EventKind::TensorAlloc { column, columns });
         Ok(())
     }
 
@@ -177,7 +177,10 @@ impl Cluster<'_> {
         self.ctas[c].tensor.free(allocation, site);
         let (actor, time) = self.when(w, f);
         self.warps[w].fragments[f].ready_at += self.costs.tensor_alloc;
-        self.trace(c, actor, time, time, site, || EventKind::TensorFree { column: allocation.column, columns });
+        self.trace(c, actor, Span::of_warp(w, time, time), site, || EventKind::TensorFree {
+            column: allocation.column,
+            columns,
+        });
         if self.shares_sm {
             self.outbox.push(time, Item::TensorFree { cta: c, column: allocation.column, columns });
             return Ok(());

@@ -1,7 +1,7 @@
 //! `tcgen05.ld`, `tcgen05.st` and what waits for them.
 
 use super::cluster::{Cluster, Stop};
-use super::state::{ActorKind, At, Race, RaceMemory};
+use super::state::{ActorKind, At, Race, RaceMemory, Span};
 use super::tensor::{CELL, COLUMNS, LANES};
 use super::warp::{OpenLoad, lanes};
 use crate::diagnostic::{Diagnostic, Severity};
@@ -124,8 +124,11 @@ impl Cluster<'_> {
         let stamp = Stamp::new(actor, warp.loads.epoch, site, self.index);
         let mut defined = vec![0; d.len()];
         let mut missing = None;
+        let blank = self.blank.is_some();
         if self.options.timing_only {
             defined.fill(u32::MAX);
+        }
+        if self.options.timing_only || blank {
             d.iter().for_each(|&reg| warp.registers.b32[usize::from(reg)] = [0; 32]);
         }
         let timing_only = self.options.timing_only;
@@ -133,7 +136,7 @@ impl Cluster<'_> {
         if plain {
             // A lane of tensor memory for each thread: some columns at a time, row by row.
             let tensor = &self.ctas[c].tensor;
-            for (d, first) in d.chunks(CHUNK).zip((column..).step_by(CHUNK)) {
+            for (d, first) in d.chunks(CHUNK).zip((column..).step_by(CHUNK)).filter(|_| !blank) {
                 let mut values = [[0; 32]; CHUNK];
                 for t in 0..32 {
                     let row = tensor.row(lane + t, first);
@@ -169,7 +172,7 @@ impl Cluster<'_> {
                 } else {
                     cell(dc)
                 };
-                warp.registers.b32[usize::from(reg)][t as usize] = value;
+                warp.registers.b32[usize::from(reg)][t as usize] = if blank { 0 } else { value };
                 defined[r] |= u32::from(ok) << t;
                 if !ok && missing.is_none() {
                     missing = Some(column + dc);
@@ -178,10 +181,21 @@ impl Cluster<'_> {
             warp.registers.set_defined(Reg::B32(reg), u32::MAX, 0);
             warp.origins.remove(&Reg::B32(reg));
         }
+        self.apply_factor(w, site, d, pack);
         let origin = missing.map_or(0, |n| match self.ctas[c].tensor.origin(n) {
             0 => {
                 let name = self.tensor_name(n);
-                self.origin(site, format!("{name} is read here, but nothing has written a defined value to it"))
+                // With M = 64, an accumulator has half of the lanes only.
+                let text = match !self.ctas[c].tensor.defined_quarter(n, lane / 32) {
+                    0 | u32::MAX => {
+                        format!("{name} is read here, but nothing has written a defined value to it")
+                    }
+                    lanes => {
+                        let lanes = lane_ranges(lanes, lane / 32 * 32);
+                        format!("{lanes} of {name} are read here, but nothing has written a defined value to them")
+                    }
+                };
+                self.origin(site, text)
             }
             known => known,
         });
@@ -202,8 +216,30 @@ impl Cluster<'_> {
         let done_at = time + self.costs.tensor_load + self.costs.tensor_load_per_column * u64::from(columns) + delay;
         self.warps[w].open_loads.push(OpenLoad { site, d: d.into(), defined, landed: false, origin, done_at });
         let rows = shape.size().0;
-        self.trace(c, actor, time, done_at, site, || EventKind::TensorLoad { column, columns, lane, lanes: rows });
+        self.trace(c, actor, Span::of_warp(w, time, done_at), site, || EventKind::TensorLoad {
+            column,
+            columns,
+            lane,
+            lanes: rows,
+        });
         Ok(())
+    }
+
+    /// Multiplies what a `tcgen05.ld` brings ([`crate::Options::tensor_load_factor`]).
+    fn apply_factor(&mut self, w: usize, site: u32, d: &[u16], pack: bool) {
+        let factor = self.options.tensor_load_factor;
+        if factor == 1.0 {
+            return;
+        }
+        if pack {
+            self.factor_fails.get_or_insert((site, "it packs halves of columns"));
+            return;
+        }
+        for &reg in d {
+            for value in &mut self.warps[w].registers.b32[usize::from(reg)] {
+                *value = (f32::from_bits(*value) * factor).to_bits();
+            }
+        }
     }
 
     pub fn tensor_store(
@@ -278,7 +314,7 @@ impl Cluster<'_> {
                 warp.loads_waited = warp.loads.epoch;
                 warp.loads.raise(&mut warp.views.hb, warp.loads.epoch);
                 warp.fragments[f].ready_at = end;
-                self.trace(c, actor, time, end, site, || EventKind::TensorWaitLoad);
+                self.trace(c, actor, Span::of_warp(w, time, end), site, || EventKind::TensorWaitLoad);
             }
             Op::TensorWait { loads: false } => {
                 self.whole_warp(w, mask, site)?;
@@ -348,5 +384,22 @@ impl Cluster<'_> {
                 });
             }
         }
+    }
+}
+
+/// `lanes 16 to 31`, `lanes 0, 2 and 5 to 7`: those of a mask, the first of which has this number.
+fn lane_ranges(mask: u32, first: u32) -> String {
+    let set = |n: u32| n < 32 && mask >> n & 1 == 1;
+    let ends = |start: u32| (start..32).take_while(|&n| set(n)).last().unwrap_or(start);
+    let starts = (0..32).filter(|&n| set(n) && !(n > 0 && set(n - 1)));
+    let parts: Vec<String> = starts
+        .map(|start| match ends(start) {
+            end if end == start => (first + start).to_string(),
+            end => format!("{} to {}", first + start, first + end),
+        })
+        .collect();
+    match parts.as_slice() {
+        [most @ .., last] if !most.is_empty() => format!("lanes {} and {last}", most.join(", ")),
+        parts => format!("lanes {}", parts.join(", ")),
     }
 }

@@ -6,13 +6,13 @@
 use super::bounding_box::Rows;
 use super::cluster::{Cluster, Stop};
 use super::names::counted;
-use super::state::{At, Pending, Race, RaceMemory, Slot};
+use super::state::{At, Pending, Race, RaceMemory, Slot, Span};
 use super::step::PARAM_WINDOW;
 use super::warp::lanes;
 use crate::order::{Access, Clock, Far, Stamp, Strength};
 use crate::program::RESERVED_SHARED;
 use crate::program::op::{Reg, TmaKind, TmaOp};
-use crate::report::{Actor, EventKind, Memory};
+use crate::report::{self, Actor, CopyKind, EventKind, Memory};
 use crate::tensor_map::{Element, Swizzle, TensorMap};
 use smallvec::{SmallVec, smallvec};
 use std::sync::Arc;
@@ -44,6 +44,8 @@ pub struct Copy {
     /// What was read.
     pub data: Option<Memory>,
     pub fill_nan: bool,
+    /// It moves no data: its destination becomes blank.
+    pub blank: bool,
     /// What came before it was issued.
     pub order: Clock,
     /// How its writes to global memory are remembered, and what its issuer knew of other clusters.
@@ -222,6 +224,9 @@ impl Cluster<'_> {
         if let Some(from) = from {
             self.touch_shared(w, from, bytes, reads, false);
         }
+        for (&barrier, slot) in barriers.iter().zip(&shared) {
+            self.barriers[barrier as usize].promise(slot.cta, site);
+        }
 
         // When.
         let cta = self.warps[w].cta;
@@ -247,6 +252,7 @@ impl Cluster<'_> {
             extent,
             data: None,
             fill_nan,
+            blank: false,
             order: self.warps[w].views.before_now(),
             writes,
             known: self.warps[w].views.of_others(),
@@ -266,7 +272,7 @@ impl Cluster<'_> {
         if !load {
             self.bulk_groups(w, lane).open.push(n);
         }
-        self.trace_copy(n, start, done);
+        self.trace_copy(n, plain_bytes.is_none(), &coordinates, Span { w, issued: now, start, end: done });
         if early {
             self.copy_read(n);
         } else if !late {
@@ -425,20 +431,35 @@ impl Cluster<'_> {
         let (start, len) = (u64::from(slot.offset), u64::from(bytes));
         let conflict = if writes { shadow.write(start, len, &access) } else { shadow.read(start, len, &access) };
         if let Some(conflict) = conflict {
-            self.race(Race::new(RaceMemory::Shared(slot.cta), conflict, stamp));
+            let unwritten = writes && !self.ctas[slot.cta].shared.is_defined(conflict.byte as usize);
+            self.race(Race { unwritten, ..Race::new(RaceMemory::Shared(slot.cta), conflict, stamp) });
         }
         if writes {
             self.check_barrier_bytes(slot.cta, slot.offset, slot.offset + bytes, stamp.site);
         }
     }
 
-    fn trace_copy(&mut self, n: usize, start: u64, end: u64) {
+    fn trace_copy(&mut self, n: usize, tensor: bool, coordinates: &[i32], span: Span) {
+        if !self.options.trace {
+            return;
+        }
         let copy = &self.copies[n];
-        let (site, cta, bytes) = (copy.site, self.warps[copy.warp].cta, copy.bytes);
-        let load = copy.kind == TmaKind::Load;
-        let shared = copy.shared.first().map_or(0, |slot| self.dynamic_offset(slot.offset));
-        let buffer = copy.rows.iter().find_map(|rows| rows.inside).map(|(_, runs)| runs.buffer);
-        let barrier = copy.barriers.first().map(|&b| self.barrier_id(b));
-        self.trace(cta, Actor::Tma, start, end, site, || EventKind::Copy { load, shared, bytes, buffer, barrier });
+        let traced = report::Copy {
+            kind: match copy.kind {
+                TmaKind::Load | TmaKind::Prefetch => CopyKind::Load,
+                TmaKind::Store => CopyKind::Store,
+                TmaKind::Reduce(_) => CopyKind::Reduce,
+                TmaKind::Forward => CopyKind::Forward,
+            },
+            tensor,
+            coordinates: coordinates.to_vec(),
+            shared: copy.shared.first().map_or(0, |slot| self.dynamic_offset(slot.offset)),
+            ctas: copy.shared.iter().map(|slot| self.cta_index(slot.cta)).collect(),
+            bytes: copy.bytes,
+            buffer: copy.rows.iter().find_map(|rows| rows.inside).map(|(_, runs)| runs.buffer),
+            barriers: copy.barriers.iter().map(|&barrier| self.barrier_id(barrier)).collect(),
+        };
+        let (cta, site) = (self.warps[span.w].cta, copy.site);
+        self.trace(cta, Actor::Tma, span, site, || EventKind::Copy(Box::new(traced)));
     }
 }

@@ -5,15 +5,54 @@
 
 use super::memory::Runs;
 use crate::order::{Access, Conflict, Rows, Shadow, Stamp, Views};
+use rustc_hash::FxHashMap;
 
-/// Reads of a buffer that nobody has written, at most, before they are kept byte for byte.
-const MOST_READS: usize = 1 << 17;
+/// Reads of a buffer that nobody has written, at most, before they are kept byte for byte: 32 MB of them.
+const MOST_READS: usize = 1 << 21;
+
+/// A read, but for what it has in common with many others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Read {
+    first: u64,
+    epoch: u32,
+    kind: u32,
+}
+
+/// Reads in the order in which they came.
+#[derive(Debug, Default)]
+struct Reads {
+    list: Vec<Read>,
+    /// What reads have in common, that is all but where they begin and the epoch: each of them once.
+    kinds: Vec<(Runs, Stamp)>,
+    numbers: FxHashMap<(Runs, Stamp), u32>,
+}
+
+impl Reads {
+    fn push(&mut self, runs: Runs, stamp: Stamp) {
+        let common = (Runs { first: 0, ..runs }, Stamp { epoch: 0, ..stamp });
+        let kind = *self.numbers.entry(common).or_insert_with(|| {
+            self.kinds.push(common);
+            self.kinds.len() as u32 - 1
+        });
+        let read = Read { first: runs.first, epoch: stamp.epoch, kind };
+        if self.list.last() != Some(&read) {
+            self.list.push(read);
+        }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (Runs, Stamp)> {
+        self.list.iter().map(|&Read { first, epoch, kind }| {
+            let (runs, stamp) = self.kinds[kind as usize];
+            (Runs { first, ..runs }, Stamp { epoch, ..stamp })
+        })
+    }
+}
 
 #[derive(Debug, Default)]
 struct Touched {
     /// Kept byte for byte.
     exact: bool,
-    reads: Vec<(Runs, Stamp)>,
+    reads: Reads,
     shadow: Shadow,
 }
 
@@ -35,16 +74,14 @@ impl Tracker {
     pub fn touch(&mut self, runs: Runs, stamp: Stamp, views: &Views, writes: bool) -> Option<Conflict> {
         let across = self.across;
         let touched = self.buffers.get_mut(runs.buffer)?;
-        if !writes && !touched.exact && touched.reads.len() < MOST_READS {
-            if touched.reads.last() != Some(&(runs, stamp)) {
-                touched.reads.push((runs, stamp));
-            }
+        if !writes && !touched.exact && touched.reads.list.len() < MOST_READS {
+            touched.reads.push(runs, stamp);
             return None;
         }
         if !touched.exact {
             touched.exact = true;
             let nothing = Views::default();
-            for (runs, stamp) in std::mem::take(&mut touched.reads) {
+            for (runs, stamp) in std::mem::take(&mut touched.reads).iter() {
                 let access = Access { across, global: true, ..Access::new(stamp, &nothing) };
                 if touched.shadow.touch_rows(runs.rows(), &access, false) {
                     continue;

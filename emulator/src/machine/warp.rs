@@ -1,9 +1,10 @@
 //! A warp: registers of 32 lanes, and the parts it falls into while its lanes are at different places.
 
 use super::access::Target;
+use super::on_the_way::OnTheWay;
 use crate::order::{ActorId, Clock, Views};
 use crate::program::Kernel;
-use crate::program::facts::{bit, number};
+use crate::program::facts::number;
 use crate::program::op::{FALSE, Inst, L32, L64, Op, Reg, TRUE};
 use crate::report::Memory;
 use rustc_hash::FxHashMap;
@@ -63,6 +64,19 @@ impl Registers {
             Reg::Sink => u32::MAX,
             _ => self.defined[n],
         }
+    }
+
+    /// Of the lanes that come to an instruction, those that its guard lets execute it; `None`: the guard has no defined value in one.
+    #[inline]
+    pub fn guarded(&self, inst: &Inst, active: u32) -> Option<u32> {
+        if !inst.facts.guarded {
+            return Some(active);
+        }
+        if active & !self.defined(Reg::Pred(inst.guard)) != 0 {
+            return None;
+        }
+        let value = self.pred[usize::from(inst.guard)];
+        Some(active & if inst.guard_negated { !value } else { value })
     }
 
     /// Lanes in which an instruction's result is not defined, because a source is not.
@@ -255,46 +269,6 @@ pub struct OpenLoad {
     /// Why they are not, if they are not.
     pub origin: u32,
     pub done_at: u64,
-}
-
-/// Registers whose value is still on its way from memory, and when it arrives.
-#[derive(Debug, Default)]
-pub struct OnTheWay {
-    list: Vec<(Reg, u64)>,
-    /// The bits of these registers.
-    touched: u64,
-    /// When the first of them arrives.
-    first: u64,
-}
-
-impl OnTheWay {
-    pub fn push(&mut self, registers: &Registers, reg: Reg, at: u64) {
-        self.first = if self.list.is_empty() { at } else { self.first.min(at) };
-        self.touched |= bit(registers.number(reg));
-        self.list.push((reg, at));
-    }
-
-    /// Whether this instruction may have to wait for one, or one has arrived.
-    #[inline]
-    pub fn concerns(&self, inst: &Inst, now: u64) -> bool {
-        !self.list.is_empty() && (inst.facts.touched & self.touched != 0 || self.first <= now)
-    }
-
-    /// When all that this instruction reads is there. What it writes is waited for no longer: the value on its way was another
-    /// one, which shares the register here and would have one of its own.
-    pub fn ready(&mut self, inst: &Inst, now: u64) -> u64 {
-        let needed = self.list.iter().filter(|(reg, _)| inst.uses.contains(reg));
-        let ready = needed.map(|&(_, at)| at).max().unwrap_or(now).max(now);
-        self.list.retain(|(reg, _)| !inst.defs.contains(reg));
-        ready
-    }
-
-    /// Forgets what has arrived.
-    pub fn arrived(&mut self, registers: &Registers, now: u64) {
-        self.list.retain(|&(_, at)| at > now);
-        self.touched = self.list.iter().fold(0, |set, &(reg, _)| set | bit(registers.number(reg)));
-        self.first = self.list.iter().map(|&(_, at)| at).min().unwrap_or(0);
-    }
 }
 
 /// How a warp last got past an mbarrier.

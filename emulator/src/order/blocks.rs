@@ -49,7 +49,7 @@ impl Blocks {
             return self.touch_whole(block, granules, access, writes);
         }
         let found = self.touch_split(block, split, access, writes);
-        let rest = if writes { granules } else { granules & !split };
+        let rest = if writes && access.stamp.covers_all() { granules } else { granules & !split };
         if rest == 0 {
             return found;
         }
@@ -67,10 +67,11 @@ impl Blocks {
         hit.map(|hit| Hit { place: (block * 64 + hit.place) * GRANULE as u32, ..hit })
     }
 
-    /// All of granules that are split: a write makes each of them one again, without a history.
+    /// All of granules that are split: a write that leaves nothing else to remember makes each of them one again, without a history.
     #[cold]
     fn touch_split(&mut self, block: u32, mut granules: u64, access: &Access, writes: bool) -> Option<Hit> {
-        if writes {
+        let joins = writes && access.stamp.covers_all();
+        if joins {
             self.blocks[block as usize].split &= !granules;
         }
         let mut found = None;
@@ -81,7 +82,7 @@ impl Blocks {
             if let Some(hit) = part.touch(WHOLE, access, writes) {
                 found = Hit::heavier(found, of_part(granule, hit));
             }
-            if writes {
+            if joins {
                 self.parts.remove(&granule);
             }
         }

@@ -1,7 +1,7 @@
 //! Who touched each of some places last.
 
 use super::places::{Places, Rectangle};
-use super::stamp::{Access, Reason, Stamp};
+use super::stamp::{Access, Reason, Stamp, Strength};
 
 /// An access, and the places for which it is remembered.
 #[derive(Clone, Copy, Debug)]
@@ -11,8 +11,9 @@ struct Entry<P> {
     writes: bool,
 }
 
-/// The last write of each place and the reads since then. Entries of the same place lie in the order of their accesses; a
-/// place has one write at most.
+/// The last write of each place and the reads since then. Before a strong write, also what races with others than it does: the
+/// accesses of other [classes](Stamp::class). Reads of the same place lie in the order of their accesses; a place has one write
+/// of a class at most.
 #[derive(Clone, Debug)]
 pub(super) struct History<P>(Vec<Entry<P>>);
 
@@ -69,8 +70,8 @@ pub(super) struct Hit {
 
 impl Hit {
     /// What makes one weigh more than another; of equal ones, the earlier access is named.
-    fn weight(&self) -> (Reason, u32, bool) {
-        (self.reason, self.place, !self.first_writes)
+    fn weight(&self) -> (Reason, u32, bool, (Strength, bool)) {
+        (self.reason, self.place, !self.first_writes, self.first.class())
     }
 
     pub fn heavier(known: Option<Hit>, new: Hit) -> Option<Hit> {
@@ -93,6 +94,7 @@ impl<P: Places> History<P> {
         // Mostly one access covered all that this one covers, or less.
         if let [only] = &mut self.0[..]
             && only.places.within(places)
+            && access.stamp.covers(&only.stamp)
         {
             let found = access.races(&only.stamp).map(|reason| only.hit(reason, only.places));
             *only = new;
@@ -107,7 +109,9 @@ impl<P: Places> History<P> {
                 if let Some(reason) = access.races(&entry.stamp) {
                     found = Hit::heavier(found, entry.hit(reason, shared));
                 }
-                n = self.take_from(n, places, &mut empty);
+                if access.stamp.covers(&entry.stamp) {
+                    n = self.take_from(n, places, &mut empty);
+                }
             }
             n += 1;
         }

@@ -54,7 +54,7 @@ impl Page {
         hit.map(|hit| Hit { place: hit.place * GRANULE as u32, ..hit })
     }
 
-    /// A block that is written whole joins the others.
+    /// A block that is written whole joins the others, if that leaves nothing else to remember of it.
     fn touch_any(&mut self, places: Rectangle, access: &Access, writes: bool) -> Option<Hit> {
         let mut found = None;
         if let Some(blocks) = &mut self.blocks {
@@ -62,7 +62,7 @@ impl Page {
                 if let Some(hit) = blocks.touch(block, places.granules, access, writes) {
                     found = Hit::heavier(found, hit);
                 }
-                if writes && places.granules == u64::MAX {
+                if writes && places.granules == u64::MAX && access.stamp.covers_all() {
                     blocks.begin(block, History::default());
                     self.apart &= !(1 << block);
                 }

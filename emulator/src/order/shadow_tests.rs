@@ -10,10 +10,10 @@ const CLUSTERS: u32 = 4;
 const ACTORS: u32 = 5;
 const EPOCHS: u32 = 4;
 
-/// Last write, and the reads since that are not ordered before a later one, oldest first.
+/// Last writes, of each class that later ones do not cover, and the reads that are not ordered before a later one, oldest first.
 #[derive(Clone, Default)]
 struct Byte {
-    write: Option<Stamp>,
+    writes: Vec<Stamp>,
     reads: Vec<Stamp>,
 }
 
@@ -42,10 +42,12 @@ impl Model {
                     byte: at,
                 }));
             };
-            byte.write.iter().for_each(|first| check(first, true));
+            byte.writes.iter().for_each(|first| check(first, true));
             if writes {
                 byte.reads.iter().for_each(|first| check(first, false));
-                *byte = Byte { write: Some(access.stamp), reads: vec![] };
+                byte.writes.retain(|first| !access.stamp.covers(first));
+                byte.reads.retain(|first| !access.stamp.covers(first));
+                byte.writes.push(access.stamp);
                 continue;
             }
             byte.reads.retain(|first| access.unordered(first).is_some() || !access.stamp.covers(first));
@@ -57,8 +59,8 @@ impl Model {
                 byte.reads.push(access.stamp);
             }
         }
-        // What weighs most; of equal ones the lowest byte, then the write, then the oldest read: the sort is stable.
-        all.sort_by_key(|c| (c.reason, c.byte, !c.first_writes));
+        // What weighs most; of equal ones the lowest byte, then a write, then the oldest: the sort is stable.
+        all.sort_by_key(|c| (c.reason, c.byte, !c.first_writes, c.first.class()));
         all.first().copied()
     }
 }

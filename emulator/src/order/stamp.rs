@@ -3,7 +3,7 @@
 use super::clock::{ActorId, Views};
 
 /// An access, as a memory remembers it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Stamp {
     /// Who.
     pub actor: ActorId,
@@ -27,7 +27,17 @@ impl Stamp {
 
     /// Whether all that races with another access of a place races with this one, too, as far as their strengths go.
     pub(super) fn covers(&self, other: &Stamp) -> bool {
-        self.strength == Strength::Weak || self.strength == other.strength
+        self.covers_all() || self.class() == other.class()
+    }
+
+    /// Whether that is so of any other.
+    pub(super) fn covers_all(&self) -> bool {
+        self.strength == Strength::Weak
+    }
+
+    /// Accesses of one class race with the same others, as far as their strengths go.
+    pub(super) fn class(&self) -> (Strength, bool) {
+        (self.strength, self.asynchronous)
     }
 
     /// A weak access through the asynchronous proxy.
@@ -37,7 +47,7 @@ impl Stamp {
 }
 
 /// Whether an access is strong, and for whom (PTX ISA 8.5, scopes).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Strength {
     /// Plain.
     Weak,

@@ -77,6 +77,8 @@ pub struct LoadOp {
     pub d: Box<[Reg]>,
     /// Order and scope of a strong load.
     pub sync: Option<Sync>,
+    /// Of what nobody writes while the kernel runs (`.nc`).
+    pub non_coherent: bool,
 }
 
 /// Operands of `st`.

@@ -2,20 +2,20 @@
 //! hands each instruction to `decode`.
 
 use super::facts::Facts;
-use super::layout::{layout, next_multiple, type_bytes};
+use super::layout::{layout, next_multiple};
 use super::op::{FALSE, Inst, Op, Reg, TRUE};
 use super::registers::{self, Plan};
-use super::variables::{Variable, module_variables};
+use super::variables::{Variable, module_variables, too_many};
 use super::{Bad, Kernel, ParamSlot, Program, RESERVED_SHARED, decode, flow, near, place, targets};
 use crate::diagnostic::{Diagnostic, Label, Severity};
 use crate::syntax::ast::{Function, Instruction, Module, Operand, Statement};
-use crate::time::Gpu;
 use std::collections::HashMap;
 
 /// What a name stands for.
 #[derive(Clone, Debug)]
 pub(super) enum Binding {
-    Register(Reg),
+    /// A register, and the type that it is declared with.
+    Register(Reg, &'static decode::Type),
     /// Index into the table of labels.
     Label(usize),
     /// The labels of a branch table.
@@ -40,7 +40,7 @@ const MAX_PARAMETERS: u32 = 32764;
 /// A function body on its way to a [`Kernel`].
 pub(super) struct Lowering {
     /// Where registers lie; `None`: each has a place of its own.
-    plan: Option<Plan>,
+    pub plan: Option<Plan>,
     pub scopes: Vec<HashMap<String, Binding>>,
     /// Shared variables of the body, by name and place in the text.
     pub placed: HashMap<(String, u32), Binding>,
@@ -68,8 +68,19 @@ pub(super) fn module(text: &str, module: &Module) -> Result<Program, Vec<Diagnos
     let mut kernels = Vec::new();
     let (variables, bad) = module_variables(module);
     errors.extend(bad.into_iter().map(|(span, bad)| at(text, module, span, None, bad)));
-    for function in &module.functions {
+    for (n, function) in module.functions.iter().enumerate() {
         let Some(body) = &function.body else { continue };
+        let before = module.functions[..n].iter().find(|f| f.name == function.name);
+        if let Some(before) = before.filter(|f| f.body.is_some() || f.is_entry != function.is_entry) {
+            let what = wrong(
+                format!("`{}` is defined twice", function.name),
+                "Give each entry and each function a name of its own (PTX ISA 4.4).",
+            );
+            let mut twice = at(text, module, function.span, None, what);
+            twice.labels.push(Label { place: place(text, before.span, None, &module.files), text: "the first".into() });
+            errors.push(twice);
+            continue;
+        }
         if !function.is_entry {
             // Looked at where it is called.
             continue;
@@ -84,12 +95,7 @@ pub(super) fn module(text: &str, module: &Module) -> Result<Program, Vec<Diagnos
             Err(mut e) => errors.append(&mut e),
         }
     }
-    let gpu = Gpu::of(&module.targets);
-    if errors.is_empty() {
-        Ok(Program { kernels, variables, gpu, targets: module.targets.clone() })
-    } else {
-        Err(errors)
-    }
+    if errors.is_empty() { Ok(Program { kernels, variables, targets: module.targets.clone() }) } else { Err(errors) }
 }
 
 fn at(
@@ -349,34 +355,6 @@ impl Lowering {
         Ok(reg)
     }
 
-    /// A fresh register of a type.
-    pub fn register(&mut self, ty: &str) -> Result<Reg, Bad> {
-        let (n32, n64, np) = &mut self.kernel.registers;
-        let take = |counter: &mut u16, n: u16| {
-            let first = *counter;
-            *counter = counter.checked_add(n).filter(|&c| c < u16::MAX).ok_or_else(too_many)?;
-            Ok(first)
-        };
-        let placed = |n: u16, class: fn(&Plan) -> &Vec<u16>| match &self.plan {
-            None => Ok(n),
-            Some(plan) => class(plan).get(usize::from(n)).copied().ok_or_else(too_many),
-        };
-        Ok(match ty {
-            "pred" => Reg::Pred(take(np, 1)?),
-            _ => match type_bytes(ty) {
-                Some(1 | 2 | 4) => Reg::B32(placed(take(n32, 1)?, |plan| &plan.b32)?),
-                Some(8) => Reg::B64(placed(take(n64, 1)?, |plan| &plan.b64)?),
-                Some(16) => Reg::B128(placed(take(n64, 2)?, |plan| &plan.b64)?),
-                _ => {
-                    return Err(wrong(
-                        format!("registers of type `.{ty}` do not exist"),
-                        "Use .pred, .b16, .b32, .b64, .b128 or a typed form of them.",
-                    ));
-                }
-            },
-        })
-    }
-
     pub fn statements(&mut self, text: &str, module: &Module, body: &[Statement], errors: &mut Vec<Diagnostic>) {
         // Labels may be used before they stand: bind those of this scope first.
         for statement in body {
@@ -480,7 +458,7 @@ impl Lowering {
             Operand::Integer(0) => Ok(FALSE),
             Operand::Integer(_) => Ok(TRUE),
             Operand::Name(name) => match self.lookup(name) {
-                Some(Binding::Register(Reg::Pred(p))) => Ok(*p),
+                Some(Binding::Register(Reg::Pred(p), _)) => Ok(*p),
                 Some(_) => Err(wrong(format!("`{name}` is not a predicate"), "Declare it with `.reg .pred`.")),
                 None => Err(self.undeclared(name)),
             },
@@ -490,11 +468,4 @@ impl Lowering {
             )),
         }
     }
-}
-
-fn too_many() -> Bad {
-    wrong(
-        "this kernel declares more than 65,534 registers of one width",
-        "Declare no more registers than the kernel uses.",
-    )
 }

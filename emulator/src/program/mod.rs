@@ -2,13 +2,15 @@
 //!
 //! Read `op` for what instructions become, `lower` for how a function body is walked, `decode` for each family of
 //! instructions, `alu`, `packed`, `rounding` and `convert` for
-//! arithmetic, `flow` for where divergent lanes meet again, `facts` for what is asked of an instruction at every step.
+//! arithmetic, `flow` for where divergent lanes meet again, `facts` for what is asked of an instruction at every step,
+//! `dependence` for what depends on values that a run does not compute.
 
 pub(crate) mod alu;
 pub(crate) mod atomic;
 mod call;
 pub(crate) mod convert;
 mod decode;
+pub(crate) mod dependence;
 pub(crate) mod facts;
 mod flow;
 mod lanes;
@@ -27,7 +29,6 @@ use crate::syntax::{
     self,
     ast::{self, Span},
 };
-use crate::time::Gpu;
 use op::Inst;
 pub(crate) use variables::Variable;
 
@@ -43,7 +44,6 @@ pub struct Program {
     pub(crate) kernels: Vec<Kernel>,
     pub(crate) variables: Vec<Variable>,
     /// What `.target` names.
-    pub(crate) gpu: Gpu,
     pub(crate) targets: Vec<String>,
 }
 
@@ -51,21 +51,6 @@ impl Program {
     /// Names of the entries, in the order of the text.
     pub fn entries(&self) -> Vec<&str> {
         self.kernels.iter().map(|k| k.name.as_str()).collect()
-    }
-
-    /// Why a GPU would not run it, if it would not: PTX for a target runs on that GPU and later ones, on no other if the target's
-    /// name ends in `a` (PTX ISA 11.1).
-    pub fn refused_by(&self, gpu: Gpu) -> Option<String> {
-        let own = match gpu {
-            Gpu::B200 => 100,
-            Gpu::H200 => 90,
-        };
-        self.targets.iter().find_map(|target| {
-            let name = target.strip_prefix("sm_")?;
-            let number: u32 = name.trim_end_matches(|c: char| !c.is_ascii_digit()).parse().ok()?;
-            let refused = number > own || number < own && name.ends_with(['a', 'f']);
-            refused.then(|| format!("the kernel is for `.target {target}`, this GPU is sm_{own}a"))
-        })
     }
 }
 

@@ -21,20 +21,30 @@ struct Flags {
     sat: bool,
 }
 
-fn flags(mods: &[&str]) -> Option<Flags> {
+/// `always`: how it is rounded must be said (PTX ISA, fma, mad, div, rcp, sqrt).
+fn flags(mods: &[&str], always: bool) -> Option<Flags> {
     let mut flags = Flags { round: RN, ftz: false, sat: false };
+    let mut said = 0;
     for m in mods {
-        match *m {
-            "rn" => {}
-            "rz" => flags.round = RZ,
-            "rm" => flags.round = RM,
-            "rp" => flags.round = RP,
-            "ftz" => flags.ftz = true,
-            "sat" => flags.sat = true,
+        let round = match *m {
+            "rn" => RN,
+            "rz" => RZ,
+            "rm" => RM,
+            "rp" => RP,
+            "ftz" => {
+                flags.ftz = true;
+                continue;
+            }
+            "sat" => {
+                flags.sat = true;
+                continue;
+            }
             _ => return None,
-        }
+        };
+        flags.round = round;
+        said += 1;
     }
-    Some(flags)
+    (said == 1 || said == 0 && !always).then_some(flags)
 }
 
 /// A function of the rounding, `.ftz` and `.sat`, for the flags at hand.
@@ -61,7 +71,7 @@ macro_rules! pick {
 
 /// An opcode with the modifiers of its type. `None`: not modelled.
 pub fn alu(base: &str, mods: &[&str], ty: &str) -> Option<Alu> {
-    let flags = flags(mods)?;
+    let flags = flags(mods, !matches!(base, "add" | "sub" | "mul"))?;
     // The type's width and what it is made of; `.sat` and `.ftz` are FP32's, `.ftz` that of pairs, too.
     Some(match (base, ty) {
         ("add", "f32") => pick!(flags, B32, add),

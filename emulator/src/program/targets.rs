@@ -3,24 +3,17 @@
 //! Sources: PTX ISA, `.target` and `.version` (11.1), the target notes of each instruction, and the release notes (13). From `sm_75`
 //! on, what ptxas 13.5 takes and refuses is the same; it knows no `sm_101` any more, which became `sm_110`.
 
-use super::place;
+use super::{Program, place};
 use crate::diagnostic::{Diagnostic, Label, Severity};
 use crate::syntax::ast::{Instruction, Module, Operand, Span, Statement};
+use crate::time::Gpu;
+use rustc_hash::FxHashMap;
 
 type Version = (u32, u32);
 
-/// Versions of PTX, up to the newest that is known. Later ones of the same major number are taken: they only add.
-const VERSIONS: &[(u32, std::ops::RangeInclusive<u32>)] = &[
-    (1, 0..=5),
-    (2, 0..=3),
-    (3, 0..=2),
-    (4, 0..=3),
-    (5, 0..=0),
-    (6, 0..=5),
-    (7, 0..=8),
-    (8, 0..=8),
-    (9, 0..=u32::MAX),
-];
+/// Versions of PTX, up to the newest that ptxas 13.5 takes.
+const VERSIONS: &[(u32, std::ops::RangeInclusive<u32>)] =
+    &[(1, 0..=5), (2, 0..=3), (3, 0..=2), (4, 0..=3), (5, 0..=0), (6, 0..=5), (7, 0..=8), (8, 0..=8), (9, 0..=5)];
 
 /// Targets, and the version each needs (PTX ISA 11.1.2, release notes).
 const TARGETS: &[(&str, Version)] = &[
@@ -63,6 +56,37 @@ const TARGETS: &[(&str, Version)] = &[
 /// What stands in `.target` beside a GPU (PTX ISA 11.1.2).
 const OPTIONS: &[&str] = &["texmode_unified", "texmode_independent", "debug", "map_f64_to_f32"];
 
+/// What the name of a target says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Capability {
+    number: u32,
+    /// With the suffix `a` or `f`: for this GPU, or its family, and no later one.
+    suffixed: bool,
+}
+
+/// `None`: the name is none of a GPU.
+fn capability(target: &str) -> Option<Capability> {
+    let name = target.strip_prefix("sm_")?;
+    let digits = name.trim_end_matches(['a', 'f']);
+    Some(Capability { number: digits.parse().ok()?, suffixed: digits != name })
+}
+
+impl Program {
+    /// Why a GPU would not run it, if it would not: PTX for a target runs on that GPU and later ones, on no other if the target's
+    /// name ends in `a` (PTX ISA 11.1).
+    pub fn refused_by(&self, gpu: Gpu) -> Option<String> {
+        let own = match gpu {
+            Gpu::B200 => 100,
+            Gpu::H200 => 90,
+        };
+        self.targets.iter().find_map(|target| {
+            let Capability { number, suffixed } = capability(target)?;
+            let refused = number > own || number < own && suffixed;
+            refused.then(|| format!("the kernel is for `.target {target}`, this GPU is sm_{own}a"))
+        })
+    }
+}
+
 /// The GPUs that have an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Gpus {
@@ -75,9 +99,7 @@ enum Gpus {
 }
 
 impl Gpus {
-    fn have(self, target: &str) -> bool {
-        let number = target.trim_start_matches("sm_").trim_end_matches(['a', 'f']).parse().unwrap_or(0);
-        let suffixed = target.ends_with(['a', 'f']);
+    fn have(self, Capability { number, suffixed }: Capability) -> bool {
         match self {
             Gpus::From(first) => number >= first,
             Gpus::Suffixed(first) => number >= first && suffixed,
@@ -105,9 +127,11 @@ impl Gpus {
     }
 }
 
-/// What instructions need: the first parts of an opcode (several with `|` between), and a text in it behind them, if it depends on
-/// one. The first row that fits counts.
-const NEEDS: &[(&str, &str, Gpus, Version)] = &[
+/// The first parts of an opcode (several with `|` between), a text in it behind them, if it depends on one, and what it needs.
+type Need = (&'static str, &'static str, Gpus, Version);
+
+/// What instructions need. The first row that fits counts.
+const NEEDS: &[Need] = &[
     ("tcgen05", "", Gpus::TensorMemory, (8, 6)),
     ("cp.async.bulk", ".cta_group", Gpus::TensorMemory, (8, 6)),
     ("cp.async.bulk", ".shared::cta.global", Gpus::From(90), (8, 6)),
@@ -148,7 +172,7 @@ const NEEDS: &[(&str, &str, Gpus, Version)] = &[
 ];
 
 /// The row for an instruction, a directive or a special register.
-fn need(name: &str) -> Option<&'static (&'static str, &'static str, Gpus, Version)> {
+fn need(name: &str) -> Option<&'static Need> {
     let begins = |first: &str| {
         let rest = name.strip_prefix(first)?;
         (rest.is_empty() || rest.starts_with(['.', ':']) || first.starts_with('%')).then_some(rest)
@@ -197,7 +221,7 @@ pub(super) fn check(text: &str, module: &Module) -> Vec<Diagnostic> {
         let near = VERSIONS.iter().find(|(major, _)| *major == version.0);
         let help = match near {
             Some((major, minors)) => format!("Versions {major}.{} to {major}.{} exist.", minors.start(), minors.end()),
-            None => "Versions 1.0 to 9.x exist; Blackwell needs 8.6 or later.".into(),
+            None => "Versions 1.0 to 9.5 exist; Blackwell needs 8.6 or later.".into(),
         };
         error(
             module.version_span,
@@ -266,10 +290,11 @@ pub(super) fn check(text: &str, module: &Module) -> Vec<Diagnostic> {
         }
         return errors;
     };
+    let Some(own) = capability(target) else { return errors };
     let mut missing: Vec<Missing> = Vec::new();
-    let mut ask = |name: &str, span: Span| {
-        let Some((.., gpus, since)) = need(name) else { return };
-        let gpus = (!gpus.have(target)).then_some(*gpus);
+    let mut ask = |name: &str, span: Span, need: Option<&Need>| {
+        let Some((.., gpus, since)) = need else { return };
+        let gpus = (!gpus.have(own)).then_some(*gpus);
         let since = (known && version < *since).then_some(*since);
         if gpus.is_none() && since.is_none() {
             return;
@@ -279,17 +304,21 @@ pub(super) fn check(text: &str, module: &Module) -> Vec<Diagnostic> {
             None => missing.push(Missing { name: name.into(), span, gpus, version: since, count: 1 }),
         }
     };
+    // A kernel has few different opcodes.
+    let mut needs: FxHashMap<&str, Option<&Need>> = FxHashMap::default();
     for function in &module.functions {
         for (name, _, span) in &function.directives {
-            ask(&format!(".{name}"), *span);
+            let name = format!(".{name}");
+            ask(&name, *span, need(&name));
         }
         each(function.body.as_deref().unwrap_or_default(), &mut |inst| {
-            ask(&inst.opcode, inst.span);
+            let mut remember = |name| *needs.entry(name).or_insert_with(|| need(name));
+            ask(&inst.opcode, inst.span, remember(&inst.opcode));
             for operand in &inst.operands {
                 if let Operand::Name(name) = operand
                     && super::decode::special::special(name).is_some()
                 {
-                    ask(name, inst.span);
+                    ask(name, inst.span, remember(name));
                 }
             }
         });
@@ -328,7 +357,7 @@ fn dotted((major, minor): Version) -> String {
 }
 
 /// Every instruction of a body, in its order.
-fn each(body: &[Statement], f: &mut impl FnMut(&Instruction)) {
+fn each<'a>(body: &'a [Statement], f: &mut impl FnMut(&'a Instruction)) {
     for statement in body {
         match statement {
             Statement::Instruction(inst) => f(inst),
@@ -362,10 +391,7 @@ mod tests {
         ] {
             assert_eq!(needs(name), expected, "{name}");
         }
-        assert!(
-            Gpus::TensorMemory.have("sm_103f")
-                && !Gpus::TensorMemory.have("sm_120a")
-                && !Gpus::TensorMemory.have("sm_100")
-        );
+        let have = |target| capability(target).is_some_and(|own| Gpus::TensorMemory.have(own));
+        assert!(have("sm_103f") && !have("sm_120a") && !have("sm_100") && !have("debug"));
     }
 }

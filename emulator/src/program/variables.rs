@@ -1,7 +1,10 @@
 //! Where variables lie: registers, shared and local variables of a kernel, `.global` and `.const` variables of the module.
 
+use super::decode::types;
 use super::layout::{layout, next_multiple, type_bytes};
 use super::lower::{Binding, Lowering, not_modelled, wrong};
+use super::op::Reg;
+use super::registers::Plan;
 use super::{Bad, SharedVariable};
 use crate::syntax::ast::{self, Module, Operand, Span, Statement};
 use std::collections::HashMap;
@@ -101,21 +104,55 @@ fn content(v: &ast::Variable, bytes: usize, addresses: &HashMap<&str, u64>) -> R
     Ok(content)
 }
 
+/// Registers, shared and local memory hold nothing defined when a kernel begins.
+fn without_value(v: &ast::Variable) -> Result<(), Bad> {
+    if v.initial.is_empty() {
+        return Ok(());
+    }
+    Err(wrong(
+        format!("`{}` has an initial value, which variables in `.{}` cannot have", v.name, v.space),
+        "Only variables in `.global` and `.const` begin with a value (PTX ISA 5.4.4): store it with an instruction.",
+    ))
+}
+
 impl Lowering {
+    /// A fresh register of a type.
+    pub fn register(&mut self, ty: &str) -> Result<Reg, Bad> {
+        let (n32, n64, np) = &mut self.kernel.registers;
+        let take = |counter: &mut u16, n: u16| {
+            let first = *counter;
+            *counter = counter.checked_add(n).filter(|&c| c < u16::MAX).ok_or_else(too_many)?;
+            Ok(first)
+        };
+        let placed = |n: u16, class: fn(&Plan) -> &Vec<u16>| match &self.plan {
+            None => Ok(n),
+            Some(plan) => class(plan).get(usize::from(n)).copied().ok_or_else(too_many),
+        };
+        Ok(match ty {
+            "pred" => Reg::Pred(take(np, 1)?),
+            _ => match type_bytes(ty) {
+                Some(1 | 2 | 4) => Reg::B32(placed(take(n32, 1)?, |plan| &plan.b32)?),
+                Some(8) => Reg::B64(placed(take(n64, 1)?, |plan| &plan.b64)?),
+                Some(16) => Reg::B128(placed(take(n64, 2)?, |plan| &plan.b64)?),
+                _ => return Err(no_registers(ty)),
+            },
+        })
+    }
+
     pub(super) fn variable(&mut self, v: &ast::Variable) -> Result<(), Bad> {
+        without_value(v)?;
         match v.space.as_str() {
             "reg" => {
                 if v.vector.is_some() {
                     let binding = Binding::Other(format!("vector register `{}`", v.name));
                     self.bind(&v.name, binding)?;
-                } else if let Some(count) = v.count {
-                    for n in 0..count {
-                        let reg = self.register(&v.ty)?;
-                        self.bind(&format!("{}{n}", v.name), Binding::Register(reg))?;
-                    }
                 } else {
-                    let reg = self.register(&v.ty)?;
-                    self.bind(&v.name, Binding::Register(reg))?;
+                    let ty = types::of_registers(&v.ty).ok_or_else(|| no_registers(&v.ty))?;
+                    for n in 0..v.count.unwrap_or(1) {
+                        let name = if v.count.is_some() { format!("{}{n}", v.name) } else { v.name.clone() };
+                        let reg = self.register(&v.ty)?;
+                        self.bind(&name, Binding::Register(reg, ty))?;
+                    }
                 }
             }
             "shared" => {
@@ -144,6 +181,7 @@ impl Lowering {
 
     /// Gives a shared variable its place; `u32::MAX` for dynamic shared memory, whose start is not known yet.
     fn place_shared(&mut self, v: &ast::Variable) -> Result<Binding, Bad> {
+        without_value(v)?;
         let (bytes, align) = layout(v)?;
         if v.linkage.iter().any(|l| l == ".extern") {
             // Dynamic shared memory begins behind the static; all `.extern .shared` arrays share its start.
@@ -182,4 +220,18 @@ impl Lowering {
             }
         }
     }
+}
+
+fn no_registers(ty: &str) -> Bad {
+    wrong(
+        format!("registers of type `.{ty}` do not exist"),
+        "Use .pred, .b8 … .b128, .u8 … .u64, .s8 … .s64, .f16, .f16x2, .f32 or .f64; other types fit into those of their bits.",
+    )
+}
+
+pub(super) fn too_many() -> Bad {
+    wrong(
+        "this kernel declares more than 65,534 registers of one width",
+        "Declare no more registers than the kernel uses.",
+    )
 }

@@ -38,8 +38,6 @@ pub struct Module {
     pub targets: Vec<String>,
     /// Where each of them stands.
     pub target_spans: Vec<Span>,
-    /// `.address_size`; 64 if absent.
-    pub address_size: u32,
     /// `.file number "name"`, in order of appearance.
     pub files: Vec<(u32, String)>,
     /// `.alias name, target;`

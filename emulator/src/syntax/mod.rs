@@ -2,7 +2,7 @@
 //!
 //! Hand-written: `lexer` makes tokens that are only a kind and a place; the other files are a recursive descent over
 //! them, with a limit on the depth. What a name or an opcode means is not known here. The parser accepts what `ptxas`
-//! accepts and a little more (`[reg-4]`); it never panics, whatever the text.
+//! accepts and a little more (`[reg+4+8]`); it never panics, whatever the text.
 //!
 //! `module`: header, directives, entries and functions · `declaration`: variables, parameters, initialisers ·
 //! `body`: statements and instructions · `operand`: operands · `constant`: numbers and constant expressions.

@@ -10,7 +10,7 @@ const HEADER_HELP: &str = "a module begins with `.version 8.8`, then `.target sm
 impl Parser<'_> {
     /// The whole text.
     pub(super) fn module(mut self) -> Result<Module, Vec<SyntaxError>> {
-        let mut module = Module { address_size: 64, ..Module::default() };
+        let mut module = Module::default();
         if self.header(&mut module).is_err() {
             self.recover_in_module();
         }
@@ -54,7 +54,11 @@ impl Parser<'_> {
             }
         }
         if self.eat_directive(".address_size") {
-            module.address_size = self.integer32("64", "addresses have 64 bits: `.address_size 64`")?.0;
+            const HELP: &str = "addresses have 64 bits: `.address_size 64`";
+            let (size, token) = self.integer32("64", HELP)?;
+            if size != 64 {
+                return self.error(token.span, format!("found addresses of {size} bits, expected 64"), HELP);
+            }
         }
         Ok(())
     }

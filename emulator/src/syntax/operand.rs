@@ -86,14 +86,13 @@ impl<'a> Parser<'a> {
         Ok(text)
     }
 
-    /// `+4`, `-4`, `+-4`, if there is one.
+    /// `+4`, `+-4`, if there is one.
     pub(super) fn offset(&mut self, help: &str) -> Parsed<Option<i64>> {
         match self.kind() {
             Kind::Symbol(b'+') => {
                 self.bump();
             }
-            // The sign belongs to the number.
-            Kind::Symbol(b'-') => {}
+            Kind::Symbol(b'-') => return self.unexpected("`+`", "a negative offset is written `name+-4`"),
             _ => return Ok(None),
         }
         self.constant("a number", help).map(Some)

@@ -2,6 +2,8 @@
 
 #![allow(dead_code)]
 
+pub mod pair;
+
 use emulator::{Buffer, Content, Launch, Options, Param, Program, Report};
 
 /// The program of a text that must load.

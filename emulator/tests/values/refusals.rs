@@ -20,6 +20,86 @@ fn a_wrong_space_or_order_is_refused() {
     }
 }
 
+/// What ptxas 13.5 refuses, word for word tried with it, no GPU would ever run: the message says what is taken.
+#[test]
+fn registers_and_constants_of_other_types_are_refused() {
+    let registers = ".reg .u16 %uh;\n.reg .u32 %u<4>;\n.reg .u64 %ul;\n.reg .f16 %fh;\n.reg .f32 %x<4>;\n.reg .f64 %y;\n\
+                     .reg .f16x2 %xx;\n.reg .b16 %bh;\n.reg .b32 %b<4>;\n.reg .b64 %bl;\n.reg .pred %q;";
+    for (statement, says) in [
+        ("add.u32 %u0, %x0, %u1;", "`%x0` is a `.f32` register"),
+        ("add.f32 %x0, %u0, %x1;", "one of these types: .b32, .f32"),
+        ("add.f32 %x0, %x1, 1;", "`1.0`"),
+        ("add.u32 %u0, %u1, 0f3F800000;", "Write an integer."),
+        ("add.f16 %fh, %fh, 0x3c00;", "There are no constants of this type"),
+        ("add.u32 %u0, %uh, %u1;", "`%uh` is a `.u16` register"),
+        ("fma.rn.bf16x2 %b0, %xx, %b1, %b2;", "one of these types: .b32"),
+        ("mul.wide.s32 %y, %u0, %u1;", "`%y` is a `.f64` register"),
+        ("shl.b32 %b0, %b1, %x0;", ".b32, .u32, .s32"),
+        ("selp.f32 %x0, %x1, 0, %q;", "`1.0`"),
+        ("setp.lt.f32 %q, %x0, %u0;", "`%u0` is a `.u32` register"),
+        ("cvt.rn.f32.u32 %u0, %u1;", ".b32, .f32"),
+        ("ld.global.u32 %x0, [%d8];", "`%x0` is a `.f32` register"),
+        ("ld.global.v2.b32 {%u0, %x0}, [%d8];", "a vector of `.u32` (`%u0`) and `.f32` (`%x0`)"),
+        ("st.global.f32 [%d8], %u0;", "`%u0` is a `.u32` register"),
+        ("red.global.add.f32 [%d8], 1;", "`1.0`"),
+        ("ld.shared.u32 %u0, [%x0];", "which holds no address"),
+        ("mov.u64 %ul, {%u0, %u1};", "`mov.b64`"),
+        ("mov.b64 %ul, {%uh, %uh};", "`%uh` is a `.u16` register"),
+        ("mov.f32 %x0, tile;", "does not take the address of `tile`"),
+        ("mov.banana %u0, tile;", "does not take the address of `tile`"),
+        ("mov.u64 %ul, %tid.x;", "`mov.u32`"),
+        ("add.u32 %u0, %tid.x, 1;", "Move it to a register first"),
+        ("fma.f32 %x0, %x1, %x2, %x3;", "Write `fma.rn.f32`"),
+        ("mad.f32 %x0, %x1, %x2, %x3;", "Write `mad.rn.f32`"),
+        ("div.f32 %x0, %x1, %x2;", "Write `div.rn.f32` (to nearest), or `.full`"),
+        ("rcp.f32 %x0, %x1;", "Write `rcp.rn.f32`"),
+        ("sqrt.f32 %x0, %x1;", "Write `sqrt.rn.f32`"),
+        ("sqrt.f64 %y, %y;", "Write `sqrt.rn.f64`"),
+        ("cp.async.cg.shared.global [tile], [%d8], 8;", "16 bytes"),
+        ("ld.global.u32 %u0, [%d8-4];", "name+-4"),
+        (".reg .u32 %v = 3;", "Only variables in `.global` and `.const`"),
+        (".shared .u32 s[2] = {1, 2};", "Only variables in `.global` and `.const`"),
+        (".reg .bf16 %v;", "other types fit into those of their bits"),
+    ] {
+        let text = kernel(&format!("{{\n{registers}\n.shared .b32 tile;\n{statement}\n}}"));
+        let errors = emulator::load(&text).expect_err(statement);
+        let line = text.lines().position(|l| l == statement).map_or(0, |n| n + 1);
+        let d = &errors[0];
+        assert_eq!(d.labels[0].place.line as usize, line, "{statement}: {d:#?}");
+        assert!(format!("{} {}", d.title, d.help).contains(says), "{statement}: {d:#?}");
+    }
+    // And what it takes.
+    for statement in [
+        "add.u32 %u0, %b0, %u1; add.f32 %x0, %b0, %x1; and.b32 %x0, %u0, %xx; mov.b32 %b0, 0f3F800000;",
+        "ld.global.b32 %x0, [%d8]; ld.global.u8 %uh, [%d8]; ld.global.f32 %bl, [%d8]; st.global.b32 [%d8], %y;",
+        "mov.b64 %ul, {%b0, %x0}; mov.b64 {%x0, %x1}, %bl; mov.b32 %b0, {%bh, %fh}; cvt.u64.u32 %ul, %tid.x;",
+    ] {
+        let errors = emulator::load(&kernel(&format!("{{\n{registers}\n{statement}\n}}"))).err();
+        assert!(errors.is_none(), "{statement}: {errors:#?}");
+    }
+}
+
+/// Headers and names that no GPU takes.
+#[test]
+fn modules_that_ptxas_refuses_are_refused() {
+    let header = |version: &str, size: &str| format!(".version {version}\n.target sm_100a\n.address_size {size}\n");
+    let entry = ".visible .entry k() { ret; }\n";
+    for (text, line, says) in [
+        (header("9.6", "64") + entry, 1, "Versions 9.0 to 9.5 exist"),
+        (header("10.0", "64") + entry, 1, "Versions 1.0 to 9.5 exist"),
+        (header("8.8", "32") + entry, 3, "expected 64"),
+        (header("8.8", "64") + entry + entry, 5, "`k` is defined twice"),
+        (header("8.8", "64") + entry + ".func k() { ret; }", 5, "`k` is defined twice"),
+    ] {
+        let errors = emulator::load(&text).expect_err(&text);
+        let d = &errors[0];
+        assert_eq!(d.labels[0].place.line, line, "{text}: {d:#?}");
+        assert!(format!("{} {}", d.title, d.help).contains(says), "{text}: {d:#?}");
+    }
+    let declared = header("8.8", "64") + ".visible .entry k();\n" + entry;
+    assert!(emulator::load(&declared).is_ok(), "a declaration may stand before");
+}
+
 /// The message names the line, and an opcode that is modelled and says most of the same.
 #[test]
 fn a_refusal_names_the_nearest_form() {

@@ -1,6 +1,9 @@
 //! What each step asks for: sizes, milestones, structure. One file a step.
 
+mod ladder;
+mod milestones;
 mod step01;
+mod structure;
 pub mod tile;
 
 use crate::diagnostics::Explanation;
@@ -17,17 +20,118 @@ pub struct Step {
     pub title: &'static str,
     /// Points of 100.
     pub points: u32,
-    /// The sizes that are tested; the first is the one whose run is looked at closely (milestones, structure, time).
+    /// The geometry of its kernels.
+    pub shape: Shape,
+    /// The case whose run is looked at closely: milestones, structure, adversarial schedules.
+    pub observed: Case,
+    /// The sizes of the table in docs/steps.md.
     pub sizes: &'static [Problem],
-    /// Different inputs at each size, of each kind of [`crate::InputKind`] in turn.
+    /// Cases that bite: what these sizes let pass.
+    pub cases: &'static [Case],
+    /// Different inputs at each size and case, of each kind of [`crate::InputKind`] in turn. Large sizes have one.
     pub inputs_per_size: u32,
-    /// A run ends with an error after so many warp instructions: far more than a kernel of this step takes, so few that
-    /// an endless loop ends within a second, and its trace fits into memory.
-    pub max_instructions: u64,
+    /// The size at which its time is held against the reference solution's.
+    pub timed: Problem,
     /// Its TODOs, in order, and how one sees on a run that they are done.
     pub milestones: &'static [Milestone],
     /// Whether the kernel is what the step claims, as its run shows: one sentence, or what is otherwise.
     pub structure: fn(&Observation) -> Result<String, Vec<String>>,
+}
+
+/// The geometry of a step's kernels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Rows and columns of the tile of D that a CTA, or a cluster, computes.
+    pub tile: [u32; 2],
+    /// Threads of a CTA.
+    pub threads: u32,
+    /// CTAs of a cluster, which share their MMAs.
+    pub ctas: u32,
+    /// Who copies the tiles of A, B and D.
+    pub copies: Copies,
+    /// As many CTAs as the GPU has SMs, each with several tiles; else a CTA for each tile.
+    pub persistent: bool,
+    /// Stages of the ring of tiles.
+    pub depth: u32,
+    /// Warps that issue MMAs, in a CTA that does.
+    pub consumers: u32,
+    /// Loads, MMAs and write-back are done by different warps.
+    pub specialised: bool,
+}
+
+/// Who copies the tiles of A, B and D.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Copies {
+    /// Threads.
+    Threads,
+    /// The TMA engine.
+    Tma,
+}
+
+impl Shape {
+    /// Rows and columns of tiles that cover D.
+    pub fn tiles(&self, problem: &Problem) -> [u32; 2] {
+        [problem.m.div_ceil(self.tile[0]), problem.n.div_ceil(self.tile[1])]
+    }
+
+    /// CTAs that are launched, in x and y.
+    pub fn grid(&self, problem: &Problem, sms: u32) -> [u32; 2] {
+        match self.persistent {
+            true => [sms / self.ctas * self.ctas, 1],
+            false => self.tiles(problem),
+        }
+    }
+
+    /// Row and column of the tile of D that a CTA or cluster computes, the `index`th: in the order of
+    /// [`ptx::TileScheduler`] if it is persistent. `None`: it computes fewer.
+    pub fn tile_of(&self, problem: &Problem, sms: u32, worker: u32, index: usize) -> Option<[u32; 2]> {
+        let [rows, columns] = self.tiles(problem);
+        if !self.persistent {
+            let tile = [worker % rows, worker / rows];
+            return (index == 0 && tile[1] < columns).then_some(tile);
+        }
+        let workers = u64::from((sms / self.ctas).max(1));
+        let number = u64::from(worker) + workers * index as u64;
+        (number < u64::from(rows) * u64::from(columns)).then(|| {
+            let (row, column) = ptx::TileScheduler::new(rows, columns, workers as u32).tile(number as u32);
+            [row, column]
+        })
+    }
+
+    /// The last tile of a CTA or cluster.
+    pub fn last_tile(&self, problem: &Problem, sms: u32, worker: u32) -> Option<[u32; 2]> {
+        (0..).map_while(|index| self.tile_of(problem, sms, worker, index)).last()
+    }
+
+    /// Multiplications of the padded problem: whole tiles, whole tiles of K.
+    pub fn products(&self, problem: &Problem) -> u64 {
+        let [rows, columns] = self.tiles(problem);
+        let tile = u64::from(self.tile[0]) * u64::from(self.tile[1]) * u64::from(BLK_K);
+        u64::from(rows) * u64::from(columns) * u64::from(problem.k.div_ceil(BLK_K)) * tile
+    }
+}
+
+/// Columns of the tiles of A and B, in every step.
+pub const BLK_K: u32 = 64;
+
+/// A problem, and the GPU that the kernel is built for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Case {
+    /// What is computed.
+    pub problem: Problem,
+    /// SMs of the GPU; `None`: as many as the judge was asked for.
+    pub sms: Option<u32>,
+}
+
+impl Step {
+    /// A run ends with an error after so many warp instructions: far more than a kernel of this step takes, so few that
+    /// an endless loop ends within seconds.
+    pub fn max_instructions(&self, problem: &Problem) -> u64 {
+        // A round of 128 x 128 x 64 that is copied by threads, one element at a time, takes about 20,000.
+        const ROUND: u64 = 1 << 15;
+        let rounds = self.shape.products(problem) / (128 * 128 * u64::from(BLK_K));
+        (1 << 20) + rounds * ROUND
+    }
 }
 
 /// A TODO of a skeleton and its observable effect.
@@ -61,7 +165,18 @@ pub enum Seen {
 }
 
 /// The steps that exist, in order.
-pub const STEPS: &[Step] = &[step01::STEP];
+pub const STEPS: &[Step] = &[
+    step01::STEP,
+    ladder::STEP_2,
+    ladder::STEP_3,
+    ladder::STEP_4,
+    ladder::STEP_5,
+    ladder::STEP_6,
+    ladder::STEP_7,
+    ladder::STEP_8,
+    ladder::STEP_9,
+    ladder::STEP_10,
+];
 
 /// The step of this number.
 pub fn step(number: u8) -> Option<&'static Step> {

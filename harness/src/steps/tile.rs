@@ -19,6 +19,8 @@ pub struct Tile<'a> {
     pub swizzle: u32,
     /// Elements in the order of their addresses; `None`: never written.
     pub elements: Vec<Option<u16>>,
+    /// Row and column of the matrix that belong at the tile's start.
+    origin: (usize, usize),
 }
 
 /// How a tile's elements lie in memory.
@@ -35,6 +37,11 @@ const CHUNK: usize = 8;
 impl<'a> Tile<'a> {
     /// The tile of this matrix: the one whose name begins like the matrix's, else the first (A) or second (B).
     pub fn find(seen: &'a Observation, matrix: Matrix) -> Option<Tile<'a>> {
+        Tile::find_in(seen, matrix, 0, (0, 0))
+    }
+
+    /// The same in this CTA, for the tile of the matrix that begins at this row and column.
+    pub fn find_in(seen: &'a Observation, matrix: Matrix, cta: usize, origin: (usize, usize)) -> Option<Tile<'a>> {
         let tiles: Vec<&Region> = (seen.built.regions.iter())
             .filter(|region| region.space == RegionSpace::DynamicShared)
             .filter(|region| matches!(region.kind, RegionKind::Tile { element_bytes: 2, .. }))
@@ -46,8 +53,13 @@ impl<'a> Tile<'a> {
         };
         let named = |region: &&&Region| region.name.to_ascii_lowercase().starts_with(letter);
         let region = tiles.iter().find(named).or(tiles.get(index)).copied()?;
+        Tile::at(seen, region, cta, origin)
+    }
+
+    /// What lies in this region of a CTA.
+    pub fn at(seen: &'a Observation, region: &'a Region, cta: usize, origin: (usize, usize)) -> Option<Tile<'a>> {
         let RegionKind::Tile { rows, columns, swizzle, .. } = region.kind else { return None };
-        let memory = &seen.report.ctas.first()?.dynamic_shared;
+        let memory = &seen.report.ctas.get(cta)?.dynamic_shared;
         let element = |index: usize| {
             let byte = region.offset as usize + 2 * index;
             match memory.bytes.get(byte..byte + 2) {
@@ -63,7 +75,7 @@ impl<'a> Tile<'a> {
         }
         // A tile's extents come from the kernel; no tile is larger than shared memory.
         let count = rows.checked_mul(columns).filter(|count| *count <= memory.bytes.len())?;
-        Some(Tile { region, rows, columns, swizzle, elements: (0..count).map(element).collect() })
+        Some(Tile { region, rows, columns, swizzle, elements: (0..count).map(element).collect(), origin })
     }
 
     /// Where element (row, column) lies, in elements from the start of the tile.
@@ -109,19 +121,20 @@ impl<'a> Tile<'a> {
         (linear / self.columns, linear % self.columns)
     }
 
-    /// Whether the first tile of a matrix lies here in this layout.
+    /// Whether the tile of a matrix lies here in this layout.
     fn holds(&self, layout: Layout, matrix: &[u16], width: usize) -> bool {
-        self.rows * width <= matrix.len()
-            && self.columns <= width
+        let (top, left) = self.origin;
+        (top + self.rows) * width <= matrix.len()
+            && left + self.columns <= width
             && (0..self.rows).all(|row| {
                 (0..self.columns).all(|column| {
                     self.elements.get(self.index(layout, row, column)).copied().flatten()
-                        == Some(matrix[row * width + column])
+                        == Some(matrix[(top + row) * width + left + column])
                 })
             })
     }
 
-    /// What is wrong with the tile, if it must hold the first tile of `matrix`; `None` when nothing is.
+    /// What is wrong with the tile, if it must hold its tile of `matrix`; `None` when nothing is.
     pub fn wrong(&self, seen: &Observation, matrix: Matrix) -> Option<Explanation> {
         let inputs = &seen.inputs;
         let width = inputs.problem.k as usize;
@@ -203,7 +216,8 @@ impl<'a> Tile<'a> {
         }
         let differs = |index: &usize| {
             let (row, column) = (index / self.columns, index % self.columns);
-            self.element(row, column) != own.get(row * width + column).copied()
+            let (top, left) = self.origin;
+            self.element(row, column) != own.get((top + row) * width + left + column).copied()
         };
         let all: Vec<usize> = (0..self.elements.len()).filter(differs).collect();
         let first = all.first().copied().unwrap_or(0);

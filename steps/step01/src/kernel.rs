@@ -81,7 +81,7 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
     // Load the lane's columns, wait for the load, round to the type of D, store 16 bytes at once. book: tensor memory
     k.todo("1.6");
 
-    // TODO 1.7: Free tensor memory, by the warp that took it, when no thread reads it any more: keep each thread's loads
-    // before the CTA barrier (a fence of tcgen05), let all threads meet, then free. book: tensor memory
+    // TODO 1.7: Free tensor memory, by the warp that took it, when no thread reads it any more: keep each thread's
+    // loads before the CTA barrier (a fence of tcgen05), let all threads meet, then free. book: tensor memory
     k.todo("1.7");
 }

@@ -55,8 +55,8 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
     let accumulator = tmem.address(k);
 
     k.repeat(gemm.tiles_k(BLK_K), |k, round| {
-        // TODO 2.1: Copy the tiles of this round to shared memory: as in step 1, but from column `round * BLK_K` on. Let
-        // the tensor core see them, and all threads meet. book: a loop over K
+        // TODO 2.1: Copy the tiles of this round to shared memory: as in step 1, but from column `round * BLK_K` on.
+        // Let the tensor core see them, and all threads meet. book: a loop over K
         k.todo("2.1");
 
         k.warp(0, |w| {
@@ -69,13 +69,13 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
             });
         });
 
-        // TODO 2.4: Let all threads wait for this round's MMAs: the next round writes over the tiles that they read. Each
-        // round completes one phase, and phases have parity 0, 1, 0, 1, … book: mbarriers and phases
+        // TODO 2.4: Let all threads wait for this round's MMAs: the next round writes over the tiles that they read.
+        // Each round completes one phase, and phases have parity 0, 1, 0, 1, … book: mbarriers and phases
         k.todo("2.4");
     });
 
-    // TODO 2.5: Bring the sums to D, as in step 1: keep the loads behind the last wait, load the thread's row, round it,
-    // store 16 bytes at once. book: tensor memory
+    // TODO 2.5: Bring the sums to D, as in step 1: keep the loads behind the last wait, load the thread's row, round
+    // it, store 16 bytes at once. book: tensor memory
     k.todo("2.5");
 
     // TODO 2.6: Free tensor memory when no thread reads it any more, as in step 1. book: tensor memory

@@ -39,9 +39,6 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
     let whole_tiles = gemm.m.is_multiple_of(BLK_M) && gemm.n.is_multiple_of(BLK_N) && gemm.k.is_multiple_of(BLK_K);
     k.require(whole_tiles, "step 3 solves whole tiles: M and N multiples of 128, K of 64");
     k.threads(THREADS);
-    // TODO 3.1: Launch a CTA for each tile of D: as many in x as D has tile rows, in y as it has tile columns. book: a
-    // grid of CTAs
-    k.todo("3.1");
     let a = k.tile("A", gemm.dtype, BLK_M, BLK_K, Swizzle::B128);
     let b = k.tile("B", gemm.dtype, BLK_N, BLK_K, Swizzle::B128);
     let mma_done = k.barrier("mma_done");
@@ -59,29 +56,30 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
 
     // The first row and column of this CTA's tile of D.
     let (m_start, n_start): (U32, U32) = (k.variable(0), k.variable(0));
-    // TODO 3.2: Assign them (`k.assign`), from the CTA's place in the grid (`k.cta_x()`, `k.cta_y()`). book: a grid of
-    // CTAs
-    k.todo("3.2");
+    // TODO 3.1: Launch a CTA for each tile of D (`k.grid`): as many in x as D has tile rows, in y as it has tile
+    // columns. From the CTA's place in that grid (`k.cta_x()`, `k.cta_y()`) assign both numbers (`k.assign`).
+    // book: a grid of CTAs
+    k.todo("3.1");
 
     k.repeat(gemm.tiles_k(BLK_K), |k, round| {
-        // TODO 3.3: Copy the tiles of this round to shared memory, as in step 2: rows of A from `m_start` on, rows of B
+        // TODO 3.2: Copy the tiles of this round to shared memory, as in step 2: rows of A from `m_start` on, rows of B
         // from `n_start` on. Let the tensor core see them, and all threads meet. book: a grid of CTAs
-        k.todo("3.3");
+        k.todo("3.2");
 
         k.warp(0, |w| {
             w.elect_one(|t| {
-                // TODO 3.4: Multiply the tiles and commit, as in step 2. book: a loop over K
-                t.todo("3.4");
+                // TODO 3.3: Multiply the tiles and commit, as in step 2. book: a loop over K
+                t.todo("3.3");
             });
         });
 
-        // TODO 3.5: Let all threads wait for this round's MMAs, as in step 2. book: mbarriers and phases
-        k.todo("3.5");
+        // TODO 3.4: Let all threads wait for this round's MMAs, as in step 2. book: mbarriers and phases
+        k.todo("3.4");
     });
 
-    // TODO 3.6: Bring the sums to D, as in step 2: now to the CTA's own tile. book: a grid of CTAs
-    k.todo("3.6");
+    // TODO 3.5: Bring the sums to D, as in step 2: now to the CTA's own tile. book: a grid of CTAs
+    k.todo("3.5");
 
-    // TODO 3.7: Free tensor memory when no thread reads it any more, as in step 2. book: tensor memory
-    k.todo("3.7");
+    // TODO 3.6: Free tensor memory when no thread reads it any more, as in step 2. book: tensor memory
+    k.todo("3.6");
 }

@@ -8,9 +8,9 @@
 //
 // (Made from solutions/src/step04.rs by `cargo workbook skeletons`.)
 
-//! Step 4: the copies are made by TMA. One thread asks for whole tiles, the engine brings them and counts their bytes on
-//! an mbarrier; the way back goes through a swizzled tile of D. TMA knows the shape of the matrices, so that the last
-//! tiles may be partial: what lies outside comes as zeros and is not written.
+//! Step 4: the copies are made by TMA. One thread asks for whole tiles, the engine brings them and counts their bytes
+//! on an mbarrier; the way back goes through a swizzled tile of D. TMA knows the shape of the matrices, so that the
+//! last tiles may be partial: what lies outside comes as zeros and is not written.
 
 use ptx::prelude::*;
 
@@ -63,13 +63,14 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
     k.warp(0, |w| {
         w.elect_one(|t| {
             t.repeat(gemm.tiles_k(BLK_K), |t, round| {
-                // TODO 4.1: Announce the bytes of both tiles to tma2mma, then ask TMA for them: the boxes begin at column
-                // `round * BLK_K`, in A at row `m_start`, in B at row `n_start`. book: TMA and tensor maps
+                // TODO 4.1: Announce the bytes of both tiles to tma2mma, then ask TMA for them: the boxes begin at
+                // column `round * BLK_K`, in A at row `m_start`, in B at row `n_start`. book: TMA and tensor maps
                 t.todo("4.1");
-                // TODO 4.2: Wait until both tiles have come: each round is a phase. book: TMA and tensor maps
+                // TODO 4.2: Wait until both tiles have come: each round is a phase. Keep the MMAs behind the wait (a
+                // fence of tcgen05). book: TMA and tensor maps
                 t.todo("4.2");
-                // TODO 4.3: Multiply the tiles, commit, and wait for the end of the MMAs: the next round writes over the
-                // tiles. As in step 3, but by this thread alone. book: a loop over K
+                // TODO 4.3: Multiply the tiles, commit, and wait for the end of the MMAs: the next round writes over
+                // the tiles. As in step 3, but by this thread alone. book: a loop over K
                 t.todo("4.3");
             });
         });
@@ -84,9 +85,10 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
     k.todo("4.5");
 
     // TODO 4.6: Let TMA see what the threads stored, and let all threads meet; then one thread asks TMA to store both
-    // tiles, and waits until the engine has read them. book: the way back
+    // tiles, makes a group of these stores, and waits until the engine has read the tiles (`bulk_commit`,
+    // `bulk_wait_read`). book: the way back
     k.todo("4.6");
 
-    // TODO 4.7: Free tensor memory when no thread reads it any more. book: tensor memory
+    // TODO 4.7: Free tensor memory when no thread reads it any more, as in step 3. book: tensor memory
     k.todo("4.7");
 }

@@ -8,8 +8,8 @@
 //
 // (Made from solutions/src/step05.rs by `cargo workbook skeletons`.)
 
-//! Step 5: a software pipeline. Two stages of tiles, each with a barrier of its own: while the tensor core multiplies one,
-//! TMA fills the other.
+//! Step 5: a software pipeline. Two stages of tiles, each with a barrier of its own: while the tensor core multiplies
+//! one, TMA fills the other.
 
 use ptx::prelude::*;
 
@@ -65,21 +65,22 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
     let k_tiles = gemm.tiles_k(BLK_K);
     k.warp(0, |w| {
         w.elect_one(|t| {
-            // TODO 5.1: Fill the stages before the loop: the first PIPE_DEPTH pairs of tiles, or all if there are fewer.
-            // Announce the bytes of stage `i` to its own barrier, and ask TMA for its tiles. book: a software pipeline
+            // TODO 5.1: Fill the stages before the loop: the first PIPE_DEPTH pairs of tiles, or all if there are
+            // fewer. Announce the bytes of stage `i` (`stage_bytes` of both rings) to its own barrier, and ask TMA for
+            // its tiles. book: a software pipeline
             t.todo("5.1");
 
             // The stage that is next, and the phase of its barrier.
             let at = PipelineState::consumer(t, PIPE_DEPTH);
             t.repeat(k_tiles, |t, round| {
                 // TODO 5.2: Wait until the tiles of this stage have come: its barrier, in the phase that `at` knows.
-                // book: a software pipeline
+                // Keep the MMAs behind the wait, as in step 4. book: a software pipeline
                 t.todo("5.2");
                 // TODO 5.3: Multiply the tiles of this stage, commit, and wait for the end of the MMAs, as in step 4.
                 // book: a software pipeline
                 t.todo("5.3");
                 // TODO 5.4: The stage is free again: fill it with the tiles of the round PIPE_DEPTH later, if there is
-                // one (`t.when`). Then go on to the next stage (`at`). book: a software pipeline
+                // one (`t.when`). Then go on to the next stage (`at.advance(t)`). book: a software pipeline
                 t.todo("5.4");
             });
         });
@@ -92,6 +93,6 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
     // book: the way back
     k.todo("5.6");
 
-    // TODO 5.7: Free tensor memory when no thread reads it any more. book: tensor memory
+    // TODO 5.7: Free tensor memory when no thread reads it any more, as in step 3. book: tensor memory
     k.todo("5.7");
 }

@@ -8,9 +8,9 @@
 //
 // (Made from solutions/src/step06.rs by `cargo workbook skeletons`.)
 
-//! Step 6: a persistent kernel. As many CTAs as the GPU has SMs, whatever the size; each computes one tile of D after the
-//! other, in an order that keeps the tiles of A and B in the L2 cache. Barriers live on from tile to tile, and so do their
-//! phases.
+//! Step 6: a persistent kernel. As many CTAs as the GPU has SMs, whatever the size; each computes one tile of D after
+//! the other, in an order that keeps the tiles of A and B in the L2 cache. Barriers live on from tile to tile, and so
+//! do their phases.
 
 use ptx::prelude::*;
 
@@ -62,8 +62,8 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
     k.sync();
     let accumulator = tmem.address(k);
 
-    // Which stage is next to be filled, which to be multiplied, and the phases of their barriers: they go on from tile to
-    // tile, as the barriers do.
+    // Which stage is next to be filled, which to be multiplied, and the phases of their barriers: they go on from tile
+    // to tile, as the barriers do.
     let fill = PipelineState::producer(k, PIPE_DEPTH);
     let at = PipelineState::consumer(k, PIPE_DEPTH);
     let done = PipelineState::consumer(k, 1);
@@ -71,39 +71,37 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
     let tiles = TileScheduler::new(gemm.tiles_m(BLK_M), gemm.tiles_n(BLK_N), gemm.sms);
     let cta = k.cta_x();
     tiles.each(k, cta, |k, tile_row, tile_column| {
-        // The first row and column of this tile of D.
-        let (m_start, n_start): (U32, U32) = (k.variable(0), k.variable(0));
-        // TODO 6.2: Assign them, from the tile's row and column. book: persistent kernels
-        k.todo("6.2");
+        let (m_start, n_start) = (tile_row * BLK_M, tile_column * BLK_N);
 
         // One thread loads and multiplies; the others wait for it below.
         k.warp(0, |w| {
             w.elect_one(|t| {
-                // TODO 6.3: Fill the stages before the loop over K, as in step 5; but a tile of D begins at the stage where
-                // the one before it ended: `fill` walks through the stages. book: persistent kernels
-                t.todo("6.3");
+                // TODO 6.2: Fill the stages before the loop over K, as in step 5; but a tile of D begins at the stage
+                // where the one before it ended: `fill` walks through the stages. book: persistent kernels
+                t.todo("6.2");
 
                 t.repeat(k_tiles, |t, round| {
-                    // TODO 6.4: Wait until the tiles of this stage have come, multiply them, commit, and wait for the end
-                    // of the MMAs. The phases of mma_done go on from tile to tile, too: `done` knows them.
+                    // TODO 6.3: Wait until the tiles of this stage have come, multiply them, commit, and wait for the
+                    // end of the MMAs. The phases of mma_done go on from tile to tile, too: `done` knows them.
                     // book: persistent kernels
+                    t.todo("6.3");
+                    // TODO 6.4: The stage is free again: fill it with the tiles of the round PIPE_DEPTH later, if there
+                    // is one. Then go on to the next stage. book: a software pipeline
                     t.todo("6.4");
-                    // TODO 6.5: The stage is free again: fill it with the tiles of the round PIPE_DEPTH later, if there is
-                    // one. Then go on to the next stage. book: a software pipeline
-                    t.todo("6.5");
                 });
             });
         });
 
-        // TODO 6.6: Let all threads hear that the product is complete. book: tensor memory
-        k.todo("6.6");
+        // TODO 6.5: Let all threads hear that the product is complete, as in step 4. book: tensor memory
+        k.todo("6.5");
 
-        // TODO 6.7: Bring the sums to the tiles of D in shared memory, and let one thread store them by TMA. It goes on to
-        // the next tile: its sums and its part of D are written over what is read here, so see that all are done.
+        // TODO 6.6: Bring the sums to the tiles of D in shared memory, and let one thread store them by TMA, as in step
+        // 4. Here the next tile of D follows: its MMAs write over these sums, and its sums go to the same tiles in
+        // shared memory. So let all threads tell that they have read the sums (a fence of tcgen05) before they meet.
         // book: persistent kernels
-        k.todo("6.7");
+        k.todo("6.6");
     });
 
-    // TODO 6.8: Free tensor memory when no thread reads it any more. book: tensor memory
-    k.todo("6.8");
+    // TODO 6.7: Free tensor memory when no thread reads it any more, as in step 3. book: tensor memory
+    k.todo("6.7");
 }

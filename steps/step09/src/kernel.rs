@@ -8,9 +8,9 @@
 //
 // (Made from solutions/src/step09.rs by `cargo workbook skeletons`.)
 
-//! Step 9: pairs of CTAs. Two CTAs of a cluster compute a tile of 256 × 256 together: each loads half of A and half of B,
-//! the leader's MMAs read both halves, and each CTA's tensor memory receives 128 rows. So each byte that is loaded is used
-//! twice as often.
+//! Step 9: pairs of CTAs. Two CTAs of a cluster compute a tile of 256 × 256 together: each loads half of A and half of
+//! B, the leader's MMAs read both halves, and each CTA's tensor memory receives 128 rows. So each byte that is loaded
+//! is used twice as often.
 //!
 //! | barrier | tells | arrivals of a phase |
 //! |---|---|---|
@@ -21,9 +21,10 @@
 
 use ptx::prelude::*;
 
-/// CTAs of a cluster. The one of rank 0 is the leader.
+/// CTAs of a cluster; the one of rank 0 is the leader.
 const CTAS: u32 = 2;
 const LEADER: u32 = 0;
+/// Both CTAs, as the mask of a commit.
 const BOTH: u32 = 0b11;
 /// Rows of a CTA's tile of A, and of its part of the tile of D.
 const BLK_M: u32 = 128;
@@ -62,6 +63,7 @@ const CHUNK: u32 = 8;
 /// The kernel of step 9.
 pub fn kernel(k: &mut Cta, gemm: &Gemm) {
     k.require(gemm.n.is_multiple_of(8) && gemm.k.is_multiple_of(8), "step 9 solves N and K that are multiples of 8");
+    k.require(gemm.sms >= CTAS, "step 9 needs 2 SMs");
     k.threads(THREADS);
     k.cta_pair();
     let clusters = gemm.sms / CTAS;
@@ -76,12 +78,12 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
 
     k.warp(0, |w| {
         w.elect_one(|t| {
-            // TODO 9.1: Make the barriers, each with the arrivals of a phase (the table above); then let all know of them.
-            // book: warp specialisation
+            // TODO 9.1: Make the barriers, each with the arrivals of a phase (the table above); then let all know of
+            // them. book: warp specialisation
             t.todo("9.1");
         });
     });
-    // The other CTA may use the barriers, and is there to allocate with, after the barrier of the cluster.
+    // After the barrier of the cluster the other CTA may use the barriers, and is there to allocate with.
     k.cluster_sync();
     let tmem = k.warp(0, |w| w.tmem_alloc("accumulator", TMEM_COLUMNS));
     k.sync();
@@ -97,8 +99,8 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
                 tiles.each(t, cluster, |t, tile_row, tile_column| {
                     t.repeat(k_tiles, |t, round| {
                         // TODO 9.2: Wait until the stage is free. The leader announces the bytes of both CTAs to its
-                        // barrier (`t.when`); both load their own tiles, and tell the leader's barrier (`of_cta`). Then go
-                        // on to the next stage. book: pairs of CTAs
+                        // barrier (`t.when`); both load their own tiles, and let the leader's barrier count them
+                        // (`of_cta`). Then go on to the next stage. book: pairs of CTAs
                         t.todo("9.2");
                     });
                 });
@@ -112,12 +114,12 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
                     let at = PipelineState::consumer(t, PIPE_DEPTH);
                     let free = PipelineState::producer(t, 1);
                     tiles.each(t, cluster, |t, _, _| {
-                        // TODO 9.3: Wait until the accumulators of both CTAs are free: their sums of the tile before are in
-                        // registers. book: pairs of CTAs
+                        // TODO 9.3: Wait until the accumulators of both CTAs are free: their sums of the tile before
+                        // are in registers. Keep the MMAs behind the wait. book: pairs of CTAs
                         t.todo("9.3");
                         t.repeat(k_tiles, |t, round| {
-                            // TODO 9.4: Wait until the tiles of the stage have come, multiply them, let mma2tma of both CTAs
-                            // hear when they are no longer read, and go on to the next stage. book: pairs of CTAs
+                            // TODO 9.4: Wait until the tiles of the stage have come, multiply them, let mma2tma of both
+                            // CTAs hear when they are no longer read, and go on to the next stage. book: pairs of CTAs
                             t.todo("9.4");
                         });
                         // TODO 9.5: Let mma2ld of both CTAs hear when the product is complete. book: pairs of CTAs
@@ -132,16 +134,18 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
         let full = PipelineState::consumer(wg, 1);
         let row = wg.thread_index();
         tiles.each(wg, cluster, |wg, tile_row, tile_column| {
-            // TODO 9.6: Wait until the product is complete. book: warp specialisation
+            // TODO 9.6: Wait until the product is complete, and keep the loads from tensor memory behind the wait.
+            // book: warp specialisation
             wg.todo("9.6");
             for chunk in 0..EPI_CHUNKS {
-                // TODO 9.7: Load this chunk's columns of the thread's row and wait for them. Behind the last chunk's load,
-                // let the leader's ld2mma hear of it: the next product can begin while this one is stored. Then store the row to `d`,
-                // when TMA no longer reads what was there before (`bulk_wait_read`, by the thread that stores below, and a
-                // barrier of the warpgroup). book: warp specialisation
+                // TODO 9.7: Load this chunk's columns of the thread's row and wait for them. After the last chunk's
+                // load let every thread tell the leader's ld2mma (behind a fence of tcgen05): the next product can
+                // begin while this one is stored. Then store the row to `d`, when TMA no longer reads what was there
+                // before: the thread that stores below waits for that (`bulk_wait_read`), and the warpgroup meets.
+                // book: warp specialisation
                 wg.todo("9.7");
-                // TODO 9.8: Let TMA see what the threads stored, let the warpgroup meet, and let one thread store the tile.
-                // book: the way back
+                // TODO 9.8: Let TMA see what the threads stored, let the warpgroup meet, and let one thread store the
+                // tile, as a group of its own (`bulk_commit`). book: the way back
                 wg.todo("9.8");
             }
         });

@@ -8,8 +8,8 @@
 //
 // (Made from solutions/src/step10.rs by `cargo workbook skeletons`.)
 
-//! Step 10: two consumers. A cluster computes a tile of 512 × 256: two warps of the leader multiply, each its own 256 rows
-//! of A with the same columns of B, so that each tile of B is used twice. Two warpgroups write back.
+//! Step 10: two consumers. A cluster computes a tile of 512 × 256: two warps of the leader multiply, each its own 256
+//! rows of A with the same columns of B, so that each tile of B is used twice. Two warpgroups write back.
 //!
 //! | barrier | tells | arrivals of a phase |
 //! |---|---|---|
@@ -20,9 +20,10 @@
 
 use ptx::prelude::*;
 
-/// CTAs of a cluster. The one of rank 0 is the leader.
+/// CTAs of a cluster; the one of rank 0 is the leader.
 const CTAS: u32 = 2;
 const LEADER: u32 = 0;
+/// Both CTAs, as the mask of a commit.
 const BOTH: u32 = 0b11;
 /// Warps that multiply, each for its own rows of the tile of D, and warpgroups that write back.
 const CONSUMERS: u32 = 2;
@@ -55,8 +56,6 @@ const _: () = assert!(
 const EPI_N: u32 = 64;
 const _: () = assert!(EPI_N * 2 == 128, "a row of the tile of D fills a row of the 128-byte swizzle");
 const EPI_CHUNKS: u32 = MMA_N / EPI_N;
-/// Columns that a thread reads from tensor memory at once: few, since 384 threads leave 168 registers to each.
-const LOAD_N: u32 = 16;
 /// Threads of a warpgroup, and of the CTA: one warpgroup for each consumer, and one that loads and multiplies.
 const WARPGROUP: u32 = 128;
 const THREADS: u32 = (CONSUMERS + 1) * WARPGROUP;
@@ -70,6 +69,7 @@ const CHUNK: u32 = 8;
 /// The kernel of step 10.
 pub fn kernel(k: &mut Cta, gemm: &Gemm) {
     k.require(gemm.n.is_multiple_of(8) && gemm.k.is_multiple_of(8), "step 10 solves N and K that are multiples of 8");
+    k.require(gemm.sms >= CTAS, "step 10 needs 2 SMs");
     k.threads(THREADS);
     k.cta_pair();
     let clusters = gemm.sms / CTAS;
@@ -84,12 +84,12 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
 
     k.warp(0, |w| {
         w.elect_one(|t| {
-            // TODO 10.1: Make the barriers, each with the arrivals of a phase (the table above); then let all know of them.
-            // book: warp specialisation
+            // TODO 10.1: Make the barriers, each with the arrivals of a phase (the table above); then let all know of
+            // them. book: warp specialisation
             t.todo("10.1");
         });
     });
-    // The other CTA may use the barriers, and is there to allocate with, after the barrier of the cluster.
+    // After the barrier of the cluster the other CTA may use the barriers, and is there to allocate with.
     k.cluster_sync();
     let tmem = k.warp(0, |w| w.tmem_alloc("accumulators", TMEM_COLUMNS));
     k.sync();
@@ -105,8 +105,8 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
                 tiles.each(t, cluster, |t, tile_row, tile_column| {
                     t.repeat(k_tiles, |t, round| {
                         // TODO 10.2: Wait until the stage is free. The leader announces the bytes of both CTAs to its
-                        // barrier (`t.when`); both load their own two tiles of A and one of B, and tell the leader's barrier (`of_cta`). Then go
-                        // on to the next stage. book: pairs of CTAs
+                        // barrier (`t.when`); both load their own two tiles of A and one of B, and let the leader's
+                        // barrier count them (`of_cta`). Then go on to the next stage. book: pairs of CTAs
                         t.todo("10.2");
                     });
                 });
@@ -122,12 +122,13 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
                         let at = PipelineState::consumer(t, PIPE_DEPTH);
                         let free = PipelineState::producer(t, 1);
                         tiles.each(t, cluster, |t, _, _| {
-                            // TODO 10.3: Wait until the consumer's accumulators of both CTAs are free: their sums of the tile before are in
-                            // registers. book: pairs of CTAs
+                            // TODO 10.3: Wait until the consumer's accumulators of both CTAs are free: their sums of
+                            // the tile before are in registers. Keep the MMAs behind the wait. book: pairs of CTAs
                             t.todo("10.3");
                             t.repeat(k_tiles, |t, round| {
-                                // TODO 10.4: Wait until the tiles of the stage have come, multiply them, let mma2tma of both CTAs
-                                // hear when they are no longer read, and go on to the next stage. book: pairs of CTAs
+                                // TODO 10.4: Wait until the tiles of the stage have come, multiply them, let mma2tma of
+                                // both CTAs hear when they are no longer read, and go on to the next stage.
+                                // book: pairs of CTAs
                                 t.todo("10.4");
                             });
                             // TODO 10.5: Let mma2ld of both CTAs hear when the product is complete. book: pairs of CTAs
@@ -145,19 +146,21 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
         k.warpgroup(consumer, |wg| {
             let full = PipelineState::consumer(wg, 1);
             let row = wg.thread_index();
-            let d = d.at(consumer);
+            let (accumulator, d) = (accumulators.columns(consumer * MMA_N, MMA_N), d.at(consumer));
             tiles.each(wg, cluster, |wg, tile_row, tile_column| {
                 let m_start = tile_row * CLUSTER_M + consumer * MMA_M;
-                // TODO 10.6: Wait until the product is complete. book: warp specialisation
+                // TODO 10.6: Wait until the product is complete, and keep the loads from tensor memory behind the wait.
+                // book: warp specialisation
                 wg.todo("10.6");
                 for chunk in 0..EPI_CHUNKS {
-                    // TODO 10.7: Load this chunk's columns of the thread's row and wait for them. Behind the last chunk's load,
-                    // let the leader's ld2mma hear of it: the next product can begin while this one is stored. Then store the row to `d`,
-                    // when TMA no longer reads what was there before (`bulk_wait_read`, by the thread that stores below, and a
-                    // barrier of the warpgroup). book: warp specialisation
+                    // TODO 10.7: Load this chunk's columns of the thread's row and wait for them. After the last
+                    // chunk's load let every thread tell the leader's ld2mma (behind a fence of tcgen05): the next
+                    // product can begin while this one is stored. Then store the row to `d`, when TMA no longer reads
+                    // what was there before: the thread that stores below waits for that (`bulk_wait_read`), and the
+                    // warpgroup meets. book: warp specialisation
                     wg.todo("10.7");
-                    // TODO 10.8: Let TMA see what the threads stored, let the warpgroup meet, and let one thread store the tile.
-                    // book: the way back
+                    // TODO 10.8: Let TMA see what the threads stored, let the warpgroup meet, and let one thread store
+                    // the tile, as a group of its own (`bulk_commit`). book: the way back
                     wg.todo("10.8");
                 }
             });

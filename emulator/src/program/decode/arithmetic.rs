@@ -1,6 +1,6 @@
 //! Arithmetic, logic, comparisons, moves and conversions.
 
-use super::{Decoded, Family, Lowering, Operands, describe, wrong};
+use super::{Decoded, Family, Lowering, Operands, describe, types, wrong};
 use crate::program::layout::type_bytes;
 use crate::program::lower::Binding;
 use crate::program::op::{Alu, Logic, Op, Reg, TRUE};
@@ -47,10 +47,33 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
                     }
                     Ok(Some(decoded))
                 }
-                None => Ok(None),
+                None => said_how_to_round(base, flags, ty, o).map(|()| None),
             }
         }
     }
+}
+
+/// `fma.f32` does not exist: these say how they round, or that they approximate.
+fn said_how_to_round(base: &str, flags: &[&str], ty: &str, o: &Operands) -> Result<(), crate::program::Bad> {
+    let said = flags.iter().any(|flag| matches!(*flag, "rn" | "rz" | "rm" | "rp" | "approx" | "full"));
+    let known = match base {
+        "fma" => ty.contains('f'),
+        "mad" | "div" | "rcp" | "sqrt" => matches!(ty, "f32" | "f64"),
+        _ => false,
+    };
+    if said || !known {
+        return Ok(());
+    }
+    let rest: String = flags.iter().map(|flag| format!(".{flag}")).collect();
+    let other = match (base, ty) {
+        ("div", "f32") => ", or `.full` or `.approx` in its place, which is faster",
+        ("rcp" | "sqrt", "f32") => ", or `.approx` in its place, which is faster",
+        _ => "",
+    };
+    Err(wrong(
+        format!("`{}` does not say how it rounds", o.opcode),
+        format!("Write `{base}.rn{rest}.{ty}` (to nearest){other}."),
+    ))
 }
 
 fn prmt(l: &mut Lowering, mods: &[&str], o: &Operands) -> Family {
@@ -241,6 +264,16 @@ fn mov(l: &mut Lowering, mods: &[&str], o: &Operands) -> Family {
         _ => None,
     };
     if let Some((name, add)) = shared {
+        let address = matches!(
+            l.lookup(name),
+            Some(Binding::Shared(_) | Binding::Param(_) | Binding::Local(_) | Binding::Global(_))
+        );
+        if address && !types::is_of_addresses(ty) {
+            return Err(wrong(
+                format!("`{}` does not take the address of `{name}`", o.opcode),
+                "Addresses are moved as `mov.u64` or `mov.b64`, those of shared memory also as `mov.u32` or `mov.b32`.",
+            ));
+        }
         if let Some(Binding::Shared(offset)) = l.lookup(name) {
             let offset = offset.wrapping_add(add as u32);
             let d = l.destination(d)?;
@@ -280,6 +313,12 @@ fn mov(l: &mut Lowering, mods: &[&str], o: &Operands) -> Family {
             )));
         }
         if let Some(which) = super::special(name) {
+            if !types::takes_special(ty, name) {
+                return Err(wrong(
+                    format!("`{}` does not take `{name}`", o.opcode),
+                    "Special registers are moved as `mov.u32` or `mov.b32`, `%clock64` as `mov.u64` or `mov.b64`.",
+                ));
+            }
             let d = l.destination(d)?;
             return Ok(Some(Decoded::new(Op::Special { d, which }, vec![], vec![d])));
         }

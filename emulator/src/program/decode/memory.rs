@@ -19,11 +19,17 @@ fn matrix_or_async(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) ->
             let Operand::Integer(bytes @ (4 | 8 | 16)) = o.get(2)? else {
                 return Err(wrong(format!("`cp.async` of {}", describe(o.get(2)?)), "It copies 4, 8 or 16 bytes."));
             };
+            if mods.contains(&"cg") && *bytes != 16 {
+                return Err(wrong(
+                    format!("`{}` of {bytes} bytes", o.opcode),
+                    "With `.cg` it copies 16 bytes; with `.ca` 4, 8 or 16 (PTX ISA 9.7.9.25.3.1).",
+                ));
+            }
             let mut uses = base_of(&to);
             uses.extend(base_of(&from));
             let read = match o.list.get(3) {
                 // A predicate says that nothing is read, a number how many bytes.
-                Some(Operand::Name(name)) if matches!(l.lookup(name), Some(Binding::Register(Reg::Pred(_)))) => {
+                Some(Operand::Name(name)) if matches!(l.lookup(name), Some(Binding::Register(Reg::Pred(_), _))) => {
                     let p = l.predicate(&Operand::Name(name.clone()))?;
                     let (all, none) = (l.constant32(*bytes as u32)?, l.constant32(0)?);
                     let Reg::B32(r) = l.register("b32")? else { return Ok(None) };
@@ -106,7 +112,7 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
     };
     let Some((ty, rest)) = mods.split_last() else { return Ok(None) };
     let Some(bytes) = type_bytes(ty) else { return Ok(None) };
-    let (mut space, mut lanes, mut hint) = (Space::Generic, 1, false);
+    let (mut space, mut lanes, mut hint, mut non_coherent) = (Space::Generic, 1, false, false);
     for m in rest {
         match *m {
             "global" => space = Space::Global,
@@ -116,7 +122,7 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
             // Constants lie in global memory that nobody writes.
             "const" if load => space = Space::Global,
             "param" | "param::func" => space = Space::Param,
-            "nc" if load => {}
+            "nc" if load => non_coherent = true,
             "v2" => lanes = 2,
             "v4" => lanes = 4,
             "v8" => lanes = 8,
@@ -207,7 +213,11 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
     let signed = ty.starts_with('s');
     Ok(Some(if load {
         let d: Box<[Reg]> = regs.clone().into();
-        Decoded::new(Op::Load(Box::new(LoadOp { space, address, bytes: bytes as u8, signed, d, sync })), uses, regs)
+        Decoded::new(
+            Op::Load(Box::new(LoadOp { space, address, bytes: bytes as u8, signed, d, sync, non_coherent })),
+            uses,
+            regs,
+        )
     } else {
         uses.extend(&regs);
         Decoded::new(

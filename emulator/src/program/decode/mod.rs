@@ -9,6 +9,7 @@ mod nearest;
 pub(super) mod special;
 mod synchronisation;
 mod tensor;
+pub(super) mod types;
 
 use super::Bad;
 use super::lower::{Binding, Lowering, not_modelled, wrong};
@@ -18,6 +19,7 @@ use crate::syntax::ast::{Instruction, Operand};
 pub use forms::FORMS;
 use special::special;
 pub use special::special_registers;
+pub use types::Type;
 
 /// A decoded instruction.
 pub(super) struct Decoded {
@@ -43,6 +45,7 @@ pub(super) fn decode(l: &mut Lowering, inst: &Instruction) -> Result<Decoded, Ba
         [arithmetic::decode, memory::decode, control::decode, synchronisation::decode, bulk::decode, tensor::decode];
     for family in families {
         if let Some(decoded) = family(l, base, mods, &o)? {
+            types::check(l, inst)?;
             return Ok(decoded);
         }
     }
@@ -110,7 +113,7 @@ impl Lowering {
         match self.lookup(name) {
             // The lanes of a warp (PTX ISA 4.4, predefined constants).
             None if name == "WARP_SZ" => self.constant(32, bytes),
-            Some(Binding::Register(reg)) => Ok(*reg),
+            Some(Binding::Register(reg, _)) => Ok(*reg),
             Some(Binding::Shared(offset)) => {
                 let offset = *offset;
                 self.shared_address(offset, bytes)
@@ -211,7 +214,7 @@ impl Lowering {
         match operand {
             Operand::Sink => Ok(Reg::Sink),
             Operand::Name(name) => match self.lookup(name) {
-                Some(Binding::Register(reg)) => Ok(*reg),
+                Some(Binding::Register(reg, _)) => Ok(*reg),
                 Some(_) => Err(wrong(format!("`{name}` cannot be written"), "The destination must be a register.")),
                 None => Err(self.undeclared(name)),
             },
@@ -262,7 +265,7 @@ impl Lowering {
         match &**base {
             Operand::Integer(value) => Ok(Address { base: Reg::Sink, offset: value.wrapping_add(*offset) }),
             Operand::Name(name) => match self.lookup(name) {
-                Some(Binding::Register(reg @ (Reg::B32(_) | Reg::B64(_)))) => {
+                Some(Binding::Register(reg @ (Reg::B32(_) | Reg::B64(_)), _)) => {
                     Ok(Address { base: *reg, offset: *offset })
                 }
                 Some(Binding::Shared(at) | Binding::Param(at)) => {

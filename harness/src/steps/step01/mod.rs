@@ -1,5 +1,8 @@
 //! Step 1: one tile. Load A and B, four MMAs, read tensor memory, store D.
 
+pub(super) use operands::stores_are_fenced;
+pub(super) use write_back::freed;
+
 mod completion;
 mod milestones;
 mod operands;
@@ -9,7 +12,7 @@ mod structure;
 mod tests;
 mod write_back;
 
-use super::{Milestone, Step};
+use super::{Case, Copies, Milestone, Shape, Step};
 use crate::problem::Problem;
 use ptx::Dtype;
 
@@ -23,10 +26,21 @@ pub(super) const STEP: Step = Step {
     number: 1,
     title: "one tile",
     points: 5,
+    shape: Shape {
+        tile: [BLK_M, BLK_N],
+        threads: THREADS,
+        ctas: 1,
+        copies: Copies::Threads,
+        persistent: false,
+        depth: 1,
+        consumers: 1,
+        specialised: false,
+    },
+    observed: Case { problem: Problem::f16(128, 128, 64), sms: None },
     sizes: &[Problem::f16(128, 128, 64), Problem { m: 128, n: 128, k: 64, dtype: Dtype::Bf16 }],
+    cases: &[],
     inputs_per_size: 20,
-    // The reference takes a few thousand; a copy of one element at a time takes twenty times as many.
-    max_instructions: 1 << 20,
+    timed: Problem::f16(128, 128, 64),
     milestones: &[
         Milestone {
             id: "1.1",

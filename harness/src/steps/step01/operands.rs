@@ -43,7 +43,7 @@ const RULE: &str = "Stores go through the generic proxy, the tensor core reads t
 
 /// With MMAs that read the tiles, the emulator's memory model decides. Without, the fence and the barrier are looked for,
 /// in both orders that it accepts: each thread fences before the barrier, or an issuing thread fences behind it.
-pub(super) fn stores_are_fenced(seen: &Observation) -> Seen {
+pub(in crate::steps) fn stores_are_fenced(seen: &Observation) -> Seen {
     let tiles = [Tile::find(seen, Matrix::A), Tile::find(seen, Matrix::B)];
     let regions: Vec<&Region> = tiles.iter().flatten().map(|tile| tile.region).collect();
     let is_store = |event: &Event| regions.iter().any(|region| is_store_to(event, region));
@@ -58,8 +58,11 @@ pub(super) fn stores_are_fenced(seen: &Observation) -> Seen {
         let of = |operand: &emulator::OperandRead| i64::from(operand.offset) < end && start < i64::from(operand.end);
         seen.mmas().iter().any(|(_, mma)| of(&mma.a) || of(&mma.b))
     };
-    if regions.iter().any(reads) {
-        return match finding(seen, &["missing-proxy-fence", "operand-not-ready"]) {
+    // In a loop over K an MMA that comes too early may as well be one that nobody waited for before the next round's copy.
+    let one_round = seen.inputs.problem.k <= crate::steps::BLK_K;
+    let codes = if one_round { &["missing-proxy-fence", "operand-not-ready"][..] } else { &["missing-proxy-fence"] };
+    if regions.iter().any(reads) && (one_round || finding(seen, codes).is_some()) {
+        return match finding(seen, codes) {
             Some(mut found) => {
                 if found.code == "missing-proxy-fence" && !found.labels.iter().any(|label| label.text.contains("fence"))
                 {

@@ -9,8 +9,8 @@ use crate::reference::Reference;
 use crate::source::{Built, Matrix};
 use crate::steps::Seen;
 use emulator::{
-    Actor, Barrier, CtaState, Diagnostic, Event, EventKind, Memory, Mma, OperandRead, Place, Region, RegionKind,
-    RegionSpace, Report, Severity,
+    Actor, Barrier, CtaState, Diagnostic, Event, EventKind, Issuer, Memory, Mma, OperandRead, Place, Region,
+    RegionKind, RegionSpace, Report, Severity,
 };
 
 const TILE_BYTES: usize = 128 * 64 * 2;
@@ -29,7 +29,7 @@ fn transposed(row: usize, column: usize) -> usize {
 }
 
 fn defined(bytes: Vec<u8>) -> Memory {
-    Memory { defined: vec![u64::MAX; bytes.len().div_ceil(64)], bytes }
+    Memory { defined: vec![u64::MAX; bytes.len().div_ceil(64)], bytes, blank: vec![] }
 }
 
 /// A matrix in a tile of shared memory.
@@ -44,7 +44,9 @@ fn stored(matrix: &[u16], place: fn(usize, usize) -> usize) -> Vec<u8> {
 /// The line of the PTX says which event it was.
 fn event(line: u32, actor: Actor, start: u64, kind: EventKind) -> Event {
     let place = Place { line, column: 1, text: "…".to_string(), source: None };
-    Event { cta: 0, actor, start, end: start + 1, place, kind }
+    let warp = if let Actor::Warp(warp) = actor { warp } else { 0 };
+    let issuer = Issuer { cta: 0, warp };
+    Event { cta: 0, actor, issuer, issued: start, start, end: start + 1, place, kind }
 }
 
 /// The run of a right kernel.
@@ -59,7 +61,7 @@ fn right() -> Observation {
         kind: RegionKind::Tile { rows: 128, columns: 64, element_bytes: 2, swizzle: 128 },
         stage: None,
     };
-    let mut tensor = Memory { bytes: vec![0xFF; 128 * 512 * 4], defined: vec![0; 128 * 512 * 4 / 64] };
+    let mut tensor = Memory { bytes: vec![0xFF; 128 * 512 * 4], defined: vec![0; 128 * 512 * 4 / 64], blank: vec![] };
     for (index, value) in reference.values.iter().enumerate() {
         let byte = 4 * (index / 128 * 512 + index % 128);
         tensor.bytes[byte..byte + 4].copy_from_slice(&(*value as f32).to_le_bytes());
@@ -84,7 +86,7 @@ fn right() -> Observation {
         todos: Vec::new(),
         leaks: Vec::new(),
     };
-    Observation { built, inputs, reference, comparison, report }
+    Observation { built, inputs, reference, comparison, report, sms: 148 }
 }
 
 fn trace(inputs: &Inputs) -> Vec<Event> {
@@ -109,13 +111,19 @@ fn trace(inputs: &Inputs) -> Vec<Event> {
             cta_group: 1,
             accumulate: slice > 0,
             column: 0,
+            ctas: vec![0],
             a: operand(&inputs.a, 0),
             b: operand(&inputs.b, TILE_BYTES as i32),
         };
         trace.push(event(6, Actor::TensorCore, 5, EventKind::Mma(Box::new(mma))));
     }
-    trace.push(event(7, Actor::TensorCore, 6, EventKind::Commit { barrier: BARRIER, covers: 4 }));
-    trace.push(event(7, Actor::TensorCore, 9, EventKind::BarrierArrive { barrier: BARRIER, phase: 0, count: 1 }));
+    trace.push(event(7, Actor::TensorCore, 6, EventKind::Commit { barriers: vec![BARRIER], covers: 4 }));
+    trace.push(event(
+        7,
+        Actor::TensorCore,
+        9,
+        EventKind::BarrierArrive { barrier: BARRIER, phase: 0, count: 1, announced: 0 },
+    ));
     for (index, warp) in warps().enumerate() {
         let wait = EventKind::BarrierWait { barrier: BARRIER, parity: 0, passed_phase: Some(0) };
         let lane = 32 * index as u32;
@@ -362,7 +370,7 @@ fn more_arrivals_than_the_count_complete_more_phases() {
         milestones_of(|seen| {
             let at = seen.report.trace.iter().position(|event| event.place.line == 7).unwrap_or(0);
             for _ in 1..commits {
-                let commit = event(7, Actor::TensorCore, 6, EventKind::Commit { barrier: BARRIER, covers: 1 });
+                let commit = event(7, Actor::TensorCore, 6, EventKind::Commit { barriers: vec![BARRIER], covers: 1 });
                 seen.report.trace.insert(at, commit);
             }
             let init = event(20, Actor::Warp(0), 0, EventKind::BarrierInit { barrier: BARRIER, count });

@@ -126,7 +126,7 @@ pub(super) fn d_written(seen: &Observation) -> Seen {
     wrong_or_cut(seen, Explanation::new(mismatch.title(), rule, help).at(&store.place, "the first store to D"))
 }
 
-pub(super) fn freed(seen: &Observation) -> Seen {
+pub(in crate::steps) fn freed(seen: &Observation) -> Seen {
     let (mut held, mut first) = (0u64, None);
     for event in &seen.report.trace {
         match event.kind {

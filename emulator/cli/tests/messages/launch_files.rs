@@ -1,0 +1,282 @@
+//! Launch files that are refused, at their field.
+
+use crate::common::emulate_texts;
+use expect_test::expect;
+
+/// Launch files that say what cannot be meant: the field, what was found, what is allowed.
+#[test]
+fn launch_files_are_refused_at_their_field() {
+    const KERNEL: &str = ".version 8.8\n.target sm_100a\n.address_size 64\n.visible .entry k(.param .u64 a, .param .u32 n, .param .align 64 .b8 map[128])\n{\nret;\n}\n";
+    let file = |from: &str, to: &str| {
+        let text = r#"{"entry": "k", "grid": [1, 1, 1], "block": [32, 1, 1],
+ "buffers": [{"name": "a", "content": {"fill": {"bytes": 4096, "value": 1}}},
+             {"name": "b", "content": {"undefined": {"bytes": 64}}}],
+ "params": [{"pointer": {"buffer": 0, "offset": 16}}, {"u32": 5},
+            {"tensor_map": {"buffer": 0, "map": {"element": "f16", "dims": [32, 64], "strides": [64], "box_dims": [32, 8]}}}],
+ "attributes": {"resident_clusters": 4},
+ "outputs": [{"buffer": 0, "file": "a.bin"}, {"buffer": 1, "file": "b.bin"}]}"#;
+        assert!(text.contains(from), "{from}");
+        text.replacen(from, to, 1)
+    };
+    for (from, to, expected) in [
+        (
+            "\"u32\": 5",
+            "\"u32\": 1.5",
+            expect![[r#"
+            error: `params[1].u32` cannot be `1.5`
+             --> k.json:4:63
+              |
+            4 |  "params": [{"pointer": {"buffer": 0, "offset": 16}}, {"u32": 1.5},
+              |                                                               ^^^ found here
+              |
+              = try: Allowed here: a whole number from 0 to 4294967295.
+        "#]],
+        ),
+        (
+            "\"u32\": 5",
+            "\"f32\": 1.5",
+            expect![[r#"
+                error[launch]: parameter `n` is of type `.u32`, the launch gives a 32-bit floating-point number
+                 --> k.json:4:55
+                  |
+                4 |  "params": [{"pointer": {"buffer": 0, "offset": 16}}, {"f32": 1.5},
+                  |                                                       ^^^^^^^^^^^^ given here
+                  |
+                 ::: k.ptx:4:17
+                  |
+                4 | .visible .entry k(.param .u64 a, .param .u32 n, .param .align 64 .b8 map[128])
+                  |                 -------------------------------------------------------------- this kernel
+                  |
+                  = rule: A launch gives each parameter of the entry one value of its type and size.
+                  = try: Give a value of its type: `{ "u32": … }`, or its bits as `bytes`.
+            "#]],
+        ),
+        (
+            "\"u32\": 5",
+            "\"u33\": 5",
+            expect![[r#"
+            error: `params[1]` cannot be `u33`
+             --> k.json:4:56
+              |
+            4 |  "params": [{"pointer": {"buffer": 0, "offset": 16}}, {"u33": 5},
+              |                                                        ^^^^^ found here
+              |
+              = try: Allowed here: `u8`, `i8`, `s8`, `u16`, `i16`, `s16`, `u32`, `i32`, `s32`, `u64`, `i64`, `s64`, `f16`, `bf16`, `f32`, `f64`, `pointer`, `bytes`, `tensor_map`, `struct`.
+        "#]],
+        ),
+        (
+            "{\"u32\": 5}",
+            "5",
+            expect![[r#"
+                error: `params[1]` does not name its kind
+                 --> k.json:4:55
+                  |
+                4 |  "params": [{"pointer": {"buffer": 0, "offset": 16}}, 5,
+                  |                                                       ^ found here
+                  |
+                  = try: Allowed here: an object with one field, which names the kind: `u8`, `i8`, `s8`, `u16`, `i16`, `s16`, `u32`, `i32`, `s32`, `u64`, `i64`, `s64`, `f16`, `bf16`, `f32`, `f64`, `pointer`, `bytes`, `tensor_map`, `struct`.
+            "#]],
+        ),
+        (
+            "\"u32\": 5",
+            "\"u32\": 5, \"f32\": 1",
+            expect![[r#"
+                error: `params[1]` has more than one field
+                 --> k.json:4:63
+                  |
+                4 |  "params": [{"pointer": {"buffer": 0, "offset": 16}}, {"u32": 5, "f32": 1},
+                  |                                                               ^ found here
+                  |
+                  = try: Allowed here: an object with one field, which names the kind: `u8`, `i8`, `s8`, `u16`, `i16`, `s16`, `u32`, `i32`, `s32`, `u64`, `i64`, `s64`, `f16`, `bf16`, `f32`, `f64`, `pointer`, `bytes`, `tensor_map`, `struct`.
+            "#]],
+        ),
+        (
+            "\"buffer\": 0, \"offset\": 16",
+            "\"offset\": 16",
+            expect![[r#"
+            error: `params[0].pointer` lacks its field `buffer`
+             --> k.json:4:36
+              |
+            4 |  "params": [{"pointer": {"offset": 16}}, {"u32": 5},
+              |                                    ^^^ found here
+              |
+              = try: docs/launch.schema.json lists every field.
+        "#]],
+        ),
+        (
+            "\"offset\": 16",
+            "\"offset\": 4097",
+            expect![[r#"
+                error[launch]: parameter `a` points to byte 4097 of buffer 0, which has 4096 bytes
+                 --> k.json:4:49
+                  |
+                4 |  "params": [{"pointer": {"buffer": 0, "offset": 4097}}, {"u32": 5},
+                  |                                                 ^^^^ given here
+                  |
+                 ::: k.ptx:4:17
+                  |
+                4 | .visible .entry k(.param .u64 a, .param .u32 n, .param .align 64 .b8 map[128])
+                  |                 -------------------------------------------------------------- this kernel
+                  |
+                  = rule: A launch gives each parameter of the entry one value of its type and size.
+                  = try: Give a byte within the buffer, or make the buffer larger.
+            "#]],
+        ),
+        (
+            "[1, 1, 1]",
+            "[1, 1]",
+            expect![[r#"
+            error: `grid` is a list of length 2
+             --> k.json:1:28
+              |
+            1 | {"entry": "k", "grid": [1, 1], "block": [32, 1, 1],
+              |                            ^^ found here
+              |
+              = try: Allowed here: a list of three numbers: x, y, z.
+        "#]],
+        ),
+        (
+            "[1, 1, 1]",
+            "null",
+            expect![[r#"
+            error: `grid` cannot be `null`
+             --> k.json:1:24
+              |
+            1 | {"entry": "k", "grid": null, "block": [32, 1, 1],
+              |                        ^^^^ found here
+              |
+              = try: Allowed here: a list of three numbers: x, y, z.
+        "#]],
+        ),
+        (
+            "\"entry\": \"k\"",
+            "\"entry\": 7",
+            expect![[r#"
+            error: `entry` cannot be `7`
+             --> k.json:1:11
+              |
+            1 | {"entry": 7, "grid": [1, 1, 1], "block": [32, 1, 1],
+              |           ^ found here
+              |
+              = try: Allowed here: a text in quotes.
+        "#]],
+        ),
+        (
+            "\"name\": \"b\"",
+            "\"name\": \"a\"",
+            expect![[r#"
+            error[launch]: buffers 0 and 1 have one name, `a`
+             --> k.json:3:23
+              |
+            3 |              {"name": "a", "content": {"undefined": {"bytes": 64}}}],
+              |                       ^^^ given here
+              |
+              = rule: A launch must stay within what the kernel declares and the GPU has (PTX ISA 11.4; CUDA Programming Guide, compute capability 10.0).
+              = try: Give each buffer a name of its own: messages call it by that.
+        "#]],
+        ),
+        (
+            "\"resident_clusters\": 4",
+            "\"resident_clusters\": 0",
+            expect![[r#"
+            error[launch]: no cluster may run: `resident_clusters` is 0
+             --> k.json:6:38
+              |
+            6 |  "attributes": {"resident_clusters": 0},
+              |                                      ^ given here
+              |
+              = rule: A launch must stay within what the kernel declares and the GPU has (PTX ISA 11.4; CUDA Programming Guide, compute capability 10.0).
+              = try: Allowed: 1 or more. Left out, as many run as the GPU has room for.
+        "#]],
+        ),
+        (
+            "b.bin",
+            "a.bin",
+            expect![[r#"
+            error[launch]: outputs 0 and 1 go to one file, `a.bin`
+             --> k.json:7:68
+              |
+            7 |  "outputs": [{"buffer": 0, "file": "a.bin"}, {"buffer": 1, "file": "a.bin"}]}
+              |                                                                    ^^^^^^^ given here
+              |
+              = rule: A launch must stay within what the kernel declares and the GPU has (PTX ISA 11.4; CUDA Programming Guide, compute capability 10.0).
+              = try: Give each output a file of its own.
+        "#]],
+        ),
+        (
+            "[32, 8]",
+            "[32, 257]",
+            expect![[r#"
+                error[launch]: parameter `map` is no tensor map: `box_dims[1]` is 257 (allowed: 1 to 256)
+                 --> k.json:5:120
+                  |
+                5 |             {"tensor_map": {"buffer": 0, "map": {"element": "f16", "dims": [32, 64], "strides": [64], "box_dims": [32, 257]}}}],
+                  |                                                                                                                        ^^^ given here
+                  |
+                 ::: k.ptx:4:17
+                  |
+                4 | .visible .entry k(.param .u64 a, .param .u32 n, .param .align 64 .b8 map[128])
+                  |                 -------------------------------------------------------------- this kernel
+                  |
+                  = rule: A launch gives each parameter of the entry one value of its type and size.
+                  = try: Keep to what cuTensorMapEncodeTiled takes.
+            "#]],
+        ),
+        (
+            "[32, 8]",
+            "[4, 8]",
+            expect![[r#"
+                error[launch]: parameter `map` is no tensor map: `box_dims[0]` is 4, which makes rows of 8 bytes with elements of 2 bytes (allowed: multiples of 16 bytes)
+                 --> k.json:5:116
+                  |
+                5 |             {"tensor_map": {"buffer": 0, "map": {"element": "f16", "dims": [32, 64], "strides": [64], "box_dims": [4, 8]}}}],
+                  |                                                                                                                    ^ given here
+                  |
+                 ::: k.ptx:4:17
+                  |
+                4 | .visible .entry k(.param .u64 a, .param .u32 n, .param .align 64 .b8 map[128])
+                  |                 -------------------------------------------------------------- this kernel
+                  |
+                  = rule: A launch gives each parameter of the entry one value of its type and size.
+                  = try: Keep to what cuTensorMapEncodeTiled takes.
+            "#]],
+        ),
+        (
+            "\"dims\": [32, 64]",
+            "\"dims\": [32]",
+            expect![[r#"
+                error[launch]: parameter `map` is no tensor map: `box_dims` has 2 numbers; for 1 dimension it has 1
+                 --> k.json:5:111
+                  |
+                5 |             {"tensor_map": {"buffer": 0, "map": {"element": "f16", "dims": [32], "strides": [64], "box_dims": [32, 8]}}}],
+                  |                                                                                                               ^^^^^^^ given here
+                  |
+                 ::: k.ptx:4:17
+                  |
+                4 | .visible .entry k(.param .u64 a, .param .u32 n, .param .align 64 .b8 map[128])
+                  |                 -------------------------------------------------------------- this kernel
+                  |
+                  = rule: A launch gives each parameter of the entry one value of its type and size.
+                  = try: Keep to what cuTensorMapEncodeTiled takes.
+            "#]],
+        ),
+        (
+            "\"buffer\": 1, \"file\"",
+            "\"buffer\": 1 \"file\"",
+            expect![[r#"
+            error: this is no JSON: expected `,` or `}`
+             --> k.json:7:59
+              |
+            7 |  "outputs": [{"buffer": 0, "file": "a.bin"}, {"buffer": 1 "file": "b.bin"}]}
+              |                                                           ^ found here
+              |
+              = try: Write JSON (RFC 8259).
+        "#]],
+        ),
+    ] {
+        let said = emulate_texts(KERNEL, &file(from, to), &[]);
+        assert_eq!((said.status, said.out.as_str()), (2, ""), "{to}");
+        expected.assert_eq(&said.err);
+    }
+    assert_eq!(emulate_texts(KERNEL, &file("", ""), &[]).status, 0);
+}

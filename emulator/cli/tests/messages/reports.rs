@@ -1,0 +1,189 @@
+//! Messages as values, findings of several seeds, and notes.
+
+use crate::common::emulate_texts;
+use crate::{kernel, launch, says};
+use expect_test::expect;
+
+/// Errors of kernels and of launch files, as values.
+#[test]
+fn json_has_errors_of_kernels_and_of_launch_files() {
+    let json = |kernel: &str, launch: &str| {
+        let said = emulate_texts(kernel, launch, &["--format", "json"]);
+        assert_eq!((said.status, said.err.as_str()), (2, ""));
+        said.out
+    };
+    expect![[r#"
+        {
+          "schema": 1,
+          "kernel": "k.ptx",
+          "launch": "k.json",
+          "errors": [
+            {
+              "code": "ptx-semantics",
+              "title": "`%r32` is not declared",
+              "places": [
+                {
+                  "file": "k.ptx",
+                  "line": 17,
+                  "column": 1,
+                  "text": "here"
+                }
+              ],
+              "rule": "PTX instructions take the operands that chapter 9 of the PTX ISA gives them.",
+              "help": "The highest of `%r<…>` that is declared is `%r31`: declare more, or correct the number."
+            }
+          ]
+        }
+    "#]]
+    .assert_eq(&json(&kernel("mov.u32 %r1, %r32;"), &launch(32)));
+    expect![[r#"
+        {
+          "schema": 1,
+          "kernel": "k.ptx",
+          "launch": "k.json",
+          "errors": [
+            {
+              "code": "launch",
+              "title": "a CTA of 2048 × 1 × 1 threads",
+              "places": [
+                {
+                  "file": "k.json",
+                  "line": 1,
+                  "column": 44,
+                  "text": "`block` of the launch description"
+                },
+                {
+                  "file": "k.ptx",
+                  "line": 4,
+                  "column": 17,
+                  "text": "this kernel"
+                }
+              ],
+              "rule": "A launch must stay within what the kernel declares and the GPU has (PTX ISA 11.4; CUDA Programming Guide, compute capability 10.0).",
+              "help": "1 to 1024 threads, z up to 64."
+            }
+          ]
+        }
+    "#]].assert_eq(&json(&kernel(""), &launch(2048)));
+    expect![[r#"
+        {
+          "schema": 1,
+          "kernel": "k.ptx",
+          "launch": "k.json",
+          "errors": [
+            {
+              "code": "launch",
+              "title": "unknown field `gird`",
+              "places": [
+                {
+                  "file": "k.json",
+                  "line": 1,
+                  "column": 16,
+                  "text": "found here"
+                }
+              ],
+              "rule": "",
+              "help": "Allowed here: `entry`, `grid`, `cluster`, `block`, `dynamic_shared`, `buffers`, `params`, `param_block`, `regions`, `attributes`, `outputs`."
+            }
+          ]
+        }
+    "#]].assert_eq(&json(&kernel(""), &launch(32).replace("\"grid\"", "\"gird\"")));
+}
+
+/// Of several seeds, each finding says which ones it was seen under; notes are counted, and hidden if so wished.
+#[test]
+fn findings_of_several_seeds_and_notes() {
+    let body =
+        "mov.u32 %r1, 7;\nst.shared.u32 [tile], %r1;\nst.shared.u32 [tile+128], %r0;\nld.shared.u32 %r2, [tile+128];";
+    says(
+        body,
+        64,
+        &["--seeds", "0..12"],
+        expect![[r#"
+        finding[race-shared]: warp 1 writes `tile`, warp 0 writes it, and nothing orders the two
+          --> k.ptx:19:1
+           |
+        19 | st.shared.u32 [tile+128], %r0;
+           | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+           | |
+           | warp 0 writes it here
+           | warp 1 writes it here
+           |
+           = note: seen under all 12 seeds
+           = rule: Plain accesses of different threads to the same bytes, one of them a write, are a data race unless synchronisation orders them (PTX ISA 8.7.1, 8.9.5).
+           = try: Let each byte be written by one warp: check how the address depends on the thread.
+
+        Notes: rules broken that no machine code would show. They change no exit status; `--notes hide` hides them.
+
+        note[same-value-written-twice]: warp 1 and warp 0 store the same value to `tile`, and nothing orders the two
+          --> k.ptx:18:1
+           |
+        18 | st.shared.u32 [tile], %r1;
+           | ^^^^^^^^^^^^^^^^^^^^^^^^^^
+           | |
+           | stored here
+           | stored here before
+           |
+           = note: seen under all 12 seeds
+           = rule: Plain accesses of different threads to the same bytes, one of them a write, are a data race unless synchronisation orders them (PTX ISA 8.7.1, 8.9.5), also when the value does not depend on it.
+           = try: Let one warp store it.
+
+        `k`, seed 0: 1 finding, 1 note; N cycles, 18 warp instructions
+        `k`, seed 1: 1 finding, 1 note; N cycles, 18 warp instructions
+        `k`, seed 2: 1 finding, 1 note; N cycles, 18 warp instructions
+        `k`, seed 3: 1 finding, 1 note; N cycles, 18 warp instructions
+        `k`, seed 4: 1 finding, 1 note; N cycles, 18 warp instructions
+        `k`, seed 5: 1 finding, 1 note; N cycles, 18 warp instructions
+        `k`, seed 6: 1 finding, 1 note; N cycles, 18 warp instructions
+        `k`, seed 7: 1 finding, 1 note; N cycles, 18 warp instructions
+        `k`, seed 8: 1 finding, 1 note; N cycles, 18 warp instructions
+        `k`, seed 9: 1 finding, 1 note; N cycles, 18 warp instructions
+        `k`, seed 10: 1 finding, 1 note; N cycles, 18 warp instructions
+        `k`, seed 11: 1 finding, 1 note; N cycles, 18 warp instructions
+        `k`: 0 of 12 schedules are clean; 1 finding, 1 note
+    "#]],
+    );
+    says(
+        body,
+        64,
+        &["--notes", "hide"],
+        expect![[r#"
+        finding[race-shared]: warp 0 writes `tile`, warp 1 writes it, and nothing orders the two
+          --> k.ptx:19:1
+           |
+        19 | st.shared.u32 [tile+128], %r0;
+           | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+           | |
+           | warp 1 writes it here
+           | warp 0 writes it here
+           |
+           = rule: Plain accesses of different threads to the same bytes, one of them a write, are a data race unless synchronisation orders them (PTX ISA 8.7.1, 8.9.5).
+           = try: Let each byte be written by one warp: check how the address depends on the thread.
+
+        finding[race-shared]: warp 1 writes `tile`, warp 0 reads it, and nothing orders the two
+          --> k.ptx:20:1
+           |
+        19 | st.shared.u32 [tile+128], %r0;
+           | ------------------------------ warp 1 writes it here
+        20 | ld.shared.u32 %r2, [tile+128];
+           | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ warp 0 reads it here
+           |
+           = note: seen 32 times
+           = rule: Plain accesses of different threads to the same bytes, one of them a write, are a data race unless synchronisation orders them (PTX ISA 8.7.1, 8.9.5).
+           = try: Put a CTA barrier (bar.sync) between the two.
+
+        `k`, default schedule: 2 findings, 1 note (hidden); N cycles, 18 warp instructions
+    "#]],
+    );
+}
+
+/// A run that did not end has no length; one of times only says so, also as a value.
+#[test]
+fn runs_that_are_no_whole_runs_say_so() {
+    let stopped = emulate_texts(&kernel("trap;"), &launch(32), &[]).out;
+    assert!(stopped.contains("did not end; ") && !stopped.contains("cycles"), "{stopped}");
+    for (arguments, says) in [(&["--format", "json"][..], false), (&["--format", "json", "--timing-only"], true)] {
+        let out = emulate_texts(&kernel(""), &launch(32), arguments).out;
+        assert!(out.contains(&format!("\"timing_only\": {says}")), "{out}");
+    }
+}

@@ -1,0 +1,96 @@
+//! `tcgen05.commit`: an arrival when all MMAs of a thread are complete.
+
+use super::cluster::{Cluster, Stop};
+use super::mbarrier_ops::Arrival;
+use super::mma::Group;
+use super::state::{At, Commit, Pending, Slot, Span};
+use super::warp::lanes;
+use crate::order::Views;
+use crate::program::op::Address;
+use crate::report::{Actor, EventKind};
+use smallvec::smallvec;
+
+impl Cluster<'_> {
+    pub fn commit(&mut self, at: At, address: &Address, pair: bool, targets: Option<u16>) -> Result<(), Stop> {
+        let At { w, f, site, .. } = at;
+        let now = self.warps[w].fragments[f].ready_at;
+        self.group(at, pair, "tcgen05.commit")?;
+        for (slot, who) in self.barrier_addresses(at, address, true)? {
+            if who.count_ones() > 1 {
+                self.many_lanes(w, who, site, "tcgen05.commit", "the barrier gets that many arrivals");
+            }
+            for lane in lanes(who) {
+                let ranks = match targets {
+                    None => smallvec![slot.cta],
+                    Some(reg) => {
+                        let bits = self.warps[w].registers.b32[usize::from(reg)][lane] & 0xffff;
+                        self.mask_ranks(bits, site)?
+                    }
+                };
+                let queue = self.mma_queues.get(&(w, lane)).copied();
+                let (actor, epoch) = queue.map_or((self.warps[w].actor, 0), |q| (q.actor, q.epoch));
+                let covered = self.covered.get(&actor).copied().unwrap_or(0);
+                // It arrives when the thread's last MMA is complete, whether an earlier commit covers that one or not.
+                let busy = queue.map_or(0, |q| q.busy_until);
+                self.covered.insert(actor, epoch);
+                let order = self.warps[w].views.before_now();
+                let (mut barriers, mut last) = (Vec::new(), now);
+                for cta in ranks {
+                    let barrier = self.barrier(w, Slot { cta, ..slot }, site, "committed to")?;
+                    let delay = self.jitter(500);
+                    let time = now.max(busy) + delay;
+                    barriers.push(self.barrier_id(barrier));
+                    last = last.max(time);
+                    self.commits.push(Commit {
+                        site,
+                        queue: actor,
+                        epoch,
+                        barrier,
+                        phase: None,
+                        warp: w,
+                        issued: now,
+                        order: order.clone(),
+                    });
+                    self.push_event(time, Pending::CommitArrive(self.commits.len() - 1));
+                }
+                let (home, span) = (self.warps[w].cta, Span { w, issued: now, start: now.max(busy), end: last });
+                let kind = || EventKind::Commit { barriers, covers: epoch - covered };
+                self.trace(home, Actor::TensorCore, span, site, kind);
+            }
+        }
+        Ok(())
+    }
+
+    /// The CTAs that a multicast mask names.
+    pub fn mask_ranks(&mut self, bits: u32, site: u32) -> Result<Group, Stop> {
+        let ranks: Group = lanes(bits).collect();
+        if ranks.is_empty() || ranks.iter().any(|&r| r >= self.ctas.len()) {
+            return Err(Some(Box::new(self.problem(
+                "multicast-mask",
+                site,
+                format!("the CTA mask is {bits:#b}, the cluster has {} CTAs", self.ctas.len()),
+                "Each bit of a multicast mask names the rank of a CTA of the cluster.",
+                "Set the bits of CTAs that exist, at least one.".into(),
+            ))));
+        }
+        Ok(ranks)
+    }
+
+    /// All that a commit covers is complete: its arrival.
+    pub fn commit_arrive(&mut self, n: usize, time: u64) -> Result<(), Stop> {
+        let Commit { site, queue, epoch, barrier, warp, issued, .. } = self.commits[n];
+        let order = std::mem::take(&mut self.commits[n].order);
+        let mut views = Views::default();
+        views.order = order;
+        views.hb.raise(queue, epoch);
+        views.before.raise(queue, epoch);
+        self.commits[n].phase = Some(self.barriers[barrier as usize].phase);
+        let arrival = Arrival { count: 1, announced: 0, site, engine: true };
+        let outcome = self.arrive(barrier, arrival, &views, Span { w: warp, issued, start: time, end: time });
+        if outcome.is_err() && self.warps[warp].multi_lane_sites.contains(&site) {
+            // A consequence of what has been found already.
+            return Err(None);
+        }
+        outcome
+    }
+}

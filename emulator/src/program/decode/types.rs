@@ -1,0 +1,337 @@
+//! Which registers and constants an operand takes: those of its type (PTX ISA 9.4, 9.4.1). What ptxas refuses is refused here.
+
+use super::special::special;
+use super::{Lowering, describe, wrong};
+use crate::program::Bad;
+use crate::program::lower::Binding;
+use crate::syntax::ast::{Instruction, Operand};
+
+/// What kind of value a type is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// Anything of the same width.
+    Bits,
+    /// Signed or not.
+    Integer,
+    Float,
+    /// Two or more values, which registers of bits hold, and those of the same type.
+    Packed,
+    /// The same; there are no registers of the type.
+    PackedInBits,
+    Predicate,
+}
+
+/// A type of registers or of an instruction.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Type {
+    name: &'static str,
+    kind: Kind,
+    bytes: u32,
+}
+
+const fn row(name: &'static str, kind: Kind, bytes: u32) -> Type {
+    Type { name, kind, bytes }
+}
+
+static TYPES: &[Type] = &[
+    row("pred", Kind::Predicate, 0),
+    row("b8", Kind::Bits, 1),
+    row("u8", Kind::Integer, 1),
+    row("s8", Kind::Integer, 1),
+    row("b16", Kind::Bits, 2),
+    row("u16", Kind::Integer, 2),
+    row("s16", Kind::Integer, 2),
+    row("f16", Kind::Float, 2),
+    row("bf16", Kind::PackedInBits, 2),
+    row("b32", Kind::Bits, 4),
+    row("u32", Kind::Integer, 4),
+    row("s32", Kind::Integer, 4),
+    row("f32", Kind::Float, 4),
+    row("f16x2", Kind::Packed, 4),
+    row("bf16x2", Kind::PackedInBits, 4),
+    row("u16x2", Kind::Packed, 4),
+    row("s16x2", Kind::Packed, 4),
+    row("b64", Kind::Bits, 8),
+    row("u64", Kind::Integer, 8),
+    row("s64", Kind::Integer, 8),
+    row("f64", Kind::Float, 8),
+    row("f32x2", Kind::PackedInBits, 8),
+    row("b128", Kind::Bits, 16),
+];
+
+/// The type of this name.
+fn named(name: &str) -> Option<&'static Type> {
+    TYPES.iter().find(|ty| ty.name == name)
+}
+
+/// What an operand takes.
+#[derive(Clone, Copy)]
+enum Want {
+    /// Of this type's width.
+    Of(&'static Type),
+    /// As wide, or wider: `ld`, `st` and `cvt`.
+    Wide(&'static Type),
+    /// An integer that counts or names something.
+    Count,
+    Anything,
+}
+
+impl Want {
+    fn of(name: &str) -> Want {
+        named(name).map_or(Want::Anything, Want::Of)
+    }
+
+    fn wide(name: &str) -> Want {
+        named(name).map_or(Want::Anything, Want::Wide)
+    }
+
+    /// Whether a register of this type will do.
+    fn takes(self, register: &Type) -> bool {
+        let (ty, wider) = match self {
+            Want::Anything => return true,
+            Want::Count => return register.bytes == 4 && matches!(register.kind, Kind::Bits | Kind::Integer),
+            Want::Of(ty) => (ty, false),
+            Want::Wide(ty) => (ty, true),
+        };
+        if register.kind == Kind::Predicate {
+            return ty.kind == Kind::Predicate;
+        }
+        let wider = wider && ty.kind != Kind::PackedInBits;
+        let width = register.bytes == ty.bytes || wider && register.bytes > ty.bytes;
+        width
+            && match ty.kind {
+                Kind::Bits => true,
+                Kind::Integer => matches!(register.kind, Kind::Bits | Kind::Integer | Kind::Packed),
+                Kind::Float => register.kind == Kind::Bits || register == ty,
+                Kind::Packed => matches!(register.kind, Kind::Bits | Kind::Packed),
+                Kind::PackedInBits => register.kind == Kind::Bits,
+                Kind::Predicate => false,
+            }
+    }
+
+    /// Whether a constant will do.
+    fn takes_constant(self, operand: &Operand) -> bool {
+        let (Want::Of(ty) | Want::Wide(ty)) = self else {
+            return !matches!(self, Want::Count) || matches!(operand, Operand::Integer(_));
+        };
+        match operand {
+            Operand::Integer(_) => matches!(ty.kind, Kind::Bits | Kind::Integer | Kind::Predicate),
+            Operand::Float32(_) => matches!(ty.name, "f32" | "f64" | "b32"),
+            Operand::Float64(_) => matches!(ty.name, "f32" | "f64" | "b64"),
+            _ => true,
+        }
+    }
+
+    /// The types of registers that will do.
+    fn text(self) -> String {
+        let names: Vec<String> =
+            TYPES.iter().filter(|ty| is_of_registers(ty) && self.takes(ty)).map(|ty| format!(".{}", ty.name)).collect();
+        names.join(", ")
+    }
+}
+
+/// The type of this name, if registers are declared of it.
+pub fn of_registers(name: &str) -> Option<&'static Type> {
+    named(name).filter(|ty| is_of_registers(ty))
+}
+
+fn is_of_registers(ty: &Type) -> bool {
+    !matches!(ty.name, "bf16" | "bf16x2" | "u16x2" | "s16x2" | "f32x2")
+}
+
+/// Functions of which all operands are of the type that the opcode ends with.
+const ALIKE: &[&str] = &[
+    "add", "sub", "mul", "mad", "fma", "div", "rem", "neg", "abs", "min", "max", "rcp", "sqrt", "rsqrt", "ex2", "lg2",
+    "sin", "cos", "tanh", "and", "or", "xor", "not", "brev", "mov", "lop3",
+];
+
+/// What an operand of an instruction takes.
+fn wants(base: &str, mods: &[&str], operand: usize) -> Want {
+    let Some(&ty) = mods.last() else { return Want::Anything };
+    let doubled = match ty {
+        "u16" => "u32",
+        "s16" => "s32",
+        "u32" => "u64",
+        "s32" => "s64",
+        other => other,
+    };
+    match (base, operand) {
+        ("mul" | "mad", 0 | 3) if mods.contains(&"wide") => Want::of(doubled),
+        ("setp", 1 | 2) | ("selp", 0..=2) | ("shl" | "shr", 0 | 1) | ("bfe", 0 | 1) | ("popc" | "clz", 1) => {
+            Want::of(ty)
+        }
+        ("shl" | "shr", _) | ("bfe", _) | ("popc" | "clz", 0) => Want::Count,
+        ("shf", 0..=2) => Want::of(ty),
+        ("shf", _) | ("shfl", 4) => Want::Count,
+        ("prmt" | "shfl", _) => Want::of("b32"),
+        ("lop3", 4) => Want::Anything,
+        (base, _) if ALIKE.contains(&base) => Want::of(ty),
+        ("ld", 0) | ("st", 1) => Want::wide(ty),
+        ("atom", 0) | ("atom" | "red", 1..) => Want::of(ty),
+        ("cvt", 0) => Want::wide(mods.len().checked_sub(2).map_or("", |n| mods[n])),
+        ("cvt", _) => Want::wide(ty),
+        _ => Want::Anything,
+    }
+}
+
+/// Refuses registers and constants of another type than the operand takes.
+pub fn check(l: &Lowering, inst: &Instruction) -> Result<(), Bad> {
+    let parts: Vec<&str> = inst.opcode.split('.').collect();
+    let (base, mods) = (parts[0], &parts[1..]);
+    for (n, operand) in inst.operands.iter().enumerate() {
+        let Operand::Vector(elements) = operand else {
+            one(l, wants(base, mods, n), operand, inst)?;
+            continue;
+        };
+        let want = match (base, mods) {
+            // It is put together of parts, or taken apart.
+            ("mov", [ty]) => named(ty).map_or(Want::Anything, |ty| part(ty, elements.len() as u32)),
+            ("tcgen05", ["ld" | "st", ..]) | ("ldmatrix" | "stmatrix", _) => Want::of("b32"),
+            _ => wants(base, mods, n),
+        };
+        elements.iter().try_for_each(|element| one(l, want, element, inst))?;
+        // Bits go with all others.
+        let mut typed = elements.iter().filter_map(|element| register(l, element)).filter(|r| r.1.kind != Kind::Bits);
+        if let Some(first) = typed.next()
+            && let Some(other) = typed.find(|other| other.1.kind != first.1.kind)
+        {
+            return Err(wrong(
+                format!(
+                    "a vector of `.{}` (`{}`) and `.{}` (`{}`) registers",
+                    first.1.name, first.0, other.1.name, other.0
+                ),
+                "The elements of a vector are of one kind, or bits: declare one of them as `.b32` or the like.",
+            ));
+        }
+    }
+    if let ("mov", [ty]) = (base, mods)
+        && inst.operands.iter().any(|operand| matches!(operand, Operand::Vector(_)))
+        && !ty.starts_with('b')
+    {
+        let bits = named(ty).map_or(64, |ty| 8 * ty.bytes);
+        return Err(wrong(
+            format!("`{}` of a vector", inst.opcode),
+            format!("Vectors are moved as bits: `mov.b{bits}` (PTX ISA 9.7.9.4)."),
+        ));
+    }
+    Ok(())
+}
+
+/// One of so many parts of a type of bits.
+fn part(ty: &Type, parts: u32) -> Want {
+    let bytes = ty.bytes.checked_div(parts);
+    let part = TYPES.iter().find(|part| part.kind == Kind::Bits && Some(part.bytes) == bytes);
+    part.map_or(Want::Anything, Want::Of)
+}
+
+/// The register that an operand names.
+fn register<'a>(l: &Lowering, operand: &'a Operand) -> Option<(&'a str, &'static Type)> {
+    let Operand::Name(name) = operand else { return None };
+    match l.lookup(name)? {
+        Binding::Register(_, ty) => Some((name, ty)),
+        _ => None,
+    }
+}
+
+fn one(l: &Lowering, want: Want, operand: &Operand, inst: &Instruction) -> Result<(), Bad> {
+    let refuse = |what: String, help: String| {
+        Err(Bad {
+            rule: "A register holds values of its type: bits fit any type of their width, signed and unsigned integers each other, \
+                   floats only themselves; ld, st and cvt also take wider registers (PTX ISA 9.4, 9.4.1)."
+                .into(),
+            ..wrong(what, help)
+        })
+    };
+    match operand {
+        Operand::Name(name) => {
+            let Some((name, ty)) = register(l, operand) else {
+                let integers = |ty: &str| ty.starts_with(['u', 's']);
+                let taken = inst.opcode.starts_with("mov.")
+                    || inst.opcode.starts_with("cvt.") && inst.opcode.split('.').skip(1).all(integers);
+                if special(name).is_none() || taken || l.lookup(name).is_some() {
+                    return Ok(());
+                }
+                return Err(wrong(
+                    format!("`{}` does not take the special register `{name}`", inst.opcode),
+                    "Move it to a register first: `mov.u32`.",
+                ));
+            };
+            if want.takes(ty) {
+                return Ok(());
+            }
+            let moved = match want {
+                Want::Of(of) | Want::Wide(of) if of.bytes == ty.bytes && ty.kind != Kind::Predicate => {
+                    format!(", or move the bits first: `mov.b{}`", 8 * ty.bytes)
+                }
+                _ => String::new(),
+            };
+            refuse(
+                format!("`{name}` is a `.{}` register, which `{}` does not take here", ty.name, inst.opcode),
+                format!("Use a register of one of these types: {}{moved}.", want.text()),
+            )
+        }
+        Operand::Integer(_) | Operand::Float32(_) | Operand::Float64(_) if !want.takes_constant(operand) => {
+            let (Want::Of(ty) | Want::Wide(ty)) = want else {
+                return refuse(
+                    format!("`{}` takes an integer here, found {}", inst.opcode, describe(operand)),
+                    "Write an integer.".into(),
+                );
+            };
+            let help = match ty.name {
+                "f32" => "Write it with a point or as bits: `1.0`, `0f3F800000`.",
+                "f64" => "Write it with a point or as bits: `1.0`, `0d3FF0000000000000`.",
+                "b32" => "Write its bits: `0f3F800000`, or an integer.",
+                "b64" => "Write its bits: `0d3FF0000000000000`, or an integer.",
+                _ if matches!(ty.kind, Kind::Integer | Kind::Bits) => "Write an integer.",
+                _ => {
+                    "There are no constants of this type: move its bits to a register first, with `mov.b16` or `mov.b32`."
+                }
+            };
+            refuse(format!("`{}` does not take {} here", inst.opcode, describe(operand)), help.into())
+        }
+        Operand::Memory(address, ..) => match register(l, address) {
+            Some((name, ty)) if !matches!(ty.kind, Kind::Bits | Kind::Integer) => refuse(
+                format!("`{name}` is a `.{}` register, which holds no address", ty.name),
+                "Hold addresses in `.b64` or `.u64` registers, those of shared memory also in `.b32` or `.u32`.".into(),
+            ),
+            _ => Ok(()),
+        },
+        _ => Ok(()),
+    }
+}
+
+/// Whether a `mov` of this type takes the address of a variable.
+pub fn is_of_addresses(ty: &str) -> bool {
+    named(ty).is_some_and(|ty| matches!(ty.kind, Kind::Bits | Kind::Integer) && (2..=8).contains(&ty.bytes))
+}
+
+/// Whether it takes a special register.
+pub fn takes_special(ty: &str, name: &str) -> bool {
+    let wide = name == "%clock64";
+    special(name).is_some() && is_of_addresses(ty) && named(ty).is_some_and(|ty| (ty.bytes == 8) == wide)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rows of what ptxas 13.5 takes, found by trying every type of register.
+    #[test]
+    fn registers_fit_as_ptxas_says() {
+        for (want, takes) in [
+            (Want::of("u32"), ".b32, .u32, .s32, .f16x2"),
+            (Want::of("b32"), ".b32, .u32, .s32, .f32, .f16x2"),
+            (Want::of("f32"), ".b32, .f32"),
+            (Want::of("f16"), ".b16, .f16"),
+            (Want::of("bf16x2"), ".b32"),
+            (Want::of("f16x2"), ".b32, .f16x2"),
+            (Want::of("s16x2"), ".b32, .f16x2"),
+            (Want::of("f32x2"), ".b64"),
+            (Want::of("pred"), ".pred"),
+            (Want::wide("f32"), ".b32, .f32, .b64, .b128"),
+            (Want::wide("u64"), ".b64, .u64, .s64, .b128"),
+        ] {
+            assert_eq!(want.text(), takes);
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! What ends, or is written, while something may still use it: copies on their way, lanes that are not there, caches that no write
+//! reaches. And the same with what makes it right.
+
+mod common;
+
+use common::{load, schedules, zeroes};
+use emulator::Report;
+
+/// `%rd0` points to 4 KiB of zeroes; `%r0` is the thread's number, `%p0` says that it is 0.
+fn run(body: &str, threads: u32, seed: Option<u64>) -> Report {
+    let text = format!(
+        ".version 8.6\n.target sm_100a\n.address_size 64\n.visible .entry k(.param .u64 out)\n{{\n\
+         .shared .align 128 .b8 tile[4096];\n.shared .align 8 .b64 bar;\n\
+         .reg .pred %p<8>;\n.reg .b32 %r<16>;\n.reg .b64 %rd<8>;\n\
+         mov.u32 %r0, %tid.x;\nsetp.eq.u32 %p0, %r0, 0;\nld.param.u64 %rd0, [out];\n{body}\nret;\n}}\n"
+    );
+    common::run(&load(&text), &common::launch("k", threads, vec![zeroes("out", 4096)]), seed, 100_000)
+}
+
+/// On every schedule, this code is found, or nothing at all.
+#[track_caller]
+fn gives(body: &str, threads: u32, code: Option<&str>) {
+    for seed in schedules(6) {
+        let report = run(body, threads, seed);
+        let codes = common::codes(&report);
+        assert_eq!(codes, Vec::from_iter(code), "seed {seed:?}: {body}\n{:#?}", report.findings);
+    }
+}
+
+const COPY: &str = "mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 16;\n\
+                    cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [tile], [%rd0], 16, [bar];";
+const REQUEST: &str = "mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 16;\n\
+                       clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [tile], [bar];";
+const INIT: &str = "mbarrier.init.shared::cta.b64 [bar], 1;\nfence.mbarrier_init.release.cluster;\nfence.proxy.async;";
+const WAIT: &str = "W:\nmbarrier.try_wait.parity.shared::cta.b64 %p1, [bar], 0;\n@!%p1 bra W;";
+/// A wait that learns of the phase only at a fence.
+const RELAXED: &str = "W:\nmbarrier.try_wait.parity.relaxed.cta.shared::cta.b64 %p1, [bar], 0;\n@!%p1 bra W;";
+
+/// `mbarrier.inval` while a copy will still complete on the barrier, whoever waits.
+#[test]
+fn an_mbarrier_outlives_what_completes_on_it() {
+    let early = Some("mbarrier-invalidated-early");
+    let inval = "mbarrier.inval.shared::cta.b64 [bar];";
+    for asked in [COPY, REQUEST] {
+        for (wait, code) in [("", early), (WAIT, None), (RELAXED, None)] {
+            gives(&format!("@!%p0 ret;\n{INIT}\n{asked}\n{wait}\n{inval}"), 32, code);
+        }
+    }
+    // Warp 1 waits, warp 0 invalidates: only a barrier between says that it may.
+    let apart = |barrier: &str| {
+        format!(
+            "@%p0 mbarrier.init.shared::cta.b64 [bar], 1;\n@%p0 fence.proxy.async;\nbar.sync 0;\nsetp.ge.u32 %p2, %r0, 32;\n\
+             @%p2 bra WAIT;\n@!%p0 bra MEET;\n{COPY}\nbra MEET;\nWAIT:\n{WAIT}\nMEET:\n{barrier}\n@%p0 {inval}"
+        )
+    };
+    gives(&apart("bar.sync 0;"), 64, None);
+    // The wait may come too late as well.
+    for seed in schedules(6) {
+        assert!(common::codes(&run(&apart(""), 64, seed)).contains(&"mbarrier-invalidated-early"), "seed {seed:?}");
+    }
+}
+
+/// A CTA that ends while a copy writes to its shared memory; any warp of it may wait.
+#[test]
+fn a_cta_outlives_the_copies_into_it() {
+    let outlives = Some("load-outlives-cta");
+    for asked in [COPY, REQUEST] {
+        for (wait, code) in [("", outlives), (WAIT, None)] {
+            gives(&format!("@!%p0 ret;\n{INIT}\n{asked}\n{wait}"), 32, code);
+        }
+    }
+    let other = format!(
+        "@%p0 mbarrier.init.shared::cta.b64 [bar], 1;\n@%p0 fence.proxy.async;\nbar.sync 0;\nsetp.ge.u32 %p2, %r0, 32;\n\
+         @%p2 bra WAIT;\n@!%p0 ret;\n{COPY}\nret;\nWAIT:\n{WAIT}"
+    );
+    gives(&other, 64, None);
+}
+
+/// `shfl.sync` gives nothing defined where its source lane does not execute it (PTX ISA 9.7.9.6).
+#[test]
+fn a_shuffle_reads_only_lanes_that_take_part() {
+    let store = "mul.wide.u32 %rd1, %r0, 4;\nadd.s64 %rd0, %rd0, %rd1;\nst.global.u32 [%rd0], %r1;";
+    let undefined = Some("undefined-value-stored");
+    let half = |shuffle: &str| format!("setp.ge.u32 %p2, %r0, 16;\n@%p2 ret;\n{shuffle}\n{store}");
+    gives(&half("shfl.sync.bfly.b32 %r1, %r0, 8, 31, 0xffff;"), 32, None);
+    gives(&half("shfl.sync.bfly.b32 %r1, %r0, 16, 31, 0xffff;"), 32, undefined);
+    gives(&half("shfl.sync.idx.b32 %r1, %r0, 20, 31, 0xffffffff;"), 32, undefined);
+    // Beyond the segment a lane reads itself.
+    gives(&half("shfl.sync.down.b32 %r1, %r0, 8, 0x100f, 0xffff;"), 32, None);
+    // What the upper lanes of a reduction get does not matter.
+    let sum = "shfl.sync.down.b32 %r1, %r0, 8, 31, 0xffff;\n@%p0 st.global.u32 [%rd0], %r1;";
+    gives(&format!("setp.ge.u32 %p2, %r0, 16;\n@%p2 ret;\n{sum}"), 32, None);
+}
+
+/// `ld.global.nc` is for what nobody writes while the kernel runs, whatever orders the two (PTX ISA 9.7.9.9).
+#[test]
+fn non_coherent_loads_of_what_the_kernel_writes() {
+    let found = Some("non-coherent-load");
+    let after = |load: &str| format!("@%p0 st.global.u32 [%rd0], 3;\nbar.sync 0;\n{load} %r1, [%rd0];");
+    let before = |load: &str| format!("{load} %r1, [%rd0];\nbar.sync 0;\n@%p0 st.global.u32 [%rd0], 3;");
+    for (load, code) in [("ld.global.nc.u32", found), ("ld.global.u32", None)] {
+        gives(&after(load), 64, code);
+        gives(&before(load), 64, code);
+    }
+    gives("ld.global.nc.u32 %r1, [%rd0];\n@%p0 st.global.u32 [%rd0+4], 3;", 64, None);
+}

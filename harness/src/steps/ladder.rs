@@ -1,0 +1,576 @@
+//! Steps 2 to 10: contracts, cases, TODOs.
+
+use super::milestones as seen;
+use super::structure;
+use super::{Case, Copies, Milestone, Shape, Step};
+use crate::problem::Problem;
+use ptx::Dtype;
+
+const K_LOOP: &str = "book: a loop over K (book/src/k-loop.md)";
+const GRID: &str = "book: a grid of CTAs (book/src/grid.md)";
+const TMA: &str = "book: TMA and tensor maps (book/src/tma.md)";
+const WAY_BACK: &str = "book: the way back (book/src/way-back.md)";
+const PIPELINE: &str = "book: a software pipeline (book/src/pipeline.md)";
+const PERSISTENT: &str = "book: persistent kernels (book/src/persistent.md)";
+const ROLES: &str = "book: warp specialisation (book/src/warp-specialisation.md)";
+const PAIRS: &str = "book: pairs of CTAs (book/src/cta-pairs.md)";
+const MBARRIERS: &str = "book: mbarriers and phases (book/src/mbarriers.md)";
+const TENSOR_MEMORY: &str = "book: tensor memory (book/src/tensor-memory.md)";
+
+/// The tile of one CTA.
+const TILE: [u32; 2] = [128, 128];
+/// One CTA, one warpgroup, threads copy.
+const SIMPLE: Shape = Shape {
+    tile: TILE,
+    threads: 128,
+    ctas: 1,
+    copies: Copies::Threads,
+    persistent: false,
+    depth: 1,
+    consumers: 1,
+    specialised: false,
+};
+const BY_TMA: Shape = Shape { copies: Copies::Tma, ..SIMPLE };
+const PIPELINED: Shape = Shape { depth: 2, ..BY_TMA };
+const STAYING: Shape = Shape { persistent: true, ..PIPELINED };
+const SPECIALISED: Shape = Shape { threads: 256, specialised: true, ..STAYING };
+const DEEP: Shape = Shape { depth: 4, ..SPECIALISED };
+const PAIR: Shape = Shape { tile: [256, 256], ctas: 2, ..DEEP };
+const TWO: Shape = Shape { tile: [512, 256], threads: 384, consumers: 2, ..PAIR };
+
+const fn cube(n: u32) -> Problem {
+    Problem::f16(n, n, n)
+}
+
+const fn f16(m: u32, n: u32, k: u32) -> Case {
+    Case { problem: Problem::f16(m, n, k), sms: None }
+}
+
+const fn bf16(m: u32, n: u32, k: u32) -> Case {
+    Case { problem: Problem { m, n, k, dtype: Dtype::Bf16 }, sms: None }
+}
+
+impl Case {
+    /// For a GPU of so many SMs.
+    const fn on(self, sms: u32) -> Case {
+        Case { sms: Some(sms), ..self }
+    }
+}
+
+pub(super) const STEP_2: Step = Step {
+    number: 2,
+    title: "a loop over K",
+    points: 5,
+    shape: SIMPLE,
+    observed: f16(128, 128, 512),
+    sizes: &[
+        Problem::f16(128, 128, 64),
+        Problem::f16(128, 128, 512),
+        Problem::f16(128, 128, 1024),
+        Problem::f16(128, 128, 4096),
+    ],
+    cases: &[f16(128, 128, 192), f16(128, 128, 320), f16(128, 128, 448), bf16(128, 128, 320)],
+    inputs_per_size: 3,
+    timed: Problem::f16(128, 128, 1024),
+    milestones: &[
+        Milestone {
+            id: "2.1",
+            title: "the tiles of every round arrive swizzled in shared memory, fenced",
+            task: "In every round copy 64 columns of A and B, from column `round * BLK_K` on; then fence and let all threads meet.",
+            read: K_LOOP,
+            check: |run| seen::tiles_copied(run, &SIMPLE),
+        },
+        Milestone {
+            id: "2.2",
+            title: "every round's MMAs add to the same accumulator",
+            task: "Four MMAs a round; of all of them only the very first does not accumulate: `(round + slice).gt(0)`.",
+            read: K_LOOP,
+            check: |run| seen::mmas(run, &SIMPLE, seen::Rounds::First),
+        },
+        Milestone {
+            id: "2.3",
+            title: "every round's MMAs are committed",
+            task: "Let the thread that issued the MMAs commit them: `t.commit(mma_done)`.",
+            read: MBARRIERS,
+            check: |run| seen::committed(run, &SIMPLE, "mma_done"),
+        },
+        Milestone {
+            id: "2.4",
+            title: "every warp waits for every round's MMAs",
+            task: "Wait for this round's phase: parity `round & 1`.",
+            read: MBARRIERS,
+            check: |run| seen::every_round_awaited(run, &SIMPLE, "mma_done"),
+        },
+        Milestone {
+            id: "2.5",
+            title: "D holds the sums from tensor memory",
+            task: "Load each thread's row of sums (`tmem_load`), wait for the load, round (`pack_chunks`), store 16 bytes at a time.",
+            read: TENSOR_MEMORY,
+            check: seen::d_right,
+        },
+        Milestone {
+            id: "2.6",
+            title: "tensor memory is freed",
+            task: "When no thread reads tensor memory any more, free it in the warp that took it: `w.tmem_dealloc(tmem)`.",
+            read: TENSOR_MEMORY,
+            check: seen::freed,
+        },
+    ],
+    structure: |run| structure::check(run, &SIMPLE),
+};
+
+pub(super) const STEP_3: Step = Step {
+    number: 3,
+    title: "a grid of CTAs",
+    points: 10,
+    shape: SIMPLE,
+    observed: f16(256, 384, 512),
+    sizes: &[cube(256), cube(512), cube(1024), cube(2048)],
+    cases: &[f16(256, 128, 64), f16(128, 384, 192), f16(384, 256, 320), bf16(256, 384, 448)],
+    inputs_per_size: 3,
+    timed: cube(512),
+    milestones: &[
+        Milestone {
+            id: "3.1",
+            title: "a CTA is launched for each tile of D",
+            task: "As many CTAs in x as D has tile rows, in y as it has tile columns; each begins at its own row and column.",
+            read: GRID,
+            check: |run| seen::grid(run, &SIMPLE),
+        },
+        Milestone {
+            id: "3.2",
+            title: "every CTA's own tiles arrive in shared memory, fenced",
+            task: "Copy rows of A from `m_start` on and rows of B from `n_start` on; then fence and let all threads meet.",
+            read: GRID,
+            check: |run| seen::tiles_copied(run, &SIMPLE),
+        },
+        Milestone {
+            id: "3.3",
+            title: "every round's MMAs add to the accumulator, and are committed",
+            task: "Four MMAs a round, only the very first does not accumulate; then `t.commit(mma_done)`.",
+            read: K_LOOP,
+            check: |run| {
+                seen::all([seen::mmas(run, &SIMPLE, seen::Rounds::First), seen::committed(run, &SIMPLE, "mma_done")])
+            },
+        },
+        Milestone {
+            id: "3.4",
+            title: "every warp waits for every round's MMAs",
+            task: "Wait for this round's phase: parity `round & 1`.",
+            read: MBARRIERS,
+            check: |run| seen::every_round_awaited(run, &SIMPLE, "mma_done"),
+        },
+        Milestone {
+            id: "3.5",
+            title: "D holds the sums from tensor memory",
+            task: "Store each thread's row to the CTA's own tile: from row `m_start` and column `n_start` on.",
+            read: GRID,
+            check: seen::d_right,
+        },
+        Milestone {
+            id: "3.6",
+            title: "tensor memory is freed",
+            task: "When no thread reads tensor memory any more, free it in the warp that took it: `w.tmem_dealloc(tmem)`.",
+            read: TENSOR_MEMORY,
+            check: seen::freed,
+        },
+    ],
+    structure: |run| structure::check(run, &SIMPLE),
+};
+
+/// What bites from step 4 on: odd numbers of K tiles, rectangles, partial tiles in every direction.
+const RAGGED: &[Case] = &[
+    f16(256, 256, 64),
+    f16(256, 384, 192),
+    f16(384, 256, 320),
+    bf16(128, 640, 448),
+    f16(200, 264, 136),
+    bf16(1, 8, 8),
+    f16(300, 520, 72),
+];
+
+pub(super) const STEP_4: Step = Step {
+    number: 4,
+    title: "TMA loads and stores",
+    points: 10,
+    shape: BY_TMA,
+    observed: f16(256, 384, 512),
+    sizes: &[cube(256), cube(512), cube(1024), cube(2048)],
+    cases: RAGGED,
+    inputs_per_size: 3,
+    timed: cube(1024),
+    milestones: &[
+        Milestone {
+            id: "4.1",
+            title: "TMA is asked for the tiles of A and B, and their bytes are announced",
+            task: "`t.expect_tx(tma2mma, …)` with the bytes of both tiles, then `t.tma_load` of each.",
+            read: TMA,
+            check: |run| seen::loads(run, &BY_TMA, seen::Rounds::First),
+        },
+        Milestone {
+            id: "4.2",
+            title: "the tiles are awaited",
+            task: "Wait for the round's phase of tma2mma: parity `round & 1`.",
+            read: TMA,
+            check: |run| seen::awaited(run, "tma2mma", seen::Who::Issuer),
+        },
+        Milestone {
+            id: "4.3",
+            title: "every round's MMAs are issued, committed and awaited",
+            task: "Four MMAs a round, `t.commit(mma_done)`, and a wait for the round's phase of mma_done.",
+            read: K_LOOP,
+            check: |run| {
+                seen::all([
+                    seen::mmas(run, &BY_TMA, seen::Rounds::All),
+                    seen::committed(run, &BY_TMA, "mma_done"),
+                    seen::awaited(run, "mma_done", seen::Who::Issuer),
+                ])
+            },
+        },
+        Milestone {
+            id: "4.4",
+            title: "all threads know that the product is complete",
+            task: "`k.tcgen05_fence_before()`, `k.sync()`, `k.tcgen05_fence_after()`.",
+            read: TENSOR_MEMORY,
+            check: seen::all_meet,
+        },
+        Milestone {
+            id: "4.5",
+            title: "the sums are in the tiles of D in shared memory, swizzled",
+            task: "Load EPI_N columns of the thread's row at a time, wait, round, and store 16 bytes at once to `d.at(part).at(row, column)`.",
+            read: WAY_BACK,
+            check: |run| seen::d_staged(run, &BY_TMA),
+        },
+        Milestone {
+            id: "4.6",
+            title: "TMA stores the tiles of D",
+            task: "`k.fence_proxy_async()`, `k.sync()`; then one thread: `t.tma_store` of both tiles, `t.bulk_commit()`, `t.bulk_wait_read(0)`.",
+            read: WAY_BACK,
+            check: seen::d_right,
+        },
+        Milestone {
+            id: "4.7",
+            title: "tensor memory is freed",
+            task: "When no thread reads tensor memory any more, free it in the warp that took it: `w.tmem_dealloc(tmem)`.",
+            read: TENSOR_MEMORY,
+            check: seen::freed,
+        },
+    ],
+    structure: |run| structure::check(run, &BY_TMA),
+};
+
+pub(super) const STEP_5: Step = Step {
+    number: 5,
+    title: "a software pipeline",
+    points: 10,
+    shape: PIPELINED,
+    observed: f16(256, 384, 1024),
+    sizes: &[cube(512), cube(1024), cube(2048), cube(4096)],
+    cases: RAGGED,
+    inputs_per_size: 3,
+    timed: cube(1024),
+    milestones: &[
+        Milestone {
+            id: "5.1",
+            title: "all stages are filled before the loop",
+            task: "For the first two rounds announce the bytes of the stage to its own barrier, and ask TMA for its tiles.",
+            read: PIPELINE,
+            check: |run| seen::loads(run, &PIPELINED, seen::Rounds::Stages),
+        },
+        Milestone {
+            id: "5.2",
+            title: "the tiles of a stage are awaited",
+            task: "Wait for the stage's own barrier in the phase that `at` knows: `t.wait(tma2mma.at(at.stage()), at.phase())`.",
+            read: PIPELINE,
+            check: |run| seen::awaited(run, "tma2mma", seen::Who::Issuer),
+        },
+        Milestone {
+            id: "5.3",
+            title: "the MMAs of a stage are issued, committed and awaited",
+            task: "Four MMAs on the stage's tiles, `t.commit(mma_done)`, and a wait for the round's phase of mma_done.",
+            read: PIPELINE,
+            check: |run| {
+                seen::all([
+                    seen::mmas(run, &PIPELINED, seen::Rounds::First),
+                    seen::committed(run, &PIPELINED, "mma_done"),
+                    seen::awaited(run, "mma_done", seen::Who::Issuer),
+                ])
+            },
+        },
+        Milestone {
+            id: "5.4",
+            title: "a free stage is filled again",
+            task: "Load the tiles of the round two later to the stage that was just multiplied, if there is such a round; then `at.advance(t)`.",
+            read: PIPELINE,
+            check: |run| {
+                seen::all([
+                    seen::loads(run, &PIPELINED, seen::Rounds::All),
+                    seen::mmas(run, &PIPELINED, seen::Rounds::All),
+                ])
+            },
+        },
+        Milestone {
+            id: "5.5",
+            title: "all threads know that the product is complete",
+            task: "`k.tcgen05_fence_before()`, `k.sync()`, `k.tcgen05_fence_after()`.",
+            read: TENSOR_MEMORY,
+            check: seen::all_meet,
+        },
+        Milestone {
+            id: "5.6",
+            title: "D holds the sums, stored by TMA",
+            task: "Bring the sums to the tiles of D in shared memory; fence, meet, and let one thread store them by TMA.",
+            read: WAY_BACK,
+            check: seen::d_right,
+        },
+        Milestone {
+            id: "5.7",
+            title: "tensor memory is freed",
+            task: "When no thread reads tensor memory any more, free it in the warp that took it: `w.tmem_dealloc(tmem)`.",
+            read: TENSOR_MEMORY,
+            check: seen::freed,
+        },
+    ],
+    structure: |run| structure::check(run, &PIPELINED),
+};
+
+/// What bites when CTAs stay: phases over several tiles with odd numbers of K tiles (few SMs), and CTAs without a tile.
+const STAYING_CASES: &[Case] = &[
+    f16(384, 256, 64).on(2),
+    f16(384, 256, 192).on(2),
+    bf16(384, 256, 320).on(2),
+    f16(384, 256, 448).on(2),
+    f16(128, 256, 64).on(3),
+    f16(128, 256, 192).on(3),
+    f16(128, 256, 320).on(3),
+    f16(128, 256, 448).on(3),
+    f16(1160, 264, 136).on(3),
+    bf16(1, 8, 8),
+    f16(300, 520, 72),
+];
+
+pub(super) const STEP_6: Step = Step {
+    number: 6,
+    title: "a persistent kernel",
+    points: 10,
+    shape: STAYING,
+    observed: f16(384, 256, 1024).on(2),
+    sizes: &[cube(1024), cube(2048), cube(4096), cube(8192)],
+    cases: STAYING_CASES,
+    inputs_per_size: 3,
+    timed: cube(2048),
+    milestones: &[
+        Milestone {
+            id: "6.1",
+            title: "a CTA is launched for each SM",
+            task: "`k.grid(gemm.sms, 1)`, whatever the size.",
+            read: PERSISTENT,
+            check: |run| seen::grid(run, &STAYING),
+        },
+        Milestone {
+            id: "6.2",
+            title: "all stages are filled before the loop over K",
+            task: "As in step 5, at the stage that `fill` knows; `fill.advance(t)` after each.",
+            read: PERSISTENT,
+            check: |run| seen::loads(run, &STAYING, seen::Rounds::Stages),
+        },
+        Milestone {
+            id: "6.3",
+            title: "the tiles of a stage are awaited and multiplied, the MMAs committed and awaited",
+            task: "Wait at the stage and phase of `at`; four MMAs; commit; wait at the phase of `done`, and let it go on.",
+            read: PERSISTENT,
+            check: |run| {
+                seen::all([
+                    seen::awaited(run, "tma2mma", seen::Who::Issuer),
+                    seen::mmas(run, &STAYING, seen::Rounds::First),
+                    seen::committed(run, &STAYING, "mma_done"),
+                    seen::awaited(run, "mma_done", seen::Who::Issuer),
+                ])
+            },
+        },
+        Milestone {
+            id: "6.4",
+            title: "a free stage is filled again",
+            task: "Load the tiles of the round two later to the stage of `fill`, if there is such a round; then `at.advance(t)`.",
+            read: PIPELINE,
+            check: |run| {
+                seen::all([seen::loads(run, &STAYING, seen::Rounds::All), seen::mmas(run, &STAYING, seen::Rounds::All)])
+            },
+        },
+        Milestone {
+            id: "6.5",
+            title: "all threads know that the product is complete",
+            task: "`k.tcgen05_fence_before()`, `k.sync()`, `k.tcgen05_fence_after()`.",
+            read: TENSOR_MEMORY,
+            check: seen::all_meet,
+        },
+        Milestone {
+            id: "6.6",
+            title: "D holds the sums of every tile, stored by TMA",
+            task: "As in step 5; before the next tile begins, all loads from tensor memory are fenced, and TMA has read the tiles of D.",
+            read: PERSISTENT,
+            check: seen::d_right,
+        },
+        Milestone {
+            id: "6.7",
+            title: "tensor memory is freed",
+            task: "When no thread reads tensor memory any more, free it in the warp that took it: `w.tmem_dealloc(tmem)`.",
+            read: TENSOR_MEMORY,
+            check: seen::freed,
+        },
+    ],
+    structure: |run| structure::check(run, &STAYING),
+};
+
+/// The TODOs of a kernel whose warps have roles: the same from step 7 on.
+macro_rules! roles {
+    ($step:literal, $shape:expr, $warps:expr, $book:expr) => {
+        &[
+            Milestone {
+                id: concat!($step, ".1"),
+                title: "the barriers are made, each with the arrivals of a phase",
+                task: "`t.barrier_init` of each with the arrivals that the table at the top of the file says; then `t.fence_mbarrier_init()`.",
+                read: $book,
+                check: |run| seen::barriers(run, &$shape),
+            },
+            Milestone {
+                id: concat!($step, ".2"),
+                title: "the TMA warp fills the stages",
+                task: "Wait until the stage is free, announce its bytes, ask TMA for its tiles, go on to the next stage.",
+                read: $book,
+                check: |run| seen::loads(run, &$shape, seen::Rounds::Stages),
+            },
+            Milestone {
+                id: concat!($step, ".3"),
+                title: "the MMA warp waits until the accumulator is free",
+                task: "Wait for ld2mma at the phase of `free`, fence, and let `free` go on.",
+                read: $book,
+                check: |run| seen::awaited(run, "ld2mma", seen::Who::Warps($warps)),
+            },
+            Milestone {
+                id: concat!($step, ".4"),
+                title: "the MMA warp multiplies every stage, and hands it back",
+                task: "Wait for tma2mma of the stage, issue four MMAs, commit to mma2tma of the stage, go on to the next stage.",
+                read: $book,
+                check: |run| {
+                    seen::all([
+                        seen::awaited(run, "tma2mma", seen::Who::Warps($warps)),
+                        seen::mmas(run, &$shape, seen::Rounds::All),
+                        seen::committed(run, &$shape, "mma2tma"),
+                        seen::loads(run, &$shape, seen::Rounds::All),
+                    ])
+                },
+            },
+            Milestone {
+                id: concat!($step, ".5"),
+                title: "the write-back hears of the complete product",
+                task: "Commit to mma2ld once a tile, after the loop over K.",
+                read: $book,
+                check: |run| seen::committed(run, &$shape, "mma2ld"),
+            },
+            Milestone {
+                id: concat!($step, ".6"),
+                title: "the write-back waits for the product",
+                task: "Wait for mma2ld at the phase of `full`, fence, and let `full` go on.",
+                read: $book,
+                check: |run| seen::awaited(run, "mma2ld", seen::Who::WriteBack(&$shape)),
+            },
+            Milestone {
+                id: concat!($step, ".7"),
+                title: "the sums are in the tile of D in shared memory, and the accumulator is handed back",
+                task: "Load the chunk's columns, wait; behind the last chunk's load arrive at ld2mma; store the row when TMA no longer reads the tile.",
+                read: $book,
+                check: |run| {
+                    seen::all([seen::d_staged(run, &$shape), seen::accumulator_handed_back(run, &$shape)])
+                },
+            },
+            Milestone {
+                id: concat!($step, ".8"),
+                title: "TMA stores every chunk of D",
+                task: "Fence, let the warpgroup meet, and let one thread store the tile: `t.tma_store`, `t.bulk_commit()`.",
+                read: WAY_BACK,
+                check: seen::d_right,
+            },
+        ]
+    };
+}
+
+pub(super) const STEP_7: Step = Step {
+    number: 7,
+    title: "warp specialisation",
+    points: 15,
+    shape: SPECIALISED,
+    observed: f16(384, 256, 1024).on(2),
+    sizes: &[cube(1024), cube(2048), cube(4096), cube(8192)],
+    cases: STAYING_CASES,
+    inputs_per_size: 3,
+    timed: cube(2048),
+    milestones: roles!("7", SPECIALISED, &[4], ROLES),
+    structure: |run| structure::check(run, &SPECIALISED),
+};
+
+pub(super) const STEP_8: Step = Step {
+    number: 8,
+    title: "a deeper pipeline",
+    points: 5,
+    shape: DEEP,
+    observed: f16(384, 256, 2048).on(2),
+    sizes: &[cube(1024), cube(2048), cube(4096), cube(8192)],
+    cases: STAYING_CASES,
+    inputs_per_size: 3,
+    timed: cube(2048),
+    milestones: roles!("8", DEEP, &[4], ROLES),
+    structure: |run| structure::check(run, &DEEP),
+};
+
+pub(super) const STEP_9: Step = Step {
+    number: 9,
+    title: "pairs of CTAs",
+    points: 15,
+    shape: PAIR,
+    observed: f16(512, 512, 2048).on(2),
+    sizes: &[cube(1024), cube(2048), cube(4096), cube(8192)],
+    cases: &[
+        f16(768, 256, 64).on(2),
+        f16(256, 768, 192).on(2),
+        bf16(768, 256, 320).on(2),
+        f16(256, 768, 448).on(2),
+        f16(256, 256, 64).on(4),
+        f16(256, 256, 192).on(4),
+        f16(256, 256, 320).on(4),
+        f16(256, 256, 448).on(4),
+        f16(2312, 264, 136).on(4),
+        bf16(1, 8, 8),
+        f16(300, 520, 72),
+    ],
+    inputs_per_size: 3,
+    timed: cube(2048),
+    milestones: roles!("9", PAIR, &[4], PAIRS),
+    structure: |run| structure::check(run, &PAIR),
+};
+
+pub(super) const STEP_10: Step = Step {
+    number: 10,
+    title: "two consumers",
+    points: 15,
+    shape: TWO,
+    observed: f16(1024, 512, 2048).on(2),
+    sizes: &[cube(1024), cube(2048), cube(4096), cube(8192)],
+    cases: &[
+        f16(512, 768, 64).on(2),
+        f16(1536, 256, 192).on(2),
+        bf16(512, 768, 320).on(2),
+        f16(1536, 256, 448).on(2),
+        f16(512, 256, 64).on(4),
+        f16(512, 256, 192).on(4),
+        f16(512, 256, 320).on(4),
+        f16(512, 256, 448).on(4),
+        f16(4616, 264, 136).on(4),
+        bf16(1, 8, 8),
+        f16(300, 520, 72),
+    ],
+    inputs_per_size: 3,
+    timed: cube(2048),
+    milestones: roles!("10", TWO, &[8, 9], PAIRS),
+    structure: |run| structure::check(run, &TWO),
+};

@@ -1,0 +1,298 @@
+//! Whether a kernel of steps 2 to 10 is what its step claims: read off its trace, never off its text.
+
+use super::{BLK_K, Copies, Shape};
+use crate::launch;
+use crate::observe::Observation;
+use crate::source::Matrix;
+use emulator::{Copy, CopyKind, Event, EventKind, Mma};
+use std::collections::BTreeSet;
+
+/// What the kernel is, or all that it is not.
+pub(super) fn check(run: &Observation, shape: &Shape) -> Result<String, Vec<String>> {
+    let mut wrong = Vec::new();
+    geometry(run, shape, &mut wrong);
+    match shape.copies {
+        Copies::Threads => no_tma(run, &mut wrong),
+        Copies::Tma => only_tma(run, &mut wrong),
+    }
+    multiplications(run, shape, &mut wrong);
+    issuers(run, shape, &mut wrong);
+    if shape.copies == Copies::Tma {
+        stages(run, shape, &mut wrong);
+    }
+    if shape.specialised {
+        overlap(run, &mut wrong);
+    }
+    if wrong.is_empty() { Ok(described(shape)) } else { Err(wrong) }
+}
+
+fn described(shape: &Shape) -> String {
+    let mut parts = Vec::new();
+    parts.push(match (shape.persistent, shape.ctas) {
+        (false, _) => "a CTA for each tile".to_string(),
+        (true, 1) => "a CTA for each SM".to_string(),
+        (true, _) => "a cluster of two CTAs for each two SMs".to_string(),
+    });
+    parts.push(match shape.copies {
+        Copies::Threads => "no TMA".to_string(),
+        Copies::Tma if shape.depth == 1 => "TMA moves A, B and D, one stage".to_string(),
+        Copies::Tma => format!("TMA moves A, B and D, {} stages", shape.depth),
+    });
+    if shape.specialised {
+        parts.push("loads, MMAs and write-back in warps of their own".to_string());
+    }
+    if shape.ctas > 1 {
+        let warps = if shape.consumers > 1 { format!("{} warps", shape.consumers) } else { "one warp".to_string() };
+        parts.push(format!("{warps} of the leader multiply"));
+    }
+    parts.join(", ")
+}
+
+/// The line of an event.
+fn at(event: &Event) -> String {
+    match &event.place.source {
+        Some(source) => format!("{}:{}", source.file, source.line),
+        None => format!("line {} of the PTX", event.place.line),
+    }
+}
+
+fn geometry(run: &Observation, shape: &Shape, wrong: &mut Vec<String>) {
+    let (built, [x, y]) = (&run.built, shape.grid(&run.inputs.problem, run.sms));
+    if built.grid != [x, y, 1] {
+        let why = if shape.persistent {
+            format!("one CTA for each of {} SMs", run.sms)
+        } else {
+            "one CTA for each tile of D".to_string()
+        };
+        wrong.push(format!("this step launches {x} x {y} CTAs, {why}; this kernel's grid is {:?}", built.grid));
+    }
+    if built.cluster != [shape.ctas, 1, 1] {
+        wrong.push(format!(
+            "this step has {} CTA{} in a cluster; this kernel's clusters are {:?}",
+            shape.ctas,
+            if shape.ctas == 1 { "" } else { "s" },
+            built.cluster
+        ));
+    }
+    if built.block != [shape.threads, 1, 1] {
+        wrong.push(format!(
+            "this step has {} warpgroup{}, {} threads; this kernel's block is {:?}",
+            shape.threads / 128,
+            if shape.threads == 128 { "" } else { "s" },
+            shape.threads,
+            built.block
+        ));
+    }
+}
+
+fn no_tma(run: &Observation, wrong: &mut Vec<String>) {
+    if let Some((event, _)) = run.copies().next() {
+        wrong.push(format!("this step copies with its threads; this kernel uses the TMA engine ({})", at(event)));
+    }
+    let stored = run.bytes_stored_to_d();
+    let size = u64::from(run.inputs.problem.m) * u64::from(run.inputs.problem.n) * 2;
+    if stored != size {
+        wrong.push(format!("the threads store D once, {size} bytes; this kernel stores {stored} bytes to D"));
+    }
+}
+
+fn only_tma(run: &Observation, wrong: &mut Vec<String>) {
+    for event in &run.report.trace {
+        let (what, buffer) = match event.kind {
+            EventKind::GlobalLoad { buffer, .. } => ("loads from", buffer),
+            EventKind::GlobalStore { buffer, .. } => ("stores to", buffer),
+            _ => continue,
+        };
+        let name = launch::BUFFERS.get(buffer).map_or("global memory".to_string(), |matrix| matrix.to_string());
+        wrong.push(format!("A, B and D move by TMA only; in this kernel a thread {what} {name} ({})", at(event)));
+        break;
+    }
+    if let Some((event, _)) =
+        run.copies().find(|(_, copy)| !copy.tensor || matches!(copy.kind, CopyKind::Reduce | CopyKind::Forward))
+    {
+        wrong.push(format!(
+            "tiles move by tensor maps, as loads and stores; this kernel copies otherwise ({})",
+            at(event)
+        ));
+    }
+    let d = launch::buffer(Matrix::D);
+    let stored: u64 = (run.copies())
+        .filter(|(_, copy)| copy.kind == CopyKind::Store && copy.buffer == Some(d))
+        .map(|(_, copy)| u64::from(copy.bytes))
+        .sum();
+    // The problem that is looked at has whole tiles.
+    let size = u64::from(run.inputs.problem.m) * u64::from(run.inputs.problem.n) * 2;
+    if stored != size {
+        wrong.push(format!("TMA stores D once, {size} bytes; in this kernel it stores {stored} bytes to D"));
+    }
+}
+
+fn multiplications(run: &Observation, shape: &Shape, wrong: &mut Vec<String>) {
+    let mmas = run.mmas();
+    let ctas = shape.ctas;
+    // A consumer's share of the tile.
+    let wanted = [shape.tile[0] / shape.consumers, shape.tile[1], 16];
+    if let Some((event, mma)) = mmas.iter().find(|(_, mma)| mma.shape != wanted || mma.cta_group != ctas) {
+        let [m, n, k] = wanted;
+        wrong.push(format!(
+            "this step multiplies with MMAs of {m}x{n}x{k} and cta_group {ctas}; this kernel issues one of {:?} with cta_group {} \
+             ({})",
+            mma.shape,
+            mma.cta_group,
+            at(event)
+        ));
+    }
+    let done: u64 =
+        mmas.iter().map(|(_, mma)| mma.shape.iter().map(|extent| u64::from(*extent)).product::<u64>()).sum();
+    let all = shape.products(&run.inputs.problem);
+    if done != all {
+        wrong.push(format!(
+            "the product takes {all} multiplications on the tensor core, whole tiles counted; this kernel's {} MMAs do {done}",
+            mmas.len()
+        ));
+    }
+}
+
+/// Which warps issue what.
+fn issuers(run: &Observation, shape: &Shape, wrong: &mut Vec<String>) {
+    let of = |events: &mut dyn Iterator<Item = &Event>| -> BTreeSet<(u32, u32)> {
+        events.map(|event| (event.issuer.cta, event.issuer.warp)).collect()
+    };
+    let mmas = of(&mut run.mmas().into_iter().map(|(event, _)| event));
+    let loads = of(&mut run.copies().filter(|(_, copy)| copy.kind == CopyKind::Load).map(|(event, _)| event));
+    let stores = of(&mut run.copies().filter(|(_, copy)| copy.kind == CopyKind::Store).map(|(event, _)| event));
+    let warps = |all: &BTreeSet<(u32, u32)>, cta: u32| all.iter().filter(|(at, _)| *at == cta).count() as u32;
+    let ctas: BTreeSet<u32> = mmas.iter().map(|(cta, _)| *cta).collect();
+    for cta in &ctas {
+        if shape.ctas == 2 && cta % 2 == 1 {
+            wrong.push(format!("only the leader of a pair issues MMAs; in this kernel CTA {cta}, of rank 1, does too"));
+        }
+        let found = warps(&mmas, *cta);
+        if found != shape.consumers {
+            let (wanted, found) = (counted(shape.consumers), counted(found));
+            wrong.push(format!("in this step {wanted} of a CTA issue MMAs; in this kernel {found} of CTA {cta} do"));
+            break;
+        }
+    }
+    let names = |all: &BTreeSet<(u32, u32)>| all.iter().map(|(_, warp)| *warp).collect::<BTreeSet<u32>>();
+    if shape.specialised {
+        let (mmas, loads, stores) = (names(&mmas), names(&loads), names(&stores));
+        for (one, what) in [(&loads, "loads and MMAs"), (&stores, "stores and MMAs")] {
+            if let Some(warp) = one.intersection(&mmas).next() {
+                wrong.push(format!("in this step different warps issue {what}; in this kernel warp {warp} does both"));
+            }
+        }
+        if let Some(warp) = loads.intersection(&stores).next() {
+            wrong.push(format!("in this step different warps load and store; in this kernel warp {warp} does both"));
+        }
+    }
+}
+
+fn counted(warps: u32) -> String {
+    if warps == 1 { "1 warp".to_string() } else { format!("{warps} warps") }
+}
+
+/// A stage's tile of B, from when its load is issued until the last MMA has read it.
+struct Held<'a> {
+    load: &'a Event,
+    copy: &'a Copy,
+    until: u64,
+}
+
+/// What the loads of B hold, CTA by CTA. B has one tile in each stage, in every step.
+fn held(run: &Observation, cta: u32) -> Vec<Held<'_>> {
+    let b = launch::buffer(Matrix::B);
+    let mmas: Vec<(&Event, &Mma)> = run.mmas().into_iter().filter(|(_, mma)| mma.ctas.contains(&cta)).collect();
+    let mut loads: Vec<(&Event, &Copy)> = (run.copies())
+        .filter(|(_, copy)| copy.kind == CopyKind::Load && copy.buffer == Some(b) && copy.ctas.contains(&cta))
+        .collect();
+    loads.sort_by_key(|(event, _)| event.issued);
+    let reads = |copy: &Copy, mma: &Mma| mma.b.offset < copy.shared + copy.bytes as i32 && copy.shared < mma.b.end;
+    (loads.iter().enumerate())
+        .map(|(index, (load, copy))| {
+            // Until the same place is filled again.
+            let next = loads[index + 1..].iter().find(|(_, later)| later.shared == copy.shared);
+            let next = next.map_or(u64::MAX, |(event, _)| event.end);
+            let until = (mmas.iter())
+                .filter(|(event, mma)| reads(copy, mma) && event.start >= load.issued && event.end <= next)
+                .map(|(event, _)| event.end)
+                .max();
+            Held { load, copy, until: until.unwrap_or(load.end) }
+        })
+        .collect()
+}
+
+/// As many stages at the same time between arm and release as the step has, no more and no fewer.
+fn stages(run: &Observation, shape: &Shape, wrong: &mut Vec<String>) {
+    let ctas = run.built.grid.iter().product::<u32>();
+    let mut most = 0;
+    for cta in 0..ctas {
+        let all = held(run, cta);
+        for one in &all {
+            let together: BTreeSet<i32> = (all.iter())
+                .filter(|other| other.load.issued <= one.load.issued && one.load.issued < other.until)
+                .map(|other| other.copy.shared)
+                .collect();
+            most = most.max(together.len() as u32);
+        }
+    }
+    if most != shape.depth {
+        wrong.push(format!(
+            "this step has {} stage{} that are filled or multiplied at the same time; this kernel has at most {most}",
+            shape.depth,
+            if shape.depth == 1 { "" } else { "s" }
+        ));
+    }
+    if shape.depth > 1 {
+        let loads = || run.copies().filter(|(_, copy)| copy.kind == CopyKind::Load);
+        let overlaps = run.mmas().iter().any(|(mma, what)| {
+            loads().any(|(load, copy)| {
+                load.start < mma.end
+                    && mma.start < load.end
+                    && copy.ctas.iter().any(|cta| what.ctas.contains(cta))
+                    && !(what.b.offset <= copy.shared && copy.shared < what.b.end)
+            })
+        });
+        if !overlaps {
+            wrong.push(
+                "while one stage is multiplied another is loaded; in this kernel no MMA overlaps a load".to_string(),
+            );
+        }
+    }
+}
+
+/// The write-back of a tile goes on while the next one is multiplied.
+fn overlap(run: &Observation, wrong: &mut Vec<String>) {
+    let d = launch::buffer(Matrix::D);
+    let rounds = run.inputs.problem.k.div_ceil(BLK_K);
+    let ctas = run.built.grid.iter().product::<u32>();
+    let overlaps = (0..ctas).any(|cta| {
+        let mmas: Vec<(&Event, &Mma)> = run.mmas().into_iter().filter(|(_, mma)| mma.ctas.contains(&cta)).collect();
+        let mut stores: Vec<&Event> = (run.copies())
+            .filter(|(event, copy)| copy.kind == CopyKind::Store && copy.buffer == Some(d) && event.issuer.cta == cta)
+            .map(|(event, _)| event)
+            .collect();
+        stores.sort_by_key(|event| event.issued);
+        // The first MMA of each tile, of each issuing warp.
+        let begins: Vec<u64> = mmas.iter().filter(|(_, mma)| !mma.accumulate).map(|(event, _)| event.start).collect();
+        let consumers = mmas.iter().map(|(event, _)| event.issuer.warp).collect::<BTreeSet<u32>>().len().max(1);
+        let tiles = begins.len() / consumers;
+        if tiles < 2 || stores.is_empty() || rounds == 0 {
+            return false;
+        }
+        let per_tile = stores.len().div_ceil(tiles);
+        // The last store of tile i is issued after the first MMA of tile i + 1 began.
+        (1..tiles).any(|tile| {
+            let last = stores.get(tile * per_tile - 1).map(|event| event.issued);
+            let next = begins.get(tile * consumers).copied();
+            matches!((last, next), (Some(last), Some(next)) if next < last)
+        })
+    });
+    if !overlaps {
+        wrong.push(
+            "the write-back of a tile overlaps the MMAs of the next; in this kernel no MMA of a tile begins before the tile before \
+             it is stored"
+                .to_string(),
+        );
+    }
+}
