@@ -24,8 +24,8 @@
 //! | [`compare`], [`mismatch`] | whether D is right; what kind of wrong it is |
 //! | [`source`], [`emitted`] | where kernels come from |
 //! | [`launch`], [`device`] | from a recipe to a launch; what it runs on |
-//! | [`sampled`] | large problems, of which a sample is checked |
 //! | [`reference_kernels`] | what `fast` measures beside a kernel |
+//! | [`sampled`] | large problems, of which a sample is checked |
 //! | [`observe`], [`steps`] | one run, looked at closely; what each step asks for |
 //! | [`judge`](mod@judge), [`options`], [`verdict`], [`points`] | the verdict and how it is reached |
 //! | [`diagnostics`], [`ptxas`] | findings and assembler errors at the lines of Rust |

@@ -56,8 +56,8 @@ fn a_screen_of_summary_first() {
         * bar                                        4                             6  +2
         * elect                                      3                             8  +5
         * bra                                       14                            31  +17
-        * arithmetic, moves                        318                           345  +27
-        * all                                      390                           448  +58
+        * arithmetic, moves                        306                           341  +35
+        * all                                      378                           444  +66
     "#]]
     .assert_eq(summary);
     assert!(summary.lines().count() <= 50, "{}", summary.lines().count());
