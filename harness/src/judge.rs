@@ -10,8 +10,8 @@ use crate::options::{JudgeOptions, SEED};
 use crate::points;
 use crate::problem::Problem;
 use crate::resources;
-use crate::source::{BuildErrorAt, BuildFailure, Built, KernelSource, Matrix};
 use crate::sampled::Sampled;
+use crate::source::{BuildErrorAt, BuildFailure, Built, KernelSource, Matrix};
 use crate::steps::{self, Seen, Step};
 use crate::verdict::{MilestoneResult, MilestoneState, Outcome, Part, Verdict};
 use emulator::{Diagnostic, Options, Program};
@@ -277,7 +277,7 @@ impl Judge<'_> {
                     if !run.is_right() {
                         return self.wrong_sample(&run, findings);
                     }
-                    samples.push(format!("{} ({} of {} tiles)", case.problem, run.checked.0, run.checked.1));
+                    samples.push(format!("{} of {} tiles at {}", run.checked.0, run.checked.1, case.problem));
                     continue;
                 }
                 findings.incomplete.clear();
@@ -290,7 +290,8 @@ impl Judge<'_> {
                 let fresh = (size, index) != (0, 0);
                 let run = fresh.then(|| {
                     let inputs = Inputs::new(case.problem, kind, seed);
-                    Observation::new(&case.built, &case.program, inputs, &self.options(&case.problem, None)).on(case.sms)
+                    Observation::new(&case.built, &case.program, inputs, &self.options(&case.problem, None))
+                        .on(case.sms)
                 });
                 let run = run.as_ref().unwrap_or(seen);
                 runs += 1;
@@ -305,7 +306,7 @@ impl Judge<'_> {
         let detail = match samples.as_slice() {
             [] => format!("{runs} inputs ({kinds}), {sizes}"),
             samples => format!(
-                "{runs} inputs ({kinds}), {sizes}; a sample was checked, and order everywhere, at {}",
+                "{runs} inputs ({kinds}), {sizes}; on a sample, with order checked everywhere: {}",
                 samples.join(", ")
             ),
         };
@@ -395,7 +396,12 @@ impl Judge<'_> {
         }
         let dtype = case.problem.dtype;
         let doubled = |expected: &f64| decode(dtype, encode(dtype, FACTOR * *expected as f32));
-        let other = run.comparison.found.iter().zip(&run.reference.values).position(|(found, expected)| *found != doubled(expected));
+        let other = run
+            .comparison
+            .found
+            .iter()
+            .zip(&run.reference.values)
+            .position(|(found, expected)| *found != doubled(expected));
         match other {
             None => Ok(()),
             Some(index) => Err(format!(
@@ -528,7 +534,7 @@ fn tried(mismatch: &Mismatch) -> String {
     mismatch.help().map(|help| format!("try: {help}\n")).unwrap_or_default()
 }
 
-/// Sizes, each once with its types: `128x128x64 in f16 and bf16`.
+/// Sizes, each once with its types: `128x128x64 in f16 and bf16`; of many only how many.
 fn sizes(problems: impl Iterator<Item = Problem>) -> String {
     let mut sizes: Vec<(String, String)> = Vec::new();
     for problem in problems {
@@ -538,6 +544,11 @@ fn sizes(problems: impl Iterator<Item = Problem>) -> String {
             Some((_, types)) => *types += &format!(" and {dtype}"),
             None => sizes.push((size.to_string(), dtype.to_string())),
         }
+    }
+    // A line that can be read at a glance.
+    const FEW: usize = 4;
+    if sizes.len() > FEW {
+        return format!("{} sizes", sizes.len());
     }
     let sizes: Vec<String> = sizes.into_iter().map(|(size, types)| format!("{size} in {types}")).collect();
     sizes.join(", ")

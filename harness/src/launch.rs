@@ -1,8 +1,8 @@
 //! From a kernel's recipe to a launch: the judge brings the data, the recipe only says where it goes.
 
 use crate::inputs::{Inputs, to_bytes};
-use crate::source::{Built, Matrix, Param};
 use crate::problem::Problem;
+use crate::source::{Built, Matrix, Param};
 use emulator::{Buffer, Content, Element, Launch, Swizzle, TensorMap};
 use ptx::Dtype;
 
@@ -64,13 +64,27 @@ pub(crate) fn launch_on(built: &Built, problem: &Problem, a: Content, b: Content
     }
 }
 
-/// The tensor map of a matrix, for boxes of this size (columns, rows).
-fn tensor_map(problem: &Problem, matrix: Matrix, box_dims: [u32; 2], swizzle: Swizzle) -> TensorMap {
-    let (rows, columns) = match matrix {
+/// The launch of a kernel whose times alone are asked for: buffers of the right sizes with nothing in them.
+pub fn times_only(built: &Built, problem: Problem) -> Launch {
+    let undefined = |matrix: Matrix| {
+        let (rows, columns) = shape(&problem, matrix);
+        Content::Undefined { bytes: u64::from(rows) * u64::from(columns) * u64::from(ELEMENT) }
+    };
+    launch_on(built, &problem, undefined(Matrix::A), undefined(Matrix::B))
+}
+
+/// Rows and columns of a matrix.
+fn shape(problem: &Problem, matrix: Matrix) -> (u32, u32) {
+    match matrix {
         Matrix::A => (problem.m, problem.k),
         Matrix::B => (problem.n, problem.k),
         Matrix::D => (problem.m, problem.n),
-    };
+    }
+}
+
+/// The tensor map of a matrix, for boxes of this size (columns, rows).
+fn tensor_map(problem: &Problem, matrix: Matrix, box_dims: [u32; 2], swizzle: Swizzle) -> TensorMap {
+    let (rows, columns) = shape(problem, matrix);
     TensorMap {
         address: 0,
         element: match problem.dtype {

@@ -9,10 +9,13 @@
 //! use harness::{InProcess, JudgeOptions, judge};
 //!
 //! let step = harness::step(1).expect("step 1 exists");
-//! let (_, kernel) = solutions::ALL.iter().find(|(number, _)| *number == 1).expect("it is solved");
-//! let verdict = judge(step, &InProcess(*kernel), &JudgeOptions::default());
+//! let kernel: ptx::KernelFn = |k, _| {
+//!     k.threads(128);
+//!     k.todo("1.1");
+//! }; // in a step: `kernel` of its `kernel.rs`
+//! let verdict = judge(step, &InProcess(kernel), &JudgeOptions::default());
 //! println!("{}", harness::report::render(&verdict));
-//! assert!(verdict.part(harness::Part::Correct).passed());
+//! assert_eq!(verdict.next_todo().map(|(todo, _)| todo.id.as_str()), Some("1.1"));
 //! ```
 //!
 //! | module | idea |
@@ -22,6 +25,7 @@
 //! | [`source`], [`emitted`] | where kernels come from |
 //! | [`launch`], [`device`] | from a recipe to a launch; what it runs on |
 //! | [`sampled`] | large problems, of which a sample is checked |
+//! | [`reference_kernels`] | what `fast` measures beside a kernel |
 //! | [`observe`], [`steps`] | one run, looked at closely; what each step asks for |
 //! | [`judge`](mod@judge), [`options`], [`verdict`], [`points`] | the verdict and how it is reached |
 //! | [`diagnostics`], [`ptxas`] | findings and assembler errors at the lines of Rust |
@@ -46,6 +50,7 @@ pub mod problem;
 mod process;
 pub mod ptxas;
 pub mod reference;
+pub mod reference_kernels;
 pub mod report;
 mod resources;
 pub mod sampled;

@@ -112,14 +112,11 @@ impl Observation {
     /// The first store to a matrix in global memory.
     pub fn first_store_to_matrix(&self, matrix: Matrix) -> Option<&Event> {
         let at = launch::buffer(matrix);
-        self.report
-            .trace
-            .iter()
-            .find(|event| match &event.kind {
-                EventKind::GlobalStore { buffer, .. } => *buffer == at,
-                EventKind::Copy(copy) => copy.kind != CopyKind::Load && copy.buffer == Some(at),
-                _ => false,
-            })
+        self.report.trace.iter().find(|event| match &event.kind {
+            EventKind::GlobalStore { buffer, .. } => *buffer == at,
+            EventKind::Copy(copy) => copy.kind != CopyKind::Load && copy.buffer == Some(at),
+            _ => false,
+        })
     }
 
     /// The first store of a warp to this part of shared memory.

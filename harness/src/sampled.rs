@@ -45,7 +45,8 @@ impl Sampled {
         options: &Options,
     ) -> Sampled {
         let bound = integer_bound(problem);
-        let inputs = Integers { bound, seeds: [seed.wrapping_mul(2).wrapping_add(1), seed.wrapping_mul(2).wrapping_add(2)] };
+        let inputs =
+            Integers { bound, seeds: [seed.wrapping_mul(2).wrapping_add(1), seed.wrapping_mul(2).wrapping_add(2)] };
         let content = |seed: u64, rows: u32| {
             Content::Random(emulator::Random {
                 seed,
@@ -61,7 +62,8 @@ impl Sampled {
         let b = content(inputs.seeds[1], problem.n);
         let launch = launch::launch_on(built, &problem, a, b);
         let clusters = clusters(built, &problem, shape, sms, seed);
-        let options = Options { values: Values::OfClusters(clusters), trace: false, keep_ctas: false, ..options.clone() };
+        let options =
+            Options { values: Values::OfClusters(clusters), trace: false, keep_ctas: false, ..options.clone() };
         let report = emulator::run(program, &launch, &options);
         let nothing = Memory::default();
         let d = report.buffers.get(launch::buffer(Matrix::D)).unwrap_or(&nothing);

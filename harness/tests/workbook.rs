@@ -83,6 +83,7 @@ fn authors_write_skeletons_without_losing_work() {
     let told = workbook::write_all(&workspace).expect("written");
     expect![[r#"
         steps/step01/src/kernel.rs: written; what stood there is kept: .workbook/backup/step01-1.rs
+        steps/carry.json: up to date
     "#]]
     .assert_eq(&told);
     assert_eq!(read(&folder, ".workbook/backup/step01-1.rs"), "work");

@@ -28,8 +28,12 @@ fn main() {
             let path = out.join(format!("{name}.rs"));
             fs::write(&path, fill(step, &skeleton, &regions[..filled])).expect("OUT_DIR can be written");
             writeln!(modules, "#[allow(unused, missing_docs)]\n#[path = {path:?}]\nmod {name};").expect("a string");
-            writeln!(table, "    Prefix {{ step: {step}, filled: {filled}, of: {}, kernel: {name}::kernel }},", regions.len())
-                .expect("a string");
+            writeln!(
+                table,
+                "    Prefix {{ step: {step}, filled: {filled}, of: {}, kernel: {name}::kernel }},",
+                regions.len()
+            )
+            .expect("a string");
         }
     }
     let text = format!("{modules}\n/// All of them.\npub const ALL: &[Prefix] = &[\n{table}];\n");
@@ -50,7 +54,8 @@ fn regions(step: u8, solution: &str) -> Vec<String> {
 fn fill(step: u8, skeleton: &str, regions: &[String]) -> String {
     let mut text = String::new();
     for line in skeleton.lines() {
-        let region = (1..).zip(regions).find(|(number, _)| line.trim().ends_with(&format!(".todo(\"{step}.{number}\");")));
+        let region =
+            (1..).zip(regions).find(|(number, _)| line.trim().ends_with(&format!(".todo(\"{step}.{number}\");")));
         text.push_str(region.map_or(line, |(_, code)| code));
         text.push('\n');
     }

@@ -150,10 +150,7 @@ pub(super) const STEP_3: Step = Step {
             task: "Four MMAs a round, only the very first does not accumulate; then `t.commit(mma_done)`.",
             read: K_LOOP,
             check: |run| {
-                seen::all([
-                    seen::mmas(run, &SIMPLE, seen::Rounds::First),
-                    seen::committed(run, &SIMPLE, "mma_done"),
-                ])
+                seen::all([seen::mmas(run, &SIMPLE, seen::Rounds::First), seen::committed(run, &SIMPLE, "mma_done")])
             },
         },
         Milestone {
@@ -397,10 +394,7 @@ pub(super) const STEP_6: Step = Step {
             task: "Load the tiles of the round two later to the stage of `fill`, if there is such a round; then `at.advance(t)`.",
             read: PIPELINE,
             check: |run| {
-                seen::all([
-                    seen::loads(run, &STAYING, seen::Rounds::All),
-                    seen::mmas(run, &STAYING, seen::Rounds::All),
-                ])
+                seen::all([seen::loads(run, &STAYING, seen::Rounds::All), seen::mmas(run, &STAYING, seen::Rounds::All)])
             },
         },
         Milestone {

@@ -115,8 +115,7 @@ pub(super) fn grid(run: &Observation, shape: &Shape) -> Seen {
 
 /// The arrivals that each barrier of a kernel with roles is made for.
 pub(super) fn barriers(run: &Observation, shape: &Shape) -> Seen {
-    let wanted =
-        [("tma2mma", 1), ("mma2tma", shape.consumers), ("mma2ld", 1), ("ld2mma", 128 * shape.ctas)];
+    let wanted = [("tma2mma", 1), ("mma2tma", shape.consumers), ("mma2ld", 1), ("ld2mma", 128 * shape.ctas)];
     for (name, count) in wanted {
         let regions: Vec<_> = run.built.regions.iter().filter(|region| region.name == name).collect();
         if regions.is_empty() {
@@ -178,7 +177,8 @@ pub(super) fn tiles_copied(run: &Observation, shape: &Shape) -> Seen {
 /// Loads of the first cluster, in the order of issue.
 fn tma_loads<'a>(run: &'a Observation, shape: &Shape, cta: u32) -> Vec<(&'a Event, &'a Copy)> {
     debug_assert!(cta < shape.ctas);
-    let mut loads: Vec<_> = run.copies().filter(|(event, copy)| copy.kind == CopyKind::Load && event.issuer.cta == cta).collect();
+    let mut loads: Vec<_> =
+        run.copies().filter(|(event, copy)| copy.kind == CopyKind::Load && event.issuer.cta == cta).collect();
     loads.sort_by_key(|(event, _)| event.issued);
     loads
 }
@@ -202,9 +202,9 @@ pub(super) fn loads(run: &Observation, shape: &Shape, wanted: Rounds) -> Seen {
             for (event, copy) in round {
                 let matrix = copy.buffer.and_then(|buffer| launch::BUFFERS.get(buffer)).copied();
                 let at = copy.coordinates.as_slice();
-                let found = boxes.iter().position(|(wanted, row)| {
-                    Some(*wanted) == matrix && at == [column as i32, *row as i32]
-                });
+                let found = boxes
+                    .iter()
+                    .position(|(wanted, row)| Some(*wanted) == matrix && at == [column as i32, *row as i32]);
                 let Some(found) = found else {
                     if round.len() < per_round {
                         return Seen::Cut;
@@ -227,10 +227,7 @@ pub(super) fn loads(run: &Observation, shape: &Shape, wanted: Rounds) -> Seen {
         if loads.len() < wanted * per_round {
             let title = match loads.len() {
                 0 => "TMA is not asked for any tile".to_string(),
-                some => format!(
-                    "CTA {cta} loads {} of the {wanted} rounds that can be seen here",
-                    some / per_round
-                ),
+                some => format!("CTA {cta} loads {} of the {wanted} rounds that can be seen here", some / per_round),
             };
             let explanation = Explanation::new(title, BYTES, help);
             return match loads.last() {
@@ -302,7 +299,8 @@ pub(super) fn mmas(run: &Observation, shape: &Shape, wanted: Rounds) -> Seen {
             if number >= wanted {
                 continue;
             }
-            let Some([tile_row, tile_column]) = shape.tile_of(problem, run.sms, 0, number / SLICES / rounds(run)) else {
+            let Some([tile_row, tile_column]) = shape.tile_of(problem, run.sms, 0, number / SLICES / rounds(run))
+            else {
                 break;
             };
             let column = (round * SLICES + slice) * MMA_K as usize;
@@ -336,8 +334,9 @@ pub(super) fn mmas(run: &Observation, shape: &Shape, wanted: Rounds) -> Seen {
 fn lies_at(run: &Observation, matrix: Matrix, operand: &OperandRead, slice: usize) -> bool {
     let name = matrix.to_string();
     let start = 2 * slice as i64 * i64::from(MMA_K);
-    (run.built.regions.iter())
-        .any(|region| region.name == name && region.stage.is_none() && i64::from(operand.offset) == i64::from(region.offset) + start)
+    (run.built.regions.iter()).any(|region| {
+        region.name == name && region.stage.is_none() && i64::from(operand.offset) == i64::from(region.offset) + start
+    })
 }
 
 /// Whether an operand is these rows and this K slice of a matrix.
@@ -399,7 +398,8 @@ pub(super) fn awaited(run: &Observation, name: &str, who: Who) -> Seen {
         Who::WriteBack(shape) => (0..4 * shape.consumers).map(Some).collect(),
     };
     for warp in warps {
-        let Some((_, event, parity, phase)) = waits(run, name).find(|(waiting, ..)| warp.is_none_or(|warp| warp == *waiting))
+        let Some((_, event, parity, phase)) =
+            waits(run, name).find(|(waiting, ..)| warp.is_none_or(|warp| warp == *waiting))
         else {
             let title = match warp {
                 Some(warp) => format!("warp {warp} does not come past a wait for `{name}`"),
@@ -430,7 +430,8 @@ pub(super) fn every_round_awaited(run: &Observation, shape: &Shape, name: &str) 
         }
         let wrong = phases.iter().zip(0..).position(|(phase, round)| *phase != Some(round)).unwrap_or(phases.len());
         let title = format!("warp {warp}'s wait number {wrong} for `{name}` does not wait for phase {wrong}");
-        let explanation = Explanation::new(title, PARITY, format!("Wait for parity `round & 1`: `k.wait({name}, round & 1)`."));
+        let explanation =
+            Explanation::new(title, PARITY, format!("Wait for parity `round & 1`: `k.wait({name}, round & 1)`."));
         let event = waits(run, name).filter(|(waiting, ..)| *waiting == warp).nth(wrong).map(|(_, event, ..)| event);
         return match event {
             Some(event) => Seen::Wrong(explanation.at(&event.place, "this wait")),
@@ -442,23 +443,29 @@ pub(super) fn every_round_awaited(run: &Observation, shape: &Shape, name: &str) 
 
 /// Behind the last MMA of the first tile, all warps of the first CTA meet before tensor memory is read.
 pub(super) fn all_meet(run: &Observation) -> Seen {
-    let Some(done) = run.mmas().iter().filter(|(event, _)| event.issuer.cta == 0).map(|(event, _)| event.end).max() else {
+    let Some(done) = run.mmas().iter().filter(|(event, _)| event.issuer.cta == 0).map(|(event, _)| event.end).max()
+    else {
         return Seen::NotReached("there is no MMA to wait for yet".to_string());
     };
     let done = if run.report.completed { done.min(first_tile_end(run).unwrap_or(done)) } else { done };
     let loads = |warp: u32| {
-        run.of_warp(warp).find(|(_, event)| matches!(event.kind, EventKind::TensorLoad { .. })).map(|(_, event)| event.start)
+        run.of_warp(warp)
+            .find(|(_, event)| matches!(event.kind, EventKind::TensorLoad { .. }))
+            .map(|(_, event)| event.start)
     };
     for warp in 0..run.warps() {
-        let met = run.of_warp(warp).find(|(_, event)| {
-            matches!(event.kind, EventKind::CtaBarrier { .. }) && event.end >= done
-        });
+        let met = run
+            .of_warp(warp)
+            .find(|(_, event)| matches!(event.kind, EventKind::CtaBarrier { .. }) && event.end >= done);
         let early = |met: &Event| loads(warp).is_some_and(|load| load < met.end);
         match met {
             Some((_, met)) if !early(met) => {}
             _ => {
-                let title = format!("warp {warp} does not meet the others between the last MMA and the loads from tensor memory");
-                let help = "Call `k.sync()` behind the scope of the thread that waits, between the two fences of tcgen05.";
+                let title = format!(
+                    "warp {warp} does not meet the others between the last MMA and the loads from tensor memory"
+                );
+                let help =
+                    "Call `k.sync()` behind the scope of the thread that waits, between the two fences of tcgen05.";
                 return missing(run, Explanation::new(title, MEET, help));
             }
         }
@@ -513,7 +520,8 @@ pub(super) fn d_staged(run: &Observation, shape: &Shape) -> Seen {
                     row as usize + r,
                     column as usize + c,
                 );
-                let help = "Thread i has row i: give the tile its row and column, and it knows where the swizzle puts them.";
+                let help =
+                    "Thread i has row i: give the tile its row and column, and it knows where the swizzle puts them.";
                 let explanation = Explanation::new(title, STAGED, help);
                 return match run.first_store_to(region) {
                     Some(event) => missing(run, explanation.at(&event.place, "the tile's first store")),
@@ -541,7 +549,8 @@ pub(super) fn accumulator_handed_back(run: &Observation, shape: &Shape) -> Seen 
             .sum();
         if arrived != wanted {
             let title = format!("{arrived} threads arrive at `ld2mma` for the first tile; a phase takes {wanted}");
-            let help = "Behind the last chunk's `tmem_wait_load`, let every thread of the warpgroup arrive: `wg.arrive(…)`.";
+            let help =
+                "Behind the last chunk's `tmem_wait_load`, let every thread of the warpgroup arrive: `wg.arrive(…)`.";
             return missing(run, Explanation::new(title, INIT, help));
         }
     }

@@ -107,8 +107,13 @@ fn only_tma(run: &Observation, wrong: &mut Vec<String>) {
         wrong.push(format!("A, B and D move by TMA only; in this kernel a thread {what} {name} ({})", at(event)));
         break;
     }
-    if let Some((event, _)) = run.copies().find(|(_, copy)| !copy.tensor || matches!(copy.kind, CopyKind::Reduce | CopyKind::Forward)) {
-        wrong.push(format!("tiles move by tensor maps, as loads and stores; this kernel copies otherwise ({})", at(event)));
+    if let Some((event, _)) =
+        run.copies().find(|(_, copy)| !copy.tensor || matches!(copy.kind, CopyKind::Reduce | CopyKind::Forward))
+    {
+        wrong.push(format!(
+            "tiles move by tensor maps, as loads and stores; this kernel copies otherwise ({})",
+            at(event)
+        ));
     }
     let d = launch::buffer(Matrix::D);
     let stored: u64 = (run.copies())
@@ -202,9 +207,7 @@ fn held(run: &Observation, cta: u32) -> Vec<Held<'_>> {
         .filter(|(_, copy)| copy.kind == CopyKind::Load && copy.buffer == Some(b) && copy.ctas.contains(&cta))
         .collect();
     loads.sort_by_key(|(event, _)| event.issued);
-    let reads = |copy: &Copy, mma: &Mma| {
-        mma.b.offset < copy.shared + copy.bytes as i32 && copy.shared < mma.b.end
-    };
+    let reads = |copy: &Copy, mma: &Mma| mma.b.offset < copy.shared + copy.bytes as i32 && copy.shared < mma.b.end;
     (loads.iter().enumerate())
         .map(|(index, (load, copy))| {
             // Until the same place is filled again.
@@ -251,7 +254,9 @@ fn stages(run: &Observation, shape: &Shape, wrong: &mut Vec<String>) {
             })
         });
         if !overlaps {
-            wrong.push("while one stage is multiplied another is loaded; in this kernel no MMA overlaps a load".to_string());
+            wrong.push(
+                "while one stage is multiplied another is loaded; in this kernel no MMA overlaps a load".to_string(),
+            );
         }
     }
 }

@@ -41,12 +41,7 @@ impl<'a> Tile<'a> {
     }
 
     /// The same in this CTA, for the tile of the matrix that begins at this row and column.
-    pub fn find_in(
-        seen: &'a Observation,
-        matrix: Matrix,
-        cta: usize,
-        origin: (usize, usize),
-    ) -> Option<Tile<'a>> {
+    pub fn find_in(seen: &'a Observation, matrix: Matrix, cta: usize, origin: (usize, usize)) -> Option<Tile<'a>> {
         let tiles: Vec<&Region> = (seen.built.regions.iter())
             .filter(|region| region.space == RegionSpace::DynamicShared)
             .filter(|region| matches!(region.kind, RegionKind::Tile { element_bytes: 2, .. }))
