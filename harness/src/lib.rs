@@ -64,7 +64,7 @@ pub mod workbook;
 pub use device::Device;
 pub use emitted::{Answer, Emitted, Request};
 pub use inputs::{InputKind, Inputs};
-pub use judge::judge;
+pub use judge::{judge, structure};
 pub use options::JudgeOptions;
 pub use problem::Problem;
 pub use source::{BuildErrorAt, BuildFailure, Built, InProcess, KernelSource, Matrix, OpenTodo, Param, Place};

@@ -2,6 +2,7 @@
 
 mod ladder;
 mod milestones;
+mod products;
 mod step01;
 mod structure;
 pub mod tile;

@@ -1,6 +1,6 @@
 //! Whether a kernel of steps 2 to 10 is what its step claims: read off its trace, never off its text.
 
-use super::{BLK_K, Copies, Shape};
+use super::{BLK_K, Copies, Shape, products};
 use crate::launch;
 use crate::observe::Observation;
 use crate::source::Matrix;
@@ -16,6 +16,9 @@ pub(super) fn check(run: &Observation, shape: &Shape) -> Result<String, Vec<Stri
         Copies::Tma => only_tma(run, &mut wrong),
     }
     multiplications(run, shape, &mut wrong);
+    if wrong.is_empty() {
+        wrong.extend(products::otherwise(run));
+    }
     issuers(run, shape, &mut wrong);
     if shape.copies == Copies::Tma {
         stages(run, shape, &mut wrong);
@@ -49,7 +52,7 @@ fn described(shape: &Shape) -> String {
 }
 
 /// The line of an event.
-fn at(event: &Event) -> String {
+pub(super) fn at(event: &Event) -> String {
     match &event.place.source {
         Some(source) => format!("{}:{}", source.file, source.line),
         None => format!("line {} of the PTX", event.place.line),

@@ -1,17 +1,21 @@
 //! The judge: from a kernel source to a verdict.
 
-use crate::diagnostics::{self, Explanation};
+mod correct;
+mod structure;
+
+pub use structure::structure;
+
+use crate::diagnostics;
 use crate::fast;
 use crate::findings::Findings;
-use crate::inputs::{InputKind, Inputs, decode, encode};
+use crate::inputs::{InputKind, Inputs};
 use crate::mismatch::{self, Mismatch};
 use crate::observe::Observation;
 use crate::options::{JudgeOptions, SEED};
 use crate::points;
 use crate::problem::Problem;
 use crate::resources;
-use crate::sampled::Sampled;
-use crate::source::{BuildErrorAt, BuildFailure, Built, KernelSource, Matrix};
+use crate::source::{BuildErrorAt, BuildFailure, Built, KernelSource};
 use crate::steps::{self, Seen, Step};
 use crate::verdict::{MilestoneResult, MilestoneState, Outcome, Part, Verdict};
 use emulator::{Diagnostic, Options, Program};
@@ -53,35 +57,43 @@ fn plan(step: &Step) -> Vec<steps::Case> {
     plan
 }
 
-/// Problems with more multiplications are checked on a sample.
-const LARGE: u64 = 1 << 31;
-/// Problems with more multiplications are run on one input.
-const MEDIUM: u64 = 1 << 28;
+/// Why a kernel is not judged in all five parts.
+enum Stop {
+    /// It could not be built for a problem that the step has to solve, for a GPU of so many SMs.
+    NotBuilt(BuildFailure, Problem, u32),
+    /// TODOs are open; this is what it is at the first of the step's cases.
+    Open(Box<Built>, steps::Case),
+    /// The emulator does not take its PTX text.
+    Refused(Vec<Diagnostic>),
+}
 
 impl Judge<'_> {
     fn run(&self) -> Verdict {
-        let mut verdict = self.blank();
-        let mut cases: Vec<Case> = Vec::new();
-        for case in plan(self.step) {
-            let sms = case.sms.unwrap_or(self.options.sms);
-            let built = match self.source.build(&case.problem, sms) {
-                Ok(built) => match self.unknown_todos(&built) {
-                    Some(failure) => return self.not_built(verdict, &failure),
-                    // While a TODO is open, one size tells all there is to tell.
-                    None if !built.todos.is_empty() => return self.half_done(verdict, &built, case.problem, sms),
-                    None => built,
-                },
-                Err(failure) => return self.not_built(verdict, &failure),
-            };
-            match emulator::load(&built.ptx) {
-                Ok(program) => cases.push(Case { built, program, problem: case.problem, sms }),
-                Err(diagnostics) => {
-                    self.set(&mut verdict, Part::Correct, self.refused(&diagnostics));
-                    return verdict;
-                }
-            }
+        let verdict = self.blank();
+        match self.cases() {
+            Ok(cases) => self.whole(verdict, &cases),
+            Err(Stop::Open(built, case)) => self.half_done(verdict, &built, case),
+            Err(stop) => self.stopped(verdict, &stop),
         }
-        self.whole(verdict, &cases)
+    }
+
+    /// The kernel at each of the step's sizes.
+    fn cases(&self) -> Result<Vec<Case>, Stop> {
+        let mut cases = Vec::new();
+        for case in plan(self.step) {
+            let (problem, sms) = (case.problem, case.sms.unwrap_or(self.options.sms));
+            let built = self.source.build(&problem, sms).map_err(|failure| Stop::NotBuilt(failure, problem, sms))?;
+            if let Some(failure) = self.unknown_todos(&built) {
+                return Err(Stop::NotBuilt(failure, problem, sms));
+            }
+            // While a TODO is open, one size tells all there is to tell.
+            if !built.todos.is_empty() {
+                return Err(Stop::Open(Box::new(built), case));
+            }
+            let program = emulator::load(&built.ptx).map_err(Stop::Refused)?;
+            cases.push(Case { built, program, problem, sms });
+        }
+        Ok(cases)
     }
 
     /// The verdict before anything was looked at.
@@ -125,7 +137,28 @@ impl Judge<'_> {
         (!errors.is_empty()).then_some(BuildFailure::Rejected(errors))
     }
 
-    fn not_built(&self, mut verdict: Verdict, failure: &BuildFailure) -> Verdict {
+    fn stopped(&self, mut verdict: Verdict, stop: &Stop) -> Verdict {
+        if let Stop::NotBuilt(failure, ..) = stop {
+            verdict.build_failure = Some(failure.to_string());
+        }
+        let outcome = self.why(stop);
+        self.set(&mut verdict, Part::Correct, outcome);
+        verdict
+    }
+
+    /// Why there is nothing to judge.
+    fn why(&self, stop: &Stop) -> Outcome {
+        match stop {
+            Stop::NotBuilt(failure, problem, sms) => self.not_built(failure, problem, *sms),
+            Stop::Open(built, _) => {
+                let first = built.todos.first().map(|todo| todo.id.as_str()).unwrap_or_default();
+                Outcome::NotReached { reason: format!("TODO {first} is open") }
+            }
+            Stop::Refused(diagnostics) => self.refused(diagnostics),
+        }
+    }
+
+    fn not_built(&self, failure: &BuildFailure, problem: &Problem, sms: u32) -> Outcome {
         let sources = &self.options.sources;
         let text = match failure {
             BuildFailure::Rejected(errors) => {
@@ -147,9 +180,11 @@ impl Judge<'_> {
             BuildFailure::Panicked { .. } => "the kernel function panicked".to_string(),
             BuildFailure::NoAnswer { .. } => "the kernel could not be built".to_string(),
         };
-        self.set(&mut verdict, Part::Correct, Outcome::Failed { title, text });
-        verdict.build_failure = Some(failure.to_string());
-        verdict
+        let step = self.step.number;
+        Outcome::Failed {
+            title,
+            text: format!("{text}Built for {problem} on {sms} SMs, which step {step} has to solve.\n"),
+        }
     }
 
     /// The emulator does not take the PTX text.
@@ -170,7 +205,8 @@ impl Judge<'_> {
     }
 
     /// Some TODOs are open: which of the others are done.
-    fn half_done(&self, mut verdict: Verdict, built: &Built, problem: Problem, sms: u32) -> Verdict {
+    fn half_done(&self, mut verdict: Verdict, built: &Built, case: steps::Case) -> Verdict {
+        let (problem, sms) = (case.problem, case.sms.unwrap_or(self.options.sms));
         let open = |id: &str| built.todos.iter().find(|todo| todo.id == id);
         // An untouched skeleton is not run: there is nothing to see.
         let untouched = self.step.milestones.iter().all(|milestone| open(milestone.id).is_some());
@@ -264,83 +300,6 @@ impl Judge<'_> {
         }
     }
 
-    fn correct(&self, cases: &[Case], seen: &Observation, findings: &mut Findings) -> Outcome {
-        let (mut runs, mut samples) = (0, Vec::new());
-        for (size, case) in cases.iter().enumerate() {
-            let products = case.problem.products();
-            if products > LARGE && !self.options.full {
-                let run = self.sample(case);
-                findings.add_report(None, &run.report);
-                // Its values depend on what a sample leaves out: then all of them are computed below.
-                if run.report.incomplete.is_empty() || !run.report.findings.is_empty() {
-                    runs += 1;
-                    if !run.is_right() {
-                        return self.wrong_sample(&run, findings);
-                    }
-                    samples.push(format!("{} of {} tiles at {}", run.checked.0, run.checked.1, case.problem));
-                    continue;
-                }
-                findings.incomplete.clear();
-            }
-            let inputs = if products > MEDIUM { 1 } else { self.step.inputs_per_size };
-            for index in 0..inputs {
-                let kind = InputKind::ALL[index as usize % InputKind::ALL.len()];
-                let seed = self.options.input_seed.wrapping_add(u64::from(index));
-                // The first run of all is the one that was observed.
-                let fresh = (size, index) != (0, 0);
-                let run = fresh.then(|| {
-                    let inputs = Inputs::new(case.problem, kind, seed);
-                    Observation::new(&case.built, &case.program, inputs, &self.options(&case.problem, None))
-                        .on(case.sms)
-                });
-                let run = run.as_ref().unwrap_or(seen);
-                runs += 1;
-                findings.add(None, run);
-                if !(run.report.completed && run.comparison.is_right() && run.overwritten().is_empty()) {
-                    return self.incorrect(run, seen, findings);
-                }
-            }
-        }
-        let sizes = sizes(cases.iter().map(|case| case.problem));
-        let kinds = "random normal, small integers, one-hot";
-        let detail = match samples.as_slice() {
-            [] => format!("{runs} inputs ({kinds}), {sizes}"),
-            samples => format!(
-                "{runs} inputs ({kinds}), {sizes}; on a sample, with order checked everywhere: {}",
-                samples.join(", ")
-            ),
-        };
-        Outcome::Passed { detail }
-    }
-
-    fn sample(&self, case: &Case) -> Sampled {
-        let options = self.options(&case.problem, None);
-        let seed = self.options.input_seed;
-        Sampled::new(&case.built, &case.program, case.problem, &self.step.shape, case.sms, seed, &options)
-    }
-
-    /// D is wrong at a large size, or the run broke off.
-    fn wrong_sample(&self, run: &Sampled, findings: &Findings) -> Outcome {
-        let sources = &self.options.sources;
-        let mut sections: Vec<String> = Vec::new();
-        if !findings.found.is_empty() {
-            sections.push(diagnostics::render_all(findings.found.iter().map(|(_, diagnostic)| diagnostic), sources));
-        }
-        let wrong = run.title();
-        sections.extend(wrong.iter().map(|wrong| format!("{wrong}.\n")));
-        sections.push(format!(
-            "Inputs: small integers, seed {}, at {}; {} of {} tiles were checked. `{}=1` checks all.\n",
-            self.options.input_seed,
-            run.problem,
-            run.checked.0,
-            run.checked.1,
-            crate::options::FULL
-        ));
-        let first = findings.found.first().map(|(_, first)| first.title.clone());
-        let title = first.or(wrong).unwrap_or_else(|| "the run did not come to its end".to_string());
-        Outcome::Failed { title, text: sections.join("\n") }
-    }
-
     fn fast(&self, cases: &[Case], seen: &Observation) -> Outcome {
         let timed = self.step.timed;
         if seen.inputs.problem == timed {
@@ -353,119 +312,6 @@ impl Judge<'_> {
         let inputs = Inputs::new(timed, InputKind::Integers, self.options.input_seed);
         let seen = Observation::new(&case.built, &case.program, inputs, &options).on(case.sms);
         fast::check(self.step, &seen, &options, self.options.sms)
-    }
-
-    fn structure(&self, cases: &[Case], seen: &Observation) -> Outcome {
-        let (step, shape) = (self.step, &self.step.shape);
-        let mut wrong = (step.structure)(seen).err().unwrap_or_default();
-        // Whatever the size.
-        let other = cases.iter().find(|case| {
-            let [x, y] = shape.grid(&case.problem, case.sms);
-            case.built.grid != [x, y, 1]
-        });
-        if let (Some(case), true) = (other, wrong.is_empty()) {
-            let [x, y] = shape.grid(&case.problem, case.sms);
-            wrong.push(format!(
-                "at {} with {} SMs this step launches {x} x {y} CTAs; this kernel's grid is {:?}",
-                case.problem, case.sms, case.built.grid
-            ));
-        }
-        if wrong.is_empty()
-            && let Some(first) = cases.first()
-            && let Err(decoy) = self.probe(first)
-        {
-            wrong.push(decoy);
-        }
-        match (wrong.first(), (step.structure)(seen)) {
-            (None, Ok(detail)) => Outcome::Passed { detail },
-            (first, _) => Outcome::Failed {
-                title: first.cloned().unwrap_or_else(|| format!("this is not a kernel of step {}", step.number)),
-                text: wrong.iter().map(|line| format!("{line}.\n")).collect(),
-            },
-        }
-    }
-
-    /// D comes from tensor memory: when each value that is loaded from there is doubled, D doubles.
-    fn probe(&self, case: &Case) -> Result<(), String> {
-        const FACTOR: f32 = 2.0;
-        let inputs = Inputs::new(case.problem, InputKind::Integers, self.options.input_seed);
-        let options = Options { tensor_load_factor: FACTOR, ..self.options(&case.problem, None) };
-        let run = Observation::new(&case.built, &case.program, inputs, &options);
-        if let Some(reason) = run.report.incomplete.first() {
-            return Err(format!("whether D comes from tensor memory could not be seen: {reason}"));
-        }
-        let dtype = case.problem.dtype;
-        let doubled = |expected: &f64| decode(dtype, encode(dtype, FACTOR * *expected as f32));
-        let other = run
-            .comparison
-            .found
-            .iter()
-            .zip(&run.reference.values)
-            .position(|(found, expected)| *found != doubled(expected));
-        match other {
-            None => Ok(()),
-            Some(index) => Err(format!(
-                "D is what is loaded from tensor memory; when the emulator doubles each of these values, element ({}, {}) of this \
-                 kernel's D is not doubled",
-                index / run.comparison.columns,
-                index % run.comparison.columns
-            )),
-        }
-    }
-
-    /// D is wrong, or the run broke off: root causes first, then what is wrong with D.
-    fn incorrect(&self, run: &Observation, seen: &Observation, findings: &Findings) -> Outcome {
-        let sources = &self.options.sources;
-        let mut title = None;
-        let mut sections = Vec::new();
-        if let Some((_, first)) = findings.found.first() {
-            title = Some(first.title.clone());
-            sections.push(diagnostics::render_all(findings.found.iter().map(|(_, diagnostic)| diagnostic), sources));
-        }
-        for matrix in run.overwritten() {
-            let changed = overwritten(matrix, seen);
-            title.get_or_insert_with(|| changed.title.clone());
-            sections.push(diagnostics::explain(&changed, sources));
-        }
-        if sections.is_empty() {
-            // No rule was broken, so the kernel does in order something that it should not: the milestones know what.
-            let mut checks = self.step.milestones.iter().map(|milestone| (milestone.check)(seen));
-            let wrong = checks.find_map(|seen| match seen {
-                Seen::Wrong(explanation) => {
-                    Some((explanation.title.clone(), diagnostics::explain(&explanation, sources)))
-                }
-                Seen::Found(found) => Some((found.title.clone(), diagnostics::render(&found, sources))),
-                _ => None,
-            });
-            if let Some((first, text)) = wrong {
-                title = Some(first);
-                sections.push(text);
-            }
-        }
-        if let Some(mismatch) = mismatch::classify(&run.reference, &run.comparison) {
-            let mismatch = seen.told(mismatch);
-            if !run.report.completed {
-                // What is missing is missing because of that.
-                let all = mismatch.unwritten == mismatch.wrong.1;
-                let how_far = if all { "D was never written" } else { "D is not complete" };
-                sections.push(format!("The run broke off: {how_far}.\n"));
-            } else if sections.is_empty() {
-                title = Some(mismatch.title());
-                sections.push(mismatch.text() + &tried(&mismatch));
-            } else if title.as_deref() == Some(&mismatch.title()) {
-                sections.push(mismatch.numbers());
-            } else {
-                // One thing to try is enough: that of the cause.
-                sections.push(mismatch.summary());
-            }
-        }
-        if let Some(reason) = run.report.incomplete.first() {
-            sections.push(format!("Not modelled, and so not checked: {reason}.\n"));
-        }
-        let inputs = &run.inputs;
-        sections.push(format!("Inputs: {}, seed {}, at {}.\n", inputs.kind, inputs.seed, inputs.problem));
-        let title = title.unwrap_or_else(|| "the run did not come to its end".to_string());
-        Outcome::Failed { title, text: sections.join("\n") }
     }
 
     fn race_free(&self, case: &Case, seen: &Observation, findings: &mut Findings) -> Outcome {
@@ -532,48 +378,4 @@ fn schedule(seed: Option<u64>) -> String {
 /// What to try, as a line; empty when nothing explains the mismatch.
 fn tried(mismatch: &Mismatch) -> String {
     mismatch.help().map(|help| format!("try: {help}\n")).unwrap_or_default()
-}
-
-/// Sizes, each once with its types: `128x128x64 in f16 and bf16`; of many only how many.
-fn sizes(problems: impl Iterator<Item = Problem>) -> String {
-    let mut sizes: Vec<(String, String)> = Vec::new();
-    for problem in problems {
-        let text = problem.to_string();
-        let (size, dtype) = text.split_once(' ').unwrap_or((&text, ""));
-        match sizes.iter_mut().find(|(known, _)| known == size) {
-            Some((_, types)) => *types += &format!(" and {dtype}"),
-            None => sizes.push((size.to_string(), dtype.to_string())),
-        }
-    }
-    // A line that can be read at a glance.
-    const FEW: usize = 4;
-    if sizes.len() > FEW {
-        return format!("{} sizes", sizes.len());
-    }
-    let sizes: Vec<String> = sizes.into_iter().map(|(size, types)| format!("{size} in {types}")).collect();
-    sizes.join(", ")
-}
-
-/// A and B are there to be read.
-fn overwritten(matrix: Matrix, seen: &Observation) -> Explanation {
-    let title = format!("the kernel writes to {matrix}, which holds something else after it");
-    let rule = "A product reads A and B and writes D, nothing else.";
-    let explanation = Explanation::new(title, rule, format!("Store to D, and leave {matrix} as it is."));
-    match seen.first_store_to_matrix(matrix) {
-        Some(event) => explanation.at(&event.place, "stored here"),
-        None => explanation,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use ptx::Dtype;
-
-    #[test]
-    fn sizes_are_named_once_with_their_types() {
-        let (f16, bf16) = (Problem::f16(128, 128, 64), Problem { dtype: Dtype::Bf16, ..Problem::f16(128, 128, 64) });
-        assert_eq!(sizes([f16, bf16].into_iter()), "128x128x64 in f16 and bf16");
-        assert_eq!(sizes([f16, Problem::f16(128, 128, 512)].into_iter()), "128x128x64 in f16, 128x128x512 in f16");
-    }
 }

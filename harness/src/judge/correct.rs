@@ -1,0 +1,196 @@
+//! The part `correct`: D, at every size and on every input.
+
+use super::{Case, Judge, tried};
+use crate::diagnostics::{self, Explanation};
+use crate::findings::Findings;
+use crate::inputs::{InputKind, Inputs};
+use crate::mismatch;
+use crate::observe::Observation;
+use crate::problem::Problem;
+use crate::sampled::Sampled;
+use crate::source::Matrix;
+use crate::steps::Seen;
+use crate::verdict::Outcome;
+
+/// Problems with more multiplications are checked on a sample.
+const LARGE: u64 = 1 << 31;
+/// Problems with more multiplications are run on one input.
+const MEDIUM: u64 = 1 << 28;
+
+impl Judge<'_> {
+    pub(super) fn correct(&self, cases: &[Case], seen: &Observation, findings: &mut Findings) -> Outcome {
+        let (mut runs, mut samples) = (0, Vec::new());
+        for (size, case) in cases.iter().enumerate() {
+            let products = case.problem.products();
+            if products > LARGE && !self.options.full {
+                let run = self.sample(case);
+                findings.add_report(None, &run.report);
+                // Its values depend on what a sample leaves out: then all of them are computed below.
+                if run.report.incomplete.is_empty() || !run.report.findings.is_empty() {
+                    runs += 1;
+                    if !run.is_right() {
+                        return self.wrong_sample(&run, findings);
+                    }
+                    samples.push(format!("{} of {} tiles at {}", run.checked.0, run.checked.1, case.problem));
+                    continue;
+                }
+                findings.incomplete.clear();
+            }
+            let inputs = if products > MEDIUM { 1 } else { self.step.inputs_per_size };
+            for index in 0..inputs {
+                let kind = InputKind::ALL[index as usize % InputKind::ALL.len()];
+                let seed = self.options.input_seed.wrapping_add(u64::from(index));
+                // The first run of all is the one that was observed.
+                let fresh = (size, index) != (0, 0);
+                let run = fresh.then(|| {
+                    let inputs = Inputs::new(case.problem, kind, seed);
+                    Observation::new(&case.built, &case.program, inputs, &self.options(&case.problem, None))
+                        .on(case.sms)
+                });
+                let run = run.as_ref().unwrap_or(seen);
+                runs += 1;
+                findings.add(None, run);
+                if !(run.report.completed && run.comparison.is_right() && run.overwritten().is_empty()) {
+                    return self.incorrect(run, seen, findings);
+                }
+            }
+        }
+        let sizes = sizes(cases.iter().map(|case| case.problem));
+        let kinds = "random normal, small integers, one-hot";
+        let detail = match samples.as_slice() {
+            [] => format!("{runs} inputs ({kinds}), {sizes}"),
+            samples => format!(
+                "{runs} inputs ({kinds}), {sizes}; on a sample, with order checked everywhere: {}",
+                samples.join(", ")
+            ),
+        };
+        Outcome::Passed { detail }
+    }
+
+    fn sample(&self, case: &Case) -> Sampled {
+        let options = self.options(&case.problem, None);
+        let seed = self.options.input_seed;
+        Sampled::new(&case.built, &case.program, case.problem, &self.step.shape, case.sms, seed, &options)
+    }
+
+    /// D is wrong at a large size, or the run broke off.
+    fn wrong_sample(&self, run: &Sampled, findings: &Findings) -> Outcome {
+        let sources = &self.options.sources;
+        let mut sections: Vec<String> = Vec::new();
+        if !findings.found.is_empty() {
+            sections.push(diagnostics::render_all(findings.found.iter().map(|(_, diagnostic)| diagnostic), sources));
+        }
+        let wrong = run.title();
+        sections.extend(wrong.iter().map(|wrong| format!("{wrong}.\n")));
+        sections.push(format!(
+            "Inputs: small integers, seed {}, at {}; {} of {} tiles were checked. `{}=1` checks all.\n",
+            self.options.input_seed,
+            run.problem,
+            run.checked.0,
+            run.checked.1,
+            crate::options::FULL
+        ));
+        let first = findings.found.first().map(|(_, first)| first.title.clone());
+        let title = first.or(wrong).unwrap_or_else(|| "the run did not come to its end".to_string());
+        Outcome::Failed { title, text: sections.join("\n") }
+    }
+
+    /// D is wrong, or the run broke off: root causes first, then what is wrong with D.
+    fn incorrect(&self, run: &Observation, seen: &Observation, findings: &Findings) -> Outcome {
+        let sources = &self.options.sources;
+        let mut title = None;
+        let mut sections = Vec::new();
+        if let Some((_, first)) = findings.found.first() {
+            title = Some(first.title.clone());
+            sections.push(diagnostics::render_all(findings.found.iter().map(|(_, diagnostic)| diagnostic), sources));
+        }
+        for matrix in run.overwritten() {
+            let changed = overwritten(matrix, seen);
+            title.get_or_insert_with(|| changed.title.clone());
+            sections.push(diagnostics::explain(&changed, sources));
+        }
+        if sections.is_empty() {
+            // No rule was broken, so the kernel does in order something that it should not: the milestones know what.
+            let mut checks = self.step.milestones.iter().map(|milestone| (milestone.check)(seen));
+            let wrong = checks.find_map(|seen| match seen {
+                Seen::Wrong(explanation) => {
+                    Some((explanation.title.clone(), diagnostics::explain(&explanation, sources)))
+                }
+                Seen::Found(found) => Some((found.title.clone(), diagnostics::render(&found, sources))),
+                _ => None,
+            });
+            if let Some((first, text)) = wrong {
+                title = Some(first);
+                sections.push(text);
+            }
+        }
+        if let Some(mismatch) = mismatch::classify(&run.reference, &run.comparison) {
+            let mismatch = seen.told(mismatch);
+            if !run.report.completed {
+                // What is missing is missing because of that.
+                let all = mismatch.unwritten == mismatch.wrong.1;
+                let how_far = if all { "D was never written" } else { "D is not complete" };
+                sections.push(format!("The run broke off: {how_far}.\n"));
+            } else if sections.is_empty() {
+                title = Some(mismatch.title());
+                sections.push(mismatch.text() + &tried(&mismatch));
+            } else if title.as_deref() == Some(&mismatch.title()) {
+                sections.push(mismatch.numbers());
+            } else {
+                // One thing to try is enough: that of the cause.
+                sections.push(mismatch.summary());
+            }
+        }
+        if let Some(reason) = run.report.incomplete.first() {
+            sections.push(format!("Not modelled, and so not checked: {reason}.\n"));
+        }
+        let inputs = &run.inputs;
+        sections.push(format!("Inputs: {}, seed {}, at {}.\n", inputs.kind, inputs.seed, inputs.problem));
+        let title = title.unwrap_or_else(|| "the run did not come to its end".to_string());
+        Outcome::Failed { title, text: sections.join("\n") }
+    }
+}
+
+/// Sizes, each once with its types: `128x128x64 in f16 and bf16`; of many only how many.
+fn sizes(problems: impl Iterator<Item = Problem>) -> String {
+    let mut sizes: Vec<(String, String)> = Vec::new();
+    for problem in problems {
+        let text = problem.to_string();
+        let (size, dtype) = text.split_once(' ').unwrap_or((&text, ""));
+        match sizes.iter_mut().find(|(known, _)| known == size) {
+            Some((_, types)) => *types += &format!(" and {dtype}"),
+            None => sizes.push((size.to_string(), dtype.to_string())),
+        }
+    }
+    // A line that can be read at a glance.
+    const FEW: usize = 4;
+    if sizes.len() > FEW {
+        return format!("{} sizes", sizes.len());
+    }
+    let sizes: Vec<String> = sizes.into_iter().map(|(size, types)| format!("{size} in {types}")).collect();
+    sizes.join(", ")
+}
+
+/// A and B are there to be read.
+fn overwritten(matrix: Matrix, seen: &Observation) -> Explanation {
+    let title = format!("the kernel writes to {matrix}, which holds something else after it");
+    let rule = "A product reads A and B and writes D, nothing else.";
+    let explanation = Explanation::new(title, rule, format!("Store to D, and leave {matrix} as it is."));
+    match seen.first_store_to_matrix(matrix) {
+        Some(event) => explanation.at(&event.place, "stored here"),
+        None => explanation,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ptx::Dtype;
+
+    #[test]
+    fn sizes_are_named_once_with_their_types() {
+        let (f16, bf16) = (Problem::f16(128, 128, 64), Problem { dtype: Dtype::Bf16, ..Problem::f16(128, 128, 64) });
+        assert_eq!(sizes([f16, bf16].into_iter()), "128x128x64 in f16 and bf16");
+        assert_eq!(sizes([f16, Problem::f16(128, 128, 512)].into_iter()), "128x128x64 in f16, 128x128x512 in f16");
+    }
+}
