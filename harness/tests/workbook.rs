@@ -412,7 +412,7 @@ fn todos_milestones_and_pages_agree() {
         let summary = fs::read_to_string(root.join("book/src/SUMMARY.md")).expect("SUMMARY.md").to_lowercase();
         for milestone in step.milestones {
             // `book: the tensor core (book/src/tensor-core.md)`
-            let page = milestone.read.trim_start_matches("book: ").replace(" (book/src/", "](");
+            let page = milestone.read.trim_start_matches("book: ").replace(" (book/src/", "](").to_lowercase();
             assert!(
                 summary.contains(&format!("[{page}")),
                 "{}: no page of the book is {:?}",
