@@ -92,6 +92,19 @@ fn mmas_of_zeros() {
     }
 }
 
+/// The same with two rounds.
+fn two_rounds(number: u8) -> Step {
+    let observed = Case { problem: Problem::f16(128, 128, 128), sms: None };
+    Step { observed, timed: observed.problem, ..small(number) }
+}
+
+#[test]
+fn as_many_mmas_as_it_takes_but_some_of_them_twice() {
+    let text = why(&two_rounds(2), "again_2", &InProcess(edited::kernel("again_2")));
+    let with = "in this kernel one multiplies rows 0 of A and 0 of B at column 0 once more";
+    assert!(text.contains(with), "{text}");
+}
+
 /// As many multiplications more as the problem takes, or one K tile of two fewer: D is right all the same.
 #[test]
 fn more_mmas_and_fewer_are_counted() {
@@ -104,9 +117,7 @@ fn more_mmas_and_fewer_are_counted() {
         assert!(text.contains(&with) && text.contains(&format!("MMAs do {all} more")), "`{name}`: {text}");
     }
     for (number, name) in [(2, "fewer_2"), (4, "fewer_4")] {
-        let observed = Case { problem: Problem::f16(128, 128, 128), sms: None };
-        let step = Step { observed, timed: observed.problem, ..small(number) };
-        let text = why(&step, name, &InProcess(edited::kernel(name)));
+        let text = why(&two_rounds(number), name, &InProcess(edited::kernel(name)));
         let with = "the product takes 2097152 multiplications on the tensor core, whole tiles counted; this kernel's 4 MMAs do \
                     1048576 fewer";
         assert!(text.contains(with), "`{name}`: {text}");

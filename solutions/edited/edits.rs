@@ -244,6 +244,23 @@ const EDITS: &[Edit] = &[
             ),
         ],
     ),
+    // Both at once: of two rounds the first is multiplied twice.
+    (
+        "again_2",
+        2,
+        &[
+            TWICE_THE_COLUMNS,
+            (
+                MMA_OF_TILES,
+                "t.mma(accumulator.columns(BLK_N, BLK_N), a.k_slice(0), b.k_slice(0), false); t.mma(accumulator, a.k_slice(slice * MMA_K), b.k_slice(slice * MMA_K), accumulate);",
+            ),
+            ("gemm.tiles_k(BLK_K)", "(gemm.tiles_k(BLK_K) - 1).max(1)"),
+            (
+                ARRIVED,
+                "k.tmem_wait_load(); let mut sums = sums; for (column, sum) in (0..).zip(&mut sums) { let own = crate::by_thread(k, gemm, (row, column), gemm.k - BLK_K); *sum = *sum + own; }",
+            ),
+        ],
+    ),
     // Stages and phases begin anew with every tile of D; those of the barriers do not.
     (
         "phases_6",
