@@ -107,9 +107,10 @@ pub struct Options {
     pub timing_only: bool,
     /// Which clusters compute values: all, or a sample that makes a large launch fast.
     pub values: Values,
-    /// A probe: every 32-bit value that a `tcgen05.ld` gives to registers is multiplied, as FP32, by this. With 2, a kernel whose
-    /// results come from FP32 accumulators in tensor memory, and from nowhere else, gives exactly twice of each. Where it cannot
-    /// be applied (`.pack::16b`, FP16 accumulators, a factor that is not finite), [`Report::incomplete`] says so.
+    /// A probe: every 32-bit value that a `tcgen05.ld` gives to registers is multiplied, as FP32, by this, and every one that a
+    /// `tcgen05.st` takes from them is divided. With 2, a kernel whose results come from what MMAs left in FP32 accumulators, and
+    /// from nowhere else, gives exactly twice of each. Where it cannot be applied (`.pack::16b` and `.unpack::16b`, FP16
+    /// accumulators, A in tensor memory, a factor that is not finite), [`Report::incomplete`] says so.
     pub tensor_load_factor: f32,
     /// The launch comes right behind one of its own kind: L2 holds its buffers from the begin, where it has room for all of them.
     /// Otherwise it holds nothing.

@@ -29,6 +29,24 @@ fn other_results_do_not_double() {
     assert_eq!(same, plain.len() / 4, "two of eight columns are constant");
 }
 
+/// Threads put a sum of their own to tensor memory, over that of the MMAs: it does not double either.
+#[test]
+fn what_threads_store_to_tensor_memory_does_not_double() {
+    let (load, rest) = TEXT.split_once("tcgen05.ld.").expect("it loads");
+    let (_, address) = rest.split_once("[").expect("it loads from somewhere");
+    let (address, _) = address.split_once("]").expect("it loads from somewhere");
+    let store = format!(
+        "tcgen05.st.sync.aligned.32x32b.x1.b32 [{address}], {{%r41}};\n\ttcgen05.wait::st.sync.aligned;\n\ttcgen05.ld.{rest}"
+    );
+    let text = format!("{load}mov.u32 %r41, 0x40a00000;\n\t{store}");
+    let (plain, double) = (run(&text, 1.0), run(&text, 2.0));
+    assert!(double.incomplete.is_empty(), "{:?}", double.incomplete);
+    let (plain, double) = (d(&plain), d(&double));
+    assert!(plain.contains(&5.0), "the store is there");
+    let same = (0..plain.len()).filter(|&n| double[n] != 2.0 * plain[n]).count();
+    assert_eq!(same, plain.len() / 8, "one of eight columns is the threads' own");
+}
+
 #[test]
 fn where_it_cannot_be_applied_is_said() {
     let packed = TEXT.replacen("32x32b.x8.b32", "32x32b.x8.pack::16b.b32", 1);

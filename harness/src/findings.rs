@@ -35,6 +35,8 @@ impl Findings {
                 self.found.push((seed, diagnostic.clone()));
             }
         }
+        // A wait that passes on an earlier phase is why what follows it comes too early.
+        self.found.sort_by_key(|(_, diagnostic)| diagnostic.code != "wrong-phase");
         for note in &report.notes {
             if !self.notes.iter().any(|(_, known)| same(known, note)) {
                 self.notes.push((seed, note.clone()));

@@ -23,7 +23,7 @@
 //! | [`problem`], [`inputs`], [`reference`](mod@reference) | what is computed, on what, and what is right |
 //! | [`compare`], [`mismatch`] | whether D is right; what kind of wrong it is |
 //! | [`source`], [`emitted`] | where kernels come from |
-//! | [`launch`], [`device`] | from a recipe to a launch; what it runs on |
+//! | [`launch`], [`placement`], [`device`] | from a recipe to a launch; where its matrices lie; what it runs on |
 //! | [`reference_kernels`] | what `fast` measures beside a kernel |
 //! | [`sampled`] | large problems, of which a sample is checked |
 //! | [`observe`], [`steps`] | one run, looked at closely; what each step asks for |
@@ -45,6 +45,7 @@ pub mod launch;
 pub mod mismatch;
 pub mod observe;
 pub mod options;
+pub mod placement;
 pub mod points;
 pub mod problem;
 mod process;

@@ -4,9 +4,10 @@ use crate::compare::Comparison;
 use crate::inputs::{Inputs, to_bytes};
 use crate::launch;
 use crate::mismatch::Mismatch;
+use crate::placement::Refused;
 use crate::reference::Reference;
 use crate::source::{Built, Matrix};
-use emulator::{Actor, Copy, CopyKind, Event, EventKind, Mma, Options, Program, Region, Report};
+use emulator::{Actor, Copy, CopyKind, Event, EventKind, Launch, Mma, Options, Program, Region, Report};
 
 /// A kernel, what it was run on, and what came of it.
 #[derive(Clone, Debug)]
@@ -26,9 +27,9 @@ pub struct Observation {
 }
 
 impl Observation {
-    /// Runs a kernel once.
+    /// Runs a kernel once. A launch that is refused is a run that could not begin.
     pub fn new(built: &Built, program: &Program, inputs: Inputs, options: &Options) -> Observation {
-        let report = emulator::run(program, &launch::launch(built, &inputs), options);
+        let report = run(program, launch::launch(built, &inputs), options);
         let reference = Reference::new(&inputs);
         let nothing = emulator::Memory::default();
         let d = report.buffers.get(launch::buffer(Matrix::D)).unwrap_or(&nothing);
@@ -119,9 +120,27 @@ impl Observation {
         })
     }
 
+    /// The first load of a matrix from global memory.
+    pub fn first_load_of_matrix(&self, matrix: Matrix) -> Option<&Event> {
+        let at = launch::buffer(matrix);
+        self.report.trace.iter().find(|event| match &event.kind {
+            EventKind::GlobalLoad { buffer, .. } => *buffer == at,
+            EventKind::Copy(copy) => copy.kind == CopyKind::Load && copy.buffer == Some(at),
+            _ => false,
+        })
+    }
+
     /// The first store of a warp to this part of shared memory.
     pub fn first_store_to(&self, region: &Region) -> Option<&Event> {
         self.report.trace.iter().find(|event| is_store_to(event, region))
+    }
+}
+
+/// The report of a launch, also of one that is refused.
+pub(crate) fn run(program: &Program, launch: Result<Launch, Refused>, options: &Options) -> Report {
+    match launch {
+        Ok(launch) => emulator::run(program, &launch, options),
+        Err(refused) => Report { findings: vec![refused.diagnostic()], ..Report::default() },
     }
 }
 

@@ -7,6 +7,7 @@ use crate::gemm;
 use crate::inputs::{Random, decode, encode, integer_bound};
 use crate::launch;
 use crate::mismatch::{Example, TILE};
+use crate::observe;
 use crate::problem::Problem;
 use crate::source::{Built, Matrix};
 use crate::steps::Shape;
@@ -64,7 +65,7 @@ impl Sampled {
         let clusters = clusters(built, &problem, shape, sms, seed);
         let options =
             Options { values: Values::OfClusters(clusters), trace: false, keep_ctas: false, ..options.clone() };
-        let report = emulator::run(program, &launch, &options);
+        let report = observe::run(program, launch, &options);
         let nothing = Memory::default();
         let d = report.buffers.get(launch::buffer(Matrix::D)).unwrap_or(&nothing);
         let unwritten = unwritten(d, &problem);

@@ -8,7 +8,7 @@ fn compare(step: u8, problem: Problem, sms: u32) {
     let (_, kernel) = solutions::ALL.iter().find(|(number, _)| *number == step).expect("a step");
     let built = InProcess(*kernel).build(&problem, sms).unwrap_or_else(|e| panic!("step {step} at {problem}: {e}"));
     let program = emulator::load(&built.ptx).unwrap_or_else(|all| panic!("step {step}: {all:#?}"));
-    let launch = launch::launch(&built, &Inputs::new(problem, InputKind::Integers, 1));
+    let launch = launch::launch(&built, &Inputs::new(problem, InputKind::Integers, 1)).expect("it is launched");
     let run = |values| emulator::run(&program, &launch, &emulator::Options { values, ..Default::default() });
     let whole = run(emulator::Values::All);
     let sample = run(emulator::Values::OfClusters(vec![0, whole.clusters - 1]));
@@ -46,7 +46,7 @@ fn the_largest_size() {
         let (_, kernel) = solutions::ALL.iter().find(|(number, _)| *number == step).expect("a step");
         let built = InProcess(*kernel).build(&problem, 148).unwrap_or_else(|e| panic!("step {step}: {e}"));
         let program = emulator::load(&built.ptx).unwrap_or_else(|all| panic!("step {step}: {all:#?}"));
-        let launch = launch::launch(&built, &inputs);
+        let launch = launch::launch(&built, &inputs).expect("it is launched");
         let start = std::time::Instant::now();
         let values = emulator::Values::OfClusters(vec![0, 11, 33, 73]);
         let options = emulator::Options { values, max_instructions: 1 << 32, ..Default::default() };

@@ -109,13 +109,17 @@ impl<L: Level> Scope<L> {
         });
     }
 
-    /// Refuses to build when a condition does not hold: for what a kernel asks of the problem. No instruction.
+    /// Refuses to build when a condition does not hold: for what a kernel asks of the problem. What is refused after it is
+    /// not told, since it may follow from that. No instruction.
     #[track_caller]
     pub fn require(&mut self, holds: bool, rule: &str) {
         if !holds {
             with(|s| {
                 let problem = s.problem.clone();
-                s.error(format!("{rule}; this problem is {problem}"), "build the kernel for a problem it can solve");
+                s.unsolved(
+                    format!("{rule}; this problem is {problem}"),
+                    "build the kernel for a problem that it can solve, or correct this condition",
+                );
             });
         }
     }

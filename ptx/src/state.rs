@@ -88,6 +88,8 @@ pub(crate) struct State {
     pub relinquished: bool,
     pub todos: Vec<Todo>,
     errors: Vec<Repeated>,
+    /// The problem is none that the kernel solves: what else is refused follows from that.
+    unsolved: bool,
 }
 
 /// An error, and how often its line repeated it, perhaps with other numbers.
@@ -218,6 +220,7 @@ impl State {
             relinquished: false,
             todos: Vec::new(),
             errors: Vec::new(),
+            unsolved: false,
         };
         state.check_name();
         state
@@ -240,7 +243,18 @@ impl State {
         self.error_at(self.place, message, help);
     }
 
+    /// Notes that the kernel does not solve this problem.
+    pub fn unsolved(&mut self, message: impl Into<String>, help: impl Into<String>) {
+        // Every condition that does not hold is told.
+        self.unsolved = false;
+        self.error(message, help);
+        self.unsolved = true;
+    }
+
     pub fn error_at(&mut self, place: Place, message: impl Into<String>, help: impl Into<String>) {
+        if self.unsolved {
+            return;
+        }
         let error = BuildError { place, message: message.into(), help: sentence(&help.into()) };
         // An unrolled loop repeats its mistakes, each time with other numbers.
         let same = |known: &&mut Repeated| {

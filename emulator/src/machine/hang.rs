@@ -133,6 +133,11 @@ impl Cluster<'_> {
         d
     }
 
+    /// Whether an arrival comes from MMAs.
+    fn is_commit(&self, site: u32) -> bool {
+        self.kernel.code.iter().any(|inst| inst.site == site && matches!(inst.op, Op::Commit { .. }))
+    }
+
     fn stuck_mbarrier(&self, root: &Blocked, barrier: u32, parity: u32) -> Diagnostic {
         let b = &self.barriers[barrier as usize];
         let name = self.barrier_name(barrier);
@@ -173,7 +178,12 @@ impl Cluster<'_> {
                     "the wait for {name}, parity {parity}, never ends: {} complete before it came",
                     counted(b.phase, "phase") + if b.phase == 1 { " was" } else { " were" }
                 ),
-                "Let one arrival complete one phase for each wait: a single tcgen05.commit, after the last MMA.".into(),
+                match b.history.iter().any(|&(_, site)| self.is_commit(site)) {
+                    true => "Let one arrival complete one phase for each wait: a single tcgen05.commit, after the last MMA.".into(),
+                    false => "Wait for the phases one after the other: phase n has parity n mod 2, and the parity goes on from one \
+                              round of the loop to the next."
+                        .into(),
+                },
             );
             d.labels = vec![wait];
             let mut sites: Vec<u32> = b.history.iter().map(|&(_, site)| site).collect();

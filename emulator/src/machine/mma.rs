@@ -186,8 +186,12 @@ impl Cluster<'_> {
         let At { w, f, site, .. } = at;
         let (i, a, b, column) = self.decode_mma(site, group, &inputs)?;
         let layout = Layout::of(i.m, group.len());
-        if !i.d_f32 && self.options.tensor_load_factor != 1.0 {
-            self.factor_fails.get_or_insert((site, "its accumulator is FP16"));
+        if self.options.tensor_load_factor != 1.0 {
+            if !i.d_f32 {
+                self.factor_fails.get_or_insert((site, "its accumulator is FP16"));
+            } else if matches!(a, Source::Tensor(_)) {
+                self.factor_fails.get_or_insert((site, "its A lies in tensor memory"));
+            }
         }
 
         let key = (w, lane);

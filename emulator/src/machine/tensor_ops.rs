@@ -261,7 +261,13 @@ impl Cluster<'_> {
         warp.stores.epoch += 1;
         warp.views.after.raise(actor, warp.stores.epoch);
         let stamp = Stamp::new(actor, warp.stores.epoch, site, self.index);
-        let plain = shape == TensorShape::S32x32b && !unpack;
+        let factor = self.options.tensor_load_factor;
+        if factor != 1.0 && unpack {
+            self.factor_fails.get_or_insert((site, "it unpacks halves of columns"));
+        }
+        // A load brings back what was stored here: only what MMAs leave is multiplied.
+        let stored = |value: u32| if factor == 1.0 { value } else { (f32::from_bits(value) / factor).to_bits() };
+        let plain = shape == TensorShape::S32x32b && !unpack && factor == 1.0;
         for (r, &reg) in s.iter().enumerate() {
             let defined = warp.registers.defined(Reg::B32(reg));
             if plain && defined == u32::MAX {
@@ -272,7 +278,7 @@ impl Cluster<'_> {
             for t in 0..32 {
                 let (dl, dc) = shape.cell(t, r as u32, unpack);
                 let ok = defined >> t & 1 == 1;
-                let value = warp.registers.b32[usize::from(reg)][t as usize];
+                let value = stored(warp.registers.b32[usize::from(reg)][t as usize]);
                 // Unpacked, the halves go to the low halves of two neighbours.
                 let cells =
                     if unpack { [(dc, value & 0xffff), (dc + 1, value >> 16)] } else { [(dc, value), (dc, value)] };

@@ -100,8 +100,12 @@ impl Judge<'_> {
         let sources = &self.options.sources;
         let mut title = None;
         let mut sections = Vec::new();
+        if let Some(read) = reads_d(seen) {
+            title = Some(read.title.clone());
+            sections.push(diagnostics::explain(&read, sources));
+        }
         if let Some((_, first)) = findings.found.first() {
-            title = Some(first.title.clone());
+            title.get_or_insert_with(|| first.title.clone());
             sections.push(diagnostics::render_all(findings.found.iter().map(|(_, diagnostic)| diagnostic), sources));
         }
         for matrix in run.overwritten() {
@@ -109,7 +113,9 @@ impl Judge<'_> {
             title.get_or_insert_with(|| changed.title.clone());
             sections.push(diagnostics::explain(&changed, sources));
         }
-        if sections.is_empty() {
+        let mismatch = mismatch::classify(&run.reference, &run.comparison).map(|mismatch| seen.told(mismatch));
+        let no_rule_broken = sections.is_empty();
+        if no_rule_broken {
             // No rule was broken, so the kernel does in order something that it should not: the milestones know what.
             let mut checks = self.step.milestones.iter().map(|milestone| (milestone.check)(seen));
             let wrong = checks.find_map(|seen| match seen {
@@ -124,8 +130,7 @@ impl Judge<'_> {
                 sections.push(text);
             }
         }
-        if let Some(mismatch) = mismatch::classify(&run.reference, &run.comparison) {
-            let mismatch = seen.told(mismatch);
+        if let Some(mismatch) = mismatch {
             if !run.report.completed {
                 // What is missing is missing because of that.
                 let all = mismatch.unwritten == mismatch.wrong.1;
@@ -136,6 +141,10 @@ impl Judge<'_> {
                 sections.push(mismatch.text() + &tried(&mismatch));
             } else if title.as_deref() == Some(&mismatch.title()) {
                 sections.push(mismatch.numbers());
+            } else if no_rule_broken && mismatch.is_telling() {
+                // What D is comes first, then where that begins.
+                title = Some(mismatch.title());
+                sections.insert(0, mismatch.text());
             } else {
                 // One thing to try is enough: that of the cause.
                 sections.push(mismatch.summary());
@@ -169,6 +178,23 @@ fn sizes(problems: impl Iterator<Item = Problem>) -> String {
     }
     let sizes: Vec<String> = sizes.into_iter().map(|(size, types)| format!("{size} in {types}")).collect();
     sizes.join(", ")
+}
+
+/// D is there to be written: what a kernel reads of it before is not defined.
+fn reads_d(seen: &Observation) -> Option<Explanation> {
+    let read = seen.first_load_of_matrix(Matrix::D)?;
+    let written = seen.first_store_to_matrix(Matrix::D);
+    if written.is_some_and(|written| written.start < read.start) {
+        return None;
+    }
+    let rule = "A product reads A and B and writes D, nothing else.";
+    let help = "Compute D from the sums in tensor memory alone.";
+    let explanation =
+        Explanation::new("the kernel reads D before it was written", rule, help).at(&read.place, "read here");
+    Some(match written {
+        Some(written) => explanation.at(&written.place, "the first store to D"),
+        None => explanation,
+    })
 }
 
 /// A and B are there to be read.

@@ -180,11 +180,9 @@ impl Judge<'_> {
             BuildFailure::Panicked { .. } => "the kernel function panicked".to_string(),
             BuildFailure::NoAnswer { .. } => "the kernel could not be built".to_string(),
         };
-        let step = self.step.number;
-        Outcome::Failed {
-            title,
-            text: format!("{text}Built for {problem} on {sms} SMs, which step {step} has to solve.\n"),
-        }
+        let (step, plural) = (self.step.number, if sms == 1 { "" } else { "s" });
+        let what_for = format!("Built for {problem} on {sms} SM{plural}, which step {step} has to solve.\n");
+        Outcome::Failed { title, text: text + &what_for }
     }
 
     /// The emulator does not take the PTX text.

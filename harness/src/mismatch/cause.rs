@@ -15,6 +15,8 @@ pub enum Cause {
     NotANumber,
     /// They are zero.
     Zero,
+    /// They are all this number.
+    Constant(f32),
     /// The tile is its own transpose.
     Transposed,
     /// Some columns of A and B (first, last) count not once but so often in the sum.
@@ -108,6 +110,9 @@ impl Cause {
                  MMA must not accumulate)."
             }
             Cause::Zero => "Check that the MMA's result, not a fresh register, is what is converted and stored.",
+            Cause::Constant(_) => {
+                "Store what was loaded from tensor memory: these numbers depend on nothing that was computed."
+            }
             Cause::Transposed => "Check the strides of the stores to D, and which operand is A and which is B.",
             Cause::Slices(slices) if slices.iter().all(|slice| slice.times == 0) => {
                 "Check the accumulate flag (off for the first MMA only), and that the MMAs' descriptors step through all of \
@@ -149,6 +154,7 @@ impl fmt::Display for Cause {
             Cause::Undefined => f.write_str("holds values that were never computed"),
             Cause::NotANumber => f.write_str("is NaN: something that was never written went into the sum"),
             Cause::Zero => f.write_str("is zero"),
+            Cause::Constant(value) => write!(f, "is constant: {value} everywhere"),
             Cause::Transposed => f.write_str("is transposed: it holds at (i, j) what belongs at (j, i)"),
             Cause::Slices(slices) => {
                 f.write_str("fits a sum in which ")?;

@@ -30,11 +30,23 @@ pub(super) fn find(reference: &Reference, comparison: &Comparison, tile: Tile) -
     if wrong.iter().all(|(row, column)| view.found(*row, *column) == 0.0) {
         return Cause::Zero;
     }
+    if let Some(value) = constant(&view, &wrong) {
+        return Cause::Constant(value);
+    }
     type Hypothesis = fn(&View, &[(usize, usize)]) -> Option<Cause>;
     // From the most specific to the least: the last two fit many mistakes.
     let hypotheses: [Hypothesis; 10] =
         [other_type, transposed, swizzled_d, other_tile, rows_moved, columns_moved, swizzled, slices, imprecise, added];
     hypotheses.iter().find_map(|hypothesis| hypothesis(&view, &wrong)).unwrap_or(Cause::Unexplained)
+}
+
+/// The number that all elements of the tile are; those that happen to be right may be near it.
+fn constant(view: &View, wrong: &[(usize, usize)]) -> Option<f32> {
+    let (row, column) = *wrong.first()?;
+    let value = view.found(row, column);
+    let same = |(row, column): &(usize, usize)| view.found(*row, *column) == value;
+    // Half of the tile at least: a row of a product may be constant by itself.
+    (2 * wrong.len() > view.tile.rows * view.tile.columns && wrong.iter().all(same)).then_some(value)
 }
 
 struct View<'a> {

@@ -127,6 +127,12 @@ impl Mismatch {
         }
     }
 
+    /// Its cause says by itself what the kernel does with the product: more than the first step at which its data are not what
+    /// they should be.
+    pub(crate) fn is_telling(&self) -> bool {
+        self.rest.is_none() && matches!(self.cause, Cause::Slices(_) | Cause::Constant(_))
+    }
+
     /// The mismatch of a run in which the kernel stored so many bytes to D, and broke rules of these codes: what was
     /// stored, but is not defined, was not left out.
     pub fn stored(mut self, bytes: u64, broken: impl IntoIterator<Item = &'static str>) -> Mismatch {
@@ -197,7 +203,7 @@ fn sentence(extent: &Extent, cause: &Cause) -> String {
 }
 
 /// A number as one reads it: five digits after the point at most.
-fn rounded(value: f64) -> f64 {
+pub(crate) fn rounded(value: f64) -> f64 {
     (value * 1e5).round() / 1e5
 }
 

@@ -195,6 +195,12 @@ fn results_in_other_places() {
 fn results_with_something_else() {
     let title = |change: fn(&Reference, usize, usize, f64) -> f64| Case::step1().set(change).title();
     assert_eq!(title(|_, _, _, _| 0.0), "all of D is zero");
+    assert_eq!(title(|_, _, _, _| -1.5), "all of D is constant: -1.5 everywhere");
+    let upper = title(|_, row, _, value| if row < 64 { 1.0 } else { value });
+    assert_eq!(
+        upper, "the part of D in rows 0 to 63 (those of warps 0, 1) is wrong",
+        "half of it may be a constant product"
+    );
     assert_eq!(title(|_, _, _, _| f64::NAN), "all of D is NaN: something that was never written went into the sum");
     let garbage = |row: usize, column: usize| ((row * 37 + column * 101) % 61) as f64 - 30.0;
     let added = Case::step1().set(|_, row, column, value| value + garbage(row, column));

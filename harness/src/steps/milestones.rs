@@ -4,7 +4,7 @@
 //! breaks off (a barrier that nobody arrives at yet), so each check asks for no more than what its own TODO can show.
 
 use super::step01;
-use super::tile::Tile;
+use super::tile::{self, Tile};
 use super::{BLK_K, Copies, Seen, Shape};
 use crate::diagnostics::Explanation;
 use crate::launch;
@@ -167,7 +167,8 @@ pub(super) fn tiles_copied(run: &Observation, shape: &Shape) -> Seen {
                 return missing(run, Explanation::new(title, "", help));
             }
             if let Some(wrong) = tile.wrong(run, matrix) {
-                return if run.report.completed { Seen::Wrong(wrong) } else { Seen::Cut };
+                let wrong = || tile::of_earlier_round(run, matrix, cta, row as usize).unwrap_or(wrong);
+                return if run.report.completed { Seen::Wrong(wrong()) } else { Seen::Cut };
             }
         }
     }
@@ -515,8 +516,9 @@ pub(super) fn d_staged(run: &Observation, shape: &Shape) -> Seen {
             if !found.is_some_and(|found| run.reference.accepts(expected, found)) {
                 let found = found.map_or("nothing".to_string(), |found| found.to_string());
                 let title = format!(
-                    "row {r}, column {c} of `{}` in shared memory holds {found}; D has {expected} there (row {}, column {})",
+                    "row {r}, column {c} of `{}` in shared memory holds {found}; D has {} there (row {}, column {})",
                     region.name,
+                    mismatch::rounded(expected),
                     row as usize + r,
                     column as usize + c,
                 );

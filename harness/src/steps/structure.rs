@@ -16,9 +16,6 @@ pub(super) fn check(run: &Observation, shape: &Shape) -> Result<String, Vec<Stri
         Copies::Tma => only_tma(run, &mut wrong),
     }
     multiplications(run, shape, &mut wrong);
-    if wrong.is_empty() {
-        wrong.extend(products::otherwise(run));
-    }
     issuers(run, shape, &mut wrong);
     if shape.copies == Copies::Tma {
         stages(run, shape, &mut wrong);
@@ -149,10 +146,13 @@ fn multiplications(run: &Observation, shape: &Shape, wrong: &mut Vec<String>) {
         mmas.iter().map(|(_, mma)| mma.shape.iter().map(|extent| u64::from(*extent)).product::<u64>()).sum();
     let all = shape.products(&run.inputs.problem);
     if done != all {
+        let (more, how) = if done > all { (done - all, "more") } else { (all - done, "fewer") };
         wrong.push(format!(
-            "the product takes {all} multiplications on the tensor core, whole tiles counted; this kernel's {} MMAs do {done}",
+            "the product takes {all} multiplications on the tensor core, whole tiles counted; this kernel's {} MMAs do {more} {how}",
             mmas.len()
         ));
+    } else {
+        wrong.extend(products::otherwise(run));
     }
 }
 

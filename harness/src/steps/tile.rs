@@ -1,5 +1,6 @@
 //! Tiles of A and B in shared memory: what is there, against what should be.
 
+use super::BLK_K;
 use crate::diagnostics::Explanation;
 use crate::observe::Observation;
 use crate::ptxas;
@@ -230,6 +231,33 @@ impl<'a> Tile<'a> {
         );
         Some(read(stored(Explanation::new(title, swizzle_rule, swizzle_help), "the tile's first store")))
     }
+}
+
+/// What is wrong with a loop over K that ends too early: the tile of a CTA whose rows begin at `row` holds an earlier round's
+/// columns at the end.
+pub(super) fn of_earlier_round(seen: &Observation, matrix: Matrix, cta: usize, row: usize) -> Option<Explanation> {
+    let k = seen.inputs.problem.k as usize;
+    let width = BLK_K as usize;
+    let rounds = k.div_ceil(width);
+    let holds = |round: &usize| {
+        let tile = Tile::find_in(seen, matrix, cta, (row, round * width));
+        tile.is_some_and(|tile| tile.wrong(seen, matrix).is_none())
+    };
+    let held = (0..rounds - 1).rev().find(holds)?;
+    let title = format!(
+        "the tile of {matrix} in shared memory holds columns {} to {} at the end; the last round is that of columns {} to {}",
+        held * width,
+        (held + 1) * width - 1,
+        (rounds - 1) * width,
+        k - 1
+    );
+    let rule = "A round copies 64 columns of A and B, and D is the sum of all rounds.";
+    let explanation = Explanation::new(title, rule, "Let the loop over K take `gemm.tiles_k(BLK_K)` rounds.");
+    let tile = Tile::find_in(seen, matrix, cta, (row, held * width))?;
+    Some(match seen.first_store_to(tile.region) {
+        Some(event) => explanation.at(&event.place, "the tile's first store"),
+        None => explanation,
+    })
 }
 
 /// The matrix as a field of the problem.

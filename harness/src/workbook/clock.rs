@@ -147,7 +147,8 @@ fn simulate(step: u8, problem: Problem) -> Result<(u64, Usage), String> {
     let program = emulator::load(&built.ptx)
         .map_err(|all| format!("the solution of {label} does not load for {problem}: {} errors", all.len()))?;
     let options = Options { gpu: Some(Gpu::B200), timing_only: true, warm_l2: true, ..Options::default() };
-    let report = emulator::run(&program, &launch::times_only(&built, problem), &options);
+    let launch = launch::times_only(&built, problem).map_err(|refused| refused.to_string())?;
+    let report = emulator::run(&program, &launch, &options);
     match report.findings.first() {
         None if report.completed => Ok((report.cycles, report.usage)),
         first => {
