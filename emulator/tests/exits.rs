@@ -25,7 +25,12 @@ fn pair_gives(end: &str, commit: &str, code: Option<&str>) -> Vec<emulator::Diag
     let mut found = vec![];
     for seed in schedules(2) {
         let report = common::run(&program, &launch, seed, 10_000_000);
-        assert_eq!(common::codes(&report), Vec::from_iter(code), "seed {seed:?}: {end} {commit}\n{:#?}", report.findings);
+        assert_eq!(
+            common::codes(&report),
+            Vec::from_iter(code),
+            "seed {seed:?}: {end} {commit}\n{:#?}",
+            report.findings
+        );
         assert!(report.completed);
         found = report.findings;
     }
@@ -39,7 +44,12 @@ const ARRIVE: &str = "setp.ne.u32 %p12, %r0, 0;\nadd.u32 %r45, %r4, 48;\n@%p1 br
 
 #[test]
 fn an_arrival_at_a_cta_that_may_have_ended() {
-    for end in ["", "bar.sync 0;", "bar.sync 0;\nbarrier.cluster.arrive.aligned;", "bar.sync 0;\nbarrier.cluster.arrive.relaxed.aligned;"] {
+    for end in [
+        "",
+        "bar.sync 0;",
+        "bar.sync 0;\nbarrier.cluster.arrive.aligned;",
+        "bar.sync 0;\nbarrier.cluster.arrive.relaxed.aligned;",
+    ] {
         // All warps must have read tensor memory before one frees it.
         let end = if end.is_empty() { "@!%p0 bra APART;\nAPART:\nbar.sync 2, 128;" } else { end };
         let found = pair_gives(&format!("{ARRIVE}{end}"), "", Some(CODE));
@@ -55,9 +65,11 @@ fn arrivals_that_a_cluster_barrier_follows() {
         pair_gives(&end, "", None);
     }
     // One that comes before the use says nothing.
-    let early = format!("bar.sync 0;\nbarrier.cluster.arrive.relaxed.aligned;\nbarrier.cluster.wait.aligned;\n{ARRIVE}");
+    let early =
+        format!("bar.sync 0;\nbarrier.cluster.arrive.relaxed.aligned;\nbarrier.cluster.wait.aligned;\n{ARRIVE}");
     pair_gives(&early, "", Some(CODE));
-    let between = format!("bar.sync 0;\nbarrier.cluster.arrive.relaxed.aligned;\n{ARRIVE}barrier.cluster.wait.aligned;");
+    let between =
+        format!("bar.sync 0;\nbarrier.cluster.arrive.relaxed.aligned;\n{ARRIVE}barrier.cluster.wait.aligned;");
     pair_gives(&between, "", Some(CODE));
 }
 
@@ -122,4 +134,19 @@ fn plain_uses_of_another_ctas_memory() {
             }
         }
     }
+}
+
+/// A copy that counts its bytes in the other CTA: found as one that the CTA which gets them may not outlive.
+#[test]
+fn a_copy_that_counts_its_bytes_in_the_other_cta() {
+    let copy = "setp.ne.u32 %p12, %r0, 0;\nadd.u32 %r45, %r4, 48;\n@%p12 bra OVER;\n@!%p1 bra LAST;\n\
+                mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r45], 16384;\nbra OVER;\nLAST:\n\
+                mov.b64 %rd0, map_a;\ncvta.param.u64 %rd0, %rd0;\nmov.u32 %r46, 0;\nand.b32 %r47, %r45, 0xfeffffff;\n\
+                cp.async.bulk.tensor.2d.cta_group::2.shared::cluster.global.mbarrier::complete_tx::bytes [%r3], \
+                [%rd0, {%r46, %r46}], [%r47];\nOVER:\n";
+    let both = "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;";
+    let wait = "@!%p1 bra WAITED;\nWAIT_OWN:\nmbarrier.try_wait.parity.shared::cta.b64 %p13, [%r45], 0;\n\
+                @!%p13 bra WAIT_OWN;\nWAITED:\n";
+    pair_gives(&format!("{copy}{both}"), "", Some("load-outlives-cta"));
+    pair_gives(&format!("{copy}{wait}{both}"), "", None);
 }

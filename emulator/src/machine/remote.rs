@@ -1,7 +1,8 @@
 //! Operations on the memory of another CTA of the cluster, which must not have ended by then.
 //!
 //! Of those that are performed in order only the last is remembered for each CTA: a warp's own, the arrivals of one thread's commits
-//! and the MMAs of one thread. What a copy does to another CTA's mbarrier is remembered with the mbarrier.
+//! and the MMAs of one thread. Copies are asked for elsewhere (`promises`): that one is complete can be learnt only in the CTA of its
+//! mbarrier, so that a CTA which knows it of the bytes it got has been told by one that knows it of its mbarrier.
 
 use super::access::Target;
 use super::cluster::Cluster;
@@ -15,7 +16,6 @@ use rustc_hash::FxHashMap;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum By {
     Thread,
-    Copy,
     Commit,
     Mma,
 }
@@ -105,18 +105,6 @@ impl Cluster<'_> {
             return;
         }
         let mut uses: Vec<Use> = self.remote.last.values().copied().collect();
-        for b in &self.barriers {
-            // Who gets the bytes has been asked for already.
-            let elsewhere = b.promises.iter().filter(|promise| promise.cta != b.cta);
-            uses.extend(elsewhere.map(|promise| Use {
-                target: b.cta,
-                by: By::Copy,
-                site: promise.site,
-                from: promise.cta,
-                actor: b.actor,
-                epoch: promise.epoch,
-            }));
-        }
         uses.retain(|one| {
             let mut own = self.warps.iter().filter(|warp| warp.cta == one.target);
             !own.any(|warp| {
@@ -138,7 +126,6 @@ impl Cluster<'_> {
         let Use { target, by, from, site, .. } = *first;
         let text = |one: &Use| match one.by {
             By::Thread => format!("CTA {} uses shared memory of CTA {target} here", one.from),
-            By::Copy => format!("this copy to CTA {} counts its bytes on an mbarrier of CTA {target}", one.from),
             By::Commit => format!("this commit of CTA {} arrives at an mbarrier of CTA {target}", one.from),
             By::Mma => format!("this MMA of CTA {} also works on the memories of CTA {target}", one.from),
         };
@@ -150,7 +137,7 @@ impl Cluster<'_> {
             "remote-use-outlives-cta",
             site,
             match by {
-                By::Thread | By::Copy | By::Commit => {
+                By::Thread | By::Commit => {
                     format!("CTA {target} may end before CTA {from} has used its shared memory")
                 }
                 By::Mma => format!("CTA {target} may end before an MMA of CTA {from} has used its memories"),
@@ -160,7 +147,6 @@ impl Cluster<'_> {
              guide, distributed shared memory).",
             match by {
                 By::Thread => format!("Put {barrier}."),
-                By::Copy => format!("Let a thread of CTA {target} wait for the mbarrier's phase before it ends, or put {barrier}."),
                 By::Commit => format!(
                     "Let a thread of CTA {target} wait for the mbarrier, or for a later commit of the same thread to CTA {target}, before it ends."
                 ),
@@ -169,7 +155,9 @@ impl Cluster<'_> {
         );
         diagnostic.severity = Severity::Finding;
         diagnostic.labels[0].text = format!("{}; nothing says that this is over when CTA {target} ends", text(first));
-        diagnostic.labels.extend(more.iter().filter(|one| one.site != site).take(2).map(|one| self.label(one.site, text(one))));
+        diagnostic
+            .labels
+            .extend(more.iter().filter(|one| one.site != site).take(2).map(|one| self.label(one.site, text(one))));
         self.findings.add(diagnostic);
     }
 }
