@@ -20,7 +20,7 @@ fn pair_gives(end: &str, commit: &str, code: Option<&str>) -> Vec<emulator::Diag
         .replace(init, &format!("{init}\nmbarrier.init.shared::cta.b64 [%r4+48], 1;"))
         .replace("EPILOGUE:\n", &format!("{commit}\nEPILOGUE:\n"));
     let mut launch = launch(256, 192);
-    launch.dynamic_shared += 16;
+    launch.dynamic_shared += 1024 + 16384;
     let program = load(&text);
     let mut found = vec![];
     for seed in schedules(2) {
@@ -141,8 +141,8 @@ fn plain_uses_of_another_ctas_memory() {
 fn a_copy_that_counts_its_bytes_in_the_other_cta() {
     let copy = "setp.ne.u32 %p12, %r0, 0;\nadd.u32 %r45, %r4, 48;\n@%p12 bra OVER;\n@!%p1 bra LAST;\n\
                 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r45], 16384;\nbra OVER;\nLAST:\n\
-                mov.b64 %rd0, map_a;\ncvta.param.u64 %rd0, %rd0;\nmov.u32 %r46, 0;\nand.b32 %r47, %r45, 0xfeffffff;\n\
-                cp.async.bulk.tensor.2d.cta_group::2.shared::cluster.global.mbarrier::complete_tx::bytes [%r3], \
+                mov.b64 %rd0, map_a;\ncvta.param.u64 %rd0, %rd0;\nmov.u32 %r46, 0;\nadd.u32 %r48, %r3, 82944;\nand.b32 %r47, %r45, 0xfeffffff;\n\
+                cp.async.bulk.tensor.2d.cta_group::2.shared::cluster.global.mbarrier::complete_tx::bytes [%r48], \
                 [%rd0, {%r46, %r46}], [%r47];\nOVER:\n";
     let both = "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;";
     let wait = "@!%p1 bra WAITED;\nWAIT_OWN:\nmbarrier.try_wait.parity.shared::cta.b64 %p13, [%r45], 0;\n\
