@@ -37,6 +37,12 @@ pub const ASSUMPTIONS: &[Assumption] = &[
         "Two commits in a row to two mbarriers behind a long MMA; clock both arrivals.",
     ),
     assume(
+        "commits-arrive-in-order",
+        "The commits of one thread arrive in a CTA in the order in which they were issued: who has waited for one of them there knows that those before it have arrived at their mbarriers, too.",
+        "The ISA says what completes before a commit arrives, not in which order the arrivals of several commits are made. Usual kernels never wait for the last commits to their ring, and end after a later one.",
+        "Many commits in a row to two mbarriers of another CTA; wait for the last, and look at once whether the first has arrived.",
+    ),
+    assume(
         "elect-lane",
         "elect.sync elects the lowest lane of the member mask; an adversarial schedule elects the highest. The choice never changes for the same mask.",
         "The ISA only says that one lane is elected and that the choice is deterministic. An H200 elected the lowest; a choice that holds across calls is what libraries rely on.",

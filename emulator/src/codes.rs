@@ -56,6 +56,7 @@ pub const CODES: &[(&str, &str)] = &[
     ("race-global", "two unordered accesses of global memory, one of them a write"),
     ("race-shared", "two unordered accesses of shared memory, one of them a write"),
     ("race-tensor", "two unordered accesses of tensor memory, one of them a write"),
+    ("remote-use-outlives-cta", "a CTA may end before another one of its cluster has used its shared memory"),
     ("same-value-written-twice", "two warps store the same value without being ordered (a note)"),
     ("tensor-address", "an address in tensor memory outside of the allocation or of the warp's reach"),
     ("tensor-columns", "a number of columns that tcgen05.alloc does not take"),

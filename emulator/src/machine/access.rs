@@ -91,6 +91,7 @@ impl<'a> Cluster<'a> {
         let total = usize::from(op.bytes) * op.d.len();
         let targets = self.targets(at, op.space, &op.address, total as u64, Access::Load)?;
         let time = self.charge(at, &targets, total, true);
+        self.reach_all(w, &targets, site);
         let stamp = Stamp { strength: self.strength(w, op.sync), ..self.stamp(w, mask, site) };
         if op.sync.is_some() && targets.iter().any(|(_, t)| matches!(t, Target::Global { .. })) {
             self.order(at, &targets, total as u64, false, false, stamp);
@@ -199,6 +200,7 @@ impl<'a> Cluster<'a> {
         let each = usize::from(bytes);
         let total = each * s.len();
         let targets = self.targets(at, space, address, total as u64, Access::Store)?;
+        self.reach_all(w, &targets, site);
         let stamp = Stamp { strength: self.strength(w, sync), ..self.stamp(w, mask, site) };
         let races = self.races.len();
         self.order(at, &targets, total as u64, true, false, stamp);

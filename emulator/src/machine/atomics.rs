@@ -227,6 +227,7 @@ impl<'a> Cluster<'a> {
                 "Only one thread sees its local memory: load, compute and store there.".into(),
             ))));
         }
+        self.reach_all(w, &targets, site);
         let strength = self.strength(w, Some(op.sync));
         let stamp = Stamp { strength, ..self.stamp(w, mask, site) };
         self.order(at, &targets, each as u64, true, false, stamp);

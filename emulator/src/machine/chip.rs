@@ -401,6 +401,7 @@ impl<'a> Chip<'a> {
         cluster.explain_races();
         if ended {
             cluster.unawaited_writes();
+            cluster.uses_behind_the_end();
         }
         let missing = cluster.what_is_missing().into_iter().chain(cluster.what_factor_misses());
         self.missing.extend(missing.map(|what| (running.index, what)));

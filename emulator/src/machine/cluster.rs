@@ -106,6 +106,7 @@ pub struct Cluster<'a> {
     /// Places in `mmas` of those that are complete.
     pub free_mmas: Vec<usize>,
     pub issued: super::mma::Issued,
+    pub remote: super::remote::Remote,
     pub footprints: super::footprints::Footprints,
     /// Those that are complete and not computed yet.
     pub batches: super::batch::Batches,
@@ -189,6 +190,7 @@ impl<'a> Cluster<'a> {
             mmas: Vec::new(),
             free_mmas: Vec::new(),
             issued: Default::default(),
+            remote: Default::default(),
             footprints: Default::default(),
             batches: Default::default(),
             commits: Vec::new(),

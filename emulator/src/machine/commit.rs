@@ -39,6 +39,7 @@ impl Cluster<'_> {
                     let barrier = self.barrier(w, Slot { cta, ..slot }, site, "committed to")?;
                     let delay = self.jitter(500);
                     let time = now.max(busy) + delay;
+                    let arrival = self.commit_reaches(w, lane, cta, site);
                     barriers.push(self.barrier_id(barrier));
                     last = last.max(time);
                     self.commits.push(Commit {
@@ -50,6 +51,7 @@ impl Cluster<'_> {
                         warp: w,
                         issued: now,
                         order: order.clone(),
+                        arrival,
                     });
                     self.push_event(time, Pending::CommitArrive(self.commits.len() - 1));
                 }
@@ -78,10 +80,13 @@ impl Cluster<'_> {
 
     /// All that a commit covers is complete: its arrival.
     pub fn commit_arrive(&mut self, n: usize, time: u64) -> Result<(), Stop> {
-        let Commit { site, queue, epoch, barrier, warp, issued, .. } = self.commits[n];
+        let Commit { site, queue, epoch, barrier, warp, issued, arrival, .. } = self.commits[n];
         let order = std::mem::take(&mut self.commits[n].order);
         let mut views = Views::default();
         views.order = order;
+        if let Some((actor, arrivals)) = arrival {
+            views.order.raise(actor, arrivals);
+        }
         views.hb.raise(queue, epoch);
         views.before.raise(queue, epoch);
         self.commits[n].phase = Some(self.barriers[barrier as usize].phase);

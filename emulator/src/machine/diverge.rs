@@ -118,6 +118,10 @@ impl Cluster<'_> {
         let cta = self.warps[w].cta;
         self.check_bulk_at_exit(w, mask);
         let warp = &mut self.warps[w];
+        if self.ctas.len() > 1 && warp.live == mask && warp.cluster_arrived & mask == 0 {
+            // The cluster barrier waits for it, or for this.
+            self.cluster_barrier.views.order.join(&warp.views.before_now());
+        }
         warp.live &= !mask;
         for meeting in &mut warp.meetings {
             meeting.mask &= !mask;

@@ -141,7 +141,7 @@ impl Cluster<'_> {
             }
             Some(ActorKind::NonCoherent) => "a warp".into(),
             Some(ActorKind::AsyncCopies(w)) => format!("cp.async of {}", self.warp_name(w as usize)),
-            Some(ActorKind::Mmas { .. }) => "the tensor core".into(),
+            Some(ActorKind::Mmas { .. } | ActorKind::Commits) => "the tensor core".into(),
             Some(ActorKind::Mbarrier | ActorKind::BulkReads { .. } | ActorKind::BulkWrites { .. }) => {
                 "the TMA engine".into()
             }

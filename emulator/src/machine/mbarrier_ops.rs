@@ -29,6 +29,10 @@ impl Slots {
         }
     }
 
+    pub fn iter(&self) -> impl Iterator<Item = &(Slot, u32)> {
+        self.first.iter().chain(&self.more)
+    }
+
     pub fn first(&self) -> Option<&(Slot, u32)> {
         self.first.as_ref()
     }
@@ -205,6 +209,7 @@ impl Cluster<'_> {
         let At { w, f, mask, site } = at;
         let time = self.warps[w].fragments[f].ready_at;
         let addresses = self.barrier_addresses(at, address, *remote)?;
+        addresses.iter().for_each(|(slot, _)| self.reach(w, slot.cta, site));
         let views = if *relaxed { self.warps[w].fenced_release() } else { self.warps[w].release() };
         for (slot, who) in addresses {
             let barrier = self.barrier(w, slot, site, "arrived at")?;

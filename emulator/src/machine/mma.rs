@@ -204,6 +204,7 @@ impl Cluster<'_> {
         let Queue { actor, epoch, .. } = *queue;
         self.warps[w].views.after.raise(actor, epoch);
         let stamp = Stamp::asynchronous(actor, epoch, site, self.index);
+        self.mma_reaches(w, group, (actor, epoch), site);
 
         // Operands: bounds, and who wrote them.
         let (m_each, n_each) = (i.m / group.len() as u32, i.n / group.len() as u32);

@@ -119,6 +119,8 @@ pub struct Commit {
     pub issued: u64,
     /// What came before it was issued.
     pub order: Clock,
+    /// What its arrival says of itself, if it is one in another CTA.
+    pub arrival: Option<(ActorId, u32)>,
 }
 
 /// Why a value is undefined.
@@ -194,6 +196,8 @@ pub enum ActorKind {
     BulkWrites {
         warp: u32,
     },
+    /// The arrivals of one thread's commits in another CTA.
+    Commits,
     /// The MMAs issued by one thread.
     Mmas {
         warp: u32,

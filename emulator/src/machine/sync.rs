@@ -29,6 +29,12 @@ impl Cluster<'_> {
             Op::BarrierExpect { address, bytes, remote } => {
                 for (slot, who) in self.barrier_addresses(at, address, *remote)? {
                     let barrier = self.barrier(w, slot, site, "used")?;
+                    if slot.cta != self.warps[w].cta {
+                        self.reach(w, slot.cta, site);
+                        // The phase does not complete before.
+                        let order = self.warps[w].views.before_now();
+                        self.barriers[barrier as usize].current.order.join(&order);
+                    }
                     for lane in lanes(who) {
                         let bytes = self.warps[w].registers.b32[usize::from(*bytes)][lane];
                         self.expect(barrier, bytes, site)?;
