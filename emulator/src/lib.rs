@@ -74,7 +74,7 @@ pub use machine::{check, run};
 pub use numerics::{MmaStep, Numerics};
 pub use program::{FORMS, Program, load, special_registers};
 pub use report::{
-    Actor, Barrier, Copy, CopyKind, CtaState, Event, EventKind, Issuer, Memory, Mma, OperandRead, Report,
+    Actor, Barrier, Copy, CopyKind, CtaState, Event, EventKind, Issuer, Memory, Mma, OperandRead, Report, Usage,
 };
 pub use tensor_map::{Element, Swizzle, TensorMap};
 pub use time::Gpu;
@@ -112,6 +112,9 @@ pub struct Options {
     /// from nowhere else, gives exactly twice of each. Where it cannot be applied (`.pack::16b` and `.unpack::16b`, FP16
     /// accumulators, A in tensor memory, a factor that is not finite), [`Report::incomplete`] says so.
     pub tensor_load_factor: f32,
+    /// The launch comes right behind one of its own kind: L2 holds its buffers from the begin, where it has room for all of them.
+    /// Otherwise it holds nothing.
+    pub warm_l2: bool,
     /// How MMAs are computed.
     pub numerics: Numerics,
     /// The run ends with an error after so many warp instructions.
@@ -134,6 +137,7 @@ impl Default for Options {
             timing_only: false,
             values: Values::All,
             tensor_load_factor: 1.0,
+            warm_l2: false,
             resident_clusters: None,
             seed: None,
             numerics: Numerics::Fast,

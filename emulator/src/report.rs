@@ -22,6 +22,8 @@ pub struct Report {
     pub clusters: u32,
     /// See [`Report::clusters`].
     pub computed_clusters: u32,
+    /// How much of the GPU's throughput the run used.
+    pub usage: Usage,
     /// The buffers afterwards, in the order of the launch description.
     pub buffers: Vec<Memory>,
     /// The CTAs' on-chip memories as they left them, if asked for ([`crate::Options::keep_ctas`]).
@@ -29,6 +31,17 @@ pub struct Report {
     /// What happened, if asked for ([`crate::Options::trace`]): in the order of [`Event::start`]; of what began in the same cycle,
     /// clusters by their number, and what a cluster did in the order in which it was simulated. The same in every run.
     pub trace: Vec<Event>,
+}
+
+/// Shares of what a GPU could do in the cycles of a run, from 0 to 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Usage {
+    /// Of the tensor cores of all SMs.
+    pub tensor_cores: f64,
+    /// Of the bandwidth between L2 and all SMs.
+    pub l2: f64,
+    /// Of the bandwidth of DRAM.
+    pub dram: f64,
 }
 
 impl Report {

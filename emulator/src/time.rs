@@ -8,6 +8,9 @@
 //! - *SemiAnalysis*: a B200, `tcgen05.mma` in all shapes, bandwidth;
 //! - *Meta's Triton*: a B200, the latency model of a compiler;
 //! - *Hopper dissected*: an H800, instruction by instruction.
+//!
+//! Where a source gives a range, the middle stands. None was fitted to the time of a kernel: `cargo workbook clock` shows how far
+//! from published times of whole kernels they lead.
 
 /// A GPU whose times are simulated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,6 +23,13 @@ pub enum Gpu {
 }
 
 impl Gpu {
+    /// What a launch takes that reports so many cycles, in nanoseconds, one behind the other in a stream: at the clock of a
+    /// GPU under load, and with the time between two launches. An assumption of this model, not a measurement.
+    pub fn launch_time(self, cycles: u64) -> f64 {
+        let costs = Costs::of(self);
+        cycles as f64 * 1000.0 / costs.clock_mhz as f64 + costs.launch_ns as f64
+    }
+
     /// The GPU that a module's `.target` is for.
     pub(crate) fn of(targets: &[String]) -> Gpu {
         if targets.iter().any(|t| t.starts_with("sm_9")) { Gpu::H200 } else { Gpu::B200 }
@@ -40,13 +50,19 @@ pub struct Costs {
     pub sm_registers: u32,
     /// Bytes of shared memory of an SM, 1 KB a CTA for the system included.
     pub sm_shared: u32,
-    /// Bytes that L2 holds.
+    /// The SM clock while a GEMM runs.
+    pub clock_mhz: u64,
+    /// From the end of a launch to the first instruction of the next in the same stream.
+    pub launch_ns: u64,
+    /// Bytes that L2 holds of what all SMs use: half of its size, since each of its two partitions keeps what its own SMs
+    /// read (NVIDIA A100 white paper: "each L2 partition caches data for memory accesses from SMs in the GPCs directly
+    /// connected to the partition").
     pub l2_bytes: u64,
     /// Bytes that all SMs together get from L2 in a cycle.
     pub l2_bytes_per_cycle: u64,
     /// Bytes that DRAM gives in a cycle.
     pub dram_bytes_per_cycle: u64,
-    /// Bytes that one SM gets from L2 in a cycle, through the TMA engine or its load units.
+    /// Bytes that one SM gets from L2 in a cycle, through the TMA engine or its load units, while others leave it that much.
     pub port_bytes_per_cycle: u64,
     /// Between two instructions of a warp. Dependent arithmetic takes 4 cycles (QuickRunCUDA, B300). Estimate: half of it
     /// overlaps.
@@ -61,7 +77,7 @@ pub struct Costs {
     pub cta_barrier: u64,
     /// A relaxed cluster barrier of two CTAs (with release and acquire 370 to 380).
     pub cluster_barrier: u64,
-    /// From the issue of a tensor copy to its first bytes, where L2 has them.
+    /// From the issue of a tensor copy to the sight of its first bytes behind the mbarrier, where L2 has them.
     pub tma_latency: u64,
     /// Between two copies that a thread issues.
     pub tma_issue: u64,
@@ -76,9 +92,8 @@ pub struct Costs {
     pub wake: u64,
     /// `fence.proxy.async`. Estimate: as a fence of CTA scope, which takes 6 to 16 (QuickRunCUDA, B300).
     pub fence: u64,
-    /// From the issue of an MMA to its observed completion, beyond its interval (SemiAnalysis, B200: 136 with
-    /// M = 128 and both operands in shared memory).
-    pub mma_latency: u64,
+    /// How much longer MMAs take while all tensor cores of the chip are busy with numbers that are not zero, in percent: power.
+    pub power: u64,
     /// A `tcgen05.ld` of 32 lanes: cycles for each column. Meta's Triton, B200, has 179 for 64 columns and 532 for
     /// 128; this follows the first.
     pub tensor_load_per_column: u64,
@@ -98,14 +113,19 @@ impl Costs {
         sm_threads: 2048,
         sm_registers: 65536,
         sm_shared: 233_472,
-        // 126 MB.
-        l2_bytes: 126 << 20,
+        // 1.7 to 1.85 GHz in public measurements of GEMMs that last. The middle.
+        clock_mhz: 1775,
+        // QuickRunCUDA, B300: 1 to 4 us from kernel to kernel without programmatic dependent launch, which its author is not
+        // sure of. The middle.
+        launch_ns: 2500,
+        // Half of 126 MB.
+        l2_bytes: 63 << 20,
         // 17 TB/s into all SMs' shared memory at 1.85 GHz (QuickRunCUDA, B300).
         l2_bytes_per_cycle: 9190,
         // 7.1 TB/s at 1.85 GHz (SemiAnalysis: 7.06 to 7.2 with 64 KB an SM in flight).
         dram_bytes_per_cycle: 3838,
-        // Estimate: half of the 128 bytes of the shared-memory port; all SMs together then reach what was measured.
-        port_bytes_per_cycle: 64,
+        // Meta's Triton, B200: 125 to 133 cycles from 16 KB to 32 KB, 262 to 270 from there to 64 KB.
+        port_bytes_per_cycle: 128,
         issue: 2,
         // QuickRunCUDA, B300: 300 to 310, and 789.
         cached_load: 305,
@@ -114,8 +134,9 @@ impl Costs {
         shared_load: 24,
         cta_barrier: 22,
         cluster_barrier: 102,
-        // Meta's Triton, B200: 460 and 6 for each KB; about 30; 130 and 52 for each KB.
-        tma_latency: 460,
+        // Meta's Triton, B200: 530 for 16 KB, 655 to 663 for 32 KB, 925 for 64 KB, of which a cycle for each 128 bytes; about
+        // 30; 130 and 52 for each KB.
+        tma_latency: 402,
         tma_issue: 30,
         tma_store: 130,
         tma_store_per_kb: 52,
@@ -123,7 +144,8 @@ impl Costs {
         mbarrier: 24,
         wake: 50,
         fence: 16,
-        mma_latency: 136,
+        // cuBLAS at 8192³ on a B300: 2246 TFLOP/s with zeros, 1850 to 1905 with random numbers (QuickRunCUDA): 18 to 21. The middle.
+        power: 20,
         tensor_load_per_column: 2,
         tensor_load: 40,
         tensor_alloc: 188,
@@ -133,7 +155,10 @@ impl Costs {
     pub const H200: Costs = Costs {
         // 132 SMs; the sizes of the GPCs differ from chip to chip.
         gpcs: &[18, 18, 16, 16, 16, 16, 16, 16],
-        l2_bytes: 50 << 20,
+        // 1.4 to 1.75 GHz in public measurements of GEMMs. The middle.
+        clock_mhz: 1575,
+        // Half of 50 MB.
+        l2_bytes: 25 << 20,
         // Hopper dissected, H800: 3942 bytes a cycle.
         l2_bytes_per_cycle: 3942,
         // 4.8 TB/s by its data sheet at 1.755 GHz; estimate: nine tenths of it are reached.
@@ -153,6 +178,20 @@ impl Costs {
         match gpu {
             Gpu::B200 => &Costs::B200,
             Gpu::H200 => &Costs::H200,
+        }
+    }
+
+    /// From the end of an MMA's interval to where the wait for its commit sees it complete: the latency of a single MMA less its
+    /// interval (SemiAnalysis, B200).
+    pub fn mma_latency(&self, m_each: u32, pair: bool, a_shared: bool) -> u64 {
+        match (pair, a_shared, m_each) {
+            (false, false, _) => 104,
+            (false, true, 64) => 120,
+            (false, true, _) => 136,
+            (true, false, 64) => 146,
+            (true, false, _) => 138,
+            (true, true, 64) => 165,
+            (true, true, _) => 170,
         }
     }
 

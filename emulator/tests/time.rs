@@ -18,12 +18,16 @@ fn kernel(body: &str) -> String {
 }
 
 fn run_on(gpu: Gpu, body: &str, ctas: u32, threads: u32) -> Report {
+    let options = Options { gpu: Some(gpu), ..Default::default() };
+    let report = run_with(&options, 64 << 20, body, ctas, threads);
+    assert!(report.is_clean(), "{body}: {:#?}", report.findings);
+    report
+}
+
+fn run_with(options: &Options, bytes: u64, body: &str, ctas: u32, threads: u32) -> Report {
     let program = emulator::load(&kernel(body)).unwrap_or_else(|errors| panic!("{body}: {errors:#?}"));
-    let buffer = |name: &str| Buffer {
-        name: name.into(),
-        content: Content::Fill { bytes: 64 << 20, value: 0 },
-        ..Default::default()
-    };
+    let buffer =
+        |name: &str| Buffer { name: name.into(), content: Content::Fill { bytes, value: 0 }, ..Default::default() };
     let pointer = |buffer| Param::Pointer { buffer, offset: 0 };
     let launch = Launch {
         entry: "k".into(),
@@ -34,8 +38,8 @@ fn run_on(gpu: Gpu, body: &str, ctas: u32, threads: u32) -> Report {
         params: vec![pointer(0), pointer(1)],
         ..Default::default()
     };
-    let report = emulator::run(&program, &launch, &Options { gpu: Some(gpu), ..Default::default() });
-    assert!(report.is_clean(), "{body}: {:#?}", report.findings);
+    let report = emulator::run(&program, &launch, options);
+    assert!(report.completed, "{body}: {:#?}", report.findings);
     report
 }
 
@@ -142,6 +146,75 @@ fn sms_share_dram() {
     assert!(all > dram, "{all} cycles for what DRAM needs {dram} for");
     takes_longer(all, copies(1, 131_072), 1.2);
     takes_longer(all, copies(148, 0), 1.2);
+}
+
+/// One thread copies the same bytes from L2 again and again, one copy after the other. Meta measured on a B200 what one takes.
+#[test]
+fn a_load_by_tma_takes_what_was_measured() {
+    for (bytes, measured) in [(16_384, 530), (32_768, 659)] {
+        let copies = |count: u32| {
+            let body = format!(
+                ".shared .align 8 .b64 bar;\nmov.u32 %r0, tile;\nmov.u32 %r5, bar;\nsetp.ne.u32 %p0, %tid, 0;\n@%p0 bra END;\n\
+                 mbarrier.init.shared::cta.b64 [%r5], 1;\nfence.mbarrier_init.release.cluster;\nmov.u32 %r2, 0;\n\
+                 ROUND:\nmbarrier.arrive.expect_tx.shared::cta.b64 _, [%r5], {bytes};\n\
+                 cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%r0], [%in], {bytes}, [%r5];\n\
+                 and.b32 %r3, %r2, 1;\nWAIT:\nmbarrier.try_wait.parity.shared::cta.b64 %p1, [%r5], %r3;\n@!%p1 bra WAIT;\n\
+                 add.u32 %r2, %r2, 1;\nsetp.lt.u32 %p1, %r2, {count};\n@%p1 bra ROUND;\nEND:\n"
+            );
+            cycles(&body, 1, 32)
+        };
+        // The first comes from DRAM.
+        let each = (copies(20) - copies(10)) / 10;
+        assert!((measured..measured * 6 / 5).contains(&each), "{bytes} bytes: {each} cycles, measured {measured}");
+    }
+}
+
+/// L2 may hold a buffer before the launch begins, if it has room for it.
+#[test]
+fn l2_may_be_warm() {
+    let mut body = "mov.u64 %d0, %in;\n".to_string();
+    for n in 0..20 {
+        body += &format!("ld.global.u64 %d1, [%d0+{}];\nadd.s64 %d0, %d0, %d1;\n", n * 4096);
+    }
+    let run = |warm_l2, bytes| run_with(&Options { warm_l2, ..Default::default() }, bytes, &body, 1, 1).cycles;
+    takes_longer(run(false, 1 << 20), run(true, 1 << 20), 2.0);
+    assert_eq!(run(false, 64 << 20), run(true, 64 << 20), "128 MB do not stay in L2");
+}
+
+/// Who has allocated tensor memory and does not give up the right to do so again keeps other CTAs of the SM waiting.
+#[test]
+fn the_right_to_allocate_is_one_for_an_sm() {
+    let run = |relinquish: &str| {
+        let body = format!(
+            ".shared .align 4 .b32 slot;\ntcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [slot], 128;\n{relinquish}\n\
+             ld.shared.b32 %r1, [slot];\nmov.u32 %r0, 4000;\nROUND:\nsub.u32 %r0, %r0, 1;\nsetp.ne.u32 %p0, %r0, 0;\n\
+             @%p0 bra ROUND;\ntcgen05.dealloc.cta_group::1.sync.aligned.b32 %r1, 128;\n"
+        );
+        cycles(&body, 2 * 148, 32)
+    };
+    takes_longer(run(""), run("tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;"), 1.7);
+}
+
+/// MMAs of one SM take what the tensor core takes; those of all SMs take more, for want of power.
+#[test]
+fn mmas_on_all_sms_take_longer() {
+    let body = "\
+        .shared .align 4 .b32 slot;\n.shared .align 8 .b64 bar;\n\
+        tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [slot], 128;\nld.shared.b32 %r1, [slot];\n\
+        mov.u32 %r2, bar;\nelect.sync _|%p0, 0xffffffff;\n@!%p0 bra END;\n\
+        mbarrier.init.shared::cta.b64 [%r2], 1;\nmov.u32 %r4, tile;\nshr.u32 %r4, %r4, 4;\ncvt.u64.u32 %d1, %r4;\n\
+        or.b64 %d1, %d1, 0x4000404000010000;\nmov.u32 %r5, 0;\nmov.u32 %r6, 0x8200010;\nROUND:\n\
+        setp.ne.u32 %p1, %r5, 0;\ntcgen05.mma.cta_group::1.kind::f16 [%r1], %d1, %d1, %r6, %p1;\n\
+        add.u32 %r5, %r5, 1;\nsetp.lt.u32 %p2, %r5, 2000;\n@%p2 bra ROUND;\n\
+        tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r2];\n\
+        WAIT:\nmbarrier.try_wait.parity.shared::cta.b64 %p1, [%r2], 0;\n@!%p1 bra WAIT;\nEND:\n\
+        bar.warp.sync 0xffffffff;\ntcgen05.dealloc.cta_group::1.sync.aligned.b32 %r1, 128;\n";
+    let run = |ctas| run_with(&Options { timing_only: true, ..Default::default() }, 64, body, ctas, 32);
+    let [one, all] = [run(1), run(148)];
+    assert!((128_000..130_000).contains(&one.cycles), "2000 MMAs of 64 cycles: {}", one.cycles);
+    takes_longer(all.cycles, one.cycles, 1.15);
+    takes_longer(one.cycles * 5 / 4, all.cycles, 1.0);
+    assert!(one.usage.tensor_cores < 0.01 && all.usage.tensor_cores > 0.9, "{:?}, {:?}", one.usage, all.usage);
 }
 
 #[test]

@@ -54,8 +54,14 @@ pub fn find(folder: &Path, existing: &[u8], wanted: &[u8]) -> Result<Vec<Kernel>
         }
     }
     if kernels.is_empty() || !(wanted.is_empty() || missing.is_empty()) {
-        let looked: Vec<String> =
-            missing.iter().flat_map(|step| places(*step)).map(|place| format!("\n    {place}")).collect();
+        // Of many steps the places once, as a pattern.
+        const FEW: usize = 2;
+        let shown = if missing.len() > FEW { &missing[..1] } else { &missing };
+        let mut looked: Vec<String> =
+            shown.iter().flat_map(|step| places(*step)).map(|place| format!("\n    {place}")).collect();
+        if missing.len() > FEW {
+            looked.push("\n    and the same for the other steps".to_string());
+        }
         let names: Vec<String> = missing.iter().map(|step| name(*step)).collect();
         let ignored: Vec<String> = ignored(folder, existing).iter().map(|note| format!("\n  {note}")).collect();
         return Err(format!(

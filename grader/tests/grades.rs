@@ -425,7 +425,7 @@ fn the_command_refuses_with_status_2() {
     let empty = folder(&[]);
     let path = empty.path().to_string_lossy().into_owned();
     for (arguments, expected) in [
-        (vec!["grade", path.as_str()], "holds no kernel for step01; looked for\n    steps/step01/src/kernel.rs\n"),
+        (vec!["grade", path.as_str()], "step10; looked for\n    steps/step01/src/kernel.rs\n"),
         (vec!["grade", "/no/such/folder"], "/no/such/folder does not exist"),
         (vec!["solutions", "--step", "99"], "there is no solution of step 99"),
         (vec!["solutions", "--step", "first"], "a step is a number from 1 to 99, such as 1, 01 or step01"),

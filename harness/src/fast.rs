@@ -3,7 +3,8 @@
 use crate::diagnostics::{self, Sources};
 use crate::launch;
 use crate::observe::Observation;
-use crate::source::{InProcess, KernelSource, Matrix};
+use crate::reference_kernels::reference_kernel;
+use crate::source::Matrix;
 use crate::steps::Step;
 use crate::verdict::Outcome;
 use emulator::{Actor, EventKind, Options};
@@ -14,20 +15,18 @@ const FAST: f64 = 1.30;
 
 /// Compares with the reference solution, on the same inputs.
 pub(crate) fn check(step: &Step, seen: &Observation, options: &Options, sms: u32) -> Outcome {
-    let Some((_, kernel)) = solutions::ALL.iter().find(|(number, _)| *number == step.number) else {
-        return Outcome::NotChecked { reason: format!("there is no reference solution of step {}", step.number) };
-    };
     // The trace says where the time goes, and takes none.
     let options = Options { trace: true, ..options.clone() };
-    let reference =
-        (InProcess(*kernel).build(&seen.inputs.problem, sms).map_err(|e| e.to_string())).and_then(|built| {
-            let program = emulator::load(&built.ptx).map_err(|all| diagnostics::render_all(&all, &Sources::none()))?;
-            Ok(Observation::new(&built, &program, seen.inputs.clone(), &options))
-        });
+    let reference = reference_kernel(step, &seen.inputs.problem, sms).and_then(|built| {
+        let program = emulator::load(&built.ptx).map_err(|all| {
+            format!("the reference kernel does not load: {}", diagnostics::render_all(&all, &Sources::none()))
+        })?;
+        Ok(Observation::new(&built, &program, seen.inputs.clone(), &options))
+    });
     let reference = match reference {
         Ok(run) if run.report.completed && run.report.cycles > 0 => Work::of(&run),
-        Ok(_) => return Outcome::NotChecked { reason: "the reference solution does not run".to_string() },
-        Err(why) => return Outcome::NotChecked { reason: format!("the reference solution does not build: {why}") },
+        Ok(_) => return Outcome::NotChecked { reason: "the reference kernel does not run".to_string() },
+        Err(reason) => return Outcome::NotChecked { reason },
     };
     let own = Work::of(seen);
     let ratio = own.cycles as f64 / reference.cycles as f64;

@@ -70,6 +70,16 @@ pub(crate) fn launch_on(built: &Built, problem: &Problem, a: Content, b: Content
     })
 }
 
+/// The launch of a kernel whose times alone are asked for: buffers of the right sizes with nothing in them.
+///
+/// # Errors
+/// As [`launch`].
+pub fn times_only(built: &Built, problem: Problem) -> Result<Launch, Refused> {
+    let placement = Placement::of(&problem);
+    let undefined = |placed: &Placed| Content::Undefined { bytes: placed.bytes() };
+    launch_on(built, &problem, undefined(&placement.a), undefined(&placement.b))
+}
+
 /// The tensor map of a matrix, for boxes of this size (columns, rows).
 fn tensor_map(placed: &Placed, box_dims: [u32; 2], swizzle: Swizzle) -> TensorMap {
     TensorMap {

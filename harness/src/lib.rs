@@ -9,10 +9,13 @@
 //! use harness::{InProcess, JudgeOptions, judge};
 //!
 //! let step = harness::step(1).expect("step 1 exists");
-//! let (_, kernel) = solutions::ALL.iter().find(|(number, _)| *number == 1).expect("it is solved");
-//! let verdict = judge(step, &InProcess(*kernel), &JudgeOptions::default());
+//! let kernel: ptx::KernelFn = |k, _| {
+//!     k.threads(128);
+//!     k.todo("1.1");
+//! }; // in a step: `kernel` of its `kernel.rs`
+//! let verdict = judge(step, &InProcess(kernel), &JudgeOptions::default());
 //! println!("{}", harness::report::render(&verdict));
-//! assert!(verdict.part(harness::Part::Correct).passed());
+//! assert_eq!(verdict.next_todo().map(|(todo, _)| todo.id.as_str()), Some("1.1"));
 //! ```
 //!
 //! | module | idea |
@@ -21,6 +24,7 @@
 //! | [`compare`], [`mismatch`] | whether D is right; what kind of wrong it is |
 //! | [`source`], [`emitted`] | where kernels come from |
 //! | [`launch`], [`placement`], [`device`] | from a recipe to a launch; where its matrices lie; what it runs on |
+//! | [`reference_kernels`] | what `fast` measures beside a kernel |
 //! | [`sampled`] | large problems, of which a sample is checked |
 //! | [`observe`], [`steps`] | one run, looked at closely; what each step asks for |
 //! | [`judge`](mod@judge), [`options`], [`verdict`], [`points`] | the verdict and how it is reached |
@@ -47,6 +51,7 @@ pub mod problem;
 mod process;
 pub mod ptxas;
 pub mod reference;
+pub mod reference_kernels;
 pub mod report;
 mod resources;
 pub mod sampled;

@@ -68,6 +68,9 @@ pub fn generate(step: u8, file: &str, solution: &str) -> Result<String, Vec<Skel
     Ok(text)
 }
 
+/// How the line begins that says what a skeleton was made from.
+const MADE_FROM: &str = "// (Made from solutions/src/";
+
 /// What the student reads first.
 fn header(step: u8) -> String {
     let name = format!("step{step:02}");
@@ -80,9 +83,24 @@ fn header(step: u8) -> String {
          //     cargo workbook reset {name}    starts again, and keeps a copy of your file\n\
          //     cargo doc -p ptx --open        all that you can call on `k`, `w` and `t`, and on tiles and matrices\n\
          //\n\
-         // (Made from solutions/src/{name}.rs by `cargo workbook skeletons`.)\n\
+         {MADE_FROM}{name}.rs by `cargo workbook skeletons`.)\n\
          \n"
     )
+}
+
+/// A skeleton as the student edition has it: it does not say what it was made from.
+pub fn handed_out(skeleton: &str) -> String {
+    let lines: Vec<&str> = skeleton.lines().collect();
+    let made_from = |line: Option<&&str>| line.is_some_and(|line| line.starts_with(MADE_FROM));
+    let mut text = String::with_capacity(skeleton.len());
+    for (index, line) in lines.iter().enumerate() {
+        let above = *line == "//" && made_from(lines.get(index + 1));
+        if !above && !made_from(Some(line)) {
+            text.push_str(line);
+            text.push('\n');
+        }
+    }
+    text
 }
 
 /// A region that is open while lines are read.

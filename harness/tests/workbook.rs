@@ -83,6 +83,7 @@ fn authors_write_skeletons_without_losing_work() {
     let told = workbook::write_all(&workspace).expect("written");
     expect![[r#"
         steps/step01/src/kernel.rs: written; what stood there is kept: .workbook/backup/step01-1.rs
+        steps/carry.json: up to date
     "#]]
     .assert_eq(&told);
     assert_eq!(read(&folder, ".workbook/backup/step01-1.rs"), "work");
@@ -411,7 +412,7 @@ fn todos_milestones_and_pages_agree() {
         let summary = fs::read_to_string(root.join("book/src/SUMMARY.md")).expect("SUMMARY.md").to_lowercase();
         for milestone in step.milestones {
             // `book: the tensor core (book/src/tensor-core.md)`
-            let page = milestone.read.trim_start_matches("book: ").replace(" (book/src/", "](");
+            let page = milestone.read.trim_start_matches("book: ").replace(" (book/src/", "](").to_lowercase();
             assert!(
                 summary.contains(&format!("[{page}")),
                 "{}: no page of the book is {:?}",

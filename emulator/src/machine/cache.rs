@@ -33,6 +33,14 @@ impl Cache {
         Cache { before: now.clone(), now, count: 0, most: (bytes / LINE / 2).max(1) }
     }
 
+    /// All lines are there, if there is room for them.
+    pub fn warm(&mut self) {
+        let words: usize = self.now.iter().map(Vec::len).sum();
+        if words as u64 * 64 <= 2 * self.most {
+            self.before.iter_mut().for_each(|lines| lines.fill(u64::MAX));
+        }
+    }
+
     /// Brings lines of a word in; those that were not there.
     fn touch(&mut self, buffer: usize, n: usize, lines: u64) -> u64 {
         // The generation may end with any of them.

@@ -8,13 +8,13 @@
 use super::cache::LINE;
 use super::cluster::{Cluster, Place, Shared, cluster_extent};
 use super::findings::Findings;
+use super::grant::slots;
 use super::launch_control::Queue;
 use super::memory::{Global, Runs};
 use super::outbox::{Columns, Item};
 use super::schedule::Progress;
 use super::share::{Rates, ctas_an_sm};
 use super::state::{Race, RaceMemory};
-use super::tensor::COLUMNS;
 use super::threads::side_by_side;
 use super::tracker::Tracker;
 use crate::Values;
@@ -40,14 +40,17 @@ pub struct Group {
     /// Since when there is room.
     free_at: u64,
     /// Columns of tensor memory that are taken, in slots of 32: of each CTA of a cluster's, by (cluster, CTA's rank).
-    columns: Vec<(u32, usize, u16)>,
+    pub columns: Vec<(u32, usize, u16)>,
+    /// CTAs that have allocated and may go on to: (cluster, CTA's rank). No other CTA of their SM allocates until they relinquish
+    /// or end.
+    pub permits: Vec<(u32, usize)>,
     /// Requests for tensor memory that wait, with their clusters.
-    waiting: Vec<(u32, Columns)>,
+    pub waiting: Vec<(u32, Columns)>,
 }
 
 pub struct Running<'a> {
     cluster: Mutex<Cluster<'a>>,
-    index: u32,
+    pub index: u32,
     pub group: usize,
     progress: Progress,
 }
@@ -67,13 +70,15 @@ pub struct Chip<'a> {
     longest: u64,
     threads: usize,
     pub running: Vec<Running<'a>>,
-    rates: Rates,
+    pub rates: Rates,
     /// Clusters that have ended and whose memory no other has yet.
     ended: Vec<Cluster<'a>>,
+    /// What all SMs did: cycles of tensor cores, bytes from and to L2, bytes from DRAM.
+    pub done: [u64; 3],
     /// Of clusters that have ended.
     instructions: u64,
     idle: u64,
-    cycles: u64,
+    pub cycles: u64,
     /// Of clusters that have ended, by number.
     findings: Vec<(u32, Findings)>,
     ctas: Vec<(u32, Vec<CtaState>)>,
@@ -101,8 +106,14 @@ impl<'a> Chip<'a> {
         let mut groups = Vec::new();
         for &sms in s.costs.gpcs {
             for n in 0..sms / size {
-                let group =
-                    Group { first_sm: first_sm + n * size, held: vec![], free_at: 0, columns: vec![], waiting: vec![] };
+                let group = Group {
+                    first_sm: first_sm + n * size,
+                    held: vec![],
+                    free_at: 0,
+                    columns: vec![],
+                    permits: vec![],
+                    waiting: vec![],
+                };
                 groups.push(group);
             }
             first_sm += sms;
@@ -132,8 +143,9 @@ impl<'a> Chip<'a> {
             longest: if talks { SHORT } else { LONG },
             threads,
             running: vec![],
-            rates: Rates::default(),
+            rates: Rates::ALONE,
             ended: vec![],
+            done: [0; 3],
             instructions: 0,
             idle: 0,
             cycles: 0,
@@ -199,7 +211,7 @@ impl<'a> Chip<'a> {
     fn settle(&mut self, window: u64, end: u64) -> bool {
         let mut items = Vec::new();
         let nothing: Arc<Global> = Arc::default();
-        let (mut moved, mut missed, mut movers, mut active) = (0, 0, 0, false);
+        let (mut moved, mut missed, mut movers, mut active, mut tensor_cores) = (0, 0, 0, false, 0);
         let written = self.running.iter_mut().fold(0, |all, running| all | running.cluster().outbox.written());
         for running in &mut self.running {
             let index = running.index;
@@ -210,6 +222,7 @@ impl<'a> Chip<'a> {
             movers += u64::from(cluster.moved > 0) * cluster.ctas.len() as u64;
             moved += std::mem::take(&mut cluster.moved);
             missed += std::mem::take(&mut cluster.missed);
+            tensor_cores += cluster.ctas.iter().map(|cta| cta.busy.tensor_core).sum::<u64>();
             active |= std::mem::take(&mut cluster.active) || cluster.computes();
         }
         self.idle = if active { 0 } else { self.idle + window };
@@ -219,6 +232,9 @@ impl<'a> Chip<'a> {
         if moved > 0 {
             self.rates = self.share(movers, came.min(missed), missed);
         }
+        self.done[1] += moved;
+        self.done[2] += came.min(missed);
+        self.heat(tensor_cores, window);
         // Clusters did one thing after the other: the sort keeps that order.
         items.sort_by_key(|&(time, index, _)| (time, index));
         let mut answered = false;
@@ -274,12 +290,17 @@ impl<'a> Chip<'a> {
                 }
                 return self.grant(group, end);
             }
+            Item::Relinquish { cta } => {
+                self.groups[group].permits.retain(|&permit| permit != (index, cta));
+                return self.grant(group, end);
+            }
             Item::End => {
                 let ended = self.running.remove(at);
                 self.conclude(ended, true);
                 let left = &mut self.groups[group];
                 left.held.retain(|&held| held != index);
                 left.columns.retain(|held| held.0 != index);
+                left.permits.retain(|permit| permit.0 != index);
                 left.free_at = time;
                 self.grant(group, end);
                 self.begin();
@@ -301,7 +322,7 @@ impl<'a> Chip<'a> {
     }
 
     /// A cluster that waited goes on in the next window.
-    fn go_on(&mut self, at: usize, end: u64) -> bool {
+    pub fn go_on(&mut self, at: usize, end: u64) -> bool {
         if self.running[at].progress == Progress::Waits {
             self.running[at].progress = Progress::Until(end);
         }
@@ -316,34 +337,6 @@ impl<'a> Chip<'a> {
                 let race = Race::new(RaceMemory::Global(part.buffer), conflict, stamp);
                 let same_value = same_value && conflict.first_writes;
                 self.cluster(at).race(Race { same_value, ..race });
-            }
-        }
-    }
-
-    /// Gives tensor memory of an SM to those that wait for it, in their order.
-    fn grant(&mut self, n: usize, end: u64) -> bool {
-        let mut granted = false;
-        loop {
-            let group = &mut self.groups[n];
-            let taken = |cta: usize| group.columns.iter().filter(|h| h.1 == cta).fold(0, |mask, h| mask | h.2);
-            let fits = |&(_, Columns { cta, columns, peer, .. }): &(u32, Columns)| {
-                let used = taken(cta) | if peer.is_some() { taken(cta ^ 1) } else { 0 };
-                (0..COLUMNS).step_by(columns as usize).find(|&column| used & slots(column, columns) == 0)
-            };
-            let Some((w, column)) = group.waiting.iter().enumerate().find_map(|(w, wait)| Some((w, fits(wait)?)))
-            else {
-                return granted;
-            };
-            let (index, request) = group.waiting.remove(w);
-            let Columns { cta, columns, warp, peer } = request;
-            let given = [Some((cta, warp)), peer.map(|peer| (cta ^ 1, peer))];
-            for &(rank, _) in given.iter().flatten() {
-                group.columns.push((index, rank, slots(column, columns)));
-            }
-            if let Some(at) = self.running.iter().position(|r| r.index == index) {
-                given.into_iter().flatten().for_each(|(_, warp)| self.cluster(at).granted(warp, column, end));
-                self.go_on(at, end);
-                granted = true;
             }
         }
     }
@@ -437,6 +430,7 @@ impl<'a> Chip<'a> {
         }
         let ended: Vec<_> = std::mem::take(&mut self.ended).into_iter().map(|c| Mutex::new(Some(c))).collect();
         side_by_side(self.threads, ended.len(), |n| drop(ended[n].lock().map(|mut cluster| cluster.take())));
+        let usage = self.usage();
         self.findings.sort_by_key(|f| f.0);
         self.ctas.sort_by_key(|c| c.0);
         self.trace.sort_by_key(|t| t.0);
@@ -477,15 +471,10 @@ impl<'a> Chip<'a> {
             instructions: self.instructions,
             clusters: self.begun,
             computed_clusters: self.computed.len() as u32,
+            usage,
             buffers: buffers.map(|b| b.memory).collect(),
             ctas: self.ctas.into_iter().flat_map(|c| c.1).collect(),
             trace,
         }
     }
-}
-
-/// Slots of 32 columns, as bits.
-fn slots(column: u32, columns: u32) -> u16 {
-    let bits = (1u32 << (columns / 32)) - 1;
-    (bits << (column / 32)) as u16
 }

@@ -5,7 +5,7 @@ use super::findings::Findings;
 use super::mbarrier::Mbarrier;
 use super::memory::{Global, Runs};
 use super::outbox::Outbox;
-use super::share::Rates;
+use super::share::{RATE_BYTES, Rates};
 use super::state::{ActorKind, Commit, Cta, Engines, NamedBarrier, Origin, Pending, Race, RaceMemory, Span};
 use super::tensor::TensorMemory;
 use super::tracker::Tracker;
@@ -171,7 +171,7 @@ impl<'a> Cluster<'a> {
             factor_fails: None,
             sm,
             shares_sm,
-            rates: Rates::default(),
+            rates: Rates::ALONE,
             moved: 0,
             missed: 0,
             lines: Touched::default(),
@@ -251,6 +251,7 @@ impl<'a> Cluster<'a> {
                 shared_port_free: start,
                 global_port_free: start,
                 tma_free: start,
+                tma_store_free: start,
                 issue: Default::default(),
                 busy: Engines::default(),
                 slowed: Engines::ALONE,
@@ -372,7 +373,8 @@ impl<'a> Cluster<'a> {
         let port = bytes.div_ceil(self.costs.port_bytes_per_cycle);
         self.ctas[cta].busy.global_port += port;
         let port = port * self.ctas[cta].slowed.global_port / 256;
-        port.max((bytes * self.rates.l2).div_ceil(1024)).max((missed * self.rates.dram).div_ceil(1024))
+        let share = |bytes: u64, rate: u64| (bytes * rate).div_ceil(RATE_BYTES);
+        port.max(share(bytes, self.rates.l2)).max(share(missed, self.rates.dram))
     }
 
     /// A CTA's number in the grid, x fastest.

@@ -239,12 +239,15 @@ impl Cluster<'_> {
         let free = group.iter().map(|&c| self.ctas[c].tensor_core_free).max().unwrap_or(now);
         let start = now.max(free) + delay;
         let cycles = self.costs.mma_interval(m_each, i.n, n_each, matches!(a, Source::Shared(_)));
-        let end = start + cycles * group.iter().map(|&c| self.ctas[c].slowed.tensor_core).max().unwrap_or(256) / 256;
+        let slowed = group.iter().map(|&c| self.ctas[c].slowed.tensor_core).max().unwrap_or(256);
+        let end = start + cycles * slowed * self.rates.tensor_core / (256 * 256);
         for &c in group {
             self.ctas[c].tensor_core_free = end;
             self.ctas[c].busy.tensor_core += cycles;
         }
-        let latest = end + self.costs.mma_latency;
+        // What was measured ends with the sight of the commit.
+        let latency = self.costs.mma_latency(m_each, group.len() > 1, matches!(a, Source::Shared(_)));
+        let latest = end + latency.saturating_sub(self.costs.wake);
         if let Some(queue) = self.mma_queues.get_mut(&key) {
             queue.busy_until = latest;
         }

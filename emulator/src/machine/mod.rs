@@ -34,6 +34,7 @@ mod explain_tensor;
 mod findings;
 mod finish;
 mod footprints;
+mod grant;
 mod hang;
 mod issue;
 mod launch_control;
@@ -85,7 +86,10 @@ pub fn run(program: &Program, launch: &Launch, options: &Options) -> Report {
         Err(findings) => return Report { findings, ..Report::default() },
     };
     let costs = Costs::of(options.gpu.unwrap_or_else(|| Gpu::of(&program.targets)));
-    let global = Global::new(&launch.buffers, &program.variables, costs.l2_bytes, options.timing_only);
+    let mut global = Global::new(&launch.buffers, &program.variables, costs.l2_bytes, options.timing_only);
+    if options.warm_l2 {
+        global.cache.warm();
+    }
     let buffers = global.buffers.len();
     let dependences = values::Dependences::default();
     let shared = Shared { kernel, launch, options, params: &params, costs, buffers, dependences: &dependences };

@@ -38,6 +38,10 @@ pub enum Item<'a> {
         column: u32,
         columns: u32,
     },
+    /// `tcgen05.relinquish_alloc_permit` where CTAs share an SM.
+    Relinquish {
+        cta: usize,
+    },
     /// The cluster has ended.
     End,
 }

@@ -3,14 +3,24 @@
 use super::chip::Chip;
 use super::cluster::Shared;
 use super::state::Engines;
+use crate::report::Usage;
 use crate::time::Costs;
 use std::collections::HashMap;
 
-/// What an SM gets of the chip's bandwidth: cycles for 1024 bytes.
-#[derive(Clone, Copy, Debug, Default)]
+/// Bytes that [`Rates`] are for: so many that cycles need no fractions.
+pub const RATE_BYTES: u64 = 1 << 20;
+
+/// What an SM gets of the chip's bandwidth, in cycles for [`RATE_BYTES`], and of its power: how many times longer an MMA takes than on
+/// a chip that does nothing else, in 256ths.
+#[derive(Clone, Copy, Debug)]
 pub struct Rates {
     pub l2: u64,
     pub dram: u64,
+    pub tensor_core: u64,
+}
+
+impl Rates {
+    pub const ALONE: Rates = Rates { l2: 0, dram: 0, tensor_core: 256 };
 }
 
 impl Chip<'_> {
@@ -18,8 +28,32 @@ impl Chip<'_> {
     pub fn share(&self, movers: u64, came: u64, missed: u64) -> Rates {
         let Costs { l2_bytes_per_cycle, dram_bytes_per_cycle, .. } = *self.s.costs;
         let movers = movers.max(1);
-        let dram = movers * 1024 * came.max(1) / missed.max(1) / dram_bytes_per_cycle;
-        Rates { l2: movers * 1024 / l2_bytes_per_cycle, dram }
+        let dram = movers * RATE_BYTES * came.max(1) / missed.max(1) / dram_bytes_per_cycle;
+        Rates { l2: movers * RATE_BYTES / l2_bytes_per_cycle, dram, ..self.rates }
+    }
+
+    /// All tensor cores together had so many cycles of work in a window: the busier they are, the more power they take, and the
+    /// longer MMAs last.
+    pub fn heat(&mut self, tensor_cores: u64, window: u64) {
+        let all = u64::from(self.s.costs.gpcs.iter().sum::<u32>()) * window;
+        let taken = tensor_cores * self.rates.tensor_core;
+        self.done[0] += taken / 256;
+        let busy = taken.min(256 * all) / all.max(1);
+        self.rates.tensor_core = 256 + self.s.costs.power * busy / 100;
+        if self.room == 1 {
+            for n in 0..self.running.len() {
+                self.cluster(n).ctas.iter_mut().for_each(|cta| cta.busy = Engines::default());
+            }
+        }
+    }
+
+    /// What share of its throughput the chip has used.
+    pub fn usage(&self) -> Usage {
+        let Costs { gpcs, l2_bytes_per_cycle, dram_bytes_per_cycle, .. } = *self.s.costs;
+        let sms = gpcs.iter().sum::<u32>().into();
+        let [tensor_cores, l2, dram] = [(0, sms), (1, l2_bytes_per_cycle), (2, dram_bytes_per_cycle)]
+            .map(|(n, rate)| self.done[n] as f64 / (rate * self.cycles).max(1) as f64);
+        Usage { tensor_cores, l2, dram }
     }
 
     /// CTAs that share an SM share its tensor core, issue slots and ports: what the others used of them in the last window they

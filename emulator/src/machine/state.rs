@@ -59,6 +59,8 @@ pub struct Cta {
     pub global_port_free: u64,
     /// When the TMA engine can begin its next copy.
     pub tma_free: u64,
+    /// When the last of its stores has left.
+    pub tma_store_free: u64,
     /// How many instructions the SM's four schedulers have issued lately.
     pub issue: [super::issue::Slots; 4],
     /// Cycles of this window that parts of the SM worked for the CTA.

@@ -1,6 +1,7 @@
 //! `tcgen05.ld`, `tcgen05.st` and what waits for them.
 
 use super::cluster::{Cluster, Stop};
+use super::outbox::Item;
 use super::state::{ActorKind, At, Race, RaceMemory, Span};
 use super::tensor::{CELL, COLUMNS, LANES};
 use super::warp::{OpenLoad, lanes};
@@ -339,6 +340,10 @@ impl Cluster<'_> {
             Op::TensorRelinquish => {
                 self.whole_warp(w, mask, site)?;
                 self.ctas[c].tensor_relinquished = true;
+                if self.shares_sm {
+                    let (_, time) = self.when(w, f);
+                    self.outbox.push(time, Item::Relinquish { cta: c });
+                }
             }
             _ => {}
         }

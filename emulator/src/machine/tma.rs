@@ -233,9 +233,16 @@ impl Cluster<'_> {
         let delay = self.jitter(2000);
         let (cycles, latency) = self.copy_cost(cta, op.kind, bytes, &rows);
         let start = now.max(self.ctas[cta].tma_free) + delay;
-        let end = start + cycles;
+        let mut end = start + cycles;
         self.ctas[cta].tma_free = end;
-        let done = end + latency;
+        let mut done = end + latency;
+        if !load {
+            // Stores leave one after the other, and no load waits for that.
+            end = end.max(self.ctas[cta].tma_store_free);
+            let left = end + (u64::from(bytes) * self.costs.tma_store_per_kb).div_ceil(1024);
+            self.ctas[cta].tma_store_free = left;
+            done = left + latency;
+        }
         let (early, late) = (self.perturbed(3), self.perturbed(3));
         let copy = Copy {
             site,
@@ -276,7 +283,7 @@ impl Cluster<'_> {
         if early {
             self.copy_read(n);
         } else if !late {
-            self.push_event(if load { end } else { (start + 100).min(done) }, Pending::CopyRead(n));
+            self.push_event(end, Pending::CopyRead(n));
         }
         self.push_event(done, Pending::CopyDone(n));
         Ok(())
@@ -286,15 +293,14 @@ impl Cluster<'_> {
     fn copy_cost(&mut self, cta: usize, kind: TmaKind, bytes: u32, rows: &[Rows]) -> (u64, u64) {
         let bytes = u64::from(bytes);
         match kind {
-            TmaKind::Store | TmaKind::Reduce(_) => {
-                let engine = (bytes * self.costs.tma_store_per_kb).div_ceil(1024);
-                (engine.max(self.carry(cta, bytes, 0)), self.costs.tma_store)
-            }
+            TmaKind::Store | TmaKind::Reduce(_) => (self.carry(cta, bytes, 0), self.costs.tma_store),
             TmaKind::Forward => (bytes.div_ceil(self.costs.port_bytes_per_cycle), self.costs.tma_latency),
             TmaKind::Load | TmaKind::Prefetch => {
                 let missed = rows.iter().filter_map(|rows| rows.inside).map(|(_, runs)| self.missed(runs)).sum();
                 let further = if missed > 0 { self.costs.global_load - self.costs.cached_load } else { 0 };
-                (self.carry(cta, bytes, missed), self.costs.tma_latency + further)
+                // What was measured ends with the sight of the bytes.
+                let latency = self.costs.tma_latency.saturating_sub(self.costs.wake);
+                (self.carry(cta, bytes, missed), latency + further)
             }
         }
     }

@@ -21,7 +21,7 @@ pub enum Binary {
 }
 
 /// The cargo that runs us, or the one of the `PATH`.
-fn cargo() -> OsString {
+pub(super) fn cargo() -> OsString {
     env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
 }
 

@@ -1,8 +1,10 @@
 //! Writes skeletons. What stood in a student's file is kept before anything else is written there.
 
+use super::carry::relation::{self, Regions, TABLE};
 use super::workspace::{Workspace, name};
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
 
 /// Puts the untouched file of a step back. Gives what to tell the user.
 ///
@@ -42,6 +44,14 @@ pub fn write_all(workspace: &Workspace) -> Result<String, String> {
             Replaced::Missing => format!("{file}: written\n"),
         });
     }
+    let table = table(workspace)?;
+    if fs::read_to_string(workspace.root.join(TABLE)).is_ok_and(|found| found == table) {
+        told.push_str(&format!("{TABLE}: up to date\n"));
+    } else {
+        write_whole(&workspace.root.join(TABLE), table.as_bytes())
+            .map_err(|error| format!("cannot write {TABLE}: {error}; it is as it was"))?;
+        told.push_str(&format!("{TABLE}: written\n"));
+    }
     Ok(told)
 }
 
@@ -54,15 +64,16 @@ pub fn check_all(workspace: &Workspace) -> Result<String, String> {
     let skeletons = skeletons(workspace)?;
     for (step, skeleton) in &skeletons {
         let file = Workspace::kernel(*step);
-        let found = match fs::read_to_string(workspace.root.join(&file)) {
-            Ok(text) => text,
-            Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
-            Err(error) => return Err(format!("cannot read {file}: {error}")),
-        };
+        let found = found(workspace, &file)?;
         if found != *skeleton {
             drifted.push_str(&format!("{file} is not what {} gives:\n", Workspace::solution(*step)));
             drifted.push_str(&super::diff::lines(&found, skeleton));
         }
+    }
+    let (table, found) = (table(workspace)?, found(workspace, TABLE)?);
+    if found != table {
+        drifted.push_str(&format!("{TABLE} is not what the solutions give:\n"));
+        drifted.push_str(&super::diff::lines(&found, &table));
     }
     if drifted.is_empty() {
         let steps: Vec<String> = skeletons.iter().map(|(step, _)| name(*step)).collect();
@@ -70,6 +81,27 @@ pub fn check_all(workspace: &Workspace) -> Result<String, String> {
     }
     drifted.push_str("  try: `cargo workbook skeletons` writes them. (A file that holds work differs, as it should.)");
     Err(drifted)
+}
+
+/// A file's text; empty if there is none.
+fn found(workspace: &Workspace, file: &str) -> Result<String, String> {
+    match fs::read_to_string(workspace.root.join(file)) {
+        Ok(text) => Ok(text),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(String::new()),
+        Err(error) => Err(format!("cannot read {file}: {error}")),
+    }
+}
+
+/// The table of what `carry` can carry, from the solutions. Their regions are well formed: they gave skeletons.
+fn table(workspace: &Workspace) -> Result<String, String> {
+    let mut steps = Vec::new();
+    for step in workspace.solved() {
+        let file = Workspace::solution(step);
+        let text =
+            fs::read_to_string(workspace.root.join(&file)).map_err(|error| format!("cannot read {file}: {error}"))?;
+        steps.push(Regions::of(step, &text));
+    }
+    relation::render(&relation::relations(&steps))
 }
 
 /// Each step that has a solution, with its skeleton; all that is wrong, if anything is.
@@ -123,11 +155,49 @@ fn replace(workspace: &Workspace, step: u8, text: &str) -> Result<Replaced, Stri
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(|error| format!("cannot make the folder of {file}: {error}"))?;
     }
-    fs::write(&path, text).map_err(|error| match &replaced {
+    write_whole(&path, text.as_bytes()).map_err(|error| match &replaced {
         Replaced::Kept(backup) => format!("cannot write {file}: {error}; what stood there is kept: {backup}"),
         Replaced::Same | Replaced::Missing => format!("cannot write {file}: {error}"),
     })?;
     Ok(replaced)
+}
+
+/// Writes a file whole or not at all: to a name beside it first.
+pub(super) fn write_whole(path: &Path, content: &[u8]) -> std::io::Result<()> {
+    // What a link leads to is written, and the link stays.
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+    let mut beside = path.clone().into_os_string();
+    beside.push(format!(".{}.new", std::process::id()));
+    let beside = PathBuf::from(beside);
+    let write = || {
+        let mut file = OpenOptions::new().write(true).create_new(true).open(&beside)?;
+        file.write_all(content)?;
+        if let Ok(about) = fs::metadata(&path) {
+            file.set_permissions(about.permissions())?;
+        }
+        file.sync_all()?;
+        fs::rename(&beside, &path)
+    };
+    write().inspect_err(|error| {
+        // What was there under this name is not ours.
+        if error.kind() != ErrorKind::AlreadyExists {
+            let _ = fs::remove_file(&beside);
+        }
+    })
+}
+
+/// The student's file of a step.
+///
+/// # Errors
+/// When it cannot be read as text.
+pub(super) fn read_kernel(workspace: &Workspace, step: u8) -> Result<String, String> {
+    let file = Workspace::kernel(step);
+    fs::read_to_string(workspace.root.join(&file)).map_err(|error| {
+        format!(
+            "cannot read {file}: {error}\n  try: `cargo workbook reset {}` puts the untouched file there.",
+            name(step)
+        )
+    })
 }
 
 /// How many files of a step were kept.
@@ -138,7 +208,7 @@ fn kept(workspace: &Workspace, step: u8) -> usize {
 }
 
 /// Writes a file's content to the first free name, and gives that name.
-fn keep(workspace: &Workspace, step: u8, content: &[u8]) -> Result<String, String> {
+pub(super) fn keep(workspace: &Workspace, step: u8, content: &[u8]) -> Result<String, String> {
     let problem =
         |what: &str, error: &std::io::Error| format!("cannot keep your file: {what}: {error}; nothing was changed");
     fs::create_dir_all(workspace.root.join(BACKUP)).map_err(|error| problem(BACKUP, &error))?;

@@ -1,14 +1,25 @@
 //! The `workbook` command: what students type, and what keeps their files in step with the solutions.
 
 mod cargo;
+mod carry;
+mod changes;
+#[cfg(feature = "solutions")]
+pub mod clock;
 mod diff;
+#[cfg(feature = "solutions")]
+mod edition;
 mod files;
 mod inspect;
 mod list;
 mod patience;
+mod tokens;
 mod workspace;
 
 pub use cargo::{Binary, test_binary};
+pub use carry::carry;
+pub use changes::changes;
+#[cfg(feature = "solutions")]
+pub use edition::student_edition;
 pub use files::{check_all, reset, write_all};
 pub use inspect::{assembler, leaks, listing, open_todos, summary};
 pub use list::{Row, progress, render, rows};
@@ -16,11 +27,12 @@ pub use patience::Patience;
 pub use workspace::{Workspace, name, number};
 
 use crate::diagnostics::{self, Sources};
-use crate::{BuildFailure, Emitted, InProcess, JudgeOptions, KernelSource, Problem};
+use crate::{BuildFailure, Emitted, InProcess, JudgeOptions, KernelSource, Problem, reference_kernels};
 use clap::{Parser, Subcommand};
 use std::collections::HashMap;
 use std::fs;
 use std::io::Write;
+use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 /// Learn to write Blackwell tensor-core kernels, one step at a time.
@@ -51,20 +63,74 @@ enum Action {
         #[arg(long, value_name = "MxNxK", value_parser = self::size)]
         size: Option<Problem>,
         /// Show the reference solution in place of your file
+        #[cfg(feature = "solutions")]
         #[arg(long)]
         solution: bool,
+    },
+    /// What changes from one step to another: launch, barriers, memory, instructions, source
+    Diff {
+        /// The step to begin with: step06, 06 or 6
+        from: String,
+        /// The step to compare it with
+        to: String,
+        /// The problem: MxNxK, or MxNxK:bf16 (without it: one that both steps take)
+        #[arg(long, value_name = "MxNxK", value_parser = self::size)]
+        size: Option<Problem>,
+        /// Compare your own files in place of the solutions
+        #[arg(long)]
+        mine: bool,
     },
     /// Put a step's untouched file back; yours is kept under .workbook/backup
     Reset {
         /// The step: step01, 01 or 1
         step: String,
     },
+    /// Copy your finished code of one step into the untouched TODOs of a later one, where it fits
+    Carry {
+        /// The step to take from: step04, 04 or 4
+        from: String,
+        /// The later step
+        to: String,
+        /// Also put code that must change there, as comments
+        #[arg(long)]
+        as_comments: bool,
+    },
+    /// The emulator's times beside published ones of a B200
+    #[cfg(feature = "solutions")]
+    Clock {
+        /// This step only: step04, 04 or 4
+        #[arg(long)]
+        step: Option<String>,
+        /// Also points of other sources: other kernels than ours, beside the nearest step
+        #[arg(long)]
+        all: bool,
+        /// How to print
+        #[arg(long, value_enum, default_value_t = Format::Text)]
+        format: Format,
+    },
     /// For authors: make the files in steps/ from the solutions
+    #[cfg(feature = "solutions")]
     Skeletons {
         /// Change nothing; fail with the differences if there are any
         #[arg(long)]
         check: bool,
     },
+    /// For teachers: write the tree that a course hands out, without solutions
+    #[cfg(feature = "solutions")]
+    StudentEdition {
+        /// A folder that does not exist yet, or is empty
+        dir: PathBuf,
+    },
+}
+
+/// How to print.
+#[cfg(feature = "solutions")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    /// A table
+    Text,
+    /// All numbers
+    Json,
 }
 
 /// Runs the command with the arguments of this process.
@@ -93,11 +159,46 @@ fn act(workspace: &Workspace, action: Action) -> Result<ExitCode, String> {
             print(&render(&rows(workspace, &options)));
         }
         Action::Run { step, args } => return run(workspace, workspace.named(&step)?, &args),
-        Action::Inspect { step, size, solution } => {
+        Action::Inspect {
+            step,
+            size,
+            #[cfg(feature = "solutions")]
+            solution,
+        } => {
+            #[cfg(not(feature = "solutions"))]
+            let solution = false;
             print(&inspect_step(workspace, workspace.named(&step)?, size, solution)?);
         }
+        Action::Diff { from, to, size, mine } => {
+            let steps = [workspace.named(&from)?, workspace.named(&to)?];
+            print(&changes(workspace, steps, size, mine, |step| binary(workspace, step))?);
+        }
         Action::Reset { step } => print(&reset(workspace, workspace.named(&step)?)?),
+        Action::Carry { from, to, as_comments } => {
+            print(&carry(workspace, workspace.named(&from)?, workspace.named(&to)?, as_comments)?);
+        }
+        #[cfg(feature = "solutions")]
+        Action::Clock { step, all, format } => {
+            let step = step.map(|step| workspace.named(&step)).transpose()?;
+            if format == Format::Json {
+                print(&clock::json(&clock::rows(workspace, step, all, |_| ())?));
+                return Ok(ExitCode::SUCCESS);
+            }
+            let mut begun = false;
+            let rows = clock::rows(workspace, step, all, |row| {
+                print(&(if begun { String::new() } else { clock::header() } + &clock::line(row)));
+                begun = true;
+            })?;
+            print(&clock::summary(&rows));
+        }
+        #[cfg(feature = "solutions")]
         Action::Skeletons { check: true } => print(&check_all(workspace)?),
+        #[cfg(feature = "solutions")]
+        Action::StudentEdition { dir } => {
+            let _patience = Patience::new("writing the student edition …");
+            print(&student_edition(workspace, &dir)?);
+        }
+        #[cfg(feature = "solutions")]
         Action::Skeletons { check: false } => print(&write_all(workspace)?),
     }
     Ok(ExitCode::SUCCESS)
@@ -118,7 +219,7 @@ fn print(text: &str) {
 }
 
 /// A step's test binary, or the compiler's errors.
-fn binary(workspace: &Workspace, step: u8) -> Result<std::path::PathBuf, String> {
+fn binary(workspace: &Workspace, step: u8) -> Result<PathBuf, String> {
     let _patience = Patience::new(format!("building {} …", name(step)));
     match test_binary(workspace, step)? {
         Binary::Ready(path) => Ok(path),
@@ -148,9 +249,8 @@ fn inspect_step(workspace: &Workspace, step: u8, size: Option<Problem>, solution
     let first = known.sizes.first().copied().unwrap_or(Problem::f16(128, 128, 64));
     let problem = size.unwrap_or(first);
     let source: Box<dyn KernelSource> = if solution {
-        let found = solutions::ALL.iter().find(|(number, _)| *number == step);
-        let (_, kernel) = found.ok_or_else(|| format!("{} has no solution in this program", name(step)))?;
-        Box::new(InProcess(*kernel))
+        let kernel = reference_kernels::solution(step);
+        Box::new(InProcess(kernel.ok_or_else(|| format!("{} has no solution in this program", name(step)))?))
     } else {
         Box::new(Emitted::new(binary(workspace, step)?))
     };

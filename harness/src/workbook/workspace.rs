@@ -1,7 +1,9 @@
 //! Where things lie in a checkout, and what a step may be called.
 
+use super::carry::relation::{self, Relation};
 use crate::skeleton;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// A checkout of the workbook.
@@ -78,21 +80,49 @@ impl Workspace {
         format!("solutions/src/{}.rs", name(step))
     }
 
-    /// The untouched file of a step.
+    /// The untouched file of a step in a checkout without solutions, from the top folder.
+    pub fn untouched(step: u8) -> String {
+        format!("harness/untouched/{}.rs", name(step))
+    }
+
+    /// The untouched file of a step: made from its solution, or as the student edition holds it.
     ///
     /// # Errors
-    /// When the solution is missing or its regions are not well formed.
+    /// When there is neither, or the solution's regions are not well formed.
     pub fn skeleton(&self, step: u8) -> Result<String, String> {
-        let file = Workspace::solution(step);
-        let text = fs::read_to_string(self.root.join(&file)).map_err(|error| {
-            format!(
-                "cannot read {file}: {error}\n  try: Get the file back from git: skeletons are made from the solutions."
-            )
-        })?;
+        let (file, untouched) = (Workspace::solution(step), Workspace::untouched(step));
+        let text = match fs::read_to_string(self.root.join(&file)) {
+            Ok(text) => text,
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(format!("cannot read {file}: {error}")),
+            Err(_) => {
+                return fs::read_to_string(self.root.join(&untouched)).map_err(|error| {
+                    format!(
+                        "there is no untouched file of {}: no {file} to make it from, and {untouched} cannot be read: \
+                         {error}\n  try: Get the file back from git, or from the course's material.",
+                        name(step)
+                    )
+                });
+            }
+        };
         skeleton::generate(step, &file, &text).map_err(|errors| {
             let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
             lines.join("\n")
         })
+    }
+
+    /// The table of what `carry` can carry.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub(crate) fn relations(&self) -> Result<Vec<Relation>, String> {
+        let text = fs::read_to_string(self.root.join(relation::TABLE)).map_err(|error| {
+            format!(
+                "cannot read {}: {error}\n  try: Get the file back from git, or from the course's material; where the \
+                 solutions are, `cargo workbook skeletons` writes it.",
+                relation::TABLE
+            )
+        })?;
+        relation::parse(&text)
     }
 }
 
