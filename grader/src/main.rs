@@ -7,8 +7,11 @@ use grader::{Grade, Graded, json, table};
 use harness::workbook::{Patience, Workspace, name};
 use harness::{BuildFailure, Built, Device, InProcess, JudgeOptions, KernelSource, Problem, judge};
 use std::io::Write;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// Grades kernels in five parts: correct, race-free, structure, resources, fast.
 ///
@@ -105,8 +108,28 @@ fn solutions(wanted: &[u8], options: &JudgeOptions) -> Result<Vec<Graded>, Strin
         ));
     }
     let asked = |number: &u8| wanted.is_empty() || wanted.contains(number);
-    let chosen = solutions::ALL.iter().filter(|(number, _)| asked(number));
-    chosen.map(|(number, kernel)| verdict(*number, None, &InProcess(*kernel), options)).collect()
+    let chosen: Vec<_> = solutions::ALL.iter().copied().filter(|(number, _)| asked(number)).collect();
+    // Steps side by side, each on one thread, use the cores better than one step after the other on all of them. The last
+    // steps take longest, so they come first.
+    let workers = std::thread::available_parallelism().map_or(1, NonZeroUsize::get).min(chosen.len()).max(1);
+    let options = match chosen.len() {
+        1 => options.clone(),
+        _ => JudgeOptions { threads: Some(NonZeroUsize::MIN), ..options.clone() },
+    };
+    let (next, graded) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    std::thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(|| {
+                while let Some((number, kernel)) = chosen.iter().rev().nth(next.fetch_add(1, Ordering::Relaxed)) {
+                    let one = verdict(*number, None, &InProcess(*kernel), &options);
+                    graded.lock().unwrap_or_else(PoisonError::into_inner).push((*number, one));
+                }
+            });
+        }
+    });
+    let mut graded = graded.into_inner().unwrap_or_else(PoisonError::into_inner);
+    graded.sort_by_key(|(number, _)| *number);
+    graded.into_iter().map(|(_, one)| one).collect()
 }
 
 fn hand_in(folder: &Path, wanted: &[u8], options: &JudgeOptions) -> Result<Vec<Graded>, String> {

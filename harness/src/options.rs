@@ -2,6 +2,7 @@
 
 use crate::device::Device;
 use crate::diagnostics::Sources;
+use std::num::NonZeroUsize;
 
 /// How to judge.
 #[derive(Clone, Debug)]
@@ -16,6 +17,8 @@ pub struct JudgeOptions {
     pub input_seed: u64,
     /// Streaming multiprocessors that kernels are built for.
     pub sms: u32,
+    /// Host threads that a kernel's clusters are run on; no result depends on it. `None`: as many as the host runs at once.
+    pub threads: Option<NonZeroUsize>,
     /// Every element of D is checked at large sizes, too, where else a sample is.
     pub full: bool,
     /// Where the lines of Rust are found that explanations show.
@@ -31,6 +34,7 @@ impl Default for JudgeOptions {
             input_seed: 0,
             // A B200 has 148.
             sms: 148,
+            threads: None,
             full: false,
             sources: Sources::workspace(),
         }

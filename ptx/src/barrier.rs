@@ -60,7 +60,7 @@ impl Barrier {
     }
 
     /// Refuses what only the CTA that holds the barrier can do.
-    fn refuse_remote(self, s: &mut State, what: &str) {
+    pub(crate) fn refuse_remote(self, s: &mut State, what: &str) {
         if self.remote {
             let help = "use the barrier of this CTA, without `of_cta`: its own CTA makes a barrier and waits for it";
             s.error(format!("{what} a barrier of another CTA"), help);
@@ -293,22 +293,22 @@ impl<L: Level> Scope<L> {
 
     /// Arrives once, and releases what this thread did before to those who wait.
     ///
-    /// Executed by every thread of the scope: each counts. PTX: `mbarrier.arrive.shared::cta.b64`; in a CTA pair with
-    /// `.release.cluster`, and for a barrier of another CTA with `.shared::cluster`.
+    /// Executed by every thread of the scope: each counts. PTX: `mbarrier.arrive.shared::cta.b64`; for a
+    /// barrier of another CTA `.shared::cluster`. Without a scope, since one of the cluster costs a fence of the whole GPU;
+    /// what lies in tensor memory is ordered by [`Scope::tcgen05_fence_before`].
     #[track_caller]
     pub fn arrive(&mut self, barrier: impl TakesThreads) {
         let barrier = barrier.barrier();
         with(|s| {
             let (address, space) = (barrier.address.text(s), barrier.space());
-            let scope = if s.pair { ".release.cluster" } else { "" };
-            s.instruction(format!("mbarrier.arrive{scope}{space}.b64 _, {address}"));
+            s.instruction(format!("mbarrier.arrive{space}.b64 _, {address}"));
         });
     }
 
     /// Announces bytes that engines will bring, and arrives once. The phase is complete when the bytes have come too.
     ///
-    /// Executed by one thread. PTX: `mbarrier.arrive.expect_tx.shared::cta.b64`; in a CTA pair with `.release.cluster`,
-    /// and for a barrier of another CTA with `.shared::cluster`.
+    /// Executed by one thread. PTX: `mbarrier.arrive.expect_tx.shared::cta.b64`; for a barrier of another CTA
+    /// `.shared::cluster`.
     #[track_caller]
     pub fn expect_tx(&mut self, barrier: impl TakesBytes, bytes: impl Operand<U32>)
     where
@@ -325,8 +325,7 @@ impl<L: Level> Scope<L> {
                 );
             }
             let (address, bytes, space) = (barrier.address.text(s), s.text(bytes), barrier.space());
-            let scope = if s.pair { ".release.cluster" } else { "" };
-            s.instruction(format!("mbarrier.arrive.expect_tx{scope}{space}.b64 _, {address}, {bytes}"));
+            s.instruction(format!("mbarrier.arrive.expect_tx{space}.b64 _, {address}, {bytes}"));
         });
     }
 
@@ -335,7 +334,7 @@ impl<L: Level> Scope<L> {
     /// be read after it; results of the tensor core need [`Scope::tcgen05_fence_after`] too.
     ///
     /// Executed by every thread that needs to know. PTX: `mbarrier.try_wait.parity.shared::cta.b64` and a `bra` back to
-    /// it while it says no; in a CTA pair with `.acquire.cluster`.
+    /// it while it says no.
     #[track_caller]
     pub fn wait(&mut self, barrier: impl Mbarrier, parity: impl Operand<U32>) {
         let (barrier, parity) = (barrier.barrier(), parity.value());
@@ -352,8 +351,7 @@ impl<L: Level> Scope<L> {
             let (again, done) = (s.new_label("wait"), s.fresh::<Pred>());
             let (address, parity, done) = (barrier.address.text(s), s.text(parity), s.name(done));
             s.label(&again);
-            let scope = if s.pair { ".acquire.cluster" } else { "" };
-            s.instruction(format!("mbarrier.try_wait.parity{scope}.shared::cta.b64 {done}, {address}, {parity}"));
+            s.instruction(format!("mbarrier.try_wait.parity.shared::cta.b64 {done}, {address}, {parity}"));
             s.instruction(format!("@!{done} bra {again}"));
         });
     }

@@ -8,8 +8,7 @@ use crate::state::with;
 impl Cta {
     /// Launches clusters of two CTAs, neighbours in x, whose tensor cores work as one: every `tcgen05` instruction of
     /// the kernel then has `.cta_group::2` (all of a kernel must have the same, PTX ISA 9.7.16.1). Of an accumulator of
-    /// 256 rows, the CTA of rank 0, the leader, has the first 128. Arrivals and waits at mbarriers are those of the
-    /// cluster: `.release.cluster` and `.acquire.cluster`.
+    /// 256 rows, the CTA of rank 0, the leader, has the first 128.
     ///
     /// Once, before the first instruction; the grid must be a multiple of two in x. PTX: `.reqnctapercluster 2, 1, 1`.
     #[track_caller]

@@ -332,6 +332,7 @@ impl<L: Level> Scope<L> {
                 let bits = format!("use a mask of the CTAs that the cluster has: {there:#b} is all of them");
                 s.error(format!("the mask {ctas:#b} does not name CTAs of the cluster"), bits);
             }
+            barrier.refuse_remote(s, "this commits to the same place in several CTAs, counted from");
             let mask: B16 = s.unary("mov.b16", Value::Unsigned(u64::from(ctas)));
             let (address, group, mask) = (barrier.address.text(s), s.cta_group(), s.name(mask));
             s.instruction(format!(

@@ -100,8 +100,8 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
                 let free = PipelineState::producer(t, 1);
                 tiles.each(t, cta, |t, _, _| {
                     // TODO 7.3: Wait until the accumulator is free: its sums of the tile before are in registers. The
-                    // first wait must pass: `free` begins with phase 1. Keep the MMAs behind the wait.
-                    // book: warp specialisation
+                    // first wait must pass: `free` begins with phase 1. Keep the MMAs behind the wait, and let `free` go
+                    // on. book: warp specialisation
                     // ANCHOR: todo_7_3
                     t.wait(ld2mma, free.phase());
                     t.tcgen05_fence_after();
@@ -135,7 +135,8 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
         let full = PipelineState::consumer(wg, 1);
         let row = wg.thread_index();
         tiles.each(wg, cta, |wg, tile_row, tile_column| {
-            // TODO 7.6: Wait until the product is complete, and keep the loads from tensor memory behind the wait.
+            // TODO 7.6: Wait until the product is complete, keep the loads from tensor memory behind the wait, and let
+            // `full` go on.
             // book: warp specialisation
             // ANCHOR: todo_7_6
             wg.wait(mma2ld, full.phase());

@@ -56,7 +56,7 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
     k.require(gemm.sms >= CTAS, "step 9 needs 2 SMs");
     k.threads(THREADS);
     k.cta_pair();
-    let clusters = gemm.sms / CTAS;
+    let clusters = (gemm.sms / CTAS).max(1);
     k.grid(clusters * CTAS, 1);
     let a = k.tile_ring("A", PIPE_DEPTH, gemm.dtype, BLK_M, BLK_K, Swizzle::B128);
     let b = k.tile_ring("B", PIPE_DEPTH, gemm.dtype, BLK_N, BLK_K, Swizzle::B128);
@@ -111,6 +111,11 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
                         // ANCHOR_END: todo_9_2
                     });
                 });
+                // The last commits must have come before this CTA may end.
+                t.repeat(PIPE_DEPTH, |t, _| {
+                    t.wait(mma2tma.at(at.stage()), at.phase());
+                    at.advance(t);
+                });
             });
         });
         wg.warp(MMA_WARP, |w| {
@@ -122,7 +127,7 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
                     let free = PipelineState::producer(t, 1);
                     tiles.each(t, cluster, |t, _, _| {
                         // TODO 9.3: Wait until the accumulators of both CTAs are free: their sums of the tile before
-                        // are in registers. Keep the MMAs behind the wait. book: pairs of CTAs
+                        // are in registers. Keep the MMAs behind the wait, and let `free` go on. book: pairs of CTAs
                         // ANCHOR: todo_9_3
                         t.wait(ld2mma, free.phase());
                         t.tcgen05_fence_after();
@@ -157,7 +162,8 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
         let full = PipelineState::consumer(wg, 1);
         let row = wg.thread_index();
         tiles.each(wg, cluster, |wg, tile_row, tile_column| {
-            // TODO 9.6: Wait until the product is complete, and keep the loads from tensor memory behind the wait.
+            // TODO 9.6: Wait until the product is complete, keep the loads from tensor memory behind the wait, and let
+            // `full` go on.
             // book: warp specialisation
             // ANCHOR: todo_9_6
             wg.wait(mma2ld, full.phase());
@@ -186,7 +192,8 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
                 }
                 // ANCHOR_END: todo_9_7
                 // TODO 9.8: Let TMA see what the threads stored, let the warpgroup meet, and let one thread store the
-                // tile, as a group of its own (`bulk_commit`). book: the way back
+                // tile, as a group of its own (`bulk_commit`), to this CTA's rows of the cluster's tile.
+                // book: the way back
                 // ANCHOR: todo_9_8
                 wg.fence_proxy_async();
                 wg.sync_warpgroup(1);

@@ -62,7 +62,7 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
     k.require(gemm.sms >= CTAS, "step 10 needs 2 SMs");
     k.threads(THREADS);
     k.cta_pair();
-    let clusters = gemm.sms / CTAS;
+    let clusters = (gemm.sms / CTAS).max(1);
     k.grid(clusters * CTAS, 1);
     let a = ["A0", "A1"].map(|name| k.tile_ring(name, PIPE_DEPTH, gemm.dtype, BLK_M, BLK_K, Swizzle::B128));
     let b = k.tile_ring("B", PIPE_DEPTH, gemm.dtype, BLK_N, BLK_K, Swizzle::B128);
@@ -119,6 +119,11 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
                         // ANCHOR_END: todo_10_2
                     });
                 });
+                // The last commits must have come before this CTA may end.
+                t.repeat(PIPE_DEPTH, |t, _| {
+                    t.wait(mma2tma.at(at.stage()), at.phase());
+                    at.advance(t);
+                });
             });
         });
         for consumer in 0..CONSUMERS {
@@ -132,7 +137,8 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
                         let free = PipelineState::producer(t, 1);
                         tiles.each(t, cluster, |t, _, _| {
                             // TODO 10.3: Wait until the consumer's accumulators of both CTAs are free: their sums of
-                            // the tile before are in registers. Keep the MMAs behind the wait. book: pairs of CTAs
+                            // the tile before are in registers. Keep the MMAs behind the wait, and let `free` go on.
+                            // book: pairs of CTAs
                             // ANCHOR: todo_10_3
                             t.wait(ld2mma.at(consumer), free.phase());
                             t.tcgen05_fence_after();
@@ -177,7 +183,8 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
             let (accumulator, d) = (accumulators.columns(consumer * MMA_N, MMA_N), d.at(consumer));
             tiles.each(wg, cluster, |wg, tile_row, tile_column| {
                 let m_start = tile_row * CLUSTER_M + consumer * MMA_M;
-                // TODO 10.6: Wait until the product is complete, and keep the loads from tensor memory behind the wait.
+                // TODO 10.6: Wait until the product is complete, keep the loads from tensor memory behind the wait, and
+                // let `full` go on.
                 // book: warp specialisation
                 // ANCHOR: todo_10_6
                 wg.wait(mma2ld.at(consumer), full.phase());

@@ -192,7 +192,12 @@ impl Judge<'_> {
     }
 
     fn options(&self, problem: &Problem, seed: Option<u64>) -> Options {
-        Options { seed, max_instructions: self.step.max_instructions(problem), ..Options::default() }
+        Options {
+            seed,
+            threads: self.options.threads,
+            max_instructions: self.step.max_instructions(problem),
+            ..Options::default()
+        }
     }
 
     /// A run with all that can be kept of it.

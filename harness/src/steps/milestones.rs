@@ -21,6 +21,8 @@ const MMA_K: u32 = 16;
 const SLICES: usize = (BLK_K / MMA_K) as usize;
 /// Rows of the tiles of A and B that a CTA loads.
 const ROWS: u32 = 128;
+/// Columns of D that are staged at once in the solutions.
+const STAGED_COLUMNS: u32 = 64;
 
 const BYTES: &str = "A phase of an mbarrier is complete when all arrivals have come, and all bytes that were announced: no \
                      more and no less (PTX ISA 9.7.13.15.5).";
@@ -494,12 +496,21 @@ pub(super) fn d_staged(run: &Observation, shape: &Shape) -> Seen {
     let tiles: Vec<_> = (run.built.regions.iter())
         .filter(|region| region.name == "D" && matches!(region.kind, RegionKind::Tile { .. }))
         .collect();
+    // Another layout than the solution's (two tiles in turns, tiles that are wider): what is where is the kernel's own.
+    let parts = if shape.specialised { shape.consumers } else { shape.tile[1].div_ceil(STAGED_COLUMNS) };
+    let usual = |region: &&emulator::Region| {
+        matches!(region.kind, RegionKind::Tile { rows: ROWS, columns: STAGED_COLUMNS, .. })
+    };
+    if tiles.len() != parts as usize || !tiles.iter().all(|region| usual(region)) {
+        let stored = tiles.iter().filter_map(|region| Tile::at(run, region, 0, (0, 0))).any(|tile| !tile.is_empty());
+        return if stored { Seen::Done } else { Seen::Cut };
+    }
     for (index, region) in tiles.iter().enumerate() {
         let Some(tile) = Tile::at(run, region, 0, (0, 0)) else { return Seen::Cut };
         let columns = tile.columns as u32;
         // Without roles each part of the tile has a place of its own; with roles the last chunk is left, of each consumer.
         let (row, column) = if shape.specialised {
-            (index as u32 * shape.ctas * ROWS, shape.tile[1] - columns)
+            (index as u32 * shape.ctas * ROWS, shape.tile[1].saturating_sub(columns))
         } else {
             (0, index as u32 * columns)
         };

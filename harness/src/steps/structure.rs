@@ -177,16 +177,13 @@ fn issuers(run: &Observation, shape: &Shape, wrong: &mut Vec<String>) {
             break;
         }
     }
-    let names = |all: &BTreeSet<(u32, u32)>| all.iter().map(|(_, warp)| *warp).collect::<BTreeSet<u32>>();
     if shape.specialised {
-        let (mmas, loads, stores) = (names(&mmas), names(&loads), names(&stores));
         for (one, what) in [(&loads, "loads and MMAs"), (&stores, "stores and MMAs")] {
-            if let Some(warp) = one.intersection(&mmas).next() {
-                wrong.push(format!("in this step different warps issue {what}; in this kernel warp {warp} does both"));
+            if let Some((cta, warp)) = one.intersection(&mmas).next() {
+                wrong.push(format!(
+                    "in this step different warps issue {what}; in this kernel warp {warp} of CTA {cta} does both"
+                ));
             }
-        }
-        if let Some(warp) = loads.intersection(&stores).next() {
-            wrong.push(format!("in this step different warps load and store; in this kernel warp {warp} does both"));
         }
     }
 }

@@ -97,8 +97,8 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
                 let free = PipelineState::producer(t, 1);
                 tiles.each(t, cta, |t, _, _| {
                     // TODO 8.3: Wait until the accumulator is free: its sums of the tile before are in registers. The
-                    // first wait must pass: `free` begins with phase 1. Keep the MMAs behind the wait.
-                    // book: warp specialisation
+                    // first wait must pass: `free` begins with phase 1. Keep the MMAs behind the wait, and let `free` go
+                    // on. book: warp specialisation
                     t.todo("8.3");
                     t.repeat(k_tiles, |t, round| {
                         // TODO 8.4: Wait until the tiles of the stage have come, multiply them, let mma2tma hear when
@@ -116,7 +116,8 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
         let full = PipelineState::consumer(wg, 1);
         let row = wg.thread_index();
         tiles.each(wg, cta, |wg, tile_row, tile_column| {
-            // TODO 8.6: Wait until the product is complete, and keep the loads from tensor memory behind the wait.
+            // TODO 8.6: Wait until the product is complete, keep the loads from tensor memory behind the wait, and let
+            // `full` go on.
             // book: warp specialisation
             wg.todo("8.6");
             for chunk in 0..EPI_CHUNKS {

@@ -66,7 +66,7 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
     k.require(gemm.sms >= CTAS, "step 9 needs 2 SMs");
     k.threads(THREADS);
     k.cta_pair();
-    let clusters = gemm.sms / CTAS;
+    let clusters = (gemm.sms / CTAS).max(1);
     k.grid(clusters * CTAS, 1);
     let a = k.tile_ring("A", PIPE_DEPTH, gemm.dtype, BLK_M, BLK_K, Swizzle::B128);
     let b = k.tile_ring("B", PIPE_DEPTH, gemm.dtype, BLK_N, BLK_K, Swizzle::B128);
@@ -104,6 +104,11 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
                         t.todo("9.2");
                     });
                 });
+                // The last commits must have come before this CTA may end.
+                t.repeat(PIPE_DEPTH, |t, _| {
+                    t.wait(mma2tma.at(at.stage()), at.phase());
+                    at.advance(t);
+                });
             });
         });
         wg.warp(MMA_WARP, |w| {
@@ -115,7 +120,7 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
                     let free = PipelineState::producer(t, 1);
                     tiles.each(t, cluster, |t, _, _| {
                         // TODO 9.3: Wait until the accumulators of both CTAs are free: their sums of the tile before
-                        // are in registers. Keep the MMAs behind the wait. book: pairs of CTAs
+                        // are in registers. Keep the MMAs behind the wait, and let `free` go on. book: pairs of CTAs
                         t.todo("9.3");
                         t.repeat(k_tiles, |t, round| {
                             // TODO 9.4: Wait until the tiles of the stage have come, multiply them, let mma2tma of both
@@ -134,7 +139,8 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
         let full = PipelineState::consumer(wg, 1);
         let row = wg.thread_index();
         tiles.each(wg, cluster, |wg, tile_row, tile_column| {
-            // TODO 9.6: Wait until the product is complete, and keep the loads from tensor memory behind the wait.
+            // TODO 9.6: Wait until the product is complete, keep the loads from tensor memory behind the wait, and let
+            // `full` go on.
             // book: warp specialisation
             wg.todo("9.6");
             for chunk in 0..EPI_CHUNKS {
@@ -145,7 +151,8 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
                 // book: warp specialisation
                 wg.todo("9.7");
                 // TODO 9.8: Let TMA see what the threads stored, let the warpgroup meet, and let one thread store the
-                // tile, as a group of its own (`bulk_commit`). book: the way back
+                // tile, as a group of its own (`bulk_commit`), to this CTA's rows of the cluster's tile.
+                // book: the way back
                 wg.todo("9.8");
             }
         });
