@@ -1,6 +1,6 @@
 //! Kernels a few words away from a solution: `correct` fails, and its title names what is wrong.
 
-use harness::{InProcess, JudgeOptions, Outcome, Part, Problem, Step, Verdict, judge, report, step};
+use harness::{InProcess, JudgeOptions, MilestoneState, Outcome, Part, Problem, Step, Verdict, judge, report, step};
 
 /// Multiplications of the largest size of a table that is judged here.
 const LARGEST: u64 = 1 << 27;
@@ -47,6 +47,11 @@ fn phases_that_begin_anew_with_every_tile() {
 fn the_last_k_tile_left_out() {
     let missing = |last: u32| format!("a sum in which K columns {} to {last} are missing", last - 63);
     named(2, "last_k_2", &[&missing(511)]);
+    // The milestone says what its tile shows of it.
+    let milestones = judged(2, "last_k_2", true).milestones;
+    let MilestoneState::Wrong { text } = &milestones[0].state else { panic!("{:?}", milestones[0]) };
+    let shows = "the tile of A in shared memory holds columns 384 to 447 at the end; the last round is that of columns 448 to 511";
+    assert!(text.contains(shows), "{text}");
     named(4, "last_k_4", &[&missing(511)]);
     named(6, "last_k_6", &[&missing(1023)]);
     named(7, "last_k_7", &[&missing(1023)]);

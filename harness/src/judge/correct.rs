@@ -114,8 +114,16 @@ impl Judge<'_> {
             sections.push(diagnostics::explain(&changed, sources));
         }
         let mismatch = mismatch::classify(&run.reference, &run.comparison).map(|mismatch| seen.told(mismatch));
-        let no_rule_broken = sections.is_empty();
-        if no_rule_broken {
+        let telling = mismatch.as_ref().filter(|mismatch| run.report.completed && mismatch.is_telling());
+        if let (Some(mismatch), true) = (telling, sections.is_empty()) {
+            let wrong = Explanation::new(mismatch.title(), "", mismatch.help().unwrap_or_default());
+            let wrong = match seen.first_store_to_matrix(Matrix::D) {
+                Some(event) => wrong.at(&event.place, "the first store to D"),
+                None => wrong,
+            };
+            title = Some(wrong.title.clone());
+            sections.push(diagnostics::explain(&wrong, sources));
+        } else if sections.is_empty() {
             // No rule was broken, so the kernel does in order something that it should not: the milestones know what.
             let mut checks = self.step.milestones.iter().map(|milestone| (milestone.check)(seen));
             let wrong = checks.find_map(|seen| match seen {
@@ -141,10 +149,6 @@ impl Judge<'_> {
                 sections.push(mismatch.text() + &tried(&mismatch));
             } else if title.as_deref() == Some(&mismatch.title()) {
                 sections.push(mismatch.numbers());
-            } else if no_rule_broken && mismatch.is_telling() {
-                // What D is comes first, then where that begins.
-                title = Some(mismatch.title());
-                sections.insert(0, mismatch.text());
             } else {
                 // One thing to try is enough: that of the cause.
                 sections.push(mismatch.summary());

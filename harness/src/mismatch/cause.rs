@@ -21,6 +21,8 @@ pub enum Cause {
     Transposed,
     /// Some columns of A and B (first, last) count not once but so often in the sum.
     Slices(Vec<Slice>),
+    /// The last K tiles of A and B, columns from this one to that, do not count in the sum.
+    EndOfK(usize, usize),
     /// An operand's 16-byte chunks are permuted as by a missing (or extra) 128-byte swizzle.
     Swizzle {
         /// A's are.
@@ -121,6 +123,10 @@ impl Cause {
             Cause::Slices(_) => {
                 "Check that each MMA's descriptors step on by its own K slice, and that none is issued twice."
             }
+            Cause::EndOfK(..) => {
+                "Check where K ends: `gemm.tiles_k(BLK_K)` rounds cover it, the last one perhaps in part, with an MMA for each 16 \
+                 columns of a tile."
+            }
             Cause::Swizzle { .. } => {
                 "Store the 16-byte chunk c of row r at chunk c ^ (r % 8), as `tile.at(row, column)` does, and build the \
                  descriptor for the same swizzle."
@@ -169,6 +175,7 @@ impl fmt::Display for Cause {
                 }
                 Ok(())
             }
+            Cause::EndOfK(first, last) => write!(f, "fits a sum in which K columns {first} to {last} are missing"),
             Cause::Swizzle { a, b } => {
                 let which = match (a, b) {
                     (true, true) => "A and B were",

@@ -248,7 +248,12 @@ fn slices(view: &View, wrong: &[(usize, usize)]) -> Option<Cause> {
                 _ => found.push(Slice { first, last, times: *times }),
             }
         }
-        Some(Cause::Slices(found))
+        Some(match found.as_slice() {
+            [Slice { first, last, times: 0 }] if last + 1 == k && first.is_multiple_of(GROUP) => {
+                Cause::EndOfK(*first, *last)
+            }
+            _ => Cause::Slices(found),
+        })
     })
 }
 

@@ -130,7 +130,7 @@ impl Mismatch {
     /// Its cause says by itself what the kernel does with the product: more than the first step at which its data are not what
     /// they should be.
     pub(crate) fn is_telling(&self) -> bool {
-        self.rest.is_none() && matches!(self.cause, Cause::Slices(_) | Cause::Constant(_))
+        self.rest.is_none() && matches!(self.cause, Cause::EndOfK(..) | Cause::Constant(_))
     }
 
     /// The mismatch of a run in which the kernel stored so many bytes to D, and broke rules of these codes: what was

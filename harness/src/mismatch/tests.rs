@@ -130,6 +130,12 @@ fn k_slices_are_counted() {
     let with = |times: [f64; 4]| Case::step1().sum(same, same, |i| times[i / 16]).title();
     assert_eq!(with([1., 1., 1., 1.]), "right");
     assert_eq!(with([1., 0., 1., 1.]), "all of D fits a sum in which K columns 16 to 31 are missing");
+    // Whole K tiles at the end are what a loop that ends early leaves out; less than that are MMAs.
+    let end = |k: u32, from: usize| Case::new(128, 128, k).sum(same, same, |i| if i < from { 1. } else { 0. });
+    let cause = |case: Case| case.classify().map(|mismatch| mismatch.cause);
+    assert_eq!(cause(end(136, 128)), Some(Cause::EndOfK(128, 135)));
+    assert_eq!(cause(end(64, 32)), Some(Cause::Slices(vec![Slice { first: 32, last: 63, times: 0 }])));
+    assert_eq!(end(136, 128).title(), "all of D fits a sum in which K columns 128 to 135 are missing");
     assert_eq!(with([1., 1., 1., 2.]), "all of D fits a sum in which K columns 48 to 63 count twice");
     assert_eq!(with([0., 0., 0., 1.]), "all of D fits a sum in which K columns 0 to 47 are missing");
     assert_eq!(
