@@ -501,7 +501,7 @@ pub(super) fn d_staged(run: &Observation, shape: &Shape) -> Seen {
     let usual = |region: &&emulator::Region| {
         matches!(region.kind, RegionKind::Tile { rows: ROWS, columns: STAGED_COLUMNS, .. })
     };
-    if tiles.len() != parts as usize || !tiles.iter().all(|region| usual(region)) {
+    if tiles.len() != parts as usize || !tiles.iter().all(usual) {
         let stored = tiles.iter().filter_map(|region| Tile::at(run, region, 0, (0, 0))).any(|tile| !tile.is_empty());
         return if stored { Seen::Done } else { Seen::Cut };
     }
