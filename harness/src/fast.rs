@@ -2,33 +2,38 @@
 
 use crate::diagnostics::{self, Sources};
 use crate::launch;
-use crate::observe::Observation;
+use crate::problem::Problem;
 use crate::reference_kernels::reference_kernel;
-use crate::source::Matrix;
+use crate::source::{Built, Matrix};
 use crate::steps::Step;
 use crate::verdict::Outcome;
-use emulator::{Actor, EventKind, Options};
+use emulator::{Actor, EventKind, Program, Report};
 use std::fmt::Write;
 
 /// The largest share of the reference solution's time that is fast.
 const FAST: f64 = 1.30;
 
-/// Compares with the reference solution, on the same inputs.
-pub(crate) fn check(step: &Step, seen: &Observation, options: &Options, sms: u32) -> Outcome {
-    // The trace says where the time goes, and takes none.
-    let options = Options { trace: true, ..options.clone() };
-    let reference = reference_kernel(step, &seen.inputs.problem, sms).and_then(|built| {
+/// Compares a run with one of the reference solution, which `run` makes in the same way. Both are traced: that says where
+/// the time goes, and takes none.
+pub(crate) fn check(
+    step: &Step,
+    problem: &Problem,
+    sms: u32,
+    own: &Report,
+    run: impl Fn(&Built, &Program) -> Report,
+) -> Outcome {
+    let reference = reference_kernel(step, problem, sms).and_then(|built| {
         let program = emulator::load(&built.ptx).map_err(|all| {
             format!("the reference kernel does not load: {}", diagnostics::render_all(&all, &Sources::none()))
         })?;
-        Ok(Observation::new(&built, &program, seen.inputs.clone(), &options))
+        Ok(run(&built, &program))
     });
     let reference = match reference {
-        Ok(run) if run.report.completed && run.report.cycles > 0 => Work::of(&run),
+        Ok(report) if report.completed && report.cycles > 0 => Work::of(&report),
         Ok(_) => return Outcome::NotChecked { reason: "the reference kernel does not run".to_string() },
         Err(reason) => return Outcome::NotChecked { reason },
     };
-    let own = Work::of(seen);
+    let own = Work::of(own);
     let ratio = own.cycles as f64 / reference.cycles as f64;
     let detail = format!("{} cycles, {ratio:.2} times the reference solution's {}", own.cycles, reference.cycles);
     if ratio <= FAST {
@@ -36,7 +41,7 @@ pub(crate) fn check(step: &Step, seen: &Observation, options: &Options, sms: u32
     }
     let text = format!(
         "{detail}; the limit is {FAST:.2} times (simulated cycles, at {}).\n{}try: {}\n",
-        seen.inputs.problem,
+        problem,
         own.beside(&reference),
         own.advice(&reference)
     );
@@ -76,13 +81,13 @@ struct Work {
 }
 
 impl Work {
-    fn of(run: &Observation) -> Work {
+    fn of(run: &Report) -> Work {
         let d = launch::buffer(Matrix::D);
-        let mut work = Work { cycles: run.report.cycles, instructions: run.report.instructions, ..Work::default() };
+        let mut work = Work { cycles: run.cycles, instructions: run.instructions, ..Work::default() };
         let accesses = |is: &dyn Fn(&EventKind) -> Option<u32>| {
             let mut all = Accesses::default();
             let (mut first, mut last) = (u64::MAX, 0);
-            for event in &run.report.trace {
+            for event in &run.trace {
                 if let Some(bytes) = is(&event.kind) {
                     (all.count, all.bytes) = (all.count + 1, all.bytes + u64::from(bytes));
                     (first, last) = (first.min(event.start), last.max(event.end));
@@ -99,7 +104,7 @@ impl Work {
             _ => None,
         });
         let mut warps = 0u64;
-        for event in run.report.trace.iter().filter(|event| matches!(event.actor, Actor::Warp(_))) {
+        for event in run.trace.iter().filter(|event| matches!(event.actor, Actor::Warp(_))) {
             let cycles = event.end.saturating_sub(event.start);
             match event.kind {
                 EventKind::BarrierWait { .. } => work.mbarriers += cycles,

@@ -9,8 +9,9 @@ use crate::diagnostics;
 use crate::fast;
 use crate::findings::Findings;
 use crate::inputs::{InputKind, Inputs};
+use crate::launch;
 use crate::mismatch::{self, Mismatch};
-use crate::observe::Observation;
+use crate::observe::{self, Observation};
 use crate::options::{JudgeOptions, SEED};
 use crate::points;
 use crate::problem::Problem;
@@ -304,17 +305,21 @@ impl Judge<'_> {
     }
 
     fn fast(&self, cases: &[Case], seen: &Observation) -> Outcome {
-        let timed = self.step.timed;
+        let (step, timed, sms) = (self.step, self.step.timed, self.options.sms);
+        let options = Options { trace: true, ..self.options(&timed, None) };
         if seen.inputs.problem == timed {
-            return fast::check(self.step, seen, &self.options(&timed, None), self.options.sms);
+            return fast::check(step, &timed, sms, &seen.report, |built, program| {
+                observe::run(program, launch::launch(built, &seen.inputs), &options)
+            });
         }
         let Some(case) = cases.iter().find(|case| case.problem == timed && case.sms == self.options.sms) else {
             return Outcome::NotChecked { reason: format!("the kernel was not built for {timed}") };
         };
-        let options = Options { timing_only: true, trace: true, ..self.options(&timed, None) };
-        let inputs = Inputs::new(timed, InputKind::Integers, self.options.input_seed);
-        let seen = Observation::new(&case.built, &case.program, inputs, &options).on(case.sms);
-        fast::check(self.step, &seen, &options, self.options.sms)
+        // No inputs, and no product to hold D against.
+        let options = Options { timing_only: true, ..options };
+        let times =
+            |built: &Built, program: &Program| observe::run(program, launch::times_only(built, timed), &options);
+        fast::check(step, &timed, sms, &times(&case.built, &case.program), times)
     }
 
     fn race_free(&self, case: &Case, seen: &Observation, findings: &mut Findings) -> Outcome {

@@ -2,7 +2,8 @@
 
 use super::{BLK_M, BLK_N, MMA_K, THREADS, product, write_back};
 use crate::observe::Observation;
-use emulator::{Actor, Event};
+use crate::steps::structure::at;
+use emulator::Actor;
 
 /// What the kernel is, or all that it is not.
 pub(super) fn check(seen: &Observation) -> Result<String, Vec<String>> {
@@ -65,13 +66,5 @@ pub(super) fn check(seen: &Observation) -> Result<String, Vec<String>> {
         Ok(format!("1 CTA of {THREADS} threads, {} MMAs of 128x128x16, no TMA", mmas.len()))
     } else {
         Err(wrong)
-    }
-}
-
-/// The line of an event.
-fn at(event: &Event) -> String {
-    match &event.place.source {
-        Some(source) => format!("{}:{}", source.file, source.line),
-        None => format!("line {} of the PTX", event.place.line),
     }
 }
