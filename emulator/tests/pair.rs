@@ -17,3 +17,60 @@ fn right_and_clean() {
         }
     }
 }
+
+const MEET: &str = "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\n";
+
+/// Two CTAs of two warps that allocate together and free: with this before the allocation, and between the two.
+#[track_caller]
+fn pair_allocates(before: &str, between: &str, codes: &[&str]) {
+    let text = format!(
+        ".version 8.6\n.target sm_100a\n.address_size 64\n.visible .entry k()\n.reqnctapercluster 2, 1, 1\n{{\n\
+         .shared .align 4 .b32 slot;\n.reg .pred %p<8>;\n.reg .b32 %r<16>;\n\
+         mov.u32 %r0, %tid.x;\nsetp.lt.u32 %p0, %r0, 32;\nmov.u32 %r1, %cluster_ctarank;\n{before}\
+         @!%p0 bra OVER;\ntcgen05.alloc.cta_group::2.sync.aligned.shared::cta.b32 [slot], 64;\nOVER:\nbar.sync 0;\n\
+         ld.shared.b32 %r2, [slot];\n{between}@!%p0 bra END;\ntcgen05.dealloc.cta_group::2.sync.aligned.b32 %r2, 64;\nEND:\nret;\n}}\n"
+    );
+    let mut launch = common::launch("k", 64, vec![]);
+    (launch.grid, launch.cluster) = ([2, 1, 1], [2, 1, 1]);
+    for seed in schedules(8) {
+        let report = common::run(&load(&text), &launch, seed, 100_000);
+        assert!(report.completed, "{report:#?}");
+        assert_eq!(common::codes(&report), codes, "seed {seed:?}: {before} {between}\n{:#?}", report.findings);
+    }
+}
+
+/// The peer of an allocation must be known to have started, and to have got its columns before one frees: on every schedule.
+#[test]
+fn a_pair_meets_before_it_allocates_and_before_it_frees() {
+    let relaxed = MEET.replace("arrive", "arrive.relaxed");
+    pair_allocates(MEET, MEET, &[]);
+    pair_allocates(&relaxed, &relaxed, &[]);
+    pair_allocates("", MEET, &["cta-not-started"]);
+    pair_allocates("bar.sync 0;\n", MEET, &["cta-not-started"]);
+    pair_allocates(MEET, "", &["pair-freed-early"]);
+    pair_allocates(MEET, "bar.sync 0;\n", &["pair-freed-early"]);
+}
+
+/// Memory of another CTA, before anything says that it has started.
+#[test]
+fn a_use_of_a_cta_that_may_not_have_started() {
+    for (begin, code) in [("", Some("cta-not-started")), (MEET, None)] {
+        for one in ["st.shared::cluster.u32 [%r2], 7;", "red.relaxed.cluster.shared::cluster.add.u32 [%r2], 1;"] {
+            let text = format!(
+                ".version 8.6\n.target sm_100a\n.address_size 64\n.visible .entry k()\n.reqnctapercluster 2, 1, 1\n{{\n\
+                 .shared .align 8 .b32 tile[64];\n.reg .pred %p<8>;\n.reg .b32 %r<16>;\n\
+                 mov.u32 %r0, %tid.x;\nmov.u32 %r1, %cluster_ctarank;\nsetp.eq.u32 %p0, %r0, 0;\n\
+                 setp.eq.and.u32 %p1, %r1, 1, %p0;\nmov.u32 %r2, tile;\nmapa.shared::cluster.u32 %r2, %r2, 0;\n\
+                 {begin}@%p1 {one}\n{MEET}ret;\n}}\n"
+            );
+            let mut launch = common::launch("k", 64, vec![]);
+            (launch.grid, launch.cluster) = ([2, 1, 1], [2, 1, 1]);
+            for seed in schedules(2) {
+                let report = common::run(&load(&text), &launch, seed, 100_000);
+                // What an atomic adds to was never written: that is not asked here.
+                let codes: Vec<_> = common::codes(&report).into_iter().filter(|code| code.starts_with("cta")).collect();
+                assert_eq!(codes, Vec::from_iter(code), "seed {seed:?}: {one}\n{:#?}", report.findings);
+            }
+        }
+    }
+}

@@ -93,6 +93,12 @@ impl Observation {
         self.report.trace.iter().map(stored).sum()
     }
 
+    /// Multiplications (each with its addition) of all MMAs.
+    pub fn products_of_mmas(&self) -> u64 {
+        let products = |mma: &Mma| mma.shape.iter().map(|extent| u64::from(*extent)).product::<u64>();
+        self.mmas().iter().map(|(_, mma)| products(mma)).sum()
+    }
+
     /// A mismatch of this run, or of another run of the same kernel that was not traced: every run stores the same.
     pub fn told(&self, mismatch: Mismatch) -> Mismatch {
         mismatch.stored(self.bytes_stored_to_d(), self.report.findings.iter().map(|found| found.code))

@@ -31,6 +31,11 @@ impl Problem {
     pub fn products(&self) -> u64 {
         u64::from(self.m) * u64::from(self.n) * u64::from(self.k)
     }
+
+    /// Bytes of D.
+    pub fn bytes_of_d(&self) -> u64 {
+        u64::from(self.m) * u64::from(self.n) * 2
+    }
 }
 
 impl fmt::Display for Problem {

@@ -31,6 +31,12 @@ fn one_column_by_threads_in_steps_1_to_3() {
     }
 }
 
+/// Honest at the size that is looked at closely: two others, which the seed chooses, show what it is.
+#[test]
+fn a_decoy_at_all_sizes_but_one() {
+    fails(2, "decoy_elsewhere_2", NOT_DOUBLED);
+}
+
 macro_rules! loaded_by_a_thread {
     ($($name:ident $number:literal),+ $(,)?) => {
         $(#[test]

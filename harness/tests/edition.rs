@@ -1,11 +1,10 @@
-//! `cargo workbook student-edition`: what is in the tree and what is not, and that it works as a student uses it.
+//! `cargo workbook student-edition`: what is in the tree and what is not. (That it works as a student uses it: `.ci/run`.)
 
 use expect_test::expect;
 use harness::workbook::{self, Workspace};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
 
 fn full_tree() -> Workspace {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
@@ -159,78 +158,6 @@ fn what_is_refused_changes_nothing() {
         fs::read_dir(scratch.path()).expect("a folder").map(|entry| entry.expect("entry").path()).collect();
     assert_eq!(left.len(), 2, "{left:?}");
     assert_eq!(fs::read(full.join("work")).expect("there"), b"mine");
-}
-
-/// A folder below the target folder of this build. Kept: the second time, the crates of others are built.
-fn scratch_target() -> PathBuf {
-    let target = Path::new(env!("CARGO_BIN_EXE_workbook")).ancestors().nth(2).expect("a target folder");
-    target.join("student-edition")
-}
-
-/// A command of a student.
-fn student(root: &Path, args: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO"));
-    // A target folder of a full tree may be lent: the crates of others are the same there.
-    let target = std::env::var_os("STUDENT_TARGET_DIR").map_or_else(|| scratch_target().join("target"), PathBuf::from);
-    command.args(args).current_dir(root).env("CARGO_TARGET_DIR", target);
-    for variable in ["CI", "NEXTEST", "WORKBOOK_SEED", "WORKBOOK_DEVICE"] {
-        command.env_remove(variable);
-    }
-    command.env("CARGO_NET_OFFLINE", "true").env("NO_COLOR", "1").env("CARGO_TERM_COLOR", "never");
-    command.output().expect("cargo starts")
-}
-
-fn said(output: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
-}
-
-#[track_caller]
-fn ok(output: &Output) -> String {
-    let said = said(output);
-    assert!(output.status.success(), "{}\n{said}", output.status);
-    said
-}
-
-/// Builds the whole tree: run by `.ci/run`.
-#[test]
-#[ignore = "builds a second tree, which takes a minute"]
-fn a_student_works_in_it() {
-    // Always in the same place, so that what is built of it replaces what was built before.
-    let root = scratch_target().join("course");
-    let _ = fs::remove_dir_all(&root);
-    fs::create_dir_all(scratch_target()).expect("a folder");
-    workbook::student_edition(&full_tree(), &root).unwrap_or_else(|error| panic!("{error}"));
-    let built = ok(&student(&root, &["build", "--locked"]));
-    assert!(!built.contains("warning"), "{built}");
-    let output = student(&root, &["test", "--locked", "-p", "step01"]);
-    let text = said(&output);
-    assert!(!output.status.success() && text.contains("TODO 1.1"), "{text}");
-    assert!(ok(&student(&root, &["workbook", "list"])).contains("0 of 7 TODOs done; next: 1.1"));
-
-    let solution = fs::read(full_tree().root.join(Workspace::solution(1))).expect("a solution");
-    fs::write(root.join(Workspace::kernel(1)), &solution).expect("written");
-    let passed = ok(&student(&root, &["test", "--locked", "-p", "step01", "--", "--nocapture"]));
-    // Measured beside the recipe: `list` below would say if it were not.
-    assert!(passed.contains("fast"), "{passed}");
-    let verdict = ok(&student(&root, &["workbook", "list"]));
-    assert!(verdict.lines().any(|line| line.starts_with("step01") && line.contains("passed")), "{verdict}");
-    assert!(!verdict.contains("fast"), "`fast` is not checked: {verdict}");
-
-    let told = ok(&student(&root, &["workbook", "carry", "1", "2"]));
-    assert!(told.contains("  2.3   your 1.4\n"), "{told}");
-    let told = ok(&student(&root, &["workbook", "diff", "1", "2"]));
-    assert!(told.starts_with("from step01 to step02: your own files, for 128x128x64 f16"), "{told}");
-    assert!(told.contains("step02: TODO 2.1 is open"), "{told}");
-    let told = ok(&student(&root, &["workbook", "reset", "1"]));
-    assert!(told.contains(".workbook/backup/step01-1.rs"), "{told}");
-    assert_eq!(fs::read(root.join(Workspace::kernel(1))).ok(), fs::read(root.join(Workspace::untouched(1))).ok());
-    assert!(!said(&student(&root, &["workbook", "--help"])).contains("student-edition"));
-
-    // Without its recipe, `fast` says what is missing.
-    fs::write(root.join(Workspace::kernel(1)), &solution).expect("written");
-    fs::remove_file(root.join("harness/reference/step01.json.gz")).expect("removed");
-    let verdict = ok(&student(&root, &["workbook", "list"]));
-    assert!(verdict.contains("not checked: fast"), "{verdict}");
 }
 
 /// What the student edition measures beside takes as long as the solution, to the cycle.

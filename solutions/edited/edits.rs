@@ -23,6 +23,15 @@ const EDITS: &[Edit] = &[
         2,
         &[(ARRIVED, "k.tmem_wait_load(); let mut sums = sums; sums[0] = crate::by_thread(k, gemm, (row, 0), 0);")],
     ),
+    // The same, but honest at the size that is looked at closely.
+    (
+        "decoy_elsewhere_2",
+        2,
+        &[(
+            ARRIVED,
+            "k.tmem_wait_load(); let mut sums = sums; if gemm.k != 512 { sums[0] = crate::by_thread(k, gemm, (row, 0), 0); }",
+        )],
+    ),
     (
         "decoy_3",
         3,

@@ -9,7 +9,7 @@
 //! | `operand`, `batch`, `product`, `tiles`, `exact`, `simd` | the tensor core's arithmetic: what MMAs read, which are computed together, FP32 in vectors and in tiles, bit for bit, and what the CPU has for it |
 //! | `step` | what each instruction does; `compute` those that only touch registers, `access`, `ordering` and `charge` plain memory, `atomics` strong accesses, `sync` and `mbarrier_ops` barriers, `tensor_alloc`, `tensor_ops`, `mma`, `mma_operands` and `commit` `tcgen05`, `tma`, `bounding_box`, `copy`, `direct` and `bulk` the TMA engine |
 //! | `values` | clusters that compute no values |
-//! | `explain`, `explain_copy`, `explain_bytes`, `explain_tensor`, `promises`, `remote`, `hang`, `names`, `findings` | what is said when something is wrong |
+//! | `explain`, `explain_copy`, `explain_bytes`, `explain_tensor`, `promises`, `remote`, `started`, `hang`, `names`, `findings` | what is said when something is wrong |
 
 mod access;
 mod async_copy;
@@ -56,6 +56,7 @@ mod remote;
 mod schedule;
 mod share;
 pub(crate) mod simd;
+mod started;
 mod state;
 mod step;
 mod sync;

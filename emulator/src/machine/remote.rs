@@ -65,6 +65,7 @@ impl Cluster<'_> {
                 && cta != last
             {
                 last = cta;
+                self.must_have_started(w, cta, site);
                 self.reach(w, cta, site);
             }
         }

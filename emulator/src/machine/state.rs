@@ -1,6 +1,6 @@
 //! The things a cluster is made of, beside its warps.
 
-use super::tensor::TensorMemory;
+use super::tensor::{Allocation, TensorMemory};
 use crate::order::{ActorId, Clock, Conflict, Shadow, Stamp, Views};
 use crate::report::Memory;
 
@@ -38,6 +38,14 @@ pub struct Slot {
     pub offset: u32,
 }
 
+/// Tensor memory that a CTA has got together with its peer: known to who knows of this epoch of the warp.
+#[derive(Clone, Copy, Debug)]
+pub struct PairAllocation {
+    pub allocation: Allocation,
+    pub warp: usize,
+    pub epoch: u32,
+}
+
 /// A CTA's memories.
 #[derive(Debug)]
 pub struct Cta {
@@ -52,6 +60,8 @@ pub struct Cta {
     pub tensor_relinquished: bool,
     /// Columns that are given to warps which have not seen it yet: warp and first column.
     pub granted: Vec<(usize, u32)>,
+    /// What it has got together with its peer, in order.
+    pub allocated_with_peer: Vec<PairAllocation>,
     pub named: [NamedBarrier; 16],
     /// When the tensor core can begin its next MMA, and the ports of shared and global memory their next access.
     pub tensor_core_free: u64,

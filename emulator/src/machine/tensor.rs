@@ -83,9 +83,10 @@ impl TensorMemory {
     }
 
     /// Takes columns that are free.
-    pub fn allocate(&mut self, column: u32, columns: u32, site: u32) {
+    pub fn allocate(&mut self, column: u32, columns: u32, site: u32) -> Allocation {
+        let allocation = Allocation { column, columns, site };
         let (first, slots) = ((column / SLOT) as usize, (columns / SLOT) as usize);
-        self.slots[first..first + slots].fill(Some(Allocation { column, columns, site }));
+        self.slots[first..first + slots].fill(Some(allocation));
         // The PTX ISA promises nothing about what newly allocated columns hold (9.7.16.7.1).
         for c in column..column + columns {
             for quarter in 0..4 {
@@ -95,6 +96,7 @@ impl TensorMemory {
         }
         let held = self.slots.iter().flatten().count() as u32 * SLOT;
         self.most = self.most.max(held);
+        allocation
     }
 
     /// The allocation that holds a column.

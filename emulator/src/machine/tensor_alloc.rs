@@ -3,7 +3,7 @@
 use super::cluster::{Cluster, Stop};
 use super::names::{counted, counted_are};
 use super::outbox::{Columns, Item};
-use super::state::{At, Race, RaceMemory, Slot, Span};
+use super::state::{At, PairAllocation, Race, RaceMemory, Slot, Span};
 use super::tensor::{CELL, COLUMNS};
 use super::warp::State;
 use crate::order::{Access, Reason};
@@ -63,7 +63,14 @@ impl Cluster<'_> {
             return Ok(());
         };
         self.settle();
-        self.ctas[c].tensor.allocate(column, columns, site);
+        let allocation = self.ctas[c].tensor.allocate(column, columns, site);
+        if pair {
+            // What the warp has said before does not tell that it has got them.
+            let warp = &mut self.warps[w];
+            warp.advance();
+            let epoch = warp.epoch;
+            self.ctas[c].allocated_with_peer.push(PairAllocation { allocation, warp: w, epoch });
+        }
         let stamp = self.stamp(w, mask, site);
         self.touch_shared(w, Slot { cta: c, offset: slot }, 4, stamp, true);
         self.ctas[c].shared.store(slot as usize, 4, column.into(), true);
@@ -91,6 +98,7 @@ impl Cluster<'_> {
                 "Launch clusters of an even number of CTAs, or use cta_group::1.".into(),
             ))));
         }
+        self.must_have_started(at.w, peer, at.site);
         let mut waiting = None;
         for (n, warp) in self.warps.iter().enumerate().filter(|(_, warp)| warp.cta == peer) {
             for (k, fragment) in warp.fragments.iter().enumerate() {
@@ -164,6 +172,7 @@ impl Cluster<'_> {
             }
             return Err(Some(Box::new(diagnostic)));
         };
+        self.peer_must_have_allocated(w, allocation, site);
         let stamp = self.stamp(w, mask, site);
         for quarter in 0..4 {
             let at = u64::from(quarter * COLUMNS + allocation.column) * CELL;

@@ -307,6 +307,8 @@ pub struct Warp {
     pub unacquired: Views,
     /// The same of other clusters: known after the next fence at GPU scope.
     pub unacquired_far: Views,
+    /// CTAs of the cluster that it knows to have started, as a mask.
+    pub met: u32,
     /// What it knew at its last fence at GPU scope.
     pub at_gpu_fence: Views,
     /// Its lanes' frames of local memory, one behind the other; empty until one is touched.

@@ -15,7 +15,7 @@ use crate::verdict::Outcome;
 /// Problems with more multiplications are checked on a sample.
 const LARGE: u64 = 1 << 31;
 /// Problems with more multiplications are run on one input.
-const MEDIUM: u64 = 1 << 28;
+pub(super) const MEDIUM: u64 = 1 << 28;
 
 impl Judge<'_> {
     pub(super) fn correct(&self, cases: &[Case], seen: &Observation, findings: &mut Findings) -> Outcome {

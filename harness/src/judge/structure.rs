@@ -1,7 +1,8 @@
 //! The part `structure`: whether the kernel is what its step claims, on what its runs show.
 
+use super::correct::MEDIUM;
 use super::{Case, Judge};
-use crate::inputs::{InputKind, Inputs, decode, encode};
+use crate::inputs::{InputKind, Inputs, Random, decode, encode};
 use crate::observe::Observation;
 use crate::options::JudgeOptions;
 use crate::source::KernelSource;
@@ -38,11 +39,8 @@ impl Judge<'_> {
         if wrong.is_empty() {
             wrong.extend(self.launched_otherwise(cases));
         }
-        if wrong.is_empty()
-            && let Some(first) = cases.first()
-            && let Err(decoy) = self.probe(first)
-        {
-            wrong.push(decoy);
+        if wrong.is_empty() {
+            wrong.extend(self.probed(cases).find_map(|case| self.probe(case).err()));
         }
         match (wrong.first(), checked) {
             (None, Ok(detail)) => Outcome::Passed { detail },
@@ -56,30 +54,34 @@ impl Judge<'_> {
     /// A launch that is not the step's, whatever the size.
     fn launched_otherwise(&self, cases: &[Case]) -> Option<String> {
         let shape = &self.step.shape;
-        cases.iter().find_map(|case| {
-            let ([x, y], built) = (shape.grid(&case.problem, case.sms), &case.built);
-            let as_wanted =
-                built.grid == [x, y, 1] && built.cluster == [shape.ctas, 1, 1] && built.block == [shape.threads, 1, 1];
-            (!as_wanted).then(|| {
-                format!(
-                    "at {} with {} SMs this step launches {x} x {y} CTAs of {} threads, in clusters of {}; this kernel's grid is \
-                     {:?}, its block {:?}, its cluster {:?}",
-                    case.problem, case.sms, shape.threads, shape.ctas, built.grid, built.block, built.cluster
-                )
-            })
-        })
+        cases.iter().find_map(|case| shape.launched_otherwise(&case.built, &case.problem, case.sms))
     }
 
-    /// D comes from tensor memory: when each value that is loaded from there is doubled, D doubles.
+    /// The case that is looked at, and two others that the seed chooses: a kernel cannot be honest at one size alone.
+    fn probed<'a>(&self, cases: &'a [Case]) -> impl Iterator<Item = &'a Case> {
+        let mut others: Vec<&Case> = cases.iter().skip(1).filter(|case| case.problem.products() <= MEDIUM).collect();
+        let mut random = Random::new(self.options.input_seed);
+        let count = others.len().min(2);
+        let drawn: Vec<&Case> =
+            (0..count).map(|_| others.swap_remove(random.below(others.len() as u64) as usize)).collect();
+        cases.first().into_iter().chain(drawn)
+    }
+
+    /// The MMAs are those of the product, and D comes from tensor memory: when each value that is loaded from there is doubled, D
+    /// doubles.
     fn probe(&self, case: &Case) -> Result<(), String> {
         const FACTOR: f32 = 2.0;
         let inputs = Inputs::new(case.problem, InputKind::Integers, self.options.input_seed);
-        let options = Options { tensor_load_factor: FACTOR, ..self.options(&case.problem, None) };
+        let options = Options { tensor_load_factor: FACTOR, trace: true, ..self.options(&case.problem, None) };
         let run = Observation::new(&case.built, &case.program, inputs, &options);
+        let problem = case.problem;
         if let Some(reason) = run.report.incomplete.first() {
-            return Err(format!("whether D comes from tensor memory could not be seen: {reason}"));
+            return Err(format!("whether D comes from tensor memory could not be seen at {problem}: {reason}"));
         }
-        let dtype = case.problem.dtype;
+        if let Some(other) = self.step.shape.multiplied_otherwise(&run) {
+            return Err(format!("at {problem} {other}"));
+        }
+        let dtype = problem.dtype;
         let doubled = |expected: &f64| decode(dtype, encode(dtype, FACTOR * *expected as f32));
         let other = run
             .comparison
@@ -91,7 +93,7 @@ impl Judge<'_> {
             None => Ok(()),
             Some(index) => Err(format!(
                 "D is what is loaded from tensor memory; when the emulator doubles each of these values, element ({}, {}) of this \
-                 kernel's D is not doubled",
+                 kernel's D is not doubled at {problem}",
                 index / run.comparison.columns,
                 index % run.comparison.columns
             )),

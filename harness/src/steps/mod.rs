@@ -10,6 +10,7 @@ pub mod tile;
 use crate::diagnostics::Explanation;
 use crate::observe::Observation;
 use crate::problem::Problem;
+use crate::source::Built;
 use emulator::Diagnostic;
 
 /// A step of the workbook.
@@ -81,6 +82,44 @@ impl Shape {
             true => [sms / self.ctas * self.ctas, 1],
             false => self.tiles(problem),
         }
+    }
+
+    /// How a launch differs from that of the step's kernels, if it does: grid, cluster, or block.
+    pub fn launched_otherwise(&self, built: &Built, problem: &Problem, sms: u32) -> Option<String> {
+        let plural = |count: u32| if count == 1 { "" } else { "s" };
+        let [x, y] = self.grid(problem, sms);
+        if built.grid != [x, y, 1] {
+            let why = match self.persistent {
+                true => format!("one CTA for each of {sms} SMs"),
+                false => "one CTA for each tile of D".to_string(),
+            };
+            let found = built.grid;
+            return Some(format!(
+                "this step launches {x} x {y} CTAs at {problem}, {why}; this kernel's grid is {found:?}"
+            ));
+        }
+        let (ctas, threads) = (self.ctas, self.threads);
+        if built.cluster != [ctas, 1, 1] {
+            let (s, found) = (plural(ctas), built.cluster);
+            return Some(format!("this step has {ctas} CTA{s} in a cluster; this kernel's clusters are {found:?}"));
+        }
+        (built.block != [threads, 1, 1]).then(|| {
+            let (warpgroups, s, found) = (threads / 128, plural(threads / 128), built.block);
+            format!("this step has {warpgroups} warpgroup{s}, {threads} threads; this kernel's block is {found:?}")
+        })
+    }
+
+    /// How much more or less the tensor core multiplied than the padded problem takes, if it did.
+    pub fn multiplied_otherwise(&self, run: &Observation) -> Option<String> {
+        let (done, all) = (run.products_of_mmas(), self.products(&run.inputs.problem));
+        let (other, how) = if done > all { (done - all, "more") } else { (all - done, "fewer") };
+        (other > 0).then(|| {
+            format!(
+                "the product takes {all} multiplications on the tensor core, whole tiles counted; this kernel's {} MMAs do {other} \
+                 {how}",
+                run.mmas().len()
+            )
+        })
     }
 
     /// Row and column of the tile of D that a CTA or cluster computes, the `index`th: in the order of

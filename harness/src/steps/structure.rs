@@ -5,12 +5,12 @@ use crate::launch;
 use crate::observe::Observation;
 use crate::source::Matrix;
 use emulator::{Copy, CopyKind, Event, EventKind, Mma};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What the kernel is, or all that it is not.
 pub(super) fn check(run: &Observation, shape: &Shape) -> Result<String, Vec<String>> {
     let mut wrong = Vec::new();
-    geometry(run, shape, &mut wrong);
+    wrong.extend(shape.launched_otherwise(&run.built, &run.inputs.problem, run.sms));
     match shape.copies {
         Copies::Threads => no_tma(run, &mut wrong),
         Copies::Tma => only_tma(run, &mut wrong),
@@ -21,7 +21,7 @@ pub(super) fn check(run: &Observation, shape: &Shape) -> Result<String, Vec<Stri
         stages(run, shape, &mut wrong);
     }
     if shape.specialised {
-        overlap(run, &mut wrong);
+        overlap(run, shape, &mut wrong);
     }
     if wrong.is_empty() { Ok(described(shape)) } else { Err(wrong) }
 }
@@ -56,41 +56,12 @@ pub(super) fn at(event: &Event) -> String {
     }
 }
 
-fn geometry(run: &Observation, shape: &Shape, wrong: &mut Vec<String>) {
-    let (built, [x, y]) = (&run.built, shape.grid(&run.inputs.problem, run.sms));
-    if built.grid != [x, y, 1] {
-        let why = if shape.persistent {
-            format!("one CTA for each of {} SMs", run.sms)
-        } else {
-            "one CTA for each tile of D".to_string()
-        };
-        wrong.push(format!("this step launches {x} x {y} CTAs, {why}; this kernel's grid is {:?}", built.grid));
-    }
-    if built.cluster != [shape.ctas, 1, 1] {
-        wrong.push(format!(
-            "this step has {} CTA{} in a cluster; this kernel's clusters are {:?}",
-            shape.ctas,
-            if shape.ctas == 1 { "" } else { "s" },
-            built.cluster
-        ));
-    }
-    if built.block != [shape.threads, 1, 1] {
-        wrong.push(format!(
-            "this step has {} warpgroup{}, {} threads; this kernel's block is {:?}",
-            shape.threads / 128,
-            if shape.threads == 128 { "" } else { "s" },
-            shape.threads,
-            built.block
-        ));
-    }
-}
-
 fn no_tma(run: &Observation, wrong: &mut Vec<String>) {
     if let Some((event, _)) = run.copies().next() {
         wrong.push(format!("this step copies with its threads; this kernel uses the TMA engine ({})", at(event)));
     }
     let stored = run.bytes_stored_to_d();
-    let size = u64::from(run.inputs.problem.m) * u64::from(run.inputs.problem.n) * 2;
+    let size = run.inputs.problem.bytes_of_d();
     if stored != size {
         wrong.push(format!("the threads store D once, {size} bytes; this kernel stores {stored} bytes to D"));
     }
@@ -121,7 +92,7 @@ fn only_tma(run: &Observation, wrong: &mut Vec<String>) {
         .map(|(_, copy)| u64::from(copy.bytes))
         .sum();
     // The problem that is looked at has whole tiles.
-    let size = u64::from(run.inputs.problem.m) * u64::from(run.inputs.problem.n) * 2;
+    let size = run.inputs.problem.bytes_of_d();
     if stored != size {
         wrong.push(format!("TMA stores D once, {size} bytes; in this kernel it stores {stored} bytes to D"));
     }
@@ -142,18 +113,7 @@ fn multiplications(run: &Observation, shape: &Shape, wrong: &mut Vec<String>) {
             at(event)
         ));
     }
-    let done: u64 =
-        mmas.iter().map(|(_, mma)| mma.shape.iter().map(|extent| u64::from(*extent)).product::<u64>()).sum();
-    let all = shape.products(&run.inputs.problem);
-    if done != all {
-        let (more, how) = if done > all { (done - all, "more") } else { (all - done, "fewer") };
-        wrong.push(format!(
-            "the product takes {all} multiplications on the tensor core, whole tiles counted; this kernel's {} MMAs do {more} {how}",
-            mmas.len()
-        ));
-    } else {
-        wrong.extend(products::otherwise(run));
-    }
+    wrong.extend(shape.multiplied_otherwise(run).or_else(|| products::otherwise(run)));
 }
 
 /// Which warps issue what.
@@ -192,17 +152,22 @@ fn counted(warps: u32) -> String {
     if warps == 1 { "1 warp".to_string() } else { format!("{warps} warps") }
 }
 
-/// A stage's tile of B, from when its load is issued until the last MMA has read it.
+/// The MMAs whose sums a CTA holds.
+fn mmas_in(run: &Observation, cta: u32) -> Vec<(&Event, &Mma)> {
+    run.mmas().into_iter().filter(|(_, mma)| mma.ctas.contains(&cta)).collect()
+}
+
+/// A box of B, from when its load is issued until the last MMA has read it.
 struct Held<'a> {
     load: &'a Event,
     copy: &'a Copy,
     until: u64,
 }
 
-/// What the loads of B hold, CTA by CTA. B has one tile in each stage, in every step.
+/// What the loads of B hold in a CTA. B has one tile in each stage, in every step.
 fn held(run: &Observation, cta: u32) -> Vec<Held<'_>> {
     let b = launch::buffer(Matrix::B);
-    let mmas: Vec<(&Event, &Mma)> = run.mmas().into_iter().filter(|(_, mma)| mma.ctas.contains(&cta)).collect();
+    let mmas = mmas_in(run, cta);
     let mut loads: Vec<(&Event, &Copy)> = (run.copies())
         .filter(|(_, copy)| copy.kind == CopyKind::Load && copy.buffer == Some(b) && copy.ctas.contains(&cta))
         .collect();
@@ -225,15 +190,17 @@ fn held(run: &Observation, cta: u32) -> Vec<Held<'_>> {
 /// As many stages at the same time between arm and release as the step has, no more and no fewer.
 fn stages(run: &Observation, shape: &Shape, wrong: &mut Vec<String>) {
     let ctas = run.built.grid.iter().product::<u32>();
+    // Whether its tile comes in one box or in several: a stage is so many bytes of B.
+    let stage = shape.tile[1] / shape.ctas * BLK_K * 2;
     let mut most = 0;
     for cta in 0..ctas {
         let all = held(run, cta);
         for one in &all {
-            let together: BTreeSet<i32> = (all.iter())
+            let together: BTreeMap<i32, u32> = (all.iter())
                 .filter(|other| other.load.issued <= one.load.issued && one.load.issued < other.until)
-                .map(|other| other.copy.shared)
+                .map(|other| (other.copy.shared, other.copy.bytes))
                 .collect();
-            most = most.max(together.len() as u32);
+            most = most.max(together.values().sum::<u32>().div_ceil(stage));
         }
     }
     if most != shape.depth {
@@ -262,31 +229,33 @@ fn stages(run: &Observation, shape: &Shape, wrong: &mut Vec<String>) {
 }
 
 /// The write-back of a tile goes on while the next one is multiplied.
-fn overlap(run: &Observation, wrong: &mut Vec<String>) {
+fn overlap(run: &Observation, shape: &Shape, wrong: &mut Vec<String>) {
     let d = launch::buffer(Matrix::D);
-    let rounds = run.inputs.problem.k.div_ceil(BLK_K);
-    let ctas = run.built.grid.iter().product::<u32>();
-    let overlaps = (0..ctas).any(|cta| {
-        let mmas: Vec<(&Event, &Mma)> = run.mmas().into_iter().filter(|(_, mma)| mma.ctas.contains(&cta)).collect();
-        let mut stores: Vec<&Event> = (run.copies())
+    let overlaps = (0..run.built.grid.iter().product::<u32>()).any(|cta| {
+        // When the last store of each tile is issued, in the order of the tiles.
+        let mut stored: Vec<([u32; 2], u64)> = Vec::new();
+        let mut stores: Vec<(&Event, &Copy)> = (run.copies())
             .filter(|(event, copy)| copy.kind == CopyKind::Store && copy.buffer == Some(d) && event.issuer.cta == cta)
-            .map(|(event, _)| event)
             .collect();
-        stores.sort_by_key(|event| event.issued);
-        // The first MMA of each tile, of each issuing warp.
-        let begins: Vec<u64> = mmas.iter().filter(|(_, mma)| !mma.accumulate).map(|(event, _)| event.start).collect();
-        let consumers = mmas.iter().map(|(event, _)| event.issuer.warp).collect::<BTreeSet<u32>>().len().max(1);
-        let tiles = begins.len() / consumers;
-        if tiles < 2 || stores.is_empty() || rounds == 0 {
-            return false;
+        stores.sort_by_key(|(event, _)| event.issued);
+        for (event, copy) in stores {
+            let &[column, row] = copy.coordinates.as_slice() else { continue };
+            let tile = [row as u32 / shape.tile[0], column as u32 / shape.tile[1]];
+            match stored.iter_mut().find(|(known, _)| *known == tile) {
+                Some((_, last)) => *last = event.issued,
+                None => stored.push((tile, event.issued)),
+            }
         }
-        let per_tile = stores.len().div_ceil(tiles);
-        // The last store of tile i is issued after the first MMA of tile i + 1 began.
-        (1..tiles).any(|tile| {
-            let last = stores.get(tile * per_tile - 1).map(|event| event.issued);
-            let next = begins.get(tile * consumers).copied();
-            matches!((last, next), (Some(last), Some(next)) if next < last)
-        })
+        // When the first MMA of each tile begins, by issuing warp: it overwrites what the accumulator holds.
+        let mut begins: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
+        for (event, _) in mmas_in(run, cta).iter().filter(|(_, mma)| !mma.accumulate) {
+            begins.entry(event.issuer.warp).or_default().push(event.start);
+        }
+        begins.values_mut().for_each(|begins| begins.sort_unstable());
+        stored
+            .iter()
+            .enumerate()
+            .any(|(tile, (_, last))| begins.values().any(|begins| begins.get(tile + 1).is_some_and(|next| next < last)))
     });
     if !overlaps {
         wrong.push(

@@ -36,8 +36,7 @@ pub(super) fn check(seen: &Observation) -> Result<String, Vec<String>> {
             at(event)
         ));
     }
-    let done: u64 =
-        mmas.iter().map(|(_, mma)| mma.shape.iter().map(|extent| u64::from(*extent)).product::<u64>()).sum();
+    let done = seen.products_of_mmas();
     if done != problem.products() {
         wrong.push(format!(
             "the product takes {} multiplications on the tensor core; this kernel's {} MMAs do {done}",
@@ -58,7 +57,7 @@ pub(super) fn check(seen: &Observation) -> Result<String, Vec<String>> {
         }
     }
     let stored = seen.bytes_stored_to_d();
-    let size = u64::from(problem.m) * u64::from(problem.n) * 2;
+    let size = problem.bytes_of_d();
     if stored != size {
         wrong.push(format!("the threads store D once, {size} bytes; this kernel stores {stored} bytes to D"));
     }

@@ -1,0 +1,75 @@
+//! Operations that need another CTA of the cluster: it must be known to have started, and a pair's tensor memory to be allocated by
+//! both before one frees it.
+//!
+//! That the CTAs of a cluster are resident together does not say that each has begun. Any message from a warp of the CTA tells it:
+//! a cluster barrier, relaxed or not, an arrival at an mbarrier, a flag.
+
+use super::cluster::Cluster;
+use super::tensor::Allocation;
+use crate::diagnostic::Severity;
+
+impl Cluster<'_> {
+    /// Whether this warp knows that an epoch of one of a CTA's warps has been.
+    fn heard_of(&self, w: usize, cta: usize, known: impl Fn(usize) -> u32) -> bool {
+        let warp = &self.warps[w];
+        let mut others = self.warps.iter().enumerate().filter(|(_, other)| other.cta == cta);
+        others.any(|(n, other)| {
+            [&warp.views, &warp.unacquired].iter().any(|views| views.came_before(other.actor) >= known(n))
+        })
+    }
+
+    /// A warp is about to use another CTA's memory, or to allocate together with it.
+    pub fn must_have_started(&mut self, w: usize, target: usize, site: u32) {
+        if self.options.timing_only || self.warps[w].met & (1 << target) != 0 {
+            return;
+        }
+        if self.heard_of(w, target, |_| 1) {
+            self.warps[w].met |= 1 << target;
+            return;
+        }
+        let from = self.warps[w].cta;
+        let mut diagnostic = self.problem(
+            "cta-not-started",
+            site,
+            format!("CTA {target} may not have started when CTA {from} needs it"),
+            "A CTA of the cluster can be used, its shared memory or as the peer of a tcgen05.alloc.cta_group::2, only once it is known \
+             to have started: before that the access faults or the allocation hangs (CUDA programming guide, distributed shared memory; \
+             NVIDIA/cutlass issue 3316).",
+            "Put a cluster barrier before it, which all threads of both CTAs pass: barrier.cluster.arrive (.relaxed will do) and \
+             barrier.cluster.wait."
+                .to_string(),
+        );
+        diagnostic.severity = Severity::Finding;
+        diagnostic.labels[0].text = format!("nothing has told this warp of CTA {from} that CTA {target} runs");
+        self.findings.add(diagnostic);
+    }
+
+    /// A pair's columns are about to be freed in this CTA: its peer's allocation of them must be over.
+    pub fn peer_must_have_allocated(&mut self, w: usize, allocation: Allocation, site: u32) {
+        let cta = self.warps[w].cta;
+        let peer = cta ^ 1;
+        let mine = self.ctas[cta].allocated_with_peer.iter().rposition(|own| own.allocation == allocation);
+        let Some(mine) = mine.filter(|_| !self.options.timing_only) else { return };
+        let theirs = self.ctas[peer].allocated_with_peer.get(mine).copied();
+        if theirs
+            .is_some_and(|theirs| self.heard_of(w, peer, |n| if n == theirs.warp { theirs.epoch } else { u32::MAX }))
+        {
+            return;
+        }
+        let mut diagnostic = self.problem(
+            "pair-freed-early",
+            site,
+            format!("CTA {cta} may free the pair's tensor memory before CTA {peer} has got it"),
+            "Both CTAs of a pair allocate together, and neither may free before the other's tcgen05.alloc is over: otherwise the launch \
+             fails (NVIDIA/cutlass issue 3435, measured on a B300).",
+            "Put a cluster barrier between the allocation and tcgen05.dealloc, which all threads of both CTAs pass.".to_string(),
+        );
+        diagnostic.severity = Severity::Finding;
+        diagnostic.labels[0].text = format!("freed here by CTA {cta}");
+        if let Some(theirs) = theirs {
+            let text = format!("CTA {peer} allocates here; nothing orders the two");
+            diagnostic.labels.push(self.label(theirs.allocation.site, text));
+        }
+        self.findings.add(diagnostic);
+    }
+}
