@@ -71,7 +71,7 @@ impl Inputs {
             InputKind::OneHot => {
                 // Every row of A has a one in one column of the slice, so that D picks columns of B.
                 let slices = k.div_ceil(SLICE);
-                let slice = (seed as usize) % slices;
+                let slice = random.below(slices as u64) as usize;
                 let width = SLICE.min(k - slice * SLICE);
                 let mut a = vec![0u16; m * k];
                 for row in 0..m {
@@ -216,13 +216,18 @@ mod tests {
 
     #[test]
     fn one_hot_has_one_one_a_row_in_one_slice() {
-        for seed in 0..4 {
+        let mut slices = std::collections::BTreeSet::new();
+        for seed in 0..32 {
             let inputs = Inputs::new(Problem::f16(128, 128, 64), InputKind::OneHot, seed);
-            for row in inputs.a_values().chunks(64) {
-                assert_eq!(row.iter().sum::<f32>(), 1.0);
-                assert_eq!(row[seed as usize * 16..][..16].iter().sum::<f32>(), 1.0);
-            }
+            let place = |row: &[f32]| row.iter().position(|value| *value == 1.0).expect("a one") / SLICE;
+            let rows: Vec<Vec<f32>> = inputs.a_values().chunks(64).map(<[f32]>::to_vec).collect();
+            assert!(
+                rows.iter().all(|row| row.iter().sum::<f32>() == 1.0 && place(row) == place(&rows[0])),
+                "seed {seed}"
+            );
+            slices.insert(place(&rows[0]));
         }
+        assert_eq!(slices.len(), 4, "each slice in its turn");
     }
 
     #[test]

@@ -2,7 +2,9 @@
 
 use crate::diagnostics::{self, Sources};
 use crate::observe::Observation;
+use crate::problem::Problem;
 use crate::ptxas::{self, Failure};
+use crate::source::Built;
 use crate::verdict::Outcome;
 
 /// Registers that a thread may have.
@@ -14,8 +16,9 @@ const MAX_SHARED: u32 = 232_448;
 /// Columns of tensor memory.
 const MAX_COLUMNS: u32 = 512;
 
-/// Checks the kernel of a run. `leaks` is what builder or emulator say of tensor memory that was not freed.
-pub(crate) fn check(seen: &Observation, leaks: &str, sources: &Sources) -> Outcome {
+/// Checks the kernel of a run, and others that were built for other problems. `leaks` is what builder or emulator say of tensor
+/// memory that was not freed.
+pub(crate) fn check(seen: &Observation, others: &[(&Built, Problem)], leaks: &str, sources: &Sources) -> Outcome {
     let mut wrong = Vec::new();
     let columns = seen.report.ctas.iter().map(|cta| cta.tensor_columns).max().unwrap_or(0);
     if columns > MAX_COLUMNS {
@@ -24,15 +27,47 @@ pub(crate) fn check(seen: &Observation, leaks: &str, sources: &Sources) -> Outco
     if !leaks.is_empty() {
         wrong.push(leaks.to_string());
     }
-    let assembled = ptxas::assemble(&seen.built.ptx);
-    let static_shared = assembled.as_ref().map_or(0, |usage| usage.static_shared);
-    let shared = seen.built.dynamic_shared.saturating_add(static_shared);
-    if shared > MAX_SHARED {
-        wrong.push(format!("it takes {shared} bytes of shared memory; a CTA may have {MAX_SHARED}\n"));
+    let first = assembled(&seen.built, sources);
+    wrong.extend(first.wrong.iter().cloned());
+    // A kernel may be another one for each problem.
+    for (built, problem) in others.iter().filter(|(built, _)| built.ptx != seen.built.ptx) {
+        if wrong.is_empty() {
+            wrong.extend(assembled(built, sources).wrong.iter().map(|wrong| format!("{wrong}Built for {problem}.\n")));
+        }
     }
-    let not_checked = match &assembled {
+    match (wrong.first(), &first.registers) {
+        (Some(first), _) => {
+            let title = first.lines().next().unwrap_or_default();
+            let title =
+                title.split_once(": ").filter(|(head, _)| head.starts_with("error") || head.starts_with("finding"));
+            let title = title.map_or_else(|| first.lines().next().unwrap_or_default(), |(_, rest)| rest).to_string();
+            Outcome::Failed { title, text: wrong.join("\n") }
+        }
+        (None, Err(why)) => Outcome::NotChecked { reason: why.clone() },
+        (None, Ok(registers)) => Outcome::Passed {
+            detail: format!(
+                "assembles for sm_100a: {registers} registers, {} bytes of shared memory, {columns} columns of tensor memory",
+                first.shared
+            ),
+        },
+    }
+}
+
+/// What a kernel takes.
+struct Taken {
+    /// Of a thread; why nothing is known, where there is no assembler.
+    registers: Result<u32, String>,
+    /// Bytes of shared memory.
+    shared: u32,
+    /// What the assembler refuses, or what is beyond a limit.
+    wrong: Vec<String>,
+}
+
+fn assembled(built: &Built, sources: &Sources) -> Taken {
+    let mut wrong = Vec::new();
+    let (registers, static_shared) = match ptxas::assemble(&built.ptx) {
         Ok(usage) => {
-            let threads = seen.built.block.iter().fold(1, |threads: u32, extent| threads.saturating_mul(*extent));
+            let threads = built.block.iter().fold(1, |threads: u32, extent| threads.saturating_mul(*extent));
             if usage.registers > MAX_REGISTERS || usage.registers.saturating_mul(threads) > SM_REGISTERS {
                 wrong.push(format!(
                     "it takes {} registers a thread, with {threads} threads; a thread may have {MAX_REGISTERS}, an SM has \
@@ -47,7 +82,7 @@ pub(crate) fn check(seen: &Observation, leaks: &str, sources: &Sources) -> Outco
                     usage.spills
                 ));
             }
-            None
+            (Ok(usage.registers), usage.static_shared)
         }
         Err(Failure::Refused(errors)) => {
             for error in errors {
@@ -57,27 +92,13 @@ pub(crate) fn check(seen: &Observation, leaks: &str, sources: &Sources) -> Outco
                     None => format!("{title}\n"),
                 });
             }
-            None
+            (Ok(0), 0)
         }
-        Err(Failure::Unavailable(why)) => Some(why),
+        Err(Failure::Unavailable(why)) => (Err(why), 0),
     };
-    match (wrong.first(), not_checked) {
-        (Some(first), _) => {
-            let title = first.lines().next().unwrap_or_default();
-            let title =
-                title.split_once(": ").filter(|(head, _)| head.starts_with("error") || head.starts_with("finding"));
-            let title = title.map_or_else(|| first.lines().next().unwrap_or_default(), |(_, rest)| rest).to_string();
-            Outcome::Failed { title, text: wrong.join("\n") }
-        }
-        (None, Some(why)) => Outcome::NotChecked { reason: why.clone() },
-        (None, None) => {
-            let registers = assembled.map_or(0, |usage| usage.registers);
-            Outcome::Passed {
-                detail: format!(
-                    "assembles for sm_100a: {registers} registers, {shared} bytes of shared memory, {columns} columns of \
-                     tensor memory"
-                ),
-            }
-        }
+    let shared = built.dynamic_shared.saturating_add(static_shared);
+    if shared > MAX_SHARED {
+        wrong.push(format!("it takes {shared} bytes of shared memory; a CTA may have {MAX_SHARED}\n"));
     }
+    Taken { registers, shared, wrong }
 }

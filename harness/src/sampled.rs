@@ -32,6 +32,8 @@ pub struct Sampled {
     pub wrong: (usize, Option<Example>),
     /// Elements that were never written, of all of D, and row and column of the first.
     pub unwritten: (usize, Option<(usize, usize)>),
+    /// A matrix of A and B that holds something else after the run, in the rows that were looked at.
+    pub overwritten: Option<Matrix>,
 }
 
 impl Sampled {
@@ -69,18 +71,23 @@ impl Sampled {
         let nothing = Memory::default();
         let d = report.buffers.get(launch::buffer(Matrix::D)).unwrap_or(&nothing);
         let unwritten = unwritten(d, &problem);
-        let (checked, wrong) = inputs.check(d, &problem, seed);
-        Sampled { problem, checked, wrong, unwritten, report }
+        let (checked, wrong) = inputs.check(d, &problem, seed, options.tensor_load_factor);
+        let overwritten = inputs.overwritten(&report, &problem, seed);
+        Sampled { problem, checked, wrong, unwritten, overwritten, report }
     }
 
     /// All that was looked at is right.
     pub fn is_right(&self) -> bool {
-        self.report.completed && self.wrong.0 == 0 && self.unwritten.0 == 0 && self.checked.0 > 0
+        let written = self.unwritten.0 == 0 && self.overwritten.is_none();
+        self.report.completed && self.wrong.0 == 0 && written && self.checked.0 > 0
     }
 
     /// What is wrong with D, in a sentence; `None` when nothing that was looked at is.
     pub fn title(&self) -> Option<String> {
         let problem = &self.problem;
+        if let Some(matrix) = self.overwritten {
+            return Some(format!("the kernel writes to {matrix}, which holds something else after it at {problem}"));
+        }
         if let (count @ 1.., Some((row, column))) = self.unwritten {
             let all = u64::from(problem.m) * u64::from(problem.n);
             return Some(format!(
@@ -150,10 +157,35 @@ impl Integers {
         (0..rows * k).map(|_| random.integer(self.bound) as f64).collect()
     }
 
-    /// Checks blocks of D whose elements were all computed, the first and the last of them and others that the seed
+    /// A matrix of which some rows, the first and the last of them, are not what they were.
+    fn overwritten(&self, report: &Report, problem: &Problem, seed: u64) -> Option<Matrix> {
+        const ROWS: usize = 64;
+        let k = problem.k as usize;
+        let mut random = Random::new(seed);
+        let mut changed = |(which, matrix, rows): (usize, Matrix, u32)| {
+            let held = report.buffers.get(launch::buffer(matrix))?;
+            let drawn = (0..ROWS).map(|_| random.below(rows.into()) as usize);
+            let mut looked_at = [0, rows as usize - 1].into_iter().chain(drawn);
+            let differs = |row: usize| {
+                let was = self.rows(which, row, 1, k);
+                let is = held.bytes[2 * row * k..][..2 * k].as_chunks().0;
+                is.iter().zip(was).any(|(&bits, was)| f64::from(decode(problem.dtype, u16::from_le_bytes(bits))) != was)
+            };
+            looked_at.any(differs).then_some(matrix)
+        };
+        [(0, Matrix::A, problem.m), (1, Matrix::B, problem.n)].into_iter().find_map(&mut changed)
+    }
+
+    /// Checks blocks of D, so many times the product, whose elements were all computed, the first and the last of them and others that the seed
     /// chooses.
     #[allow(clippy::type_complexity)]
-    fn check(&self, d: &Memory, problem: &Problem, seed: u64) -> ((usize, usize), (usize, Option<Example>)) {
+    fn check(
+        &self,
+        d: &Memory,
+        problem: &Problem,
+        seed: u64,
+        factor: f32,
+    ) -> ((usize, usize), (usize, Option<Example>)) {
         let (m, n, k) = (problem.m as usize, problem.n as usize, problem.k as usize);
         let blocks: Vec<(usize, usize)> =
             (0..m.div_ceil(TILE)).flat_map(|row| (0..n.div_ceil(TILE)).map(move |column| (row, column))).collect();
@@ -190,7 +222,7 @@ impl Integers {
                     _ => None,
                 };
                 let found = bits.map(|bits| decode(problem.dtype, bits));
-                let rounded = decode(problem.dtype, encode(problem.dtype, expected as f32));
+                let rounded = decode(problem.dtype, encode(problem.dtype, factor * expected as f32));
                 if found != Some(rounded) {
                     wrong += 1;
                     first = first.or(Some(Example { row, column, expected, found }));

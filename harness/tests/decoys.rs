@@ -61,6 +61,20 @@ fn one_element_from_the_tiles_that_tma_brought() {
     fails(4, "decoy_shared_4", NOT_DOUBLED);
 }
 
+/// Right and fast enough, but each consumer waits until its tile is stored.
+#[test]
+fn accumulators_that_are_handed_back_behind_the_stores() {
+    for (number, name) in [(7, "late_7"), (10, "late_10")] {
+        fails(number, name, "in this kernel no MMA of a tile begins before the tile before it is stored");
+    }
+}
+
+#[test]
+fn a_tile_without_swizzle() {
+    let with = "tiles in shared memory have the 128-byte swizzle; in this kernel a tensor map of D has no swizzle";
+    fails(4, "unswizzled_4", with);
+}
+
 /// A kernel whose `[ADDRESS]` is that of its load from tensor memory.
 struct Addressed(ptx::KernelFn);
 

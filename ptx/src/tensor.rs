@@ -134,7 +134,7 @@ load_widths!(1 2 4 8 16 32 64 128);
 
 impl<L: Level> Scope<L> {
     /// Takes columns of tensor memory for the CTA: a power of two from 32 to 512, all lanes of them. Waits while other
-    /// CTAs of the SM hold too many. The address goes to shared memory, where [`Tmem::address`] finds it after a
+    /// CTAs of the SM hold too many, or one of them the right to allocate ([`Scope::tmem_relinquish`]). The address goes to shared memory, where [`Tmem::address`] finds it after a
     /// barrier of the CTA. What the columns hold is undefined. Columns that are never freed are in
     /// [`crate::Kernel::leaks`].
     ///

@@ -156,6 +156,15 @@ fn tensor_map(s: &mut State, matrix: &Matrix, tile: &Tile) -> Option<String> {
         );
         return None;
     }
+    for (what, extent) in [("rows", matrix.rows), ("columns", matrix.columns)] {
+        if extent > 1 << 31 {
+            s.error(
+                format!("matrix {} has {extent} {what}: TMA counts in signed 32-bit integers", matrix.name),
+                format!("use at most {} {what}", 1u32 << 31),
+            );
+            return None;
+        }
+    }
     let (rows, columns) = tile.shape();
     if rows > MAX_BOX || columns > MAX_BOX {
         s.error(

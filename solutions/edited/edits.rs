@@ -120,11 +120,11 @@ const EDITS: &[Edit] = &[
                 });\n",
             ),
             (
-                "    // TODO 4.6:",
+                "    // TODO 4.7:",
                 "    k.warp(0, |w| w.elect_one(|t| {
                     let own = t.round(gemm.dtype, own);
                     t.store_shared_b16(d.at(0).at(0, 0), own);
-                }));\n    // TODO 4.6:",
+                }));\n    // TODO 4.7:",
             ),
         ],
     ),
@@ -366,6 +366,34 @@ const EDITS: &[Edit] = &[
         &[(
             "k.store_shared_16(d.at(part).at(row, column), chunk);",
             "let chunk = crate::added(k, gemm, gemm.d.at(m_start + row, n_start + part * EPI_N + column), chunk); k.store_shared_16(d.at(part).at(row, column), chunk);",
+        )],
+    ),
+    // The accumulator is handed back when its tile is stored.
+    (
+        "late_7",
+        7,
+        &[
+            ("wg.arrive(ld2mma);", ""),
+            ("// ANCHOR_END: todo_7_8\n", "if chunk == EPI_CHUNKS - 1 { wg.arrive(ld2mma); }\n"),
+        ],
+    ),
+    (
+        "late_10",
+        10,
+        &[
+            ("wg.arrive(ld2mma.at(consumer).of_cta(LEADER));", ""),
+            (
+                "// ANCHOR_END: todo_10_7\n",
+                "if chunk == EPI_CHUNKS - 1 { wg.arrive(ld2mma.at(consumer).of_cta(LEADER)); }\n",
+            ),
+        ],
+    ),
+    (
+        "unswizzled_4",
+        4,
+        &[(
+            "let d = k.tile_ring(\"D\", BLK_N / EPI_N, gemm.dtype, BLK_M, EPI_N, Swizzle::B128);",
+            "let d = k.tile_ring(\"D\", BLK_N / EPI_N, gemm.dtype, BLK_M, EPI_N, Swizzle::None);",
         )],
     ),
     // D says nothing of A and B.

@@ -4,8 +4,8 @@
 //! sees outside of these regions.
 //!
 //! A region begins with a line `// ANCHOR: todo_1_3` and ends with `// ANCHOR_END: todo_1_3`; the comment `TODO 1.3:`
-//! above it stays in the skeleton, the region becomes `k.todo("1.3");`. No region defines a variable that is used after
-//! it.
+//! above it stays in the skeleton, the region becomes `k.todo("1.3");`. What a region defines is used after
+//! it only if the lines above define it, too.
 //!
 //! ```
 //! use ptx::{Dtype, Gemm};

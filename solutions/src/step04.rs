@@ -30,7 +30,6 @@ const CHUNK: u32 = 8;
 pub fn kernel(k: &mut Cta, gemm: &Gemm) {
     k.require(gemm.n.is_multiple_of(8) && gemm.k.is_multiple_of(8), "step 4 solves N and K that are multiples of 8");
     k.threads(THREADS);
-    k.grid(gemm.tiles_m(BLK_M), gemm.tiles_n(BLK_N));
     let a = k.tile("A", gemm.dtype, BLK_M, BLK_K, Swizzle::B128);
     let b = k.tile("B", gemm.dtype, BLK_N, BLK_K, Swizzle::B128);
     let d = k.tile_ring("D", BLK_N / EPI_N, gemm.dtype, BLK_M, EPI_N, Swizzle::B128);
@@ -47,50 +46,60 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
     });
     k.sync();
     let accumulator = tmem.address(k);
-    let (m_start, n_start) = (k.cta_x() * BLK_M, k.cta_y() * BLK_N);
+
+    // The first row and column of this CTA's tile of D.
+    let (m_start, n_start): (U32, U32) = (k.variable(0), k.variable(0));
+    // TODO 4.1: Launch a CTA for each tile of D, and assign where its tile begins, as in step 3.
+    // book: a grid of CTAs
+    // ANCHOR: todo_4_1
+    k.grid(gemm.tiles_m(BLK_M), gemm.tiles_n(BLK_N));
+    let (tile_row, tile_column) = (k.cta_x(), k.cta_y());
+    k.assign(m_start, tile_row * BLK_M);
+    k.assign(n_start, tile_column * BLK_N);
+    // ANCHOR_END: todo_4_1
 
     // One thread loads and multiplies; the others wait for it below.
     k.warp(0, |w| {
         w.elect_one(|t| {
             t.repeat(gemm.tiles_k(BLK_K), |t, round| {
-                // TODO 4.1: Announce the bytes of both tiles to tma2mma, then ask TMA for them: the boxes begin at
+                // TODO 4.2: Announce the bytes of both tiles to tma2mma, then ask TMA for them: the boxes begin at
                 // column `round * BLK_K`, in A at row `m_start`, in B at row `n_start`. book: TMA and tensor maps
-                // ANCHOR: todo_4_1
+                // ANCHOR: todo_4_2
                 t.expect_tx(tma2mma, a.bytes() + b.bytes());
                 t.tma_load(a, &gemm.a, (round * BLK_K, m_start), tma2mma);
                 t.tma_load(b, &gemm.b, (round * BLK_K, n_start), tma2mma);
-                // ANCHOR_END: todo_4_1
-                // TODO 4.2: Wait until both tiles have come: each round is a phase. Keep the MMAs behind the wait (a
+                // ANCHOR_END: todo_4_2
+                // TODO 4.3: Wait until both tiles have come: each round is a phase. Keep the MMAs behind the wait (a
                 // fence of tcgen05). book: TMA and tensor maps
-                // ANCHOR: todo_4_2
+                // ANCHOR: todo_4_3
                 t.wait(tma2mma, round & 1);
                 t.tcgen05_fence_after();
-                // ANCHOR_END: todo_4_2
-                // TODO 4.3: Multiply the tiles, commit, and wait for the end of the MMAs: the next round writes over
+                // ANCHOR_END: todo_4_3
+                // TODO 4.4: Multiply the tiles, commit, and wait for the end of the MMAs: the next round writes over
                 // the tiles. As in step 3, but by this thread alone. book: a loop over K
-                // ANCHOR: todo_4_3
+                // ANCHOR: todo_4_4
                 for slice in 0..BLK_K / MMA_K {
                     let accumulate = (round + slice).gt(0);
                     t.mma(accumulator, a.k_slice(slice * MMA_K), b.k_slice(slice * MMA_K), accumulate);
                 }
                 t.commit(mma_done);
                 t.wait(mma_done, round & 1);
-                // ANCHOR_END: todo_4_3
+                // ANCHOR_END: todo_4_4
             });
         });
     });
 
-    // TODO 4.4: Let all threads hear that the product is complete: a CTA barrier after the thread above has waited, and
+    // TODO 4.5: Let all threads hear that the product is complete: a CTA barrier after the thread above has waited, and
     // the fences of tcgen05 on both sides of it. book: tensor memory
-    // ANCHOR: todo_4_4
+    // ANCHOR: todo_4_5
     k.tcgen05_fence_before();
     k.sync();
     k.tcgen05_fence_after();
-    // ANCHOR_END: todo_4_4
+    // ANCHOR_END: todo_4_5
 
-    // TODO 4.5: Bring the sums to the tiles of D in shared memory, EPI_N columns to each: load the thread's row, wait,
+    // TODO 4.6: Bring the sums to the tiles of D in shared memory, EPI_N columns to each: load the thread's row, wait,
     // round, and store 16 bytes at once where the swizzle puts them. book: the way back
-    // ANCHOR: todo_4_5
+    // ANCHOR: todo_4_6
     let row = k.thread_index();
     for part in 0..BLK_N / EPI_N {
         let sums = k.tmem_load::<{ EPI_N as usize }>(accumulator.columns(part * EPI_N, EPI_N).lane(row / 32 * 32));
@@ -99,12 +108,12 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
             k.store_shared_16(d.at(part).at(row, column), chunk);
         }
     }
-    // ANCHOR_END: todo_4_5
+    // ANCHOR_END: todo_4_6
 
-    // TODO 4.6: Let TMA see what the threads stored, and let all threads meet; then one thread asks TMA to store both
+    // TODO 4.7: Let TMA see what the threads stored, and let all threads meet; then one thread asks TMA to store both
     // tiles, makes a group of these stores, and waits until the engine has read the tiles (`bulk_commit`,
     // `bulk_wait_read`). book: the way back
-    // ANCHOR: todo_4_6
+    // ANCHOR: todo_4_7
     k.fence_proxy_async();
     k.sync();
     k.warp(0, |w| {
@@ -116,12 +125,12 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
             t.bulk_wait_read(0);
         });
     });
-    // ANCHOR_END: todo_4_6
+    // ANCHOR_END: todo_4_7
 
-    // TODO 4.7: Free tensor memory when no thread reads it any more, as in step 3. book: tensor memory
-    // ANCHOR: todo_4_7
+    // TODO 4.8: Free tensor memory when no thread reads it any more, as in step 3. book: tensor memory
+    // ANCHOR: todo_4_8
     k.tcgen05_fence_before();
     k.sync();
     k.warp(0, |w| w.tmem_dealloc(tmem));
-    // ANCHOR_END: todo_4_7
+    // ANCHOR_END: todo_4_8
 }

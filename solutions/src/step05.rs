@@ -32,7 +32,6 @@ const CHUNK: u32 = 8;
 pub fn kernel(k: &mut Cta, gemm: &Gemm) {
     k.require(gemm.n.is_multiple_of(8) && gemm.k.is_multiple_of(8), "step 5 solves N and K that are multiples of 8");
     k.threads(THREADS);
-    k.grid(gemm.tiles_m(BLK_M), gemm.tiles_n(BLK_N));
     let a = k.tile_ring("A", PIPE_DEPTH, gemm.dtype, BLK_M, BLK_K, Swizzle::B128);
     let b = k.tile_ring("B", PIPE_DEPTH, gemm.dtype, BLK_N, BLK_K, Swizzle::B128);
     let d = k.tile_ring("D", BLK_N / EPI_N, gemm.dtype, BLK_M, EPI_N, Swizzle::B128);
@@ -49,35 +48,45 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
     });
     k.sync();
     let accumulator = tmem.address(k);
-    let (m_start, n_start) = (k.cta_x() * BLK_M, k.cta_y() * BLK_N);
+
+    // The first row and column of this CTA's tile of D.
+    let (m_start, n_start): (U32, U32) = (k.variable(0), k.variable(0));
+    // TODO 5.1: Launch a CTA for each tile of D, and assign where its tile begins, as in step 3.
+    // book: a grid of CTAs
+    // ANCHOR: todo_5_1
+    k.grid(gemm.tiles_m(BLK_M), gemm.tiles_n(BLK_N));
+    let (tile_row, tile_column) = (k.cta_x(), k.cta_y());
+    k.assign(m_start, tile_row * BLK_M);
+    k.assign(n_start, tile_column * BLK_N);
+    // ANCHOR_END: todo_5_1
 
     // One thread loads and multiplies; the others wait for it below.
     let k_tiles = gemm.tiles_k(BLK_K);
     k.warp(0, |w| {
         w.elect_one(|t| {
-            // TODO 5.1: Fill the stages before the loop: the first PIPE_DEPTH pairs of tiles, or all if there are
+            // TODO 5.2: Fill the stages before the loop: the first PIPE_DEPTH pairs of tiles, or all if there are
             // fewer. Announce the bytes of stage `i` (`stage_bytes` of both rings) to its own barrier, and ask TMA for
             // its tiles. book: a software pipeline
-            // ANCHOR: todo_5_1
+            // ANCHOR: todo_5_2
             t.repeat(PIPE_DEPTH.min(k_tiles), |t, i| {
                 t.expect_tx(tma2mma.at(i), a.stage_bytes() + b.stage_bytes());
                 t.tma_load(a.at(i), &gemm.a, (i * BLK_K, m_start), tma2mma.at(i));
                 t.tma_load(b.at(i), &gemm.b, (i * BLK_K, n_start), tma2mma.at(i));
             });
-            // ANCHOR_END: todo_5_1
+            // ANCHOR_END: todo_5_2
 
             // The stage that is next, and the phase of its barrier.
             let at = PipelineState::consumer(t, PIPE_DEPTH);
             t.repeat(k_tiles, |t, round| {
-                // TODO 5.2: Wait until the tiles of this stage have come: its barrier, in the phase that `at` knows.
+                // TODO 5.3: Wait until the tiles of this stage have come: its barrier, in the phase that `at` knows.
                 // Keep the MMAs behind the wait, as in step 4. book: a software pipeline
-                // ANCHOR: todo_5_2
+                // ANCHOR: todo_5_3
                 t.wait(tma2mma.at(at.stage()), at.phase());
                 t.tcgen05_fence_after();
-                // ANCHOR_END: todo_5_2
-                // TODO 5.3: Multiply the tiles of this stage, commit, and wait for the end of the MMAs, as in step 4.
+                // ANCHOR_END: todo_5_3
+                // TODO 5.4: Multiply the tiles of this stage, commit, and wait for the end of the MMAs, as in step 4.
                 // book: a software pipeline
-                // ANCHOR: todo_5_3
+                // ANCHOR: todo_5_4
                 let (tile_a, tile_b) = (a.at(at.stage()), b.at(at.stage()));
                 for slice in 0..BLK_K / MMA_K {
                     let accumulate = (round + slice).gt(0);
@@ -85,10 +94,10 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
                 }
                 t.commit(mma_done);
                 t.wait(mma_done, round & 1);
-                // ANCHOR_END: todo_5_3
-                // TODO 5.4: The stage is free again: fill it with the tiles of the round PIPE_DEPTH later, if there is
+                // ANCHOR_END: todo_5_4
+                // TODO 5.5: The stage is free again: fill it with the tiles of the round PIPE_DEPTH later, if there is
                 // one (`t.when`). Then go on to the next stage (`at.advance(t)`). book: a software pipeline
-                // ANCHOR: todo_5_4
+                // ANCHOR: todo_5_5
                 let later = round + PIPE_DEPTH;
                 t.when(later.lt(k_tiles), |t| {
                     let s = at.stage();
@@ -97,21 +106,21 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
                     t.tma_load(b.at(s), &gemm.b, (later * BLK_K, n_start), tma2mma.at(s));
                 });
                 at.advance(t);
-                // ANCHOR_END: todo_5_4
+                // ANCHOR_END: todo_5_5
             });
         });
     });
 
-    // TODO 5.5: Let all threads hear that the product is complete, as in step 4. book: tensor memory
-    // ANCHOR: todo_5_5
+    // TODO 5.6: Let all threads hear that the product is complete, as in step 4. book: tensor memory
+    // ANCHOR: todo_5_6
     k.tcgen05_fence_before();
     k.sync();
     k.tcgen05_fence_after();
-    // ANCHOR_END: todo_5_5
+    // ANCHOR_END: todo_5_6
 
-    // TODO 5.6: Bring the sums to the tiles of D in shared memory, and let one thread store them by TMA, as in step 4.
+    // TODO 5.7: Bring the sums to the tiles of D in shared memory, and let one thread store them by TMA, as in step 4.
     // book: the way back
-    // ANCHOR: todo_5_6
+    // ANCHOR: todo_5_7
     let row = k.thread_index();
     for part in 0..BLK_N / EPI_N {
         let sums = k.tmem_load::<{ EPI_N as usize }>(accumulator.columns(part * EPI_N, EPI_N).lane(row / 32 * 32));
@@ -131,12 +140,12 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
             t.bulk_wait_read(0);
         });
     });
-    // ANCHOR_END: todo_5_6
+    // ANCHOR_END: todo_5_7
 
-    // TODO 5.7: Free tensor memory when no thread reads it any more, as in step 3. book: tensor memory
-    // ANCHOR: todo_5_7
+    // TODO 5.8: Free tensor memory when no thread reads it any more, as in step 3. book: tensor memory
+    // ANCHOR: todo_5_8
     k.tcgen05_fence_before();
     k.sync();
     k.warp(0, |w| w.tmem_dealloc(tmem));
-    // ANCHOR_END: todo_5_7
+    // ANCHOR_END: todo_5_8
 }

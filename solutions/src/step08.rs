@@ -22,9 +22,6 @@ const BLK_K: u32 = 64;
 const _: () = assert!(BLK_K * 2 == 128, "a row of a tile fills a row of the 128-byte swizzle");
 /// Columns of A and B that one MMA takes.
 const MMA_K: u32 = 16;
-/// Stages of the pipeline: pairs of tiles of A and B that are in shared memory at the same time.
-const PIPE_DEPTH: u32 = 4;
-const _: () = assert!(PIPE_DEPTH * (BLK_M + BLK_N) * BLK_K * 2 <= 192 * 1024, "stages and the tile of D share 227 KB");
 /// Columns of D that are written back at once.
 const EPI_N: u32 = 64;
 const _: () = assert!(EPI_N * 2 == 128, "a row of the tile of D fills a row of the 128-byte swizzle");
@@ -44,26 +41,33 @@ const CHUNK: u32 = 8;
 pub fn kernel(k: &mut Cta, gemm: &Gemm) {
     k.require(gemm.n.is_multiple_of(8) && gemm.k.is_multiple_of(8), "step 8 solves N and K that are multiples of 8");
     k.threads(THREADS);
+    // Stages of the pipeline, pairs of tiles of A and B in shared memory: as many as in step 7, one of them multiplied.
+    let depth = 2;
+    // TODO 8.1: Launch a CTA for each SM, as in step 6. Then make the pipeline deeper (`let depth = …;`): three loads
+    // are to be on their way while one stage is multiplied. book: a software pipeline
+    // ANCHOR: todo_8_1
     k.grid(gemm.sms, 1);
-    let a = k.tile_ring("A", PIPE_DEPTH, gemm.dtype, BLK_M, BLK_K, Swizzle::B128);
-    let b = k.tile_ring("B", PIPE_DEPTH, gemm.dtype, BLK_N, BLK_K, Swizzle::B128);
+    let depth = depth + 2;
+    // ANCHOR_END: todo_8_1
+    let a = k.tile_ring("A", depth, gemm.dtype, BLK_M, BLK_K, Swizzle::B128);
+    let b = k.tile_ring("B", depth, gemm.dtype, BLK_N, BLK_K, Swizzle::B128);
     let d = k.tile("D", gemm.dtype, BLK_M, EPI_N, Swizzle::B128);
-    let tma2mma = TmaBarrier::ring(k, "tma2mma", PIPE_DEPTH);
-    let mma2tma = CommitBarrier::ring(k, "mma2tma", PIPE_DEPTH);
+    let tma2mma = TmaBarrier::ring(k, "tma2mma", depth);
+    let mma2tma = CommitBarrier::ring(k, "mma2tma", depth);
     let mma2ld = CommitBarrier::new(k, "mma2ld");
     let ld2mma = ThreadBarrier::new(k, "ld2mma");
 
     let tmem = k.warp(0, |w| {
         w.elect_one(|t| {
-            // TODO 8.1: Make the barriers, each with the arrivals of a phase (the table above); then let all know of
+            // TODO 8.2: Make the barriers, each with the arrivals of a phase (the table above); then let all know of
             // them. book: warp specialisation
-            // ANCHOR: todo_8_1
+            // ANCHOR: todo_8_2
             t.barrier_init(tma2mma, 1);
             t.barrier_init(mma2tma, 1);
             t.barrier_init(mma2ld, 1);
             t.barrier_init(ld2mma, WARPGROUP);
             t.fence_mbarrier_init();
-            // ANCHOR_END: todo_8_1
+            // ANCHOR_END: todo_8_2
         });
         w.tmem_alloc("accumulator", BLK_N)
     });
@@ -76,41 +80,42 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
     k.warpgroup(1, |wg| {
         wg.warp(TMA_WARP, |w| {
             w.elect_one(|t| {
-                let at = PipelineState::producer(t, PIPE_DEPTH);
+                let at = PipelineState::producer(t, depth);
                 tiles.each(t, cta, |t, tile_row, tile_column| {
                     t.repeat(k_tiles, |t, round| {
-                        // TODO 8.2: Wait until the stage is free, announce its bytes, load both tiles, and go on to the
+                        // TODO 8.3: Wait until the stage is free, announce its bytes, load both tiles, and go on to the
                         // next stage. The first wait for each stage must pass: `at` begins with phase 1.
                         // book: warp specialisation
-                        // ANCHOR: todo_8_2
+                        // ANCHOR: todo_8_3
                         let s = at.stage();
                         t.wait(mma2tma.at(s), at.phase());
                         t.expect_tx(tma2mma.at(s), a.stage_bytes() + b.stage_bytes());
                         t.tma_load(a.at(s), &gemm.a, (round * BLK_K, tile_row * BLK_M), tma2mma.at(s));
                         t.tma_load(b.at(s), &gemm.b, (round * BLK_K, tile_column * BLK_N), tma2mma.at(s));
                         at.advance(t);
-                        // ANCHOR_END: todo_8_2
+                        // ANCHOR_END: todo_8_3
                     });
                 });
             });
         });
         wg.warp(MMA_WARP, |w| {
             w.elect_one(|t| {
-                let at = PipelineState::consumer(t, PIPE_DEPTH);
+                let at = PipelineState::consumer(t, depth);
                 let free = PipelineState::producer(t, 1);
                 tiles.each(t, cta, |t, _, _| {
-                    // TODO 8.3: Wait until the accumulator is free: its sums of the tile before are in registers. The
+                    // TODO 8.4: Wait until the accumulator is free: its sums of the tile before are in registers. The
                     // first wait must pass: `free` begins with phase 1. Keep the MMAs behind the wait, and let `free` go
                     // on. book: warp specialisation
-                    // ANCHOR: todo_8_3
+                    // ANCHOR: todo_8_4
                     t.wait(ld2mma, free.phase());
                     t.tcgen05_fence_after();
                     free.advance(t);
-                    // ANCHOR_END: todo_8_3
+                    // ANCHOR_END: todo_8_4
+                    // TODO 8.5: Multiply all rounds (`t.repeat`). In each: wait until the tiles of the stage have come,
+                    // multiply them, let mma2tma hear when they are no longer read, and go on to the next stage. Behind
+                    // the last, let mma2ld hear when the product is complete. book: warp specialisation
+                    // ANCHOR: todo_8_5
                     t.repeat(k_tiles, |t, round| {
-                        // TODO 8.4: Wait until the tiles of the stage have come, multiply them, let mma2tma hear when
-                        // they are no longer read, and go on to the next stage. book: warp specialisation
-                        // ANCHOR: todo_8_4
                         let s = at.stage();
                         t.wait(tma2mma.at(s), at.phase());
                         t.tcgen05_fence_after();
@@ -120,10 +125,7 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
                         }
                         t.commit(mma2tma.at(s));
                         at.advance(t);
-                        // ANCHOR_END: todo_8_4
                     });
-                    // TODO 8.5: Let mma2ld hear when the product is complete. book: warp specialisation
-                    // ANCHOR: todo_8_5
                     t.commit(mma2ld);
                     // ANCHOR_END: todo_8_5
                 });

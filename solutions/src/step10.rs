@@ -144,11 +144,12 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
                             t.tcgen05_fence_after();
                             free.advance(t);
                             // ANCHOR_END: todo_10_3
+                            // TODO 10.4: Multiply all rounds (`t.repeat`). In each: wait until the tiles of the stage
+                            // have come, multiply them, let mma2tma of both CTAs hear when they are no longer read, and
+                            // go on to the next stage. Behind the last, let mma2ld of both CTAs hear when the product
+                            // is complete. book: pairs of CTAs
+                            // ANCHOR: todo_10_4
                             t.repeat(k_tiles, |t, round| {
-                                // TODO 10.4: Wait until the tiles of the stage have come, multiply them, let mma2tma of
-                                // both CTAs hear when they are no longer read, and go on to the next stage.
-                                // book: pairs of CTAs
-                                // ANCHOR: todo_10_4
                                 let s = at.stage();
                                 t.wait(tma2mma.at(s), at.phase());
                                 t.tcgen05_fence_after();
@@ -161,12 +162,9 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
                                 }
                                 t.commit_multicast(mma2tma.at(s), BOTH);
                                 at.advance(t);
-                                // ANCHOR_END: todo_10_4
                             });
-                            // TODO 10.5: Let mma2ld of both CTAs hear when the product is complete. book: pairs of CTAs
-                            // ANCHOR: todo_10_5
                             t.commit_multicast(mma2ld.at(consumer), BOTH);
-                            // ANCHOR_END: todo_10_5
+                            // ANCHOR_END: todo_10_4
                         });
                     })
                 });
@@ -183,21 +181,21 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
             let (accumulator, d) = (accumulators.columns(consumer * MMA_N, MMA_N), d.at(consumer));
             tiles.each(wg, cluster, |wg, tile_row, tile_column| {
                 let m_start = tile_row * CLUSTER_M + consumer * MMA_M;
-                // TODO 10.6: Wait until the product is complete, keep the loads from tensor memory behind the wait, and
+                // TODO 10.5: Wait until the product is complete, keep the loads from tensor memory behind the wait, and
                 // let `full` go on.
                 // book: warp specialisation
-                // ANCHOR: todo_10_6
+                // ANCHOR: todo_10_5
                 wg.wait(mma2ld.at(consumer), full.phase());
                 wg.tcgen05_fence_after();
                 full.advance(wg);
-                // ANCHOR_END: todo_10_6
+                // ANCHOR_END: todo_10_5
                 for chunk in 0..EPI_CHUNKS {
-                    // TODO 10.7: Load this chunk's columns of the thread's row and wait for them. After the last
+                    // TODO 10.6: Load this chunk's columns of the thread's row and wait for them. After the last
                     // chunk's load let every thread tell the leader's ld2mma (behind a fence of tcgen05): the next
                     // product can begin while this one is stored. Then store the row to `d`, when TMA no longer reads
                     // what was there before: the thread that stores below waits for that (`bulk_wait_read`), and the
                     // warpgroup meets. book: warp specialisation
-                    // ANCHOR: todo_10_7
+                    // ANCHOR: todo_10_6
                     let columns = accumulator.columns(chunk * EPI_N, EPI_N);
                     let sums = wg.tmem_load::<{ EPI_N as usize }>(columns.lane(row / 32 * 32));
                     wg.tmem_wait_load();
@@ -211,10 +209,10 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
                     for (chunk, column) in wg.pack_chunks(gemm.dtype, &sums).into_iter().zip(columns) {
                         wg.store_shared_16(d.at(row, column), chunk);
                     }
-                    // ANCHOR_END: todo_10_7
-                    // TODO 10.8: Let TMA see what the threads stored, let the warpgroup meet, and let one thread store
+                    // ANCHOR_END: todo_10_6
+                    // TODO 10.7: Let TMA see what the threads stored, let the warpgroup meet, and let one thread store
                     // the tile, as a group of its own (`bulk_commit`). book: the way back
-                    // ANCHOR: todo_10_8
+                    // ANCHOR: todo_10_7
                     wg.fence_proxy_async();
                     wg.sync_warpgroup(named);
                     wg.warp(0, |w| {
@@ -223,7 +221,7 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
                             t.bulk_commit();
                         });
                     });
-                    // ANCHOR_END: todo_10_8
+                    // ANCHOR_END: todo_10_7
                 }
             });
             // Shared memory must last until TMA has read it.

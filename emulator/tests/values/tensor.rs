@@ -199,12 +199,13 @@ fn allocation() -> Vec<Row> {
                   @!%p1 bra FREE;\ntcgen05.dealloc.cta_group::1.sync.aligned.b32 %r1, 256;\nbra DONE;\n\
                   FREE:\ntcgen05.dealloc.cta_group::1.sync.aligned.b32 %r2, 128;\nDONE:", |_| 1),
         // A pair allocates together: both get the same column, and each lets go of its own.
-        each(32, "tcgen05.alloc.cta_group::2.sync.aligned.shared::cta.b32 [slot], 64;\ntcgen05.relinquish_alloc_permit.cta_group::2.sync.aligned;\n\
+        each(32, "barrier.cluster.arrive.relaxed; barrier.cluster.wait;\ntcgen05.alloc.cta_group::2.sync.aligned.shared::cta.b32 [slot], 64;\ntcgen05.relinquish_alloc_permit.cta_group::2.sync.aligned;\n\
                   bar.sync 0;\nld.shared.b32 %r1, [slot];\nmov.u32 %r2, slot;\nxor.b32 %r3, %r97, 1;\nmapa.shared::cluster.u32 %r2, %r2, %r3;\n\
                   barrier.cluster.arrive; barrier.cluster.wait;\nld.shared::cluster.b32 %r4, [%r2];\nsub.u32 %r0, %r1, %r4;\n\
                   tcgen05.dealloc.cta_group::2.sync.aligned.b32 %r1, 64;", |_| 0)
             .ctas(2, 2)
             .gives(0, &[0; 64])
+            .without("barrier.cluster.arrive.relaxed; barrier.cluster.wait;\n", "cta-not-started")
             .around("", "barrier.cluster.arrive; barrier.cluster.wait;"),
         // A warp loads what another with the same lanes has stored: a fence on each side of the barrier.
         with_tensor_memory(

@@ -20,6 +20,7 @@ use crate::source::{BuildErrorAt, BuildFailure, Built, KernelSource};
 use crate::steps::{self, Seen, Step};
 use crate::verdict::{MilestoneResult, MilestoneState, Outcome, Part, Verdict};
 use emulator::{Diagnostic, Options, Program};
+use ptx::Dtype;
 use std::time::Instant;
 
 /// Judges a kernel.
@@ -280,7 +281,11 @@ impl Judge<'_> {
             clean = race_free.passed() && leaks.is_empty();
             self.set(&mut verdict, Part::RaceFree, race_free);
             self.set(&mut verdict, Part::Structure, self.structure(cases, &seen));
-            self.set(&mut verdict, Part::Resources, resources::check(&seen, &leaks, &self.options.sources));
+            let longest = cases.iter().max_by_key(|case| case.built.ptx.len());
+            let bf16 = cases.iter().find(|case| case.problem.dtype == Dtype::Bf16);
+            let others: Vec<_> = longest.into_iter().chain(bf16).map(|case| (&case.built, case.problem)).collect();
+            let resources = resources::check(&seen, &others, &leaks, &self.options.sources);
+            self.set(&mut verdict, Part::Resources, resources);
             self.set(&mut verdict, Part::Fast, self.fast(cases, &seen));
         }
         let mut broken = self.broken_off(&seen);

@@ -32,6 +32,9 @@ pub fn structure(step: &Step, source: &dyn KernelSource, options: &JudgeOptions)
     judge.structure(&cases, &seen)
 }
 
+/// The probe: so many times what is in tensor memory is loaded.
+const FACTOR: f32 = 2.0;
+
 impl Judge<'_> {
     pub(super) fn structure(&self, cases: &[Case], seen: &Observation) -> Outcome {
         let checked = (self.step.structure)(seen);
@@ -40,7 +43,8 @@ impl Judge<'_> {
             wrong.extend(self.launched_otherwise(cases));
         }
         if wrong.is_empty() {
-            wrong.extend(self.probed(cases).find_map(|case| self.probe(case).err()));
+            wrong
+                .extend(self.probed(cases).find_map(|case| self.probe(case).err()).or_else(|| self.probe_large(cases)));
         }
         match (wrong.first(), checked) {
             (None, Ok(detail)) => Outcome::Passed { detail },
@@ -67,10 +71,20 @@ impl Judge<'_> {
         cases.first().into_iter().chain(drawn)
     }
 
+    /// The same of the smallest case that is too large for this, on a sample.
+    fn probe_large(&self, cases: &[Case]) -> Option<String> {
+        let large = cases.iter().filter(|case| case.problem.products() > MEDIUM);
+        let case = large.min_by_key(|case| case.problem.products())?;
+        let run = self.sample(case, FACTOR);
+        let wrong = run.title().filter(|_| run.report.completed)?;
+        Some(format!(
+            "D is what is loaded from tensor memory; when the emulator doubles each of these values, this kernel's D is not doubled: {wrong}"
+        ))
+    }
+
     /// The MMAs are those of the product, and D comes from tensor memory: when each value that is loaded from there is doubled, D
     /// doubles.
     fn probe(&self, case: &Case) -> Result<(), String> {
-        const FACTOR: f32 = 2.0;
         let inputs = Inputs::new(case.problem, InputKind::Integers, self.options.input_seed);
         let options = Options { tensor_load_factor: FACTOR, trace: true, ..self.options(&case.problem, None) };
         let run = Observation::new(&case.built, &case.program, inputs, &options);

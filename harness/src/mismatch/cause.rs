@@ -21,6 +21,16 @@ pub enum Cause {
     Transposed,
     /// Some columns of A and B (first, last) count not once but so often in the sum.
     Slices(Vec<Slice>),
+    /// In these K tiles the MMAs read what their stage of the pipeline held before: the tiles of as many rounds earlier as there are
+    /// stages.
+    Stale {
+        /// First and last of their columns of A and B.
+        columns: (usize, usize),
+        /// Stages.
+        stages: usize,
+        /// First row and column of the tile of D that what was read belongs to, if it is another one.
+        of: Option<(usize, usize)>,
+    },
     /// The last K tiles of A and B, columns from this one to that, do not count in the sum.
     EndOfK(usize, usize),
     /// An operand's 16-byte chunks are permuted as by a missing (or extra) 128-byte swizzle.
@@ -123,6 +133,10 @@ impl Cause {
             Cause::Slices(_) => {
                 "Check that each MMA's descriptors step on by its own K slice, and that none is issued twice."
             }
+            Cause::Stale { .. } => {
+                "Wait for the barrier of the stage before its MMAs, for the phase of this very round: phases go on from round to round \
+                 and from tile to tile."
+            }
             Cause::EndOfK(..) => {
                 "Check where K ends: `gemm.tiles_k(BLK_K)` rounds cover it, the last one perhaps in part, with an MMA for each 16 \
                  columns of a tile."
@@ -174,6 +188,18 @@ impl fmt::Display for Cause {
                     }
                 }
                 Ok(())
+            }
+            Cause::Stale { columns: (first, last), stages, of } => {
+                write!(
+                    f,
+                    "fits a product whose K columns {first} to {last} were read from a stale stage: it held what was loaded {stages} round{} \
+                     earlier",
+                    if *stages == 1 { "" } else { "s" }
+                )?;
+                match of {
+                    Some((row, column)) => write!(f, ", for the tile at row {row}, column {column}"),
+                    None => Ok(()),
+                }
             }
             Cause::EndOfK(first, last) => write!(f, "fits a sum in which K columns {first} to {last} are missing"),
             Cause::Swizzle { a, b } => {

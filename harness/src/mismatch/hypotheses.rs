@@ -35,8 +35,19 @@ pub(super) fn find(reference: &Reference, comparison: &Comparison, tile: Tile) -
     }
     type Hypothesis = fn(&View, &[(usize, usize)]) -> Option<Cause>;
     // From the most specific to the least: the last two fit many mistakes.
-    let hypotheses: [Hypothesis; 10] =
-        [other_type, transposed, swizzled_d, other_tile, rows_moved, columns_moved, swizzled, slices, imprecise, added];
+    let hypotheses: [Hypothesis; 11] = [
+        other_type,
+        transposed,
+        swizzled_d,
+        other_tile,
+        rows_moved,
+        columns_moved,
+        swizzled,
+        stale,
+        slices,
+        imprecise,
+        added,
+    ];
     hypotheses.iter().find_map(|hypothesis| hypothesis(&view, &wrong)).unwrap_or(Cause::Unexplained)
 }
 
@@ -222,6 +233,96 @@ fn swizzled(view: &View, wrong: &[(usize, usize)]) -> Option<Cause> {
         }
     }
     None
+}
+
+/// Some K tiles are those that the stage of a pipeline held before: of this tile of D, or, in its first rounds, of another one.
+fn stale(view: &View, wrong: &[(usize, usize)]) -> Option<Cause> {
+    const DEEPEST: usize = 6;
+    const MOST_TILES: usize = 256;
+    let rounds = view.depth().div_ceil(GROUP);
+    if rounds > 64 {
+        return None;
+    }
+    let (rows, columns) = (view.comparison.rows, view.comparison.columns);
+    let others = (0..rows).step_by(TILE).flat_map(|row| (0..columns).step_by(TILE).map(move |column| (row, column)));
+    let others = others.filter(|other| *other != (view.tile.row, view.tile.column)).take(MOST_TILES);
+    let tiles: Vec<Option<(usize, usize)>> = std::iter::once(None).chain(others.map(Some)).collect();
+    // A sum does not say in which round a K tile was multiplied: the fewest rounds are the likeliest.
+    let depths = |of: &Option<(usize, usize)>| {
+        let found = (1..=DEEPEST).filter_map(|stages| stale_by(view, wrong, rounds, stages, *of));
+        found.min_by_key(|(count, _)| *count).map(|(_, cause)| cause)
+    };
+    tiles.iter().find_map(depths)
+}
+
+/// The same for so many stages, and what was loaded for this tile of D before; and how many rounds are stale.
+fn stale_by(
+    view: &View,
+    wrong: &[(usize, usize)],
+    rounds: usize,
+    stages: usize,
+    of: Option<(usize, usize)>,
+) -> Option<(usize, Cause)> {
+    let (k, operands, tile) = (view.depth(), &view.reference.operands, view.tile);
+    let part = |row: usize, column: usize, round: usize| -> f64 {
+        let range = |line: usize| line * k + round * GROUP..line * k + ((round + 1) * GROUP).min(k);
+        let (a, b) = (operands.a.get(range(row)), operands.b.get(range(column)));
+        a.zip(b).map_or(0.0, |(a, b)| a.iter().zip(b).map(|(a, b)| a * b).sum())
+    };
+    // What the stage of a round held before; `None`: something that is not looked for.
+    let before = |(row, column): (usize, usize), round: usize| match (round.checked_sub(stages), of) {
+        (Some(earlier), _) => Some(part(row, column, earlier)),
+        (None, Some((first_row, first_column))) => {
+            let earlier = (rounds + round).checked_sub(stages)?;
+            Some(part(row - tile.row + first_row, column - tile.column + first_column, earlier))
+        }
+        (None, None) => None,
+    };
+    // By how much each round changes an element if it is stale.
+    let changes = |at: (usize, usize)| -> Vec<f64> {
+        (0..rounds).map(|round| before(at, round).map_or(0.0, |before| before - part(at.0, at.1, round))).collect()
+    };
+    // With another tile of D only the first rounds, if there are many: each candidate is a column of the system below.
+    const FEW: usize = 8;
+    let candidate = |round: &usize| if of.is_some() { *round < stages || rounds <= FEW } else { *round >= stages };
+    let candidates: Vec<usize> = (0..rounds).filter(candidate).collect();
+    if candidates.is_empty() || stages > rounds {
+        return None;
+    }
+    let count = candidates.len();
+    let sample = 2 * count + 32;
+    let mut system = vec![vec![0.0; count + 1]; count];
+    for at in wrong.iter().step_by((wrong.len() / sample).max(1)) {
+        let changes = changes(*at);
+        let off = f64::from(view.found(at.0, at.1)) - view.reference.at(at.0, at.1);
+        for (equation, round) in system.iter_mut().zip(&candidates) {
+            for (value, other) in equation.iter_mut().zip(candidates.iter().map(|other| changes[*other]).chain([off])) {
+                *value += changes[*round] * other;
+            }
+        }
+    }
+    const NEAR: f64 = 0.05;
+    let times = solve(system)?;
+    let is_stale = |times: &f64| match times.round() {
+        near if (times - near).abs() > NEAR => None,
+        0.0 => Some(false),
+        1.0 => Some(true),
+        _ => None,
+    };
+    let which = times.iter().map(is_stale).collect::<Option<Vec<bool>>>()?;
+    let stale: Vec<usize> = candidates.iter().zip(which).filter_map(|(round, stale)| stale.then_some(*round)).collect();
+    let (first, last) = (*stale.first()?, *stale.last()?);
+    // One after the other, and if another tile of D is named, it is needed.
+    if last - first + 1 != stale.len() || (of.is_some() && first >= stages) {
+        return None;
+    }
+    let holds = |at: &(usize, usize)| {
+        let changes = changes(*at);
+        let off: f64 = stale.iter().map(|round| changes[*round]).sum();
+        view.accepts(view.reference.at(at.0, at.1) + off, *at)
+    };
+    let columns = (first * GROUP, ((last + 1) * GROUP).min(k) - 1);
+    wrong.iter().all(holds).then_some((stale.len(), Cause::Stale { columns, stages, of }))
 }
 
 /// How often each K slice counts in D, by least squares, then tried against every wrong element.

@@ -125,6 +125,45 @@ fn what_was_stored_but_is_undefined_was_not_left_out() {
     assert!(stored.text().contains("found undefined"), "{}", stored.text());
 }
 
+/// D of 256 x 128 whose tile at row 128 was multiplied with what stages held before, as `from` says for a round: first row and
+/// column of the tile of D, and the K tile.
+fn stale(k: u32, from: impl Fn(usize) -> (usize, usize, usize)) -> String {
+    Case::new(256, 256, k)
+        .set(|reference, row, column, value| {
+            if row < 128 || column >= 128 {
+                return value;
+            }
+            let (k, operands) = (k as usize, &reference.operands);
+            let part = |round: usize| {
+                let (first_row, first_column, tile) = from(round);
+                let at = |line: usize| line * k + tile * 64..line * k + (tile + 1) * 64;
+                let (a, b) = (&operands.a[at(row % 128 + first_row)], &operands.b[at(column % 128 + first_column)]);
+                a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>()
+            };
+            (0..k / 64).map(part).sum()
+        })
+        .title()
+}
+
+#[test]
+fn a_stale_stage_is_named() {
+    let tile = "the tile of D at row 128, column 0 (one of 4 tiles of 128x128; the others are right)";
+    let fits = |rest: &str| format!("{tile} fits a product whose K columns {rest}");
+    // Round 3 of 4 reads what its stage held two rounds earlier.
+    let within = stale(256, |round| (128, 0, if round == 3 { 1 } else { round }));
+    assert_eq!(within, fits("192 to 255 were read from a stale stage: it held what was loaded 2 rounds earlier"));
+    // The first two rounds of four read what is left of the tile before.
+    let before = stale(256, |round| if round < 2 { (0, 128, round + 2) } else { (128, 0, round) });
+    let other = "0 to 127 were read from a stale stage: it held what was loaded 2 rounds earlier, for the tile at row 0, column 128";
+    assert_eq!(before, fits(other));
+    // Every round of a long sum, one stage.
+    let all = stale(1024, |round| (128, 0, round.max(1) - 1));
+    assert_eq!(all, fits("64 to 1023 were read from a stale stage: it held what was loaded 1 round earlier"));
+    // A tile of K that comes later is in no stage yet.
+    let later = stale(256, |round| (128, 0, if round == 1 { 3 } else { round }));
+    assert!(!later.contains("stale"), "{later}");
+}
+
 #[test]
 fn k_slices_are_counted() {
     let with = |times: [f64; 4]| Case::step1().sum(same, same, |i| times[i / 16]).title();

@@ -57,6 +57,31 @@ impl Case {
     }
 }
 
+/// The first TODO of steps 3 to 5.
+const LAUNCHED: Milestone = Milestone {
+    id: "",
+    title: "a CTA is launched for each tile of D",
+    task: "As many CTAs in x as D has tile rows, in y as it has tile columns; each begins at its own row and column.",
+    read: GRID,
+    check: |run| seen::grid(run, &SIMPLE),
+};
+/// The last TODO of steps 2 to 6.
+const FREED: Milestone = Milestone {
+    id: "",
+    title: "tensor memory is freed",
+    task: "When no thread reads tensor memory any more, free it in the warp that took it: `w.tmem_dealloc(tmem)`.",
+    read: TENSOR_MEMORY,
+    check: seen::freed,
+};
+/// Behind the MMAs of steps 4 to 6.
+const MET: Milestone = Milestone {
+    id: "",
+    title: "all threads know that the product is complete",
+    task: "`k.tcgen05_fence_before()`, `k.sync()`, `k.tcgen05_fence_after()`.",
+    read: TENSOR_MEMORY,
+    check: seen::all_meet,
+};
+
 pub(super) const STEP_2: Step = Step {
     number: 2,
     title: "a loop over K",
@@ -108,13 +133,7 @@ pub(super) const STEP_2: Step = Step {
             read: TENSOR_MEMORY,
             check: seen::d_right,
         },
-        Milestone {
-            id: "2.6",
-            title: "tensor memory is freed",
-            task: "When no thread reads tensor memory any more, free it in the warp that took it: `w.tmem_dealloc(tmem)`.",
-            read: TENSOR_MEMORY,
-            check: seen::freed,
-        },
+        Milestone { id: "2.6", ..FREED },
     ],
     structure: |run| structure::check(run, &SIMPLE),
 };
@@ -130,13 +149,7 @@ pub(super) const STEP_3: Step = Step {
     inputs_per_size: 3,
     timed: cube(512),
     milestones: &[
-        Milestone {
-            id: "3.1",
-            title: "a CTA is launched for each tile of D",
-            task: "As many CTAs in x as D has tile rows, in y as it has tile columns; each begins at its own row and column.",
-            read: GRID,
-            check: |run| seen::grid(run, &SIMPLE),
-        },
+        Milestone { id: "3.1", ..LAUNCHED },
         Milestone {
             id: "3.2",
             title: "every CTA's own tiles arrive in shared memory, fenced",
@@ -167,13 +180,7 @@ pub(super) const STEP_3: Step = Step {
             read: GRID,
             check: seen::d_right,
         },
-        Milestone {
-            id: "3.6",
-            title: "tensor memory is freed",
-            task: "When no thread reads tensor memory any more, free it in the warp that took it: `w.tmem_dealloc(tmem)`.",
-            read: TENSOR_MEMORY,
-            check: seen::freed,
-        },
+        Milestone { id: "3.6", ..FREED },
     ],
     structure: |run| structure::check(run, &SIMPLE),
 };
@@ -200,22 +207,23 @@ pub(super) const STEP_4: Step = Step {
     inputs_per_size: 3,
     timed: cube(1024),
     milestones: &[
+        Milestone { id: "4.1", ..LAUNCHED },
         Milestone {
-            id: "4.1",
+            id: "4.2",
             title: "TMA is asked for the tiles of A and B, and their bytes are announced",
             task: "`t.expect_tx(tma2mma, …)` with the bytes of both tiles, then `t.tma_load` of each.",
             read: TMA,
             check: |run| seen::loads(run, &BY_TMA, seen::Rounds::First),
         },
         Milestone {
-            id: "4.2",
+            id: "4.3",
             title: "the tiles are awaited",
             task: "Wait for the round's phase of tma2mma: parity `round & 1`.",
             read: TMA,
             check: |run| seen::awaited(run, "tma2mma", seen::Who::Issuer),
         },
         Milestone {
-            id: "4.3",
+            id: "4.4",
             title: "every round's MMAs are issued, committed and awaited",
             task: "Four MMAs a round, `t.commit(mma_done)`, and a wait for the round's phase of mma_done.",
             read: K_LOOP,
@@ -227,34 +235,22 @@ pub(super) const STEP_4: Step = Step {
                 ])
             },
         },
+        Milestone { id: "4.5", ..MET },
         Milestone {
-            id: "4.4",
-            title: "all threads know that the product is complete",
-            task: "`k.tcgen05_fence_before()`, `k.sync()`, `k.tcgen05_fence_after()`.",
-            read: TENSOR_MEMORY,
-            check: seen::all_meet,
-        },
-        Milestone {
-            id: "4.5",
+            id: "4.6",
             title: "the sums are in the tiles of D in shared memory, swizzled",
             task: "Load EPI_N columns of the thread's row at a time, wait, round, and store 16 bytes at once to `d.at(part).at(row, column)`.",
             read: WAY_BACK,
             check: |run| seen::d_staged(run, &BY_TMA),
         },
         Milestone {
-            id: "4.6",
+            id: "4.7",
             title: "TMA stores the tiles of D",
             task: "`k.fence_proxy_async()`, `k.sync()`; then one thread: `t.tma_store` of both tiles, `t.bulk_commit()`, `t.bulk_wait_read(0)`.",
             read: WAY_BACK,
             check: seen::d_right,
         },
-        Milestone {
-            id: "4.7",
-            title: "tensor memory is freed",
-            task: "When no thread reads tensor memory any more, free it in the warp that took it: `w.tmem_dealloc(tmem)`.",
-            read: TENSOR_MEMORY,
-            check: seen::freed,
-        },
+        Milestone { id: "4.8", ..FREED },
     ],
     structure: |run| structure::check(run, &BY_TMA),
 };
@@ -270,22 +266,23 @@ pub(super) const STEP_5: Step = Step {
     inputs_per_size: 3,
     timed: cube(1024),
     milestones: &[
+        Milestone { id: "5.1", ..LAUNCHED },
         Milestone {
-            id: "5.1",
+            id: "5.2",
             title: "all stages are filled before the loop",
             task: "For the first two rounds announce the bytes of the stage to its own barrier, and ask TMA for its tiles.",
             read: PIPELINE,
             check: |run| seen::loads(run, &PIPELINED, seen::Rounds::Stages),
         },
         Milestone {
-            id: "5.2",
+            id: "5.3",
             title: "the tiles of a stage are awaited",
             task: "Wait for the stage's own barrier in the phase that `at` knows: `t.wait(tma2mma.at(at.stage()), at.phase())`.",
             read: PIPELINE,
             check: |run| seen::awaited(run, "tma2mma", seen::Who::Issuer),
         },
         Milestone {
-            id: "5.3",
+            id: "5.4",
             title: "the MMAs of a stage are issued, committed and awaited",
             task: "Four MMAs on the stage's tiles, `t.commit(mma_done)`, and a wait for the round's phase of mma_done.",
             read: PIPELINE,
@@ -298,7 +295,7 @@ pub(super) const STEP_5: Step = Step {
             },
         },
         Milestone {
-            id: "5.4",
+            id: "5.5",
             title: "a free stage is filled again",
             task: "Load the tiles of the round two later to the stage that was just multiplied, if there is such a round; then `at.advance(t)`.",
             read: PIPELINE,
@@ -309,27 +306,15 @@ pub(super) const STEP_5: Step = Step {
                 ])
             },
         },
+        Milestone { id: "5.6", ..MET },
         Milestone {
-            id: "5.5",
-            title: "all threads know that the product is complete",
-            task: "`k.tcgen05_fence_before()`, `k.sync()`, `k.tcgen05_fence_after()`.",
-            read: TENSOR_MEMORY,
-            check: seen::all_meet,
-        },
-        Milestone {
-            id: "5.6",
+            id: "5.7",
             title: "D holds the sums, stored by TMA",
             task: "Bring the sums to the tiles of D in shared memory; fence, meet, and let one thread store them by TMA.",
             read: WAY_BACK,
             check: seen::d_right,
         },
-        Milestone {
-            id: "5.7",
-            title: "tensor memory is freed",
-            task: "When no thread reads tensor memory any more, free it in the warp that took it: `w.tmem_dealloc(tmem)`.",
-            read: TENSOR_MEMORY,
-            check: seen::freed,
-        },
+        Milestone { id: "5.8", ..FREED },
     ],
     structure: |run| structure::check(run, &PIPELINED),
 };
@@ -360,13 +345,7 @@ pub(super) const STEP_6: Step = Step {
     inputs_per_size: 3,
     timed: cube(2048),
     milestones: &[
-        Milestone {
-            id: "6.1",
-            title: "a CTA is launched for each SM",
-            task: "`k.grid(gemm.sms, 1)`, whatever the size.",
-            read: PERSISTENT,
-            check: |run| seen::grid(run, &STAYING),
-        },
+        Milestone { id: "6.1", ..STAYS },
         Milestone {
             id: "6.2",
             title: "all stages are filled before the loop over K",
@@ -397,13 +376,7 @@ pub(super) const STEP_6: Step = Step {
                 seen::all([seen::loads(run, &STAYING, seen::Rounds::All), seen::mmas(run, &STAYING, seen::Rounds::All)])
             },
         },
-        Milestone {
-            id: "6.5",
-            title: "all threads know that the product is complete",
-            task: "`k.tcgen05_fence_before()`, `k.sync()`, `k.tcgen05_fence_after()`.",
-            read: TENSOR_MEMORY,
-            check: seen::all_meet,
-        },
+        Milestone { id: "6.5", ..MET },
         Milestone {
             id: "6.6",
             title: "D holds the sums of every tile, stored by TMA",
@@ -411,46 +384,52 @@ pub(super) const STEP_6: Step = Step {
             read: PERSISTENT,
             check: seen::d_right,
         },
-        Milestone {
-            id: "6.7",
-            title: "tensor memory is freed",
-            task: "When no thread reads tensor memory any more, free it in the warp that took it: `w.tmem_dealloc(tmem)`.",
-            read: TENSOR_MEMORY,
-            check: seen::freed,
-        },
+        Milestone { id: "6.7", ..FREED },
     ],
     structure: |run| structure::check(run, &STAYING),
 };
 
-/// The TODOs of a kernel whose warps have roles: the same from step 7 on.
+/// The first TODO of steps 6 and 7.
+const STAYS: Milestone = Milestone {
+    id: "",
+    title: "a CTA is launched for each SM",
+    task: "`k.grid(gemm.sms, 1)`, whatever the size.",
+    read: PERSISTENT,
+    check: |run| seen::grid(run, &STAYING),
+};
+
+/// The TODOs of a kernel whose warps have roles, the same from step 7 on: behind those given first, with these numbers.
 macro_rules! roles {
-    ($step:literal, $shape:expr, $warps:expr, $book:expr) => {
+    ($shape:expr, $warps:expr, $book:expr, [$($first:expr),*],
+     $barriers:literal $fill:literal $free:literal $multiply:literal $wait:literal $stage:literal $store:literal) => {
         &[
+            $($first,)*
             Milestone {
-                id: concat!($step, ".1"),
+                id: $barriers,
                 title: "the barriers are made, each with the arrivals of a phase",
                 task: "`t.barrier_init` of each with the arrivals that the table at the top of the file says; then `t.fence_mbarrier_init()`.",
                 read: $book,
                 check: |run| seen::barriers(run, &$shape),
             },
             Milestone {
-                id: concat!($step, ".2"),
+                id: $fill,
                 title: "the TMA warp fills the stages",
                 task: "Wait until the stage is free, announce its bytes, ask TMA for its tiles, go on to the next stage.",
                 read: $book,
                 check: |run| seen::loads(run, &$shape, seen::Rounds::Stages),
             },
             Milestone {
-                id: concat!($step, ".3"),
+                id: $free,
                 title: "the MMA warp waits until the accumulator is free",
                 task: "Wait for ld2mma at the phase of `free`, fence, and let `free` go on.",
                 read: $book,
                 check: |run| seen::awaited(run, "ld2mma", seen::Who::Warps($warps)),
             },
             Milestone {
-                id: concat!($step, ".4"),
-                title: "the MMA warp multiplies every stage, and hands it back",
-                task: "Wait for tma2mma of the stage, issue four MMAs, commit to mma2tma of the stage, go on to the next stage.",
+                id: $multiply,
+                title: "the MMA warp multiplies every stage, hands it back, and tells of the complete product",
+                task: "In each round wait for tma2mma of the stage, issue four MMAs, commit to mma2tma of the stage, go on to the next stage; \
+                       behind the last commit to mma2ld.",
                 read: $book,
                 check: |run| {
                     seen::all([
@@ -458,25 +437,19 @@ macro_rules! roles {
                         seen::mmas(run, &$shape, seen::Rounds::All),
                         seen::committed(run, &$shape, "mma2tma"),
                         seen::loads(run, &$shape, seen::Rounds::All),
+                        seen::committed(run, &$shape, "mma2ld"),
                     ])
                 },
             },
             Milestone {
-                id: concat!($step, ".5"),
-                title: "the write-back hears of the complete product",
-                task: "Commit to mma2ld once a tile, after the loop over K.",
-                read: $book,
-                check: |run| seen::committed(run, &$shape, "mma2ld"),
-            },
-            Milestone {
-                id: concat!($step, ".6"),
+                id: $wait,
                 title: "the write-back waits for the product",
                 task: "Wait for mma2ld at the phase of `full`, fence, and let `full` go on.",
                 read: $book,
                 check: |run| seen::awaited(run, "mma2ld", seen::Who::WriteBack(&$shape)),
             },
             Milestone {
-                id: concat!($step, ".7"),
+                id: $stage,
                 title: "the sums are in the tile of D in shared memory, and the accumulator is handed back",
                 task: "Load the chunk's columns, wait; behind the last chunk's load arrive at ld2mma; store the row when TMA no longer reads the tile.",
                 read: $book,
@@ -485,7 +458,7 @@ macro_rules! roles {
                 },
             },
             Milestone {
-                id: concat!($step, ".8"),
+                id: $store,
                 title: "TMA stores every chunk of D",
                 task: "Fence, let the warpgroup meet, and let one thread store the tile: `t.tma_store`, `t.bulk_commit()`.",
                 read: WAY_BACK,
@@ -505,8 +478,16 @@ pub(super) const STEP_7: Step = Step {
     cases: STAYING_CASES,
     inputs_per_size: 3,
     timed: cube(2048),
-    milestones: roles!("7", SPECIALISED, &[4], ROLES),
+    milestones: roles!(SPECIALISED, &[4], ROLES, [Milestone { id: "7.1", ..STAYS }], "7.2" "7.3" "7.4" "7.5" "7.6" "7.7" "7.8"),
     structure: |run| structure::check(run, &SPECIALISED),
+};
+
+const STAGES: Milestone = Milestone {
+    id: "8.1",
+    title: "a CTA is launched for each SM, with four stages",
+    task: "`k.grid(gemm.sms, 1)`. One stage is multiplied while three are loaded: `let depth = 4;`, before the rings are made.",
+    read: PIPELINE,
+    check: |run| seen::all([seen::grid(run, &DEEP), seen::ring(run, &DEEP)]),
 };
 
 pub(super) const STEP_8: Step = Step {
@@ -519,7 +500,7 @@ pub(super) const STEP_8: Step = Step {
     cases: STAYING_CASES,
     inputs_per_size: 3,
     timed: cube(2048),
-    milestones: roles!("8", DEEP, &[4], ROLES),
+    milestones: roles!(DEEP, &[4], ROLES, [STAGES], "8.2" "8.3" "8.4" "8.5" "8.6" "8.7" "8.8"),
     structure: |run| structure::check(run, &DEEP),
 };
 
@@ -545,7 +526,7 @@ pub(super) const STEP_9: Step = Step {
     ],
     inputs_per_size: 3,
     timed: cube(2048),
-    milestones: roles!("9", PAIR, &[4], PAIRS),
+    milestones: roles!(PAIR, &[4], PAIRS, [], "9.1" "9.2" "9.3" "9.4" "9.5" "9.6" "9.7"),
     structure: |run| structure::check(run, &PAIR),
 };
 
@@ -571,6 +552,6 @@ pub(super) const STEP_10: Step = Step {
     ],
     inputs_per_size: 3,
     timed: cube(2048),
-    milestones: roles!("10", TWO, &[8, 9], PAIRS),
+    milestones: roles!(TWO, &[8, 9], PAIRS, [], "10.1" "10.2" "10.3" "10.4" "10.5" "10.6" "10.7"),
     structure: |run| structure::check(run, &TWO),
 };

@@ -1,6 +1,7 @@
 //! Whether the MMAs of a kernel multiply what its product takes: read off their operands, as the hardware read them.
 
 use super::structure::at;
+use crate::inputs::Inputs;
 use crate::observe::Observation;
 use emulator::{Event, Mma};
 use std::collections::{HashMap, HashSet};
@@ -24,7 +25,7 @@ fn places(matrix: &[u16], k: usize) -> Places<'_> {
 }
 
 /// Where the blocks of an operand lie in the matrix; `None`: they are not of this matrix.
-fn blocks(operand: &[u16], matrix: &[u16], k: usize, places: &Places) -> Option<Vec<(usize, usize)>> {
+fn blocks(operand: &[u16], matrix: &[u16], k: usize, places: &Places) -> Option<Blocks> {
     let place = |block: &[u16]| {
         let &(row, column) = places.get(block.get(..SLICE)?)?;
         let same = |(index, line): (usize, &[u16])| {
@@ -36,19 +37,36 @@ fn blocks(operand: &[u16], matrix: &[u16], k: usize, places: &Places) -> Option<
     operand.chunks(ROWS * SLICE).map(place).collect()
 }
 
+/// When the first MMA begins for each part of D, which `part` gives for a row and a column.
+pub(super) fn begins(run: &Observation, part: impl Fn(u32, u32) -> [u32; 2]) -> HashMap<[u32; 2], u64> {
+    let (inputs, k) = (&run.inputs, run.inputs.problem.k as usize);
+    let (in_a, in_b) = (places(&inputs.a, k), places(&inputs.b, k));
+    let mut begins: HashMap<[u32; 2], u64> = HashMap::new();
+    for (event, mma) in run.mmas() {
+        let Some((of_a, of_b)) = factors(mma, inputs, &in_a, &in_b) else { continue };
+        let (Some((row, _)), Some((column, _))) = (of_a.first(), of_b.first()) else { continue };
+        let begin = begins.entry(part(*row as u32, *column as u32)).or_insert(event.start);
+        *begin = event.start.min(*begin);
+    }
+    begins
+}
+
+type Blocks = Vec<(usize, usize)>;
+
+/// Where the blocks of an MMA's operands lie in A and in B. D is as good when it is computed as its transpose.
+fn factors(mma: &Mma, inputs: &Inputs, in_a: &Places, in_b: &Places) -> Option<(Blocks, Blocks)> {
+    let (first, second, k) = (&mma.a.elements, &mma.b.elements, inputs.problem.k as usize);
+    let as_written = blocks(first, &inputs.a, k, in_a).zip(blocks(second, &inputs.b, k, in_b));
+    as_written.or_else(|| blocks(second, &inputs.a, k, in_a).zip(blocks(first, &inputs.b, k, in_b)))
+}
+
 /// What is otherwise, if every MMA should multiply 16 columns of rows of A with the same of rows of B, and no two the same.
 pub(super) fn otherwise(run: &Observation) -> Option<String> {
     let (inputs, k) = (&run.inputs, run.inputs.problem.k as usize);
     let (in_a, in_b) = (places(&inputs.a, k), places(&inputs.b, k));
     let mut seen: HashSet<(usize, usize, usize)> = HashSet::new();
-    // D is as good when it is computed as its transpose.
-    let factors = |mma: &Mma| {
-        let (first, second) = (&mma.a.elements, &mma.b.elements);
-        let as_written = blocks(first, &inputs.a, k, &in_a).zip(blocks(second, &inputs.b, k, &in_b));
-        as_written.or_else(|| blocks(second, &inputs.a, k, &in_a).zip(blocks(first, &inputs.b, k, &in_b)))
-    };
     for (event, mma) in run.mmas() {
-        let Some((of_a, of_b)) = factors(mma) else {
+        let Some((of_a, of_b)) = factors(mma, inputs, &in_a, &in_b) else {
             return Some(told("multiplies something else", event));
         };
         for (row_a, column_a) in &of_a {

@@ -3,8 +3,8 @@
 use super::{BLK_K, Copies, Shape, products};
 use crate::launch;
 use crate::observe::Observation;
-use crate::source::Matrix;
-use emulator::{Copy, CopyKind, Event, EventKind, Mma};
+use crate::source::{Matrix, Param};
+use emulator::{Copy, CopyKind, Event, EventKind, Mma, Swizzle};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What the kernel is, or all that it is not.
@@ -16,6 +16,7 @@ pub(super) fn check(run: &Observation, shape: &Shape) -> Result<String, Vec<Stri
         Copies::Tma => only_tma(run, &mut wrong),
     }
     multiplications(run, shape, &mut wrong);
+    swizzled(run, &mut wrong);
     issuers(run, shape, &mut wrong);
     if shape.copies == Copies::Tma {
         stages(run, shape, &mut wrong);
@@ -116,6 +117,35 @@ fn multiplications(run: &Observation, shape: &Shape, wrong: &mut Vec<String>) {
     wrong.extend(shape.multiplied_otherwise(run).or_else(|| products::otherwise(run)));
 }
 
+/// Every tile in shared memory has the 128-byte swizzle: of A and B as the MMAs read them, of D as TMA reads it.
+fn swizzled(run: &Observation, wrong: &mut Vec<String>) {
+    const WIDE: u32 = 128;
+    let bytes = |width: u32| if width == 0 { "no swizzle".to_string() } else { format!("the {width}-byte swizzle") };
+    let of = |swizzle: &Swizzle| match swizzle {
+        Swizzle::None => bytes(0),
+        Swizzle::B32 => bytes(32),
+        Swizzle::B64 => bytes(64),
+        _ => "another one".to_string(),
+    };
+    let of_mma = run.mmas().into_iter().find_map(|(event, mma)| {
+        let other = [("A", &mma.a), ("B", &mma.b)].into_iter().find(|(_, operand)| operand.swizzle != WIDE);
+        other.map(|(name, operand)| {
+            format!("an MMA reads its tile of {name} with {} ({})", bytes(operand.swizzle), at(event))
+        })
+    });
+    let of_map = || {
+        run.built.params.iter().find_map(|param| match param {
+            Param::TensorMap { matrix, swizzle, .. } if *swizzle != Swizzle::B128 => {
+                Some(format!("a tensor map of {matrix} has {}", of(swizzle)))
+            }
+            _ => None,
+        })
+    };
+    if let Some(other) = of_mma.or_else(of_map) {
+        wrong.push(format!("tiles in shared memory have the 128-byte swizzle; in this kernel {other}"));
+    }
+}
+
 /// Which warps issue what.
 fn issuers(run: &Observation, shape: &Shape, wrong: &mut Vec<String>) {
     let of = |events: &mut dyn Iterator<Item = &Event>| -> BTreeSet<(u32, u32)> {
@@ -172,7 +202,10 @@ fn held(run: &Observation, cta: u32) -> Vec<Held<'_>> {
         .filter(|(_, copy)| copy.kind == CopyKind::Load && copy.buffer == Some(b) && copy.ctas.contains(&cta))
         .collect();
     loads.sort_by_key(|(event, _)| event.issued);
-    let reads = |copy: &Copy, mma: &Mma| mma.b.offset < copy.shared + copy.bytes as i32 && copy.shared < mma.b.end;
+    // A kernel may also compute D's transpose: then B is the first operand.
+    let reads = |copy: &Copy, mma: &Mma| {
+        [&mma.a, &mma.b].iter().any(|tile| tile.offset < copy.shared + copy.bytes as i32 && copy.shared < tile.end)
+    };
     (loads.iter().enumerate())
         .map(|(index, (load, copy))| {
             // Until the same place is filled again.
@@ -228,35 +261,38 @@ fn stages(run: &Observation, shape: &Shape, wrong: &mut Vec<String>) {
     }
 }
 
-/// The write-back of a tile goes on while the next one is multiplied.
+/// The write-back of a tile goes on while the next one is multiplied: of each consumer, whose accumulator is its own.
 fn overlap(run: &Observation, shape: &Shape, wrong: &mut Vec<String>) {
     let d = launch::buffer(Matrix::D);
-    let overlaps = (0..run.built.grid.iter().product::<u32>()).any(|cta| {
-        // When the last store of each tile is issued, in the order of the tiles.
-        let mut stored: Vec<([u32; 2], u64)> = Vec::new();
-        let mut stores: Vec<(&Event, &Copy)> = (run.copies())
-            .filter(|(event, copy)| copy.kind == CopyKind::Store && copy.buffer == Some(d) && event.issuer.cta == cta)
-            .collect();
-        stores.sort_by_key(|(event, _)| event.issued);
-        for (event, copy) in stores {
-            let &[column, row] = copy.coordinates.as_slice() else { continue };
-            let tile = [row as u32 / shape.tile[0], column as u32 / shape.tile[1]];
-            match stored.iter_mut().find(|(known, _)| *known == tile) {
-                Some((_, last)) => *last = event.issued,
-                None => stored.push((tile, event.issued)),
+    let rows = shape.tile[0] / shape.consumers;
+    // A consumer's part of a tile, by row and column of D.
+    let part = |row: u32, column: u32| [row / rows, column / shape.tile[1]];
+    let begins = products::begins(run, part);
+    let overlaps = |consumer: u32| {
+        (0..run.built.grid.iter().product::<u32>()).any(|cta| {
+            // When the last store of each part is issued, in the order of the tiles.
+            let mut stored: Vec<([u32; 2], u64)> = Vec::new();
+            let mut stores: Vec<(&Event, &Copy)> = (run.copies())
+                .filter(|(event, copy)| {
+                    copy.kind == CopyKind::Store && copy.buffer == Some(d) && event.issuer.cta == cta
+                })
+                .collect();
+            stores.sort_by_key(|(event, _)| event.issued);
+            for (event, copy) in stores {
+                let &[column, row] = copy.coordinates.as_slice() else { continue };
+                let part = part(row as u32, column as u32);
+                if part[0] % shape.consumers != consumer {
+                    continue;
+                }
+                match stored.iter_mut().find(|(known, _)| *known == part) {
+                    Some((_, last)) => *last = event.issued,
+                    None => stored.push((part, event.issued)),
+                }
             }
-        }
-        // When the first MMA of each tile begins, by issuing warp: it overwrites what the accumulator holds.
-        let mut begins: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
-        for (event, _) in mmas_in(run, cta).iter().filter(|(_, mma)| !mma.accumulate) {
-            begins.entry(event.issuer.warp).or_default().push(event.start);
-        }
-        begins.values_mut().for_each(|begins| begins.sort_unstable());
-        stored
-            .iter()
-            .enumerate()
-            .any(|(tile, (_, last))| begins.values().any(|begins| begins.get(tile + 1).is_some_and(|next| next < last)))
-    });
+            stored.windows(2).any(|pair| begins.get(&pair[1].0).is_some_and(|next| *next < pair[0].1))
+        })
+    };
+    let overlaps = (0..shape.consumers).all(overlaps);
     if !overlaps {
         wrong.push(
             "the write-back of a tile overlaps the MMAs of the next; in this kernel no MMA of a tile begins before the tile before \

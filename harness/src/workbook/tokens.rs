@@ -30,11 +30,6 @@ impl Token<'_> {
         self.kind != Kind::Text && self.kind != Kind::Comment && self.text == text
     }
 
-    /// Where it ends.
-    pub fn end(&self) -> usize {
-        self.at + self.text.len()
-    }
-
     /// By how much it changes how deep blocks and brackets are nested.
     pub fn nests(&self) -> i32 {
         match (self.kind, self.text) {
@@ -199,7 +194,7 @@ mod tests {
     fn any_text_ends() {
         for text in ["'", "\"", "r#", "/*", "b'", "r##\"", "'\\", "1.", "€"] {
             let all = tokens(text);
-            assert_eq!(all.last().map(Token::end), Some(text.len()), "{text}: {all:?}");
+            assert_eq!(all.last().map(|last| last.at + last.text.len()), Some(text.len()), "{text}: {all:?}");
         }
     }
 }

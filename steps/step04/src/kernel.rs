@@ -40,7 +40,6 @@ const CHUNK: u32 = 8;
 pub fn kernel(k: &mut Cta, gemm: &Gemm) {
     k.require(gemm.n.is_multiple_of(8) && gemm.k.is_multiple_of(8), "step 4 solves N and K that are multiples of 8");
     k.threads(THREADS);
-    k.grid(gemm.tiles_m(BLK_M), gemm.tiles_n(BLK_N));
     let a = k.tile("A", gemm.dtype, BLK_M, BLK_K, Swizzle::B128);
     let b = k.tile("B", gemm.dtype, BLK_N, BLK_K, Swizzle::B128);
     let d = k.tile_ring("D", BLK_N / EPI_N, gemm.dtype, BLK_M, EPI_N, Swizzle::B128);
@@ -57,38 +56,43 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
     });
     k.sync();
     let accumulator = tmem.address(k);
-    let (m_start, n_start) = (k.cta_x() * BLK_M, k.cta_y() * BLK_N);
+
+    // The first row and column of this CTA's tile of D.
+    let (m_start, n_start): (U32, U32) = (k.variable(0), k.variable(0));
+    // TODO 4.1: Launch a CTA for each tile of D, and assign where its tile begins, as in step 3.
+    // book: a grid of CTAs
+    k.todo("4.1");
 
     // One thread loads and multiplies; the others wait for it below.
     k.warp(0, |w| {
         w.elect_one(|t| {
             t.repeat(gemm.tiles_k(BLK_K), |t, round| {
-                // TODO 4.1: Announce the bytes of both tiles to tma2mma, then ask TMA for them: the boxes begin at
+                // TODO 4.2: Announce the bytes of both tiles to tma2mma, then ask TMA for them: the boxes begin at
                 // column `round * BLK_K`, in A at row `m_start`, in B at row `n_start`. book: TMA and tensor maps
-                t.todo("4.1");
-                // TODO 4.2: Wait until both tiles have come: each round is a phase. Keep the MMAs behind the wait (a
-                // fence of tcgen05). book: TMA and tensor maps
                 t.todo("4.2");
-                // TODO 4.3: Multiply the tiles, commit, and wait for the end of the MMAs: the next round writes over
-                // the tiles. As in step 3, but by this thread alone. book: a loop over K
+                // TODO 4.3: Wait until both tiles have come: each round is a phase. Keep the MMAs behind the wait (a
+                // fence of tcgen05). book: TMA and tensor maps
                 t.todo("4.3");
+                // TODO 4.4: Multiply the tiles, commit, and wait for the end of the MMAs: the next round writes over
+                // the tiles. As in step 3, but by this thread alone. book: a loop over K
+                t.todo("4.4");
             });
         });
     });
 
-    // TODO 4.4: Let all threads hear that the product is complete: a CTA barrier after the thread above has waited, and
+    // TODO 4.5: Let all threads hear that the product is complete: a CTA barrier after the thread above has waited, and
     // the fences of tcgen05 on both sides of it. book: tensor memory
-    k.todo("4.4");
-
-    // TODO 4.5: Bring the sums to the tiles of D in shared memory, EPI_N columns to each: load the thread's row, wait,
-    // round, and store 16 bytes at once where the swizzle puts them. book: the way back
     k.todo("4.5");
 
-    // TODO 4.6: Let TMA see what the threads stored, and let all threads meet; then one thread asks TMA to store both
-    // tiles, makes a group of these stores, and waits until the engine has read the tiles (`bulk_commit`,
-    // `bulk_wait_read`). book: the way back
+    // TODO 4.6: Bring the sums to the tiles of D in shared memory, EPI_N columns to each: load the thread's row, wait,
+    // round, and store 16 bytes at once where the swizzle puts them. book: the way back
     k.todo("4.6");
 
-    // TODO 4.7: Free tensor memory when no thread reads it any more, as in step 3. book: tensor memory
+    // TODO 4.7: Let TMA see what the threads stored, and let all threads meet; then one thread asks TMA to store both
+    // tiles, makes a group of these stores, and waits until the engine has read the tiles (`bulk_commit`,
+    // `bulk_wait_read`). book: the way back
     k.todo("4.7");
+
+    // TODO 4.8: Free tensor memory when no thread reads it any more, as in step 3. book: tensor memory
+    k.todo("4.8");
 }

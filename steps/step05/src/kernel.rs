@@ -42,7 +42,6 @@ const CHUNK: u32 = 8;
 pub fn kernel(k: &mut Cta, gemm: &Gemm) {
     k.require(gemm.n.is_multiple_of(8) && gemm.k.is_multiple_of(8), "step 5 solves N and K that are multiples of 8");
     k.threads(THREADS);
-    k.grid(gemm.tiles_m(BLK_M), gemm.tiles_n(BLK_N));
     let a = k.tile_ring("A", PIPE_DEPTH, gemm.dtype, BLK_M, BLK_K, Swizzle::B128);
     let b = k.tile_ring("B", PIPE_DEPTH, gemm.dtype, BLK_N, BLK_K, Swizzle::B128);
     let d = k.tile_ring("D", BLK_N / EPI_N, gemm.dtype, BLK_M, EPI_N, Swizzle::B128);
@@ -59,40 +58,45 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
     });
     k.sync();
     let accumulator = tmem.address(k);
-    let (m_start, n_start) = (k.cta_x() * BLK_M, k.cta_y() * BLK_N);
+
+    // The first row and column of this CTA's tile of D.
+    let (m_start, n_start): (U32, U32) = (k.variable(0), k.variable(0));
+    // TODO 5.1: Launch a CTA for each tile of D, and assign where its tile begins, as in step 3.
+    // book: a grid of CTAs
+    k.todo("5.1");
 
     // One thread loads and multiplies; the others wait for it below.
     let k_tiles = gemm.tiles_k(BLK_K);
     k.warp(0, |w| {
         w.elect_one(|t| {
-            // TODO 5.1: Fill the stages before the loop: the first PIPE_DEPTH pairs of tiles, or all if there are
+            // TODO 5.2: Fill the stages before the loop: the first PIPE_DEPTH pairs of tiles, or all if there are
             // fewer. Announce the bytes of stage `i` (`stage_bytes` of both rings) to its own barrier, and ask TMA for
             // its tiles. book: a software pipeline
-            t.todo("5.1");
+            t.todo("5.2");
 
             // The stage that is next, and the phase of its barrier.
             let at = PipelineState::consumer(t, PIPE_DEPTH);
             t.repeat(k_tiles, |t, round| {
-                // TODO 5.2: Wait until the tiles of this stage have come: its barrier, in the phase that `at` knows.
+                // TODO 5.3: Wait until the tiles of this stage have come: its barrier, in the phase that `at` knows.
                 // Keep the MMAs behind the wait, as in step 4. book: a software pipeline
-                t.todo("5.2");
-                // TODO 5.3: Multiply the tiles of this stage, commit, and wait for the end of the MMAs, as in step 4.
-                // book: a software pipeline
                 t.todo("5.3");
-                // TODO 5.4: The stage is free again: fill it with the tiles of the round PIPE_DEPTH later, if there is
-                // one (`t.when`). Then go on to the next stage (`at.advance(t)`). book: a software pipeline
+                // TODO 5.4: Multiply the tiles of this stage, commit, and wait for the end of the MMAs, as in step 4.
+                // book: a software pipeline
                 t.todo("5.4");
+                // TODO 5.5: The stage is free again: fill it with the tiles of the round PIPE_DEPTH later, if there is
+                // one (`t.when`). Then go on to the next stage (`at.advance(t)`). book: a software pipeline
+                t.todo("5.5");
             });
         });
     });
 
-    // TODO 5.5: Let all threads hear that the product is complete, as in step 4. book: tensor memory
-    k.todo("5.5");
-
-    // TODO 5.6: Bring the sums to the tiles of D in shared memory, and let one thread store them by TMA, as in step 4.
-    // book: the way back
+    // TODO 5.6: Let all threads hear that the product is complete, as in step 4. book: tensor memory
     k.todo("5.6");
 
-    // TODO 5.7: Free tensor memory when no thread reads it any more, as in step 3. book: tensor memory
+    // TODO 5.7: Bring the sums to the tiles of D in shared memory, and let one thread store them by TMA, as in step 4.
+    // book: the way back
     k.todo("5.7");
+
+    // TODO 5.8: Free tensor memory when no thread reads it any more, as in step 3. book: tensor memory
+    k.todo("5.8");
 }

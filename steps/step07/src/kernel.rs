@@ -54,7 +54,8 @@ const CHUNK: u32 = 8;
 pub fn kernel(k: &mut Cta, gemm: &Gemm) {
     k.require(gemm.n.is_multiple_of(8) && gemm.k.is_multiple_of(8), "step 7 solves N and K that are multiples of 8");
     k.threads(THREADS);
-    k.grid(gemm.sms, 1);
+    // TODO 7.1: Launch a CTA for each SM, as in step 6. book: persistent kernels
+    k.todo("7.1");
     let a = k.tile_ring("A", PIPE_DEPTH, gemm.dtype, BLK_M, BLK_K, Swizzle::B128);
     let b = k.tile_ring("B", PIPE_DEPTH, gemm.dtype, BLK_N, BLK_K, Swizzle::B128);
     let d = k.tile("D", gemm.dtype, BLK_M, EPI_N, Swizzle::B128);
@@ -65,9 +66,9 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
 
     let tmem = k.warp(0, |w| {
         w.elect_one(|t| {
-            // TODO 7.1: Make the barriers, each with the arrivals of a phase (the table above); then let all know of
+            // TODO 7.2: Make the barriers, each with the arrivals of a phase (the table above); then let all know of
             // them. book: warp specialisation
-            t.todo("7.1");
+            t.todo("7.2");
         });
         w.tmem_alloc("accumulator", BLK_N)
     });
@@ -83,10 +84,10 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
                 let at = PipelineState::producer(t, PIPE_DEPTH);
                 tiles.each(t, cta, |t, tile_row, tile_column| {
                     t.repeat(k_tiles, |t, round| {
-                        // TODO 7.2: Wait until the stage is free, announce its bytes, load both tiles, and go on to the
+                        // TODO 7.3: Wait until the stage is free, announce its bytes, load both tiles, and go on to the
                         // next stage. The first wait for each stage must pass: `at` begins with phase 1.
                         // book: warp specialisation
-                        t.todo("7.2");
+                        t.todo("7.3");
                     });
                 });
             });
@@ -96,16 +97,13 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
                 let at = PipelineState::consumer(t, PIPE_DEPTH);
                 let free = PipelineState::producer(t, 1);
                 tiles.each(t, cta, |t, _, _| {
-                    // TODO 7.3: Wait until the accumulator is free: its sums of the tile before are in registers. The
+                    // TODO 7.4: Wait until the accumulator is free: its sums of the tile before are in registers. The
                     // first wait must pass: `free` begins with phase 1. Keep the MMAs behind the wait, and let `free` go
                     // on. book: warp specialisation
-                    t.todo("7.3");
-                    t.repeat(k_tiles, |t, round| {
-                        // TODO 7.4: Wait until the tiles of the stage have come, multiply them, let mma2tma hear when
-                        // they are no longer read, and go on to the next stage. book: warp specialisation
-                        t.todo("7.4");
-                    });
-                    // TODO 7.5: Let mma2ld hear when the product is complete. book: warp specialisation
+                    t.todo("7.4");
+                    // TODO 7.5: Multiply all rounds (`t.repeat`). In each: wait until the tiles of the stage have come,
+                    // multiply them, let mma2tma hear when they are no longer read, and go on to the next stage. Behind
+                    // the last, let mma2ld hear when the product is complete. book: warp specialisation
                     t.todo("7.5");
                 });
             });

@@ -131,14 +131,11 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
                             // the tile before are in registers. Keep the MMAs behind the wait, and let `free` go on.
                             // book: pairs of CTAs
                             t.todo("10.3");
-                            t.repeat(k_tiles, |t, round| {
-                                // TODO 10.4: Wait until the tiles of the stage have come, multiply them, let mma2tma of
-                                // both CTAs hear when they are no longer read, and go on to the next stage.
-                                // book: pairs of CTAs
-                                t.todo("10.4");
-                            });
-                            // TODO 10.5: Let mma2ld of both CTAs hear when the product is complete. book: pairs of CTAs
-                            t.todo("10.5");
+                            // TODO 10.4: Multiply all rounds (`t.repeat`). In each: wait until the tiles of the stage
+                            // have come, multiply them, let mma2tma of both CTAs hear when they are no longer read, and
+                            // go on to the next stage. Behind the last, let mma2ld of both CTAs hear when the product
+                            // is complete. book: pairs of CTAs
+                            t.todo("10.4");
                         });
                     })
                 });
@@ -155,20 +152,20 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
             let (accumulator, d) = (accumulators.columns(consumer * MMA_N, MMA_N), d.at(consumer));
             tiles.each(wg, cluster, |wg, tile_row, tile_column| {
                 let m_start = tile_row * CLUSTER_M + consumer * MMA_M;
-                // TODO 10.6: Wait until the product is complete, keep the loads from tensor memory behind the wait, and
+                // TODO 10.5: Wait until the product is complete, keep the loads from tensor memory behind the wait, and
                 // let `full` go on.
                 // book: warp specialisation
-                wg.todo("10.6");
+                wg.todo("10.5");
                 for chunk in 0..EPI_CHUNKS {
-                    // TODO 10.7: Load this chunk's columns of the thread's row and wait for them. After the last
+                    // TODO 10.6: Load this chunk's columns of the thread's row and wait for them. After the last
                     // chunk's load let every thread tell the leader's ld2mma (behind a fence of tcgen05): the next
                     // product can begin while this one is stored. Then store the row to `d`, when TMA no longer reads
                     // what was there before: the thread that stores below waits for that (`bulk_wait_read`), and the
                     // warpgroup meets. book: warp specialisation
-                    wg.todo("10.7");
-                    // TODO 10.8: Let TMA see what the threads stored, let the warpgroup meet, and let one thread store
+                    wg.todo("10.6");
+                    // TODO 10.7: Let TMA see what the threads stored, let the warpgroup meet, and let one thread store
                     // the tile, as a group of its own (`bulk_commit`). book: the way back
-                    wg.todo("10.8");
+                    wg.todo("10.7");
                 }
             });
             // Shared memory must last until TMA has read it.

@@ -8,7 +8,7 @@ mod items;
 pub(crate) mod relation;
 
 use super::files::{keep, read_kernel, write_whole};
-use super::tokens::{Kind, code, tokens};
+use super::tokens::{code, tokens};
 use super::workspace::{Workspace, name};
 use body::{Body, Todo, bodies, todos};
 use items::Item;
@@ -118,13 +118,7 @@ impl Earlier {
         }
         let relation = relation.clone();
         if relation.how != How::Changed {
-            match renamed(&lines, &relation.names) {
-                Ok(lines) => return Outcome::Filled { relation, lines },
-                Err(reason) if !as_comments => {
-                    return open(format!("it follows from {}\n        {reason}", list(&relation.from)), AS_COMMENTS);
-                }
-                Err(_) => {}
-            }
+            return Outcome::Filled { relation, lines };
         }
         if as_comments {
             let lines = commented(&lines, indent, &relation);
@@ -189,34 +183,6 @@ fn indented(lines: &[String], indent: &str) -> Vec<String> {
     lines.iter().zip(&inside).map(moved).collect()
 }
 
-/// Lines with other names for variables, or why that would change more than names.
-fn renamed(lines: &[String], names: &BTreeMap<String, String>) -> Result<Vec<String>, String> {
-    if names.is_empty() {
-        return Ok(lines.to_vec());
-    }
-    let text = lines.join("\n");
-    let pieces = code(&text);
-    let own = relation::bound(&pieces);
-    let taken = |new: &String| !names.contains_key(new) && pieces.iter().any(|piece| piece.is(new));
-    for (old, new) in names {
-        if own.contains(&old.as_str()) || taken(new) {
-            return Err(format!("`{old}` is called `{new}` now, and your lines use these names otherwise"));
-        }
-    }
-    let mut changed = String::new();
-    let mut at = 0;
-    for (index, piece) in pieces.iter().enumerate() {
-        let new = names.get(piece.text).filter(|_| piece.kind == Kind::Word && relation::is_variable(&pieces, index));
-        if let Some(new) = new {
-            changed.push_str(&text[at..piece.at]);
-            changed.push_str(new);
-            at = piece.end();
-        }
-    }
-    changed.push_str(&text[at..]);
-    Ok(changed.lines().map(str::to_string).collect())
-}
-
 /// Lines as a comment, with a word on where they come from.
 fn commented(lines: &[String], indent: &str, relation: &Relation) -> Vec<String> {
     let from = list(&relation.from);
@@ -265,8 +231,7 @@ fn tell(
     };
     section(&format!("carried to {}", Workspace::kernel(to)), &|todo, outcome| {
         let Outcome::Filled { relation, .. } = outcome else { return None };
-        let names = relation.names.iter().map(|(old, new)| format!(", with `{new}` for `{old}`"));
-        Some(format!("  {:<5} your {}{}\n", todo.id, list(&relation.from), names.collect::<String>()))
+        Some(format!("  {:<5} your {}\n", todo.id, list(&relation.from)))
     });
     section("put there as comments, to be changed", &|todo, outcome| {
         let Outcome::Commented { relation, .. } = outcome else { return None };

@@ -6,7 +6,7 @@
 use super::super::tokens::{Kind, Token, code};
 use serde::{Deserialize, Serialize};
 use similar::TextDiff;
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 /// The table, from the top folder.
@@ -18,8 +18,6 @@ pub const TABLE: &str = "steps/carry.json";
 pub enum How {
     /// The code is the same.
     Same,
-    /// The code is the same but for names of variables.
-    Renamed,
     /// The code is alike, and must change.
     Changed,
 }
@@ -34,9 +32,6 @@ pub struct Relation {
     pub from: Vec<String>,
     /// How it follows.
     pub how: How,
-    /// Names in the earlier step that are called otherwise in the later one.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub names: BTreeMap<String, String>,
 }
 
 /// A marked region of a solution.
@@ -61,7 +56,7 @@ pub(crate) struct Regions {
 #[derive(Clone, Debug)]
 struct Run {
     ids: Vec<String>,
-    pieces: Vec<Piece>,
+    pieces: Vec<String>,
     /// How often each piece is in it.
     counts: BTreeMap<String, usize>,
 }
@@ -72,7 +67,7 @@ impl Run {
         let pieces = normal(&code(&text), known);
         let mut counts = BTreeMap::new();
         for piece in &pieces {
-            *counts.entry(piece.text.clone()).or_default() += 1;
+            *counts.entry(piece.clone()).or_default() += 1;
         }
         Run { ids: regions.iter().map(|region| region.id.clone()).collect(), pieces, counts }
     }
@@ -135,40 +130,28 @@ const BETTER: f32 = 0.1;
 fn best(earlier: &Regions, later: &Regions, to: &Region) -> Option<Relation> {
     let wanted = Run::of(std::slice::from_ref(to), &later.known);
     let mut alike: Option<(f32, Relation)> = None;
-    let mut renamed = None;
     for run in &earlier.runs {
-        let relation = |how, names| Relation { to: to.id.clone(), from: run.ids.clone(), how, names };
+        let relation = |how| Relation { to: to.id.clone(), from: run.ids.clone(), how };
         if run.pieces == wanted.pieces {
-            return Some(relation(How::Same, BTreeMap::new()));
-        }
-        if let Some(names) = names(&run.pieces, &earlier.known, &wanted.pieces, &later.known) {
-            renamed.get_or_insert_with(|| relation(How::Renamed, names));
+            return Some(relation(How::Same));
         }
         let better = |ratio: &f32| {
             let least = alike.as_ref().map(|(most, before)| most + BETTER * (run.ids.len() - before.from.len()) as f32);
             *ratio >= ALIKE && least.is_none_or(|least| *ratio > least)
         };
         if let Some(ratio) = run.ratio(&wanted).filter(better) {
-            alike = Some((ratio, relation(How::Changed, BTreeMap::new())));
+            alike = Some((ratio, relation(How::Changed)));
         }
     }
-    renamed.or(alike.map(|(_, relation)| relation))
+    alike.map(|(_, relation)| relation)
 }
 
-/// A piece of code whose layout and own names do not matter.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Piece {
-    text: String,
-    /// A variable or constant that is defined outside.
-    free: bool,
-}
-
-fn texts(pieces: &[Piece]) -> Vec<&str> {
-    pieces.iter().map(|piece| piece.text.as_str()).collect()
+fn texts(pieces: &[String]) -> Vec<&str> {
+    pieces.iter().map(String::as_str).collect()
 }
 
 /// Code in its normal form: names that it defines itself are numbered, commas before a closing bracket left out.
-fn normal(tokens: &[Token<'_>], known: &BTreeSet<String>) -> Vec<Piece> {
+fn normal(tokens: &[Token<'_>], known: &BTreeSet<String>) -> Vec<String> {
     let own: Vec<&str> = bound(tokens).into_iter().filter(|name| !known.contains(*name)).collect();
     let mut pieces = Vec::new();
     for (index, token) in tokens.iter().enumerate() {
@@ -176,17 +159,16 @@ fn normal(tokens: &[Token<'_>], known: &BTreeSet<String>) -> Vec<Piece> {
             continue;
         }
         let variable = is_variable(tokens, index);
-        let text = match own.iter().position(|name| variable && *name == token.text) {
+        pieces.push(match own.iter().position(|name| variable && *name == token.text) {
             Some(number) => format!("#{number}"),
             None => token.text.to_string(),
-        };
-        pieces.push(Piece { free: variable && known.contains(token.text), text });
+        });
     }
     pieces
 }
 
 /// Whether a piece names a variable or constant: no method, field, function, path or type.
-pub(crate) fn is_variable(tokens: &[Token<'_>], index: usize) -> bool {
+fn is_variable(tokens: &[Token<'_>], index: usize) -> bool {
     let sign = |at: Option<usize>, text: &str| at.and_then(|at| tokens.get(at)).is_some_and(|token| token.is(text));
     let (before, after) = (|by| index.checked_sub(by), |by| Some(index + by));
     // `a.b` is a field of `a`, but `0..b` is a range.
@@ -197,7 +179,7 @@ pub(crate) fn is_variable(tokens: &[Token<'_>], index: usize) -> bool {
 }
 
 /// Names that code defines: by `let`, by `for`, as the arguments of closures.
-pub(crate) fn bound<'a>(tokens: &[Token<'a>]) -> Vec<&'a str> {
+fn bound<'a>(tokens: &[Token<'a>]) -> Vec<&'a str> {
     let mut names: Vec<&str> = Vec::new();
     let mut index = 0;
     while index < tokens.len() {
@@ -225,36 +207,6 @@ pub(crate) fn bound<'a>(tokens: &[Token<'a>]) -> Vec<&'a str> {
         index += 1;
     }
     names
-}
-
-/// How the free names of one code must be changed to give the other; none if more differs than names.
-fn names(
-    found: &[Piece],
-    known: &BTreeSet<String>,
-    wanted: &[Piece],
-    later: &BTreeSet<String>,
-) -> Option<BTreeMap<String, String>> {
-    if found.len() != wanted.len() {
-        return None;
-    }
-    let mut names: BTreeMap<String, String> = BTreeMap::new();
-    for (old, new) in found.iter().zip(wanted) {
-        let both = old.free && new.free && known.contains(&old.text) && later.contains(&new.text);
-        // A constant is no other constant: it has a value of its own.
-        let constant = |piece: &Piece| piece.text.starts_with(|c: char| c.is_uppercase());
-        if old.text != new.text && (!both || constant(old) || constant(new)) {
-            return None;
-        }
-        if both && names.insert(old.text.clone(), new.text.clone()).is_some_and(|before| before != new.text) {
-            return None;
-        }
-    }
-    let targets: HashSet<&String> = names.values().collect();
-    if targets.len() != names.len() {
-        return None;
-    }
-    names.retain(|old, new| old != new);
-    Some(names)
 }
 
 /// The table as text: a relation a line, so that changes can be read.
@@ -289,40 +241,37 @@ mod tests {
         Regions::of(step, &text)
     }
 
-    fn related(earlier: (&str, &[&str]), later: (&str, &str)) -> Option<(String, How, String)> {
+    fn related(earlier: (&str, &[&str]), later: (&str, &str)) -> Option<(String, How)> {
         let steps = [regions(1, earlier.0, earlier.1), regions(2, later.0, &[later.1])];
         let all = relations(&steps);
         let first = all.first()?;
-        let names: Vec<String> = first.names.iter().map(|(old, new)| format!("{old}={new}")).collect();
-        Some((first.from.join("+"), first.how, names.join(" ")))
+        Some((first.from.join("+"), first.how))
     }
 
     #[test]
     fn what_follows_from_what() {
         let outside = "fn kernel(k, d) { let at = 1; let free = 2; let done = 3; const N: u32 = 4; const M: u32 = 5; }";
         let related = |earlier: &[&str], later: &str| related((outside, earlier), (outside, later));
-        let is = |from: &str, how, names: &str| Some((from.to_string(), how, names.to_string()));
-        let (same, renamed, changed) = (How::Same, How::Renamed, How::Changed);
-        assert_eq!(related(&["k.a(); // so", "k.b(d,\n at,);"], "k.b(d, at);"), is("1.2", same, ""));
-        assert_eq!(related(&["k.a();", "k.b(d);", "k.c();"], "k.b(d);\nk.c();"), is("1.2+1.3", same, ""));
+        let is = |from: &str, how| Some((from.to_string(), how));
+        let (same, changed) = (How::Same, How::Changed);
+        assert_eq!(related(&["k.a(); // so", "k.b(d,\n at,);"], "k.b(d, at);"), is("1.2", same));
+        assert_eq!(related(&["k.a();", "k.b(d);", "k.c();"], "k.b(d);\nk.c();"), is("1.2+1.3", same));
         // Own names do not matter, others do.
-        assert_eq!(related(&["let x = k.a(); k.b(|y| y + x);"], "let u = k.a(); k.b(|v| v + u);"), is("1.1", same, ""));
-        assert_eq!(related(&["k.wait(at, at.phase());"], "k.wait(done, done.phase());"), is("1.1", renamed, "at=done"));
-        assert_eq!(related(&["k.wait(at, free);"], "k.wait(free, at);"), is("1.1", renamed, "at=free free=at"));
-        assert_eq!(related(&["k.wait(at, free, d);"], "k.wait(done, done, d);"), is("1.1", changed, ""));
+        assert_eq!(related(&["let x = k.a(); k.b(|y| y + x);"], "let u = k.a(); k.b(|v| v + u);"), is("1.1", same));
+        assert_eq!(related(&["k.wait(at, at.phase());"], "k.wait(done, done.phase());"), is("1.1", changed));
+        assert_eq!(related(&["k.wait(at, free, d);"], "k.wait(done, done, d);"), is("1.1", changed));
         // Another constant or method is other code.
-        assert_eq!(related(&["k.wait(at, N);"], "k.wait(at, M);"), is("1.1", changed, ""));
-        assert_eq!(related(&["k.load_shared(at, N);"], "k.load_global(at, N);"), is("1.1", changed, ""));
+        assert_eq!(related(&["k.wait(at, N);"], "k.wait(at, M);"), is("1.1", changed));
+        assert_eq!(related(&["k.load_shared(at, N);"], "k.load_global(at, N);"), is("1.1", changed));
         assert_eq!(related(&["k.a(at);"], "for i in 0..8 { k.commit(d.at(i)); }"), None);
     }
 
     #[test]
     fn the_table_is_read_as_it_was_written() {
-        let names = BTreeMap::from([("at".to_string(), "fill".to_string())]);
         let from = vec!["4.5".to_string(), "4.6".to_string()];
         let all = vec![
-            Relation { to: "5.6".to_string(), from, how: How::Same, names: BTreeMap::new() },
-            Relation { to: "5.7".to_string(), from: vec!["4.1".to_string()], how: How::Renamed, names },
+            Relation { to: "5.6".to_string(), from, how: How::Same },
+            Relation { to: "5.7".to_string(), from: vec!["4.1".to_string()], how: How::Changed },
         ];
         let text = render(&all).unwrap();
         assert_eq!(text.lines().count(), 4, "{text}");
