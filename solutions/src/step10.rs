@@ -62,7 +62,7 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
     k.require(gemm.sms >= CTAS, "step 10 needs 2 SMs");
     k.threads(THREADS);
     k.cta_pair();
-    let clusters = (gemm.sms / CTAS).max(1);
+    let clusters = gemm.sms / CTAS;
     k.grid(clusters * CTAS, 1);
     let a = ["A0", "A1"].map(|name| k.tile_ring(name, PIPE_DEPTH, gemm.dtype, BLK_M, BLK_K, Swizzle::B128));
     let b = k.tile_ring("B", PIPE_DEPTH, gemm.dtype, BLK_N, BLK_K, Swizzle::B128);
