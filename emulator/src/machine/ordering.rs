@@ -44,7 +44,7 @@ impl Cluster<'_> {
                 end += total;
                 n += 1;
             }
-            let access = Access::new(stamp, &self.warps[w].views);
+            let access = Access { transitive: true, ..Access::new(stamp, &self.warps[w].views) };
             let shadow = &mut self.ctas[c].shared_shadow;
             let conflict: Option<Conflict> = if writes {
                 shadow.write(start, end - start, &access)
@@ -133,7 +133,7 @@ impl Cluster<'_> {
                 }
             }
         }
-        let access = Access::new(stamp, &self.warps[at.w].views);
+        let access = Access { transitive: true, ..Access::new(stamp, &self.warps[at.w].views) };
         let shadow = &mut self.ctas[own].shared_shadow;
         shadow.touch_all(Area::of_each(blocks.into_iter().take(count)), &access, writes)
     }

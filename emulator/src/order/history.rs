@@ -100,18 +100,12 @@ impl<P: Places> History<P> {
             *only = new;
             return found;
         }
-        let mut found = None;
+        let found = self.conflict(places, access, |_| true);
         let mut empty = Empty::default();
         let mut n = 0;
         while let Some(entry) = self.0.get(n) {
-            let shared = entry.places.shared(places);
-            if !shared.is_empty() {
-                if let Some(reason) = access.races(&entry.stamp) {
-                    found = Hit::heavier(found, entry.hit(reason, shared));
-                }
-                if access.stamp.covers(&entry.stamp) {
-                    n = self.take_from(n, places, &mut empty);
-                }
+            if !entry.places.shared(places).is_empty() && access.stamp.covers(&entry.stamp) {
+                n = self.take_from(n, places, &mut empty);
             }
             n += 1;
         }
@@ -129,6 +123,43 @@ impl<P: Places> History<P> {
         found
     }
 
+    /// The conflict of an access with those of some sort that weighs most.
+    #[inline]
+    fn conflict(&self, places: P, access: &Access, sort: impl Fn(&Entry<P>) -> bool) -> Option<Hit> {
+        let mut found = None;
+        for entry in self.0.iter().filter(|entry| sort(entry)) {
+            let shared = entry.places.shared(places);
+            if !shared.is_empty()
+                && let Some(reason) = access.races(&entry.stamp)
+                && !self.passed_on(entry, shared, access, reason)
+            {
+                found = Hit::heavier(found, entry.hit(reason, shared));
+            }
+        }
+        found
+    }
+
+    /// Whether an access comes after a write because it comes after what read it: causality order is transitive (PTX ISA 8.9.5), also
+    /// through an asynchronous operation, which tells nothing else of what its issuer knew.
+    #[cold]
+    fn passed_on(&self, write: &Entry<P>, places: P, access: &Access, reason: Reason) -> bool {
+        let weak = |stamp: &Stamp| stamp.strength == Strength::Weak;
+        if !access.transitive || !write.writes || reason != Reason::Unordered || !weak(&write.stamp) {
+            return false;
+        }
+        let mut left = vec![places];
+        for read in self.0.iter().filter(|read| !read.writes && weak(&read.stamp)) {
+            if access.unordered(&read.stamp).is_none() {
+                let rest = left.into_iter().flat_map(|places| {
+                    let (one, two) = places.without(read.places);
+                    [Some(one), two]
+                });
+                left = rest.flatten().filter(|places| !places.is_empty()).collect();
+            }
+        }
+        left.is_empty()
+    }
+
     /// Whether a write of these places races with nothing.
     #[inline]
     pub fn lets(&self, places: P, access: &Access) -> bool {
@@ -136,18 +167,13 @@ impl<P: Places> History<P> {
     }
 
     fn read(&mut self, places: P, access: &Access) -> Option<Hit> {
-        let mut found = None;
+        let found = self.conflict(places, access, |entry| entry.writes);
         let mut others = Others::default();
         let mut empty = Empty::default();
         let mut n = 0;
         while let Some(entry) = self.0.get(n) {
-            let shared = entry.places.shared(places);
-            if shared.is_empty() {
-                // Nothing to do with this access.
-            } else if entry.writes {
-                if let Some(reason) = access.races(&entry.stamp) {
-                    found = Hit::heavier(found, entry.hit(reason, shared));
-                }
+            if entry.writes || entry.places.shared(places).is_empty() {
+                // Nothing more to do with this access.
             } else if access.unordered(&entry.stamp).is_none() && access.stamp.covers(&entry.stamp) {
                 // One reader is enough to remember when the new one comes after it, and races with all that it races with.
                 n = self.take_from(n, places, &mut empty);

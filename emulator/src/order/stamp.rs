@@ -72,6 +72,9 @@ pub struct Access<'a> {
     pub global: bool,
     /// Accesses of the same cluster are not held against each other: somebody else does that.
     pub across: bool,
+    /// What it comes after, because it comes after what read it, counts: all accesses of the memory are checked, so that a read which
+    /// was found to be no race came after the write that it read.
+    pub transitive: bool,
 }
 
 /// Why two accesses are not ordered; what weighs most comes first.
@@ -104,7 +107,7 @@ fn strong_together(first: &Stamp, second: &Stamp) -> bool {
 impl<'a> Access<'a> {
     /// Of memory that is reached through proxies.
     pub fn new(stamp: Stamp, views: &'a Views) -> Access<'a> {
-        Access { stamp, views, proxyless: false, global: false, across: false }
+        Access { stamp, views, proxyless: false, global: false, across: false, transitive: false }
     }
 
     /// Why it is not ordered after an earlier access; `None`: it is.
