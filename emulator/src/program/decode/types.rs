@@ -170,9 +170,45 @@ fn wants(base: &str, mods: &[&str], operand: usize) -> Want {
         ("atom", 0) | ("atom" | "red", 1..) => Want::of(ty),
         ("cvt", 0) => Want::wide(mods.len().checked_sub(2).map_or("", |n| mods[n])),
         ("cvt", _) => Want::wide(ty),
+        _ => counts(base, mods, operand),
+    }
+}
+
+/// What an operand of an instruction that synchronises, copies or multiplies takes: mostly numbers of 32 bits.
+fn counts(base: &str, mods: &[&str], operand: usize) -> Want {
+    let has = |what: &str| mods.contains(&what);
+    let first = mods.first().copied().unwrap_or_default();
+    let mask = usize::from(has("multicast::cluster"));
+    match (base, first, operand) {
+        ("bar" | "barrier", "sync" | "arrive" | "cta" | "warp", _) => Want::Count,
+        ("mbarrier", "init" | "expect_tx", 1) => Want::Count,
+        ("mbarrier", "arrive" | "arrive_drop", 0) => Want::of("u64"),
+        ("mbarrier", "arrive" | "arrive_drop", 2) => Want::Count,
+        ("mbarrier", "try_wait" | "test_wait", 2) if has("parity") => Want::Count,
+        ("mbarrier", "try_wait" | "test_wait", 2) => Want::of("u64"),
+        ("mbarrier", "try_wait", 3) => Want::Count,
+        ("tcgen05", "alloc", 1) | ("tcgen05", "dealloc", _) => Want::Count,
+        ("tcgen05", "mma", 1 | 2) => Want::of("u64"),
+        ("tcgen05", "mma", 3) => Want::Count,
+        ("tcgen05", "commit", 1) if mask == 1 => Want::of("u16"),
+        ("cp", "async", 3) if has("tensor") && mask == 1 => Want::of("u16"),
+        ("cp", "async", 4) if !has("tensor") && mask == 1 => Want::of("u16"),
+        ("cp", "async", 2) if has("bulk") && !has("tensor") && !has("prefetch") => Want::Count,
+        ("cp", "async", 2) if !has("bulk") && !has("L2::cache_hint") => Want::Count,
+        ("cp", "async", at) if has("L2::cache_hint") && has("tensor") && has("shared::cluster") && at == 3 + mask => {
+            Want::of("u64")
+        }
+        ("mapa", _, 0 | 1) => Want::of(mods.last().copied().unwrap_or_default()),
+        ("mapa", _, _) => Want::Count,
+        ("cvta", _, _) => Want::of("u64"),
+        ("elect", _, 1) | ("vote", _, 2) | ("brx", _, 0) | ("nanosleep", _, 0) => Want::Count,
+        ("activemask", _, 0) => Want::of("b32"),
         _ => Want::Anything,
     }
 }
+
+/// What a variable's name stands for is its address, which these take as an operand.
+const TAKE_ADDRESSES: &[&str] = &["mov", "cvta", "mapa", "getctarank", "call", "isspacep"];
 
 /// Refuses registers and constants of another type than the operand takes.
 pub fn check(l: &Lowering, inst: &Instruction) -> Result<(), Bad> {
@@ -248,6 +284,17 @@ fn one(l: &Lowering, want: Want, operand: &Operand, inst: &Instruction) -> Resul
                 let integers = |ty: &str| ty.starts_with(['u', 's']);
                 let taken = inst.opcode.starts_with("mov.")
                     || inst.opcode.starts_with("cvt.") && inst.opcode.split('.').skip(1).all(integers);
+                let variable = matches!(
+                    l.lookup(name),
+                    Some(Binding::Shared(_) | Binding::Param(_) | Binding::Local(_) | Binding::Global(_))
+                );
+                let base = inst.opcode.split('.').next().unwrap_or_default();
+                if variable && !TAKE_ADDRESSES.contains(&base) {
+                    return Err(wrong(
+                        format!("`{}` does not take the address of `{name}`", inst.opcode),
+                        "Move it to a register first: `mov.u32` or `mov.u64`.",
+                    ));
+                }
                 if special(name).is_none() || taken || l.lookup(name).is_some() {
                     return Ok(());
                 }
@@ -294,10 +341,27 @@ fn one(l: &Lowering, want: Want, operand: &Operand, inst: &Instruction) -> Resul
                 format!("`{name}` is a `.{}` register, which holds no address", ty.name),
                 "Hold addresses in `.b64` or `.u64` registers, those of shared memory also in `.b32` or `.u32`.".into(),
             ),
+            Some((name, ty)) if ty.bytes < 8 && is_wide(&inst.opcode) => refuse(
+                format!("`{name}` is a `.{}` register; `{}` takes addresses of 64 bits", ty.name, inst.opcode),
+                "Hold addresses of global memory, and generic ones, in `.b64` or `.u64` registers (PTX ISA 6.4.1)."
+                    .into(),
+            ),
+            Some((name, ty)) if ty.bytes < 4 => refuse(
+                format!("`{name}` is a `.{}` register, which holds no address", ty.name),
+                "Hold addresses in `.b64` or `.u64` registers, those of shared memory also in `.b32` or `.u32`.".into(),
+            ),
             _ => Ok(()),
         },
         _ => Ok(()),
     }
+}
+
+/// Whether the memory operand of a plain access is an address of 64 bits: a global or a generic one.
+fn is_wide(opcode: &str) -> bool {
+    let parts: Vec<&str> = opcode.split('.').collect();
+    let plain = ["ld", "st", "atom", "red", "prefetch"].contains(&parts[0]);
+    let narrow = ["shared", "shared::cta", "shared::cluster", "local", "param", "param::entry", "param::func", "const"];
+    plain && !parts.iter().any(|part| narrow.contains(part))
 }
 
 /// Whether a `mov` of this type takes the address of a variable.
