@@ -118,7 +118,8 @@ pub(crate) fn first_few(mut texts: Vec<String>) -> String {
     let more = texts.len().saturating_sub(SHOWN);
     texts.truncate(SHOWN);
     if more > 0 {
-        texts.push(format!("There are {more} more.\n"));
+        let are = if more == 1 { "is" } else { "are" };
+        texts.push(format!("There {are} {more} more.\n"));
     }
     texts.join("\n")
 }

@@ -22,10 +22,15 @@ impl Findings {
     }
 
     pub(crate) fn add_report(&mut self, seed: Option<u64>, report: &Report) {
-        let same = |a: &Diagnostic, b: &Diagnostic| {
-            a.code == b.code
-                && a.labels.first().map(|label| label.place.line) == b.labels.first().map(|label| label.place.line)
+        // The same line of the kernel; the PTX of another size may have it elsewhere.
+        let place = |diagnostic: &Diagnostic| {
+            let place = &diagnostic.labels.first()?.place;
+            Some(match &place.source {
+                Some(source) => (source.file.clone(), source.line),
+                None => (String::new(), place.line),
+            })
         };
+        let same = |a: &Diagnostic, b: &Diagnostic| a.code == b.code && place(a) == place(b);
         for diagnostic in &report.findings {
             if LEAKS.contains(&diagnostic.code) {
                 if !self.leaks.iter().any(|known| same(known, diagnostic)) {

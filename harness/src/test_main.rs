@@ -78,6 +78,7 @@ pub fn step_main(step: u8, kernel: ptx::KernelFn) -> ExitCode {
         };
         Arc::clone(verdict.get_or_init(judged))
     };
+    let whole = made.clone();
     // The names first, for what the filter chooses; they need no verdict.
     let chosen = |trial: &Trial| !arguments.is_filtered_out(trial);
     let all = trials(step, Arc::new(Vec::new()), made.clone());
@@ -95,7 +96,18 @@ pub fn step_main(step: u8, kernel: ptx::KernelFn) -> ExitCode {
         let ignored = waiting.iter().any(|name| name == trial.name());
         trial.with_ignored_flag(ignored)
     });
-    libtest_mimic::run(&arguments, trials.collect()).exit_code()
+    let conclusion = libtest_mimic::run(&arguments, trials.collect());
+    let judged = conclusion.num_passed > 0 && !conclusion.has_failed() && !arguments.list;
+    if judged && matches!(arguments.format, None | Some(FormatSetting::Pretty)) {
+        // What was measured, for who wants to make it better.
+        for (part, outcome) in &whole().parts {
+            if let Outcome::Passed { detail } = outcome {
+                println!("{:<10} {detail}", part.name());
+            }
+        }
+        println!();
+    }
+    conclusion.exit_code()
 }
 
 /// The trials that have nothing to say yet: they wait for another one, or their part was not checked.
