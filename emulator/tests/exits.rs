@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::pair::{TEXT, launch};
+use common::pair::{TEXT, WAIT_FOR_LATE_COPY, late_copy, launch, with_another_barrier};
 use common::{load, schedules, zeroes};
 
 const CODE: &str = "remote-use-outlives-cta";
@@ -14,10 +14,8 @@ const CODE: &str = "remote-use-outlives-cta";
 fn pair_gives(end: &str, commit: &str, code: Option<&str>) -> Vec<emulator::Diagnostic> {
     let barrier = "barrier.cluster.arrive.aligned;\n    barrier.cluster.wait.aligned;\n    @!%p0 bra FREED;";
     assert_eq!(TEXT.matches(barrier).count(), 1);
-    let init = "mbarrier.init.shared::cta.b64 [%r4+32], 1;";
-    let text = TEXT
+    let text = with_another_barrier(TEXT)
         .replace(barrier, &format!("{end}\n    @!%p0 bra FREED;"))
-        .replace(init, &format!("{init}\nmbarrier.init.shared::cta.b64 [%r4+48], 1;"))
         .replace("EPILOGUE:\n", &format!("{commit}\nEPILOGUE:\n"));
     let mut launch = launch(256, 192);
     launch.dynamic_shared += 1024 + 16384;
@@ -139,14 +137,8 @@ fn plain_uses_of_another_ctas_memory() {
 /// A copy that counts its bytes in the other CTA: found as one that the CTA which gets them may not outlive.
 #[test]
 fn a_copy_that_counts_its_bytes_in_the_other_cta() {
-    let copy = "setp.ne.u32 %p12, %r0, 0;\nadd.u32 %r45, %r4, 48;\n@%p12 bra OVER;\n@!%p1 bra LAST;\n\
-                mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r45], 16384;\nbra OVER;\nLAST:\n\
-                mov.b64 %rd0, map_a;\ncvta.param.u64 %rd0, %rd0;\nmov.u32 %r46, 0;\nadd.u32 %r48, %r3, 82944;\nand.b32 %r47, %r45, 0xfeffffff;\n\
-                cp.async.bulk.tensor.2d.cta_group::2.shared::cluster.global.mbarrier::complete_tx::bytes [%r48], \
-                [%rd0, {%r46, %r46}], [%r47];\nOVER:\n";
+    let (copy, wait) = (late_copy(82944), WAIT_FOR_LATE_COPY);
     let both = "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;";
-    let wait = "@!%p1 bra WAITED;\nWAIT_OWN:\nmbarrier.try_wait.parity.shared::cta.b64 %p13, [%r45], 0;\n\
-                @!%p13 bra WAIT_OWN;\nWAITED:\n";
     pair_gives(&format!("{copy}{both}"), "", Some("load-outlives-cta"));
     pair_gives(&format!("{copy}{wait}{both}"), "", None);
 }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::pair::{TEXT, d, launch, product};
+use common::pair::{TEXT, WAIT_FOR_LATE_COPY, d, late_copy, launch, product, with_another_barrier};
 use common::{load, schedules};
 
 #[test]
@@ -80,24 +80,11 @@ fn a_use_of_a_cta_that_may_not_have_started() {
 #[test]
 fn a_stage_may_be_filled_again_by_who_waited_for_its_mmas() {
     let barrier = "barrier.cluster.arrive.aligned;\n    barrier.cluster.wait.aligned;\n    @!%p0 bra FREED;";
-    let init = "mbarrier.init.shared::cta.b64 [%r4+32], 1;";
-    let load = |stage: u32| {
-        format!(
-            "setp.ne.u32 %p12, %r0, 0;\nadd.u32 %r45, %r4, 48;\n@%p12 bra OVER;\n@!%p1 bra LAST;\n\
-             mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r45], 16384;\nbra OVER;\nLAST:\n\
-             mov.b64 %rd0, map_a;\ncvta.param.u64 %rd0, %rd0;\nmov.u32 %r46, 0;\nadd.u32 %r48, %r3, {stage};\n\
-             and.b32 %r47, %r45, 0xfeffffff;\n\
-             cp.async.bulk.tensor.2d.cta_group::2.shared::cluster.global.mbarrier::complete_tx::bytes [%r48], \
-             [%rd0, {{%r46, %r46}}], [%r47];\nOVER:\n\
-             @!%p1 bra WAITED;\nWAIT_OWN:\nmbarrier.try_wait.parity.shared::cta.b64 %p13, [%r45], 0;\n\
-             @!%p13 bra WAIT_OWN;\nWAITED:\nbarrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\n@!%p0 bra FREED;"
-        )
-    };
     let mut launch = launch(256, 192);
     launch.dynamic_shared += 8;
     for stage in [0, 32768] {
-        let text = TEXT.replace(init, &format!("{init}\nmbarrier.init.shared::cta.b64 [%r4+48], 1;"));
-        let text = text.replace(barrier, &load(stage));
+        let end = format!("{}{WAIT_FOR_LATE_COPY}{MEET}@!%p0 bra FREED;", late_copy(stage));
+        let text = with_another_barrier(TEXT).replace(barrier, &end);
         let hasty = text.replace("DONE_WAIT:\n", "@!%p1 bra GO;\nDONE_WAIT:\n");
         let hasty = hasty.replace("@!%p4 bra DONE_WAIT;", "@!%p4 bra DONE_WAIT;\nGO:");
         for seed in schedules(4) {

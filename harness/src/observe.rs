@@ -150,6 +150,11 @@ pub(crate) fn run(program: &Program, launch: Result<Launch, Refused>, options: &
     }
 }
 
+/// What is said of a kernel after whose run A or B is not what it was.
+pub(crate) fn overwrites(matrix: Matrix) -> String {
+    format!("the kernel writes to {matrix}, which holds something else after it")
+}
+
 /// Whether an event stores to this part of shared memory.
 pub fn is_store_to(event: &Event, region: &Region) -> bool {
     match event.kind {

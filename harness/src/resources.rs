@@ -30,8 +30,10 @@ pub(crate) fn check(seen: &Observation, others: &[(&Built, Problem)], leaks: &st
     let first = assembled(&seen.built, sources);
     wrong.extend(first.wrong.iter().cloned());
     // A kernel may be another one for each problem.
-    for (built, problem) in others.iter().filter(|(built, _)| built.ptx != seen.built.ptx) {
-        if wrong.is_empty() {
+    let mut texts = vec![&seen.built.ptx];
+    for (built, problem) in others {
+        if wrong.is_empty() && !texts.contains(&&built.ptx) {
+            texts.push(&built.ptx);
             wrong.extend(assembled(built, sources).wrong.iter().map(|wrong| format!("{wrong}Built for {problem}.\n")));
         }
     }

@@ -86,7 +86,7 @@ impl Sampled {
     pub fn title(&self) -> Option<String> {
         let problem = &self.problem;
         if let Some(matrix) = self.overwritten {
-            return Some(format!("the kernel writes to {matrix}, which holds something else after it at {problem}"));
+            return Some(format!("{} at {problem}", observe::overwrites(matrix)));
         }
         if let (count @ 1.., Some((row, column))) = self.unwritten {
             let all = u64::from(problem.m) * u64::from(problem.n);
@@ -222,7 +222,8 @@ impl Integers {
                     _ => None,
                 };
                 let found = bits.map(|bits| decode(problem.dtype, bits));
-                let rounded = decode(problem.dtype, encode(problem.dtype, factor * expected as f32));
+                let expected = f64::from(factor) * expected;
+                let rounded = decode(problem.dtype, encode(problem.dtype, expected as f32));
                 if found != Some(rounded) {
                     wrong += 1;
                     first = first.or(Some(Example { row, column, expected, found }));

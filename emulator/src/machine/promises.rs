@@ -53,9 +53,8 @@ impl Cluster<'_> {
 
     /// Whether a warp knows that a write is complete: through a wait of its own, or from somebody who waited.
     fn knows(&self, w: usize, barrier: u32, promise: &Promise) -> bool {
-        let (actor, warp) = (self.barriers[barrier as usize].actor, &self.warps[w]);
-        self.options.timing_only
-            || [&warp.views, &warp.unacquired].iter().any(|views| views.came_before(actor) >= promise.epoch)
+        let actor = self.barriers[barrier as usize].actor;
+        self.options.timing_only || self.warps[w].has_heard_of(actor, promise.epoch)
     }
 
     fn wait_for(&self, barrier: u32, promise: &Promise, when: &str) -> String {

@@ -108,9 +108,7 @@ impl Cluster<'_> {
         let mut uses: Vec<Use> = self.remote.last.values().copied().collect();
         uses.retain(|one| {
             let mut own = self.warps.iter().filter(|warp| warp.cta == one.target);
-            !own.any(|warp| {
-                [&warp.views, &warp.unacquired].iter().any(|views| views.came_before(one.actor) >= one.epoch)
-            })
+            !own.any(|warp| warp.has_heard_of(one.actor, one.epoch))
         });
         uses.sort_unstable();
         uses.dedup_by_key(|one| (one.target, one.by, one.site));

@@ -9,21 +9,13 @@ use super::tensor::Allocation;
 use crate::diagnostic::Severity;
 
 impl Cluster<'_> {
-    /// Whether this warp knows that an epoch of one of a CTA's warps has been.
-    fn heard_of(&self, w: usize, cta: usize, known: impl Fn(usize) -> u32) -> bool {
-        let warp = &self.warps[w];
-        let mut others = self.warps.iter().enumerate().filter(|(_, other)| other.cta == cta);
-        others.any(|(n, other)| {
-            [&warp.views, &warp.unacquired].iter().any(|views| views.came_before(other.actor) >= known(n))
-        })
-    }
-
     /// A warp is about to use another CTA's memory, or to allocate together with it.
     pub fn must_have_started(&mut self, w: usize, target: usize, site: u32) {
         if self.options.timing_only || self.warps[w].met & (1 << target) != 0 {
             return;
         }
-        if self.heard_of(w, target, |_| 1) {
+        let mut of_target = self.warps.iter().filter(|warp| warp.cta == target);
+        if of_target.any(|warp| self.warps[w].has_heard_of(warp.actor, 1)) {
             self.warps[w].met |= 1 << target;
             return;
         }
@@ -51,9 +43,7 @@ impl Cluster<'_> {
         let mine = self.ctas[cta].allocated_with_peer.iter().rposition(|own| own.allocation == allocation);
         let Some(mine) = mine.filter(|_| !self.options.timing_only) else { return };
         let theirs = self.ctas[peer].allocated_with_peer.get(mine).copied();
-        if theirs
-            .is_some_and(|theirs| self.heard_of(w, peer, |n| if n == theirs.warp { theirs.epoch } else { u32::MAX }))
-        {
+        if theirs.is_some_and(|theirs| self.warps[w].has_heard_of(self.warps[theirs.warp].actor, theirs.epoch)) {
             return;
         }
         let mut diagnostic = self.problem(

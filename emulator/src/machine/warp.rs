@@ -409,6 +409,11 @@ impl Warp {
         }
     }
 
+    /// Whether an epoch of an actor is known to have been, also through a relaxed wait that orders nothing.
+    pub fn has_heard_of(&self, actor: ActorId, epoch: u32) -> bool {
+        [&self.views, &self.unacquired].iter().any(|views| views.came_before(actor) >= epoch)
+    }
+
     /// What a relaxed operation tells others.
     pub fn fenced_release(&mut self) -> Views {
         let mut views = self.at_fence.clone();

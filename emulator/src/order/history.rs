@@ -163,7 +163,7 @@ impl<P: Places> History<P> {
     /// Whether a write of these places races with nothing.
     #[inline]
     pub fn lets(&self, places: P, access: &Access) -> bool {
-        self.0.iter().all(|entry| entry.places.shared(places).is_empty() || access.races(&entry.stamp).is_none())
+        self.conflict(places, access, |_| true).is_none()
     }
 
     fn read(&mut self, places: P, access: &Access) -> Option<Hit> {

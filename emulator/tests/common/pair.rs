@@ -65,3 +65,25 @@ pub fn product(m: usize, k: usize) -> Vec<f32> {
     let sum = |n: usize| -> i32 { (0..k).map(|i| a[n / 256 * k + i] * b[n % 256 * k + i]).sum() };
     (0..m * 256).map(|n| f16::from_f32(sum(n) as f32).to_f32()).collect()
 }
+
+/// An mbarrier more than the kernel has, behind the others.
+pub fn with_another_barrier(text: &str) -> String {
+    let init = "mbarrier.init.shared::cta.b64 [%r4+32], 1;";
+    assert_eq!(text.matches(init).count(), 1);
+    text.replace(init, &format!("{init}\nmbarrier.init.shared::cta.b64 [%r4+48], 1;"))
+}
+
+/// The odd CTA loads 16 KB to this offset of its shared memory, and counts them on that mbarrier of the even one.
+pub fn late_copy(to: u32) -> String {
+    format!(
+        "setp.ne.u32 %p12, %r0, 0;\nadd.u32 %r45, %r4, 48;\n@%p12 bra OVER;\n@!%p1 bra LAST;\n\
+         mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r45], 16384;\nbra OVER;\nLAST:\n\
+         mov.b64 %rd0, map_a;\ncvta.param.u64 %rd0, %rd0;\nmov.u32 %r46, 0;\nadd.u32 %r48, %r3, {to};\nand.b32 %r47, %r45, 0xfeffffff;\n\
+         cp.async.bulk.tensor.2d.cta_group::2.shared::cluster.global.mbarrier::complete_tx::bytes [%r48], \
+         [%rd0, {{%r46, %r46}}], [%r47];\nOVER:\n"
+    )
+}
+
+/// The even CTA waits for it.
+pub const WAIT_FOR_LATE_COPY: &str = "@!%p1 bra WAITED;\nWAIT_OWN:\n\
+    mbarrier.try_wait.parity.shared::cta.b64 %p13, [%r45], 0;\n@!%p13 bra WAIT_OWN;\nWAITED:\n";

@@ -5,7 +5,7 @@ use crate::diagnostics::{self, Explanation};
 use crate::findings::Findings;
 use crate::inputs::{InputKind, Inputs};
 use crate::mismatch;
-use crate::observe::Observation;
+use crate::observe::{self, Observation};
 use crate::problem::Problem;
 use crate::sampled::Sampled;
 use crate::source::Matrix;
@@ -207,7 +207,7 @@ fn reads_d(seen: &Observation) -> Option<Explanation> {
 
 /// A and B are there to be read.
 fn overwritten(matrix: Matrix, seen: &Observation) -> Explanation {
-    let title = format!("the kernel writes to {matrix}, which holds something else after it");
+    let title = observe::overwrites(matrix);
     let rule = "A product reads A and B and writes D, nothing else.";
     let explanation = Explanation::new(title, rule, format!("Store to D, and leave {matrix} as it is."));
     match seen.first_store_to_matrix(matrix) {

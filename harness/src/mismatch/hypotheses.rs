@@ -10,6 +10,8 @@ use ptx::Dtype;
 
 /// Fewer wrong elements than this are no evidence for a hypothesis.
 const EVIDENCE: usize = 16;
+/// A count that is so near a whole number is that number.
+const NEAR: f64 = 0.05;
 
 /// Finds the most specific cause that explains every wrong element of the tile.
 pub(super) fn find(reference: &Reference, comparison: &Comparison, tile: Tile) -> Cause {
@@ -291,18 +293,12 @@ fn stale_by(
     }
     let count = candidates.len();
     let sample = 2 * count + 32;
-    let mut system = vec![vec![0.0; count + 1]; count];
-    for at in wrong.iter().step_by((wrong.len() / sample).max(1)) {
+    let rows = wrong.iter().step_by((wrong.len() / sample).max(1)).map(|at| {
         let changes = changes(*at);
         let off = f64::from(view.found(at.0, at.1)) - view.reference.at(at.0, at.1);
-        for (equation, round) in system.iter_mut().zip(&candidates) {
-            for (value, other) in equation.iter_mut().zip(candidates.iter().map(|other| changes[*other]).chain([off])) {
-                *value += changes[*round] * other;
-            }
-        }
-    }
-    const NEAR: f64 = 0.05;
-    let times = solve(system)?;
+        (candidates.iter().map(|round| changes[*round]).collect(), off)
+    });
+    let times = least_squares(rows, count)?;
     let is_stale = |times: &f64| match times.round() {
         near if (times - near).abs() > NEAR => None,
         0.0 => Some(false),
@@ -361,32 +357,38 @@ fn slices(view: &View, wrong: &[(usize, usize)]) -> Option<Cause> {
 /// Solves `found = Σ times[s] · partial product of slice s` over a sample of the wrong elements; `None` unless all come
 /// out near whole numbers.
 fn how_often(view: &View, wrong: &[(usize, usize)], unit: usize) -> Option<Vec<u32>> {
-    const NEAR: f64 = 0.05;
     const MOST: f64 = 8.0;
     let k = view.depth();
     let count = k.div_ceil(unit);
     let sample = 4 * count + 64;
     let step = (wrong.len() / sample).max(1);
     let operands = &view.reference.operands;
-    // Normal equations, with the right-hand side as the last column.
-    let mut system = vec![vec![0.0; count + 1]; count];
-    for (row, column) in wrong.iter().step_by(step) {
+    let rows = wrong.iter().step_by(step).map(|(row, column)| {
         let (a, b) = (&operands.a[row * k..(row + 1) * k], &operands.b[column * k..(column + 1) * k]);
         let partial: Vec<f64> =
             (a.chunks(unit).zip(b.chunks(unit))).map(|(a, b)| a.iter().zip(b).map(|(a, b)| a * b).sum()).collect();
-        let found = f64::from(view.found(*row, *column));
-        for (equation, left) in system.iter_mut().zip(&partial) {
-            for (value, right) in equation.iter_mut().zip(partial.iter().chain([&found])) {
-                *value += left * right;
-            }
-        }
-    }
-    let times = solve(system)?;
+        (partial, f64::from(view.found(*row, *column)))
+    });
+    let times = least_squares(rows, count)?;
     let whole = |value: &f64| {
         let near = value.round();
         ((value - near).abs() <= NEAR && (0.0..=MOST).contains(&near)).then_some(near as u32)
     };
     times.iter().map(whole).collect()
+}
+
+/// How often each term counts, if the sums of rows of so many terms should be these: by least squares.
+fn least_squares(rows: impl Iterator<Item = (Vec<f64>, f64)>, count: usize) -> Option<Vec<f64>> {
+    // Normal equations, with the right-hand side as the last column.
+    let mut system = vec![vec![0.0; count + 1]; count];
+    for (terms, sum) in rows {
+        for (equation, left) in system.iter_mut().zip(&terms) {
+            for (value, right) in equation.iter_mut().zip(terms.iter().chain([&sum])) {
+                *value += left * right;
+            }
+        }
+    }
+    solve(system)
 }
 
 /// Gaussian elimination with pivoting; `None` when the system is (nearly) singular.

@@ -38,12 +38,10 @@ fn blocks(operand: &[u16], matrix: &[u16], k: usize, places: &Places) -> Option<
 }
 
 /// When the first MMA begins for each part of D, which `part` gives for a row and a column.
-pub(super) fn begins(run: &Observation, part: impl Fn(u32, u32) -> [u32; 2]) -> HashMap<[u32; 2], u64> {
-    let (inputs, k) = (&run.inputs, run.inputs.problem.k as usize);
-    let (in_a, in_b) = (places(&inputs.a, k), places(&inputs.b, k));
+pub(super) fn begins(products: &[Factors], part: impl Fn(u32, u32) -> [u32; 2]) -> HashMap<[u32; 2], u64> {
     let mut begins: HashMap<[u32; 2], u64> = HashMap::new();
-    for (event, mma) in run.mmas() {
-        let Some((of_a, of_b)) = factors(mma, inputs, &in_a, &in_b) else { continue };
+    for (event, factors) in products {
+        let Some((of_a, of_b)) = factors else { continue };
         let (Some((row, _)), Some((column, _))) = (of_a.first(), of_b.first()) else { continue };
         let begin = begins.entry(part(*row as u32, *column as u32)).or_insert(event.start);
         *begin = event.start.min(*begin);
@@ -53,6 +51,16 @@ pub(super) fn begins(run: &Observation, part: impl Fn(u32, u32) -> [u32; 2]) -> 
 
 type Blocks = Vec<(usize, usize)>;
 
+/// An MMA, and where the blocks of its operands lie in A and in B; `None`: they are not of these matrices.
+pub(super) type Factors<'a> = (&'a Event, Option<(Blocks, Blocks)>);
+
+/// What each MMA multiplies.
+pub(super) fn of(run: &Observation) -> Vec<Factors<'_>> {
+    let (inputs, k) = (&run.inputs, run.inputs.problem.k as usize);
+    let (in_a, in_b) = (places(&inputs.a, k), places(&inputs.b, k));
+    run.mmas().into_iter().map(|(event, mma)| (event, factors(mma, inputs, &in_a, &in_b))).collect()
+}
+
 /// Where the blocks of an MMA's operands lie in A and in B. D is as good when it is computed as its transpose.
 fn factors(mma: &Mma, inputs: &Inputs, in_a: &Places, in_b: &Places) -> Option<(Blocks, Blocks)> {
     let (first, second, k) = (&mma.a.elements, &mma.b.elements, inputs.problem.k as usize);
@@ -61,16 +69,14 @@ fn factors(mma: &Mma, inputs: &Inputs, in_a: &Places, in_b: &Places) -> Option<(
 }
 
 /// What is otherwise, if every MMA should multiply 16 columns of rows of A with the same of rows of B, and no two the same.
-pub(super) fn otherwise(run: &Observation) -> Option<String> {
-    let (inputs, k) = (&run.inputs, run.inputs.problem.k as usize);
-    let (in_a, in_b) = (places(&inputs.a, k), places(&inputs.b, k));
+pub(super) fn otherwise(products: &[Factors]) -> Option<String> {
     let mut seen: HashSet<(usize, usize, usize)> = HashSet::new();
-    for (event, mma) in run.mmas() {
-        let Some((of_a, of_b)) = factors(mma, inputs, &in_a, &in_b) else {
+    for (event, factors) in products {
+        let Some((of_a, of_b)) = factors else {
             return Some(told("multiplies something else", event));
         };
-        for (row_a, column_a) in &of_a {
-            for (row_b, column_b) in &of_b {
+        for (row_a, column_a) in of_a {
+            for (row_b, column_b) in of_b {
                 if column_a != column_b {
                     return Some(told(&format!("multiplies columns {column_a} of A and {column_b} of B"), event));
                 }

@@ -15,14 +15,15 @@ pub(super) fn check(run: &Observation, shape: &Shape) -> Result<String, Vec<Stri
         Copies::Threads => no_tma(run, &mut wrong),
         Copies::Tma => only_tma(run, &mut wrong),
     }
-    multiplications(run, shape, &mut wrong);
+    let products = products::of(run);
+    multiplications(run, shape, &products, &mut wrong);
     swizzled(run, &mut wrong);
     issuers(run, shape, &mut wrong);
     if shape.copies == Copies::Tma {
         stages(run, shape, &mut wrong);
     }
     if shape.specialised {
-        overlap(run, shape, &mut wrong);
+        overlap(run, shape, &products, &mut wrong);
     }
     if wrong.is_empty() { Ok(described(shape)) } else { Err(wrong) }
 }
@@ -99,7 +100,7 @@ fn only_tma(run: &Observation, wrong: &mut Vec<String>) {
     }
 }
 
-fn multiplications(run: &Observation, shape: &Shape, wrong: &mut Vec<String>) {
+fn multiplications(run: &Observation, shape: &Shape, products: &[products::Factors], wrong: &mut Vec<String>) {
     let mmas = run.mmas();
     let ctas = shape.ctas;
     // A consumer's share of the tile.
@@ -114,7 +115,7 @@ fn multiplications(run: &Observation, shape: &Shape, wrong: &mut Vec<String>) {
             at(event)
         ));
     }
-    wrong.extend(shape.multiplied_otherwise(run).or_else(|| products::otherwise(run)));
+    wrong.extend(shape.multiplied_otherwise(run).or_else(|| products::otherwise(products)));
 }
 
 /// Every tile in shared memory has the 128-byte swizzle: of A and B as the MMAs read them, of D as TMA reads it.
@@ -262,12 +263,12 @@ fn stages(run: &Observation, shape: &Shape, wrong: &mut Vec<String>) {
 }
 
 /// The write-back of a tile goes on while the next one is multiplied: of each consumer, whose accumulator is its own.
-fn overlap(run: &Observation, shape: &Shape, wrong: &mut Vec<String>) {
+fn overlap(run: &Observation, shape: &Shape, products: &[products::Factors], wrong: &mut Vec<String>) {
     let d = launch::buffer(Matrix::D);
     let rows = shape.tile[0] / shape.consumers;
     // A consumer's part of a tile, by row and column of D.
     let part = |row: u32, column: u32| [row / rows, column / shape.tile[1]];
-    let begins = products::begins(run, part);
+    let begins = products::begins(products, part);
     let overlaps = |consumer: u32| {
         (0..run.built.grid.iter().product::<u32>()).any(|cta| {
             // When the last store of each part is issued, in the order of the tiles.
