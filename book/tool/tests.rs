@@ -21,7 +21,7 @@ fn pages() -> Vec<(String, String)> {
 fn named_pages(solution: &str) -> Vec<(usize, String)> {
     let mut named = Vec::new();
     for (index, line) in solution.lines().enumerate() {
-        for part in line.split("book: ").skip(1) {
+        for part in line.split("book:").skip(1) {
             let end = part.find([')', '"', '.', ',', ';', '`']).unwrap_or(part.len());
             named.push((index + 1, part[..end].trim().to_string()));
         }

@@ -102,3 +102,22 @@ fn a_constant() {
     named(4, "constant_4", &["all of D is constant: 1 everywhere"]);
     named(7, "constant_7", &["all of D is constant: 1 everywhere"]);
 }
+
+/// Right results, and an end that comes too early: `race-free` says what may still be under way.
+#[test]
+fn an_end_that_comes_too_early() {
+    let read = "the thread ends although this copy may still be reading shared memory";
+    let ends = [
+        (7, "end_before_read_7", read),
+        (10, "end_before_read_10", read),
+        (9, "end_without_pair_9", "CTA 0 may end before CTA 1 has used its shared memory"),
+    ];
+    for (number, name, title) in ends {
+        let verdict = judged(number, name, false);
+        let Outcome::Failed { title: found, .. } = verdict.part(Part::RaceFree) else {
+            panic!("`{name}`: race-free should fail:\n{}", report::render(&verdict));
+        };
+        assert_eq!(found, title, "`{name}`:\n{}", report::render(&verdict));
+        assert!(verdict.part(Part::Correct).passed(), "`{name}` is right at:\n{}", report::render(&verdict));
+    }
+}

@@ -226,3 +226,49 @@ fn a_region_that_gives_no_todo() {
         "#]],
     );
 }
+
+/// Opening lines of scopes that the TODOs of other steps stand in, and the barrier behind an allocation: they are no answers.
+const SCOPES: &[&str] = &[
+    "k.sync();",
+    "k.cluster_sync();",
+    "k.warp(0, |w| {",
+    "w.elect_one(|t| {",
+    "t.repeat(k_tiles, |t, round| {",
+    "tiles.each(t, cluster, |t, tile_row, tile_column| {",
+    "for consumer in 0..CONSUMERS {",
+];
+
+/// What one step asks for, no other step's skeleton shows: line by line.
+#[test]
+fn no_skeleton_gives_away_an_answer() {
+    let (mut asked, mut given) = (Vec::new(), Vec::new());
+    for step in 1..=10 {
+        let file = format!("solutions/src/step{step:02}.rs");
+        let solution =
+            std::fs::read_to_string(format!("{}/../{file}", env!("CARGO_MANIFEST_DIR"))).expect("a solution");
+        let mut region = None;
+        for (number, line) in (1..).zip(solution.lines()) {
+            if let Some(marker) = line.trim().strip_prefix("// ANCHOR") {
+                region = marker.strip_prefix(": todo_").map(|id| id.replace('_', "."));
+                continue;
+            }
+            let code = line.split("//").next().unwrap_or_default().trim();
+            if !code.contains(char::is_alphabetic) || SCOPES.contains(&code) {
+                continue;
+            }
+            match &region {
+                Some(id) => asked.push((id.clone(), code.to_string())),
+                None => given.push((format!("{file}:{number}"), code.to_string())),
+            }
+        }
+    }
+    assert!(asked.len() > 300 && given.len() > 300, "{} lines asked, {} given", asked.len(), given.len());
+    let leaks: Vec<String> = given
+        .iter()
+        .flat_map(|(place, code)| {
+            let same = asked.iter().filter(move |(_, wanted)| wanted == code);
+            same.map(move |(id, _)| format!("{place}: `{code}` answers TODO {id}"))
+        })
+        .collect();
+    assert!(leaks.is_empty(), "{}", leaks.join("\n"));
+}

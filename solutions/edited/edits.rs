@@ -374,7 +374,7 @@ const EDITS: &[Edit] = &[
         7,
         &[
             ("wg.arrive(ld2mma);", ""),
-            ("// ANCHOR_END: todo_7_8\n", "if chunk == EPI_CHUNKS - 1 { wg.arrive(ld2mma); }\n"),
+            ("// ANCHOR_END: todo_7_7\n", "if chunk == EPI_CHUNKS - 1 { wg.arrive(ld2mma); }\n"),
         ],
     ),
     (
@@ -383,7 +383,7 @@ const EDITS: &[Edit] = &[
         &[
             ("wg.arrive(ld2mma.at(consumer).of_cta(LEADER));", ""),
             (
-                "// ANCHOR_END: todo_10_7\n",
+                "// ANCHOR_END: todo_10_6\n",
                 "if chunk == EPI_CHUNKS - 1 { wg.arrive(ld2mma.at(consumer).of_cta(LEADER)); }\n",
             ),
         ],
@@ -395,6 +395,14 @@ const EDITS: &[Edit] = &[
             "let d = k.tile_ring(\"D\", BLK_N / EPI_N, gemm.dtype, BLK_M, EPI_N, Swizzle::B128);",
             "let d = k.tile_ring(\"D\", BLK_N / EPI_N, gemm.dtype, BLK_M, EPI_N, Swizzle::None);",
         )],
+    ),
+    // The end comes too early: before TMA has read the last tile, before the other CTA is done.
+    ("end_before_read_7", 7, &[("    k.warp(0, |w| w.elect_one(|t| t.bulk_wait_read(0)));\n", "")]),
+    ("end_before_read_10", 10, &[("k.warp(4 * consumer, |w| w.elect_one(|t| t.bulk_wait_read(0)));", "let _ = consumer;")]),
+    (
+        "end_without_pair_9",
+        9,
+        &[("    k.cluster_sync();\n    k.warp(0, |w| w.tmem_dealloc", "    k.sync();\n    k.warp(0, |w| w.tmem_dealloc")],
     ),
     // D says nothing of A and B.
     ("constant_2", 2, &[(ARRIVED, "k.tmem_wait_load(); let sums = sums.map(|_| k.variable::<F32>(1.0));")]),

@@ -59,15 +59,15 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
 
     let tmem = k.warp(0, |w| {
         w.elect_one(|t| {
-            // TODO 8.2: Make the barriers, each with the arrivals of a phase (the table above); then let all know of
-            // them. book: warp specialisation
-            // ANCHOR: todo_8_2
             t.barrier_init(tma2mma, 1);
+            // TODO 8.2: Make the other barriers, each with the arrivals of a phase (the table above).
+            // book: warp specialisation
+            // ANCHOR: todo_8_2
             t.barrier_init(mma2tma, 1);
             t.barrier_init(mma2ld, 1);
             t.barrier_init(ld2mma, WARPGROUP);
-            t.fence_mbarrier_init();
             // ANCHOR_END: todo_8_2
+            t.fence_mbarrier_init();
         });
         w.tmem_alloc("accumulator", BLK_N)
     });
@@ -104,17 +104,14 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
                 let free = PipelineState::producer(t, 1);
                 tiles.each(t, cta, |t, _, _| {
                     // TODO 8.4: Wait until the accumulator is free: its sums of the tile before are in registers. The
-                    // first wait must pass: `free` begins with phase 1. Keep the MMAs behind the wait, and let `free` go
-                    // on. book: warp specialisation
+                    // first wait must pass: `free` begins with phase 1. Keep the MMAs behind the wait, and let `free`
+                    // go on. Then multiply all rounds (`t.repeat`). In each: wait until the tiles of the stage have
+                    // come, multiply them, let mma2tma hear when they are no longer read, and go on to the next stage.
+                    // Behind the last, let mma2ld hear when the product is complete. book: warp specialisation
                     // ANCHOR: todo_8_4
                     t.wait(ld2mma, free.phase());
                     t.tcgen05_fence_after();
                     free.advance(t);
-                    // ANCHOR_END: todo_8_4
-                    // TODO 8.5: Multiply all rounds (`t.repeat`). In each: wait until the tiles of the stage have come,
-                    // multiply them, let mma2tma hear when they are no longer read, and go on to the next stage. Behind
-                    // the last, let mma2ld hear when the product is complete. book: warp specialisation
-                    // ANCHOR: todo_8_5
                     t.repeat(k_tiles, |t, round| {
                         let s = at.stage();
                         t.wait(tma2mma.at(s), at.phase());
@@ -127,7 +124,7 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
                         at.advance(t);
                     });
                     t.commit(mma2ld);
-                    // ANCHOR_END: todo_8_5
+                    // ANCHOR_END: todo_8_4
                 });
             });
         });
@@ -137,21 +134,21 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
         let full = PipelineState::consumer(wg, 1);
         let row = wg.thread_index();
         tiles.each(wg, cta, |wg, tile_row, tile_column| {
-            // TODO 8.6: Wait until the product is complete, keep the loads from tensor memory behind the wait, and let
+            // TODO 8.5: Wait until the product is complete, keep the loads from tensor memory behind the wait, and let
             // `full` go on.
             // book: warp specialisation
-            // ANCHOR: todo_8_6
+            // ANCHOR: todo_8_5
             wg.wait(mma2ld, full.phase());
             wg.tcgen05_fence_after();
             full.advance(wg);
-            // ANCHOR_END: todo_8_6
+            // ANCHOR_END: todo_8_5
             for chunk in 0..EPI_CHUNKS {
-                // TODO 8.7: Load this chunk's columns of the thread's row and wait for them. After the last chunk's
+                // TODO 8.6: Load this chunk's columns of the thread's row and wait for them. After the last chunk's
                 // load let every thread tell ld2mma (behind a fence of tcgen05): the next product can begin while this
                 // one is stored. Then store the row to `d`, when TMA no longer reads what was there before: the thread
                 // that stores below waits for that (`bulk_wait_read`), and the warpgroup meets.
                 // book: warp specialisation
-                // ANCHOR: todo_8_7
+                // ANCHOR: todo_8_6
                 let columns = accumulator.columns(chunk * EPI_N, EPI_N);
                 let sums = wg.tmem_load::<{ EPI_N as usize }>(columns.lane(row / 32 * 32));
                 wg.tmem_wait_load();
@@ -165,10 +162,10 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
                 {
                     wg.store_shared_16(d.at(row, column), chunk);
                 }
-                // ANCHOR_END: todo_8_7
-                // TODO 8.8: Let TMA see what the threads stored, let the warpgroup meet, and let one thread store the
+                // ANCHOR_END: todo_8_6
+                // TODO 8.7: Let TMA see what the threads stored, let the warpgroup meet, and let one thread store the
                 // tile, as a group of its own (`bulk_commit`). book: the way back
-                // ANCHOR: todo_8_8
+                // ANCHOR: todo_8_7
                 wg.fence_proxy_async();
                 wg.sync_warpgroup(1);
                 wg.warp(0, |w| {
@@ -177,13 +174,16 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
                         t.bulk_commit();
                     });
                 });
-                // ANCHOR_END: todo_8_8
+                // ANCHOR_END: todo_8_7
             }
         });
-        // Shared memory must last until TMA has read it.
-        wg.warp(0, |w| w.elect_one(|t| t.bulk_wait_read(0)));
     });
 
+    // TODO 8.8: Shared memory must last until TMA has read the last tile: the thread that stores waits for that. Then
+    // free tensor memory, when no thread uses it any more. book: warp specialisation
+    // ANCHOR: todo_8_8
+    k.warp(0, |w| w.elect_one(|t| t.bulk_wait_read(0)));
     k.sync();
     k.warp(0, |w| w.tmem_dealloc(tmem));
+    // ANCHOR_END: todo_8_8
 }

@@ -68,15 +68,15 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
 
     k.warp(0, |w| {
         w.elect_one(|t| {
-            // TODO 9.1: Make the barriers, each with the arrivals of a phase (the table above); then let all know of
-            // them. book: warp specialisation
-            // ANCHOR: todo_9_1
             t.barrier_init(tma2mma, 1);
+            // TODO 9.1: Make the other barriers, each with the arrivals of a phase (the table above).
+            // book: warp specialisation
+            // ANCHOR: todo_9_1
             t.barrier_init(mma2tma, 1);
             t.barrier_init(mma2ld, 1);
             t.barrier_init(ld2mma, CTAS * WARPGROUP);
-            t.fence_mbarrier_init();
             // ANCHOR_END: todo_9_1
+            t.fence_mbarrier_init();
         });
     });
     // After the barrier of the cluster the other CTA may use the barriers, and is there to allocate with.
@@ -92,12 +92,14 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
         wg.warp(TMA_WARP, |w| {
             w.elect_one(|t| {
                 let at = PipelineState::producer(t, PIPE_DEPTH);
+                // TODO 9.2: For each tile of D (`tiles.each`), for each round (`t.repeat`): wait until the stage is
+                // free. The leader announces the bytes of both CTAs to its barrier (`t.when`); both load their own
+                // tiles, and let the leader's barrier count them (`of_cta`). Then go on to the next stage. Behind all
+                // tiles wait for each stage once more: this CTA may not end before the last commits to its barriers
+                // have come. book: pairs of CTAs
+                // ANCHOR: todo_9_2
                 tiles.each(t, cluster, |t, tile_row, tile_column| {
                     t.repeat(k_tiles, |t, round| {
-                        // TODO 9.2: Wait until the stage is free. The leader announces the bytes of both CTAs to its
-                        // barrier (`t.when`); both load their own tiles, and let the leader's barrier count them
-                        // (`of_cta`). Then go on to the next stage. book: pairs of CTAs
-                        // ANCHOR: todo_9_2
                         let s = at.stage();
                         t.wait(mma2tma.at(s), at.phase());
                         t.when(rank.eq(LEADER), |t| {
@@ -108,14 +110,13 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
                         t.tma_load(a.at(s), &gemm.a, (round * BLK_K, row_a), leaders);
                         t.tma_load(b.at(s), &gemm.b, (round * BLK_K, row_b), leaders);
                         at.advance(t);
-                        // ANCHOR_END: todo_9_2
                     });
                 });
-                // The last commits must have come before this CTA may end.
                 t.repeat(PIPE_DEPTH, |t, _| {
                     t.wait(mma2tma.at(at.stage()), at.phase());
                     at.advance(t);
                 });
+                // ANCHOR_END: todo_9_2
             });
         });
         wg.warp(MMA_WARP, |w| {
@@ -127,17 +128,15 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
                     let free = PipelineState::producer(t, 1);
                     tiles.each(t, cluster, |t, _, _| {
                         // TODO 9.3: Wait until the accumulators of both CTAs are free: their sums of the tile before
-                        // are in registers. Keep the MMAs behind the wait, and let `free` go on. book: pairs of CTAs
+                        // are in registers. Keep the MMAs behind the wait, and let `free` go on. Then multiply all
+                        // rounds (`t.repeat`). In each: wait until the tiles of the stage have come, multiply them,
+                        // let mma2tma of both CTAs hear when they are no longer read, and go on to the next stage.
+                        // Behind the last, let mma2ld of both CTAs hear when the product is complete.
+                        // book: pairs of CTAs
                         // ANCHOR: todo_9_3
                         t.wait(ld2mma, free.phase());
                         t.tcgen05_fence_after();
                         free.advance(t);
-                        // ANCHOR_END: todo_9_3
-                        // TODO 9.4: Multiply all rounds (`t.repeat`). In each: wait until the tiles of the stage have
-                        // come, multiply them, let mma2tma of both CTAs hear when they are no longer read, and go on to
-                        // the next stage. Behind the last, let mma2ld of both CTAs hear when the product is complete.
-                        // book: pairs of CTAs
-                        // ANCHOR: todo_9_4
                         t.repeat(k_tiles, |t, round| {
                             let s = at.stage();
                             t.wait(tma2mma.at(s), at.phase());
@@ -150,7 +149,7 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
                             at.advance(t);
                         });
                         t.commit_multicast(mma2ld, BOTH);
-                        // ANCHOR_END: todo_9_4
+                        // ANCHOR_END: todo_9_3
                     });
                 })
             });
@@ -161,21 +160,21 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
         let full = PipelineState::consumer(wg, 1);
         let row = wg.thread_index();
         tiles.each(wg, cluster, |wg, tile_row, tile_column| {
-            // TODO 9.5: Wait until the product is complete, keep the loads from tensor memory behind the wait, and let
+            // TODO 9.4: Wait until the product is complete, keep the loads from tensor memory behind the wait, and let
             // `full` go on.
             // book: warp specialisation
-            // ANCHOR: todo_9_5
+            // ANCHOR: todo_9_4
             wg.wait(mma2ld, full.phase());
             wg.tcgen05_fence_after();
             full.advance(wg);
-            // ANCHOR_END: todo_9_5
+            // ANCHOR_END: todo_9_4
             for chunk in 0..EPI_CHUNKS {
-                // TODO 9.6: Load this chunk's columns of the thread's row and wait for them. After the last chunk's
+                // TODO 9.5: Load this chunk's columns of the thread's row and wait for them. After the last chunk's
                 // load let every thread tell the leader's ld2mma (behind a fence of tcgen05): the next product can
                 // begin while this one is stored. Then store the row to `d`, when TMA no longer reads what was there
                 // before: the thread that stores below waits for that (`bulk_wait_read`), and the warpgroup meets.
                 // book: warp specialisation
-                // ANCHOR: todo_9_6
+                // ANCHOR: todo_9_5
                 let columns = accumulator.columns(chunk * EPI_N, EPI_N);
                 let sums = wg.tmem_load::<{ EPI_N as usize }>(columns.lane(row / 32 * 32));
                 wg.tmem_wait_load();
@@ -189,11 +188,11 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
                 {
                     wg.store_shared_16(d.at(row, column), chunk);
                 }
-                // ANCHOR_END: todo_9_6
-                // TODO 9.7: Let TMA see what the threads stored, let the warpgroup meet, and let one thread store the
+                // ANCHOR_END: todo_9_5
+                // TODO 9.6: Let TMA see what the threads stored, let the warpgroup meet, and let one thread store the
                 // tile, as a group of its own (`bulk_commit`), to this CTA's rows of the cluster's tile.
                 // book: the way back
-                // ANCHOR: todo_9_7
+                // ANCHOR: todo_9_6
                 wg.fence_proxy_async();
                 wg.sync_warpgroup(1);
                 wg.warp(0, |w| {
@@ -202,14 +201,17 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
                         t.bulk_commit();
                     });
                 });
-                // ANCHOR_END: todo_9_7
+                // ANCHOR_END: todo_9_6
             }
         });
-        // Shared memory must last until TMA has read it.
-        wg.warp(0, |w| w.elect_one(|t| t.bulk_wait_read(0)));
     });
 
-    // The other CTA must be there until its barriers and its tensor memory are no longer used.
+    // TODO 9.7: Shared memory must last until TMA has read the last tile: the thread that stores waits for that. Then
+    // free tensor memory, when no thread of either CTA uses it, or the barriers of the other CTA, any more.
+    // book: pairs of CTAs
+    // ANCHOR: todo_9_7
+    k.warp(0, |w| w.elect_one(|t| t.bulk_wait_read(0)));
     k.cluster_sync();
     k.warp(0, |w| w.tmem_dealloc(tmem));
+    // ANCHOR_END: todo_9_7
 }

@@ -400,8 +400,8 @@ const STAYS: Milestone = Milestone {
 
 /// The TODOs of a kernel whose warps have roles, the same from step 7 on: behind those given first, with these numbers.
 macro_rules! roles {
-    ($shape:expr, $warps:expr, $book:expr, [$($first:expr),*],
-     $barriers:literal $fill:literal $free:literal $multiply:literal $wait:literal $stage:literal $store:literal) => {
+    ($shape:expr, $warps:expr, $book:expr, [$($first:expr),*], $task:expr,
+     $barriers:literal $fill:literal $multiply:literal $wait:literal $stage:literal $store:literal $end:literal) => {
         &[
             $($first,)*
             Milestone {
@@ -419,20 +419,15 @@ macro_rules! roles {
                 check: |run| seen::loads(run, &$shape, seen::Rounds::Stages),
             },
             Milestone {
-                id: $free,
-                title: "the MMA warp waits until the accumulator is free",
-                task: "Wait for ld2mma at the phase of `free`, fence, and let `free` go on.",
-                read: $book,
-                check: |run| seen::awaited(run, "ld2mma", seen::Who::Warps($warps)),
-            },
-            Milestone {
                 id: $multiply,
-                title: "the MMA warp multiplies every stage, hands it back, and tells of the complete product",
-                task: "In each round wait for tma2mma of the stage, issue four MMAs, commit to mma2tma of the stage, go on to the next stage; \
-                       behind the last commit to mma2ld.",
+                title: "the MMA warp waits for a free accumulator, multiplies every stage, hands it back, and tells of the complete product",
+                task: "Wait for ld2mma at the phase of `free`, fence, let `free` go on. In each round wait for tma2mma of the \
+                       stage, issue four MMAs, commit to mma2tma of the stage, go on to the next stage; behind the last \
+                       commit to mma2ld.",
                 read: $book,
                 check: |run| {
                     seen::all([
+                        seen::awaited(run, "ld2mma", seen::Who::Warps($warps)),
                         seen::awaited(run, "tma2mma", seen::Who::Warps($warps)),
                         seen::mmas(run, &$shape, seen::Rounds::All),
                         seen::committed(run, &$shape, "mma2tma"),
@@ -464,9 +459,21 @@ macro_rules! roles {
                 read: WAY_BACK,
                 check: seen::d_right,
             },
+            Milestone {
+                id: $end,
+                title: "what the kernel used lasts until it is no longer used",
+                task: $task,
+                read: $book,
+                check: seen::freed,
+            },
         ]
     };
 }
+
+const END: &str = "The thread that stores waits until TMA has read the last tile (`bulk_wait_read(0)`), all threads \
+                   meet, one warp frees tensor memory.";
+const END_OF_PAIR: &str = "The threads that store wait until TMA has read the last tiles (`bulk_wait_read(0)`), both CTAs meet \
+                           (`k.cluster_sync()`), one warp of each frees tensor memory.";
 
 pub(super) const STEP_7: Step = Step {
     number: 7,
@@ -478,7 +485,7 @@ pub(super) const STEP_7: Step = Step {
     cases: STAYING_CASES,
     inputs_per_size: 3,
     timed: cube(2048),
-    milestones: roles!(SPECIALISED, &[4], ROLES, [Milestone { id: "7.1", ..STAYS }], "7.2" "7.3" "7.4" "7.5" "7.6" "7.7" "7.8"),
+    milestones: roles!(SPECIALISED, &[4], ROLES, [Milestone { id: "7.1", ..STAYS }], END, "7.2" "7.3" "7.4" "7.5" "7.6" "7.7" "7.8"),
     structure: |run| structure::check(run, &SPECIALISED),
 };
 
@@ -500,7 +507,7 @@ pub(super) const STEP_8: Step = Step {
     cases: STAYING_CASES,
     inputs_per_size: 3,
     timed: cube(2048),
-    milestones: roles!(DEEP, &[4], ROLES, [STAGES], "8.2" "8.3" "8.4" "8.5" "8.6" "8.7" "8.8"),
+    milestones: roles!(DEEP, &[4], ROLES, [STAGES], END, "8.2" "8.3" "8.4" "8.5" "8.6" "8.7" "8.8"),
     structure: |run| structure::check(run, &DEEP),
 };
 
@@ -526,7 +533,7 @@ pub(super) const STEP_9: Step = Step {
     ],
     inputs_per_size: 3,
     timed: cube(2048),
-    milestones: roles!(PAIR, &[4], PAIRS, [], "9.1" "9.2" "9.3" "9.4" "9.5" "9.6" "9.7"),
+    milestones: roles!(PAIR, &[4], PAIRS, [], END_OF_PAIR, "9.1" "9.2" "9.3" "9.4" "9.5" "9.6" "9.7"),
     structure: |run| structure::check(run, &PAIR),
 };
 
@@ -552,6 +559,6 @@ pub(super) const STEP_10: Step = Step {
     ],
     inputs_per_size: 3,
     timed: cube(2048),
-    milestones: roles!(TWO, &[8, 9], PAIRS, [], "10.1" "10.2" "10.3" "10.4" "10.5" "10.6" "10.7"),
+    milestones: roles!(TWO, &[8, 9], PAIRS, [], END_OF_PAIR, "10.1" "10.2" "10.3" "10.4" "10.5" "10.6" "10.7"),
     structure: |run| structure::check(run, &TWO),
 };

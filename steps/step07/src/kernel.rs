@@ -66,9 +66,11 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
 
     let tmem = k.warp(0, |w| {
         w.elect_one(|t| {
-            // TODO 7.2: Make the barriers, each with the arrivals of a phase (the table above); then let all know of
-            // them. book: warp specialisation
+            t.barrier_init(tma2mma, 1);
+            // TODO 7.2: Make the other barriers, each with the arrivals of a phase (the table above).
+            // book: warp specialisation
             t.todo("7.2");
+            t.fence_mbarrier_init();
         });
         w.tmem_alloc("accumulator", BLK_N)
     });
@@ -98,13 +100,11 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
                 let free = PipelineState::producer(t, 1);
                 tiles.each(t, cta, |t, _, _| {
                     // TODO 7.4: Wait until the accumulator is free: its sums of the tile before are in registers. The
-                    // first wait must pass: `free` begins with phase 1. Keep the MMAs behind the wait, and let `free` go
-                    // on. book: warp specialisation
+                    // first wait must pass: `free` begins with phase 1. Keep the MMAs behind the wait, and let `free`
+                    // go on. Then multiply all rounds (`t.repeat`). In each: wait until the tiles of the stage have
+                    // come, multiply them, let mma2tma hear when they are no longer read, and go on to the next stage.
+                    // Behind the last, let mma2ld hear when the product is complete. book: warp specialisation
                     t.todo("7.4");
-                    // TODO 7.5: Multiply all rounds (`t.repeat`). In each: wait until the tiles of the stage have come,
-                    // multiply them, let mma2tma hear when they are no longer read, and go on to the next stage. Behind
-                    // the last, let mma2ld hear when the product is complete. book: warp specialisation
-                    t.todo("7.5");
                 });
             });
         });
@@ -114,26 +114,25 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
         let full = PipelineState::consumer(wg, 1);
         let row = wg.thread_index();
         tiles.each(wg, cta, |wg, tile_row, tile_column| {
-            // TODO 7.6: Wait until the product is complete, keep the loads from tensor memory behind the wait, and let
+            // TODO 7.5: Wait until the product is complete, keep the loads from tensor memory behind the wait, and let
             // `full` go on.
             // book: warp specialisation
-            wg.todo("7.6");
+            wg.todo("7.5");
             for chunk in 0..EPI_CHUNKS {
-                // TODO 7.7: Load this chunk's columns of the thread's row and wait for them. After the last chunk's
+                // TODO 7.6: Load this chunk's columns of the thread's row and wait for them. After the last chunk's
                 // load let every thread tell ld2mma (behind a fence of tcgen05): the next product can begin while this
                 // one is stored. Then store the row to `d`, when TMA no longer reads what was there before: the thread
                 // that stores below waits for that (`bulk_wait_read`), and the warpgroup meets.
                 // book: warp specialisation
-                wg.todo("7.7");
-                // TODO 7.8: Let TMA see what the threads stored, let the warpgroup meet, and let one thread store the
+                wg.todo("7.6");
+                // TODO 7.7: Let TMA see what the threads stored, let the warpgroup meet, and let one thread store the
                 // tile, as a group of its own (`bulk_commit`). book: the way back
-                wg.todo("7.8");
+                wg.todo("7.7");
             }
         });
-        // Shared memory must last until TMA has read it.
-        wg.warp(0, |w| w.elect_one(|t| t.bulk_wait_read(0)));
     });
 
-    k.sync();
-    k.warp(0, |w| w.tmem_dealloc(tmem));
+    // TODO 7.8: Shared memory must last until TMA has read the last tile: the thread that stores waits for that. Then
+    // free tensor memory, when no thread uses it any more. book: warp specialisation
+    k.todo("7.8");
 }

@@ -84,9 +84,11 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
 
     k.warp(0, |w| {
         w.elect_one(|t| {
-            // TODO 10.1: Make the barriers, each with the arrivals of a phase (the table above); then let all know of
-            // them. book: warp specialisation
+            t.barrier_init(tma2mma, 1);
+            // TODO 10.1: Make the other barriers, each with the arrivals of a phase (the table above).
+            // book: warp specialisation
             t.todo("10.1");
+            t.fence_mbarrier_init();
         });
     });
     // After the barrier of the cluster the other CTA may use the barriers, and is there to allocate with.
@@ -102,19 +104,12 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
         wg.warp(TMA_WARP, |w| {
             w.elect_one(|t| {
                 let at = PipelineState::producer(t, PIPE_DEPTH);
-                tiles.each(t, cluster, |t, tile_row, tile_column| {
-                    t.repeat(k_tiles, |t, round| {
-                        // TODO 10.2: Wait until the stage is free. The leader announces the bytes of both CTAs to its
-                        // barrier (`t.when`); both load their own two tiles of A and one of B, and let the leader's
-                        // barrier count them (`of_cta`). Then go on to the next stage. book: pairs of CTAs
-                        t.todo("10.2");
-                    });
-                });
-                // The last commits must have come before this CTA may end.
-                t.repeat(PIPE_DEPTH, |t, _| {
-                    t.wait(mma2tma.at(at.stage()), at.phase());
-                    at.advance(t);
-                });
+                // TODO 10.2: For each tile of D (`tiles.each`), for each round (`t.repeat`): wait until the stage is
+                // free. The leader announces the bytes of both CTAs to its barrier (`t.when`); both load their own two
+                // tiles of A and one of B, and let the leader's barrier count them (`of_cta`). Then go on to the next
+                // stage. Behind all tiles wait for each stage once more: this CTA may not end before the last commits
+                // to its barriers have come. book: pairs of CTAs
+                t.todo("10.2");
             });
         });
         for consumer in 0..CONSUMERS {
@@ -129,13 +124,11 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
                         tiles.each(t, cluster, |t, _, _| {
                             // TODO 10.3: Wait until the consumer's accumulators of both CTAs are free: their sums of
                             // the tile before are in registers. Keep the MMAs behind the wait, and let `free` go on.
-                            // book: pairs of CTAs
+                            // Then multiply all rounds (`t.repeat`). In each: wait until the tiles of the stage have
+                            // come, multiply them, let mma2tma of both CTAs hear when they are no longer read, and go
+                            // on to the next stage. Behind the last, let mma2ld of both CTAs hear when the product is
+                            // complete. book: pairs of CTAs
                             t.todo("10.3");
-                            // TODO 10.4: Multiply all rounds (`t.repeat`). In each: wait until the tiles of the stage
-                            // have come, multiply them, let mma2tma of both CTAs hear when they are no longer read, and
-                            // go on to the next stage. Behind the last, let mma2ld of both CTAs hear when the product
-                            // is complete. book: pairs of CTAs
-                            t.todo("10.4");
                         });
                     })
                 });
@@ -152,28 +145,27 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
             let (accumulator, d) = (accumulators.columns(consumer * MMA_N, MMA_N), d.at(consumer));
             tiles.each(wg, cluster, |wg, tile_row, tile_column| {
                 let m_start = tile_row * CLUSTER_M + consumer * MMA_M;
-                // TODO 10.5: Wait until the product is complete, keep the loads from tensor memory behind the wait, and
+                // TODO 10.4: Wait until the product is complete, keep the loads from tensor memory behind the wait, and
                 // let `full` go on.
                 // book: warp specialisation
-                wg.todo("10.5");
+                wg.todo("10.4");
                 for chunk in 0..EPI_CHUNKS {
-                    // TODO 10.6: Load this chunk's columns of the thread's row and wait for them. After the last
+                    // TODO 10.5: Load this chunk's columns of the thread's row and wait for them. After the last
                     // chunk's load let every thread tell the leader's ld2mma (behind a fence of tcgen05): the next
                     // product can begin while this one is stored. Then store the row to `d`, when TMA no longer reads
                     // what was there before: the thread that stores below waits for that (`bulk_wait_read`), and the
                     // warpgroup meets. book: warp specialisation
-                    wg.todo("10.6");
-                    // TODO 10.7: Let TMA see what the threads stored, let the warpgroup meet, and let one thread store
+                    wg.todo("10.5");
+                    // TODO 10.6: Let TMA see what the threads stored, let the warpgroup meet, and let one thread store
                     // the tile, as a group of its own (`bulk_commit`). book: the way back
-                    wg.todo("10.7");
+                    wg.todo("10.6");
                 }
             });
-            // Shared memory must last until TMA has read it.
-            wg.warp(0, |w| w.elect_one(|t| t.bulk_wait_read(0)));
         });
     }
 
-    // The other CTA must be there until its barriers and its tensor memory are no longer used.
-    k.cluster_sync();
-    k.warp(0, |w| w.tmem_dealloc(tmem));
+    // TODO 10.7: Shared memory must last until TMA has read the last tile: the threads that store wait for that. Then
+    // free tensor memory, when no thread of either CTA uses it, or the barriers of the other CTA, any more.
+    // book: pairs of CTAs
+    k.todo("10.7");
 }
