@@ -41,13 +41,17 @@ impl Barrier {
     pub fn of_cta(self, rank: impl Operand<U32>) -> Barrier {
         let rank = rank.value();
         let address = with(|s| {
-            if !s.pair {
-                s.error("this kernel has no clusters", "make a pair of the CTAs: `k.cta_pair()`");
-            }
-            if let Value::Unsigned(rank) = rank
-                && rank > 1
+            if s.cluster == 1 {
+                s.error("this kernel has no clusters", "make a pair of the CTAs: `k.cta_pair()`, or `k.cluster(2)`");
+            } else if let Value::Unsigned(rank) = rank
+                && rank >= u64::from(s.cluster)
             {
-                s.error(format!("a pair has no CTA of rank {rank}"), "use rank 0, the leader's, or 1");
+                if s.pair {
+                    s.error(format!("a pair has no CTA of rank {rank}"), "use rank 0, the leader's, or 1");
+                } else {
+                    let last = s.cluster - 1;
+                    s.error(format!("the cluster has no CTA of rank {rank}"), format!("use a rank from 0 to {last}"));
+                }
             }
             let (local, mapped): (U32, U32) = (s.fresh(), s.fresh());
             let address = self.address.text(s);

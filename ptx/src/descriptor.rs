@@ -54,6 +54,19 @@ pub const fn matrix_descriptor_base(swizzle: Swizzle) -> u64 {
     code << 61 | 1 << 46 | (stride >> 4) << 32
 }
 
+/// The matrix descriptor of `wgmma` for such a tile, but for the address: as [`matrix_descriptor_base`], without the
+/// constant, and with the swizzle in bits 62 and 63: 0 none, 1 of 128 bytes, 2 of 64, 3 of 32 (PTX ISA, `wgmma` matrix
+/// descriptor format).
+pub const fn hopper_matrix_descriptor_base(swizzle: Swizzle) -> u64 {
+    let (code, stride) = match swizzle {
+        Swizzle::None => (0, 0),
+        Swizzle::B32 => (3, 8 * 32),
+        Swizzle::B64 => (2, 8 * 64),
+        Swizzle::B128 => (1, 8 * 128),
+    };
+    code << 62 | (stride >> 4) << 32
+}
+
 /// The matrix descriptor of a K-major tile at this shared address: what [`crate::Tile::k_slice`] computes on the GPU.
 ///
 /// ```

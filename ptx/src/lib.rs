@@ -1,4 +1,5 @@
-//! Writes PTX kernels for NVIDIA Blackwell (`sm_100a`) in Rust, one call for one instruction.
+//! Writes PTX kernels for NVIDIA Blackwell (`sm_100a`), and for Hopper (`sm_90a`), in Rust, one call for one
+//! instruction.
 //!
 //! **Does:** run a kernel's Rust function once, on the CPU, and record the instructions it asks for, each with the line
 //! that asked; hand out shared memory and tensor memory; refuse what cannot be right, as a compile error where a type
@@ -33,7 +34,8 @@
 //! | tensor memory and the tensor core | [`Tmem`], [`Accumulator`], [`Scope::mma`], [`instruction_descriptor`], [`matrix_descriptor`] |
 //! | TMA: loads and stores of tiles | [`Scope::tma_load`], [`Scope::tma_store`], [`TensorMap`] |
 //! | pipelines: rings of stages, kinds of barriers, phases | [`Ring`], [`TmaBarrier`], [`CommitBarrier`], [`ThreadBarrier`], [`PipelineState`] |
-//! | persistent kernels, CTA pairs | [`TileScheduler`], [`Scope::cta_pair`] |
+//! | persistent kernels, clusters, CTA pairs | [`TileScheduler`], [`Scope::cluster`], [`Scope::cta_pair`] |
+//! | Hopper (`sm_90a`): `wgmma`, sums in registers | [`Scope::hopper`], [`Scope::wgmma`], [`Fragment`] |
 //! | loops, conditions, variables, `raw`, `todo` | [`Scope::repeat`], [`Scope::when`], [`Scope::variable`], [`Scope::raw`], [`Scope::todo`] |
 
 mod address;
@@ -42,6 +44,7 @@ mod cluster;
 mod control;
 mod descriptor;
 mod gemm;
+mod hopper;
 mod kernel;
 pub mod level;
 mod memory;
@@ -61,8 +64,11 @@ pub use address::{GlobalAddress, SharedAddress};
 pub use barrier::{
     Barrier, CommitBarrier, Mbarrier, Mbarriers, TakesBytes, TakesCommits, TakesThreads, ThreadBarrier, TmaBarrier,
 };
-pub use descriptor::{instruction_descriptor, matrix_descriptor, matrix_descriptor_base};
+pub use descriptor::{
+    hopper_matrix_descriptor_base, instruction_descriptor, matrix_descriptor, matrix_descriptor_base,
+};
 pub use gemm::{Dtype, Gemm, Matrix};
+pub use hopper::Fragment;
 pub use kernel::{BuildError, Kernel, KernelFn, Param, Place, Region, RegionKind, Space, TensorMap, Todo, build};
 pub use memory::Chunk;
 pub use operator::Selectable;
@@ -77,7 +83,7 @@ pub use tile::{MAX_SHARED, Slice, Swizzle, Tile};
 /// What the file of a kernel imports.
 pub mod prelude {
     pub use crate::{
-        Accumulator, B16, B32, Barrier, Chunk, CommitBarrier, Cta, Dtype, F32, Gemm, Matrix, PipelineState, Pred, Ring,
-        Swizzle, Thread, ThreadBarrier, Tile, TileScheduler, TmaBarrier, Tmem, U32, U64, Warp, Warpgroup,
+        Accumulator, B16, B32, Barrier, Chunk, CommitBarrier, Cta, Dtype, F32, Fragment, Gemm, Matrix, PipelineState,
+        Pred, Ring, Swizzle, Thread, ThreadBarrier, Tile, TileScheduler, TmaBarrier, Tmem, U32, U64, Warp, Warpgroup,
     };
 }

@@ -80,6 +80,10 @@ pub(crate) struct State {
     pub tensor_maps: Vec<TensorMap>,
     /// CTAs work in pairs: `.cta_group::2`.
     pub pair: bool,
+    /// CTAs of a cluster.
+    pub cluster: u32,
+    /// The kernel is for `sm_90a`.
+    pub hopper: bool,
     /// Bytes of dynamic shared memory in use.
     pub shared: u32,
     pub regions: Vec<Region>,
@@ -213,6 +217,8 @@ impl State {
             pointers: Vec::new(),
             tensor_maps: Vec::new(),
             pair: false,
+            cluster: 1,
+            hopper: false,
             shared: 0,
             regions: Vec::new(),
             names: HashMap::new(),
@@ -505,12 +511,13 @@ impl State {
                 "begin the kernel with `k.threads(128);`",
             );
         }
-        if self.pair && !self.grid.is_some_and(|[x, _]| x.is_multiple_of(2)) {
+        if self.cluster > 1 && !self.grid.is_some_and(|[x, _]| x.is_multiple_of(self.cluster)) {
             let [x, y] = self.grid.unwrap_or([1, 1]);
+            let made = if self.pair { "pairs".to_string() } else { format!("clusters of {}", self.cluster) };
             self.error_at(
                 self.grid_at.unwrap_or(whole),
-                format!("a grid of {x} x {y} CTAs is not made of pairs"),
-                "give `k.grid` a multiple of 2 in x",
+                format!("a grid of {x} x {y} CTAs is not made of {made}"),
+                format!("give `k.grid` a multiple of {} in x", self.cluster),
             );
         }
         if !self.errors.is_empty() {
@@ -526,7 +533,7 @@ impl State {
             name: self.name,
             text,
             grid: [x, y, 1],
-            cluster: [if self.pair { 2 } else { 1 }, 1, 1],
+            cluster: [self.cluster, 1, 1],
             block: [self.threads.unwrap_or_default(), 1, 1],
             dynamic_shared: self.shared,
             params,

@@ -146,6 +146,7 @@ impl<L: Level> Scope<L> {
         L: OneWarp,
     {
         with(|s| {
+            s.needs_blackwell("tensor memory is allocated");
             let held: u32 = s.allocations.iter().filter(|one| !one.freed).map(|one| one.columns).sum();
             if !(32..=TMEM_COLUMNS).contains(&columns) || !columns.is_power_of_two() {
                 s.error(
@@ -257,6 +258,7 @@ impl<L: Level> Scope<L> {
     {
         let accumulate = accumulate.value();
         with(|s| {
+            s.needs_blackwell("a step of the tensor core");
             // In a pair each CTA has half of the rows of both operands.
             let ctas = if s.pair { 2 } else { 1 };
             let (m, n) = (a.rows.saturating_mul(ctas), b.rows.saturating_mul(ctas));

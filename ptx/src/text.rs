@@ -7,8 +7,9 @@ use crate::state::State;
 use std::fmt::Write;
 
 /// The lowest version that knows `sm_100a` and `tcgen05`: an older driver then still takes the text.
-const VERSION: &str = "8.6";
-const TARGET: &str = "sm_100a";
+const BLACKWELL: [&str; 2] = ["8.6", "sm_100a"];
+/// The lowest version that knows multicast, `elect.sync` and `setmaxnreg`.
+const HOPPER: [&str; 2] = ["8.0", "sm_90a"];
 
 pub(crate) fn module(state: &State) -> String {
     let mut text = String::with_capacity(state.body.len() + 2048);
@@ -21,7 +22,8 @@ pub(crate) fn module(state: &State) -> String {
 
 fn header(text: &mut String, state: &State) -> std::fmt::Result {
     writeln!(text, "// {} for {}", state.name, state.problem)?;
-    writeln!(text, ".version {VERSION}\n.target {TARGET}\n.address_size 64\n")?;
+    let [version, target] = if state.hopper { HOPPER } else { BLACKWELL };
+    writeln!(text, ".version {version}\n.target {target}\n.address_size 64\n")?;
     for (index, file) in state.files.iter().enumerate() {
         // Forward slashes everywhere, so that the same kernel gives the same text on every system.
         writeln!(text, ".file {} \"{}\"", index + 1, file.replace('\\', "/").replace('"', "'"))?;
@@ -55,8 +57,8 @@ fn header(text: &mut String, state: &State) -> std::fmt::Result {
     // Else ptxas, which does not know of the dynamic shared memory, keeps registers for CTAs that an SM has no room
     // for, and rather spills some of this one's.
     writeln!(text, ".minnctapersm 1")?;
-    if state.pair {
-        writeln!(text, ".reqnctapercluster 2, 1, 1")?;
+    if state.cluster > 1 {
+        writeln!(text, ".reqnctapercluster {}, 1, 1", state.cluster)?;
     }
     writeln!(text, "{{")?;
     for class in Class::ALL {

@@ -2,7 +2,7 @@
 
 use crate::address::{DYNAMIC_SHARED, SharedAddress};
 use crate::barrier::Barrier;
-use crate::descriptor::matrix_descriptor_base;
+use crate::descriptor::{hopper_matrix_descriptor_base, matrix_descriptor_base};
 use crate::gemm::Dtype;
 use crate::kernel::{Region, RegionKind, Space};
 use crate::register::{Operand, U32, U64, Value, dummy};
@@ -324,7 +324,8 @@ impl Tile {
     /// that the descriptor of a slice needs nothing else.
     ///
     /// Executed by every thread of the scope. PTX: `mov.u32` of the address, `bfe.u32` for its bits 4 to 17,
-    /// `cvt.u64.u32`, `or.b64` with the rest of the descriptor ([`matrix_descriptor_base`]).
+    /// `cvt.u64.u32`, `or.b64` with the rest of the descriptor ([`matrix_descriptor_base`], for Hopper
+    /// [`hopper_matrix_descriptor_base`]).
     #[track_caller]
     pub fn k_slice(&self, first: u32) -> Slice {
         let descriptor = with(|s| {
@@ -352,10 +353,53 @@ impl Tile {
             let wide: U64 = s.unary("cvt.u64.u32", Value::of(start));
             let (result, from): (U64, String) = (s.fresh(), s.name(wide));
             let to = s.name(result);
-            s.instruction(format!("or.b64 {to}, {from}, 0x{:016x}", matrix_descriptor_base(self.swizzle)));
+            let base = if s.hopper { hopper_matrix_descriptor_base } else { matrix_descriptor_base };
+            s.instruction(format!("or.b64 {to}, {from}, 0x{:016x}", base(self.swizzle)));
             result
         });
         Slice { descriptor: descriptor.unwrap_or(dummy()), dtype: self.dtype, rows: self.rows }
+    }
+
+    /// `count` rows of the tile, from `first` on: both multiples of 8, where the swizzle's pattern begins. Of a register
+    /// that is the caller's word.
+    ///
+    /// Executed by every thread of the scope. PTX: of a constant none; of a register `mov.u32` and `mad.lo.u32`.
+    #[track_caller]
+    pub fn rows(&self, first: impl Operand<U32>, count: u32) -> Tile {
+        let first = first.value();
+        with(|s| {
+            if self.refused() {
+                return *self;
+            }
+            let end = if let Value::Unsigned(first) = first { first } else { 0 } + u64::from(count);
+            let whole = |rows: u64| rows.is_multiple_of(8) || self.swizzle == Swizzle::None;
+            if count == 0 || end > u64::from(self.rows) || !whole(u64::from(count)) || !whole(end) {
+                let begin = match first {
+                    Value::Unsigned(first) => format!("row {first}"),
+                    _ => "any row".to_string(),
+                };
+                let message = format!(
+                    "{} has no {count} rows from {begin} on that are a tile: it has {} rows",
+                    self.title(s),
+                    self.rows
+                );
+                s.error(message, "use multiples of 8 rows, as many as there are");
+                return Tile { region: u32::MAX, address: SharedAddress::dummy(), ..*self };
+            }
+            let pitch = self.columns * self.dtype.bytes();
+            let address = match first {
+                // It is in the tile.
+                Value::Unsigned(first) => {
+                    SharedAddress { offset: self.address.offset + first as u32 * pitch, ..self.address }
+                }
+                first => {
+                    let base = self.base_plus(s, self.address.offset);
+                    SharedAddress { register: Some(mad(s, first, pitch, base)), offset: 0, ..self.address }
+                }
+            };
+            Tile { address, rows: count, ..*self }
+        })
+        .unwrap_or(*self)
     }
 
     /// The address of dynamic shared memory, in a register.

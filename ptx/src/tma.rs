@@ -4,7 +4,7 @@ use crate::barrier::TakesBytes;
 use crate::gemm::Matrix;
 use crate::kernel::{Param, TensorMap};
 use crate::level::{Level, OneThread};
-use crate::register::{Operand, U32, U64, Value};
+use crate::register::{B16, Operand, U32, U64, Value};
 use crate::scope::Scope;
 use crate::state::{State, with};
 use crate::tile::{Swizzle, Tile};
@@ -39,13 +39,55 @@ impl<L: Level> Scope<L> {
         let (barrier, coordinates) = (barrier.barrier(), (column.value(), row.value()));
         with(|s| {
             let Some(map) = tensor_map(s, from, &to) else { return };
-            // Such a barrier is one of a pair: `of_cta` refuses others.
+            if barrier.remote && !s.pair {
+                s.error(
+                    "a load tells a barrier of another CTA, which only a CTA pair can",
+                    "use the barrier of this CTA, `tma_load_multicast`, or `k.cta_pair()`",
+                );
+            }
             let pair = if barrier.remote { ".cta_group::2" } else { "" };
             let (tile, barrier) = (to.start(s), barrier.address.text(s));
             let coordinates = coordinates_text(s, from, coordinates);
             s.instruction(format!(
                 "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes{pair} {tile}, \
                  [{map}, {coordinates}], {barrier}"
+            ));
+        });
+    }
+
+    /// The same load for several CTAs of the cluster: the box comes to the place of `to` in the shared memory of each CTA
+    /// whose bit in `ctas` is set (bit 0 for rank 0), and its bytes are told to the barrier at the place of `barrier` in
+    /// each of them.
+    ///
+    /// Executed by one thread. PTX: as [`Scope::tma_load`], with `.multicast::cluster` and `mov.b16` of the mask.
+    #[track_caller]
+    pub fn tma_load_multicast<C: Operand<U32>, R: Operand<U32>>(
+        &mut self,
+        to: Tile,
+        from: &Matrix,
+        (column, row): (C, R),
+        barrier: impl TakesBytes,
+        ctas: u32,
+    ) where
+        L: OneThread,
+    {
+        let (barrier, coordinates) = (barrier.barrier(), (column.value(), row.value()));
+        with(|s| {
+            let there = (1 << s.cluster) - 1;
+            if ctas == 0 || ctas & !there != 0 {
+                s.error(
+                    format!("{ctas:#b} is not a mask of CTAs of this cluster"),
+                    format!("use a mask of the CTAs that the cluster has: {there:#b} is all of them"),
+                );
+            }
+            barrier.refuse_remote(s, "a multicast names");
+            let Some(map) = tensor_map(s, from, &to) else { return };
+            let mask: B16 = s.unary("mov.b16", Value::Unsigned(u64::from(ctas)));
+            let (tile, barrier, mask) = (to.start(s), barrier.address.text(s), s.name(mask));
+            let coordinates = coordinates_text(s, from, coordinates);
+            s.instruction(format!(
+                "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster \
+                 {tile}, [{map}, {coordinates}], {barrier}, {mask}"
             ));
         });
     }

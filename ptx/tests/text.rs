@@ -199,6 +199,59 @@ fn everything_of_a_pair(k: &mut Cta, gemm: &Gemm) {
     k.warp(1, |w| w.tmem_dealloc(tmem));
 }
 
+/// The same for Hopper.
+fn everything_of_hopper(k: &mut Cta, gemm: &Gemm) {
+    k.hopper();
+    k.threads(256);
+    k.cluster(4);
+    k.grid(8, 1);
+    let a = k.tile_ring("A", 2, Dtype::F16, 128, 64, Swizzle::B128);
+    let b = k.tile("B", Dtype::F16, 64, 64, Swizzle::B128);
+    let narrow = k.tile("narrow", Dtype::Bf16, 64, 16, Swizzle::B32);
+    let middle = k.tile("middle", Dtype::Bf16, 8, 32, Swizzle::B64);
+    let loaded = TmaBarrier::ring(k, "loaded", 2);
+    let stored = ThreadBarrier::new(k, "stored");
+    k.warp(0, |w| {
+        w.elect_one(|t| {
+            t.barrier_init(loaded, 1);
+            t.barrier_init(stored, 1);
+            t.fence_mbarrier_init();
+        });
+    });
+    k.cluster_sync();
+    let rank = k.cluster_rank();
+    k.warpgroup(0, |wg| {
+        wg.give_registers(24);
+        wg.warp(0, |w| {
+            w.elect_one(|t| {
+                let at = PipelineState::producer(t, 2);
+                t.expect_tx(loaded.at(at.stage()), 16384);
+                t.tma_load_multicast(a.at(0).rows(64, 64), &gemm.a, (0, 64), loaded.at(0), 0b1111);
+                let part = a.at(at.stage()).rows(rank * 32, 32);
+                t.tma_load_multicast(part, &gemm.a, (64, rank * 32), loaded.at(at.stage()), 0b101);
+            });
+        });
+    });
+    k.warpgroup(1, |wg| {
+        wg.take_registers(256);
+        let (sums, few) = (wg.fragment(64), wg.fragment(8));
+        wg.wgmma_fence();
+        wg.wgmma(&sums, a.at(1).rows(64, 64).k_slice(32), b.k_slice(32), false);
+        wg.wgmma(&sums, a.at(1).rows(64, 64).k_slice(48), b.k_slice(48), rank.gt(0));
+        wg.wgmma(&few, narrow.k_slice(0), middle.k_slice(16), true);
+        wg.wgmma_commit();
+        wg.wgmma_wait(1);
+        wg.wgmma_wait(0);
+        let [first, second, third, fourth] = sums.block(7);
+        let low = wg.pack(Dtype::F16, first, second);
+        let high = wg.pack(Dtype::F16, third, fourth);
+        let lane = wg.lane_index();
+        wg.store_blocks(b.at(lane, 0), [low, high, low, high]);
+        wg.arrive(stored.of_cta(3));
+    });
+    k.cluster_sync();
+}
+
 fn wide_zero(k: &mut Cta) -> U64 {
     k.variable(0u64)
 }
@@ -216,6 +269,9 @@ fn every_instruction() {
     let text = self::text(everything_of_a_pair);
     expect_file!["golden/everything_of_a_pair.ptx"].assert_eq(&without_places(&text));
     ptxas::assemble("everything_of_a_pair", &text);
+    let text = self::text(everything_of_hopper);
+    expect_file!["golden/everything_of_hopper.ptx"].assert_eq(&without_places(&text));
+    ptxas::assemble("everything_of_hopper", &text);
 }
 
 /// The parameters of a launch: pointers in the order of the matrices, then a tensor map for each shape of box.

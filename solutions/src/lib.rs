@@ -29,7 +29,9 @@
 //! | 8 | [`step08`] | four stages |
 //! | 9 | [`step09`] | pairs of CTAs |
 //! | 10 | [`step10`] | two consumers |
+//! | beside them | [`hopper`] | for the H100 and H200: `wgmma`, multicast |
 
+pub mod hopper;
 pub mod step01;
 pub mod step02;
 pub mod step03;

@@ -36,6 +36,22 @@ fn texts() {
     }
 }
 
+/// The kernel for Hopper: its text, and at several sizes that ptxas takes it, spills nothing and lets every `wgmma` run
+/// beside others.
+#[test]
+fn hopper() {
+    let built = ok(ptx::build("hopper", &Gemm::new(1024, 1024, 1024, Dtype::F16, 132), solutions::hopper::kernel));
+    expect_file![format!("{}/golden/hopper.ptx", env!("CARGO_MANIFEST_DIR"))].assert_eq(&built.text);
+    for ([m, n, k], dtype) in [([520, 264, 200], Dtype::F16), ([1024; 3], Dtype::Bf16), ([8192; 3], Dtype::F16)] {
+        let name = format!("hopper_{m}_{n}_{k}_{dtype}");
+        let built = ok(ptx::build(&name, &Gemm::new(m, n, k, dtype, 132), solutions::hopper::kernel));
+        if let Some(said) = ptxas::assemble(&name, &built.text) {
+            assert!(said.contains("0 bytes spill stores, 0 bytes spill loads"), "{name} spills:\n{said}");
+            assert!(!said.contains("wgmma"), "{name}:\n{said}");
+        }
+    }
+}
+
 /// What a launch of the kernel needs, a few lines long.
 fn facts(kernel: &Kernel) -> String {
     let extent = |[x, y, z]: [u32; 3]| format!("{x} x {y} x {z}");

@@ -183,7 +183,9 @@ fn pairs_of_ctas() {
         },
         expect![[r#"
             +5: this kernel has no clusters
-                Make a pair of the CTAs: `k.cta_pair()`.
+                Make a pair of the CTAs: `k.cta_pair()`, or `k.cluster(2)`.
+            +8: a load tells a barrier of another CTA, which only a CTA pair can
+                Use the barrier of this CTA, `tma_load_multicast`, or `k.cta_pair()`.
             +9: the mask 0b11 does not name CTAs of the cluster
                 Use a mask of the CTAs that the cluster has: 0b1 is all of them.
         "#]],

@@ -1,6 +1,7 @@
 //! What is refused while building: the message, the way out, and the line of the call.
 
 mod barriers;
+mod hopper;
 mod language;
 mod memory;
 mod tma;

@@ -26,8 +26,10 @@ pub fn assemble(name: &str, text: &str) -> Option<String> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let (source, object) = (folder.join(format!("{name}.ptx")), folder.join(format!("{name}.cubin")));
     std::fs::write(&source, text).expect("the scratch folder of tests can be written");
+    let target = text.lines().find_map(|line| line.strip_prefix(".target ")).expect("a kernel has a target");
     let output = Command::new(&ptxas)
-        .args(["-arch=sm_100a", "-v", "-lineinfo"])
+        .arg(format!("-arch={target}"))
+        .args(["-v", "-lineinfo"])
         .arg(&source)
         .arg("-o")
         .arg(&object)
