@@ -32,6 +32,7 @@
 //! | [`report`], [`test_main`] | what people see |
 //! | [`skeleton`], [`workbook`] | the files students get; the command they type |
 
+pub mod bench;
 pub mod compare;
 pub mod device;
 pub mod diagnostics;

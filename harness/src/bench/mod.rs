@@ -1,0 +1,116 @@
+//! Times on a GPU that can be believed: a kernel and cuBLAS, round by round in one process, and what may be said of them.
+
+mod plot;
+mod statistics;
+mod table;
+
+pub use plot::svg;
+pub use statistics::{Interval, Judged};
+pub use table::{header, line, summary};
+
+use crate::Problem;
+use serde::{Deserialize, Serialize};
+
+/// How the times are taken, in words: printed with every table.
+pub const PROTOCOL: [&str; 3] = [
+    "each round times the kernel and cuBLAS once, by events, in turns who comes first; L2 is overwritten before each launch",
+    "A and B are random normal numbers; cuBLAS is cublasGemmEx, FP16 or BF16 in and out, sums in FP32, a workspace of 32 MiB",
+    "ratio: the median over all rounds of cuBLAS's time divided by the kernel's, with the 95 % interval of 2000 bootstrap samples",
+];
+
+/// The GPU that times were taken on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Machine {
+    /// Its name, as the driver says it.
+    pub gpu: String,
+    /// Its UUID.
+    pub uuid: String,
+    /// The driver's version.
+    pub driver: String,
+    /// Streaming multiprocessors.
+    pub sms: u32,
+}
+
+impl Machine {
+    /// Dense FP16 and BF16 with sums in FP32, in TFLOP/s, as NVIDIA's data sheets say; `None` for a GPU that is not in
+    /// this table.
+    pub fn peak(&self) -> Option<f64> {
+        // "H100 SXM5": 989.4; the H200 has the same chip. "B200": 2250 of 4500 sparse.
+        const PEAKS: [(&str, f64); 3] = [("H100 80GB HBM3", 989.4), ("H200", 989.4), ("B200", 2250.0)];
+        PEAKS.iter().find(|(name, _)| self.gpu.contains(name)).map(|(_, peak)| *peak)
+    }
+}
+
+/// One round.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Round {
+    /// The kernel's time, in microseconds.
+    pub kernel_us: f64,
+    /// That of cuBLAS.
+    pub cublas_us: f64,
+    /// The clock of the SMs behind the round, in MHz.
+    pub clock_mhz: Option<u32>,
+    /// Power, in watts.
+    pub power_w: Option<f64>,
+    /// Temperature of the GPU, in degrees Celsius.
+    pub temperature_c: Option<u32>,
+    /// Why the driver holds the clock back, in its words.
+    pub throttled: Vec<String>,
+}
+
+/// All rounds of a size.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Series {
+    /// The problem.
+    pub problem: Problem,
+    /// The rounds, without those that warmed up.
+    pub rounds: Vec<Round>,
+    /// What the emulator predicts for the kernel on this GPU, in microseconds.
+    pub predicted_us: Option<f64>,
+}
+
+/// A benchmark: what `--format json` writes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Benchmark {
+    /// The kernel.
+    pub kernel: String,
+    /// Where it ran.
+    pub machine: Machine,
+    /// When, in UTC: `2026-11-22T14:00:00Z`.
+    pub date: String,
+    /// How.
+    pub protocol: Vec<String>,
+    /// A series for each size.
+    pub series: Vec<Series>,
+}
+
+impl Series {
+    fn times(&self, of: impl Fn(&Round) -> f64) -> Vec<f64> {
+        self.rounds.iter().map(of).collect()
+    }
+
+    /// The kernel's median time, in microseconds.
+    pub fn kernel_us(&self) -> f64 {
+        statistics::median(&self.times(|round| round.kernel_us))
+    }
+
+    /// That of cuBLAS.
+    pub fn cublas_us(&self) -> f64 {
+        statistics::median(&self.times(|round| round.cublas_us))
+    }
+
+    /// TFLOP/s at a time in microseconds.
+    pub fn tflops(&self, us: f64) -> f64 {
+        2.0 * self.problem.products() as f64 / us / 1e6
+    }
+
+    /// How many times as fast as cuBLAS the kernel is.
+    pub fn ratio(&self) -> Interval {
+        statistics::bootstrap(&self.times(|round| round.cublas_us / round.kernel_us))
+    }
+
+    /// What may be said of the ratio.
+    pub fn judged(&self) -> Judged {
+        statistics::judge(self)
+    }
+}

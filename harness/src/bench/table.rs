@@ -1,0 +1,122 @@
+//! A benchmark as a table.
+
+use super::{Benchmark, Interval, Judged, PROTOCOL, Series};
+use std::fmt::Write;
+
+/// The line above the rows.
+pub fn header() -> String {
+    format!(
+        "{:>16} {:>12} {:>6} {:>12} {:>6}  {:<22} {:>8}  {}\n",
+        "size", "kernel", "TF", "cuBLAS", "TF", "ratio to cuBLAS", "of peak", "clock, power"
+    )
+}
+
+/// A row. `peak` is in TFLOP/s.
+pub fn line(series: &Series, peak: Option<f64>) -> String {
+    let (m, n, k) = (series.problem.m, series.problem.n, series.problem.k);
+    let size = if m == n && n == k { format!("{m}³") } else { format!("{m}x{n}x{k}") };
+    let (kernel, cublas) = (series.kernel_us(), series.cublas_us());
+    let (kernel_tf, cublas_tf) = (series.tflops(kernel), series.tflops(cublas));
+    let Interval { median, low, high } = series.ratio();
+    let share = peak.map_or("-".to_string(), |peak| format!("{:.1} %", kernel_tf / peak * 100.0));
+    let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len().max(1) as f64;
+    let clocks: Vec<f64> = series.rounds.iter().filter_map(|round| round.clock_mhz).map(f64::from).collect();
+    let powers: Vec<f64> = series.rounds.iter().filter_map(|round| round.power_w).collect();
+    let clock = if clocks.is_empty() { "-".to_string() } else { format!("{:.0} MHz", mean(clocks)) };
+    let power = if powers.is_empty() { "-".to_string() } else { format!("{:.0} W", mean(powers)) };
+    let mut text = format!(
+        "{size:>16} {kernel:>9.1} us {kernel_tf:>6.0} {cublas:>9.1} us {cublas_tf:>6.0}  {:<22} {share:>8}  {clock}, {power}",
+        format!("{median:.3} [{low:.3}, {high:.3}]")
+    );
+    if let Some(predicted) = series.predicted_us {
+        // Writing to a String cannot fail.
+        let _ = write!(text, "; predicted {predicted:.1} us, {:+.1} %", (predicted / kernel - 1.0) * 100.0);
+    }
+    if let Judged::Inconclusive(why) = series.judged() {
+        let _ = write!(text, "\n{:>16} inconclusive, run again: {why}", "");
+    }
+    text.push('\n');
+    text
+}
+
+/// What stands below the rows: where and how it was measured, and how far the emulator's predictions are off.
+pub fn summary(benchmark: &Benchmark) -> String {
+    let machine = &benchmark.machine;
+    let mut text = format!(
+        "\n{} on {} ({}), driver {}, {}\n",
+        benchmark.kernel, machine.gpu, machine.uuid, machine.driver, benchmark.date
+    );
+    let errors: Vec<f64> = (benchmark.series.iter())
+        .filter_map(|series| Some((series.predicted_us? / series.kernel_us() - 1.0).abs()))
+        .collect();
+    if !errors.is_empty() {
+        let mean = errors.iter().sum::<f64>() / errors.len() as f64;
+        let _ = writeln!(
+            text,
+            "the emulator's predictions are off by {:.1} % on the mean of {}",
+            mean * 100.0,
+            errors.len()
+        );
+    }
+    match machine.peak() {
+        Some(peak) => {
+            let _ = writeln!(text, "peak: {peak} TFLOP/s, dense, as its data sheet says");
+        }
+        None => text.push_str("peak: not known for this GPU\n"),
+    }
+    for sentence in PROTOCOL {
+        text.push_str(sentence);
+        text.push('\n');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Machine, Round};
+    use super::*;
+    use crate::Problem;
+    use expect_test::expect;
+
+    #[test]
+    fn a_benchmark_as_text() {
+        let round = |n: usize| Round {
+            kernel_us: 180.0 + n as f64 / 10.0,
+            cublas_us: 181.0,
+            clock_mhz: Some(1700 + n as u32),
+            power_w: (n % 2 == 0).then_some(650.0),
+            temperature_c: None,
+            throttled: Vec::new(),
+        };
+        let series = |edge: u32, rounds: usize, predicted_us: Option<f64>| Series {
+            problem: Problem::f16(edge, 4096, 4096),
+            rounds: (0..rounds).map(round).collect(),
+            predicted_us,
+        };
+        let benchmark = Benchmark {
+            kernel: "hopper".into(),
+            machine: Machine { gpu: "NVIDIA H200".into(), uuid: "GPU-1".into(), driver: "580.1".into(), sms: 132 },
+            date: "2026-11-22T14:00:00Z".into(),
+            protocol: PROTOCOL.map(String::from).to_vec(),
+            series: vec![series(4096, 20, Some(170.0)), series(8192, 3, None)],
+        };
+        let mut text = header();
+        for series in &benchmark.series {
+            text += &line(series, benchmark.machine.peak());
+        }
+        text += &summary(&benchmark);
+        expect![[r#"
+                        size       kernel     TF       cuBLAS     TF  ratio to cuBLAS         of peak  clock, power
+                       4096³     180.9 us    760     181.0 us    759  1.000 [0.998, 1.002]     76.8 %  1710 MHz, 650 W; predicted 170.0 us, -6.1 %
+              8192x4096x4096     180.1 us   1526     181.0 us   1519  1.005 [1.004, 1.006]    154.3 %  1701 MHz, 650 W
+                             inconclusive, run again: 3 rounds; 10 are the fewest
+
+            hopper on NVIDIA H200 (GPU-1), driver 580.1, 2026-11-22T14:00:00Z
+            the emulator's predictions are off by 6.1 % on the mean of 1
+            peak: 989.4 TFLOP/s, dense, as its data sheet says
+            each round times the kernel and cuBLAS once, by events, in turns who comes first; L2 is overwritten before each launch
+            A and B are random normal numbers; cuBLAS is cublasGemmEx, FP16 or BF16 in and out, sums in FP32, a workspace of 32 MiB
+            ratio: the median over all rounds of cuBLAS's time divided by the kernel's, with the 95 % interval of 2000 bootstrap samples
+        "#]].assert_eq(&text);
+    }
+}
