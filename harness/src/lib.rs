@@ -61,6 +61,7 @@ pub mod source;
 pub mod steps;
 pub mod test_main;
 pub mod verdict;
+pub mod waits;
 pub mod workbook;
 
 pub use device::Device;

@@ -1,4 +1,4 @@
-//! The assembler's judgement: whether the text assembles for sm_100a, and what the machine code takes.
+//! The assembler's judgement: whether the text assembles for its target, and what the machine code takes.
 
 use crate::process;
 use crate::source::Place;
@@ -61,7 +61,7 @@ pub fn find() -> Result<PathBuf, String> {
         .ok_or_else(|| format!("no ptxas in CUDA_HOME/bin or PATH; {HOW}"))
 }
 
-/// Assembles PTX text for sm_100a.
+/// Assembles PTX text for the target that it names; for sm_100a if it names none.
 ///
 /// # Errors
 /// [`Failure`].
@@ -74,7 +74,10 @@ pub fn assemble(ptx: &str) -> Result<Usage, Failure> {
     let (text, machine_code) = (folder.path().join("kernel.ptx"), folder.path().join("kernel.cubin"));
     fs::write(&text, ptx).map_err(|e| unavailable(format!("cannot write {}: {e}", text.display())))?;
     let mut command = Command::new(&ptxas);
-    command.args(["-arch=sm_100a", "-v"]).arg(&text).arg("-o").arg(&machine_code);
+    let target = ptx.lines().find_map(|line| line.trim().strip_prefix(".target ")).unwrap_or("sm_100a");
+    // `.target sm_100a, debug`: only the first word is an architecture.
+    let architecture = target.split(',').next().unwrap_or_default().trim();
+    command.arg(format!("-arch={architecture}")).arg("-v").arg(&text).arg("-o").arg(&machine_code);
     let ended = process::run(&mut command, TIMEOUT).map_err(|failure| unavailable(failure.to_string()))?;
     let said = format!("{}{}", ended.stderr, ended.stdout);
     if ended.success {
