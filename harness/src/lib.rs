@@ -33,6 +33,7 @@
 //! | [`skeleton`], [`workbook`] | the files students get; the command they type |
 
 pub mod bench;
+pub mod bundle;
 pub mod compare;
 pub mod device;
 pub mod diagnostics;

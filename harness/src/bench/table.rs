@@ -84,7 +84,7 @@ mod tests {
             kernel_us: 180.0 + n as f64 / 10.0,
             cublas_us: 181.0,
             clock_mhz: Some(1700 + n as u32),
-            power_w: (n % 2 == 0).then_some(650.0),
+            power_w: n.is_multiple_of(2).then_some(650.0),
             temperature_c: None,
             throttled: Vec::new(),
         };
