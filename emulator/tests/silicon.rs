@@ -43,7 +43,7 @@ const SEEDS: u64 = 3;
 /// The instruction for which a case is listed as not modelled.
 fn not_modelled(case: &Case) -> Option<&'static str> {
     let listed = |of: &&str| case.name == **of || (of.ends_with(['/', '_']) && case.name.starts_with(*of));
-    NOT_MODELLED.iter().find(|(_, cases)| cases.iter().any(|of| listed(&of))).map(|(instruction, _)| *instruction)
+    NOT_MODELLED.iter().find(|(_, cases)| cases.iter().any(listed)).map(|(instruction, _)| *instruction)
 }
 
 /// Clean where the case says so, with the same bytes on every schedule; with the findings that it names where it is wrong.
