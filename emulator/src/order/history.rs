@@ -140,7 +140,8 @@ impl<P: Places> History<P> {
     }
 
     /// Whether an access comes after a write because it comes after what read it: causality order is transitive (PTX ISA 8.9.5), also
-    /// through an asynchronous operation, which tells nothing else of what its issuer knew.
+    /// through an asynchronous operation, which tells nothing else of what its issuer knew. What read it is somebody else: an access
+    /// does not come after a write because it, or one of its own actor before it, has read that write's bytes.
     #[cold]
     fn passed_on(&self, write: &Entry<P>, places: P, access: &Access, reason: Reason) -> bool {
         let weak = |stamp: &Stamp| stamp.strength == Strength::Weak;
@@ -148,7 +149,8 @@ impl<P: Places> History<P> {
             return false;
         }
         let mut left = vec![places];
-        for read in self.0.iter().filter(|read| !read.writes && weak(&read.stamp)) {
+        let others = |read: &&Entry<P>| !read.writes && weak(&read.stamp) && read.stamp.actor != access.stamp.actor;
+        for read in self.0.iter().filter(others) {
             if access.unordered(&read.stamp).is_none() {
                 let rest = left.into_iter().flat_map(|places| {
                     let (one, two) = places.without(read.places);

@@ -396,6 +396,32 @@ fn the_oldest_of_several_readers_is_named() {
     assert_eq!((conflict.first.actor, conflict.first_writes, conflict.byte), (1, false, 16));
 }
 
+/// A read that conflicts is remembered before somebody asks which of its bytes conflict. That it has read them is then no reason for it
+/// to come after their writer; that somebody else has, whom it comes after, is one.
+#[test]
+fn a_reader_does_not_excuse_itself() {
+    let views = Views::default();
+    let write = Stamp::asynchronous(0, 1, 5, 0);
+    let read = Access { transitive: true, ..by(1, 1, 0, &views) };
+    let mut shadow = Shadow::default();
+    assert!(shadow.write(0, 512, &Access::new(write, &views)).is_none());
+    assert!(!shadow.touch_all([Area::of_block(0, 0xffff)], &read, false));
+    for granule in 0..32 {
+        let conflict = shadow.read(16 * granule, 16, &read);
+        assert_eq!(conflict.map(|c| (c.first.site, c.byte)), Some((5, 16 * granule)));
+    }
+    let knows = |actor, epoch| {
+        let mut views = Views::default();
+        views.hb.raise(actor, epoch);
+        views
+    };
+    // Actor 2 comes after the write, and actor 3 after actor 2 alone.
+    let (second, third) = (knows(0, 1), knows(2, 1));
+    assert!(shadow.read(512 - 16, 16, &Access { transitive: true, ..by(2, 1, 0, &second) }).is_none());
+    assert!(shadow.read(512 - 16, 16, &Access { transitive: true, ..by(3, 1, 0, &third) }).is_none());
+    assert!(shadow.read(0, 16, &Access { transitive: true, ..by(3, 1, 0, &third) }).is_some());
+}
+
 #[test]
 fn a_tile_costs_an_entry_a_page() {
     let views = Views::default();

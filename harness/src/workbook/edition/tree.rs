@@ -23,7 +23,7 @@ const COPIED: [&str; 14] = [
 ];
 
 /// What is left out of it: tests of the project's own, which show solutions or need them, and what only they need.
-pub(super) const LEFT_OUT: [&str; 10] = [
+pub(super) const LEFT_OUT: [&str; 11] = [
     "docs/figures.md",
     "docs/grader.md",
     "emulator/benches",
@@ -32,6 +32,7 @@ pub(super) const LEFT_OUT: [&str; 10] = [
     "emulator/tests/common",
     "emulator/tests/forms",
     "emulator/tests/kernels",
+    "emulator/tests/silicon",
     "harness/tests",
     "ptx/tests",
 ];
