@@ -85,14 +85,24 @@ pub struct Mbarrier {
     pub arrivals: Vec<(u32, u32)>,
     /// Those of the phase before.
     pub previous: Vec<(u32, u32)>,
-    /// Waits that learnt of a phase: its number, the warp and its epoch then, the statement.
-    pub waits: Vec<(u64, ActorId, u32, u32)>,
+    /// Waits that passed: all that come before a phase is complete, one for each phase, warp and statement.
+    waits: Vec<Passing>,
     /// Waits that the phase behind the one they wait for may overtake: that phase, and the statement of the wait.
     pub overtaken: Vec<(u64, u32)>,
     /// Phase and statement of the first arrivals since the initialisation.
     pub history: Vec<(u64, u32)>,
     /// The last asynchronous write that completes on it, for each CTA that gets the bytes.
     pub promises: SmallVec<[Promise; 1]>,
+}
+
+/// A wait passed, and would not have if this phase had been complete before it.
+#[derive(Clone, Copy, Debug)]
+pub struct Passing {
+    pub before: u64,
+    /// The warp, and its epoch then.
+    pub actor: ActorId,
+    pub epoch: u32,
+    pub site: u32,
 }
 
 /// An asynchronous write is complete when its mbarrier says so.
@@ -163,9 +173,9 @@ impl Mbarrier {
         known.hb.raise(self.actor, self.earlier.saturating_add(self.phase.min(u64::from(u32::MAX)) as u32));
         // Whoever waits for a phase must have seen it before the next one completes, whatever the schedule.
         let done = self.phase - 1;
-        let late = |wait: &&(u64, ActorId, u32, u32)| wait.0 + 1 == done && known.came_before(wait.1) < wait.2;
-        self.overtaken.extend(self.waits.iter().filter(late).map(|wait| (done, wait.3)));
-        self.waits.retain(|wait| wait.0 >= done);
+        let late = |wait: &&Passing| wait.before == done && known.came_before(wait.actor) < wait.epoch;
+        self.overtaken.extend(self.waits.iter().filter(late).map(|wait| (done, wait.site)));
+        self.waits.retain(|wait| wait.before > done);
         if let Some(before) = self.completed.back() {
             known.join(before);
         }
@@ -187,6 +197,22 @@ impl Mbarrier {
         let phases = if (known & 1) as u32 != parity & 1 { known } else { known + 1 };
         let behind = self.phase.saturating_sub(phases).min(self.completed.len() as u64 - 1);
         (self.phase - behind, &self.completed[self.completed.len() - 1 - behind as usize])
+    }
+
+    /// A wait passes.
+    pub fn passed(&mut self, wait: Passing) {
+        if wait.before < self.phase {
+            // Two phases too late, it passes as well.
+            self.overtaken.push((wait.before, wait.site));
+            return;
+        }
+        let same =
+            |known: &&mut Passing| (known.before, known.actor, known.site) == (wait.before, wait.actor, wait.site);
+        match self.waits.iter_mut().find(same) {
+            // What comes before the later one comes before both.
+            Some(known) => known.epoch = wait.epoch,
+            None => self.waits.push(wait),
+        }
     }
 
     /// A write of bytes in this CTA begins, which the current phase waits for.

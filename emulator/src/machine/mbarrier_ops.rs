@@ -1,7 +1,7 @@
 //! Operations on mbarriers, by threads and engines.
 
 use super::cluster::{Cluster, Stop};
-use super::mbarrier::{LIMIT, Mbarrier};
+use super::mbarrier::{LIMIT, Mbarrier, Passing};
 use super::names::counted;
 use super::state::{ActorKind, At, Slot, Span};
 use super::warp::{Passed, State, lanes};
@@ -335,7 +335,10 @@ impl Cluster<'_> {
             let mut diagnostic = self.problem(
                 "phase-overtaken",
                 site,
-                format!("{name} may complete phase {phase} before a wait has seen phase {}", phase - 1),
+                match phase.checked_sub(1) {
+                    Some(seen) => format!("{name} may complete phase {phase} before a wait has seen phase {seen}"),
+                    None => format!("{name} may complete phase 0 before a wait that passes on a fresh mbarrier only"),
+                },
                 "A wait by parity tells a phase only from the one before it: every waiter must have seen a phase complete before \
                  the next one does, or it waits for ever (PTX ISA 9.7.13.15.4, 9.7.13.15.16).",
                 "Let one arrival complete one phase for each wait (a single tcgen05.commit, after the last MMA), or let the next arrival \
@@ -345,7 +348,13 @@ impl Cluster<'_> {
             diagnostic.severity = Severity::Finding;
             diagnostic.labels[0].text =
                 format!("this arrival completes phase {phase}; nothing orders it after the wait");
-            diagnostic.labels.push(self.label(wait, format!("this wait is for phase {}", phase - 1)));
+            diagnostic.labels.push(self.label(
+                wait,
+                match phase.checked_sub(1) {
+                    Some(seen) => format!("this wait is for phase {seen}"),
+                    None => "this wait is for parity 1, before any phase is complete".to_string(),
+                },
+            ));
             self.findings.add(diagnostic);
         }
     }
@@ -431,10 +440,9 @@ impl Cluster<'_> {
         fragment.state = State::Ready;
         fragment.ready_at = time.max(fragment.ready_at);
         fragment.pc += 1;
-        if let (true, Some(phase)) = (fresh, phase) {
-            let wait = (phase, warp.actor, warp.epoch, site);
-            self.barriers[barrier as usize].waits.push(wait);
-        }
+        let wait = Passing { before: phases, actor: warp.actor, epoch: warp.epoch, site };
+        self.barriers[barrier as usize].passed(wait);
+        self.overtaken(barrier);
         let warp = &mut self.warps[w];
         warp.passed.retain(|passed| passed.barrier != barrier);
         warp.passed.push(Passed { barrier, site, parity, phase, fresh });

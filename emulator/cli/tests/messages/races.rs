@@ -28,6 +28,7 @@ bar.sync 0;";
             23 | ld.shared.u32 %r3, [tile];
                | ^^^^^^^^^^^^^^^^^^^^^^^^^^ warp 0 reads it here
                |
+               = note: seen 32 times
                = rule: A bulk copy into shared memory is complete when its bytes have completed a phase of its mbarrier; only who has waited for that phase may touch what it writes, or overwrite what it reads (PTX ISA, cp.async.bulk).
                = try: Let warp 0 wait for `bar` first: mbarrier.try_wait.parity with parity 0, until it says true; the copy's bytes complete its phase 0.
 
@@ -42,6 +43,18 @@ bar.sync 0;";
         32,
         &[],
         expect![[r#"
+            finding[phase-overtaken]: `bar` may complete phase 0 before a wait that passes on a fresh mbarrier only
+              --> k.ptx:19:1
+               |
+            19 | mbarrier.arrive.expect_tx.shared.b64 _, [bar], 64;
+               | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ this arrival completes phase 0; nothing orders it after the wait
+            ...
+            24 | mbarrier.try_wait.parity.shared.b64 %p1, [bar], 1;
+               | -------------------------------------------------- this wait is for parity 1, before any phase is complete
+               |
+               = rule: A wait by parity tells a phase only from the one before it: every waiter must have seen a phase complete before the next one does, or it waits for ever (PTX ISA 9.7.13.15.4, 9.7.13.15.16).
+               = try: Let one arrival complete one phase for each wait (a single tcgen05.commit, after the last MMA), or let the next arrival come only after all have waited.
+
             finding[race-shared]: the TMA engine writes `tile`, warp 0 reads it, and nothing orders the two
               --> k.ptx:26:1
                |
@@ -54,10 +67,11 @@ bar.sync 0;";
             26 | ld.shared.u32 %r3, [tile];
                | ^^^^^^^^^^^^^^^^^^^^^^^^^^ warp 0 reads it here
                |
+               = note: seen 32 times
                = rule: A bulk copy into shared memory is complete when its bytes have completed a phase of its mbarrier; only who has waited for that phase may touch what it writes, or overwrite what it reads (PTX ISA, cp.async.bulk).
                = try: Wait for parity 0 of `bar`: the copy's bytes complete phase 0, and phase n has parity n mod 2.
 
-            `k`, default schedule: 1 finding; N cycles, 13 warp instructions
+            `k`, default schedule: 2 findings; N cycles, 13 warp instructions
         "#]],
     );
     // The source of a store is written again while it may still be read.
@@ -200,7 +214,7 @@ DONE:",
             22 | ld.shared.u32 %r3, [tile];
                | ^^^^^^^^^^^^^^^^^^^^^^^^^^ warp 1 reads it here
                |
-               = note: seen 2 times
+               = note: seen 63 times
                = rule: cp.async is asynchronous also for the thread that issues it: cp.async.wait_group or cp.async.wait_all waits for the own copies, a barrier after it for those of others (PTX ISA, cp.async.wait_group).
                = try: After the copies, let every thread that issued some execute cp.async.commit_group and cp.async.wait_group 0, then a CTA barrier (bar.sync).
 
