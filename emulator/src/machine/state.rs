@@ -180,6 +180,8 @@ pub enum Pending {
     MmaRead(usize),
     MmaDone(usize),
     CommitArrive(usize),
+    WgmmaRead(usize),
+    WgmmaDone(usize),
     /// A bulk copy reads its source, writes its destination.
     CopyRead(usize),
     CopyDone(usize),
@@ -204,6 +206,10 @@ pub enum ActorKind {
         warp: u32,
     },
     BulkWrites {
+        warp: u32,
+    },
+    /// The MMAs of a warpgroup, by its first warp.
+    Wgmmas {
         warp: u32,
     },
     /// The arrivals of one thread's commits in another CTA.

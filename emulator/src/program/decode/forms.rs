@@ -14,6 +14,10 @@ pub const FORMS: &[&str] = &[
     "tcgen05.mma.cta_group::{1|2}.kind::f16{.collector::a::{discard|lastuse|fill|use}}?",
     "tcgen05.commit.cta_group::{1|2}.mbarrier::arrive::one{.shared::cluster}?{.multicast::cluster}?.b64",
     "tcgen05.fence::{before|after}_thread_sync",
+    "wgmma.fence.sync.aligned",
+    "wgmma.commit_group.sync.aligned",
+    "wgmma.wait_group.sync.aligned",
+    "wgmma.mma_async.sync.aligned.m64n{8|16|24|32|40|48|56|64|72|80|88|96|104|112|120|128|136|144|152|160|168|176|184|192|200|208|216|224|232|240|248|256}k16.{f32.f16.f16|f32.bf16.bf16|f16.f16.f16}",
     // barriers and fences
     "mbarrier.init{.shared{::cta}?}?.b64",
     "mbarrier.inval{.shared{::cta}?}?.b64",

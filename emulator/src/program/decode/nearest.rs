@@ -195,7 +195,12 @@ mod tests {
             ("tcgen05.mma.cta_group::1.kind::tf32", "`tcgen05.mma.cta_group::1.kind::f16`"),
             ("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx.bytes", "complete_tx::bytes`"),
             ("xnor.b32", "Did you mean `xor.b32`?"),
-            ("wgmma.mma_async.sync", "No form of this opcode"),
+            ("wmma.mma.sync.aligned", "No form of this opcode"),
+            (
+                "wgmma.mma_async.sync.aligned.m64n128k8.f32.tf32.tf32",
+                "`wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16`",
+            ),
+            ("wgmma.wait_grp.sync.aligned", "Did you mean `wgmma.wait_group.sync.aligned`?"),
             ("frobnicate.b32", "No form of this opcode"),
         ] {
             let found = advice(opcode);
