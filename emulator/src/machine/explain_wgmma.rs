@@ -100,6 +100,8 @@ impl Cluster<'_> {
                 )
             }
         };
+        // Said once: from here on it is as if there were one.
+        self.warps[w].wgmma.fence();
         let help = "Let all warps of the warpgroup execute wgmma.fence after the access, before the MMA.";
         self.finding("missing-wgmma-fence", title, &labels, FENCE_RULE, help);
     }

@@ -11,6 +11,7 @@ use super::state::{ActorKind, At, Span};
 use super::tensor::SharedDescriptor;
 use super::warp::{Queue, State, lanes};
 use super::wgmma_work::{Coming, Step};
+use crate::order::Clock;
 use crate::program::op::{Inst, Op, Reg};
 use crate::program::wgmma::{ROWS, WARP_ROWS, WgmmaA, WgmmaOp, a_element};
 use crate::report::EventKind;
@@ -29,6 +30,9 @@ pub struct Warpgroup {
     /// Those up to this one are complete; when the last of them was.
     pub done: u32,
     pub done_at: u64,
+    /// What came before each MMA that has begun and that not all warps have waited for; the first has this number.
+    pub before: VecDeque<Clock>,
+    pub first_before: u32,
     /// Complete, and not computed yet: all add to one accumulator.
     pub waiting: Vec<Step>,
 }
@@ -60,6 +64,12 @@ impl Own {
     fn fit(&mut self, registers: u16) {
         self.used.resize(registers.into(), (0, 0));
         self.touched.resize(registers.into(), (0, 0));
+    }
+
+    /// What touched registers before does not matter any more.
+    pub fn fence(&mut self) {
+        self.fences += 1;
+        self.before_fence = self.count;
     }
 
     /// Whether an MMA is in a group.
@@ -112,7 +122,8 @@ impl<'a> Cluster<'a> {
         op.fragments().for_each(|reg| own.used[usize::from(reg)] = (number, pc));
         let part = self.a_part(w, op);
         let (time, views) = (self.warps[w].fragments[f].ready_at, self.warps[w].views.clone());
-        self.comes(w, first, Coming { pc, site, inputs, there: 0, time, views, a: Operand::default() }, part)
+        let (before, a) = (Clock::default(), Operand::default());
+        self.comes(w, first, Coming { pc, site, inputs, there: 0, time, views, before, a }, part)
     }
 
     /// All four warps must be there, with all their lanes.
@@ -188,7 +199,7 @@ impl<'a> Cluster<'a> {
     ) -> Result<(), Stop> {
         if !self.warpgroups.contains_key(&first) {
             let actor = self.actor(ActorKind::Wgmmas { warp: first as u32 });
-            self.warpgroups.insert(first, Warpgroup { queue: Queue::of(actor), ..Warpgroup::default() });
+            self.warpgroups.insert(first, Warpgroup { queue: Queue::of(actor), first_before: 1, ..Warpgroup::default() });
         }
         let Some(group) = self.warpgroups.get_mut(&first) else { return Ok(()) };
         let (views, time) = (new.views.clone(), new.time);
@@ -203,6 +214,7 @@ impl<'a> Cluster<'a> {
         let Some(group) = self.warpgroups.get_mut(&first) else { return Ok(()) };
         let coming = &mut group.coming[place];
         coming.views.keep_common(&views);
+        coming.before.join(&views.before_now());
         coming.time = coming.time.max(time);
         coming.there |= 1 << (w - first);
         if let Some((bits, defined)) = part {
@@ -229,14 +241,13 @@ impl<'a> Cluster<'a> {
         let cta = self.warps[w].cta;
         let own = &mut self.warps[w].wgmma;
         match *op {
-            Op::WgmmaFence => {
-                own.fences += 1;
-                own.before_fence = own.count;
-            }
+            Op::WgmmaFence => own.fence(),
             Op::WgmmaCommit => {
                 let covers = own.count - own.committed;
                 own.committed = own.count;
                 own.groups.push_back(own.count);
+                // What the warp does from here on is not before the MMAs.
+                self.warps[w].advance();
                 self.trace(cta, actor, Span::of_warp(w, time, time), site, || EventKind::WgmmaCommit { covers });
             }
             Op::WgmmaWait { pending } => {
@@ -267,9 +278,19 @@ impl<'a> Cluster<'a> {
         let next = next.and_then(|pc| self.wgmma_at(pc));
         if let Some(group) = self.warpgroups.get(&first) {
             group.queue.raise(&mut self.warps[w].views.hb, last);
+            // All four warps had come to it.
+            if let Some(before) = last.checked_sub(group.first_before).and_then(|n| group.before.get(n as usize)) {
+                self.warps[w].views.order.join(before);
+            }
             let waiting = group.waiting.first().and_then(|step| self.wgmma_at(step.pc));
             if !next.zip(waiting).is_some_and(|(next, waiting)| next.same_accumulator(waiting)) {
                 self.settle_wgmma(first);
+            }
+        }
+        let everyone = self.warps[first..first + WARPS].iter().map(|warp| warp.wgmma.awaited).min().unwrap_or(0);
+        if let Some(group) = self.warpgroups.get_mut(&first) {
+            while group.first_before <= everyone && group.before.pop_front().is_some() {
+                group.first_before += 1;
             }
         }
         let (cta, index) = (self.warps[w].cta, self.warps[w].index);

@@ -9,7 +9,7 @@ use super::tensor::SharedDescriptor;
 use super::wgmma::{Inputs, WARPS};
 use super::{simd, tiles};
 use crate::numerics::MmaStep;
-use crate::order::{Stamp, Views};
+use crate::order::{Clock, Stamp, Views};
 use crate::program::op::Reg;
 use crate::program::wgmma::{ROWS, WARP_ROWS, WgmmaOp, d_element};
 use crate::report::{Actor, EventKind, Wgmma};
@@ -29,6 +29,8 @@ pub struct Coming {
     pub time: u64,
     /// What all of them know.
     pub views: Views,
+    /// What came before in any of them.
+    pub before: Clock,
     /// A, as far as it lies in registers.
     pub a: Operand,
 }
@@ -84,10 +86,11 @@ impl WgmmaOp {
 impl Cluster<'_> {
     /// All four warps have come to an MMA.
     pub fn begin_wgmma(&mut self, first: usize, coming: Coming) -> Result<(), Stop> {
-        let Coming { pc, site, inputs, time: now, views, a: fragments, .. } = coming;
+        let Coming { pc, site, inputs, time: now, views, before, a: fragments, .. } = coming;
         let Some(op) = self.wgmma_at(pc) else { return Ok(()) };
         let Some(group) = self.warpgroups.get_mut(&first) else { return Ok(()) };
         group.queue.epoch += 1;
+        group.before.push_back(before);
         let (actor, number) = (group.queue.actor, group.queue.epoch);
         let stamp = Stamp::asynchronous(actor, number, site, self.index);
         let cta = self.warps[first].cta;

@@ -195,7 +195,7 @@ mod tests {
             ("tcgen05.mma.cta_group::1.kind::tf32", "`tcgen05.mma.cta_group::1.kind::f16`"),
             ("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx.bytes", "complete_tx::bytes`"),
             ("xnor.b32", "Did you mean `xor.b32`?"),
-            ("wmma.mma.sync.aligned", "No form of this opcode"),
+            ("suld.b.1d.b32.trap", "No form of this opcode"),
             (
                 "wgmma.mma_async.sync.aligned.m64n128k8.f32.tf32.tf32",
                 "`wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16`",
