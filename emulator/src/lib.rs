@@ -74,8 +74,7 @@ pub use machine::{check, run};
 pub use numerics::{MmaStep, Numerics};
 pub use program::{FORMS, Program, load, special_registers};
 pub use report::{
-    Actor, Barrier, Copy, CopyKind, CtaState, Event, EventKind, Issuer, Memory, Mma, OperandRead, Report, Usage,
-    Wgmma,
+    Actor, Barrier, Copy, CopyKind, CtaState, Event, EventKind, Issuer, Memory, Mma, OperandRead, Report, Usage, Wgmma,
 };
 pub use tensor_map::{Element, Swizzle, TensorMap};
 pub use time::Gpu;

@@ -42,7 +42,8 @@ fn explained(text: &str, k: usize) -> Diagnostic {
         let report = run(text, k, seed);
         let found = report.findings.first().unwrap_or_else(|| panic!("seed {seed:?}: nothing found")).clone();
         // The same mistake may concern two copies.
-        let others: Vec<_> = report.findings.iter().filter(|d| d.code != found.code).map(|d| (d.code, &d.title)).collect();
+        let others: Vec<_> =
+            report.findings.iter().filter(|d| d.code != found.code).map(|d| (d.code, &d.title)).collect();
         assert!(others.is_empty(), "seed {seed:?}: `{}` has one root cause, but also: {others:?}", found.code);
         let known = first.get_or_insert(found.clone());
         assert_eq!(known.code, found.code, "seed {seed:?}: {found:#?}");
@@ -75,7 +76,12 @@ fn missing_wgmma_fence() {
 #[test]
 fn missing_wgmma_fence_after_a_read_of_the_accumulator() {
     let text = edited("    @%p7 bra TILE;\n", "    add.f32 %f0, %f0, %f1;\n    @%p7 bra TILE;\n");
-    let late = edited_all(&text, "    wgmma.fence.sync.aligned;\n", "    setp.ne.u32 %p10, %r24, 0;\n    @%p10 bra FENCED;\n    wgmma.fence.sync.aligned;\nFENCED:\n", 1);
+    let late = edited_all(
+        &text,
+        "    wgmma.fence.sync.aligned;\n",
+        "    setp.ne.u32 %p10, %r24, 0;\n    @%p10 bra FENCED;\n    wgmma.fence.sync.aligned;\nFENCED:\n",
+        1,
+    );
     expect(&late, "missing-wgmma-fence", "wgmma.mma_async", "the accumulator");
     for seed in schedules(3) {
         let report = run(&text, 448, seed);
@@ -95,7 +101,14 @@ fn missing_wait_before_the_accumulator_is_read() {
 fn a_wait_that_leaves_the_stage_in_use() {
     let text = edited("wgmma.wait_group.sync.aligned 0;", "wgmma.wait_group.sync.aligned 1;");
     let text = edited_all(&text, "    // D in FP16,", "    wgmma.wait_group.sync.aligned 0;\n    // D in FP16,", 1);
-    expect(&text, "operand-overwritten", "cp.async.bulk.tensor.2d.shared::cluster", "while an MMA may still be reading it");
+    for seed in schedules(6) {
+        // On some schedules, warps come too late to see a phase at all, and more is found.
+        let first = run(&text, 448, seed).findings.remove(0);
+        assert_eq!(first.code, "operand-overwritten", "seed {seed:?}: {first:#?}");
+        assert!(first.labels[0].place.text.starts_with("cp.async.bulk.tensor.2d.shared::cluster"), "{first:#?}");
+        assert!(first.labels[1].place.text.starts_with("wgmma.mma_async"), "{first:#?}");
+        assert!(first.help.contains("wgmma.wait_group"), "{first:#?}");
+    }
 }
 
 #[test]
@@ -117,7 +130,12 @@ fn wrong_bytes() {
 
 #[test]
 fn a_release_to_only_one_cta_of_the_multicast() {
-    expect(&edited("setp.lt.u32 %p8, %r2, 2;", "setp.eq.u32 %p8, %r2, %r3;"), "hang", "mbarrier.init.shared::cta.b64 [%r12+32], 4", "waits for 4 arrivals and gets 2");
+    expect(
+        &edited("setp.lt.u32 %p8, %r2, 2;", "setp.eq.u32 %p8, %r2, %r3;"),
+        "hang",
+        "mbarrier.init.shared::cta.b64 [%r12+32], 4",
+        "waits for 4 arrivals and gets 2",
+    );
 }
 
 /// As CUTLASS releases: the wait leaves the latest group under way, and the stage before is free. One thread a warpgroup arrives in
@@ -129,8 +147,18 @@ fn the_stage_before_is_released_while_the_next_is_multiplied() {
                      @%p11 mapa.shared::cluster.u32 %r26, %r51, %r50;\n    @%p11 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r26];\n    mov.u32 %r51, %r17;\n";
     let text = edited(release, pipelined);
     // Lane 0 of warps 0 and 1.
-    let text = edited_all(&text, "setp.lt.u32 %p8, %r2, 2;", "and.b32 %r52, %r2, 0xffffffdf;\n    setp.eq.u32 %p8, %r52, 0;\n    mov.u32 %r51, 0;", 1);
-    let text = edited_all(&text, "    // D in FP16,", "    wgmma.wait_group.sync.aligned 0;\n    @%p8 mapa.shared::cluster.u32 %r26, %r51, %r50;\n    @%p8 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r26];\n    // D in FP16,", 1);
+    let text = edited_all(
+        &text,
+        "setp.lt.u32 %p8, %r2, 2;",
+        "and.b32 %r52, %r2, 0xffffffdf;\n    setp.eq.u32 %p8, %r52, 0;\n    mov.u32 %r51, 0;",
+        1,
+    );
+    let text = edited_all(
+        &text,
+        "    // D in FP16,",
+        "    wgmma.wait_group.sync.aligned 0;\n    @%p8 mapa.shared::cluster.u32 %r26, %r51, %r50;\n    @%p8 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r26];\n    // D in FP16,",
+        1,
+    );
     let right = product(256, 128, 448);
     for seed in schedules(20) {
         let report = run(&text, 448, seed);
@@ -150,9 +178,13 @@ fn the_stage_before_is_released_while_the_next_is_multiplied() {
 fn the_trace_shows_mmas_groups_and_waits() {
     let options = Options { trace: true, ..Default::default() };
     let report = emulator::run(&load(TEXT), &launch(256, 128, 128), &options);
-    let mut mmas: Vec<_> = report.trace.iter().filter(|e| matches!(e.kind, EventKind::Wgmma(_)) && e.cta == 0).collect();
+    let mut mmas: Vec<_> =
+        report.trace.iter().filter(|e| matches!(e.kind, EventKind::Wgmma(_)) && e.cta == 0).collect();
     assert_eq!(mmas.len(), 2 * 2 * 4, "two warpgroups, two stages, four slices");
-    assert!(mmas.iter().all(|e| matches!(e.issuer.warp, 4 | 8) && e.issued <= e.start && e.end - e.start == 64), "{mmas:#?}");
+    assert!(
+        mmas.iter().all(|e| matches!(e.issuer.warp, 4 | 8) && e.issued <= e.start && e.end - e.start == 64),
+        "{mmas:#?}"
+    );
     mmas.sort_by_key(|e| e.start);
     assert!(mmas.windows(2).all(|two| two[0].end <= two[1].start), "{mmas:#?}");
     let EventKind::Wgmma(first) = &mmas[0].kind else { panic!() };

@@ -428,9 +428,9 @@ impl<'a> Cluster<'a> {
                 self.race_keys.insert(key, self.races.len());
                 let issuer = match self.kind(race.second) {
                     Some(ActorKind::Warp(w) | ActorKind::AsyncCopies(w)) => Some(w),
-                    Some(
-                        ActorKind::Mmas { warp, .. } | ActorKind::Wgmmas { warp } | ActorKind::BulkReads { warp },
-                    ) => Some(warp),
+                    Some(ActorKind::Mmas { warp, .. } | ActorKind::Wgmmas { warp } | ActorKind::BulkReads { warp }) => {
+                        Some(warp)
+                    }
                     _ => None,
                 };
                 let passed = match issuer.and_then(|w| self.warps.get(w as usize)) {

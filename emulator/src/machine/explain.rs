@@ -209,7 +209,7 @@ impl Cluster<'_> {
         }
         if is_mma(second) || is_mma(first) {
             let (mma, store) = if is_mma(second) { (second, first) } else { (first, second) };
-            if is_mma(second) || race.unwritten {
+            if is_mma(second) && !race.late || race.unwritten {
                 let cure = self.cure_of_copy(race, false).unwrap_or_else(|| {
                     Cure::new(
                         "Stores of other warps happen before an MMA only through synchronisation with the thread that issues it, by a \
@@ -232,7 +232,9 @@ impl Cluster<'_> {
                 );
             }
             let (rule, help) = match self.kind(mma) {
-                Some(ActorKind::Wgmmas { .. }) => (super::explain_wgmma::OPERAND_RULE, super::explain_wgmma::OPERAND_HELP),
+                Some(ActorKind::Wgmmas { .. }) => {
+                    (super::explain_wgmma::OPERAND_RULE, super::explain_wgmma::OPERAND_HELP)
+                }
                 _ => (
                     "That an MMA has read its operands is known only when a tcgen05.commit after it has arrived at its \
                      mbarrier (PTX ISA 9.7.16.6.2.1.1).",

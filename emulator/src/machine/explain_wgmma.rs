@@ -35,7 +35,10 @@ impl Cluster<'_> {
         let names = (self.warp_name(other), self.warp_name(w));
         let (title, help) = if known.pc != new.pc {
             (
-                format!("{} and {} execute different wgmmas as their MMA number {}", names.0, names.1, self.warps[w].wgmma.count),
+                format!(
+                    "{} and {} execute different wgmmas as their MMA number {}",
+                    names.0, names.1, self.warps[w].wgmma.count
+                ),
                 "Let all warps of a warpgroup take the same path to each wgmma.",
             )
         } else if known.inputs != new.inputs {

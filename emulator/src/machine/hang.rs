@@ -44,6 +44,15 @@ impl Cluster<'_> {
         };
         blocked.sort_by_key(|b| (rank(&b.state), b.warp));
         let Some(mut root) = blocked.first() else { return };
+        // All have arrived, and bytes are missing or too many: others wait for who waits there.
+        let lacks_bytes = |b: &&Blocked| match b.state {
+            State::Mbarrier { barrier, .. } => {
+                let barrier = &self.barriers[barrier as usize];
+                barrier.pending == 0 && barrier.bytes != 0
+            }
+            _ => false,
+        };
+        root = blocked.iter().find(lacks_bytes).unwrap_or(root);
         // What would arrive is stuck at a CTA barrier itself: that one is the root.
         if let State::Mbarrier { barrier, .. } = root.state {
             let sites = self.arrival_sites(self.barriers[barrier as usize].offset);

@@ -129,10 +129,11 @@ impl<'a> Cluster<'a> {
     /// All four warps must be there, with all their lanes.
     fn whole_warpgroup(&self, w: usize, site: u32) -> Result<usize, Stop> {
         let first = self.warpgroup_of(w);
-        let cta = self.warps[w].cta;
-        let missing = (first..first + WARPS).find(|&n| {
-            self.warps.get(n).is_none_or(|warp| warp.cta != cta || warp.live != u32::MAX)
-        });
+        let (cta, number) = (self.warps[w].cta, self.warps[w].wgmma.count + 1);
+        // One that has been here already may have ended since.
+        let is_there =
+            |warp: &super::warp::Warp| warp.cta == cta && (warp.live == u32::MAX || warp.wgmma.count >= number);
+        let missing = (first..first + WARPS).find(|&n| !self.warps.get(n).is_some_and(is_there));
         let Some(missing) = missing else { return Ok(first) };
         let base = self.warps[first].index;
         let why = match self.warps.get(missing).filter(|warp| warp.cta == cta) {
@@ -145,7 +146,10 @@ impl<'a> Cluster<'a> {
             site,
             format!("{} executes a wgmma, but its warpgroup is not complete: {why}", self.warp_name(w)),
             super::explain_wgmma::WARPGROUP_RULE,
-            format!("Let all of warps {base} to {} execute it, and launch CTAs of whole warpgroups of 128 threads.", base + 3),
+            format!(
+                "Let all of warps {base} to {} execute it, and launch CTAs of whole warpgroups of 128 threads.",
+                base + 3
+            ),
         ))))
     }
 
@@ -199,7 +203,8 @@ impl<'a> Cluster<'a> {
     ) -> Result<(), Stop> {
         if !self.warpgroups.contains_key(&first) {
             let actor = self.actor(ActorKind::Wgmmas { warp: first as u32 });
-            self.warpgroups.insert(first, Warpgroup { queue: Queue::of(actor), first_before: 1, ..Warpgroup::default() });
+            self.warpgroups
+                .insert(first, Warpgroup { queue: Queue::of(actor), first_before: 1, ..Warpgroup::default() });
         }
         let Some(group) = self.warpgroups.get_mut(&first) else { return Ok(()) };
         let (views, time) = (new.views.clone(), new.time);
@@ -333,7 +338,12 @@ impl<'a> Cluster<'a> {
         let registers = self.kernel.registers.0;
         let own = &mut self.warps[w].wgmma;
         own.fit(registers);
-        let numbers = || inst.uses.iter().chain(&inst.defs).filter_map(|reg| if let Reg::B32(r) = reg { Some(usize::from(*r)) } else { None });
+        let numbers = || {
+            inst.uses
+                .iter()
+                .chain(&inst.defs)
+                .filter_map(|reg| if let Reg::B32(r) = reg { Some(usize::from(*r)) } else { None })
+        };
         let known = own.awaited.max(own.landed);
         let early = numbers().map(|r| (own.used[r], r)).filter(|((number, _), _)| *number > known).max();
         if let Some(((number, pc), r)) = early {

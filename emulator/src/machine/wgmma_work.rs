@@ -9,7 +9,7 @@ use super::tensor::SharedDescriptor;
 use super::wgmma::{Inputs, WARPS};
 use super::{simd, tiles};
 use crate::numerics::MmaStep;
-use crate::order::{Clock, Stamp, Views};
+use crate::order::{ActorId, Clock, Stamp, Views};
 use crate::program::op::Reg;
 use crate::program::wgmma::{ROWS, WARP_ROWS, WgmmaOp, d_element};
 use crate::report::{Actor, EventKind, Wgmma};
@@ -108,6 +108,7 @@ impl Cluster<'_> {
             unwritten = unwritten.or_else(|| self.ctas[cta].shared.undefined_granule(footprint.runs(base)));
             self.touch_operand(&views, cta, &footprint, base, stamp);
         }
+        self.mark_late(first, stamp);
         let origin = match unwritten {
             Some(at) => self.kept_origin(cta, at, at + 16).unwrap_or_else(|| {
                 let name = self.shared_name_exact(at);
@@ -155,6 +156,18 @@ impl Cluster<'_> {
         }
         self.push_event(end, Pending::WgmmaDone(n));
         Ok(())
+    }
+
+    /// A store that an MMA conflicts with may come behind the MMA in its own warp, which was not the last to come to it.
+    fn mark_late(&mut self, first: usize, stamp: Stamp) {
+        let Some(before) = self.warpgroups.get(&first).and_then(|group| group.before.back()) else { return };
+        let actors: Vec<ActorId> = self.warps[first..first + WARPS].iter().map(|warp| warp.actor).collect();
+        let parts = self.warps[first..first + WARPS].iter().flat_map(|warp| warp.parts.iter().map(|part| part.1));
+        let own: Vec<ActorId> = actors.into_iter().chain(parts).collect();
+        for race in self.races.iter_mut().rev().take_while(|race| race.second == stamp) {
+            let store = race.conflict.first;
+            race.late = own.contains(&store.actor) && store.epoch > before.get(store.actor);
+        }
     }
 
     /// The tensor core reads the operands of an MMA out of shared memory.
@@ -302,13 +315,12 @@ impl Cluster<'_> {
         for (q, warp) in self.warps[first..first + WARPS].iter_mut().enumerate() {
             for (r, &reg) in op.d.iter().enumerate() {
                 let reg = Reg::B32(reg);
-                let before = if accumulate && !self.options.timing_only { warp.registers.defined(reg) } else { u32::MAX };
+                let before =
+                    if accumulate && !self.options.timing_only { warp.registers.defined(reg) } else { u32::MAX };
                 let mut now = before;
                 for t in 0..if whole { 0 } else { 32 } {
                     let (row, column) = d_element(op.d_f32, t, r);
-                    let ok = rows[q * WARP_ROWS as usize + row]
-                        && columns[column]
-                        && (op.d_f32 || columns[column + 1]);
+                    let ok = rows[q * WARP_ROWS as usize + row] && columns[column] && (op.d_f32 || columns[column + 1]);
                     now &= !(u32::from(!ok) << t);
                 }
                 warp.registers.set_defined(reg, u32::MAX, now);

@@ -133,7 +133,9 @@ fn alive(code: &[Inst], count: usize, numbers: &impl Fn(&Reg) -> std::ops::Range
                 now.copy_from_slice(&busy[pc]);
                 match works_on(inst).as_deref() {
                     Some([]) => now.fill(0),
-                    Some(regs) => regs.iter().flat_map(numbers).for_each(|n| now[n / 64] |= written[n / 64] & 1 << (n % 64)),
+                    Some(regs) => {
+                        regs.iter().flat_map(numbers).for_each(|n| now[n / 64] |= written[n / 64] & 1 << (n % 64))
+                    }
                     None => {}
                 }
                 for &to in &next[pc] {

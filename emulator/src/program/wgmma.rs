@@ -103,7 +103,10 @@ mod tests {
         }
         let a: BTreeSet<_> = (0..32).flat_map(|t| (0..4).map(move |r| a_element(t, r))).collect();
         assert_eq!(a.len(), 128);
-        assert_eq!((d_element(true, 5, 2), d_element(true, 5, 5), d_element(false, 31, 3)), ((9, 2), (1, 11), (15, 14)));
+        assert_eq!(
+            (d_element(true, 5, 2), d_element(true, 5, 5), d_element(false, 31, 3)),
+            ((9, 2), (1, 11), (15, 14))
+        );
         assert_eq!((a_element(6, 1), a_element(6, 2)), ((9, 4), (1, 12)));
     }
 }

@@ -60,7 +60,11 @@ fn columns(shape: &str) -> Option<u32> {
 /// `{d}, adesc or {a}, bdesc, scale-d, imm-scale-a, imm-scale-b{, imm-trans-a}, imm-trans-b`
 fn mma(l: &mut Lowering, o: &Operands, n: u32, d_f32: bool, bf16: bool) -> Result<Decoded, Bad> {
     let in_registers = matches!(o.get(1)?, Operand::Vector(_));
-    if in_registers { o.expect(7..=7)? } else { o.expect(8..=8)? }
+    if in_registers {
+        o.expect(7..=7)?
+    } else {
+        o.expect(8..=8)?
+    }
     let Operand::Vector(list) = o.get(0)? else {
         return Err(wrong(
             format!("D of `{}` is {}", o.opcode, describe(o.get(0)?)),
@@ -116,7 +120,9 @@ fn mma(l: &mut Lowering, o: &Operands, n: u32, d_f32: bool, bf16: bool) -> Resul
     let negate = |at: usize, which: &str| match o.get(at)? {
         Operand::Integer(1) => Ok(false),
         Operand::Integer(-1) => Ok(true),
-        other => Err(wrong(format!("imm-scale-{which} is {}", describe(other)), "It is 1, or −1 to negate the operand.")),
+        other => {
+            Err(wrong(format!("imm-scale-{which} is {}", describe(other)), "It is 1, or −1 to negate the operand."))
+        }
     };
     let turned = |at: usize, which: &str| match o.get(at)? {
         Operand::Integer(0) => Ok(false),
