@@ -149,5 +149,5 @@ impl Default for Options {
     }
 }
 
-/// Shared memory that a CTA can have: 227 KB (CUDA Programming Guide, compute capability 10.0).
+/// Shared memory that a CTA can have: 227 KB (CUDA Programming Guide, compute capabilities 9.0 and 10.0).
 pub const MAX_SHARED: u32 = 232_448;
