@@ -306,3 +306,42 @@ fn exact_sums_are_cut_off() {
     assert_eq!(of(33_554_432.0), 33_554_416.0);
     assert_eq!(of(67_108_864.0), 67_108_864.0);
 }
+
+/// What else kernels for Hopper use, on the target that has it; and what only Blackwell has.
+#[test]
+fn the_rest_of_a_hopper_kernel_loads() {
+    let multicast = "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [%r2], [%rd0, {%r3, %r3}], [%r2], %h0;";
+    for statement in [
+        multicast,
+        &multicast.replace("2d", "3d").replace("{%r3,", "{%r3, %r3,"),
+        &multicast.replace(".multicast::cluster", "").replace(", %h0", ""),
+        "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%rd0, {%r3, %r3}], [%r2];",
+        "cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group [%rd0, {%r3, %r3}], [%r2];",
+        "cp.async.bulk.commit_group; cp.async.bulk.wait_group.read 0; cp.async.bulk.wait_group 1;",
+        "setmaxnreg.inc.sync.aligned.u32 240; setmaxnreg.dec.sync.aligned.u32 24;",
+        "mapa.shared::cluster.u32 %r3, %r2, 1; mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r3];",
+        "mbarrier.arrive.shared::cluster.b64 _, [%r3], 2; mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2], 64;",
+        "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p2, [%r2], 0;",
+        "fence.proxy.async; fence.proxy.async.shared::cta; fence.proxy.async.global; fence.mbarrier_init.release.cluster;",
+        "stmatrix.sync.aligned.m8n8.x4.shared.b16 [%r2], {%r4, %r5, %r6, %r7};",
+        "stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%r2], {%r4, %r5, %r6, %r7};",
+        "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%r4, %r5, %r6, %r7}, [%r2];",
+        "barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait.acquire.aligned;",
+        "griddepcontrol.wait; griddepcontrol.launch_dependents; elect.sync _|%p2, -1;",
+        "createpolicy.fractional.L2::evict_last.b64 %rd2; prefetch.tensormap [%rd0];",
+    ] {
+        load(&kernel(&format!(".reg .b16 %h<2>;\n{statement}")).replace(".version 8.0", ".version 8.6"));
+    }
+    let pair = multicast.replace(".multicast", ".cta_group::1.multicast");
+    let statement = pair.replace(".cta_group::1.multicast::cluster", ".multicast::cluster.cta_group::1");
+    assert_eq!(refusal(&format!(".reg .b16 %h<2>;\n{statement}"), "8.6", "sm_90a").code, "ptx-target");
+    assert_eq!(
+        refusal(
+            "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [%r2], [%r2];",
+            "8.6",
+            "sm_90a"
+        )
+        .code,
+        "ptx-target"
+    );
+}
