@@ -155,7 +155,10 @@ fn distance(a: &str, b: &str) -> usize {
     // So is another number behind the same letters.
     let stem = |text: &str| text.trim_end_matches(|c: char| c.is_ascii_digit()).to_string();
     let numbers = stem(a) == stem(b) && stem(a) != a && stem(b) != b;
+    // And of a shape, such as m64n8k16, when only its last number differs.
+    let shape = numbers && stem(a).contains(|c: char| c.is_ascii_digit());
     match () {
+        () if shape => 2,
         () if numbers || types && widths(a) == widths(b) => 4,
         () if types => 5,
         () if changed * 3 <= letters || changed == 1 && letters > 2 => 1 + changed.min(2),
