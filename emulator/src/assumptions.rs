@@ -174,6 +174,18 @@ pub const ASSUMPTIONS: &[Assumption] = &[
         "The ISA shows which lanes hold rows; it does not say that the others keep what they held.",
         "Fill tensor memory with a pattern, run one MMA with M = 64, dump all lanes.",
     ),
+    assume(
+        "wgmma-groups-in-flight",
+        "A warpgroup may have any number of wgmma groups under way, and wgmma.wait_group may leave any number.",
+        "The ISA gives no limit, and ptxas takes any constant. Disassembly shows a counter of three bits, so that more groups than seven are probably waited for by the assembler's own choice.",
+        "Commit ten groups of long MMAs without a wait, and clock the tenth commit.",
+    ),
+    assume(
+        "wgmma-wait-covers-the-warpgroup",
+        "A wgmma begins when all four warps of its warpgroup have come to it, and a warp that has waited for its group knows that the shared memory has been read for all four.",
+        "The ISA says what a wait tells the threads that execute it, not what it tells of the other warps' parts. Public kernels let one thread of a warpgroup say for all that a stage is free: CUTLASS one thread for each CTA of the cluster, spread over the warps, ThunderKittens and fast.cu threads of one warp.",
+        "Delay one warp of a warpgroup before a wgmma for long; see when the wait of the others ends.",
+    ),
 ];
 
 #[cfg(test)]

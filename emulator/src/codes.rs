@@ -38,6 +38,7 @@ pub const CODES: &[(&str, &str)] = &[
     ),
     ("missing-tensor-fence", "synchronised accesses of tensor memory without tcgen05.fence (a note)"),
     ("missing-wait-ld", "a tcgen05.ld that nothing waits for before its columns or registers are used otherwise"),
+    ("missing-wgmma-fence", "a wgmma uses registers that were accessed otherwise, without a wgmma.fence in between"),
     ("mma-not-awaited", "the result of an MMA is read without waiting for its completion"),
     ("mma-not-committed", "the result of an MMA is read although no tcgen05.commit follows it"),
     ("mma-outlives-cta", "the CTA ends although nobody waited for an MMA"),
@@ -72,5 +73,8 @@ pub const CODES: &[(&str, &str)] = &[
     ("trap", "the kernel executed trap"),
     ("undefined-operand", "an operand that decides what happens has no defined value"),
     ("undefined-value-stored", "a value that was never computed reaches global memory"),
+    ("wgmma-not-awaited", "a register of a wgmma is touched before a wgmma.wait_group that covers it"),
+    ("wgmma-outlives-thread", "a thread ends before it has waited for its wgmmas"),
+    ("wgmma-warpgroup", "the warps of a warpgroup do not execute the same wgmma"),
     ("wrong-phase", "a wait passed on an earlier phase than the one it was meant for"),
 ];

@@ -74,7 +74,7 @@ pub use machine::{check, run};
 pub use numerics::{MmaStep, Numerics};
 pub use program::{FORMS, Program, load, special_registers};
 pub use report::{
-    Actor, Barrier, Copy, CopyKind, CtaState, Event, EventKind, Issuer, Memory, Mma, OperandRead, Report, Usage,
+    Actor, Barrier, Copy, CopyKind, CtaState, Event, EventKind, Issuer, Memory, Mma, OperandRead, Report, Usage, Wgmma,
 };
 pub use tensor_map::{Element, Swizzle, TensorMap};
 pub use time::Gpu;
@@ -110,7 +110,7 @@ pub struct Options {
     /// A probe: every 32-bit value that a `tcgen05.ld` gives to registers is multiplied, as FP32, by this, and every one that a
     /// `tcgen05.st` takes from them is divided. With 2, a kernel whose results come from what MMAs left in FP32 accumulators, and
     /// from nowhere else, gives exactly twice of each. Where it cannot be applied (`.pack::16b` and `.unpack::16b`, FP16
-    /// accumulators, A in tensor memory, a factor that is not finite), [`Report::incomplete`] says so.
+    /// accumulators, A in tensor memory, the accumulator of a `wgmma`, a factor that is not finite), [`Report::incomplete`] says so.
     pub tensor_load_factor: f32,
     /// The launch comes right behind one of its own kind: L2 holds its buffers from the begin, where it has room for all of them.
     /// Otherwise it holds nothing.
@@ -149,5 +149,5 @@ impl Default for Options {
     }
 }
 
-/// Shared memory that a CTA can have: 227 KB (CUDA Programming Guide, compute capability 10.0).
+/// Shared memory that a CTA can have: 227 KB (CUDA Programming Guide, compute capabilities 9.0 and 10.0).
 pub const MAX_SHARED: u32 = 232_448;

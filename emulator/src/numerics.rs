@@ -1,4 +1,4 @@
-//! What one `tcgen05.mma` of `kind::f16` computes.
+//! What one `tcgen05.mma` of `kind::f16`, or one `wgmma.mma_async` of depth 16, computes.
 
 use crate::machine::product::{Factors, Product, Strip};
 use crate::machine::{simd, tiles};
@@ -27,6 +27,8 @@ use crate::machine::{simd, tiles};
 /// 5. A NaN, 0·∞ or ∞ − ∞ gives `0x7fff_ffff` (FP16: `0x7fff`); otherwise an infinite term gives that infinity.
 ///
 /// A D that does not enter is a term +0. Between MMAs, nothing wider than D is kept.
+///
+/// For `wgmma.mma_async` with FP16 and BF16 operands MMA-Sim has the same model with the same 25 bits, after Hopper.
 ///
 /// Nobody has published a comparison for the following, and the model is taken to hold all the same: `cta_group::2`; A in
 /// tensor memory; negated operands; `scale-input-d`, which here lowers D's exponent and leaves its significand as it is.

@@ -231,6 +231,19 @@ pub enum EventKind {
     },
     /// A `tcgen05.mma`, from when the tensor core began it until its result is in tensor memory.
     Mma(Box<Mma>),
+    /// A `wgmma.mma_async` of a warpgroup, from when the tensor cores began it until its result may be in registers. The issuer is
+    /// the warpgroup's first warp; it was issued when the last of the four warps came to it.
+    Wgmma(Box<Wgmma>),
+    /// `wgmma.commit_group` of a warp.
+    WgmmaCommit {
+        /// MMAs in the group.
+        covers: u32,
+    },
+    /// `wgmma.wait_group` of a warp, if it had something to wait for: `start` is when it was asked, `end` when it passed.
+    WgmmaWait {
+        /// MMAs that it waited for, and no earlier wait of the warp.
+        covers: u32,
+    },
     /// `tcgen05.commit`: from when all is complete that it covers to its last arrival.
     Commit {
         /// The barriers that arrivals go to: one, or one in each CTA of a multicast.
@@ -307,6 +320,19 @@ pub struct Mma {
     pub a: OperandRead,
     /// Where B was read.
     pub b: OperandRead,
+}
+
+/// What a warpgroup's MMA did.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Wgmma {
+    /// Rows, columns, and depth of the product.
+    pub shape: [u32; 3],
+    /// Whether it added to what the accumulator held.
+    pub accumulate: bool,
+    /// Where A was read; `None`: in registers.
+    pub a: Option<OperandRead>,
+    /// Where B was read.
+    pub b: Option<OperandRead>,
 }
 
 /// An operand of an MMA in shared memory, as the hardware read it.

@@ -197,6 +197,10 @@ impl Costs {
 
     /// Cycles between two MMAs of depth 16: the tensor core takes N/2 (N/4 for the 64 rows that each CTA of a pair has with
     /// M = 128); the operands come through the shared-memory port of each SM at 128 bytes a cycle (SemiAnalysis, B200).
+    ///
+    /// A `wgmma` of 64 rows takes the same on Hopper's four tensor cores, which the warpgroups of an SM share: 128 cycles with
+    /// N = 256, 64 with 128, 32 with 64, and with A in shared memory longer than with A in registers only where N is below 64
+    /// (Hopper dissected, H800). Its registers are taken to be there when the interval ends.
     pub fn mma_interval(&self, m_each: u32, n: u32, n_each: u32, a_shared: bool) -> u64 {
         let pair = n_each < n;
         let compute = if pair && m_each == 64 { n / 4 } else { n / 2 };
@@ -208,6 +212,17 @@ impl Costs {
 #[cfg(test)]
 mod tests {
     use super::Costs;
+
+    /// What Hopper dissected gives for `wgmma`, in cycles.
+    #[test]
+    fn intervals_of_wgmma_are_those_measured() {
+        for (n, a_shared, measured) in
+            [(256, true, 128), (256, false, 128), (128, true, 64), (128, false, 64), (64, true, 32), (64, false, 32)]
+        {
+            assert_eq!(Costs::H200.mma_interval(64, n, n, a_shared), measured, "N {n}");
+        }
+        assert!(Costs::H200.mma_interval(64, 32, 32, true) > Costs::H200.mma_interval(64, 32, 32, false));
+    }
 
     /// The intervals that SemiAnalysis measured on a B200 (microbench-blackwell), in cycles.
     #[test]

@@ -1,5 +1,6 @@
 //! Kernels that no person would write, run to whatever end they come to: an error, a finding or a result, never a panic.
 
+mod common;
 #[path = "common/random.rs"]
 mod random;
 
@@ -110,6 +111,32 @@ fn launch(pair: bool) -> Launch {
         },
         ..Default::default()
     }
+}
+
+/// The same of a kernel for Hopper: registers of MMAs, groups and warpgroups in every disorder.
+#[test]
+fn mutated_hopper_kernels_never_panic() {
+    let mut random = Random(0x5eed_0000_0000_0002);
+    let launch = common::hopper::launch(256, 128, 128);
+    let (mut loaded, mut found) = (0, 0);
+    for round in 0..ROUNDS / 10 {
+        let text = mutate(common::hopper::TEXT, &mut random);
+        let seed = (round % 3 == 0).then_some(round as u64);
+        let outcome = catch_unwind(|| {
+            let program = emulator::load(&text).ok()?;
+            let options = Options { seed, max_instructions: 40_000, trace: round % 5 == 0, ..Default::default() };
+            Some(emulator::run(&program, &launch, &options).findings.len())
+        });
+        match outcome {
+            Ok(None) => {}
+            Ok(Some(findings)) => {
+                loaded += 1;
+                found += u32::from(findings > 0);
+            }
+            Err(_) => panic!("round {round}, seed {seed:?}:\n{text}"),
+        }
+    }
+    assert!(loaded > 80 && found > 30, "{loaded} loaded, {found} found");
 }
 
 #[test]

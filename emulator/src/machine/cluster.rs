@@ -106,6 +106,12 @@ pub struct Cluster<'a> {
     /// Places in `mmas` of those that are complete.
     pub free_mmas: Vec<usize>,
     pub issued: super::mma::Issued,
+    /// By the first warp of each.
+    pub warpgroups: FxHashMap<usize, super::wgmma::Warpgroup>,
+    pub wgmmas: Vec<super::wgmma_work::PendingWgmma>,
+    /// Places in `wgmmas` of those that are complete.
+    pub free_wgmmas: Vec<usize>,
+    pub wgmma_scratch: super::wgmma_work::Scratch,
     pub remote: super::remote::Remote,
     pub footprints: super::footprints::Footprints,
     /// Those that are complete and not computed yet.
@@ -190,6 +196,10 @@ impl<'a> Cluster<'a> {
             mmas: Vec::new(),
             free_mmas: Vec::new(),
             issued: Default::default(),
+            warpgroups: FxHashMap::default(),
+            wgmmas: Vec::new(),
+            free_wgmmas: Vec::new(),
+            wgmma_scratch: Default::default(),
             remote: Default::default(),
             footprints: Default::default(),
             batches: Default::default(),
@@ -224,6 +234,7 @@ impl<'a> Cluster<'a> {
         if let Some(before) = before.filter(|_| !timing_only) {
             (cluster.maps, cluster.footprints) = (before.maps, before.footprints);
             (cluster.spare_data, cluster.lines) = (before.spare_data, before.lines);
+            cluster.wgmma_scratch = before.wgmma_scratch;
             cluster.batches = before.batches.emptied();
             memories = before.ctas.into_iter().map(|cta| (cta.shared, cta.tensor)).collect();
         }
@@ -310,6 +321,7 @@ impl<'a> Cluster<'a> {
                 loads: Queue::default(),
                 copies: Queue::default(),
                 stores: Queue::default(),
+                wgmma: Default::default(),
                 open_loads: Vec::new(),
                 loads_waited: 0,
                 stores_ready_at: 0,
@@ -416,7 +428,9 @@ impl<'a> Cluster<'a> {
                 self.race_keys.insert(key, self.races.len());
                 let issuer = match self.kind(race.second) {
                     Some(ActorKind::Warp(w) | ActorKind::AsyncCopies(w)) => Some(w),
-                    Some(ActorKind::Mmas { warp, .. } | ActorKind::BulkReads { warp }) => Some(warp),
+                    Some(ActorKind::Mmas { warp, .. } | ActorKind::Wgmmas { warp } | ActorKind::BulkReads { warp }) => {
+                        Some(warp)
+                    }
                     _ => None,
                 };
                 let passed = match issuer.and_then(|w| self.warps.get(w as usize)) {

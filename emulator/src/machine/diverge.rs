@@ -117,6 +117,7 @@ impl Cluster<'_> {
         let site = self.site(w, f);
         let cta = self.warps[w].cta;
         self.check_bulk_at_exit(w, mask);
+        self.check_wgmma_at_exit(w);
         let warp = &mut self.warps[w];
         if self.ctas.len() > 1 && warp.live == mask && warp.cluster_arrived & mask == 0 {
             // The cluster barrier waits for it, or for this.

@@ -141,7 +141,7 @@ impl Cluster<'_> {
             }
             Some(ActorKind::NonCoherent) => "a warp".into(),
             Some(ActorKind::AsyncCopies(w)) => format!("cp.async of {}", self.warp_name(w as usize)),
-            Some(ActorKind::Mmas { .. } | ActorKind::Commits) => "the tensor core".into(),
+            Some(ActorKind::Mmas { .. } | ActorKind::Wgmmas { .. } | ActorKind::Commits) => "the tensor core".into(),
             Some(ActorKind::Mbarrier | ActorKind::BulkReads { .. } | ActorKind::BulkWrites { .. }) => {
                 "the TMA engine".into()
             }
@@ -160,7 +160,7 @@ impl Cluster<'_> {
     fn explain_shared(&self, race: &Race) -> Draft {
         let (first, second) = (race.conflict.first, race.second);
         let name = self.shared_name(race.conflict.byte as u32);
-        let is_mma = |s| matches!(self.kind(s), Some(ActorKind::Mmas { .. }));
+        let is_mma = |s| matches!(self.kind(s), Some(ActorKind::Mmas { .. } | ActorKind::Wgmmas { .. }));
         let draft = Draft::of(race, &name);
         // What overwrites does not see what it overwrites: production kernels leave this fence out.
         if race.conflict.reason == Reason::NotFenced && race.conflict.second_writes {
@@ -209,7 +209,7 @@ impl Cluster<'_> {
         }
         if is_mma(second) || is_mma(first) {
             let (mma, store) = if is_mma(second) { (second, first) } else { (first, second) };
-            if is_mma(second) || race.unwritten {
+            if is_mma(second) && !race.late || race.unwritten {
                 let cure = self.cure_of_copy(race, false).unwrap_or_else(|| {
                     Cure::new(
                         "Stores of other warps happen before an MMA only through synchronisation with the thread that issues it, by a \
@@ -231,6 +231,16 @@ impl Cluster<'_> {
                     cure.help,
                 );
             }
+            let (rule, help) = match self.kind(mma) {
+                Some(ActorKind::Wgmmas { .. }) => {
+                    (super::explain_wgmma::OPERAND_RULE, super::explain_wgmma::OPERAND_HELP)
+                }
+                _ => (
+                    "That an MMA has read its operands is known only when a tcgen05.commit after it has arrived at its \
+                     mbarrier (PTX ISA 9.7.16.6.2.1.1).",
+                    "Wait for the mbarrier that the MMA's commit arrives at before the tile is overwritten.",
+                ),
+            };
             return draft(
                 "operand-overwritten",
                 format!("{} stores to {{}} while an MMA may still be reading it", self.who(store)),
@@ -238,9 +248,8 @@ impl Cluster<'_> {
                     self.label(store.site, "stored to here"),
                     self.label(mma.site, "the tensor core reads it for this MMA"),
                 ],
-                "That an MMA has read its operands is known only when a tcgen05.commit after it has arrived at its \
-                 mbarrier (PTX ISA 9.7.16.6.2.1.1).",
-                "Wait for the mbarrier that the MMA's commit arrives at before the tile is overwritten.".into(),
+                rule,
+                help.into(),
             );
         }
         if race.same_value {

@@ -107,9 +107,9 @@ impl Cluster<'_> {
     /// Whether who reads bytes before a load writes them wants what the load brings: nothing was there before, or it knows of no
     /// phase of the load's mbarrier.
     fn meant_the_load(&self, race: &Race) -> bool {
-        use ActorKind::{Mmas, Warp};
+        use ActorKind::{Mmas, Warp, Wgmmas};
         let (first, second) = (race.conflict.first, race.second);
-        let (Some(Warp(w) | Mmas { warp: w, .. }), false, true) =
+        let (Some(Warp(w) | Mmas { warp: w, .. } | Wgmmas { warp: w }), false, true) =
             (self.kind(first), race.conflict.first_writes, race.conflict.second_writes)
         else {
             return false;
@@ -130,6 +130,7 @@ impl Cluster<'_> {
             Some(
                 ActorKind::Warp(w)
                 | ActorKind::Mmas { warp: w, .. }
+                | ActorKind::Wgmmas { warp: w }
                 | ActorKind::BulkReads { warp: w }
                 | ActorKind::AsyncCopies(w),
             ) => self.warp_name(w as usize),

@@ -63,7 +63,11 @@ impl Findings {
             .map(|d| {
                 let nearer = ["early-arrival", "hang", "issued-by-many-lanes", "wrong-phase", "mbarrier-overflow"];
                 if d.code == "phase-overtaken" {
-                    return self.list.iter().any(|other| nearer.contains(&other.code));
+                    // So is one that completes because a stage is released before the warpgroup's MMAs have read it.
+                    let released = |d: &Diagnostic| {
+                        d.code == "operand-overwritten" && d.labels.iter().any(|l| l.place.text.contains("wgmma."))
+                    };
+                    return self.list.iter().any(|other| nearer.contains(&other.code) || released(other));
                 }
                 d.code == "undefined-value-stored"
                     && d.labels.first().is_some_and(|origin| {

@@ -35,7 +35,7 @@ impl Cluster<'_> {
         let rank = |state: &State| match state {
             State::Ready | State::Chip(_) if asking => 0,
             State::Mbarrier { .. } => 0,
-            State::TensorAlloc { .. } | State::BulkGroups { .. } => 1,
+            State::TensorAlloc { .. } | State::BulkGroups { .. } | State::Wgmma { .. } => 1,
             State::ClusterBarrier => 2,
             State::CtaBarrier(_) => 2,
             State::WarpSync(_) => 3,
@@ -44,6 +44,15 @@ impl Cluster<'_> {
         };
         blocked.sort_by_key(|b| (rank(&b.state), b.warp));
         let Some(mut root) = blocked.first() else { return };
+        // All have arrived, and bytes are missing or too many: others wait for who waits there.
+        let lacks_bytes = |b: &&Blocked| match b.state {
+            State::Mbarrier { barrier, .. } => {
+                let barrier = &self.barriers[barrier as usize];
+                barrier.pending == 0 && barrier.bytes != 0
+            }
+            _ => false,
+        };
+        root = blocked.iter().find(lacks_bytes).unwrap_or(root);
         // What would arrive is stuck at a CTA barrier itself: that one is the root.
         if let State::Mbarrier { barrier, .. } = root.state {
             let sites = self.arrival_sites(self.barriers[barrier as usize].offset);
@@ -83,6 +92,19 @@ impl Cluster<'_> {
                 }
                 d
             }
+            State::Wgmma { number, .. } => {
+                let lacks: Vec<String> =
+                    self.wgmma_lacks(root.warp, *number).iter().map(|warp| format!("warp {warp}")).collect();
+                self.hang(
+                    root.site,
+                    format!(
+                        "{} waits for a wgmma that {} of its warpgroup never executes",
+                        self.warp_name(root.warp),
+                        if lacks.is_empty() { "a warp".to_string() } else { lacks.join(" and ") }
+                    ),
+                    "Let all four warps of the warpgroup execute the same wgmmas, equally often.".into(),
+                )
+            }
             State::CtaBarrier(id) => self.stuck_cta_barrier(root, *id),
             State::Ready | State::Chip(_) => self.hang(
                 root.site,
@@ -103,6 +125,7 @@ impl Cluster<'_> {
                 State::TensorAlloc { .. } => "waits for tensor memory".into(),
                 State::ClusterBarrier => "waits at the cluster barrier".into(),
                 State::BulkGroups { .. } => "waits for its bulk groups".into(),
+                State::Wgmma { .. } => "waits for its wgmma groups".into(),
                 State::CtaBarrier(id) => format!("waits at CTA barrier {id}"),
                 State::WarpSync(_) => "waits in bar.warp.sync".into(),
                 State::Meeting => "waits for the lanes it parted from".into(),

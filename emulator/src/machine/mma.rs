@@ -6,7 +6,7 @@ use super::state::{ActorKind, At, Pending, Race, RaceMemory, Span};
 use super::tensor::{CELL, COLUMNS, InstructionDescriptor, Layout, SharedDescriptor};
 use super::warp::{Queue, lanes};
 use crate::diagnostic::Severity;
-use crate::order::{Access, Footprint, Rows, Stamp};
+use crate::order::{Access, Footprint, Rows, Stamp, Views};
 use crate::program::op::{Address, MmaA, MmaOp};
 use crate::report::{Actor, EventKind, Mma, OperandRead};
 use rustc_hash::FxHashMap;
@@ -220,7 +220,9 @@ impl Cluster<'_> {
                 }
                 unwritten =
                     unwritten.or_else(|| self.ctas[c].shared.undefined_granule(footprint.runs(base)).map(|at| (c, at)));
-                self.touch_operand(w, c, &footprint, base, stamp);
+                let views = std::mem::take(&mut self.warps[w].views);
+                self.touch_operand(&views, c, &footprint, base, stamp);
+                self.warps[w].views = views;
             }
         }
         if let Source::Tensor(from) = a {
@@ -300,8 +302,8 @@ impl Cluster<'_> {
     }
 
     /// Checks an MMA's access to an operand in shared memory against earlier ones.
-    fn touch_operand(&mut self, w: usize, c: usize, footprint: &Footprint, base: u64, stamp: Stamp) {
-        let access = Access::new(stamp, &self.warps[w].views);
+    pub fn touch_operand(&mut self, views: &Views, c: usize, footprint: &Footprint, base: u64, stamp: Stamp) {
+        let access = Access::new(stamp, views);
         let shadow = &mut self.ctas[c].shared_shadow;
         if shadow.touch_all(footprint.areas(base), &access, false) {
             return;

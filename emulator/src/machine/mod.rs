@@ -7,9 +7,9 @@
 //! | `prepare` | what is checked before anything runs, and the parameter block |
 //! | `warp`, `on_the_way`, `memory`, `mbarrier`, `tensor` | the things themselves |
 //! | `operand`, `batch`, `product`, `tiles`, `exact`, `simd` | the tensor core's arithmetic: what MMAs read, which are computed together, FP32 in vectors and in tiles, bit for bit, and what the CPU has for it |
-//! | `step` | what each instruction does; `compute` those that only touch registers, `access`, `ordering` and `charge` plain memory, `atomics` strong accesses, `sync` and `mbarrier_ops` barriers, `tensor_alloc`, `tensor_ops`, `mma`, `mma_operands` and `commit` `tcgen05`, `tma`, `bounding_box`, `copy`, `direct` and `bulk` the TMA engine |
+//! | `step` | what each instruction does; `compute` those that only touch registers, `access`, `ordering` and `charge` plain memory, `atomics` strong accesses, `sync` and `mbarrier_ops` barriers, `tensor_alloc`, `tensor_ops`, `mma`, `mma_operands` and `commit` `tcgen05`, `wgmma`, `wgmma_descriptor` and `wgmma_work` Hopper's tensor core, `tma`, `bounding_box`, `copy`, `direct` and `bulk` the TMA engine |
 //! | `values` | clusters that compute no values |
-//! | `explain`, `explain_copy`, `explain_bytes`, `explain_tensor`, `promises`, `remote`, `started`, `hang`, `names`, `findings` | what is said when something is wrong |
+//! | `explain`, `explain_copy`, `explain_bytes`, `explain_tensor`, `explain_wgmma`, `promises`, `remote`, `started`, `hang`, `names`, `findings` | what is said when something is wrong |
 
 mod access;
 mod async_copy;
@@ -31,6 +31,7 @@ mod explain;
 mod explain_bytes;
 mod explain_copy;
 mod explain_tensor;
+mod explain_wgmma;
 mod findings;
 mod finish;
 mod footprints;
@@ -69,6 +70,9 @@ mod tma;
 mod tracker;
 mod values;
 mod warp;
+mod wgmma;
+mod wgmma_descriptor;
+mod wgmma_work;
 
 pub use prepare::check;
 

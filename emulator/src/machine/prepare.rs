@@ -124,7 +124,7 @@ fn wrong(field: &str, title: String, help: String, kernel: Option<&Kernel>) -> D
         title,
         labels,
         rule: "A launch must stay within what the kernel declares and the GPU has (PTX ISA 11.4; CUDA Programming \
-               Guide, compute capability 10.0)."
+               Guide, compute capabilities 9.0 and 10.0)."
             .into(),
         help,
         count: 1,

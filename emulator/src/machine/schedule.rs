@@ -131,6 +131,7 @@ impl Cluster<'_> {
         let (mut pc, mut time) = (fragment.pc, fragment.ready_at);
         while let Some(inst) = self.kernel.code.get(pc as usize)
             && inst.facts.alone
+            && !inst.facts.fragments
             && time <= self.until
             && self.instructions < self.budget
             && meeting != Some(pc)
@@ -224,6 +225,8 @@ impl Cluster<'_> {
         match event {
             Pending::MmaRead(n) => self.mma_read(n),
             Pending::MmaDone(n) => self.mma_done(n, time),
+            Pending::WgmmaRead(n) => self.wgmma_read(n),
+            Pending::WgmmaDone(n) => self.wgmma_done(n, time),
             Pending::CommitArrive(n) => return self.commit_arrive(n, time),
             Pending::CopyRead(n) => self.copy_read(n),
             Pending::CopyDone(n) => return self.copy_done(n, time),

@@ -150,6 +150,8 @@ pub struct Race {
     pub passed: Vec<super::warp::Passed>,
     /// The location held no defined value before the second access.
     pub unwritten: bool,
+    /// The first comes behind the second in its own thread: the other threads of a warpgroup came to an MMA later.
+    pub late: bool,
     /// Both write, and the same value.
     pub same_value: bool,
     pub frees: bool,
@@ -159,7 +161,17 @@ pub struct Race {
 impl Race {
     /// A conflict of two plain accesses, seen once.
     pub fn new(memory: RaceMemory, conflict: Conflict, second: Stamp) -> Race {
-        Race { memory, conflict, second, passed: vec![], unwritten: false, same_value: false, frees: false, count: 1 }
+        Race {
+            memory,
+            conflict,
+            second,
+            passed: vec![],
+            unwritten: false,
+            late: false,
+            same_value: false,
+            frees: false,
+            count: 1,
+        }
     }
 }
 
@@ -180,6 +192,8 @@ pub enum Pending {
     MmaRead(usize),
     MmaDone(usize),
     CommitArrive(usize),
+    WgmmaRead(usize),
+    WgmmaDone(usize),
     /// A bulk copy reads its source, writes its destination.
     CopyRead(usize),
     CopyDone(usize),
@@ -204,6 +218,10 @@ pub enum ActorKind {
         warp: u32,
     },
     BulkWrites {
+        warp: u32,
+    },
+    /// The MMAs of a warpgroup, by its first warp.
+    Wgmmas {
         warp: u32,
     },
     /// The arrivals of one thread's commits in another CTA.

@@ -49,6 +49,9 @@ impl<'a> Cluster<'a> {
             return Err(self.undefined_operand(w, site, Reg::Pred(inst.guard), "the guard predicate"));
         };
 
+        if inst.facts.fragments && mask != 0 && self.touches_fragments(w, f, inst) {
+            return Ok(());
+        }
         let warp = &mut self.warps[w];
         let undefined = mask & warp.registers.undefined(inst);
         let fragment = &mut warp.fragments[f];
@@ -104,6 +107,8 @@ impl<'a> Cluster<'a> {
             Op::Store(op) => self.store(at, op)?,
             Op::Atomic(op) => self.atomic(at, op)?,
             Op::TensorStore { shape, tensor, s, unpack } => self.tensor_store(at, *shape, tensor, s, *unpack)?,
+            Op::Wgmma(op) => self.wgmma(at, op)?,
+            Op::WgmmaFence | Op::WgmmaCommit | Op::WgmmaWait { .. } => self.wgmma_order(at, &inst.op)?,
             op if inst.facts.visible
                 || matches!(op, Op::Elect { .. } | Op::Shuffle { .. } | Op::Vote { .. } | Op::WarpSync { .. }) =>
             {

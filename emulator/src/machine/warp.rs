@@ -241,6 +241,11 @@ pub enum State {
     ClusterBarrier,
     /// In a strong access of global memory, until the window of simulated time ends; the request's number.
     Chip(u32),
+    /// Until an MMA of its warpgroup is complete; in `wgmma.wait_group`, for how many of its groups, and since when.
+    Wgmma {
+        number: u32,
+        wait: Option<(u32, u64)>,
+    },
     /// In `cp.async.bulk.wait_group`.
     BulkGroups {
         pending: u32,
@@ -328,6 +333,8 @@ pub struct Warp {
     /// Its `cp.async` groups.
     pub copies: Queue,
     pub stores: Queue,
+    /// Its side of its warpgroup's MMAs.
+    pub wgmma: super::wgmma::Own,
     pub open_loads: Vec<OpenLoad>,
     /// The last `tcgen05.ld` that a `tcgen05.wait::ld` has waited for.
     pub loads_waited: u32,

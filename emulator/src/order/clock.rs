@@ -49,6 +49,17 @@ impl Clock {
         }
     }
 
+    /// Forgets all that another clock does not know.
+    pub fn keep_common(&mut self, other: &Clock) {
+        match (&self.0, &other.0) {
+            (Some(mine), Some(theirs)) if !Arc::ptr_eq(mine, theirs) => {
+                self.0 = Some(mine.iter().zip(&theirs[..]).map(|(&mine, &theirs)| mine.min(theirs)).collect());
+            }
+            (_, None) => self.0 = None,
+            _ => {}
+        }
+    }
+
     /// Adds all that another clock knows.
     pub fn join(&mut self, other: &Clock) {
         let (Some(mine), Some(theirs)) = (&mut self.0, &other.0) else {
@@ -144,6 +155,12 @@ impl Views {
     /// Up to which epoch of an actor everything came before in time.
     pub fn came_before(&self, actor: ActorId) -> u32 {
         self.order.get(actor).max(self.hb.get(actor))
+    }
+
+    /// Keeps of what came before an access of shared memory only what another one knows as well.
+    pub fn keep_common(&mut self, other: &Views) {
+        self.hb.keep_common(&other.hb);
+        self.fenced.keep_common(&other.fenced);
     }
 
     /// What others may learn.
@@ -243,6 +260,11 @@ mod tests {
             joined.join(&b);
             for actor in 0..100 {
                 assert_eq!(joined.get(actor), a.get(actor).max(b.get(actor)), "{before:?} and {other:?}");
+            }
+            let mut common = a.clone();
+            common.keep_common(&b);
+            for actor in 0..100 {
+                assert_eq!(common.get(actor), a.get(actor).min(b.get(actor)), "{before:?} and {other:?}");
             }
             joined.raise(3, 10);
             joined.lower(40, 5);

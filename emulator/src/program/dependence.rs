@@ -1,5 +1,5 @@
-//! What depends on values that are not there: in a cluster that computes no values, what a `tcgen05.ld` brings, and what loads
-//! bring from bytes that such values were stored to.
+//! What depends on values that are not there: in a cluster that computes no values, what a `tcgen05.ld` or a `wgmma` brings, and what
+//! loads bring from bytes that such values were stored to.
 //!
 //! Such values may be computed with, stored, and compared; the stores mark what they write. Where one decides what the kernel does
 //! (a branch, an address, an operand of a barrier or an engine), the run says nothing any more about the kernel.
@@ -19,7 +19,7 @@ pub struct Dependence {
 }
 
 impl Dependence {
-    /// Of a kernel in which these statements, and every `tcgen05.ld`, bring values that are not there.
+    /// Of a kernel in which these statements, and every `tcgen05.ld` and `wgmma.mma_async`, bring values that are not there.
     pub fn of(kernel: &Kernel, sources: &[u32]) -> Dependence {
         let code = &kernel.code;
         let (n32, n64, preds) = kernel.registers;
@@ -41,7 +41,7 @@ impl Dependence {
                 let mut now = before[pc].clone();
                 let always = inst.guard == TRUE && !inst.guard_negated;
                 let guard = [Reg::Pred(inst.guard)];
-                let brings = matches!(inst.op, Op::TensorLoad { .. }) || sources.contains(&inst.site);
+                let brings = matches!(inst.op, Op::TensorLoad { .. } | Op::Wgmma(_)) || sources.contains(&inst.site);
                 let carries = carries(inst) && (has(&now, &inst.uses) || !always && has(&now, &guard));
                 for n in registers(&inst.defs) {
                     if brings || carries {
@@ -102,6 +102,7 @@ fn deciding(inst: &Inst) -> Vec<Reg> {
         Op::Atomic(op) => vec![op.address.base],
         Op::TensorStore { tensor, .. } => vec![tensor.base],
         Op::MatrixStore { address, .. } => vec![address.base],
+        Op::Wgmma(op) => op.deciding(),
         _ => inst.uses.to_vec(),
     }
 }

@@ -1,6 +1,7 @@
 //! What the interpreter asks of an instruction each time it executes it: decided once, when the kernel is loaded.
 
 use super::op::{Inst, Op, Reg, TRUE};
+use rustc_hash::FxHashSet;
 
 /// The answers.
 #[derive(Debug, Default)]
@@ -13,6 +14,8 @@ pub struct Facts {
     pub plain: bool,
     /// … and needs to know nothing else.
     pub alone: bool,
+    /// It reads or writes a register that a `wgmma.mma_async` has A or D in.
+    pub fragments: bool,
     /// It has a guard that is not always true.
     pub guarded: bool,
     /// It reads and writes no more registers than these: their [`number`]s, or again that of [`TRUE`].
@@ -70,12 +73,27 @@ impl Inst {
             orders_memory: self.op.orders_memory(),
             plain: self.op.is_plain(),
             alone: self.op.is_plain() && !matches!(self.op, Op::Special { .. } | Op::SharedAddress { .. }),
+            fragments: false,
             guarded: self.guard != TRUE || self.guard_negated,
             few: reads.is_some() && writes.is_some(),
             reads: reads.unwrap_or_default(),
             writes: writes.unwrap_or_default(),
             touched,
         };
+    }
+}
+
+/// Finds the instructions that touch what a `wgmma.mma_async` works on. Registers that nothing writes hold constants.
+pub fn mark_fragments(code: &mut [Inst], constants: &[(u16, u32)]) {
+    let mmas = code.iter().filter_map(|inst| if let Op::Wgmma(op) = &inst.op { Some(op) } else { None });
+    let mut fragments: FxHashSet<u16> = mmas.flat_map(|op| op.fragments()).collect();
+    constants.iter().for_each(|(constant, _)| _ = fragments.remove(constant));
+    if fragments.is_empty() {
+        return;
+    }
+    for inst in code.iter_mut().filter(|inst| !matches!(inst.op, Op::Wgmma(_))) {
+        let mut registers = inst.uses.iter().chain(&inst.defs);
+        inst.facts.fragments = registers.any(|reg| matches!(reg, Reg::B32(r) if fragments.contains(r)));
     }
 }
 
@@ -93,6 +111,7 @@ impl Op {
                 | Op::ClusterArrive { .. }
                 | Op::Tma(_)
                 | Op::Mma(_)
+                | Op::Wgmma(_)
                 | Op::Exit
         )
     }
@@ -133,6 +152,8 @@ impl Op {
                 | Op::TensorLoad { .. }
                 | Op::TensorStore { .. }
                 | Op::Mma(_)
+                | Op::Wgmma(_)
+                | Op::WgmmaWait { .. }
                 | Op::ClusterArrive { .. }
                 | Op::ClusterWait { .. }
                 | Op::AsyncCopy { .. }

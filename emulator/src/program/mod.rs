@@ -23,6 +23,7 @@ mod registers;
 mod rounding;
 mod targets;
 mod variables;
+pub mod wgmma;
 
 use crate::diagnostic::{Diagnostic, Label, Place, Severity, Source};
 use crate::syntax::{

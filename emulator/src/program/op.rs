@@ -339,6 +339,14 @@ pub enum Op {
     FirstCta { d: Box<[Reg]>, response: Reg, first: u8 },
     /// `nanosleep`
     Sleep,
+    /// `wgmma.mma_async`
+    Wgmma(Box<super::wgmma::WgmmaOp>),
+    /// `wgmma.fence`
+    WgmmaFence,
+    /// `wgmma.commit_group`
+    WgmmaCommit,
+    /// `wgmma.wait_group`
+    WgmmaWait { pending: u32 },
 }
 
 /// Operands of a bulk copy.

@@ -86,7 +86,7 @@ pub fn plan(code: &[Inst], (n32, n64, _): (u16, u16, u16)) -> Plan {
 }
 
 /// The registers that are alive before each instruction: it or a later one reads the value they hold. The destinations of a
-/// `tcgen05.ld` are alive until the load is waited for.
+/// `tcgen05.ld`, and the accumulator and A of a `wgmma.mma_async`, are alive until they are waited for.
 fn alive(code: &[Inst], count: usize, numbers: &impl Fn(&Reg) -> std::ops::Range<usize>) -> Vec<Set> {
     let words = count.div_ceil(64);
     let next = successors(code, true);
@@ -112,27 +112,43 @@ fn alive(code: &[Inst], count: usize, numbers: &impl Fn(&Reg) -> std::ops::Range
             }
         }
     }
-    let mut loading = vec![vec![0u64; words]; code.len() + 1];
-    let mut changed = code.iter().any(|i| matches!(i.op, Op::TensorLoad { .. }));
-    while changed {
-        changed = false;
-        for (pc, inst) in code.iter().enumerate() {
-            now.copy_from_slice(&loading[pc]);
-            match inst.op {
-                Op::TensorWait { loads: true } if inst.guard == TRUE && !inst.guard_negated => now.fill(0),
-                Op::TensorLoad { .. } => inst.defs.iter().flat_map(numbers).for_each(|n| insert(&mut now, n)),
-                _ => {}
-            }
-            for &to in &next[pc] {
-                for (known, &more) in loading[to].iter_mut().zip(&now) {
-                    changed |= more & !*known != 0;
-                    *known |= more;
+    // What an asynchronous operation works on, up to the wait that surely covers it.
+    let always = |inst: &Inst| inst.guard == TRUE && !inst.guard_negated;
+    let loads = |inst: &Inst| match inst.op {
+        Op::TensorWait { loads: true } if always(inst) => Some(vec![]),
+        Op::TensorLoad { .. } => Some(inst.defs.to_vec()),
+        _ => None,
+    };
+    let mmas = |inst: &Inst| match &inst.op {
+        Op::WgmmaWait { pending: 0 } if always(inst) => Some(vec![]),
+        Op::Wgmma(op) => Some(op.fragments().map(Reg::B32).collect()),
+        _ => None,
+    };
+    for works_on in [&loads as &dyn Fn(&Inst) -> Option<Vec<Reg>>, &mmas] {
+        let mut busy = vec![vec![0u64; words]; code.len() + 1];
+        let mut changed = code.iter().any(|inst| works_on(inst).is_some());
+        while changed {
+            changed = false;
+            for (pc, inst) in code.iter().enumerate() {
+                now.copy_from_slice(&busy[pc]);
+                match works_on(inst).as_deref() {
+                    Some([]) => now.fill(0),
+                    Some(regs) => {
+                        regs.iter().flat_map(numbers).for_each(|n| now[n / 64] |= written[n / 64] & 1 << (n % 64))
+                    }
+                    None => {}
+                }
+                for &to in &next[pc] {
+                    for (known, &more) in busy[to].iter_mut().zip(&now) {
+                        changed |= more & !*known != 0;
+                        *known |= more;
+                    }
                 }
             }
         }
-    }
-    for (alive, loading) in alive.iter_mut().zip(&loading) {
-        alive.iter_mut().zip(loading).for_each(|(a, b)| *a |= b);
+        for (alive, busy) in alive.iter_mut().zip(&busy) {
+            alive.iter_mut().zip(busy).for_each(|(a, b)| *a |= b);
+        }
     }
     alive
 }

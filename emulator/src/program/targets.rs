@@ -96,6 +96,8 @@ enum Gpus {
     Suffixed(u32),
     /// Those with tensor memory, on targets with the suffix `a` or `f`.
     TensorMemory,
+    /// Hopper alone, on `sm_90a`.
+    Hopper,
 }
 
 impl Gpus {
@@ -104,6 +106,7 @@ impl Gpus {
             Gpus::From(first) => number >= first,
             Gpus::Suffixed(first) => number >= first && suffixed,
             Gpus::TensorMemory => (100..120).contains(&number) && suffixed,
+            Gpus::Hopper => number == 90 && suffixed,
         }
     }
 
@@ -113,6 +116,7 @@ impl Gpus {
             Gpus::Suffixed(90) => "a target with a suffix from `sm_90a` on, such as `sm_90a` or `sm_100a`".into(),
             Gpus::Suffixed(first) => format!("a target with a suffix from `sm_{first}` on, such as `sm_{first}a`"),
             Gpus::TensorMemory => "a target with tensor memory, such as `sm_100a`, `sm_100f` or `sm_103a`".into(),
+            Gpus::Hopper => "`sm_90a` and no other target".into(),
         }
     }
 
@@ -120,7 +124,7 @@ impl Gpus {
     fn example(self) -> String {
         match self {
             Gpus::From(first @ 0..90) => format!("sm_{first}"),
-            Gpus::From(90) => "sm_90a".into(),
+            Gpus::From(90) | Gpus::Hopper => "sm_90a".into(),
             Gpus::Suffixed(first) => format!("sm_{first}a"),
             Gpus::From(_) | Gpus::TensorMemory => "sm_100a".into(),
         }
@@ -133,6 +137,7 @@ type Need = (&'static str, &'static str, Gpus, Version);
 /// What instructions need. The first row that fits counts.
 const NEEDS: &[Need] = &[
     ("tcgen05", "", Gpus::TensorMemory, (8, 6)),
+    ("wgmma", "", Gpus::Hopper, (8, 0)),
     ("cp.async.bulk", ".cta_group", Gpus::TensorMemory, (8, 6)),
     ("cp.async.bulk", ".shared::cta.global", Gpus::From(90), (8, 6)),
     ("cp.async.bulk|cp.reduce.async.bulk", "", Gpus::From(90), (8, 0)),

@@ -2,6 +2,7 @@
 
 #![allow(dead_code)]
 
+pub mod hopper;
 pub mod pair;
 
 use emulator::{Buffer, Content, Launch, Options, Param, Program, Report};

@@ -23,6 +23,7 @@ mod row;
 mod tensor;
 mod tma;
 mod tma_layout;
+mod wgmma;
 
 use row::Row;
 
@@ -44,6 +45,7 @@ const TABLES: &[fn() -> Vec<Row>] = &[
     tensor::rows,
     tma::rows,
     tma_layout::rows,
+    wgmma::rows,
 ];
 
 #[test]

@@ -51,7 +51,7 @@ const CASE: Case = Case {
 };
 
 /// Where the element (mn, k) of an operand lies, in bytes.
-fn place(mn: usize, k: usize, mn_major: bool, w: usize, rows: usize, k_start: usize) -> usize {
+pub fn place(mn: usize, k: usize, mn_major: bool, w: usize, rows: usize, k_start: usize) -> usize {
     // Rows of W bytes make lines of 128; the 16-byte chunks of a row are permuted by its line within the pattern.
     let chunk = |row: usize, chunk: usize| match w {
         128 => chunk ^ (row % 8),
@@ -93,7 +93,7 @@ fn bits(case: &Case, x: i32) -> u16 {
 }
 
 /// Bytes of the image of A or B of a CTA.
-fn size(rows: usize, w: usize) -> usize {
+pub fn size(rows: usize, w: usize) -> usize {
     (rows * w.max(32)).next_multiple_of(1024)
 }
 

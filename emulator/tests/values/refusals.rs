@@ -197,6 +197,6 @@ fn a_refusal_names_the_nearest_form() {
             The nearest form that is modelled: `sqrt.approx.f32`. `emulate --list-instructions` lists all.
     "#]].assert_eq(&said);
     // An opcode of which there is no form at all.
-    let errors = emulator::load(&kernel("wgmma.fence.sync.aligned;")).expect_err("wgmma");
+    let errors = emulator::load(&kernel("suld.b.1d.b32.trap;")).expect_err("suld");
     assert!(errors[0].help.contains("No form of this opcode"), "{errors:#?}");
 }

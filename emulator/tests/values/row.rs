@@ -21,6 +21,7 @@ pub struct Row {
     map: Option<(usize, TensorMap)>,
     expected: Vec<(usize, u64)>,
     without: Vec<(String, String, &'static str)>,
+    hopper: bool,
 }
 
 /// Statements of one thread that leave their result in `%d0`, or in `%r0`, which is widened.
@@ -50,6 +51,11 @@ impl Row {
     /// Clusters that run at once.
     pub fn resident(self, clusters: u32) -> Row {
         Row { resident: Some(clusters), ..self }
+    }
+
+    /// For `sm_90a`.
+    pub fn hopper(self) -> Row {
+        Row { hopper: true, ..self }
     }
 
     pub fn input(self, input: Vec<u8>) -> Row {
@@ -105,7 +111,8 @@ impl Row {
 
     /// The whole kernel.
     pub fn text(&self) -> String {
-        kernel(&format!("{}\n{}\n{}", self.around.0, self.body, self.around.1))
+        let text = kernel(&format!("{}\n{}\n{}", self.around.0, self.body, self.around.1));
+        if self.hopper { text.replace(".target sm_100a", ".target sm_90a") } else { text }
     }
 
     fn launch(&self) -> Launch {

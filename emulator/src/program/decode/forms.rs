@@ -14,6 +14,10 @@ pub const FORMS: &[&str] = &[
     "tcgen05.mma.cta_group::{1|2}.kind::f16{.collector::a::{discard|lastuse|fill|use}}?",
     "tcgen05.commit.cta_group::{1|2}.mbarrier::arrive::one{.shared::cluster}?{.multicast::cluster}?.b64",
     "tcgen05.fence::{before|after}_thread_sync",
+    "wgmma.fence.sync.aligned",
+    "wgmma.commit_group.sync.aligned",
+    "wgmma.wait_group.sync.aligned",
+    "wgmma.mma_async.sync.aligned.{m64n8k16|m64n16k16|m64n24k16|m64n32k16|m64n40k16|m64n48k16|m64n56k16|m64n64k16|m64n72k16|m64n80k16|m64n88k16|m64n96k16|m64n104k16|m64n112k16|m64n120k16|m64n128k16|m64n136k16|m64n144k16|m64n152k16|m64n160k16|m64n168k16|m64n176k16|m64n184k16|m64n192k16|m64n200k16|m64n208k16|m64n216k16|m64n224k16|m64n232k16|m64n240k16|m64n248k16|m64n256k16}.{f32.f16.f16|f32.bf16.bf16|f16.f16.f16}",
     // barriers and fences
     "mbarrier.init{.shared{::cta}?}?.b64",
     "mbarrier.inval{.shared{::cta}?}?.b64",

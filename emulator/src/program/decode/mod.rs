@@ -10,6 +10,7 @@ pub(super) mod special;
 mod synchronisation;
 mod tensor;
 pub(super) mod types;
+mod wgmma;
 
 use super::Bad;
 use super::lower::{Binding, Lowering, not_modelled, wrong};
@@ -41,8 +42,15 @@ pub(super) fn decode(l: &mut Lowering, inst: &Instruction) -> Result<Decoded, Ba
     let parts: Vec<&str> = inst.opcode.split('.').collect();
     let (base, mods) = (parts[0], &parts[1..]);
     let o = Operands { opcode: &inst.opcode, list: &inst.operands };
-    let families =
-        [arithmetic::decode, memory::decode, control::decode, synchronisation::decode, bulk::decode, tensor::decode];
+    let families = [
+        arithmetic::decode,
+        memory::decode,
+        control::decode,
+        synchronisation::decode,
+        bulk::decode,
+        tensor::decode,
+        wgmma::decode,
+    ];
     for family in families {
         if let Some(decoded) = family(l, base, mods, &o)? {
             types::check(l, inst)?;

@@ -155,7 +155,10 @@ fn distance(a: &str, b: &str) -> usize {
     // So is another number behind the same letters.
     let stem = |text: &str| text.trim_end_matches(|c: char| c.is_ascii_digit()).to_string();
     let numbers = stem(a) == stem(b) && stem(a) != a && stem(b) != b;
+    // And of a shape, such as m64n8k16, when only its last number differs.
+    let shape = numbers && stem(a).contains(|c: char| c.is_ascii_digit());
     match () {
+        () if shape => 2,
         () if numbers || types && widths(a) == widths(b) => 4,
         () if types => 5,
         () if changed * 3 <= letters || changed == 1 && letters > 2 => 1 + changed.min(2),
@@ -195,7 +198,12 @@ mod tests {
             ("tcgen05.mma.cta_group::1.kind::tf32", "`tcgen05.mma.cta_group::1.kind::f16`"),
             ("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx.bytes", "complete_tx::bytes`"),
             ("xnor.b32", "Did you mean `xor.b32`?"),
-            ("wgmma.mma_async.sync", "No form of this opcode"),
+            ("suld.b.1d.b32.trap", "No form of this opcode"),
+            (
+                "wgmma.mma_async.sync.aligned.m64n128k8.f32.tf32.tf32",
+                "`wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16`",
+            ),
+            ("wgmma.wait_grp.sync.aligned", "Did you mean `wgmma.wait_group.sync.aligned`?"),
             ("frobnicate.b32", "No form of this opcode"),
         ] {
             let found = advice(opcode);

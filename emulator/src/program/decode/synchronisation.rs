@@ -207,8 +207,19 @@ pub(super) fn cluster(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands)
             Ok(Some(Decoded::new(Op::AddressRank { d, s }, vec![s], vec![Reg::B32(d)])))
         }
         // Registers move between warps, grids overlap, caches are warmed: results do not depend on it.
-        ("setmaxnreg", ["inc" | "dec", "sync", "aligned", "u32"])
-        | ("griddepcontrol", ["wait" | "launch_dependents"]) => Ok(Some(Decoded::new(Op::Hint, vec![], vec![]))),
+        ("setmaxnreg", ["inc" | "dec", "sync", "aligned", "u32"]) => {
+            o.expect(1..=1)?;
+            match o.get(0)? {
+                Operand::Integer(count @ 24..=256) if count % 8 == 0 => {
+                    Ok(Some(Decoded::new(Op::Hint, vec![], vec![])))
+                }
+                other => Err(wrong(
+                    format!("`setmaxnreg` is given {}", super::describe(other)),
+                    "It takes a constant: a multiple of 8 from 24 to 256 (PTX ISA, setmaxnreg).",
+                )),
+            }
+        }
+        ("griddepcontrol", ["wait" | "launch_dependents"]) => Ok(Some(Decoded::new(Op::Hint, vec![], vec![]))),
         (
             "prefetch",
             ["tensormap"] | ["const" | "param", "tensormap"] | ["L1" | "L2"] | ["global" | "local", "L1" | "L2"],

@@ -71,6 +71,8 @@ enum Want {
     Of(&'static Type),
     /// As wide, or wider: `ld`, `st` and `cvt`.
     Wide(&'static Type),
+    /// Of one of these types.
+    Only(&'static [&'static str]),
     /// An integer that counts or names something.
     Count,
     Anything,
@@ -89,6 +91,7 @@ impl Want {
     fn takes(self, register: &Type) -> bool {
         let (ty, wider) = match self {
             Want::Anything => return true,
+            Want::Only(names) => return names.contains(&register.name),
             Want::Count => return register.bytes == 4 && matches!(register.kind, Kind::Bits | Kind::Integer),
             Want::Of(ty) => (ty, false),
             Want::Wide(ty) => (ty, true),
@@ -112,7 +115,7 @@ impl Want {
     /// Whether a constant will do.
     fn takes_constant(self, operand: &Operand) -> bool {
         let (Want::Of(ty) | Want::Wide(ty)) = self else {
-            return !matches!(self, Want::Count) || matches!(operand, Operand::Integer(_));
+            return !matches!(self, Want::Count | Want::Only(_)) || matches!(operand, Operand::Integer(_));
         };
         match operand {
             Operand::Integer(_) => matches!(ty.kind, Kind::Bits | Kind::Integer | Kind::Predicate),
@@ -190,6 +193,13 @@ fn counts(base: &str, mods: &[&str], operand: usize) -> Want {
         ("tcgen05", "alloc", 1) | ("tcgen05", "dealloc", _) => Want::Count,
         ("tcgen05", "mma", 1 | 2) => Want::of("u64"),
         ("tcgen05", "mma", 3) => Want::Count,
+        ("wgmma", "mma_async", at) => match at {
+            0 if mods[mods.len() - 3..].first() == Some(&"f32") => Want::Only(&["b32", "f32"]),
+            // A register of two elements: bits, or two FP16 numbers; no integers, as ptxas says.
+            0 => Want::Only(&["b32", "f16x2"]),
+            1 | 2 => Want::of("u64"),
+            _ => Want::Anything,
+        },
         ("tcgen05", "commit", 1) if mask == 1 => Want::of("u16"),
         ("cp", "async", 3) if has("tensor") && mask == 1 => Want::of("u16"),
         ("cp", "async", 4) if !has("tensor") && mask == 1 => Want::of("u16"),
@@ -222,6 +232,7 @@ pub fn check(l: &Lowering, inst: &Instruction) -> Result<(), Bad> {
         let want = match (base, mods) {
             // It is put together of parts, or taken apart.
             ("mov", [ty]) => named(ty).map_or(Want::Anything, |ty| part(ty, elements.len() as u32)),
+            ("wgmma", _) if n == 1 => Want::Only(&["b32", "f16x2"]),
             ("tcgen05", ["ld" | "st", ..]) | ("ldmatrix" | "stmatrix", _) => Want::of("b32"),
             _ => wants(base, mods, n),
         };
