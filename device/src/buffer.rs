@@ -42,7 +42,7 @@ impl fmt::Display for Touched {
         let (others, plural) = (count - 1, if *count == 2 { "" } else { "s" });
         match u64::try_from(*first) {
             Ok(at) => write!(f, "something wrote behind `{buffer}`: byte {at} of its {bytes}")?,
-            Err(_) => write!(f, "something wrote before `{buffer}`: {} bytes before its first", first.unsigned_abs())?,
+            Err(_) => write!(f, "something wrote before `{buffer}`: byte {first} of its {bytes}")?,
         }
         if others > 0 { write!(f, ", and {others} more byte{plural} there") } else { Ok(()) }
     }
@@ -182,7 +182,7 @@ mod tests {
         let touched = |first, count| Touched { buffer: "D".into(), first, count, bytes: 4096 }.to_string();
         assert_eq!(touched(4096, 1), "something wrote behind `D`: byte 4096 of its 4096");
         assert_eq!(touched(4100, 16), "something wrote behind `D`: byte 4100 of its 4096, and 15 more bytes there");
-        assert_eq!(touched(-4, 2), "something wrote before `D`: 4 bytes before its first, and 1 more byte there");
+        assert_eq!(touched(-4, 2), "something wrote before `D`: byte -4 of its 4096, and 1 more byte there");
     }
 
     #[test]
