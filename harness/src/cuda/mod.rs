@@ -1,6 +1,16 @@
 //! A launch description on a GPU: what the emulator can run can be run there, by the same description.
+//!
+//! A kernel that hangs or breaks a rule takes its process with it. So the judge's kernels run in processes of their own ([`Card`]),
+//! which are this program again, asked with `--on-gpu`.
 
+mod answer;
+mod card;
 mod parameters;
+pub(crate) mod verify;
+pub mod work;
+
+pub use answer::asked;
+pub use card::{Card, Runner};
 
 use device::{Gpu, Touched};
 use emulator::{Attributes, Content, Launch};

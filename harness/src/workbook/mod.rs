@@ -30,6 +30,7 @@ use crate::diagnostics::{self, Sources};
 use crate::{BuildFailure, Emitted, InProcess, JudgeOptions, KernelSource, Problem, reference_kernels};
 use clap::{Parser, Subcommand};
 use std::collections::HashMap;
+use std::ffi::OsString;
 use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
@@ -139,6 +140,10 @@ pub fn main() -> ExitCode {
     std::panic::set_hook(Box::new(|info| {
         eprintln!("error: the workbook itself has a mistake, please report it: {info}");
     }));
+    let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
+    if let Some(status) = crate::cuda::asked(&arguments) {
+        return status;
+    }
     let cli = Cli::parse();
     let workspace = std::env::current_dir()
         .map_err(|error| format!("cannot tell the current folder: {error}"))
