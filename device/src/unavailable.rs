@@ -97,7 +97,7 @@ impl Unavailable {
                     .into()
             }
             Unavailable::NoNvml => {
-                "It comes with the driver; nothing but clocks, power and temperature is missing.".into()
+                "Install the driver's management library, `libnvidia-ml`; only clocks, power and temperature are missing without it.".into()
             }
         }
     }

@@ -40,7 +40,10 @@ impl Runner for Fake {
 }
 
 /// The verdict on a kernel, and what the GPU was asked.
-fn judged(kernel: ptx::KernelFn, answer: impl Fn(usize, &Work) -> Reply + Send + Sync + 'static) -> (Verdict, Vec<Work>) {
+fn judged(
+    kernel: ptx::KernelFn,
+    answer: impl Fn(usize, &Work) -> Reply + Send + Sync + 'static,
+) -> (Verdict, Vec<Work>) {
     let fake = Arc::new(Fake { answer: Box::new(answer), asked: Mutex::default() });
     let options = JudgeOptions { device: Device::Cuda(fake.clone()), ..JudgeOptions::default() };
     let verdict = judge(step(1).unwrap(), &InProcess(kernel), &options);
@@ -84,7 +87,8 @@ fn passed(verdict: &Verdict, part: Part) -> &str {
 #[test]
 fn a_right_kernel_passes_and_says_what_was_seen_where() {
     let (verdict, asked) = judged(solution(), |_, work| right(work));
-    let checks: Vec<_> = asked.iter().filter_map(|work| if let Work::Check(check) = work { Some(check) } else { None }).collect();
+    let checks: Vec<_> =
+        asked.iter().filter_map(|work| if let Work::Check(check) = work { Some(check) } else { None }).collect();
     assert!(InputKind::ALL.iter().all(|kind| checks.iter().any(|check| check.kind == *kind)), "{checks:?}");
     let on = "in full on NVIDIA B200 (10.0); held against FP64";
     assert!(passed(&verdict, Part::Correct).ends_with(on), "{}", passed(&verdict, Part::Correct));
@@ -101,12 +105,17 @@ fn a_right_kernel_passes_and_says_what_was_seen_where() {
 #[test]
 fn a_hang_on_the_gpu_fails_with_its_sentence() {
     let (verdict, _) = judged(solution(), |index, work| match index {
-        1 => Reply::Hung { why: "launch of `kernel` on 1x1x1 CTAs of 128 threads: the kernel did not end within 10 s".into() },
+        1 => Reply::Hung {
+            why: "launch of `kernel` on 1x1x1 CTAs of 128 threads: the kernel did not end within 10 s".into(),
+        },
         _ => right(work),
     });
     let (title, text) = failed(&verdict, Part::Correct);
     assert_eq!(title, "the kernel does not end at 128x128x64 f16");
-    assert!(text.starts_with("On NVIDIA B200 (10.0), small integers, seed 1, at 128x128x64 f16:\nlaunch of `kernel`"), "{text}");
+    assert!(
+        text.starts_with("On NVIDIA B200 (10.0), small integers, seed 1, at 128x128x64 f16:\nlaunch of `kernel`"),
+        "{text}"
+    );
     assert!(text.contains("did not end within 10 s.") && text.contains("The emulator runs the same kernel"), "{text}");
     assert!(matches!(verdict.part(Part::Fast), Outcome::NotReached { .. }));
 }
@@ -124,7 +133,13 @@ fn a_wrong_d_of_the_gpu_is_explained() {
             d[2 * 128 * 5..2 * 128 * 6].fill(0xff);
             let first = WrongElement { row: 5, column: 0, found: "never written".into(), expected: 0.0 };
             let wrong = (128, 128 * 128);
-            Reply::Checked(Checked { against: "FP64".into(), wrong, first: Some(first), d: Some(d), ..Checked::default() })
+            Reply::Checked(Checked {
+                against: "FP64".into(),
+                wrong,
+                first: Some(first),
+                d: Some(d),
+                ..Checked::default()
+            })
         }
         work => right(work),
     });

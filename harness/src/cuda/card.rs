@@ -41,6 +41,11 @@ impl Card {
         Card { about, program: None, patience: PATIENCE }
     }
 
+    /// Worked on by another program, whose main does the same.
+    pub fn program(self, program: impl Into<PathBuf>) -> Card {
+        Card { program: Some(program.into()), ..self }
+    }
+
     /// What it is.
     pub fn about(&self) -> &About {
         &self.about
@@ -80,7 +85,9 @@ impl Runner for Card {
                 Some(status) if status.code() == Some(answer::CANNOT) => {
                     return Err(format!("nothing could be run there{said}"));
                 }
-                Some(status) => Reply::Failed { why: format!("the process that works on the GPU broke off ({status}){said}") },
+                Some(status) => {
+                    Reply::Failed { why: format!("the process that works on the GPU broke off ({status}){said}") }
+                }
                 None => Reply::Hung {
                     why: format!(
                         "the process that works on the GPU did not answer within {} s and was ended",

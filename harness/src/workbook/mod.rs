@@ -6,6 +6,7 @@ mod changes;
 #[cfg(feature = "solutions")]
 pub mod clock;
 mod diff;
+mod doctor;
 #[cfg(feature = "solutions")]
 mod edition;
 mod files;
@@ -18,6 +19,7 @@ mod workspace;
 pub use cargo::{Binary, test_binary};
 pub use carry::carry;
 pub use changes::changes;
+pub use doctor::{Machine, doctor};
 #[cfg(feature = "solutions")]
 pub use edition::student_edition;
 pub use files::{check_all, reset, write_all};
@@ -96,6 +98,8 @@ enum Action {
         #[arg(long)]
         as_comments: bool,
     },
+    /// What this machine can do, and what to do about what is missing
+    Doctor,
     /// The emulator's times beside published ones of a B200
     #[cfg(feature = "solutions")]
     Clock {
@@ -182,6 +186,7 @@ fn act(workspace: &Workspace, action: Action) -> Result<ExitCode, String> {
         Action::Carry { from, to, as_comments } => {
             print(&carry(workspace, workspace.named(&from)?, workspace.named(&to)?, as_comments)?);
         }
+        Action::Doctor => print(&doctor(&Machine::look())),
         #[cfg(feature = "solutions")]
         Action::Clock { step, all, format } => {
             let step = step.map(|step| workspace.named(&step)).transpose()?;
