@@ -209,7 +209,7 @@ mod tests {
     fn a_folder_has_cases_by_name() {
         let folder = tempfile::tempdir().unwrap();
         let write = |name: &str| fs::write(folder.path().join(name), "").unwrap();
-        ["b.ptx", "b.json", "a.ptx", "a.json", "a.h200.json", "notes.md"].map(write);
+        ["b.ptx", "b.json", "a.ptx", "a.json", "a.h200.json", "notes.md"].into_iter().for_each(write);
         let names =
             |only| cases(folder.path(), only).map(|all| all.into_iter().map(|case| case.name).collect::<Vec<_>>());
         assert_eq!(names(None), Ok(vec!["a".to_string(), "b".to_string()]));

@@ -148,6 +148,9 @@ mod tests {
         to_bytes(&reference.values.iter().map(|v| encode(inputs.problem.dtype, *v as f32)).collect::<Vec<_>>())
     }
 
+    /// A way to look at a D.
+    type Way<'a> = &'a dyn Fn(&[u8]) -> Checked;
+
     fn set(d: &mut [u8], index: usize, bits: u16) {
         d[2 * index..2 * index + 2].copy_from_slice(&bits.to_le_bytes());
     }
@@ -157,7 +160,7 @@ mod tests {
         for kind in InputKind::ALL {
             let inputs = Inputs::new(Problem::f16(72, 40, 64), kind, 3);
             let d = right(&inputs);
-            let ways: [&dyn Fn(&[u8]) -> Checked; 3] = [
+            let ways: [Way; 3] = [
                 &|d| small(&inputs, d),
                 &|d| large(&inputs, d, Some(&right(&inputs))),
                 // 4100 samples of 2880 elements leave few out.
