@@ -6,6 +6,7 @@ use grader::scratch::{self, ScratchError};
 use grader::{Grade, Graded, json, table};
 use harness::workbook::{Patience, Workspace, name};
 use harness::{BuildFailure, Built, Device, InProcess, JudgeOptions, KernelSource, Problem, judge};
+use std::ffi::OsString;
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -70,6 +71,10 @@ fn step_number(text: &str) -> Result<u8, String> {
 const NO_SANDBOX: &str = "note: hand-ins run without a sandbox today, with all rights of this account";
 
 fn main() -> ExitCode {
+    let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
+    if let Some(status) = harness::cuda::asked(&arguments) {
+        return status;
+    }
     let cli = Cli::parse();
     match act(&cli) {
         Ok(passed) => ExitCode::from(u8::from(!passed)),

@@ -11,7 +11,7 @@ use emulator::{Actor, EventKind, Program, Report};
 use std::fmt::Write;
 
 /// The largest share of the reference solution's time that is fast.
-const FAST: f64 = 1.30;
+pub(crate) const FAST: f64 = 1.30;
 
 /// Compares a run with one of the reference solution, which `run` makes in the same way. Both are traced: that says where
 /// the time goes, and takes none.

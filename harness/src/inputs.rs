@@ -3,10 +3,12 @@
 use crate::problem::Problem;
 use half::{bf16, f16};
 use ptx::Dtype;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// What the elements of A and B are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum InputKind {
     /// Standard normal. D is held against an FP64 product, with a tolerance.
     Normal,

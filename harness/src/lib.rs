@@ -24,6 +24,7 @@
 //! | [`compare`], [`mismatch`] | whether D is right; what kind of wrong it is |
 //! | [`source`], [`emitted`] | where kernels come from |
 //! | [`launch`], [`placement`], [`device`] | from a recipe to a launch; where its matrices lie; what it runs on |
+//! | [`cuda`] | a launch on a GPU |
 //! | [`reference_kernels`] | what `fast` measures beside a kernel |
 //! | [`sampled`] | large problems, of which a sample is checked |
 //! | [`observe`], [`steps`] | one run, looked at closely; what each step asks for |
@@ -35,6 +36,7 @@
 pub mod bench;
 pub mod bundle;
 pub mod compare;
+pub mod cuda;
 pub mod device;
 pub mod diagnostics;
 pub mod emitted;

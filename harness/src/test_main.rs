@@ -27,6 +27,9 @@ use std::sync::{Arc, OnceLock};
 pub fn step_main(step: u8, kernel: ptx::KernelFn) -> ExitCode {
     const USAGE: u8 = 2;
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
+    if let Some(status) = crate::cuda::asked(&arguments) {
+        return status;
+    }
     if let Some(at) = arguments.iter().position(|argument| argument == "--emit") {
         let [request, answer] = &arguments[at + 1..] else {
             eprintln!("error: --emit takes two paths: a request and an answer");

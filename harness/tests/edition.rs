@@ -58,6 +58,7 @@ fn the_tree_without_solutions() {
             "LICENSE-MIT",
             "README.md",
             "book",
+            "device",
             "docs",
             "emulator",
             "harness",

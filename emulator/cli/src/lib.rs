@@ -37,6 +37,14 @@ pub fn main() -> ExitCode {
     }
 }
 
+/// The launch that a file describes; the files that its buffers name are read.
+///
+/// # Errors
+/// What the command would print.
+pub fn read_launch(path: &Path) -> Result<Launch, String> {
+    launch_file::read(path).map(|(launch, _)| launch).map_err(|bad| bad.text)
+}
+
 /// A kernel's text and a launch file's, as far as they go without running: the launch.
 ///
 /// # Errors

@@ -57,7 +57,7 @@ impl Content {
     ///
     /// # Errors
     /// What is wrong with it.
-    pub(crate) fn size(&self) -> Result<u64, String> {
+    pub fn size(&self) -> Result<u64, String> {
         match self {
             Content::Bytes(bytes) => Ok(bytes.len() as u64),
             Content::Fill { bytes, .. } | Content::Undefined { bytes } => Ok(*bytes),

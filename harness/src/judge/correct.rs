@@ -99,7 +99,7 @@ impl Judge<'_> {
     }
 
     /// D is wrong, or the run broke off: root causes first, then what is wrong with D.
-    fn incorrect(&self, run: &Observation, seen: &Observation, findings: &Findings) -> Outcome {
+    pub(super) fn incorrect(&self, run: &Observation, seen: &Observation, findings: &Findings) -> Outcome {
         let sources = &self.options.sources;
         let mut title = None;
         let mut sections = Vec::new();

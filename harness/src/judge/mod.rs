@@ -1,10 +1,12 @@
 //! The judge: from a kernel source to a verdict.
 
 mod correct;
+mod on_gpu;
 mod structure;
 
 pub use structure::structure;
 
+use crate::device::Device;
 use crate::diagnostics;
 use crate::fast;
 use crate::findings::Findings;
@@ -271,7 +273,10 @@ impl Judge<'_> {
         let Some(first) = cases.first() else { return verdict };
         let seen = self.observe(&first.built, &first.program, first.problem).on(first.sms);
         let mut findings = Findings::default();
-        let correct = self.correct(cases, &seen, &mut findings);
+        let correct = match &self.options.device {
+            Device::Emulator => self.correct(cases, &seen, &mut findings),
+            Device::Cuda(card) => self.correct_on(card.as_ref(), cases, &seen, &mut findings),
+        };
         let passed = correct.passed();
         self.set(&mut verdict, Part::Correct, correct);
         let mut clean = false;
@@ -286,7 +291,11 @@ impl Judge<'_> {
             let others: Vec<_> = longest.into_iter().chain(bf16).map(|case| (&case.built, case.problem)).collect();
             let resources = resources::check(&seen, &others, &leaks, &self.options.sources);
             self.set(&mut verdict, Part::Resources, resources);
-            self.set(&mut verdict, Part::Fast, self.fast(cases, &seen));
+            let fast = match &self.options.device {
+                Device::Emulator => self.fast(cases, &seen),
+                Device::Cuda(card) => self.fast_on(card.as_ref(), cases, &seen),
+            };
+            self.set(&mut verdict, Part::Fast, fast);
         }
         let mut broken = self.broken_off(&seen);
         for (result, milestone) in verdict.milestones.iter_mut().zip(self.step.milestones) {

@@ -6,6 +6,7 @@ mod changes;
 #[cfg(feature = "solutions")]
 pub mod clock;
 mod diff;
+mod doctor;
 #[cfg(feature = "solutions")]
 mod edition;
 mod files;
@@ -18,6 +19,7 @@ mod workspace;
 pub use cargo::{Binary, test_binary};
 pub use carry::carry;
 pub use changes::changes;
+pub use doctor::{Machine, doctor};
 #[cfg(feature = "solutions")]
 pub use edition::student_edition;
 pub use files::{check_all, reset, write_all};
@@ -30,6 +32,7 @@ use crate::diagnostics::{self, Sources};
 use crate::{BuildFailure, Emitted, InProcess, JudgeOptions, KernelSource, Problem, reference_kernels};
 use clap::{Parser, Subcommand};
 use std::collections::HashMap;
+use std::ffi::OsString;
 use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
@@ -95,6 +98,8 @@ enum Action {
         #[arg(long)]
         as_comments: bool,
     },
+    /// What this machine can do, and what to do about what is missing
+    Doctor,
     /// The emulator's times beside published ones of a B200
     #[cfg(feature = "solutions")]
     Clock {
@@ -139,6 +144,10 @@ pub fn main() -> ExitCode {
     std::panic::set_hook(Box::new(|info| {
         eprintln!("error: the workbook itself has a mistake, please report it: {info}");
     }));
+    let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
+    if let Some(status) = crate::cuda::asked(&arguments) {
+        return status;
+    }
     let cli = Cli::parse();
     let workspace = std::env::current_dir()
         .map_err(|error| format!("cannot tell the current folder: {error}"))
@@ -177,6 +186,7 @@ fn act(workspace: &Workspace, action: Action) -> Result<ExitCode, String> {
         Action::Carry { from, to, as_comments } => {
             print(&carry(workspace, workspace.named(&from)?, workspace.named(&to)?, as_comments)?);
         }
+        Action::Doctor => print(&doctor(&Machine::look())),
         #[cfg(feature = "solutions")]
         Action::Clock { step, all, format } => {
             let step = step.map(|step| workspace.named(&step)).transpose()?;

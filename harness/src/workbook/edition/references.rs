@@ -5,8 +5,8 @@ use std::fs;
 use std::path::Path;
 
 /// Words of documents that lead to what is left out, beside the paths of it.
-const LEAD_OUT: [&str; 7] =
-    ["solutions/", "grader", ".ci/", "CONTRIBUTING.md", "STYLE.md", "workbook skeletons", "student-edition"];
+const LEAD_OUT: [&str; 8] =
+    ["solutions/", "grader", ".ci/", "CONTRIBUTING.md", "STYLE.md", "workbook skeletons", "student-edition", "silicon"];
 
 /// Looks through documents and manifests.
 ///

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Component, Path};
 
 /// What is copied, from the top folder. Whatever else lies there stays there.
-const COPIED: [&str; 14] = [
+const COPIED: [&str; 15] = [
     ".cargo",
     ".gitignore",
     "Cargo.lock",
@@ -14,6 +14,7 @@ const COPIED: [&str; 14] = [
     "LICENSE-MIT",
     "README.md",
     "book",
+    "device",
     "docs",
     "emulator",
     "harness",
@@ -23,7 +24,8 @@ const COPIED: [&str; 14] = [
 ];
 
 /// What is left out of it: tests of the project's own, which show solutions or need them, and what only they need.
-pub(super) const LEFT_OUT: [&str; 11] = [
+pub(super) const LEFT_OUT: [&str; 12] = [
+    "device/tests",
     "docs/figures.md",
     "docs/grader.md",
     "emulator/benches",

@@ -1,0 +1,263 @@
+//! cuBLAS: the product that others are held against.
+#![allow(unsafe_code)] // Calls into cuBLAS.
+
+use crate::buffer::Buffer;
+use crate::driver::Handle;
+use crate::error::Error;
+use crate::gpu::Gpu;
+use crate::library::{self, functions};
+use crate::unavailable::Unavailable;
+use std::env;
+use std::ffi::{c_int, c_void};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+functions! {
+    /// The functions of `libcublas`, as far as they are used here (cuBLAS library documentation).
+    Functions -> c_int {
+        cublasCreate_v2(*mut Handle);
+        cublasDestroy_v2(Handle);
+        cublasGetVersion_v2(Handle, *mut c_int);
+        cublasSetStream_v2(Handle, Handle);
+        cublasSetWorkspace_v2(Handle, u64, usize);
+        cublasSetMathMode(Handle, c_int);
+        cublasGemmEx(Handle, c_int, c_int, c_int, c_int, c_int, *const c_void, u64, c_int, c_int, u64, c_int, c_int, *const c_void, u64, c_int, c_int, c_int, c_int);
+    }
+}
+
+/// The environment variable that names the library, or the folder that holds it.
+const VARIABLE: &str = "CUBLAS";
+/// Bytes of workspace: what cuBLAS recommends for Hopper and later (cuBLAS documentation, `cublasSetWorkspace`).
+const WORKSPACE: u64 = 32 << 20;
+
+/// Type of the matrices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Type {
+    /// FP16.
+    F16,
+    /// BF16.
+    Bf16,
+}
+
+/// `D = A · Bᵀ`, all row-major and without gaps: A is m × k, B is n × k, D is m × n. Sums are FP32.
+pub struct Product<'a> {
+    /// Type of all three matrices.
+    pub element: Type,
+    /// Rows of A and D.
+    pub m: u32,
+    /// Rows of B, columns of D.
+    pub n: u32,
+    /// Columns of A and B.
+    pub k: u32,
+    /// A.
+    pub a: &'a Buffer,
+    /// B.
+    pub b: &'a Buffer,
+    /// D.
+    pub d: &'a Buffer,
+}
+
+/// cuBLAS on a GPU.
+pub struct Cublas<'a> {
+    gpu: &'a Gpu,
+    functions: &'static Functions,
+    handle: Handle,
+    version: c_int,
+    _workspace: Buffer,
+}
+
+/// The library, opened: where it lies.
+///
+/// # Errors
+/// [`Unavailable`]: where it was looked for, and how to get it.
+pub fn find() -> Result<PathBuf, Unavailable> {
+    functions().map(|(_, path)| path.clone())
+}
+
+fn functions() -> Result<&'static (Functions, PathBuf), Unavailable> {
+    static FOUND: OnceLock<Result<(Functions, PathBuf), Unavailable>> = OnceLock::new();
+    let open = || {
+        let candidates = candidates(|name| env::var_os(name).map(PathBuf::from), folders);
+        let Some((library, path)) = library::open(&candidates) else {
+            let looked_at = candidates.iter().map(|path| path.display().to_string()).collect();
+            return Err(Unavailable::NoCublas { looked_at });
+        };
+        let functions = Functions::of(library)
+            .map_err(|lacks| Unavailable::CublasFails { why: format!("{} has no `{lacks}`", path.display()) })?;
+        Ok((functions, path))
+    };
+    FOUND.get_or_init(open).as_ref().map_err(Clone::clone)
+}
+
+/// Folders in a folder, in order.
+fn folders(of: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(of) else { return Vec::new() };
+    let mut all: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
+    all.sort_unstable();
+    all
+}
+
+/// What is tried, in order: `CUBLAS`, the system's own, CUDA's folders, Python's wheels.
+fn candidates(variable: impl Fn(&str) -> Option<PathBuf>, folders: impl Fn(&Path) -> Vec<PathBuf>) -> Vec<PathBuf> {
+    let names: &[&str] =
+        if cfg!(windows) { &["cublas64_13.dll", "cublas64_12.dll"] } else { &["libcublas.so.13", "libcublas.so.12"] };
+    let within = |folder: PathBuf| names.iter().map(move |name| folder.join(name)).collect::<Vec<_>>();
+    // What somebody asks for by name is the only thing that is tried.
+    if let Some(chosen) = variable(VARIABLE).filter(|path| !path.as_os_str().is_empty()) {
+        return if chosen.is_dir() { within(chosen) } else { vec![chosen] };
+    }
+    let mut all: Vec<PathBuf> = names.iter().map(PathBuf::from).collect();
+    let cuda = ["CUDA_HOME", "CUDA_PATH"].into_iter().filter_map(&variable).chain([PathBuf::from("/usr/local/cuda")]);
+    for folder in cuda {
+        all.extend(within(folder.join("lib64")));
+    }
+    for python in [variable("VIRTUAL_ENV"), Some("/usr/local".into()), Some("/usr".into())].into_iter().flatten() {
+        let versions = folders(&python.join("lib"))
+            .into_iter()
+            .filter(|folder| folder.file_name().is_some_and(|name| name.to_string_lossy().starts_with("python3")));
+        for version in versions {
+            for packages in ["site-packages", "dist-packages"] {
+                // The wheel of CUDA 13, and those before.
+                for wheel in ["nvidia/cu13/lib", "nvidia/cublas/lib"] {
+                    all.extend(within(version.join(packages).join(wheel)).into_iter().filter(|path| path.is_file()));
+                }
+            }
+        }
+    }
+    all
+}
+
+impl<'a> Cublas<'a> {
+    /// Opens cuBLAS for a GPU.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn open(gpu: &'a Gpu) -> Result<Cublas<'a>, Unavailable> {
+        let (functions, path) = functions()?;
+        let fails = |why: String| Unavailable::CublasFails { why };
+        let workspace = gpu.buffer("cuBLAS workspace", WORKSPACE).map_err(|error| fails(error.to_string()))?;
+        let check = |what: &str, status| match status {
+            0 => Ok(()),
+            status => Err(fails(format!("{what} of {}: {}", path.display(), status_text(status)))),
+        };
+        let (mut handle, mut version) = (std::ptr::null_mut(), 0);
+        // SAFETY: each call writes the value that it is given a place for; stream and workspace outlive the handle.
+        unsafe {
+            check("cublasCreate", (functions.cublasCreate_v2)(&mut handle))?;
+            check("cublasGetVersion", (functions.cublasGetVersion_v2)(handle, &mut version))?;
+            check("cublasSetStream", (functions.cublasSetStream_v2)(handle, gpu.context.stream))?;
+            check(
+                "cublasSetWorkspace",
+                (functions.cublasSetWorkspace_v2)(handle, workspace.address(), WORKSPACE as usize),
+            )?;
+        }
+        Ok(Cublas { gpu, functions, handle, version, _workspace: workspace })
+    }
+
+    /// Its version: `13.1.0`.
+    pub fn version(&self) -> String {
+        let v = self.version;
+        format!("{}.{}.{}", v / 10_000, v % 10_000 / 100, v % 100)
+    }
+
+    /// Computes a product. `exact`: sums stay FP32 up to the end, also where a sum is cut into parts; without it, cuBLAS may do what
+    /// is fastest.
+    ///
+    /// # Errors
+    /// When a buffer is too small, or what cuBLAS says.
+    pub fn multiply(&self, product: &Product, exact: bool) -> Result<(), Error> {
+        // CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION.
+        const FP32_ONLY: c_int = 16;
+        // CUBLAS_OP_N, CUBLAS_OP_T, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT.
+        const PLAIN: c_int = 0;
+        const TRANSPOSED: c_int = 1;
+        const FP32: c_int = 68;
+        const DEFAULT: c_int = -1;
+        let Product { element, m, n, k, a, b, d } = *product;
+        let what = format!("cuBLAS, {m}x{n}x{k}");
+        for (buffer, rows, columns) in [(a, m, k), (b, n, k), (d, m, n)] {
+            let needed = 2 * u64::from(rows) * u64::from(columns);
+            if (buffer.bytes() as u64) < needed {
+                let why = format!("`{}` has {} bytes; {needed} are needed", buffer.name(), buffer.bytes());
+                return Err(Error::refused(what, why));
+            }
+        }
+        let number = |value: u32| c_int::try_from(value).map_err(|_| Error::refused(&what, "it is too large"));
+        let (m, n, k) = (number(m)?, number(n)?, number(k)?);
+        let ty: c_int = match element {
+            Type::F16 => 2,
+            Type::Bf16 => 14,
+        };
+        let (one, zero) = (1.0f32, 0.0f32);
+        // cuBLAS counts in columns: Dᵀ = B · Aᵀ, where its B is our B transposed, and its A ours as it lies.
+        // SAFETY: the buffers hold so many elements (checked above); the factors are read before the calls return.
+        let status = unsafe {
+            match (self.functions.cublasSetMathMode)(self.handle, if exact { FP32_ONLY } else { 0 }) {
+                0 => (self.functions.cublasGemmEx)(
+                    self.handle,
+                    TRANSPOSED,
+                    PLAIN,
+                    n,
+                    m,
+                    k,
+                    (&raw const one).cast(),
+                    b.address(),
+                    ty,
+                    k,
+                    a.address(),
+                    ty,
+                    k,
+                    (&raw const zero).cast(),
+                    d.address(),
+                    ty,
+                    n,
+                    FP32,
+                    DEFAULT,
+                ),
+                status => status,
+            }
+        };
+        if status == 0 { Ok(()) } else { Err(Error::refused(what, status_text(status))) }
+    }
+}
+
+impl Drop for Cublas<'_> {
+    fn drop(&mut self) {
+        if !self.gpu.is_dead() {
+            // SAFETY: nobody else holds the handle.
+            unsafe { (self.functions.cublasDestroy_v2)(self.handle) };
+        }
+    }
+}
+
+/// A status of cuBLAS in words.
+fn status_text(status: c_int) -> String {
+    let words = match status {
+        1 => "not initialised (the driver may be too old for it)",
+        3 => "no memory",
+        7 => "a value that it does not take",
+        8 => "not for this GPU",
+        11 => "no access to memory",
+        13 => "the GPU did not run it",
+        14 => "an error of its own",
+        15 => "not supported",
+        _ => return format!("cuBLAS status {status}"),
+    };
+    format!("{words} (cuBLAS status {status})")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[cfg(unix)]
+    fn who_names_a_library_gets_that_one_or_none() {
+        let variable = |name: &str| (name == "CUBLAS").then(|| PathBuf::from("/opt/libcublas.so.13"));
+        assert_eq!(candidates(variable, |_| Vec::new()), [PathBuf::from("/opt/libcublas.so.13")]);
+        let cuda = |name: &str| (name == "CUDA_HOME").then(|| PathBuf::from("/opt/cuda"));
+        let all = candidates(cuda, |_| Vec::new());
+        assert_eq!(all[0], PathBuf::from("libcublas.so.13"));
+        assert!(all.contains(&PathBuf::from("/opt/cuda/lib64/libcublas.so.13")), "{all:?}");
+    }
+}

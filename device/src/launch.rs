@@ -1,0 +1,264 @@
+//! A launch, and the wait for its end.
+#![allow(unsafe_code)] // Calls into the driver.
+
+use crate::driver::{AttributeValue, CLUSTER_DIMENSION, LaunchAttribute, LaunchConfig, function};
+use crate::error::{Error, Failure};
+use crate::gpu::Gpu;
+use crate::module::Kernel;
+use std::ffi::c_void;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// What is launched, on what.
+#[derive(Clone, Debug, Default)]
+pub struct Launch {
+    /// CTAs in x, y, z.
+    pub grid: [u32; 3],
+    /// Threads of a CTA in x, y, z.
+    pub block: [u32; 3],
+    /// CTAs of a cluster; `None`: launched without clusters.
+    pub cluster: Option<[u32; 3]>,
+    /// Bytes of dynamic shared memory.
+    pub dynamic_shared: u32,
+    /// The parameters' bytes, in order.
+    pub parameters: Vec<Vec<u8>>,
+}
+
+impl Launch {
+    /// Parameters that were recorded as one block of bytes, for a kernel with parameters at these places.
+    ///
+    /// # Errors
+    /// When the block is shorter than the parameters.
+    pub fn split(block: &[u8], parameters: &[(usize, usize)]) -> Result<Vec<Vec<u8>>, String> {
+        let all = parameters.iter().enumerate().map(|(n, &(offset, size))| {
+            block.get(offset..offset + size).map(<[u8]>::to_vec).ok_or_else(|| {
+                format!(
+                    "the block of parameters has {} bytes; parameter {n} takes {size} at byte {offset}",
+                    block.len()
+                )
+            })
+        });
+        all.collect()
+    }
+
+    fn title(&self, kernel: &str) -> String {
+        let [x, y, z] = self.grid;
+        let threads: u64 = self.block.iter().map(|extent| u64::from(*extent)).product();
+        let cluster = match self.cluster {
+            Some([a, b, c]) => format!(" in clusters of {a}x{b}x{c}"),
+            None => String::new(),
+        };
+        format!("launch of `{kernel}` on {x}x{y}x{z} CTAs of {threads} threads{cluster}")
+    }
+
+    /// What can be said of it without asking the driver.
+    fn check(&self, parameters: &[(usize, usize)], required: Option<[u32; 3]>, max_threads: u32) -> Result<(), String> {
+        let extents = |[x, y, z]: [u32; 3]| format!("{x}x{y}x{z}");
+        for (name, value) in [("grid", self.grid), ("block", self.block), ("cluster", self.cluster.unwrap_or([1; 3]))] {
+            if value.contains(&0) {
+                return Err(format!("`{name}` is {}: every extent must be 1 or more", extents(value)));
+            }
+        }
+        let threads: u64 = self.block.iter().map(|extent| u64::from(*extent)).product();
+        if threads > u64::from(max_threads) {
+            return Err(format!("`block` has {threads} threads; this kernel takes up to {max_threads}"));
+        }
+        let cluster = self.cluster.unwrap_or([1; 3]);
+        if let Some(n) = (0..3).find(|&n| !self.grid[n].is_multiple_of(cluster[n])) {
+            let axis = ["x", "y", "z"][n];
+            let grid = self.grid[n];
+            return Err(format!("`grid` is {grid} in {axis}, which is no multiple of the cluster's {}", cluster[n]));
+        }
+        if let Some(required) = required.filter(|required| self.cluster.unwrap_or([1; 3]) != *required) {
+            let found =
+                self.cluster.map_or("no clusters".to_string(), |cluster| format!("clusters of {}", extents(cluster)));
+            return Err(format!("the PTX text asks for clusters of {}; the launch has {found}", extents(required)));
+        }
+        if parameters.len() != self.parameters.len() {
+            return Err(format!(
+                "{} parameters are given; the kernel takes {}",
+                self.parameters.len(),
+                parameters.len()
+            ));
+        }
+        for (n, (&(_, size), bytes)) in parameters.iter().zip(&self.parameters).enumerate() {
+            if bytes.len() != size {
+                return Err(format!("parameter {n} has {} bytes; the kernel takes {size}", bytes.len()));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Gpu {
+    /// Launches a kernel and does not wait for it. What goes wrong while it runs shows in a later call.
+    ///
+    /// # Errors
+    /// When the launch does not fit the kernel, or the driver refuses it.
+    pub fn launch(&self, kernel: &Kernel, launch: &Launch) -> Result<(), Error> {
+        let what = launch.title(&kernel.name);
+        if !kernel.is_of(&self.context) {
+            return Err(Error::refused(what, "the kernel was loaded to another GPU"));
+        }
+        launch
+            .check(&kernel.parameters, kernel.required_cluster, kernel.usage().max_threads)
+            .map_err(|why| Error::refused(&what, why))?;
+        let context = &self.context;
+        let set = |which, value: u32, name: &str| {
+            // SAFETY: sets one number of a function that is alive.
+            let code = unsafe { (context.driver.cuFuncSetAttribute)(kernel.function, which, value as i32) };
+            context.check(&format!("{what}: {name}"), code)
+        };
+        if launch.dynamic_shared > 0 {
+            let title = format!(
+                "{} bytes of dynamic and {} of static shared memory, of {} that a CTA can have",
+                launch.dynamic_shared,
+                kernel.usage().static_shared,
+                self.about().shared
+            );
+            set(function::MAX_DYNAMIC_SHARED, launch.dynamic_shared, &title)?;
+        }
+        // Eight CTAs are the most that every GPU takes (CUDA Programming Guide, thread block clusters).
+        const PORTABLE: u32 = 8;
+        let cluster = launch.cluster.or(kernel.explicit_cluster.then_some([1; 3]));
+        if cluster.is_some_and(|cluster| cluster.iter().product::<u32>() > PORTABLE) {
+            set(function::NON_PORTABLE_CLUSTER, 1, "a cluster of more than 8 CTAs")?;
+        }
+        // A cluster that the text asks for is known to the driver; the attribute says the same again.
+        let mut attributes: Vec<LaunchAttribute> = cluster
+            .map(|numbers| LaunchAttribute {
+                id: CLUSTER_DIMENSION,
+                pad: [0; 4],
+                value: AttributeValue { numbers, rest: [0; 13] },
+            })
+            .into_iter()
+            .collect();
+        let config = LaunchConfig {
+            grid: launch.grid,
+            block: launch.block,
+            dynamic_shared: launch.dynamic_shared,
+            stream: context.stream,
+            attributes: attributes.as_mut_ptr(),
+            attribute_count: attributes.len() as u32,
+        };
+        // The driver reads each parameter where its pointer points, as one of its type: aligned like a tensor map, whatever it is.
+        let aligned: Vec<Vec<Aligned>> = launch.parameters.iter().map(|bytes| Aligned::of(bytes)).collect();
+        let mut pointers: Vec<*mut c_void> = aligned.iter().map(|value| value.as_ptr().cast_mut().cast()).collect();
+        // SAFETY: a pointer for each parameter, each to as many bytes as the kernel takes (checked above); all live until the call
+        // returns, and the driver copies them.
+        let code = unsafe {
+            (context.driver.cuLaunchKernelEx)(&config, kernel.function, pointers.as_mut_ptr(), std::ptr::null_mut())
+        };
+        context.check(&what, code)
+    }
+
+    /// Launches a kernel and waits for its end, but no longer than this. Gives the milliseconds that it took.
+    ///
+    /// # Errors
+    /// What went wrong, or that it hangs. Then only the end of the process ends it ([`crate::leave`]).
+    pub fn launch_bounded(&self, kernel: &Kernel, launch: &Launch, timeout: Duration) -> Result<f64, Failure> {
+        let what = launch.title(&kernel.name);
+        let (begin, end) = (self.event()?, self.event()?);
+        begin.record()?;
+        self.launch(kernel, launch)?;
+        end.record()?;
+        self.wait(&what, &end, timeout)?;
+        Ok(begin.milliseconds_to(&end)?)
+    }
+
+    /// Waits for an event, but no longer than this; `what` names what it is the end of.
+    ///
+    /// # Errors
+    /// As [`Gpu::launch_bounded`].
+    pub fn wait(&self, what: &str, event: &crate::Event, timeout: Duration) -> Result<(), Failure> {
+        let begin = Instant::now();
+        let mut pause = Duration::from_micros(20);
+        loop {
+            if event.is_past(what)? {
+                return Ok(());
+            }
+            if begin.elapsed() >= timeout {
+                self.context.dead.set(true);
+                return Err(Failure::Hung { what: what.to_string(), after: timeout });
+            }
+            thread::sleep(pause);
+            pause = (pause * 2).min(Duration::from_millis(2));
+        }
+    }
+}
+
+/// Bytes at an address that suits every parameter.
+#[repr(C, align(128))]
+#[derive(Clone, Copy)]
+struct Aligned([u8; 128]);
+
+impl Aligned {
+    fn of(bytes: &[u8]) -> Vec<Aligned> {
+        let chunks = bytes.chunks(128).map(|chunk| {
+            let mut aligned = Aligned([0; 128]);
+            aligned.0[..chunk.len()].copy_from_slice(chunk);
+            aligned
+        });
+        chunks.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn launch() -> Launch {
+        Launch {
+            grid: [4, 1, 1],
+            block: [128, 1, 1],
+            cluster: Some([2, 1, 1]),
+            parameters: vec![vec![0; 8], vec![0; 128]],
+            ..Launch::default()
+        }
+    }
+
+    const PARAMETERS: [(usize, usize); 2] = [(0, 8), (64, 128)];
+
+    #[test]
+    fn what_does_not_fit_the_kernel_is_refused_with_a_sentence() {
+        let says = |change: &dyn Fn(&mut Launch), required| {
+            let mut launch = launch();
+            change(&mut launch);
+            launch.check(&PARAMETERS, required, 256).unwrap_err()
+        };
+        assert_eq!(launch().check(&PARAMETERS, Some([2, 1, 1]), 256), Ok(()));
+        assert_eq!(says(&|l| l.grid[1] = 0, None), "`grid` is 4x0x1: every extent must be 1 or more");
+        assert_eq!(says(&|l| l.block[0] = 512, None), "`block` has 512 threads; this kernel takes up to 256");
+        assert_eq!(says(&|l| l.grid[0] = 3, None), "`grid` is 3 in x, which is no multiple of the cluster's 2");
+        let required = Some([4, 1, 1]);
+        assert_eq!(
+            says(&|_| (), required),
+            "the PTX text asks for clusters of 4x1x1; the launch has clusters of 2x1x1"
+        );
+        assert_eq!(
+            says(&|l| l.cluster = None, required),
+            "the PTX text asks for clusters of 4x1x1; the launch has no clusters"
+        );
+        assert_eq!(says(&|l| drop(l.parameters.pop()), None), "1 parameters are given; the kernel takes 2");
+        assert_eq!(says(&|l| l.parameters[0] = vec![0; 4], None), "parameter 0 has 4 bytes; the kernel takes 8");
+    }
+
+    #[test]
+    fn a_block_of_parameters_is_cut_where_the_kernel_has_them() {
+        let block: Vec<u8> = (0..200).map(|n| n as u8).collect();
+        let parts = Launch::split(&block, &PARAMETERS).unwrap();
+        assert_eq!((parts[0].as_slice(), parts[1][0], parts[1].len()), (&block[..8], 64, 128));
+        let error = Launch::split(&block[..100], &PARAMETERS).unwrap_err();
+        assert_eq!(error, "the block of parameters has 100 bytes; parameter 1 takes 128 at byte 64");
+    }
+
+    #[test]
+    fn parameters_are_aligned_like_tensor_maps_and_keep_their_bytes() {
+        let bytes: Vec<u8> = (0..300).map(|n| n as u8).collect();
+        let aligned = Aligned::of(&bytes);
+        assert!((aligned.as_ptr() as usize).is_multiple_of(128));
+        let back: Vec<u8> = aligned.iter().flat_map(|chunk| chunk.0).take(300).collect();
+        assert_eq!(back, bytes);
+        assert!(launch().title("k").starts_with("launch of `k` on 4x1x1 CTAs of 128 threads in clusters of 2x1x1"));
+    }
+}

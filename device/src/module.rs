@@ -1,0 +1,166 @@
+//! PTX text, assembled by the driver: a kernel that can be launched.
+#![allow(unsafe_code)] // Calls into the driver.
+
+use crate::driver::{Handle, function, jit, result};
+use crate::error::Error;
+use crate::gpu::{Context, Gpu};
+use std::ffi::{CString, c_int, c_void};
+use std::rc::Rc;
+
+/// A kernel of a module.
+pub struct Kernel {
+    pub(crate) function: Handle,
+    pub(crate) name: String,
+    /// Offset and size of each parameter, in order.
+    pub(crate) parameters: Vec<(usize, usize)>,
+    /// The cluster that `.reqnctapercluster` asks for.
+    pub(crate) required_cluster: Option<[u32; 3]>,
+    /// `.explicitcluster`: the launch must name a cluster.
+    pub(crate) explicit_cluster: bool,
+    usage: Usage,
+    /// What the assembler said though it took the text.
+    log: String,
+    module: Rc<Module>,
+}
+
+/// What a kernel takes of an SM.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Registers of a thread.
+    pub registers: u32,
+    /// Bytes of static shared memory.
+    pub static_shared: u32,
+    /// Bytes of local memory of a thread: stack and spills.
+    pub local: u32,
+    /// Threads of a CTA, at most.
+    pub max_threads: u32,
+}
+
+struct Module {
+    context: Rc<Context>,
+    handle: Handle,
+}
+
+impl Drop for Module {
+    fn drop(&mut self) {
+        if !self.context.dead.get() {
+            // SAFETY: kernels of the module hold it, and so are gone.
+            unsafe { (self.context.driver.cuModuleUnload)(self.handle) };
+        }
+    }
+}
+
+/// Bytes of each log.
+const LOG: usize = 64 << 10;
+
+impl Gpu {
+    /// Assembles a PTX text and finds an entry in it. Line information is kept, so that profilers show the program's lines.
+    ///
+    /// # Errors
+    /// What the driver's assembler says, with its lines of PTX; or that there is no such entry.
+    pub fn load(&self, ptx: &str, entry: &str) -> Result<Kernel, Error> {
+        let context = &self.context;
+        let what = format!("loading `{entry}`");
+        let text = CString::new(ptx).map_err(|_| Error::refused(&what, "the PTX text holds a zero byte"))?;
+        let name = CString::new(entry).map_err(|_| Error::refused(&what, "the entry's name holds a zero byte"))?;
+        let (mut info, mut errors) = (vec![0u8; LOG], vec![0u8; LOG]);
+        // Numbers go in the place of pointers.
+        let number = |value: usize| value as *mut c_void;
+        let mut options = [jit::INFO_LOG, jit::INFO_LOG_BYTES, jit::ERROR_LOG, jit::ERROR_LOG_BYTES, jit::LINE_INFO];
+        let mut values: [*mut c_void; 5] =
+            [info.as_mut_ptr().cast(), number(LOG), errors.as_mut_ptr().cast(), number(LOG), number(1)];
+        let mut handle = std::ptr::null_mut();
+        // SAFETY: the text ends with a zero; as many values as options; the logs are as long as is said.
+        let code = unsafe {
+            (context.driver.cuModuleLoadDataEx)(
+                &mut handle,
+                text.as_ptr().cast(),
+                options.len() as u32,
+                options.as_mut_ptr(),
+                values.as_mut_ptr(),
+            )
+        };
+        if let Err(mut error) = context.check(&what, code) {
+            error.log = read(&errors);
+            return Err(error);
+        }
+        let module = Rc::new(Module { context: Rc::clone(context), handle });
+        let mut function = std::ptr::null_mut();
+        // SAFETY: the name ends with a zero, the module is alive.
+        let code = unsafe { (context.driver.cuModuleGetFunction)(&mut function, handle, name.as_ptr()) };
+        if code != result::SUCCESS {
+            let mut error = Error::of(&what, code, context.driver.name(code), context.driver.meaning(code));
+            error.meaning = format!("the PTX text has no entry `{entry}`");
+            return Err(error);
+        }
+        let number = |which: c_int| -> Result<u32, Error> {
+            let mut value = 0;
+            // SAFETY: writes one number.
+            let code = unsafe { (context.driver.cuFuncGetAttribute)(&mut value, which, function) };
+            context.check(&what, code)?;
+            Ok(u32::try_from(value).unwrap_or(0))
+        };
+        let [x, y, z] = function::REQUIRED_CLUSTER;
+        let cluster = [number(x)?, number(y)?, number(z)?];
+        Ok(Kernel {
+            function,
+            name: entry.to_string(),
+            parameters: parameters(context, function),
+            required_cluster: (cluster[0] > 0).then_some(cluster.map(|extent| extent.max(1))),
+            explicit_cluster: number(function::CLUSTER_MUST_BE_SET)? != 0,
+            usage: Usage {
+                registers: number(function::REGISTERS)?,
+                static_shared: number(function::STATIC_SHARED)?,
+                local: number(function::LOCAL_BYTES)?,
+                max_threads: number(function::MAX_THREADS)?,
+            },
+            log: read(&info),
+            module,
+        })
+    }
+}
+
+impl Kernel {
+    /// Name of the entry.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What it takes of an SM.
+    pub fn usage(&self) -> Usage {
+        self.usage
+    }
+
+    /// What the assembler said though it took the text: warnings.
+    pub fn log(&self) -> &str {
+        &self.log
+    }
+
+    /// Offset and size of each parameter, in bytes.
+    pub fn parameters(&self) -> &[(usize, usize)] {
+        &self.parameters
+    }
+
+    pub(crate) fn is_of(&self, context: &Rc<Context>) -> bool {
+        Rc::ptr_eq(&self.module.context, context)
+    }
+}
+
+/// Asks until the driver says that there is no such parameter.
+fn parameters(context: &Context, function: Handle) -> Vec<(usize, usize)> {
+    let mut all = Vec::new();
+    loop {
+        let (mut offset, mut size) = (0, 0);
+        // SAFETY: writes two numbers.
+        let code = unsafe { (context.driver.cuFuncGetParamInfo)(function, all.len(), &mut offset, &mut size) };
+        if code != result::SUCCESS {
+            return all;
+        }
+        all.push((offset, size));
+    }
+}
+
+fn read(log: &[u8]) -> String {
+    let end = log.iter().position(|byte| *byte == 0).unwrap_or(log.len());
+    String::from_utf8_lossy(&log[..end]).trim_end().to_string()
+}

@@ -1,0 +1,234 @@
+//! The process that works on the GPU: it reads what is asked, and writes each answer when it has it.
+
+use super::verify;
+use super::work::{Check, Checked, Reply, Time, Timed, Work};
+use super::{CudaFailure, Ready, TIMEOUT, prepare, refused, run_for};
+use crate::inputs::{InputKind, Inputs, to_bytes};
+use crate::launch;
+use crate::problem::Problem;
+use crate::source::{Built, Matrix};
+use device::{Choice, Cublas, Event, Gpu, Product, Type};
+use ptx::Dtype;
+use serde::{Deserialize, Serialize};
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// The argument that makes a program of ours this process: `--on-gpu FOLDER`.
+pub(super) const ARGUMENT: &str = "--on-gpu";
+
+/// The exit status when nothing can be run: the request is none, there is no GPU.
+pub(super) const CANNOT: i32 = 1;
+
+/// What is asked: `request.json` in the folder.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Request {
+    /// The GPU.
+    pub(super) uuid: String,
+    /// The work, in order.
+    pub(super) work: Vec<Work>,
+}
+
+/// The file of an answer.
+pub(super) fn file(folder: &Path, index: usize) -> PathBuf {
+    folder.join(format!("reply{index}.json"))
+}
+
+/// The file of the request.
+pub(super) fn request(folder: &Path) -> PathBuf {
+    folder.join("request.json")
+}
+
+/// For the main of every program that judges: if these are the arguments of the process that works on the GPU, does that and
+/// gives the exit status.
+pub fn asked(arguments: &[OsString]) -> Option<ExitCode> {
+    let [first, folder] = arguments else { return None };
+    if first.to_str() != Some(ARGUMENT) {
+        return None;
+    }
+    Some(match answer(Path::new(folder)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("{message}");
+            ExitCode::from(CANNOT as u8)
+        }
+    })
+}
+
+/// Answers the request in a folder. A kernel that hangs or takes the context with it ends the process, behind its answer.
+fn answer(folder: &Path) -> Result<(), String> {
+    let path = request(folder);
+    let text = fs::read_to_string(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+    let request: Request =
+        serde_json::from_str(&text).map_err(|error| format!("{} is no request: {error}", path.display()))?;
+    let gpu = Gpu::open(&Choice::Uuid(request.uuid)).map_err(|why| why.to_string())?;
+    // A GPU without cuBLAS judges all the same; the answers say what was held against what.
+    let cublas = Cublas::open(&gpu);
+    for (index, work) in request.work.iter().enumerate() {
+        let reply = one(&gpu, cublas.as_ref().map_err(ToString::to_string), work);
+        let text = serde_json::to_string(&reply).map_err(|error| error.to_string())?;
+        let path = file(folder, index);
+        let beside = path.with_extension("part");
+        let written = fs::write(&beside, text).and_then(|()| fs::rename(&beside, &path));
+        written.map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+        if gpu.is_dead() {
+            device::leave(0);
+        }
+        if reply.ends_a_batch() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// One piece of work.
+pub(super) fn one(gpu: &Gpu, cublas: Result<&Cublas, String>, work: &Work) -> Reply {
+    let done = match work {
+        Work::Check(check) => checked(gpu, cublas.ok(), check).map(Reply::Checked),
+        Work::Time(time) => timed(gpu, cublas, time).map(Reply::Timed),
+    };
+    done.unwrap_or_else(|failure| match failure {
+        CudaFailure::Hung { .. } => Reply::Hung { why: failure.to_string() },
+        failure => Reply::Failed { why: failure.to_string() },
+    })
+}
+
+fn described(built: &Built, inputs: &Inputs) -> Result<emulator::Launch, CudaFailure> {
+    launch::launch(built, inputs).map_err(|why| refused("launch", format!("is refused: {}", why.title)))
+}
+
+fn checked(gpu: &Gpu, cublas: Option<&Cublas>, check: &Check) -> Result<Checked, CudaFailure> {
+    let inputs = Inputs::new(check.problem, check.kind, check.seed);
+    let mut outputs = run_for(gpu, &check.built.ptx, &described(&check.built, &inputs)?, TIMEOUT)?;
+    let kept = |matrix, before: &[u16]| outputs.buffers[launch::buffer(matrix)] == to_bytes(before);
+    let changed = [(Matrix::A, &inputs.a), (Matrix::B, &inputs.b)];
+    let overwritten = changed.into_iter().filter(|(matrix, before)| !kept(*matrix, before)).map(|(matrix, _)| matrix);
+    let overwritten = overwritten.collect();
+    let d = std::mem::take(&mut outputs.buffers[launch::buffer(Matrix::D)]);
+    let product = match cublas {
+        Some(cublas) if verify::is_large(&check.problem) => Some(multiply(gpu, cublas, &inputs)?),
+        _ => None,
+    };
+    let found = verify::verify(&inputs, &d, product.as_deref());
+    Ok(Checked {
+        overwritten,
+        touched: outputs.touched.iter().map(ToString::to_string).collect(),
+        milliseconds: outputs.milliseconds,
+        d: (found.wrong.0 > 0 && !verify::is_large(&check.problem)).then_some(d),
+        ..found
+    })
+}
+
+fn element(problem: &Problem) -> Type {
+    match problem.dtype {
+        Dtype::F16 => Type::F16,
+        Dtype::Bf16 => Type::Bf16,
+    }
+}
+
+/// D as cuBLAS computes it.
+fn multiply(gpu: &Gpu, cublas: &Cublas, inputs: &Inputs) -> Result<Vec<u8>, CudaFailure> {
+    let Problem { m, n, k, .. } = inputs.problem;
+    let matrix = |name, values: &[u16]| -> Result<device::Buffer, device::Error> {
+        let buffer = gpu.buffer(name, 2 * values.len() as u64)?;
+        buffer.write(&to_bytes(values))?;
+        Ok(buffer)
+    };
+    let (a, b) = (matrix("A", &inputs.a)?, matrix("B", &inputs.b)?);
+    let d = gpu.buffer("D", 2 * u64::from(m) * u64::from(n))?;
+    let product = Product { element: element(&inputs.problem), m, n, k, a: &a, b: &b, d: &d };
+    cublas.multiply(&product, true)?;
+    Ok(d.read()?)
+}
+
+/// Rounds of a measurement: the median of so many does not care for a few that something else disturbed.
+const ROUNDS: u32 = 15;
+/// Microseconds that are measured at once: much longer than what starting and reading events takes.
+const SPAN: f64 = 2000.0;
+
+fn timed(gpu: &Gpu, cublas: Result<&Cublas, String>, time: &Time) -> Result<Timed, CudaFailure> {
+    let inputs = Inputs::new(time.problem, InputKind::Normal, 0);
+    let own = prepare(gpu, &time.own.ptx, &described(&time.own, &inputs)?)?;
+    let reference = prepare(gpu, &time.reference.ptx, &described(&time.reference, &inputs)?)?;
+    let Problem { m, n, k, .. } = time.problem;
+    let [a, b, d] = launch::BUFFERS.map(|matrix| &reference.buffers[launch::buffer(matrix)]);
+    let product = Product { element: element(&time.problem), m, n, k, a, b, d };
+    let run = |ready: &Ready| gpu.launch(&ready.kernel, &ready.launch);
+    let mut runs: Vec<Box<dyn Fn() -> Result<(), device::Error> + '_>> =
+        vec![Box::new(|| run(&own)), Box::new(|| run(&reference))];
+    let missing = match cublas {
+        Ok(cublas) => {
+            let product = &product;
+            runs.push(Box::new(move || cublas.multiply(product, false)));
+            None
+        }
+        Err(why) => Some(why),
+    };
+    let events = (gpu.event()?, gpu.event()?);
+    let mut counts = Vec::new();
+    for run in &runs {
+        // The first run may load code; the second says how long one takes.
+        span(gpu, &events, 1, run)?;
+        let one = span(gpu, &events, 1, run)?;
+        counts.push((SPAN / one.max(1.0)).ceil().clamp(1.0, 1000.0) as u32);
+    }
+    let mut times = vec![Vec::new(); runs.len()];
+    for _ in 0..ROUNDS {
+        for ((run, count), times) in runs.iter().zip(&counts).zip(&mut times) {
+            times.push(span(gpu, &events, *count, run)? / f64::from(*count));
+        }
+    }
+    let state = device::nvml::Nvml::get().ok().and_then(|nvml| nvml.device(&gpu.about().uuid)).map(|gpu| gpu.state());
+    let medians: Vec<f64> = times.into_iter().map(median).collect();
+    Ok(Timed {
+        own: medians[0],
+        reference: medians[1],
+        cublas: match missing {
+            Some(why) => Err(why),
+            None => Ok(medians[2]),
+        },
+        rounds: ROUNDS,
+        slowed_by: state.into_iter().flat_map(|state| state.slowed_by).map(str::to_string).collect(),
+    })
+}
+
+/// Microseconds that so many runs take, one right behind the other.
+fn span(
+    gpu: &Gpu,
+    (begin, end): &(Event, Event),
+    count: u32,
+    run: &dyn Fn() -> Result<(), device::Error>,
+) -> Result<f64, CudaFailure> {
+    begin.record()?;
+    for _ in 0..count {
+        run()?;
+    }
+    end.record()?;
+    gpu.wait("timing", end, TIMEOUT)?;
+    Ok(begin.milliseconds_to(end)? * 1000.0)
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_is_the_middle() {
+        assert_eq!(median(vec![9.0, 1.0, 2.0]), 2.0);
+    }
+
+    #[test]
+    fn other_arguments_are_not_for_the_gpu() {
+        let asks = |arguments: &[&str]| asked(&arguments.iter().map(OsString::from).collect::<Vec<_>>()).is_some();
+        assert!(
+            !asks(&[]) && !asks(&["--emit", "a"]) && !asks(&["--on-gpu"]) && asks(&["--on-gpu", "/no/such/folder"])
+        );
+    }
+}

@@ -1,0 +1,137 @@
+//! What a process is asked to do on a GPU, and what it answers.
+
+use crate::inputs::InputKind;
+use crate::problem::Problem;
+use crate::source::{Built, Matrix};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// A piece of work.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Work {
+    /// Run a kernel once and say whether D is right.
+    Check(Check),
+    /// Time two kernels side by side, and cuBLAS.
+    Time(Time),
+}
+
+/// A kernel and its inputs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Check {
+    /// The kernel.
+    pub built: Built,
+    /// The problem that it was built for.
+    pub problem: Problem,
+    /// What A and B hold.
+    pub kind: InputKind,
+    /// The seed that repeats them.
+    pub seed: u64,
+}
+
+/// A kernel, and one to hold it against.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Time {
+    /// The kernel.
+    pub own: Built,
+    /// The reference kernel.
+    pub reference: Built,
+    /// The problem that both were built for.
+    pub problem: Problem,
+}
+
+/// What came of a piece of work.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Reply {
+    /// Of a [`Check`].
+    Checked(Checked),
+    /// Of a [`Time`].
+    Timed(Timed),
+    /// The kernel ran into an error, or could not be launched.
+    Failed {
+        /// What happened, in a sentence.
+        why: String,
+    },
+    /// The kernel did not end.
+    Hung {
+        /// What happened, in a sentence.
+        why: String,
+    },
+}
+
+impl Reply {
+    /// Nothing is done behind it: something is wrong.
+    pub fn ends_a_batch(&self) -> bool {
+        match self {
+            Reply::Checked(checked) => !checked.is_right(),
+            Reply::Timed(_) => false,
+            Reply::Failed { .. } | Reply::Hung { .. } => true,
+        }
+    }
+}
+
+/// What became of D, and of what lies around it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Checked {
+    /// What D was held against.
+    pub against: String,
+    /// Elements that are not right, of how many.
+    pub wrong: (u64, u64),
+    /// The first of them.
+    pub first: Option<WrongElement>,
+    /// Of A and B, those that hold something else than before.
+    pub overwritten: Vec<Matrix>,
+    /// What was written next to a matrix.
+    pub touched: Vec<String>,
+    /// How long the kernel ran.
+    pub milliseconds: f64,
+    /// D as bytes, if it is wrong and small enough to be explained.
+    pub d: Option<Vec<u8>>,
+}
+
+impl Checked {
+    /// Nothing is wrong.
+    pub fn is_right(&self) -> bool {
+        self.wrong.0 == 0 && self.overwritten.is_empty() && self.touched.is_empty()
+    }
+}
+
+/// An element of D that is not right.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WrongElement {
+    /// Row of D.
+    pub row: u64,
+    /// Column of D.
+    pub column: u64,
+    /// What it is, as text; JSON has no NaN.
+    pub found: String,
+    /// What it must be.
+    pub expected: f64,
+}
+
+impl fmt::Display for WrongElement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "row {}, column {}: {}, not {}", self.row, self.column, self.found, self.expected)
+    }
+}
+
+/// Times in microseconds, each the median of all rounds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Timed {
+    /// The kernel.
+    pub own: f64,
+    /// The reference kernel.
+    pub reference: f64,
+    /// cuBLAS; or why it was not timed.
+    pub cublas: Result<f64, String>,
+    /// Rounds, in each of which all were timed.
+    pub rounds: u32,
+    /// What slowed the GPU down meanwhile.
+    pub slowed_by: Vec<String>,
+}

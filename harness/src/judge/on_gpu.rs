@@ -1,0 +1,193 @@
+//! `correct` and `fast` on a GPU. The emulator says why D is wrong, where it sees it too; all else of the verdict is its own.
+
+use super::correct::MEDIUM;
+use super::{Case, Judge, tried};
+use crate::compare::Comparison;
+use crate::cuda::Runner;
+use crate::cuda::verify::memory;
+use crate::cuda::work::{Check, Checked, Reply, Time, Work};
+use crate::diagnostics;
+use crate::fast::FAST;
+use crate::findings::Findings;
+use crate::inputs::{InputKind, Inputs};
+use crate::mismatch;
+use crate::observe::Observation;
+use crate::reference::Reference;
+use crate::reference_kernels::reference_kernel;
+use crate::verdict::Outcome;
+
+/// Problems with more multiplications are not run again on the emulator to explain them.
+const EXPLAINED: u64 = 1 << 31;
+
+impl Judge<'_> {
+    /// The part `correct`: every size in full, on every input. The case that is looked at closely must be right on the emulator,
+    /// too: all that is said of it is said of that run.
+    pub(super) fn correct_on(
+        &self,
+        card: &dyn Runner,
+        cases: &[Case],
+        seen: &Observation,
+        findings: &mut Findings,
+    ) -> Outcome {
+        findings.add(None, seen);
+        if !(seen.report.completed && seen.comparison.is_right() && seen.overwritten().is_empty()) {
+            return self.incorrect(seen, seen, findings);
+        }
+        let checks: Vec<(&Case, Check)> = cases
+            .iter()
+            .flat_map(|case| self.inputs(case).into_iter().map(move |(kind, seed)| (case, kind, seed)))
+            .map(|(case, kind, seed)| (case, Check { built: case.built.clone(), problem: case.problem, kind, seed }))
+            .collect();
+        let work: Vec<Work> = checks.iter().map(|(_, check)| Work::Check(check.clone())).collect();
+        let replies = match card.run(&work) {
+            Ok(replies) => replies,
+            Err(why) => return Outcome::NotChecked { reason: format!("{}: {why}", card.name()) },
+        };
+        let mut against: Vec<&str> = Vec::new();
+        for (reply, (case, check)) in replies.iter().zip(&checks) {
+            match reply {
+                Reply::Checked(checked) if checked.is_right() => {
+                    if !against.contains(&checked.against.as_str()) {
+                        against.push(&checked.against);
+                    }
+                }
+                other => return self.wrong_on(card, other, case, check, seen, findings),
+            }
+        }
+        if replies.len() < checks.len() {
+            let reason = format!("{}: {} of {} runs were answered", card.name(), replies.len(), checks.len());
+            return Outcome::NotChecked { reason };
+        }
+        let (runs, sizes) = (checks.len(), cases.len());
+        Outcome::Passed {
+            detail: format!(
+                "{runs} inputs, {sizes} sizes, in full on {}; held against {}",
+                card.name(),
+                against.join("; ")
+            ),
+        }
+    }
+
+    /// Kinds and seeds of a case's inputs. Large ones have exact sums: a GPU is not slow, but what D is held against would be.
+    fn inputs(&self, case: &Case) -> Vec<(InputKind, u64)> {
+        let products = case.problem.products();
+        if products > EXPLAINED {
+            return vec![(InputKind::Integers, self.options.input_seed)];
+        }
+        let inputs = if products > MEDIUM { 1 } else { self.step.inputs_per_size };
+        let kind = |index: u32| InputKind::ALL[index as usize % InputKind::ALL.len()];
+        (0..inputs).map(|index| (kind(index), self.options.input_seed.wrapping_add(index.into()))).collect()
+    }
+
+    /// What went wrong on the GPU; and what the emulator says of the same kernel on the same inputs.
+    fn wrong_on(
+        &self,
+        card: &dyn Runner,
+        reply: &Reply,
+        case: &Case,
+        check: &Check,
+        seen: &Observation,
+        findings: &mut Findings,
+    ) -> Outcome {
+        let problem = case.problem;
+        let (title, text) = match reply {
+            Reply::Hung { why } => (format!("the kernel does not end at {problem}"), format!("{why}.\n")),
+            Reply::Failed { why } => (format!("the kernel breaks off at {problem}"), format!("{why}.\n")),
+            Reply::Checked(checked) => self.wrong_d(checked, check),
+            Reply::Timed(_) => ("the GPU answered something else".to_string(), String::new()),
+        };
+        let on = format!("On {}, {}, seed {}, at {problem}:\n{text}", card.name(), check.kind, check.seed);
+        if problem.products() > EXPLAINED {
+            let small = "The emulator was not asked: at this size it takes too long.\n";
+            return Outcome::Failed { title, text: format!("{on}\n{small}") };
+        }
+        let inputs = Inputs::new(problem, check.kind, check.seed);
+        let run = Observation::new(&case.built, &case.program, inputs, &self.options(&problem, None)).on(case.sms);
+        findings.add(None, &run);
+        let right = run.report.completed && run.comparison.is_right() && run.overwritten().is_empty();
+        if !right || !findings.found.is_empty() {
+            // It knows the lines.
+            if let Outcome::Failed { title, text } = self.incorrect(&run, seen, findings) {
+                return Outcome::Failed { title, text: format!("{text}\n{on}") };
+            }
+        }
+        let notes = diagnostics::first_few(findings.notes.iter().map(|found| self.seen_under(found)).collect());
+        let other = "The emulator runs the same kernel on the same inputs, computes the right D, and finds no rule broken. \
+                     What differs is then a matter of time, or a mistake of the emulator: `race-free` under more seeds may tell.\n";
+        Outcome::Failed { title, text: format!("{on}\n{notes}{other}") }
+    }
+
+    /// What is wrong with D, as the GPU left it.
+    fn wrong_d(&self, checked: &Checked, check: &Check) -> (String, String) {
+        let mut lines: Vec<String> = checked.touched.iter().map(|touched| format!("{touched}.\n")).collect();
+        for matrix in &checked.overwritten {
+            lines.push(format!("{}.\n", crate::observe::overwrites(*matrix)));
+        }
+        let mut title = lines.first().map(|line| line.trim_end().trim_end_matches('.').to_string());
+        if let (Some(first), (count @ 1.., all)) = (&checked.first, checked.wrong) {
+            let told = checked.d.as_ref().and_then(|d| {
+                let reference = Reference::new(&Inputs::new(check.problem, check.kind, check.seed));
+                let comparison = Comparison::new(&reference, &memory(d.clone()));
+                mismatch::classify(&reference, &comparison)
+            });
+            let (what, text) = match told {
+                Some(mismatch) => (mismatch.title(), mismatch.text() + &tried(&mismatch)),
+                None => {
+                    let what = format!("D is wrong at {}", check.problem);
+                    let text =
+                        format!("{count} of {all} elements, held against {}; the first is {first}.\n", checked.against);
+                    (what, text)
+                }
+            };
+            title.get_or_insert(what);
+            lines.push(text);
+        }
+        (title.unwrap_or_else(|| "D is wrong".to_string()), lines.concat())
+    }
+
+    /// The part `fast`: microseconds beside those of the reference solution, and cuBLAS's.
+    pub(super) fn fast_on(&self, card: &dyn Runner, cases: &[Case], seen: &Observation) -> Outcome {
+        let (step, timed, sms) = (self.step, self.step.timed, self.options.sms);
+        let Some(case) = cases.iter().find(|case| case.problem == timed && case.sms == sms) else {
+            return Outcome::NotChecked { reason: format!("the kernel was not built for {timed}") };
+        };
+        let reference = match reference_kernel(step, &timed, sms) {
+            Ok(reference) => reference,
+            Err(reason) => return Outcome::NotChecked { reason },
+        };
+        let work = Work::Time(Time { own: case.built.clone(), reference, problem: timed });
+        let times = match card.run(&[work]).map(|replies| replies.into_iter().next()) {
+            Ok(Some(Reply::Timed(times))) => times,
+            Ok(Some(Reply::Failed { why } | Reply::Hung { why })) => {
+                return Outcome::NotChecked { reason: format!("{}: {why}", card.name()) };
+            }
+            Ok(_) => return Outcome::NotChecked { reason: format!("{} gave no times", card.name()) },
+            Err(why) => return Outcome::NotChecked { reason: format!("{}: {why}", card.name()) },
+        };
+        let ratio = times.own / times.reference;
+        let mut detail = format!(
+            "{:.1} µs, {ratio:.2} times the reference solution's {:.1} µs ({}, {timed}, median of {} rounds, warm L2)",
+            times.own,
+            times.reference,
+            card.name(),
+            times.rounds
+        );
+        match &times.cublas {
+            Ok(cublas) => detail += &format!("; cuBLAS takes {cublas:.1} µs"),
+            Err(why) => detail += &format!("; cuBLAS was not timed: {why}"),
+        }
+        if !times.slowed_by.is_empty() {
+            detail += &format!("; the GPU was slowed down by {}", times.slowed_by.join(" and "));
+        }
+        if ratio <= FAST {
+            return Outcome::Passed { detail };
+        }
+        let title = format!("it takes {ratio:.2} times as long as the reference solution");
+        let simulated = match self.fast(cases, seen) {
+            Outcome::Failed { text, .. } => format!("Simulated, it looks so:\n{text}"),
+            Outcome::Passed { detail } => format!("The simulated times do not show it: {detail}.\n"),
+            Outcome::NotChecked { .. } | Outcome::NotReached { .. } => String::new(),
+        };
+        Outcome::Failed { title, text: format!("{detail}; the limit is {FAST:.2} times.\n{simulated}") }
+    }
+}

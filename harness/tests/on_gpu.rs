@@ -1,0 +1,188 @@
+//! The verdict with a GPU, without one: what a GPU would answer comes from the emulator, or is made up.
+
+use harness::cuda::Runner;
+use harness::cuda::work::{Checked, Reply, Timed, Work, WrongElement};
+use harness::{
+    Device, InProcess, InputKind, Inputs, JudgeOptions, Outcome, Part, Problem, Verdict, judge, launch,
+    reference_kernels, step,
+};
+use std::fmt;
+use std::sync::{Arc, Mutex};
+
+/// A GPU that answers what a function says; it keeps what it was asked.
+struct Fake {
+    answer: Box<dyn Fn(usize, &Work) -> Reply + Send + Sync>,
+    asked: Mutex<Vec<Work>>,
+}
+
+impl fmt::Debug for Fake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Fake")
+    }
+}
+
+impl Runner for Fake {
+    fn name(&self) -> String {
+        "NVIDIA B200 (10.0)".to_string()
+    }
+
+    fn run(&self, work: &[Work]) -> Result<Vec<Reply>, String> {
+        self.asked.lock().unwrap().extend(work.iter().cloned());
+        let mut replies = Vec::new();
+        for (index, work) in work.iter().enumerate() {
+            replies.push((self.answer)(index, work));
+            if replies[index].ends_a_batch() {
+                break;
+            }
+        }
+        Ok(replies)
+    }
+}
+
+/// The verdict on a kernel, and what the GPU was asked.
+fn judged(
+    kernel: ptx::KernelFn,
+    answer: impl Fn(usize, &Work) -> Reply + Send + Sync + 'static,
+) -> (Verdict, Vec<Work>) {
+    let fake = Arc::new(Fake { answer: Box::new(answer), asked: Mutex::default() });
+    let options = JudgeOptions { device: Device::Cuda(fake.clone()), ..JudgeOptions::default() };
+    let verdict = judge(step(1).unwrap(), &InProcess(kernel), &options);
+    let asked = std::mem::take(&mut *fake.asked.lock().unwrap());
+    (verdict, asked)
+}
+
+fn solution() -> ptx::KernelFn {
+    reference_kernels::solution(1).unwrap()
+}
+
+fn right(work: &Work) -> Reply {
+    match work {
+        Work::Check(check) => {
+            let all = u64::from(check.problem.m) * u64::from(check.problem.n);
+            Reply::Checked(Checked { against: "FP64".into(), wrong: (0, all), ..Checked::default() })
+        }
+        Work::Time(_) => Reply::Timed(times(10.0)),
+    }
+}
+
+fn times(own: f64) -> Timed {
+    Timed { own, reference: 10.0, cublas: Ok(8.5), rounds: 15, slowed_by: Vec::new() }
+}
+
+fn failed(verdict: &Verdict, part: Part) -> (&str, &str) {
+    match verdict.part(part) {
+        Outcome::Failed { title, text } => (title, text),
+        other => panic!("{part}: {other:?}"),
+    }
+}
+
+fn passed(verdict: &Verdict, part: Part) -> &str {
+    match verdict.part(part) {
+        Outcome::Passed { detail } => detail,
+        other => panic!("{part}: {other:?}"),
+    }
+}
+
+/// Each size is run in full, on each kind of inputs; times are the GPU's; the rest says that it is the emulator's.
+#[test]
+fn a_right_kernel_passes_and_says_what_was_seen_where() {
+    let (verdict, asked) = judged(solution(), |_, work| right(work));
+    let checks: Vec<_> =
+        asked.iter().filter_map(|work| if let Work::Check(check) = work { Some(check) } else { None }).collect();
+    assert!(InputKind::ALL.iter().all(|kind| checks.iter().any(|check| check.kind == *kind)), "{checks:?}");
+    let on = "in full on NVIDIA B200 (10.0); held against FP64";
+    assert!(passed(&verdict, Part::Correct).ends_with(on), "{}", passed(&verdict, Part::Correct));
+    let fast = "10.0 µs, 1.00 times the reference solution's 10.0 µs (NVIDIA B200 (10.0), 128x128x64 f16, median of 15 rounds, \
+                warm L2); cuBLAS takes 8.5 µs";
+    assert_eq!(passed(&verdict, Part::Fast), fast);
+    assert!(passed(&verdict, Part::RaceFree).starts_with("no finding under the default schedule"));
+    assert_eq!(verdict.device, "correct and fast on NVIDIA B200 (10.0), the rest on the emulator");
+    let time = asked.iter().find_map(|work| if let Work::Time(time) = work { Some(time) } else { None }).unwrap();
+    assert_eq!((&time.own.ptx, time.problem), (&time.reference.ptx, Problem::f16(128, 128, 64)));
+}
+
+/// A kernel that only hangs on the GPU: the verdict says so, and that the emulator sees nothing.
+#[test]
+fn a_hang_on_the_gpu_fails_with_its_sentence() {
+    let (verdict, _) = judged(solution(), |index, work| match index {
+        1 => Reply::Hung {
+            why: "launch of `kernel` on 1x1x1 CTAs of 128 threads: the kernel did not end within 10 s".into(),
+        },
+        _ => right(work),
+    });
+    let (title, text) = failed(&verdict, Part::Correct);
+    assert_eq!(title, "the kernel does not end at 128x128x64 f16");
+    assert!(
+        text.starts_with("On NVIDIA B200 (10.0), small integers, seed 1, at 128x128x64 f16:\nlaunch of `kernel`"),
+        "{text}"
+    );
+    assert!(text.contains("did not end within 10 s.") && text.contains("The emulator runs the same kernel"), "{text}");
+    assert!(matches!(verdict.part(Part::Fast), Outcome::NotReached { .. }));
+}
+
+/// A D that is wrong on the GPU is classified as on the emulator: here one row of it was never written.
+#[test]
+fn a_wrong_d_of_the_gpu_is_explained() {
+    let (verdict, _) = judged(solution(), |index, work| match work {
+        Work::Check(check) if index == 0 => {
+            let inputs = Inputs::new(check.problem, check.kind, check.seed);
+            let program = emulator::load(&check.built.ptx).unwrap();
+            let described = launch::launch(&check.built, &inputs).unwrap();
+            let report = emulator::run(&program, &described, &emulator::Options::default());
+            let mut d = report.buffers[2].bytes.clone();
+            d[2 * 128 * 5..2 * 128 * 6].fill(0xff);
+            let first = WrongElement { row: 5, column: 0, found: "never written".into(), expected: 0.0 };
+            let wrong = (128, 128 * 128);
+            Reply::Checked(Checked {
+                against: "FP64".into(),
+                wrong,
+                first: Some(first),
+                d: Some(d),
+                ..Checked::default()
+            })
+        }
+        work => right(work),
+    });
+    let (title, text) = failed(&verdict, Part::Correct);
+    assert!(title.contains("row 5") || text.contains("row 5"), "{title}\n{text}");
+    assert!(text.contains("never written") && text.contains("computes the right D"), "{text}");
+}
+
+/// What lies beside D is no part of it.
+#[test]
+fn a_write_next_to_d_fails() {
+    let (verdict, _) = judged(solution(), |_, work| match right(work) {
+        Reply::Checked(checked) => {
+            let touched = vec!["something wrote behind `D`: byte 32768 of its 32768".to_string()];
+            Reply::Checked(Checked { touched, ..checked })
+        }
+        other => other,
+    });
+    assert_eq!(failed(&verdict, Part::Correct).0, "something wrote behind `D`: byte 32768 of its 32768");
+}
+
+/// A kernel that is wrong on the emulator is told there, with its line, before a GPU is asked.
+#[test]
+fn what_the_emulator_sees_comes_first() {
+    fn broken(k: &mut ptx::Cta, gemm: &ptx::Gemm) {
+        let _ = gemm;
+        k.threads(128);
+    }
+    let (verdict, asked) = judged(broken, |_, work| right(work));
+    let (_, text) = failed(&verdict, Part::Correct);
+    assert!(text.contains("never written"), "{text}");
+    assert!(asked.is_empty(), "{asked:?}");
+}
+
+/// A slow kernel fails by the GPU's times, which the simulated ones need not show.
+#[test]
+fn a_kernel_that_is_slow_on_the_gpu_is_slow() {
+    let (verdict, _) = judged(solution(), |_, work| match work {
+        Work::Time(_) => Reply::Timed(Timed { slowed_by: vec!["the power cap".into()], ..times(14.0) }),
+        work => right(work),
+    });
+    let (title, text) = failed(&verdict, Part::Fast);
+    assert_eq!(title, "it takes 1.40 times as long as the reference solution");
+    assert!(text.contains("the GPU was slowed down by the power cap; the limit is 1.30 times."), "{text}");
+    assert!(text.contains("The simulated times do not show it"), "{text}");
+}

@@ -1,0 +1,163 @@
+//! Records what a GPU does with a PTX file, so that the emulator can be held against it.
+//!
+//! **Does:** run cases (a PTX file, and the launch file that the command `emulate` takes) on a GPU, each in a process of its own;
+//! write down the bytes that they leave, the driver's error, or that they hang; compare with what was recorded before. **Never
+//! does:** run the emulator, or say which of the two is right.
+//!
+//! ```text
+//! silicon run CASE.ptx CASE.json OUT.json
+//! silicon record FOLDER [--only NAME] [--check]
+//! ```
+//!
+//! A recording lies beside its case, as `CASE.h200.json`; [`recording`] says what it holds.
+
+pub mod base64;
+pub mod case;
+pub mod recording;
+mod watchdog;
+
+use case::Case;
+use clap::{Parser, Subcommand};
+use device::{About, Choice, Gpu};
+use recording::{Outcome, Recording};
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+use std::time::Duration;
+
+/// Records what a GPU does with PTX files.
+#[derive(Debug, Parser)]
+#[command(name = "silicon")]
+struct Cli {
+    #[command(subcommand)]
+    action: Action,
+    /// Seconds that a kernel may run
+    #[arg(long, global = true, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=600))]
+    seconds: u64,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// One kernel on one launch file
+    Run {
+        /// The PTX text
+        kernel: PathBuf,
+        /// The launch file; docs/emulate.md describes it
+        launch: PathBuf,
+        /// Where the recording goes
+        out: PathBuf,
+    },
+    /// Every case of a folder: CASE.ptx with CASE.json, to CASE.GPU.json
+    Record {
+        /// The folder
+        folder: PathBuf,
+        /// The case of this name alone
+        #[arg(long, value_name = "NAME")]
+        only: Option<String>,
+        /// Compare with what is recorded, and write nothing
+        #[arg(long)]
+        check: bool,
+    },
+    /// For this program's own use: a case in this process
+    #[command(hide = true)]
+    Child { kernel: PathBuf, launch: PathBuf, out: PathBuf, uuid: String, limit: u64, typed: String },
+}
+
+/// The command, with the arguments of the process.
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let limit = Duration::from_secs(cli.seconds);
+    let done = match cli.action {
+        Action::Child { kernel, launch, out, uuid, limit, typed } => {
+            case::run_here(&kernel, &launch, &out, &uuid, &typed, Duration::from_secs(limit)).map(|()| true)
+        }
+        Action::Run { kernel, launch, out } => run(kernel, launch, &out, limit),
+        Action::Record { folder, only, check } => record(&folder, only.as_deref(), check, limit),
+    };
+    match done {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// This program, as the process that a case runs in.
+fn child() -> Result<Command, String> {
+    let program = std::env::current_exe().map_err(|error| format!("cannot tell where this program lies: {error}"))?;
+    let mut command = Command::new(program);
+    command.arg("child");
+    Ok(command)
+}
+
+fn gpu(choice: &Choice) -> Result<About, String> {
+    Gpu::choose(choice).map_err(|why| format!("{why}\n  try: {}", why.way_out()))
+}
+
+fn run(kernel: PathBuf, launch: PathBuf, out: &std::path::Path, limit: Duration) -> Result<bool, String> {
+    let case = Case { name: String::new(), ptx: kernel, launch };
+    let about = gpu(&case.target().map_or(Choice::Any, Choice::Runs))?;
+    let typed = format!("silicon run {} {}", case.ptx.display(), case.launch.display());
+    let recording = watchdog::record(child()?, &case, &about, &typed, limit)?;
+    case::write(out, &recording)?;
+    println!("{}: {}", about.name, line(&recording));
+    Ok(recording.outcome == Outcome::Done)
+}
+
+fn record(folder: &std::path::Path, only: Option<&str>, check: bool, limit: Duration) -> Result<bool, String> {
+    let cases = case::cases(folder, only)?;
+    let about = gpu(&Choice::Any)?;
+    println!("{}, {}, driver {}", about.title(), about.uuid, about.driver.as_deref().unwrap_or("unknown"));
+    let typed = format!("silicon record {}", folder.display());
+    let width = cases.iter().map(|case| case.name.len()).max().unwrap_or(0);
+    let (mut done, mut wrong, mut skipped) = (0, 0, 0);
+    for case in &cases {
+        let name = format!("{:<width$}", case.name);
+        if let Some(target) = case.target().filter(|target| !target.runs_on(about.capability())) {
+            println!("{name}  skipped: made for {target}");
+            skipped += 1;
+            continue;
+        }
+        let path = case.recording(&about.name);
+        let now = child().and_then(|child| watchdog::record(child, case, &about, &typed, limit));
+        let differences = match (&now, check) {
+            (Err(why), _) => vec![why.clone()],
+            (Ok(now), false) => case::write(&path, now).err().into_iter().collect(),
+            (Ok(now), true) => match case::read(&path) {
+                Ok(before) => before.differences(now),
+                Err(why) => vec![why],
+            },
+        };
+        match now {
+            Ok(now) => println!("{name}  {}", line(&now)),
+            Err(_) => println!("{name}  not recorded"),
+        }
+        for difference in &differences {
+            println!("{:<width$}  {difference}", "");
+        }
+        if differences.is_empty() { done += 1 } else { wrong += 1 }
+    }
+    let what = if check { "as recorded" } else { "recorded" };
+    println!("{done} {what}, {wrong} not, {skipped} skipped, of {}", cases.len());
+    Ok(wrong == 0)
+}
+
+/// A recording in a line.
+fn line(recording: &Recording) -> String {
+    let mut text = match (recording.outcome, &recording.error) {
+        (Outcome::Done, _) => {
+            let bytes: usize = recording.buffers.values().map(|buffer| buffer.bytes).sum();
+            format!("done, {} buffers, {bytes} bytes", recording.buffers.len())
+        }
+        (Outcome::Hang, _) => "hang".to_string(),
+        (Outcome::Error, error) => {
+            let message = recording.message.as_deref().unwrap_or_default().lines().next().unwrap_or_default();
+            format!("error {}: {message}", error.as_deref().unwrap_or_default())
+        }
+    };
+    for touched in &recording.touched {
+        text += &format!("; {touched}");
+    }
+    text
+}

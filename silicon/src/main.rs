@@ -1,0 +1,7 @@
+//! The command `silicon`: see the library.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    silicon::main()
+}
