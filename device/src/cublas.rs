@@ -189,6 +189,8 @@ impl<'a> Cublas<'a> {
             Type::Bf16 => 14,
         };
         let (one, zero) = (1.0f32, 0.0f32);
+        // It works in the context that is current.
+        self.gpu.context.driver();
         // cuBLAS counts in columns: Dᵀ = B · Aᵀ, where its B is our B transposed, and its A ours as it lies.
         // SAFETY: the buffers hold so many elements (checked above); the factors are read before the calls return.
         let status = unsafe {

@@ -21,7 +21,7 @@ impl Gpu {
     pub fn event(&self) -> Result<Event, Error> {
         let mut handle = std::ptr::null_mut();
         // SAFETY: writes one handle. Flags 0: it takes times.
-        let code = unsafe { (self.context.driver.cuEventCreate)(&mut handle, 0) };
+        let code = unsafe { (self.context.driver().cuEventCreate)(&mut handle, 0) };
         self.context.check("making an event", code)?;
         Ok(Event { context: Rc::clone(&self.context), handle })
     }
@@ -42,7 +42,7 @@ impl Event {
     /// What the driver says.
     pub fn record(&self) -> Result<(), Error> {
         // SAFETY: event and stream are of this context.
-        let code = unsafe { (self.context.driver.cuEventRecord)(self.handle, self.context.stream) };
+        let code = unsafe { (self.context.driver().cuEventRecord)(self.handle, self.context.stream) };
         self.context.check("recording an event", code)
     }
 
@@ -52,7 +52,7 @@ impl Event {
     /// What went wrong before it.
     pub fn is_past(&self, what: &str) -> Result<bool, Error> {
         // SAFETY: the event is alive.
-        match unsafe { (self.context.driver.cuEventQuery)(self.handle) } {
+        match unsafe { (self.context.driver().cuEventQuery)(self.handle) } {
             result::NOT_READY => Ok(false),
             code => self.context.check(what, code).map(|()| true),
         }
@@ -65,7 +65,7 @@ impl Event {
     pub fn milliseconds_to(&self, later: &Event) -> Result<f64, Error> {
         let mut milliseconds = 0.0f32;
         // SAFETY: writes one number.
-        let code = unsafe { (self.context.driver.cuEventElapsedTime)(&mut milliseconds, self.handle, later.handle) };
+        let code = unsafe { (self.context.driver().cuEventElapsedTime)(&mut milliseconds, self.handle, later.handle) };
         self.context.check("reading the time between two events", code)?;
         Ok(f64::from(milliseconds))
     }
@@ -75,7 +75,7 @@ impl Drop for Event {
     fn drop(&mut self) {
         if !self.context.dead.get() {
             // SAFETY: nobody else holds the event.
-            unsafe { (self.context.driver.cuEventDestroy_v2)(self.handle) };
+            unsafe { (self.context.driver().cuEventDestroy_v2)(self.handle) };
         }
     }
 }

@@ -76,7 +76,8 @@ pub struct Gpu {
 
 /// The primary context of a GPU.
 pub(crate) struct Context {
-    pub(crate) driver: &'static Driver,
+    driver: &'static Driver,
+    handle: Handle,
     device: c_int,
     pub(crate) stream: Handle,
     /// A kernel hangs, or an error was fatal: nothing can be freed any more.
@@ -147,7 +148,7 @@ impl Gpu {
         if (free as u64) < NEEDED {
             return Err(Unavailable::Full { gpu: about.name.clone(), free: free as u64 >> 20, needed: NEEDED >> 20 });
         }
-        let context = Context { driver, device, stream, dead: Cell::new(false) };
+        let context = Context { driver, handle, device, stream, dead: Cell::new(false) };
         Ok(Gpu { context: Rc::new(context), about })
     }
 
@@ -163,7 +164,7 @@ impl Gpu {
     pub fn free_memory(&self) -> Result<u64, Error> {
         let (mut free, mut total) = (0, 0);
         // SAFETY: writes two numbers.
-        let code = unsafe { (self.context.driver.cuMemGetInfo_v2)(&mut free, &mut total) };
+        let code = unsafe { (self.context.driver().cuMemGetInfo_v2)(&mut free, &mut total) };
         self.context.check("asking for free memory", code)?;
         Ok(free as u64)
     }
@@ -174,7 +175,7 @@ impl Gpu {
     /// What the driver says; errors of kernels show here.
     pub fn synchronise(&self, what: &str) -> Result<(), Error> {
         // SAFETY: the stream is this context's.
-        let code = unsafe { (self.context.driver.cuStreamSynchronize)(self.context.stream) };
+        let code = unsafe { (self.context.driver().cuStreamSynchronize)(self.context.stream) };
         self.context.check(what, code)
     }
 
@@ -185,6 +186,13 @@ impl Gpu {
 }
 
 impl Context {
+    /// The driver, with this context made current: another GPU may have been used on this thread meanwhile.
+    pub(crate) fn driver(&self) -> &'static Driver {
+        // SAFETY: the context is alive as long as this value. What is wrong with it shows in the call that follows.
+        unsafe { (self.driver.cuCtxSetCurrent)(self.handle) };
+        self.driver
+    }
+
     /// A status as a result; `what` names what it belongs to.
     pub(crate) fn check(&self, what: &str, code: c_int) -> Result<(), Error> {
         if code == result::SUCCESS {

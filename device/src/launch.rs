@@ -96,6 +96,14 @@ impl Gpu {
     /// # Errors
     /// When the launch does not fit the kernel, or the driver refuses it.
     pub fn launch(&self, kernel: &Kernel, launch: &Launch) -> Result<(), Error> {
+        self.prepare(kernel, launch)?.launch()
+    }
+
+    /// Checks a launch and packs its parameters, so that it can be repeated at the rate that the driver takes.
+    ///
+    /// # Errors
+    /// When the launch does not fit the kernel, or asks for what an SM has not.
+    pub fn prepare<'a>(&'a self, kernel: &'a Kernel, launch: &Launch) -> Result<Prepared<'a>, Error> {
         let what = launch.title(&kernel.name);
         if !kernel.is_of(&self.context) {
             return Err(Error::refused(what, "the kernel was loaded to another GPU"));
@@ -106,7 +114,7 @@ impl Gpu {
         let context = &self.context;
         let set = |which, value: u32, name: &str| {
             // SAFETY: sets one number of a function that is alive.
-            let code = unsafe { (context.driver.cuFuncSetAttribute)(kernel.function, which, value as i32) };
+            let code = unsafe { (context.driver().cuFuncSetAttribute)(kernel.function, which, value as i32) };
             context.check(&format!("{what}: {name}"), code)
         };
         if launch.dynamic_shared > 0 {
@@ -125,31 +133,24 @@ impl Gpu {
             set(function::NON_PORTABLE_CLUSTER, 1, "a cluster of more than 8 CTAs")?;
         }
         // A cluster that the text asks for is known to the driver; the attribute says the same again.
-        let mut attributes: Vec<LaunchAttribute> = cluster
-            .map(|numbers| LaunchAttribute {
-                id: CLUSTER_DIMENSION,
-                pad: [0; 4],
-                value: AttributeValue { numbers, rest: [0; 13] },
-            })
-            .into_iter()
-            .collect();
-        let config = LaunchConfig {
+        let attribute = |numbers| LaunchAttribute {
+            id: CLUSTER_DIMENSION,
+            pad: [0; 4],
+            value: AttributeValue { numbers, rest: [0; 13] },
+        };
+        // The driver reads each parameter where its pointer points, as one of its type: aligned like a tensor map, whatever it is.
+        let parameters: Vec<Vec<Aligned>> = launch.parameters.iter().map(|bytes| Aligned::of(bytes)).collect();
+        Ok(Prepared {
+            gpu: self,
+            kernel,
+            what,
             grid: launch.grid,
             block: launch.block,
             dynamic_shared: launch.dynamic_shared,
-            stream: context.stream,
-            attributes: attributes.as_mut_ptr(),
-            attribute_count: attributes.len() as u32,
-        };
-        // The driver reads each parameter where its pointer points, as one of its type: aligned like a tensor map, whatever it is.
-        let aligned: Vec<Vec<Aligned>> = launch.parameters.iter().map(|bytes| Aligned::of(bytes)).collect();
-        let mut pointers: Vec<*mut c_void> = aligned.iter().map(|value| value.as_ptr().cast_mut().cast()).collect();
-        // SAFETY: a pointer for each parameter, each to as many bytes as the kernel takes (checked above); all live until the call
-        // returns, and the driver copies them.
-        let code = unsafe {
-            (context.driver.cuLaunchKernelEx)(&config, kernel.function, pointers.as_mut_ptr(), std::ptr::null_mut())
-        };
-        context.check(&what, code)
+            attributes: cluster.map(attribute).into_iter().collect(),
+            pointers: parameters.iter().map(|value| value.as_ptr().cast_mut().cast()).collect(),
+            _parameters: parameters,
+        })
     }
 
     /// Launches a kernel and waits for its end, but no longer than this. Gives the milliseconds that it took.
@@ -184,6 +185,45 @@ impl Gpu {
             thread::sleep(pause);
             pause = (pause * 2).min(Duration::from_millis(2));
         }
+    }
+}
+
+/// A launch that fits its kernel.
+pub struct Prepared<'a> {
+    gpu: &'a Gpu,
+    kernel: &'a Kernel,
+    what: String,
+    grid: [u32; 3],
+    block: [u32; 3],
+    dynamic_shared: u32,
+    attributes: Vec<LaunchAttribute>,
+    /// To the parameters, in order.
+    pointers: Vec<*mut c_void>,
+    _parameters: Vec<Vec<Aligned>>,
+}
+
+impl Prepared<'_> {
+    /// Launches it, as [`Gpu::launch`] does.
+    ///
+    /// # Errors
+    /// What the driver says.
+    pub fn launch(&self) -> Result<(), Error> {
+        let context = &self.gpu.context;
+        let config = LaunchConfig {
+            grid: self.grid,
+            block: self.block,
+            dynamic_shared: self.dynamic_shared,
+            stream: context.stream,
+            attributes: self.attributes.as_ptr().cast_mut(),
+            attribute_count: self.attributes.len() as u32,
+        };
+        let pointers = self.pointers.as_ptr().cast_mut();
+        // SAFETY: a pointer for each parameter, each to as many bytes as the kernel takes (checked when this was made); all live as
+        // long as this value, and the driver copies them. It writes neither to the pointers nor to the attributes.
+        let code = unsafe {
+            (context.driver().cuLaunchKernelEx)(&config, self.kernel.function, pointers, std::ptr::null_mut())
+        };
+        context.check(&self.what, code)
     }
 }
 

@@ -58,7 +58,7 @@ pub use cublas::{Cublas, Product, Type, find as find_cublas};
 pub use error::{Error, Failure};
 pub use event::Event;
 pub use gpu::{About, Choice, Gpu};
-pub use launch::Launch;
+pub use launch::{Launch, Prepared};
 pub use leave::leave;
 pub use module::{Kernel, Usage};
 pub use target::{Reach, Target};

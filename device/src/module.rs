@@ -45,7 +45,7 @@ impl Drop for Module {
     fn drop(&mut self) {
         if !self.context.dead.get() {
             // SAFETY: kernels of the module hold it, and so are gone.
-            unsafe { (self.context.driver.cuModuleUnload)(self.handle) };
+            unsafe { (self.context.driver().cuModuleUnload)(self.handle) };
         }
     }
 }
@@ -72,7 +72,7 @@ impl Gpu {
         let mut handle = std::ptr::null_mut();
         // SAFETY: the text ends with a zero; as many values as options; the logs are as long as is said.
         let code = unsafe {
-            (context.driver.cuModuleLoadDataEx)(
+            (context.driver().cuModuleLoadDataEx)(
                 &mut handle,
                 text.as_ptr().cast(),
                 options.len() as u32,
@@ -87,16 +87,16 @@ impl Gpu {
         let module = Rc::new(Module { context: Rc::clone(context), handle });
         let mut function = std::ptr::null_mut();
         // SAFETY: the name ends with a zero, the module is alive.
-        let code = unsafe { (context.driver.cuModuleGetFunction)(&mut function, handle, name.as_ptr()) };
+        let code = unsafe { (context.driver().cuModuleGetFunction)(&mut function, handle, name.as_ptr()) };
         if code != result::SUCCESS {
-            let mut error = Error::of(&what, code, context.driver.name(code), context.driver.meaning(code));
+            let mut error = Error::of(&what, code, context.driver().name(code), context.driver().meaning(code));
             error.meaning = format!("the PTX text has no entry `{entry}`");
             return Err(error);
         }
         let number = |which: c_int| -> Result<u32, Error> {
             let mut value = 0;
             // SAFETY: writes one number.
-            let code = unsafe { (context.driver.cuFuncGetAttribute)(&mut value, which, function) };
+            let code = unsafe { (context.driver().cuFuncGetAttribute)(&mut value, which, function) };
             context.check(&what, code)?;
             Ok(u32::try_from(value).unwrap_or(0))
         };
@@ -152,7 +152,7 @@ fn parameters(context: &Context, function: Handle) -> Vec<(usize, usize)> {
     loop {
         let (mut offset, mut size) = (0, 0);
         // SAFETY: writes two numbers.
-        let code = unsafe { (context.driver.cuFuncGetParamInfo)(function, all.len(), &mut offset, &mut size) };
+        let code = unsafe { (context.driver().cuFuncGetParamInfo)(function, all.len(), &mut offset, &mut size) };
         if code != result::SUCCESS {
             return all;
         }

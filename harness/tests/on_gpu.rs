@@ -9,9 +9,12 @@ use harness::{
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
+/// What a GPU answers to a piece of work, which has this place in its batch.
+type Answer = dyn Fn(usize, &Work) -> Reply + Send + Sync;
+
 /// A GPU that answers what a function says; it keeps what it was asked.
 struct Fake {
-    answer: Box<dyn Fn(usize, &Work) -> Reply + Send + Sync>,
+    answer: Box<Answer>,
     asked: Mutex<Vec<Work>>,
 }
 

@@ -2,7 +2,7 @@
 
 use super::verify;
 use super::work::{Check, Checked, Reply, Time, Timed, Work};
-use super::{CudaFailure, Ready, TIMEOUT, prepare, refused, run_for};
+use super::{CudaFailure, TIMEOUT, prepare, refused, run_for};
 use crate::inputs::{InputKind, Inputs, to_bytes};
 use crate::launch;
 use crate::problem::Problem;
@@ -155,9 +155,9 @@ fn timed(gpu: &Gpu, cublas: Result<&Cublas, String>, time: &Time) -> Result<Time
     let Problem { m, n, k, .. } = time.problem;
     let [a, b, d] = launch::BUFFERS.map(|matrix| &reference.buffers[launch::buffer(matrix)]);
     let product = Product { element: element(&time.problem), m, n, k, a, b, d };
-    let run = |ready: &Ready| gpu.launch(&ready.kernel, &ready.launch);
+    let (first, second) = (gpu.prepare(&own.kernel, &own.launch)?, gpu.prepare(&reference.kernel, &reference.launch)?);
     let mut runs: Vec<Box<dyn Fn() -> Result<(), device::Error> + '_>> =
-        vec![Box::new(|| run(&own)), Box::new(|| run(&reference))];
+        vec![Box::new(|| first.launch()), Box::new(|| second.launch())];
     let missing = match cublas {
         Ok(cublas) => {
             let product = &product;
