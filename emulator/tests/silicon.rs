@@ -29,8 +29,6 @@ const NOT_MODELLED: &[(&str, &[&str])] = &[
     ("cvt.rn.f16x2.e4m3x2", &["convert/from_fp8"]),
     ("cvt.rn.satfinite.e4m3x2", &["convert/to_fp8"]),
     ("bfi", &["integer/bit_field_insert"]),
-    // Every case whose name begins so, until wgmma is modelled.
-    ("wgmma", &["wgmma/", "wgmma_numerics/", "known_bad/wgmma_"]),
 ];
 
 /// Cases in which the GPU contradicts the emulator, and nothing is wrong with the recording: the case, and what is known. Each is a
