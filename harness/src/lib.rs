@@ -37,6 +37,7 @@ pub mod bench;
 pub mod bundle;
 pub mod compare;
 pub mod cuda;
+pub mod date;
 pub mod device;
 pub mod diagnostics;
 pub mod emitted;

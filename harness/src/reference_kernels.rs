@@ -22,6 +22,18 @@ pub fn solution(step: u8) -> Option<ptx::KernelFn> {
     solutions::ALL.iter().find(|(number, _)| *number == step).map(|(_, kernel)| *kernel)
 }
 
+/// The kernel for Hopper, if this program holds it.
+#[cfg(feature = "solutions")]
+pub fn hopper() -> Option<ptx::KernelFn> {
+    Some(solutions::hopper::kernel)
+}
+
+/// The kernel for Hopper: the student edition holds none.
+#[cfg(not(feature = "solutions"))]
+pub fn hopper() -> Option<ptx::KernelFn> {
+    None
+}
+
 /// The solution of a step: the student edition holds none.
 #[cfg(not(feature = "solutions"))]
 pub fn solution(_step: u8) -> Option<ptx::KernelFn> {

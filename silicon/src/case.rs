@@ -7,7 +7,7 @@ use harness::cuda::{self, CudaFailure, Outputs};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 /// A case of a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,7 +101,7 @@ pub fn blank(about: &About, command: &str) -> Recording {
         uuid: about.uuid.clone(),
         driver: about.driver.clone().unwrap_or_else(|| "unknown".to_string()),
         cuda: about.cuda.clone(),
-        date: today(),
+        date: harness::date::today(),
         command: command.to_string(),
         outcome: Outcome::Done,
         error: None,
@@ -163,41 +163,9 @@ pub fn read(path: &Path) -> Result<Recording, String> {
     serde_json::from_str(&text).map_err(|error| format!("{} is no recording: {error}", path.display()))
 }
 
-/// The day, in UTC.
-fn today() -> String {
-    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    date(seconds / 86_400)
-}
-
-/// The date so many days after 1970-01-01, in the Gregorian calendar.
-fn date(mut days: u64) -> String {
-    let leap = |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
-    let mut year = 1970;
-    while days >= 365 + u64::from(leap(year)) {
-        days -= 365 + u64::from(leap(year));
-        year += 1;
-    }
-    let february = 28 + u64::from(leap(year));
-    let mut month = 1;
-    for length in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] {
-        if days < length {
-            break;
-        }
-        days -= length;
-        month += 1;
-    }
-    format!("{year}-{month:02}-{:02}", days + 1)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn days_have_dates() {
-        assert_eq!((date(0), date(59), date(19_782)), ("1970-01-01".into(), "1970-03-01".into(), "2024-02-29".into()));
-        assert_eq!(date(20_453), "2025-12-31");
-    }
 
     #[test]
     fn a_gpu_has_one_word() {

@@ -1,10 +1,12 @@
 //! Times on a GPU that can be believed: a kernel and cuBLAS, round by round in one process, and what may be said of them.
 
 mod plot;
+mod run;
 mod statistics;
 mod table;
 
 pub use plot::svg;
+pub use run::{ROUNDS, SIZES, begin, checked, predicted, series};
 pub use statistics::{Interval, Judged};
 pub use table::{header, line, summary};
 
@@ -54,8 +56,8 @@ pub struct Round {
     pub power_w: Option<f64>,
     /// Temperature of the GPU, in degrees Celsius.
     pub temperature_c: Option<u32>,
-    /// Why the driver holds the clock back, in its words.
-    pub throttled: Vec<String>,
+    /// What slowed the GPU down, in words.
+    pub slowed_by: Vec<String>,
 }
 
 /// All rounds of a size.

@@ -137,7 +137,7 @@ mod tests {
             clock_mhz: None,
             power_w: None,
             temperature_c: None,
-            throttled: Vec::new(),
+            slowed_by: Vec::new(),
         };
         let series = |edge: u32| Series {
             problem: Problem::f16(edge, edge, edge),

@@ -69,10 +69,12 @@ pub fn judge(series: &Series) -> Judged {
         return Judged::Inconclusive(format!("{rounds} rounds; {FEWEST} are the fewest"));
     }
     // The power limit holds every large product back, cuBLAS's as well: that is no reason.
-    let hot = |reason: &&String| reason.contains("thermal") || reason.contains("slowdown");
-    let held = series.rounds.iter().filter(|round| round.throttled.iter().any(|reason| hot(&reason))).count();
+    let hot = |reason: &&String| ["temperature", "slowdown", "brake"].iter().any(|word| reason.contains(word));
+    let held = series.rounds.iter().filter(|round| round.slowed_by.iter().any(|reason| hot(&reason))).count();
     if held > 0 {
-        return Judged::Inconclusive(format!("the GPU held its clock back in {held} of {rounds} rounds, for heat"));
+        return Judged::Inconclusive(format!(
+            "the GPU held its clock back in {held} of {rounds} rounds, for heat or a fault"
+        ));
     }
     let Interval { median, low, high } = series.ratio();
     if high - low > WIDEST * median {
@@ -107,28 +109,28 @@ mod tests {
         assert!((180..=200).contains(&held), "{held} of {all}");
     }
 
-    fn series(rounds: usize, ratio: impl Fn(usize) -> f64, throttled: &[&str]) -> Series {
+    fn series(rounds: usize, ratio: impl Fn(usize) -> f64, slowed_by: &[&str]) -> Series {
         let round = |n: usize| Round {
             kernel_us: 100.0 / ratio(n),
             cublas_us: 100.0,
             clock_mhz: Some(1700),
             power_w: Some(650.0),
             temperature_c: Some(50),
-            throttled: throttled.iter().map(|reason| reason.to_string()).collect(),
+            slowed_by: slowed_by.iter().map(|reason| reason.to_string()).collect(),
         };
         Series { problem: Problem::f16(1024, 1024, 1024), rounds: (0..rounds).map(round).collect(), predicted_us: None }
     }
 
     #[test]
     fn what_may_be_said() {
-        assert_eq!(series(30, |_| 1.02, &["sw power cap"]).judged(), Judged::Sure);
+        assert_eq!(series(30, |_| 1.02, &["the power cap"]).judged(), Judged::Sure);
         let told = |series: Series| match series.judged() {
             Judged::Inconclusive(why) => why,
             Judged::Sure => panic!("{:?}", series.ratio()),
         };
         assert_eq!(told(series(9, |_| 1.02, &[])), "9 rounds; 10 are the fewest");
-        let held = "the GPU held its clock back in 30 of 30 rounds, for heat";
-        assert_eq!(told(series(30, |_| 1.02, &["hw thermal slowdown"])), held);
+        let held = "the GPU held its clock back in 30 of 30 rounds, for heat or a fault";
+        assert_eq!(told(series(30, |_| 1.02, &["its temperature (hardware)"])), held);
         let wide = "the interval is wider than 3 % of the ratio";
         assert_eq!(told(series(30, |n| 0.7 + 0.02 * n as f64, &[])), wide);
     }

@@ -86,7 +86,7 @@ mod tests {
             clock_mhz: Some(1700 + n as u32),
             power_w: n.is_multiple_of(2).then_some(650.0),
             temperature_c: None,
-            throttled: Vec::new(),
+            slowed_by: Vec::new(),
         };
         let series = |edge: u32, rounds: usize, predicted_us: Option<f64>| Series {
             problem: Problem::f16(edge, 4096, 4096),

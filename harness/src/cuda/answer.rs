@@ -1,8 +1,9 @@
 //! The process that works on the GPU: it reads what is asked, and writes each answer when it has it.
 
 use super::verify;
-use super::work::{Check, Checked, Reply, Time, Timed, Work};
+use super::work::{Bench, Check, Checked, Reply, Time, Timed, Work};
 use super::{CudaFailure, TIMEOUT, prepare, refused, run_for};
+use crate::bench::Round;
 use crate::inputs::{InputKind, Inputs, to_bytes};
 use crate::launch;
 use crate::problem::Problem;
@@ -88,6 +89,7 @@ pub(super) fn one(gpu: &Gpu, cublas: Result<&Cublas, String>, work: &Work) -> Re
     let done = match work {
         Work::Check(check) => checked(gpu, cublas.ok(), check).map(Reply::Checked),
         Work::Time(time) => timed(gpu, cublas, time).map(Reply::Timed),
+        Work::Bench(bench) => benched(gpu, cublas, bench).map(Reply::Benched),
     };
     done.unwrap_or_else(|failure| match failure {
         CudaFailure::Hung { .. } => Reply::Hung { why: failure.to_string() },
@@ -192,6 +194,51 @@ fn timed(gpu: &Gpu, cublas: Result<&Cublas, String>, time: &Time) -> Result<Time
         rounds: ROUNDS,
         slowed_by: state.into_iter().flat_map(|state| state.slowed_by).map(str::to_string).collect(),
     })
+}
+
+/// Rounds before those that count: code is loaded, clocks go up.
+const WARM_UP: u32 = 3;
+
+/// Rounds of one launch each, L2 overwritten before; in turns who comes first.
+fn benched(gpu: &Gpu, cublas: Result<&Cublas, String>, bench: &Bench) -> Result<Vec<Round>, CudaFailure> {
+    let cublas = cublas.map_err(|why| refused("cublas", format!("is needed: {why}")))?;
+    let inputs = Inputs::new(bench.problem, InputKind::Normal, 0);
+    let own = prepare(gpu, &bench.built.ptx, &described(&bench.built, &inputs)?)?;
+    let Problem { m, n, k, .. } = bench.problem;
+    let [a, b, d] = launch::BUFFERS.map(|matrix| &own.buffers[launch::buffer(matrix)]);
+    let product = Product { element: element(&bench.problem), m, n, k, a, b, d };
+    let (flusher, events) = (gpu.flusher()?, (gpu.event()?, gpu.event()?));
+    let nvml = device::nvml::Nvml::get().ok().and_then(|nvml| nvml.device(&gpu.about().uuid));
+    let kernel = || -> Result<f64, CudaFailure> {
+        flusher.fill(0)?;
+        span(gpu, &events, 1, &|| gpu.launch(&own.kernel, &own.launch))
+    };
+    let other = || -> Result<f64, CudaFailure> {
+        flusher.fill(0)?;
+        span(gpu, &events, 1, &|| cublas.multiply(&product, false))
+    };
+    let mut rounds = Vec::new();
+    for round in 0..WARM_UP + bench.rounds {
+        let (kernel_us, cublas_us) = if round % 2 == 0 {
+            let first = kernel()?;
+            (first, other()?)
+        } else {
+            let first = other()?;
+            (kernel()?, first)
+        };
+        let state = nvml.as_ref().map(|gpu| gpu.state()).unwrap_or_default();
+        if round >= WARM_UP {
+            rounds.push(Round {
+                kernel_us,
+                cublas_us,
+                clock_mhz: state.clock,
+                power_w: state.power,
+                temperature_c: state.temperature,
+                slowed_by: state.slowed_by.iter().map(|reason| reason.to_string()).collect(),
+            });
+        }
+    }
+    Ok(rounds)
 }
 
 /// Microseconds that so many runs take, one right behind the other.

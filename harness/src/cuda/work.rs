@@ -1,5 +1,6 @@
 //! What a process is asked to do on a GPU, and what it answers.
 
+use crate::bench::Round;
 use crate::inputs::InputKind;
 use crate::problem::Problem;
 use crate::source::{Built, Matrix};
@@ -14,6 +15,8 @@ pub enum Work {
     Check(Check),
     /// Time two kernels side by side, and cuBLAS.
     Time(Time),
+    /// Time a kernel and cuBLAS in many rounds.
+    Bench(Bench),
 }
 
 /// A kernel and its inputs.
@@ -42,6 +45,18 @@ pub struct Time {
     pub problem: Problem,
 }
 
+/// A kernel that is held against cuBLAS, round by round.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Bench {
+    /// The kernel.
+    pub built: Built,
+    /// The problem that it was built for.
+    pub problem: Problem,
+    /// Rounds that count.
+    pub rounds: u32,
+}
+
 /// What came of a piece of work.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
@@ -50,6 +65,8 @@ pub enum Reply {
     Checked(Checked),
     /// Of a [`Time`].
     Timed(Timed),
+    /// Of a [`Bench`].
+    Benched(Vec<Round>),
     /// The kernel ran into an error, or could not be launched.
     Failed {
         /// What happened, in a sentence.
@@ -67,7 +84,7 @@ impl Reply {
     pub fn ends_a_batch(&self) -> bool {
         match self {
             Reply::Checked(checked) => !checked.is_right(),
-            Reply::Timed(_) => false,
+            Reply::Timed(_) | Reply::Benched(_) => false,
             Reply::Failed { .. } | Reply::Hung { .. } => true,
         }
     }

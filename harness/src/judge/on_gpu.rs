@@ -94,7 +94,7 @@ impl Judge<'_> {
             Reply::Hung { why } => (format!("the kernel does not end at {problem}"), format!("{why}.\n")),
             Reply::Failed { why } => (format!("the kernel breaks off at {problem}"), format!("{why}.\n")),
             Reply::Checked(checked) => self.wrong_d(checked, check),
-            Reply::Timed(_) => ("the GPU answered something else".to_string(), String::new()),
+            Reply::Timed(_) | Reply::Benched(_) => ("the GPU answered something else".to_string(), String::new()),
         };
         let on = format!("On {}, {}, seed {}, at {problem}:\n{text}", card.name(), check.kind, check.seed);
         if problem.products() > EXPLAINED {

@@ -1,5 +1,6 @@
 //! The `workbook` command: what students type, and what keeps their files in step with the solutions.
 
+mod bench;
 mod cargo;
 mod carry;
 mod changes;
@@ -100,6 +101,32 @@ enum Action {
     },
     /// What this machine can do, and what to do about what is missing
     Doctor,
+    /// Time a kernel on this machine's GPU, beside cuBLAS
+    Bench {
+        /// The step, or `hopper`: the kernel for an H100 or H200
+        kernel: String,
+        /// The reference solution in place of your file
+        #[cfg(feature = "solutions")]
+        #[arg(long)]
+        solution: bool,
+        #[command(flatten)]
+        options: bench::Options,
+    },
+    /// Write one file that checks and times your kernels on a GPU machine without Rust
+    Bundle {
+        /// The steps, e.g. 1,3,5; or `hopper`
+        #[arg(value_delimiter = ',', required = true)]
+        kernels: Vec<String>,
+        /// The file
+        #[arg(long, short, value_name = "FILE", default_value = "workbook-bundle")]
+        out: PathBuf,
+        /// Edges of the cubes that are timed (without it: those of the step)
+        #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=65536))]
+        sizes: Vec<u32>,
+        /// Streaming multiprocessors of the GPU (without it: 148, for `hopper` 132)
+        #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1024))]
+        sms: Option<u32>,
+    },
     /// The emulator's times beside published ones of a B200
     #[cfg(feature = "solutions")]
     Clock {
@@ -148,6 +175,15 @@ pub fn main() -> ExitCode {
     if let Some(status) = crate::cuda::asked(&arguments) {
         return status;
     }
+    let bundled = std::env::current_exe().map_or(Ok(None), |program| crate::bundle::read(&program));
+    match bundled.and_then(|contents| contents.map(bench::start).transpose()) {
+        Ok(Some(status)) => return status,
+        Ok(None) => {}
+        Err(error) => {
+            eprintln!("error: {error}");
+            return ExitCode::FAILURE;
+        }
+    }
     let cli = Cli::parse();
     let workspace = std::env::current_dir()
         .map_err(|error| format!("cannot tell the current folder: {error}"))
@@ -187,6 +223,19 @@ fn act(workspace: &Workspace, action: Action) -> Result<ExitCode, String> {
             print(&carry(workspace, workspace.named(&from)?, workspace.named(&to)?, as_comments)?);
         }
         Action::Doctor => print(&doctor(&Machine::look())),
+        Action::Bench {
+            kernel,
+            #[cfg(feature = "solutions")]
+            solution,
+            options,
+        } => {
+            #[cfg(not(feature = "solutions"))]
+            let solution = false;
+            return bench::bench(workspace, &kernel, solution, &options);
+        }
+        Action::Bundle { kernels, out, sizes, sms } => {
+            print(&bench::write_bundle(workspace, &kernels, &out, &sizes, sms)?);
+        }
         #[cfg(feature = "solutions")]
         Action::Clock { step, all, format } => {
             let step = step.map(|step| workspace.named(&step)).transpose()?;

@@ -1,0 +1,178 @@
+//! A benchmark on a GPU: each size is checked first, then timed.
+
+use super::{Benchmark, Machine, PROTOCOL, Series};
+use crate::cuda::work::{Bench, Check, Reply, Work};
+use crate::cuda::{Card, Runner};
+use crate::date;
+use crate::inputs::InputKind;
+use crate::launch;
+use crate::problem::Problem;
+use crate::source::Built;
+use emulator::{Gpu, Options};
+
+/// Rounds that count, if nobody says otherwise.
+pub const ROUNDS: u32 = 40;
+/// Sizes, if nobody says otherwise.
+pub const SIZES: [u32; 5] = [1024, 2048, 4096, 8192, 16384];
+
+impl Machine {
+    /// What is known of a GPU.
+    pub fn of(card: &Card) -> Machine {
+        let about = card.about();
+        Machine {
+            gpu: about.name.clone(),
+            uuid: about.uuid.clone(),
+            driver: about.driver.clone().unwrap_or_else(|| format!("for CUDA {}", about.cuda)),
+            sms: about.sms,
+        }
+    }
+
+    /// The emulator's model of it, if it has one.
+    fn model(&self) -> Option<Gpu> {
+        let models = [("B200", Gpu::B200), ("H200", Gpu::H200)];
+        models.into_iter().find(|(name, _)| self.gpu.contains(name)).map(|(_, model)| model)
+    }
+}
+
+/// A benchmark without sizes, of now.
+pub fn begin(kernel: &str, machine: Machine) -> Benchmark {
+    Benchmark {
+        kernel: kernel.to_string(),
+        machine,
+        date: date::now(),
+        protocol: PROTOCOL.map(String::from).to_vec(),
+        series: Vec::new(),
+    }
+}
+
+/// Checks a kernel at a size, and times it.
+///
+/// # Errors
+/// When D is wrong, or there are no times: one sentence.
+pub fn series(card: &dyn Runner, built: &Built, problem: Problem, rounds: u32) -> Result<Series, String> {
+    checked(card, built, problem)?;
+    let bench = Work::Bench(Bench { built: built.clone(), problem, rounds });
+    match card.run(std::slice::from_ref(&bench))?.pop() {
+        Some(Reply::Benched(rounds)) => Ok(Series { problem, rounds, predicted_us: None }),
+        Some(Reply::Failed { why } | Reply::Hung { why }) => Err(format!("{problem}: {why}")),
+        other => Err(format!("{problem}: the GPU gave no times, but {other:?}")),
+    }
+}
+
+/// Whether D is right at a size; what it was held against.
+///
+/// # Errors
+/// When it is not: one sentence.
+pub fn checked(card: &dyn Runner, built: &Built, problem: Problem) -> Result<String, String> {
+    let check = |kind| Work::Check(Check { built: built.clone(), problem, kind, seed: 1 });
+    let mut against = String::new();
+    for reply in card.run(&[check(InputKind::Integers), check(InputKind::Normal)])? {
+        match reply {
+            Reply::Checked(found) if found.is_right() => against = found.against,
+            Reply::Checked(found) => {
+                let first = found.first.map_or(String::new(), |first| format!(": {first}"));
+                let (wrong, all) = found.wrong;
+                let beside = if found.touched.is_empty() && found.overwritten.is_empty() {
+                    String::new()
+                } else {
+                    format!("; it wrote where it must not: {} {:?}", found.touched.join(", "), found.overwritten)
+                };
+                return Err(format!("{problem}: {wrong} of {all} elements of D are wrong{first}{beside}"));
+            }
+            Reply::Failed { why } | Reply::Hung { why } => return Err(format!("{problem}: {why}")),
+            other => return Err(format!("{problem}: the GPU gave no result, but {other:?}")),
+        }
+    }
+    Ok(against)
+}
+
+/// What the emulator predicts for a kernel on a machine that it has a model of, in microseconds.
+///
+/// # Errors
+/// When the kernel does not run there.
+pub fn predicted(machine: &Machine, built: &Built, problem: Problem) -> Result<Option<f64>, String> {
+    let Some(gpu) = machine.model() else { return Ok(None) };
+    let wrong = |why: String| format!("the emulator cannot predict {problem}: {why}");
+    let program = emulator::load(&built.ptx).map_err(|all| wrong(all[0].title.clone()))?;
+    let described = launch::times_only(built, problem).map_err(|refused| wrong(refused.to_string()))?;
+    // L2 holds nothing, as in the rounds.
+    let options = Options { gpu: Some(gpu), timing_only: true, ..Options::default() };
+    let report = emulator::run(&program, &described, &options);
+    match report.findings.first() {
+        None if report.completed => Ok(Some(gpu.launch_time(report.cycles) / 1e3)),
+        first => Err(wrong(first.map_or("it does not end".to_string(), |finding| finding.title.clone()))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::Round;
+    use crate::cuda::work::Checked;
+    use std::sync::Mutex;
+
+    /// Answers with what it is given, and keeps what it is asked.
+    #[derive(Debug)]
+    struct Fake(Mutex<Vec<Reply>>, Mutex<Vec<Work>>);
+
+    impl Runner for Fake {
+        fn name(&self) -> String {
+            "fake".to_string()
+        }
+
+        fn run(&self, work: &[Work]) -> Result<Vec<Reply>, String> {
+            self.1.lock().unwrap().extend_from_slice(work);
+            let mut replies = self.0.lock().unwrap();
+            let count = work.len().min(replies.len());
+            Ok(replies.drain(..count).collect())
+        }
+    }
+
+    fn built() -> Built {
+        Built {
+            name: "kernel".into(),
+            ptx: String::new(),
+            grid: [1; 3],
+            cluster: [1; 3],
+            block: [32, 1, 1],
+            dynamic_shared: 0,
+            params: vec![],
+            regions: vec![],
+            todos: vec![],
+            leaks: vec![],
+        }
+    }
+
+    fn right() -> Reply {
+        Reply::Checked(Checked { against: "FP64".into(), wrong: (0, 64), ..Checked::default() })
+    }
+
+    fn asked(replies: Vec<Reply>) -> (Result<Series, String>, Vec<Work>) {
+        let fake = Fake(Mutex::new(replies), Mutex::default());
+        let series = series(&fake, &built(), Problem::f16(8, 8, 8), 12);
+        (series, fake.1.into_inner().unwrap())
+    }
+
+    /// Nothing is timed that is wrong.
+    #[test]
+    fn a_kernel_is_checked_before_it_is_timed() {
+        let round = Round {
+            kernel_us: 1.0,
+            cublas_us: 2.0,
+            clock_mhz: None,
+            power_w: None,
+            temperature_c: None,
+            slowed_by: Vec::new(),
+        };
+        let (series, work) = asked(vec![right(), right(), Reply::Benched(vec![round.clone()])]);
+        assert_eq!(series.map(|series| series.rounds), Ok(vec![round]));
+        assert!(matches!(&work[..], [Work::Check(_), Work::Check(_), Work::Bench(bench)] if bench.rounds == 12));
+
+        let wrong = Checked { wrong: (3, 64), touched: vec!["4 bytes behind D".into()], ..Checked::default() };
+        let (series, work) = asked(vec![right(), Reply::Checked(wrong)]);
+        let told = "8x8x8 f16: 3 of 64 elements of D are wrong; it wrote where it must not: 4 bytes behind D []";
+        assert_eq!((series, work.len()), (Err(told.to_string()), 2));
+        let (series, _) = asked(vec![Reply::Hung { why: "it did not end".into() }]);
+        assert_eq!(series, Err("8x8x8 f16: it did not end".to_string()));
+    }
+}
