@@ -6,7 +6,7 @@ mod statistics;
 mod table;
 
 pub use plot::svg;
-pub use run::{ROUNDS, SIZES, begin, checked, predicted, series};
+pub use run::{SIZES, begin, checked, predicted, rounds, series};
 pub use statistics::{Interval, Judged};
 pub use table::{header, line, summary};
 

@@ -2,7 +2,7 @@
 
 use super::workspace::{Workspace, name};
 use super::{Patience, binary, print};
-use crate::bench::{self, Benchmark, Judged, Machine};
+use crate::bench::{self, Benchmark, Judged, Machine, Series};
 use crate::bundle::{self, Carried, Contents};
 use crate::cuda::Card;
 use crate::problem::Problem;
@@ -24,9 +24,12 @@ pub struct Options {
     /// Edges of the cubes that are timed, e.g. 1024,4096
     #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=65536))]
     sizes: Vec<u32>,
-    /// Rounds at each size, each with one launch of the kernel and one of cuBLAS
-    #[arg(long, default_value_t = bench::ROUNDS, value_parser = clap::value_parser!(u32).range(1..=10000))]
-    rounds: u32,
+    /// Rounds at each size, each with one launch of the kernel and one of cuBLAS (without it: 40, for small sizes 200)
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=10000))]
+    rounds: Option<u32>,
+    /// Show samples that were taken before (--json), in place of new ones
+    #[arg(long, value_name = "FILE")]
+    samples: Option<PathBuf>,
     /// Also what the emulator predicts; it takes minutes for the largest sizes
     #[arg(long)]
     predict: bool,
@@ -90,12 +93,40 @@ fn cubes(edges: &[u32]) -> Vec<Problem> {
 /// Times a kernel on this machine's GPU.
 pub fn bench(workspace: &Workspace, kernel: &str, solution: bool, options: &Options) -> Result<ExitCode, String> {
     let (name, source) = source(workspace, kernel, solution)?;
+    if let Some(path) = &options.samples {
+        return shown(&*source, &name, path, options);
+    }
     let problems = cubes(&options.sizes);
     let first = build(&*source, &name, &problems[0], sms_for(kernel))?;
     let card = card(&first.ptx)?;
     let sms = card.about().sms;
     let builds = problems.into_iter().map(|problem| Ok((problem, build(&*source, &name, &problem, sms)?)));
     timed(&card, &name, builds, options)
+}
+
+/// Samples that were taken before, of this kernel.
+fn shown(source: &dyn KernelSource, name: &str, path: &Path, options: &Options) -> Result<ExitCode, String> {
+    let failed = |error: &dyn std::fmt::Display| format!("{} holds no samples: {error}", path.display());
+    let text = std::fs::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+    let mut benchmark: Benchmark = serde_json::from_str(&text).map_err(|error| failed(&error))?;
+    if benchmark.kernel != name {
+        return Err(failed(&format!("they are of {}, not of {name}", benchmark.kernel)));
+    }
+    let asked = |series: &Series| options.sizes.is_empty() || options.sizes.contains(&series.problem.m);
+    benchmark.series.retain(asked);
+    let machine = benchmark.machine.clone();
+    print(&bench::header());
+    for series in &mut benchmark.series {
+        if options.predict {
+            let built = build(source, name, &series.problem, machine.sms)?;
+            let _patience = Patience::new(format!("predicting {} …", series.problem));
+            series.predicted_us = bench::predicted(&machine, &built, series.problem)?;
+        }
+        print(&bench::line(series, machine.peak()));
+    }
+    print(&bench::summary(&benchmark));
+    keep(&benchmark, options)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Times builds of a kernel, and writes what is asked for.
@@ -111,7 +142,7 @@ fn timed(
         let (problem, built) = build?;
         let mut series = {
             let _patience = Patience::new(format!("timing {name} at {problem} …"));
-            bench::series(card, &built, problem, options.rounds)?
+            bench::series(card, &built, problem, options.rounds.unwrap_or_else(|| bench::rounds(&problem)))?
         };
         if options.predict {
             let _patience = Patience::new(format!("predicting {problem} …"));
