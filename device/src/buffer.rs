@@ -1,7 +1,7 @@
 //! Memory of the GPU, with guard zones on both sides.
 #![allow(unsafe_code)] // Calls into the driver.
 
-use crate::driver::Address;
+use crate::driver::cuda;
 use crate::error::Error;
 use crate::gpu::{Context, Gpu};
 use std::fmt;
@@ -19,7 +19,7 @@ fn pattern(n: usize) -> u8 {
 pub struct Buffer {
     context: Rc<Context>,
     name: String,
-    base: Address,
+    base: u64,
     bytes: usize,
 }
 
@@ -61,7 +61,7 @@ impl Gpu {
         let whole = size.checked_add(2 * GUARD).ok_or_else(|| Error::refused(&what, "no memory is so large"))?;
         let mut base = 0;
         // SAFETY: writes one address. Allocations are aligned to 256 bytes at least, and so are the zones' sizes.
-        let code = unsafe { (context.driver().cuMemAlloc_v2)(&mut base, whole) };
+        let code = unsafe { cuda!(context.driver(), cuMemAlloc_v2(&mut base, whole)) };
         context.check(&what, code)?;
         let buffer = Buffer { context: Rc::clone(context), name: name.to_string(), base, bytes: size };
         let zone: Vec<u8> = (0..GUARD).map(pattern).collect();
@@ -98,7 +98,8 @@ impl Buffer {
         }
         let context = &self.context;
         // SAFETY: the range lies in the allocation. In the context's stream, so that it is done before what is launched later.
-        let code = unsafe { (context.driver().cuMemsetD8Async)(self.address(), value, self.bytes, context.stream) };
+        let code =
+            unsafe { cuda!(context.driver(), cuMemsetD8Async(self.address(), value, self.bytes, context.stream)) };
         context.check(&format!("filling `{}`", self.name), code)
     }
 
@@ -142,22 +143,22 @@ impl Buffer {
         Ok(all)
     }
 
-    fn upload(&self, to: Address, bytes: &[u8]) -> Result<(), Error> {
+    fn upload(&self, to: u64, bytes: &[u8]) -> Result<(), Error> {
         if bytes.is_empty() {
             return Ok(());
         }
         let context = &self.context;
         // SAFETY: the callers stay in the allocation; the bytes are read before the call returns.
-        let code = unsafe { (context.driver().cuMemcpyHtoD_v2)(to, bytes.as_ptr().cast(), bytes.len()) };
+        let code = unsafe { cuda!(context.driver(), cuMemcpyHtoD_v2(to, bytes.as_ptr().cast(), bytes.len())) };
         context.check(&format!("writing to `{}`", self.name), code)
     }
 
-    fn download(&self, from: Address, count: usize) -> Result<Vec<u8>, Error> {
+    fn download(&self, from: u64, count: usize) -> Result<Vec<u8>, Error> {
         let mut bytes = vec![0; count];
         if count > 0 {
             let context = &self.context;
             // SAFETY: the callers stay in the allocation; there is room for so many bytes.
-            let code = unsafe { (context.driver().cuMemcpyDtoH_v2)(bytes.as_mut_ptr().cast(), from, count) };
+            let code = unsafe { cuda!(context.driver(), cuMemcpyDtoH_v2(bytes.as_mut_ptr().cast(), from, count)) };
             context.check(&format!("reading `{}`", self.name), code)?;
         }
         Ok(bytes)
@@ -168,7 +169,7 @@ impl Drop for Buffer {
     fn drop(&mut self) {
         if !self.context.dead.get() {
             // SAFETY: nobody else holds the allocation. It waits for kernels that use it.
-            unsafe { (self.context.driver().cuMemFree_v2)(self.base) };
+            unsafe { cuda!(self.context.driver(), cuMemFree_v2(self.base)) };
         }
     }
 }

@@ -2,29 +2,31 @@
 #![allow(unsafe_code)] // Calls into cuBLAS.
 
 use crate::buffer::Buffer;
-use crate::driver::Handle;
 use crate::error::Error;
 use crate::gpu::Gpu;
-use crate::library::{self, functions};
+use crate::library::{self, call, symbols};
 use crate::unavailable::Unavailable;
+use cudarc::cublas::sys;
 use std::env;
 use std::ffi::{c_int, c_void};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-functions! {
+symbols! {
     /// The functions of `libcublas`, as far as they are used here (cuBLAS library documentation).
-    Functions -> c_int {
-        cublasCreate_v2(*mut Handle);
-        cublasDestroy_v2(Handle);
-        cublasGetVersion_v2(Handle, *mut c_int);
-        cublasSetStream_v2(Handle, Handle);
-        cublasSetWorkspace_v2(Handle, u64, usize);
-        cublasSetMathMode(Handle, c_int);
-        cublasGemmEx(Handle, c_int, c_int, c_int, c_int, c_int, *const c_void, u64, c_int, c_int, u64, c_int, c_int, *const c_void, u64, c_int, c_int, c_int, c_int);
+    Functions {
+        cublasCreate_v2
+        cublasDestroy_v2
+        cublasGetVersion_v2
+        cublasSetStream_v2
+        cublasSetWorkspace_v2
+        cublasSetMathMode
+        cublasGemmEx
     }
 }
 
+/// cuBLAS's `CUBLAS_STATUS_SUCCESS`.
+const SUCCESS: c_int = sys::cublasStatus_t::CUBLAS_STATUS_SUCCESS as c_int;
 /// The environment variable that names the library, or the folder that holds it.
 const VARIABLE: &str = "CUBLAS";
 /// Bytes of workspace: what cuBLAS recommends for Hopper and later (cuBLAS documentation, `cublasSetWorkspace`).
@@ -61,7 +63,7 @@ pub struct Product<'a> {
 pub struct Cublas<'a> {
     gpu: &'a Gpu,
     functions: &'static Functions,
-    handle: Handle,
+    handle: sys::cublasHandle_t,
     version: c_int,
     _workspace: Buffer,
 }
@@ -137,19 +139,17 @@ impl<'a> Cublas<'a> {
         let fails = |why: String| Unavailable::CublasFails { why };
         let workspace = gpu.buffer("cuBLAS workspace", WORKSPACE).map_err(|error| fails(error.to_string()))?;
         let check = |what: &str, status| match status {
-            0 => Ok(()),
+            SUCCESS => Ok(()),
             status => Err(fails(format!("{what} of {}: {}", path.display(), status_text(status)))),
         };
         let (mut handle, mut version) = (std::ptr::null_mut(), 0);
         // SAFETY: each call writes the value that it is given a place for; stream and workspace outlive the handle.
         unsafe {
-            check("cublasCreate", (functions.cublasCreate_v2)(&mut handle))?;
-            check("cublasGetVersion", (functions.cublasGetVersion_v2)(handle, &mut version))?;
-            check("cublasSetStream", (functions.cublasSetStream_v2)(handle, gpu.context.stream))?;
-            check(
-                "cublasSetWorkspace",
-                (functions.cublasSetWorkspace_v2)(handle, workspace.address(), WORKSPACE as usize),
-            )?;
+            check("cublasCreate", call!(sys, functions, cublasCreate_v2(&mut handle)))?;
+            check("cublasGetVersion", call!(sys, functions, cublasGetVersion_v2(handle, &mut version)))?;
+            check("cublasSetStream", call!(sys, functions, cublasSetStream_v2(handle, gpu.context.stream.cast())))?;
+            let (place, bytes) = (workspace.address() as *mut c_void, WORKSPACE as usize);
+            check("cublasSetWorkspace", call!(sys, functions, cublasSetWorkspace_v2(handle, place, bytes)))?;
         }
         Ok(Cublas { gpu, functions, handle, version, _workspace: workspace })
     }
@@ -166,13 +166,6 @@ impl<'a> Cublas<'a> {
     /// # Errors
     /// When a buffer is too small, or what cuBLAS says.
     pub fn multiply(&self, product: &Product, exact: bool) -> Result<(), Error> {
-        // CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION.
-        const FP32_ONLY: c_int = 16;
-        // CUBLAS_OP_N, CUBLAS_OP_T, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT.
-        const PLAIN: c_int = 0;
-        const TRANSPOSED: c_int = 1;
-        const FP32: c_int = 68;
-        const DEFAULT: c_int = -1;
         let Product { element, m, n, k, a, b, d } = *product;
         let what = format!("cuBLAS, {m}x{n}x{k}");
         for (buffer, rows, columns) in [(a, m, k), (b, n, k), (d, m, n)] {
@@ -184,9 +177,13 @@ impl<'a> Cublas<'a> {
         }
         let number = |value: u32| c_int::try_from(value).map_err(|_| Error::refused(&what, "it is too large"));
         let (m, n, k) = (number(m)?, number(n)?, number(k)?);
-        let ty: c_int = match element {
-            Type::F16 => 2,
-            Type::Bf16 => 14,
+        let ty = match element {
+            Type::F16 => sys::cudaDataType::CUDA_R_16F,
+            Type::Bf16 => sys::cudaDataType::CUDA_R_16BF,
+        };
+        let mode = match exact {
+            true => sys::cublasMath_t::CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION,
+            false => sys::cublasMath_t::CUBLAS_DEFAULT_MATH,
         };
         let (one, zero) = (1.0f32, 0.0f32);
         // It works in the context that is current.
@@ -194,32 +191,36 @@ impl<'a> Cublas<'a> {
         // cuBLAS counts in columns: Dᵀ = B · Aᵀ, where its B is our B transposed, and its A ours as it lies.
         // SAFETY: the buffers hold so many elements (checked above); the factors are read before the calls return.
         let status = unsafe {
-            match (self.functions.cublasSetMathMode)(self.handle, if exact { FP32_ONLY } else { 0 }) {
-                0 => (self.functions.cublasGemmEx)(
-                    self.handle,
-                    TRANSPOSED,
-                    PLAIN,
-                    n,
-                    m,
-                    k,
-                    (&raw const one).cast(),
-                    b.address(),
-                    ty,
-                    k,
-                    a.address(),
-                    ty,
-                    k,
-                    (&raw const zero).cast(),
-                    d.address(),
-                    ty,
-                    n,
-                    FP32,
-                    DEFAULT,
+            match call!(sys, self.functions, cublasSetMathMode(self.handle, mode)) {
+                SUCCESS => call!(
+                    sys,
+                    self.functions,
+                    cublasGemmEx(
+                        self.handle,
+                        sys::cublasOperation_t::CUBLAS_OP_T,
+                        sys::cublasOperation_t::CUBLAS_OP_N,
+                        n,
+                        m,
+                        k,
+                        (&raw const one).cast(),
+                        b.address() as *const c_void,
+                        ty,
+                        k,
+                        a.address() as *const c_void,
+                        ty,
+                        k,
+                        (&raw const zero).cast(),
+                        d.address() as *mut c_void,
+                        ty,
+                        n,
+                        sys::cublasComputeType_t::CUBLAS_COMPUTE_32F,
+                        sys::cublasGemmAlgo_t::CUBLAS_GEMM_DEFAULT,
+                    )
                 ),
                 status => status,
             }
         };
-        if status == 0 { Ok(()) } else { Err(Error::refused(what, status_text(status))) }
+        if status == SUCCESS { Ok(()) } else { Err(Error::refused(what, status_text(status))) }
     }
 }
 
@@ -227,7 +228,7 @@ impl Drop for Cublas<'_> {
     fn drop(&mut self) {
         if !self.gpu.is_dead() {
             // SAFETY: nobody else holds the handle.
-            unsafe { (self.functions.cublasDestroy_v2)(self.handle) };
+            unsafe { call!(sys, self.functions, cublasDestroy_v2(self.handle)) };
         }
     }
 }

@@ -2,15 +2,16 @@
 #![allow(unsafe_code)] // Calls into the driver.
 
 use crate::buffer::Buffer;
-use crate::driver::{Handle, result};
+use crate::driver::{cuda, result};
 use crate::error::Error;
 use crate::gpu::{Context, Gpu};
+use cudarc::driver::sys::CUevent;
 use std::rc::Rc;
 
 /// A point in a GPU's stream.
 pub struct Event {
     context: Rc<Context>,
-    handle: Handle,
+    handle: CUevent,
 }
 
 impl Gpu {
@@ -21,7 +22,7 @@ impl Gpu {
     pub fn event(&self) -> Result<Event, Error> {
         let mut handle = std::ptr::null_mut();
         // SAFETY: writes one handle. Flags 0: it takes times.
-        let code = unsafe { (self.context.driver().cuEventCreate)(&mut handle, 0) };
+        let code = unsafe { cuda!(self.context.driver(), cuEventCreate(&mut handle, 0)) };
         self.context.check("making an event", code)?;
         Ok(Event { context: Rc::clone(&self.context), handle })
     }
@@ -42,7 +43,7 @@ impl Event {
     /// What the driver says.
     pub fn record(&self) -> Result<(), Error> {
         // SAFETY: event and stream are of this context.
-        let code = unsafe { (self.context.driver().cuEventRecord)(self.handle, self.context.stream) };
+        let code = unsafe { cuda!(self.context.driver(), cuEventRecord(self.handle, self.context.stream)) };
         self.context.check("recording an event", code)
     }
 
@@ -52,7 +53,7 @@ impl Event {
     /// What went wrong before it.
     pub fn is_past(&self, what: &str) -> Result<bool, Error> {
         // SAFETY: the event is alive.
-        match unsafe { (self.context.driver().cuEventQuery)(self.handle) } {
+        match unsafe { cuda!(self.context.driver(), cuEventQuery(self.handle)) } {
             result::NOT_READY => Ok(false),
             code => self.context.check(what, code).map(|()| true),
         }
@@ -65,7 +66,9 @@ impl Event {
     pub fn milliseconds_to(&self, later: &Event) -> Result<f64, Error> {
         let mut milliseconds = 0.0f32;
         // SAFETY: writes one number.
-        let code = unsafe { (self.context.driver().cuEventElapsedTime)(&mut milliseconds, self.handle, later.handle) };
+        let code = unsafe {
+            cuda!(self.context.driver(), cuEventElapsedTime_v2(&mut milliseconds, self.handle, later.handle))
+        };
         self.context.check("reading the time between two events", code)?;
         Ok(f64::from(milliseconds))
     }
@@ -75,7 +78,7 @@ impl Drop for Event {
     fn drop(&mut self) {
         if !self.context.dead.get() {
             // SAFETY: nobody else holds the event.
-            unsafe { (self.context.driver().cuEventDestroy_v2)(self.handle) };
+            unsafe { cuda!(self.context.driver(), cuEventDestroy_v2(self.handle)) };
         }
     }
 }

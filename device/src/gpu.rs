@@ -1,11 +1,12 @@
 //! GPUs: which there are, which to take, and one that is open.
 #![allow(unsafe_code)] // Calls into the driver.
 
-use crate::driver::{Driver, Handle, attribute, driver, result};
+use crate::driver::{Driver, cuda, driver, result};
 use crate::error::Error;
 use crate::nvml::Nvml;
 use crate::target::Target;
 use crate::unavailable::Unavailable;
+use cudarc::driver::sys::{CUcontext, CUdevice_attribute as Attribute, CUstream, CUuuid};
 use std::cell::Cell;
 use std::ffi::{c_char, c_int};
 use std::rc::Rc;
@@ -77,9 +78,9 @@ pub struct Gpu {
 /// The primary context of a GPU.
 pub(crate) struct Context {
     driver: &'static Driver,
-    handle: Handle,
+    handle: CUcontext,
     device: c_int,
-    pub(crate) stream: Handle,
+    pub(crate) stream: CUstream,
     /// A kernel hangs, or an error was fatal: nothing can be freed any more.
     pub(crate) dead: Cell<bool>,
 }
@@ -94,7 +95,7 @@ impl Gpu {
         let fails = |code| Unavailable::DriverFails { name: driver.name(code), meaning: driver.meaning(code) };
         let mut count = 0;
         // SAFETY: writes one number.
-        let code = unsafe { (driver.cuDeviceGetCount)(&mut count) };
+        let code = unsafe { cuda!(driver, cuDeviceGetCount(&mut count)) };
         if code != result::SUCCESS {
             return Err(fails(code));
         }
@@ -140,10 +141,10 @@ impl Gpu {
         // SAFETY: each call writes the values that it is given places for. The context is current from here on, and this value stays on
         // this thread, since it holds pointers. A stream with flags 0 keeps its order with copies.
         unsafe {
-            check((driver.cuDevicePrimaryCtxRetain)(&mut handle, device))?;
-            check((driver.cuCtxSetCurrent)(handle))?;
-            check((driver.cuMemGetInfo_v2)(&mut free, &mut total))?;
-            check((driver.cuStreamCreate)(&mut stream, 0))?;
+            check(cuda!(driver, cuDevicePrimaryCtxRetain(&mut handle, device)))?;
+            check(cuda!(driver, cuCtxSetCurrent(handle)))?;
+            check(cuda!(driver, cuMemGetInfo_v2(&mut free, &mut total)))?;
+            check(cuda!(driver, cuStreamCreate(&mut stream, 0)))?;
         }
         if (free as u64) < NEEDED {
             return Err(Unavailable::Full { gpu: about.name.clone(), free: free as u64 >> 20, needed: NEEDED >> 20 });
@@ -164,7 +165,7 @@ impl Gpu {
     pub fn free_memory(&self) -> Result<u64, Error> {
         let (mut free, mut total) = (0, 0);
         // SAFETY: writes two numbers.
-        let code = unsafe { (self.context.driver().cuMemGetInfo_v2)(&mut free, &mut total) };
+        let code = unsafe { cuda!(self.context.driver(), cuMemGetInfo_v2(&mut free, &mut total)) };
         self.context.check("asking for free memory", code)?;
         Ok(free as u64)
     }
@@ -175,7 +176,7 @@ impl Gpu {
     /// What the driver says; errors of kernels show here.
     pub fn synchronise(&self, what: &str) -> Result<(), Error> {
         // SAFETY: the stream is this context's.
-        let code = unsafe { (self.context.driver().cuStreamSynchronize)(self.context.stream) };
+        let code = unsafe { cuda!(self.context.driver(), cuStreamSynchronize(self.context.stream)) };
         self.context.check(what, code)
     }
 
@@ -189,7 +190,7 @@ impl Context {
     /// The driver, with this context made current: another GPU may have been used on this thread meanwhile.
     pub(crate) fn driver(&self) -> &'static Driver {
         // SAFETY: the context is alive as long as this value. What is wrong with it shows in the call that follows.
-        unsafe { (self.driver.cuCtxSetCurrent)(self.handle) };
+        unsafe { cuda!(self.driver, cuCtxSetCurrent(self.handle)) };
         self.driver
     }
 
@@ -211,8 +212,8 @@ impl Drop for Context {
         if !self.dead.get() {
             // SAFETY: all that was made in the context holds it, and so is gone.
             unsafe {
-                (self.driver.cuStreamDestroy_v2)(self.stream);
-                (self.driver.cuDevicePrimaryCtxRelease_v2)(self.device);
+                cuda!(self.driver, cuStreamDestroy_v2(self.stream));
+                cuda!(self.driver, cuDevicePrimaryCtxRelease_v2(self.device));
             }
         }
     }
@@ -222,33 +223,36 @@ fn about(driver: &Driver, ordinal: c_int, version: Option<String>) -> Result<Abo
     let check = |code| if code == result::SUCCESS { Ok(()) } else { Err(code) };
     let mut device = 0;
     let mut name = [0u8; 256];
-    let mut uuid = [0u8; 16];
+    let mut uuid = CUuuid { bytes: [0; 16] };
     let mut memory = 0;
     // SAFETY: each call writes the value that it is given a place for; the name ends with a zero within its 256 bytes.
     unsafe {
-        check((driver.cuDeviceGet)(&mut device, ordinal))?;
-        check((driver.cuDeviceGetName)(name.as_mut_ptr().cast::<c_char>(), name.len() as c_int, device))?;
-        check((driver.cuDeviceGetUuid_v2)(&mut uuid, device))?;
-        check((driver.cuDeviceTotalMem_v2)(&mut memory, device))?;
+        check(cuda!(driver, cuDeviceGet(&mut device, ordinal)))?;
+        check(cuda!(driver, cuDeviceGetName(name.as_mut_ptr().cast::<c_char>(), name.len() as c_int, device)))?;
+        check(cuda!(driver, cuDeviceGetUuid_v2(&mut uuid, device)))?;
+        check(cuda!(driver, cuDeviceTotalMem_v2(&mut memory, device)))?;
     }
     let number = |which| -> Result<u32, c_int> {
         let mut value = 0;
         // SAFETY: writes one number.
-        check(unsafe { (driver.cuDeviceGetAttribute)(&mut value, which, device) })?;
+        check(unsafe { cuda!(driver, cuDeviceGetAttribute(&mut value, which, device)) })?;
         Ok(u32::try_from(value).unwrap_or(0))
     };
     let end = name.iter().position(|byte| *byte == 0).unwrap_or(name.len());
     Ok(About {
         ordinal: ordinal as u32,
         name: String::from_utf8_lossy(&name[..end]).into_owned(),
-        uuid: uuid_text(&uuid),
-        capability: (number(attribute::MAJOR)?, number(attribute::MINOR)?),
-        sms: number(attribute::SMS)?,
+        uuid: uuid_text(&uuid.bytes.map(|byte| byte as u8)),
+        capability: (
+            number(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
+            number(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
+        ),
+        sms: number(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
         memory: memory as u64,
-        l2: u64::from(number(attribute::L2_BYTES)?),
-        shared: number(attribute::SHARED_OPT_IN)?,
-        clock: number(attribute::CLOCK_RATE)? / 1000,
-        memory_clock: number(attribute::MEMORY_CLOCK_RATE)? / 1000,
+        l2: u64::from(number(Attribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)?),
+        shared: number(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?,
+        clock: number(Attribute::CU_DEVICE_ATTRIBUTE_CLOCK_RATE)? / 1000,
+        memory_clock: number(Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE)? / 1000,
         cuda: driver.cuda(),
         driver: version,
     })

@@ -1,10 +1,14 @@
 //! A launch, and the wait for its end.
 #![allow(unsafe_code)] // Calls into the driver.
 
-use crate::driver::{AttributeValue, CLUSTER_DIMENSION, LaunchAttribute, LaunchConfig, function};
+use crate::driver::cuda;
 use crate::error::{Error, Failure};
 use crate::gpu::Gpu;
 use crate::module::Kernel;
+use cudarc::driver::sys::{
+    CUfunction_attribute as FunctionAttribute, CUlaunchAttribute, CUlaunchAttributeID, CUlaunchAttributeValue,
+    CUlaunchConfig,
+};
 use std::ffi::c_void;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -114,7 +118,7 @@ impl Gpu {
         let context = &self.context;
         let set = |which, value: u32, name: &str| {
             // SAFETY: sets one number of a function that is alive.
-            let code = unsafe { (context.driver().cuFuncSetAttribute)(kernel.function, which, value as i32) };
+            let code = unsafe { cuda!(context.driver(), cuFuncSetAttribute(kernel.function, which, value as i32)) };
             context.check(&format!("{what}: {name}"), code)
         };
         if launch.dynamic_shared > 0 {
@@ -124,19 +128,23 @@ impl Gpu {
                 kernel.usage().static_shared,
                 self.about().shared
             );
-            set(function::MAX_DYNAMIC_SHARED, launch.dynamic_shared, &title)?;
+            set(FunctionAttribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, launch.dynamic_shared, &title)?;
         }
         // Eight CTAs are the most that every GPU takes (CUDA Programming Guide, thread block clusters).
         const PORTABLE: u32 = 8;
         let cluster = launch.cluster.or(kernel.explicit_cluster.then_some([1; 3]));
         if cluster.is_some_and(|cluster| cluster.iter().product::<u32>() > PORTABLE) {
-            set(function::NON_PORTABLE_CLUSTER, 1, "a cluster of more than 8 CTAs")?;
+            set(
+                FunctionAttribute::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED,
+                1,
+                "a cluster of more than 8 CTAs",
+            )?;
         }
         // A cluster that the text asks for is known to the driver; the attribute says the same again.
-        let attribute = |numbers| LaunchAttribute {
-            id: CLUSTER_DIMENSION,
-            pad: [0; 4],
-            value: AttributeValue { numbers, rest: [0; 13] },
+        let attribute = |[x, y, z]: [u32; 3]| {
+            let mut value = CUlaunchAttributeValue { pad: [0; 64] };
+            (value.clusterDim.x, value.clusterDim.y, value.clusterDim.z) = (x, y, z);
+            CUlaunchAttribute { id: CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, pad: [0; 4], value }
         };
         // The driver reads each parameter where its pointer points, as one of its type: aligned like a tensor map, whatever it is.
         let parameters: Vec<Vec<Aligned>> = launch.parameters.iter().map(|bytes| Aligned::of(bytes)).collect();
@@ -196,7 +204,7 @@ pub struct Prepared<'a> {
     grid: [u32; 3],
     block: [u32; 3],
     dynamic_shared: u32,
-    attributes: Vec<LaunchAttribute>,
+    attributes: Vec<CUlaunchAttribute>,
     /// To the parameters, in order.
     pointers: Vec<*mut c_void>,
     _parameters: Vec<Vec<Aligned>>,
@@ -209,19 +217,23 @@ impl Prepared<'_> {
     /// What the driver says.
     pub fn launch(&self) -> Result<(), Error> {
         let context = &self.gpu.context;
-        let config = LaunchConfig {
-            grid: self.grid,
-            block: self.block,
-            dynamic_shared: self.dynamic_shared,
-            stream: context.stream,
-            attributes: self.attributes.as_ptr().cast_mut(),
-            attribute_count: self.attributes.len() as u32,
+        let config = CUlaunchConfig {
+            gridDimX: self.grid[0],
+            gridDimY: self.grid[1],
+            gridDimZ: self.grid[2],
+            blockDimX: self.block[0],
+            blockDimY: self.block[1],
+            blockDimZ: self.block[2],
+            sharedMemBytes: self.dynamic_shared,
+            hStream: context.stream,
+            attrs: self.attributes.as_ptr().cast_mut(),
+            numAttrs: self.attributes.len() as u32,
         };
         let pointers = self.pointers.as_ptr().cast_mut();
         // SAFETY: a pointer for each parameter, each to as many bytes as the kernel takes (checked when this was made); all live as
         // long as this value, and the driver copies them. It writes neither to the pointers nor to the attributes.
         let code = unsafe {
-            (context.driver().cuLaunchKernelEx)(&config, self.kernel.function, pointers, std::ptr::null_mut())
+            cuda!(context.driver(), cuLaunchKernelEx(&config, self.kernel.function, pointers, std::ptr::null_mut()))
         };
         context.check(&self.what, code)
     }

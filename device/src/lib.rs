@@ -36,7 +36,7 @@
 //! | `buffer`, `tensor_map` | memory with guard zones; tensor maps |
 //! | `cublas` | the product that others are held against |
 //! | `nvml` | clocks, power, temperature |
-//! | `library`, `driver` | libraries opened at run time; the driver's functions |
+//! | `library`, `driver` | libraries opened at run time, called as cudarc binds them; the driver's functions |
 
 mod buffer;
 mod cublas;

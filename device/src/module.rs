@@ -1,15 +1,16 @@
 //! PTX text, assembled by the driver: a kernel that can be launched.
 #![allow(unsafe_code)] // Calls into the driver.
 
-use crate::driver::{Handle, function, jit, result};
+use crate::driver::{cuda, result};
 use crate::error::Error;
 use crate::gpu::{Context, Gpu};
-use std::ffi::{CString, c_int, c_void};
+use cudarc::driver::sys::{CUfunction, CUfunction_attribute as FunctionAttribute, CUjit_option as JitOption, CUmodule};
+use std::ffi::{CString, c_void};
 use std::rc::Rc;
 
 /// A kernel of a module.
 pub struct Kernel {
-    pub(crate) function: Handle,
+    pub(crate) function: CUfunction,
     pub(crate) name: String,
     /// Offset and size of each parameter, in order.
     pub(crate) parameters: Vec<(usize, usize)>,
@@ -38,14 +39,14 @@ pub struct Usage {
 
 struct Module {
     context: Rc<Context>,
-    handle: Handle,
+    handle: CUmodule,
 }
 
 impl Drop for Module {
     fn drop(&mut self) {
         if !self.context.dead.get() {
             // SAFETY: kernels of the module hold it, and so are gone.
-            unsafe { (self.context.driver().cuModuleUnload)(self.handle) };
+            unsafe { cuda!(self.context.driver(), cuModuleUnload(self.handle)) };
         }
     }
 }
@@ -66,18 +67,27 @@ impl Gpu {
         let (mut info, mut errors) = (vec![0u8; LOG], vec![0u8; LOG]);
         // Numbers go in the place of pointers.
         let number = |value: usize| value as *mut c_void;
-        let mut options = [jit::INFO_LOG, jit::INFO_LOG_BYTES, jit::ERROR_LOG, jit::ERROR_LOG_BYTES, jit::LINE_INFO];
+        let mut options = [
+            JitOption::CU_JIT_INFO_LOG_BUFFER,
+            JitOption::CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES,
+            JitOption::CU_JIT_ERROR_LOG_BUFFER,
+            JitOption::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
+            JitOption::CU_JIT_GENERATE_LINE_INFO,
+        ];
         let mut values: [*mut c_void; 5] =
             [info.as_mut_ptr().cast(), number(LOG), errors.as_mut_ptr().cast(), number(LOG), number(1)];
         let mut handle = std::ptr::null_mut();
         // SAFETY: the text ends with a zero; as many values as options; the logs are as long as is said.
         let code = unsafe {
-            (context.driver().cuModuleLoadDataEx)(
-                &mut handle,
-                text.as_ptr().cast(),
-                options.len() as u32,
-                options.as_mut_ptr(),
-                values.as_mut_ptr(),
+            cuda!(
+                context.driver(),
+                cuModuleLoadDataEx(
+                    &mut handle,
+                    text.as_ptr().cast(),
+                    options.len() as u32,
+                    options.as_mut_ptr(),
+                    values.as_mut_ptr(),
+                )
             )
         };
         if let Err(mut error) = context.check(&what, code) {
@@ -87,32 +97,35 @@ impl Gpu {
         let module = Rc::new(Module { context: Rc::clone(context), handle });
         let mut function = std::ptr::null_mut();
         // SAFETY: the name ends with a zero, the module is alive.
-        let code = unsafe { (context.driver().cuModuleGetFunction)(&mut function, handle, name.as_ptr()) };
+        let code = unsafe { cuda!(context.driver(), cuModuleGetFunction(&mut function, handle, name.as_ptr())) };
         if code != result::SUCCESS {
             let mut error = Error::of(&what, code, context.driver().name(code), context.driver().meaning(code));
             error.meaning = format!("the PTX text has no entry `{entry}`");
             return Err(error);
         }
-        let number = |which: c_int| -> Result<u32, Error> {
+        let number = |which| -> Result<u32, Error> {
             let mut value = 0;
             // SAFETY: writes one number.
-            let code = unsafe { (context.driver().cuFuncGetAttribute)(&mut value, which, function) };
+            let code = unsafe { cuda!(context.driver(), cuFuncGetAttribute(&mut value, which, function)) };
             context.check(&what, code)?;
             Ok(u32::try_from(value).unwrap_or(0))
         };
-        let [x, y, z] = function::REQUIRED_CLUSTER;
-        let cluster = [number(x)?, number(y)?, number(z)?];
+        let cluster = [
+            number(FunctionAttribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH)?,
+            number(FunctionAttribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT)?,
+            number(FunctionAttribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH)?,
+        ];
         Ok(Kernel {
             function,
             name: entry.to_string(),
             parameters: parameters(context, function),
             required_cluster: (cluster[0] > 0).then_some(cluster.map(|extent| extent.max(1))),
-            explicit_cluster: number(function::CLUSTER_MUST_BE_SET)? != 0,
+            explicit_cluster: number(FunctionAttribute::CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET)? != 0,
             usage: Usage {
-                registers: number(function::REGISTERS)?,
-                static_shared: number(function::STATIC_SHARED)?,
-                local: number(function::LOCAL_BYTES)?,
-                max_threads: number(function::MAX_THREADS)?,
+                registers: number(FunctionAttribute::CU_FUNC_ATTRIBUTE_NUM_REGS)?,
+                static_shared: number(FunctionAttribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)?,
+                local: number(FunctionAttribute::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)?,
+                max_threads: number(FunctionAttribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
             },
             log: read(&info),
             module,
@@ -147,12 +160,12 @@ impl Kernel {
 }
 
 /// Asks until the driver says that there is no such parameter.
-fn parameters(context: &Context, function: Handle) -> Vec<(usize, usize)> {
+fn parameters(context: &Context, function: CUfunction) -> Vec<(usize, usize)> {
     let mut all = Vec::new();
     loop {
         let (mut offset, mut size) = (0, 0);
         // SAFETY: writes two numbers.
-        let code = unsafe { (context.driver().cuFuncGetParamInfo)(function, all.len(), &mut offset, &mut size) };
+        let code = unsafe { cuda!(context.driver(), cuFuncGetParamInfo(function, all.len(), &mut offset, &mut size)) };
         if code != result::SUCCESS {
             return all;
         }

@@ -1,7 +1,10 @@
 //! NVML: clocks, power, temperature, and what slows a GPU down (NVML API reference).
+//!
+//! Its few functions are declared here: cudarc does not bind them, and the crate `nvml-wrapper` (0.13), with what it needs, took 21
+//! seconds of CPU time to build; this whole crate takes two.
 #![allow(unsafe_code)] // Calls into NVML.
 
-use crate::library::{self, functions};
+use crate::library;
 use crate::unavailable::Unavailable;
 use std::ffi::{CString, c_char, c_int, c_uint, c_ulonglong, c_void};
 use std::path::PathBuf;
@@ -9,9 +12,27 @@ use std::sync::OnceLock;
 
 type Handle = *mut c_void;
 
+/// A table of functions: each field is one, loaded by its name when the table is made. All return a status.
+macro_rules! functions {
+    ($table:ident { $($name:ident($($argument:ty),*);)* }) => {
+        #[allow(non_snake_case)]
+        struct $table {
+            $($name: unsafe extern "C" fn($($argument),*) -> c_int,)*
+        }
+
+        impl $table {
+            /// The functions of a library, if it has all.
+            fn of(library: &'static libloading::Library) -> Option<$table> {
+                let symbol = |name| library::Symbol::of(library, name);
+                // SAFETY: the types are the ones that NVML's documentation gives for these names.
+                unsafe { Some($table { $($name: symbol(stringify!($name))?.typed(),)* }) }
+            }
+        }
+    };
+}
+
 functions! {
-    /// The functions of NVML.
-    Functions -> c_int {
+    Functions {
         nvmlInit_v2();
         nvmlSystemGetDriverVersion(*mut c_char, c_uint);
         nvmlDeviceGetHandleByUUID(*const c_char, *mut Handle);
@@ -73,7 +94,7 @@ impl Nvml {
     fn open() -> Option<Nvml> {
         let names: &[&str] = if cfg!(windows) { &["nvml.dll"] } else { &["libnvidia-ml.so.1", "libnvidia-ml.so"] };
         let candidates: Vec<PathBuf> = names.iter().map(PathBuf::from).collect();
-        let functions = Functions::of(library::open(&candidates)?.0).ok()?;
+        let functions = Functions::of(library::open(&candidates)?.0)?;
         // SAFETY: takes nothing.
         (unsafe { (functions.nvmlInit_v2)() } == 0).then_some(Nvml(functions))
     }

@@ -1,9 +1,13 @@
 //! Tensor maps, encoded by the driver (CUDA driver API, tensor map object management).
 #![allow(unsafe_code)] // Calls into the driver.
 
-use crate::driver::{TensorMapObject, driver, result};
+use crate::driver::{cuda, driver, result};
 use crate::error::Error;
-use std::ffi::c_int;
+use cudarc::driver::sys::{
+    CUtensorMap, CUtensorMapDataType as DataType, CUtensorMapFloatOOBfill as Fill, CUtensorMapInterleave as Interleave,
+    CUtensorMapL2promotion as Promotion, CUtensorMapSwizzle,
+};
+use std::ffi::c_void;
 use std::fmt;
 
 /// What `cuTensorMapEncodeTiled` takes.
@@ -55,6 +59,22 @@ impl Element {
         }
     }
 
+    fn bound(self) -> DataType {
+        match self {
+            Element::U8 => DataType::CU_TENSOR_MAP_DATA_TYPE_UINT8,
+            Element::U16 => DataType::CU_TENSOR_MAP_DATA_TYPE_UINT16,
+            Element::U32 => DataType::CU_TENSOR_MAP_DATA_TYPE_UINT32,
+            Element::S32 => DataType::CU_TENSOR_MAP_DATA_TYPE_INT32,
+            Element::U64 => DataType::CU_TENSOR_MAP_DATA_TYPE_UINT64,
+            Element::S64 => DataType::CU_TENSOR_MAP_DATA_TYPE_INT64,
+            Element::F16 => DataType::CU_TENSOR_MAP_DATA_TYPE_FLOAT16,
+            Element::F32 => DataType::CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
+            Element::F64 => DataType::CU_TENSOR_MAP_DATA_TYPE_FLOAT64,
+            Element::Bf16 => DataType::CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
+            Element::F32Ftz => DataType::CU_TENSOR_MAP_DATA_TYPE_FLOAT32_FTZ,
+        }
+    }
+
     fn is_float(self) -> bool {
         matches!(self, Element::F16 | Element::Bf16 | Element::F32 | Element::F32Ftz | Element::F64)
     }
@@ -81,6 +101,18 @@ pub enum Swizzle {
 }
 
 impl Swizzle {
+    fn bound(self) -> CUtensorMapSwizzle {
+        match self {
+            Swizzle::None => CUtensorMapSwizzle::CU_TENSOR_MAP_SWIZZLE_NONE,
+            Swizzle::B32 => CUtensorMapSwizzle::CU_TENSOR_MAP_SWIZZLE_32B,
+            Swizzle::B64 => CUtensorMapSwizzle::CU_TENSOR_MAP_SWIZZLE_64B,
+            Swizzle::B128 => CUtensorMapSwizzle::CU_TENSOR_MAP_SWIZZLE_128B,
+            Swizzle::B128Atom32 => CUtensorMapSwizzle::CU_TENSOR_MAP_SWIZZLE_128B_ATOM_32B,
+            Swizzle::B128Atom32Flip8 => CUtensorMapSwizzle::CU_TENSOR_MAP_SWIZZLE_128B_ATOM_32B_FLIP_8B,
+            Swizzle::B128Atom64 => CUtensorMapSwizzle::CU_TENSOR_MAP_SWIZZLE_128B_ATOM_64B,
+        }
+    }
+
     fn span(self) -> Option<u32> {
         match self {
             Swizzle::None => None,
@@ -106,8 +138,8 @@ impl fmt::Display for FieldError {
     }
 }
 
-/// L2 fetches 128 bytes at once (`CU_TENSOR_MAP_L2_PROMOTION_L2_128B`); no result depends on it.
-const PROMOTION: c_int = 2;
+/// L2 fetches 128 bytes at once; no result depends on it.
+const PROMOTION: Promotion = Promotion::CU_TENSOR_MAP_L2_PROMOTION_L2_128B;
 
 impl TensorMap {
     /// The rules that the driver's documentation gives. The driver itself names no field when one is broken.
@@ -175,23 +207,30 @@ impl TensorMap {
         let steps = if self.element_strides.is_empty() { vec![1; rank] } else { self.element_strides.clone() };
         // The driver takes a pointer even where there is no stride.
         let strides = if self.strides.is_empty() { vec![0] } else { self.strides.clone() };
-        let mut object = TensorMapObject([0; 128]);
+        let mut object = CUtensorMap { opaque: [0; 16] };
+        let fill = match self.fill_nan {
+            true => Fill::CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA,
+            false => Fill::CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,
+        };
         // SAFETY: `rank` numbers in each list, one less in the strides (checked above); the object has the size and the alignment
-        // that the driver asks for. No interleaving (0).
+        // that the driver asks for.
         let code = unsafe {
-            (driver.cuTensorMapEncodeTiled)(
-                &mut object,
-                self.element as c_int,
-                rank as u32,
-                self.address,
-                self.dims.as_ptr(),
-                strides.as_ptr(),
-                self.box_dims.as_ptr(),
-                steps.as_ptr(),
-                0,
-                self.swizzle as c_int,
-                PROMOTION,
-                c_int::from(self.fill_nan),
+            cuda!(
+                driver,
+                cuTensorMapEncodeTiled(
+                    &mut object,
+                    self.element.bound(),
+                    rank as u32,
+                    self.address as *mut c_void,
+                    self.dims.as_ptr(),
+                    strides.as_ptr(),
+                    self.box_dims.as_ptr(),
+                    steps.as_ptr(),
+                    Interleave::CU_TENSOR_MAP_INTERLEAVE_NONE,
+                    self.swizzle.bound(),
+                    PROMOTION,
+                    fill,
+                )
             )
         };
         if code != result::SUCCESS {
@@ -201,7 +240,11 @@ impl TensorMap {
             );
             return Err(Error::of(&what, code, driver.name(code), driver.meaning(code)));
         }
-        Ok(object.0)
+        let mut bytes = [0; 128];
+        for (place, word) in bytes.chunks_exact_mut(8).zip(object.opaque) {
+            place.copy_from_slice(&word.to_ne_bytes());
+        }
+        Ok(bytes)
     }
 }
 
@@ -219,6 +262,19 @@ mod tests {
             element_strides: vec![],
             swizzle: Swizzle::B128,
             fill_nan: false,
+        }
+    }
+
+    /// The numbers that this crate promises for its names are the driver's.
+    #[test]
+    fn names_have_the_drivers_numbers() {
+        use Element::*;
+        for element in [U8, U16, U32, S32, U64, S64, F16, F32, F64, Bf16, F32Ftz] {
+            assert_eq!(element.bound() as u32, element as u32, "{element:?}");
+        }
+        use Swizzle::*;
+        for swizzle in [None, B32, B64, B128, B128Atom32, B128Atom32Flip8, B128Atom64] {
+            assert_eq!(swizzle.bound() as u32, swizzle as u32, "{swizzle:?}");
         }
     }
 
