@@ -33,6 +33,9 @@ symbols! {
         cuMemGetInfo_v2
         cuMemAlloc_v2
         cuMemFree_v2
+        cuMemHostAlloc
+        cuMemHostGetDevicePointer_v2
+        cuMemFreeHost
         cuMemcpyHtoD_v2
         cuMemcpyDtoH_v2
         cuMemsetD8Async

@@ -33,7 +33,7 @@
 //! | `gpu`, `target` | GPUs, which to take, what they run |
 //! | `unavailable`, `error` | why there is none; what went wrong, and what that means |
 //! | `module`, `launch`, `event` | PTX text to a kernel; its launch and its end; times |
-//! | `buffer`, `tensor_map` | memory with guard zones; tensor maps |
+//! | `buffer`, `visible`, `tensor_map` | memory with guard zones; memory that the host reads while a kernel runs; tensor maps |
 //! | `cublas` | the product that others are held against |
 //! | `nvml` | clocks, power, temperature |
 //! | `library`, `driver` | libraries opened at run time, called as cudarc binds them; the driver's functions |
@@ -52,6 +52,7 @@ pub mod nvml;
 mod target;
 mod tensor_map;
 mod unavailable;
+mod visible;
 
 pub use buffer::{Buffer, GUARD, Touched};
 pub use cublas::{Cublas, Product, Type, find as find_cublas};
@@ -64,3 +65,4 @@ pub use module::{Kernel, Usage};
 pub use target::{Reach, Target};
 pub use tensor_map::{Element, FieldError, Swizzle, TensorMap};
 pub use unavailable::Unavailable;
+pub use visible::Visible;

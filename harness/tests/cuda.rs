@@ -9,7 +9,7 @@ use harness::compare::Comparison;
 use harness::cuda::work::{Check, Reply, Time, Work};
 use harness::cuda::{self, Card, Runner};
 use harness::reference::Reference;
-use harness::{Built, InputKind, Inputs, Matrix, Param, Problem, launch};
+use harness::{Built, InProcess, InputKind, Inputs, KernelSource, Matrix, Param, Problem, launch};
 use ptx::Dtype;
 use std::time::{Duration, Instant};
 
@@ -255,6 +255,53 @@ fn a_lost_process_is_told_and_the_next_kernel_runs() {
     assert!(why.contains("%nothing"), "{why}");
     let replies = card.run(&[right()]).unwrap();
     assert!(matches!(replies.as_slice(), [Reply::Checked(checked)] if checked.is_right()), "{replies:?}");
+}
+
+/// The kernel for Hopper, with its PTX changed, where there is a Hopper.
+fn hopper(card: &Card, problem: Problem, change: impl Fn(String) -> String) -> Option<Built> {
+    if card.about().capability() != 90 {
+        println!("skipped: {} runs no sm_90a", card.name());
+        return None;
+    }
+    let kernel = harness::reference_kernels::hopper().expect("the full tree has it");
+    let built = InProcess(kernel).build(&problem, card.about().sms).expect("it builds");
+    Some(Built { ptx: change(built.ptx.clone()), ..built })
+}
+
+/// Odd sizes, several tiles for a cluster, both types.
+#[test]
+fn the_hopper_kernel_is_right() {
+    let Some(card) = card() else { return };
+    let bf16 = Problem { dtype: Dtype::Bf16, ..Problem::f16(1160, 264, 136) };
+    for problem in [Problem::f16(1, 8, 8), Problem::f16(300, 520, 72), bf16, Problem::f16(4608, 4360, 200)] {
+        let Some(built) = hopper(&card, problem, |ptx| ptx) else { return };
+        for kind in InputKind::ALL {
+            let replies = card.run(&[check(built.clone(), problem, kind)]).unwrap();
+            let right = matches!(replies.as_slice(), [Reply::Checked(checked)] if checked.is_right());
+            assert!(right, "{problem}, {kind}: {replies:?}");
+        }
+    }
+}
+
+/// Without the arrivals that hand stages back, the warp that loads stands at the fifth round; it says so itself.
+#[test]
+fn a_kernel_that_hangs_tells_what_it_waits_for() {
+    let Some(card) = card() else { return };
+    let problem = Problem::f16(512, 512, 1024);
+    let silent = |ptx: String| {
+        let lines = ptx.lines().filter(|line| !line.contains("mbarrier.arrive.shared::cluster"));
+        lines.map(|line| line.to_string() + "\n").collect()
+    };
+    let Some(built) = hopper(&card, problem, silent) else { return };
+    let Work::Check(check) = check(built, problem, InputKind::Integers) else { unreachable!() };
+    let replies = card.run(&[Work::Tell(check)]).unwrap();
+    let [Reply::Told(told)] = replies.as_slice() else { panic!("{replies:?}") };
+    println!("{told}");
+    let line = told.lines().find(|line| line.contains("CTA 0, warp 8")).unwrap_or_else(|| panic!("{told}"));
+    assert!(line.contains("solutions/src/hopper.rs:") && line.contains("`empty[0]` (parity 0)"), "{told}");
+    assert!(line.contains("its phase has parity 0, and lacks 16 arrivals"), "{told}");
+    // Those that multiply wait for the fifth round's tiles.
+    assert!(told.contains("CTA 0, warps 0, 1, 2, 3") && told.contains("`full[0]` (parity 1)"), "{told}");
 }
 
 /// A kernel beside itself takes its own time; one that sums half as much takes less.

@@ -2,7 +2,7 @@
 
 use super::{Benchmark, Machine, PROTOCOL, Series};
 use crate::cuda::work::{Bench, Check, Reply, Work};
-use crate::cuda::{Card, Runner};
+use crate::cuda::{Card, Runner, waiting};
 use crate::date;
 use crate::inputs::InputKind;
 use crate::launch;
@@ -70,7 +70,8 @@ pub fn series(card: &dyn Runner, built: &Built, problem: Problem, rounds: u32) -
 pub fn checked(card: &dyn Runner, built: &Built, problem: Problem) -> Result<String, String> {
     let check = |kind| Work::Check(Check { built: built.clone(), problem, kind, seed: 1 });
     let mut against = String::new();
-    for reply in card.run(&[check(InputKind::Integers), check(InputKind::Normal)])? {
+    let work = [check(InputKind::Integers), check(InputKind::Normal)];
+    for (reply, work) in card.run(&work)?.into_iter().zip(&work) {
         match reply {
             Reply::Checked(found) if found.is_right() => against = found.against,
             Reply::Checked(found) => {
@@ -83,7 +84,11 @@ pub fn checked(card: &dyn Runner, built: &Built, problem: Problem) -> Result<Str
                 };
                 return Err(format!("{problem}: {wrong} of {all} elements of D are wrong{first}{beside}"));
             }
-            Reply::Failed { why } | Reply::Hung { why } => return Err(format!("{problem}: {why}")),
+            Reply::Hung { why } => {
+                let Work::Check(check) = work else { return Err(format!("{problem}: {why}")) };
+                return Err(format!("{problem}: {why}\n{}", waiting(card, check)).trim_end().to_string());
+            }
+            Reply::Failed { why } => return Err(format!("{problem}: {why}")),
             other => return Err(format!("{problem}: the GPU gave no result, but {other:?}")),
         }
     }
@@ -100,7 +105,8 @@ pub fn predicted(machine: &Machine, built: &Built, problem: Problem) -> Result<O
     let program = emulator::load(&built.ptx).map_err(|all| wrong(all[0].title.clone()))?;
     let described = launch::times_only(built, problem).map_err(|refused| wrong(refused.to_string()))?;
     // L2 holds nothing, as in the rounds.
-    let options = Options { gpu: Some(gpu), timing_only: true, ..Options::default() };
+    // The largest sizes take more instructions than a run for findings may.
+    let options = Options { gpu: Some(gpu), timing_only: true, max_instructions: 1 << 36, ..Options::default() };
     let report = emulator::run(&program, &described, &options);
     match report.findings.first() {
         None if report.completed => Ok(Some(gpu.launch_time(report.cycles) / 1e3)),

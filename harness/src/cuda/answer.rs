@@ -8,6 +8,7 @@ use crate::inputs::{InputKind, Inputs, to_bytes};
 use crate::launch;
 use crate::problem::Problem;
 use crate::source::{Built, Matrix};
+use crate::waits;
 use device::{Choice, Cublas, Event, Gpu, Product, Type};
 use ptx::Dtype;
 use serde::{Deserialize, Serialize};
@@ -15,6 +16,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 /// The argument that makes a program of ours this process: `--on-gpu FOLDER`.
 pub(super) const ARGUMENT: &str = "--on-gpu";
@@ -90,6 +92,7 @@ pub(super) fn one(gpu: &Gpu, cublas: Result<&Cublas, String>, work: &Work) -> Re
         Work::Check(check) => checked(gpu, cublas.ok(), check).map(Reply::Checked),
         Work::Time(time) => timed(gpu, cublas, time).map(Reply::Timed),
         Work::Bench(bench) => benched(gpu, cublas, bench).map(Reply::Benched),
+        Work::Tell(check) => told(gpu, check).map(Reply::Told),
     };
     done.unwrap_or_else(|failure| match failure {
         CudaFailure::Hung { .. } => Reply::Hung { why: failure.to_string() },
@@ -121,6 +124,29 @@ fn checked(gpu: &Gpu, cublas: Option<&Cublas>, check: &Check) -> Result<Checked,
         d: (found.wrong.0 > 0 && !verify::is_large(&check.problem)).then_some(d),
         ..found
     })
+}
+
+/// How long a kernel that hangs is given to tell: its waits do so well within a second.
+const TELLING: Duration = Duration::from_secs(4);
+
+/// What the threads of a kernel that hangs wait for.
+fn told(gpu: &Gpu, check: &Check) -> Result<String, CudaFailure> {
+    let inputs = Inputs::new(check.problem, check.kind, check.seed);
+    let telling = waits::telling(&check.built.ptx, &check.built.name).map_err(|why| refused("ptx", why))?;
+    let product = |extents: [u32; 3]| extents.iter().map(|&extent| extent as usize).product::<usize>();
+    let threads = product(check.built.block);
+    let records = gpu.visible(product(check.built.grid) * threads * waits::RECORD)?;
+    let mut described = described(&check.built, &inputs)?;
+    described.params.push(emulator::Param::U64(records.address()));
+    match run_for(gpu, &telling.ptx, &described, TELLING) {
+        Err(CudaFailure::Hung { .. }) | Ok(_) => {}
+        Err(other) => return Err(other),
+    }
+    let mut text = waits::summary(&waits::told(&telling, &records.now(), threads as u32), &check.built);
+    if !telling.silent.is_empty() {
+        text += &format!("  {} waits of another form do not tell\n", telling.silent.len());
+    }
+    Ok(text)
 }
 
 fn element(problem: &Problem) -> Type {

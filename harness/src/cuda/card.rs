@@ -1,7 +1,7 @@
 //! A GPU, used from outside: each batch of work runs in a process of its own, which may be lost with a kernel.
 
 use super::answer::{self, ARGUMENT, Request};
-use super::work::{Reply, Work};
+use super::work::{Check, Reply, Work};
 use device::About;
 use std::fmt;
 use std::fs;
@@ -97,6 +97,16 @@ impl Runner for Card {
             });
         }
         Ok(replies)
+    }
+}
+
+/// What the threads of a kernel wait for that hung, a line each: it runs once more. Empty if nothing is known.
+pub(crate) fn waiting(card: &dyn Runner, check: &Check) -> String {
+    match card.run(&[Work::Tell(check.clone())]).ok().and_then(|mut replies| replies.pop()) {
+        Some(Reply::Told(text)) if !text.is_empty() => {
+            format!("run once more, its threads stand at these waits:\n{text}")
+        }
+        _ => String::new(),
     }
 }
 

@@ -10,6 +10,7 @@ pub(crate) mod verify;
 pub mod work;
 
 pub use answer::asked;
+pub(crate) use card::waiting;
 pub use card::{Card, Runner};
 
 use device::{Gpu, Touched};

@@ -17,6 +17,8 @@ pub enum Work {
     Time(Time),
     /// Time a kernel and cuBLAS in many rounds.
     Bench(Bench),
+    /// Run a kernel that hangs once more, with waits that tell.
+    Tell(Check),
 }
 
 /// A kernel and its inputs.
@@ -67,6 +69,8 @@ pub enum Reply {
     Timed(Timed),
     /// Of a [`Bench`].
     Benched(Vec<Round>),
+    /// Of a [`Work::Tell`]: what its threads wait for, a line each; empty if none said anything.
+    Told(String),
     /// The kernel ran into an error, or could not be launched.
     Failed {
         /// What happened, in a sentence.
@@ -84,7 +88,7 @@ impl Reply {
     pub fn ends_a_batch(&self) -> bool {
         match self {
             Reply::Checked(checked) => !checked.is_right(),
-            Reply::Timed(_) | Reply::Benched(_) => false,
+            Reply::Timed(_) | Reply::Benched(_) | Reply::Told(_) => false,
             Reply::Failed { .. } | Reply::Hung { .. } => true,
         }
     }

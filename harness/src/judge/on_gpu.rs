@@ -3,9 +3,9 @@
 use super::correct::MEDIUM;
 use super::{Case, Judge, tried};
 use crate::compare::Comparison;
-use crate::cuda::Runner;
 use crate::cuda::verify::memory;
 use crate::cuda::work::{Check, Checked, Reply, Time, Work};
+use crate::cuda::{Runner, waiting};
 use crate::diagnostics;
 use crate::fast::FAST;
 use crate::findings::Findings;
@@ -91,10 +91,15 @@ impl Judge<'_> {
     ) -> Outcome {
         let problem = case.problem;
         let (title, text) = match reply {
-            Reply::Hung { why } => (format!("the kernel does not end at {problem}"), format!("{why}.\n")),
+            Reply::Hung { why } => {
+                let waiting = waiting(card, check);
+                (format!("the kernel does not end at {problem}"), format!("{why}.\n{waiting}"))
+            }
             Reply::Failed { why } => (format!("the kernel breaks off at {problem}"), format!("{why}.\n")),
             Reply::Checked(checked) => self.wrong_d(checked, check),
-            Reply::Timed(_) | Reply::Benched(_) => ("the GPU answered something else".to_string(), String::new()),
+            Reply::Timed(_) | Reply::Benched(_) | Reply::Told(_) => {
+                ("the GPU answered something else".to_string(), String::new())
+            }
         };
         let on = format!("On {}, {}, seed {}, at {problem}:\n{text}", card.name(), check.kind, check.seed);
         if problem.products() > EXPLAINED {
