@@ -167,9 +167,18 @@ pub fn bits(x: f32) -> u32 {
 pub fn bits_z(x: f32) -> u32 {
     if x.is_subnormal() { x.to_bits() & 0x8000_0000 } else { bits(x) }
 }
-/// Bits of an FP64 result.
-pub fn bits64(x: f64) -> u64 {
-    if x.is_nan() { 0x7fff_ffff_ffff_ffff } else { x.to_bits() }
+/// Bits of an FP64 result. A NaN is that of the first operand that is one, made quiet: FP64 keeps payloads (PTX ISA 9.7.3). One that
+/// comes of no NaN is 0xFFF8…, as an H200 gives it (silicon/atomic/global_f64).
+pub fn of_operands(x: f64, operands: &[u64]) -> u64 {
+    if !x.is_nan() {
+        return x.to_bits();
+    }
+    operands.iter().find(|&&x| d(x).is_nan()).map_or(0xfff8 << 48, |nan| nan | 1 << 51)
+}
+/// A NaN after `neg` or `abs` of FP32, which are additions to hardware: the canonical one (measured on an H200,
+/// silicon/float/f32_min_max; the PTX ISA leaves it open).
+pub fn canonical(x: u32) -> u32 {
+    if x & 0x7fff_ffff > 0x7f80_0000 { 0x7fff_ffff } else { x }
 }
 /// `max`/`min` without `.NaN`: a NaN operand loses.
 pub fn fmax(a: f32, b: f32) -> f32 {
