@@ -24,12 +24,8 @@ const NOT_MODELLED: &[(&str, &[&str])] = &[
         "cp.reduce.async.bulk.global.shared::cta",
         &["bulk/reduce_add_f16", "bulk/reduce_add_u32", "bulk/reduce_max_u32", "bulk/reduce_xor_b32"],
     ),
-    ("barrier.cta.red", &["barrier/reduce_and", "barrier/reduce_or", "barrier/reduce_popc"]),
-    ("match", &["lanes/match"]),
-    ("redux", &["lanes/redux"]),
     ("cvt.rn.f16x2.e4m3x2", &["convert/from_fp8"]),
     ("cvt.rn.satfinite.e4m3x2", &["convert/to_fp8"]),
-    ("bfi", &["integer/bit_field_insert"]),
 ];
 
 /// Bytes of a case's output in which the GPU contradicts the emulator, and nothing is wrong with the recording: the case, the bytes,

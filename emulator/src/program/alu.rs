@@ -74,6 +74,15 @@ pub fn extreme64(a: u64, b: u64, max: bool) -> u64 {
         }
     }
 }
+/// `bfi` of so many bits: nothing is inserted beyond the register, and nothing of no length (PTX ISA, bfi).
+pub fn bfi(a: u64, b: u64, position: u32, count: u32, bits: u32) -> u64 {
+    let (position, count) = (position & 0xff, count & 0xff);
+    if count == 0 || position >= bits {
+        return b;
+    }
+    let field = (u64::MAX >> 64u32.saturating_sub(count).min(63)) << position & u64::MAX >> (64 - bits);
+    b & !field | a << position & field
+}
 fn bfe64(a: u64, b: u32, c: u32, signed: bool) -> u64 {
     let (pos, len) = (b & 0xff, c & 0xff);
     if len == 0 {

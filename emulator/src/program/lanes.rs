@@ -146,6 +146,24 @@ macro_rules! lanes {
 
 pub(crate) use lanes;
 
+/// Two values of lanes to one, in any order: what `redux.sync` does.
+pub type Fold = fn(u32, u32) -> u32;
+
+/// The operation of `redux.sync`. `None`: not modelled.
+pub fn fold(what: &str, ty: &str) -> Option<Fold> {
+    Some(match (what, ty) {
+        ("add", "u32" | "s32") => u32::wrapping_add,
+        ("min", "u32") => |a, b| a.min(b),
+        ("max", "u32") => |a, b| a.max(b),
+        ("min", "s32") => |a, b| i(a).min(i(b)) as u32,
+        ("max", "s32") => |a, b| i(a).max(i(b)) as u32,
+        ("and", "b32") => |a, b| a & b,
+        ("or", "b32") => |a, b| a | b,
+        ("xor", "b32") => |a, b| a ^ b,
+        _ => return None,
+    })
+}
+
 /// Bits as FP32.
 pub fn f(x: u32) -> f32 {
     f32::from_bits(x)
