@@ -63,7 +63,7 @@ pub const CODES: &[(&str, &str)] = &[
     ("same-value-written-twice", "two warps store the same value without being ordered (a note)"),
     ("tensor-address", "an address in tensor memory outside of the allocation or of the warp's reach"),
     ("tensor-columns", "a number of columns that tcgen05.alloc does not take"),
-    ("tensor-coordinate", "a box that does not begin on 16 bytes"),
+    ("tensor-coordinate", "a box that does not begin on 16 bytes, or is stored from a negative coordinate on"),
     ("tensor-free-mismatch", "tcgen05.dealloc of something that tcgen05.alloc did not give"),
     ("tensor-freed-in-use", "tensor memory freed while it may still be used"),
     ("tensor-lane-quarter", "a warp addresses lanes of tensor memory that it cannot reach"),

@@ -13,6 +13,7 @@ use case::{Case, Expected};
 use expect_test::expect_file;
 use recording::{Outcome, Recording};
 use std::fmt::Write;
+use std::ops::Range;
 
 /// Cases that the emulator refuses to load, as it must: what it does not model it names. The instruction, and the cases.
 const NOT_MODELLED: &[(&str, &[&str])] = &[
@@ -23,17 +24,25 @@ const NOT_MODELLED: &[(&str, &[&str])] = &[
         "cp.reduce.async.bulk.global.shared::cta",
         &["bulk/reduce_add_f16", "bulk/reduce_add_u32", "bulk/reduce_max_u32", "bulk/reduce_xor_b32"],
     ),
-    ("barrier.cta.red", &["barrier/reduce_and", "barrier/reduce_or", "barrier/reduce_popc"]),
-    ("match", &["lanes/match"]),
-    ("redux", &["lanes/redux"]),
     ("cvt.rn.f16x2.e4m3x2", &["convert/from_fp8"]),
     ("cvt.rn.satfinite.e4m3x2", &["convert/to_fp8"]),
-    ("bfi", &["integer/bit_field_insert"]),
 ];
 
-/// Cases in which the GPU contradicts the emulator, and nothing is wrong with the recording: the case, and what is known. Each is a
-/// fault of the emulator that somebody has yet to mend.
-const DISAGREES: &[(&str, &str)] = &[];
+/// Bytes of a case's output in which the GPU contradicts the emulator, and nothing is wrong with the recording: the case, the bytes,
+/// and why. All other bytes of the case are the same.
+const DISAGREES: &[(&str, &[Range<usize>], &str)] = &[
+    (
+        "integer/bit_fields",
+        &[0xc00..0xd00, 0xe00..0xf00],
+        "ptxas (CUDA 13.0) makes -1 of `bfe.s32` where position and length are constants and the position is beyond 31; with registers the \
+         same operands give what the PTX ISA says, the sign bit in all places, and so does the emulator",
+    ),
+    (
+        "integer/products",
+        &[0x500..0x600],
+        "ptxas (CUDA 13.0) drops `.sat` of `mad.hi.sat.s32`: the sum wraps around; the PTX ISA, and the emulator, clamp it",
+    ),
+];
 
 /// Adversarial schedules that a case must pass beside the default one.
 const SEEDS: u64 = 3;
@@ -98,12 +107,15 @@ fn silicon_did_the_same() {
         }
         let Ok(program) = emulator::load(&case.ptx) else { continue };
         for recording in recordings {
-            let known = DISAGREES.iter().find(|(name, _)| *name == case.name);
-            match (compare(&case, &program, &recording), known) {
-                (None, None) => same += 1,
-                (Some(_), Some(_)) => {}
-                (None, Some((_, why))) => wrong.push(format!("{}: it agrees; it is listed with: {why}", case.name)),
-                (Some(why), None) => {
+            let known = DISAGREES.iter().find(|(name, ..)| *name == case.name);
+            if let Some((_, _, why)) = known
+                && compare(&case, &program, &recording, &[]).is_none()
+            {
+                wrong.push(format!("{}: it agrees; it is listed with: {why}", case.name));
+            }
+            match compare(&case, &program, &recording, known.map_or(&[], |(_, bytes, _)| bytes)) {
+                None => same += 1,
+                Some(why) => {
                     wrong.push(format!(
                         "{}: {why}\n    on {}\n    it proves: {}",
                         case.name,
@@ -124,8 +136,8 @@ fn silicon_did_the_same() {
     }
 }
 
-/// What differs, if anything does.
-fn compare(case: &Case, program: &emulator::Program, recording: &Recording) -> Option<String> {
+/// What differs outside of these bytes, if anything does.
+fn compare(case: &Case, program: &emulator::Program, recording: &Recording, except: &[Range<usize>]) -> Option<String> {
     let report = case.run(program, None);
     match (&recording.outcome, &case.expected) {
         // Whatever silicon made of it, the emulator must say what is wrong; that is the other test's.
@@ -142,7 +154,9 @@ fn compare(case: &Case, program: &emulator::Program, recording: &Recording) -> O
             if here.len() != there.len() {
                 return Some(format!("`{name}` has {} bytes here and {} there", here.len(), there.len()));
             }
-            let differ: Vec<usize> = (0..here.len()).filter(|&at| here[at] != there[at]).collect();
+            let differ: Vec<usize> = (0..here.len())
+                .filter(|at| here[*at] != there[*at] && !except.iter().any(|range| range.contains(at)))
+                .collect();
             let first = *differ.first()?;
             let mut text =
                 format!("{} of {} bytes of `{name}` differ, the first at {first:#x}", differ.len(), here.len());

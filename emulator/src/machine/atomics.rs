@@ -71,6 +71,7 @@ pub struct AtomicJob {
     pub lanes: Vec<AtomicLane>,
     pub bytes: usize,
     update: Update,
+    update_global: Update,
     replaces: bool,
     d: Option<Reg>,
     /// All lanes of the warp take part.
@@ -116,7 +117,9 @@ impl AtomicJob {
     /// The new value of a location, and whether it is defined.
     fn compute(&self, lane: &AtomicLane, old: u128, old_defined: bool) -> (u128, bool) {
         let low = u64::MAX >> (64 - 8 * self.bytes);
-        let new = (self.update)(old as u64, lane.b, lane.c) & low;
+        let global = matches!(lane.target, Target::Global { .. });
+        let update = if global { self.update_global } else { self.update };
+        let new = update(old as u64, lane.b, lane.c) & low;
         (new.into(), lane.undefined.is_none() && (old_defined || self.replaces))
     }
 
@@ -250,6 +253,7 @@ impl<'a> Cluster<'a> {
             lanes,
             bytes: each,
             update: op.update,
+            update_global: op.update_global,
             replaces: op.replaces,
             d: op.d,
             whole: mask == u32::MAX,

@@ -3,7 +3,7 @@
 use super::cluster::Cluster;
 use super::step::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
 use super::warp::{Registers, lanes};
-use crate::program::alu::lop3;
+use crate::program::alu::{bfi, lop3};
 use crate::program::op::{Alu, Inst, L32, L64, Logic, Op, Reg, Space, Special};
 
 /// A function's result goes straight where it belongs, if all lanes take it and it is none of the function's sources.
@@ -63,6 +63,14 @@ impl Registers {
                 let [a, b, c] = s.map(|n| &r.b32[usize::from(n)]);
                 let value = std::array::from_fn(|i| lop3(a[i], b[i], c[i], table));
                 r.write32(d, mask, &value);
+            }
+            Op::Insert { d, a, b, position, count } => {
+                let bits = if matches!(d, Reg::B64(_)) { 64 } else { 32 };
+                for lane in lanes(mask) {
+                    let (a, b) = (r.lane(a, lane) as u64, r.lane(b, lane) as u64);
+                    let [position, count] = [position, count].map(|reg| r.b32[usize::from(reg)][lane]);
+                    r.set_lane(d, lane, bfi(a, b, position, count, bits).into());
+                }
             }
             Op::Convert { how, d, s } => {
                 for lane in lanes(mask) {

@@ -9,9 +9,9 @@ use super::origins::Source;
 use super::outbox::{Item, Write};
 use super::state::Slot;
 use super::tma::Copy;
-use crate::program::op::{Reduction, TmaKind};
+use crate::program::op::TmaKind;
 use crate::report::Memory;
-use crate::tensor_map::{Element, Swizzle};
+use crate::tensor_map::Swizzle;
 use std::ops::Range;
 
 impl Cluster<'_> {
@@ -273,73 +273,6 @@ pub fn permute(to: &mut [u8; LINE], from: &[u8; LINE], flip: usize) {
 /// What elements outside of a tensor read as with the NaN fill, whatever their type (measured on an H200 for FP16, BF16, FP32 and
 /// FP64).
 const FILL_NAN: u128 = 0x7ff7_7ff7_7ff7_7ff7;
-
-/// Adds (or …) elements to memory, one after the other.
-pub fn reduce(
-    memory: &mut Memory,
-    at: usize,
-    data: &Memory,
-    from: usize,
-    len: usize,
-    element: Element,
-    how: Reduction,
-) {
-    use half::{bf16, f16};
-    let size = element.bytes() as usize;
-    for n in (0..len).step_by(size) {
-        let (old, old_defined) = memory.load(at + n, size);
-        let (new, new_defined) = data.load(from + n, size);
-        let (a, b) = (old as u64, new as u64);
-        let float = |f: &dyn Fn(f32, f32) -> f32| -> u64 {
-            match element {
-                Element::F16 => {
-                    let (x, y) = (f16::from_bits(a as u16).to_f32(), f16::from_bits(b as u16).to_f32());
-                    f16::from_f32(f(x, y)).to_bits().into()
-                }
-                Element::Bf16 => {
-                    let (x, y) = (bf16::from_bits(a as u16).to_f32(), bf16::from_bits(b as u16).to_f32());
-                    bf16::from_f32(f(x, y)).to_bits().into()
-                }
-                _ => f(f32::from_bits(a as u32), f32::from_bits(b as u32)).to_bits().into(),
-            }
-        };
-        let signed = matches!(element, Element::S32 | Element::S64);
-        let (sa, sb) = if size == 4 { (i64::from(a as i32), i64::from(b as i32)) } else { (a as i64, b as i64) };
-        let result = match how {
-            Reduction::Add if element == Element::F64 => (f64::from_bits(a) + f64::from_bits(b)).to_bits(),
-            Reduction::Add if element.is_float() => float(&|x, y| x + y),
-            Reduction::Min if element.is_float() => float(&f32::min),
-            Reduction::Max if element.is_float() => float(&f32::max),
-            Reduction::Add => a.wrapping_add(b),
-            Reduction::Min if signed => sa.min(sb) as u64,
-            Reduction::Max if signed => sa.max(sb) as u64,
-            Reduction::Min => a.min(b),
-            Reduction::Max => a.max(b),
-            Reduction::And => a & b,
-            Reduction::Or => a | b,
-            Reduction::Xor => a ^ b,
-            Reduction::Inc => {
-                if a >= b {
-                    0
-                } else {
-                    a + 1
-                }
-            }
-            Reduction::Dec => {
-                if a == 0 || a > b {
-                    b
-                } else {
-                    a - 1
-                }
-            }
-        };
-        let blank = memory.any_blank(at + n, size) || data.any_blank(from + n, size);
-        memory.store(at + n, size, result.into(), old_defined && new_defined);
-        if blank {
-            memory.mark_blank(at + n, size);
-        }
-    }
-}
 
 #[cfg(test)]
 mod tests {

@@ -8,10 +8,13 @@ use crate::numerics::MmaStep;
 
 /// Fractional bits that a term keeps, counted from the largest exponent.
 const FRACTION: i32 = 25;
-/// The exponent of a zero, in any format.
+/// The exponent of a zero, in any format, and of a product that is zero.
 const ZERO: i32 = -126;
+/// Stands for the exponent of a factor that is zero: below all others, also when the other factor's is added. What [`block`] computes
+/// has a term above [`ZERO`].
+const ZERO_FACTOR: i16 = -2048;
 /// Stands for the exponent of an infinity or a NaN: above all others, also when the other factor's is added.
-const SPECIAL: i16 = 4096;
+const SPECIAL: i16 = 8192;
 
 /// The exponent of a 16-bit number's unnormalised significand.
 #[inline(always)]
@@ -19,7 +22,7 @@ pub fn exponent<const MANTISSA: u32, const EXPONENT: u32>(bits: u16) -> i16 {
     let most = (1 << EXPONENT) - 1;
     let (field, bias) = ((bits >> MANTISSA) as i16 & most, most / 2);
     let finite = if field == 0 { 1 - bias } else { field - bias };
-    let finite = if bits & 0x7fff == 0 { ZERO as i16 } else { finite };
+    let finite = if bits & 0x7fff == 0 { ZERO_FACTOR } else { finite };
     if field == most { SPECIAL } else { finite }
 }
 
@@ -81,6 +84,8 @@ fn one(step: &MmaStep, a: &[u16], b: &[u16], cell: u32) -> u32 {
     for ((term, &a), &b) in terms.iter_mut().zip(a).zip(b) {
         let negative = (a ^ b) >> 15 == 1;
         match (Number::element(a, step.a_bf16), Number::element(b, step.b_bf16)) {
+            (Number::Finite { significand: 0, .. }, Number::Finite { .. })
+            | (Number::Finite { .. }, Number::Finite { significand: 0, .. }) => *term = (0, ZERO),
             (Number::Finite { significand, exponent }, Number::Finite { significand: s, exponent: e }) => {
                 *term = (significand * s * if flip { -1 } else { 1 }, exponent + e);
             }
@@ -207,7 +212,7 @@ impl Block<'_> {
     ) {
         let width = if WHOLE { PAIR } else { self.width };
         let step = &MmaStep { d_f32: D32, ..*self.step };
-        let lowest = (2 * ZERO) as i16 as u16;
+        let lowest = (2 * ZERO_FACTOR) as u16;
         let mut exponents = [L::splat_shorts(u32::from(lowest) << 16 | u32::from(lowest)); E];
         for (k, b) in self.b_exponents.iter().enumerate() {
             let b = L::load_shorts(&b.0);

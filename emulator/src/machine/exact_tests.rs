@@ -111,11 +111,12 @@ fn cases_worked_out_by_hand() {
     check("11g", element(F16_D, &[(0x0400, 0x1400)], 0), 0x0001);
     check("11h", element(F16_D, &[(0x8400, 0x1000)], 0), 0);
 
-    // 12. Zeros have exponent −126: 0 · 2^127 in BF16 has exponent 1. The cut is 2^-24: of C = 2^-23 + 2^-25, the second
-    //     bit goes. Against 0 · 2^126, exponent 0, the cut is 2^-25 and it stays.
+    // 12. A product that is zero has exponent −126, whatever its other factor: 0 · 2^127 in BF16 cuts nothing off C = 2^-23 + 2^-25,
+    //     nor off a subnormal C, nor off 2^-126 · 2^-23.
     let c = 2f32.powi(-23) + 2f32.powi(-25);
-    check("12a", element(BF16, &[(0x0000, 0x7f00)], f(c)), f(2f32.powi(-23)));
-    check("12b", element(BF16, &[(0x0000, 0x7e80)], f(c)), f(c));
+    check("12a", element(BF16, &[(0x0000, 0x7f00)], f(c)), f(c));
+    check("12b", element(BF16, &[(0x7f00, 0x8000)], 1), 1);
+    check("12c", element(BF16, &[(0x0080, 0x3400), (0xff00, 0x0000)], 0x8000_0000), 1);
 
     // 13. Subnormal FP32: BF16 2^-126 · 2^-23 = 2^-149: exponent −149, but D = +0 has −126: the cut is 2^-151. Result
     //     00000001. With 2^-24, 2^-150 is kept in the sum and cut off in the result, also if negative: +0.
@@ -142,7 +143,7 @@ fn split(x: f64, least: i32) -> (f64, i32) {
     (x * 2f64.powi(-exponent), exponent)
 }
 
-/// The rule once more, in FP64 numbers instead of integers, as the paper's authors write it down.
+/// The rule once more, in FP64 numbers instead of integers, as the paper's authors write it down; but for products that are zero.
 fn model(step: &MmaStep, a: &[u16], b: &[u16], cell: u32) -> u32 {
     let value = |bits: u16, bf: bool| if bf { bf16::from_bits(bits).to_f64() } else { f16::from_bits(bits).to_f64() };
     let c = match (step.accumulate, step.d_f32) {
@@ -165,7 +166,7 @@ fn model(step: &MmaStep, a: &[u16], b: &[u16], cell: u32) -> u32 {
     let mut terms = vec![(significand, if c == 0.0 { exponent } else { exponent - step.scale as i32 })];
     for (x, y) in pairs {
         let ((sx, ex), (sy, ey)) = (split(x, least(step.a_bf16)), split(y, least(step.b_bf16)));
-        terms.push((sx * sy, ex + ey));
+        terms.push((sx * sy, if sx * sy == 0.0 { -126 } else { ex + ey }));
     }
     let top = terms.iter().map(|t| t.1).max().unwrap();
     let sum: f64 = terms.iter().map(|&(s, e)| (s * 2f64.powi(25 + e - top)).trunc()).sum();

@@ -53,6 +53,7 @@ mod outbox;
 mod prepare;
 pub(crate) mod product;
 mod promises;
+mod reduction;
 mod remote;
 mod schedule;
 mod share;

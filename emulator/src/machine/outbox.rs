@@ -2,9 +2,9 @@
 //! cluster itself sees what it wrote.
 
 use super::atomics::AtomicJob;
-use super::copy::reduce;
 use super::launch_control::Cancel;
 use super::memory::{Global, POISON, Runs};
+use super::reduction::reduce;
 use crate::order::{Far, Stamp, Views};
 use crate::program::atomic::LoadOp;
 use crate::program::op::Reduction;

@@ -107,6 +107,8 @@ pub struct NamedBarrier {
     pub latest: u64,
     pub views: Views,
     pub site: u32,
+    /// `barrier.red`: threads whose predicate holds, and all that have come. `None`: other instructions meet here.
+    pub votes: Option<(u32, u32)>,
 }
 
 impl NamedBarrier {

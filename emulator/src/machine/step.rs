@@ -109,9 +109,7 @@ impl<'a> Cluster<'a> {
             Op::TensorStore { shape, tensor, s, unpack } => self.tensor_store(at, *shape, tensor, s, *unpack)?,
             Op::Wgmma(op) => self.wgmma(at, op)?,
             Op::WgmmaFence | Op::WgmmaCommit | Op::WgmmaWait { .. } => self.wgmma_order(at, &inst.op)?,
-            op if inst.facts.visible
-                || matches!(op, Op::Elect { .. } | Op::Shuffle { .. } | Op::Vote { .. } | Op::WarpSync { .. }) =>
-            {
+            op if inst.facts.visible || op.exchanges() || matches!(op, Op::WarpSync { .. }) => {
                 if undefined != 0 {
                     let reg = inst.uses.iter().copied().find(|&r| mask & !self.warps[w].registers.defined(r) != 0);
                     return Err(self.undefined_operand(w, site, reg.unwrap_or(Reg::Sink), "an operand"));
@@ -168,14 +166,16 @@ impl<'a> Cluster<'a> {
         Ok(())
     }
 
-    /// `elect`, `shfl`, `vote`: what lanes tell each other. All lanes of the member mask must be here.
+    /// `elect`, `shfl`, `vote`, `redux`, `match`: what lanes tell each other. All lanes of the member mask must be here.
     pub fn exchange(&mut self, at: At, op: &Op) -> Result<(), Stop> {
         let At { w, f, mask, site } = at;
         let first = mask.trailing_zeros() as usize;
         let member = match *op {
-            Op::Elect { mask: m, .. } | Op::Shuffle { mask: m, .. } | Op::Vote { mask: m, .. } => {
-                self.warps[w].registers.b32[usize::from(m)][first]
-            }
+            Op::Elect { mask: m, .. }
+            | Op::Shuffle { mask: m, .. }
+            | Op::Vote { mask: m, .. }
+            | Op::Reduce { mask: m, .. }
+            | Op::Match { mask: m, .. } => self.warps[w].registers.b32[usize::from(m)][first],
             _ => mask,
         };
         let live = self.warps[w].live;
@@ -265,6 +265,26 @@ impl<'a> Cluster<'a> {
                 };
                 for lane in lanes(mask) {
                     r.set_lane(d, lane, value);
+                }
+            }
+            Op::Reduce { what, d, a, .. } => {
+                let r = &mut self.warps[w].registers;
+                let values = r.b32[usize::from(a)];
+                if let Some(value) = lanes(mask).map(|lane| values[lane]).reduce(what) {
+                    r.write32(d, mask, &[value; 32]);
+                }
+            }
+            Op::Match { all, d, p, a, .. } => {
+                let r = &mut self.warps[w].registers;
+                let values: [u128; 32] = std::array::from_fn(|lane| r.lane(a, lane));
+                let same = |lane: usize| {
+                    lanes(mask).filter(|&n| values[n] == values[lane]).fold(0u32, |same, n| same | 1 << n)
+                };
+                let everywhere = same(first) == mask;
+                let each = |lane| if all { if everywhere { mask } else { 0 } } else { same(lane) };
+                r.write32(d, mask, &std::array::from_fn(each));
+                if let Some(p) = p {
+                    r.write_pred(p, mask, if everywhere { u32::MAX } else { 0 });
                 }
             }
             _ => {}

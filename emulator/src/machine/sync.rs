@@ -4,7 +4,7 @@ use super::cluster::{Cluster, Stop};
 use super::names::{counted, counted_are};
 use super::state::{At, Span};
 use super::warp::{State, lanes};
-use crate::program::op::Op;
+use crate::program::op::{BarrierVote, Op};
 use crate::report::{Actor, EventKind};
 
 impl Cluster<'_> {
@@ -12,9 +12,15 @@ impl Cluster<'_> {
     pub fn synchronise(&mut self, at: At, op: &Op) -> Result<(), Stop> {
         let At { w, f, site, .. } = at;
         match op {
-            Op::Elect { .. } | Op::Shuffle { .. } | Op::Vote { .. } => self.exchange(at, op),
+            op if op.exchanges() => self.exchange(at, op),
             Op::WarpSync { mask: m } => self.warp_sync(at, *m),
-            Op::CtaBarrier { id, threads, wait, aligned } => self.cta_barrier(at, *id, *threads, *wait, *aligned),
+            Op::CtaBarrier { id, threads, wait, aligned } => {
+                self.cta_barrier(at, (*id, *threads), *wait, *aligned, None)
+            }
+            Op::BarrierReduce { id, threads, aligned, a, negated, .. } => {
+                let votes = self.warps[w].registers.pred[usize::from(*a)] ^ if *negated { u32::MAX } else { 0 };
+                self.cta_barrier(at, (*id, *threads), true, *aligned, Some(votes & at.mask))
+            }
             Op::BarrierInit { address, count } => self.barrier_init(at, address, *count),
             Op::BarrierInval { address } => {
                 for (slot, _) in self.barrier_addresses(at, address, false)? {
@@ -175,7 +181,15 @@ impl Cluster<'_> {
         }
     }
 
-    fn cta_barrier(&mut self, at: At, id: u16, threads: Option<u16>, wait: bool, aligned: bool) -> Result<(), Stop> {
+    /// `votes`: the lanes whose predicate holds, of `barrier.red`.
+    fn cta_barrier(
+        &mut self,
+        at: At,
+        (id, threads): (u16, Option<u16>),
+        wait: bool,
+        aligned: bool,
+        votes: Option<u32>,
+    ) -> Result<(), Stop> {
         let At { w, f, mask, site } = at;
         // A CTA barrier does not wait for lanes that have ended.
         if aligned && mask != self.warps[w].live {
@@ -211,8 +225,24 @@ impl Cluster<'_> {
             diagnostic.labels.push(self.label(site_before, format!("the first to arrive said {}", text(before))));
             return Err(Some(Box::new(diagnostic)));
         }
+        if named.in_use() && named.votes.is_some() != votes.is_some() {
+            let site_before = named.site;
+            let mut diagnostic = self.problem(
+                "named-barrier",
+                site,
+                format!("barrier {id} is used by barrier.red and by another instruction in the same phase"),
+                "barrier.red meets only barrier.red at a barrier; what comes of other mixtures is not defined (PTX ISA, barrier).",
+                "Give each of them a barrier number of its own.".into(),
+            );
+            diagnostic.labels.push(self.label(site_before, "the first to arrive"));
+            return Err(Some(Box::new(diagnostic)));
+        }
         named.expected = count;
         named.site = site;
+        if let Some(votes) = votes {
+            let (hold, all) = named.votes.unwrap_or_default();
+            named.votes = Some((hold + votes.count_ones(), all + mask.count_ones()));
+        }
         named.partial[self.warps[w].index as usize % 32] |= mask;
         named.latest = named.latest.max(time);
         self.warps[w].release_to(&mut named.views);
@@ -256,7 +286,19 @@ impl Cluster<'_> {
                 fragment.state = State::Ready;
                 fragment.ready_at = time;
                 joined = true;
-                let site = self.kernel.code.get(pc.saturating_sub(1) as usize).map_or(done.site, |i| i.site);
+                let inst = self.kernel.code.get(pc.saturating_sub(1) as usize);
+                let site = inst.map_or(done.site, |i| i.site);
+                let op = inst.map(|i| &i.op);
+                if let (Some((hold, all)), Some(&Op::BarrierReduce { what, d, .. })) = (done.votes, op) {
+                    let value = match what {
+                        BarrierVote::And => u32::from(hold == all),
+                        BarrierVote::Or => u32::from(hold != 0),
+                        BarrierVote::Count => hold,
+                    };
+                    let (mask, registers) = (fragment.mask, &mut self.warps[w].registers);
+                    lanes(mask).for_each(|lane| registers.set_lane(d, lane, value.into()));
+                    registers.set_defined(d, mask, u32::MAX);
+                }
                 let delay = self.jitter(200);
                 self.warps[w].fragments[f].ready_at += delay;
                 let actor = Actor::Warp(self.warps[w].index);

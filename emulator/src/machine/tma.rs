@@ -157,6 +157,17 @@ impl Cluster<'_> {
                     "Let the innermost coordinate, times the bytes of an element, be a multiple of 16.",
                 ));
             }
+            let writes = matches!(op.kind, TmaKind::Store | TmaKind::Reduce(_));
+            if writes && let Some(n) = coordinates.iter().position(|&c| c < 0) {
+                return Err(bad(
+                    self,
+                    "tensor-coordinate",
+                    format!("a store of a box that begins at coordinate {} of dimension {n}", coordinates[n]),
+                    "A box that is stored begins at no negative coordinate, even if a load from there is right; hardware raises an illegal \
+                     instruction (CUDA C++ Programming Guide, tensor memory access; measured on an H200).",
+                    "Begin the box at element 0 or later; it may end beyond the tensor.",
+                ));
+            }
             align = 128;
             from = None;
             bytes = map.box_bytes();

@@ -2,7 +2,7 @@
 //!
 //! One row per opcode and type; conversions are in `convert`, packed and approximate arithmetic in `packed`.
 
-use super::lanes::{bh, bits, bits_z, bits64, d, f, fmax, fmin, h, i, l, lanes, s16, z};
+use super::lanes::{bh, bits, bits_z, canonical, d, f, fmax, fmin, h, i, l, lanes, of_operands, s16, z};
 use super::op::Alu;
 use super::{packed, rounding};
 
@@ -61,16 +61,27 @@ fn prmt_mode(a: u32, b: u32, c: u32, selectors: [u32; 4]) -> u32 {
 fn halves(a: u32, b: u32, f: fn(u32, u32) -> u32) -> u32 {
     f(a & 0xffff, b & 0xffff) & 0xffff | f(a >> 16, b >> 16) << 16
 }
-/// `max` or `min`; −0 is less than +0, and a NaN operand loses.
-fn extreme64(a: f64, b: f64, max: bool) -> f64 {
-    match (a.is_nan(), b.is_nan()) {
-        (true, _) => b,
-        (_, true) => a,
+/// `max` or `min`; −0 is less than +0, and a NaN operand loses. Of two it is the canonical one (PTX ISA, max).
+pub fn extreme64(a: u64, b: u64, max: bool) -> u64 {
+    let (x, y) = (d(a), d(b));
+    match (x.is_nan(), y.is_nan()) {
+        (true, true) => 0x7fff_ffff_ffff_ffff,
+        (true, false) => b,
+        (false, true) => a,
         _ => {
-            let less = a < b || (a == b && a.is_sign_negative());
+            let less = x < y || (x == y && x.is_sign_negative());
             if less == max { b } else { a }
         }
     }
+}
+/// `bfi` of so many bits: nothing is inserted beyond the register, and nothing of no length (PTX ISA, bfi).
+pub fn bfi(a: u64, b: u64, position: u32, count: u32, bits: u32) -> u64 {
+    let (position, count) = (position & 0xff, count & 0xff);
+    if count == 0 || position >= bits {
+        return b;
+    }
+    let field = (u64::MAX >> 64u32.saturating_sub(count).min(63)) << position & u64::MAX >> (64 - bits);
+    b & !field | a << position & field
 }
 fn bfe64(a: u64, b: u32, c: u32, signed: bool) -> u64 {
     let (pos, len) = (b & 0xff, c & 0xff);
@@ -117,7 +128,8 @@ pub fn alu(base: &str, mods: &[&str], ty: &str) -> Option<Alu> {
         }
         ("mad", ["wide"], "u16") => lanes!(T32 |a: u32, b: u32, c: u32| ((a & 0xffff) * (b & 0xffff)).wrapping_add(c)),
         ("mad", ["wide"], "s16") => lanes!(T32 |a: u32, b: u32, c: u32| ((s16(a) * s16(b)) as u32).wrapping_add(c)),
-        // Division by zero gives an unspecified value (PTX ISA 9.7.1.8); here, all ones.
+        // Division by zero gives an unspecified value (PTX ISA 9.7.1.8): all ones on an H200, and the remainder, too (32 bits, measured,
+        // silicon/integer/division; the other widths are taken to be alike).
         ("div", [], "u32") => lanes!(B32 |a: u32, b: u32| a.checked_div(b).unwrap_or(u32::MAX)),
         ("div", [], "s32") => {
             lanes!(B32 |a: u32, b: u32| if b == 0 { u32::MAX } else { i(a).wrapping_div(i(b)) as u32 })
@@ -130,11 +142,15 @@ pub fn alu(base: &str, mods: &[&str], ty: &str) -> Option<Alu> {
         ("div", [], "s16") => {
             lanes!(B32 |a: u32, b: u32| if s16(b) == 0 { 0xffff } else { s16(a).wrapping_div(s16(b)) as u32 & 0xffff })
         }
-        ("rem", [], "u32") => lanes!(B32 |a: u32, b: u32| a.checked_rem(b).unwrap_or(a)),
-        ("rem", [], "s32") => lanes!(B32 |a: u32, b: u32| if b == 0 { a } else { i(a).wrapping_rem(i(b)) as u32 }),
-        ("rem", [], "u64") => lanes!(B64 |a: u64, b: u64| a.checked_rem(b).unwrap_or(a)),
-        ("rem", [], "s64") => lanes!(B64 |a: u64, b: u64| if b == 0 { a } else { l(a).wrapping_rem(l(b)) as u64 }),
-        ("rem", [], "u16") => lanes!(B32 |a: u32, b: u32| (a & 0xffff).checked_rem(b & 0xffff).unwrap_or(a & 0xffff)),
+        ("rem", [], "u32") => lanes!(B32 |a: u32, b: u32| a.checked_rem(b).unwrap_or(u32::MAX)),
+        ("rem", [], "s32") => {
+            lanes!(B32 |a: u32, b: u32| if b == 0 { u32::MAX } else { i(a).wrapping_rem(i(b)) as u32 })
+        }
+        ("rem", [], "u64") => lanes!(B64 |a: u64, b: u64| a.checked_rem(b).unwrap_or(u64::MAX)),
+        ("rem", [], "s64") => {
+            lanes!(B64 |a: u64, b: u64| if b == 0 { u64::MAX } else { l(a).wrapping_rem(l(b)) as u64 })
+        }
+        ("rem", [], "u16") => lanes!(B32 |a: u32, b: u32| (a & 0xffff).checked_rem(b & 0xffff).unwrap_or(0xffff)),
         ("neg", [], "s32") => lanes!(U32 |a: u32| a.wrapping_neg()),
         ("neg", [], "s64") => lanes!(U64 |a: u64| a.wrapping_neg()),
         ("neg", [], "s16") => lanes!(U32 |a: u32| a.wrapping_neg() & 0xffff),
@@ -142,7 +158,7 @@ pub fn alu(base: &str, mods: &[&str], ty: &str) -> Option<Alu> {
         ("abs", [], "s64") => lanes!(U64 |a: u64| l(a).wrapping_abs() as u64),
         ("abs", [], "s16") => lanes!(U32 |a: u32| s16(a).wrapping_abs() as u32 & 0xffff),
         ("rem", [], "s16") => {
-            lanes!(B32 |a: u32, b: u32| if s16(b) == 0 { a & 0xffff } else { (s16(a) % s16(b)) as u32 & 0xffff })
+            lanes!(B32 |a: u32, b: u32| if s16(b) == 0 { 0xffff } else { (s16(a) % s16(b)) as u32 & 0xffff })
         }
         ("mul", ["hi"], "u16") => lanes!(B32 |a: u32, b: u32| ((a & 0xffff) * (b & 0xffff)) >> 16),
         ("mul", ["hi"], "s16") => lanes!(B32 |a: u32, b: u32| (s16(a) * s16(b)) as u32 >> 16),
@@ -232,8 +248,8 @@ pub fn alu(base: &str, mods: &[&str], ty: &str) -> Option<Alu> {
         }
         ("bfe", [], "u64") => lanes!(Field64 |a: u64, b: u32, c: u32| bfe64(a, b, c, false)),
         ("bfe", [], "s64") => lanes!(Field64 |a: u64, b: u32, c: u32| bfe64(a, b, c, true)),
-        ("max", [], "f64") => lanes!(B64 |a: u64, b: u64| bits64(extreme64(d(a), d(b), true))),
-        ("min", [], "f64") => lanes!(B64 |a: u64, b: u64| bits64(extreme64(d(a), d(b), false))),
+        ("max", [], "f64") => lanes!(B64 |a: u64, b: u64| extreme64(a, b, true)),
+        ("min", [], "f64") => lanes!(B64 |a: u64, b: u64| extreme64(a, b, false)),
         ("bfe", [], "u32") => lanes!(T32 bfe),
         ("bfe", [], "s32") => lanes!(T32 bfe_signed),
         ("prmt", [], "b32") => lanes!(T32 prmt),
@@ -257,12 +273,12 @@ pub fn alu(base: &str, mods: &[&str], ty: &str) -> Option<Alu> {
         ("sub", ["ftz"] | ["rn", "ftz"], "f32") => lanes!(B32 |a: u32, b: u32| bits_z(z(a) - z(b))),
         ("mul", ["ftz"] | ["rn", "ftz"], "f32") => lanes!(B32 |a: u32, b: u32| bits_z(z(a) * z(b))),
         ("fma", ["rn", "ftz"], "f32") => lanes!(T32 |a: u32, b: u32, c: u32| bits_z(z(a).mul_add(z(b), z(c)))),
-        ("neg", [], "f32") => lanes!(U32 |a: u32| a ^ 0x8000_0000),
-        ("abs", [], "f32") => lanes!(U32 |a: u32| a & 0x7fff_ffff),
+        ("neg", [], "f32") => lanes!(U32 |a: u32| canonical(a ^ 0x8000_0000)),
+        ("abs", [], "f32") => lanes!(U32 |a: u32| canonical(a & 0x7fff_ffff)),
         ("max", [], "f32") => lanes!(B32 |a: u32, b: u32| bits(fmax(f(a), f(b)))),
         ("min", [], "f32") => lanes!(B32 |a: u32, b: u32| bits(fmin(f(a), f(b)))),
-        ("neg", ["ftz"], "f32") => lanes!(U32 |a: u32| z(a).to_bits() ^ 0x8000_0000),
-        ("abs", ["ftz"], "f32") => lanes!(U32 |a: u32| z(a).to_bits() & 0x7fff_ffff),
+        ("neg", ["ftz"], "f32") => lanes!(U32 |a: u32| canonical(z(a).to_bits() ^ 0x8000_0000)),
+        ("abs", ["ftz"], "f32") => lanes!(U32 |a: u32| canonical(z(a).to_bits() & 0x7fff_ffff)),
         ("max", ["ftz"], "f32") => lanes!(B32 |a: u32, b: u32| bits(fmax(z(a), z(b)))),
         ("min", ["ftz"], "f32") => lanes!(B32 |a: u32, b: u32| bits(fmin(z(a), z(b)))),
         ("max", ["NaN"], "f32") => {
@@ -282,11 +298,13 @@ pub fn alu(base: &str, mods: &[&str], ty: &str) -> Option<Alu> {
         ("mad", ["rn"], "f32") => alu("fma", mods, ty)?,
         ("mad", ["rn"], "f64") => alu("fma", mods, ty)?,
         ("div", ["rn"], "f32") => lanes!(B32 |a: u32, b: u32| bits(f(a) / f(b))),
-        ("add", [] | ["rn"], "f64") => lanes!(B64 |a: u64, b: u64| bits64(d(a) + d(b))),
-        ("sub", [] | ["rn"], "f64") => lanes!(B64 |a: u64, b: u64| bits64(d(a) - d(b))),
-        ("mul", [] | ["rn"], "f64") => lanes!(B64 |a: u64, b: u64| bits64(d(a) * d(b))),
-        ("fma", ["rn"], "f64") => lanes!(T64 |a: u64, b: u64, c: u64| bits64(d(a).mul_add(d(b), d(c)))),
-        ("div", ["rn"], "f64") => lanes!(B64 |a: u64, b: u64| bits64(d(a) / d(b))),
+        ("add", [] | ["rn"], "f64") => lanes!(B64 |a: u64, b: u64| of_operands(d(a) + d(b), &[a, b])),
+        ("sub", [] | ["rn"], "f64") => lanes!(B64 |a: u64, b: u64| of_operands(d(a) - d(b), &[a, b])),
+        ("mul", [] | ["rn"], "f64") => lanes!(B64 |a: u64, b: u64| of_operands(d(a) * d(b), &[a, b])),
+        ("fma", ["rn"], "f64") => {
+            lanes!(T64 |a: u64, b: u64, c: u64| of_operands(d(a).mul_add(d(b), d(c)), &[a, b, c]))
+        }
+        ("div", ["rn"], "f64") => lanes!(B64 |a: u64, b: u64| of_operands(d(a) / d(b), &[a, b])),
         ("abs", [], "f64") => lanes!(U64 |a: u64| a & !(1 << 63)),
         ("neg", [], "f64") => lanes!(U64 |a: u64| a ^ 1 << 63),
 

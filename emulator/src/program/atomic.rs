@@ -1,6 +1,6 @@
 //! Loads, stores and atomic operations: memory order and scope, and what atomic operations compute.
 
-use super::lanes::{bits, bits64, d, f, i, l};
+use super::lanes::{bits, bits_z, d, f, i, l, of_operands, z};
 use super::op::{Address, Reg, Space};
 use super::packed;
 
@@ -107,8 +107,10 @@ pub struct AtomicOp {
     pub address: Address,
     /// Bytes of the value: 2, 4 or 8.
     pub bytes: u8,
-    /// What it computes.
+    /// What it computes in shared memory.
     pub update: Update,
+    /// What it computes in global memory.
+    pub update_global: Update,
     /// The new value does not depend on the old one (`exch`).
     pub replaces: bool,
     /// Receives the old value: `atom` only.
@@ -124,6 +126,15 @@ pub struct AtomicOp {
 impl std::fmt::Debug for AtomicOp {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "atomic {:?} {:?}", self.space, self.address)
+    }
+}
+
+/// `atom.op.type` in global memory, where it is not that of shared memory: sums of FP32 flush subnormal operands and results to zero
+/// of the same sign (PTX ISA, atom).
+pub fn update_global(op: &str, ty: &str) -> Option<(Update, u8)> {
+    match (op, ty) {
+        ("add", "f32") => Some((|a, b, _| bits_z(z(a as u32) + z(b as u32)).into(), 4)),
+        _ => update(op, ty),
     }
 }
 
@@ -146,7 +157,7 @@ pub fn update(op: &str, ty: &str) -> Option<(Update, u8)> {
         ("add", "u32" | "s32") => |a, b, _| w(a).wrapping_add(w(b)).into(),
         ("add", "u64" | "s64") => |a, b, _| a.wrapping_add(b),
         ("add", "f32") => |a, b, _| bits(f(w(a)) + f(w(b))).into(),
-        ("add", "f64") => |a, b, _| bits64(d(a) + d(b)),
+        ("add", "f64") => |a, b, _| of_operands(d(a) + d(b), &[a, b]),
         ("add", "f16") => |a, b, _| half("f16", a, b),
         ("add", "bf16") => |a, b, _| half("bf16", a, b),
         ("add", "f16x2") => |a, b, _| half("f16x2", a, b),

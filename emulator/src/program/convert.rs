@@ -2,7 +2,7 @@
 //!
 //! The frequent ones are functions of 32 lanes; [`Conversion`] does every pair of types, a lane at a time.
 
-use super::lanes::{bh, bits, h, i, lanes, s16, to_bf16, to_f16};
+use super::lanes::{bits, h, i, lanes, s16, to_bf16, to_f16};
 use super::op::Alu;
 use half::{bf16, f16};
 
@@ -19,7 +19,7 @@ pub fn convert(mods: &[&str], to: &str, from: &str) -> Option<Alu> {
         ([], "u32" | "s32", "s16") => lanes!(U32 |a: u32| s16(a) as u32),
         ([], "u16", "u32" | "s32" | "u16" | "s16") => lanes!(U32 |a: u32| a & 0xffff),
         ([], "f32", "f16") => lanes!(U32 |a: u32| bits(h(a))),
-        ([], "f32", "bf16") => lanes!(U32 |a: u32| bits(bh(a))),
+        ([], "f32", "bf16") => lanes!(U32 |a: u32| a << 16),
         (["rn"], "f16", "f32") => lanes!(U32 to_f16),
         (["rn"], "bf16", "f32") => lanes!(U32 to_bf16),
         // `cvt.rn.f16x2.f32 d, a, b`: a goes to the high half (PTX ISA 9.7.9.21).
@@ -261,11 +261,15 @@ impl Conversion {
             let x = from.real(raw, self.ftz);
             let x = if self.to_whole { self.rounding.whole(x) } else { x };
             if to.is_float() {
-                return self.float(x);
+                return self.kept_nan(raw, x).unwrap_or_else(|| self.float(x));
             }
-            // Out of range is clamped, and NaN is 0.
+            // Out of range is clamped. NaN is 0, but from FP64 or to 64 bits the sign bit alone (PTX ISA, cvt).
             let (least, greatest) = to.range();
-            return if x.is_nan() { 0 } else { extended(to, (x as i128).clamp(least, greatest)) };
+            if x.is_nan() {
+                let zero = from != Type::F64 && to.bytes() < 8;
+                return if zero { 0 } else { extended(to, 1 << (8 * u32::from(to.bytes()) - 1)) };
+            }
+            return extended(to, (x as i128).clamp(least, greatest));
         }
         let whole = from.whole(raw);
         if to.is_float() {
@@ -274,6 +278,29 @@ impl Conversion {
         }
         let (least, greatest) = to.range();
         extended(to, if self.sat { whole.clamp(least, greatest) } else { whole })
+    }
+
+    /// A NaN that keeps its sign and payload; others become the canonical one. BF16 to FP32 moves bits. To and from FP64, the upper bits of
+    /// the payload stay, and the NaN becomes quiet (measured on an H200, silicon/convert: FP16 to FP64 of five NaNs, FP64 to
+    /// FP32 and FP16 of one).
+    fn kept_nan(&self, raw: u64, x: f64) -> Option<u64> {
+        let Conversion { to, from, .. } = *self;
+        if !x.is_nan() || self.sat || self.relu || self.satfinite {
+            return None;
+        }
+        if (from, to) == (Type::Bf16, Type::F32) {
+            return Some(raw << 16 & 0xffff_ffff);
+        }
+        if from != Type::F64 && to != Type::F64 {
+            return None;
+        }
+        let digits = |of: Type| of.precision().0 as u32 - 1;
+        let bits = 8 * u32::from(from.bytes());
+        let payload = (raw & ((1 << digits(from)) - 1)) << (52 - digits(from)) | 1 << 51;
+        let sign = raw >> (bits - 1) & 1;
+        let bits = 8 * u32::from(to.bytes());
+        let exponent = ((1u64 << (bits - 1)) - 1) >> digits(to) << digits(to);
+        Some(sign << (bits - 1) | exponent | payload >> (52 - digits(to)))
     }
 
     /// An integer as FP64; one of more than 53 bits is rounded to odd, so that another rounding does not go wrong.

@@ -80,7 +80,7 @@ impl Dependence {
 
 /// Results depend on operands, and on nothing else does anything.
 fn carries(inst: &Inst) -> bool {
-    inst.facts.plain || matches!(inst.op, Op::Shuffle { .. } | Op::Vote { .. })
+    inst.facts.plain || matches!(inst.op, Op::Shuffle { .. } | Op::Vote { .. } | Op::Reduce { .. } | Op::Match { .. })
 }
 
 /// Registers that an instruction stores, or combines with memory.
@@ -97,7 +97,9 @@ fn stored_by(inst: &Inst) -> Vec<Reg> {
 fn deciding(inst: &Inst) -> Vec<Reg> {
     match &inst.op {
         _ if inst.facts.plain => vec![],
-        Op::Shuffle { mask, .. } | Op::Vote { mask, .. } => vec![Reg::B32(*mask)],
+        Op::Shuffle { mask, .. } | Op::Vote { mask, .. } | Op::Reduce { mask, .. } | Op::Match { mask, .. } => {
+            vec![Reg::B32(*mask)]
+        }
         Op::Store(op) => vec![op.address.base],
         Op::Atomic(op) => vec![op.address.base],
         Op::TensorStore { tensor, .. } => vec![tensor.base],

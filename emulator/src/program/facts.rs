@@ -103,6 +103,7 @@ impl Op {
         matches!(
             self,
             Op::CtaBarrier { .. }
+                | Op::BarrierReduce { .. }
                 | Op::WarpSync { .. }
                 | Op::ProxyFence { .. }
                 | Op::Fence { .. }
@@ -116,12 +117,18 @@ impl Op {
         )
     }
 
+    /// Lanes of a warp tell each other something.
+    pub fn exchanges(&self) -> bool {
+        matches!(self, Op::Elect { .. } | Op::Shuffle { .. } | Op::Vote { .. } | Op::Reduce { .. } | Op::Match { .. })
+    }
+
     /// It computes registers from registers, and does nothing else.
     fn is_plain(&self) -> bool {
         matches!(
             self,
             Op::Alu { .. }
                 | Op::Lop3 { .. }
+                | Op::Insert { .. }
                 | Op::Convert { .. }
                 | Op::Setp { .. }
                 | Op::Pred { .. }
@@ -142,6 +149,7 @@ impl Op {
         matches!(
             self,
             Op::CtaBarrier { .. }
+                | Op::BarrierReduce { .. }
                 | Op::BarrierInit { .. }
                 | Op::BarrierInval { .. }
                 | Op::BarrierArrive { .. }

@@ -146,6 +146,24 @@ macro_rules! lanes {
 
 pub(crate) use lanes;
 
+/// Two values of lanes to one, in any order: what `redux.sync` does.
+pub type Fold = fn(u32, u32) -> u32;
+
+/// The operation of `redux.sync`. `None`: not modelled.
+pub fn fold(what: &str, ty: &str) -> Option<Fold> {
+    Some(match (what, ty) {
+        ("add", "u32" | "s32") => u32::wrapping_add,
+        ("min", "u32") => |a, b| a.min(b),
+        ("max", "u32") => |a, b| a.max(b),
+        ("min", "s32") => |a, b| i(a).min(i(b)) as u32,
+        ("max", "s32") => |a, b| i(a).max(i(b)) as u32,
+        ("and", "b32") => |a, b| a & b,
+        ("or", "b32") => |a, b| a | b,
+        ("xor", "b32") => |a, b| a ^ b,
+        _ => return None,
+    })
+}
+
 /// Bits as FP32.
 pub fn f(x: u32) -> f32 {
     f32::from_bits(x)
@@ -167,9 +185,18 @@ pub fn bits(x: f32) -> u32 {
 pub fn bits_z(x: f32) -> u32 {
     if x.is_subnormal() { x.to_bits() & 0x8000_0000 } else { bits(x) }
 }
-/// Bits of an FP64 result.
-pub fn bits64(x: f64) -> u64 {
-    if x.is_nan() { 0x7fff_ffff_ffff_ffff } else { x.to_bits() }
+/// Bits of an FP64 result. A NaN is that of the first operand that is one, made quiet: FP64 keeps payloads (PTX ISA 9.7.3). One that
+/// comes of no NaN is 0xFFF8…, as an H200 gives it (silicon/atomic/global_f64).
+pub fn of_operands(x: f64, operands: &[u64]) -> u64 {
+    if !x.is_nan() {
+        return x.to_bits();
+    }
+    operands.iter().find(|&&x| d(x).is_nan()).map_or(0xfff8 << 48, |nan| nan | 1 << 51)
+}
+/// A NaN after `neg` or `abs` of FP32, which are additions to hardware: the canonical one (measured on an H200,
+/// silicon/float/f32_min_max; the PTX ISA leaves it open).
+pub fn canonical(x: u32) -> u32 {
+    if x & 0x7fff_ffff > 0x7f80_0000 { 0x7fff_ffff } else { x }
 }
 /// `max`/`min` without `.NaN`: a NaN operand loses.
 pub fn fmax(a: f32, b: f32) -> f32 {

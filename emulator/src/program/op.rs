@@ -220,6 +220,8 @@ pub enum Op {
     Alu { f: Alu, d: u16, s: [u16; 3] },
     /// `lop3`
     Lop3 { d: u16, s: [u16; 3], table: u8 },
+    /// `bfi`: some low bits of `a` over bits of `b`, from a position on, so many
+    Insert { d: Reg, a: Reg, b: Reg, position: u16, count: u16 },
     /// `cvt` of any pair of types
     Convert { how: super::convert::Conversion, d: Reg, s: Reg },
     /// `setp`: `d = f(a, b) [logic c]`, `q = !f(a, b) [logic c]`.
@@ -246,6 +248,10 @@ pub enum Op {
     Shuffle { mode: ShuffleMode, d: u16, p: Option<u16>, a: u16, b: u16, c: u16, mask: u16 },
     /// `vote.sync`
     Vote { mode: VoteMode, d: Reg, a: u16, negated: bool, mask: u16 },
+    /// `redux.sync`
+    Reduce { what: super::lanes::Fold, d: u16, a: u16, mask: u16 },
+    /// `match.sync`: of all lanes, or which lanes hold the same
+    Match { all: bool, d: u16, p: Option<u16>, a: Reg, mask: u16 },
     /// `bra`; conditional by the guard.
     Branch { target: u32, reconverge: u32 },
     /// `brx.idx`
@@ -262,6 +268,8 @@ pub enum Op {
     Atomic(Box<super::atomic::AtomicOp>),
     /// `bar.sync`/`barrier.sync` (wait) or `.arrive`
     CtaBarrier { id: u16, threads: Option<u16>, wait: bool, aligned: bool },
+    /// `bar.red`/`barrier.red`: of predicate `a`
+    BarrierReduce { id: u16, threads: Option<u16>, aligned: bool, what: BarrierVote, d: Reg, a: u16, negated: bool },
     /// `bar.warp.sync`
     WarpSync { mask: u16 },
     /// `fence.proxy.async`, of shared memory or only of global memory
@@ -444,6 +452,15 @@ pub enum ShuffleMode {
     Butterfly,
     /// `.idx`
     Index,
+}
+
+/// What `barrier.red` makes of the predicates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum BarrierVote {
+    And,
+    Or,
+    Count,
 }
 
 /// `vote.sync`'s mode.

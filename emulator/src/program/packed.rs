@@ -47,8 +47,8 @@ pub fn alu(base: &str, mods: &[&str], ty: &str) -> Option<Alu> {
                 }
                 ("ex2", ["approx"]) => lanes!(U32 | a | $each(a, 0, 0, |x, _, _| $ty::function(x, f64::exp2))),
                 ("tanh", ["approx"]) => lanes!(U32 | a | $each(a, 0, 0, |x, _, _| $ty::function(x, f64::tanh))),
-                ("neg", []) => lanes!(U32 | a | $each(a, 0, 0, |x, _, _| x ^ 0x8000)),
-                ("abs", []) => lanes!(U32 | a | $each(a, 0, 0, |x, _, _| x & 0x7fff)),
+                ("neg", []) => lanes!(U32 | a | $each(a, 0, 0, |x, _, _| $ty::canonical(x ^ 0x8000))),
+                ("abs", []) => lanes!(U32 | a | $each(a, 0, 0, |x, _, _| $ty::canonical(x & 0x7fff))),
                 _ => return None,
             }
         };
@@ -94,8 +94,8 @@ fn flushing(base: &str, mods: &[&str], ty: &str) -> Option<Alu> {
                 ("min", []) => {
                     lanes!(B32 | a, b | $each(a, b, 0, |x, y, _| fp16::extreme(low(x), low(y), false, false)))
                 }
-                ("neg", []) => lanes!(U32 | a | $each(a, 0, 0, |x, _, _| low(x) ^ 0x8000)),
-                ("abs", []) => lanes!(U32 | a | $each(a, 0, 0, |x, _, _| low(x) & 0x7fff)),
+                ("neg", []) => lanes!(U32 | a | $each(a, 0, 0, |x, _, _| fp16::canonical(low(x) ^ 0x8000))),
+                ("abs", []) => lanes!(U32 | a | $each(a, 0, 0, |x, _, _| fp16::canonical(low(x) & 0x7fff))),
                 _ => return None,
             }
         };
@@ -119,7 +119,7 @@ fn both(a: u32, b: u32, c: u32, f: fn(u16, u16, u16) -> u16) -> u32 {
 macro_rules! half_type {
     ($name:ident, $ty:ident) => {
         /// One value of this type, by its bits. Each result is rounded once, to nearest even; a NaN is 0x7FFF.
-        mod $name {
+        pub mod $name {
             use super::{odd_sum, $ty};
 
             fn wide(x: u16) -> f64 {
@@ -127,6 +127,10 @@ macro_rules! half_type {
             }
             fn round(x: f64) -> u16 {
                 if x.is_nan() { 0x7fff } else { $ty::from_f64(x).to_bits() }
+            }
+            /// After `neg` and `abs`, too, a NaN is that one (measured on an H200, silicon/float).
+            pub fn canonical(x: u16) -> u16 {
+                if wide(x).is_nan() { 0x7fff } else { x }
             }
             pub fn sum(a: u16, b: u16) -> u16 {
                 round(odd_sum(wide(a), wide(b)))

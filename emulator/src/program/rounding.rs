@@ -3,7 +3,7 @@
 //! FP32 results are computed in FP64 and rounded to odd there: rounding such a value once more, in any direction, gives
 //! what one rounding of the exact result would have given.
 
-use super::lanes::{bits64, d, f, z};
+use super::lanes::{d, f, of_operands, z};
 use super::op::{Alu, L32, L64};
 use super::packed::odd_sum;
 
@@ -191,14 +191,22 @@ lanewise_pairs!(mul2, mul_one, a, b);
 lanewise_pairs!(fma2, fma_one, a, b, c);
 
 /// The nearest FP64 value and the sign of what it lacks, rounded.
-fn output64<const R: u8>(value: f64, lacks: f64) -> u64 {
+fn output64<const R: u8>(value: f64, lacks: f64, operands: &[f64]) -> u64 {
+    if value.is_nan() {
+        return match *operands {
+            [a] => of_operands(value, &[a.to_bits()]),
+            [a, b, ..] => of_operands(value, &[a.to_bits(), b.to_bits()]),
+            [] => of_operands(value, &[]),
+        };
+    }
     let up = R == RP || (R == RZ && value < 0.0);
-    bits64(match R {
+    match R {
         _ if R == RN || lacks == 0.0 || lacks.is_nan() || !value.is_finite() => value,
         _ if up && lacks > 0.0 => value.next_up(),
         _ if !up && lacks < 0.0 => value.next_down(),
         _ => value,
-    })
+    }
+    .to_bits()
 }
 
 fn sum64<const R: u8>(a: f64, b: f64) -> u64 {
@@ -209,7 +217,7 @@ fn sum64<const R: u8>(a: f64, b: f64) -> u64 {
     } else {
         s
     };
-    output64::<R>(s, (a - (s - t)) + (b - t))
+    output64::<R>(s, (a - (s - t)) + (b - t), &[a, b])
 }
 
 macro_rules! lanewise64 {
@@ -226,12 +234,12 @@ macro_rules! lanewise64 {
 fn quotient64<const R: u8>(a: f64, b: f64) -> u64 {
     let q = a / b;
     let rest = (-q).mul_add(b, a);
-    output64::<R>(q, if b < 0.0 { -rest } else { rest })
+    output64::<R>(q, if b < 0.0 { -rest } else { rest }, &[a, b])
 }
 
 lanewise64!(add64, |a, b| sum64::<R>(a, b));
 lanewise64!(sub64, |a, b| sum64::<R>(a, -b));
-lanewise64!(mul64, |a, b| output64::<R>(a * b, a.mul_add(b, -(a * b))));
+lanewise64!(mul64, |a, b| output64::<R>(a * b, a.mul_add(b, -(a * b)), &[a, b]));
 lanewise64!(div64, |a, b| quotient64::<R>(a, b));
 lanewise64!(rcp64, |a| quotient64::<R>(1.0, a));
-lanewise64!(sqrt64, |a| output64::<R>(a.sqrt(), (-a.sqrt()).mul_add(a.sqrt(), a)));
+lanewise64!(sqrt64, |a| output64::<R>(a.sqrt(), (-a.sqrt()).mul_add(a.sqrt(), a), &[a]));

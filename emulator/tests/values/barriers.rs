@@ -34,6 +34,33 @@ pub fn rows() -> Vec<Row> {
     ] {
         rows.push(passes(64, by).without(by, "race-shared"));
     }
+    // They order as much, and say of how many threads a predicate holds. %p1 is that of one thread, %p3 of all.
+    for (by, holds) in [
+        ("bar.red.and.pred %p4, 0, %p3;", true),
+        ("bar.cta.red.and.pred %p4, 1, 64, %p1;", false),
+        ("bar.red.or.pred %p4, 2, !%p3;", false),
+        ("bar.cta.red.or.pred %p4, 0, %p1;", true),
+        ("barrier.red.and.pred %p4, 0, !%p1;", false),
+        ("barrier.cta.red.and.aligned.pred %p4, 0, %p3;", true),
+        ("barrier.red.or.aligned.pred %p4, 0, 64, %p1;", true),
+        ("barrier.cta.red.or.pred %p4, 0, !%p3;", false),
+        ("bar.red.popc.u32 %r5, 0, %p1; setp.eq.u32 %p4, %r5, 1;", true),
+        ("bar.cta.red.popc.u32 %r5, 3, !%p1; setp.eq.u32 %p4, %r5, 63;", true),
+        ("barrier.red.popc.u32 %r5, 0, 64, %p3; setp.eq.u32 %p4, %r5, 64;", true),
+        ("barrier.cta.red.popc.aligned.u32 %r5, 0, !%p3; setp.eq.u32 %p4, %r5, 0;", true),
+    ] {
+        let all = format!("setp.lt.u32 %p3, %r98, 99;\n{by}\nselp.b32 %r6, 1, 0, %p4;\nst.global.b32 [%d9+64], %r6;");
+        let red = by.split_inclusive(';').next().unwrap_or(by);
+        let instead = "setp.lt.u32 %p4, %r98, 9; mov.u32 %r5, 2;";
+        rows.push(passes(64, &all).gives(8, &[u64::from(holds)]).gives(71, &[u64::from(holds)]).with(
+            red,
+            instead,
+            "race-shared",
+        ));
+    }
+    // What some threads only wait at is no place to vote.
+    let mixed = "setp.lt.u32 %p3, %r98, 32;\n@%p3 bra FIRST;\nbar.red.or.pred %p4, 0, %p1;\nbra MET;\nFIRST:\nbar.red.or.pred %p4, 0, %p1;\nMET:";
+    rows.push(passes(64, mixed).with("FIRST:\nbar.red.or.pred %p4, 0, %p1;", "FIRST:\nbar.sync 0;", "named-barrier"));
     // The second warp arrives and goes on, the first waits.
     for (arrive, wait) in [
         ("bar.arrive 1, 64;", "bar.sync 1, 64;"),

@@ -172,6 +172,11 @@ fn bits() -> Vec<Row> {
         same("shf.r.clamp.b32", 'r', &[0x8000_0001, 3, 40], 3),
         same("bfe.u32", 'r', &[0x1234_5678, 4, 8], 0x67),
         same("bfe.s32", 'r', &[0x80, 4, 4], 0xffff_fff8),
+        // The low bits of the first over those of the second; what does not fit into the register is lost.
+        op("bfi.b32", 'r', &[('r', 0xabcd), ('r', 0x1111_1111), ('r', 8), ('r', 8)], 0x1111_cd11),
+        op("bfi.b32", 'r', &[('r', 0xf), ('r', 0), ('r', 30), ('r', 4)], 0xc000_0000),
+        op("bfi.b64", 'd', &[('d', 0xabcd), ('d', 0), ('r', 56), ('r', 16)], 0xcd << 56),
+        op("bfi.b64", 'd', &[('d', 7), ('d', 9), ('r', 0), ('r', 64)], 7),
         op("bfe.u64", 'd', &[('d', 0x1234_5678_9abc_def0), ('r', 36), ('r', 12)], 0x567),
         op("bfe.s64", 'd', &[('d', 0x1234_5678_9abc_def0), ('r', 4), ('r', 4)], M1),
         // Bytes of b:a, lowest selector first; a selector with its top bit set copies the sign of the byte.

@@ -41,6 +41,33 @@ pub fn rows() -> Vec<Row> {
             "elect.sync %r1|%p1, 0xffffffff; vote.sync.ballot.b32 %r2, %p1, 0xffffffff; popc.b32 %r3, %r2; shl.b32 %r4, 1, %r1; setp.eq.u32 %p2, %r2, %r4; elect.sync _|%p3, -1; and.pred %p2, %p2, %p2; vote.sync.ballot.b32 %r5, %p3, -1; setp.eq.and.u32 %p2, %r5, %r2, %p2; selp.b32 %r0, %r3, 0, %p2;",
             |_| 1,
         ),
+        // One value of all lanes' values.
+        each(32, "redux.sync.add.u32 %r0, %r98, 0xffffffff;", |_| 496),
+        each(32, "sub.s32 %r1, %r98, 40; redux.sync.add.s32 %r1, %r1, 0xffffffff; neg.s32 %r0, %r1;", |_| 784),
+        each(32, "sub.s32 %r1, %r98, 4; redux.sync.min.s32 %r0, %r1, 0xffffffff;", |_| 0xffff_fffc),
+        each(32, "sub.s32 %r1, %r98, 4; redux.sync.max.s32 %r0, %r1, 0xffffffff;", |_| 27),
+        each(32, "sub.s32 %r1, %r98, 4; redux.sync.min.u32 %r0, %r1, 0xffffffff;", |_| 0),
+        each(32, "sub.s32 %r1, %r98, 4; redux.sync.max.u32 %r0, %r1, 0xffffffff;", |_| 0xffff_ffff),
+        each(32, "or.b32 %r1, %r98, 0x60; redux.sync.and.b32 %r0, %r1, 0xffffffff;", |_| 0x60),
+        each(32, "redux.sync.or.b32 %r0, %r98, 0xffffffff;", |_| 31),
+        each(32, "shl.b32 %r1, 1, %r98; redux.sync.xor.b32 %r0, %r1, 0xffffffff;", |_| 0xffff_ffff),
+        // Half of a warp: the other lanes' values do not count.
+        each(32, "setp.lt.u32 %p1, %r98, 16; mov.u32 %r0, 7; @%p1 redux.sync.add.u32 %r0, %r98, 0xffff;", |n| {
+            if n < 16 { 120 } else { 7 }
+        })
+        .with("%r98, 0xffff;", "%r98, 0xffffffff;", "lanes-missing"),
+        // Which lanes hold what this one holds; or whether all hold the same.
+        each(32, "and.b32 %r1, %r98, 3; match.any.sync.b32 %r0, %r1, 0xffffffff;", |n| 0x1111_1111 << (n & 3)),
+        each(
+            32,
+            "and.b32 %r1, %r98, 1; cvt.u64.u32 %d1, %r1; shl.b64 %d1, %d1, 40; match.any.sync.b64 %r0, %d1, 0xffffffff;",
+            |n| 0x5555_5555 << (n & 1),
+        ),
+        each(32, "mov.u32 %r1, 5; match.all.sync.b32 %r2|%p1, %r1, 0xffffffff; selp.b32 %r0, %r2, 3, %p1;", |_| {
+            0xffff_ffff
+        }),
+        each(32, "match.all.sync.b32 %r2|%p1, %r98, 0xffffffff; selp.b32 %r1, 1, 8, %p1; or.b32 %r0, %r1, %r2;", |_| 8),
+        each(32, "mov.b64 %d1, 5; match.all.sync.b64 %r0, %d1, 0xffffffff;", |_| 0xffff_ffff),
         // Where a lane stands.
         each(64, "mov.u32 %r1, %laneid; mov.u32 %r2, %warpid; mad.lo.u32 %r0, %r2, 32, %r1;", |n| n),
         each(

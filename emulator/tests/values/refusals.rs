@@ -145,7 +145,7 @@ fn a_refusal_names_the_nearest_form() {
         "shfl.up.b32 %r0, %r1, 1, 0;",
         "fence.acquire.gpu;",
         "ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8 {%r0, %r1}, [%r2];",
-        "barrier.red.popc.u32 %r0, 1, %p0;",
+        "redux.sync.min.NaN.f32 %f0, %f1, -1;",
         "sqrt.approx.f64 %e0, %e1;",
     ] {
         let text = kernel(statement);
@@ -191,8 +191,8 @@ fn a_refusal_names_the_nearest_form() {
             The nearest form that is modelled: `fence.acq_rel.gpu`. `emulate --list-instructions` lists all.
         ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8
             The nearest form that is modelled: `ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16`. `emulate --list-instructions` lists all.
-        barrier.red.popc.u32
-            The nearest form that is modelled: `barrier.sync`. `emulate --list-instructions` lists all.
+        redux.sync.min.NaN.f32
+            The nearest form that is modelled: `redux.sync.min.u32`. `emulate --list-instructions` lists all.
         sqrt.approx.f64
             The nearest form that is modelled: `sqrt.approx.f32`. `emulate --list-instructions` lists all.
     "#]].assert_eq(&said);

@@ -31,6 +31,18 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
             let d = l.destination32(o.get(0)?)?;
             Ok(Some(Decoded::new(Op::Lop3 { d, s, table }, s.map(Reg::B32).to_vec(), vec![Reg::B32(d)])))
         }
+        "bfi" if matches!(mods, ["b32" | "b64"]) => {
+            o.expect(5..=5)?;
+            let bytes = if mods == ["b64"] { 8 } else { 4 };
+            let (a, b) = (l.source(o.get(1)?, bytes, false)?, l.source(o.get(2)?, bytes, false)?);
+            let (position, count) = (l.source32(o.get(3)?, false)?, l.source32(o.get(4)?, false)?);
+            let d = match bytes {
+                8 => Reg::B64(l.destination64(o.get(0)?)?),
+                _ => Reg::B32(l.destination32(o.get(0)?)?),
+            };
+            let uses = vec![a, b, Reg::B32(position), Reg::B32(count)];
+            Ok(Some(Decoded::new(Op::Insert { d, a, b, position, count }, uses, vec![d])))
+        }
         "min" | "max" if mods.last() == Some(&"f32") && (o.len() >= 4 || mods.contains(&"abs")) => {
             extreme_of_three(l, base, mods, o)
         }

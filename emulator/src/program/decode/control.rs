@@ -1,6 +1,7 @@
 //! Branches, ends, and what lanes of a warp tell each other.
 
 use super::{Decoded, Family, Lowering, Operands, wrong};
+use crate::program::lanes::fold;
 use crate::program::lower::Binding;
 use crate::program::op::{Op, Reg, ShuffleMode, VoteMode};
 use crate::syntax::ast::Operand;
@@ -136,6 +137,29 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
             defs.extend(p.map(Reg::Pred));
             let uses = [a, b, c, mask].map(Reg::B32).to_vec();
             return Ok(Some(Decoded::new(Op::Shuffle { mode, d, p, a, b, c, mask }, uses, defs)));
+        }
+        ("redux", ["sync", what, ty]) => {
+            let Some(what) = fold(what, ty) else { return Ok(None) };
+            o.expect(3..=3)?;
+            let d = l.destination32(o.get(0)?)?;
+            let (a, mask) = (l.source32(o.get(1)?, false)?, l.source32(o.get(2)?, false)?);
+            let uses = [a, mask].map(Reg::B32).to_vec();
+            return Ok(Some(Decoded::new(Op::Reduce { what, d, a, mask }, uses, vec![Reg::B32(d)])));
+        }
+        ("match", [what @ ("any" | "all"), "sync", ty @ ("b32" | "b64")]) => {
+            o.expect(3..=3)?;
+            let all = *what == "all";
+            // Only `.all` has a predicate, and it may be left out.
+            let (d, p) = match o.get(0)? {
+                Operand::Pair(d, p) if all => (d.as_ref(), Some(l.destination_predicate(p)?)),
+                single => (single, None),
+            };
+            let d = l.destination32(d)?;
+            let a = l.source(o.get(1)?, if *ty == "b64" { 8 } else { 4 }, false)?;
+            let mask = l.source32(o.get(2)?, false)?;
+            let mut defs = vec![Reg::B32(d)];
+            defs.extend(p.map(Reg::Pred));
+            return Ok(Some(Decoded::new(Op::Match { all, d, p, a, mask }, vec![a, Reg::B32(mask)], defs)));
         }
         ("vote", ["sync", mode, ty]) => {
             o.expect(3..=3)?;

@@ -2,7 +2,7 @@
 
 use super::{Decoded, Family, Lowering, Operands, base as base_of, describe, wrong};
 use crate::program::Bad;
-use crate::program::atomic::{AtomicOp, LoadOp, Scope, StoreOp, Sync, update};
+use crate::program::atomic::{AtomicOp, LoadOp, Scope, StoreOp, Sync, update, update_global};
 use crate::program::layout::type_bytes;
 use crate::program::lower::Binding;
 use crate::program::op::{Op, Reg, Space};
@@ -254,6 +254,7 @@ fn atomic(l: &mut Lowering, gives: bool, mods: &[&str], o: &Operands) -> Family 
         }
     }
     let Some((what, (update, bytes))) = what.and_then(|what| Some((what, update(what, ty)?))) else { return Ok(None) };
+    let Some((update_global, _)) = update_global(what, ty) else { return Ok(None) };
     // Without them: relaxed, at the scope of the GPU (PTX ISA, atom).
     let sync = match rest.iter().find_map(|m| Sync::scope(m)) {
         Some(scope) if order(rest, o).is_err() => Sync { scope, acquire: false, release: false },
@@ -285,7 +286,7 @@ fn atomic(l: &mut Lowering, gives: bool, mods: &[&str], o: &Operands) -> Family 
         Some(d) => Some(Reg::B32(l.destination32(d)?)),
     };
     let replaces = what == "exch";
-    let op = AtomicOp { space, address, bytes, update, replaces, d, s, t, sync };
+    let op = AtomicOp { space, address, bytes, update, update_global, replaces, d, s, t, sync };
     Ok(Some(Decoded::new(Op::Atomic(Box::new(op)), uses, d.into_iter().collect())))
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Decoded, Family, Lowering, Operands, base as base_of, wrong};
 use crate::program::alu::alu;
-use crate::program::op::{Op, Reg};
+use crate::program::op::{BarrierVote, Op, Reg};
 use crate::syntax::ast::Operand;
 
 pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) -> Family {
@@ -40,6 +40,9 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
 /// `bar.*` is `barrier.*.aligned` (PTX ISA 9.7.13.1).
 fn cta_barrier(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) -> Family {
     let mods = mods.strip_prefix(&["cta"]).unwrap_or(mods);
+    if let ["red", rest @ ..] = mods {
+        return barrier_reduce(l, base, rest, o);
+    }
     let (wait, aligned) = match mods {
         ["sync"] => (true, base == "bar"),
         ["arrive"] => (false, base == "bar"),
@@ -53,6 +56,40 @@ fn cta_barrier(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) -> Fam
     let mut uses = vec![Reg::B32(id)];
     uses.extend(threads.map(Reg::B32));
     Ok(Some(Decoded::new(Op::CtaBarrier { id, threads, wait, aligned }, uses, vec![])))
+}
+
+/// `bar.red` and `barrier.red`: destination, barrier, perhaps a thread count, predicate.
+fn barrier_reduce(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) -> Family {
+    let (what, rest, ty) = match mods {
+        ["and", rest @ .., ty] => (BarrierVote::And, rest, *ty),
+        ["or", rest @ .., ty] => (BarrierVote::Or, rest, *ty),
+        ["popc", rest @ .., ty] => (BarrierVote::Count, rest, *ty),
+        _ => return Ok(None),
+    };
+    let aligned = match rest {
+        [] => base == "bar",
+        ["aligned"] if base == "barrier" => true,
+        _ => return Ok(None),
+    };
+    if ty != if what == BarrierVote::Count { "u32" } else { "pred" } {
+        return Ok(None);
+    }
+    o.expect(3..=4)?;
+    let d = match what {
+        BarrierVote::Count => Reg::B32(l.destination32(o.get(0)?)?),
+        _ => Reg::Pred(l.destination_predicate(o.get(0)?)?),
+    };
+    let id = l.source32(o.get(1)?, false)?;
+    let threads = if o.len() == 4 { Some(l.source32(o.get(2)?, false)?) } else { None };
+    let (operand, negated) = match o.get(o.len() - 1)? {
+        Operand::Not(name) => (Operand::Name(name.clone()), true),
+        other => (other.clone(), false),
+    };
+    let a = l.predicate(&operand)?;
+    let mut uses = vec![Reg::B32(id), Reg::Pred(a)];
+    uses.extend(threads.map(Reg::B32));
+    let op = Op::BarrierReduce { id, threads, aligned, what, d, a, negated };
+    Ok(Some(Decoded::new(op, uses, vec![d])))
 }
 
 /// The modifiers of an mbarrier operation, in any order: real code writes them in several.

@@ -160,12 +160,16 @@ fn wants(base: &str, mods: &[&str], operand: usize) -> Want {
     };
     match (base, operand) {
         ("mul" | "mad", 0 | 3) if mods.contains(&"wide") => Want::of(doubled),
-        ("setp", 1 | 2) | ("selp", 0..=2) | ("shl" | "shr", 0 | 1) | ("bfe", 0 | 1) | ("popc" | "clz", 1) => {
-            Want::of(ty)
-        }
-        ("shl" | "shr", _) | ("bfe", _) | ("popc" | "clz", 0) => Want::Count,
+        ("setp", 1 | 2)
+        | ("selp", 0..=2)
+        | ("shl" | "shr", 0 | 1)
+        | ("bfe", 0 | 1)
+        | ("bfi", 0..=2)
+        | ("popc" | "clz", 1) => Want::of(ty),
+        ("shl" | "shr" | "bfe" | "bfi", _) | ("popc" | "clz", 0) => Want::Count,
         ("shf", 0..=2) => Want::of(ty),
-        ("shf", _) | ("shfl", 4) => Want::Count,
+        ("shf", _) | ("shfl", 4) | ("redux" | "match", 2) | ("match", 0) => Want::Count,
+        ("redux" | "match", _) => Want::of(ty),
         ("prmt" | "shfl", _) => Want::of("b32"),
         ("lop3", 4) => Want::Anything,
         (base, _) if ALIKE.contains(&base) => Want::of(ty),
@@ -183,6 +187,10 @@ fn counts(base: &str, mods: &[&str], operand: usize) -> Want {
     let first = mods.first().copied().unwrap_or_default();
     let mask = usize::from(has("multicast::cluster"));
     match (base, first, operand) {
+        ("bar" | "barrier", _, 0) if has("red") => Want::of(mods.last().copied().unwrap_or_default()),
+        ("bar" | "barrier", _, 1) if has("red") => Want::Count,
+        // A thread count, and a predicate.
+        ("bar" | "barrier", _, _) if has("red") => Want::Anything,
         ("bar" | "barrier", "sync" | "arrive" | "cta" | "warp", _) => Want::Count,
         ("mbarrier", "init" | "expect_tx", 1) => Want::Count,
         ("mbarrier", "arrive" | "arrive_drop", 0) => Want::of("u64"),

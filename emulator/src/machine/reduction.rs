@@ -1,0 +1,67 @@
+//! Bulk reductions: elements of shared memory combined with those of global memory.
+
+use crate::program::alu::extreme64;
+use crate::program::atomic::Update;
+use crate::program::lanes::{bits, bits_z, d, f, fmax, fmin, of_operands, z};
+use crate::program::op::Reduction;
+use crate::program::packed::{brain, fp16};
+use crate::report::Memory;
+use crate::tensor_map::Element;
+
+/// What becomes of an element: what a scalar operation would make of it. Sums of F32_FTZ flush subnormals, those of FP32 keep them;
+/// −0 is less than +0; a NaN that comes of none is 0x7FFF… (measured on an H200, silicon/reduce).
+fn function(how: Reduction, element: Element) -> Update {
+    use Element::{Bf16, F16, F32, F32Ftz, F64, S32, S64};
+    use Reduction::{Add, And, Dec, Inc, Max, Min, Or, Xor};
+    match (how, element) {
+        (Add, F16) => |a, b, _| fp16::sum(a as u16, b as u16).into(),
+        (Add, Bf16) => |a, b, _| brain::sum(a as u16, b as u16).into(),
+        (Add, F32) => |a, b, _| bits(f(a as u32) + f(b as u32)).into(),
+        (Add, F32Ftz) => |a, b, _| bits_z(z(a as u32) + z(b as u32)).into(),
+        (Add, F64) => |a, b, _| of_operands(d(a) + d(b), &[a, b]),
+        (Add, _) => |a, b, _| a.wrapping_add(b),
+        (Min, F16) => |a, b, _| fp16::extreme(a as u16, b as u16, false, false).into(),
+        (Max, F16) => |a, b, _| fp16::extreme(a as u16, b as u16, true, false).into(),
+        (Min, Bf16) => |a, b, _| brain::extreme(a as u16, b as u16, false, false).into(),
+        (Max, Bf16) => |a, b, _| brain::extreme(a as u16, b as u16, true, false).into(),
+        (Min, F32 | F32Ftz) => |a, b, _| bits(fmin(f(a as u32), f(b as u32))).into(),
+        (Max, F32 | F32Ftz) => |a, b, _| bits(fmax(f(a as u32), f(b as u32))).into(),
+        (Min, F64) => |a, b, _| extreme64(a, b, false),
+        (Max, F64) => |a, b, _| extreme64(a, b, true),
+        (Min, S32) => |a, b, _| (a as i32).min(b as i32) as u64,
+        (Max, S32) => |a, b, _| (a as i32).max(b as i32) as u64,
+        (Min, S64) => |a, b, _| (a as i64).min(b as i64) as u64,
+        (Max, S64) => |a, b, _| (a as i64).max(b as i64) as u64,
+        (Min, _) => |a, b, _| a.min(b),
+        (Max, _) => |a, b, _| a.max(b),
+        (And, _) => |a, b, _| a & b,
+        (Or, _) => |a, b, _| a | b,
+        (Xor, _) => |a, b, _| a ^ b,
+        (Inc, _) => |a, b, _| if a >= b { 0 } else { a + 1 },
+        (Dec, _) => |a, b, _| if a == 0 || a > b { b } else { a - 1 },
+    }
+}
+
+/// Adds (or …) elements to memory, one after the other.
+pub fn reduce(
+    memory: &mut Memory,
+    at: usize,
+    data: &Memory,
+    from: usize,
+    len: usize,
+    element: Element,
+    how: Reduction,
+) {
+    let size = element.bytes() as usize;
+    let update = function(how, element);
+    for n in (0..len).step_by(size) {
+        let (old, old_defined) = memory.load(at + n, size);
+        let (new, new_defined) = data.load(from + n, size);
+        let blank = memory.any_blank(at + n, size) || data.any_blank(from + n, size);
+        let result = update(old as u64, new as u64, 0) & u64::MAX >> (64 - 8 * size);
+        memory.store(at + n, size, result.into(), old_defined && new_defined);
+        if blank {
+            memory.mark_blank(at + n, size);
+        }
+    }
+}
