@@ -1,8 +1,9 @@
 //! Kernels whose waits tell what they wait for: for a GPU, where a hang says nothing.
 //!
-//! [`telling`] rewrites PTX text: a wait at an mbarrier that has been tried very often writes, once, which wait it is
-//! and what the mbarrier holds, to a record of its own thread in memory that the host can read while the kernel runs.
-//! Then it goes on waiting. [`told`] reads the records.
+//! [`telling`] rewrites PTX text: a wait at an mbarrier that has been tried very often writes, once, which wait it is,
+//! at which mbarrier, for which parity, to a record of its own thread in memory that the host can read while the kernel
+//! runs. Then it goes on waiting. [`told`] reads the records. What the mbarrier lacks stays unknown: its bits are opaque
+//! (PTX ISA 9.7.13.15), and the emulator knows.
 
 use crate::source::{Built, Place};
 use emulator::{Region, RegionKind};
@@ -10,7 +11,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 /// Bytes of a thread's record.
-pub const RECORD: usize = 32;
+pub const RECORD: usize = 16;
 /// Tries before a wait tells. Each suspends the thread for a while, so that these take well below a second.
 const TRIES: u32 = 1 << 16;
 /// The parameter that is added: the address of the records.
@@ -61,7 +62,7 @@ pub fn telling(ptx: &str, entry: &str) -> Result<Telling, String> {
         }
         text.push('\n');
         if at == open {
-            text += "    .reg .b32 %tell<7>;\n    .reg .b64 %telld<3>;\n    .reg .pred %tellp<2>;\n";
+            text += "    .reg .b32 %tell<7>;\n    .reg .b64 %telld<2>;\n    .reg .pred %tellp<2>;\n";
         }
         if let Some(number) = waits.iter().position(|wait| wait.line == at) {
             text += &waits[number].telling(number + 1);
@@ -120,12 +121,10 @@ impl<'a> Wait<'a> {
     mad.lo.u32 %tell1, %tell1, %tell2, %tell3;
     ld.param.u64 %telld1, [{PARAM}];
     mad.wide.u32 %telld1, %tell1, {RECORD}, %telld1;
-    ld.volatile.shared.b64 %telld2, {address};
     mov.u32 %tell4, {where_is};
     mov.u32 %tell5, dynamic_shared;
     sub.u32 %tell4, %tell4, %tell5;
     mov.u32 %tell6, {parity};
-    st.volatile.global.b64 [%telld1+16], %telld2;
     st.volatile.global.u32 [%telld1+8], %tell6;
     st.volatile.global.u32 [%telld1+4], %tell4;
     fence.acq_rel.sys;
@@ -151,31 +150,6 @@ pub struct Told {
     pub offset: u32,
     /// The parity that is waited for.
     pub parity: u32,
-    /// What the mbarrier held.
-    pub state: State,
-}
-
-/// An mbarrier's bits, as an H100 keeps them: this layout is not documented, and was read off the machine code that makes one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct State {
-    /// Parity of the phase that is not complete.
-    pub phase: u32,
-    /// Arrivals that it still takes.
-    pub arrivals: u32,
-    /// Bytes that are announced and have not come; negative if they came before they were announced.
-    pub bytes: i32,
-}
-
-impl State {
-    /// From the 64 bits. Bits 43 to 62 hold minus the pending arrivals, bits 21 to 42 minus the pending bytes, bit 63 the
-    /// phase.
-    fn of(bits: u64) -> State {
-        let field = |from: u32, width: u32| (bits >> from) as u32 & ((1 << width) - 1);
-        // A count of n is kept as 2^20 - n.
-        let arrivals = ((1 << 20) - field(43, 20)) & 0xf_ffff;
-        let bytes = field(21, 22) << 10;
-        State { phase: (bits >> 63) as u32, arrivals, bytes: bytes as i32 >> 10 }
-    }
 }
 
 /// Reads the records of a launch with so many threads in a CTA.
@@ -186,9 +160,8 @@ pub fn told(telling: &Telling, records: &[u8], threads: u32) -> Vec<Told> {
         let word = |at: usize| u32::from_le_bytes([record[at], record[at + 1], record[at + 2], record[at + 3]]);
         let line = (word(0) as usize).checked_sub(1).and_then(|wait| telling.waits.get(wait));
         if let Some(&line) = line {
-            let state = State::of(u64::from(word(16)) | u64::from(word(20)) << 32);
             let (cta, thread) = (index / threads.max(1), index % threads.max(1));
-            all.push(Told { cta, thread, line, offset: word(4), parity: word(8), state });
+            all.push(Told { cta, thread, line, offset: word(4), parity: word(8) });
         }
     }
     all
@@ -209,13 +182,11 @@ pub fn summary(told: &[Told], built: &Built) -> String {
             let mut warps: Vec<String> = threads.iter().map(|one| (one.thread / 32).to_string()).collect();
             warps.dedup();
             let whose = if warps.len() == 1 { "warp" } else { "warps" };
-            let State { phase, arrivals, bytes } = threads[0].state;
             text += &format!(
-                "  CTA {cta}, {whose} {}: {} waits for {} (parity {parity}); its phase has parity {phase}, and lacks {}\n",
+                "  CTA {cta}, {whose} {}: {} waits for phase parity {parity} of {}\n",
                 warps.join(", "),
                 place(built, line).map_or(format!("PTX:{line}"), |place| place.to_string()),
-                barrier(built, offset),
-                lacks(arrivals, bytes)
+                barrier(built, offset)
             );
         }
     }
@@ -223,15 +194,6 @@ pub fn summary(told: &[Told], built: &Built) -> String {
         text += &format!("  {} more CTAs wait\n", ctas.len() - CTAS);
     }
     text
-}
-
-fn lacks(arrivals: u32, bytes: i32) -> String {
-    let arrivals = format!("{arrivals} {}", if arrivals == 1 { "arrival" } else { "arrivals" });
-    match bytes {
-        0 => arrivals,
-        some if some > 0 => format!("{arrivals} and {some} bytes"),
-        early => format!("{arrivals}; {} bytes came that nobody has announced", -early),
-    }
 }
 
 /// The Rust line that wrote a line of PTX: that of the `.loc` in force.
@@ -288,14 +250,6 @@ mod tests {
         assert_eq!(super::telling(ptx, "other").unwrap_err(), "the PTX has no head of `.entry other`");
     }
 
-    /// The words of an mbarrier made for 1 and for 32 arrivals, as the machine code of `mbarrier.init` writes them.
-    #[test]
-    fn bits_of_an_mbarrier() {
-        let state = |phase, arrivals, bytes| State { phase, arrivals, bytes };
-        assert_eq!(State::of(0x7FFF_F800_001F_FFFE), state(0, 1, 0));
-        assert_eq!(State::of(0x7FFF_0000_001F_FFC0), state(0, 32, 0));
-    }
-
     #[test]
     fn records_are_told() {
         let built = built(solutions::hopper::kernel);
@@ -305,7 +259,7 @@ mod tests {
         let mut records = vec![0; 4 * threads as usize * RECORD];
         for (slot, wait) in [(0, 2u32), (32, 2), (threads + 256, 1), (2 * threads, 2), (3 * threads, 2)] {
             let at = slot as usize * RECORD;
-            for (field, value) in [(0, wait), (4, full + 8), (8, 1), (16, 0x001F_FFFE), (20, 0x7FFF_F800)] {
+            for (field, value) in [(0, wait), (4, full + 8), (8, 1)] {
                 records[at + field..at + field + 4].copy_from_slice(&value.to_le_bytes());
             }
         }

@@ -26,6 +26,14 @@ impl Case {
         self.launch.with_file_name(format!("{}.{}.json", self.name, short(gpu)))
     }
 
+    /// Whether a kernel is wrong on purpose: its comment `// expects:` names another end than `clean`. What such a kernel leaves in
+    /// its buffers is chance.
+    pub fn is_wrong(&self) -> bool {
+        let text = fs::read_to_string(&self.ptx).unwrap_or_default();
+        let expects = text.lines().find_map(|line| line.strip_prefix("// expects:"));
+        expects.is_some_and(|expects| expects.trim() != "clean")
+    }
+
     /// The target of its PTX text, if it can be read and names one.
     pub fn target(&self) -> Option<Target> {
         Target::of(&fs::read_to_string(&self.ptx).ok()?)

@@ -125,7 +125,7 @@ fn record(folder: &std::path::Path, only: Option<&str>, check: bool, limit: Dura
             (Err(why), _) => vec![why.clone()],
             (Ok(now), false) => case::write(&path, now).err().into_iter().collect(),
             (Ok(now), true) => match case::read(&path) {
-                Ok(before) => before.differences(now),
+                Ok(before) => before.differences(now, !case.is_wrong()),
                 Err(why) => vec![why],
             },
         };
