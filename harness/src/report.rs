@@ -18,6 +18,7 @@ pub fn render(verdict: &Verdict) -> String {
         for milestone in &verdict.milestones {
             let state = match &milestone.state {
                 MilestoneState::Done => "done".green(),
+                MilestoneState::Flagged { part } => format!("works here; see {part}").yellow(),
                 MilestoneState::Open { .. } => "open".yellow(),
                 MilestoneState::Wrong { .. } => "wrong".red(),
                 MilestoneState::NotReached { .. } => "not reached".dimmed(),

@@ -177,6 +177,7 @@ fn todo(verdict: &Verdict, id: &str, chosen: &[String]) -> Result<Completion, Fa
     let first = first_undone(verdict);
     match &milestone.state {
         MilestoneState::Done => Ok(Completion::Completed),
+        MilestoneState::Flagged { part } => waits(verdict, &format!("works here; see `{part}`"), chosen),
         MilestoneState::Open { .. } if first == Some(id) => {
             Err(report::next_todo(verdict).unwrap_or_else(|| format!("TODO {id} is open")).into())
         }

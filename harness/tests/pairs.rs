@@ -1,12 +1,122 @@
-//! Mistakes.
-use harness::{InProcess, JudgeOptions, Problem, Step, Verdict, judge, report, step};
+//! The mistakes of steps 7 and 9 that the book's tables list, and what a student reads of them: the milestone that says so, the
+//! TODO that a finding is about, and the wait that comes first when all wait.
 
-fn judged(number: u8, name: &str) -> Verdict {
+use harness::diagnostics::Sources;
+use harness::{
+    BuildFailure, Built, InProcess, JudgeOptions, KernelSource, MilestoneState, Outcome, Part, Problem, Step, Verdict,
+    judge, report, step,
+};
+
+/// An edited solution whose places are files of the folder that holds its text.
+struct Edited(&'static str);
+
+impl KernelSource for Edited {
+    fn build(&self, problem: &Problem, sms: u32) -> Result<Built, BuildFailure> {
+        let folder = format!("{}/", edited::FOLDER);
+        let mut built = InProcess(edited::kernel(self.0)).build(problem, sms)?;
+        built.ptx = built.ptx.replace(&folder, "");
+        for todo in &mut built.todos {
+            todo.place.file = todo.place.file.replace(&folder, "");
+        }
+        Ok(built)
+    }
+}
+
+/// The verdict at the size that is looked at closely.
+fn judged(name: &'static str) -> Verdict {
     colored::control::set_override(false);
+    let number = name.rsplit('_').next().and_then(|number| number.parse().ok()).expect("the name ends with the step");
     let whole = step(number).expect("the step exists");
-    let _ = Problem::f16(1, 1, 1);
     let step = Step { sizes: &[], cases: &[], timed: whole.observed.problem, inputs_per_size: 1, ..*whole };
-    judge(&step, &InProcess(edited::kernel(name)), &JudgeOptions { seeds: 2, ..JudgeOptions::default() })
+    let options = JudgeOptions { seeds: 2, sources: Sources::at(edited::FOLDER), ..JudgeOptions::default() };
+    judge(&step, &Edited(name), &options)
+}
+
+/// Title and text of a part that fails.
+#[track_caller]
+fn failure(verdict: &Verdict, part: Part) -> (&str, &str) {
+    match verdict.part(part) {
+        Outcome::Failed { title, text } => (title, text),
+        _ => panic!("{part} should fail:\n{}", report::render(verdict)),
+    }
+}
+
+#[track_caller]
+fn state<'a>(verdict: &'a Verdict, id: &str) -> &'a MilestoneState {
+    &verdict.milestones.iter().find(|milestone| milestone.id == id).expect("the step has it").state
+}
+
+/// What is wrong with a milestone.
+#[track_caller]
+fn wrong<'a>(verdict: &'a Verdict, id: &str) -> &'a str {
+    match state(verdict, id) {
+        MilestoneState::Wrong { text } => text,
+        other => panic!("{id} should be wrong, and is {other:?}:\n{}", report::render(verdict)),
+    }
+}
+
+/// The line that a text points at first.
+#[track_caller]
+fn marked(text: &str) -> &str {
+    let lines: Vec<&str> = text.lines().collect();
+    let at = lines.iter().position(|line| line.contains("^^^")).unwrap_or_else(|| panic!("nothing is marked:\n{text}"));
+    lines[at - 1]
+}
+
+#[test]
+fn arrivals_at_the_own_cta_are_named_before_all_who_wait() {
+    let verdict = judged("own_ld2mma_9");
+    let (title, text) = failure(&verdict, Part::Correct);
+    assert_eq!(
+        title,
+        "`ld2mma` of CTA 0 never completes phase 0: it waits for 256 arrivals and gets 128; `ld2mma` of CTA 1 gets 128, where nobody waits",
+        "{text}"
+    );
+    assert!(marked(text).contains("wg.arrive(ld2mma);"), "{text}");
+    assert!(text.contains("warp 4 of CTA 0 waits for `ld2mma` of CTA 0"), "{text}");
+    assert!(!text.contains("use parity"), "the parity is right:\n{text}");
+    assert!(text.contains("\n  TODO 9.5; read: book: pairs of CTAs (book/src/cta-pairs.md)\n"), "{text}");
+}
+
+#[test]
+fn a_commit_to_one_cta_shows_the_wait_in_the_other() {
+    for (name, barrier, warp) in [("commit_to_one_9", "mma2tma[0]", 7), ("product_to_one_9", "mma2ld", 0)] {
+        let verdict = judged(name);
+        let (title, text) = failure(&verdict, Part::Correct);
+        let with =
+            format!("the wait for `{barrier}` of CTA 1 never ends: nothing ever arrives at it, only at that of CTA 0");
+        assert_eq!(title, with, "{text}");
+        assert!(text.contains(&format!("warp {warp} of CTA 1 waits for `{barrier}` of CTA 1, parity 0")), "{text}");
+        assert!(text.contains(&format!("this arrives at `{barrier}` of CTA 0 alone")), "{text}");
+        assert!(text.contains("Let the commit arrive in both CTAs"), "{text}");
+    }
+}
+
+#[test]
+fn bytes_at_the_own_cta_are_named() {
+    let verdict = judged("own_loads_9");
+    let (title, text) = failure(&verdict, Part::Correct);
+    assert!(
+        title.ends_with("its copies bring 32768 bytes; `tma2mma[0]` of CTA 1 gets 32768 bytes, where nobody waits"),
+        "{text}"
+    );
+}
+
+/// Right results, and an end that comes too early: the milestone of the end does not say that all is well.
+#[test]
+fn an_end_that_comes_too_early_is_the_last_todos() {
+    for (name, id, read) in [
+        ("end_before_read_7", "7.8", "warp specialisation (book/src/warp-specialisation.md)"),
+        ("end_before_read_9", "9.7", "pairs of CTAs (book/src/cta-pairs.md)"),
+        ("end_without_pair_9", "9.7", "pairs of CTAs (book/src/cta-pairs.md)"),
+    ] {
+        let verdict = judged(name);
+        assert_eq!(*state(&verdict, id), MilestoneState::Flagged { part: Part::RaceFree }, "`{name}`");
+        let (_, text) = failure(&verdict, Part::RaceFree);
+        assert!(text.contains(&format!("\n  TODO {id}; read: book: {read}\n")), "{text}");
+        let whole = report::render(&verdict);
+        assert!(whole.contains(": works here; see race-free\n"), "{whole}");
+    }
 }
 
 #[test]
@@ -14,8 +124,7 @@ fn show() {
     let only = std::env::var("ONLY").unwrap_or_default();
     for (name, _) in edited::ALL {
         if only.split(',').any(|o| o == *name) {
-            let number: u8 = name.rsplit('_').next().unwrap().parse().unwrap();
-            println!("######## {name}\n{}", report::render(&judged(number, name)));
+            println!("######## {name}\n{}", report::render(&judged(name)));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The `workbook` command: what students type, and what keeps their files in step with the solutions.
 
 mod cargo;
-mod carry;
+pub(crate) mod carry;
 mod changes;
 #[cfg(feature = "solutions")]
 pub mod clock;
