@@ -119,6 +119,36 @@ fn an_end_that_comes_too_early_is_the_last_todos() {
     }
 }
 
+/// While TODO 9.3 is open, the trace shows what is wrong with the loads.
+#[test]
+fn loads_that_tell_the_wrong_barrier_are_wrong_before_anybody_waits() {
+    let tells = "a load of CTA 1 tells `tma2mma[0]` of CTA 1; the MMAs' thread waits at that of CTA 0";
+    let announces = "bytes are announced to `tma2mma[0]` of CTA 1, where nobody waits; the leader's counts those of both";
+    for (name, title) in
+        [("own_loads_open_9", tells), ("own_pipeline_open_9", tells), ("both_announce_open_9", announces)]
+    {
+        let verdict = judged(name);
+        let text = wrong(&verdict, "9.2");
+        assert!(text.contains(title), "`{name}`: {text}");
+        assert_eq!(verdict.first_undone().map(|milestone| milestone.id.as_str()), Some("9.2"), "`{name}`");
+    }
+}
+
+/// Right in the first tile: only the rounds that stages alone do not show tell.
+#[test]
+fn tiles_half_as_far_apart_are_wrong_where_they_are_loaded() {
+    let verdict = judged("half_tiles_9");
+    let (title, _) = failure(&verdict, Part::Correct);
+    let with = "round 32 of CTA 0 loads the box of A at column 0, row 128; it needs A at column 0, row 256 and B at column 0, row 0";
+    assert_eq!(title, with);
+    assert!(wrong(&verdict, "9.2").contains(with));
+    let whole = report::render(&verdict);
+    let first = verdict.milestones.iter().find(|milestone| !milestone.state.seen());
+    assert_eq!(first.map(|milestone| milestone.id.as_str()), Some("9.2"), "{whole}");
+    let explained = whole.lines().find(|line| line.starts_with("error"));
+    assert!(explained.is_some_and(|line| line.contains(with)), "{whole}");
+}
+
 #[test]
 fn show() {
     let only = std::env::var("ONLY").unwrap_or_default();

@@ -431,7 +431,7 @@ macro_rules! roles {
                         seen::awaited(run, "tma2mma", seen::Who::Warps($warps)),
                         seen::mmas(run, &$shape, seen::Rounds::All),
                         seen::committed(run, &$shape, "mma2tma"),
-                        seen::loads(run, &$shape, seen::Rounds::All),
+                        seen::loads_go_on(run, &$shape),
                         seen::committed(run, &$shape, "mma2ld"),
                     ])
                 },
