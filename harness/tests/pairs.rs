@@ -102,6 +102,16 @@ fn bytes_at_the_own_cta_are_named() {
     );
 }
 
+/// One CTA: from the write-back on to the MMAs, to the loads, to the stage that nobody frees.
+#[test]
+fn a_stage_that_is_never_free_is_the_root() {
+    let verdict = judged("stages_never_free_7");
+    let (title, text) = failure(&verdict, Part::Correct);
+    assert_eq!(title, "the wait for `mma2tma[0]` never ends: nothing ever arrives at it", "{text}");
+    let waits = ["warp 7 waits for `mma2tma[0]`", "warp 4 waits for `tma2mma[0]`", "warp 0 waits for `mma2ld`"];
+    assert!(waits.iter().all(|wait| text.contains(wait)), "{text}");
+}
+
 /// Right results, and an end that comes too early: the milestone of the end does not say that all is well.
 #[test]
 fn an_end_that_comes_too_early_is_the_last_todos() {
@@ -123,7 +133,8 @@ fn an_end_that_comes_too_early_is_the_last_todos() {
 #[test]
 fn loads_that_tell_the_wrong_barrier_are_wrong_before_anybody_waits() {
     let tells = "a load of CTA 1 tells `tma2mma[0]` of CTA 1; the MMAs' thread waits at that of CTA 0";
-    let announces = "bytes are announced to `tma2mma[0]` of CTA 1, where nobody waits; the leader's counts those of both";
+    let announces =
+        "bytes are announced to `tma2mma[0]` of CTA 1, where nobody waits; the leader's counts those of both";
     for (name, title) in
         [("own_loads_open_9", tells), ("own_pipeline_open_9", tells), ("both_announce_open_9", announces)]
     {
@@ -147,6 +158,57 @@ fn tiles_half_as_far_apart_are_wrong_where_they_are_loaded() {
     assert_eq!(first.map(|milestone| milestone.id.as_str()), Some("9.2"), "{whole}");
     let explained = whole.lines().find(|line| line.starts_with("error"));
     assert!(explained.is_some_and(|line| line.contains(with)), "{whole}");
+}
+
+/// Filled as in the solution, behind one that is open: nothing is wrong with it.
+#[test]
+fn what_needs_an_open_todo_is_not_called_wrong() {
+    let verdict = judged("load_open_7");
+    let reason = "cannot be seen yet: it needs what comes before".to_string();
+    assert_eq!(*state(&verdict, "7.4"), MilestoneState::NotReached { reason });
+    assert!(!verdict.milestones.iter().any(|milestone| matches!(milestone.state, MilestoneState::Wrong { .. })));
+}
+
+#[test]
+fn a_commit_to_one_cta_breaks_the_rule_of_multicast() {
+    let verdict = judged("product_to_one_9");
+    let text = wrong(&verdict, "9.3");
+    assert!(text.contains("the commit reaches `mma2ld` of 1 CTA; both of the pair wait for it"), "{text}");
+    assert!(text.contains("rule: A commit arrives at one mbarrier; with .multicast::cluster"), "{text}");
+}
+
+/// The emulator's assumption `commits-arrive-in-order`, as the book says.
+#[test]
+fn the_last_waits_for_stages_are_not_asked_for() {
+    let verdict = judged("stages_not_awaited_9");
+    assert!(
+        verdict.part(Part::Correct).passed() && verdict.part(Part::RaceFree).passed(),
+        "{}",
+        report::render(&verdict)
+    );
+}
+
+#[test]
+fn waits_are_counted_from_the_first() {
+    let verdict = judged("parity_2");
+    let text = wrong(&verdict, "2.4");
+    assert!(text.contains("warp 0's second wait for `mma_done` does not wait for phase 1"), "{text}");
+}
+
+/// What a TODO's comment says to read is what the verdict says to read.
+#[test]
+fn comments_and_verdicts_name_the_same_page() {
+    for step in harness::STEPS {
+        let file = format!("{}/../steps/step{:02}/src/kernel.rs", env!("CARGO_MANIFEST_DIR"), step.number);
+        let words = std::fs::read_to_string(&file).expect("the step has a skeleton").replace("//", " ");
+        let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
+        for milestone in step.milestones {
+            let (_, comment) = words.split_once(&format!("TODO {}:", milestone.id)).expect("it has a comment");
+            let (comment, _) = comment.split_once(".todo(").expect("the call follows");
+            let title = milestone.read.split(" (").next().unwrap_or_default();
+            assert!(comment.contains(title), "TODO {}: the verdict says \"{title}\":{comment}", milestone.id);
+        }
+    }
 }
 
 #[test]

@@ -431,7 +431,30 @@ const EDITS: &[Edit] = &[
     ),
     ("half_tiles_9", 9, &[("(tile_row * MMA_M + rank * BLK_M, tile_column * MMA_N", "(tile_row * BLK_M + rank * BLK_M, tile_column * MMA_N")]),
     ("end_before_read_9", 9, &[("    k.warp(0, |w| w.elect_one(|t| t.bulk_wait_read(0)));\n    k.cluster_sync();\n", "    k.cluster_sync();\n")]),
-    ("stages_not_awaited_9", 9, &[("                t.repeat(PIPE_DEPTH, |t, _| {\n", "                t.repeat(1, |t, _| {\n")]),
+    (
+        "stages_not_awaited_9",
+        9,
+        &[(
+            "                t.repeat(PIPE_DEPTH, |t, _| {\n                    t.wait(mma2tma.at(at.stage()), at.phase());\n                    at.advance(t);\n                });\n",
+            "",
+        )],
+    ),
+    // All announce, on the leader's barrier.
+    (
+        "leader_twice_9",
+        9,
+        &[
+            ("t.when(rank.eq(LEADER), |t| {", "t.when(rank.ge(LEADER), |t| {"),
+            ("t.expect_tx(tma2mma.at(s),", "t.expect_tx(tma2mma.at(s).of_cta(LEADER),"),
+        ],
+    ),
+    ("stages_never_free_7", 7, &[("t.commit(mma2tma.at(s));", "")]),
+    (
+        "load_begins_late_7",
+        7,
+        &[("let at = PipelineState::producer(t, PIPE_DEPTH);", "let at = PipelineState::consumer(t, PIPE_DEPTH);")],
+    ),
+    ("parity_2", 2, &[("k.wait(mma_done, round & 1)", "k.wait(mma_done, 0)")]),
     // The same while TODO 9.3 is open.
     ("own_loads_open_9", 9, &[("tma2mma.at(s).of_cta(LEADER)", "tma2mma.at(s)"), OPEN_9_3[0], OPEN_9_3[1]]),
     (

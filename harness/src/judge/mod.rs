@@ -230,12 +230,20 @@ impl Judge<'_> {
                 Err(diagnostics) => broken = Some(diagnostics::render_all(&diagnostics, &self.options.sources)),
             }
         }
+        let mut waits = false;
         for (result, milestone) in verdict.milestones.iter_mut().zip(self.step.milestones) {
             result.state = match (open(milestone.id), &seen) {
                 (Some(todo), _) => MilestoneState::Open { place: todo.place.clone() },
-                (None, Some(seen)) => self.state((milestone.check)(seen), &mut broken),
+                (None, Some(seen)) => match (milestone.check)(seen) {
+                    // The run broke off where an earlier TODO is open: that says nothing of this one.
+                    Seen::Cut if waits => MilestoneState::NotReached {
+                        reason: "cannot be seen yet: it needs what comes before".to_string(),
+                    },
+                    seen => self.state(seen, &mut broken),
+                },
                 (None, None) => self.state(Seen::Cut, &mut broken),
             };
+            waits |= open(milestone.id).is_some();
         }
         let reason = verdict.first_undone().map(|first| match first.state {
             MilestoneState::Open { .. } => format!("TODO {} is open", first.id),

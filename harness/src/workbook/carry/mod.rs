@@ -111,7 +111,7 @@ impl Earlier {
     fn outcome(&self, todo: &Todo, relation: Option<&Relation>, indent: &str, as_comments: bool) -> Outcome {
         let open = |reason: String, way_out: &str| Outcome::Open { reason, way_out: way_out.to_string() };
         let Some(relation) = relation else {
-            return open(format!("nothing in step {} does this: {}", self.number, short(&todo.task())), "");
+            return open(format!("step {} has no code that fits as it is: {}", self.number, short(&todo.task())), "");
         };
         let mut lines = Vec::new();
         for id in &relation.from {
