@@ -70,6 +70,7 @@ fn explain(graded: &Graded) -> String {
         for milestone in &verdict.milestones {
             let state = match &milestone.state {
                 MilestoneState::Done => "done".to_string(),
+                MilestoneState::Flagged { part } => format!("works here; see {part}"),
                 MilestoneState::Open { place } => format!("open, at {place}"),
                 MilestoneState::Wrong { text } => {
                     // The explanation stands above; its first line tells the milestones apart.

@@ -60,7 +60,7 @@ impl Sources {
     }
 
     /// The text of a file. PTX text names the file, so it is read only if it is a Rust file below a root.
-    fn read(&self, file: &str) -> Option<String> {
+    pub(crate) fn read(&self, file: &str) -> Option<String> {
         let path = Path::new(file);
         let below = path.components().all(|part| matches!(part, Component::Normal(_)));
         if !below || path.extension().is_none_or(|extension| extension != "rs") {

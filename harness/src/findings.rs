@@ -6,6 +6,14 @@ use emulator::{Diagnostic, Report};
 /// Findings of the emulator that are about resources, not about order: `resources` reports them.
 const LEAKS: &[&str] = &["tensor-memory-leak"];
 
+/// Findings about waits and what they wait for: why what follows them comes too early.
+const WAITS: &[&str] = &["wrong-phase", "phase-completed-early", "phase-overtaken", "early-arrival"];
+
+/// What comes first when several things are found: causes before what follows from them.
+pub(crate) fn rank(diagnostic: &Diagnostic) -> usize {
+    WAITS.iter().position(|code| *code == diagnostic.code).unwrap_or(WAITS.len())
+}
+
 /// What the runs broke, with the seed of the schedule that showed it first (`None`: the default schedule).
 #[derive(Default)]
 pub(crate) struct Findings {
@@ -40,8 +48,7 @@ impl Findings {
                 self.found.push((seed, diagnostic.clone()));
             }
         }
-        // A wait that passes on an earlier phase is why what follows it comes too early.
-        self.found.sort_by_key(|(_, diagnostic)| diagnostic.code != "wrong-phase");
+        self.found.sort_by_key(|(_, diagnostic)| rank(diagnostic));
         for note in &report.notes {
             if !self.notes.iter().any(|(_, known)| same(known, note)) {
                 self.notes.push((seed, note.clone()));

@@ -1,6 +1,6 @@
 //! Points of a step.
 
-use crate::verdict::{MilestoneState, Part, Verdict};
+use crate::verdict::{Part, Verdict};
 
 /// The share of a step's points that a part gives, in percent.
 pub const fn share(part: Part) -> u32 {
@@ -22,7 +22,7 @@ pub fn points(verdict: &Verdict) -> f64 {
         let passed = verdict.parts.iter().filter(|(_, outcome)| outcome.passed());
         f64::from(passed.map(|(part, _)| share(*part)).sum::<u32>())
     } else {
-        let done = verdict.milestones.iter().filter(|milestone| milestone.state == MilestoneState::Done).count();
+        let done = verdict.milestones.iter().filter(|milestone| milestone.state.seen()).count();
         f64::from(MILESTONE_SHARE) * done as f64 / verdict.milestones.len().max(1) as f64
     };
     // Two decimals: what people and machines read are the same points.
@@ -32,7 +32,7 @@ pub fn points(verdict: &Verdict) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::verdict::{MilestoneResult, Outcome};
+    use crate::verdict::{MilestoneResult, MilestoneState, Outcome};
 
     fn verdict(passed: [bool; 5], done: usize, of: usize) -> Verdict {
         let outcome = |passed| match passed {

@@ -18,6 +18,7 @@ pub fn render(verdict: &Verdict) -> String {
         for milestone in &verdict.milestones {
             let state = match &milestone.state {
                 MilestoneState::Done => "done".green(),
+                MilestoneState::Flagged { part } => format!("works here; see {part}").yellow(),
                 MilestoneState::Open { .. } => "open".yellow(),
                 MilestoneState::Wrong { .. } => "wrong".red(),
                 MilestoneState::NotReached { .. } => "not reached".dimmed(),
@@ -28,20 +29,21 @@ pub fn render(verdict: &Verdict) -> String {
     if let Some(todo) = next_todo(verdict) {
         let _ = write!(text, "\n{todo}");
     }
-    if verdict.next_todo().is_none() {
-        // What no part explains, the milestone does.
-        for milestone in &verdict.milestones {
-            if let MilestoneState::Wrong { text: explanation } = &milestone.state
-                && !explanation.is_empty()
-                && verdict.part_that_says(explanation).is_none()
-            {
-                let _ = write!(text, "\n{}\n{}", format!("{}:", milestone.id).bold(), paint(explanation));
-            }
-        }
-    }
     for (part, outcome) in &verdict.parts {
         if let Outcome::Failed { text: explanation, .. } = outcome {
             let _ = write!(text, "\n{}\n{}", format!("{part}:").bold(), paint(explanation));
+        }
+    }
+    if verdict.next_todo().is_none() {
+        // What no part explains, the milestone does. What comes behind one that a part explains follows from that.
+        for milestone in &verdict.milestones {
+            let MilestoneState::Wrong { text: explanation } = &milestone.state else { continue };
+            if verdict.part_that_says(explanation).is_some() {
+                break;
+            }
+            if !explanation.is_empty() {
+                let _ = write!(text, "\n{}\n{}", format!("{}:", milestone.id).bold(), paint(explanation));
+            }
         }
     }
     let _ = writeln!(

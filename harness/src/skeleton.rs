@@ -321,7 +321,7 @@ impl Scan<'_> {
 }
 
 /// `1.3` of the comment `TODO 1.3: …`.
-fn todo_id(comment: &str) -> Option<&str> {
+pub(crate) fn todo_id(comment: &str) -> Option<&str> {
     let (id, _) = comment.strip_prefix("TODO ")?.split_once(':')?;
     let (step, number) = id.split_once('.')?;
     let numeric = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());

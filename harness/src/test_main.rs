@@ -170,6 +170,9 @@ fn waits(verdict: &Verdict, reason: &str, chosen: &[String]) -> Result<Completio
     }
 }
 
+/// What is not seen of a TODO while an earlier one is not done says nothing of it.
+const BEFORE: &str = "cannot be seen yet: it needs what comes before";
+
 fn todo(verdict: &Verdict, id: &str, chosen: &[String]) -> Result<Completion, Failed> {
     let Some(milestone) = verdict.milestones.iter().find(|milestone| milestone.id == id) else {
         return Ok(Completion::ignored_with("this step has no such TODO"));
@@ -177,6 +180,7 @@ fn todo(verdict: &Verdict, id: &str, chosen: &[String]) -> Result<Completion, Fa
     let first = first_undone(verdict);
     match &milestone.state {
         MilestoneState::Done => Ok(Completion::Completed),
+        MilestoneState::Flagged { part } => waits(verdict, &format!("works here; see `{part}`"), chosen),
         MilestoneState::Open { .. } if first == Some(id) => {
             Err(report::next_todo(verdict).unwrap_or_else(|| format!("TODO {id} is open")).into())
         }
@@ -188,7 +192,7 @@ fn todo(verdict: &Verdict, id: &str, chosen: &[String]) -> Result<Completion, Fa
             Some(part) => format!("not so: {}; `{part}` says why", milestone.title).into(),
             None => report::wrong_todo(verdict, id, text).unwrap_or_else(|| report::paint(text)).into(),
         }),
-        MilestoneState::Wrong { .. } => waits(verdict, "not as it should be yet", chosen),
+        MilestoneState::Wrong { .. } => waits(verdict, BEFORE, chosen),
         MilestoneState::NotReached { reason } => waits(verdict, reason, chosen),
     }
 }

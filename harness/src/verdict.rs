@@ -95,6 +95,11 @@ pub struct MilestoneResult {
 pub enum MilestoneState {
     /// Its effect was seen.
     Done,
+    /// Its effect was seen, and a part finds something wrong with its code.
+    Flagged {
+        /// Which part says what.
+        part: Part,
+    },
     /// Its TODO is still in the kernel.
     Open {
         /// Where.
@@ -134,6 +139,13 @@ pub struct Verdict {
     pub max_points: u32,
     /// Wall-clock seconds of the judging.
     pub seconds: f64,
+}
+
+impl MilestoneState {
+    /// Its effect was seen.
+    pub fn seen(&self) -> bool {
+        matches!(self, MilestoneState::Done | MilestoneState::Flagged { .. })
+    }
 }
 
 impl Verdict {

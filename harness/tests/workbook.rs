@@ -63,7 +63,7 @@ fn reset_gives_the_untouched_file_and_keeps_every_other() {
         let told = workbook::reset(&workspace, 1).expect("reset");
         assert_eq!(read(&folder, file), untouched);
         let backup = format!(".workbook/backup/step01-{number}.rs");
-        assert!(told.contains(&backup), "{told}");
+        assert!(told.contains(&format!("try: `cp {backup} {file}` puts it back")), "{told}");
         assert_eq!(read(&folder, &backup), work);
     }
     assert_eq!(read(&folder, ".workbook/backup/step01-1.rs"), "first work");

@@ -11,6 +11,12 @@ const TWICE_THE_COLUMNS: (&str, &str) =
     ("w.tmem_alloc(\"accumulator\", BLK_N)", "w.tmem_alloc(\"accumulator\", 2 * BLK_N)");
 const MMA_OF_TILES: &str = "t.mma(accumulator, a.k_slice(slice * MMA_K), b.k_slice(slice * MMA_K), accumulate);";
 
+/// TODO 9.3 as in the skeleton.
+const OPEN_9_3: [(&str, &str); 2] = [
+    ("t.wait(ld2mma, free.phase());", "t.todo(\"9.3\"); if false { t.wait(ld2mma, free.phase());"),
+    ("t.commit_multicast(mma2ld, BOTH);", "t.commit_multicast(mma2ld, BOTH); }"),
+];
+
 const EDITS: &[Edit] = &[
     // The tensor core multiplies all, but the first column of what each thread stores is a thread's own sum.
     (
@@ -404,6 +410,66 @@ const EDITS: &[Edit] = &[
         9,
         &[("    k.cluster_sync();\n    k.warp(0, |w| w.tmem_dealloc", "    k.sync();\n    k.warp(0, |w| w.tmem_dealloc")],
     ),
+    // The mistakes of the table in book/src/step09.md.
+    ("own_ld2mma_9", 9, &[("wg.arrive(ld2mma.of_cta(LEADER));", "wg.arrive(ld2mma);")]),
+    ("commit_to_one_9", 9, &[("t.commit_multicast(mma2tma.at(s), BOTH);", "t.commit(mma2tma.at(s));")]),
+    ("product_to_one_9", 9, &[("t.commit_multicast(mma2ld, BOTH);", "t.commit(mma2ld);")]),
+    ("own_loads_9", 9, &[("tma2mma.at(s).of_cta(LEADER)", "tma2mma.at(s)")]),
+    (
+        "both_announce_9",
+        9,
+        &[("t.when(rank.eq(LEADER), |t| {", "t.when(rank.ge(LEADER), |t| {")],
+    ),
+    (
+        "own_pipeline_9",
+        9,
+        &[
+            ("t.when(rank.eq(LEADER), |t| {", "t.when(rank.ge(LEADER), |t| {"),
+            ("CTAS * (a.stage_bytes() + b.stage_bytes())", "a.stage_bytes() + b.stage_bytes()"),
+            ("tma2mma.at(s).of_cta(LEADER)", "tma2mma.at(s)"),
+        ],
+    ),
+    ("half_tiles_9", 9, &[("(tile_row * MMA_M + rank * BLK_M, tile_column * MMA_N", "(tile_row * BLK_M + rank * BLK_M, tile_column * MMA_N")]),
+    ("end_before_read_9", 9, &[("    k.warp(0, |w| w.elect_one(|t| t.bulk_wait_read(0)));\n    k.cluster_sync();\n", "    k.cluster_sync();\n")]),
+    (
+        "stages_not_awaited_9",
+        9,
+        &[(
+            "                t.repeat(PIPE_DEPTH, |t, _| {\n                    t.wait(mma2tma.at(at.stage()), at.phase());\n                    at.advance(t);\n                });\n",
+            "",
+        )],
+    ),
+    // All announce, on the leader's barrier.
+    (
+        "leader_twice_9",
+        9,
+        &[
+            ("t.when(rank.eq(LEADER), |t| {", "t.when(rank.ge(LEADER), |t| {"),
+            ("t.expect_tx(tma2mma.at(s),", "t.expect_tx(tma2mma.at(s).of_cta(LEADER),"),
+        ],
+    ),
+    ("stages_never_free_7", 7, &[("t.commit(mma2tma.at(s));", "")]),
+    (
+        "load_begins_late_7",
+        7,
+        &[("let at = PipelineState::producer(t, PIPE_DEPTH);", "let at = PipelineState::consumer(t, PIPE_DEPTH);")],
+    ),
+    ("parity_2", 2, &[("k.wait(mma_done, round & 1)", "k.wait(mma_done, 0)")]),
+    // The same while TODO 9.3 is open.
+    ("own_loads_open_9", 9, &[("tma2mma.at(s).of_cta(LEADER)", "tma2mma.at(s)"), OPEN_9_3[0], OPEN_9_3[1]]),
+    (
+        "own_pipeline_open_9",
+        9,
+        &[
+            ("t.when(rank.eq(LEADER), |t| {", "t.when(rank.ge(LEADER), |t| {"),
+            ("CTAS * (a.stage_bytes() + b.stage_bytes())", "a.stage_bytes() + b.stage_bytes()"),
+            ("tma2mma.at(s).of_cta(LEADER)", "tma2mma.at(s)"),
+            OPEN_9_3[0],
+            OPEN_9_3[1],
+        ],
+    ),
+    ("both_announce_open_9", 9, &[("t.when(rank.eq(LEADER), |t| {", "t.when(rank.ge(LEADER), |t| {"), OPEN_9_3[0], OPEN_9_3[1]]),
+    ("load_open_7", 7, &[("                        let s = at.stage();\n                        t.wait(mma2tma.at(s), at.phase());\n                        t.expect_tx(", "                        t.todo(\"7.3\"); if true { return; }\n                        let s = at.stage();\n                        t.wait(mma2tma.at(s), at.phase());\n                        t.expect_tx(")]),
     // D says nothing of A and B.
     ("constant_2", 2, &[(ARRIVED, "k.tmem_wait_load(); let sums = sums.map(|_| k.variable::<F32>(1.0));")]),
     ("constant_4", 4, &[(ARRIVED, "k.tmem_wait_load(); let sums = sums.map(|_| k.variable::<F32>(1.0));")]),

@@ -76,7 +76,7 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
         w.elect_one(|t| {
             t.barrier_init(tma2mma, 1);
             // TODO 10.1: Make the other barriers, each with the arrivals of a phase (the table above).
-            // book: warp specialisation
+            // book: pairs of CTAs
             // ANCHOR: todo_10_1
             t.barrier_init(mma2tma, CONSUMERS);
             t.barrier_init(mma2ld, 1);
@@ -138,11 +138,12 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
                         let free = PipelineState::producer(t, 1);
                         tiles.each(t, cluster, |t, _, _| {
                             // TODO 10.3: Wait until the consumer's accumulators of both CTAs are free: their sums of
-                            // the tile before are in registers. Keep the MMAs behind the wait, and let `free` go on.
-                            // Then multiply all rounds (`t.repeat`). In each: wait until the tiles of the stage have
-                            // come, multiply them, let mma2tma of both CTAs hear when they are no longer read, and go
-                            // on to the next stage. Behind the last, let mma2ld of both CTAs hear when the product is
-                            // complete. book: pairs of CTAs
+                            // the tile before are in registers. Keep the MMAs behind the wait (`tcgen05_fence_after`),
+                            // and let `free` go on. Then multiply all rounds (`t.repeat`). In each: wait until the
+                            // tiles of the stage have come, keep the MMAs behind this wait, too, multiply them, let
+                            // mma2tma of both CTAs hear when they are no longer read, and go on to the next stage.
+                            // Behind the last, let mma2ld of both CTAs hear when the product is complete.
+                            // book: pairs of CTAs
                             // ANCHOR: todo_10_3
                             t.wait(ld2mma.at(consumer), free.phase());
                             t.tcgen05_fence_after();
@@ -181,7 +182,7 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
                 let m_start = tile_row * CLUSTER_M + consumer * MMA_M;
                 // TODO 10.4: Wait until the product is complete, keep the loads from tensor memory behind the wait, and
                 // let `full` go on.
-                // book: warp specialisation
+                // book: pairs of CTAs
                 // ANCHOR: todo_10_4
                 wg.wait(mma2ld.at(consumer), full.phase());
                 wg.tcgen05_fence_after();
@@ -192,7 +193,7 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
                     // chunk's load let every thread tell the leader's ld2mma (behind a fence of tcgen05): the next
                     // product can begin while this one is stored. Then store the row to `d`, when TMA no longer reads
                     // what was there before: the thread that stores below waits for that (`bulk_wait_read`), and the
-                    // warpgroup meets. book: warp specialisation
+                    // warpgroup meets. book: pairs of CTAs
                     // ANCHOR: todo_10_5
                     let columns = accumulator.columns(chunk * EPI_N, EPI_N);
                     let sums = wg.tmem_load::<{ EPI_N as usize }>(columns.lane(row / 32 * 32));

@@ -104,7 +104,7 @@ impl Cluster<'_> {
                         scatter_rows(shared, &data, slot.offset, &copy.rows, copy.swizzle);
                     }
                 }
-                let (site, bytes) = (copy.site, copy.bytes);
+                let (site, bytes, warp) = (copy.site, copy.bytes, copy.warp);
                 self.copy_origins(n);
                 let order = std::mem::take(&mut self.copies[n].order);
                 let epochs = std::mem::take(&mut self.copies[n].epochs);
@@ -114,6 +114,7 @@ impl Cluster<'_> {
                     }
                     let b = &mut self.barriers[barrier as usize];
                     b.traffic.bring(site, bytes);
+                    b.comes(warp, site, true);
                     b.bytes -= i64::from(bytes);
                     b.current.order.join(&order);
                     if b.bytes < -LIMIT {

@@ -1,17 +1,18 @@
 //! Explains why nothing can go on any more: the root first, the other waiters in one line each.
 
 use super::cluster::Cluster;
+use super::hang_root::by_site;
 use super::names::{counted, counted_are};
 use super::warp::State;
 use crate::diagnostic::{Diagnostic, Label, Severity};
 use crate::program::op::{Op, Reg};
 
 /// A fragment that cannot go on.
-struct Blocked {
-    warp: usize,
+pub struct Blocked {
+    pub warp: usize,
     mask: u32,
-    site: u32,
-    state: State,
+    pub site: u32,
+    pub state: State,
 }
 
 impl Cluster<'_> {
@@ -60,9 +61,13 @@ impl Cluster<'_> {
                 |b: &&Blocked| matches!(b.state, State::CtaBarrier(_)) && sites.iter().any(|&site| site > b.site);
             root = blocked.iter().find(held).unwrap_or(root);
         }
+        // Who should arrive there waits itself: on to that wait.
+        let start = blocked.iter().position(|b| std::ptr::eq(b, root)).unwrap_or(0);
+        let chain = self.wait_chain(&blocked, start);
+        root = chain.waits.last().filter(|_| !chain.ring).map_or(root, |&last| &blocked[last]);
         let root_place = self.place(root.site);
         let mut diagnostic = match &root.state {
-            State::Mbarrier { barrier, parity, .. } => self.stuck_mbarrier(root, *barrier, *parity),
+            State::Mbarrier { barrier, parity, .. } => self.stuck_mbarrier(&blocked, root, *barrier, *parity),
             State::TensorAlloc { pair: Some(_) }
                 if self.ctas[self.warps[root.warp].cta ^ 1].tensor.held().is_empty() =>
             {
@@ -117,7 +122,14 @@ impl Cluster<'_> {
                 "Let all lanes of the mask reach this instruction.".into(),
             ),
         };
-        for b in &blocked {
+        // Those who wait for the root first.
+        let others = (0..blocked.len()).filter(|n| !chain.waits.contains(n));
+        for b in chain.waits.iter().rev().copied().chain(others).map(|n| &blocked[n]) {
+            // Its other lanes say why.
+            let parted = |other: &Blocked| other.warp == b.warp && !matches!(other.state, State::Meeting);
+            if matches!(b.state, State::Meeting) && blocked.iter().any(parted) {
+                continue;
+            }
             let text = match &b.state {
                 State::Mbarrier { barrier, parity, .. } => {
                     format!("waits for {} (parity {parity})", self.barrier_name(*barrier))
@@ -143,7 +155,7 @@ impl Cluster<'_> {
         self.findings.add(diagnostic);
     }
 
-    fn hang(&self, site: u32, title: String, help: String) -> Diagnostic {
+    pub fn hang(&self, site: u32, title: String, help: String) -> Diagnostic {
         let mut d = self.problem(
             "hang",
             site,
@@ -157,11 +169,11 @@ impl Cluster<'_> {
     }
 
     /// Whether an arrival comes from MMAs.
-    fn is_commit(&self, site: u32) -> bool {
+    pub fn is_commit(&self, site: u32) -> bool {
         self.kernel.code.iter().any(|inst| inst.site == site && matches!(inst.op, Op::Commit { .. }))
     }
 
-    fn stuck_mbarrier(&self, root: &Blocked, barrier: u32, parity: u32) -> Diagnostic {
+    fn stuck_mbarrier(&self, blocked: &[Blocked], root: &Blocked, barrier: u32, parity: u32) -> Diagnostic {
         let b = &self.barriers[barrier as usize];
         let name = self.barrier_name(barrier);
         let got = b.expected - b.pending;
@@ -184,13 +196,20 @@ impl Cluster<'_> {
                 ),
             );
             d.labels = vec![init, wait];
-            for (site, n) in b.arrivals.iter().take(2) {
-                d.labels.push(self.label(*site, format!("{} from here", counted(*n, "arrival"))));
+            for (site, n) in by_site(&b.arrivals).into_iter().take(2) {
+                d.labels.push(self.label(site, format!("{} from here", counted(n, "arrival"))));
+            }
+            if let Some(twin) = self.idle_twin(blocked, barrier) {
+                self.arrivals_elsewhere(&mut d, barrier, twin);
             }
             return d;
         }
         if b.bytes != 0 && (b.pending == 0 || got == 0) {
-            return self.stuck_bytes(root.site, barrier, wait);
+            let mut d = self.stuck_bytes(root.site, barrier, wait);
+            if let Some(twin) = self.idle_twin(blocked, barrier).filter(|_| b.bytes > 0) {
+                self.bytes_elsewhere(&mut d, barrier, twin);
+            }
+            return d;
         }
         let known = self.warps[root.warp].views.hb.get(b.actor);
         if b.next_epoch() > known + 2 {
@@ -220,13 +239,26 @@ impl Cluster<'_> {
             let mut d = self.hang(
                 root.site,
                 format!("the wait for phase {} of {name} (parity {parity}) never ends: nothing arrives any more after phase {}", b.phase, b.phase - 1),
-                format!("Phase n has parity n mod 2: to wait for phase {}, use parity {}.", b.phase - 1, (b.phase - 1) % 2),
+                match self.held_up(blocked, root) {
+                    Some(due) => format!(
+                        "Let {due}, whose arrival completed phase {}, arrive once more before it waits where it does now.",
+                        b.phase - 1
+                    ),
+                    None => format!(
+                        "Phase n has parity n mod 2: to wait for phase {}, use parity {}.",
+                        b.phase - 1,
+                        (b.phase - 1) % 2
+                    ),
+                },
             );
             d.labels = vec![wait];
             for (site, _) in b.previous.iter().take(2) {
                 d.labels.push(self.label(*site, format!("the last arrival (phase {}) came from here", b.phase - 1)));
             }
             return d;
+        }
+        if let Some(twin) = self.busy_twin(barrier) {
+            return self.only_at_the_twin(barrier, twin, wait);
         }
         let mut d = self.hang(
             root.site,
@@ -252,7 +284,7 @@ impl Cluster<'_> {
     }
 
     /// Statements that name this barrier as the target of an arrival.
-    fn arrival_sites(&self, offset: u32) -> Vec<u32> {
+    pub fn arrival_sites(&self, offset: u32) -> Vec<u32> {
         let targets = |op: &Op| match op {
             Op::Commit { address, .. } | Op::BarrierArrive { address, .. } => {
                 address.base == Reg::Sink && address.offset == i64::from(offset)

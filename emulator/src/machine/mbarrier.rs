@@ -91,8 +91,20 @@ pub struct Mbarrier {
     pub overtaken: Vec<(u64, u32)>,
     /// Phase and statement of the first arrivals since the initialisation.
     pub history: Vec<(u64, u32)>,
+    /// Who has arrived or brought bytes, and when last: a hang is told from it.
+    pub came: Vec<Came>,
     /// The last asynchronous write that completes on it, for each CTA that gets the bytes.
     pub promises: SmallVec<[Promise; 1]>,
+}
+
+/// A warp's arrivals by one statement, or the bytes that its copies bring.
+#[derive(Clone, Copy, Debug)]
+pub struct Came {
+    pub warp: usize,
+    pub site: u32,
+    pub bytes: bool,
+    /// The last phase that it came in.
+    pub phase: u64,
 }
 
 /// A wait passed, and would not have if this phase had been complete before it.
@@ -144,6 +156,7 @@ impl Mbarrier {
             waits: Vec::new(),
             overtaken: Vec::new(),
             history: Vec::new(),
+            came: Vec::new(),
             promises: SmallVec::new(),
         }
     }
@@ -160,6 +173,15 @@ impl Mbarrier {
         }
         self.current.join(views);
         Ok(())
+    }
+
+    /// An arrival of this warp, or bytes that its copy brings, counts for the current phase.
+    pub fn comes(&mut self, warp: usize, site: u32, bytes: bool) {
+        let phase = self.phase;
+        match self.came.iter_mut().find(|known| (known.warp, known.site, known.bytes) == (warp, site, bytes)) {
+            Some(known) => known.phase = phase,
+            None => self.came.push(Came { warp, site, bytes, phase }),
+        }
     }
 
     /// Begins the next phase if this one is complete; tells whether it did.

@@ -293,6 +293,7 @@ impl Cluster<'_> {
             }
             return Err(Some(Box::new(diagnostic)));
         }
+        self.barriers[barrier as usize].comes(span.w, site, false);
         let id = self.barrier_id(barrier);
         let home = self.barriers[barrier as usize].cta;
         let actor = if engine { Actor::TensorCore } else { Actor::Warp(self.warps[span.w].index) };

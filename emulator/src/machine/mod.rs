@@ -37,6 +37,7 @@ mod finish;
 mod footprints;
 mod grant;
 mod hang;
+mod hang_root;
 mod issue;
 mod launch_control;
 mod mbarrier;

@@ -1,5 +1,6 @@
 //! The part `correct`: D, at every size and on every input.
 
+use super::todos::pointer;
 use super::{Case, Judge, tried};
 use crate::diagnostics::{self, Explanation};
 use crate::findings::Findings;
@@ -69,6 +70,11 @@ impl Judge<'_> {
         Outcome::Passed { detail }
     }
 
+    /// The first findings, each with its TODO.
+    fn all_shown(&self, findings: &Findings) -> String {
+        diagnostics::first_few(findings.found.iter().map(|(_, found)| self.shown(found)).collect())
+    }
+
     /// A run of which a sample is computed; what is loaded from tensor memory is so many times what is there.
     pub(super) fn sample(&self, case: &Case, tensor_load_factor: f32) -> Sampled {
         let options = Options { tensor_load_factor, ..self.options(&case.problem, None) };
@@ -78,10 +84,9 @@ impl Judge<'_> {
 
     /// D is wrong at a large size, or the run broke off.
     fn wrong_sample(&self, run: &Sampled, findings: &Findings) -> Outcome {
-        let sources = &self.options.sources;
         let mut sections: Vec<String> = Vec::new();
         if !findings.found.is_empty() {
-            sections.push(diagnostics::render_all(findings.found.iter().map(|(_, diagnostic)| diagnostic), sources));
+            sections.push(self.all_shown(findings));
         }
         let wrong = run.title();
         sections.extend(wrong.iter().map(|wrong| format!("{wrong}.\n")));
@@ -109,7 +114,7 @@ impl Judge<'_> {
         }
         if let Some((_, first)) = findings.found.first() {
             title.get_or_insert_with(|| first.title.clone());
-            sections.push(diagnostics::render_all(findings.found.iter().map(|(_, diagnostic)| diagnostic), sources));
+            sections.push(self.all_shown(findings));
         }
         for matrix in run.overwritten() {
             let changed = overwritten(matrix, seen);
@@ -129,12 +134,15 @@ impl Judge<'_> {
         } else if sections.is_empty() && !(seen.report.completed && seen.comparison.is_right()) {
             // No rule was broken, so the kernel does in order something that it should not: the milestones know what, if it does so in
             // the run that they look at.
-            let mut checks = self.step.milestones.iter().map(|milestone| (milestone.check)(seen));
-            let wrong = checks.find_map(|seen| match seen {
+            let wrong = self.step.milestones.iter().find_map(|milestone| match (milestone.check)(seen) {
                 Seen::Wrong(explanation) => {
-                    Some((explanation.title.clone(), diagnostics::explain(&explanation, sources)))
+                    let text = diagnostics::explain(&explanation, sources) + &pointer(milestone);
+                    Some((explanation.title, text))
                 }
-                Seen::Found(found) => Some((found.title.clone(), diagnostics::render(&found, sources))),
+                Seen::Found(found) => {
+                    let text = diagnostics::render(&found, sources) + &pointer(milestone);
+                    Some((found.title, text))
+                }
                 _ => None,
             });
             if let Some((first, text)) = wrong {

@@ -3,13 +3,14 @@
 mod correct;
 mod on_gpu;
 mod structure;
+mod todos;
 
 pub use structure::structure;
 
 use crate::device::Device;
 use crate::diagnostics;
 use crate::fast;
-use crate::findings::Findings;
+use crate::findings::{Findings, rank};
 use crate::inputs::{InputKind, Inputs};
 use crate::launch;
 use crate::mismatch::{self, Mismatch};
@@ -229,12 +230,20 @@ impl Judge<'_> {
                 Err(diagnostics) => broken = Some(diagnostics::render_all(&diagnostics, &self.options.sources)),
             }
         }
+        let mut waits = false;
         for (result, milestone) in verdict.milestones.iter_mut().zip(self.step.milestones) {
             result.state = match (open(milestone.id), &seen) {
                 (Some(todo), _) => MilestoneState::Open { place: todo.place.clone() },
-                (None, Some(seen)) => self.state((milestone.check)(seen), &mut broken),
+                (None, Some(seen)) => match (milestone.check)(seen) {
+                    // The run broke off where an earlier TODO is open: that says nothing of this one.
+                    Seen::Cut if waits => MilestoneState::NotReached {
+                        reason: "cannot be seen yet: it needs what comes before".to_string(),
+                    },
+                    seen => self.state(seen, &mut broken),
+                },
                 (None, None) => self.state(Seen::Cut, &mut broken),
             };
+            waits |= open(milestone.id).is_some();
         }
         let reason = verdict.first_undone().map(|first| match first.state {
             MilestoneState::Open { .. } => format!("TODO {} is open", first.id),
@@ -249,7 +258,9 @@ impl Judge<'_> {
     /// Why a run did not come to its end.
     fn broken_off(&self, seen: &Observation) -> Option<String> {
         let report = &seen.report;
-        (!report.completed).then(|| diagnostics::render_all(&report.findings, &self.options.sources))
+        let mut findings: Vec<&Diagnostic> = report.findings.iter().collect();
+        findings.sort_by_key(|found| rank(found));
+        (!report.completed).then(|| diagnostics::render_all(findings, &self.options.sources))
     }
 
     /// `broken` is what broke the run off: the first milestone that it cut short shows it.
@@ -298,10 +309,17 @@ impl Judge<'_> {
             self.set(&mut verdict, Part::Fast, fast);
         }
         let mut broken = self.broken_off(&seen);
+        let part = if passed { Part::RaceFree } else { Part::Correct };
+        let all = findings.found.iter().chain(findings.notes.iter().filter(|_| passed));
+        let flagged: Vec<&str> =
+            all.filter_map(|(_, found)| self.milestone_of(found)).map(|milestone| milestone.id).collect();
         for (result, milestone) in verdict.milestones.iter_mut().zip(self.step.milestones) {
             // A kernel that is right and clean has reached every milestone, also one that goes another way than ours.
             let seen = if clean { Seen::Done } else { (milestone.check)(&seen) };
             result.state = self.state(seen, &mut broken);
+            if result.state == MilestoneState::Done && flagged.contains(&milestone.id) {
+                result.state = MilestoneState::Flagged { part };
+            }
         }
         verdict
     }
@@ -382,7 +400,7 @@ impl Judge<'_> {
     }
 
     fn seen_under(&self, (seed, diagnostic): &(Option<u64>, Diagnostic)) -> String {
-        let text = diagnostics::render(diagnostic, &self.options.sources);
+        let text = self.shown(diagnostic);
         let repeat = seed.map(|seed| self.repeat(seed)).unwrap_or_default();
         format!("{text}Seen under {}.\n{repeat}", schedule(*seed))
     }

@@ -400,30 +400,28 @@ const STAYS: Milestone = Milestone {
 
 /// The TODOs of a kernel whose warps have roles, the same from step 7 on: behind those given first, with these numbers.
 macro_rules! roles {
-    ($shape:expr, $warps:expr, $book:expr, [$($first:expr),*], $task:expr,
+    ($shape:expr, $warps:expr, $book:expr, [$($first:expr),*], $tasks:expr,
      $barriers:literal $fill:literal $multiply:literal $wait:literal $stage:literal $store:literal $end:literal) => {
         &[
             $($first,)*
             Milestone {
                 id: $barriers,
                 title: "the barriers are made, each with the arrivals of a phase",
-                task: "`t.barrier_init` of each with the arrivals that the table at the top of the file says; then `t.fence_mbarrier_init()`.",
+                task: "`t.barrier_init` of each with the arrivals that the table at the top of the file says.",
                 read: $book,
                 check: |run| seen::barriers(run, &$shape),
             },
             Milestone {
                 id: $fill,
                 title: "the TMA warp fills the stages",
-                task: "Wait until the stage is free, announce its bytes, ask TMA for its tiles, go on to the next stage.",
+                task: $tasks.fill,
                 read: $book,
                 check: |run| seen::loads(run, &$shape, seen::Rounds::Stages),
             },
             Milestone {
                 id: $multiply,
                 title: "the MMA warp waits for a free accumulator, multiplies every stage, hands it back, and tells of the complete product",
-                task: "Wait for ld2mma at the phase of `free`, fence, let `free` go on. In each round wait for tma2mma of the \
-                       stage, issue four MMAs, commit to mma2tma of the stage, go on to the next stage; behind the last \
-                       commit to mma2ld.",
+                task: $tasks.multiply,
                 read: $book,
                 check: |run| {
                     seen::all([
@@ -431,7 +429,7 @@ macro_rules! roles {
                         seen::awaited(run, "tma2mma", seen::Who::Warps($warps)),
                         seen::mmas(run, &$shape, seen::Rounds::All),
                         seen::committed(run, &$shape, "mma2tma"),
-                        seen::loads(run, &$shape, seen::Rounds::All),
+                        seen::loads_go_on(run, &$shape),
                         seen::committed(run, &$shape, "mma2ld"),
                     ])
                 },
@@ -446,7 +444,7 @@ macro_rules! roles {
             Milestone {
                 id: $stage,
                 title: "the sums are in the tile of D in shared memory, and the accumulator is handed back",
-                task: "Load the chunk's columns, wait; behind the last chunk's load arrive at ld2mma; store the row when TMA no longer reads the tile.",
+                task: $tasks.stage,
                 read: $book,
                 check: |run| {
                     seen::all([seen::d_staged(run, &$shape), seen::accumulator_handed_back(run, &$shape)])
@@ -462,7 +460,7 @@ macro_rules! roles {
             Milestone {
                 id: $end,
                 title: "what the kernel used lasts until it is no longer used",
-                task: $task,
+                task: $tasks.end,
                 read: $book,
                 check: seen::freed,
             },
@@ -470,10 +468,36 @@ macro_rules! roles {
     };
 }
 
-const END: &str = "The thread that stores waits until TMA has read the last tile (`bulk_wait_read(0)`), all threads \
-                   meet, one warp frees tensor memory.";
-const END_OF_PAIR: &str = "The threads that store wait until TMA has read the last tiles (`bulk_wait_read(0)`), both CTAs meet \
-                           (`k.cluster_sync()`), one warp of each frees tensor memory.";
+/// What to do in roles: where a pair of CTAs does it otherwise than one.
+struct Tasks {
+    fill: &'static str,
+    multiply: &'static str,
+    stage: &'static str,
+    end: &'static str,
+}
+
+const ALONE: Tasks = Tasks {
+    fill: "Wait until the stage is free, announce its bytes, ask TMA for its tiles, go on to the next stage.",
+    multiply: "Wait for ld2mma at the phase of `free`, fence, let `free` go on. In each round wait for tma2mma of the stage, \
+               fence, issue four MMAs, commit to mma2tma of the stage, go on to the next stage; behind the last round \
+               commit to mma2ld.",
+    stage: "Load the chunk's columns, wait; behind the last chunk's load arrive at ld2mma; store the row when TMA no longer \
+            reads the tile.",
+    end: "The thread that stores waits until TMA has read the last tile (`bulk_wait_read(0)`), all threads meet, one warp \
+          frees tensor memory.",
+};
+const OF_PAIR: Tasks = Tasks {
+    fill: "In each round wait until the stage is free, announce the bytes of both CTAs (the leader alone), ask TMA for this \
+           CTA's tiles on the leader's barrier (`of_cta`), go on to the next stage. Behind all tiles wait for each stage once \
+           more.",
+    multiply: "Wait for ld2mma, the leader's, at the phase of `free`, fence, let `free` go on. In each round wait for tma2mma \
+               of the stage, fence, issue four MMAs, commit to mma2tma of the stage of both CTAs (`t.commit_multicast`), go on \
+               to the next stage; behind the last round commit to mma2ld of both CTAs.",
+    stage: "Load the chunk's columns, wait; behind the last chunk's load arrive at the leader's ld2mma (`of_cta`); store the \
+            row when TMA no longer reads the tile.",
+    end: "The threads that store wait until TMA has read the last tiles (`bulk_wait_read(0)`), both CTAs meet \
+          (`k.cluster_sync()`), one warp of each frees tensor memory.",
+};
 
 pub(super) const STEP_7: Step = Step {
     number: 7,
@@ -485,7 +509,7 @@ pub(super) const STEP_7: Step = Step {
     cases: STAYING_CASES,
     inputs_per_size: 3,
     timed: cube(2048),
-    milestones: roles!(SPECIALISED, &[4], ROLES, [Milestone { id: "7.1", ..STAYS }], END, "7.2" "7.3" "7.4" "7.5" "7.6" "7.7" "7.8"),
+    milestones: roles!(SPECIALISED, &[4], ROLES, [Milestone { id: "7.1", ..STAYS }], ALONE, "7.2" "7.3" "7.4" "7.5" "7.6" "7.7" "7.8"),
     structure: |run| structure::check(run, &SPECIALISED),
 };
 
@@ -507,7 +531,7 @@ pub(super) const STEP_8: Step = Step {
     cases: STAYING_CASES,
     inputs_per_size: 3,
     timed: cube(2048),
-    milestones: roles!(DEEP, &[4], ROLES, [STAGES], END, "8.2" "8.3" "8.4" "8.5" "8.6" "8.7" "8.8"),
+    milestones: roles!(DEEP, &[4], ROLES, [STAGES], ALONE, "8.2" "8.3" "8.4" "8.5" "8.6" "8.7" "8.8"),
     structure: |run| structure::check(run, &DEEP),
 };
 
@@ -533,7 +557,7 @@ pub(super) const STEP_9: Step = Step {
     ],
     inputs_per_size: 3,
     timed: cube(2048),
-    milestones: roles!(PAIR, &[4], PAIRS, [], END_OF_PAIR, "9.1" "9.2" "9.3" "9.4" "9.5" "9.6" "9.7"),
+    milestones: roles!(PAIR, &[4], PAIRS, [], OF_PAIR, "9.1" "9.2" "9.3" "9.4" "9.5" "9.6" "9.7"),
     structure: |run| structure::check(run, &PAIR),
 };
 
@@ -559,6 +583,6 @@ pub(super) const STEP_10: Step = Step {
     ],
     inputs_per_size: 3,
     timed: cube(2048),
-    milestones: roles!(TWO, &[8, 9], PAIRS, [], END_OF_PAIR, "10.1" "10.2" "10.3" "10.4" "10.5" "10.6" "10.7"),
+    milestones: roles!(TWO, &[8, 9], PAIRS, [], OF_PAIR, "10.1" "10.2" "10.3" "10.4" "10.5" "10.6" "10.7"),
     structure: |run| structure::check(run, &TWO),
 };

@@ -24,7 +24,10 @@ pub fn reset(workspace: &Workspace, step: u8) -> Result<String, String> {
             }
         )),
         Replaced::Kept(backup) => {
-            Ok(format!("{} is as it was at the beginning\nyour file is kept: {backup}\n", Workspace::kernel(step)))
+            let file = Workspace::kernel(step);
+            Ok(format!(
+                "{file} is as it was at the beginning\nyour file is kept: {backup}\n  try: `cp {backup} {file}` puts it back.\n"
+            ))
         }
         Replaced::Missing => Ok(format!("{} was missing, and is there again\n", Workspace::kernel(step))),
     }

@@ -47,7 +47,7 @@ pub fn progress(verdict: &Verdict) -> String {
         return format!("builds no kernel: {}", failure.lines().next().unwrap_or_default());
     }
     let is = |wanted: fn(&MilestoneState) -> bool| verdict.milestones.iter().filter(|m| wanted(&m.state)).count();
-    let done = is(|state| matches!(state, MilestoneState::Done));
+    let done = is(MilestoneState::seen);
     // The same as in the step's test: what is wrong comes before what is open further down.
     let next = verdict.milestones.iter().find(|milestone| milestone.state != MilestoneState::Done);
     if let Some(next) = next.filter(|_| verdict.next_todo().is_some()) {
@@ -55,6 +55,7 @@ pub fn progress(verdict: &Verdict) -> String {
             MilestoneState::Open { place } => format!(" at {place}"),
             MilestoneState::Wrong { text } => format!(", wrong: {}", first_line(text)),
             MilestoneState::NotReached { reason } => format!(", not reached: {}", first_line(reason)),
+            MilestoneState::Flagged { part } => format!(": works here; see {part}"),
             MilestoneState::Done => String::new(),
         };
         return format!("{done} of {} TODOs done; next: {}{how}", verdict.milestones.len(), next.id);

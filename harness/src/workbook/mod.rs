@@ -2,7 +2,7 @@
 
 mod bench;
 mod cargo;
-mod carry;
+pub(crate) mod carry;
 mod changes;
 #[cfg(feature = "solutions")]
 pub mod clock;

@@ -8,6 +8,9 @@ use ptx::{B32, Chunk, F32, Gemm, GlobalAddress, KernelFn, Operand, Scope, U32};
 
 include!(concat!(env!("OUT_DIR"), "/edited.rs"));
 
+/// Where the texts of the edited solutions are: `NAME.rs`.
+pub const FOLDER: &str = env!("OUT_DIR");
+
 /// The edited solution of this name.
 ///
 /// # Panics

@@ -100,10 +100,11 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
                 let free = PipelineState::producer(t, 1);
                 tiles.each(t, cta, |t, _, _| {
                     // TODO 7.4: Wait until the accumulator is free: its sums of the tile before are in registers. The
-                    // first wait must pass: `free` begins with phase 1. Keep the MMAs behind the wait, and let `free`
-                    // go on. Then multiply all rounds (`t.repeat`). In each: wait until the tiles of the stage have
-                    // come, multiply them, let mma2tma hear when they are no longer read, and go on to the next stage.
-                    // Behind the last, let mma2ld hear when the product is complete. book: warp specialisation
+                    // first wait must pass: `free` begins with phase 1. Keep the MMAs behind the wait
+                    // (`tcgen05_fence_after`), and let `free` go on. Then multiply all rounds (`t.repeat`). In each:
+                    // wait until the tiles of the stage have come, keep the MMAs behind this wait, too, multiply them,
+                    // let mma2tma hear when they are no longer read, and go on to the next stage. Behind the last, let
+                    // mma2ld hear when the product is complete. book: warp specialisation
                     t.todo("7.4");
                 });
             });

@@ -80,7 +80,7 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
         w.elect_one(|t| {
             t.barrier_init(tma2mma, 1);
             // TODO 9.1: Make the other barriers, each with the arrivals of a phase (the table above).
-            // book: warp specialisation
+            // book: pairs of CTAs
             t.todo("9.1");
             t.fence_mbarrier_init();
         });
@@ -115,11 +115,11 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
                     let free = PipelineState::producer(t, 1);
                     tiles.each(t, cluster, |t, _, _| {
                         // TODO 9.3: Wait until the accumulators of both CTAs are free: their sums of the tile before
-                        // are in registers. Keep the MMAs behind the wait, and let `free` go on. Then multiply all
-                        // rounds (`t.repeat`). In each: wait until the tiles of the stage have come, multiply them,
-                        // let mma2tma of both CTAs hear when they are no longer read, and go on to the next stage.
-                        // Behind the last, let mma2ld of both CTAs hear when the product is complete.
-                        // book: pairs of CTAs
+                        // are in registers. Keep the MMAs behind the wait (`tcgen05_fence_after`), and let `free` go
+                        // on. Then multiply all rounds (`t.repeat`). In each: wait until the tiles of the stage have
+                        // come, keep the MMAs behind this wait, too, multiply them, let mma2tma of both CTAs hear when
+                        // they are no longer read, and go on to the next stage. Behind the last, let mma2ld of both
+                        // CTAs hear when the product is complete. book: pairs of CTAs
                         t.todo("9.3");
                     });
                 })
@@ -133,14 +133,14 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
         tiles.each(wg, cluster, |wg, tile_row, tile_column| {
             // TODO 9.4: Wait until the product is complete, keep the loads from tensor memory behind the wait, and let
             // `full` go on.
-            // book: warp specialisation
+            // book: pairs of CTAs
             wg.todo("9.4");
             for chunk in 0..EPI_CHUNKS {
                 // TODO 9.5: Load this chunk's columns of the thread's row and wait for them. After the last chunk's
                 // load let every thread tell the leader's ld2mma (behind a fence of tcgen05): the next product can
                 // begin while this one is stored. Then store the row to `d`, when TMA no longer reads what was there
                 // before: the thread that stores below waits for that (`bulk_wait_read`), and the warpgroup meets.
-                // book: warp specialisation
+                // book: pairs of CTAs
                 wg.todo("9.5");
                 // TODO 9.6: Let TMA see what the threads stored, let the warpgroup meet, and let one thread store the
                 // tile, as a group of its own (`bulk_commit`), to this CTA's rows of the cluster's tile.

@@ -4,15 +4,17 @@ use super::super::{
     BLK_K, Seen, Shape, step01,
     tile::{self, Tile},
 };
-use super::{ROWS, Rounds, missing, rounds};
+use super::{ROWS, Rounds, barrier_name, missing, rounds};
 use crate::diagnostics::Explanation;
 use crate::launch;
 use crate::observe::Observation;
 use crate::source::Matrix;
-use emulator::{Copy, CopyKind, Event, EventKind};
+use emulator::{Barrier, Copy, CopyKind, Event, EventKind};
 
 const BYTES: &str = "A phase of an mbarrier is complete when all arrivals have come, and all bytes that were announced: no \
                      more and no less (PTX ISA 9.7.13.15.5).";
+const LEADERS: &str = "A thread can wait for an mbarrier of its own CTA only; the loads of a pair may tell one of either CTA \
+                       (PTX ISA 9.7.13.15.16; cp.async.bulk.tensor, .cta_group::2).";
 
 /// The tiles of A and B that threads copy: in every CTA the last round's are there, and what was stored is fenced.
 pub(in crate::steps) fn tiles_copied(run: &Observation, shape: &Shape) -> Seen {
@@ -49,14 +51,23 @@ fn tma_loads<'a>(run: &'a Observation, shape: &Shape, cta: u32) -> Vec<(&'a Even
     loads
 }
 
+/// All loads of the first tile are issued; what is wrong with those of the first rounds is another TODO's.
+pub(in crate::steps) fn loads_go_on(run: &Observation, shape: &Shape) -> Seen {
+    match loads(run, shape, Rounds::All) {
+        Seen::Wrong(_) if run.report.completed => Seen::NotReached("the loads come first".to_string()),
+        seen => seen,
+    }
+}
+
 /// TMA loads: in each round the right boxes of A and B, on one barrier that was told of their bytes.
 pub(in crate::steps) fn loads(run: &Observation, shape: &Shape, wanted: Rounds) -> Seen {
     let (problem, per_round) = (&run.inputs.problem, shape.consumers as usize + 1);
     let help = "Announce the bytes of all tiles of the round (`t.expect_tx`), then ask TMA for them (`t.tma_load`).";
     for cta in 0..shape.ctas {
         let loads = tma_loads(run, shape, cta);
-        // What a kernel without the rest of the loop does after these rounds says nothing.
-        let seen = if wanted == Rounds::All { usize::MAX } else { wanted.count(run, shape) };
+        // What a kernel without the rest of the loop does after these rounds says nothing. A role has its loop to itself.
+        let all = wanted == Rounds::All || shape.specialised;
+        let seen = if all { usize::MAX } else { wanted.count(run, shape) };
         let wanted = wanted.count(run, shape);
         for (index, round) in loads.chunks(per_round).enumerate().take(seen) {
             let Some([tile_row, tile_column]) = shape.tile_of(problem, run.sms, 0, index / rounds(run)) else { break };
@@ -88,6 +99,9 @@ pub(in crate::steps) fn loads(run: &Observation, shape: &Shape, wanted: Rounds) 
                     return Seen::Wrong(explanation.at(&event.place, "this load"));
                 };
                 boxes.remove(found);
+                if let Some(wrong) = told_elsewhere(run, event, copy, cta) {
+                    return Seen::Wrong(wrong);
+                }
             }
         }
         if loads.len() < wanted * per_round {
@@ -105,24 +119,65 @@ pub(in crate::steps) fn loads(run: &Observation, shape: &Shape, wanted: Rounds) 
     let first = tma_loads(run, shape, 0);
     let Some((event, copy)) = first.first() else { return Seen::Cut };
     let bytes: u32 = first.iter().take(per_round).map(|(_, copy)| copy.bytes).sum::<u32>() * shape.ctas;
-    let announced = run.report.trace.iter().find_map(|event| match event.kind {
-        EventKind::BarrierArrive { barrier, announced, .. } | EventKind::BarrierExpect { barrier, announced }
-            if announced > 0 && copy.barriers.contains(&barrier) =>
-        {
-            Some((event, announced))
-        }
-        _ => None,
-    });
-    match announced {
-        Some((_, announced)) if announced == bytes => Seen::Done,
-        Some((at, announced)) => {
-            let title = format!("{announced} bytes are announced; the loads of a round bring {bytes}");
+    announced(run, shape, event, copy, bytes)
+}
+
+/// A pair's loads all tell the leader's barrier: only there does somebody wait.
+fn told_elsewhere(run: &Observation, event: &Event, copy: &Copy, cta: u32) -> Option<Explanation> {
+    let barrier = copy.barriers.iter().find(|barrier| barrier.cta != 0)?;
+    let name = barrier_name(run, *barrier);
+    let title =
+        format!("a load of CTA {cta} tells {name} of CTA {}; the MMAs' thread waits at that of CTA 0", barrier.cta);
+    let help = "Let the loads of both CTAs tell the leader's barrier: `tma2mma.at(s).of_cta(LEADER)`.";
+    Some(Explanation::new(title, LEADERS, help).at(&event.place, "this load"))
+}
+
+/// The bytes of the first round are announced to the barrier of its loads, all of them, and nowhere else.
+fn announced(run: &Observation, shape: &Shape, event: &Event, copy: &Copy, bytes: u32) -> Seen {
+    let told = |barrier: &Barrier| copy.barriers.contains(barrier);
+    let announcements = || {
+        run.report.trace.iter().filter_map(|event| match event.kind {
+            EventKind::BarrierArrive { barrier, announced, phase, .. } if announced > 0 => {
+                Some((event, barrier, announced, Some(phase)))
+            }
+            EventKind::BarrierExpect { barrier, announced } => Some((event, barrier, announced, None)),
+            _ => None,
+        })
+    };
+    // In a pair somebody else may announce where nobody waits.
+    let twin = |barrier: &Barrier| {
+        barrier.cta != 0 && barrier.cta < shape.ctas && copy.barriers.iter().any(|told| told.offset == barrier.offset)
+    };
+    if let Some((at, barrier, ..)) = announcements().find(|(_, barrier, ..)| twin(barrier)) {
+        let (name, cta) = (barrier_name(run, barrier), barrier.cta);
+        let title = format!(
+            "bytes are announced to {name} of CTA {cta}, where nobody waits; the leader's counts those of both"
+        );
+        let help = "Let the leader announce alone, the bytes of both CTAs: `t.when(rank.eq(LEADER), |t| …)`.";
+        return Seen::Wrong(
+            Explanation::new(title, LEADERS, help).at(&at.place, "announced here").at(&event.place, "the first load"),
+        );
+    }
+    let first: Vec<_> = announcements().filter(|(_, barrier, ..)| told(barrier)).collect();
+    // Announced with the arrival, or by itself before it.
+    let arrived = first.iter().find(|(.., phase)| *phase == Some(0)).map(|(at, ..)| at.start);
+    let of_phase = |at: &Event, phase: Option<u64>| match phase {
+        Some(phase) => phase == 0,
+        None => arrived.is_none_or(|arrived| at.start <= arrived),
+    };
+    let sum: u32 = first.iter().filter(|(at, .., phase)| of_phase(at, *phase)).map(|(_, _, bytes, _)| *bytes).sum();
+    match first.first() {
+        Some(_) if sum == bytes => Seen::Done,
+        Some((at, ..)) => {
+            let title = format!("{sum} bytes are announced; the loads of a round bring {bytes}");
             let help = "Announce the bytes of all tiles that are loaded on this barrier, in all CTAs that tell it.";
             Seen::Wrong(
                 Explanation::new(title, BYTES, help).at(&at.place, "announced here").at(&event.place, "the first load"),
             )
         }
         None => {
+            let help =
+                "Announce the bytes of all tiles of the round (`t.expect_tx`), then ask TMA for them (`t.tma_load`).";
             let title = "no bytes are announced to the barrier of the first load";
             Seen::Wrong(Explanation::new(title, BYTES, help).at(&event.place, "the first load"))
         }

@@ -9,7 +9,7 @@ mod wait;
 mod write_back;
 
 pub(super) use super::step01::freed;
-pub(super) use fill::{loads, tiles_copied};
+pub(super) use fill::{loads, loads_go_on, tiles_copied};
 pub(super) use multiply::{committed, mmas};
 pub(super) use wait::{all_meet, awaited, every_round_awaited};
 pub(super) use write_back::{accumulator_handed_back, d_right, d_staged};
@@ -79,6 +79,15 @@ fn named(run: &Observation, barrier: Barrier) -> Option<(&str, Option<u32>)> {
         region.kind == RegionKind::Barrier && i64::from(region.offset) == i64::from(barrier.offset)
     };
     run.built.regions.iter().find(here).map(|region| (region.name.as_str(), region.stage))
+}
+
+/// A barrier in a sentence.
+fn barrier_name(run: &Observation, barrier: Barrier) -> String {
+    match named(run, barrier) {
+        Some((name, Some(stage))) => format!("`{name}[{stage}]`"),
+        Some((name, None)) => format!("`{name}`"),
+        None => "an mbarrier".to_string(),
+    }
 }
 
 fn is_named(run: &Observation, barrier: &Barrier, name: &str) -> bool {

@@ -15,6 +15,8 @@ const OPERANDS: &str = "D = A · Bᵀ: MMA i of a tile multiplies columns 16 · 
                         (PTX ISA 9.7.16.10.9.1).";
 const ACCUMULATE: &str = "An MMA with enable-input-d adds to what the accumulator holds, without it overwrites it \
                           (PTX ISA 9.7.16.10.9.1).";
+const ARRIVES: &str = "A commit arrives at one mbarrier; with .multicast::cluster it arrives at the same offset in each CTA of its \
+                       mask (PTX ISA, tcgen05.commit).";
 const COVERS: &str = "A commit covers the MMAs that its own thread issued before it (PTX ISA 9.7.16.6.2.1.1).";
 
 /// MMAs of the first CTA, those of each issuing warp in the order of issue.
@@ -103,6 +105,7 @@ fn is_slice(run: &Observation, matrix: Matrix, elements: &[u16], row: usize, col
         && elements.chunks(depth).zip(rows).all(|(found, expected)| expected.get(column..column + depth) == Some(found))
 }
 
+/// The MMAs are committed to the barriers of this name, in all CTAs that share them.
 pub(in crate::steps) fn committed(run: &Observation, shape: &Shape, name: &str) -> Seen {
     if issued_mmas(run).is_empty() {
         return Seen::NotReached("there is no MMA to commit yet".to_string());
@@ -120,13 +123,15 @@ pub(in crate::steps) fn committed(run: &Observation, shape: &Shape, name: &str) 
         let to = commits.iter().find(|(_, barriers, _)| barriers.iter().any(|barrier| is_named(run, barrier, name)));
         let Some((commit, barriers, _)) = to else {
             let title = format!("warp {} commits nothing to `{name}`", first.issuer.warp);
-            let help = format!("Call `t.commit({name})` in the thread that issued the MMAs, after the last of them.");
+            let call =
+                if shape.ctas == 1 { format!("t.commit({name})") } else { format!("t.commit_multicast({name}, BOTH)") };
+            let help = format!("Call `{call}` in the thread that issued the MMAs, after the last of them.");
             return missing(run, Explanation::new(title, COVERS, help).at(&last.place, "the last MMA"));
         };
         if barriers.len() < shape.ctas as usize {
             let title = format!("the commit reaches `{name}` of {} CTA; both of the pair wait for it", barriers.len());
             let help = format!("Call `t.commit_multicast({name}, BOTH)`.");
-            return Seen::Wrong(Explanation::new(title, COVERS, help).at(&commit.place, "the commit"));
+            return Seen::Wrong(Explanation::new(title, ARRIVES, help).at(&commit.place, "the commit"));
         }
     }
     Seen::Done

@@ -52,6 +52,15 @@ pub(in crate::steps) fn awaited(run: &Observation, name: &str, who: Who) -> Seen
     Seen::Done
 }
 
+/// Counted as people do: the first wait is that for phase 0.
+fn nth_wait(index: usize) -> String {
+    const WORDS: [&str; 8] = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth"];
+    match WORDS.get(index) {
+        Some(word) => format!("{word} wait"),
+        None => format!("wait {} (counted from 1)", index + 1),
+    }
+}
+
 /// Every warp waits for every round, each in its own phase.
 pub(in crate::steps) fn every_round_awaited(run: &Observation, shape: &Shape, name: &str) -> Seen {
     for warp in 0..shape.threads / 32 {
@@ -62,7 +71,7 @@ pub(in crate::steps) fn every_round_awaited(run: &Observation, shape: &Shape, na
             continue;
         }
         let wrong = phases.iter().zip(0..).position(|(phase, round)| *phase != Some(round)).unwrap_or(phases.len());
-        let title = format!("warp {warp}'s wait number {wrong} for `{name}` does not wait for phase {wrong}");
+        let title = format!("warp {warp}'s {} for `{name}` does not wait for phase {wrong}", nth_wait(wrong));
         let explanation =
             Explanation::new(title, PARITY, format!("Wait for parity `round & 1`: `k.wait({name}, round & 1)`."));
         let event = waits(run, name).filter(|(waiting, ..)| *waiting == warp).nth(wrong).map(|(_, event, ..)| event);

@@ -100,8 +100,15 @@ pub(in crate::steps) fn accumulator_handed_back(run: &Observation, shape: &Shape
             .sum();
         if arrived != wanted {
             let title = format!("{arrived} threads arrive at `ld2mma` for the first tile; a phase takes {wanted}");
-            let help =
-                "Behind the last chunk's `tmem_wait_load`, let every thread of the warpgroup arrive: `wg.arrive(…)`.";
+            let help = match shape.ctas {
+                1 => {
+                    "Behind the last chunk's `tmem_wait_load`, let every thread of the warpgroup arrive: `wg.arrive(…)`."
+                }
+                _ => {
+                    "Behind the last chunk's `tmem_wait_load`, let every thread of both CTAs arrive at the leader's: \
+                     `wg.arrive(….of_cta(LEADER))`."
+                }
+            };
             return missing(run, Explanation::new(title, INIT, help));
         }
     }

@@ -16,6 +16,13 @@ use relation::{How, Relation};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+/// The TODO whose code stands on a line of a student's file, from 0, if the file can be held against the untouched one.
+pub(crate) fn todo_of_line(untouched: &str, file: &str, line: usize) -> Option<String> {
+    let holds = |body: &Body| (body.begin..body.begin + body.lines.len()).contains(&line);
+    let found = bodies(untouched, file).into_iter().find(|(_, body)| body.as_ref().is_ok_and(holds));
+    found.map(|(id, _)| id)
+}
+
 /// What became of a TODO of the later step.
 enum Outcome {
     /// It holds the student's code of these TODOs.
@@ -104,7 +111,7 @@ impl Earlier {
     fn outcome(&self, todo: &Todo, relation: Option<&Relation>, indent: &str, as_comments: bool) -> Outcome {
         let open = |reason: String, way_out: &str| Outcome::Open { reason, way_out: way_out.to_string() };
         let Some(relation) = relation else {
-            return open(format!("nothing in step {} does this: {}", self.number, short(&todo.task())), "");
+            return open(format!("step {} has no code that fits as it is: {}", self.number, short(&todo.task())), "");
         };
         let mut lines = Vec::new();
         for id in &relation.from {

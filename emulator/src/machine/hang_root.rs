@@ -1,0 +1,191 @@
+//! From a wait that never ends on to the one that keeps it waiting.
+//!
+//! Who has arrived at an mbarrier before, and has not in its current phase, is who should arrive now. If that one waits itself, its wait
+//! comes first: the root is a wait that nobody who waits keeps waiting.
+
+use super::cluster::Cluster;
+use super::hang::Blocked;
+use super::mbarrier::{Mbarrier, sum};
+use super::names::counted;
+use super::warp::State;
+use crate::diagnostic::{Diagnostic, Label};
+
+/// A way from a wait to its root.
+pub struct Chain {
+    /// Places in the list of who is blocked: each keeps the one before it waiting. Not empty.
+    pub waits: Vec<usize>,
+    /// Who should arrive for the last one is among those before it.
+    pub ring: bool,
+}
+
+impl Cluster<'_> {
+    /// From the wait at `start` on to its root.
+    pub fn wait_chain(&self, blocked: &[Blocked], start: usize) -> Chain {
+        let mut waits = vec![start];
+        while let Some(last) = waits.last().and_then(|&last| blocked.get(last)) {
+            let due = self.due(last);
+            let waiting = |b: &Blocked| matches!(b.state, State::Mbarrier { .. }) && due.contains(&b.warp);
+            let mut next = (0..blocked.len()).filter(|&n| waiting(&blocked[n])).peekable();
+            if next.peek().is_none() {
+                return Chain { waits, ring: false };
+            }
+            match next.find(|n| !waits.contains(n)) {
+                Some(next) => waits.push(next),
+                None => return Chain { waits, ring: true },
+            }
+        }
+        Chain { waits, ring: false }
+    }
+
+    /// The warps that should arrive, or bring bytes, at the mbarrier that somebody waits for.
+    pub fn due(&self, waiter: &Blocked) -> Vec<usize> {
+        let State::Mbarrier { barrier, .. } = waiter.state else { return Vec::new() };
+        let b = &self.barriers[barrier as usize];
+        // Phases that the waiter has missed, and bytes that are too many, are nobody else's.
+        let known = self.warps[waiter.warp].views.hb.get(b.actor);
+        let of_bytes = b.pending == 0;
+        if b.next_epoch() > known + 2 || of_bytes && b.bytes <= 0 {
+            return Vec::new();
+        }
+        let came: Vec<_> = b.came.iter().filter(|came| came.bytes == of_bytes).collect();
+        if came.is_empty() {
+            return self.due_for_the_first_time(b);
+        }
+        let now = |warp: usize| came.iter().any(|came| came.warp == warp && came.phase == b.phase);
+        let mut due: Vec<usize> = came.iter().map(|came| came.warp).filter(|&warp| !now(warp)).collect();
+        // The same warp of another CTA, where it has never come so far.
+        for one in came.iter().filter(|came| came.phase == b.phase) {
+            let index = self.warps[one.warp].index;
+            let peers = (0..self.warps.len()).filter(|&w| w != one.warp && self.warps[w].index == index);
+            due.extend(
+                peers.filter(|&w| !self.at_offset(b).any(|b| b.came.iter().any(|c| (c.warp, c.site) == (w, one.site)))),
+            );
+        }
+        due.sort_unstable();
+        due.dedup();
+        due
+    }
+
+    /// Nothing has come yet: if a commit would arrive, those that issue MMAs.
+    fn due_for_the_first_time(&self, b: &Mbarrier) -> Vec<usize> {
+        let elsewhere = self.at_offset(b).any(|other| !other.came.is_empty());
+        if elsewhere || !self.arrival_sites(b.offset).into_iter().any(|site| self.is_commit(site)) {
+            return Vec::new();
+        }
+        let mut due: Vec<usize> = self.mma_queues.keys().map(|&(warp, _)| warp).collect();
+        due.sort_unstable();
+        due.dedup();
+        due
+    }
+
+    /// The mbarriers at the same offset, in all CTAs of the cluster.
+    fn at_offset(&self, b: &Mbarrier) -> impl Iterator<Item = &Mbarrier> {
+        self.barriers.iter().filter(move |other| other.offset == b.offset && other.valid)
+    }
+
+    /// An mbarrier at the same offset in another CTA where something has come, and where nobody waits.
+    pub fn idle_twin(&self, blocked: &[Blocked], barrier: u32) -> Option<u32> {
+        let b = &self.barriers[barrier as usize];
+        let awaited =
+            |n: u32| blocked.iter().any(|b| matches!(b.state, State::Mbarrier { barrier, .. } if barrier == n));
+        (0..self.barriers.len() as u32).find(|&n| {
+            let other = &self.barriers[n as usize];
+            other.valid
+                && (other.offset, n) != (b.offset, barrier)
+                && other.offset == b.offset
+                && !other.came.is_empty()
+                && !awaited(n)
+        })
+    }
+
+    /// An mbarrier at the same offset in another CTA where something has come.
+    pub fn busy_twin(&self, barrier: u32) -> Option<u32> {
+        let b = &self.barriers[barrier as usize];
+        (0..self.barriers.len() as u32).find(|&n| {
+            let other = &self.barriers[n as usize];
+            n != barrier && other.valid && other.offset == b.offset && !other.came.is_empty()
+        })
+    }
+
+    /// One of those that should arrive, if it is blocked: what to call it.
+    pub fn held_up(&self, blocked: &[Blocked], waiter: &Blocked) -> Option<String> {
+        let due = self.due(waiter);
+        let held = blocked.iter().find(|b| due.contains(&b.warp) && !matches!(b.state, State::Meeting))?;
+        Some(self.warp_name(held.warp))
+    }
+
+    /// Some of the arrivals that a phase lacks are at an mbarrier of another CTA, where nobody waits.
+    pub fn arrivals_elsewhere(&self, d: &mut Diagnostic, barrier: u32, twin: u32) {
+        let other = &self.barriers[twin as usize];
+        let got = other.expected - other.pending;
+        if got == 0 && other.phase == 0 {
+            return;
+        }
+        let (here, there) = (self.barrier_name(barrier), self.barrier_name(twin));
+        let times = if got == 0 { "the others".to_string() } else { got.to_string() };
+        d.title = format!("{}; {there} gets {times}, where nobody waits", d.title);
+        d.help = format!(
+            "Let all arrive at {here}, where the wait is: mbarrier.arrive with .shared::cluster, at the address that mapa gives for its \
+             CTA."
+        );
+        // The arrival first: it is what has to change.
+        let site = other.came.iter().find(|came| !came.bytes).map(|came| came.site);
+        let place = site.map(|site| self.place(site));
+        let here = d.labels.iter().position(|label| Some(&label.place) == place.as_ref());
+        if let Some(at) = here {
+            let label = d.labels.remove(at);
+            let text = format!("{}, and {times} at {there}", label.text);
+            d.labels.insert(0, Label { text, ..label });
+        } else if let Some(site) = site {
+            d.labels.insert(0, self.label(site, format!("this arrives at {there}")));
+        }
+    }
+
+    /// Copies bring bytes that a phase lacks to an mbarrier of another CTA, where nobody waits.
+    pub fn bytes_elsewhere(&self, d: &mut Diagnostic, barrier: u32, twin: u32) {
+        let brought = sum(&self.barriers[twin as usize].traffic.brought);
+        if brought == 0 {
+            return;
+        }
+        let (here, there) = (self.barrier_name(barrier), self.barrier_name(twin));
+        d.title = format!("{}; {there} gets {}, where nobody waits", d.title, counted(brought, "byte"));
+        d.help = format!(
+            "Let the copies of both CTAs tell {here}, where the wait is: with .cta_group::2 they may, at the address that mapa gives for \
+             its CTA."
+        );
+    }
+
+    /// Nothing ever arrives at an mbarrier; at that of another CTA it does.
+    pub fn only_at_the_twin(&self, barrier: u32, twin: u32, wait: Label) -> Diagnostic {
+        let (name, there) = (self.barrier_name(barrier), self.barrier_name(twin));
+        let other = &self.barriers[twin as usize];
+        let arrival = other.came.iter().find(|came| !came.bytes).or(other.came.first());
+        let (home, commit) = (other.cta, arrival.is_some_and(|came| self.is_commit(came.site)));
+        let mut d = self.hang(
+            self.barriers[barrier as usize].init.site,
+            format!("the wait for {name} never ends: nothing ever arrives at it, only at that of CTA {home}"),
+            match commit {
+                true => {
+                    "Let the commit arrive in both CTAs: tcgen05.commit with .multicast::cluster and a mask of both."
+                        .into()
+                }
+                false => format!("Wait in CTA {home} alone, or let something arrive at {name}, too."),
+            },
+        );
+        d.labels = vec![wait];
+        d.labels.extend(arrival.map(|came| self.label(came.site, format!("this arrives at {there} alone"))));
+        d
+    }
+}
+
+/// Arrivals by statement.
+pub fn by_site(arrivals: &[(u32, u32)]) -> Vec<(u32, u32)> {
+    let mut sums: Vec<(u32, u32)> = Vec::new();
+    for &(site, count) in arrivals {
+        match sums.iter_mut().find(|(known, _)| *known == site) {
+            Some((_, sum)) => *sum += count,
+            None => sums.push((site, count)),
+        }
+    }
+    sums
+}

@@ -1,0 +1,68 @@
+//! What a run that is stuck says: the wait that keeps the others waiting comes first, with a way out that fits it.
+
+mod common;
+
+use common::{load, zeroes};
+use emulator::Diagnostic;
+
+/// Two warps: what lane 0 of each does, with `bar_a` and `bar_b` made for one arrival each.
+fn stuck(first: &str, second: &str) -> Diagnostic {
+    let text = format!(
+        ".version 8.6\n.target sm_100a\n.address_size 64\n.visible .entry k(.param .u64 out)\n{{\n\
+         .shared .align 8 .b64 bar_a;\n.shared .align 8 .b64 bar_b;\n.reg .pred %p<4>;\n.reg .b32 %r<4>;\n\
+         mov.u32 %r0, %tid.x;\nsetp.ne.u32 %p0, %r0, 0;\n\
+         @!%p0 mbarrier.init.shared::cta.b64 [bar_a], 1;\n@!%p0 mbarrier.init.shared::cta.b64 [bar_b], 1;\n\
+         bar.sync 0;\nand.b32 %r1, %r0, 31;\nsetp.ne.u32 %p1, %r1, 0;\n@%p1 bra END;\n\
+         setp.ge.u32 %p2, %r0, 32;\n@%p2 bra SECOND;\n{}\nbra END;\nSECOND:\n{}\nEND:\nret;\n}}\n",
+        told(first, "F"),
+        told(second, "S")
+    );
+    let launch = common::launch("k", 64, vec![zeroes("out", 4096)]);
+    let report = common::run(&load(&text), &launch, None, 1_000_000);
+    assert_eq!(common::codes(&report), ["hang"], "{:#?}", report.findings);
+    report.findings[0].clone()
+}
+
+/// `arrive a`, `wait b 1`, one after the other.
+fn told(words: &str, label: &str) -> String {
+    let mut text = String::new();
+    for (n, one) in words.split(", ").enumerate() {
+        let words: Vec<&str> = one.split(' ').collect();
+        text += &match words.as_slice() {
+            ["arrive", bar] => format!("mbarrier.arrive.shared::cta.b64 _, [bar_{bar}];\n"),
+            ["wait", bar, parity] => format!(
+                "{label}{n}:\nmbarrier.try_wait.parity.shared::cta.b64 %p3, [bar_{bar}], {parity};\n@!%p3 bra {label}{n};\n"
+            ),
+            _ => panic!("{one}"),
+        };
+    }
+    text
+}
+
+/// Warp 0 waits for an arrival of warp 1, which waits itself: the parity of warp 0 is right.
+#[test]
+fn who_should_arrive_waits_itself() {
+    let found = stuck("wait a 0, wait a 1", "arrive a, wait b 0, arrive a");
+    assert_eq!(found.title, "the wait for `bar_b` never ends: nothing ever arrives at it", "{found:#?}");
+    assert!(found.labels[0].text.starts_with("warp 1 waits for `bar_b`"), "{found:#?}");
+    assert!(found.labels.iter().any(|label| label.text.starts_with("warp 0 waits for `bar_a`")), "{found:#?}");
+}
+
+/// Warp 1 is done: who waits for one more arrival may have the wrong parity.
+#[test]
+fn who_arrived_has_ended() {
+    let found = stuck("wait a 0, wait a 1", "arrive a");
+    assert!(found.title.contains("nothing arrives any more after phase 0"), "{found:#?}");
+    assert_eq!(found.help, "Phase n has parity n mod 2: to wait for phase 0, use parity 0.");
+}
+
+/// Each waits for the other: no wait is the root, and no parity is wrong.
+#[test]
+fn each_waits_for_the_other() {
+    let found = stuck("wait a 0, arrive b, wait a 1, arrive b", "arrive a, wait b 0, wait b 1, arrive a");
+    assert!(found.title.contains("nothing arrives any more after phase 0"), "{found:#?}");
+    assert_eq!(
+        found.help,
+        "Let warp 1, whose arrival completed phase 0, arrive once more before it waits where it does now."
+    );
+}
