@@ -32,7 +32,7 @@ impl Judge<'_> {
                 if run.report.incomplete.is_empty() || !run.report.findings.is_empty() {
                     runs += 1;
                     if !run.is_right() {
-                        return self.wrong_sample(&run, findings);
+                        return self.wrong_sample(&run, seen, findings);
                     }
                     samples.push(format!("{} of {} tiles at {}", run.checked.0, run.checked.1, case.problem));
                     continue;
@@ -71,8 +71,8 @@ impl Judge<'_> {
     }
 
     /// The first findings, each with its TODO.
-    fn all_shown(&self, findings: &Findings) -> String {
-        diagnostics::first_few(findings.found.iter().map(|(_, found)| self.shown(found)).collect())
+    fn all_shown(&self, findings: &Findings, seen: &Observation) -> String {
+        diagnostics::first_few(findings.found.iter().map(|(_, found)| self.shown(found, seen)).collect())
     }
 
     /// A run of which a sample is computed; what is loaded from tensor memory is so many times what is there.
@@ -83,10 +83,10 @@ impl Judge<'_> {
     }
 
     /// D is wrong at a large size, or the run broke off.
-    fn wrong_sample(&self, run: &Sampled, findings: &Findings) -> Outcome {
+    fn wrong_sample(&self, run: &Sampled, seen: &Observation, findings: &Findings) -> Outcome {
         let mut sections: Vec<String> = Vec::new();
         if !findings.found.is_empty() {
-            sections.push(self.all_shown(findings));
+            sections.push(self.all_shown(findings, seen));
         }
         let wrong = run.title();
         sections.extend(wrong.iter().map(|wrong| format!("{wrong}.\n")));
@@ -114,7 +114,7 @@ impl Judge<'_> {
         }
         if let Some((_, first)) = findings.found.first() {
             title.get_or_insert_with(|| first.title.clone());
-            sections.push(self.all_shown(findings));
+            sections.push(self.all_shown(findings, seen));
         }
         for matrix in run.overwritten() {
             let changed = overwritten(matrix, seen);

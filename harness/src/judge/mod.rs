@@ -312,7 +312,7 @@ impl Judge<'_> {
         let part = if passed { Part::RaceFree } else { Part::Correct };
         let all = findings.found.iter().chain(findings.notes.iter().filter(|_| passed));
         let flagged: Vec<&str> =
-            all.filter_map(|(_, found)| self.milestone_of(found)).map(|milestone| milestone.id).collect();
+            all.filter_map(|(_, found)| self.milestone_of(found, &seen)).map(|milestone| milestone.id).collect();
         for (result, milestone) in verdict.milestones.iter_mut().zip(self.step.milestones) {
             // A kernel that is right and clean has reached every milestone, also one that goes another way than ours.
             let seen = if clean { Seen::Done } else { (milestone.check)(&seen) };
@@ -372,7 +372,7 @@ impl Judge<'_> {
         // Here the rules are learnt: what no machine code would show counts, too.
         let all = || findings.found.iter().chain(&findings.notes);
         if all().next().is_some() {
-            sections.push(diagnostics::first_few(all().map(|found| self.seen_under(found)).collect()));
+            sections.push(diagnostics::first_few(all().map(|found| self.seen_under(found, seen)).collect()));
         }
         // A run that broke off has said why.
         if let Some((seed, run)) = wrong.filter(|(_, run)| run.report.completed || run.report.findings.is_empty()) {
@@ -399,8 +399,8 @@ impl Judge<'_> {
         Outcome::Passed { detail: format!("no finding under the default schedule{seeds}") }
     }
 
-    fn seen_under(&self, (seed, diagnostic): &(Option<u64>, Diagnostic)) -> String {
-        let text = self.shown(diagnostic);
+    fn seen_under(&self, (seed, diagnostic): &(Option<u64>, Diagnostic), seen: &Observation) -> String {
+        let text = self.shown(diagnostic, seen);
         let repeat = seed.map(|seed| self.repeat(seed)).unwrap_or_default();
         format!("{text}Seen under {}.\n{repeat}", schedule(*seed))
     }

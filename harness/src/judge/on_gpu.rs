@@ -116,7 +116,7 @@ impl Judge<'_> {
                 return Outcome::Failed { title, text: format!("{text}\n{on}") };
             }
         }
-        let notes = diagnostics::first_few(findings.notes.iter().map(|found| self.seen_under(found)).collect());
+        let notes = diagnostics::first_few(findings.notes.iter().map(|found| self.seen_under(found, seen)).collect());
         let other = "The emulator runs the same kernel on the same inputs, computes the right D, and finds no rule broken. \
                      What differs is then a matter of time, or a mistake of the emulator: `race-free` under more seeds may tell.\n";
         Outcome::Failed { title, text: format!("{on}\n{notes}{other}") }

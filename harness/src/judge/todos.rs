@@ -2,8 +2,9 @@
 
 use super::Judge;
 use crate::diagnostics::{self, Sources};
+use crate::observe::Observation;
 use crate::skeleton;
-use crate::steps::{Milestone, Step};
+use crate::steps::{Milestone, Seen, Step};
 use crate::workbook::carry;
 use emulator::{Diagnostic, Place};
 
@@ -12,7 +13,13 @@ const AT_THE_END: &[&str] = &["bulk-store-outlives-thread", "remote-use-outlives
 
 impl Judge<'_> {
     /// The milestone of the TODO that a finding is about.
-    pub(super) fn milestone_of(&self, diagnostic: &Diagnostic) -> Option<&'static Milestone> {
+    pub(super) fn milestone_of(&self, diagnostic: &Diagnostic, seen: &Observation) -> Option<&'static Milestone> {
+        if diagnostic.code == "hang" {
+            // Who waits need not be who keeps it waiting: the first milestone that is not there says more.
+            let undone =
+                |milestone: &&Milestone| matches!((milestone.check)(seen), Seen::Wrong(_) | Seen::Found(_) | Seen::Cut);
+            return self.step.milestones.iter().find(undone);
+        }
         if self.step.shape.specialised && AT_THE_END.contains(&diagnostic.code) {
             return self.step.milestones.last();
         }
@@ -21,9 +28,9 @@ impl Judge<'_> {
     }
 
     /// A finding, with the TODO that it is about and what to read there.
-    pub(super) fn shown(&self, diagnostic: &Diagnostic) -> String {
+    pub(super) fn shown(&self, diagnostic: &Diagnostic, seen: &Observation) -> String {
         let text = diagnostics::render(diagnostic, &self.options.sources);
-        text + &self.milestone_of(diagnostic).map(pointer).unwrap_or_default()
+        text + &self.milestone_of(diagnostic, seen).map(pointer).unwrap_or_default()
     }
 }
 
