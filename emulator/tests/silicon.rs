@@ -136,6 +136,22 @@ fn silicon_did_the_same() {
     }
 }
 
+/// What is said to be settled names cases with a recording, and none in which the emulator departs from it.
+#[test]
+fn what_is_settled_was_recorded() {
+    let cases = case::all();
+    for settled in emulator::SETTLED {
+        for name in settled.cases {
+            let case = cases.iter().find(|case| case.name == *name);
+            let case = case.unwrap_or_else(|| panic!("{}: there is no case {name}", settled.name));
+            let recordings = Recording::all_of(case).unwrap_or_else(|why| panic!("{name}: {why}"));
+            assert!(!recordings.is_empty(), "{}: nobody has recorded {name}", settled.name);
+            assert!(DISAGREES.iter().all(|(of, ..)| of != name), "{}: {name} disagrees", settled.name);
+            assert!(not_modelled(case).is_none(), "{}: {name} is not modelled", settled.name);
+        }
+    }
+}
+
 /// What differs outside of these bytes, if anything does.
 fn compare(case: &Case, program: &emulator::Program, recording: &Recording, except: &[Range<usize>]) -> Option<String> {
     let report = case.run(program, None);
