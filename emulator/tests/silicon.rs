@@ -20,10 +20,6 @@ const NOT_MODELLED: &[(&str, &[&str])] = &[
     ("mbarrier.complete_tx", &["mbarrier/complete_tx"]),
     ("mbarrier.arrive.noComplete", &["mbarrier/pending_count"]),
     ("mbarrier.arrive_drop", &["mbarrier/arrive_drop"]),
-    (
-        "cp.reduce.async.bulk.global.shared::cta",
-        &["bulk/reduce_add_f16", "bulk/reduce_add_u32", "bulk/reduce_max_u32", "bulk/reduce_xor_b32"],
-    ),
     ("cvt.rn.f16x2.e4m3x2", &["convert/from_fp8"]),
     ("cvt.rn.satfinite.e4m3x2", &["convert/to_fp8"]),
 ];
