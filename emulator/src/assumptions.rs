@@ -45,7 +45,7 @@ pub const ASSUMPTIONS: &[Assumption] = &[
     assume(
         "elect-lane",
         "elect.sync elects the lowest lane of the member mask; an adversarial schedule elects the highest. The choice never changes for the same mask.",
-        "The ISA only says that one lane is elected and that the choice is deterministic. An H200 elected the lowest; a choice that holds across calls is what libraries rely on.",
+        "The ISA only says that one lane is elected and that the choice is deterministic. An H200 elected the lowest for 9 masks (silicon/lanes/elect); a choice that holds across calls is what libraries rely on.",
         "Elect with many masks on the device and record the lanes; it stays a matter of the generation.",
     ),
     assume(
@@ -56,9 +56,9 @@ pub const ASSUMPTIONS: &[Assumption] = &[
     ),
     assume(
         "fp32-accumulation",
-        "Numerics::Fast adds D and the 16 products of an MMA in FP32, in an order that is up to the CPU; Numerics::Exact follows the model of MMA-Sim: cut off 25 bits below the largest exponent, added without error, cut off again.",
-        "The ISA says neither in which order nor to how many bits. Fast differs from hardware in the last bits. Exact was compared with a B200 bit for bit by its authors, for dense MMAs of one CTA with both operands in shared memory.",
-        "MMAs with random and adversarial exponents on the device, against Exact.",
+        "Numerics::Fast adds D and the 16 products of an MMA in FP32, in an order that is up to the CPU; Numerics::Exact follows the model of MMA-Sim, cut off 25 bits below the largest exponent, added without error, cut off again, but for products that are zero: they have exponent -126.",
+        "The ISA says neither in which order nor to how many bits. Fast differs from hardware in the last bits. Exact was compared with a B200 bit for bit by its authors, for dense MMAs of one CTA with both operands in shared memory. That a zero cuts nothing off, whatever it is multiplied by, was seen on an H200 (silicon/wgmma_numerics), not on Blackwell.",
+        "MMAs with random and adversarial exponents on a B200, against Exact; with zeros times large numbers beside a subnormal D.",
     ),
     assume(
         "generic-read-then-asynchronous-write",
@@ -87,7 +87,7 @@ pub const ASSUMPTIONS: &[Assumption] = &[
     assume(
         "mma-other-forms-numerics",
         "Numerics::Exact holds with M = 64, A in tensor memory and negated operands as it does with M = 128 and both operands in shared memory.",
-        "No published comparison covers these forms one by one.",
+        "No published comparison covers these forms one by one. On an H200, wgmma with A in registers and with negated operands gave the bits of Exact (silicon/wgmma/a_in_registers, negate).",
         "The same product in each form, compared bit for bit on the device.",
     ),
     assume(
@@ -117,8 +117,8 @@ pub const ASSUMPTIONS: &[Assumption] = &[
     assume(
         "reserved-shared-memory",
         "The system keeps the first 1024 bytes of each CTA's shared window; the kernel's variables begin behind them.",
-        "Seen in disassembled kernels of compute capability 9.0 and 10.0; not promised anywhere.",
-        "Print the address of the first shared variable, and %reserved_smem_offset_end, on the device.",
+        "Measured on an H200 (silicon/address/static_base, dynamic_base_alone); for compute capability 10.0 only seen in disassembled kernels, and not promised anywhere.",
+        "Print the address of the first shared variable, and %reserved_smem_offset_end, on a B200.",
     ),
     assume(
         "scale-input-d",
@@ -147,13 +147,13 @@ pub const ASSUMPTIONS: &[Assumption] = &[
     assume(
         "tensor-map-object",
         "The 128 bytes that cuTensorMapEncodeTiled gives have the layout that was worked out from what the driver of CUDA 13 writes.",
-        "NVIDIA does not document the layout. It matters only where a kernel gets a recorded object, or changes one itself. A driver for CUDA 13.0 on an H200 wrote the same for 220 maps; other drivers, and the swizzles of Blackwell, were not compared.",
+        "NVIDIA does not document the layout. It matters only where a kernel gets a recorded object, or changes one itself. A driver for CUDA 13.0 on an H200 wrote the same for 220 maps, and for those of silicon/tensor_map; other drivers, and the swizzles of Blackwell, were not compared.",
         "Compare with cuTensorMapEncodeTiled of each driver: needs a driver and no special GPU.",
     ),
     assume(
         "tma-as-on-hopper",
-        "The TMA engine moves boxes as that of an H200 was seen to: rows narrower than the swizzle pattern lie a whole row of the pattern apart, element strides round up and leave out the innermost dimension, elements outside of the tensor count on the mbarrier, and the NaN fill is 0x7ff7 in each 16 bits.",
-        "Neither the ISA nor the driver's documentation says all of it, and a B200 was not measured.",
+        "The TMA engine moves boxes as that of an H200 was seen to: rows narrower than the swizzle pattern lie a whole row of the pattern apart, element strides round up and leave out the innermost dimension, elements outside of the tensor count on the mbarrier, the NaN fill is 0x7ff7 in each 16 bits, and no store begins at a negative coordinate.",
+        "Neither the ISA nor the driver's documentation says all of it. An H200 settled it for Hopper (silicon/swizzle, store, element_strides, out_of_bounds); a B200 was not measured.",
         "The same copies on a B200, with dumps of shared memory.",
     ),
     assume(

@@ -47,7 +47,7 @@
 //! | `machine` | warps, memories, barriers, tensor core, and what is said when something is wrong |
 //! | `order` | happens-before: which access comes after which |
 //! | `time` | what things cost |
-//! | `assumptions` | what no public source settles, and what is assumed instead |
+//! | `assumptions`, `settled` | what no public source settles, and what is assumed instead; what a GPU settled |
 
 mod assumptions;
 mod codes;
@@ -59,6 +59,7 @@ mod numerics;
 pub mod order;
 mod program;
 mod report;
+mod settled;
 pub mod syntax;
 mod tensor_map;
 mod time;
@@ -76,6 +77,7 @@ pub use program::{FORMS, Program, load, special_registers};
 pub use report::{
     Actor, Barrier, Copy, CopyKind, CtaState, Event, EventKind, Issuer, Memory, Mma, OperandRead, Report, Usage, Wgmma,
 };
+pub use settled::{SETTLED, Settled};
 pub use tensor_map::{Element, Swizzle, TensorMap};
 pub use time::Gpu;
 

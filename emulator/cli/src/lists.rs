@@ -27,5 +27,19 @@ pub fn text(arguments: &Arguments) -> String {
             }
         }
     }
+    if arguments.assumptions {
+        out += "\n# Settled on an H200, by cases of emulator/tests/silicon; Blackwell is taken to be alike\n";
+        for s in emulator::SETTLED {
+            let _ = writeln!(
+                out,
+                "\n{}\n    {:<12}{}\n    {:<12}{}",
+                s.name,
+                "holds:",
+                s.holds,
+                "shown by:",
+                s.cases.join(", ")
+            );
+        }
+    }
     out
 }

@@ -381,6 +381,9 @@ fn lists_need_no_kernel() {
     for assumption in emulator::ASSUMPTIONS {
         assert!(said.out.lines().any(|line| line == assumption.name), "{}", assumption.name);
     }
+    for settled in emulator::SETTLED {
+        assert!(said.out.lines().any(|line| line == settled.name), "{}", settled.name);
+    }
     assert_eq!(emulate(Path::new("."), &[]).status, 2);
 }
 

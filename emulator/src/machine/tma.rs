@@ -79,7 +79,7 @@ impl Cluster<'_> {
 
         // The global side: rows of bytes.
         let mut swizzle = Swizzle::None;
-        let (mut element, mut fill_nan) = (Element::U8, false);
+        let (mut element, mut fill_nan) = (op.element.unwrap_or(Element::U8), false);
         let align;
         let (rows, bytes, from);
         if let Some(bytes_asked) = plain_bytes {

@@ -372,6 +372,8 @@ pub struct TmaOp {
     pub coordinates: Vec<u16>,
     /// Bytes of a plain bulk copy.
     pub bytes: Option<u16>,
+    /// Type of the elements of a plain reduction.
+    pub element: Option<crate::tensor_map::Element>,
     /// The mbarrier of a load.
     pub barrier: Option<Address>,
     /// The multicast mask of a load.

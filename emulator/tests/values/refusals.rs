@@ -138,7 +138,7 @@ fn a_refusal_names_the_nearest_form() {
         "mbarrier.arrive.noComplete.shared.b64 %d0, [bar], 1;",
         "cp.async.bulk.tensor.2d.shared::cta.global.im2col.mbarrier::complete_tx::bytes [smem], [%d6, {0, 0}], [bar];",
         "cp.async.mbarrier.arrive.shared.b64 [bar];",
-        "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%d8], [smem], 16;",
+        "cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.add.u32 [%d8], [smem], 16, [bar];",
         "cvt.rna.tf32.f32 %r0, %f0;",
         "cvt.rn.satfinite.e4m3x2.f32 %h0, %f0, %f1;",
         "fma.rm.f64 %e0, %e1, %e2, %e3;",
@@ -177,8 +177,8 @@ fn a_refusal_names_the_nearest_form() {
             The nearest form that is modelled: `cp.async.bulk.tensor.2d.shared::cta.global.mbarrier::complete_tx::bytes`. `emulate --list-instructions` lists all.
         cp.async.mbarrier.arrive.shared.b64
             The nearest form that is modelled: `cp.async.ca.shared.global`. `emulate --list-instructions` lists all.
-        cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32
-            The nearest form that is modelled: `cp.reduce.async.bulk.tensor.1d.global.shared::cta.add.bulk_group`. `emulate --list-instructions` lists all.
+        cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.add.u32
+            The nearest form that is modelled: `cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes`. `emulate --list-instructions` lists all.
         cvt.rna.tf32.f32
             The nearest form that is modelled: `cvt.rni.f32.f32`. `emulate --list-instructions` lists all.
         cvt.rn.satfinite.e4m3x2.f32

@@ -8,6 +8,7 @@ pub fn rows() -> Vec<Row> {
     let mut rows = loads();
     rows.extend(stores());
     rows.extend(reductions());
+    rows.extend(plain_reductions());
     rows.extend(plain());
     rows.extend(clusters());
     rows
@@ -173,6 +174,56 @@ fn reductions() -> Vec<Row> {
         rows.push(bare(1, &body).map(map, true).gives(0, &[fill(new), fill(new)]));
     }
     rows
+}
+
+/// The same without a tensor map: 16 bytes of elements that are all alike.
+fn plain_reductions() -> Vec<Row> {
+    let minus = |n: u64| 0u64.wrapping_sub(n);
+    let low = |n: u64| n & 0xffff_ffff;
+    let list = [
+        ("add.u32", 32, 5, 7, 12),
+        ("add.s32", 32, low(minus(5)), 3, low(minus(2))),
+        ("add.u64", 64, 1 << 40, 1, (1 << 40) + 1),
+        // 2^-149 + 2^-149 and 1 + 2.
+        ("add.f32", 32, 1, 1, 2),
+        ("add.f64", 64, 1.0f64.to_bits(), 2.0f64.to_bits(), 3.0f64.to_bits()),
+        ("add.noftz.f16", 16, 0x3c00, 0x4000, 0x4200),
+        ("add.noftz.bf16", 16, 0x0001, 0x0001, 0x0002),
+        ("min.u32", 32, 9, 7, 7),
+        ("min.s32", 32, 9, low(minus(7)), low(minus(7))),
+        ("min.u64", 64, minus(1), 3, 3),
+        ("min.s64", 64, minus(1), 3, minus(1)),
+        ("min.f16", 16, 0, 0x8000, 0x8000),
+        ("min.bf16", 16, 0x3f80, 0xbf80, 0xbf80),
+        ("max.u32", 32, 9, 7, 9),
+        ("max.s32", 32, 9, low(minus(7)), 9),
+        ("max.u64", 64, minus(1), 3, minus(1)),
+        ("max.s64", 64, minus(1), 3, 3),
+        ("max.f16", 16, 0x3c00, 0x7e00, 0x3c00),
+        ("max.bf16", 16, 0x8000, 0, 0),
+        ("inc.u32", 32, 5, 7, 6),
+        ("dec.u32", 32, 0, 7, 7),
+        ("and.b32", 32, 0b1100, 0b1010, 0b1000),
+        ("and.b64", 64, minus(1), 1 << 40, 1 << 40),
+        ("or.b32", 32, 0b1100, 0b1010, 0b1110),
+        ("or.b64", 64, 1, 1 << 40, 1 << 40 | 1),
+        ("xor.b32", 32, 0b1100, 0b1010, 0b0110),
+        ("xor.b64", 64, minus(1), minus(1), 0),
+    ];
+    let rows = list.into_iter().enumerate().map(|(n, (what, bits, old, add, new))| {
+        let fill = |value: u64| (0..64 / bits).fold(0, |w, i| w | value << (bits * i));
+        let (hint, policy) = [("", ""), (".L2::cache_hint", ", %d5")][n % 2];
+        let body = format!(
+            "{POLICY}st.global.v2.b64 [%d8], {{{0:#x}, {0:#x}}};\nst.shared.v2.b64 [smem], {{{1:#x}, {1:#x}}};\nfence.proxy.async;\n\
+             cp.reduce.async.bulk.global.shared::cta.bulk_group{hint}.{what} [%d8], [smem], 16{policy};\n{DONE}",
+            fill(old),
+            fill(add)
+        );
+        bare(1, &body)
+            .gives(0, &[fill(new), fill(new)])
+            .without("cp.async.bulk.wait_group 0;\n", "bulk-store-outlives-thread")
+    });
+    rows.collect()
 }
 
 fn plain() -> Vec<Row> {

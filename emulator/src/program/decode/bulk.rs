@@ -4,6 +4,7 @@ use super::{Decoded, Family, Lowering, Operands, base as base_of, describe, wron
 use crate::program::Bad;
 use crate::program::op::{Address, Op, Reduction, Reg, TmaKind, TmaOp};
 use crate::syntax::ast::Operand;
+use crate::tensor_map::Element;
 
 /// The modifiers, in any order: real code writes them in several.
 #[derive(Default)]
@@ -19,6 +20,9 @@ struct Modifiers {
     bulk_group: bool,
     hint: bool,
     reduction: Option<Reduction>,
+    /// `.u32` and the like, of a reduction without a tensor map.
+    element: Option<Element>,
+    noftz: bool,
 }
 
 fn modifiers(mods: &[&str], reduce: bool) -> Option<Modifiers> {
@@ -48,8 +52,17 @@ fn modifiers(mods: &[&str], reduce: bool) -> Option<Modifiers> {
             "xor" if reduce => m.reduction = Some(Reduction::Xor),
             "inc" if reduce => m.reduction = Some(Reduction::Inc),
             "dec" if reduce => m.reduction = Some(Reduction::Dec),
+            "noftz" if reduce => m.noftz = true,
+            ty if reduce && m.reduction.is_some() && m.tensor.is_none() && m.element.is_none() => {
+                m.element = Some(element(m.reduction?, ty)?);
+            }
             _ => return None,
         }
+    }
+    // Sums of FP16 and BF16 keep subnormals, and say so (PTX ISA, cp.reduce.async.bulk).
+    let sum16 = m.reduction == Some(Reduction::Add) && matches!(m.element, Some(Element::F16 | Element::Bf16));
+    if m.noftz != sum16 || (reduce && m.tensor.is_none() && m.element.is_none()) {
+        return None;
     }
     match (spaces.as_slice(), m.prefetch) {
         (["global"], true) => {}
@@ -60,6 +73,23 @@ fn modifiers(mods: &[&str], reduce: bool) -> Option<Modifiers> {
         _ => return None,
     }
     Some(m)
+}
+
+/// The type of a reduction without a tensor map, if its operation has it (PTX ISA, cp.reduce.async.bulk).
+fn element(how: Reduction, ty: &str) -> Option<Element> {
+    use Reduction::{Add, And, Dec, Inc, Max, Min, Or, Xor};
+    Some(match (how, ty) {
+        (Add | Min | Max | Inc | Dec, "u32") | (And | Or | Xor, "b32") => Element::U32,
+        (Add | Min | Max, "s32") => Element::S32,
+        (Add | Min | Max, "u64") | (And | Or | Xor, "b64") => Element::U64,
+        (Min | Max, "s64") => Element::S64,
+        (Add | Min | Max, "f16") => Element::F16,
+        (Add | Min | Max, "bf16") => Element::Bf16,
+        // The machine code has no `.FTZ` here, which atomic sums of FP32 have: subnormals stay, as in a tensor of FP32.
+        (Add, "f32") => Element::F32,
+        (Add, "f64") => Element::F64,
+        _ => return None,
+    })
 }
 
 pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) -> Family {
@@ -85,7 +115,7 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
         (true, ..) => TmaKind::Prefetch,
         (_, true, _, Some(r)) if reduce => TmaKind::Reduce(r),
         (_, true, _, None) if !reduce => TmaKind::Store,
-        (_, _, true, _) => TmaKind::Forward,
+        (_, _, true, _) if !reduce => TmaKind::Forward,
         _ if reduce => return Ok(None),
         _ => TmaKind::Load,
     };
@@ -102,6 +132,7 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
         map: none,
         coordinates: Vec::new(),
         bytes: None,
+        element: m.element,
         barrier: None,
         targets: None,
         pair: m.pair,

@@ -211,6 +211,7 @@ fn counts(base: &str, mods: &[&str], operand: usize) -> Want {
         ("tcgen05", "commit", 1) if mask == 1 => Want::of("u16"),
         ("cp", "async", 3) if has("tensor") && mask == 1 => Want::of("u16"),
         ("cp", "async", 4) if !has("tensor") && mask == 1 => Want::of("u16"),
+        ("cp", "reduce", 2) if !has("tensor") => Want::Count,
         ("cp", "async", 2) if has("bulk") && !has("tensor") && !has("prefetch") => Want::Count,
         ("cp", "async", 2) if !has("bulk") && !has("L2::cache_hint") => Want::Count,
         ("cp", "async", at) if has("L2::cache_hint") && has("tensor") && has("shared::cluster") && at == 3 + mask => {
