@@ -266,8 +266,8 @@ mod tests {
         let told = told(&telling, &records, threads);
         assert_eq!(told.len(), 5);
         expect![[r#"
-              CTA 0, warps 0, 1: solutions/src/hopper.rs:108 waits for `full[1]` (parity 1); its phase has parity 0, and lacks 1 arrival
-              CTA 1, warp 8: solutions/src/hopper.rs:80 waits for `full[1]` (parity 1); its phase has parity 0, and lacks 1 arrival
+              CTA 0, warps 0, 1: solutions/src/hopper.rs:108 waits for phase parity 1 of `full[1]`
+              CTA 1, warp 8: solutions/src/hopper.rs:80 waits for phase parity 1 of `full[1]`
               2 more CTAs wait
         "#]].assert_eq(&summary(&told, &built));
     }

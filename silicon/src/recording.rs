@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn differences_are_told_byte_by_byte_and_the_day_is_none() {
         let before = recording(&[("x", &[1, 2, 3]), ("y", &[0; 4])]);
-        assert_eq!(before.differences(&Recording { date: "2026-02-01".into(, true), ..before.clone() }), [""; 0]);
+        assert_eq!(before.differences(&Recording { date: "2026-02-01".into(), ..before.clone() }, true), [""; 0]);
         let after = recording(&[("x", &[1, 9, 9]), ("y", &[0; 4])]);
         assert_eq!(before.differences(&after, true), ["`x` differs in 2 of 3 bytes: byte 1 is 0x09, not 0x02"]);
         let hung = Recording { outcome: Outcome::Hang, buffers: BTreeMap::new(), ..before.clone() };

@@ -41,7 +41,7 @@ give! {
     cuEventElapsedTime_v2(f32 = 1.5);
 }
 succeed! {
-    cuDevicePrimaryCtxRelease_v2 cuCtxSetCurrent cuMemFree_v2 cuModuleUnload cuStreamDestroy_v2 cuEventDestroy_v2 cuEventRecord
+    cuDevicePrimaryCtxRelease_v2 cuCtxSetCurrent cuMemFree_v2 cuMemHostAlloc cuMemHostGetDevicePointer_v2 cuMemFreeHost cuModuleUnload cuStreamDestroy_v2 cuEventDestroy_v2 cuEventRecord
     cuEventQuery cuFuncSetAttribute
 }
 #[cfg(not(lacking))]

@@ -165,43 +165,43 @@ fn launch_files_are_refused_at_their_field() {
             "\"name\": \"b\"",
             "\"name\": \"a\"",
             expect![[r#"
-            error[launch]: buffers 0 and 1 have one name, `a`
-             --> k.json:3:23
-              |
-            3 |              {"name": "a", "content": {"undefined": {"bytes": 64}}}],
-              |                       ^^^ given here
-              |
-              = rule: A launch must stay within what the kernel declares and the GPU has (PTX ISA 11.4; CUDA Programming Guide, compute capability 10.0).
-              = try: Give each buffer a name of its own: messages call it by that.
-        "#]],
+                error[launch]: buffers 0 and 1 have one name, `a`
+                 --> k.json:3:23
+                  |
+                3 |              {"name": "a", "content": {"undefined": {"bytes": 64}}}],
+                  |                       ^^^ given here
+                  |
+                  = rule: A launch must stay within what the kernel declares and the GPU has (PTX ISA 11.4; CUDA Programming Guide, compute capabilities 9.0 and 10.0).
+                  = try: Give each buffer a name of its own: messages call it by that.
+            "#]],
         ),
         (
             "\"resident_clusters\": 4",
             "\"resident_clusters\": 0",
             expect![[r#"
-            error[launch]: no cluster may run: `resident_clusters` is 0
-             --> k.json:6:38
-              |
-            6 |  "attributes": {"resident_clusters": 0},
-              |                                      ^ given here
-              |
-              = rule: A launch must stay within what the kernel declares and the GPU has (PTX ISA 11.4; CUDA Programming Guide, compute capability 10.0).
-              = try: Allowed: 1 or more. Left out, as many run as the GPU has room for.
-        "#]],
+                error[launch]: no cluster may run: `resident_clusters` is 0
+                 --> k.json:6:38
+                  |
+                6 |  "attributes": {"resident_clusters": 0},
+                  |                                      ^ given here
+                  |
+                  = rule: A launch must stay within what the kernel declares and the GPU has (PTX ISA 11.4; CUDA Programming Guide, compute capabilities 9.0 and 10.0).
+                  = try: Allowed: 1 or more. Left out, as many run as the GPU has room for.
+            "#]],
         ),
         (
             "b.bin",
             "a.bin",
             expect![[r#"
-            error[launch]: outputs 0 and 1 go to one file, `a.bin`
-             --> k.json:7:68
-              |
-            7 |  "outputs": [{"buffer": 0, "file": "a.bin"}, {"buffer": 1, "file": "a.bin"}]}
-              |                                                                    ^^^^^^^ given here
-              |
-              = rule: A launch must stay within what the kernel declares and the GPU has (PTX ISA 11.4; CUDA Programming Guide, compute capability 10.0).
-              = try: Give each output a file of its own.
-        "#]],
+                error[launch]: outputs 0 and 1 go to one file, `a.bin`
+                 --> k.json:7:68
+                  |
+                7 |  "outputs": [{"buffer": 0, "file": "a.bin"}, {"buffer": 1, "file": "a.bin"}]}
+                  |                                                                    ^^^^^^^ given here
+                  |
+                  = rule: A launch must stay within what the kernel declares and the GPU has (PTX ISA 11.4; CUDA Programming Guide, compute capabilities 9.0 and 10.0).
+                  = try: Give each output a file of its own.
+            "#]],
         ),
         (
             "[32, 8]",

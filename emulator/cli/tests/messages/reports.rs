@@ -59,7 +59,7 @@ fn json_has_errors_of_kernels_and_of_launch_files() {
                   "text": "this kernel"
                 }
               ],
-              "rule": "A launch must stay within what the kernel declares and the GPU has (PTX ISA 11.4; CUDA Programming Guide, compute capability 10.0).",
+              "rule": "A launch must stay within what the kernel declares and the GPU has (PTX ISA 11.4; CUDA Programming Guide, compute capabilities 9.0 and 10.0).",
               "help": "1 to 1024 threads, z up to 64."
             }
           ]
