@@ -396,3 +396,11 @@ fn line_ends_stay() {
     assert_eq!(carried.matches('\n').count(), carried.matches("\r\n").count());
     assert_eq!(checkout.open(), ["5.2", "5.3", "5.4", "5.5"]);
 }
+
+/// Step 8 does what TODO 9.3 asks for, for one CTA: it is not said that nothing does.
+#[test]
+fn what_has_no_entry_is_not_said_to_be_new() {
+    let told = Checkout::new(8, 9).carry();
+    assert!(!told.contains("nothing in step"), "{told}");
+    assert!(told.contains("step 8 has no code that fits as it is: "), "{told}");
+}
