@@ -266,9 +266,11 @@ mod tests {
         let told = told(&telling, &records, threads);
         assert_eq!(told.len(), 5);
         expect![[r#"
+            told:
               CTA 0, warps 0, 1: solutions/src/hopper.rs:108 waits for phase parity 1 of `full[1]`
               CTA 1, warp 8: solutions/src/hopper.rs:80 waits for phase parity 1 of `full[1]`
               2 more CTAs wait
-        "#]].assert_eq(&summary(&told, &built));
+        "#]]
+        .assert_eq(&format!("told:\n{}", summary(&told, &built)));
     }
 }
