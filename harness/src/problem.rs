@@ -32,6 +32,12 @@ impl Problem {
         u64::from(self.m) * u64::from(self.n) * u64::from(self.k)
     }
 
+    /// M, N and K for a table: `4096³`, `1160x264x136`.
+    pub fn extents(&self) -> String {
+        let Problem { m, n, k, .. } = self;
+        if m == n && n == k { format!("{m}³") } else { format!("{m}x{n}x{k}") }
+    }
+
     /// Bytes of D.
     pub fn bytes_of_d(&self) -> u64 {
         u64::from(self.m) * u64::from(self.n) * 2

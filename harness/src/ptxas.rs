@@ -2,6 +2,7 @@
 
 use crate::process;
 use crate::source::Place;
+use device::Target;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
@@ -74,10 +75,8 @@ pub fn assemble(ptx: &str) -> Result<Usage, Failure> {
     let (text, machine_code) = (folder.path().join("kernel.ptx"), folder.path().join("kernel.cubin"));
     fs::write(&text, ptx).map_err(|e| unavailable(format!("cannot write {}: {e}", text.display())))?;
     let mut command = Command::new(&ptxas);
-    let target = ptx.lines().find_map(|line| line.trim().strip_prefix(".target ")).unwrap_or("sm_100a");
-    // `.target sm_100a, debug`: only the first word is an architecture.
-    let architecture = target.split(',').next().unwrap_or_default().trim();
-    command.arg(format!("-arch={architecture}")).arg("-v").arg(&text).arg("-o").arg(&machine_code);
+    let target = Target::of(ptx).map_or("sm_100a".to_string(), |target| target.to_string());
+    command.arg(format!("-arch={target}")).arg("-v").arg(&text).arg("-o").arg(&machine_code);
     let ended = process::run(&mut command, TIMEOUT).map_err(|failure| unavailable(failure.to_string()))?;
     let said = format!("{}{}", ended.stderr, ended.stdout);
     if ended.success {

@@ -6,7 +6,8 @@ mod statistics;
 mod table;
 
 pub use plot::svg;
-pub use run::{SIZES, begin, checked, predicted, rounds, series};
+pub use run::{SIZES, begin, checked, predicted, rounds, series, times};
+pub(crate) use statistics::median;
 pub use statistics::{Interval, Judged};
 pub use table::{header, line, summary};
 
@@ -71,7 +72,7 @@ pub struct Series {
     pub predicted_us: Option<f64>,
 }
 
-/// A benchmark: what `--format json` writes.
+/// A benchmark: what `--json` writes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Benchmark {
     /// The kernel.

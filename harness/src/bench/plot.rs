@@ -50,7 +50,7 @@ pub fn svg(benchmark: &Benchmark) -> String {
             "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
             x(index),
             above + height + 20.0,
-            size(one)
+            one.problem.extents()
         );
     }
     for (name, colour, square, us) in [
@@ -67,7 +67,7 @@ pub fn svg(benchmark: &Benchmark) -> String {
         for (index, one) in series.iter().enumerate() {
             let (x, tflops) = (x(index), one.tflops(us(one)));
             let y = y(tflops);
-            let tooltip = format!("<title>{} at {}: {tflops:.0} TFLOP/s</title>", escaped(name), size(one));
+            let tooltip = format!("<title>{} at {}: {tflops:.0} TFLOP/s</title>", escaped(name), one.problem.extents());
             let _ = if square {
                 writeln!(
                     text,
@@ -104,11 +104,6 @@ pub fn svg(benchmark: &Benchmark) -> String {
 fn round_step(least: f64) -> f64 {
     let power = 10f64.powf(least.max(1e-3).log10().floor());
     [1.0, 2.0, 5.0, 10.0].into_iter().map(|times| times * power).find(|step| *step >= least).unwrap_or(10.0 * power)
-}
-
-fn size(series: &Series) -> String {
-    let (m, n, k) = (series.problem.m, series.problem.n, series.problem.k);
-    if m == n && n == k { format!("{m}³") } else { format!("{m}x{n}x{k}") }
 }
 
 fn escaped(text: &str) -> String {

@@ -55,6 +55,14 @@ pub fn begin(kernel: &str, machine: Machine) -> Benchmark {
 /// When D is wrong, or there are no times: one sentence.
 pub fn series(card: &dyn Runner, built: &Built, problem: Problem, rounds: u32) -> Result<Series, String> {
     checked(card, built, problem)?;
+    times(card, built, problem, rounds)
+}
+
+/// Times a kernel at a size where D is known to be right.
+///
+/// # Errors
+/// When there are no times: one sentence.
+pub fn times(card: &dyn Runner, built: &Built, problem: Problem, rounds: u32) -> Result<Series, String> {
     let bench = Work::Bench(Bench { built: built.clone(), problem, rounds });
     match card.run(std::slice::from_ref(&bench))?.pop() {
         Some(Reply::Benched(rounds)) => Ok(Series { problem, rounds, predicted_us: None }),

@@ -13,8 +13,7 @@ pub fn header() -> String {
 
 /// A row. `peak` is in TFLOP/s.
 pub fn line(series: &Series, peak: Option<f64>) -> String {
-    let (m, n, k) = (series.problem.m, series.problem.n, series.problem.k);
-    let size = if m == n && n == k { format!("{m}³") } else { format!("{m}x{n}x{k}") };
+    let size = series.problem.extents();
     let (kernel, cublas) = (series.kernel_us(), series.cublas_us());
     let (kernel_tf, cublas_tf) = (series.tflops(kernel), series.tflops(cublas));
     let Interval { median, low, high } = series.ratio();

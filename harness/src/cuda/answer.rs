@@ -3,7 +3,7 @@
 use super::verify;
 use super::work::{Bench, Check, Checked, Reply, Time, Timed, Work};
 use super::{CudaFailure, TIMEOUT, prepare, refused, run_for};
-use crate::bench::Round;
+use crate::bench::{Round, median};
 use crate::inputs::{InputKind, Inputs, to_bytes};
 use crate::launch;
 use crate::problem::Problem;
@@ -209,7 +209,7 @@ fn timed(gpu: &Gpu, cublas: Result<&Cublas, String>, time: &Time) -> Result<Time
         }
     }
     let state = device::nvml::Nvml::get().ok().and_then(|nvml| nvml.device(&gpu.about().uuid)).map(|gpu| gpu.state());
-    let medians: Vec<f64> = times.into_iter().map(median).collect();
+    let medians: Vec<f64> = times.iter().map(|times| median(times)).collect();
     Ok(Timed {
         own: medians[0],
         reference: medians[1],
@@ -283,19 +283,9 @@ fn span(
     Ok(begin.milliseconds_to(end)? * 1000.0)
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_median_is_the_middle() {
-        assert_eq!(median(vec![9.0, 1.0, 2.0]), 2.0);
-    }
 
     #[test]
     fn other_arguments_are_not_for_the_gpu() {

@@ -4,7 +4,7 @@ use super::workspace::{Workspace, name};
 use super::{Patience, binary, print};
 use crate::bench::{self, Benchmark, Judged, Machine, Series};
 use crate::bundle::{self, Carried, Contents};
-use crate::cuda::Card;
+use crate::cuda::{Card, Runner};
 use crate::problem::Problem;
 use crate::reference_kernels;
 use crate::source::{Built, KernelSource};
@@ -101,7 +101,7 @@ pub fn bench(workspace: &Workspace, kernel: &str, solution: bool, options: &Opti
     let card = card(&first.ptx)?;
     let sms = card.about().sms;
     let builds = problems.into_iter().map(|problem| Ok((problem, build(&*source, &name, &problem, sms)?)));
-    timed(&card, &name, builds, options)
+    timed(&card, &name, builds, options, bench::series)
 }
 
 /// Samples that were taken before, of this kernel.
@@ -129,12 +129,16 @@ fn shown(source: &dyn KernelSource, name: &str, path: &Path, options: &Options) 
     Ok(ExitCode::SUCCESS)
 }
 
+/// How a size is timed: checked before, or not.
+type Time = fn(&dyn Runner, &Built, Problem, u32) -> Result<Series, String>;
+
 /// Times builds of a kernel, and writes what is asked for.
 fn timed(
     card: &Card,
     name: &str,
     builds: impl Iterator<Item = Result<(Problem, Built), String>>,
     options: &Options,
+    time: Time,
 ) -> Result<ExitCode, String> {
     let mut benchmark = bench::begin(name, Machine::of(card));
     let (mut begun, mut sure) = (false, true);
@@ -142,7 +146,7 @@ fn timed(
         let (problem, built) = build?;
         let mut series = {
             let _patience = Patience::new(format!("timing {name} at {problem} …"));
-            bench::series(card, &built, problem, options.rounds.unwrap_or_else(|| bench::rounds(&problem)))?
+            time(card, &built, problem, options.rounds.unwrap_or_else(|| bench::rounds(&problem)))?
         };
         if options.predict {
             let _patience = Patience::new(format!("predicting {problem} …"));
@@ -271,7 +275,7 @@ pub fn start(contents: Contents) -> Result<ExitCode, String> {
         if !check_only {
             let asked = |problem: &Problem| options.sizes.is_empty() || options.sizes.contains(&problem.m);
             let builds = kernel.timed.iter().filter(|(problem, _)| asked(problem)).cloned().map(Ok);
-            if timed(&card, &kernel.name, builds, &options)? != ExitCode::SUCCESS {
+            if timed(&card, &kernel.name, builds, &options, bench::times)? != ExitCode::SUCCESS {
                 status = ExitCode::FAILURE;
             }
         }

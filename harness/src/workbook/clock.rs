@@ -232,7 +232,7 @@ pub fn header() -> String {
 /// A row as text.
 pub fn line(row: &Row) -> String {
     let [m, n, k] = row.size;
-    let size = if m == n && n == k { format!("{m}³") } else { format!("{m}x{n}x{k}") };
+    let size = Problem::f16(m, n, k).extents();
     let time = |us: f64, tflops: f64| format!("{us:>8.1} us {tflops:>5.0} TF");
     let (published, emulator) =
         (time(row.published_us, row.published_tflops), time(row.emulator_us, row.emulator_tflops));
