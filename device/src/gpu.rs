@@ -12,7 +12,7 @@ use std::ffi::{c_char, c_int};
 use std::rc::Rc;
 
 /// What is known of a GPU without opening it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct About {
     /// Its number for the driver; `CUDA_VISIBLE_DEVICES` changes it.
     pub ordinal: u32,

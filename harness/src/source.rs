@@ -35,7 +35,7 @@ impl From<ptx::Place> for Place {
 /// A kernel, built for one problem: PTX text and the recipe of its launch.
 ///
 /// The recipe is closed: it names buffers of the judge, and holds no data and no address of its own.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Built {
     /// Name of the entry.

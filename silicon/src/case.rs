@@ -199,20 +199,7 @@ mod tests {
     fn only_buffers_that_the_launch_file_keeps_are_recorded() {
         let buffer = |name: &str| emulator::Buffer { name: name.into(), ..Default::default() };
         let outputs = Outputs { buffers: vec![vec![1], vec![2]], ..Outputs::default() };
-        let about = About {
-            ordinal: 0,
-            name: "NVIDIA H200".into(),
-            uuid: "GPU-0".into(),
-            capability: (9, 0),
-            sms: 132,
-            memory: 0,
-            l2: 0,
-            shared: 0,
-            clock: 0,
-            memory_clock: 0,
-            cuda: "13.0".into(),
-            driver: None,
-        };
+        let about = About { name: "NVIDIA H200".into(), ..About::default() };
         let mut launch = Launch { buffers: vec![buffer("x"), buffer("x")], ..Launch::default() };
         let names =
             |launch: &Launch, ran| recorded(&about, "c", launch, &ran).unwrap().buffers.into_keys().collect::<Vec<_>>();

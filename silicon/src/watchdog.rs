@@ -3,6 +3,7 @@
 use crate::case::{self, Case};
 use crate::recording::{Outcome, Recording};
 use device::About;
+use harness::cuda::end;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -61,12 +62,7 @@ fn wait(process: &mut Child, limit: Duration) -> Option<std::process::ExitStatus
             Err(_) => break,
         }
     }
-    let _ = process.kill();
-    // The kernel's driver may hold a process whose GPU does not answer: it is not waited for for ever.
-    let begin = Instant::now();
-    while begin.elapsed() < Duration::from_secs(5) && matches!(process.try_wait(), Ok(None)) {
-        thread::sleep(Duration::from_millis(10));
-    }
+    end(process, Duration::ZERO);
     None
 }
 
@@ -76,20 +72,7 @@ mod tests {
     use std::path::PathBuf;
 
     fn about() -> About {
-        About {
-            ordinal: 0,
-            name: "NVIDIA H200".into(),
-            uuid: "GPU-7".into(),
-            capability: (9, 0),
-            sms: 132,
-            memory: 0,
-            l2: 0,
-            shared: 0,
-            clock: 0,
-            memory_clock: 0,
-            cuda: "13.0".into(),
-            driver: Some("580.82.07".into()),
-        }
+        About { name: "NVIDIA H200".into(), uuid: "GPU-7".into(), driver: Some("580.82.07".into()), ..About::default() }
     }
 
     /// A fake of the process: a script, which is given what the real one is given.

@@ -147,18 +147,7 @@ mod tests {
     }
 
     fn built() -> Built {
-        Built {
-            name: "kernel".into(),
-            ptx: String::new(),
-            grid: [1; 3],
-            cluster: [1; 3],
-            block: [32, 1, 1],
-            dynamic_shared: 0,
-            params: vec![],
-            regions: vec![],
-            todos: vec![],
-            leaks: vec![],
-        }
+        Built { name: "kernel".into(), ..Built::default() }
     }
 
     fn right() -> Reply {

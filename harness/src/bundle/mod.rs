@@ -125,18 +125,7 @@ mod tests {
     use expect_test::expect;
 
     fn contents(name: &str) -> Contents {
-        let kernel = Built {
-            ptx: "// text".into(),
-            name: name.into(),
-            grid: [1; 3],
-            cluster: [1; 3],
-            block: [128, 1, 1],
-            dynamic_shared: 0,
-            params: Vec::new(),
-            regions: Vec::new(),
-            todos: Vec::new(),
-            leaks: Vec::new(),
-        };
+        let kernel = Built { ptx: "// text".into(), name: name.into(), block: [128, 1, 1], ..Built::default() };
         let problem = Problem::f16(128, 128, 64);
         let carried = Carried {
             name: name.into(),

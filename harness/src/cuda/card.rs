@@ -128,7 +128,7 @@ impl Card {
                 let ends = reply.ends_a_batch();
                 replies.push(reply);
                 if ends {
-                    end(process);
+                    end(process, GRACE);
                     return status;
                 }
             }
@@ -136,7 +136,7 @@ impl Card {
                 return status;
             }
             if last.elapsed() > self.patience {
-                end(process);
+                end(process, GRACE);
                 return None;
             }
             thread::sleep(Duration::from_millis(5));
@@ -152,13 +152,16 @@ fn read(folder: &Path, index: usize) -> Option<Reply> {
     )
 }
 
-/// Ends a process. The system may hold one whose GPU does not answer: it is not waited for for ever.
-fn end(process: &mut Child) {
-    // It may be on its way out by itself, with what the driver has to clean up.
+/// Time for a process to go by itself: the driver has to clean up.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// Ends a process that works on a GPU, if it has not ended by itself within `grace`. The system may hold one whose GPU does not
+/// answer: it is not waited for for ever.
+pub fn end(process: &mut Child, grace: Duration) {
     let begin = Instant::now();
     let mut killed = false;
     while begin.elapsed() < Duration::from_secs(5) && matches!(process.try_wait(), Ok(None)) {
-        if !killed && begin.elapsed() > Duration::from_secs(2) {
+        if !killed && begin.elapsed() >= grace {
             killed = true;
             let _ = process.kill();
         }
@@ -176,35 +179,11 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     fn about() -> About {
-        About {
-            ordinal: 0,
-            name: "NVIDIA B200".into(),
-            uuid: "GPU-7".into(),
-            capability: (10, 0),
-            sms: 148,
-            memory: 0,
-            l2: 0,
-            shared: 0,
-            clock: 0,
-            memory_clock: 0,
-            cuda: "13.0".into(),
-            driver: None,
-        }
+        About { name: "NVIDIA B200".into(), uuid: "GPU-7".into(), ..About::default() }
     }
 
     fn work() -> Work {
-        let built = Built {
-            name: "kernel".into(),
-            ptx: String::new(),
-            grid: [1; 3],
-            cluster: [1; 3],
-            block: [32, 1, 1],
-            dynamic_shared: 0,
-            params: vec![],
-            regions: vec![],
-            todos: vec![],
-            leaks: vec![],
-        };
+        let built = Built { name: "kernel".into(), ..Built::default() };
         Work::Check(Check { built, problem: Problem::f16(8, 8, 8), kind: InputKind::OneHot, seed: 1 })
     }
 

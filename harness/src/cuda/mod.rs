@@ -11,7 +11,7 @@ pub mod work;
 
 pub use answer::asked;
 pub(crate) use card::waiting;
-pub use card::{Card, Runner};
+pub use card::{Card, Runner, end};
 
 use device::{Gpu, Touched};
 use emulator::{Attributes, Content, Launch};
