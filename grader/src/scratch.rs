@@ -1,6 +1,6 @@
 //! Builds the kernel of a hand-in: the workspace's own step crate, with the one file replaced, in a workspace of its own.
 //!
-//! Manifest, `lib.rs` and test are ours; a hand-in brings `kernel.rs` and nothing else. The target folder is shared by all
+//! Manifest, `lib.rs` and the program are ours; a hand-in brings `kernel.rs` and nothing else. The target folder is shared by all
 //! hand-ins, so what they depend on is compiled once.
 
 use crate::handin::Kernel;
@@ -104,24 +104,29 @@ fn lay_out(root: &Path, target: &Path, kernel: &Kernel) -> Result<TempDir, Strin
     fs::create_dir_all(&scratch).map_err(|error| format!("cannot make {}: {error}", scratch.display()))?;
     let folder = TempDir::new_in(&scratch).map_err(|error| format!("cannot make a scratch folder: {error}"))?;
     let theirs = folder.path().join("steps").join(&step);
-    for sub in ["src", "tests"] {
-        let path = theirs.join(sub);
-        fs::create_dir_all(&path).map_err(|error| format!("cannot make {}: {error}", path.display()))?;
+    let [src, tests] = ["src", "tests"].map(|sub| theirs.join(sub));
+    for path in [&src, &tests] {
+        fs::create_dir_all(path).map_err(|error| format!("cannot make {}: {error}", path.display()))?;
     }
     let write = |path: PathBuf, text: &str| {
         fs::write(&path, text).map_err(|error| format!("cannot write {}: {error}", path.display()))
     };
     write(folder.path().join("Cargo.toml"), &workspace_manifest(&step))?;
     write(theirs.join("Cargo.toml"), &step_manifest(&step, root)?)?;
-    write(theirs.join("src/kernel.rs"), &kernel.text)?;
-    for (from, to) in [
-        (ours.join("src/lib.rs"), theirs.join("src/lib.rs")),
-        (ours.join("tests/verdict.rs"), theirs.join("tests/verdict.rs")),
-        (root.join("Cargo.lock"), folder.path().join("Cargo.lock")),
-    ] {
+    write(src.join("kernel.rs"), &kernel.text)?;
+    write(tests.join("program.rs"), &program(&step))?;
+    for (from, to) in
+        [(ours.join("src/lib.rs"), src.join("lib.rs")), (root.join("Cargo.lock"), folder.path().join("Cargo.lock"))]
+    {
         fs::copy(&from, &to).map_err(|error| format!("cannot copy {}: {error}", from.display()))?;
     }
     Ok(folder)
+}
+
+/// The program of a hand-in: it writes down what the kernel function builds, and has no part of the judge in it. It is a test
+/// target because cargo gives those a name of their own: programs of other hand-ins do not take its place.
+fn program(step: &str) -> String {
+    format!("fn main() -> std::process::ExitCode {{\n    emit::main({step}::kernel)\n}}\n")
 }
 
 fn workspace_manifest(step: &str) -> String {
@@ -140,12 +145,11 @@ fn step_manifest(step: &str, root: &Path) -> Result<String, String> {
     Ok(format!(
         "[package]\nname = \"{step}\"\nversion = \"0.0.0\"\nedition = \"2024\"\npublish = false\n\n\
          [lib]\ntest = false\ndoctest = false\n\n\
-         [[test]]\nname = \"verdict\"\nharness = false\n\n\
-         [dependencies]\nptx = {{ path = {} }}\n\n\
-         [dev-dependencies]\nharness = {{ path = {} }}\n\n\
+         [[test]]\nname = \"program\"\nharness = false\n\n\
+         [dependencies]\nptx = {{ path = {} }}\nemit = {{ path = {} }}\n\n\
          [lints.rust]\nunsafe_code = \"forbid\"\n",
         path("ptx")?,
-        path("harness")?
+        path("harness/emit")?
     ))
 }
 
@@ -153,7 +157,7 @@ fn step_manifest(step: &str, root: &Path) -> Result<String, String> {
 #[derive(Debug, Default)]
 struct Output {
     timed_out: bool,
-    /// The test binary.
+    /// The program.
     binary: Option<PathBuf>,
     /// Files that were compiled from the scratch crate.
     artifacts: Vec<PathBuf>,

@@ -5,49 +5,12 @@
 use crate::problem::Problem;
 use crate::process;
 use crate::source::{BuildFailure, Built, KernelSource};
-use serde::{Deserialize, Serialize};
+use emit::{Answer, Request};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-
-/// What to build.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Request {
-    /// The problem.
-    pub problem: Problem,
-    /// Streaming multiprocessors of the device.
-    pub sms: u32,
-}
-
-/// What came of it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Answer {
-    /// A kernel.
-    Built(Built),
-    /// No kernel.
-    Failed(BuildFailure),
-}
-
-/// Answers a request file: the other end of [`Emitted`].
-///
-/// # Errors
-/// When the request cannot be read or the answer cannot be written; the text names the file.
-pub fn answer(source: &dyn KernelSource, request: &Path, answer: &Path) -> Result<(), String> {
-    let text =
-        fs::read_to_string(request).map_err(|e| format!("cannot read the request {}: {e}", request.display()))?;
-    let request: Request =
-        serde_json::from_str(&text).map_err(|e| format!("{} is not a request for a kernel: {e}", request.display()))?;
-    let result = match source.build(&request.problem, request.sms) {
-        Ok(built) => Answer::Built(built),
-        Err(failure) => Answer::Failed(failure),
-    };
-    let text = serde_json::to_string(&result).map_err(|e| format!("cannot write the answer: {e}"))?;
-    fs::write(answer, text).map_err(|e| format!("cannot write the answer {}: {e}", answer.display()))
-}
 
 /// The largest answer that is read. A kernel of ten thousand instructions is about 1 MiB.
 const MAX_ANSWER: u64 = 64 << 20;

@@ -61,11 +61,11 @@ pub(crate) fn launch_on(built: &Built, problem: &Problem, a: Content, b: Content
                 Param::Pointer(matrix) => emulator::Param::Pointer { buffer: buffer(*matrix), offset: 0 },
                 Param::TensorMap { matrix, box_rows, box_columns, swizzle } => emulator::Param::TensorMap {
                     buffer: buffer(*matrix),
-                    map: tensor_map(placement.matrix(*matrix), [*box_columns, *box_rows], *swizzle),
+                    map: tensor_map(placement.matrix(*matrix), [*box_columns, *box_rows], swizzled(*swizzle)),
                 },
             })
             .collect(),
-        regions: built.regions.clone(),
+        regions: built.regions.iter().map(region).collect(),
         ..Default::default()
     })
 }
@@ -95,5 +95,35 @@ fn tensor_map(placed: &Placed, box_dims: [u32; 2], swizzle: Swizzle) -> TensorMa
         element_strides: Vec::new(),
         swizzle,
         fill_nan: false,
+    }
+}
+
+fn swizzled(swizzle: ptx::Swizzle) -> Swizzle {
+    match swizzle {
+        ptx::Swizzle::None => Swizzle::None,
+        ptx::Swizzle::B32 => Swizzle::B32,
+        ptx::Swizzle::B64 => Swizzle::B64,
+        ptx::Swizzle::B128 => Swizzle::B128,
+    }
+}
+
+/// The builder and the emulator know nothing of each other, so each has its own type for a named region.
+fn region(region: &ptx::Region) -> emulator::Region {
+    emulator::Region {
+        name: region.name.clone(),
+        space: match region.space {
+            ptx::Space::DynamicShared => emulator::RegionSpace::DynamicShared,
+            ptx::Space::Tensor => emulator::RegionSpace::Tensor,
+        },
+        offset: region.offset,
+        bytes: region.bytes,
+        kind: match region.kind {
+            ptx::RegionKind::Tile { rows, columns, element_bytes, swizzle } => {
+                emulator::RegionKind::Tile { rows, columns, element_bytes, swizzle }
+            }
+            ptx::RegionKind::Barrier => emulator::RegionKind::Barrier,
+            ptx::RegionKind::Scalar => emulator::RegionKind::Scalar,
+        },
+        stage: region.stage,
     }
 }

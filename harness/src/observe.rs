@@ -7,7 +7,8 @@ use crate::mismatch::Mismatch;
 use crate::placement::Refused;
 use crate::reference::Reference;
 use crate::source::{Built, Matrix};
-use emulator::{Actor, Copy, CopyKind, Event, EventKind, Launch, Mma, Options, Program, Region, Report};
+use emulator::{Actor, Copy, CopyKind, Event, EventKind, Launch, Mma, Options, Program, Report};
+use ptx::Region;
 
 /// A kernel, what it was run on, and what came of it.
 #[derive(Clone, Debug)]

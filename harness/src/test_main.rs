@@ -8,7 +8,7 @@
 //! The kernel function runs in a process of its own, this program asked with `--emit`: one that never returns, ends the
 //! process or overflows the stack is an error like others.
 
-use crate::emitted::{self, Emitted};
+use crate::emitted::Emitted;
 use crate::judge::judge;
 use crate::options::JudgeOptions;
 use crate::report;
@@ -17,7 +17,6 @@ use crate::steps::Step;
 use crate::verdict::{MilestoneState, Outcome, Part, Verdict};
 use libtest_mimic::{Arguments, ColorSetting, Completion, Failed, FormatSetting, Trial};
 use std::ffi::OsString;
-use std::path::Path;
 use std::process::ExitCode;
 use std::sync::{Arc, OnceLock};
 
@@ -30,18 +29,8 @@ pub fn step_main(step: u8, kernel: ptx::KernelFn) -> ExitCode {
     if let Some(status) = crate::cuda::asked(&arguments) {
         return status;
     }
-    if let Some(at) = arguments.iter().position(|argument| argument == "--emit") {
-        let [request, answer] = &arguments[at + 1..] else {
-            eprintln!("error: --emit takes two paths: a request and an answer");
-            return ExitCode::from(USAGE);
-        };
-        return match emitted::answer(&InProcess(kernel), Path::new(request), Path::new(answer)) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(message) => {
-                eprintln!("error: {message}");
-                ExitCode::FAILURE
-            }
-        };
+    if let Some(status) = emit::answer::asked(kernel, &arguments) {
+        return status;
     }
     let mut arguments = Arguments::from_args();
     let Some(step) = crate::step(step) else {

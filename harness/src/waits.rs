@@ -6,7 +6,7 @@
 //! (PTX ISA 9.7.13.15), and the emulator knows.
 
 use crate::source::{Built, Place};
-use emulator::{Region, RegionKind};
+use ptx::{Region, RegionKind};
 use std::collections::BTreeMap;
 use std::fmt;
 

@@ -2,7 +2,7 @@
 
 use harness::{
     Answer, BuildFailure, Built, Emitted, InProcess, JudgeOptions, KernelSource, MilestoneState, Outcome, Part,
-    Problem, Request, Verdict, emitted, judge, report, step,
+    Problem, Request, Verdict, judge, report, step,
 };
 use ptx::prelude::*;
 use std::time::{Duration, Instant};
@@ -112,14 +112,15 @@ fn a_request_is_answered() {
     let text = serde_json::to_string(&Request { problem: SIZE, sms: 148 }).expect("plain data");
     assert_eq!(text, r#"{"problem":"128x128x64 f16","sms":148}"#);
     std::fs::write(&request, text).expect("it is ours");
-    emitted::answer(&InProcess(untouched), &request, &answer).expect("both files are there");
+    emit::answer::write(&InProcess(untouched), &request, &answer).expect("both files are there");
     let text = std::fs::read_to_string(&answer).expect("it was written");
     let Answer::Built(built) = serde_json::from_str(&text).expect("an answer") else { panic!("{text}") };
     assert_eq!(Ok(built), InProcess(untouched).build(&SIZE, 148));
     // What is not part of a recipe is refused.
     let more = text.replacen("\"grid\"", "\"run\":\"rm -rf /\",\"grid\"", 1);
     assert!(serde_json::from_str::<Answer>(&more).is_err_and(|e| e.to_string().contains("unknown field `run`")));
-    let error = emitted::answer(&InProcess(untouched), &folder.path().join("none"), &answer).expect_err("no request");
+    let error =
+        emit::answer::write(&InProcess(untouched), &folder.path().join("none"), &answer).expect_err("no request");
     assert!(error.starts_with("cannot read the request"), "{error}");
 }
 

@@ -1,9 +1,9 @@
 //! The `workbook` command: what it prints, what it refuses, and that it loses nothing.
 
-use emulator::{Region, RegionKind, RegionSpace};
 use expect_test::{Expect, expect};
 use harness::workbook::{self, Workspace};
 use harness::{BuildErrorAt, Built, MilestoneResult, MilestoneState, OpenTodo, Outcome, Part, Place, Verdict, ptxas};
+use ptx::{Region, RegionKind, Space};
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -238,7 +238,7 @@ fn ptx_stands_under_its_rust() {
         kind,
         stage,
     };
-    let shared = RegionSpace::DynamicShared;
+    let shared = Space::DynamicShared;
     let built = Built {
         name: "kernel".to_string(),
         ptx: ptx.to_string(),
@@ -251,7 +251,7 @@ fn ptx_stands_under_its_rust() {
             region("done", shared, 16384, 8, RegionKind::Barrier, None),
             region("free", shared, 16392, 8, RegionKind::Barrier, Some(1)),
             region("A", shared, 0, 16384, tile, None),
-            region("accumulator", RegionSpace::Tensor, 0, 128, RegionKind::Scalar, None),
+            region("accumulator", Space::Tensor, 0, 128, RegionKind::Scalar, None),
         ],
         todos: vec![OpenTodo {
             id: "1.3".to_string(),

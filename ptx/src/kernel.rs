@@ -3,6 +3,7 @@
 use crate::gemm::Gemm;
 use crate::scope::Cta;
 use crate::state;
+use crate::tile::Swizzle;
 use std::fmt;
 use std::panic::Location;
 
@@ -73,14 +74,19 @@ pub struct TensorMap {
     pub box_rows: u32,
     /// Columns of a box, in elements.
     pub box_columns: u32,
-    /// Bytes of a row of the swizzle pattern: 0 (none), 32, 64 or 128.
-    pub swizzle: u32,
+    /// How a box lies in shared memory.
+    pub swizzle: Swizzle,
     /// The parameter's name in the PTX.
     pub name: String,
 }
 
 /// An on-chip memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "snake_case", deny_unknown_fields)
+)]
 pub enum Space {
     /// Dynamic shared memory.
     DynamicShared,
@@ -90,6 +96,11 @@ pub enum Space {
 
 /// What lies in a [`Region`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "snake_case", deny_unknown_fields)
+)]
 pub enum RegionKind {
     /// A matrix tile, row after row.
     Tile {
@@ -110,6 +121,7 @@ pub enum RegionKind {
 
 /// A named part of an on-chip memory. Names are for messages: they change nothing in the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 pub struct Region {
     /// The name given in the kernel's source.
     pub name: String,

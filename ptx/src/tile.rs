@@ -22,6 +22,7 @@ pub(crate) const MMA_K: u32 = 16;
 ///
 /// The rows of a swizzled tile are exactly as wide as the pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "snake_case"))]
 pub enum Swizzle {
     /// Row after row. The tensor core cannot read such a tile; TMA and threads can.
     None,

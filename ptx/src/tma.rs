@@ -7,7 +7,7 @@ use crate::level::{Level, OneThread};
 use crate::register::{B16, Operand, U32, U64, Value};
 use crate::scope::Scope;
 use crate::state::{State, with};
-use crate::tile::{Swizzle, Tile};
+use crate::tile::Tile;
 
 /// Elements that a box may have in each direction (CUDA driver API, `cuTensorMapEncodeTiled`).
 const MAX_BOX: u32 = 256;
@@ -219,7 +219,7 @@ fn tensor_map(s: &mut State, matrix: &Matrix, tile: &Tile) -> Option<String> {
         matrix: matrix.name,
         box_rows: rows,
         box_columns: columns,
-        swizzle: if tile.swizzle() == Swizzle::None { 0 } else { tile.swizzle().width() },
+        swizzle: tile.swizzle(),
         name: String::new(),
     };
     let same = |map: &TensorMap| TensorMap { name: String::new(), ..map.clone() } == wanted;

@@ -67,7 +67,10 @@ fn facts(kernel: &Kernel) -> String {
             Param::Pointer(matrix) => format!("  pointer to {matrix}\n"),
             Param::TensorMap(map) => {
                 let TensorMap { matrix, box_rows, box_columns, swizzle, name } = map;
-                format!("  {name}: tensor map of {matrix}, boxes of {box_rows} x {box_columns}, swizzle {swizzle}\n")
+                format!(
+                    "  {name}: tensor map of {matrix}, boxes of {box_rows} x {box_columns}, swizzle {}\n",
+                    swizzle.width()
+                )
             }
             _ => panic!("{param:?}"),
         };

@@ -4,7 +4,8 @@ use super::{BLK_K, Copies, Shape, products};
 use crate::launch;
 use crate::observe::Observation;
 use crate::source::{Matrix, Param};
-use emulator::{Copy, CopyKind, Event, EventKind, Mma, Swizzle};
+use emulator::{Copy, CopyKind, Event, EventKind, Mma};
+use ptx::Swizzle;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What the kernel is, or all that it is not.
@@ -122,12 +123,6 @@ fn multiplications(run: &Observation, shape: &Shape, products: &[products::Facto
 fn swizzled(run: &Observation, wrong: &mut Vec<String>) {
     const WIDE: u32 = 128;
     let bytes = |width: u32| if width == 0 { "no swizzle".to_string() } else { format!("the {width}-byte swizzle") };
-    let of = |swizzle: &Swizzle| match swizzle {
-        Swizzle::None => bytes(0),
-        Swizzle::B32 => bytes(32),
-        Swizzle::B64 => bytes(64),
-        _ => "another one".to_string(),
-    };
     let of_mma = run.mmas().into_iter().find_map(|(event, mma)| {
         let other = [("A", &mma.a), ("B", &mma.b)].into_iter().find(|(_, operand)| operand.swizzle != WIDE);
         other.map(|(name, operand)| {
@@ -137,7 +132,7 @@ fn swizzled(run: &Observation, wrong: &mut Vec<String>) {
     let of_map = || {
         run.built.params.iter().find_map(|param| match param {
             Param::TensorMap { matrix, swizzle, .. } if *swizzle != Swizzle::B128 => {
-                Some(format!("a tensor map of {matrix} has {}", of(swizzle)))
+                Some(format!("a tensor map of {matrix} has {}", bytes(swizzle.width())))
             }
             _ => None,
         })

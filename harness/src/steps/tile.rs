@@ -5,7 +5,7 @@ use crate::diagnostics::Explanation;
 use crate::observe::Observation;
 use crate::ptxas;
 use crate::source::Matrix;
-use emulator::{Region, RegionKind, RegionSpace};
+use ptx::{Region, RegionKind, Space};
 
 /// A tile of A or B in the dynamic shared memory of the first CTA, after a run.
 #[derive(Clone, Debug)]
@@ -44,7 +44,7 @@ impl<'a> Tile<'a> {
     /// The same in this CTA, for the tile of the matrix that begins at this row and column.
     pub fn find_in(seen: &'a Observation, matrix: Matrix, cta: usize, origin: (usize, usize)) -> Option<Tile<'a>> {
         let tiles: Vec<&Region> = (seen.built.regions.iter())
-            .filter(|region| region.space == RegionSpace::DynamicShared)
+            .filter(|region| region.space == Space::DynamicShared)
             .filter(|region| matches!(region.kind, RegionKind::Tile { element_bytes: 2, .. }))
             .collect();
         let (letter, index) = match matrix {

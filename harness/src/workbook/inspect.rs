@@ -2,7 +2,7 @@
 
 use crate::{Built, Place, ptxas};
 use colored::Colorize;
-use emulator::{RegionKind, RegionSpace};
+use ptx::{RegionKind, Space};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -97,8 +97,8 @@ pub fn summary(built: &Built) -> String {
     }
     let _ = writeln!(text, "registers  {}", registers(&built.ptx));
     let _ = writeln!(text, "shared     {} bytes, dynamic", built.dynamic_shared);
-    let map = |text: &mut String, title: &str, unit: &str, wanted: &dyn Fn(&emulator::Region) -> bool| {
-        let mut regions: Vec<&emulator::Region> = built.regions.iter().filter(|region| wanted(region)).collect();
+    let map = |text: &mut String, title: &str, unit: &str, wanted: &dyn Fn(&ptx::Region) -> bool| {
+        let mut regions: Vec<&ptx::Region> = built.regions.iter().filter(|region| wanted(region)).collect();
         regions.sort_by_key(|region| region.offset);
         for (index, region) in regions.iter().enumerate() {
             let title = if index == 0 { title } else { "" };
@@ -106,14 +106,14 @@ pub fn summary(built: &Built) -> String {
                 writeln!(text, "{title:<9}  {:>6} + {:>6} {unit}  {}", region.offset, region.bytes, describe(region));
         }
     };
-    let shared = |region: &emulator::Region| region.space == RegionSpace::DynamicShared;
+    let shared = |region: &ptx::Region| region.space == Space::DynamicShared;
     map(&mut text, "", "bytes  ", &|region| shared(region) && region.kind != RegionKind::Barrier);
     map(&mut text, "barriers", "bytes  ", &|region| shared(region) && region.kind == RegionKind::Barrier);
-    map(&mut text, "tensor", "columns", &|region| region.space == RegionSpace::Tensor);
+    map(&mut text, "tensor", "columns", &|region| region.space == Space::Tensor);
     text
 }
 
-fn describe(region: &emulator::Region) -> String {
+fn describe(region: &ptx::Region) -> String {
     let mut text = region.name.clone();
     if let Some(stage) = region.stage {
         let _ = write!(text, ", stage {stage}");

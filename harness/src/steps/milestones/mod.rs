@@ -17,7 +17,8 @@ pub(super) use write_back::{accumulator_handed_back, d_right, d_staged};
 use super::{BLK_K, Seen, Shape};
 use crate::diagnostics::Explanation;
 use crate::observe::Observation;
-use emulator::{Barrier, EventKind, RegionKind};
+use emulator::{Barrier, EventKind};
+use ptx::RegionKind;
 
 /// Rows of the tiles of A and B that a CTA loads.
 const ROWS: u32 = 128;
@@ -75,7 +76,7 @@ fn missing(run: &Observation, explanation: Explanation) -> Seen {
 
 /// The name that the kernel gave to a barrier, and its stage.
 fn named(run: &Observation, barrier: Barrier) -> Option<(&str, Option<u32>)> {
-    let here = |region: &&emulator::Region| {
+    let here = |region: &&ptx::Region| {
         region.kind == RegionKind::Barrier && i64::from(region.offset) == i64::from(barrier.offset)
     };
     run.built.regions.iter().find(here).map(|region| (region.name.as_str(), region.stage))

@@ -7,7 +7,8 @@ use crate::diagnostics::Explanation;
 use crate::mismatch;
 use crate::observe::Observation;
 use crate::source::Matrix;
-use emulator::{Barrier, EventKind, RegionKind};
+use emulator::{Barrier, EventKind};
+use ptx::RegionKind;
 
 /// Columns of D that are staged at once in the solutions.
 const STAGED_COLUMNS: u32 = 64;
@@ -36,9 +37,8 @@ pub(in crate::steps) fn d_staged(run: &Observation, shape: &Shape) -> Seen {
         .collect();
     // Another layout than the solution's (two tiles in turns, tiles that are wider): what is where is the kernel's own.
     let parts = if shape.specialised { shape.consumers } else { shape.tile[1].div_ceil(STAGED_COLUMNS) };
-    let usual = |region: &&emulator::Region| {
-        matches!(region.kind, RegionKind::Tile { rows: ROWS, columns: STAGED_COLUMNS, .. })
-    };
+    let usual =
+        |region: &&ptx::Region| matches!(region.kind, RegionKind::Tile { rows: ROWS, columns: STAGED_COLUMNS, .. });
     if tiles.len() != parts as usize || !tiles.iter().all(usual) {
         let stored = tiles.iter().filter_map(|region| Tile::at(run, region, 0, (0, 0))).any(|tile| !tile.is_empty());
         return if stored { Seen::Done } else { Seen::Cut };

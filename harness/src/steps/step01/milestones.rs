@@ -3,7 +3,8 @@
 use crate::diagnostics::Explanation;
 use crate::observe::Observation;
 use crate::steps::Seen;
-use emulator::{Barrier, Diagnostic, Event, EventKind, RegionKind};
+use emulator::{Barrier, Diagnostic, Event, EventKind};
+use ptx::RegionKind;
 
 pub(super) fn not_reached(what: &str) -> Seen {
     Seen::NotReached(what.to_string())
@@ -64,7 +65,7 @@ pub(super) fn warps(warps: &[u32]) -> (String, &'static str) {
 
 /// The name that the kernel gave to an mbarrier.
 pub(super) fn barrier_name(seen: &Observation, barrier: Barrier) -> String {
-    let is = |region: &&emulator::Region| {
+    let is = |region: &&ptx::Region| {
         region.kind == RegionKind::Barrier && i64::from(region.offset) == i64::from(barrier.offset)
     };
     seen.built.regions.iter().find(is).map_or_else(|| "the mbarrier".to_string(), |region| format!("`{}`", region.name))

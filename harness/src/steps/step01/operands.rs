@@ -7,7 +7,8 @@ use crate::ptxas;
 use crate::source::Matrix;
 use crate::steps::Seen;
 use crate::steps::tile::Tile;
-use emulator::{Event, EventKind, Label, Place, Region, Severity, Source};
+use emulator::{Event, EventKind, Label, Place, Severity, Source};
+use ptx::Region;
 
 pub(super) fn tiles_arrive(seen: &Observation) -> Seen {
     let (Some(a), Some(b)) = (Tile::find(seen, Matrix::A), Tile::find(seen, Matrix::B)) else {

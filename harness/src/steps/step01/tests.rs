@@ -9,9 +9,9 @@ use crate::reference::Reference;
 use crate::source::{Built, Matrix};
 use crate::steps::Seen;
 use emulator::{
-    Actor, Barrier, CtaState, Diagnostic, Event, EventKind, Issuer, Memory, Mma, OperandRead, Place, Region,
-    RegionKind, RegionSpace, Report, Severity,
+    Actor, Barrier, CtaState, Diagnostic, Event, EventKind, Issuer, Memory, Mma, OperandRead, Place, Report, Severity,
 };
+use ptx::{Region, RegionKind, Space};
 
 const TILE_BYTES: usize = 128 * 64 * 2;
 const BARRIER: Barrier = Barrier { cta: 0, offset: 2 * TILE_BYTES as i32 };
@@ -55,7 +55,7 @@ fn right() -> Observation {
     let reference = Reference::new(&inputs);
     let tile = |name: &str, offset: usize| Region {
         name: name.to_string(),
-        space: RegionSpace::DynamicShared,
+        space: Space::DynamicShared,
         offset: offset as u32,
         bytes: TILE_BYTES as u32,
         kind: RegionKind::Tile { rows: 128, columns: 64, element_bytes: 2, swizzle: 128 },

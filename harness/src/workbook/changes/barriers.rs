@@ -1,8 +1,8 @@
 //! The mbarriers of a kernel, as its PTX initialises and uses them.
 
 use crate::Built;
-use emulator::RegionKind;
 use emulator::syntax::ast::{Instruction, Operand};
+use ptx::RegionKind;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The name that the builder gives to dynamic shared memory.
@@ -11,11 +11,11 @@ const SHARED: &str = "dynamic_shared";
 /// A barrier's name, and `stages x arrivals, who arrives`.
 pub(super) fn rows(built: &Built, instructions: &[Instruction]) -> Vec<(String, String)> {
     let addresses = addresses(instructions);
-    let barriers: Vec<&emulator::Region> =
+    let barriers: Vec<&ptx::Region> =
         built.regions.iter().filter(|region| region.kind == RegionKind::Barrier).collect();
     let named = |operand: &Operand| {
         let at = offset(operand, &addresses)?;
-        let within = |region: &&&emulator::Region| (region.offset..region.offset + region.bytes).contains(&at);
+        let within = |region: &&&ptx::Region| (region.offset..region.offset + region.bytes).contains(&at);
         barriers.iter().find(within).map(|region| region.name.as_str())
     };
     let mut counts: BTreeMap<&str, BTreeSet<i64>> = BTreeMap::new();

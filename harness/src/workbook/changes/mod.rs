@@ -11,7 +11,7 @@ use crate::source::InProcess;
 use crate::{BuildFailure, Built, Emitted, JudgeOptions, KernelSource, Problem, reference_kernels};
 use colored::Colorize;
 use emulator::syntax::ast::{Instruction, Statement};
-use emulator::{Region, RegionKind, RegionSpace};
+use ptx::{Region, RegionKind, Space};
 use std::fmt::Write;
 use std::fs;
 use table::{Row, table};
@@ -155,9 +155,8 @@ fn summary(names: &[String; 2], looked: &[Looked; 2]) -> String {
         table::joined(looked.each_ref().map(|looked| memory(&looked.built.regions, wanted, unit)))
     };
     let barriers = table::joined(looked.each_ref().map(|looked| barriers::rows(&looked.built, &looked.instructions)));
-    let shared =
-        maps(|region| region.space == RegionSpace::DynamicShared && region.kind != RegionKind::Barrier, "bytes");
-    let tensor = maps(|region| region.space == RegionSpace::Tensor, "columns");
+    let shared = maps(|region| region.space == Space::DynamicShared && region.kind != RegionKind::Barrier, "bytes");
+    let tensor = maps(|region| region.space == Space::Tensor, "columns");
     let mut text = table("launch", names, &launch);
     text.push_str(&table("barriers: stages x arrivals", names, &barriers));
     text.push_str(&table("shared memory", names, &shared));

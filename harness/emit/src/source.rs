@@ -53,7 +53,7 @@ pub struct Built {
     /// Parameters, in order.
     pub params: Vec<Param>,
     /// Names for parts of the on-chip memories.
-    pub regions: Vec<emulator::Region>,
+    pub regions: Vec<ptx::Region>,
     /// TODOs that are still open.
     pub todos: Vec<OpenTodo>,
     /// Tensor memory that is allocated and never freed. The builder refuses it, and gives the kernel all the same.
@@ -63,7 +63,6 @@ pub struct Built {
 /// A kernel parameter, by the name of the matrix that it stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-#[non_exhaustive]
 pub enum Param {
     /// The address of a matrix's first element.
     Pointer(Matrix),
@@ -76,7 +75,7 @@ pub enum Param {
         /// Columns of a box, in elements.
         box_columns: u32,
         /// How a box lies in shared memory.
-        swizzle: emulator::Swizzle,
+        swizzle: ptx::Swizzle,
     },
 }
 
@@ -132,7 +131,6 @@ impl From<ptx::BuildError> for BuildErrorAt {
 /// Why there is no kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-#[non_exhaustive]
 pub enum BuildFailure {
     /// The builder refused these calls.
     Rejected(Vec<BuildErrorAt>),
@@ -209,16 +207,7 @@ fn closed(kernel: ptx::Kernel) -> Result<Built, BuildFailure> {
             matrix: matrix(map.matrix)?,
             box_rows: map.box_rows,
             box_columns: map.box_columns,
-            swizzle: match map.swizzle {
-                0 => emulator::Swizzle::None,
-                32 => emulator::Swizzle::B32,
-                64 => emulator::Swizzle::B64,
-                128 => emulator::Swizzle::B128,
-                other => {
-                    let message = format!("the kernel asks for a tensor map with a swizzle of {other} bytes");
-                    return Err(BuildFailure::NoAnswer { message });
-                }
-            },
+            swizzle: map.swizzle,
         }),
         other => Err(BuildFailure::NoAnswer {
             message: format!("the kernel asks for the parameter {other:?}, which the judge does not know"),
@@ -226,7 +215,7 @@ fn closed(kernel: ptx::Kernel) -> Result<Built, BuildFailure> {
     };
     Ok(Built {
         params: kernel.params.iter().map(param).collect::<Result<_, _>>()?,
-        regions: kernel.regions.iter().map(region).collect(),
+        regions: kernel.regions,
         todos: kernel.todos.iter().map(|todo| OpenTodo { id: todo.id.to_string(), place: todo.place.into() }).collect(),
         leaks: kernel.leaks.into_iter().map(BuildErrorAt::from).collect(),
         name: kernel.name,
@@ -236,27 +225,6 @@ fn closed(kernel: ptx::Kernel) -> Result<Built, BuildFailure> {
         block: kernel.block,
         dynamic_shared: kernel.dynamic_shared,
     })
-}
-
-/// The builder and the emulator know nothing of each other, so each has its own type for a named region.
-fn region(region: &ptx::Region) -> emulator::Region {
-    emulator::Region {
-        name: region.name.clone(),
-        space: match region.space {
-            ptx::Space::DynamicShared => emulator::RegionSpace::DynamicShared,
-            ptx::Space::Tensor => emulator::RegionSpace::Tensor,
-        },
-        offset: region.offset,
-        bytes: region.bytes,
-        kind: match region.kind {
-            ptx::RegionKind::Tile { rows, columns, element_bytes, swizzle } => {
-                emulator::RegionKind::Tile { rows, columns, element_bytes, swizzle }
-            }
-            ptx::RegionKind::Barrier => emulator::RegionKind::Barrier,
-            ptx::RegionKind::Scalar => emulator::RegionKind::Scalar,
-        },
-        stage: region.stage,
-    }
 }
 
 thread_local! {
