@@ -19,21 +19,18 @@ pub enum Device {
 /// The environment variable that chooses the device.
 pub const VARIABLE: &str = "WORKBOOK_DEVICE";
 
-/// What the steps' kernels are made for.
-const TARGET: &str = "sm_100a";
-
 /// A device, and a sentence about it for people, if there is one to say.
 type Chosen = (Device, Option<String>);
 
 impl Device {
-    /// The device that the environment asks for. Where it is the emulator for want of a GPU, stderr says so.
+    /// The device that the environment asks for, for kernels of this target. Where it is the emulator for want of a GPU, stderr says so.
     ///
     /// # Errors
     /// One sentence with the value found and the values allowed, or why the GPU that is asked for cannot be used.
-    pub fn from_env() -> Result<Device, String> {
+    pub fn from_env(target: &str) -> Result<Device, String> {
         let (device, note) = match std::env::var_os(VARIABLE) {
-            None => Device::named("")?,
-            Some(value) => Device::named(&value.to_string_lossy())?,
+            None => Device::named("", target)?,
+            Some(value) => Device::named(&value.to_string_lossy(), target)?,
         };
         if let Some(note) = note {
             eprintln!("note: {note}");
@@ -41,18 +38,18 @@ impl Device {
         Ok(device)
     }
 
-    /// The device of this name: `auto`, `emulator` or `cuda`; `auto` if it is empty.
+    /// The device of this name: `auto`, `emulator` or `cuda`; `auto` if it is empty. For kernels of this target.
     ///
     /// # Errors
     /// As [`Device::from_env`].
-    pub fn named(name: &str) -> Result<Chosen, String> {
-        named(name, gpu)
+    pub fn named(name: &str, target: &str) -> Result<Chosen, String> {
+        named(name, || gpu(target))
     }
 }
 
-/// A GPU of this machine that runs the steps' kernels.
-fn gpu() -> Result<Arc<dyn Runner>, Unavailable> {
-    let choice = Target::named(TARGET).map_or(Choice::Any, Choice::Runs);
+/// A GPU of this machine that runs kernels of this target.
+fn gpu(target: &str) -> Result<Arc<dyn Runner>, Unavailable> {
+    let choice = Target::named(target).map_or(Choice::Any, Choice::Runs);
     Ok(Arc::new(Card::new(Gpu::choose(&choice)?)))
 }
 
@@ -110,7 +107,7 @@ mod tests {
     }
 
     fn other() -> Result<Arc<dyn Runner>, Unavailable> {
-        let wanted = Target::named(TARGET).expect("a target");
+        let wanted = Target::named("sm_100a").expect("a target");
         Err(Unavailable::OtherArchitecture { wanted, found: vec!["NVIDIA H200 (9.0)".into()] })
     }
 

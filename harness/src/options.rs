@@ -2,6 +2,7 @@
 
 use crate::device::Device;
 use crate::diagnostics::Sources;
+use crate::steps::hopper;
 use std::num::NonZeroUsize;
 
 /// How to judge.
@@ -47,11 +48,23 @@ pub const SEED: &str = "WORKBOOK_SEED";
 pub const FULL: &str = "WORKBOOK_FULL";
 
 impl JudgeOptions {
-    /// The options that the environment asks for: `WORKBOOK_DEVICE`, `WORKBOOK_SEED` and `WORKBOOK_FULL`.
+    /// The options that the environment asks for, for the kernels of the steps: `WORKBOOK_DEVICE`, `WORKBOOK_SEED` and `WORKBOOK_FULL`.
     ///
     /// # Errors
     /// One sentence with the value found and the values allowed.
     pub fn from_env() -> Result<JudgeOptions, String> {
+        JudgeOptions::for_target("sm_100a")
+    }
+
+    /// The same, for the kernel for Hopper.
+    ///
+    /// # Errors
+    /// As [`JudgeOptions::from_env`].
+    pub fn for_hopper() -> Result<JudgeOptions, String> {
+        Ok(JudgeOptions { sms: hopper::SMS, ..JudgeOptions::for_target(hopper::STEP.target())? })
+    }
+
+    fn for_target(target: &str) -> Result<JudgeOptions, String> {
         let seed = match std::env::var_os(SEED) {
             Some(value) => seed_named(&value.to_string_lossy())?,
             None => None,
@@ -60,7 +73,7 @@ impl JudgeOptions {
             Some(value) => yes(&value.to_string_lossy())?,
             None => false,
         };
-        Ok(JudgeOptions { device: Device::from_env()?, seed, full, ..JudgeOptions::default() })
+        Ok(JudgeOptions { device: Device::from_env(target)?, seed, full, ..JudgeOptions::default() })
     }
 }
 

@@ -62,6 +62,11 @@ pub fn find() -> Result<PathBuf, String> {
         .ok_or_else(|| format!("no ptxas in CUDA_HOME/bin or PATH; {HOW}"))
 }
 
+/// What PTX text is assembled for.
+pub fn target(ptx: &str) -> String {
+    Target::of(ptx).map_or("sm_100a".to_string(), |target| target.to_string())
+}
+
 /// Assembles PTX text for the target that it names; for sm_100a if it names none.
 ///
 /// # Errors
@@ -75,7 +80,7 @@ pub fn assemble(ptx: &str) -> Result<Usage, Failure> {
     let (text, machine_code) = (folder.path().join("kernel.ptx"), folder.path().join("kernel.cubin"));
     fs::write(&text, ptx).map_err(|e| unavailable(format!("cannot write {}: {e}", text.display())))?;
     let mut command = Command::new(&ptxas);
-    let target = Target::of(ptx).map_or("sm_100a".to_string(), |target| target.to_string());
+    let target = target(ptx);
     command.arg(format!("-arch={target}")).arg("-v").arg(&text).arg("-o").arg(&machine_code);
     let ended = process::run(&mut command, TIMEOUT).map_err(|failure| unavailable(failure.to_string()))?;
     let said = format!("{}{}", ended.stderr, ended.stdout);

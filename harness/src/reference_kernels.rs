@@ -8,6 +8,8 @@
 use crate::problem::Problem;
 use crate::source::Built;
 use crate::steps::Step;
+#[cfg(feature = "solutions")]
+use crate::steps::hopper::HOPPER;
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
@@ -63,8 +65,8 @@ pub fn reference_kernel(step: &Step, problem: &Problem, sms: u32) -> Result<Buil
     #[cfg(feature = "solutions")]
     {
         use crate::source::{InProcess, KernelSource};
-        let kernel =
-            solution(step.number).ok_or_else(|| format!("there is no reference solution of step {}", step.number))?;
+        let kernel = if step.number == HOPPER { hopper() } else { solution(step.number) };
+        let kernel = kernel.ok_or_else(|| format!("there is no reference solution of step {}", step.number))?;
         let built = InProcess(kernel).build(problem, sms);
         built.map_err(|failure| format!("the reference solution does not build: {failure}"))
     }

@@ -1,15 +1,20 @@
 //! A verdict, for a human: reads as well without colour.
 
 use crate::points;
+use crate::steps::hopper::HOPPER;
 use crate::verdict::{MilestoneResult, MilestoneState, Outcome, Part, Verdict};
 use colored::Colorize;
 use std::fmt::Write;
+
+fn subject(step: u8) -> String {
+    if step == HOPPER { "the kernel for Hopper".to_string() } else { format!("step {step}") }
+}
 
 /// The whole verdict: parts, milestones, explanations, points. Coloured as `colored` is set (a terminal, `NO_COLOR`).
 pub fn render(verdict: &Verdict) -> String {
     let mut text = String::new();
     // Writing to a string does not fail.
-    let _ = writeln!(text, "{}", format!("step {}: {}", verdict.step, verdict.title).bold());
+    let _ = writeln!(text, "{}", format!("{}: {}", subject(verdict.step), verdict.title).bold());
     for (part, outcome) in &verdict.parts {
         let _ = writeln!(text, "  {} {}", format!("{part:<10}").bold(), line(outcome));
     }
@@ -46,14 +51,11 @@ pub fn render(verdict: &Verdict) -> String {
             }
         }
     }
-    let _ = writeln!(
-        text,
-        "\n{} of {} points ({}, {:.1} s)",
-        number(verdict.points),
-        verdict.max_points,
-        verdict.device,
-        verdict.seconds
-    );
+    let how = format!("({}, {:.1} s)", verdict.device, verdict.seconds);
+    let _ = match verdict.max_points {
+        0 => writeln!(text, "\n{how}"),
+        of => writeln!(text, "\n{} of {of} points {how}", number(verdict.points)),
+    };
     text
 }
 

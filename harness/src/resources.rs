@@ -48,7 +48,8 @@ pub(crate) fn check(seen: &Observation, others: &[(&Built, Problem)], leaks: &st
         (None, Err(why)) => Outcome::NotChecked { reason: why.clone() },
         (None, Ok(registers)) => Outcome::Passed {
             detail: format!(
-                "assembles for sm_100a: {registers} registers, {} bytes of shared memory, {columns} columns of tensor memory",
+                "assembles for {}: {registers} registers, {} bytes of shared memory, {columns} columns of tensor memory",
+                ptxas::target(&seen.built.ptx),
                 first.shared
             ),
         },

@@ -9,8 +9,12 @@ use harness::compare::Comparison;
 use harness::cuda::work::{Check, Reply, Time, Work};
 use harness::cuda::{self, Card, Runner};
 use harness::reference::Reference;
-use harness::{Built, InProcess, InputKind, Inputs, KernelSource, Matrix, Param, Problem, launch};
+use harness::{
+    Built, Device, InProcess, InputKind, Inputs, JudgeOptions, KernelSource, Matrix, Outcome, Param, Part, Problem,
+    judge, launch, report, steps,
+};
 use ptx::Dtype;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// A thread for each element of D, and 128 for a CTA.
@@ -281,6 +285,32 @@ fn the_hopper_kernel_is_right() {
             assert!(right, "{problem}, {kind}: {replies:?}");
         }
     }
+}
+
+/// The five parts, of which `correct` and `fast` come from the GPU.
+#[test]
+fn the_verdict_on_the_hopper_kernel() {
+    let Some(card) = card() else { return };
+    if hopper(&card, Problem::f16(512, 512, 512), |ptx| ptx).is_none() {
+        return;
+    }
+    let kernel = harness::reference_kernels::hopper().expect("the full tree has it");
+    let name = card.name();
+    let options = JudgeOptions {
+        sms: card.about().sms,
+        device: Device::Cuda(Arc::new(card)),
+        seeds: 1,
+        ..JudgeOptions::default()
+    };
+    let verdict = judge(&steps::hopper::STEP, &InProcess(kernel), &options);
+    let text = report::render(&verdict);
+    println!("{text}");
+    for (part, outcome) in &verdict.parts {
+        // A machine with a GPU may lack `ptxas`.
+        let passed = outcome.passed() || (*part == Part::Resources && matches!(outcome, Outcome::NotChecked { .. }));
+        assert!(passed, "{part}: {text}");
+    }
+    assert!(text.contains(&format!("in full on {name}; held against FP64")), "{text}");
 }
 
 /// Without the arrivals that hand stages back, the warp that loads stands at the fifth round; it says so itself.

@@ -283,10 +283,10 @@ fn parameters() {
         Pointer("A")
         Pointer("B")
         Pointer("D")
-        TensorMap(TensorMap { matrix: "A", box_rows: 64, box_columns: 64, swizzle: 128, name: "A_map" })
-        TensorMap(TensorMap { matrix: "B", box_rows: 64, box_columns: 64, swizzle: 128, name: "B_map" })
-        TensorMap(TensorMap { matrix: "D", box_rows: 8, box_columns: 128, swizzle: 0, name: "D_map" })
-        TensorMap(TensorMap { matrix: "D", box_rows: 64, box_columns: 64, swizzle: 128, name: "D_map_2" })"#]]
+        TensorMap(TensorMap { matrix: "A", box_rows: 64, box_columns: 64, swizzle: B128, name: "A_map" })
+        TensorMap(TensorMap { matrix: "B", box_rows: 64, box_columns: 64, swizzle: B128, name: "B_map" })
+        TensorMap(TensorMap { matrix: "D", box_rows: 8, box_columns: 128, swizzle: None, name: "D_map" })
+        TensorMap(TensorMap { matrix: "D", box_rows: 64, box_columns: 64, swizzle: B128, name: "D_map_2" })"#]]
     .assert_eq(&params.join("\n"));
 }
 

@@ -407,7 +407,7 @@ impl Judge<'_> {
 
     /// How to judge under one schedule alone.
     fn repeat(&self, seed: u64) -> String {
-        format!("repeat: {SEED}={seed} cargo test -p step{:02}\n", self.step.number)
+        format!("repeat: {SEED}={seed} {}\n", self.step.command())
     }
 }
 

@@ -1,5 +1,6 @@
 //! What each step asks for: sizes, milestones, structure. One file a step.
 
+pub mod hopper;
 mod ladder;
 mod milestones;
 mod products;
@@ -16,7 +17,7 @@ use emulator::Diagnostic;
 /// A step of the workbook.
 #[derive(Debug)]
 pub struct Step {
-    /// 1 to 10.
+    /// 1 to 10; [`hopper::HOPPER`] is none of them.
     pub number: u8,
     /// Its new idea, in a few words.
     pub title: &'static str,
@@ -164,6 +165,19 @@ pub struct Case {
 }
 
 impl Step {
+    /// The GPU that its kernels are made for, as PTX names it.
+    pub fn target(&self) -> &'static str {
+        if self.number == hopper::HOPPER { "sm_90a" } else { "sm_100a" }
+    }
+
+    /// What one types to judge it again.
+    pub fn command(&self) -> String {
+        match self.number {
+            hopper::HOPPER => "cargo workbook run hopper".to_string(),
+            number => format!("cargo test -p step{number:02}"),
+        }
+    }
+
     /// A run ends with an error after so many warp instructions: far more than a kernel of this step takes, so few that
     /// an endless loop ends within seconds.
     pub fn max_instructions(&self, problem: &Problem) -> u64 {
@@ -218,7 +232,7 @@ pub const STEPS: &[Step] = &[
     ladder::STEP_10,
 ];
 
-/// The step of this number.
+/// The step of this number, or the kernel for Hopper.
 pub fn step(number: u8) -> Option<&'static Step> {
-    STEPS.iter().find(|step| step.number == number)
+    STEPS.iter().chain([&hopper::STEP]).find(|step| step.number == number)
 }

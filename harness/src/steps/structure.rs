@@ -70,7 +70,7 @@ fn no_tma(run: &Observation, wrong: &mut Vec<String>) {
     }
 }
 
-fn only_tma(run: &Observation, wrong: &mut Vec<String>) {
+pub(super) fn only_tma(run: &Observation, wrong: &mut Vec<String>) {
     for event in &run.report.trace {
         let (what, buffer) = match event.kind {
             EventKind::GlobalLoad { buffer, .. } => ("loads from", buffer),

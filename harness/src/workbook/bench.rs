@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 /// The kernel beside the ladder.
-const HOPPER: &str = "hopper";
+pub(super) const HOPPER: &str = "hopper";
 
 /// What is timed, and what becomes of it.
 #[derive(Clone, Debug, Args)]
@@ -81,8 +81,7 @@ fn card(ptx: &str) -> Result<Card, String> {
 
 /// Streaming multiprocessors that a kernel is built for where no GPU says it: those of the GPU that runs its PTX.
 fn sms_for(kernel: &str) -> u32 {
-    // An H100 SXM and an H200 have 132.
-    if kernel == HOPPER { 132 } else { JudgeOptions::default().sms }
+    if kernel == HOPPER { crate::steps::hopper::SMS } else { JudgeOptions::default().sms }
 }
 
 fn cubes(edges: &[u32]) -> Vec<Problem> {

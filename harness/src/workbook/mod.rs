@@ -203,6 +203,8 @@ fn act(workspace: &Workspace, action: Action) -> Result<ExitCode, String> {
             let options = JudgeOptions::from_env()?;
             print(&render(&rows(workspace, &options)));
         }
+        #[cfg(feature = "solutions")]
+        Action::Run { step, args } if step == bench::HOPPER && args.is_empty() => return run_hopper(),
         Action::Run { step, args } => return run(workspace, workspace.named(&step)?, &args),
         Action::Inspect {
             step,
@@ -301,6 +303,19 @@ fn run(workspace: &Workspace, step: u8, args: &[String]) -> Result<ExitCode, Str
         eprintln!("note: what stands behind `{}` goes to the step's test, as with cargo test", name(step));
     }
     Ok(ExitCode::from(code.unwrap_or(1)))
+}
+
+/// The verdict on the kernel for Hopper.
+#[cfg(feature = "solutions")]
+fn run_hopper() -> Result<ExitCode, String> {
+    let kernel = reference_kernels::hopper().ok_or("this program does not hold the kernel for Hopper")?;
+    let options = JudgeOptions::for_hopper()?;
+    let verdict = {
+        let _patience = Patience::new("judging the kernel for Hopper …");
+        crate::judge(&crate::steps::hopper::STEP, &InProcess(kernel), &options)
+    };
+    print(&crate::report::render(&verdict));
+    Ok(if verdict.passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn inspect_step(workspace: &Workspace, step: u8, size: Option<Problem>, solution: bool) -> Result<String, String> {
