@@ -29,9 +29,20 @@ impl Case {
     /// Whether a kernel is wrong on purpose: its comment `// expects:` names another end than `clean`. What such a kernel leaves in
     /// its buffers is chance.
     pub fn is_wrong(&self) -> bool {
+        self.says("expects").first().is_some_and(|expects| expects != "clean")
+    }
+
+    /// Buffers whose bytes are chance although the kernel is right, such as measured times: its comment `// not compared:`.
+    pub fn not_compared(&self) -> Vec<String> {
+        self.says("not compared").iter().flat_map(|names| names.split(", ").map(str::to_string)).collect()
+    }
+
+    /// What the comments `// WHAT: TEXT` at the top of its PTX text say, in order; nothing, if the text cannot be read.
+    pub fn says(&self, what: &str) -> Vec<String> {
         let text = fs::read_to_string(&self.ptx).unwrap_or_default();
-        let expects = text.lines().find_map(|line| line.strip_prefix("// expects:"));
-        expects.is_some_and(|expects| expects.trim() != "clean")
+        let comments = text.lines().take_while(|line| line.starts_with("//"));
+        let named = comments.filter_map(|line| line.strip_prefix("// ")?.split_once(": "));
+        named.filter(|(name, _)| *name == what).map(|(_, text)| text.trim().to_string()).collect()
     }
 
     /// The target of its PTX text, if it can be read and names one.
