@@ -37,18 +37,21 @@ impl Case {
         self.says("not compared").iter().flat_map(|names| names.split(", ").map(str::to_string)).collect()
     }
 
-    /// What the comments `// WHAT: TEXT` at the top of its PTX text say, in order; nothing, if the text cannot be read.
-    pub fn says(&self, what: &str) -> Vec<String> {
-        let text = fs::read_to_string(&self.ptx).unwrap_or_default();
-        let comments = text.lines().take_while(|line| line.starts_with("//"));
-        let named = comments.filter_map(|line| line.strip_prefix("// ")?.split_once(": "));
-        named.filter(|(name, _)| *name == what).map(|(_, text)| text.trim().to_string()).collect()
+    fn says(&self, what: &str) -> Vec<String> {
+        says(&fs::read_to_string(&self.ptx).unwrap_or_default(), what)
     }
 
     /// The target of its PTX text, if it can be read and names one.
     pub fn target(&self) -> Option<Target> {
         Target::of(&fs::read_to_string(&self.ptx).ok()?)
     }
+}
+
+/// What the comments `// WHAT: TEXT` at the top of a PTX text say, in order.
+pub fn says(ptx: &str, what: &str) -> Vec<String> {
+    let comments = ptx.lines().take_while(|line| line.starts_with("//"));
+    let named = comments.filter_map(|line| line.strip_prefix("// ")?.split_once(": "));
+    named.filter(|(name, _)| *name == what).map(|(_, text)| text.trim().to_string()).collect()
 }
 
 /// A GPU's name in one word: `h200` for `NVIDIA H200`, `h100` for `NVIDIA H100 80GB HBM3`.

@@ -34,13 +34,15 @@ pub fn table(folder: &Path) -> Result<String, String> {
     text += "|---|---|---|---|---|---|---|\n";
     let mut count = 0;
     for case in &cases {
-        let rows = case.says("row");
+        let ptx =
+            fs::read_to_string(&case.ptx).map_err(|error| format!("cannot read {}: {error}", case.ptx.display()))?;
+        let rows = case::says(&ptx, "row");
         if rows.is_empty() {
             continue;
         }
         count += rows.len();
-        let named = |error: String| format!("{}: {error}", case.ptx.display());
-        let here = cycles(&rows, &emulated(case)?).map_err(|error| named(format!("on the emulator {error}")))?;
+        let here = cycles(&rows, &emulated(case, &ptx)?);
+        let here = here.map_err(|error| format!("{}: on the emulator {error}", case.ptx.display()))?;
         let mut there = Vec::new();
         for (_, file) in files.iter().filter(|(name, _)| *name == case.name) {
             let recording = case::read(file)?;
@@ -76,18 +78,20 @@ pub fn table(folder: &Path) -> Result<String, String> {
 }
 
 /// What the emulator leaves in the buffer of measurements. It takes the GPU that the kernel's `.target` names.
-fn emulated(case: &Case) -> Result<Vec<u8>, String> {
-    let try_it = || format!("try: `emulate {} --launch {}` says more.", case.ptx.display(), case.launch.display());
-    let failed = |what: &str| format!("{}: {what}\n  {}", case.ptx.display(), try_it());
-    let text = fs::read_to_string(&case.ptx).map_err(|error| format!("cannot read {}: {error}", case.ptx.display()))?;
-    let launch = emulate::read_launch(&case.launch)?;
-    let buffer = launch.buffers.iter().position(|buffer| buffer.name == BUFFER);
-    let buffer = buffer.ok_or_else(|| format!("{} has no buffer `{BUFFER}`", case.launch.display()))?;
-    let first = |all: &[emulator::Diagnostic]| all.first().map_or_else(String::new, |first| first.title.clone());
-    let program = emulator::load(&text).map_err(|errors| failed(&format!("it does not load: {}", first(&errors))))?;
-    let mut report = emulator::run(&program, &launch, &emulator::Options::default());
+fn emulated(case: &Case, ptx: &str) -> Result<Vec<u8>, String> {
+    let (path, launch) = (case.ptx.display(), case.launch.display());
+    let failed = |what: &str, found: &[emulator::Diagnostic]| {
+        let first = found.first().map_or_else(String::new, |first| format!(": {}", first.title));
+        format!("{path}: {what}{first}\n  try: `emulate {path} --launch {launch}` says more.")
+    };
+    let described = emulate::read_launch(&case.launch)?;
+    let buffer = described.buffers.iter().position(|buffer| buffer.name == BUFFER);
+    let buffer = buffer
+        .ok_or_else(|| format!("{launch} has no buffer `{BUFFER}`\n  try: Give it one, with 128 bytes a row."))?;
+    let program = emulator::load(ptx).map_err(|errors| failed("the emulator does not load it", &errors))?;
+    let mut report = emulator::run(&program, &described, &emulator::Options::default());
     if !report.is_clean() {
-        return Err(failed(&format!("the emulator does not run it cleanly: {}", first(&report.findings))));
+        return Err(failed("the emulator does not find it clean", &report.findings));
     }
     Ok(report.buffers.swap_remove(buffer).bytes)
 }
