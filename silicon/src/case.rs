@@ -29,15 +29,29 @@ impl Case {
     /// Whether a kernel is wrong on purpose: its comment `// expects:` names another end than `clean`. What such a kernel leaves in
     /// its buffers is chance.
     pub fn is_wrong(&self) -> bool {
-        let text = fs::read_to_string(&self.ptx).unwrap_or_default();
-        let expects = text.lines().find_map(|line| line.strip_prefix("// expects:"));
-        expects.is_some_and(|expects| expects.trim() != "clean")
+        self.says("expects").first().is_some_and(|expects| expects != "clean")
+    }
+
+    /// Buffers whose bytes are chance although the kernel is right, such as measured times: its comment `// not compared:`.
+    pub fn not_compared(&self) -> Vec<String> {
+        self.says("not compared").iter().flat_map(|names| names.split(", ").map(str::to_string)).collect()
+    }
+
+    fn says(&self, what: &str) -> Vec<String> {
+        says(&fs::read_to_string(&self.ptx).unwrap_or_default(), what)
     }
 
     /// The target of its PTX text, if it can be read and names one.
     pub fn target(&self) -> Option<Target> {
         Target::of(&fs::read_to_string(&self.ptx).ok()?)
     }
+}
+
+/// What the comments `// WHAT: TEXT` at the top of a PTX text say, in order.
+pub fn says(ptx: &str, what: &str) -> Vec<String> {
+    let comments = ptx.lines().take_while(|line| line.starts_with("//"));
+    let named = comments.filter_map(|line| line.strip_prefix("// ")?.split_once(": "));
+    named.filter(|(name, _)| *name == what).map(|(_, text)| text.trim().to_string()).collect()
 }
 
 /// A GPU's name in one word: `h200` for `NVIDIA H200`, `h100` for `NVIDIA H100 80GB HBM3`.

@@ -1,19 +1,24 @@
 //! Records what a GPU does with a PTX file, so that the emulator can be held against it.
 //!
 //! **Does:** run cases (a PTX file, and the launch file that the command `emulate` takes) on a GPU, each in a process of its own;
-//! write down the bytes that they leave, the driver's error, or that they hang; compare with what was recorded before. **Never
-//! does:** run the emulator, or say which of the two is right.
+//! write down the bytes that they leave, the driver's error, or that they hang; compare with what was recorded before; list what is
+//! recorded, and set measured cycles beside the emulator's. **Never does:** let the emulator into a recording, or say which of the
+//! two is right.
 //!
 //! ```text
 //! silicon run CASE.ptx CASE.json OUT.json
 //! silicon record FOLDER [--only NAME] [--check]
+//! silicon table FOLDER
+//! silicon clock FOLDER
 //! ```
 //!
 //! A recording lies beside its case, as `CASE.h200.json`; [`recording`] says what it holds.
 
 pub mod base64;
 pub mod case;
+pub mod clock;
 pub mod recording;
+pub mod table;
 mod watchdog;
 
 use case::Case;
@@ -57,6 +62,16 @@ enum Action {
         #[arg(long)]
         check: bool,
     },
+    /// What is recorded in a folder of families, as a Markdown table; needs no GPU
+    Table {
+        /// The folder that holds the families' folders
+        folder: PathBuf,
+    },
+    /// Cycles that kernels measured, on GPUs and on the emulator, as a Markdown table; needs no GPU
+    Clock {
+        /// A folder of cases with comments `// row: LABEL`
+        folder: PathBuf,
+    },
     /// For this program's own use: a case in this process
     #[command(hide = true)]
     Child { kernel: PathBuf, launch: PathBuf, out: PathBuf, uuid: String, limit: u64, typed: String },
@@ -72,6 +87,8 @@ pub fn main() -> ExitCode {
         }
         Action::Run { kernel, launch, out } => run(kernel, launch, &out, limit),
         Action::Record { folder, only, check } => record(&folder, only.as_deref(), check, limit),
+        Action::Table { folder } => table::table(&folder).map(|text| print(&text)),
+        Action::Clock { folder } => clock::table(&folder).map(|text| print(&text)),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,
@@ -81,6 +98,11 @@ pub fn main() -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+fn print(text: &str) -> bool {
+    print!("{text}");
+    true
 }
 
 /// This program, as the process that a case runs in.
@@ -125,7 +147,7 @@ fn record(folder: &std::path::Path, only: Option<&str>, check: bool, limit: Dura
             (Err(why), _) => vec![why.clone()],
             (Ok(now), false) => case::write(&path, now).err().into_iter().collect(),
             (Ok(now), true) => match case::read(&path) {
-                Ok(before) => before.differences(now, !case.is_wrong()),
+                Ok(before) => before.differences(now, !case.is_wrong(), &case.not_compared()),
                 Err(why) => vec![why],
             },
         };

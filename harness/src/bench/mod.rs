@@ -7,8 +7,7 @@ mod table;
 
 pub use plot::svg;
 pub use run::{SIZES, begin, checked, predicted, rounds, series, times};
-pub(crate) use statistics::median;
-pub use statistics::{Interval, Judged};
+pub use statistics::{Interval, Judged, median};
 pub use table::{header, line, summary};
 
 use crate::Problem;
