@@ -1,8 +1,9 @@
 //! What things cost, in SM cycles. One row per number, each with where it comes from.
 //!
 //! They decide the default schedule and the cycle count that a run reports; whether a kernel is right never depends on them.
-//! None was measured for this project: they come from public collections, and where those have nothing, the row says
-//! "estimate". `docs/sources.md` says where to find them:
+//! Those of the B200 come from public collections, and where those have nothing, the row says "estimate". Of the H200's, some
+//! were measured for this project, on an H200: `emulator/tests/silicon/timing` holds the kernels and what they took, and
+//! `silicon clock` sets both side by side. `docs/sources.md` says where to find the collections:
 //!
 //! - *QuickRunCUDA*: a B300, the B200's successor; notes of one author;
 //! - *SemiAnalysis*: a B200, `tcgen05.mma` in all shapes, bandwidth;
@@ -75,16 +76,21 @@ pub struct Costs {
     pub shared_load: u64,
     /// `bar.sync` of W warps: this and twice W.
     pub cta_barrier: u64,
-    /// A relaxed cluster barrier of two CTAs (with release and acquire 370 to 380).
+    /// A relaxed cluster barrier of two CTAs.
     pub cluster_barrier: u64,
+    /// How much longer it takes where arrivals release and waits acquire, as they do when nothing else is said: a fence of
+    /// cluster scope stands before the arrival.
+    pub cluster_release: u64,
     /// From the issue of a tensor copy to the sight of its first bytes behind the mbarrier, where L2 has them.
     pub tma_latency: u64,
     /// Between two copies that a thread issues.
     pub tma_issue: u64,
     /// A copy from shared to global memory: this, and so much for each KB; one after the other.
     pub tma_store: u64,
-    /// For each KB of such a copy.
+    /// For each KB of such a copy. Its source is read at this rate.
     pub tma_store_per_kb: u64,
+    /// From where the last byte of such a copy has been read to where a wait for the read sees it.
+    pub tma_store_read: u64,
     /// `mbarrier.arrive`.
     pub mbarrier: u64,
     /// From the completion of a phase to the wake-up of a waiter. Estimate: to arrive and wait takes 54 to 123
@@ -99,6 +105,8 @@ pub struct Costs {
     pub tensor_load_per_column: u64,
     /// A `tcgen05.ld`: the part that does not depend on its size. Estimate, from the same.
     pub tensor_load: u64,
+    /// From the end of a `wgmma`'s interval to where the wait for its group sees it complete.
+    pub wgmma_latency: u64,
     /// `tcgen05.alloc` and `dealloc`. Estimate, as no measurement is known: like an atomic on another CTA's shared
     /// memory, 188 (QuickRunCUDA, B300).
     pub tensor_alloc: u64,
@@ -130,16 +138,21 @@ impl Costs {
         // QuickRunCUDA, B300: 300 to 310, and 789.
         cached_load: 305,
         global_load: 790,
-        // QuickRunCUDA, B300: 24; 22 + 2 W; 102.
+        // QuickRunCUDA, B300: 24; 22 + 2 W; 102, and 370 to 380 with release and acquire, the middle.
         shared_load: 24,
         cta_barrier: 22,
         cluster_barrier: 102,
+        cluster_release: 273,
         // Meta's Triton, B200: 530 for 16 KB, 655 to 663 for 32 KB, 925 for 64 KB, of which a cycle for each 128 bytes; about
         // 30; 130 and 52 for each KB.
         tma_latency: 402,
         tma_issue: 30,
         tma_store: 130,
         tma_store_per_kb: 52,
+        // Estimate: as on an H200.
+        tma_store_read: 53,
+        // Nothing is known of it, and `wgmma` does not run there.
+        wgmma_latency: 0,
         // QuickRunCUDA, B300.
         mbarrier: 24,
         wake: 50,
@@ -151,7 +164,8 @@ impl Costs {
         tensor_alloc: 188,
     };
 
-    /// NVIDIA H200. Where nothing is known of Hopper, the B200's number stands.
+    /// NVIDIA H200. Where nothing is known of Hopper, the B200's number stands. "Measured" is what `silicon clock` shows, less what
+    /// the emulator counts for the instructions around it.
     pub const H200: Costs = Costs {
         // 132 SMs; the sizes of the GPCs differ from chip to chip.
         gpcs: &[18, 18, 16, 16, 16, 16, 16, 16],
@@ -163,13 +177,26 @@ impl Costs {
         l2_bytes_per_cycle: 3942,
         // 4.8 TB/s by its data sheet at 1.755 GHz; estimate: nine tenths of it are reached.
         dram_bytes_per_cycle: 2460,
-        // Hopper dissected, H800: 263 on average; 479 to 744.
-        cached_load: 263,
+        // Measured: 279 (Hopper dissected, H800: 263).
+        cached_load: 276,
+        // Hopper dissected, H800: 479 to 744.
         global_load: 612,
-        // Hopper dissected, H800: 29.
-        shared_load: 29,
-        // Hopper dissected, H800: a copy takes about 170 cycles more than a load.
-        tma_latency: 433,
+        // Measured: 24 (Hopper dissected, H800: 29).
+        shared_load: 21,
+        // Measured: 20 with 4 warps, 28 with 8.
+        cta_barrier: 10,
+        // Measured: 65, and 334 with release and acquire.
+        cluster_barrier: 63,
+        cluster_release: 269,
+        // Measured: 342 for 16 bytes, 345 for 1 KB, 516 for 8 KB, 687 for 32 KB: a phase is seen in steps of 171 cycles, however one
+        // asks. Less a cycle for each 128 bytes that is 335, 331, 446, 425; the mean.
+        tma_latency: 384,
+        // Measured: 95 for 1 KB, 319 for 8 KB, 1087 for 32 KB; 6 less to where the source is free.
+        tma_store: 59,
+        tma_store_per_kb: 32,
+        tma_store_read: 53,
+        // Measured: 190 for one of 128, 94 for one of 32, and as much more for 16 behind each other.
+        wgmma_latency: 58,
         ..Costs::B200
     };
 
@@ -200,7 +227,7 @@ impl Costs {
     ///
     /// A `wgmma` of 64 rows takes the same on Hopper's four tensor cores, which the warpgroups of an SM share: 128 cycles with
     /// N = 256, 64 with 128, 32 with 64, and with A in shared memory longer than with A in registers only where N is below 64
-    /// (Hopper dissected, H800). Its registers are taken to be there when the interval ends.
+    /// (Hopper dissected, H800).
     pub fn mma_interval(&self, m_each: u32, n: u32, n_each: u32, a_shared: bool) -> u64 {
         let pair = n_each < n;
         let compute = if pair && m_each == 64 { n / 4 } else { n / 2 };

@@ -331,6 +331,8 @@ impl Cluster<'_> {
                 "Let every barrier.cluster.arrive be followed by a barrier.cluster.wait.".into(),
             ))));
         }
+        let release = if relaxed { 0 } else { self.costs.cluster_release };
+        self.warps[w].fragments[f].ready_at += release;
         let time = self.warps[w].fragments[f].ready_at;
         let warp = &mut self.warps[w];
         warp.cluster_arrived |= mask;

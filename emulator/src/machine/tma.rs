@@ -248,10 +248,11 @@ impl Cluster<'_> {
         self.ctas[cta].tma_free = end;
         let mut done = end + latency;
         if !load {
-            // Stores leave one after the other, and no load waits for that.
-            end = end.max(self.ctas[cta].tma_store_free);
-            let left = end + (u64::from(bytes) * self.costs.tma_store_per_kb).div_ceil(1024);
+            // Stores leave one after the other, and no load waits for that. They are read as they leave.
+            let begin = start.max(self.ctas[cta].tma_store_free);
+            let left = end.max(begin + (u64::from(bytes) * self.costs.tma_store_per_kb).div_ceil(1024));
             self.ctas[cta].tma_store_free = left;
+            end = left + self.costs.tma_store_read.min(latency);
             done = left + latency;
         }
         let (early, late) = (self.perturbed(3), self.perturbed(3));

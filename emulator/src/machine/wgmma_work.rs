@@ -154,7 +154,7 @@ impl Cluster<'_> {
         } else {
             self.push_event(start, Pending::WgmmaRead(n));
         }
-        self.push_event(end, Pending::WgmmaDone(n));
+        self.push_event(end + self.costs.wgmma_latency, Pending::WgmmaDone(n));
         Ok(())
     }
 
