@@ -18,7 +18,7 @@ pub fn render(verdict: &Verdict) -> String {
     for (part, outcome) in &verdict.parts {
         let _ = writeln!(text, "  {} {}", format!("{part:<10}").bold(), line(outcome));
     }
-    if !verdict.passed() {
+    if !verdict.passed() && !verdict.milestones.is_empty() {
         let _ = writeln!(text, "  milestones:");
         for milestone in &verdict.milestones {
             let state = match &milestone.state {

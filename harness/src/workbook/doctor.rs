@@ -1,5 +1,6 @@
 //! `doctor`: what this machine can do for the workbook, and what to do about what is missing.
 
+use crate::device::{Device, VARIABLE};
 use crate::process;
 use crate::ptxas;
 use device::{About, Choice, Gpu, Target, Unavailable, nvml};
@@ -26,6 +27,8 @@ pub struct Machine {
     pub cublas: Result<String, Unavailable>,
     /// Whether NVML opens.
     pub nvml: Result<(), Unavailable>,
+    /// What `WORKBOOK_DEVICE` holds, if it is set, and what comes of it: a device, or an error.
+    pub asked: Option<(String, Result<String, String>)>,
 }
 
 impl Machine {
@@ -45,6 +48,11 @@ impl Machine {
             chosen: Gpu::choose(&target).map(|about| about.uuid),
             cublas: device::find_cublas().map(|path| path.display().to_string()),
             nvml: nvml::Nvml::get().map(|_| ()),
+            asked: std::env::var_os(VARIABLE).map(|value| {
+                let value = value.to_string_lossy().into_owned();
+                let device = Device::named(&value, "sm_100a").map(|(device, _)| device.to_string());
+                (value, device)
+            }),
         }
     }
 }
@@ -132,7 +140,7 @@ pub fn doctor(machine: &Machine) -> String {
     row("correct", if on_gpu { "on the GPU, every element" } else { "on the emulator; large sizes on a sample" });
     row("race-free", "on the emulator, which sees order; a GPU does not show it");
     row("structure", "on the emulator");
-    let resources = if machine.ptxas.is_ok() { "from ptxas" } else { "not checked: there is no ptxas" };
+    let resources = if machine.ptxas.is_ok() { "from ptxas" } else { "not checked: ptxas, see above" };
     row("resources", resources);
     let fast = match (on_gpu, machine.cublas.is_ok()) {
         (true, true) => "microseconds beside the reference solution, and cuBLAS's",
@@ -140,6 +148,15 @@ pub fn doctor(machine: &Machine) -> String {
         (false, _) => "simulated cycles beside the reference solution",
     };
     row("fast", fast);
+    match &machine.asked {
+        Some((value, Ok(device))) => {
+            let _ = writeln!(text, "\n{VARIABLE}={value}: {device}");
+        }
+        Some((_, Err(error))) => {
+            let _ = writeln!(text, "\nerror, and no verdict: {error}");
+        }
+        None => {}
+    }
     if let (Err(why), Ok(_)) = (&machine.chosen, &machine.gpus) {
         let _ = writeln!(text, "\nThe GPU is not used: {why}.");
     }
@@ -218,6 +235,7 @@ mod tests {
             chosen: Err(none),
             cublas: Err(Unavailable::NoCublas { looked_at: vec!["libcublas.so.13".into()] }),
             nvml: Err(Unavailable::NoNvml),
+            asked: None,
         }
     }
 
@@ -240,7 +258,7 @@ mod tests {
             correct    on the emulator; large sizes on a sample
             race-free  on the emulator, which sees order; a GPU does not show it
             structure  on the emulator
-            resources  not checked: there is no ptxas
+            resources  not checked: ptxas, see above
             fast       simulated cycles beside the reference solution
 
             try: ptxas: `pip install nvidia-cuda-nvcc` brings it; then set PTXAS to the path of `ptxas`.
@@ -269,6 +287,7 @@ mod tests {
             chosen: Ok("GPU-2".into()),
             cublas: Ok("libcublas.so.13".into()),
             nvml: Ok(()),
+            asked: None,
             cores: 64,
             memory: None,
         };
@@ -317,7 +336,7 @@ mod tests {
             correct    on the emulator; large sizes on a sample
             race-free  on the emulator, which sees order; a GPU does not show it
             structure  on the emulator
-            resources  not checked: there is no ptxas
+            resources  not checked: ptxas, see above
             fast       simulated cycles beside the reference solution
 
             The GPU is not used: no GPU here runs sm_100a: there is NVIDIA H200 (9.0).

@@ -30,6 +30,7 @@ pub use patience::Patience;
 pub use workspace::{Workspace, name, number};
 
 use crate::diagnostics::{self, Sources};
+use crate::steps::hopper::{self, HOPPER};
 use crate::{BuildFailure, Emitted, InProcess, JudgeOptions, KernelSource, Problem, reference_kernels};
 use clap::{Parser, Subcommand};
 use std::collections::HashMap;
@@ -53,7 +54,7 @@ enum Action {
     List,
     /// Build a step and run its test: the verdict
     Run {
-        /// The step: step01, 01 or 1
+        /// The step: step01, 01 or 1; or `hopper`: the kernel for an H100 or H200
         step: String,
         /// Passed on to the test, e.g. `--list`, or a part of a test's name
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
@@ -214,7 +215,8 @@ fn act(workspace: &Workspace, action: Action) -> Result<ExitCode, String> {
         } => {
             #[cfg(not(feature = "solutions"))]
             let solution = false;
-            print(&inspect_step(workspace, workspace.named(&step)?, size, solution)?);
+            let step = if step == bench::HOPPER { HOPPER } else { workspace.named(&step)? };
+            print(&inspect_step(workspace, step, size, solution)?);
         }
         Action::Diff { from, to, size, mine } => {
             let steps = [workspace.named(&from)?, workspace.named(&to)?];
@@ -315,6 +317,11 @@ fn run_hopper() -> Result<ExitCode, String> {
         crate::judge(&crate::steps::hopper::STEP, &InProcess(kernel), &options)
     };
     print(&crate::report::render(&verdict));
+    let missing: Vec<String> =
+        verdict.parts.iter().filter(|(_, outcome)| !outcome.passed()).map(|(part, _)| part.to_string()).collect();
+    if !missing.is_empty() {
+        eprintln!("error: not passed: {}", missing.join(", "));
+    }
     Ok(if verdict.passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -322,13 +329,13 @@ fn inspect_step(workspace: &Workspace, step: u8, size: Option<Problem>, solution
     let known = crate::step(step).ok_or_else(|| format!("{} is unknown to this program", name(step)))?;
     let first = known.sizes.first().copied().unwrap_or(Problem::f16(128, 128, 64));
     let problem = size.unwrap_or(first);
-    let source: Box<dyn KernelSource> = if solution {
-        let kernel = reference_kernels::solution(step);
+    let kernel = if step == HOPPER { reference_kernels::hopper() } else { reference_kernels::solution(step) };
+    let source: Box<dyn KernelSource> = if solution || step == HOPPER {
         Box::new(InProcess(kernel.ok_or_else(|| format!("{} has no solution in this program", name(step)))?))
     } else {
         Box::new(Emitted::new(binary(workspace, step)?))
     };
-    let sms = JudgeOptions::default().sms;
+    let sms = if step == HOPPER { hopper::SMS } else { JudgeOptions::default().sms };
     let built = source.build(&problem, sms).map_err(|failure| {
         let why = match &failure {
             BuildFailure::Rejected(errors) => {

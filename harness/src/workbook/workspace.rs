@@ -2,6 +2,7 @@
 
 use super::carry::relation::{self, Relation};
 use crate::skeleton;
+use crate::steps::hopper::HOPPER;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -126,9 +127,9 @@ impl Workspace {
     }
 }
 
-/// `step01`.
+/// `step01`; `hopper` for the kernel beside the ladder.
 pub fn name(step: u8) -> String {
-    format!("step{step:02}")
+    if step == HOPPER { "hopper".to_string() } else { format!("step{step:02}") }
 }
 
 /// A step's number as written in names: one or two digits, not zero.
