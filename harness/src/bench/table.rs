@@ -1,12 +1,15 @@
 //! A benchmark as a table.
 
-use super::{Benchmark, Interval, Judged, PROTOCOL, Series};
+use super::{Benchmark, Interval, Judged, RATIO, Series};
 use std::fmt::Write;
+
+/// NVML averages power over about so many microseconds (nvmlDeviceGetPowerUsage); what a shorter series drew, it cannot say.
+const AVERAGED: f64 = 100_000.0;
 
 /// The line above the rows.
 pub fn header() -> String {
     format!(
-        "{:>16} {:>12} {:>6} {:>12} {:>6}  {:<22} {:>8}  {}\n",
+        "{:>16} {:>12} {:>6} {:>12} {:>6}  {:<22} {:>9}  {}\n",
         "size", "kernel", "TF", "cuBLAS", "TF", "ratio to cuBLAS", "of peak", "clock, power"
     )
 }
@@ -17,18 +20,33 @@ pub fn line(series: &Series, peak: Option<f64>) -> String {
     let (kernel, cublas) = (series.kernel_us(), series.cublas_us());
     let (kernel_tf, cublas_tf) = (series.tflops(kernel), series.tflops(cublas));
     let Interval { median, low, high } = series.ratio();
-    let share = peak.map_or("-".to_string(), |peak| format!("{:.1} %", kernel_tf / peak * 100.0));
+    let share = peak.map_or("not known".to_string(), |peak| format!("{:.1} %", kernel_tf / peak * 100.0));
     let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len().max(1) as f64;
+    let long = series.rounds.iter().map(|round| round.kernel_us + round.cublas_us).sum::<f64>() >= AVERAGED;
     let clocks: Vec<f64> = series.rounds.iter().filter_map(|round| round.clock_mhz).map(f64::from).collect();
     let powers: Vec<f64> = series.rounds.iter().filter_map(|round| round.power_w).collect();
-    let clock = if clocks.is_empty() { "-".to_string() } else { format!("{:.0} MHz", mean(clocks)) };
-    let power = if powers.is_empty() { "-".to_string() } else { format!("{:.0} W", mean(powers)) };
+    let clock = if clocks.is_empty() || !long { "-".to_string() } else { format!("{:.0} MHz", mean(clocks)) };
+    let power = if powers.is_empty() || !long { "-".to_string() } else { format!("{:.0} W", mean(powers)) };
     let mut text = format!(
-        "{size:>16} {kernel:>9.1} us {kernel_tf:>6.0} {cublas:>9.1} us {cublas_tf:>6.0}  {:<22} {share:>8}  {clock}, {power}",
+        "{size:>16} {kernel:>9.1} us {kernel_tf:>6.0} {cublas:>9.1} us {cublas_tf:>6.0}  {:<22} {share:>9}  {clock}, {power}",
         format!("{median:.3} [{low:.3}, {high:.3}]")
     );
+    // Writing to a String cannot fail.
+    let all = series.rounds.len();
+    for (reason, rounds) in series.slowed_by() {
+        let _ = match reason {
+            "the power cap" => write!(text, "; at its power limit in {rounds} of {all} rounds"),
+            other => write!(text, "; slowed down by {other} in {rounds} of {all} rounds"),
+        };
+    }
+    match series.watched() {
+        0 => text.push_str("; throttling was not watched"),
+        watched if watched < all => {
+            let _ = write!(text, "; throttling was watched in {watched} of {all} rounds");
+        }
+        _ => {}
+    }
     if let Some(predicted) = series.predicted_us {
-        // Writing to a String cannot fail.
         let _ = write!(text, "; predicted {predicted:.1} us, {:+.1} %", (predicted / kernel - 1.0) * 100.0);
     }
     if let Judged::Inconclusive(why) = series.judged() {
@@ -63,7 +81,10 @@ pub fn summary(benchmark: &Benchmark) -> String {
         }
         None => text.push_str("peak: not known for this GPU\n"),
     }
-    for sentence in PROTOCOL {
+    // Old samples have a sentence on their ratio, too; it is computed anew.
+    for sentence in
+        benchmark.protocol.iter().map(String::as_str).filter(|text| !text.starts_with("ratio:")).chain([RATIO])
+    {
         text.push_str(sentence);
         text.push('\n');
     }
@@ -72,10 +93,23 @@ pub fn summary(benchmark: &Benchmark) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Machine, Round};
+    use super::super::{Machine, PROTOCOL, Round};
     use super::*;
     use crate::Problem;
     use expect_test::expect;
+
+    /// Samples of before there was a watch, and of another protocol, are shown as what they are.
+    #[test]
+    fn old_samples_are_shown_as_they_were_taken() {
+        let text = r#"{"kernel": "hopper", "machine": {"gpu": "NVIDIA H200 NVL", "uuid": "GPU-1", "driver": "1", "sms": 132},
+            "date": "d", "protocol": ["as of old", "ratio: the median over all rounds"],
+            "series": [{"problem": "1024x1024x1024 f16", "predicted_us": null,
+                "rounds": [{"kernel_us": 2.0, "cublas_us": 2.0, "clock_mhz": null, "power_w": null, "temperature_c": null}]}]}"#;
+        let benchmark: Benchmark = serde_json::from_str(text).expect("samples");
+        assert_eq!(benchmark.machine.peak(), None, "not an H200's");
+        let text = line(&benchmark.series[0], benchmark.machine.peak()) + &summary(&benchmark);
+        expect![[r#""#]].assert_eq(&text);
+    }
 
     #[test]
     fn a_benchmark_as_text() {
@@ -85,19 +119,22 @@ mod tests {
             clock_mhz: Some(1700 + n as u32),
             power_w: n.is_multiple_of(2).then_some(650.0),
             temperature_c: None,
-            slowed_by: Vec::new(),
+            slowed_by: Some(if n < 5 { vec!["the power cap".into()] } else { Vec::new() }),
         };
         let series = |edge: u32, rounds: usize, predicted_us: Option<f64>| Series {
             problem: Problem::f16(edge, 4096, 4096),
             rounds: (0..rounds).map(round).collect(),
             predicted_us,
         };
+        let mut unwatched = series(4096, 3, None);
+        unwatched.rounds[0].slowed_by = Some(vec!["its temperature (software)".into()]);
+        unwatched.rounds[1].slowed_by = None;
         let benchmark = Benchmark {
             kernel: "hopper".into(),
             machine: Machine { gpu: "NVIDIA H200".into(), uuid: "GPU-1".into(), driver: "580.1".into(), sms: 132 },
             date: "2026-11-22T14:00:00Z".into(),
             protocol: PROTOCOL.map(String::from).to_vec(),
-            series: vec![series(4096, 20, Some(170.0)), series(8192, 3, None)],
+            series: vec![series(4096, 400, Some(170.0)), series(8192, 20, None), unwatched],
         };
         let mut text = header();
         for series in &benchmark.series {
