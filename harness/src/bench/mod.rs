@@ -22,8 +22,10 @@ pub const PROTOCOL: [&str; 3] = [
 ];
 
 /// What is made of the times, in words: of recorded ones, too.
-pub const RATIO: &str = "ratio: cuBLAS's time divided by the kernel's, of two rounds behind each other the geometric mean (each comes first once); the \
-    median of these pairs with the 95 % interval of 2000 bootstrap samples";
+pub const RATIO: [&str; 2] = [
+    "ratio: cuBLAS's time divided by the kernel's, the geometric mean of two rounds behind each other, in which each comes first once;",
+    "the median of these pairs, with the 95 % interval of 2000 bootstrap samples",
+];
 
 /// The GPU that times were taken on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

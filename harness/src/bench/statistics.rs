@@ -82,7 +82,7 @@ pub fn bootstrap(values: &[f64]) -> Interval {
 pub fn judge(series: &Series) -> Judged {
     let rounds = series.rounds.len();
     if rounds / 2 < FEWEST {
-        return Judged::Inconclusive(format!("{rounds} rounds; {} are the fewest", 2 * FEWEST));
+        return Judged::Inconclusive(format!("{} rounds are the fewest, and here are {rounds}", 2 * FEWEST));
     }
     // The power limit holds every large product back, cuBLAS's as well: that is no reason.
     let hot = |reason: &String| ["temperature", "slowdown", "brake"].iter().any(|word| reason.contains(word));
@@ -167,7 +167,7 @@ mod tests {
             Judged::Inconclusive(why) => why,
             Judged::Sure => panic!("{:?}", series.ratio()),
         };
-        assert_eq!(told(series(19, |_| 1.02, &[])), "19 rounds; 20 are the fewest");
+        assert_eq!(told(series(19, |_| 1.02, &[])), "20 rounds are the fewest, and here are 19");
         assert_eq!(series(20, |_| 1.02, &[]).judged(), Judged::Sure);
         let held = "the GPU held its clock back in 30 of 30 rounds, for heat or a fault";
         assert_eq!(told(series(30, |_| 1.02, &["its temperature (hardware)"])), held);

@@ -16,7 +16,7 @@ pub fn header() -> String {
 
 /// A row. `peak` is in TFLOP/s.
 pub fn line(series: &Series, peak: Option<f64>) -> String {
-    let size = series.problem.extents();
+    let (size, all) = (series.problem.extents(), series.rounds.len());
     let (kernel, cublas) = (series.kernel_us(), series.cublas_us());
     let (kernel_tf, cublas_tf) = (series.tflops(kernel), series.tflops(cublas));
     let Interval { median, low, high } = series.ratio();
@@ -29,10 +29,10 @@ pub fn line(series: &Series, peak: Option<f64>) -> String {
     let power = if powers.is_empty() || !long { "-".to_string() } else { format!("{:.0} W", mean(powers)) };
     let mut text = format!(
         "{size:>16} {kernel:>9.1} us {kernel_tf:>6.0} {cublas:>9.1} us {cublas_tf:>6.0}  {:<22} {share:>9}  {clock}, {power}",
-        format!("{median:.3} [{low:.3}, {high:.3}]")
+        // One round is no pair: there is no ratio.
+        if all < 2 { "-".to_string() } else { format!("{median:.3} [{low:.3}, {high:.3}]") }
     );
     // Writing to a String cannot fail.
-    let all = series.rounds.len();
     for (reason, rounds) in series.slowed_by() {
         let _ = match reason {
             "the power cap" => write!(text, "; at its power limit in {rounds} of {all} rounds"),
@@ -83,7 +83,7 @@ pub fn summary(benchmark: &Benchmark) -> String {
     }
     // Old samples have a sentence on their ratio, too; it is computed anew.
     for sentence in
-        benchmark.protocol.iter().map(String::as_str).filter(|text| !text.starts_with("ratio:")).chain([RATIO])
+        benchmark.protocol.iter().map(String::as_str).filter(|text| !text.starts_with("ratio:")).chain(RATIO)
     {
         text.push_str(sentence);
         text.push('\n');
@@ -108,15 +108,24 @@ mod tests {
         let benchmark: Benchmark = serde_json::from_str(text).expect("samples");
         assert_eq!(benchmark.machine.peak(), None, "not an H200's");
         let text = line(&benchmark.series[0], benchmark.machine.peak()) + &summary(&benchmark);
-        expect![[r#""#]].assert_eq(&text);
+        expect![[r#"
+                       1024³       2.0 us   1074       2.0 us   1074  -                      not known  -, -; throttling was not watched
+                             inconclusive, run again: 20 rounds are the fewest, and here are 1
+
+            hopper on NVIDIA H200 NVL (GPU-1), driver 1, d
+            peak: not known for this GPU
+            as of old
+            ratio: cuBLAS's time divided by the kernel's, the geometric mean of two rounds behind each other, in which each comes first once;
+            the median of these pairs, with the 95 % interval of 2000 bootstrap samples
+        "#]].assert_eq(&text);
     }
 
     #[test]
     fn a_benchmark_as_text() {
         let round = |n: usize| Round {
-            kernel_us: 180.0 + n as f64 / 10.0,
+            kernel_us: 180.0 + (n % 20) as f64 / 10.0,
             cublas_us: 181.0,
-            clock_mhz: Some(1700 + n as u32),
+            clock_mhz: Some(1700 + n as u32 % 20),
             power_w: n.is_multiple_of(2).then_some(650.0),
             temperature_c: None,
             slowed_by: Some(if n < 5 { vec!["the power cap".into()] } else { Vec::new() }),
@@ -142,17 +151,20 @@ mod tests {
         }
         text += &summary(&benchmark);
         expect![[r#"
-                        size       kernel     TF       cuBLAS     TF  ratio to cuBLAS         of peak  clock, power
-                       4096³     180.9 us    760     181.0 us    759  1.000 [0.998, 1.002]     76.8 %  1710 MHz, 650 W; predicted 170.0 us, -6.1 %
-              8192x4096x4096     180.1 us   1526     181.0 us   1519  1.005 [1.004, 1.006]    154.3 %  1701 MHz, 650 W
-                             inconclusive, run again: 3 rounds; 10 are the fewest
+                        size       kernel     TF       cuBLAS     TF  ratio to cuBLAS          of peak  clock, power
+                       4096³     180.9 us    760     181.0 us    759  1.000 [1.000, 1.001]      76.8 %  1710 MHz, 650 W; at its power limit in 5 of 400 rounds; predicted 170.0 us, -6.1 %
+              8192x4096x4096     180.9 us   1519     181.0 us   1519  1.000 [0.998, 1.003]     153.5 %  -, -; at its power limit in 5 of 20 rounds
+                       4096³     180.1 us    763     181.0 us    759  1.005 [1.005, 1.005]      77.1 %  -, -; slowed down by its temperature (software) in 1 of 3 rounds; at its power limit in 1 of 3 rounds; throttling was watched in 2 of 3 rounds
+                             inconclusive, run again: 20 rounds are the fewest, and here are 3
 
             hopper on NVIDIA H200 (GPU-1), driver 580.1, 2026-11-22T14:00:00Z
             the emulator's predictions are off by 6.1 % on the mean of 1
             peak: 989.4 TFLOP/s, dense, as its data sheet says
             each round times the kernel and cuBLAS once, by events, in turns who comes first; L2 is overwritten before each launch
+            at least 1 s of such rounds go before those that count, again for every 20 s of rounds; NVML is read beside the rounds, every 20 ms
             A and B are random normal numbers; cuBLAS is cublasGemmEx, FP16 or BF16 in and out, sums in FP32, a workspace of 32 MiB
-            ratio: the median over all rounds of cuBLAS's time divided by the kernel's, with the 95 % interval of 2000 bootstrap samples
+            ratio: cuBLAS's time divided by the kernel's, the geometric mean of two rounds behind each other, in which each comes first once;
+            the median of these pairs, with the 95 % interval of 2000 bootstrap samples
         "#]].assert_eq(&text);
     }
 }

@@ -441,7 +441,19 @@ mod tests {
         .iter()
         .map(|line| asked(line).expect_err(line) + "\n")
         .collect();
-        expect![[r#""#]].assert_eq(&refused);
+        expect![[r#"
+            this bundle has no `step02`
+              try: Name one of step01, step07.
+            a bundle takes new times and shows no old ones: `--samples out.json`
+              try: In the checkout, cargo workbook bench KERNEL --samples out.json.
+            `--check-only` takes no times, and `--json` is about times
+              try: Leave one of them out.
+            no kernel here has the size 3000
+              try: Give `--sizes` some of 1024, 4096, or `cargo workbook bundle` others.
+            no kernel here has the size 4096
+              try: Give `--sizes` some of 1024, or `cargo workbook bundle` others.
+        "#]]
+        .assert_eq(&refused);
     }
 
     #[test]
