@@ -274,15 +274,16 @@ fn benched(gpu: &Gpu, cublas: Result<&Cublas, String>, bench: &Bench) -> Result<
     Ok(rounds)
 }
 
-/// How often NVML is read beside the rounds. Between them the GPU would stand still meanwhile, and be another one after.
+/// How often NVML is read. Beside the rounds: between them, the GPU would stand still for it, and its clock and power change.
 const READING: Duration = Duration::from_millis(20);
-/// What is read no longer is not known.
+/// A reading of longer ago says nothing of a round.
 const STALE: Duration = Duration::from_secs(1);
 
 /// A thread that reads how the GPU is.
 struct Watch {
     /// When it was read last, and what.
     last: Arc<Mutex<Option<(Instant, State)>>>,
+    /// Nobody asks any more.
     ended: Arc<AtomicBool>,
 }
 

@@ -154,7 +154,7 @@ fn shown(source: &dyn KernelSource, name: &str, path: &Path, options: &Options) 
     }
     let missing = options.missing(benchmark.series.iter().map(|series| &series.problem));
     if !missing.is_empty() {
-        let there = list(benchmark.series.iter().map(|series| series.problem.extents()));
+        let there = list(benchmark.series.iter().map(|series| series.problem.m));
         let file = path.display();
         return Err(format!("{file} has no size {}\n  try: Give `--sizes` one that it has: {there}.", list(missing)));
     }
