@@ -172,6 +172,21 @@ mod tests {
         (series, fake.1.into_inner().unwrap())
     }
 
+    /// Names that hold a known one are other products.
+    #[test]
+    fn gpus_are_known_by_their_whole_names() {
+        let known = |gpu: &str| {
+            let machine = Machine { gpu: gpu.into(), uuid: String::new(), driver: String::new(), sms: 132 };
+            (machine.peak(), machine.is_modelled())
+        };
+        assert_eq!(known("NVIDIA H200"), (Some(989.4), true));
+        assert_eq!(known("NVIDIA B200"), (Some(2250.0), true));
+        assert_eq!(known("NVIDIA H100 80GB HBM3"), (Some(989.4), false));
+        for other in ["NVIDIA GB200", "NVIDIA H200 NVL", "NVIDIA GH200 480GB", "NVIDIA H100 PCIe", ""] {
+            assert_eq!(known(other), (None, false), "{other}");
+        }
+    }
+
     /// Nothing is timed that is wrong.
     #[test]
     fn a_kernel_is_checked_before_it_is_timed() {

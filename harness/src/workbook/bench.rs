@@ -152,6 +152,12 @@ fn shown(source: &dyn KernelSource, name: &str, path: &Path, options: &Options) 
             "`--rounds` asks for new times, and `--samples` for old ones\n  try: Leave one of them out.".to_string()
         );
     }
+    if options.json.as_deref() == Some(path) {
+        return Err(format!(
+            "`--json {0}` would write what is shown over the samples in {0}\n  try: Give `--json` another file.",
+            path.display()
+        ));
+    }
     let missing = options.missing(benchmark.series.iter().map(|series| &series.problem));
     if !missing.is_empty() {
         let there = list(benchmark.series.iter().map(|series| series.problem.m));
@@ -228,23 +234,22 @@ fn timed_once(
         time(card, &built, problem, options.rounds.unwrap_or_else(|| bench::rounds(&problem)))?
     };
     benchmark.series.push(series);
-    // Before the prediction, which takes minutes.
-    keep(benchmark, options)?;
-    let mut predicted = Ok(());
-    if options.predict {
+    // Before the prediction, which takes minutes. What cannot be written is shown all the same.
+    let mut ended = keep(benchmark, options);
+    if options.predict && ended.is_ok() {
         let _patience = Patience::new(format!("predicting {problem} …"));
         match (bench::predicted(&benchmark.machine, &built, problem), benchmark.series.last_mut()) {
             (Ok(us), Some(series)) => series.predicted_us = us,
-            (Err(why), _) => predicted = Err(why),
+            (Err(why), _) => ended = Err(why),
             (Ok(_), None) => {}
         }
-        keep(benchmark, options)?;
+        ended = ended.and_then(|()| keep(benchmark, options));
     }
     if let Some(series) = benchmark.series.last() {
         let header = if benchmark.series.len() == 1 { bench::header() } else { String::new() };
         print(&(header + &bench::line(series, benchmark.machine.peak())));
     }
-    predicted
+    ended
 }
 
 fn keep(benchmark: &Benchmark, options: &Options) -> Result<(), String> {
@@ -272,6 +277,10 @@ pub fn write_bundle(
     let mut carried = Vec::new();
     for kernel in kernels {
         let (name, source) = source(workspace, kernel, false)?;
+        // `7,step07`: once.
+        if carried.iter().any(|before: &Carried| before.name == name) {
+            continue;
+        }
         let sms = sms.unwrap_or_else(|| sms_for(kernel));
         let step = workspace.named(kernel).ok().and_then(crate::step);
         // Sizes of the step's own table, and what bites; cubes are timed where the step takes them.
@@ -500,5 +509,12 @@ mod tests {
         let sizes: Vec<(u32, usize)> =
             kept.series.iter().map(|series| (series.problem.m, series.rounds.len())).collect();
         assert_eq!(sizes, [(1024, 20), (2048, 20)]);
+        // What is shown is not written over what was kept.
+        let options = Options { samples: Some(file.clone()), rounds: None, sizes: vec![1024], ..options };
+        let error = shown(&InProcess(|_, _| ()), "step07", &file, &options).expect_err("the same file");
+        assert!(error.contains("would write what is shown over the samples"), "{error}");
+        let options = Options { json: None, sizes: vec![1024, 3000], ..options };
+        let error = shown(&InProcess(|_, _| ()), "step07", &file, &options).expect_err("no such size");
+        assert!(error.ends_with("has no size 3000\n  try: Give `--sizes` one that it has: 1024, 2048."), "{error}");
     }
 }
