@@ -5,6 +5,7 @@ use half::{bf16, f16};
 use ptx::Dtype;
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::thread;
 
 /// What the elements of A and B are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -57,18 +58,25 @@ impl Inputs {
     /// The inputs of this seed.
     pub fn new(problem: Problem, kind: InputKind, seed: u64) -> Inputs {
         let (m, n, k) = (problem.m as usize, problem.n as usize, problem.k as usize);
-        let mut random = Random::new(seed ^ (kind as u64).wrapping_mul(0xA076_1D64_78BD_642F));
+        let begin = seed ^ (kind as u64).wrapping_mul(0xA076_1D64_78BD_642F);
+        let mut random = Random::new(begin);
         let encode = |value: f32| encode(problem.dtype, value);
         let (a, b) = match kind {
             InputKind::Normal => {
-                let mut matrix = |elements: usize| (0..elements).map(|_| encode(random.normal())).collect();
-                (matrix(m * k), matrix(n * k))
+                let draw = |random: &mut Random| encode(random.normal());
+                // Each takes two numbers.
+                (
+                    drawn(m * k, |i| Random::at(begin, 2 * i), draw),
+                    drawn(n * k, |i| Random::at(begin, 2 * ((m * k) as u64 + i)), draw),
+                )
             }
             InputKind::Integers => {
                 let bound = integer_bound(problem);
-                let mut matrix =
-                    |elements: usize| (0..elements).map(|_| encode(random.integer(bound) as f32)).collect::<Vec<u16>>();
-                (matrix(m * k), matrix(n * k))
+                let draw = |random: &mut Random| encode(random.integer(bound) as f32);
+                (
+                    drawn(m * k, |i| Random::at(begin, i), draw),
+                    drawn(n * k, |i| Random::at(begin, (m * k) as u64 + i), draw),
+                )
             }
             InputKind::OneHot => {
                 // Every row of A has a one in one column of the slice, so that D picks columns of B.
@@ -97,6 +105,29 @@ impl Inputs {
     pub fn b_values(&self) -> Vec<f32> {
         decode_all(self.problem.dtype, &self.b)
     }
+}
+
+/// Elements, drawn in order, on all cores if they are many; `at` gives the generator as it is before the element of an index.
+fn drawn(count: usize, at: impl Fn(u64) -> Random + Sync, draw: impl Fn(&mut Random) -> u16 + Sync) -> Vec<u16> {
+    const FEW: usize = 1 << 20;
+    let cores = if count < FEW { 1 } else { thread::available_parallelism().map_or(1, usize::from) };
+    let mut elements = vec![0; count];
+    let each = count.div_ceil(cores).max(1);
+    let fill = |n: usize, part: &mut [u16]| {
+        let mut random = at((n * each) as u64);
+        part.fill_with(|| draw(&mut random));
+    };
+    if cores == 1 {
+        fill(0, &mut elements);
+        return elements;
+    }
+    thread::scope(|scope| {
+        for (n, part) in elements.chunks_mut(each).enumerate() {
+            let fill = &fill;
+            scope.spawn(move || fill(n, part));
+        }
+    });
+    elements
 }
 
 /// Columns of A that one MMA takes.
@@ -193,6 +224,24 @@ mod tests {
             let inputs = |seed| Inputs::new(Problem::f16(128, 128, 64), kind, seed);
             assert_eq!((inputs(3).a, inputs(3).b), (inputs(3).a, inputs(3).b));
             assert_ne!(inputs(3).a, inputs(4).a, "{kind}");
+        }
+    }
+
+    /// However many cores draw: the same as one generator in order.
+    #[test]
+    fn large_matrices_are_drawn_as_small_ones_are() {
+        for kind in [InputKind::Normal, InputKind::Integers] {
+            let problem = Problem::f16(1024, 8, 1032);
+            let inputs = Inputs::new(problem, kind, 5);
+            let mut random = Random::new(5 ^ (kind as u64).wrapping_mul(0xA076_1D64_78BD_642F));
+            let mut next = || {
+                let value = match kind {
+                    InputKind::Normal => random.normal(),
+                    _ => random.integer(integer_bound(problem)) as f32,
+                };
+                encode(Dtype::F16, value)
+            };
+            assert!(inputs.a.iter().chain(&inputs.b).all(|element| *element == next()), "{kind}");
         }
     }
 

@@ -126,14 +126,7 @@ mod tests {
     /// The higher line has the smaller y, every point is inside, and names are escaped.
     #[test]
     fn points_lie_where_their_numbers_are() {
-        let round = Round {
-            kernel_us: 100.0,
-            cublas_us: 200.0,
-            clock_mhz: None,
-            power_w: None,
-            temperature_c: None,
-            slowed_by: Vec::new(),
-        };
+        let round = Round { kernel_us: 100.0, cublas_us: 200.0, ..Round::default() };
         let series = |edge: u32| Series {
             problem: Problem::f16(edge, edge, edge),
             rounds: vec![round.clone()],

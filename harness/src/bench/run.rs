@@ -10,6 +10,9 @@ use crate::problem::Problem;
 use crate::source::Built;
 use emulator::{Gpu, Options};
 
+/// Seconds that a process times at once: the rounds that are left are another's, so that none is ended for its many rounds.
+pub const BATCH: u64 = 20;
+
 /// Rounds that count, if nobody says otherwise: a short kernel's time varies more, and costs less.
 pub fn rounds(problem: &Problem) -> u32 {
     const SHORT: u64 = 1 << 35;
@@ -33,8 +36,13 @@ impl Machine {
 
     /// The emulator's model of it, if it has one.
     fn model(&self) -> Option<Gpu> {
-        let models = [("B200", Gpu::B200), ("H200", Gpu::H200)];
-        models.into_iter().find(|(name, _)| self.gpu.contains(name)).map(|(_, model)| model)
+        let models = [("NVIDIA B200", Gpu::B200), ("NVIDIA H200", Gpu::H200)];
+        models.into_iter().find(|(name, _)| self.gpu == *name).map(|(_, model)| model)
+    }
+
+    /// Whether the emulator has a model of it.
+    pub fn is_modelled(&self) -> bool {
+        self.model().is_some()
     }
 }
 
@@ -63,12 +71,16 @@ pub fn series(card: &dyn Runner, built: &Built, problem: Problem, rounds: u32) -
 /// # Errors
 /// When there are no times: one sentence.
 pub fn times(card: &dyn Runner, built: &Built, problem: Problem, rounds: u32) -> Result<Series, String> {
-    let bench = Work::Bench(Bench { built: built.clone(), problem, rounds });
-    match card.run(std::slice::from_ref(&bench))?.pop() {
-        Some(Reply::Benched(rounds)) => Ok(Series { problem, rounds, predicted_us: None }),
-        Some(Reply::Failed { why } | Reply::Hung { why }) => Err(format!("{problem}: {why}")),
-        other => Err(format!("{problem}: the GPU gave no times, but {other:?}")),
+    let mut series = Series { problem, rounds: Vec::new(), predicted_us: None };
+    while series.rounds.len() < rounds as usize {
+        let bench = Bench { built: built.clone(), problem, rounds: rounds - series.rounds.len() as u32 };
+        match card.run(&[Work::Bench(bench)])?.pop() {
+            Some(Reply::Benched(batch)) if !batch.is_empty() => series.rounds.extend(batch),
+            Some(Reply::Failed { why } | Reply::Hung { why }) => return Err(format!("{problem}: {why}")),
+            _ => return Err(format!("{problem}: the process that works on the GPU gave no times")),
+        }
     }
+    Ok(series)
 }
 
 /// Whether D is right at a size; what it was held against.
@@ -160,20 +172,38 @@ mod tests {
         (series, fake.1.into_inner().unwrap())
     }
 
+    /// Names that hold a known one are other products.
+    #[test]
+    fn gpus_are_known_by_their_whole_names() {
+        let known = |gpu: &str| {
+            let machine = Machine { gpu: gpu.into(), uuid: String::new(), driver: String::new(), sms: 132 };
+            (machine.peak(), machine.is_modelled())
+        };
+        assert_eq!(known("NVIDIA H200"), (Some(989.4), true));
+        assert_eq!(known("NVIDIA B200"), (Some(2250.0), true));
+        assert_eq!(known("NVIDIA H100 80GB HBM3"), (Some(989.4), false));
+        for other in ["NVIDIA GB200", "NVIDIA H200 NVL", "NVIDIA GH200 480GB", "NVIDIA H100 PCIe", ""] {
+            assert_eq!(known(other), (None, false), "{other}");
+        }
+    }
+
     /// Nothing is timed that is wrong.
     #[test]
     fn a_kernel_is_checked_before_it_is_timed() {
-        let round = Round {
-            kernel_us: 1.0,
-            cublas_us: 2.0,
-            clock_mhz: None,
-            power_w: None,
-            temperature_c: None,
-            slowed_by: Vec::new(),
-        };
-        let (series, work) = asked(vec![right(), right(), Reply::Benched(vec![round.clone()])]);
-        assert_eq!(series.map(|series| series.rounds), Ok(vec![round]));
+        let rounds: Vec<Round> = (0..12).map(|n| Round { kernel_us: 1.0 + f64::from(n), ..Round::default() }).collect();
+        let (series, work) = asked(vec![right(), right(), Reply::Benched(rounds.clone())]);
+        assert_eq!(series.map(|series| series.rounds), Ok(rounds.clone()));
         assert!(matches!(&work[..], [Work::Check(_), Work::Check(_), Work::Bench(bench)] if bench.rounds == 12));
+
+        // What a process has no time for, the next one does.
+        let batches = [&rounds[..8], &rounds[8..]].map(|batch| Reply::Benched(batch.to_vec()));
+        let (series, work) = asked([vec![right(), right()], batches.to_vec()].concat());
+        assert_eq!(series.map(|series| series.rounds), Ok(rounds));
+        assert!(
+            matches!(&work[2..], [Work::Bench(first), Work::Bench(second)] if [first.rounds, second.rounds] == [12, 4])
+        );
+        let (series, _) = asked(vec![right(), right(), Reply::Benched(Vec::new())]);
+        assert_eq!(series, Err("8x8x8 f16: the process that works on the GPU gave no times".to_string()));
 
         let wrong = Checked { wrong: (3, 64), touched: vec!["4 bytes behind D".into()], ..Checked::default() };
         let (series, work) = asked(vec![right(), Reply::Checked(wrong)]);

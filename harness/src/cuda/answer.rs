@@ -3,12 +3,13 @@
 use super::verify;
 use super::work::{Bench, Check, Checked, Reply, Time, Timed, Work};
 use super::{CudaFailure, TIMEOUT, prepare, refused, run_for};
-use crate::bench::{Round, median};
+use crate::bench::{BATCH, Round, median};
 use crate::inputs::{InputKind, Inputs, to_bytes};
 use crate::launch;
 use crate::problem::Problem;
 use crate::source::{Built, Matrix};
 use crate::waits;
+use device::nvml::{Nvml, State};
 use device::{Choice, Cublas, Event, Gpu, Product, Type};
 use ptx::Dtype;
 use serde::{Deserialize, Serialize};
@@ -16,7 +17,10 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// The argument that makes a program of ours this process: `--on-gpu FOLDER`.
 pub(super) const ARGUMENT: &str = "--on-gpu";
@@ -222,10 +226,13 @@ fn timed(gpu: &Gpu, cublas: Result<&Cublas, String>, time: &Time) -> Result<Time
     })
 }
 
-/// Rounds before those that count: code is loaded, clocks go up.
-const WARM_UP: u32 = 3;
+/// Rounds before those that count: code is loaded, clocks go up and settle.
+const WARM_UP: Duration = Duration::from_secs(1);
+/// No fewer rounds than this warm up, however long they take.
+const WARM_ROUNDS: usize = 2;
 
-/// Rounds of one launch each, L2 overwritten before; in turns who comes first.
+/// Rounds of one launch each, L2 overwritten before; in turns who comes first. As many pairs of them as [`BATCH`] seconds
+/// take, and at least one: who asks goes on where this ends.
 fn benched(gpu: &Gpu, cublas: Result<&Cublas, String>, bench: &Bench) -> Result<Vec<Round>, CudaFailure> {
     let cublas = cublas.map_err(|why| refused("cublas", format!("is needed: {why}")))?;
     let inputs = Inputs::new(bench.problem, InputKind::Normal, 0);
@@ -234,37 +241,91 @@ fn benched(gpu: &Gpu, cublas: Result<&Cublas, String>, bench: &Bench) -> Result<
     let [a, b, d] = launch::BUFFERS.map(|matrix| &own.buffers[launch::buffer(matrix)]);
     let product = Product { element: element(&bench.problem), m, n, k, a, b, d };
     let (flusher, events) = (gpu.flusher()?, (gpu.event()?, gpu.event()?));
-    let nvml = device::nvml::Nvml::get().ok().and_then(|nvml| nvml.device(&gpu.about().uuid));
+    let prepared = gpu.prepare(&own.kernel, &own.launch)?;
+    let watch = Watch::begin(gpu.about().uuid.clone());
     let kernel = || -> Result<f64, CudaFailure> {
         flusher.fill(0)?;
-        span(gpu, &events, 1, &|| gpu.launch(&own.kernel, &own.launch))
+        span(gpu, &events, 1, &|| prepared.launch())
     };
     let other = || -> Result<f64, CudaFailure> {
         flusher.fill(0)?;
         span(gpu, &events, 1, &|| cublas.multiply(&product, false))
     };
-    let mut rounds = Vec::new();
-    for round in 0..WARM_UP + bench.rounds {
-        let (kernel_us, cublas_us) = if round % 2 == 0 {
+    let round = |n: usize| -> Result<(f64, f64), CudaFailure> {
+        if n.is_multiple_of(2) {
             let first = kernel()?;
-            (first, other()?)
+            Ok((first, other()?))
         } else {
             let first = other()?;
-            (kernel()?, first)
-        };
-        let state = nvml.as_ref().map(|gpu| gpu.state()).unwrap_or_default();
-        if round >= WARM_UP {
-            rounds.push(Round {
-                kernel_us,
-                cublas_us,
-                clock_mhz: state.clock,
-                power_w: state.power,
-                temperature_c: state.temperature,
-                slowed_by: state.slowed_by.iter().map(|reason| reason.to_string()).collect(),
-            });
+            Ok((kernel()?, first))
         }
+    };
+    let (begin, mut warm) = (Instant::now(), 0);
+    while warm < WARM_ROUNDS || begin.elapsed() < WARM_UP {
+        round(warm)?;
+        warm += 1;
+    }
+    let (begin, mut rounds) = (Instant::now(), Vec::new());
+    // A pair is never parted: its rounds are counted together.
+    while rounds.len() < bench.rounds as usize && (rounds.len() % 2 == 1 || begin.elapsed().as_secs() < BATCH) {
+        let (kernel_us, cublas_us) = round(rounds.len())?;
+        rounds.push(Round { kernel_us, cublas_us, ..watch.now() });
     }
     Ok(rounds)
+}
+
+/// How often NVML is read. Beside the rounds: between them, the GPU would stand still for it, and its clock and power change.
+const READING: Duration = Duration::from_millis(20);
+/// A reading of longer ago says nothing of a round.
+const STALE: Duration = Duration::from_secs(1);
+
+/// A thread that reads how the GPU is.
+struct Watch {
+    /// When it was read last, and what.
+    last: Arc<Mutex<Option<(Instant, State)>>>,
+    /// Nobody asks any more.
+    ended: Arc<AtomicBool>,
+}
+
+impl Watch {
+    fn begin(uuid: String) -> Watch {
+        let watch = Watch { last: Arc::default(), ended: Arc::default() };
+        let (last, ended) = (Arc::clone(&watch.last), Arc::clone(&watch.ended));
+        // Not waited for at the end: behind a GPU that hangs, a call may not come back.
+        thread::spawn(move || {
+            let Some(gpu) = Nvml::get().ok().and_then(|nvml| nvml.device(&uuid)) else { return };
+            while !ended.load(Ordering::Relaxed) {
+                let state = gpu.state();
+                *last.lock().unwrap_or_else(PoisonError::into_inner) = Some((Instant::now(), state));
+                thread::sleep(READING);
+            }
+        });
+        watch
+    }
+
+    /// How the GPU is, as a round without times.
+    fn now(&self) -> Round {
+        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        last.filter(|(at, _)| at.elapsed() < STALE).map_or_else(Round::default, |(_, state)| described_by(&state))
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.ended.store(true, Ordering::Relaxed);
+    }
+}
+
+/// What NVML said, as a round without times. When it said nothing at all, nobody watched.
+fn described_by(state: &State) -> Round {
+    Round {
+        clock_mhz: state.clock,
+        power_w: state.power,
+        temperature_c: state.temperature,
+        slowed_by: (*state != State::default())
+            .then(|| state.slowed_by.iter().map(|reason| reason.to_string()).collect()),
+        ..Round::default()
+    }
 }
 
 /// Microseconds that so many runs take, one right behind the other.
@@ -286,6 +347,17 @@ fn span(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// NVML that is there and answers nothing watches nothing.
+    #[test]
+    fn nobody_watched_where_nothing_was_said() {
+        assert_eq!(described_by(&State::default()), Round::default());
+        let read = State { clock: Some(1980), slowed_by: vec!["the power cap"], ..State::default() };
+        let round = described_by(&read);
+        assert_eq!((round.clock_mhz, round.slowed_by), (Some(1980), Some(vec!["the power cap".to_string()])));
+        assert_eq!(described_by(&State { power: Some(90.0), ..State::default() }).slowed_by, Some(Vec::new()));
+        assert_eq!(Watch::begin("no GPU".into()).now(), Round::default());
+    }
 
     #[test]
     fn other_arguments_are_not_for_the_gpu() {

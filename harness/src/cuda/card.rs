@@ -2,6 +2,7 @@
 
 use super::answer::{self, ARGUMENT, Request};
 use super::work::{Check, Reply, Work};
+use crate::problem::Problem;
 use device::About;
 use std::fmt;
 use std::fs;
@@ -31,9 +32,22 @@ pub struct Card {
     patience: Duration,
 }
 
-/// What a process may take from one answer to the next: it opens the GPU, assembles, makes matrices and checks them on the CPU.
-/// The kernel's own time is bounded there.
+/// What a process may take from one answer to the next: it opens the GPU, assembles, checks on the CPU. The kernel's own time is
+/// bounded there, that of a benchmark by [`crate::bench::BATCH`]. Matrices go on top: [`making`].
 const PATIENCE: Duration = Duration::from_secs(180);
+
+/// What making the matrices of a piece of work may take, and looking at them: a second for each 10 million elements, half of what
+/// one core draws of normal numbers in that time (24 million, one of an Intel Xeon).
+fn making(work: &Work) -> Duration {
+    const A_SECOND: u64 = 10_000_000;
+    let Problem { m, n, k, .. } = match work {
+        Work::Check(check) | Work::Tell(check) => check.problem,
+        Work::Time(time) => time.problem,
+        Work::Bench(bench) => bench.problem,
+    };
+    let [m, n, k] = [m, n, k].map(u64::from);
+    Duration::from_secs((m * k + n * k + m * n) / A_SECOND)
+}
 
 impl Card {
     /// The GPU, worked on by this program, whose main asks [`super::asked`] first.
@@ -74,7 +88,7 @@ impl Runner for Card {
         command.arg(ARGUMENT).arg(folder).stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         let mut process = command.spawn().map_err(|error| format!("cannot start {}: {error}", program.display()))?;
         let mut replies = Vec::new();
-        let ended = self.wait(&mut process, folder, work.len(), &mut replies);
+        let ended = self.wait(&mut process, folder, work, &mut replies);
         let complete = replies.len() == work.len() || replies.last().is_some_and(Reply::ends_a_batch);
         if !complete {
             let said = fs::read_to_string(&said).unwrap_or_default();
@@ -91,7 +105,7 @@ impl Runner for Card {
                 None => Reply::Hung {
                     why: format!(
                         "the process that works on the GPU did not answer within {} s and was ended",
-                        self.patience.as_secs_f64()
+                        self.patience_for(work, replies.len()).as_secs_f64()
                     ),
                 },
             });
@@ -111,19 +125,24 @@ pub(crate) fn waiting(card: &dyn Runner, check: &Check) -> String {
 }
 
 impl Card {
+    /// How long the answer to this piece of work is waited for.
+    fn patience_for(&self, work: &[Work], index: usize) -> Duration {
+        self.patience + work.get(index).map_or(Duration::ZERO, making)
+    }
+
     /// Takes the answers as they come, until the process ends (its status), has answered all, or has to be ended.
     fn wait(
         &self,
         process: &mut Child,
         folder: &Path,
-        count: usize,
+        work: &[Work],
         replies: &mut Vec<Reply>,
     ) -> Option<std::process::ExitStatus> {
         let mut last = Instant::now();
         loop {
             // Asked before the answers are read: what was written by its end is seen.
             let status = process.try_wait().ok().flatten();
-            while let Some(reply) = (replies.len() < count).then(|| read(folder, replies.len())).flatten() {
+            while let Some(reply) = (replies.len() < work.len()).then(|| read(folder, replies.len())).flatten() {
                 last = Instant::now();
                 let ends = reply.ends_a_batch();
                 replies.push(reply);
@@ -135,7 +154,7 @@ impl Card {
             if status.is_some() {
                 return status;
             }
-            if last.elapsed() > self.patience {
+            if last.elapsed() > self.patience_for(work, replies.len()) {
                 end(process, GRACE);
                 return None;
             }
@@ -174,7 +193,6 @@ mod tests {
     use super::*;
     use crate::cuda::work::{Check, Checked};
     use crate::inputs::InputKind;
-    use crate::problem::Problem;
     use crate::source::Built;
     use std::os::unix::fs::PermissionsExt;
 
@@ -215,6 +233,15 @@ mod tests {
     fn answers_are_taken_in_order() {
         let script = "grep -q GPU-7 request.json || exit 8\necho \"$RIGHT\" > reply0.json; echo \"$RIGHT\" > part; mv part reply1.json";
         assert_eq!(run(script, 2).0, [right(), right()]);
+    }
+
+    /// 65536³: 13 thousand million elements of A, B and D.
+    #[test]
+    fn large_matrices_are_waited_for() {
+        let bench = |n| {
+            Work::Bench(crate::cuda::work::Bench { built: Built::default(), problem: Problem::f16(n, n, n), rounds: 1 })
+        };
+        assert_eq!([1024, 16384, 65536].map(|n| making(&bench(n)).as_secs()), [0, 80, 1288]);
     }
 
     /// A hang that the process itself could not tell: it ends, and what was answered before it counts.

@@ -55,7 +55,7 @@ pub struct Bench {
     pub built: Built,
     /// The problem that it was built for.
     pub problem: Problem,
-    /// Rounds that count.
+    /// Rounds that count, at most.
     pub rounds: u32,
 }
 

@@ -12,6 +12,7 @@ use crate::{Emitted, InProcess, JudgeOptions};
 use clap::{Args, Parser};
 use device::{Choice, Gpu, Target};
 use ptx::Dtype;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
@@ -33,12 +34,47 @@ pub struct Options {
     /// Also what the emulator predicts; it takes minutes for the largest sizes
     #[arg(long)]
     predict: bool,
-    /// Write all samples to this file, as JSON
+    /// Write all samples to this file, as JSON, after each size
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Write a picture to this file
+    /// Write a picture to this file, after each size
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
+}
+
+impl Options {
+    /// What asks for times, by its name.
+    fn of_times(&self) -> [(&'static str, bool); 4] {
+        [
+            ("--rounds", self.rounds.is_some()),
+            ("--predict", self.predict),
+            ("--json", self.json.is_some()),
+            ("--svg", self.svg.is_some()),
+        ]
+    }
+
+    /// The same, for one of several kernels: `out.step07.json` in place of `out.json`.
+    fn of(&self, kernel: &str) -> Options {
+        let named = |path: &PathBuf| match path.extension() {
+            Some(ending) => path.with_extension(format!("{kernel}.{}", ending.to_string_lossy())),
+            None => path.with_extension(kernel),
+        };
+        Options { json: self.json.as_ref().map(named), svg: self.svg.as_ref().map(named), ..self.clone() }
+    }
+
+    fn asks_for(&self, problem: &Problem) -> bool {
+        self.sizes.is_empty() || self.sizes.contains(&problem.m)
+    }
+
+    /// Edges that are asked for, and that none of these problems has.
+    fn missing<'a>(&self, problems: impl Iterator<Item = &'a Problem> + Clone) -> Vec<u32> {
+        self.sizes.iter().copied().filter(|edge| problems.clone().all(|problem| problem.m != *edge)).collect()
+    }
+}
+
+/// `1024, 2048`.
+fn list<T: std::fmt::Display>(all: impl IntoIterator<Item = T>) -> String {
+    all.into_iter().map(|one| one.to_string()).collect::<Vec<_>>().join(", ")
 }
 
 /// A kernel by its name: a step of the checkout, or a solution.
@@ -100,7 +136,7 @@ pub fn bench(workspace: &Workspace, kernel: &str, solution: bool, options: &Opti
     let card = card(&first.ptx)?;
     let sms = card.about().sms;
     let builds = problems.into_iter().map(|problem| Ok((problem, build(&*source, &name, &problem, sms)?)));
-    timed(&card, &name, builds, options, bench::series)
+    timed(&card, bench::begin(&name, Machine::of(&card)), builds, options, bench::series)
 }
 
 /// Samples that were taken before, of this kernel.
@@ -111,8 +147,24 @@ fn shown(source: &dyn KernelSource, name: &str, path: &Path, options: &Options) 
     if benchmark.kernel != name {
         return Err(failed(&format!("they are of {}, not of {name}", benchmark.kernel)));
     }
-    let asked = |series: &Series| options.sizes.is_empty() || options.sizes.contains(&series.problem.m);
-    benchmark.series.retain(asked);
+    if options.rounds.is_some() {
+        return Err(
+            "`--rounds` asks for new times, and `--samples` for old ones\n  try: Leave one of them out.".to_string()
+        );
+    }
+    if options.json.as_deref() == Some(path) {
+        return Err(format!(
+            "`--json {0}` would write what is shown over the samples in {0}\n  try: Give `--json` another file.",
+            path.display()
+        ));
+    }
+    let missing = options.missing(benchmark.series.iter().map(|series| &series.problem));
+    if !missing.is_empty() {
+        let there = list(benchmark.series.iter().map(|series| series.problem.m));
+        let file = path.display();
+        return Err(format!("{file} has no size {}\n  try: Give `--sizes` one that it has: {there}.", list(missing)));
+    }
+    benchmark.series.retain(|series| options.asks_for(&series.problem));
     let machine = benchmark.machine.clone();
     print(&bench::header());
     for series in &mut benchmark.series {
@@ -123,42 +175,81 @@ fn shown(source: &dyn KernelSource, name: &str, path: &Path, options: &Options) 
         }
         print(&bench::line(series, machine.peak()));
     }
-    print(&bench::summary(&benchmark));
+    below(&benchmark, options);
     keep(&benchmark, options)?;
-    Ok(ExitCode::SUCCESS)
+    Ok(status(&benchmark))
+}
+
+/// What stands below the rows.
+fn below(benchmark: &Benchmark, options: &Options) {
+    print(&bench::summary(benchmark));
+    if options.predict && !benchmark.machine.is_modelled() {
+        print("prediction: not known for this GPU, which the emulator has no model of\n");
+    }
+}
+
+/// Failure when a ratio is inconclusive, whenever it was taken.
+fn status(benchmark: &Benchmark) -> ExitCode {
+    let sure = benchmark.series.iter().all(|series| series.judged() == Judged::Sure);
+    if sure { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 /// How a size is timed: checked before, or not.
 type Time = fn(&dyn Runner, &Built, Problem, u32) -> Result<Series, String>;
 
-/// Times builds of a kernel, and writes what is asked for.
+/// Times builds of a kernel, and writes what is asked for after each: what fails later takes none of it away.
 fn timed(
-    card: &Card,
-    name: &str,
+    card: &dyn Runner,
+    mut benchmark: Benchmark,
     builds: impl Iterator<Item = Result<(Problem, Built), String>>,
     options: &Options,
     time: Time,
 ) -> Result<ExitCode, String> {
-    let mut benchmark = bench::begin(name, Machine::of(card));
-    let (mut begun, mut sure) = (false, true);
+    let mut failed = None;
     for build in builds {
-        let (problem, built) = build?;
-        let mut series = {
-            let _patience = Patience::new(format!("timing {name} at {problem} …"));
-            time(card, &built, problem, options.rounds.unwrap_or_else(|| bench::rounds(&problem)))?
-        };
-        if options.predict {
-            let _patience = Patience::new(format!("predicting {problem} …"));
-            series.predicted_us = bench::predicted(&benchmark.machine, &built, problem)?;
+        if let Err(why) = build.and_then(|build| timed_once(card, &mut benchmark, build, options, time)) {
+            failed = Some(why);
+            break;
         }
-        sure &= series.judged() == Judged::Sure;
-        print(&(if begun { String::new() } else { bench::header() } + &bench::line(&series, benchmark.machine.peak())));
-        begun = true;
-        benchmark.series.push(series);
     }
-    print(&bench::summary(&benchmark));
-    keep(&benchmark, options)?;
-    Ok(if sure { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    if !benchmark.series.is_empty() {
+        below(&benchmark, options);
+    }
+    match failed {
+        Some(why) => Err(why),
+        None => Ok(status(&benchmark)),
+    }
+}
+
+/// One size more.
+fn timed_once(
+    card: &dyn Runner,
+    benchmark: &mut Benchmark,
+    (problem, built): (Problem, Built),
+    options: &Options,
+    time: Time,
+) -> Result<(), String> {
+    let series = {
+        let _patience = Patience::new(format!("timing {} at {problem} …", benchmark.kernel));
+        time(card, &built, problem, options.rounds.unwrap_or_else(|| bench::rounds(&problem)))?
+    };
+    benchmark.series.push(series);
+    // Before the prediction, which takes minutes. What cannot be written is shown all the same.
+    let mut ended = keep(benchmark, options);
+    if options.predict && ended.is_ok() {
+        let _patience = Patience::new(format!("predicting {problem} …"));
+        match (bench::predicted(&benchmark.machine, &built, problem), benchmark.series.last_mut()) {
+            (Ok(us), Some(series)) => series.predicted_us = us,
+            (Err(why), _) => ended = Err(why),
+            (Ok(_), None) => {}
+        }
+        ended = ended.and_then(|()| keep(benchmark, options));
+    }
+    if let Some(series) = benchmark.series.last() {
+        let header = if benchmark.series.len() == 1 { bench::header() } else { String::new() };
+        print(&(header + &bench::line(series, benchmark.machine.peak())));
+    }
+    ended
 }
 
 fn keep(benchmark: &Benchmark, options: &Options) -> Result<(), String> {
@@ -186,6 +277,10 @@ pub fn write_bundle(
     let mut carried = Vec::new();
     for kernel in kernels {
         let (name, source) = source(workspace, kernel, false)?;
+        // `7,step07`: once.
+        if carried.iter().any(|before: &Carried| before.name == name) {
+            continue;
+        }
         let sms = sms.unwrap_or_else(|| sms_for(kernel));
         let step = workspace.named(kernel).ok().and_then(crate::step);
         // Sizes of the step's own table, and what bites; cubes are timed where the step takes them.
@@ -236,8 +331,10 @@ fn program(workspace: &Workspace) -> Result<PathBuf, String> {
 }
 
 /// Kernels of a workbook, to be checked and timed on this machine's GPU.
+///
+/// Of several kernels, each has files of its own: `--json out.json` writes out.step07.json and out.step08.json.
 #[derive(Debug, Parser)]
-#[command(name = "bundle")]
+#[command(name = "bundle", mut_arg("samples", |samples| samples.hide(true)))]
 struct Bundle {
     /// These kernels only: step03, hopper
     kernels: Vec<String>,
@@ -250,15 +347,19 @@ struct Bundle {
 
 /// What a bundle does: every kernel checked at all its sizes, then timed.
 pub fn start(contents: Contents) -> Result<ExitCode, String> {
-    let Bundle { kernels: wanted, check_only, options } = Bundle::parse();
-    let names: Vec<&str> = contents.kernels.iter().map(|kernel| kernel.name.as_str()).collect();
-    if let Some(missing) = wanted.iter().find(|name| !names.contains(&name.as_str())) {
-        return Err(format!("this bundle has no `{missing}`\n  try: Name one of {}.", names.join(", ")));
-    }
-    let chosen = contents.kernels.iter().filter(|kernel| wanted.is_empty() || wanted.contains(&kernel.name));
+    let asked = Bundle::parse();
+    let chosen = chosen(&contents, &asked)?;
+    let Bundle { check_only, options, .. } = asked;
+    let several = chosen.len() > 1;
     let mut status = ExitCode::SUCCESS;
     for kernel in chosen {
-        let Some((_, first)) = kernel.timed.first() else { continue };
+        let missing = options.missing(kernel.timed.iter().map(|(problem, _)| problem));
+        if !missing.is_empty() {
+            print(&format!("note: {} has no size {} here\n", kernel.name, list(missing)));
+        }
+        let builds: Vec<(Problem, Built)> =
+            kernel.timed.iter().filter(|(problem, _)| options.asks_for(problem)).cloned().collect();
+        let Some((_, first)) = builds.first() else { continue };
         let card = card(&first.ptx)?;
         if card.about().sms != kernel.sms {
             let (there, here) = (kernel.sms, card.about().sms);
@@ -267,17 +368,153 @@ pub fn start(contents: Contents) -> Result<ExitCode, String> {
                 kernel.name
             ));
         }
-        for (problem, built) in kernel.checked.iter().chain(&kernel.timed) {
+        for (problem, built) in kernel.checked.iter().chain(&builds) {
             let against = bench::checked(&card, built, *problem)?;
             print(&format!("{} at {problem}: right ({against})\n", kernel.name));
         }
         if !check_only {
-            let asked = |problem: &Problem| options.sizes.is_empty() || options.sizes.contains(&problem.m);
-            let builds = kernel.timed.iter().filter(|(problem, _)| asked(problem)).cloned().map(Ok);
-            if timed(&card, &kernel.name, builds, &options, bench::times)? != ExitCode::SUCCESS {
+            let options = if several { options.of(&kernel.name) } else { options.clone() };
+            let benchmark = bench::begin(&kernel.name, Machine::of(&card));
+            if timed(&card, benchmark, builds.into_iter().map(Ok), &options, bench::times)? != ExitCode::SUCCESS {
                 status = ExitCode::FAILURE;
             }
         }
     }
     Ok(status)
+}
+
+/// The kernels that are asked for. What a bundle cannot do is refused before anything runs.
+fn chosen<'a>(contents: &'a Contents, asked: &Bundle) -> Result<Vec<&'a Carried>, String> {
+    let Bundle { kernels: wanted, check_only, options } = asked;
+    let names: Vec<&str> = contents.kernels.iter().map(|kernel| kernel.name.as_str()).collect();
+    if let Some(missing) = wanted.iter().find(|name| !names.contains(&name.as_str())) {
+        return Err(format!("this bundle has no `{missing}`\n  try: Name one of {}.", names.join(", ")));
+    }
+    if let Some(path) = &options.samples {
+        return Err(format!(
+            "a bundle takes new times and shows no old ones: `--samples {0}`\n  try: In the checkout, \
+             cargo workbook bench KERNEL --samples {0}.",
+            path.display()
+        ));
+    }
+    if let Some((option, _)) = options.of_times().iter().find(|(_, given)| *check_only && *given) {
+        return Err(format!(
+            "`--check-only` takes no times, and `{option}` is about times\n  try: Leave one of them out."
+        ));
+    }
+    let chosen: Vec<&Carried> =
+        contents.kernels.iter().filter(|kernel| wanted.is_empty() || wanted.contains(&kernel.name)).collect();
+    let sizes = chosen.iter().flat_map(|kernel| kernel.timed.iter().map(|(problem, _)| problem));
+    let missing = options.missing(sizes.clone());
+    if !missing.is_empty() {
+        let there: BTreeSet<u32> = sizes.map(|problem| problem.m).collect();
+        return Err(format!(
+            "no kernel here has the size {}\n  try: Give `--sizes` some of {}, or `cargo workbook bundle` others.",
+            list(missing),
+            list(there)
+        ));
+    }
+    Ok(chosen)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::Round;
+    use crate::cuda::work::{Reply, Work};
+    use expect_test::expect;
+
+    fn carried(name: &str, edges: &[u32]) -> Carried {
+        let timed = edges.iter().map(|&n| (Problem::f16(n, n, n), Built::default())).collect();
+        Carried { name: name.into(), sms: 132, timed, checked: Vec::new() }
+    }
+
+    /// What a bundle is asked for and cannot do is refused, with a way out.
+    #[test]
+    fn a_bundle_refuses_what_it_does_not_honour() {
+        let kernels = vec![carried("step01", &[1024]), carried("step07", &[1024, 4096])];
+        let contents = Contents { version: "1".into(), kernels };
+        let asked = |line: &str| {
+            let bundle = Bundle::try_parse_from(line.split(' ')).expect(line);
+            chosen(&contents, &bundle).map(|chosen| list(chosen.iter().map(|kernel| &kernel.name)))
+        };
+        assert_eq!(asked("bundle --sizes 4096 --json out.json").as_deref(), Ok("step01, step07"));
+        assert_eq!(asked("bundle step07 --check-only --sizes 1024").as_deref(), Ok("step07"));
+        let refused: String = [
+            "bundle step02",
+            "bundle --samples out.json",
+            "bundle --check-only --json out.json",
+            "bundle --sizes 1024,3000",
+            "bundle step01 --sizes 4096",
+        ]
+        .iter()
+        .map(|line| asked(line).expect_err(line) + "\n")
+        .collect();
+        expect![[r#"
+            this bundle has no `step02`
+              try: Name one of step01, step07.
+            a bundle takes new times and shows no old ones: `--samples out.json`
+              try: In the checkout, cargo workbook bench KERNEL --samples out.json.
+            `--check-only` takes no times, and `--json` is about times
+              try: Leave one of them out.
+            no kernel here has the size 3000
+              try: Give `--sizes` some of 1024, 4096, or `cargo workbook bundle` others.
+            no kernel here has the size 4096
+              try: Give `--sizes` some of 1024, or `cargo workbook bundle` others.
+        "#]]
+        .assert_eq(&refused);
+    }
+
+    #[test]
+    fn each_of_several_kernels_has_its_files() {
+        let bundle = Bundle::try_parse_from(["bundle", "--json", "a/out.json", "--svg", "out"]).expect("options");
+        let options = bundle.options.of("step07");
+        assert_eq!(options.json.as_deref(), Some(Path::new("a/out.step07.json")));
+        assert_eq!(options.svg.as_deref(), Some(Path::new("out.step07")));
+    }
+
+    #[derive(Debug)]
+    struct FailsAt(u32);
+
+    impl Runner for FailsAt {
+        fn name(&self) -> String {
+            "fake".to_string()
+        }
+
+        fn run(&self, work: &[Work]) -> Result<Vec<Reply>, String> {
+            let reply = match work {
+                [Work::Bench(bench)] if bench.problem.m < self.0 => {
+                    let round = Round { kernel_us: 1.0, cublas_us: 1.0, ..Round::default() };
+                    Reply::Benched(vec![round; bench.rounds as usize])
+                }
+                _ => Reply::Failed { why: "the kernel met an error".into() },
+            };
+            Ok(vec![reply])
+        }
+    }
+
+    /// What fails at a late size takes no sample of the earlier ones away.
+    #[test]
+    fn samples_are_written_after_each_size() {
+        let scratch = tempfile::tempdir().expect("a scratch folder");
+        let file = scratch.path().join("out.json");
+        let line = ["bundle", "--rounds", "20", "--json"].map(PathBuf::from);
+        let options = Bundle::try_parse_from(line.into_iter().chain([file.clone()])).expect("options").options;
+        let machine = Machine { gpu: "NVIDIA H200".into(), uuid: "GPU-1".into(), driver: "1".into(), sms: 132 };
+        let builds = [1024, 2048, 4096].map(|n| Ok((Problem::f16(n, n, n), Built::default())));
+        let begun = bench::begin("step07", machine);
+        let ended = timed(&FailsAt(4096), begun, builds.into_iter(), &options, bench::times);
+        assert_eq!(ended.map(|_| ()), Err("4096x4096x4096 f16: the kernel met an error".to_string()));
+        let kept: Benchmark = serde_json::from_str(&std::fs::read_to_string(&file).expect("there")).expect("samples");
+        let sizes: Vec<(u32, usize)> =
+            kept.series.iter().map(|series| (series.problem.m, series.rounds.len())).collect();
+        assert_eq!(sizes, [(1024, 20), (2048, 20)]);
+        // What is shown is not written over what was kept.
+        let options = Options { samples: Some(file.clone()), rounds: None, sizes: vec![1024], ..options };
+        let error = shown(&InProcess(|_, _| ()), "step07", &file, &options).expect_err("the same file");
+        assert!(error.contains("would write what is shown over the samples"), "{error}");
+        let options = Options { json: None, sizes: vec![1024, 3000], ..options };
+        let error = shown(&InProcess(|_, _| ()), "step07", &file, &options).expect_err("no such size");
+        assert!(error.ends_with("has no size 3000\n  try: Give `--sizes` one that it has: 1024, 2048."), "{error}");
+    }
 }
