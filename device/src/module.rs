@@ -134,6 +134,16 @@ impl Gpu {
 }
 
 impl Kernel {
+    /// Bytes of dynamic shared memory that a launch may have as the function stands now.
+    pub(crate) fn max_dynamic_shared(&self) -> Result<u32, Error> {
+        const MOST: FunctionAttribute = FunctionAttribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+        let (context, mut value) = (&self.module.context, 0);
+        // SAFETY: writes one number; the function is alive.
+        let code = unsafe { cuda!(context.driver(), cuFuncGetAttribute(&mut value, MOST, self.function)) };
+        context.check(&format!("asking `{}` for its shared memory", self.name), code)?;
+        Ok(u32::try_from(value).unwrap_or(0))
+    }
+
     /// Name of the entry.
     pub fn name(&self) -> &str {
         &self.name
