@@ -127,7 +127,7 @@ impl Gpu {
             context.check(&format!("{what}: {name}"), code)
         };
         // The maximum belongs to the function: another launch that was prepared before this one may need more of it.
-        if launch.dynamic_shared > kernel.max_dynamic_shared()? {
+        if launch.dynamic_shared > kernel.told_shared.get() {
             let title = format!(
                 "{} bytes of dynamic and {} of static shared memory, of {} that a CTA can have",
                 launch.dynamic_shared,
@@ -135,6 +135,7 @@ impl Gpu {
                 self.about().shared
             );
             set(FunctionAttribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, launch.dynamic_shared, &title)?;
+            kernel.told_shared.set(launch.dynamic_shared);
         }
         // Eight CTAs are the most that every GPU takes (CUDA Programming Guide, thread block clusters).
         const PORTABLE: u128 = 8;

@@ -5,6 +5,7 @@ use crate::driver::{cuda, result};
 use crate::error::Error;
 use crate::gpu::{Context, Gpu};
 use cudarc::driver::sys::{CUfunction, CUfunction_attribute as FunctionAttribute, CUjit_option as JitOption, CUmodule};
+use std::cell::Cell;
 use std::ffi::{CString, c_void};
 use std::rc::Rc;
 
@@ -19,6 +20,8 @@ pub struct Kernel {
     /// `.explicitcluster`: the launch must name a cluster.
     pub(crate) explicit_cluster: bool,
     usage: Usage,
+    /// Bytes of dynamic shared memory that the function was told of: it is the most that a launch may have, and only ever raised.
+    pub(crate) told_shared: Cell<u32>,
     /// What the assembler said though it took the text.
     log: String,
     module: Rc<Module>,
@@ -127,6 +130,7 @@ impl Gpu {
                 local: number(FunctionAttribute::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)?,
                 max_threads: number(FunctionAttribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
             },
+            told_shared: Cell::new(0),
             log: read(&info),
             module,
         })
@@ -134,16 +138,6 @@ impl Gpu {
 }
 
 impl Kernel {
-    /// Bytes of dynamic shared memory that a launch may have as the function stands now.
-    pub(crate) fn max_dynamic_shared(&self) -> Result<u32, Error> {
-        const MOST: FunctionAttribute = FunctionAttribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-        let (context, mut value) = (&self.module.context, 0);
-        // SAFETY: writes one number; the function is alive.
-        let code = unsafe { cuda!(context.driver(), cuFuncGetAttribute(&mut value, MOST, self.function)) };
-        context.check(&format!("asking `{}` for its shared memory", self.name), code)?;
-        Ok(u32::try_from(value).unwrap_or(0))
-    }
-
     /// Name of the entry.
     pub fn name(&self) -> &str {
         &self.name
