@@ -225,7 +225,7 @@ impl Warden {
     fn of(leader: &Child) -> Option<Warden> {
         let mut command = Command::new("sh");
         // The other end of its input is held here. It is closed when this process ends.
-        command.args(["-c", "cat > /dev/null; kill -KILL -- \"-$1\"", "warden", &leader.id().to_string()]);
+        command.args(["-c", "cat > /dev/null; kill -s KILL -- \"-$1\"", "warden", &leader.id().to_string()]);
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         command.spawn().ok().map(Warden)
