@@ -62,7 +62,7 @@ impl Gpu {
         let mut base = 0;
         // SAFETY: writes one address. Allocations are aligned to 256 bytes at least, and so are the zones' sizes.
         let code = unsafe { cuda!(context.driver(), cuMemAlloc_v2(&mut base, whole)) };
-        context.check(&what, code)?;
+        context.check_memory(&what, code)?;
         let buffer = Buffer { context: Rc::clone(context), name: name.to_string(), base, bytes: size };
         let zone: Vec<u8> = (0..GUARD).map(pattern).collect();
         buffer.upload(buffer.base, &zone)?;

@@ -7,10 +7,11 @@ use crate::gpu::Gpu;
 use crate::library::{self, call, symbols};
 use crate::unavailable::Unavailable;
 use cudarc::cublas::sys;
+use std::collections::BTreeMap;
 use std::env;
 use std::ffi::{c_int, c_void};
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Mutex, PoisonError};
 
 symbols! {
     /// The functions of `libcublas`, as far as they are used here (cuBLAS library documentation).
@@ -68,27 +69,52 @@ pub struct Cublas<'a> {
     _workspace: Buffer,
 }
 
-/// The library, opened: where it lies.
+/// The library, opened: where it lies. One that opens and does not start on a GPU is passed over by [`Cublas::open`] only.
 ///
 /// # Errors
 /// [`Unavailable`]: where it was looked for, and how to get it.
 pub fn find() -> Result<PathBuf, Unavailable> {
-    functions().map(|(_, path)| path.clone())
+    first(&all_candidates(), functions, |_, path| Ok(path.to_path_buf()))
 }
 
-fn functions() -> Result<&'static (Functions, PathBuf), Unavailable> {
-    static FOUND: OnceLock<Result<(Functions, PathBuf), Unavailable>> = OnceLock::new();
-    let open = || {
-        let candidates = candidates(|name| env::var_os(name).map(PathBuf::from), folders);
-        let Some((library, path)) = library::open(&candidates) else {
-            let looked_at = candidates.iter().map(|path| path.display().to_string()).collect();
-            return Err(Unavailable::NoCublas { looked_at });
-        };
-        let functions = Functions::of(library)
-            .map_err(|lacks| Unavailable::CublasFails { why: format!("{} has no `{lacks}`", path.display()) })?;
-        Ok((functions, path))
+fn all_candidates() -> Vec<PathBuf> {
+    candidates(|name| env::var_os(name).map(PathBuf::from), folders)
+}
+
+/// The functions of a library, which is opened once. `None`: it does not open.
+fn functions(path: &Path) -> Option<Result<&'static Functions, String>> {
+    type Opened = BTreeMap<PathBuf, Result<&'static Functions, String>>;
+    static OPENED: Mutex<Opened> = Mutex::new(BTreeMap::new());
+    let mut opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(before) = opened.get(path) {
+        return Some(before.clone());
+    }
+    let functions = match Functions::of(library::open_one(path)?) {
+        Ok(functions) => Ok(&*Box::leak(Box::new(functions))),
+        Err(lacks) => Err(format!("{} has no `{lacks}`", path.display())),
     };
-    FOUND.get_or_init(open).as_ref().map_err(Clone::clone)
+    opened.insert(path.to_path_buf(), functions.clone());
+    Some(functions)
+}
+
+/// What `start` makes of the first candidate that opens and starts. If none does: why not, of those that open.
+fn first<F, T>(
+    candidates: &[PathBuf],
+    open: impl Fn(&Path) -> Option<Result<F, String>>,
+    start: impl Fn(F, &Path) -> Result<T, String>,
+) -> Result<T, Unavailable> {
+    let mut fail: Vec<String> = Vec::new();
+    for path in candidates {
+        match open(path).map(|opened| opened.and_then(|functions| start(functions, path))) {
+            None => {}
+            Some(Ok(started)) => return Ok(started),
+            Some(Err(why)) => fail.push(why),
+        }
+    }
+    Err(match fail.is_empty() {
+        true => Unavailable::NoCublas { looked_at: candidates.iter().map(|path| path.display().to_string()).collect() },
+        false => Unavailable::CublasFails { why: fail.join("; ") },
+    })
 }
 
 /// Folders in a folder, in order.
@@ -130,28 +156,35 @@ fn candidates(variable: impl Fn(&str) -> Option<PathBuf>, folders: impl Fn(&Path
 }
 
 impl<'a> Cublas<'a> {
-    /// Opens cuBLAS for a GPU.
+    /// Opens cuBLAS for a GPU: the first library that starts on it.
     ///
     /// # Errors
     /// Why there is none.
     pub fn open(gpu: &'a Gpu) -> Result<Cublas<'a>, Unavailable> {
-        let (functions, path) = functions()?;
-        let fails = |why: String| Unavailable::CublasFails { why };
-        let workspace = gpu.buffer("cuBLAS workspace", WORKSPACE).map_err(|error| fails(error.to_string()))?;
+        first(&all_candidates(), functions, |functions, path| Cublas::start(gpu, functions, path))
+    }
+
+    fn start(gpu: &'a Gpu, functions: &'static Functions, path: &Path) -> Result<Cublas<'a>, String> {
+        let workspace = gpu.buffer("cuBLAS workspace", WORKSPACE).map_err(|error| error.to_string())?;
         let check = |what: &str, status| match status {
             SUCCESS => Ok(()),
-            status => Err(fails(format!("{what} of {}: {}", path.display(), status_text(status)))),
+            status => Err(format!("{what} of {}: {}", path.display(), status_text(status))),
         };
-        let (mut handle, mut version) = (std::ptr::null_mut(), 0);
-        // SAFETY: each call writes the value that it is given a place for; stream and workspace outlive the handle.
+        let mut handle = std::ptr::null_mut();
+        // It works in the context that is current.
+        gpu.context.driver();
+        // SAFETY: writes one handle.
+        check("cublasCreate", unsafe { call!(sys, functions, cublasCreate_v2(&mut handle)) })?;
+        // From here on it is given back, whatever goes wrong.
+        let mut cublas = Cublas { gpu, functions, handle, version: 0, _workspace: workspace };
+        // SAFETY: the first call writes one number; stream and workspace outlive the handle.
         unsafe {
-            check("cublasCreate", call!(sys, functions, cublasCreate_v2(&mut handle)))?;
-            check("cublasGetVersion", call!(sys, functions, cublasGetVersion_v2(handle, &mut version)))?;
+            check("cublasGetVersion", call!(sys, functions, cublasGetVersion_v2(handle, &mut cublas.version)))?;
             check("cublasSetStream", call!(sys, functions, cublasSetStream_v2(handle, gpu.context.stream.cast())))?;
-            let (place, bytes) = (workspace.address() as *mut c_void, WORKSPACE as usize);
+            let (place, bytes) = (cublas._workspace.address() as *mut c_void, WORKSPACE as usize);
             check("cublasSetWorkspace", call!(sys, functions, cublasSetWorkspace_v2(handle, place, bytes)))?;
         }
-        Ok(Cublas { gpu, functions, handle, version, _workspace: workspace })
+        Ok(cublas)
     }
 
     /// Its version: `13.1.0`.
@@ -252,6 +285,24 @@ fn status_text(status: c_int) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_library_that_opens_and_does_not_start_is_passed_over() {
+        let candidates = ["absent", "old", "lacking", "new"].map(PathBuf::from);
+        let open = |path: &Path| match path.to_str() {
+            Some("absent") => None,
+            Some("lacking") => Some(Err("lacking has no `cublasGemmEx`".to_string())),
+            _ => Some(Ok(())),
+        };
+        let start = |(), path: &Path| match path.to_str() {
+            Some("old") => Err("cublasCreate of old: not initialised".to_string()),
+            _ => Ok(path.to_path_buf()),
+        };
+        assert_eq!(first(&candidates, open, start), Ok(PathBuf::from("new")));
+        let why = first(&candidates[..3], open, start).unwrap_err().to_string();
+        assert_eq!(why, "cuBLAS does not work: cublasCreate of old: not initialised; lacking has no `cublasGemmEx`");
+        assert!(matches!(first(&candidates[..1], open, start), Err(Unavailable::NoCublas { .. })));
+    }
 
     #[test]
     #[cfg(unix)]

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 /// A call of the driver that failed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Error {
     /// What was done: the launch, copy or module that it belongs to.
     pub what: String,
@@ -16,18 +16,21 @@ pub struct Error {
     pub log: String,
     /// The context is dead: nothing works in this process any more.
     pub fatal: bool,
+    /// The machine is to blame, and not what was launched: its memory is taken, or broken; the driver has lost the GPU.
+    pub of_the_machine: bool,
 }
 
 impl Error {
     /// A request that is refused before the driver sees it.
     pub(crate) fn refused(what: impl Into<String>, why: impl Into<String>) -> Error {
-        Error { what: what.into(), name: String::new(), meaning: why.into(), log: String::new(), fatal: false }
+        Error { what: what.into(), name: String::new(), meaning: why.into(), ..Error::default() }
     }
 
     /// What the driver answered.
     pub(crate) fn of(what: &str, code: i32, name: String, said: String) -> Error {
         let meaning = meaning(code).map_or(said, str::to_string);
-        Error { what: what.into(), name, meaning, log: String::new(), fatal: is_fatal(code) }
+        let (fatal, of_the_machine) = (is_fatal(code), is_of_the_machine(code));
+        Error { what: what.into(), name, meaning, log: String::new(), fatal, of_the_machine }
     }
 }
 
@@ -86,6 +89,9 @@ impl std::error::Error for Failure {}
 fn meaning(code: i32) -> Option<&'static str> {
     Some(match code {
         2 => "the GPU's memory does not suffice",
+        214 => "the GPU's memory has an error that it cannot correct",
+        220 => "the link between GPUs has an error that it cannot correct",
+        226 => "the GPU met an error outside of the kernel",
         200 | 209 => "the module holds no code that this GPU runs",
         218 => "the PTX text does not assemble",
         222 => "the PTX text has a later .version than the driver knows",
@@ -114,6 +120,12 @@ fn is_fatal(code: i32) -> bool {
     matches!(code, 214 | 220 | 226 | 700 | 702 | 709 | 710 | 714..=719 | 721)
 }
 
+/// Whether no kernel can be the cause (CUDA driver API, `CUresult`): errors of the memory and of links between GPUs, a GPU or a driver
+/// that is not there (any more). Memory that does not suffice is none of these: see `Context::check`.
+fn is_of_the_machine(code: i32) -> bool {
+    matches!(code, 3 | 4 | 46 | 100 | 101 | 214 | 220 | 221 | 226 | 304 | 802..=809)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -127,6 +139,8 @@ mod tests {
         assert_eq!(error.to_string(), text);
         let error = Error::of("copy", 1, "CUDA_ERROR_INVALID_VALUE".into(), "invalid argument".into());
         assert_eq!(error.to_string(), "copy: invalid argument (CUDA_ERROR_INVALID_VALUE)");
+        let error = Error::of("copy", 214, "CUDA_ERROR_ECC_UNCORRECTABLE".into(), String::new());
+        assert!(error.of_the_machine && error.fatal && !Error::refused("launch", "`grid` is 0").of_the_machine);
         let hung = Failure::Hung { what: "launch of `k`".into(), after: Duration::from_secs(10) };
         assert_eq!(hung.to_string(), "launch of `k`: the kernel did not end within 10 s");
     }

@@ -132,24 +132,27 @@ impl Gpu {
         let device = about.ordinal as c_int;
         let fails = |code| match code {
             result::DEVICE_UNAVAILABLE => Unavailable::Busy { gpu: about.name.clone() },
-            result::OUT_OF_MEMORY => Unavailable::Full { gpu: about.name.clone(), free: 0, needed: NEEDED >> 20 },
+            result::OUT_OF_MEMORY => Unavailable::Full { gpu: about.name.clone(), free: None, needed: NEEDED >> 20 },
             code => Unavailable::DriverFails { name: driver.name(code), meaning: driver.meaning(code) },
         };
         let check = |code| if code == result::SUCCESS { Ok(()) } else { Err(fails(code)) };
-        let (mut handle, mut stream) = (std::ptr::null_mut(), std::ptr::null_mut());
+        let mut handle = std::ptr::null_mut();
+        // SAFETY: writes one handle.
+        check(unsafe { cuda!(driver, cuDevicePrimaryCtxRetain(&mut handle, device)) })?;
+        // From here on it is given back, whatever goes wrong.
+        let mut context = Context { driver, handle, device, stream: std::ptr::null_mut(), dead: Cell::new(false) };
         let (mut free, mut total) = (0, 0);
         // SAFETY: each call writes the values that it is given places for. The context is current from here on, and this value stays on
         // this thread, since it holds pointers. A stream with flags 0 keeps its order with copies.
         unsafe {
-            check(cuda!(driver, cuDevicePrimaryCtxRetain(&mut handle, device)))?;
             check(cuda!(driver, cuCtxSetCurrent(handle)))?;
             check(cuda!(driver, cuMemGetInfo_v2(&mut free, &mut total)))?;
-            check(cuda!(driver, cuStreamCreate(&mut stream, 0)))?;
+            check(cuda!(driver, cuStreamCreate(&mut context.stream, 0)))?;
         }
         if (free as u64) < NEEDED {
-            return Err(Unavailable::Full { gpu: about.name.clone(), free: free as u64 >> 20, needed: NEEDED >> 20 });
+            let free = Some(free as u64 >> 20);
+            return Err(Unavailable::Full { gpu: about.name.clone(), free, needed: NEEDED >> 20 });
         }
-        let context = Context { driver, handle, device, stream, dead: Cell::new(false) };
         Ok(Gpu { context: Rc::new(context), about })
     }
 
@@ -199,11 +202,26 @@ impl Context {
         if code == result::SUCCESS {
             return Ok(());
         }
-        let error = Error::of(what, code, self.driver.name(code), self.driver.meaning(code));
+        let mut error = Error::of(what, code, self.driver.name(code), self.driver.meaning(code));
+        // A kernel may ask for more local memory than there is; where next to nothing is free, others have taken it.
+        error.of_the_machine |= code == result::OUT_OF_MEMORY && self.is_full();
         if error.fatal {
             self.dead.set(true);
         }
         Err(error)
+    }
+
+    /// The same of memory that is asked for: that it is not there is no kernel's fault. After a fatal error nothing is there.
+    pub(crate) fn check_memory(&self, what: &str, code: c_int) -> Result<(), Error> {
+        self.check(what, code).map_err(|error| Error { of_the_machine: error.of_the_machine || !error.fatal, ..error })
+    }
+
+    /// Less memory is free than a context needs to begin with.
+    fn is_full(&self) -> bool {
+        let (mut free, mut total) = (0, 0);
+        // SAFETY: writes two numbers.
+        let code = unsafe { cuda!(self.driver(), cuMemGetInfo_v2(&mut free, &mut total)) };
+        code == result::SUCCESS && (free as u64) < NEEDED
     }
 }
 
@@ -212,7 +230,9 @@ impl Drop for Context {
         if !self.dead.get() {
             // SAFETY: all that was made in the context holds it, and so is gone.
             unsafe {
-                cuda!(self.driver, cuStreamDestroy_v2(self.stream));
+                if !self.stream.is_null() {
+                    cuda!(self.driver, cuStreamDestroy_v2(self.stream));
+                }
                 cuda!(self.driver, cuDevicePrimaryCtxRelease_v2(self.device));
             }
         }

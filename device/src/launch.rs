@@ -47,7 +47,7 @@ impl Launch {
 
     fn title(&self, kernel: &str) -> String {
         let [x, y, z] = self.grid;
-        let threads: u64 = self.block.iter().map(|extent| u64::from(*extent)).product();
+        let threads = count(self.block);
         let cluster = match self.cluster {
             Some([a, b, c]) => format!(" in clusters of {a}x{b}x{c}"),
             None => String::new(),
@@ -63,8 +63,8 @@ impl Launch {
                 return Err(format!("`{name}` is {}: every extent must be 1 or more", extents(value)));
             }
         }
-        let threads: u64 = self.block.iter().map(|extent| u64::from(*extent)).product();
-        if threads > u64::from(max_threads) {
+        let threads = count(self.block);
+        if threads > u128::from(max_threads) {
             return Err(format!("`block` has {threads} threads; this kernel takes up to {max_threads}"));
         }
         let cluster = self.cluster.unwrap_or([1; 3]);
@@ -94,6 +94,11 @@ impl Launch {
     }
 }
 
+/// How many there are in so large a grid, block or cluster. The extents are anybody's.
+fn count(extents: [u32; 3]) -> u128 {
+    extents.iter().map(|extent| u128::from(*extent)).product()
+}
+
 impl Gpu {
     /// Launches a kernel and does not wait for it. What goes wrong while it runs shows in a later call.
     ///
@@ -121,7 +126,8 @@ impl Gpu {
             let code = unsafe { cuda!(context.driver(), cuFuncSetAttribute(kernel.function, which, value as i32)) };
             context.check(&format!("{what}: {name}"), code)
         };
-        if launch.dynamic_shared > 0 {
+        // The maximum belongs to the function: another launch that was prepared before this one may need more of it.
+        if launch.dynamic_shared > kernel.told_shared.get() {
             let title = format!(
                 "{} bytes of dynamic and {} of static shared memory, of {} that a CTA can have",
                 launch.dynamic_shared,
@@ -129,11 +135,12 @@ impl Gpu {
                 self.about().shared
             );
             set(FunctionAttribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, launch.dynamic_shared, &title)?;
+            kernel.told_shared.set(launch.dynamic_shared);
         }
         // Eight CTAs are the most that every GPU takes (CUDA Programming Guide, thread block clusters).
-        const PORTABLE: u32 = 8;
+        const PORTABLE: u128 = 8;
         let cluster = launch.cluster.or(kernel.explicit_cluster.then_some([1; 3]));
-        if cluster.is_some_and(|cluster| cluster.iter().product::<u32>() > PORTABLE) {
+        if cluster.is_some_and(|cluster| count(cluster) > PORTABLE) {
             set(
                 FunctionAttribute::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED,
                 1,
@@ -291,6 +298,11 @@ mod tests {
             says(&|l| l.cluster = None, required),
             "the PTX text asks for clusters of 4x1x1; the launch has no clusters"
         );
+        assert_eq!(
+            says(&|l| l.block = [u32::MAX; 3], None),
+            format!("`block` has {} threads; this kernel takes up to 256", u128::from(u32::MAX).pow(3))
+        );
+        assert_eq!((count([65_536, 65_536, 1]), count([2, 3, 4])), (1 << 32, 24));
         assert_eq!(says(&|l| drop(l.parameters.pop()), None), "1 parameters are given; the kernel takes 2");
         assert_eq!(says(&|l| l.parameters[0] = vec![0; 4], None), "parameter 0 has 4 bytes; the kernel takes 8");
     }

@@ -11,15 +11,18 @@ use cudarc::driver::sys::CUresult;
 use libloading::Library;
 use std::ffi::c_int;
 use std::mem::{size_of, transmute_copy};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-/// Opens the first of these that opens. It stays open for the rest of the process: drivers do not like to be unloaded.
+/// Opens the first of these that opens.
 pub(crate) fn open(candidates: &[PathBuf]) -> Option<(&'static Library, PathBuf)> {
-    candidates.iter().find_map(|path| {
-        // SAFETY: initialisers of NVIDIA's libraries run in any program that links to them; nothing else is opened here.
-        let library = unsafe { Library::new(path) }.ok()?;
-        Some((&*Box::leak(Box::new(library)), path.clone()))
-    })
+    candidates.iter().find_map(|path| Some((open_one(path)?, path.clone())))
+}
+
+/// Opens a library. It stays open for the rest of the process: drivers do not like to be unloaded.
+pub(crate) fn open_one(path: &Path) -> Option<&'static Library> {
+    // SAFETY: initialisers of NVIDIA's libraries run in any program that links to them; nothing else is opened here.
+    let library = unsafe { Library::new(path) }.ok()?;
+    Some(Box::leak(Box::new(library)))
 }
 
 /// Where a function of a library lies. Nothing is said of its type.

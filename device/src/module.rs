@@ -5,6 +5,7 @@ use crate::driver::{cuda, result};
 use crate::error::Error;
 use crate::gpu::{Context, Gpu};
 use cudarc::driver::sys::{CUfunction, CUfunction_attribute as FunctionAttribute, CUjit_option as JitOption, CUmodule};
+use std::cell::Cell;
 use std::ffi::{CString, c_void};
 use std::rc::Rc;
 
@@ -19,6 +20,8 @@ pub struct Kernel {
     /// `.explicitcluster`: the launch must name a cluster.
     pub(crate) explicit_cluster: bool,
     usage: Usage,
+    /// Bytes of dynamic shared memory that the function was told of: it is the most that a launch may have, and only ever raised.
+    pub(crate) told_shared: Cell<u32>,
     /// What the assembler said though it took the text.
     log: String,
     module: Rc<Module>,
@@ -127,6 +130,7 @@ impl Gpu {
                 local: number(FunctionAttribute::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)?,
                 max_threads: number(FunctionAttribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
             },
+            told_shared: Cell::new(0),
             log: read(&info),
             module,
         })

@@ -51,8 +51,8 @@ pub enum Unavailable {
     Full {
         /// Its name.
         gpu: String,
-        /// MiB that are free.
-        free: u64,
+        /// MiB that are free, if it says so.
+        free: Option<u64>,
         /// MiB that are needed.
         needed: u64,
     },
@@ -124,8 +124,11 @@ impl fmt::Display for Unavailable {
             }
             Unavailable::NoSuchGpu { uuid } => write!(f, "there is no GPU {uuid}"),
             Unavailable::Busy { gpu } => write!(f, "{gpu} is used by another program that has it for itself"),
-            Unavailable::Full { gpu, free, needed } => {
+            Unavailable::Full { gpu, free: Some(free), needed } => {
                 write!(f, "the memory of {gpu} is taken: {free} MiB are free, {needed} MiB are needed")
+            }
+            Unavailable::Full { gpu, free: None, needed } => {
+                write!(f, "the memory of {gpu} is taken: {needed} MiB are needed")
             }
             Unavailable::NoCublas { looked_at } => {
                 write!(f, "there is no cuBLAS: looked at {}", looked_at.join(", "))
@@ -155,8 +158,12 @@ mod tests {
                 "no GPU here runs sm_100a: there is NVIDIA H200 (9.0)",
             ),
             (
-                Unavailable::Full { gpu: "NVIDIA H200".into(), free: 12, needed: 512 },
+                Unavailable::Full { gpu: "NVIDIA H200".into(), free: Some(12), needed: 512 },
                 "the memory of NVIDIA H200 is taken: 12 MiB are free, 512 MiB are needed",
+            ),
+            (
+                Unavailable::Full { gpu: "NVIDIA H200".into(), free: None, needed: 512 },
+                "the memory of NVIDIA H200 is taken: 512 MiB are needed",
             ),
             (
                 Unavailable::DriverTooOld { found: "one for CUDA 12.2".into(), wanted: "12.8".into() },

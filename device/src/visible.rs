@@ -26,7 +26,7 @@ impl Gpu {
         let (mut host, mut address) = (std::ptr::null_mut(), 0);
         // SAFETY: writes one pointer. Mapped: kernels may reach it (CUDA driver API, cuMemHostAlloc).
         let code = unsafe { cuda!(context.driver(), cuMemHostAlloc(&mut host, bytes.max(1), MAPPED)) };
-        context.check(&what, code)?;
+        context.check_memory(&what, code)?;
         let mut visible = Visible { context: Rc::clone(context), host: host.cast(), address, bytes };
         // SAFETY: the allocation has so many bytes, and no kernel knows it yet.
         unsafe { visible.host.write_bytes(0, bytes) };

@@ -205,6 +205,37 @@ fn dynamic_shared_memory_reaches_what_a_cta_can_have() {
     assert!(error.contains(&format!("{} bytes of dynamic and 0 of static shared memory", most + 16)), "{error}");
 }
 
+/// A launch that was prepared keeps its shared memory, whatever is prepared behind it.
+#[test]
+fn a_smaller_launch_takes_no_shared_memory_from_a_larger_one() {
+    let Some(gpu) = gpu_for(HOPPER) else { return };
+    let kernel = gpu.load(HOPPER, "large").unwrap();
+    let out = gpu.buffer("out", 4).unwrap();
+    let most = gpu.about().shared;
+    let launch = |bytes: u32| {
+        let parameters = vec![pointer(&out), bytes.to_le_bytes().to_vec()];
+        Launch { dynamic_shared: bytes, ..launch(1, 1, parameters) }
+    };
+    let larger = gpu.prepare(&kernel, &launch(most)).unwrap();
+    let smaller = gpu.prepare(&kernel, &launch(64 << 10)).unwrap();
+    for (prepared, bytes) in [(&larger, most), (&smaller, 64 << 10)] {
+        prepared.launch().unwrap();
+        assert_eq!(words(&out.read().unwrap()), [bytes]);
+    }
+}
+
+/// Memory that is not there is the machine's, and a launch that asks for too much its own.
+#[test]
+fn a_full_gpu_is_no_fault_of_a_launch() {
+    let Some(gpu) = gpu_for(HOPPER) else { return };
+    let error = gpu.buffer("D", 2 * gpu.about().memory).map(|_| ()).unwrap_err();
+    assert!(error.of_the_machine && error.name == "CUDA_ERROR_OUT_OF_MEMORY" && !gpu.is_dead(), "{error:?}");
+    let kernel = gpu.load(HOPPER, "large").unwrap();
+    let shared = Launch { dynamic_shared: gpu.about().shared + 16, ..launch(1, 1, vec![vec![0; 8], vec![0; 4]]) };
+    let error = gpu.prepare(&kernel, &shared).map(|_| ()).unwrap_err();
+    assert!(!error.of_the_machine, "{error:?}");
+}
+
 /// A product of small integers, which FP32 sums hold exactly.
 #[test]
 fn cublas_multiplies_as_a_cpu_does() {

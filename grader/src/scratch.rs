@@ -12,13 +12,15 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 use tempfile::TempDir;
 
 /// The longest that cargo may take: the first build compiles what all hand-ins depend on.
 const BUILD_LIMIT: Duration = Duration::from_secs(600);
 /// The longest that building a kernel's PTX may take.
 const EMIT_LIMIT: Duration = Duration::from_secs(20);
+/// Scratch crates that are older were left by a grader that was killed: grading one takes minutes.
+const LEFT_OVER: Duration = Duration::from_secs(24 * 60 * 60);
 /// What is read of cargo's output.
 const MAX_OUTPUT: u64 = 16 << 20;
 /// What is shown of the compiler's errors.
@@ -102,6 +104,7 @@ fn lay_out(root: &Path, target: &Path, kernel: &Kernel) -> Result<TempDir, Strin
     let ours = root.join("steps").join(&step);
     let scratch = target.join("hand-ins");
     fs::create_dir_all(&scratch).map_err(|error| format!("cannot make {}: {error}", scratch.display()))?;
+    sweep(&scratch, SystemTime::now());
     let folder = TempDir::new_in(&scratch).map_err(|error| format!("cannot make a scratch folder: {error}"))?;
     let theirs = folder.path().join("steps").join(&step);
     let [src, tests] = ["src", "tests"].map(|sub| theirs.join(sub));
@@ -121,6 +124,19 @@ fn lay_out(root: &Path, target: &Path, kernel: &Kernel) -> Result<TempDir, Strin
         fs::copy(&from, &to).map_err(|error| format!("cannot copy {}: {error}", from.display()))?;
     }
     Ok(folder)
+}
+
+/// Removes the scratch crates that nobody works in any more.
+fn sweep(scratch: &Path, now: SystemTime) {
+    let Ok(entries) = fs::read_dir(scratch) else { return };
+    for entry in entries.flatten() {
+        let made = entry.metadata().and_then(|about| about.modified());
+        let age = made.ok().and_then(|made| now.duration_since(made).ok());
+        if age.is_some_and(|age| age > LEFT_OVER) {
+            // What cannot be removed costs space, nothing else.
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
 }
 
 /// The program of a hand-in: it writes down what the kernel function builds, and has no part of the judge in it. It is a test
@@ -189,12 +205,40 @@ fn cargo(folder: &Path, target: &Path, step: u8, offline: bool) -> Result<Output
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
     let mut child = command.spawn().map_err(|error| format!("cannot start cargo: {error}"))?;
+    #[cfg(unix)]
+    let _warden = Warden::of(&child);
     let stdout = read(child.stdout.take());
     let stderr = read(child.stderr.take());
     let timed_out = !wait(&mut child, BUILD_LIMIT)?;
     let mut output = Output { timed_out, stderr: stderr.join().unwrap_or_default(), ..Output::default() };
     read_messages(&stdout.join().unwrap_or_default(), folder, &mut output);
     Ok(output)
+}
+
+/// A process that ends a group of processes when this one is gone, by whatever way. A group of its own gets no Ctrl-C.
+#[cfg(unix)]
+struct Warden(Child);
+
+#[cfg(unix)]
+impl Warden {
+    /// `None` where there is no `sh`: then the group ends by itself.
+    fn of(leader: &Child) -> Option<Warden> {
+        let mut command = Command::new("sh");
+        // The other end of its input is held here. It is closed when this process ends.
+        command.args(["-c", "cat > /dev/null; kill -s KILL -- \"-$1\"", "warden", &leader.id().to_string()]);
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        command.spawn().ok().map(Warden)
+    }
+}
+
+#[cfg(unix)]
+impl Drop for Warden {
+    /// The group has ended: its number may be another's soon.
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 /// Reads a pipe to its end, and keeps its beginning.
@@ -257,4 +301,40 @@ fn own_files(binary: &Path, artifacts: &[PathBuf]) -> Vec<PathBuf> {
     let Some(Ok(entries)) = binary.parent().map(fs::read_dir) else { return Vec::new() };
     let mine = |path: &PathBuf| hash(path).is_some_and(|hash| hashes.contains(&hash));
     entries.flatten().map(|entry| entry.path()).filter(mine).collect()
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use std::os::unix::process::{CommandExt, ExitStatusExt};
+
+    fn sleeper() -> Child {
+        // A process of the group that is not its leader ends, too.
+        Command::new("sh").args(["-c", "sleep 60; true"]).process_group(0).spawn().unwrap()
+    }
+
+    #[test]
+    fn a_group_ends_with_who_started_it_and_not_before() {
+        let mut group = sleeper();
+        drop(Warden::of(&group).unwrap());
+        assert_eq!(group.try_wait().unwrap(), None, "a warden that is dismissed does nothing");
+        let mut warden = Warden::of(&group).unwrap();
+        thread::sleep(Duration::from_millis(200));
+        assert_eq!(group.try_wait().unwrap(), None);
+        // As when this process ends.
+        drop(warden.0.stdin.take());
+        assert_eq!(group.wait().unwrap().signal(), Some(9));
+    }
+
+    #[test]
+    fn what_a_killed_grader_left_is_removed() {
+        let scratch = tempfile::tempdir().unwrap();
+        let left = scratch.path().join(".tmpAbc/steps");
+        fs::create_dir_all(&left).unwrap();
+        let now = SystemTime::now();
+        sweep(scratch.path(), now + LEFT_OVER / 2);
+        assert!(left.exists());
+        sweep(scratch.path(), now + LEFT_OVER + Duration::from_secs(60));
+        assert!(!scratch.path().join(".tmpAbc").exists() && scratch.path().exists());
+    }
 }

@@ -71,12 +71,20 @@ fn right(work: &Work) -> Reply {
 }
 
 fn times(own: f64) -> Timed {
-    Timed { own, reference: 10.0, cublas: Ok(8.5), rounds: 15, slowed_by: Vec::new() }
+    let ratios = vec![own / 10.0; 15];
+    Timed { own, reference: 10.0, cublas: Ok(8.5), rounds: 30, ratios, slowed_by: Vec::new() }
 }
 
 fn failed(verdict: &Verdict, part: Part) -> (&str, &str) {
     match verdict.part(part) {
         Outcome::Failed { title, text } => (title, text),
+        other => panic!("{part}: {other:?}"),
+    }
+}
+
+fn not_checked(verdict: &Verdict, part: Part) -> &str {
+    match verdict.part(part) {
+        Outcome::NotChecked { reason } => reason,
         other => panic!("{part}: {other:?}"),
     }
 }
@@ -97,7 +105,7 @@ fn a_right_kernel_passes_and_says_what_was_seen_where() {
     assert!(InputKind::ALL.iter().all(|kind| checks.iter().any(|check| check.kind == *kind)), "{checks:?}");
     let on = "in full on NVIDIA B200 (10.0); held against FP64";
     assert!(passed(&verdict, Part::Correct).ends_with(on), "{}", passed(&verdict, Part::Correct));
-    let fast = "10.0 µs, 1.00 times the reference solution's 10.0 µs (NVIDIA B200 (10.0), 128x128x64 f16, median of 15 rounds, \
+    let fast = "10.0 µs, 1.00 times the reference solution's 10.0 µs (NVIDIA B200 (10.0), 128x128x64 f16, median of 30 rounds, \
                 warm L2); cuBLAS takes 8.5 µs";
     assert_eq!(passed(&verdict, Part::Fast), fast);
     assert!(passed(&verdict, Part::RaceFree).starts_with("no finding under the default schedule"));
@@ -123,6 +131,31 @@ fn a_hang_on_the_gpu_fails_with_its_sentence() {
     );
     assert!(text.contains("did not end within 10 s.") && text.contains("The emulator runs the same kernel"), "{text}");
     assert!(matches!(verdict.part(Part::Fast), Outcome::NotReached { .. }));
+}
+
+/// A GPU that others have filled, one with an error in its memory, a process that did not answer: no kernel is to blame.
+#[test]
+fn a_trouble_of_the_machine_is_no_fault_of_the_kernel() {
+    let why = "making the buffer `D` of 32768 bytes: the GPU's memory does not suffice (CUDA_ERROR_OUT_OF_MEMORY)";
+    let (verdict, asked) = judged(solution(), move |index, work| match index {
+        1 => Reply::Unable { why: why.into() },
+        _ => right(work),
+    });
+    let reason = not_checked(&verdict, Part::Correct);
+    assert_eq!(reason, format!("NVIDIA B200 (10.0), at 128x128x64 f16: {why}"));
+    assert!(!asked.iter().any(|work| matches!(work, Work::Tell(_))), "it is not run again: {asked:?}");
+    assert!(!verdict.passed());
+}
+
+/// A yardstick that failed stands in what D was held against, and the verdict is that of the samples.
+#[test]
+fn a_cublas_that_fails_is_told() {
+    let against = "4100 samples in FP64 (cuBLAS, 4096x4096x4096: no memory (cuBLAS status 3))";
+    let (verdict, _) = judged(solution(), move |_, work| match right(work) {
+        Reply::Checked(checked) => Reply::Checked(Checked { against: against.into(), ..checked }),
+        other => other,
+    });
+    assert!(passed(&verdict, Part::Correct).ends_with(against), "{}", passed(&verdict, Part::Correct));
 }
 
 /// A D that is wrong on the GPU is classified as on the emulator: here one row of it was never written.
@@ -177,6 +210,47 @@ fn what_the_emulator_sees_comes_first() {
     let (_, text) = failed(&verdict, Part::Correct);
     assert!(text.contains("never written"), "{text}");
     assert!(asked.is_empty(), "{asked:?}");
+}
+
+fn timed(times: Timed) -> Verdict {
+    let answer = move |_: usize, work: &Work| match work {
+        Work::Time(_) => Reply::Timed(times.clone()),
+        work => right(work),
+    };
+    judged(solution(), answer).0
+}
+
+/// Rounds on both sides of the limit say nothing; on one side they do, however far some of them lie.
+#[test]
+fn rounds_on_both_sides_of_the_limit_are_inconclusive() {
+    let rounds = |ratios: &[f64]| timed(Timed { ratios: ratios.to_vec(), ..times(13.0) });
+    let verdict = rounds(&[1.1, 1.2, 1.25, 1.35, 1.4]);
+    let reason = not_checked(&verdict, Part::Fast);
+    assert!(
+        reason.starts_with(
+            "inconclusive, run again: half of the rounds lie from 1.20 to 1.35 times, on both sides of the limit, 1.30 times; \
+             13.0 µs, 1.25 times the reference solution's 10.0 µs"
+        ),
+        "{reason}"
+    );
+    assert!(passed(&rounds(&[1.1, 1.1, 1.2, 1.2, 9.0]), Part::Fast).starts_with("13.0 µs, 1.20 times"));
+    let slow = rounds(&[1.1, 1.4, 1.4, 1.4, 1.4]);
+    assert_eq!(failed(&slow, Part::Fast).0, "it takes 1.40 times as long as the reference solution");
+}
+
+/// What heat or a fault did to the clock is no time of a kernel's, slow or fast.
+#[test]
+fn a_gpu_that_is_held_back_is_inconclusive() {
+    for own in [10.0, 14.0] {
+        let slowed_by = vec!["the power cap".into(), "its temperature (software)".into()];
+        let verdict = timed(Timed { slowed_by, ..times(own) });
+        let reason = not_checked(&verdict, Part::Fast);
+        assert!(
+            reason.starts_with("inconclusive, run again: its temperature (software) held the clock back; "),
+            "{reason}"
+        );
+        assert!(reason.contains("the reference solution's 10.0 µs"), "{reason}");
+    }
 }
 
 /// A slow kernel fails by the GPU's times, which the simulated ones need not show.

@@ -105,15 +105,23 @@ pub fn run_here(
 ) -> Result<(), String> {
     let text = fs::read_to_string(ptx).map_err(|error| format!("cannot read {}: {error}", ptx.display()))?;
     let described = emulate::read_launch(launch)?;
+    cuda::leave_with_the_parent();
     let gpu = Gpu::open(&Choice::Uuid(uuid.to_string())).map_err(|why| format!("{why}\n  try: {}", why.way_out()))?;
-    let ran = cuda::run_for(&gpu, &text, &described, limit);
+    let ran = cuda::run_marked(&gpu, &text, &described, limit, Some(&mark(out)));
     let lost = gpu.is_dead();
-    let recording = recorded(gpu.about(), command, &described, &ran)?;
-    write(out, &recording)?;
+    let done = recorded(gpu.about(), command, &described, &ran).and_then(|recording| write(out, &recording));
     if lost {
-        device::leave(0);
+        if let Err(why) = &done {
+            eprintln!("error: {why}");
+        }
+        device::leave(if done.is_ok() { 0 } else { 2 });
     }
-    Ok(())
+    done
+}
+
+/// The file that is there while the kernel runs, beside where its recording goes.
+pub fn mark(out: &Path) -> PathBuf {
+    out.with_extension("running")
 }
 
 /// A recording without an outcome of its own yet: who, where, when.
@@ -154,6 +162,8 @@ fn recorded(
                 recording.buffers.insert(name, Bytes::pack(bytes)?);
             }
         }
+        // The machine's memory, its GPU, its driver: that is nothing the case did.
+        Err(failure) if failure.is_of_the_machine() => return Err(failure.to_string()),
         Err(CudaFailure::Hung { .. }) => recording.outcome = Outcome::Hang,
         Err(failure) => {
             recording.outcome = Outcome::Error;
@@ -222,5 +232,11 @@ mod tests {
         assert_eq!(names(&launch, Ok(outputs)), ["x"]);
         let hung = CudaFailure::Hung { what: "launch".into(), after: Duration::from_secs(10) };
         assert_eq!(recorded(&about, "c", &launch, &Err(hung)).unwrap().outcome, Outcome::Hang);
+        let error = |of_the_machine| {
+            let (what, name) = ("launch".to_string(), "CUDA_ERROR".to_string());
+            Err(CudaFailure::Failed(device::Error { what, name, of_the_machine, ..device::Error::default() }))
+        };
+        assert_eq!(recorded(&about, "c", &launch, &error(false)).unwrap().outcome, Outcome::Error);
+        assert_eq!(recorded(&about, "c", &launch, &error(true)), Err("launch:  (CUDA_ERROR)".to_string()));
     }
 }

@@ -121,7 +121,13 @@ fn run(kernel: PathBuf, launch: PathBuf, out: &std::path::Path, limit: Duration)
     let case = Case { name: String::new(), ptx: kernel, launch };
     let about = gpu(&case.target().map_or(Choice::Any, Choice::Runs))?;
     let typed = format!("silicon run {} {}", case.ptx.display(), case.launch.display());
-    let recording = watchdog::record(child()?, &case, &about, &typed, limit)?;
+    let recording = match watchdog::record(child()?, &case, &about, &typed, limit) {
+        Ok(recording) => recording,
+        Err(why) => {
+            eprintln!("{}: not recorded: {why}", about.name);
+            return Ok(false);
+        }
+    };
     case::write(out, &recording)?;
     println!("{}: {}", about.name, line(&recording));
     Ok(recording.outcome == Outcome::Done)
@@ -162,7 +168,30 @@ fn record(folder: &std::path::Path, only: Option<&str>, check: bool, limit: Dura
     }
     let what = if check { "as recorded" } else { "recorded" };
     println!("{done} {what}, {wrong} not, {skipped} skipped, of {}", cases.len());
+    if skipped == cases.len() {
+        return Err(nothing_runs(folder, &cases, &about));
+    }
     Ok(wrong == 0)
+}
+
+/// Why nothing was recorded: the folder has no cases, or the GPU runs none of them.
+fn nothing_runs(folder: &std::path::Path, cases: &[Case], about: &About) -> String {
+    let mut targets: Vec<String> = cases.iter().filter_map(Case::target).map(|target| target.to_string()).collect();
+    targets.sort_unstable();
+    targets.dedup();
+    match targets.as_slice() {
+        [] => format!(
+            "{} holds no case\n  try: Name a folder with PTX files and a launch file beside each.",
+            folder.display()
+        ),
+        targets => format!(
+            "{} runs none of the {} cases of {}: they are made for {}\n  try: Record them on a machine whose GPU runs one of these.",
+            about.title(),
+            cases.len(),
+            folder.display(),
+            targets.join(", ")
+        ),
+    }
 }
 
 /// A recording in a line.
@@ -182,4 +211,25 @@ fn line(recording: &Recording) -> String {
         text += &format!("; {touched}");
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_of_which_nothing_runs_says_what_it_is_made_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let about = About { name: "NVIDIA H200".into(), capability: (9, 0), ..About::default() };
+        let mut cases = Vec::new();
+        for (name, target) in [("a", "sm_100a"), ("b", "sm_100a"), ("c", "sm_120a")] {
+            let ptx = folder.path().join(name).with_extension("ptx");
+            std::fs::write(&ptx, format!(".version 8.6\n.target {target}\n")).unwrap();
+            cases.push(Case { name: name.into(), launch: ptx.with_extension("json"), ptx });
+        }
+        let says = nothing_runs(std::path::Path::new("cases"), &cases, &about);
+        let begins = "NVIDIA H200 (9.0) runs none of the 3 cases of cases: they are made for sm_100a, sm_120a\n  try: ";
+        assert!(says.starts_with(begins), "{says}");
+        assert!(nothing_runs(std::path::Path::new("cases"), &[], &about).starts_with("cases holds no case\n  try: "));
+    }
 }

@@ -13,10 +13,10 @@ use std::time::{Duration, Instant};
 const START: Duration = Duration::from_secs(50);
 
 /// Runs a case with `child`, a command that takes PTX file, launch file, output file, UUID, seconds and what was typed; gives
-/// the recording that it wrote. A process that does not answer in time is a hang.
+/// the recording that it wrote. A process that does not answer in time is a hang if its kernel was running.
 ///
 /// # Errors
-/// When the process does not start, or ends without a recording.
+/// When the process does not start, ends without a recording, or does not answer although no kernel runs: the machine's fault.
 pub fn record(child: Command, case: &Case, about: &About, typed: &str, limit: Duration) -> Result<Recording, String> {
     record_within(child, case, about, typed, limit, START)
 }
@@ -33,11 +33,18 @@ fn record_within(
     let out = folder.path().join("recording.json");
     child.arg(&case.ptx).arg(&case.launch).arg(&out).arg(&about.uuid).arg(limit.as_secs().to_string()).arg(typed);
     let mut process =
-        child.stdin(Stdio::null()).spawn().map_err(|error| format!("cannot start the process: {error}"))?;
-    let ended = wait(&mut process, limit + start);
+        // It leaves when the other end of the pipe, which is held here, is closed: it does not outlive this process.
+        child.stdin(Stdio::piped()).spawn().map_err(|error| format!("cannot start the process: {error}"))?;
+    let mark = case::mark(&out);
+    let ended = wait(&mut process, &mark, limit + start);
     match (ended, out.is_file()) {
         // It may have been stuck on its way out.
         (_, true) => case::read(&out),
+        (None, false) if !mark.exists() => Err(format!(
+            "its process did not answer within {} s and was ended, and no kernel was running: the host is too slow, or the driver does \
+             not answer\n  try: Run it again while the machine does nothing else.",
+            (limit + start).as_secs_f64()
+        )),
         (None, false) => {
             let mut recording = case::blank(about, typed);
             recording.outcome = Outcome::Hang;
@@ -52,10 +59,13 @@ fn hint(out: &Path) -> &'static str {
     if out.exists() { "; the recording is no file" } else { "; what it said stands above" }
 }
 
-/// How the process ended, or `None` after it had to be.
-fn wait(process: &mut Child, limit: Duration) -> Option<std::process::ExitStatus> {
-    let begin = Instant::now();
+/// How the process ended, or `None` after it had to be. The time begins anew when its kernel does.
+fn wait(process: &mut Child, mark: &Path, limit: Duration) -> Option<std::process::ExitStatus> {
+    let (mut begin, mut launched) = (Instant::now(), false);
     while begin.elapsed() < limit {
+        if !launched && mark.exists() {
+            (begin, launched) = (Instant::now(), true);
+        }
         match process.try_wait() {
             Ok(Some(status)) => return Some(status),
             Ok(None) => thread::sleep(Duration::from_millis(10)),
@@ -87,9 +97,20 @@ mod tests {
     #[test]
     fn a_process_that_hangs_is_ended_and_told() {
         let begin = Instant::now();
-        let recording = record("exec sleep 60").unwrap();
+        let recording = record(": > \"${3%json}running\"; exec sleep 60").unwrap();
         assert!(begin.elapsed() < Duration::from_secs(10));
         assert_eq!((recording.outcome, recording.uuid.as_str()), (Outcome::Hang, "GPU-7"));
+    }
+
+    #[test]
+    fn a_process_whose_kernel_does_not_run_is_no_hang() {
+        for script in ["exec sleep 60", ": > \"${3%json}running\"; rm \"${3%json}running\"; exec sleep 60", "cat"] {
+            let error = record(script).unwrap_err();
+            assert!(
+                error.starts_with("its process did not answer within 0.5 s and was ended, and no kernel"),
+                "{error}"
+            );
+        }
     }
 
     #[test]

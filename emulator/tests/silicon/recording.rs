@@ -21,6 +21,8 @@ pub enum Outcome {
 #[derive(Clone, Debug)]
 pub struct Recording {
     pub outcome: Outcome,
+    /// What the kernel wrote next to a buffer.
+    pub touched: Vec<String>,
     /// By the names of the launch file.
     pub buffers: BTreeMap<String, Vec<u8>>,
     file: String,
@@ -36,6 +38,8 @@ struct Raw {
     date: String,
     outcome: String,
     error: Option<String>,
+    #[serde(default)]
+    touched: Vec<String>,
     #[serde(default)]
     buffers: BTreeMap<String, RawBuffer>,
 }
@@ -63,15 +67,15 @@ impl Recording {
     }
 
     fn parse(text: &str, file: &str) -> Result<Recording, String> {
-        let raw: Raw = serde_json::from_str(text).map_err(|e| e.to_string())?;
-        let outcome = match (raw.outcome.as_str(), raw.error) {
+        let mut raw: Raw = serde_json::from_str(text).map_err(|e| e.to_string())?;
+        let outcome = match (raw.outcome.as_str(), raw.error.take()) {
             ("done", None) => Outcome::Done,
             ("hang", _) => Outcome::Hang,
             ("error", Some(error)) => Outcome::Error(error),
             (other, error) => return Err(format!("its outcome is `{other}`, its error {error:?}")),
         };
         let mut buffers = BTreeMap::new();
-        for (name, RawBuffer { bytes, data }) in raw.buffers {
+        for (name, RawBuffer { bytes, data }) in std::mem::take(&mut raw.buffers) {
             let mut unpacked = Vec::new();
             DeflateDecoder::new(&base64(&data)?[..])
                 .read_to_end(&mut unpacked)
@@ -81,7 +85,8 @@ impl Recording {
             }
             buffers.insert(name, unpacked);
         }
-        Ok(Recording { outcome, buffers, file: file.into(), gpu: raw.gpu, driver: raw.driver, date: raw.date })
+        let Raw { gpu, driver, date, touched, .. } = raw;
+        Ok(Recording { outcome, touched, buffers, file: file.into(), gpu, driver, date })
     }
 
     pub fn machine(&self) -> String {
@@ -122,6 +127,10 @@ fn a_recording_is_read() {
     let text = r#"{"gpu":"g","driver":"d","date":"t","outcome":"error","error":"CUDA_ERROR_TRAP"}"#;
     let read = Recording::parse(text, "x.h200.json").expect("it is one");
     assert_eq!(read.outcome, Outcome::Error("CUDA_ERROR_TRAP".into()));
+    assert_eq!(read.touched, [""; 0]);
+    let text = r#"{"gpu":"g","driver":"d","date":"t","outcome":"done","touched":["something wrote behind `out`"]}"#;
+    let read = Recording::parse(text, "x.h200.json").expect("it is one");
+    assert_eq!(read.touched, ["something wrote behind `out`"]);
     let short = r#"{"gpu":"g","driver":"d","date":"t","outcome":"done","buffers":{"out":{"bytes":13,"data":"AQwA8/9hYmNhYmNhYmNhYmM="}}}"#;
     assert!(Recording::parse(short, "x.h200.json").is_err());
 }

@@ -7,7 +7,7 @@ mod table;
 
 pub use plot::svg;
 pub use run::{BATCH, SIZES, begin, checked, predicted, rounds, series, times};
-pub use statistics::{Interval, Judged, median};
+pub use statistics::{Interval, Judged, median, pairs};
 pub use table::{header, line, summary};
 
 use crate::Problem;

@@ -2,15 +2,15 @@
 
 use super::verify;
 use super::work::{Bench, Check, Checked, Reply, Time, Timed, Work};
-use super::{CudaFailure, TIMEOUT, prepare, refused, run_for};
-use crate::bench::{BATCH, Round, median};
+use super::{CudaFailure, TIMEOUT, leave_with_the_parent, prepare, refused, run_for, run_marked};
+use crate::bench::{BATCH, Round, median, pairs};
 use crate::inputs::{InputKind, Inputs, to_bytes};
 use crate::launch;
 use crate::problem::Problem;
 use crate::source::{Built, Matrix};
 use crate::waits;
 use device::nvml::{Nvml, State};
-use device::{Choice, Cublas, Event, Gpu, Product, Type};
+use device::{Choice, Cublas, Event, Gpu, Product, Type, Unavailable};
 use ptx::Dtype;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
@@ -43,6 +43,11 @@ pub(super) fn file(folder: &Path, index: usize) -> PathBuf {
     folder.join(format!("reply{index}.json"))
 }
 
+/// The file that is there while the kernel of a [`Check`] runs.
+pub(super) fn mark(folder: &Path) -> PathBuf {
+    folder.join("running")
+}
+
 /// The file of the request.
 pub(super) fn request(folder: &Path) -> PathBuf {
     folder.join("request.json")
@@ -70,11 +75,12 @@ fn answer(folder: &Path) -> Result<(), String> {
     let text = fs::read_to_string(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
     let request: Request =
         serde_json::from_str(&text).map_err(|error| format!("{} is no request: {error}", path.display()))?;
+    leave_with_the_parent();
     let gpu = Gpu::open(&Choice::Uuid(request.uuid)).map_err(|why| why.to_string())?;
     // A GPU without cuBLAS judges all the same; the answers say what was held against what.
     let cublas = Cublas::open(&gpu);
     for (index, work) in request.work.iter().enumerate() {
-        let reply = one(&gpu, cublas.as_ref().map_err(ToString::to_string), work);
+        let reply = one(&gpu, cublas.as_ref(), work, folder);
         let text = serde_json::to_string(&reply).map_err(|error| error.to_string())?;
         let path = file(folder, index);
         let beside = path.with_extension("part");
@@ -91,15 +97,17 @@ fn answer(folder: &Path) -> Result<(), String> {
 }
 
 /// One piece of work.
-pub(super) fn one(gpu: &Gpu, cublas: Result<&Cublas, String>, work: &Work) -> Reply {
+fn one(gpu: &Gpu, cublas: Result<&Cublas, &Unavailable>, work: &Work, folder: &Path) -> Reply {
+    let said = cublas.map_err(ToString::to_string);
     let done = match work {
-        Work::Check(check) => checked(gpu, cublas.ok(), check).map(Reply::Checked),
-        Work::Time(time) => timed(gpu, cublas, time).map(Reply::Timed),
-        Work::Bench(bench) => benched(gpu, cublas, bench).map(Reply::Benched),
+        Work::Check(check) => checked(gpu, cublas, check, &mark(folder)),
+        Work::Time(time) => timed(gpu, said, time).map(Reply::Timed),
+        Work::Bench(bench) => benched(gpu, said, bench).map(Reply::Benched),
         Work::Tell(check) => told(gpu, check).map(Reply::Told),
     };
     done.unwrap_or_else(|failure| match failure {
         CudaFailure::Hung { .. } => Reply::Hung { why: failure.to_string() },
+        failure if failure.is_of_the_machine() => Reply::Unable { why: failure.to_string() },
         failure => Reply::Failed { why: failure.to_string() },
     })
 }
@@ -108,26 +116,40 @@ fn described(built: &Built, inputs: &Inputs) -> Result<emulator::Launch, CudaFai
     launch::launch(built, inputs).map_err(|why| refused("launch", format!("is refused: {}", why.title)))
 }
 
-fn checked(gpu: &Gpu, cublas: Option<&Cublas>, check: &Check) -> Result<Checked, CudaFailure> {
+fn checked(gpu: &Gpu, cublas: Result<&Cublas, &Unavailable>, check: &Check, mark: &Path) -> Result<Reply, CudaFailure> {
     let inputs = Inputs::new(check.problem, check.kind, check.seed);
-    let mut outputs = run_for(gpu, &check.built.ptx, &described(&check.built, &inputs)?, TIMEOUT)?;
+    let described = described(&check.built, &inputs)?;
+    let mut outputs = run_marked(gpu, &check.built.ptx, &described, TIMEOUT, Some(mark))?;
     let kept = |matrix, before: &[u16]| outputs.buffers[launch::buffer(matrix)] == to_bytes(before);
     let changed = [(Matrix::A, &inputs.a), (Matrix::B, &inputs.b)];
     let overwritten = changed.into_iter().filter(|(matrix, before)| !kept(*matrix, before)).map(|(matrix, _)| matrix);
     let overwritten = overwritten.collect();
     let d = std::mem::take(&mut outputs.buffers[launch::buffer(Matrix::D)]);
     let product = match cublas {
-        Some(cublas) if verify::is_large(&check.problem) => Some(multiply(gpu, cublas, &inputs)?),
-        _ => None,
+        _ if !verify::is_large(&check.problem) => Err(String::new()),
+        // Where it was looked for is the doctor's to tell.
+        Err(Unavailable::NoCublas { .. }) => Err("there is no cuBLAS".to_string()),
+        Err(why) => Err(why.to_string()),
+        Ok(cublas) => multiply(gpu, cublas, &inputs).map_err(|failure| {
+            settle(gpu);
+            failure.to_string()
+        }),
     };
-    let found = verify::verify(&inputs, &d, product.as_deref());
-    Ok(Checked {
+    let found = verify::verify(&inputs, &d, product.as_deref().map_err(String::as_str));
+    let checked = Checked {
         overwritten,
         touched: outputs.touched.iter().map(ToString::to_string).collect(),
         milliseconds: outputs.milliseconds,
         d: (found.wrong.0 > 0 && !verify::is_large(&check.problem)).then_some(d),
         ..found
-    })
+    };
+    match product {
+        // The kernel had ended, and samples show nothing wrong: the yardstick took the context with it, and nothing more runs here.
+        Err(why) if gpu.is_dead() && checked.is_right() => {
+            Ok(Reply::Unable { why: format!("the kernel ended, and then what it is held against failed: {why}") })
+        }
+        _ => Ok(Reply::Checked(checked)),
+    }
 }
 
 /// How long a kernel that hangs is given to tell: its waits do so well within a second.
@@ -137,9 +159,10 @@ const TELLING: Duration = Duration::from_secs(4);
 fn told(gpu: &Gpu, check: &Check) -> Result<String, CudaFailure> {
     let inputs = Inputs::new(check.problem, check.kind, check.seed);
     let telling = waits::telling(&check.built.ptx, &check.built.name).map_err(|why| refused("ptx", why))?;
-    let product = |extents: [u32; 3]| extents.iter().map(|&extent| extent as usize).product::<usize>();
+    let product = |extents: [u32; 3]| extents.iter().fold(1usize, |all, &extent| all.saturating_mul(extent as usize));
     let threads = product(check.built.block);
-    let records = gpu.visible(product(check.built.grid) * threads * waits::RECORD)?;
+    let bytes = product(check.built.grid).saturating_mul(threads).saturating_mul(waits::RECORD);
+    let records = gpu.visible(bytes)?;
     let mut described = described(&check.built, &inputs)?;
     described.params.push(emulator::Param::U64(records.address()));
     match run_for(gpu, &telling.ptx, &described, TELLING) {
@@ -160,7 +183,7 @@ fn element(problem: &Problem) -> Type {
     }
 }
 
-/// D as cuBLAS computes it.
+/// D as cuBLAS computes it. After a failure, [`Gpu::is_dead`] says whether it took the context with it.
 fn multiply(gpu: &Gpu, cublas: &Cublas, inputs: &Inputs) -> Result<Vec<u8>, CudaFailure> {
     let Problem { m, n, k, .. } = inputs.problem;
     let matrix = |name, values: &[u16]| -> Result<device::Buffer, device::Error> {
@@ -171,12 +194,15 @@ fn multiply(gpu: &Gpu, cublas: &Cublas, inputs: &Inputs) -> Result<Vec<u8>, Cuda
     let (a, b) = (matrix("A", &inputs.a)?, matrix("B", &inputs.b)?);
     let d = gpu.buffer("D", 2 * u64::from(m) * u64::from(n))?;
     let product = Product { element: element(&inputs.problem), m, n, k, a: &a, b: &b, d: &d };
-    cublas.multiply(&product, true)?;
+    // A product of the workbook's sizes takes milliseconds: the time is for a GPU that does not answer any more.
+    span_of(gpu, &(gpu.event()?, gpu.event()?), "the product that D is held against", 1, &|| {
+        cublas.multiply(&product, true)
+    })?;
     Ok(d.read()?)
 }
 
-/// Rounds of a measurement: the median of so many does not care for a few that something else disturbed.
-const ROUNDS: u32 = 15;
+/// Rounds of a measurement, an even number: the median of so many does not care for a few that something else disturbed.
+const ROUNDS: u32 = 30;
 /// Microseconds that are measured at once: much longer than what starting and reading events takes.
 const SPAN: f64 = 2000.0;
 
@@ -188,31 +214,51 @@ fn timed(gpu: &Gpu, cublas: Result<&Cublas, String>, time: &Time) -> Result<Time
     let [a, b, d] = launch::BUFFERS.map(|matrix| &reference.buffers[launch::buffer(matrix)]);
     let product = Product { element: element(&time.problem), m, n, k, a, b, d };
     let (first, second) = (gpu.prepare(&own.kernel, &own.launch)?, gpu.prepare(&reference.kernel, &reference.launch)?);
-    let mut runs: Vec<Box<dyn Fn() -> Result<(), device::Error> + '_>> =
-        vec![Box::new(|| first.launch()), Box::new(|| second.launch())];
-    let missing = match cublas {
-        Ok(cublas) => {
-            let product = &product;
-            runs.push(Box::new(move || cublas.multiply(product, false)));
-            None
-        }
-        Err(why) => Some(why),
-    };
     let events = (gpu.event()?, gpu.event()?);
-    let mut counts = Vec::new();
-    for run in &runs {
+    // How many runs take as long as is measured at once.
+    let count = |what: &str, run: Run| -> Result<u32, CudaFailure> {
         // The first run may load code; the second says how long one takes.
-        span(gpu, &events, 1, run)?;
-        let one = span(gpu, &events, 1, run)?;
-        counts.push((SPAN / one.max(1.0)).ceil().clamp(1.0, 1000.0) as u32);
-    }
+        span_of(gpu, &events, what, 1, run)?;
+        let one = span_of(gpu, &events, what, 1, run)?;
+        Ok((SPAN / one.max(1.0)).ceil().clamp(1.0, 1000.0) as u32)
+    };
+    let (own, reference): (Run, Run) = (&|| first.launch(), &|| second.launch());
+    let mut runs = vec![
+        (TIMES_OWN, count(TIMES_OWN, own)?, own),
+        (TIMES_REFERENCE, count(TIMES_REFERENCE, reference)?, reference),
+    ];
+    // A cuBLAS that fails is not timed; the kernels are, if the GPU still runs any.
+    let multiply = cublas.map(|cublas| || cublas.multiply(&product, false));
+    let counted = match &multiply {
+        Ok(multiply) => match count(TIMES_CUBLAS, multiply) {
+            Ok(count) => Ok((TIMES_CUBLAS, count, multiply as Run)),
+            Err(failure) => {
+                settle(gpu);
+                if gpu.is_dead() {
+                    return Err(failure);
+                }
+                Err(failure.to_string())
+            }
+        },
+        Err(why) => Err(why.clone()),
+    };
+    let missing = counted.map(|cublas| runs.push(cublas)).err();
+    let nvml = device::nvml::Nvml::get().ok().and_then(|nvml| nvml.device(&gpu.about().uuid));
+    let mut slowed_by: Vec<String> = Vec::new();
     let mut times = vec![Vec::new(); runs.len()];
-    for _ in 0..ROUNDS {
-        for ((run, count), times) in runs.iter().zip(&counts).zip(&mut times) {
-            times.push(span(gpu, &events, *count, run)? / f64::from(*count));
+    for round in 0..ROUNDS {
+        for place in 0..runs.len() {
+            // Who comes first in one round comes last in the next.
+            let which = if round % 2 == 0 { place } else { runs.len() - 1 - place };
+            let (what, count, run) = runs[which];
+            times[which].push(span_of(gpu, &events, what, count, run)? / f64::from(count));
+        }
+        for reason in nvml.iter().flat_map(|gpu| gpu.state().slowed_by) {
+            if slowed_by.iter().all(|before| before != reason) {
+                slowed_by.push(reason.to_string());
+            }
         }
     }
-    let state = device::nvml::Nvml::get().ok().and_then(|nvml| nvml.device(&gpu.about().uuid)).map(|gpu| gpu.state());
     let medians: Vec<f64> = times.iter().map(|times| median(times)).collect();
     Ok(Timed {
         own: medians[0],
@@ -222,9 +268,33 @@ fn timed(gpu: &Gpu, cublas: Result<&Cublas, String>, time: &Time) -> Result<Time
             None => Ok(medians[2]),
         },
         rounds: ROUNDS,
-        slowed_by: state.into_iter().flat_map(|state| state.slowed_by).map(str::to_string).collect(),
+        ratios: ratios(&times[0], &times[1]),
+        slowed_by,
     })
 }
+
+/// Waits for what was launched before something failed: an error of it must not show in what comes next.
+fn settle(gpu: &Gpu) {
+    if let (false, Ok(event)) = (gpu.is_dead(), gpu.event()) {
+        // What it finds, `is_dead` tells.
+        let _ = event.record();
+        let _ = gpu.wait("what ran before", &event, TIMEOUT);
+    }
+}
+
+/// One over the other, of each two rounds behind each other: the geometric mean.
+fn ratios(own: &[f64], reference: &[f64]) -> Vec<f64> {
+    let rounds: Vec<f64> = own.iter().zip(reference).map(|(own, reference)| own / reference).collect();
+    pairs(&rounds)
+}
+
+/// What is timed, for a hang in it.
+const TIMES_OWN: &str = "timing the kernel";
+const TIMES_REFERENCE: &str = "timing the reference kernel";
+const TIMES_CUBLAS: &str = "timing cuBLAS's kernel";
+
+/// Something that is launched and not waited for.
+type Run<'a> = &'a dyn Fn() -> Result<(), device::Error>;
 
 /// Rounds before those that count: code is loaded, clocks go up and settle.
 const WARM_UP: Duration = Duration::from_secs(1);
@@ -331,16 +401,21 @@ fn described_by(state: &State) -> Round {
 /// Microseconds that so many runs take, one right behind the other.
 fn span(
     gpu: &Gpu,
-    (begin, end): &(Event, Event),
+    events: &(Event, Event),
     count: u32,
     run: &dyn Fn() -> Result<(), device::Error>,
 ) -> Result<f64, CudaFailure> {
+    span_of(gpu, events, "timing", count, run)
+}
+
+/// The same; `what` names what runs, for a hang or an error in it.
+fn span_of(gpu: &Gpu, (begin, end): &(Event, Event), what: &str, count: u32, run: Run) -> Result<f64, CudaFailure> {
     begin.record()?;
     for _ in 0..count {
         run()?;
     }
     end.record()?;
-    gpu.wait("timing", end, TIMEOUT)?;
+    gpu.wait(what, end, TIMEOUT)?;
     Ok(begin.milliseconds_to(end)? * 1000.0)
 }
 
@@ -357,6 +432,13 @@ mod tests {
         assert_eq!((round.clock_mhz, round.slowed_by), (Some(1980), Some(vec!["the power cap".to_string()])));
         assert_eq!(described_by(&State { power: Some(90.0), ..State::default() }).slowed_by, Some(Vec::new()));
         assert_eq!(Watch::begin("no GPU".into()).now(), Round::default());
+    }
+
+    /// Who comes first is 10 % slower, in turns: the ratio does not show it.
+    #[test]
+    fn the_order_of_a_round_cancels_out() {
+        let found = ratios(&[22.0, 20.0, 22.0, 20.0], &[10.0, 11.0, 10.0, 11.0]);
+        assert!(found.len() == 2 && found.iter().all(|ratio| (ratio - 2.0).abs() < 1e-9), "{found:?}");
     }
 
     #[test]

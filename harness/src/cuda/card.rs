@@ -85,7 +85,8 @@ impl Runner for Card {
             None => std::env::current_exe().map_err(|error| format!("cannot tell where this program lies: {error}"))?,
         };
         let mut command = Command::new(&program);
-        command.arg(ARGUMENT).arg(folder).stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+        // Its input is a pipe whose other end is held here: it leaves when that is closed, so it does not outlive this process.
+        command.arg(ARGUMENT).arg(folder).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(log);
         let mut process = command.spawn().map_err(|error| format!("cannot start {}: {error}", program.display()))?;
         let mut replies = Vec::new();
         let ended = self.wait(&mut process, folder, work, &mut replies);
@@ -102,12 +103,18 @@ impl Runner for Card {
                 Some(status) => {
                     Reply::Failed { why: format!("the process that works on the GPU broke off ({status}){said}") }
                 }
-                None => Reply::Hung {
-                    why: format!(
-                        "the process that works on the GPU did not answer within {} s and was ended",
-                        self.patience_for(work, replies.len()).as_secs_f64()
-                    ),
-                },
+                None => {
+                    let seconds = self.patience_for(work, replies.len()).as_secs_f64();
+                    let why =
+                        format!("the process that works on the GPU did not answer within {seconds} s and was ended");
+                    let check = matches!(work.get(replies.len()), Some(Work::Check(_)));
+                    if check && !answer::mark(folder).exists() {
+                        // The host was too slow, or the driver does not answer.
+                        Reply::Unable { why: format!("{why}; no kernel was running there") }
+                    } else {
+                        Reply::Hung { why }
+                    }
+                }
             });
         }
         Ok(replies)
@@ -247,10 +254,27 @@ mod tests {
     /// A hang that the process itself could not tell: it ends, and what was answered before it counts.
     #[test]
     fn a_process_that_hangs_is_ended_and_told() {
-        let (replies, took) = run("echo \"$RIGHT\" > part; mv part reply0.json; exec sleep 60", 2);
+        let (replies, took) = run("echo \"$RIGHT\" > part; mv part reply0.json; : > running; exec sleep 60", 2);
         assert!(took < Duration::from_secs(20), "{took:?}");
         let why = "the process that works on the GPU did not answer within 0.7 s and was ended".to_string();
         assert_eq!(replies, [right(), Reply::Hung { why }]);
+    }
+
+    /// One that does not answer although no kernel runs: the kernel is not to blame.
+    #[test]
+    fn a_process_that_is_slow_is_no_kernel_that_hangs() {
+        let (replies, _) =
+            run("echo \"$RIGHT\" > part; mv part reply0.json; : > running; rm running; exec sleep 60", 2);
+        let why =
+            "the process that works on the GPU did not answer within 0.7 s and was ended; no kernel was running there";
+        assert_eq!(replies, [right(), Reply::Unable { why: why.to_string() }]);
+    }
+
+    /// What it reads comes to no end while this process waits for it.
+    #[test]
+    fn a_process_can_tell_that_its_parent_lives() {
+        let (replies, _) = run("cat; echo \"$RIGHT\" > part; mv part reply0.json", 1);
+        assert!(matches!(replies.as_slice(), [Reply::Unable { .. }]), "{replies:?}");
     }
 
     #[test]

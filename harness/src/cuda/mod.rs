@@ -6,16 +6,20 @@
 mod answer;
 mod card;
 mod parameters;
+mod tied;
 pub(crate) mod verify;
 pub mod work;
 
 pub use answer::asked;
 pub(crate) use card::waiting;
 pub use card::{Card, Runner, end};
+pub use tied::leave_with_the_parent;
 
 use device::{Gpu, Touched};
 use emulator::{Attributes, Content, Launch};
 use std::fmt;
+use std::fs;
+use std::path::Path;
 use std::time::Duration;
 
 /// How long a kernel may run. The largest one of the workbook takes milliseconds.
@@ -57,6 +61,11 @@ pub enum CudaFailure {
 }
 
 impl CudaFailure {
+    /// The machine is to blame, and no kernel: see [`device::Error::of_the_machine`].
+    pub fn is_of_the_machine(&self) -> bool {
+        matches!(self, CudaFailure::Failed(error) if error.of_the_machine)
+    }
+
     /// The driver's name of what went wrong, or one of ours.
     pub fn code(&self) -> &str {
         match self {
@@ -124,8 +133,30 @@ pub fn run(gpu: &Gpu, ptx: &str, launch: &Launch) -> Result<Outputs, CudaFailure
 /// # Errors
 /// As [`run`].
 pub fn run_for(gpu: &Gpu, ptx: &str, launch: &Launch, timeout: Duration) -> Result<Outputs, CudaFailure> {
+    run_marked(gpu, ptx, launch, timeout, None)
+}
+
+/// The same; while the kernel runs, there is a file `mark`. So who waits for this process can tell whether the kernel is to blame.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_marked(
+    gpu: &Gpu,
+    ptx: &str,
+    launch: &Launch,
+    timeout: Duration,
+    mark: Option<&Path>,
+) -> Result<Outputs, CudaFailure> {
     let ready = prepare(gpu, ptx, launch)?;
-    let milliseconds = gpu.launch_bounded(&ready.kernel, &ready.launch, timeout)?;
+    if let Some(mark) = mark {
+        // Without it no kernel is blamed for a process that does not answer; one that hangs is found here all the same.
+        let _ = fs::write(mark, "");
+    }
+    let ran = gpu.launch_bounded(&ready.kernel, &ready.launch, timeout);
+    if let Some(mark) = mark {
+        let _ = fs::remove_file(mark);
+    }
+    let milliseconds = ran?;
     let mut outputs = Outputs { milliseconds, log: ready.kernel.log().to_string(), ..Outputs::default() };
     for buffer in &ready.buffers {
         outputs.buffers.push(buffer.read()?);

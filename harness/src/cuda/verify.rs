@@ -30,8 +30,8 @@ pub(crate) fn memory(d: Vec<u8>) -> Memory {
     Memory { bytes: d, defined, blank: Vec::new() }
 }
 
-/// Looks at every element of D. `product` is what cuBLAS computes, for a large problem.
-pub(super) fn verify(inputs: &Inputs, d: &[u8], product: Option<&[u8]>) -> Checked {
+/// Looks at every element of D. `product` is what cuBLAS computes, for a large problem; or why there is none.
+pub(super) fn verify(inputs: &Inputs, d: &[u8], product: Result<&[u8], &str>) -> Checked {
     if is_large(&inputs.problem) { large(inputs, d, product) } else { small(inputs, d) }
 }
 
@@ -57,7 +57,7 @@ fn small(inputs: &Inputs, d: &[u8]) -> Checked {
     }
 }
 
-fn large(inputs: &Inputs, d: &[u8], product: Option<&[u8]>) -> Checked {
+fn large(inputs: &Inputs, d: &[u8], product: Result<&[u8], &str>) -> Checked {
     let Problem { m, n, k, dtype } = inputs.problem;
     let (all, columns, k) = (u64::from(m) * u64::from(n), u64::from(n), k as usize);
     let exact = inputs.kind.is_exact();
@@ -92,11 +92,11 @@ fn large(inputs: &Inputs, d: &[u8], product: Option<&[u8]>) -> Checked {
     let mut random = Random::new(inputs.seed ^ 0x5a4d);
     let corners = [0, columns - 1, all - columns, all - 1];
     let samples: Vec<u64> = corners.into_iter().chain((0..SAMPLES).map(|_| random.below(all))).collect();
-    let mut trusted = product;
+    let mut trusted = product.ok();
     for &index in &samples {
         let expected = sum(index);
         // A cuBLAS that is wrong is no yardstick.
-        if product.is_some_and(|product| !near(expected, bits(product, index))) {
+        if product.is_ok_and(|product| !near(expected, bits(product, index))) {
             trusted = None;
         }
         if !near(expected, bits(d, index)) {
@@ -105,8 +105,8 @@ fn large(inputs: &Inputs, d: &[u8], product: Option<&[u8]>) -> Checked {
     }
     checked.against = match (product, trusted) {
         (_, Some(_)) => format!("cuBLAS, and {} samples in FP64", samples.len()),
-        (Some(_), None) => format!("{} samples in FP64 (cuBLAS was wrong at one)", samples.len()),
-        (None, _) => format!("{} samples in FP64 (there is no cuBLAS)", samples.len()),
+        (Ok(_), None) => format!("{} samples in FP64 (cuBLAS was wrong at one)", samples.len()),
+        (Err(why), _) => format!("{} samples in FP64 ({why})", samples.len()),
     };
     // Every element: against cuBLAS; without it, that it was written and is a number.
     let mut wrong = Checked { wrong: (0, all), ..Checked::default() };
@@ -162,9 +162,9 @@ mod tests {
             let d = right(&inputs);
             let ways: [Way; 3] = [
                 &|d| small(&inputs, d),
-                &|d| large(&inputs, d, Some(&right(&inputs))),
+                &|d| large(&inputs, d, Ok(&right(&inputs))),
                 // 4100 samples of 2880 elements leave few out.
-                &|d| large(&inputs, d, None),
+                &|d| large(&inputs, d, Err("there is no cuBLAS")),
             ];
             for (way, check) in ways.iter().enumerate() {
                 assert_eq!(check(&d).wrong, (0, 2880), "{kind}, {}", check(&d).against);
@@ -190,8 +190,11 @@ mod tests {
         let d = right(&inputs);
         let mut product = d.clone();
         set(&mut product, 0, encode(inputs.problem.dtype, 3000.0));
-        let found = large(&inputs, &d, Some(&product));
+        let found = large(&inputs, &d, Ok(&product));
         assert_eq!((found.wrong.0, found.against.as_str()), (0, "4100 samples in FP64 (cuBLAS was wrong at one)"));
+        let found = large(&inputs, &d, Err("cuBLAS, 72x40x64: no memory (cuBLAS status 3)"));
+        let against = "4100 samples in FP64 (cuBLAS, 72x40x64: no memory (cuBLAS status 3))";
+        assert_eq!((found.wrong.0, found.against.as_str()), (0, against));
     }
 
     #[test]

@@ -76,6 +76,11 @@ pub enum Reply {
         /// What happened, in a sentence.
         why: String,
     },
+    /// The machine could not do it: its memory is taken, a process or a library of ours failed. No kernel is to blame.
+    Unable {
+        /// What happened, in a sentence.
+        why: String,
+    },
     /// The kernel did not end.
     Hung {
         /// What happened, in a sentence.
@@ -89,7 +94,7 @@ impl Reply {
         match self {
             Reply::Checked(checked) => !checked.is_right(),
             Reply::Timed(_) | Reply::Benched(_) | Reply::Told(_) => false,
-            Reply::Failed { .. } | Reply::Hung { .. } => true,
+            Reply::Failed { .. } | Reply::Unable { .. } | Reply::Hung { .. } => true,
         }
     }
 }
@@ -153,6 +158,44 @@ pub struct Timed {
     pub cublas: Result<f64, String>,
     /// Rounds, in each of which all were timed.
     pub rounds: u32,
+    /// The kernel's time over the reference kernel's, of each two rounds behind each other: the geometric mean of the two, in which
+    /// who comes first cancels out.
+    pub ratios: Vec<f64>,
     /// What slowed the GPU down meanwhile.
     pub slowed_by: Vec<String>,
+}
+
+impl Timed {
+    /// The ratios' lower quartile, median and upper quartile; 0 of none.
+    pub fn quartiles(&self) -> [f64; 3] {
+        let mut sorted = self.ratios.clone();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let at = |share: f64| {
+            let place = share * sorted.len().saturating_sub(1) as f64;
+            let value = |n: f64| sorted.get(n as usize).copied().unwrap_or(0.0);
+            value(place.floor()) + place.fract() * (value(place.ceil()) - value(place.floor()))
+        };
+        [at(0.25), at(0.5), at(0.75)]
+    }
+
+    /// What of it heat or a fault did. The power limit holds every large product back, the reference solution's as well: that is no
+    /// reason to doubt a ratio.
+    pub fn held_back(&self) -> Vec<&str> {
+        let doubtful = |reason: &&str| ["temperature", "slowdown", "brake"].iter().any(|word| reason.contains(word));
+        self.slowed_by.iter().map(String::as_str).filter(doubtful).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quartiles_lie_between_the_values() {
+        let timed =
+            |ratios| Timed { own: 1.0, reference: 1.0, cublas: Ok(1.0), rounds: 0, ratios, slowed_by: Vec::new() };
+        assert_eq!(timed(vec![5.0, 1.0, 2.0, 4.0, 3.0]).quartiles(), [2.0, 3.0, 4.0]);
+        assert_eq!(timed(vec![1.0, 2.0]).quartiles(), [1.25, 1.5, 1.75]);
+        assert_eq!((timed(vec![7.0]).quartiles(), timed(vec![]).quartiles()), ([7.0; 3], [0.0; 3]));
+    }
 }

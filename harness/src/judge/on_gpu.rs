@@ -51,6 +51,10 @@ impl Judge<'_> {
                         against.push(&checked.against);
                     }
                 }
+                Reply::Unable { why } => {
+                    let reason = format!("{}, at {}: {why}", card.name(), case.problem);
+                    return Outcome::NotChecked { reason };
+                }
                 other => return self.wrong_on(card, other, case, check, seen, findings),
             }
         }
@@ -97,7 +101,7 @@ impl Judge<'_> {
             }
             Reply::Failed { why } => (format!("the kernel breaks off at {problem}"), format!("{why}.\n")),
             Reply::Checked(checked) => self.wrong_d(checked, check),
-            Reply::Timed(_) | Reply::Benched(_) | Reply::Told(_) => {
+            Reply::Timed(_) | Reply::Benched(_) | Reply::Told(_) | Reply::Unable { .. } => {
                 ("the GPU answered something else".to_string(), String::new())
             }
         };
@@ -163,13 +167,13 @@ impl Judge<'_> {
         let work = Work::Time(Time { own: case.built.clone(), reference, problem: timed });
         let times = match card.run(&[work]).map(|replies| replies.into_iter().next()) {
             Ok(Some(Reply::Timed(times))) => times,
-            Ok(Some(Reply::Failed { why } | Reply::Hung { why })) => {
+            Ok(Some(Reply::Failed { why } | Reply::Unable { why } | Reply::Hung { why })) => {
                 return Outcome::NotChecked { reason: format!("{}: {why}", card.name()) };
             }
             Ok(_) => return Outcome::NotChecked { reason: format!("{} gave no times", card.name()) },
             Err(why) => return Outcome::NotChecked { reason: format!("{}: {why}", card.name()) },
         };
-        let ratio = times.own / times.reference;
+        let [low, ratio, high] = times.quartiles();
         let mut detail = format!(
             "{:.1} µs, {ratio:.2} times the reference solution's {:.1} µs ({}, {timed}, median of {} rounds, warm L2)",
             times.own,
@@ -183,6 +187,19 @@ impl Judge<'_> {
         }
         if !times.slowed_by.is_empty() {
             detail += &format!("; the GPU was slowed down by {}", times.slowed_by.join(" and "));
+        }
+        // A GPU that heat or a fault holds back runs one kernel at another clock than the next.
+        let held_back = times.held_back();
+        if !held_back.is_empty() {
+            let reason = format!("inconclusive, run again: {} held the clock back; {detail}", held_back.join(" and "));
+            return Outcome::NotChecked { reason };
+        }
+        if low <= FAST && FAST < high {
+            let reason = format!(
+                "inconclusive, run again: half of the rounds lie from {low:.2} to {high:.2} times, on both sides of the limit, \
+                 {FAST:.2} times; {detail}"
+            );
+            return Outcome::NotChecked { reason };
         }
         if ratio <= FAST {
             return Outcome::Passed { detail };
