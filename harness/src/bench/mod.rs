@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 /// How the times are taken, in words: kept with the samples.
 pub const PROTOCOL: [&str; 3] = [
     "each round times the kernel and cuBLAS once, by events, in turns who comes first; L2 is overwritten before each launch",
-    "at least 1 s of such rounds go before those that count, again for every 20 s of rounds; NVML is read beside the rounds, every 20 ms",
+    "such rounds go before those that count, 1 to 10 s, until times stand still, again for every 20 s of rounds; NVML is read beside the rounds, every 20 ms",
     "A and B are random normal numbers; cuBLAS is cublasGemmEx, FP16 or BF16 in and out, sums in FP32, a workspace of 32 MiB",
 ];
 

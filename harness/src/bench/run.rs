@@ -76,7 +76,9 @@ pub fn times(card: &dyn Runner, built: &Built, problem: Problem, rounds: u32) ->
         let bench = Bench { built: built.clone(), problem, rounds: rounds - series.rounds.len() as u32 };
         match card.run(&[Work::Bench(bench)])?.pop() {
             Some(Reply::Benched(batch)) if !batch.is_empty() => series.rounds.extend(batch),
-            Some(Reply::Failed { why } | Reply::Hung { why }) => return Err(format!("{problem}: {why}")),
+            Some(Reply::Failed { why } | Reply::Hung { why } | Reply::Unable { why }) => {
+                return Err(format!("{problem}: {why}"));
+            }
             _ => return Err(format!("{problem}: the process that works on the GPU gave no times")),
         }
     }
@@ -108,7 +110,7 @@ pub fn checked(card: &dyn Runner, built: &Built, problem: Problem) -> Result<Str
                 let Work::Check(check) = work else { return Err(format!("{problem}: {why}")) };
                 return Err(format!("{problem}: {why}\n{}", waiting(card, check)).trim_end().to_string());
             }
-            Reply::Failed { why } => return Err(format!("{problem}: {why}")),
+            Reply::Failed { why } | Reply::Unable { why } => return Err(format!("{problem}: {why}")),
             other => return Err(format!("{problem}: the GPU gave no result, but {other:?}")),
         }
     }

@@ -161,7 +161,7 @@ mod tests {
             the emulator's predictions are off by 6.1 % on the mean of 1
             peak: 989.4 TFLOP/s, dense, as its data sheet says
             each round times the kernel and cuBLAS once, by events, in turns who comes first; L2 is overwritten before each launch
-            at least 1 s of such rounds go before those that count, again for every 20 s of rounds; NVML is read beside the rounds, every 20 ms
+            such rounds go before those that count, 1 to 10 s, until times stand still, again for every 20 s of rounds; NVML is read beside the rounds, every 20 ms
             A and B are random normal numbers; cuBLAS is cublasGemmEx, FP16 or BF16 in and out, sums in FP32, a workspace of 32 MiB
             ratio: cuBLAS's time divided by the kernel's, the geometric mean of two rounds behind each other, in which each comes first once;
             the median of these pairs, with the 95 % interval of 2000 bootstrap samples

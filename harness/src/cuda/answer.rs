@@ -297,7 +297,10 @@ const TIMES_CUBLAS: &str = "timing cuBLAS's kernel";
 type Run<'a> = &'a dyn Fn() -> Result<(), device::Error>;
 
 /// Rounds before those that count: code is loaded, clocks go up and settle.
-const WARM_UP: Duration = Duration::from_secs(1);
+const WARM_UP: Duration = Duration::from_secs(10);
+/// They end earlier when the median of so long is that of as long before, up to [`STEADY`]: at its power limit a GPU takes seconds.
+const WINDOW: Duration = Duration::from_millis(500);
+const STEADY: f64 = 0.005;
 /// No fewer rounds than this warm up, however long they take.
 const WARM_ROUNDS: usize = 2;
 
@@ -330,10 +333,17 @@ fn benched(gpu: &Gpu, cublas: Result<&Cublas, String>, bench: &Bench) -> Result<
             Ok((kernel()?, first))
         }
     };
-    let (begin, mut warm) = (Instant::now(), 0);
-    while warm < WARM_ROUNDS || begin.elapsed() < WARM_UP {
-        round(warm)?;
-        warm += 1;
+    let (begin, mut before) = (Instant::now(), f64::INFINITY);
+    loop {
+        let (window, mut times) = (Instant::now(), Vec::new());
+        while times.len() < WARM_ROUNDS || window.elapsed() < WINDOW {
+            times.push(round(times.len())?.1);
+        }
+        let now = median(&times);
+        if (now / before - 1.0).abs() < STEADY || begin.elapsed() > WARM_UP {
+            break;
+        }
+        before = now;
     }
     let (begin, mut rounds) = (Instant::now(), Vec::new());
     // A pair is never parted: its rounds are counted together.

@@ -98,20 +98,21 @@ fn build(source: &dyn KernelSource, name: &str, problem: &Problem, sms: u32) -> 
     let built =
         source.build(problem, sms).map_err(|failure| format!("{name} does not build for {problem}: {failure}"))?;
     match built.todos.first() {
-        Some(todo) => Err(format!("{name} is not done yet: TODO {} is open ({})", todo.id, todo.place)),
+        Some(todo) => Err(format!(
+            "{name} is not done yet: TODO {} is open ({})\n  try: Finish it first, or take `--solution` where the solutions are.",
+            todo.id, todo.place
+        )),
         None => Ok(built),
     }
 }
 
-/// The GPU that runs this PTX.
-fn card(ptx: &str) -> Result<Card, String> {
+/// What else to do where there is no GPU.
+const OR_BUNDLE: &str = " Or carry the kernels to a machine that has one: cargo workbook bundle.";
+
+/// The GPU that runs this PTX; without one, the error says what `else_try` says, too.
+fn card(ptx: &str, else_try: &str) -> Result<Card, String> {
     let choice = Target::of(ptx).map_or(Choice::Any, Choice::Runs);
-    let about = Gpu::choose(&choice).map_err(|why| {
-        format!(
-            "{why}\n  try: {} Or carry the kernels to a machine that has one: cargo workbook bundle.",
-            why.way_out()
-        )
-    })?;
+    let about = Gpu::choose(&choice).map_err(|why| format!("{why}\n  try: {}{else_try}", why.way_out()))?;
     Ok(Card::new(about))
 }
 
@@ -133,7 +134,7 @@ pub fn bench(workspace: &Workspace, kernel: &str, solution: bool, options: &Opti
     }
     let problems = cubes(&options.sizes);
     let first = build(&*source, &name, &problems[0], sms_for(kernel))?;
-    let card = card(&first.ptx)?;
+    let card = card(&first.ptx, OR_BUNDLE)?;
     let sms = card.about().sms;
     let builds = problems.into_iter().map(|problem| Ok((problem, build(&*source, &name, &problem, sms)?)));
     timed(&card, bench::begin(&name, Machine::of(&card)), builds, options, bench::series)
@@ -270,13 +271,17 @@ fn keep(benchmark: &Benchmark, options: &Options) -> Result<(), String> {
 pub fn write_bundle(
     workspace: &Workspace,
     kernels: &[String],
+    solution: bool,
     out: &Path,
     edges: &[u32],
     sms: Option<u32>,
 ) -> Result<String, String> {
+    may_be_written(out)?;
     let mut carried = Vec::new();
     for kernel in kernels {
-        let (name, source) = source(workspace, kernel, false)?;
+        let (name, source) = source(workspace, kernel, solution)?;
+        // It is typed, and part of a file's name.
+        let name = name.replace(", the ", "-");
         // `7,step07`: once.
         if carried.iter().any(|before: &Carried| before.name == name) {
             continue;
@@ -310,9 +315,27 @@ pub fn write_bundle(
     ))
 }
 
+/// A bundle takes the place of a bundle, and of no other file.
+fn may_be_written(out: &Path) -> Result<(), String> {
+    let file = out.display();
+    if out.is_dir() {
+        return Err(format!("{file} is a folder\n  try: Name a file: -o {}", out.join("bundle").display()));
+    }
+    let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty());
+    if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
+        return Err(format!("there is no folder {}\n  try: Make it first, or name another file.", folder.display()));
+    }
+    // A damaged one may go.
+    if out.exists() && matches!(bundle::read(out), Ok(None)) {
+        return Err(format!("{file} is there, and is no bundle\n  try: Name another file: -o FILE."));
+    }
+    Ok(())
+}
+
 /// This program, optimised: D is checked on the CPU there.
 fn program(workspace: &Workspace) -> Result<PathBuf, String> {
-    let _patience = Patience::new("building the program that the bundle is …");
+    let _patience =
+        Patience::new("building the program that the bundle is, optimised; the first time that takes minutes …");
     let output = Command::new(super::cargo::cargo())
         .args(["build", "--release", "--quiet", "-p", "harness", "--bin", "workbook", "--message-format=json"])
         .current_dir(&workspace.root)
@@ -360,7 +383,7 @@ pub fn start(contents: Contents) -> Result<ExitCode, String> {
         let builds: Vec<(Problem, Built)> =
             kernel.timed.iter().filter(|(problem, _)| options.asks_for(problem)).cloned().collect();
         let Some((_, first)) = builds.first() else { continue };
-        let card = card(&first.ptx)?;
+        let card = card(&first.ptx, "")?;
         if card.about().sms != kernel.sms {
             let (there, here) = (kernel.sms, card.about().sms);
             print(&format!(

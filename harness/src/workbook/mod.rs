@@ -118,6 +118,10 @@ enum Action {
         /// The steps, e.g. 1,3,5; or `hopper`
         #[arg(value_delimiter = ',', required = true)]
         kernels: Vec<String>,
+        /// The reference solutions in place of your files
+        #[cfg(feature = "solutions")]
+        #[arg(long)]
+        solution: bool,
         /// The file
         #[arg(long, short, value_name = "FILE", default_value = "workbook-bundle")]
         out: PathBuf,
@@ -179,6 +183,13 @@ pub fn main() -> ExitCode {
     let bundled = std::env::current_exe().map_or(Ok(None), |program| crate::bundle::read(&program));
     match bundled.and_then(|contents| contents.map(bench::start).transpose()) {
         Ok(Some(status)) => return status,
+        Ok(None) if cut_off() => {
+            eprintln!(
+                "error: this program is not named `workbook`, and carries no kernels: as a bundle it is cut off\n  \
+                 try: Copy it again, as a binary file."
+            );
+            return ExitCode::FAILURE;
+        }
         Ok(None) => {}
         Err(error) => {
             eprintln!("error: {error}");
@@ -196,6 +207,12 @@ pub fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Whether this program has the name of a bundle.
+fn cut_off() -> bool {
+    let named = std::env::current_exe().is_ok_and(|program| program.file_stem().is_some_and(|stem| stem == "workbook"));
+    !named
 }
 
 fn act(workspace: &Workspace, action: Action) -> Result<ExitCode, String> {
@@ -237,8 +254,17 @@ fn act(workspace: &Workspace, action: Action) -> Result<ExitCode, String> {
             let solution = false;
             return bench::bench(workspace, &kernel, solution, &options);
         }
-        Action::Bundle { kernels, out, sizes, sms } => {
-            print(&bench::write_bundle(workspace, &kernels, &out, &sizes, sms)?);
+        Action::Bundle {
+            kernels,
+            #[cfg(feature = "solutions")]
+            solution,
+            out,
+            sizes,
+            sms,
+        } => {
+            #[cfg(not(feature = "solutions"))]
+            let solution = false;
+            print(&bench::write_bundle(workspace, &kernels, solution, &out, &sizes, sms)?);
         }
         #[cfg(feature = "solutions")]
         Action::Clock { step, all, format } => {
