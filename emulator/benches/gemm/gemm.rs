@@ -1,4 +1,4 @@
-//! How fast a whole GEMM runs: `cargo bench -p emulator --bench gemm`.
+//! How fast a whole GEMM runs: `cargo bench -p gemm-bench`.
 //!
 //! D = A·Bᵀ in FP16, 2048³, on pairs of CTAs: by `tests/gluon/two_cta_ring.ptx`, tiles of 256 × 256 and a ring of three stages, and by
 //! `ws_two_cta.ptx`, tiles of 256 × 128, persistent and warp-specialised. Beside them, in the same process and in turns, the same product in FP32 by the `gemm` crate. Everything
@@ -8,7 +8,7 @@
 // The `gemm` crate takes pointers.
 #![allow(unsafe_code)]
 
-#[path = "../tests/gluon/case.rs"]
+#[path = "../../tests/gluon/case.rs"]
 mod case;
 
 use emulator::{Numerics, Options};
