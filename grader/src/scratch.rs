@@ -115,7 +115,7 @@ fn lay_out(root: &Path, target: &Path, kernel: &Kernel) -> Result<TempDir, Strin
         fs::write(&path, text).map_err(|error| format!("cannot write {}: {error}", path.display()))
     };
     write(folder.path().join("Cargo.toml"), &workspace_manifest(&step))?;
-    write(theirs.join("Cargo.toml"), &step_manifest(&step, root)?)?;
+    write(theirs.join("Cargo.toml"), &step_manifest(&step, root, folder.path())?)?;
     write(src.join("kernel.rs"), &kernel.text)?;
     write(tests.join("program.rs"), &program(&step))?;
     for (from, to) in
@@ -151,7 +151,11 @@ fn workspace_manifest(step: &str) -> String {
     )
 }
 
-fn step_manifest(step: &str, root: &Path) -> Result<String, String> {
+/// The version is the folder's: cargo takes packages of one name, version and place in their workspaces for the same one, and would
+/// give this hand-in what it has compiled of another.
+fn step_manifest(step: &str, root: &Path, folder: &Path) -> Result<String, String> {
+    let own: String =
+        folder.file_name().unwrap_or_default().to_string_lossy().chars().filter(char::is_ascii_alphanumeric).collect();
     let path = |crate_name: &str| {
         let path = root.join(crate_name);
         // JSON strings are TOML strings.
@@ -159,7 +163,7 @@ fn step_manifest(step: &str, root: &Path) -> Result<String, String> {
         serde_json::to_string(text).map_err(|error| error.to_string())
     };
     Ok(format!(
-        "[package]\nname = \"{step}\"\nversion = \"0.0.0\"\nedition = \"2024\"\npublish = false\n\n\
+        "[package]\nname = \"{step}\"\nversion = \"0.0.0-{own}\"\nedition = \"2024\"\npublish = false\n\n\
          [lib]\ntest = false\ndoctest = false\n\n\
          [[test]]\nname = \"program\"\nharness = false\n\n\
          [dependencies]\nptx = {{ path = {} }}\nemit = {{ path = {} }}\n\n\
