@@ -86,7 +86,7 @@ fn main() -> ExitCode {
 }
 
 fn act(cli: &Cli) -> Result<bool, String> {
-    let mut options = JudgeOptions { device: Device::from_env("sm_100a")?, ..JudgeOptions::default() };
+    let mut options = JudgeOptions { device: Device::from_env(harness::steps::TARGET)?, ..JudgeOptions::default() };
     if let Some(seed) = cli.asked.seed {
         options.input_seed = seed;
     }

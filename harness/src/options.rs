@@ -2,7 +2,7 @@
 
 use crate::device::Device;
 use crate::diagnostics::Sources;
-use crate::steps::hopper;
+use crate::steps::{TARGET, hopper};
 use std::num::NonZeroUsize;
 
 /// How to judge.
@@ -53,7 +53,7 @@ impl JudgeOptions {
     /// # Errors
     /// One sentence with the value found and the values allowed.
     pub fn from_env() -> Result<JudgeOptions, String> {
-        JudgeOptions::for_target("sm_100a")
+        JudgeOptions::for_target(TARGET)
     }
 
     /// The same, for the kernel for Hopper.

@@ -8,7 +8,6 @@
 use crate::problem::Problem;
 use crate::source::Built;
 use crate::steps::Step;
-#[cfg(feature = "solutions")]
 use crate::steps::hopper::HOPPER;
 use flate2::Compression;
 use flate2::read::GzDecoder;
@@ -18,28 +17,24 @@ use std::fs;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-/// The solution of a step, if this program holds it.
+/// The solution of a step, or the kernel for Hopper, if this program holds it.
 #[cfg(feature = "solutions")]
 pub fn solution(step: u8) -> Option<ptx::KernelFn> {
+    if step == HOPPER {
+        return Some(solutions::hopper::kernel);
+    }
     solutions::ALL.iter().find(|(number, _)| *number == step).map(|(_, kernel)| *kernel)
-}
-
-/// The kernel for Hopper, if this program holds it.
-#[cfg(feature = "solutions")]
-pub fn hopper() -> Option<ptx::KernelFn> {
-    Some(solutions::hopper::kernel)
-}
-
-/// The kernel for Hopper: the student edition holds none.
-#[cfg(not(feature = "solutions"))]
-pub fn hopper() -> Option<ptx::KernelFn> {
-    None
 }
 
 /// The solution of a step: the student edition holds none.
 #[cfg(not(feature = "solutions"))]
 pub fn solution(_step: u8) -> Option<ptx::KernelFn> {
     None
+}
+
+/// The kernel for Hopper, if this program holds it.
+pub fn hopper() -> Option<ptx::KernelFn> {
+    solution(HOPPER)
 }
 
 /// The problems at which `fast` judges a step: there is a recipe for each, and for no other.

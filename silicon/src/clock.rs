@@ -153,7 +153,7 @@ fn round(cycles: f64) -> String {
 mod tests {
     use super::*;
     use crate::recording::Bytes;
-    use std::collections::BTreeMap;
+    use crate::recording::tests::recording;
 
     const KERNEL: &str = "// row: two reads of the clock
 // row: the same, each of 4
@@ -197,19 +197,7 @@ ROUND:
         assert_eq!(lines().unwrap(), nobody);
 
         let words = (0..32u64).flat_map(|n| (n % 16 + 1).to_le_bytes()).collect::<Vec<_>>();
-        let mut recording = Recording {
-            gpu: "NVIDIA H200".into(),
-            uuid: "GPU-0".into(),
-            driver: "580.82.07".into(),
-            cuda: "13.0".into(),
-            date: "2026-01-31".into(),
-            command: "silicon record cases".into(),
-            outcome: Outcome::Done,
-            error: None,
-            message: None,
-            touched: Vec::new(),
-            buffers: BTreeMap::from([(BUFFER.to_string(), Bytes::pack(&words).unwrap())]),
-        };
+        let mut recording = recording(&[(BUFFER, &words)]);
         case::write(&path("clock.h200.json"), &recording).unwrap();
         assert_eq!(
             lines().unwrap(),

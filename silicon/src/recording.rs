@@ -140,10 +140,11 @@ fn difference(name: &str, before: &[u8], after: &[u8]) -> Option<String> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    fn recording(buffers: &[(&str, &[u8])]) -> Recording {
+    /// One that ended well, with these buffers.
+    pub(crate) fn recording(buffers: &[(&str, &[u8])]) -> Recording {
         Recording {
             gpu: "NVIDIA H200".into(),
             uuid: "GPU-0".into(),

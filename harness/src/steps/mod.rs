@@ -14,6 +14,9 @@ use crate::problem::Problem;
 use crate::source::Built;
 use emulator::Diagnostic;
 
+/// The GPU that the steps' kernels are made for, as PTX names it.
+pub const TARGET: &str = "sm_100a";
+
 /// A step of the workbook.
 #[derive(Debug)]
 pub struct Step {
@@ -167,7 +170,7 @@ pub struct Case {
 impl Step {
     /// The GPU that its kernels are made for, as PTX names it.
     pub fn target(&self) -> &'static str {
-        if self.number == hopper::HOPPER { "sm_90a" } else { "sm_100a" }
+        if self.number == hopper::HOPPER { "sm_90a" } else { TARGET }
     }
 
     /// What one types to judge it again.

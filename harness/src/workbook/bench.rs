@@ -117,7 +117,7 @@ fn card(ptx: &str, else_try: &str) -> Result<Card, String> {
 }
 
 /// Streaming multiprocessors that a kernel is built for where no GPU says it: those of the GPU that runs its PTX.
-fn sms_for(kernel: &str) -> u32 {
+pub(super) fn sms_for(kernel: &str) -> u32 {
     if kernel == HOPPER { crate::steps::hopper::SMS } else { JudgeOptions::default().sms }
 }
 

@@ -3,6 +3,7 @@
 use crate::device::{Device, VARIABLE};
 use crate::process;
 use crate::ptxas;
+use crate::steps::TARGET;
 use device::{About, Choice, Gpu, Target, Unavailable, nvml};
 use std::fmt::Write;
 use std::fs;
@@ -34,7 +35,7 @@ pub struct Machine {
 impl Machine {
     /// This one.
     pub fn look() -> Machine {
-        let target = Target::named("sm_100a").map_or(Choice::Any, Choice::Runs);
+        let target = Target::named(TARGET).map_or(Choice::Any, Choice::Runs);
         let state = |about: &About| nvml::Nvml::get().ok()?.device(&about.uuid).map(|device| device.state());
         let with_state = |about: About| {
             let state = state(&about);
@@ -50,7 +51,7 @@ impl Machine {
             nvml: nvml::Nvml::get().map(|_| ()),
             asked: std::env::var_os(VARIABLE).map(|value| {
                 let value = value.to_string_lossy().into_owned();
-                let device = Device::named(&value, "sm_100a").map(|(device, _)| device.to_string());
+                let device = Device::named(&value, TARGET).map(|(device, _)| device.to_string());
                 (value, device)
             }),
         }

@@ -30,7 +30,7 @@ pub use patience::Patience;
 pub use workspace::{Workspace, name, number};
 
 use crate::diagnostics::{self, Sources};
-use crate::steps::hopper::{self, HOPPER};
+use crate::steps::hopper::HOPPER;
 use crate::{BuildFailure, Emitted, InProcess, JudgeOptions, KernelSource, Problem, reference_kernels};
 use clap::{Parser, Subcommand};
 use std::collections::HashMap;
@@ -355,13 +355,13 @@ fn inspect_step(workspace: &Workspace, step: u8, size: Option<Problem>, solution
     let known = crate::step(step).ok_or_else(|| format!("{} is unknown to this program", name(step)))?;
     let first = known.sizes.first().copied().unwrap_or(Problem::f16(128, 128, 64));
     let problem = size.unwrap_or(first);
-    let kernel = if step == HOPPER { reference_kernels::hopper() } else { reference_kernels::solution(step) };
     let source: Box<dyn KernelSource> = if solution || step == HOPPER {
+        let kernel = reference_kernels::solution(step);
         Box::new(InProcess(kernel.ok_or_else(|| format!("{} has no solution in this program", name(step)))?))
     } else {
         Box::new(Emitted::new(binary(workspace, step)?))
     };
-    let sms = if step == HOPPER { hopper::SMS } else { JudgeOptions::default().sms };
+    let sms = bench::sms_for(&name(step));
     let built = source.build(&problem, sms).map_err(|failure| {
         let why = match &failure {
             BuildFailure::Rejected(errors) => {
