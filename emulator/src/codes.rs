@@ -8,6 +8,7 @@ pub const CODES: &[(&str, &str)] = &[
     ("bulk-shared-address", "a copy's shared address that is misaligned or out of bounds"),
     ("bulk-size", "a plain bulk copy of a size that is no multiple of 16"),
     ("bulk-store-outlives-thread", "a thread ends before its bulk stores have read shared memory"),
+    ("can-hang", "another interleaving of the launch waits for ever"),
     ("cluster-barrier", "barrier.cluster.arrive and wait that do not alternate"),
     ("copy-barrier", "a copy's mbarrier in a CTA that does not get the data"),
     ("cta-not-started", "another CTA of the cluster is needed before it is known to have started"),

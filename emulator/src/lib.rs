@@ -46,6 +46,7 @@
 //! | `program` | names, instructions, control flow: what can be executed |
 //! | `machine` | warps, memories, barriers, tensor core, and what is said when something is wrong |
 //! | `order` | happens-before: which access comes after which |
+//! | `protocol` | whether any interleaving of the barrier operations can get stuck |
 //! | `time` | what things cost |
 //! | `assumptions`, `settled` | what no public source settles, and what is assumed instead; what a GPU settled |
 
@@ -58,6 +59,7 @@ mod numerics;
 #[doc(hidden)]
 pub mod order;
 mod program;
+mod protocol;
 mod report;
 mod settled;
 pub mod syntax;
@@ -75,7 +77,8 @@ pub use machine::{check, run};
 pub use numerics::{MmaStep, Numerics};
 pub use program::{FORMS, Program, load, special_registers};
 pub use report::{
-    Actor, Barrier, Copy, CopyKind, CtaState, Event, EventKind, Issuer, Memory, Mma, OperandRead, Report, Usage, Wgmma,
+    Actor, Barrier, Copy, CopyKind, CtaState, Deadlock, Event, EventKind, Issuer, Memory, Mma, OperandRead, Report,
+    Usage, Wgmma,
 };
 pub use settled::{SETTLED, Settled};
 pub use tensor_map::{Element, Swizzle, TensorMap};

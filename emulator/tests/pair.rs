@@ -4,6 +4,7 @@ mod common;
 
 use common::pair::{TEXT, WAIT_FOR_LATE_COPY, d, late_copy, launch, product, with_another_barrier};
 use common::{load, schedules};
+use emulator::Deadlock;
 
 #[test]
 fn right_and_clean() {
@@ -12,6 +13,7 @@ fn right_and_clean() {
         for seed in schedules(6) {
             let report = common::run(&load(TEXT), &launch, seed, 10_000_000);
             assert!(report.is_clean(), "{m} x {k}, seed {seed:?}: {:#?}", report.findings);
+            assert_eq!(report.deadlock, Deadlock::Impossible);
             assert!(report.notes.is_empty(), "{:#?}", report.notes);
             assert!(d(&report) == right, "{m} x {k}, seed {seed:?}: D is wrong");
         }
@@ -90,6 +92,7 @@ fn a_stage_may_be_filled_again_by_who_waited_for_its_mmas() {
         for seed in schedules(4) {
             let report = common::run(&common::load(&text), &launch, seed, 10_000_000);
             assert!(report.is_clean(), "stage at {stage}, seed {seed:?}: {:#?}", report.findings);
+            assert_eq!(report.deadlock, Deadlock::Impossible);
             let report = common::run(&common::load(&hasty), &launch, seed, 10_000_000);
             let overwrites = |found: &emulator::Diagnostic| found.labels[0].place.text.contains("[%r48]");
             assert!(report.findings.iter().any(overwrites), "stage at {stage}, seed {seed:?}: {:#?}", report.findings);

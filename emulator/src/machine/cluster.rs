@@ -15,6 +15,7 @@ use crate::diagnostic::Diagnostic;
 use crate::launch::Launch;
 use crate::order::{ActorId, Reason, Shadow, Stamp, Views};
 use crate::program::Kernel;
+use crate::protocol::Record;
 use crate::report::{Actor, Event, EventKind, Issuer, Memory};
 use crate::tensor_map::TensorMap;
 use crate::time::Costs;
@@ -136,6 +137,8 @@ pub struct Cluster<'a> {
     pub cluster_time: u64,
     /// What strong stores to shared memory published.
     pub published: super::atomics::Published,
+    /// What warps and engines did to wait for each other.
+    pub record: Record,
     pub races: Vec<Race>,
     pub race_keys: HashMap<(u32, u32, RaceMemory, Reason), usize>,
     pub origins: Vec<Origin>,
@@ -215,6 +218,7 @@ impl<'a> Cluster<'a> {
             cluster_known: Views::default(),
             cluster_time: 0,
             published: Default::default(),
+            record: Record::new(s.options.timing_only),
             races: Vec::new(),
             race_keys: HashMap::new(),
             origins: vec![Origin { site: 0, text: String::new() }],

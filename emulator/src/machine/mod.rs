@@ -30,6 +30,7 @@ mod exact;
 mod explain;
 mod explain_bytes;
 mod explain_copy;
+mod explain_protocol;
 mod explain_tensor;
 mod explain_wgmma;
 mod findings;

@@ -122,6 +122,8 @@ impl NamedBarrier {
 #[derive(Debug)]
 pub struct Commit {
     pub site: u32,
+    /// Its step in the record.
+    pub issue: u32,
     pub queue: ActorId,
     /// The last MMA of the queue that it covers.
     pub epoch: u32,

@@ -12,6 +12,7 @@ use super::warp::lanes;
 use crate::order::{Access, Clock, Far, Stamp, Strength};
 use crate::program::RESERVED_SHARED;
 use crate::program::op::{Reg, TmaKind, TmaOp};
+use crate::protocol::{self, What};
 use crate::report::{self, Actor, CopyKind, EventKind, Memory};
 use crate::tensor_map::{Element, Swizzle, TensorMap};
 use smallvec::{SmallVec, smallvec};
@@ -24,6 +25,8 @@ const MOST_MAPS: usize = 16;
 #[derive(Debug)]
 pub struct Copy {
     pub site: u32,
+    /// Its step in the record, if it tells an mbarrier.
+    pub issue: u32,
     pub warp: usize,
     pub kind: TmaKind,
     pub rows: SmallVec<[Rows; 1]>,
@@ -256,8 +259,11 @@ impl Cluster<'_> {
             done = left + latency;
         }
         let (early, late) = (self.perturbed(3), self.perturbed(3));
+        let tells = !barriers.is_empty();
+        let issue = if tells { self.record.add(w, 1 << lane, site, What::Issue) } else { protocol::NONE };
         let copy = Copy {
             site,
+            issue,
             warp: w,
             kind: op.kind,
             rows,
