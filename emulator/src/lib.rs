@@ -45,6 +45,7 @@
 //! | `numerics` | what an MMA computes: what is documented, what is assumed |
 //! | `program` | names, instructions, control flow: what can be executed |
 //! | `machine` | warps, memories, barriers, tensor core, and what is said when something is wrong |
+//! | `confirm` | schedules that show what a finding leads to |
 //! | `order` | happens-before: which access comes after which |
 //! | `protocol` | whether any interleaving of the barrier operations can get stuck |
 //! | `time` | what things cost |
@@ -52,6 +53,7 @@
 
 mod assumptions;
 mod codes;
+mod confirm;
 mod diagnostic;
 mod launch;
 mod machine;
@@ -68,7 +70,8 @@ mod time;
 
 pub use assumptions::{ASSUMPTIONS, Assumption};
 pub use codes::CODES;
-pub use diagnostic::{Diagnostic, Label, Place, Severity, Source};
+pub use confirm::confirm;
+pub use diagnostic::{Diagnostic, Label, Place, Severity, Source, Witness};
 pub use launch::{
     Attributes, Block, Buffer, Content, Distribution, Field, Launch, NumberType, Output, Param, Random, Region,
     RegionKind, RegionSpace,

@@ -345,6 +345,7 @@ impl<'a> Cluster<'a> {
                    (enable-input-d = false)."
                 .into(),
             count: 1,
+            confirmed: None,
         });
     }
 
