@@ -107,6 +107,7 @@ pub struct Cluster<'a> {
     /// Places in `mmas` of those that are complete.
     pub free_mmas: Vec<usize>,
     pub issued: super::mma::Issued,
+    pub products: super::loaded::Products,
     /// By the first warp of each.
     pub warpgroups: FxHashMap<usize, super::wgmma::Warpgroup>,
     pub wgmmas: Vec<super::wgmma_work::PendingWgmma>,
@@ -199,6 +200,7 @@ impl<'a> Cluster<'a> {
             mmas: Vec::new(),
             free_mmas: Vec::new(),
             issued: Default::default(),
+            products: Default::default(),
             warpgroups: FxHashMap::default(),
             wgmmas: Vec::new(),
             free_wgmmas: Vec::new(),
@@ -258,6 +260,7 @@ impl<'a> Cluster<'a> {
                 id: std::array::from_fn(|n| first[n] + inner[n]),
                 inner,
                 shared,
+                loaded: Default::default(),
                 shared_shadow: if timing_only { Shadow::off() } else { Shadow::default() },
                 tensor,
                 tensor_shadow: if timing_only { Shadow::off() } else { Shadow::default() },

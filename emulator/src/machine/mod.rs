@@ -41,6 +41,7 @@ mod hang;
 mod hang_root;
 mod issue;
 mod launch_control;
+mod loaded;
 mod mbarrier;
 mod mbarrier_ops;
 mod memory;

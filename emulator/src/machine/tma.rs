@@ -9,7 +9,7 @@ use super::names::counted;
 use super::state::{At, Pending, Race, RaceMemory, Slot, Span};
 use super::step::PARAM_WINDOW;
 use super::warp::lanes;
-use crate::order::{Access, Clock, Far, Stamp, Strength};
+use crate::order::{Access, BLOCK, Clock, Far, Run, Stamp, Strength};
 use crate::program::RESERVED_SHARED;
 use crate::program::op::{Reg, TmaKind, TmaOp};
 use crate::protocol::{self, What};
@@ -224,6 +224,7 @@ impl Cluster<'_> {
         }
         for (n, &slot) in shared.iter().enumerate() {
             let stamp = if load { self.barriers[barriers[n] as usize].stamp(site, self.index) } else { reads };
+            self.lay_out(slot, extent, (load, plain_bytes.is_none()), swizzle, site);
             if rows.iter().all(Rows::dense) {
                 self.touch_shared(w, slot, bytes, stamp, load);
                 continue;
@@ -460,6 +461,23 @@ impl Cluster<'_> {
         }
         if writes {
             self.check_barrier_bytes(slot.cta, slot.offset, slot.offset + bytes, stamp.site);
+        }
+    }
+
+    /// A copy writes, or reads, a tile of shared memory with a swizzle.
+    fn lay_out(&mut self, slot: Slot, extent: u32, (load, tensor): (bool, bool), swizzle: Swizzle, site: u32) {
+        let (start, end) = (slot.offset, slot.offset + extent);
+        let loaded = &mut self.ctas[slot.cta].loaded;
+        match (load, tensor) {
+            _ if self.options.timing_only => {}
+            (true, true) => loaded.load(start, end, swizzle, site),
+            (true, false) => loaded.overwrite(start, end),
+            (false, true) => {
+                let (block, last) = (u64::from(start) / BLOCK, u64::from(end).div_ceil(BLOCK));
+                let all = Run { block, blocks: last - block, granules: u64::MAX };
+                self.check_swizzle(slot.cta, std::iter::once(all), swizzle, "", site);
+            }
+            (false, false) => {}
         }
     }
 
