@@ -64,7 +64,7 @@ impl Cluster<'_> {
         // Who should arrive there waits itself: on to that wait.
         let start = blocked.iter().position(|b| std::ptr::eq(b, root)).unwrap_or(0);
         let chain = self.wait_chain(&blocked, start);
-        root = chain.waits.last().filter(|_| !chain.ring).map_or(root, |&last| &blocked[last]);
+        root = chain.waits.last().filter(|_| chain.ring.is_none()).map_or(root, |&last| &blocked[last]);
         let root_place = self.place(root.site);
         let mut diagnostic = match &root.state {
             State::Mbarrier { barrier, parity, .. } => self.stuck_mbarrier(&blocked, root, *barrier, *parity),
@@ -122,6 +122,9 @@ impl Cluster<'_> {
                 "Let all lanes of the mask reach this instruction.".into(),
             ),
         };
+        if let Some(drawn) = self.draw_ring(&blocked, &chain) {
+            diagnostic.title = drawn;
+        }
         // Those who wait for the root first.
         let others = (0..blocked.len()).filter(|n| !chain.waits.contains(n));
         for b in chain.waits.iter().rev().copied().chain(others).map(|n| &blocked[n]) {
@@ -191,9 +194,16 @@ impl Cluster<'_> {
                     b.phase,
                     counted(b.expected, "arrival")
                 ),
-                format!(
-                    "Initialise it for as many arrivals as happen in a phase ({got}), or let the missing ones arrive."
-                ),
+                match b.expected == 32 * got {
+                    true => format!(
+                        "One lane of a warp arrives where 32 are counted: let all lanes arrive (this stands under elect, or a guard that \
+                         lets one lane pass), or initialise it for {}.",
+                        counted(got, "arrival")
+                    ),
+                    false => format!(
+                        "Initialise it for as many arrivals as happen in a phase ({got}), or let the missing ones arrive."
+                    ),
+                },
             );
             d.labels = vec![init, wait];
             for (site, n) in by_site(&b.arrivals).into_iter().take(2) {
@@ -260,6 +270,19 @@ impl Cluster<'_> {
         if let Some(twin) = self.busy_twin(barrier) {
             return self.only_at_the_twin(barrier, twin, wait);
         }
+        // Others wait for the first round of something else: this one may be meant to go first.
+        let first = |other: &Blocked| match other.state {
+            State::Mbarrier { barrier: n, .. } => n != barrier && self.barriers[n as usize].came.is_empty(),
+            _ => false,
+        };
+        let fresh = if parity == 0 && blocked.iter().any(|other| other.warp != root.warp && first(other)) {
+            format!(
+                " Or, if this waits for a stage to be empty, as it is from the start: begin with parity 1, which passes on a fresh mbarrier, \
+                 and {name} gets its first arrival when the stage has been used."
+            )
+        } else {
+            String::new()
+        };
         let mut d = self.hang(
             root.site,
             format!("the wait for {name} never ends: nothing ever arrives at it"),
@@ -268,7 +291,8 @@ impl Cluster<'_> {
             } else {
                 "Let a thread execute mbarrier.arrive on it (with expect_tx if copies bring their bytes to it) before others wait."
             }
-            .into(),
+            .to_string()
+                + &fresh,
         );
         d.labels = vec![wait];
         let reached: Vec<u32> = self.arrival_sites(b.offset);

@@ -14,8 +14,8 @@ use crate::diagnostic::{Diagnostic, Label};
 pub struct Chain {
     /// Places in the list of who is blocked: each keeps the one before it waiting. Not empty.
     pub waits: Vec<usize>,
-    /// Who should arrive for the last one is among those before it.
-    pub ring: bool,
+    /// Who should arrive for the last one waits itself, at this place of the chain: those from there on wait for each other.
+    pub ring: Option<usize>,
 }
 
 impl Cluster<'_> {
@@ -27,14 +27,28 @@ impl Cluster<'_> {
             let waiting = |b: &Blocked| matches!(b.state, State::Mbarrier { .. }) && due.contains(&b.warp);
             let mut next = (0..blocked.len()).filter(|&n| waiting(&blocked[n])).peekable();
             if next.peek().is_none() {
-                return Chain { waits, ring: false };
+                return Chain { waits, ring: None };
             }
+            let known = next.peek().and_then(|next| waits.iter().position(|known| known == next));
             match next.find(|n| !waits.contains(n)) {
                 Some(next) => waits.push(next),
-                None => return Chain { waits, ring: true },
+                None => return Chain { waits, ring: known },
             }
         }
-        Chain { waits, ring: false }
+        Chain { waits, ring: None }
+    }
+
+    /// Those who wait for each other, as one line: each warp, and the mbarrier at which it waits for the next.
+    pub fn draw_ring(&self, blocked: &[Blocked], chain: &Chain) -> Option<String> {
+        let ring = chain.waits.get(chain.ring?..).filter(|ring| ring.len() > 1)?;
+        let first = self.warp_name(blocked.get(*ring.first()?)?.warp);
+        let mut drawn = String::new();
+        for b in ring.iter().filter_map(|&n| blocked.get(n)) {
+            let State::Mbarrier { barrier, .. } = b.state else { return None };
+            drawn += &format!("{} → {} → ", self.warp_name(b.warp), self.barrier_name(barrier));
+        }
+        let count = if ring.len() == 2 { "two" } else { "these" };
+        Some(format!("{count} warps wait for each other: {drawn}{first}"))
     }
 
     /// The warps that should arrive, or bring bytes, at the mbarrier that somebody waits for.
