@@ -9,6 +9,7 @@ use super::cluster::Cluster;
 use super::copy::{LINE, permutation, permute};
 use super::memory::Global;
 use super::outbox::{Outbox, bit};
+use super::simd::prefetch;
 use super::tma::Copy;
 use crate::program::op::TmaKind;
 use crate::report::Memory;
@@ -82,6 +83,8 @@ pub fn deliver(shared: &mut Memory, rows: &[Rows], global: &Global, offset: u32,
             continue;
         }
         let bytes = &source.memory.bytes[..];
+        // Rows lie far from each other: memory brings them side by side if it is asked for all at first.
+        runs.starts().for_each(|at| prefetch(&bytes[at as usize..at as usize + row]));
         if swizzle == Swizzle::None {
             for (to, at) in rows.parts() {
                 let (begin, at) = ((offset + to) as usize, at as usize);

@@ -91,6 +91,13 @@ impl Registers {
         if lacking == 0 { 0 } else { self.not_selected(inst, lacking) }
     }
 
+    /// Whether each register that an instruction reads or writes surely holds a defined value in some lane.
+    #[inline]
+    pub fn all_hold(&self, inst: &Inst) -> bool {
+        let mut numbers = inst.facts.reads.iter().chain(&inst.facts.writes);
+        inst.facts.few && numbers.all(|&n| self.defined[usize::from(n)] != 0)
+    }
+
     /// What is not selected does not matter.
     fn not_selected(&self, inst: &Inst, lacking: u32) -> u32 {
         let lacks = |reg| !self.defined(reg);
