@@ -82,7 +82,6 @@ impl Touched {
         if bytes > 0 && (runs.first | runs.pitch | u64::from(bytes)).is_multiple_of(LINE) {
             // Whole lines: those of a word at once.
             let each = u64::from(bytes) / LINE;
-            let lines = runs.starts().flat_map(|start| start / LINE..start / LINE + each);
             let mut touch = |n: usize, lines: u64| {
                 let new = lines & !(now[n] | mine[n]);
                 if new == 0 {
@@ -95,13 +94,15 @@ impl Touched {
                 missed += LINE * u64::from((new & !before[n]).count_ones());
             };
             let mut word = (0, 0);
-            for line in lines {
-                let n = line as usize / 64;
-                if n != word.0 {
-                    touch(word.0, word.1);
-                    word = (n, 0);
+            for start in runs.starts() {
+                for line in start / LINE..start / LINE + each {
+                    let n = line as usize / 64;
+                    if n != word.0 {
+                        touch(word.0, word.1);
+                        word = (n, 0);
+                    }
+                    word.1 |= 1 << (line % 64);
                 }
-                word.1 |= 1 << (line % 64);
             }
             touch(word.0, word.1);
             return missed;

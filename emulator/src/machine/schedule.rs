@@ -143,8 +143,7 @@ impl Cluster<'_> {
             if mask & registers.undefined(inst) != 0 {
                 break;
             }
-            // Registers that a load is still to bring hold nothing: who touches one waits for it.
-            if loading && !registers.all_hold(inst) {
+            if loading && registers.waits_for_load(inst) {
                 break;
             }
             if mask != 0 {

@@ -177,6 +177,7 @@ impl Cluster<'_> {
             }
         }
         // Until the load has landed.
+        warp.registers.set_loading(d, true);
         for &reg in d {
             warp.registers.set_defined(Reg::B32(reg), u32::MAX, 0);
             if !warp.origins.is_empty() {
@@ -354,6 +355,7 @@ impl Cluster<'_> {
     /// The registers of a `tcgen05.ld` become valid.
     fn land(&mut self, w: usize, load: &OpenLoad) {
         let warp = &mut self.warps[w];
+        warp.registers.set_loading(&load.d, false);
         for (&reg, &defined) in load.d.iter().zip(&load.defined) {
             warp.registers.set_defined(Reg::B32(reg), u32::MAX, defined);
             if defined != u32::MAX {
