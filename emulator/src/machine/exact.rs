@@ -146,12 +146,15 @@ fn round(sum: i64, unit: i32, d_f32: bool) -> u32 {
 const LOW: i32 = -100;
 const HIGH: i32 = 125;
 
+/// What a step reads of A or of B, row after row.
+type Elements<'a> = &'a [[u16; 16]];
+
 /// All steps of a strip: the first, and those behind it.
 #[inline(always)]
 pub fn strip<L: Lanes, const E: usize>(
     [first, further]: &[MmaStep; 2],
     factors: &Factors,
-    bits: (&[&[[u16; 16]]], &[&[[u16; 16]]]),
+    bits: (&[Elements], &[Elements]),
     strip: &Strip,
     panel: usize,
     cells: &mut [u32],
@@ -209,7 +212,7 @@ struct Block<'a> {
     /// Where its columns begin in a row of cells, and how many there are.
     at: usize,
     width: usize,
-    bits: (&'a [[u16; 16]], &'a [[u16; 16]]),
+    bits: (Elements<'a>, Elements<'a>),
 }
 
 impl Block<'_> {
