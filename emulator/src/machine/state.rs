@@ -114,6 +114,18 @@ pub struct NamedBarrier {
 }
 
 impl NamedBarrier {
+    /// Lanes of a warp arrive. The warp has arrived when all its lanes have that have not ended: tells whether it does now.
+    pub fn arrive(&mut self, warp: u32, mask: u32, live: u32) -> bool {
+        let partial = &mut self.partial[warp as usize % 32];
+        *partial |= mask;
+        let whole = *partial != 0 && live & !*partial == 0;
+        if whole {
+            *partial = 0;
+            self.arrived += 32;
+        }
+        whole
+    }
+
     /// Somebody has arrived in the current phase.
     pub fn in_use(&self) -> bool {
         self.arrived > 0 || self.partial.iter().any(|&lanes| lanes != 0)
