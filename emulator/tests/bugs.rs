@@ -3,6 +3,8 @@
 
 mod common;
 
+use std::collections::BTreeSet;
+
 #[path = "bugs/case.rs"]
 mod case;
 #[path = "bugs/rows_01_10.rs"]
@@ -15,7 +17,17 @@ mod rows_21_30;
 mod rows_31_40;
 
 /// Cases that are not judged as they should be, and what is said instead. A case that begins to be judged as it should must leave.
-const MISSES: &[(&str, &str)] = &[];
+const MISSES: &[(&str, &str)] = &[
+    ("2a", "the hang is said to begin with the epilogue, which nothing has reached yet"),
+    ("3", "the hang is said to begin with the epilogue, which nothing has reached yet"),
+    ("4b", "the run is ended after so many instructions"),
+    ("10a", "nothing: shared addresses are swizzled as they are, in the TMA engine and in the tensor core"),
+    ("14a", "nothing: every byte that the MMA reads was loaded"),
+    ("14e", "nothing: every byte that the MMA reads was loaded"),
+    ("21a", "nothing: the scope of an arrival is not looked at"),
+    ("21b", "nothing: the scope of a wait is not looked at"),
+    ("34", "nothing: registers are not counted"),
+];
 
 /// Adversarial schedules on which the kernels without bugs must be clean.
 const SCHEDULES: u64 = 8;
@@ -48,23 +60,14 @@ fn rows_31_to_40() {
 /// Every row of the list of bugs has a case, or a reason why it has none; every miss is one of a case.
 #[test]
 fn no_row_is_left_out() {
-    let cases = [rows_01_10::cases(), rows_11_20::cases(), rows_21_30::cases(), rows_31_40::cases()].concat_rows();
-    let number = |row: &str| row.trim_end_matches(char::is_alphabetic).parse::<u32>().unwrap_or(0);
-    let mut numbers: Vec<u32> =
-        cases.iter().copied().chain(rows_31_40::NOT_IN_PTX.iter().map(|(row, _)| *row)).map(number).collect();
-    numbers.dedup();
-    assert_eq!(numbers, (1..=40).collect::<Vec<_>>());
+    let cases = [rows_01_10::cases(), rows_11_20::cases(), rows_21_30::cases(), rows_31_40::cases()];
+    let mut rows: Vec<&str> = cases.iter().flatten().map(|case| case.row).collect();
+    rows.extend(rows_31_40::NOT_IN_PTX.iter().map(|(row, _)| *row));
+    let number = |row: &&str| row.trim_end_matches(char::is_alphabetic).parse().unwrap_or(0);
+    let numbers: BTreeSet<u32> = rows.iter().map(number).collect();
+    assert!(numbers.into_iter().eq(1..=40));
+    assert_eq!(rows.iter().collect::<BTreeSet<_>>().len(), rows.len(), "a row stands twice in {rows:?}");
     for (row, instead) in MISSES {
-        assert!(cases.contains(row) && !instead.is_empty(), "`{row}`");
-    }
-}
-
-trait Rows {
-    fn concat_rows(self) -> Vec<&'static str>;
-}
-
-impl<const N: usize> Rows for [Vec<case::Case>; N] {
-    fn concat_rows(self) -> Vec<&'static str> {
-        self.into_iter().flatten().map(|case| case.row).collect()
+        assert!(rows.contains(row) && !instead.is_empty(), "`{row}`");
     }
 }

@@ -22,8 +22,10 @@ pub enum Base {
 
 /// What must be said. A place is a part of a line that no other line has, or `@name` for a marked line; `*` is any code, or any line.
 pub enum Expect {
-    /// On every schedule, the first finding is one of these.
+    /// On every schedule, the first finding is one of these. What is refused before it runs counts as found.
     Finds(&'static [(&'static str, &'static str)]),
+    /// On every schedule, one of these is found, be it behind a consequence of it.
+    Among(&'static [(&'static str, &'static str)]),
     /// On at least one of twenty adversarial schedules, the first finding is one of these.
     Sometimes(&'static [(&'static str, &'static str)]),
     /// This is noted, and nothing is found; whether the result is right.
@@ -257,10 +259,10 @@ impl Case {
         (self.launch)(&mut launch);
         let program = match emulator::load(&text) {
             Ok(program) => program,
-            Err(errors) => return self.refused(&errors),
+            Err(errors) => return self.refused(&text, &errors),
         };
         if let Err(errors) = emulator::check(&program, &launch) {
-            return self.refused(&errors);
+            return self.refused(&text, &errors);
         }
         let run = |seed| common::run(&program, &launch, seed, 400_000);
         if let Expect::Sometimes(allowed) = self.expect {
@@ -274,6 +276,7 @@ impl Case {
             let result = self.base.result(&report);
             let good = match self.expect {
                 Expect::Finds(allowed) => report.findings.first().is_some_and(|d| is_one_of(&text, d, allowed)),
+                Expect::Among(allowed) => report.findings.iter().any(|d| is_one_of(&text, d, allowed)),
                 Expect::Notes(code, at, expected) => {
                     report.is_clean()
                         && report.notes.iter().any(|d| is_one_of(&text, d, &[(code, at)]))
@@ -294,15 +297,21 @@ impl Case {
         Ok(())
     }
 
-    fn refused(&self, errors: &[Diagnostic]) -> std::result::Result<(), String> {
-        let Expect::Refused(code, says) = self.expect else { return Err(format!("refused:\n{}", told(errors))) };
-        let good = errors.first().is_some_and(|d| d.code == code && told(errors).contains(says));
+    fn refused(&self, text: &str, errors: &[Diagnostic]) -> std::result::Result<(), String> {
+        let good = match self.expect {
+            Expect::Refused(code, says) => {
+                errors.first().is_some_and(|d| d.code == code && told(errors).contains(says))
+            }
+            Expect::Finds(allowed) => errors.first().is_some_and(|d| is_one_of(text, d, allowed)),
+            _ => false,
+        };
         if good { Ok(()) } else { Err(format!("refused otherwise:\n{}", told(errors))) }
     }
 
     fn wanted(&self) -> String {
         match self.expect {
             Expect::Finds(allowed) => format!("{allowed:?}"),
+            Expect::Among(allowed) => format!("among others {allowed:?}"),
             Expect::Sometimes(allowed) => format!("sometimes {allowed:?}"),
             Expect::Notes(code, at, result) => format!("note {code} at {at}, {result:?}"),
             Expect::Wrong => "nothing, and a wrong result".into(),

@@ -1,7 +1,7 @@
 //! Coordinates, tensor maps, descriptors, groups of CTAs.
 
 use super::case::{Base, Case, Expect, case};
-use super::rows_21_30::HANDED_OVER;
+use super::rows_21_30::{HANDED_BACK, HANDED_OVER};
 use Base::{Pair, Quad, Ring, Small};
 use Expect::{Finds, Refused, Wrong};
 use emulator::{Launch, Param, TensorMap};
@@ -73,6 +73,8 @@ pub fn cases() -> Vec<Case> {
                 ("mbarrier-not-initialised", "@load_a"),
                 ("mbarrier-overwritten", "@load_a"),
                 ("mbarrier-address", "@load_a"),
+                // The tile does not fit behind the first barrier.
+                ("bulk-shared-address", "@load_a"),
             ]),
         ),
         // No rule of the ISA forbids these three; but the tile that the MMA reads is not laid out as it reads it.
@@ -200,15 +202,24 @@ pub fn cases() -> Vec<Case> {
             tvm,
             Pair,
             &[("    and.b32 %r15, %r13, 0xfeffffff;", "    mov.b32 %r15, %r13;")],
-            Finds(&[("hang", "%p4, [%r13], %r11")]),
+            // Said of the barrier: where its bytes are announced.
+            Finds(&[("hang", "%p4, [%r13], %r11"), ("hang", "_, [%r13], 65536;")]),
         ),
         case(
             "19b",
             "an arrival of the form for the own CTA at an address of another",
             ("tvm#20074", "an error of synccheck"),
-            Small(2, 32, HANDED_OVER),
+            Small(2, 32, HANDED_BACK),
             &[("@arrive_remote", "    mbarrier.arrive.shared::cta.b64 _, [%r5];")],
             Finds(&[("mbarrier-address", "@arrive_remote"), ("out-of-bounds", "@arrive_remote")]),
+        ),
+        case(
+            "19c",
+            "the same in CTA 0: for the own CTA, an address without a rank is good, and so is one that names CTA 0",
+            ("tvm#20074", "HANG"),
+            Small(2, 32, HANDED_OVER),
+            &[("@arrive_remote", "    mbarrier.arrive.shared::cta.b64 _, [%r5];")],
+            Finds(&[("hang", "@wait")]),
         ),
         case(
             "20",
