@@ -230,15 +230,22 @@ pub fn cases() -> Vec<Case> {
             )],
             Finds(&[("*", "elect.sync _|%p1, 0x0000ffff;")]),
         ),
-        case("c15", "no room for the barriers", own, Ring, &[], Finds(&[("mbarrier-address", "@init_full_0")]))
-            .launched(|launch| launch.dynamic_shared = 65536),
+        case(
+            "c15",
+            "no room for the barriers",
+            own,
+            Ring,
+            &[],
+            Finds(&[("mbarrier-address", "@init_full_0"), ("out-of-bounds", "@alloc")]),
+        )
+        .launched(|launch| launch.dynamic_shared = 65536),
         case(
             "c16",
             "a branch on a predicate that nobody set",
             own,
             Ring,
             &[("    setp.ne.u32 %p8, %r0, 0;\n", "")],
-            Finds(&[("undefined-operand", "@%p8 bra STORED;")]),
+            Finds(&[("undefined-operand", "%p8 bra STORED;")]),
         ),
         case(
             "c17",
@@ -378,7 +385,7 @@ pub fn cases() -> Vec<Case> {
             &[("    add.u32 %r10, %r10, %r7;\n    bra LOAD_TILE;", "    add.u32 %r10, %r10, 192;\n    bra LOAD_TILE;")],
             Finds(&[("hang", "@wait_full")]),
         ),
-        case("c32", "a kernel of pairs launched without clusters", own, Pair, &[], Refused("launch", "cluster"))
-            .launched(|launch| launch.cluster = [1, 1, 1]),
+        case("c32", "a kernel of pairs launched in clusters of four", own, Pair, &[], Refused("launch", "cluster"))
+            .launched(|launch| (launch.grid, launch.cluster) = ([4, 1, 1], [4, 1, 1])),
     ]
 }
