@@ -10,7 +10,7 @@ use Base::{LaunchControl, OneTile, Pair, Quad, Ring, Small};
 use Expect::{Among, Finds, Notes, Refused};
 use case::{Base, Case, Expect, Result, case, ring_launch};
 use common::{load, schedules};
-use emulator::Launch;
+use emulator::{Launch, Options, Values};
 
 type Edits = &'static [(&'static str, &'static str)];
 
@@ -361,18 +361,22 @@ fn idioms() -> Vec<Case> {
     ]
 }
 
-/// No finding, no note, and the right result, on the default schedule and on twenty adversarial ones.
+/// No finding, no note, and the right result, on the default schedule and on twenty adversarial ones; on most of these nothing is
+/// multiplied, since rules need no values.
 fn clean(case: &Case) -> std::result::Result<(), String> {
     let program = load(&case.right());
     let mut launch = case.base.launch();
     (case.launch)(&mut launch);
     for seed in schedules(20) {
-        let report = common::run(&program, &launch, seed, 1_000_000);
-        let result = case.base.result(&launch, &report);
-        if !report.is_clean() || !report.notes.is_empty() || result != Result::Right {
+        let computes = seed.is_none_or(|seed| seed < 2);
+        let values = if computes { Values::All } else { Values::OfClusters(vec![]) };
+        let options = Options { seed, values, max_instructions: 1_000_000, ..Default::default() };
+        let report = emulator::run(&program, &launch, &options);
+        let right = !computes || case.base.result(&launch, &report) == Result::Right;
+        if !report.is_clean() || !report.notes.is_empty() || !right {
             let (found, notes) = (case::told(&report.findings), case::told(&report.notes));
             return Err(format!(
-                "idiom {}, {}: seed {seed:?}, {result:?}, incomplete {:?}\n{found}{notes}",
+                "idiom {}, {}: seed {seed:?}, right: {right}, incomplete {:?}\n{found}{notes}",
                 case.row, case.what, report.incomplete
             ));
         }
@@ -382,7 +386,15 @@ fn clean(case: &Case) -> std::result::Result<(), String> {
 
 #[test]
 fn idioms_are_clean() {
-    let wrong: Vec<String> = idioms().iter().filter_map(|case| clean(case).err()).collect();
+    let mut seen = vec![];
+    let mut wrong = vec![];
+    for case in idioms() {
+        let kernel = (case.right(), case.launch as usize);
+        if !seen.contains(&kernel) {
+            seen.push(kernel);
+            wrong.extend(clean(&case).err());
+        }
+    }
     assert!(wrong.is_empty(), "{} idioms:\n{}", wrong.len(), wrong.join("\n"));
 }
 
