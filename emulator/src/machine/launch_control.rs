@@ -78,7 +78,7 @@ impl Cluster<'_> {
             }
             let time = self.warps[w].fragments[f].ready_at;
             let done_at = time + self.costs.tma_latency + self.jitter(1000);
-            let order = self.warps[w].views.before_now();
+            let order = self.warps[w].starts();
             self.awaited += 1;
             self.outbox.push(time, Item::Cancel(Box::new(Cancel { site, targets, order, done_at })));
         }

@@ -407,6 +407,13 @@ impl Warp {
         self.advance();
     }
 
+    /// An asynchronous operation of its begins: what came before. What the warp does next, a wait above all, did not.
+    pub fn starts(&mut self) -> Clock {
+        let before = self.views.before_now();
+        self.advance();
+        before
+    }
+
     /// What the warp does next is told apart from what it did.
     pub fn advance(&mut self) {
         self.epoch += 1;
