@@ -36,7 +36,7 @@ impl Cluster<'_> {
         let rank = |state: &State| match state {
             State::Ready | State::Chip(_) if asking => 0,
             State::Mbarrier { .. } => 0,
-            State::TensorAlloc { .. } | State::BulkGroups { .. } | State::Wgmma { .. } => 1,
+            State::TensorAlloc { .. } | State::BulkGroups { .. } | State::Wgmma { .. } | State::Registers(_) => 1,
             State::ClusterBarrier => 2,
             State::CtaBarrier(_) => 2,
             State::WarpSync(_) => 3,
@@ -110,6 +110,7 @@ impl Cluster<'_> {
                     "Let all four warps of the warpgroup execute the same wgmmas, equally often.".into(),
                 )
             }
+            State::Registers(lacks) => self.stuck_registers(root.warp, root.site, *lacks),
             State::CtaBarrier(id) => self.stuck_cta_barrier(root, *id),
             State::Ready | State::Chip(_) => self.hang(
                 root.site,
@@ -137,6 +138,7 @@ impl Cluster<'_> {
                 State::TensorAlloc { .. } => "waits for tensor memory".into(),
                 State::ClusterBarrier => "waits at the cluster barrier".into(),
                 State::BulkGroups { .. } => "waits for its bulk groups".into(),
+                State::Registers(_) => "waits for registers".into(),
                 State::Wgmma { .. } => "waits for its wgmma groups".into(),
                 State::CtaBarrier(id) => format!("waits at CTA barrier {id}"),
                 State::WarpSync(_) => "waits in bar.warp.sync".into(),

@@ -56,6 +56,7 @@ impl Cluster<'_> {
             }
             Op::BarrierWait { .. } => self.barrier_wait(at, op),
             Op::ClusterArrive { relaxed, aligned } => self.cluster_arrive(at, *relaxed, *aligned),
+            Op::SetRegisters { count, more } => self.set_registers(at, *count, *more),
             Op::ClusterWait { aligned } => self.cluster_wait(at, *aligned),
             Op::Tma(op) => self.tma(at, op),
             Op::BulkCommit => self.bulk_commit(at),

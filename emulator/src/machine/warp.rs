@@ -237,6 +237,8 @@ pub enum State {
     TensorAlloc {
         pair: Option<u32>,
     },
+    /// In `setmaxnreg.inc`, for so many registers a thread more.
+    Registers(u32),
     /// In `barrier.cluster.wait`.
     ClusterBarrier,
     /// In a strong access of global memory, until the window of simulated time ends; the request's number.
@@ -348,6 +350,8 @@ pub struct Warp {
     pub passed: Vec<Passed>,
     /// Waits in a row that did not succeed.
     pub polls: u64,
+    /// Registers that each of its threads may have, if `.maxnreg` says how many it began with.
+    pub most_registers: u32,
     /// The last strong access of global memory that brought what it had brought before and changed nothing, or the last wait that
     /// did not succeed: its statement, and when.
     pub asks: Option<(u32, u64)>,
