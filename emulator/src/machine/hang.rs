@@ -61,6 +61,7 @@ impl Cluster<'_> {
                 |b: &&Blocked| matches!(b.state, State::CtaBarrier(_)) && sites.iter().any(|&site| site > b.site);
             root = blocked.iter().find(held).unwrap_or(root);
         }
+        root = self.first_to_wait(&blocked, root);
         // Who should arrive there waits itself: on to that wait.
         let start = blocked.iter().position(|b| std::ptr::eq(b, root)).unwrap_or(0);
         let chain = self.wait_chain(&blocked, start);
