@@ -93,7 +93,8 @@ pub fn cases() -> Vec<Case> {
             tilelang_2674,
             Ring,
             &[("@multiplier_k", "{}\n    mov.u32 %r11, 0;\n    mov.u32 %r12, 0;")],
-            Finds(&[("hang", "@wait_full")]),
+            // Each of the two waits for the other, as each would in a kernel whose producer is wrong.
+            Finds(&[("hang", "@wait_full"), ("hang", "@wait_empty")]),
         ),
         case(
             "2b",
