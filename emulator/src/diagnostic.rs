@@ -64,6 +64,18 @@ pub struct Diagnostic {
     pub help: String,
     /// How often this root cause was seen.
     pub count: u64,
+    /// What another schedule made of it: see [`crate::confirm`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confirmed: Option<Witness>,
+}
+
+/// A schedule that gives another outcome than the run of a finding did.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Witness {
+    /// The seed that repeats it.
+    pub seed: u64,
+    /// What came of it: a wrong value, or a hang.
+    pub outcome: String,
 }
 
 impl Diagnostic {

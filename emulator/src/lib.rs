@@ -45,12 +45,15 @@
 //! | `numerics` | what an MMA computes: what is documented, what is assumed |
 //! | `program` | names, instructions, control flow: what can be executed |
 //! | `machine` | warps, memories, barriers, tensor core, and what is said when something is wrong |
+//! | `confirm` | schedules that show what a finding leads to |
 //! | `order` | happens-before: which access comes after which |
+//! | `protocol` | whether any interleaving of the barrier operations can get stuck |
 //! | `time` | what things cost |
 //! | `assumptions`, `settled` | what no public source settles, and what is assumed instead; what a GPU settled |
 
 mod assumptions;
 mod codes;
+mod confirm;
 mod diagnostic;
 mod launch;
 mod machine;
@@ -58,6 +61,7 @@ mod numerics;
 #[doc(hidden)]
 pub mod order;
 mod program;
+mod protocol;
 mod report;
 mod settled;
 pub mod syntax;
@@ -66,7 +70,8 @@ mod time;
 
 pub use assumptions::{ASSUMPTIONS, Assumption};
 pub use codes::CODES;
-pub use diagnostic::{Diagnostic, Label, Place, Severity, Source};
+pub use confirm::confirm;
+pub use diagnostic::{Diagnostic, Label, Place, Severity, Source, Witness};
 pub use launch::{
     Attributes, Block, Buffer, Content, Distribution, Field, Launch, NumberType, Output, Param, Random, Region,
     RegionKind, RegionSpace,
@@ -75,7 +80,8 @@ pub use machine::{check, run};
 pub use numerics::{MmaStep, Numerics};
 pub use program::{FORMS, Program, load, special_registers};
 pub use report::{
-    Actor, Barrier, Copy, CopyKind, CtaState, Event, EventKind, Issuer, Memory, Mma, OperandRead, Report, Usage, Wgmma,
+    Actor, Barrier, Copy, CopyKind, CtaState, Deadlock, Event, EventKind, Issuer, Memory, Mma, OperandRead, Report,
+    Usage, Wgmma,
 };
 pub use settled::{SETTLED, Settled};
 pub use tensor_map::{Element, Swizzle, TensorMap};

@@ -1,6 +1,6 @@
 //! What a run gives back.
 
-use crate::diagnostic::{Diagnostic, Place};
+use crate::diagnostic::{Diagnostic, Label, Place};
 use serde::Serialize;
 
 /// The outcome of a run.
@@ -14,6 +14,10 @@ pub struct Report {
     pub notes: Vec<Diagnostic>,
     /// What this run could not check; never empty and "clean" at once.
     pub incomplete: Vec<String>,
+    /// Whether an interleaving of this launch can get stuck.
+    pub deadlock: Deadlock,
+    /// Statements by which time decides what warps do: other schedules may take other paths, of which this run says nothing.
+    pub timing: Vec<Label>,
     /// Simulated cycles from the launch to the end of the last CTA.
     pub cycles: u64,
     /// Instructions executed, per warp.
@@ -31,6 +35,38 @@ pub struct Report {
     /// What happened, if asked for ([`crate::Options::trace`]): in the order of [`Event::start`]; of what began in the same cycle,
     /// clusters by their number, and what a cluster did in the order in which it was simulated. The same in every run.
     pub trace: Vec<Event>,
+}
+
+/// Whether any interleaving in which all warps take the paths of this run can get stuck.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Deadlock {
+    /// The run did not come to its end, or no rule was checked.
+    #[default]
+    NotJudged,
+    /// Proved: none can.
+    Impossible,
+    /// One is known: this run, or the one that a finding describes.
+    Possible,
+    /// None was found, and none was ruled out: why, one sentence each.
+    NotProved(Vec<String>),
+}
+
+impl Deadlock {
+    /// What holds of both of two parts of a launch.
+    pub(crate) fn join(&mut self, other: Deadlock) {
+        *self = match (std::mem::take(self), other) {
+            (Deadlock::Possible, _) | (_, Deadlock::Possible) => Deadlock::Possible,
+            (Deadlock::NotProved(mut reasons), Deadlock::NotProved(more)) => {
+                let new: Vec<String> = more.into_iter().filter(|reason| !reasons.contains(reason)).collect();
+                reasons.extend(new);
+                Deadlock::NotProved(reasons)
+            }
+            (Deadlock::NotProved(reasons), _) | (_, Deadlock::NotProved(reasons)) => Deadlock::NotProved(reasons),
+            (Deadlock::Impossible, _) | (_, Deadlock::Impossible) => Deadlock::Impossible,
+            (Deadlock::NotJudged, Deadlock::NotJudged) => Deadlock::NotJudged,
+        };
+    }
 }
 
 /// Shares of what a GPU could do in the cycles of a run, from 0 to 1.

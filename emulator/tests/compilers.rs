@@ -5,7 +5,7 @@
 mod case;
 
 use case::{Case, case};
-use emulator::{Options, Report};
+use emulator::{Deadlock, Options, Report};
 
 /// Small integers, so that every sum is exact.
 fn matrix(rows: usize, columns: usize, seed: u64) -> Vec<i32> {
@@ -49,6 +49,7 @@ fn runs(name: &str) {
         let options = Options { seed, max_instructions: 100_000_000, ..Default::default() };
         let report = emulator::run(&program, &case.launch, &options);
         assert!(report.is_clean(), "{name}, seed {seed:?}: {:#?}", report.findings);
+        assert_eq!(report.deadlock, Deadlock::Impossible);
         assert_eq!(wrong(&case, &report), 0, "{name}, seed {seed:?}");
     }
 }

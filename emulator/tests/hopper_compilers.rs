@@ -4,7 +4,7 @@
 mod common;
 
 use common::{load, matrix, schedules};
-use emulator::{Buffer, Content, Element, Launch, Param, Swizzle, TensorMap};
+use emulator::{Buffer, Content, Deadlock, Element, Launch, Param, Swizzle, TensorMap};
 use half::f16;
 
 const M: usize = 256;
@@ -104,6 +104,7 @@ fn right_and_clean() {
         for seed in schedules(4) {
             let report = common::run(&program, &launch, seed, 10_000_000);
             assert!(report.is_clean(), "{}, seed {seed:?}: {:#?}", case.name, report.findings);
+            assert_eq!(report.deadlock, Deadlock::Impossible);
             let d = common::pair::d(&report);
             let right = |at: usize| d[at] == f16::from_f32((case.factor * sums[at]) as f32).to_f32();
             let wrong = (0..M * N).filter(|&at| !right(at)).count();

@@ -6,7 +6,7 @@ mod common;
 use common::hopper::{TEXT, launch, product};
 use common::pair::d;
 use common::{load, schedules};
-use emulator::{Diagnostic, EventKind, Options, Report};
+use emulator::{Deadlock, Diagnostic, EventKind, Options, Report};
 
 fn run(text: &str, k: usize, seed: Option<u64>) -> Report {
     common::run(&load(text), &launch(256, 128, k), seed, 10_000_000)
@@ -19,6 +19,7 @@ fn right_and_clean() {
         for seed in schedules(seeds) {
             let report = common::run(&load(TEXT), &launch, seed, 10_000_000);
             assert!(report.is_clean(), "{m} x {n} x {k}, seed {seed:?}: {:#?}", report.findings);
+            assert_eq!(report.deadlock, Deadlock::Impossible);
             assert!(report.notes.is_empty(), "{:#?}", report.notes);
             assert!(d(&report) == right, "{m} x {n} x {k}, seed {seed:?}: D is wrong");
         }

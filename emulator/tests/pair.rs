@@ -4,6 +4,7 @@ mod common;
 
 use common::pair::{TEXT, WAIT_FOR_LATE_COPY, d, late_copy, launch, product, with_another_barrier};
 use common::{load, schedules};
+use emulator::{Deadlock, Param, Severity, Swizzle};
 
 #[test]
 fn right_and_clean() {
@@ -12,6 +13,7 @@ fn right_and_clean() {
         for seed in schedules(6) {
             let report = common::run(&load(TEXT), &launch, seed, 10_000_000);
             assert!(report.is_clean(), "{m} x {k}, seed {seed:?}: {:#?}", report.findings);
+            assert_eq!(report.deadlock, Deadlock::Impossible);
             assert!(report.notes.is_empty(), "{:#?}", report.notes);
             assert!(d(&report) == right, "{m} x {k}, seed {seed:?}: D is wrong");
         }
@@ -88,11 +90,45 @@ fn a_stage_may_be_filled_again_by_who_waited_for_its_mmas() {
         let hasty = text.replace("DONE_WAIT:\n", "@!%p1 bra GO;\nDONE_WAIT:\n");
         let hasty = hasty.replace("@!%p4 bra DONE_WAIT;", "@!%p4 bra DONE_WAIT;\nGO:");
         for seed in schedules(4) {
-            let report = common::run(&common::load(&text), &launch, seed, 10_000_000);
+            let report = common::run(&load(&text), &launch, seed, 10_000_000);
             assert!(report.is_clean(), "stage at {stage}, seed {seed:?}: {:#?}", report.findings);
+            assert_eq!(report.deadlock, Deadlock::Impossible);
             let report = common::run(&common::load(&hasty), &launch, seed, 10_000_000);
             let overwrites = |found: &emulator::Diagnostic| found.labels[0].place.text.contains("[%r48]");
             assert!(report.findings.iter().any(overwrites), "stage at {stage}, seed {seed:?}: {:#?}", report.findings);
         }
+    }
+}
+
+/// What was loaded by one swizzle is read by another: found, and said of which tile.
+#[test]
+fn a_tile_that_was_loaded_by_another_swizzle() {
+    for (swizzle, severity) in [(Swizzle::B64, Severity::Finding), (Swizzle::None, Severity::Note)] {
+        let mut launch = launch(256, 64);
+        let Param::TensorMap { map, .. } = &mut launch.params[1] else { panic!("parameter 1 is the map of B") };
+        // The box of B that fits it; the bytes are as many.
+        (map.swizzle, map.box_dims) = (swizzle, vec![if swizzle == Swizzle::None { 64 } else { 32 }, 128]);
+        let report = common::run(&load(TEXT), &launch, None, 1_000_000);
+        let all: Vec<_> = report.findings.iter().chain(&report.notes).collect();
+        let found =
+            all.iter().find(|d| d.code == "swizzle-mismatch").unwrap_or_else(|| panic!("{swizzle:?}: {all:#?}"));
+        assert_eq!(found.severity, severity);
+        assert!(found.title.contains("operand B"), "{}", found.title);
+        assert!(found.labels[0].place.text.starts_with("tcgen05.mma"), "{:?}", found.labels);
+        assert!(found.labels[1].place.text.starts_with("cp.async.bulk.tensor"), "{:?}", found.labels);
+    }
+}
+
+/// The descriptor of B is not advanced, then neither is: the second is a note of its own, since the result is defined.
+#[test]
+fn a_slice_that_is_added_twice() {
+    let advance = ["add.s64 %rd2, %rd2, 2;", "add.s64 %rd3, %rd3, 2;"];
+    let launch = launch(256, 128);
+    for (removed, expected) in [(0, false), (1, false), (2, true)] {
+        let text = advance[..removed].iter().fold(TEXT.to_string(), |text, line| text.replace(line, ""));
+        let report = common::run(&load(&text), &launch, None, 1_000_000);
+        assert!(report.is_clean(), "{:#?}", report.findings);
+        let codes: Vec<_> = report.notes.iter().map(|d| d.code).collect();
+        assert_eq!(codes.contains(&"product-added-twice"), expected, "{removed} lines removed: {codes:?}");
     }
 }

@@ -134,6 +134,7 @@ pub fn explain(explanation: &Explanation, sources: &Sources) -> String {
         rule: &explanation.rule,
         help: &explanation.help,
         count: 1,
+        confirmed: None,
     }
     .render(sources)
 }
@@ -264,6 +265,7 @@ mod tests {
             rule: "What generic stores wrote is visible to the async proxy after `fence.proxy.async`.".to_string(),
             help: "Call `k.fence_proxy_async()` after the stores.".to_string(),
             count: 128,
+            confirmed: None,
         }
     }
 

@@ -62,6 +62,7 @@ impl Refused {
             rule: self.rule.to_string(),
             help: self.help.clone(),
             count: 1,
+            confirmed: None,
         }
     }
 }

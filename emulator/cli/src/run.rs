@@ -5,7 +5,7 @@ use crate::bad_input::{self, BadInput};
 use crate::progress::Progress;
 use crate::show::{self, Texts};
 use crate::{launch_file, locate};
-use emulator::{Diagnostic, Launch, Memory, Options, Report};
+use emulator::{Deadlock, Diagnostic, Label, Launch, Memory, Options, Report};
 use serde::Serialize;
 use std::fmt::Write;
 use std::fs;
@@ -36,6 +36,9 @@ struct Refusal<'a> {
 /// Of both.
 const SCHEMA: u32 = 1;
 
+/// Adversarial schedules that are tried to show what the findings of the default schedule lead to.
+const CONFIRMING: u64 = 8;
+
 /// One schedule.
 #[derive(Debug, Serialize)]
 struct Run {
@@ -47,6 +50,8 @@ struct Run {
     findings: Vec<Diagnostic>,
     notes: Vec<Diagnostic>,
     incomplete: Vec<String>,
+    deadlock: Deadlock,
+    timing: Vec<Label>,
 }
 
 /// A buffer that was written to a file.
@@ -78,7 +83,10 @@ pub fn run(job: &Job) -> Result<bool, BadInput> {
     for seed in job.schedules.seeds() {
         progress.at(runs.len());
         let options = Options { seed, ..job.options.clone() };
-        let report = emulator::run(&program, &launch, &options);
+        let mut report = emulator::run(&program, &launch, &options);
+        if seed.is_none() && !options.timing_only {
+            emulator::confirm(&program, &launch, &options, &mut report, 0..CONFIRMING);
+        }
         if runs.is_empty() && !options.timing_only {
             outputs = write(&launch, &job.launch, &text, &report.buffers)?;
         }
@@ -172,6 +180,8 @@ impl Run {
             findings: report.findings,
             notes: report.notes,
             incomplete: report.incomplete,
+            deadlock: report.deadlock,
+            timing: report.timing,
         }
     }
 
@@ -196,6 +206,7 @@ impl Summary<'_> {
         for text in incomplete {
             let _ = writeln!(out, "not checked: {text}");
         }
+        out += &self.limits(texts);
         if !out.is_empty() {
             out.push('\n');
         }
@@ -219,7 +230,9 @@ impl Summary<'_> {
                 if self.timing_only && run.findings.is_empty() {
                     "times only".into()
                 } else {
-                    counts(run.findings.len(), run.notes.len(), notes)
+                    let proved = run.findings.is_empty() && run.deadlock == Deadlock::Impossible;
+                    let hangs = if proved { ", cannot hang" } else { "" };
+                    counts(run.findings.len(), run.notes.len(), notes) + hangs
                 },
                 run.instructions
             );
@@ -235,6 +248,34 @@ impl Summary<'_> {
                 let _ = write!(out, " ({} of them were never written by the kernel and hold 0xff)", file.never_written);
             }
             out.push('\n');
+        }
+        out
+    }
+
+    /// What a run's verdict does not cover: other paths, and interleavings that may get stuck.
+    fn limits(&self, texts: &Texts) -> String {
+        let mut out = String::new();
+        let mut reasons: Vec<&String> = Vec::new();
+        for run in &self.runs {
+            let Deadlock::NotProved(more) = &run.deadlock else { continue };
+            let new: Vec<&String> = more.iter().filter(|reason| !reasons.contains(reason)).collect();
+            reasons.extend(new);
+        }
+        for reason in reasons.iter().take(3) {
+            let _ = writeln!(out, "not proved that no interleaving hangs: {reason}");
+        }
+        if let [Run { seed: None, clean: true, timing, .. }] = &self.runs[..] {
+            let mut seen: Vec<String> = Vec::new();
+            for label in timing {
+                let at = texts.place(&label.place);
+                seen.push(format!("{at} {}", label.text));
+            }
+            for text in seen.iter().take(3) {
+                let _ = writeln!(out, "depends on time: {text}");
+            }
+            if !seen.is_empty() {
+                out += "Other schedules may take other paths, of which this run says nothing: `--seeds 0..50` tries some.\n";
+            }
         }
         out
     }

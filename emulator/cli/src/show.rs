@@ -106,14 +106,24 @@ impl Texts<'_> {
             ("", n) => format!("seen {n} times"),
             (seen, _) => seen.into(),
         };
+        let confirmed =
+            d.confirmed.as_ref().map(|w| format!("with --seed {}, {}", w.seed, w.outcome)).unwrap_or_default();
         let mut last: Vec<(&str, &str)> = elsewhere.iter().map(|text| ("at", text.as_str())).collect();
-        last.extend([("note", again.as_str()), ("rule", &d.rule), ("try", &d.help)]);
+        last.extend([("confirmed", confirmed.as_str()), ("note", again.as_str()), ("rule", &d.rule), ("try", &d.help)]);
         let level = match d.severity {
             Severity::Error => Level::ERROR,
             Severity::Finding => Level::ERROR.with_name("finding"),
             Severity::Note => Level::NOTE,
         };
         message(level, Some(d.code), &d.title, &spots, &last)
+    }
+
+    /// Where a statement stands: in the program that the PTX was made from, if that is known.
+    pub fn place(&self, place: &emulator::Place) -> String {
+        match &place.source {
+            Some(source) => format!("{}:{}:", source.file, source.line),
+            None => format!("{}:{}:", self.kernel.0.display(), place.line),
+        }
     }
 
     /// The first three, and how many more there are: root causes come first.

@@ -12,6 +12,7 @@ use crate::order::Stamp;
 use crate::program::RESERVED_SHARED;
 use crate::program::atomic::{LoadOp, StoreOp};
 use crate::program::op::{Address, Reg, Space};
+use crate::protocol::Timing;
 use crate::report::Memory;
 
 /// What is done at an address, for messages.
@@ -93,6 +94,9 @@ impl<'a> Cluster<'a> {
         let time = self.charge(at, &targets, total, true);
         self.reach_all(w, &targets, site);
         let stamp = Stamp { strength: self.strength(w, op.sync), ..self.stamp(w, mask, site) };
+        if op.sync.is_some() {
+            self.record.depends_on_timing(site, Timing::Memory);
+        }
         if op.sync.is_some() && targets.iter().any(|(_, t)| matches!(t, Target::Global { .. })) {
             self.order(at, &targets, total as u64, false, false, stamp);
             self.defer_load(at, op, targets, time);
@@ -341,6 +345,7 @@ impl<'a> Cluster<'a> {
                    (enable-input-d = false)."
                 .into(),
             count: 1,
+            confirmed: None,
         });
     }
 

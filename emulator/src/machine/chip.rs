@@ -18,9 +18,11 @@ use super::state::{Race, RaceMemory};
 use super::threads::side_by_side;
 use super::tracker::Tracker;
 use crate::Values;
+use crate::diagnostic::Label;
 use crate::order::{Far, Stamp, Views};
 use crate::program::op::Op;
-use crate::report::{CtaState, Event, Report};
+use crate::report::{CtaState, Deadlock, Event, Report};
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Cycles of a window. Short where clusters talk to each other, since an answer takes until the end of the window; where they only
@@ -88,6 +90,10 @@ pub struct Chip<'a> {
     computed: Vec<u32>,
     /// What clusters that have ended could not do without values, by number.
     missing: Vec<(u32, String)>,
+    /// Whether an interleaving of the clusters that have ended can get stuck; those in which none can.
+    deadlock: Deadlock,
+    proved: BTreeSet<u128>,
+    timing: Vec<Label>,
 }
 
 impl<'a> Running<'a> {
@@ -155,6 +161,9 @@ impl<'a> Chip<'a> {
             begun: 0,
             computed: vec![],
             missing: vec![],
+            deadlock: Deadlock::NotJudged,
+            proved: BTreeSet::new(),
+            timing: vec![],
             s,
         };
         chip.rates = chip.share(chip.most.min(chip.queue.total as usize) as u64 * u64::from(size), 1, 1);
@@ -402,6 +411,12 @@ impl<'a> Chip<'a> {
         if ended {
             cluster.unawaited_writes();
             cluster.uses_behind_the_end();
+            self.deadlock.join(cluster.judge_protocol(&mut self.proved));
+        }
+        for label in cluster.timing_labels() {
+            if !self.timing.contains(&label) {
+                self.timing.push(label);
+            }
         }
         let missing = cluster.what_is_missing().into_iter().chain(cluster.what_factor_misses());
         self.missing.extend(missing.map(|what| (running.index, what)));
@@ -442,6 +457,12 @@ impl<'a> Chip<'a> {
         let (findings, notes) = findings.finish();
         let mut trace: Vec<Event> = self.trace.into_iter().flat_map(|t| t.1).collect();
         trace.sort_by_key(|event| event.start);
+        let hangs = findings.iter().any(|f| f.code == "hang");
+        let deadlock = match self.deadlock {
+            _ if hangs => Deadlock::Possible,
+            judged if completed => judged,
+            _ => Deadlock::NotJudged,
+        };
         let global = Arc::try_unwrap(self.global).unwrap_or_else(|shared| (*shared).clone());
         let buffers = global.buffers.into_iter().take(self.s.launch.buffers.len());
         let mut incomplete: Vec<String> = Vec::new();
@@ -466,6 +487,8 @@ impl<'a> Chip<'a> {
         Report {
             incomplete,
             completed,
+            deadlock,
+            timing: self.timing,
             findings,
             notes,
             cycles: self.cycles,

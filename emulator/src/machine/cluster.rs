@@ -15,6 +15,7 @@ use crate::diagnostic::Diagnostic;
 use crate::launch::Launch;
 use crate::order::{ActorId, Reason, Shadow, Stamp, Views};
 use crate::program::Kernel;
+use crate::protocol::Record;
 use crate::report::{Actor, Event, EventKind, Issuer, Memory};
 use crate::tensor_map::TensorMap;
 use crate::time::Costs;
@@ -106,6 +107,7 @@ pub struct Cluster<'a> {
     /// Places in `mmas` of those that are complete.
     pub free_mmas: Vec<usize>,
     pub issued: super::mma::Issued,
+    pub products: super::loaded::Products,
     /// By the first warp of each.
     pub warpgroups: FxHashMap<usize, super::wgmma::Warpgroup>,
     pub wgmmas: Vec<super::wgmma_work::PendingWgmma>,
@@ -136,6 +138,8 @@ pub struct Cluster<'a> {
     pub cluster_time: u64,
     /// What strong stores to shared memory published.
     pub published: super::atomics::Published,
+    /// What warps and engines did to wait for each other.
+    pub record: Record,
     pub races: Vec<Race>,
     pub race_keys: HashMap<(u32, u32, RaceMemory, Reason), usize>,
     pub origins: Vec<Origin>,
@@ -196,6 +200,7 @@ impl<'a> Cluster<'a> {
             mmas: Vec::new(),
             free_mmas: Vec::new(),
             issued: Default::default(),
+            products: Default::default(),
             warpgroups: FxHashMap::default(),
             wgmmas: Vec::new(),
             free_wgmmas: Vec::new(),
@@ -215,6 +220,7 @@ impl<'a> Cluster<'a> {
             cluster_known: Views::default(),
             cluster_time: 0,
             published: Default::default(),
+            record: Record::new(s.options.timing_only),
             races: Vec::new(),
             race_keys: HashMap::new(),
             origins: vec![Origin { site: 0, text: String::new() }],
@@ -254,6 +260,7 @@ impl<'a> Cluster<'a> {
                 id: std::array::from_fn(|n| first[n] + inner[n]),
                 inner,
                 shared,
+                loaded: Default::default(),
                 shared_shadow: if timing_only { Shadow::off() } else { Shadow::default() },
                 tensor,
                 tensor_shadow: if timing_only { Shadow::off() } else { Shadow::default() },

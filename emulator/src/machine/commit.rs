@@ -7,6 +7,7 @@ use super::state::{At, Commit, Pending, Slot, Span};
 use super::warp::lanes;
 use crate::order::Views;
 use crate::program::op::Address;
+use crate::protocol::What;
 use crate::report::{Actor, EventKind};
 use smallvec::smallvec;
 
@@ -35,6 +36,7 @@ impl Cluster<'_> {
                 self.covered.insert(actor, epoch);
                 let order = self.warps[w].starts();
                 let (mut barriers, mut last) = (Vec::new(), now);
+                let issue = self.record.add(w, 1 << lane, site, What::Issue);
                 for cta in ranks {
                     let barrier = self.barrier(w, Slot { cta, ..slot }, site, "committed to")?;
                     let delay = self.jitter(500);
@@ -44,6 +46,7 @@ impl Cluster<'_> {
                     last = last.max(time);
                     self.commits.push(Commit {
                         site,
+                        issue,
                         queue: actor,
                         epoch,
                         barrier,
@@ -80,7 +83,8 @@ impl Cluster<'_> {
 
     /// All that a commit covers is complete: its arrival.
     pub fn commit_arrive(&mut self, n: usize, time: u64) -> Result<(), Stop> {
-        let Commit { site, queue, epoch, barrier, warp, issued, arrival, .. } = self.commits[n];
+        let Commit { site, issue, queue, epoch, barrier, warp, issued, arrival, .. } = self.commits[n];
+        self.record.done(issue, barrier, 1, 0);
         let order = std::mem::take(&mut self.commits[n].order);
         let mut views = Views::default();
         views.order = order;

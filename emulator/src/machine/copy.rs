@@ -104,7 +104,7 @@ impl Cluster<'_> {
                         scatter_rows(shared, &data, slot.offset, &copy.rows, copy.swizzle);
                     }
                 }
-                let (site, bytes, warp) = (copy.site, copy.bytes, copy.warp);
+                let (site, issue, bytes, warp) = (copy.site, copy.issue, copy.bytes, copy.warp);
                 self.copy_origins(n);
                 let order = std::mem::take(&mut self.copies[n].order);
                 let epochs = std::mem::take(&mut self.copies[n].epochs);
@@ -116,6 +116,7 @@ impl Cluster<'_> {
                     b.traffic.bring(site, bytes);
                     b.comes(warp, site, true);
                     b.bytes -= i64::from(bytes);
+                    self.record.done(issue, barrier, 0, bytes);
                     b.current.order.join(&order);
                     if b.bytes < -LIMIT {
                         let name = self.barrier_name(barrier);

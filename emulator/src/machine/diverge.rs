@@ -4,6 +4,7 @@ use super::cluster::{Cluster, Stop};
 use super::state::{At, Span};
 use super::warp::{Fragment, Meeting, State, lanes};
 use crate::program::op::Reg;
+use crate::protocol::What;
 use crate::report::{Actor, EventKind};
 
 impl Cluster<'_> {
@@ -118,6 +119,7 @@ impl Cluster<'_> {
         let cta = self.warps[w].cta;
         self.check_bulk_at_exit(w, mask);
         self.check_wgmma_at_exit(w);
+        self.record.add(w, mask, site, What::Exit);
         let warp = &mut self.warps[w];
         if self.ctas.len() > 1 && warp.live == mask && warp.cluster_arrived & mask == 0 {
             // The cluster barrier waits for it, or for this.

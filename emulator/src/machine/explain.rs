@@ -97,6 +97,7 @@ impl Cluster<'_> {
                 rule: draft.rule.into(),
                 help: draft.help.replace("{}", &names),
                 count: draft.count,
+                confirmed: None,
             });
         }
         if !early {

@@ -60,7 +60,16 @@ impl Cluster<'_> {
     fn finding(&mut self, code: &'static str, title: String, labels: &[(u32, String)], rule: &str, help: &str) {
         let labels = labels.iter().map(|(site, text)| self.label(*site, text.as_str())).collect();
         let severity = Severity::Finding;
-        self.findings.add(Diagnostic { code, severity, title, labels, rule: rule.into(), help: help.into(), count: 1 });
+        self.findings.add(Diagnostic {
+            code,
+            severity,
+            title,
+            labels,
+            rule: rule.into(),
+            help: help.into(),
+            count: 1,
+            confirmed: None,
+        });
     }
 
     /// A register is touched while an MMA works on it.

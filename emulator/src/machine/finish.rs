@@ -21,7 +21,7 @@ impl Cluster<'_> {
                 help: "Let one warp execute tcgen05.dealloc with the same address and column count, after a CTA barrier that \
                        follows the last tcgen05.wait::ld."
                     .into(),
-                count: 1,
+                count: 1, confirmed: None,
             };
             self.findings.add(diagnostic);
         }

@@ -8,6 +8,7 @@ use super::state::{At, Pending, Slot};
 use super::warp::lanes;
 use crate::order::Clock;
 use crate::program::op::{Address, Reg};
+use crate::protocol::{Timing, What};
 use crate::report::Memory;
 
 /// Clusters of the launch that have not begun, in order.
@@ -40,6 +41,8 @@ impl Queue {
 #[derive(Debug)]
 pub struct Cancel {
     site: u32,
+    /// Its step in the record.
+    issue: u32,
     /// Where the response goes: place, mbarrier, and what that will say of itself when its current phase is complete.
     targets: Vec<(Slot, u32, u32)>,
     /// What came before the request.
@@ -52,6 +55,8 @@ pub struct Cancel {
 #[derive(Debug)]
 pub struct Response {
     pub site: u32,
+    /// The request's step in the record.
+    pub issue: u32,
     pub bytes: u128,
     pub targets: Vec<(Slot, u32, u32)>,
     /// What came before the request.
@@ -80,7 +85,9 @@ impl Cluster<'_> {
             let done_at = time + self.costs.tma_latency + self.jitter(1000);
             let order = self.warps[w].starts();
             self.awaited += 1;
-            self.outbox.push(time, Item::Cancel(Box::new(Cancel { site, targets, order, done_at })));
+            let issue = self.record.add(w, 1 << lane, site, What::Issue);
+            self.record.depends_on_timing(site, Timing::LaunchControl);
+            self.outbox.push(time, Item::Cancel(Box::new(Cancel { site, issue, targets, order, done_at })));
         }
         Ok(())
     }
@@ -91,15 +98,15 @@ impl Cluster<'_> {
             let [x, y, z] = first.map(u128::from);
             1 | x << 32 | y << 64 | z << 96
         });
-        let Cancel { site, targets, order, done_at } = request;
+        let Cancel { site, issue, targets, order, done_at } = request;
         self.awaited -= 1;
-        self.responses.push(Response { site, bytes, targets, order });
+        self.responses.push(Response { site, issue, bytes, targets, order });
         self.push_event(done_at.max(time), Pending::Response(self.responses.len() - 1));
     }
 
     /// A response is there.
     pub fn respond(&mut self, n: usize, time: u64) {
-        let Response { site, bytes, ref targets, ref order } = self.responses[n];
+        let Response { site, issue, bytes, ref targets, ref order } = self.responses[n];
         let order = order.clone();
         let mut data = Memory::undefined(16);
         data.store(0, 16, bytes, true);
@@ -111,6 +118,7 @@ impl Cluster<'_> {
             let b = &mut self.barriers[barrier as usize];
             b.traffic.bring(site, 16);
             b.bytes -= 16;
+            self.record.done(issue, barrier, 0, 16);
             b.current.order.join(&order);
             self.try_complete(barrier, time);
         }

@@ -9,6 +9,7 @@ use crate::diagnostic::{Diagnostic, Severity};
 use crate::order::Views;
 use crate::program::RESERVED_SHARED;
 use crate::program::op::{Address, Op, Reg};
+use crate::protocol::What;
 use crate::report::{Actor, EventKind};
 
 /// Mostly one.
@@ -193,6 +194,7 @@ impl Cluster<'_> {
             }) as u32;
             self.barriers[barrier as usize].init(count, stamp);
             self.barrier_at.insert((slot.cta, slot.offset), barrier);
+            self.record.add(w, who, site, What::Init { barrier, count });
             let id = self.barrier_id(barrier);
             let actor = Actor::Warp(self.warps[w].index);
             self.trace(slot.cta, actor, Span::of_warp(w, time, time), site, || EventKind::BarrierInit {
@@ -216,6 +218,7 @@ impl Cluster<'_> {
             for lane in lanes(who) {
                 let value = |r: u16| self.warps[w].registers.b32[usize::from(r)][lane];
                 let (count, bytes) = (count.map_or(1, value), expect.map(value));
+                self.record.add(w, 1 << lane, site, What::Arrive { barrier, count, bytes: bytes.unwrap_or(0) });
                 if count == 0 || i64::from(count) > LIMIT {
                     return Err(Some(Box::new(self.problem(
                         "mbarrier-count",
@@ -397,6 +400,7 @@ impl Cluster<'_> {
             self.warps[w].fragments[f].state = State::Mbarrier { barrier, parity, p, mask, since: now, relaxed };
         } else {
             // `test_wait`, or a `try_wait` that reached its time limit.
+            self.record.asked_in_vain(w, mask, site, barrier, parity);
             self.polls += 1;
             self.warps[w].polls += 1;
             self.warps[w].asks = Some((site, now));
@@ -419,6 +423,7 @@ impl Cluster<'_> {
             return;
         };
         let site = self.site(w, f);
+        self.record.add(w, mask, site, What::Wait { barrier, parity: parity as u8 });
         let b = &self.barriers[barrier as usize];
         let warp = &mut self.warps[w];
         let before = warp.views.hb.get(b.actor);

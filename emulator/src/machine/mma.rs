@@ -1,6 +1,7 @@
 //! `tcgen05.mma`: issue, the tensor core's work, completion.
 
 use super::cluster::{Cluster, Stop};
+use super::loaded::swizzle_of;
 use super::operand::Operand;
 use super::state::{ActorKind, At, Pending, Race, RaceMemory, Span};
 use super::tensor::{CELL, COLUMNS, InstructionDescriptor, Layout, SharedDescriptor};
@@ -240,7 +241,15 @@ impl Cluster<'_> {
                 let views = std::mem::take(&mut self.warps[w].views);
                 self.touch_operand(&views, c, &footprint, base, stamp);
                 self.warps[w].views = views;
+                self.check_swizzle(c, footprint.runs(base), swizzle_of(d.swizzle), which, site);
             }
+        }
+        match (inputs.accumulate, a) {
+            (true, Source::Shared(a)) if !self.options.timing_only => {
+                self.check_product(group[0], column, [a, b], site);
+            }
+            (true, _) => {}
+            (false, _) => self.begin_product(group[0], column),
         }
         if let Source::Tensor(from) = a {
             for &c in group {

@@ -45,6 +45,7 @@ impl Cluster<'_> {
             rule: rule.into(),
             help,
             count: 1,
+            confirmed: None,
         }
     }
 

@@ -20,6 +20,11 @@ impl Cluster<'_> {
     ) {
         let At { w, site, .. } = at;
         self.order_global(at, targets, total as u32, writes, stamp);
+        for (_, target) in targets.iter().filter(|_| writes) {
+            if let Target::Shared(c, at) = *target {
+                self.ctas[c].loaded.overwrite(at, at + total as u32);
+            }
+        }
         // Few stores come close to an mbarrier.
         let shared = targets.iter().filter_map(|(_, t)| if let Target::Shared(_, at) = *t { Some(at) } else { None });
         let (low, high) = shared.fold((u32::MAX, 0), |(low, high), at| (low.min(at), high.max(at + total as u32)));

@@ -128,6 +128,7 @@ fn wrong(field: &str, title: String, help: String, kernel: Option<&Kernel>) -> D
             .into(),
         help,
         count: 1,
+        confirmed: None,
     }
 }
 

@@ -1,5 +1,6 @@
 //! The things a cluster is made of, beside its warps.
 
+use super::loaded::Loaded;
 use super::tensor::{Allocation, TensorMemory};
 use crate::order::{ActorId, Clock, Conflict, Shadow, Stamp, Views};
 use crate::report::Memory;
@@ -55,6 +56,7 @@ pub struct Cta {
     /// The shared window, from its offset 0: what the system reserves, static, dynamic.
     pub shared: Memory,
     pub shared_shadow: Shadow,
+    pub loaded: Loaded,
     pub tensor: TensorMemory,
     pub tensor_shadow: Shadow,
     pub tensor_relinquished: bool,
@@ -124,6 +126,8 @@ impl NamedBarrier {
 #[derive(Debug)]
 pub struct Commit {
     pub site: u32,
+    /// Its step in the record.
+    pub issue: u32,
     pub queue: ActorId,
     /// The last MMA of the queue that it covers.
     pub epoch: u32,

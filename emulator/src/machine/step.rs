@@ -318,6 +318,7 @@ impl<'a> Cluster<'a> {
             rule: "Registers and memory hold unknown values until they are written (for memory, PTX ISA 8.2.6).".into(),
             help: "Write the value on every path that leads here.".into(),
             count: 1,
+            confirmed: None,
         }))
     }
 

@@ -5,6 +5,7 @@ use super::names::{counted, counted_are};
 use super::state::{At, Span};
 use super::warp::{State, lanes};
 use crate::program::op::{BarrierVote, Op};
+use crate::protocol::What;
 use crate::report::{Actor, EventKind};
 
 impl Cluster<'_> {
@@ -26,6 +27,7 @@ impl Cluster<'_> {
                 for (slot, _) in self.barrier_addresses(at, address, false)? {
                     let barrier = self.barrier(w, slot, site, "invalidated")?;
                     self.check_promises(w, barrier, site);
+                    self.record.add(w, at.mask, site, What::Inval { barrier });
                     self.barriers[barrier as usize].valid = false;
                     self.barrier_at.remove(&(slot.cta, slot.offset));
                 }
@@ -43,6 +45,7 @@ impl Cluster<'_> {
                     }
                     for lane in lanes(who) {
                         let bytes = self.warps[w].registers.b32[usize::from(*bytes)][lane];
+                        self.record.add(w, 1 << lane, site, What::Arrive { barrier, count: 0, bytes });
                         self.expect(barrier, bytes, site)?;
                         let (actor, time) = self.when(w, f);
                         let (id, span) = (self.barrier_id(barrier), Span::of_warp(w, time, time));
@@ -171,6 +174,7 @@ impl Cluster<'_> {
             if member & warp.live & !there == 0 {
                 synchronised |= there == warp.live;
                 let time = warp.fragments.iter_mut().filter(waiting).map(|f| f.ready_at).max().unwrap_or(0);
+                self.record.add(w, there, 0, What::Meet);
                 for fragment in warp.fragments.iter_mut().filter(|f| f.state == State::WarpSync(member)) {
                     fragment.state = State::Ready;
                     fragment.ready_at = time;
@@ -247,6 +251,14 @@ impl Cluster<'_> {
         named.partial[self.warps[w].index as usize % 32] |= mask;
         named.latest = named.latest.max(time);
         self.warps[w].release_to(&mut named.views);
+        let complete = self.warps[w].live & !named.partial[self.warps[w].index as usize % 32] == 0;
+        let what = What::Named {
+            cta: c as u8,
+            id: id as u8,
+            threads: if complete { 32 } else { 0 },
+            expected: count.map(|count| count as u16),
+        };
+        self.record.add(w, mask, site, what);
         if wait {
             let fragment = &mut self.warps[w].fragments[f];
             fragment.state = State::CtaBarrier(id);
@@ -273,6 +285,8 @@ impl Cluster<'_> {
         }
         let done = std::mem::take(named);
         let time = done.latest + self.costs.cta_barrier + 2 * u64::from(expected / 32);
+        let (cta, number) = (c as u8, id as u8);
+        self.record.add(0, 0, done.site, What::NamedDone { cta, id: number });
         for w in 0..self.warps.len() {
             if self.warps[w].cta != c {
                 continue;
@@ -283,10 +297,11 @@ impl Cluster<'_> {
                 if fragment.state != State::CtaBarrier(id) {
                     continue;
                 }
-                let (start, pc) = (fragment.ready_at, fragment.pc);
+                let (start, pc, mask) = (fragment.ready_at, fragment.pc, fragment.mask);
                 fragment.state = State::Ready;
                 fragment.ready_at = time;
                 joined = true;
+                self.record.add(w, mask, done.site, What::NamedPassed { cta, id: number });
                 let inst = self.kernel.code.get(pc.saturating_sub(1) as usize);
                 let site = inst.map_or(done.site, |i| i.site);
                 let op = inst.map(|i| &i.op);
@@ -296,7 +311,7 @@ impl Cluster<'_> {
                         BarrierVote::Or => u32::from(hold != 0),
                         BarrierVote::Count => hold,
                     };
-                    let (mask, registers) = (fragment.mask, &mut self.warps[w].registers);
+                    let registers = &mut self.warps[w].registers;
                     lanes(mask).for_each(|lane| registers.set_lane(d, lane, value.into()));
                     registers.set_defined(d, mask, u32::MAX);
                 }
@@ -323,7 +338,7 @@ impl Cluster<'_> {
         if aligned {
             self.whole_warp(w, mask, site)?;
         }
-        if self.warps[w].cluster_arrived & mask != 0 {
+        if (self.warps[w].cluster_arrived | self.warps[w].cluster_passed) & mask != 0 {
             return Err(Some(Box::new(self.problem(
                 "cluster-barrier",
                 site,
@@ -344,6 +359,7 @@ impl Cluster<'_> {
         }
         self.cluster_barrier.latest = self.cluster_barrier.latest.max(time);
         self.cluster_barrier.site = site;
+        self.record.add(w, mask, site, What::ClusterArrive);
         self.check_cluster_barrier();
         Ok(())
     }
@@ -356,6 +372,7 @@ impl Cluster<'_> {
         // Lanes that have arrived in a phase that is complete already.
         if self.warps[w].cluster_passed & mask == mask {
             self.warps[w].cluster_passed &= !mask;
+            self.record.add(w, mask, site, What::ClusterPassed);
             let known = self.cluster_known.clone();
             self.warps[w].views.join(&known);
             let fragment = &mut self.warps[w].fragments[f];
@@ -385,6 +402,7 @@ impl Cluster<'_> {
         }
         let done = std::mem::take(&mut self.cluster_barrier);
         let time = done.latest + self.costs.cluster_barrier;
+        self.record.add(0, 0, done.site, What::ClusterDone);
         self.cluster_known = done.views;
         self.cluster_time = time;
         self.acted();
@@ -397,6 +415,7 @@ impl Cluster<'_> {
                 fragment.ready_at = fragment.ready_at.max(time);
                 warp.cluster_passed &= !fragment.mask;
                 joined = true;
+                self.record.add(w, fragment.mask, done.site, What::ClusterPassed);
             }
             if joined {
                 warp.views.join(&self.cluster_known);

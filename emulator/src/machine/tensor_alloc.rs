@@ -9,6 +9,7 @@ use super::warp::State;
 use crate::order::{Access, Reason};
 use crate::program::RESERVED_SHARED;
 use crate::program::op::Address;
+use crate::protocol::What;
 use crate::report::EventKind;
 
 impl Cluster<'_> {
@@ -63,6 +64,7 @@ impl Cluster<'_> {
             return Ok(());
         };
         self.settle();
+        self.record.add(w, mask, site, What::Alloc { columns: columns as u16, pair });
         let allocation = self.ctas[c].tensor.allocate(column, columns, site);
         if pair {
             // What the warp has said before does not tell that it has got them.
@@ -184,6 +186,7 @@ impl Cluster<'_> {
             }
         }
         self.ctas[c].tensor.free(allocation, site);
+        self.record.add(w, mask, site, What::Free { columns: columns as u16 });
         let (actor, time) = self.when(w, f);
         self.warps[w].fragments[f].ready_at += self.costs.tensor_alloc;
         self.trace(c, actor, Span::of_warp(w, time, time), site, || EventKind::TensorFree {

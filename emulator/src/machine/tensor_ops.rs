@@ -392,6 +392,7 @@ impl Cluster<'_> {
                     rule: super::explain_tensor::WAIT_RULE.into(),
                     help: super::explain_tensor::WAIT_HELP.into(),
                     count: 1,
+                    confirmed: None,
                 });
             }
         }

@@ -9,9 +9,10 @@ use super::names::counted;
 use super::state::{At, Pending, Race, RaceMemory, Slot, Span};
 use super::step::PARAM_WINDOW;
 use super::warp::lanes;
-use crate::order::{Access, Clock, Far, Stamp, Strength};
+use crate::order::{Access, BLOCK, Clock, Far, Run, Stamp, Strength};
 use crate::program::RESERVED_SHARED;
 use crate::program::op::{Reg, TmaKind, TmaOp};
+use crate::protocol::{self, What};
 use crate::report::{self, Actor, CopyKind, EventKind, Memory};
 use crate::tensor_map::{Element, Swizzle, TensorMap};
 use smallvec::{SmallVec, smallvec};
@@ -24,6 +25,8 @@ const MOST_MAPS: usize = 16;
 #[derive(Debug)]
 pub struct Copy {
     pub site: u32,
+    /// Its step in the record, if it tells an mbarrier.
+    pub issue: u32,
     pub warp: usize,
     pub kind: TmaKind,
     pub rows: SmallVec<[Rows; 1]>,
@@ -221,6 +224,7 @@ impl Cluster<'_> {
         }
         for (n, &slot) in shared.iter().enumerate() {
             let stamp = if load { self.barriers[barriers[n] as usize].stamp(site, self.index) } else { reads };
+            self.lay_out(slot, extent, (load, plain_bytes.is_none()), swizzle, site);
             if rows.iter().all(Rows::dense) {
                 self.touch_shared(w, slot, bytes, stamp, load);
                 continue;
@@ -256,8 +260,11 @@ impl Cluster<'_> {
             done = left + latency;
         }
         let (early, late) = (self.perturbed(3), self.perturbed(3));
+        let tells = !barriers.is_empty();
+        let issue = if tells { self.record.add(w, 1 << lane, site, What::Issue) } else { protocol::NONE };
         let copy = Copy {
             site,
+            issue,
             warp: w,
             kind: op.kind,
             rows,
@@ -454,6 +461,23 @@ impl Cluster<'_> {
         }
         if writes {
             self.check_barrier_bytes(slot.cta, slot.offset, slot.offset + bytes, stamp.site);
+        }
+    }
+
+    /// A copy writes, or reads, a tile of shared memory with a swizzle.
+    fn lay_out(&mut self, slot: Slot, extent: u32, (load, tensor): (bool, bool), swizzle: Swizzle, site: u32) {
+        let (start, end) = (slot.offset, slot.offset + extent);
+        let loaded = &mut self.ctas[slot.cta].loaded;
+        match (load, tensor) {
+            _ if self.options.timing_only => {}
+            (true, true) => loaded.load(start, end, swizzle, site),
+            (true, false) => loaded.overwrite(start, end),
+            (false, true) => {
+                let (block, last) = (u64::from(start) / BLOCK, u64::from(end).div_ceil(BLOCK));
+                let all = Run { block, blocks: last - block, granules: u64::MAX };
+                self.check_swizzle(slot.cta, std::iter::once(all), swizzle, "", site);
+            }
+            (false, false) => {}
         }
     }
 

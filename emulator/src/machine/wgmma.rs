@@ -14,6 +14,7 @@ use super::wgmma_work::{Coming, Step};
 use crate::order::Clock;
 use crate::program::op::{Inst, Op, Reg};
 use crate::program::wgmma::{ROWS, WARP_ROWS, WgmmaA, WgmmaOp, a_element};
+use crate::protocol::What;
 use crate::report::EventKind;
 use std::collections::VecDeque;
 
@@ -120,6 +121,7 @@ impl<'a> Cluster<'a> {
         own.last = pc;
         let number = own.count;
         op.fragments().for_each(|reg| own.used[usize::from(reg)] = (number, pc));
+        self.record.add(w, mask, site, What::Wgmma { number });
         let part = self.a_part(w, op);
         let (time, views) = (self.warps[w].fragments[f].ready_at, self.warps[w].views.clone());
         let (before, a) = (Clock::default(), Operand::default());
@@ -276,6 +278,7 @@ impl<'a> Cluster<'a> {
         let first = self.warpgroup_of(w);
         let own = &mut self.warps[w].wgmma;
         let Some(last) = own.groups.drain(..old).next_back() else { return };
+        self.record.add(w, u32::MAX, site, What::WgmmaWait { number: last });
         let covers = last.saturating_sub(own.awaited);
         own.awaited = own.awaited.max(last);
         // Nobody may look at an accumulator that the next MMA works on: it stays where it is.

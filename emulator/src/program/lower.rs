@@ -113,6 +113,7 @@ fn at(
         rule: bad.rule,
         help: bad.help,
         count: 1,
+        confirmed: None,
     }
 }
 

@@ -128,6 +128,7 @@ pub fn load(text: &str) -> Result<Program, Vec<Diagnostic>> {
                 rule: "PTX text must follow the grammar of the PTX ISA (chapter 4).".into(),
                 help: e.help,
                 count: 1,
+                confirmed: None,
             })
             .collect::<Vec<_>>()
     })?;

@@ -217,7 +217,7 @@ pub(super) fn check(text: &str, module: &Module) -> Vec<Diagnostic> {
                    notes of each instruction)."
                 .into(),
             help,
-            count,
+            count, confirmed: None,
         });
     };
     let version = module.version;

@@ -217,6 +217,7 @@ fn found(code: &'static str) -> Diagnostic {
         rule: String::new(),
         help: String::new(),
         count: 1,
+        confirmed: None,
     }
 }
 

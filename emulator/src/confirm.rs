@@ -1,0 +1,89 @@
+//! Schedules that show what a finding leads to.
+//!
+//! A finding says what the rules do not order; whether a run shows it is a matter of luck. Adversarial schedules are less lucky: they
+//! delay engines, deliver data as early or as late as the rules allow, and let waits fail. Where one of them gives another result
+//! than the run with the finding, or none, that is what the finding leads to.
+
+use crate::diagnostic::{Severity, Witness};
+use crate::launch::Launch;
+use crate::program::Program;
+use crate::report::{Memory, Report};
+use crate::{Options, run};
+use std::ops::Range;
+
+/// Findings whose consequence is a hang, rather than a value.
+const HANGS: &[&str] =
+    &["can-hang", "phase-overtaken", "mbarrier-init-unordered", "wrong-phase", "phase-completed-early"];
+
+/// Runs a launch that has findings on the schedules of these seeds, until one gives another result, and one hangs. The first finding of
+/// each kind is [confirmed](crate::Diagnostic::confirmed) by it: root causes come first. A launch that did not come to its end, or
+/// that has no findings, is left as it is.
+pub fn confirm(program: &Program, launch: &Launch, options: &Options, report: &mut Report, seeds: Range<u64>) {
+    let open = |report: &Report, hangs: bool| {
+        let is_open = |d: &crate::Diagnostic| d.severity == Severity::Finding && HANGS.contains(&d.code) == hangs;
+        report.findings.iter().position(is_open)
+    };
+    let (hang, value) = (open(report, true), open(report, false).or(open(report, true)));
+    if !report.completed || value.is_none() {
+        return;
+    }
+    // A schedule on which the kernel never ends needs no long run to show it.
+    let budget = options.max_instructions.min(report.instructions.saturating_mul(8).saturating_add(100_000));
+    for seed in seeds {
+        let open = |n: Option<usize>| n.filter(|&n| report.findings[n].confirmed.is_none());
+        let (hang, value) = (open(hang), open(value));
+        if hang.is_none() && value.is_none() {
+            return;
+        }
+        let options =
+            Options { seed: Some(seed), max_instructions: budget, trace: false, keep_ctas: false, ..options.clone() };
+        let other = run(program, launch, &options);
+        if !other.completed {
+            if let (Some(n), Some(why)) =
+                (hang.or(value), other.findings.iter().find(|d| d.severity == Severity::Error))
+            {
+                let outcome =
+                    if why.code == "hang" { format!("the kernel hangs: {}", why.title) } else { why.title.clone() };
+                report.findings[n].confirmed = Some(Witness { seed, outcome });
+            }
+        } else if let Some(n) = value
+            && let Some(outcome) = difference(launch, &report.buffers, &other.buffers)
+        {
+            report.findings[n].confirmed = Some(Witness { seed, outcome });
+        }
+    }
+}
+
+/// Where two runs left other bytes: the first element, and how many.
+fn difference(launch: &Launch, ours: &[Memory], theirs: &[Memory]) -> Option<String> {
+    for ((buffer, a), b) in launch.buffers.iter().zip(ours).zip(theirs) {
+        let size = buffer.element_bytes.unwrap_or(1).clamp(1, 8) as usize;
+        let element = |memory: &Memory, at: usize| {
+            let defined = (at..at + size).all(|byte| memory.is_defined(byte));
+            defined.then(|| memory.bytes.get(at..at + size)).flatten().map(<[u8]>::to_vec)
+        };
+        let other = |at: &usize| element(a, *at) != element(b, *at);
+        let mut places = (0..a.bytes.len()).step_by(size).filter(other);
+        let Some(first) = places.next() else { continue };
+        let more = places.count();
+        let place = match buffer.row_bytes.filter(|&row| row > 0) {
+            Some(row) => {
+                let (row_bytes, size) = (row as usize, size);
+                format!("`{}` at row {}, column {}", buffer.name, first / row_bytes, first % row_bytes / size)
+            }
+            None => format!("`{}` at byte {first}", buffer.name),
+        };
+        let text = |value: Option<Vec<u8>>| match value {
+            Some(bytes) => bytes.iter().rev().fold(String::from("0x"), |text, byte| text + &format!("{byte:02x}")),
+            None => "never written".into(),
+        };
+        let also = match more {
+            0 => String::new(),
+            1 => ", and one more element differs".into(),
+            n => format!(", and {n} more elements differ"),
+        };
+        let (now, then) = (text(element(b, first)), text(element(a, first)));
+        return Some(format!("{place} is {now} instead of {then}{also}"));
+    }
+    None
+}

@@ -1,0 +1,184 @@
+//! How the tiles in shared memory are laid out: which tensor copy loaded them, by which swizzle, and who reads them by another.
+
+use super::cluster::Cluster;
+use super::tensor::SharedDescriptor;
+use crate::diagnostic::Severity;
+use crate::order::{BLOCK, Run};
+use crate::tensor_map::Swizzle;
+use std::collections::VecDeque;
+
+/// What a KiB of shared memory holds.
+#[derive(Clone, Copy, Debug, Default)]
+struct Content {
+    /// Counts what was written there; 0: nothing.
+    version: u32,
+    /// The last tensor copy into it, if nothing else was written since: its swizzle, its statement, and the granules that it wrote.
+    load: Option<(Swizzle, u32, u64)>,
+}
+
+/// The granules of a KiB that lie between these addresses.
+fn granules(block: u32, start: u32, end: u32) -> u64 {
+    let base = block * BLOCK as u32;
+    let (first, last) = (start.saturating_sub(base) / 16, end.saturating_sub(base).div_ceil(16).min(64));
+    (u64::MAX << first) & (u64::MAX >> (64 - last.max(1)))
+}
+
+/// The shared memory of a CTA, by KiB.
+#[derive(Debug, Default)]
+pub struct Loaded {
+    blocks: Vec<Content>,
+    versions: u32,
+}
+
+impl Loaded {
+    fn write(&mut self, start: u32, end: u32, load: Option<(Swizzle, u32)>) {
+        let (first, last) = (start as usize / BLOCK as usize, end.div_ceil(BLOCK as u32) as usize);
+        if self.blocks.len() < last {
+            self.blocks.resize(last, Content::default());
+        }
+        self.versions += 1;
+        for (n, block) in (first as u32..).zip(&mut self.blocks[first..last]) {
+            let load = load.map(|(swizzle, site)| (swizzle, site, granules(n, start, end)));
+            *block = Content { version: self.versions, load };
+        }
+    }
+
+    /// A tensor copy writes these bytes.
+    pub fn load(&mut self, start: u32, end: u32, swizzle: Swizzle, site: u32) {
+        self.write(start, end, Some((swizzle, site)));
+    }
+
+    /// Something else writes them, in an order of its own. Nothing need be known of memory that no tensor copy ever wrote.
+    pub fn overwrite(&mut self, start: u32, end: u32) {
+        let first = start as usize / BLOCK as usize;
+        if self.blocks.get(first).is_some_and(|content| content.version > 0) {
+            self.write(start, end, None);
+        }
+    }
+
+    /// A load that wrote some of these granules by another swizzle than they are read with: its swizzle, statement, and the first byte.
+    fn other_swizzle(&self, runs: impl Iterator<Item = Run>, swizzle: Swizzle) -> Option<(Swizzle, u32, u32)> {
+        for Run { block, blocks, granules } in runs {
+            let first = block as usize;
+            let end = self.blocks.len().min(first + blocks as usize);
+            for (n, content) in (first..).zip(self.blocks.get(first..end)?) {
+                let other = |load: &(Swizzle, u32, u64)| load.0 != swizzle && load.2 & granules != 0;
+                if let Some((loaded, site, _)) = content.load.filter(other) {
+                    return Some((loaded, site, n as u32 * BLOCK as u32));
+                }
+            }
+        }
+        None
+    }
+
+    fn version(&self, offset: u32) -> u32 {
+        self.blocks.get(offset as usize / BLOCK as usize).map_or(0, |content| content.version)
+    }
+}
+
+/// An MMA that adds to its accumulator: what it multiplies, and where it adds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Product {
+    cta: usize,
+    column: u32,
+    operands: [(SharedDescriptor, u32); 2],
+    site: u32,
+}
+
+/// The last MMAs of a cluster.
+#[derive(Debug, Default)]
+pub struct Products(VecDeque<Product>);
+
+/// A tile of 64 columns is multiplied in four steps, by several warps perhaps.
+const REMEMBERED: usize = 16;
+
+/// The swizzle that a matrix descriptor names by the bytes of its rows.
+pub fn swizzle_of(bytes: u32) -> Swizzle {
+    match bytes {
+        32 => Swizzle::B32,
+        64 => Swizzle::B64,
+        128 => Swizzle::B128,
+        _ => Swizzle::None,
+    }
+}
+
+fn name(swizzle: Swizzle) -> &'static str {
+    match swizzle {
+        Swizzle::None => "without a swizzle",
+        Swizzle::B32 => "with the 32-byte swizzle",
+        Swizzle::B64 => "with the 64-byte swizzle",
+        Swizzle::B128 => "with the 128-byte swizzle",
+        Swizzle::B128Atom32 => "with the 128-byte swizzle of 32-byte chunks",
+        Swizzle::B128Atom32Flip8 => "with the 128-byte swizzle of 32-byte chunks, halves swapped",
+        Swizzle::B128Atom64 => "with the 128-byte swizzle of 64-byte chunks",
+    }
+}
+
+impl Cluster<'_> {
+    /// An MMA's operand of this name, or a copy (no name), reads these granules of a CTA with a swizzle: they should have been
+    /// loaded with the same.
+    pub fn check_swizzle(
+        &mut self,
+        cta: usize,
+        runs: impl Iterator<Item = Run>,
+        swizzle: Swizzle,
+        operand: &str,
+        site: u32,
+    ) {
+        let Some((loaded, load, at)) = self.ctas[cta].loaded.other_swizzle(runs, swizzle) else { return };
+        let what = match operand {
+            "" => "a copy".to_string(),
+            name => format!("the MMA's operand {name}"),
+        };
+        let title =
+            format!("{what} reads {} {}, which was loaded {}", self.shared_name(at), name(swizzle), name(loaded));
+        let mut diagnostic = self.problem(
+            "swizzle-mismatch",
+            site,
+            title,
+            "A swizzle permutes the 16-byte chunks of a tile by bits of their addresses: only the same one finds them again (PTX ISA 5.5.7, \
+             swizzling modes; 9.7.16.4.1, matrix descriptor).",
+            "Give the tensor map and the matrix descriptor (bits 61 to 63) the same swizzle.".into(),
+        );
+        // Data may lie permuted in global memory, as for a plain bulk copy.
+        diagnostic.severity = if loaded == Swizzle::None { Severity::Note } else { Severity::Finding };
+        diagnostic.labels[0].text = format!("read here {}", name(swizzle));
+        diagnostic.labels.push(self.label(load, format!("loaded here {}", name(loaded))));
+        self.findings.add(diagnostic);
+    }
+
+    /// An MMA adds the product of these slices to this accumulator: the same was not added before.
+    pub fn check_product(&mut self, cta: usize, column: u32, operands: [SharedDescriptor; 2], site: u32) {
+        let operands = operands.map(|d| (d, self.ctas[cta].loaded.version(d.start)));
+        let new = Product { cta, column, operands, site };
+        // What threads store there has no version: they may have stored something else in between.
+        let known = operands.iter().all(|operand| operand.1 > 0);
+        let same = |p: &&Product| (p.cta, p.column, p.operands) == (cta, column, operands);
+        let before = self.products.0.iter().find(same).map(|p| p.site);
+        if let Some(before) = before.filter(|_| known) {
+            let names = operands.map(|(d, _)| self.shared_name(d.start));
+            let mut diagnostic = self.problem(
+                "product-added-twice",
+                site,
+                format!("an MMA adds the product of the same slices of {} and {} to the same accumulator again", names[0], names[1]),
+                "Each slice of 16 columns of A and B counts once in a product of matrices. The result of this is defined, but it is no \
+                 such product.",
+                "Advance the descriptors of A and B for each MMA: by 32 bytes in a K-major tile of 16-bit elements.".into(),
+            );
+            diagnostic.severity = Severity::Note;
+            if before != site {
+                diagnostic.labels.push(self.label(before, "this MMA added it before"));
+            }
+            self.findings.add(diagnostic);
+        }
+        if self.products.0.len() == REMEMBERED {
+            self.products.0.pop_front();
+        }
+        self.products.0.push_back(new);
+    }
+
+    /// An MMA begins a new sum in this accumulator.
+    pub fn begin_product(&mut self, cta: usize, column: u32) {
+        self.products.0.retain(|p| (p.cta, p.column) != (cta, column));
+    }
+}

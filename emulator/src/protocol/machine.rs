@@ -1,0 +1,262 @@
+//! Carries out recorded steps in any order that their barriers allow.
+
+use super::record::{Record, Step, What};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+/// The cluster that a record is of.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Shape {
+    pub ctas: usize,
+    /// Threads of each CTA.
+    pub threads: u32,
+    /// CTAs of other clusters may hold tensor memory of the same SMs.
+    pub shares_sm: bool,
+}
+
+impl Shape {
+    /// Warps of each CTA.
+    pub fn warps(&self) -> u32 {
+        self.threads.div_ceil(32).max(1)
+    }
+}
+
+/// The steps as a graph: what each one follows, and what follows it.
+#[derive(Debug)]
+pub struct Graph<'a> {
+    pub steps: &'a [Step],
+    before: &'a [SmallVec<[u32; 2]>],
+    behind: Vec<SmallVec<[u32; 2]>>,
+}
+
+impl<'a> Graph<'a> {
+    pub fn new(record: &'a Record, before: &'a [SmallVec<[u32; 2]>]) -> Graph<'a> {
+        let mut behind = vec![SmallVec::new(); record.steps.len()];
+        for (n, list) in before.iter().enumerate() {
+            list.iter().for_each(|&first| behind[first as usize].push(n as u32));
+        }
+        Graph { steps: &record.steps, before, behind }
+    }
+}
+
+/// An mbarrier.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Mbarrier {
+    expected: u32,
+    pub pending: u32,
+    pub bytes: i64,
+    /// Phases that are complete.
+    pub phase: u32,
+}
+
+/// A CTA barrier or the cluster's.
+#[derive(Clone, Copy, Debug, Default)]
+struct Meeting {
+    threads: u32,
+    expected: Option<u16>,
+    rounds: u32,
+}
+
+/// Why a run of the machine ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    Completed,
+    /// What is left waits for ever.
+    Stuck,
+    /// More arrive with this step than its phase takes.
+    Overflow(u32),
+}
+
+#[derive(Debug)]
+pub struct Machine<'a> {
+    graph: &'a Graph<'a>,
+    shape: Shape,
+    missing: Vec<u8>,
+    /// Steps behind all that comes before them.
+    pub ready: Vec<u32>,
+    done: usize,
+    mbarriers: FxHashMap<u32, Mbarrier>,
+    named: FxHashMap<(u8, u8), Meeting>,
+    /// The round of a CTA barrier that a warp came to last.
+    came: FxHashMap<(u16, u8, u8), u32>,
+    cluster: Meeting,
+    cluster_came: FxHashMap<u16, u32>,
+    /// Threads of each CTA that have not ended.
+    live: Vec<u32>,
+    wgmmas: FxHashMap<u16, u32>,
+    /// Columns that each CTA holds, and how often it has allocated with its peer.
+    columns: Vec<u32>,
+    paired: Vec<u32>,
+}
+
+impl<'a> Machine<'a> {
+    pub fn new(graph: &'a Graph<'a>, shape: Shape) -> Machine<'a> {
+        let missing: Vec<u8> = graph.before.iter().map(|list| list.len() as u8).collect();
+        let ready = (0..graph.steps.len() as u32).filter(|&n| missing[n as usize] == 0).collect();
+        Machine {
+            graph,
+            shape,
+            missing,
+            ready,
+            done: 0,
+            mbarriers: FxHashMap::default(),
+            named: FxHashMap::default(),
+            came: FxHashMap::default(),
+            cluster: Meeting::default(),
+            cluster_came: FxHashMap::default(),
+            live: vec![shape.threads; shape.ctas],
+            wgmmas: FxHashMap::default(),
+            columns: vec![0; shape.ctas],
+            paired: vec![0; shape.ctas],
+        }
+    }
+
+    /// Takes steps until none can be taken: of those that can, the one to which `rank` gives the smallest number.
+    pub fn run(&mut self, mut rank: impl FnMut(u32, &Step) -> u64) -> End {
+        loop {
+            let can = self.ready.iter().enumerate().filter(|&(_, &n)| self.can(n));
+            let Some((place, n)) = can.map(|(place, &n)| (place, n)).min_by_key(|&(_, n)| {
+                let step = &self.graph.steps[n as usize];
+                (rank(n, step), n)
+            }) else {
+                break;
+            };
+            self.ready.swap_remove(place);
+            if !self.take(n) {
+                return End::Overflow(n);
+            }
+        }
+        if self.done == self.graph.steps.len() { End::Completed } else { End::Stuck }
+    }
+
+    pub fn mbarrier(&self, barrier: u32) -> Option<Mbarrier> {
+        self.mbarriers.get(&barrier).copied()
+    }
+
+    fn cta(&self, warp: u16) -> usize {
+        (u32::from(warp) / self.shape.warps()) as usize
+    }
+
+    /// Whether a step that is ready can be taken now.
+    fn can(&self, n: u32) -> bool {
+        let step = &self.graph.steps[n as usize];
+        match step.what {
+            What::Wait { barrier, parity } => {
+                self.mbarriers.get(&barrier).is_some_and(|b| b.phase & 1 != u32::from(parity & 1))
+            }
+            What::NamedPassed { cta, id } => {
+                let rounds = self.named.get(&(cta, id)).map_or(0, |m| m.rounds);
+                self.came.get(&(step.warp, cta, id)).is_none_or(|&came| rounds > came)
+            }
+            What::ClusterPassed => self.cluster_came.get(&step.warp).is_none_or(|&came| self.cluster.rounds > came),
+            What::WgmmaWait { number } => {
+                let first = step.warp / 4 * 4;
+                (first..first + 4).all(|warp| self.wgmmas.get(&warp).is_some_and(|&n| n >= number))
+            }
+            What::Alloc { columns, pair } => {
+                let cta = self.cta(step.warp);
+                let room = self.columns.get(cta).is_none_or(|held| held + u32::from(columns) <= 512);
+                room && (!pair || self.peer_allocates(cta))
+            }
+            _ => true,
+        }
+    }
+
+    /// The CTA's peer has allocated with it already, or has come to it.
+    fn peer_allocates(&self, cta: usize) -> bool {
+        let peer = cta ^ 1;
+        let ahead = self.paired.get(peer) > self.paired.get(cta);
+        ahead
+            || self.ready.iter().any(|&n| {
+                let step = &self.graph.steps[n as usize];
+                matches!(step.what, What::Alloc { pair: true, .. }) && self.cta(step.warp) == peer
+            })
+    }
+
+    /// Takes a step; `false`: more arrive than the phase takes.
+    fn take(&mut self, n: u32) -> bool {
+        let step = self.graph.steps[n as usize];
+        self.done += 1;
+        for &next in &self.graph.behind[n as usize] {
+            self.missing[next as usize] -= 1;
+            if self.missing[next as usize] == 0 {
+                self.ready.push(next);
+            }
+        }
+        match step.what {
+            What::Init { barrier, count } => {
+                let new = Mbarrier { expected: count, pending: count, ..Mbarrier::default() };
+                self.mbarriers.insert(barrier, new);
+            }
+            What::Inval { barrier } => drop(self.mbarriers.remove(&barrier)),
+            What::Arrive { barrier, count, bytes } => return self.counts(barrier, count, i64::from(bytes)),
+            What::Done { barrier, count, bytes, .. } => return self.counts(barrier, count, -i64::from(bytes)),
+            What::Named { cta, id, threads, expected } => {
+                let meeting = self.named.entry((cta, id)).or_default();
+                meeting.threads += u32::from(threads);
+                meeting.expected = expected;
+                self.came.insert((step.warp, cta, id), meeting.rounds);
+                self.all_there();
+            }
+            What::ClusterArrive => {
+                self.cluster.threads += step.lanes.count_ones();
+                self.cluster_came.insert(step.warp, self.cluster.rounds);
+                self.all_there();
+            }
+            What::Wgmma { number } => drop(self.wgmmas.insert(step.warp, number)),
+            What::Alloc { columns, pair } => {
+                let cta = self.cta(step.warp);
+                self.columns[cta] += u32::from(columns);
+                self.paired[cta] += u32::from(pair);
+            }
+            What::Free { columns } => {
+                let cta = self.cta(step.warp);
+                self.columns[cta] = self.columns[cta].saturating_sub(columns.into());
+            }
+            What::Exit => {
+                let cta = self.cta(step.warp);
+                self.live[cta] = self.live[cta].saturating_sub(step.lanes.count_ones());
+                self.all_there();
+            }
+            What::Wait { .. }
+            | What::Issue
+            | What::NamedDone { .. }
+            | What::NamedPassed { .. }
+            | What::ClusterDone
+            | What::ClusterPassed
+            | What::WgmmaWait { .. }
+            | What::Meet => {}
+        }
+        true
+    }
+
+    fn counts(&mut self, barrier: u32, count: u32, bytes: i64) -> bool {
+        // What arrives before the initialisation is lost.
+        let Some(b) = self.mbarriers.get_mut(&barrier) else { return true };
+        if count > b.pending {
+            return false;
+        }
+        b.pending -= count;
+        b.bytes += bytes;
+        if b.pending == 0 && b.bytes == 0 {
+            b.phase += 1;
+            b.pending = b.expected;
+        }
+        true
+    }
+
+    /// Ends the rounds of CTA barriers, and of the cluster's, for which all have come.
+    fn all_there(&mut self) {
+        for (&(cta, _), meeting) in &mut self.named {
+            let live = self.live[usize::from(cta)];
+            if meeting.threads > 0 && meeting.threads >= meeting.expected.map_or(live, u32::from) {
+                meeting.threads = 0;
+                meeting.rounds += 1;
+            }
+        }
+        if self.cluster.threads > 0 && self.cluster.threads >= self.live.iter().sum() {
+            self.cluster.threads = 0;
+            self.cluster.rounds += 1;
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Looks for an interleaving that gets stuck, where the proof fails.
+
+use super::certificate::{Certificate, Doubt, Why};
+use super::machine::{End, Graph, Machine, Shape};
+use super::record::{Record, Step, What};
+
+/// Steps that may be taken in all, so that a search ends soon.
+const MOST: usize = 2_000_000;
+
+/// Random interleavings beside those that a doubt suggests.
+const RANDOM: u64 = 64;
+
+/// An interleaving that gets stuck.
+#[derive(Debug)]
+pub struct Stuck {
+    /// What was held back, or came first: the doubt that led there. `None`: a random interleaving.
+    pub by: Option<Doubt>,
+    /// More arrive with this step than its phase takes.
+    pub overflow: Option<Waiting>,
+    /// What waits for ever.
+    pub waiting: Vec<Waiting>,
+}
+
+/// A step that waits for ever.
+#[derive(Clone, Copy, Debug)]
+pub struct Waiting {
+    pub warp: u16,
+    pub site: u32,
+    pub what: What,
+    /// Phases of its mbarrier that are complete.
+    pub phase: u32,
+}
+
+pub fn find(record: &Record, certificate: &Certificate, shape: &Shape) -> Option<Stuck> {
+    let graph = Graph::new(record, &certificate.before);
+    let mut left = MOST;
+    let mut run = |by: Option<Doubt>, rank: &mut dyn FnMut(u32, &Step) -> u64| -> Option<Option<Stuck>> {
+        left = left.checked_sub(record.steps.len())?;
+        let mut machine = Machine::new(&graph, *shape);
+        let end = machine.run(rank);
+        let waiting = |n: u32| {
+            let Step { warp, site, what, .. } = graph.steps[n as usize];
+            let barrier = match what {
+                What::Wait { barrier, .. } | What::Arrive { barrier, .. } | What::Done { barrier, .. } => Some(barrier),
+                _ => None,
+            };
+            let phase = barrier.and_then(|b| machine.mbarrier(b)).map_or(0, |b| b.phase);
+            Waiting { warp, site, what, phase }
+        };
+        Some(match end {
+            End::Completed => None,
+            End::Stuck => {
+                let mut ready = machine.ready.clone();
+                ready.sort_unstable();
+                Some(Stuck { by, overflow: None, waiting: ready.into_iter().map(waiting).collect() })
+            }
+            End::Overflow(n) => Some(Stuck { by, overflow: Some(waiting(n)), waiting: Vec::new() }),
+        })
+    };
+    // The recorded run itself must come to its end, or the machine is no judge of it.
+    if run(None, &mut |n, _| n.into())?.is_some() {
+        return None;
+    }
+    for &doubt in &certificate.doubts {
+        // As late as can be, as early as can be, and with all of its lanes or its statement.
+        let Step { warp, lanes, .. } = record.steps[doubt.step as usize];
+        let by = Some(doubt);
+        let late = |n: u32| u64::from(n) | u64::from(n == doubt.step) << 40;
+        let slow = |n: u32, step: &Step| {
+            u64::from(n) | u64::from(n >= doubt.step && step.warp == warp && step.lanes & lanes != 0) << 40
+        };
+        let early = |n: u32, step: &Step| {
+            u64::from(n) | u64::from(!(n <= doubt.step && step.warp == warp && step.lanes & lanes != 0)) << 40
+        };
+        let stuck = match doubt.why {
+            Why::CountsEarly { .. } | Why::NamedEarly { .. } | Why::BeforeInit { .. } => {
+                run(by, &mut |n, step| early(n, step))?.or(run(by, &mut |n, step| slow(n, step))?)
+            }
+            _ => run(by, &mut |n, _| late(n))?.or(run(by, &mut |n, step| slow(n, step))?),
+        };
+        if stuck.is_some() {
+            return stuck;
+        }
+    }
+    for seed in 0..RANDOM {
+        // Sequences have priorities of their own, which change now and then.
+        let mut rank = |n: u32, step: &Step| {
+            let engine = u64::from(matches!(step.what, What::Done { .. }));
+            let sequence = u64::from(step.warp) << 33 | u64::from(step.lanes & step.lanes.wrapping_neg()) << 1 | engine;
+            let stretch = if seed % 2 == 0 { 0 } else { u64::from(n) / 64 };
+            mix(sequence ^ seed << 48 ^ stretch << 56)
+        };
+        if let Some(stuck) = run(None, &mut rank)? {
+            return Some(stuck);
+        }
+    }
+    None
+}
+
+fn mix(x: u64) -> u64 {
+    let x = (x ^ x >> 33).wrapping_mul(0xff51_afd7_ed55_8ccd);
+    let x = (x ^ x >> 33).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
+    x ^ x >> 33
+}

@@ -1,0 +1,150 @@
+//! Small protocols, written as records: a producer (warp 0), a consumer (warp 1), and an engine that fills stages.
+
+use super::*;
+
+const SHAPE: Shape = Shape { ctas: 1, threads: 64, shares_sm: false };
+const FULL: u32 = 0;
+const EMPTY: u32 = 1;
+const PRODUCER: usize = 0;
+const CONSUMER: usize = 1;
+
+/// What a faulty protocol leaves out or does otherwise.
+#[derive(Clone, Copy, PartialEq)]
+enum Fault {
+    None,
+    /// The producer does not wait for the stage to be empty.
+    NoWait,
+    /// The bytes are announced by the consumer, beside the producer's arrival.
+    AnnouncedByAnother,
+}
+
+/// A ring of one stage, filled `laps` times, as a run of it goes in which everybody is as fast as the others.
+fn ring(laps: u32, fault: Fault) -> Record {
+    let mut record = Record::new(false);
+    let mut add = |warp: usize, what| record.add(warp, 1, warp as u32 * 100, what);
+    add(PRODUCER, What::Init { barrier: FULL, count: 1 });
+    add(PRODUCER, What::Init { barrier: EMPTY, count: 1 });
+    for warp in [PRODUCER, CONSUMER] {
+        add(warp, What::Named { cta: 0, id: 0, threads: 32, expected: None });
+    }
+    add(PRODUCER, What::NamedDone { cta: 0, id: 0 });
+    for warp in [PRODUCER, CONSUMER] {
+        add(warp, What::NamedPassed { cta: 0, id: 0 });
+    }
+    for lap in 0..laps {
+        let parity = (lap & 1) as u8;
+        if fault != Fault::NoWait {
+            add(PRODUCER, What::Wait { barrier: EMPTY, parity: parity ^ 1 });
+        }
+        if fault == Fault::AnnouncedByAnother {
+            add(CONSUMER, What::Arrive { barrier: FULL, count: 0, bytes: 64 });
+            add(PRODUCER, What::Arrive { barrier: FULL, count: 1, bytes: 0 });
+        } else {
+            add(PRODUCER, What::Arrive { barrier: FULL, count: 1, bytes: 64 });
+        }
+        let issue = add(PRODUCER, What::Issue);
+        add(PRODUCER, What::Done { issue, barrier: FULL, count: 0, bytes: 64 });
+        add(CONSUMER, What::Wait { barrier: FULL, parity });
+        add(CONSUMER, What::Arrive { barrier: EMPTY, count: 1, bytes: 0 });
+    }
+    for warp in [PRODUCER, CONSUMER] {
+        add(warp, What::Exit);
+    }
+    record
+}
+
+#[test]
+fn a_ring_whose_sides_wait_for_each_other_is_proved() {
+    for laps in [1, 2, 3, 7] {
+        assert!(matches!(judge(&ring(laps, Fault::None), &SHAPE), Verdict::Proved), "{laps} laps");
+    }
+}
+
+/// Nobody keeps the producer from filling the stage twice before the consumer looks: of two laps it then sees none.
+#[test]
+fn a_producer_that_does_not_wait_hangs_the_consumer() {
+    let Verdict::Refuted(stuck, doubts) = judge(&ring(2, Fault::NoWait), &SHAPE) else { panic!("not refuted") };
+    assert!(doubts.iter().any(|d| matches!(d.why, Why::Overtaken { barrier: FULL, phase: 0, .. })), "{doubts:#?}");
+    let waits = |w: &&Waiting| matches!(w.what, What::Wait { barrier: FULL, .. });
+    assert_eq!(stuck.waiting.iter().find(waits).map(|w| (w.warp, w.phase)), Some((CONSUMER as u16, 2)));
+}
+
+/// One lap cannot be overtaken, wait or not.
+#[test]
+fn one_lap_needs_no_wait() {
+    assert!(matches!(judge(&ring(1, Fault::NoWait), &SHAPE), Verdict::Proved));
+}
+
+#[test]
+fn bytes_that_are_announced_beside_the_arrival() {
+    let verdict = judge(&ring(1, Fault::AnnouncedByAnother), &SHAPE);
+    let (Verdict::Refuted(_, doubts) | Verdict::Doubtful(doubts)) = verdict else { panic!("{verdict:?}") };
+    assert!(doubts.iter().any(|d| matches!(d.why, Why::AnnouncedLate { barrier: FULL, phase: 0 })), "{doubts:#?}");
+}
+
+/// What arrives before the initialisation is lost.
+#[test]
+fn an_arrival_that_nothing_orders_behind_the_initialisation() {
+    let mut record = Record::new(false);
+    record.add(PRODUCER, 1, 0, What::Init { barrier: FULL, count: 1 });
+    record.add(CONSUMER, 1, 1, What::Arrive { barrier: FULL, count: 1, bytes: 0 });
+    record.add(PRODUCER, 1, 2, What::Wait { barrier: FULL, parity: 0 });
+    let Verdict::Refuted(stuck, doubts) = judge(&record, &SHAPE) else { panic!("not refuted") };
+    assert_eq!(doubts.iter().map(|d| (d.site, d.why)).collect::<Vec<_>>(), [(1, Why::BeforeInit { barrier: FULL })]);
+    assert_eq!(stuck.waiting.iter().map(|w| w.site).collect::<Vec<_>>(), [2]);
+}
+
+/// Warps 0 and 1 meet at a barrier, warps 2 and 3 at one of the same number: a warp of each may meet.
+#[test]
+fn two_groups_that_share_a_number() {
+    let record = |numbers: [u8; 2]| {
+        let mut record = Record::new(false);
+        for (pair, id) in [0, 2].into_iter().zip(numbers) {
+            let cta = 0;
+            for warp in [pair, pair + 1] {
+                record.add(warp, u32::MAX, 0, What::Named { cta, id, threads: 32, expected: Some(64) });
+            }
+            record.add(0, 0, 0, What::NamedDone { cta, id });
+            for warp in [pair, pair + 1] {
+                record.add(warp, u32::MAX, 0, What::NamedPassed { cta, id });
+            }
+        }
+        record
+    };
+    let shape = Shape { threads: 128, ..SHAPE };
+    assert!(matches!(judge(&record([1, 2]), &shape), Verdict::Proved));
+    // All come to it once, so that nobody is left over: it goes on, but nothing says who meets whom.
+    assert!(matches!(judge(&record([1, 1]), &shape), Verdict::Doubtful(_)));
+}
+
+/// Who was faster makes no difference, what was done does.
+#[test]
+fn fingerprints_tell_what_was_done() {
+    let (a, b) = (ring(3, Fault::None), ring(3, Fault::None));
+    assert_eq!(a.fingerprint(), b.fingerprint());
+    assert_ne!(a.fingerprint(), ring(3, Fault::NoWait).fingerprint());
+    assert_ne!(a.fingerprint(), ring(4, Fault::None).fingerprint());
+    let swapped = |first: usize| {
+        let mut record = Record::new(false);
+        for warp in [first, 1 - first] {
+            record.add(warp, 1, 0, What::Arrive { barrier: FULL, count: 1 + warp as u32, bytes: 0 });
+        }
+        record.fingerprint()
+    };
+    assert_eq!(swapped(0), swapped(1));
+}
+
+/// Lanes that wait apart do not hold back what the others do.
+#[test]
+fn lanes_of_a_warp_are_sequences_of_their_own() {
+    let record = |arrives: u32| {
+        let mut record = Record::new(false);
+        record.add(0, u32::MAX, 0, What::Init { barrier: FULL, count: 1 });
+        record.add(0, arrives, 1, What::Arrive { barrier: FULL, count: 1, bytes: 0 });
+        record.add(0, 1, 2, What::Wait { barrier: FULL, parity: 0 });
+        record.add(0, u32::MAX, 3, What::Exit);
+        record
+    };
+    assert!(matches!(judge(&record(2), &SHAPE), Verdict::Proved));
+    assert!(matches!(judge(&record(1), &SHAPE), Verdict::Proved));
+}
