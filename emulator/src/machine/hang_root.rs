@@ -9,7 +9,7 @@ use super::mbarrier::{Mbarrier, sum};
 use super::names::counted;
 use super::warp::State;
 use crate::diagnostic::{Diagnostic, Label};
-use crate::program::op::Op;
+use crate::program::op::{Op, TmaKind};
 
 /// A way from a wait to its root.
 pub struct Chain {
@@ -93,11 +93,16 @@ impl Cluster<'_> {
         together.min_by_key(|(b, since)| (self.role(b.site), *since)).map_or(root, |(b, _)| b)
     }
 
+    /// Loads follow a statement, and neither MMAs nor reads of their results come before.
+    pub fn loads_next(&self, site: u32) -> bool {
+        self.role(site) == 0
+    }
+
     /// The place, in the order of a GEMM's work, of what is done next behind a statement.
     fn role(&self, site: u32) -> u32 {
         let behind = self.kernel.code.iter().skip_while(|inst| inst.site != site);
         let role = |op: &Op| match op {
-            Op::Tma(_) => Some(0),
+            Op::Tma(op) if matches!(op.kind, TmaKind::Load) => Some(0),
             Op::Mma(_) => Some(1),
             Op::TensorLoad { .. } => Some(2),
             _ => None,
