@@ -10,7 +10,7 @@ use Base::{LaunchControl, OneTile, Pair, Quad, Ring, Small};
 use Expect::{Among, Finds, Notes, Refused};
 use case::{Base, Case, Expect, Result, case, ring_launch};
 use common::{load, schedules};
-use emulator::{Launch, Options, Values};
+use emulator::{Deadlock, Launch, Options, Values};
 
 type Edits = &'static [(&'static str, &'static str)];
 
@@ -361,7 +361,10 @@ fn idioms() -> Vec<Case> {
     ]
 }
 
-/// No finding, no note, and the right result, on the default schedule and on twenty adversarial ones; on most of these nothing is
+/// Idioms that cannot get stuck, of which that is not proved: what lanes tell each other by bar.warp.sync is not followed.
+const NOT_PROVED: &[&str] = &["7b"];
+
+/// No finding, no note, the right result, and the proof that no interleaving gets stuck: on the default schedule and on twenty adversarial ones; on most of these nothing is
 /// multiplied, since rules need no values.
 fn clean(case: &Case) -> std::result::Result<(), String> {
     let program = load(&case.right());
@@ -373,6 +376,10 @@ fn clean(case: &Case) -> std::result::Result<(), String> {
         let options = Options { seed, values, max_instructions: 1_000_000, ..Default::default() };
         let report = emulator::run(&program, &launch, &options);
         let right = !computes || case.base.result(&launch, &report) == Result::Right;
+        let proved = report.deadlock == Deadlock::Impossible;
+        if proved == NOT_PROVED.contains(&case.row) {
+            return Err(format!("idiom {}, {}: seed {seed:?}, {:?}", case.row, case.what, report.deadlock));
+        }
         if !report.is_clean() || !report.notes.is_empty() || !right {
             let (found, notes) = (case::told(&report.findings), case::told(&report.notes));
             return Err(format!(

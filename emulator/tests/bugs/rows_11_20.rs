@@ -1,9 +1,9 @@
 //! Coordinates, tensor maps, descriptors, groups of CTAs.
 
-use super::case::{Base, Case, Expect, case};
+use super::case::{Base, Case, Expect, Result, case};
 use super::rows_21_30::{HANDED_BACK, HANDED_OVER};
 use Base::{Pair, Quad, Ring, Small};
-use Expect::{Finds, Refused, Wrong};
+use Expect::{Finds, Notes, Refused, Wrong};
 use emulator::{Launch, Param, TensorMap};
 
 fn map_a(launch: &mut Launch) -> &mut TensorMap {
@@ -116,9 +116,22 @@ pub fn cases() -> Vec<Case> {
             descriptor,
             Ring,
             &[],
-            Finds(&[("*", "@mma")]),
+            // What is loaded without a swizzle may have been arranged before: a note.
+            Notes("swizzle-mismatch", "@mma", Result::Wrong),
         )
         .launched(|launch| map_a(launch).swizzle = emulator::Swizzle::None),
+        case(
+            "14f",
+            "tensor map and descriptor with two different swizzles",
+            descriptor,
+            Ring,
+            &[],
+            Finds(&[("swizzle-mismatch", "@mma")]),
+        )
+        .launched(|launch| {
+            // Boxes of as many bytes.
+            (map_a(launch).swizzle, map_a(launch).box_dims) = (emulator::Swizzle::B64, vec![32, 256]);
+        }),
         // In bounds, and laid out as the MMA reads it: the wrong half of A.
         case(
             "15",
