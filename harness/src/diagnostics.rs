@@ -134,7 +134,6 @@ pub fn explain(explanation: &Explanation, sources: &Sources) -> String {
         rule: &explanation.rule,
         help: &explanation.help,
         count: 1,
-        confirmed: None,
     }
     .render(sources)
 }

@@ -1,7 +1,7 @@
 //! What the runs of a kernel broke, each root cause once.
 
 use crate::observe::Observation;
-use emulator::{Diagnostic, Report};
+use emulator::{Deadlock, Diagnostic, Report};
 
 /// Findings of the emulator that are about resources, not about order: `resources` reports them.
 const LEAKS: &[&str] = &["tensor-memory-leak"];
@@ -22,6 +22,8 @@ pub(crate) struct Findings {
     pub(crate) leaks: Vec<Diagnostic>,
     /// What could not be checked.
     pub(crate) incomplete: Vec<String>,
+    /// Why it is not proved that no interleaving hangs.
+    pub(crate) unproved: Vec<String>,
 }
 
 impl Findings {
@@ -53,6 +55,10 @@ impl Findings {
             if !self.notes.iter().any(|(_, known)| same(known, note)) {
                 self.notes.push((seed, note.clone()));
             }
+        }
+        if let Deadlock::NotProved(reasons) = &report.deadlock {
+            let new: Vec<String> = reasons.iter().filter(|reason| !self.unproved.contains(reason)).cloned().collect();
+            self.unproved.extend(new);
         }
         for reason in &report.incomplete {
             if !self.incomplete.contains(reason) {

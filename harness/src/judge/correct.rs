@@ -16,8 +16,6 @@ use emulator::Options;
 
 /// Problems with more multiplications are checked on a sample.
 const LARGE: u64 = 1 << 31;
-/// Problems with more multiplications are run on one input.
-pub(super) const MEDIUM: u64 = 1 << 28;
 
 impl Judge<'_> {
     pub(super) fn correct(&self, cases: &[Case], seen: &Observation, findings: &mut Findings) -> Outcome {
@@ -39,8 +37,7 @@ impl Judge<'_> {
                 }
                 findings.incomplete.truncate(known);
             }
-            let inputs = if products > MEDIUM { 1 } else { self.step.inputs_per_size };
-            for index in 0..inputs {
+            for index in 0..case.inputs {
                 let kind = InputKind::ALL[index as usize % InputKind::ALL.len()];
                 let seed = self.options.input_seed.wrapping_add(u64::from(index));
                 // The first run of all is the one that was observed.

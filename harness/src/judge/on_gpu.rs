@@ -1,7 +1,6 @@
 //! `correct` and `fast` on a GPU. The emulator says why D is wrong, where it sees it too; all else of the verdict is its own.
 
-use super::correct::MEDIUM;
-use super::{Case, Judge, tried};
+use super::{Case, Judge, MEDIUM, tried};
 use crate::compare::Comparison;
 use crate::cuda::verify::memory;
 use crate::cuda::work::{Check, Checked, Reply, Time, Work};

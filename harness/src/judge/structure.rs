@@ -1,7 +1,6 @@
 //! The part `structure`: whether the kernel is what its step claims, on what its runs show.
 
-use super::correct::MEDIUM;
-use super::{Case, Judge};
+use super::{Case, Judge, MEDIUM};
 use crate::inputs::{InputKind, Inputs, Random, decode, encode};
 use crate::observe::Observation;
 use crate::options::JudgeOptions;

@@ -173,6 +173,25 @@ impl Step {
         if self.number == hopper::HOPPER { "sm_90a" } else { TARGET }
     }
 
+    /// Rounds over K around the depth of the ring, for CTAs (or clusters) that have none to three tiles each: where a phase is off by
+    /// one, some of these show it. Only kernels that stay on their SM go through their ring for more than one tile.
+    pub fn trips(&self) -> Vec<Case> {
+        let Shape { depth, tile: [rows, columns], ctas, persistent, .. } = self.shape;
+        let mut all = Vec::new();
+        for rounds in [1, depth.saturating_sub(1), depth, depth + 1, 2 * depth + 1] {
+            for tiles in if persistent { 0..=3 } else { 1..=1 } {
+                // Two workers and one tile leave one of them without.
+                let sms = persistent.then_some(if tiles == 0 { 2 * ctas } else { ctas });
+                let problem = Problem::f16(rows * tiles.max(1), columns, rounds * BLK_K);
+                let case = Case { problem, sms };
+                if rounds > 0 && !all.contains(&case) {
+                    all.push(case);
+                }
+            }
+        }
+        all
+    }
+
     /// What one types to judge it again.
     pub fn command(&self) -> String {
         match self.number {
