@@ -90,7 +90,9 @@ impl Cluster<'_> {
         let waits = || blocked.iter().filter_map(|b| Some((b, began(b)?)));
         let Some(first) = waits().map(|(_, since)| since).min() else { return root };
         let together = waits().filter(|&(_, since)| since < first + TOGETHER);
-        together.min_by_key(|(b, since)| (self.role(b.site), *since)).map_or(root, |(b, _)| b)
+        let chosen = together.min_by_key(|(b, since)| (self.role(b.site), *since)).map_or(root, |(b, _)| b);
+        // Of those that wait for the same, the first of the list.
+        blocked.iter().find(|b| barrier_of(b) == barrier_of(chosen)).unwrap_or(chosen)
     }
 
     /// Loads follow a statement, and neither MMAs nor reads of their results come before.
@@ -212,6 +214,11 @@ impl Cluster<'_> {
 
 /// Cycles within which waits count as begun together.
 const TOGETHER: u64 = 500;
+
+/// The mbarrier that it waits for.
+fn barrier_of(b: &Blocked) -> Option<u32> {
+    if let State::Mbarrier { barrier, .. } = b.state { Some(barrier) } else { None }
+}
 
 /// When a wait for an mbarrier began.
 fn began(b: &Blocked) -> Option<u64> {
