@@ -101,7 +101,7 @@ fn map(launch: &mut Launch, n: usize) -> &mut TensorMap {
 }
 
 pub fn cases() -> Vec<Case> {
-    let own = ("", "");
+    let own = ("of our own", "not run on a GPU");
     vec![
         case(
             "c1",
