@@ -69,11 +69,3 @@ fn each_waits_for_the_other() {
         "Let warp 1, whose arrival completed phase 0, arrive once more before it waits where it does now."
     );
 }
-
-/// A producer whose first wait is for a stage that nobody has emptied yet, and a consumer that waits for what it would bring.
-#[test]
-fn the_first_wait_for_an_empty_stage() {
-    let found = stuck("wait a 0, arrive b", "wait b 0, arrive a");
-    assert!(found.title.ends_with("never ends: nothing ever arrives at it"), "{found:#?}");
-    assert!(found.help.contains("begin with parity 1, which passes on a fresh mbarrier"), "{found:#?}");
-}

@@ -36,7 +36,7 @@ impl Cluster<'_> {
         let rank = |state: &State| match state {
             State::Ready | State::Chip(_) if asking => 0,
             State::Mbarrier { .. } => 0,
-            State::TensorAlloc { .. } | State::BulkGroups { .. } | State::Wgmma { .. } => 1,
+            State::TensorAlloc { .. } | State::BulkGroups { .. } | State::Wgmma { .. } | State::Registers(_) => 1,
             State::ClusterBarrier => 2,
             State::CtaBarrier(_) => 2,
             State::WarpSync(_) => 3,
@@ -61,6 +61,7 @@ impl Cluster<'_> {
                 |b: &&Blocked| matches!(b.state, State::CtaBarrier(_)) && sites.iter().any(|&site| site > b.site);
             root = blocked.iter().find(held).unwrap_or(root);
         }
+        root = self.first_to_wait(&blocked, root);
         // Who should arrive there waits itself: on to that wait.
         let start = blocked.iter().position(|b| std::ptr::eq(b, root)).unwrap_or(0);
         let chain = self.wait_chain(&blocked, start);
@@ -110,6 +111,7 @@ impl Cluster<'_> {
                     "Let all four warps of the warpgroup execute the same wgmmas, equally often.".into(),
                 )
             }
+            State::Registers(lacks) => self.stuck_registers(root.warp, root.site, *lacks),
             State::CtaBarrier(id) => self.stuck_cta_barrier(root, *id),
             State::Ready | State::Chip(_) => self.hang(
                 root.site,
@@ -140,6 +142,7 @@ impl Cluster<'_> {
                 State::TensorAlloc { .. } => "waits for tensor memory".into(),
                 State::ClusterBarrier => "waits at the cluster barrier".into(),
                 State::BulkGroups { .. } => "waits for its bulk groups".into(),
+                State::Registers(_) => "waits for registers".into(),
                 State::Wgmma { .. } => "waits for its wgmma groups".into(),
                 State::CtaBarrier(id) => format!("waits at CTA barrier {id}"),
                 State::WarpSync(_) => "waits in bar.warp.sync".into(),
@@ -270,36 +273,30 @@ impl Cluster<'_> {
         if let Some(twin) = self.busy_twin(barrier) {
             return self.only_at_the_twin(barrier, twin, wait);
         }
-        // Others wait for the first round of something else: this one may be meant to go first.
-        let first = |other: &Blocked| match other.state {
-            State::Mbarrier { barrier: n, .. } => n != barrier && self.barriers[n as usize].came.is_empty(),
-            _ => false,
-        };
-        let fresh = if parity == 0 && blocked.iter().any(|other| other.warp != root.warp && first(other)) {
-            format!(
-                " Or, if this waits for a stage to be empty, as it is from the start: begin with parity 1, which passes on a fresh mbarrier, \
-                 and {name} gets its first arrival when the stage has been used."
-            )
-        } else {
-            String::new()
-        };
+        let passed_before = self.warps[root.warp].passed.iter().any(|passed| passed.barrier == barrier);
         let mut d = self.hang(
             root.site,
             format!("the wait for {name} never ends: nothing ever arrives at it"),
-            if self.issued.last.is_some() {
+            if parity == 0 && self.loads_next(root.site) && !passed_before {
+                "If it waits for a stage to be free, as all are at the beginning, let it begin with parity 1: that passes on a fresh \
+                 mbarrier. Otherwise let something arrive at it before."
+            } else if self.issued.last.is_some() {
                 "Let the MMAs' thread execute tcgen05.commit to it, or a thread mbarrier.arrive, before others wait."
             } else {
                 "Let a thread execute mbarrier.arrive on it (with expect_tx if copies bring their bytes to it) before others wait."
             }
-            .to_string()
-                + &fresh,
+            .into(),
         );
         d.labels = vec![wait];
         let reached: Vec<u32> = self.arrival_sites(b.offset);
         match reached.first() {
             Some(&site) => d.labels.push(self.label(site, "this would arrive, but was never executed")),
             None => {
-                if let Some(site) = self.issued.last {
+                let follows = |site| {
+                    let mut behind = self.kernel.code.iter().skip_while(move |inst| inst.site != site);
+                    behind.any(|inst| matches!(inst.op, Op::Commit { .. }))
+                };
+                if let Some(site) = self.issued.last.filter(|&site| !follows(site)) {
                     d.labels.push(self.label(site, "no tcgen05.commit follows this MMA"));
                 }
             }

@@ -9,6 +9,7 @@ use super::mbarrier::{Mbarrier, sum};
 use super::names::counted;
 use super::warp::State;
 use crate::diagnostic::{Diagnostic, Label};
+use crate::program::op::{Op, TmaKind};
 
 /// A way from a wait to its root.
 pub struct Chain {
@@ -90,6 +91,39 @@ impl Cluster<'_> {
         due.sort_unstable();
         due.dedup();
         due
+    }
+
+    /// Nothing has come yet, and nothing tells who should: rather the wait that began first, of those for mbarriers. Of waits that
+    /// began together, that of the role whose work comes first: loads, MMAs, what reads their results.
+    pub fn first_to_wait<'b>(&self, blocked: &'b [Blocked], root: &'b Blocked) -> &'b Blocked {
+        let State::Mbarrier { barrier, .. } = root.state else { return root };
+        let b = &self.barriers[barrier as usize];
+        if !b.came.is_empty() || self.busy_twin(barrier).is_some() || !self.arrival_sites(b.offset).is_empty() {
+            return root;
+        }
+        let waits = || blocked.iter().filter_map(|b| Some((b, began(b)?)));
+        let Some(first) = waits().map(|(_, since)| since).min() else { return root };
+        let together = waits().filter(|&(_, since)| since < first + TOGETHER);
+        let chosen = together.min_by_key(|(b, since)| (self.role(b.site), *since)).map_or(root, |(b, _)| b);
+        // Of those that wait for the same, the first of the list.
+        blocked.iter().find(|b| barrier_of(b) == barrier_of(chosen)).unwrap_or(chosen)
+    }
+
+    /// Loads follow a statement, and neither MMAs nor reads of their results come before.
+    pub fn loads_next(&self, site: u32) -> bool {
+        self.role(site) == 0
+    }
+
+    /// The place, in the order of a GEMM's work, of what is done next behind a statement.
+    fn role(&self, site: u32) -> u32 {
+        let behind = self.kernel.code.iter().skip_while(|inst| inst.site != site);
+        let role = |op: &Op| match op {
+            Op::Tma(op) if matches!(op.kind, TmaKind::Load) => Some(0),
+            Op::Mma(_) => Some(1),
+            Op::TensorLoad { .. } => Some(2),
+            _ => None,
+        };
+        behind.map(|inst| &inst.op).find_map(role).unwrap_or(3)
     }
 
     /// The mbarriers at the same offset, in all CTAs of the cluster.
@@ -190,6 +224,19 @@ impl Cluster<'_> {
         d.labels.extend(arrival.map(|came| self.label(came.site, format!("this arrives at {there} alone"))));
         d
     }
+}
+
+/// Cycles within which waits count as begun together.
+const TOGETHER: u64 = 500;
+
+/// The mbarrier that it waits for.
+fn barrier_of(b: &Blocked) -> Option<u32> {
+    if let State::Mbarrier { barrier, .. } = b.state { Some(barrier) } else { None }
+}
+
+/// When a wait for an mbarrier began.
+fn began(b: &Blocked) -> Option<u64> {
+    if let State::Mbarrier { since, .. } = b.state { Some(since) } else { None }
 }
 
 /// Arrivals by statement.

@@ -60,6 +60,8 @@ pub struct Cta {
     pub tensor: TensorMemory,
     pub tensor_shadow: Shadow,
     pub tensor_relinquished: bool,
+    /// Registers, a lane, that warps have given back with `setmaxnreg.dec`.
+    pub spare_registers: u32,
     /// Columns that are given to warps which have not seen it yet: warp and first column.
     pub granted: Vec<(usize, u32)>,
     /// What it has got together with its peer, in order.

@@ -59,6 +59,7 @@ impl Cluster<'_> {
             }
             Op::BarrierWait { .. } => self.barrier_wait(at, op),
             Op::ClusterArrive { relaxed, aligned } => self.cluster_arrive(at, *relaxed, *aligned),
+            Op::SetRegisters { count, more } => self.set_registers(at, *count, *more),
             Op::ClusterWait { aligned } => self.cluster_wait(at, *aligned),
             Op::Tma(op) => self.tma(at, op),
             Op::BulkCommit => self.bulk_commit(at),
@@ -104,7 +105,9 @@ impl Cluster<'_> {
             return Ok(());
         }
         let missing = warp.live & !mask;
-        let opcode = self.place(site).text.split_whitespace().next().unwrap_or("this instruction").to_string();
+        let text = self.place(site).text;
+        let opcode =
+            text.split_whitespace().find(|word| !word.starts_with('@')).unwrap_or("this instruction").to_string();
         let mut diagnostic = self.problem(
             "aligned-lanes-missing",
             site,
@@ -119,7 +122,9 @@ impl Cluster<'_> {
         );
         for fragment in warp.fragments.iter().filter(|fr| fr.mask & missing != 0) {
             let at = self.kernel.code.get(fragment.pc as usize).map_or(0, |i| i.site);
-            diagnostic.labels.push(self.label(at, counted_are(fragment.mask.count_ones(), "lane") + " here"));
+            let elsewhere = counted_are((fragment.mask & missing).count_ones(), "lane");
+            let text = if at == site { " kept away by the guard" } else { " here" };
+            diagnostic.labels.push(self.label(at, elsewhere + text));
         }
         Err(Some(Box::new(diagnostic)))
     }
@@ -150,6 +155,7 @@ impl Cluster<'_> {
             if mask == warp.live {
                 warp.synchronised();
             }
+            self.record.add(w, mask, at.site, What::Meet);
             return Ok(());
         }
         warp.fragments[f].state = State::WarpSync(member);

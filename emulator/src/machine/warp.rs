@@ -265,6 +265,8 @@ pub enum State {
     TensorAlloc {
         pair: Option<u32>,
     },
+    /// In `setmaxnreg.inc`, for so many registers a thread more.
+    Registers(u32),
     /// In `barrier.cluster.wait`.
     ClusterBarrier,
     /// In a strong access of global memory, until the window of simulated time ends; the request's number.
@@ -376,6 +378,8 @@ pub struct Warp {
     pub passed: Vec<Passed>,
     /// Waits in a row that did not succeed.
     pub polls: u64,
+    /// Registers that each of its threads may have, if `.maxnreg` says how many it began with.
+    pub most_registers: u32,
     /// The last strong access of global memory that brought what it had brought before and changed nothing, or the last wait that
     /// did not succeed: its statement, and when.
     pub asks: Option<(u32, u64)>,
@@ -433,6 +437,13 @@ impl Warp {
     pub fn release_to(&mut self, others: &mut Views) {
         others.join(&self.views);
         self.advance();
+    }
+
+    /// An asynchronous operation of its begins: what came before. What the warp does next, a wait above all, did not.
+    pub fn starts(&mut self) -> Clock {
+        let before = self.views.before_now();
+        self.advance();
+        before
     }
 
     /// What the warp does next is told apart from what it did.
