@@ -17,6 +17,7 @@ use crate::diagnostic::Severity;
 use crate::order::{Far, Stamp, Strength, Views};
 use crate::program::atomic::{AtomicOp, LoadOp, Scope, Sync, Update};
 use crate::program::op::Reg;
+use crate::protocol::Timing;
 use crate::report::Memory;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -235,6 +236,9 @@ impl<'a> Cluster<'a> {
             ))));
         }
         self.reach_all(w, &targets, site);
+        if op.d.is_some() {
+            self.record.depends_on_timing(site, Timing::Memory);
+        }
         let strength = self.strength(w, Some(op.sync));
         let stamp = Stamp { strength, ..self.stamp(w, mask, site) };
         self.order(at, &targets, each as u64, true, false, stamp);

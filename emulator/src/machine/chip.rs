@@ -22,7 +22,7 @@ use crate::diagnostic::Label;
 use crate::order::{Far, Stamp, Views};
 use crate::program::op::Op;
 use crate::report::{CtaState, Deadlock, Event, Report};
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Cycles of a window. Short where clusters talk to each other, since an answer takes until the end of the window; where they only
@@ -92,7 +92,7 @@ pub struct Chip<'a> {
     missing: Vec<(u32, String)>,
     /// Whether an interleaving of the clusters that have ended can get stuck; those in which none can.
     deadlock: Deadlock,
-    proved: BTreeSet<u128>,
+    judged: BTreeMap<u128, Deadlock>,
     timing: Vec<Label>,
 }
 
@@ -162,7 +162,7 @@ impl<'a> Chip<'a> {
             computed: vec![],
             missing: vec![],
             deadlock: Deadlock::NotJudged,
-            proved: BTreeSet::new(),
+            judged: BTreeMap::new(),
             timing: vec![],
             s,
         };
@@ -411,7 +411,7 @@ impl<'a> Chip<'a> {
         if ended {
             cluster.unawaited_writes();
             cluster.uses_behind_the_end();
-            self.deadlock.join(cluster.judge_protocol(&mut self.proved));
+            self.deadlock.join(cluster.judge_protocol(&mut self.judged));
         }
         for label in cluster.timing_labels() {
             if !self.timing.contains(&label) {

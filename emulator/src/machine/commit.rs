@@ -36,7 +36,7 @@ impl Cluster<'_> {
                 self.covered.insert(actor, epoch);
                 let order = self.warps[w].starts();
                 let (mut barriers, mut last) = (Vec::new(), now);
-                let issue = self.record.add(w, 1 << lane, site, What::Issue);
+                let issue = self.record.add(w, 1 << lane, site, What::Issue { tells: ranks.len() as u8 });
                 for cta in ranks {
                     let barrier = self.barrier(w, Slot { cta, ..slot }, site, "committed to")?;
                     let delay = self.jitter(500);

@@ -4,27 +4,45 @@ use super::cluster::Cluster;
 use crate::diagnostic::{Diagnostic, Label, Severity};
 use crate::protocol::{Doubt, Shape, Stuck, Timing, Verdict, Waiting, What, Why, judge};
 use crate::report::Deadlock;
+use std::collections::BTreeMap;
+
+/// Different records that are searched for interleavings that get stuck.
+const MOST_SEARCHED: usize = 8;
 
 const RULE: &str = "Warps and engines may be fast or slow: only barriers say what comes before what. A wait by parity tells a phase only from the \
                     one before it, and what arrives counts for whatever phase is the current one (PTX ISA 9.7.13.15.2, 9.7.13.15.16).";
 
 impl Cluster<'_> {
-    /// Whether another interleaving of a cluster that ran to its end can get stuck; `proved`: the fingerprints of those that cannot.
-    pub fn judge_protocol(&mut self, proved: &mut std::collections::BTreeSet<u128>) -> Deadlock {
+    /// Whether another interleaving of a cluster that ran to its end can get stuck; `judged`: what was said of records by their fingerprints.
+    pub fn judge_protocol(&mut self, judged: &mut BTreeMap<u128, Deadlock>) -> Deadlock {
         if self.record.is_off() {
             return Deadlock::NotJudged;
         }
+        let memory: Vec<String> = self
+            .record
+            .timing()
+            .into_iter()
+            .filter(|&(_, why)| why == Timing::Memory)
+            .map(|(site, _)| format!("{}: this reads what others store meanwhile, and may wait for it", self.at(site)))
+            .collect();
+        if !memory.is_empty() {
+            return Deadlock::NotProved(memory);
+        }
+        if self.record.is_full() {
+            return Deadlock::NotProved(vec!["a cluster has more barrier operations than are remembered".into()]);
+        }
         let fingerprint = self.record.fingerprint();
-        if !self.record.is_full() && proved.contains(&fingerprint) {
-            return Deadlock::Impossible;
+        if let Some(known) = judged.get(&fingerprint) {
+            return known.clone();
+        }
+        let searched = judged.values().filter(|verdict| **verdict != Deadlock::Impossible).count();
+        if searched >= MOST_SEARCHED {
+            return Deadlock::NotProved(vec!["further clusters do otherwise, and were not looked at".into()]);
         }
         let threads = self.launch.block.iter().product();
         let shape = Shape { ctas: self.ctas.len(), threads, shares_sm: self.shares_sm };
-        match judge(&self.record, &shape) {
-            Verdict::Proved => {
-                proved.insert(fingerprint);
-                Deadlock::Impossible
-            }
+        let verdict = match judge(&self.record, &shape) {
+            Verdict::Proved => Deadlock::Impossible,
             Verdict::Refuted(stuck, doubts) => {
                 self.explain_stuck(&stuck, &doubts);
                 Deadlock::Possible
@@ -32,28 +50,37 @@ impl Cluster<'_> {
             Verdict::Doubtful(doubts) => {
                 let mut reasons: Vec<String> = Vec::new();
                 for doubt in &doubts {
-                    let place = self.place(doubt.site);
-                    let at = match &place.source {
-                        Some(source) => format!("{}:{}", source.file, source.line),
-                        None => format!("line {}", place.line),
-                    };
-                    let reason = format!("{at}: {}", self.doubt_text(doubt));
+                    let reason = format!("{}: {}", self.at(doubt.site), self.doubt_text(doubt));
                     if !reasons.contains(&reason) {
                         reasons.push(reason);
                     }
                 }
                 Deadlock::NotProved(reasons)
             }
+            Verdict::NotModelled => {
+                Deadlock::NotProved(vec!["a cluster waits for something that is not modelled".into()])
+            }
             Verdict::TooLong => {
                 Deadlock::NotProved(vec!["a cluster has more barrier operations than are remembered".into()])
             }
+        };
+        judged.insert(fingerprint, verdict.clone());
+        verdict
+    }
+
+    /// Where a statement stands, for a sentence.
+    fn at(&self, site: u32) -> String {
+        let place = self.place(site);
+        match &place.source {
+            Some(source) => format!("{}:{}", source.file, source.line),
+            None => format!("line {}", place.line),
         }
     }
 
     /// The statements by which time decides what warps do.
     pub fn timing_labels(&self) -> Vec<Label> {
         let text = |why| match why {
-            Timing::Polled => "asks an mbarrier in vain and goes on without waiting for it",
+            Timing::Polled => "asks an mbarrier and goes on whatever the answer is",
             Timing::LaunchControl => "which cluster it takes over depends on which have begun",
             Timing::Memory => "reads what others store meanwhile",
         };
@@ -86,6 +113,7 @@ impl Cluster<'_> {
                 let of = if self.ctas.len() > 1 { format!(" of CTA {cta}") } else { String::new() };
                 format!("this may come to barrier {id}{of} before its phase before is complete")
             }
+            Why::NotModelled => "why this wait passed is not modelled".into(),
             Why::Registers => "these registers may be what a warp waits for that this one waits for".into(),
             Why::Columns => "this may wait for tensor memory that is not given back before".into(),
         }
@@ -97,7 +125,7 @@ impl Cluster<'_> {
             What::NamedPassed { .. } | What::ClusterPassed => 1,
             _ => 2,
         };
-        let guilty = stuck.by.or(doubts.first().copied());
+        let guilty = stuck.by;
         // The wait that the doubt is about, or else the first that nobody will end.
         let own = guilty.and_then(|doubt| stuck.waiting.iter().find(|w| w.site == doubt.site));
         let Some(waiting) = stuck.overflow.as_ref().or(own).or(stuck.waiting.iter().min_by_key(rank)) else { return };
@@ -135,14 +163,23 @@ impl Cluster<'_> {
             };
             diagnostic.labels.push(self.label(waiting.site, text));
         }
+        if guilty.is_none() {
+            // A random interleaving: what is not ordered may have to do with it.
+            for doubt in doubts.iter().take(2) {
+                diagnostic.labels.push(self.label(doubt.site, format!("not ordered: {}", self.doubt_text(doubt))));
+            }
+        }
         if !self.explained_already(&diagnostic) {
             self.findings.add(diagnostic);
         }
     }
 
-    /// Another finding is about the same waits and arrivals.
+    /// A finding about one of these statements says the same of its waits.
     fn explained_already(&self, diagnostic: &Diagnostic) -> bool {
-        diagnostic.labels.iter().any(|label| self.findings.mentions(&label.place))
+        diagnostic
+            .labels
+            .iter()
+            .any(|label| self.findings.says(&["phase-overtaken", "mbarrier-init-unordered"], &label.place))
     }
 }
 
@@ -168,6 +205,7 @@ fn help(guilty: Option<Doubt>) -> String {
         Some(Why::EndsInUse { .. }) => "Wait for all uses, and put a barrier, before the mbarrier's memory is used again.",
         Some(Why::NamedEarly { .. }) => "Give each group of warps a barrier number of its own.",
         Some(Why::Registers) => "Let warps give back registers before they wait for those that take some.",
+        Some(Why::NotModelled) => "Look at what completes the phase that this waits for.",
         Some(Why::Columns) => "Free tensor memory before more is allocated, or allocate all of it at once.",
         None => "Look at the order of the barrier operations of this warp and of those that should arrive.",
     }

@@ -54,6 +54,11 @@ impl Findings {
             .any(|d| d.severity >= Severity::Finding && d.labels.iter().any(|l| line(&l.place) == line(place)))
     }
 
+    /// Whether a finding of one of these codes has a label on this line.
+    pub fn says(&self, codes: &[&str], place: &Place) -> bool {
+        self.list.iter().any(|d| codes.contains(&d.code) && d.labels.iter().any(|l| line(&l.place) == line(place)))
+    }
+
     /// Findings and errors, then notes. An undefined value whose origin another finding explains is a
     /// consequence of it, and so is a phase that comes too early.
     pub fn finish(mut self) -> (Vec<Diagnostic>, Vec<Diagnostic>) {

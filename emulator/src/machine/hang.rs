@@ -197,7 +197,7 @@ impl Cluster<'_> {
                     b.phase,
                     counted(b.expected, "arrival")
                 ),
-                match b.expected == 32 * got {
+                match b.expected == 32 * got && self.due(root).is_empty() {
                     true => format!(
                         "One lane of a warp arrives where 32 are counted: let all lanes arrive (this stands under elect, or a guard that \
                          lets one lane pass), or initialise it for {}.",

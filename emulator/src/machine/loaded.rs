@@ -51,7 +51,8 @@ impl Loaded {
     /// Something else writes them, in an order of its own. Nothing need be known of memory that no tensor copy ever wrote.
     pub fn overwrite(&mut self, start: u32, end: u32) {
         let first = start as usize / BLOCK as usize;
-        if self.blocks.get(first).is_some_and(|content| content.version > 0) {
+        let last = self.blocks.len().min(end.div_ceil(BLOCK as u32) as usize);
+        if self.blocks.get(first..last).is_some_and(|blocks| blocks.iter().any(|content| content.version > 0)) {
             self.write(start, end, None);
         }
     }
@@ -140,8 +141,9 @@ impl Cluster<'_> {
              swizzling modes; 9.7.16.4.1, matrix descriptor).",
             "Give the tensor map and the matrix descriptor (bits 61 to 63) the same swizzle.".into(),
         );
-        // Data may lie permuted in global memory, as for a plain bulk copy.
-        diagnostic.severity = if loaded == Swizzle::None { Severity::Note } else { Severity::Finding };
+        // Data may lie permuted in global memory, as for a plain bulk copy, or be meant to.
+        let on_purpose = loaded == Swizzle::None || operand.is_empty();
+        diagnostic.severity = if on_purpose { Severity::Note } else { Severity::Finding };
         diagnostic.labels[0].text = format!("read here {}", name(swizzle));
         diagnostic.labels.push(self.label(load, format!("loaded here {}", name(loaded))));
         self.findings.add(diagnostic);

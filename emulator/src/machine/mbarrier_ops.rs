@@ -9,7 +9,7 @@ use crate::diagnostic::{Diagnostic, Severity};
 use crate::order::Views;
 use crate::program::RESERVED_SHARED;
 use crate::program::op::{Address, Op, Reg};
-use crate::protocol::What;
+use crate::protocol::{Timing, What};
 use crate::report::{Actor, EventKind};
 
 /// Mostly one.
@@ -403,7 +403,9 @@ impl Cluster<'_> {
             self.warps[w].fragments[f].state = State::Mbarrier { barrier, parity, p, mask, since: now, relaxed };
         } else {
             // `test_wait`, or a `try_wait` that reached its time limit.
-            self.record.asked_in_vain(w, mask, site, barrier, parity);
+            if !self.kernel.code.get(self.warps[w].fragments[f].pc as usize).is_some_and(|inst| inst.facts.spins) {
+                self.record.depends_on_timing(site, Timing::Polled);
+            }
             self.polls += 1;
             self.warps[w].polls += 1;
             self.warps[w].asks = Some((site, now));
@@ -426,7 +428,15 @@ impl Cluster<'_> {
             return;
         };
         let site = self.site(w, f);
-        self.record.add(w, mask, site, What::Wait { barrier, parity: parity as u8 });
+        let spins = self.kernel.code.get(self.warps[w].fragments[f].pc as usize).is_some_and(|inst| inst.facts.spins);
+        let parity_bit = parity as u8;
+        if spins {
+            self.record.add(w, mask, site, What::Wait { barrier, parity: parity_bit });
+        } else {
+            // Another time it fails, and the warp goes on all the same.
+            self.record.add(w, mask, site, What::Asked { barrier });
+            self.record.depends_on_timing(site, Timing::Polled);
+        }
         let b = &self.barriers[barrier as usize];
         let warp = &mut self.warps[w];
         let before = warp.views.hb.get(b.actor);

@@ -197,6 +197,7 @@ impl<'a> Cluster<'a> {
                 },
             ))));
         }
+        self.record.meet(w, mask, site);
         match *op {
             Op::Elect { d, p, .. } => {
                 // Any lane of the mask may be elected, always the same for the same mask.

@@ -99,9 +99,10 @@ impl Cluster<'_> {
     }
 
     /// `.aligned` and warp-wide instructions: all lanes of the warp execute them together.
-    pub fn whole_warp(&self, w: usize, mask: u32, site: u32) -> Result<(), Stop> {
+    pub fn whole_warp(&mut self, w: usize, mask: u32, site: u32) -> Result<(), Stop> {
         let warp = &self.warps[w];
         if mask == warp.live && (warp.live == u32::MAX || self.is_last_partial(w)) {
+            self.record.meet(w, mask, site);
             return Ok(());
         }
         let missing = warp.live & !mask;
@@ -155,7 +156,7 @@ impl Cluster<'_> {
             if mask == warp.live {
                 warp.synchronised();
             }
-            self.record.add(w, mask, at.site, What::Meet);
+            self.record.meet(w, mask, at.site);
             return Ok(());
         }
         warp.fragments[f].state = State::WarpSync(member);
@@ -179,7 +180,7 @@ impl Cluster<'_> {
             if member & warp.live & !there == 0 {
                 synchronised |= there == warp.live;
                 let time = warp.fragments.iter_mut().filter(waiting).map(|f| f.ready_at).max().unwrap_or(0);
-                self.record.add(w, there, 0, What::Meet);
+                self.record.meet(w, there, 0);
                 for fragment in warp.fragments.iter_mut().filter(|f| f.state == State::WarpSync(member)) {
                     fragment.state = State::Ready;
                     fragment.ready_at = time;
@@ -311,9 +312,9 @@ impl Cluster<'_> {
                 fragment.state = State::Ready;
                 fragment.ready_at = time;
                 joined = true;
-                self.record.add(w, mask, done.site, What::NamedPassed { cta, id: number });
                 let inst = self.kernel.code.get(pc.saturating_sub(1) as usize);
                 let site = inst.map_or(done.site, |i| i.site);
+                self.record.add(w, mask, site, What::NamedPassed { cta, id: number });
                 let op = inst.map(|i| &i.op);
                 if let (Some((hold, all)), Some(&Op::BarrierReduce { what, d, .. })) = (done.votes, op) {
                     let value = match what {
@@ -425,7 +426,9 @@ impl Cluster<'_> {
                 fragment.ready_at = fragment.ready_at.max(time);
                 warp.cluster_passed &= !fragment.mask;
                 joined = true;
-                self.record.add(w, fragment.mask, done.site, What::ClusterPassed);
+                let inst = self.kernel.code.get(fragment.pc.saturating_sub(1) as usize);
+                let site = inst.map_or(done.site, |inst| inst.site);
+                self.record.add(w, fragment.mask, site, What::ClusterPassed);
             }
             if joined {
                 warp.views.join(&self.cluster_known);

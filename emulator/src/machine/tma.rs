@@ -224,7 +224,6 @@ impl Cluster<'_> {
         }
         for (n, &slot) in shared.iter().enumerate() {
             let stamp = if load { self.barriers[barriers[n] as usize].stamp(site, self.index) } else { reads };
-            self.lay_out(slot, extent, (load, plain_bytes.is_none()), swizzle, site);
             if rows.iter().all(Rows::dense) {
                 self.touch_shared(w, slot, bytes, stamp, load);
                 continue;
@@ -235,6 +234,9 @@ impl Cluster<'_> {
                     self.touch_shared(w, slot, 16, stamp, load);
                 }
             }
+        }
+        for &slot in &shared {
+            self.lay_out(slot, extent, (load, plain_bytes.is_none()), swizzle, site);
         }
         if let Some(from) = from {
             self.touch_shared(w, from, bytes, reads, false);
@@ -260,8 +262,10 @@ impl Cluster<'_> {
             done = left + latency;
         }
         let (early, late) = (self.perturbed(3), self.perturbed(3));
-        let tells = !barriers.is_empty();
-        let issue = if tells { self.record.add(w, 1 << lane, site, What::Issue) } else { protocol::NONE };
+        let issue = match barriers.len() as u8 {
+            0 => protocol::NONE,
+            tells => self.record.add(w, 1 << lane, site, What::Issue { tells }),
+        };
         let copy = Copy {
             site,
             issue,
@@ -460,6 +464,7 @@ impl Cluster<'_> {
             self.race(Race { unwritten, ..Race::new(RaceMemory::Shared(slot.cta), conflict, stamp) });
         }
         if writes {
+            self.ctas[slot.cta].loaded.overwrite(slot.offset, slot.offset + bytes);
             self.check_barrier_bytes(slot.cta, slot.offset, slot.offset + bytes, stamp.site);
         }
     }
@@ -471,13 +476,12 @@ impl Cluster<'_> {
         match (load, tensor) {
             _ if self.options.timing_only => {}
             (true, true) => loaded.load(start, end, swizzle, site),
-            (true, false) => loaded.overwrite(start, end),
             (false, true) => {
                 let (block, last) = (u64::from(start) / BLOCK, u64::from(end).div_ceil(BLOCK));
                 let all = Run { block, blocks: last - block, granules: u64::MAX };
                 self.check_swizzle(slot.cta, std::iter::once(all), swizzle, "", site);
             }
-            (false, false) => {}
+            (_, false) => {}
         }
     }
 

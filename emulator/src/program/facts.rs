@@ -16,6 +16,8 @@ pub struct Facts {
     pub alone: bool,
     /// It reads or writes a register that a `wgmma.mma_async` has A or D in.
     pub fragments: bool,
+    /// A wait that comes back to itself, with nothing in between that others see: it asks until it passes.
+    pub spins: bool,
     /// It has a guard that is not always true.
     pub guarded: bool,
     /// It reads and writes no more registers than these: their [`number`]s, or again that of [`TRUE`].
@@ -74,6 +76,7 @@ impl Inst {
             plain: self.op.is_plain(),
             alone: self.op.is_plain() && !matches!(self.op, Op::Special { .. } | Op::SharedAddress { .. }),
             fragments: false,
+            spins: false,
             guarded: self.guard != TRUE || self.guard_negated,
             few: reads.is_some() && writes.is_some(),
             reads: reads.unwrap_or_default(),
@@ -95,6 +98,39 @@ pub fn mark_fragments(code: &mut [Inst], constants: &[(u16, u32)]) {
         let mut registers = inst.uses.iter().chain(&inst.defs);
         inst.facts.fragments = registers.any(|reg| matches!(reg, Reg::B32(r) if fragments.contains(r)));
     }
+}
+
+/// Finds the waits that ask until they pass.
+pub fn mark_spinning(code: &mut [Inst]) {
+    let waits: Vec<usize> = (0..code.len()).filter(|&n| matches!(code[n].op, Op::BarrierWait { .. })).collect();
+    for wait in waits {
+        code[wait].facts.spins = comes_back(code, wait);
+    }
+}
+
+/// Whether a way leads from behind an instruction back to it, past nothing that others see.
+fn comes_back(code: &[Inst], to: usize) -> bool {
+    let mut seen = FxHashSet::default();
+    let mut next = vec![to + 1];
+    while let Some(at) = next.pop() {
+        if at == to {
+            return true;
+        }
+        let Some(inst) = code.get(at).filter(|_| seen.insert(at)) else { continue };
+        match &inst.op {
+            Op::Branch { target, .. } => {
+                next.push(*target as usize);
+                if inst.facts.guarded {
+                    next.push(at + 1);
+                }
+            }
+            Op::BranchTable { targets, .. } => next.extend(targets.iter().map(|&target| target as usize)),
+            Op::Exit | Op::Trap => next.extend(inst.facts.guarded.then_some(at + 1)),
+            _ if inst.facts.visible => {}
+            _ => next.push(at + 1),
+        }
+    }
+    false
 }
 
 impl Op {

@@ -1,7 +1,7 @@
 //! Walks the functions of a module: lays out variables, gives registers numbers, resolves names in their scopes, and
 //! hands each instruction to `decode`.
 
-use super::facts::{Facts, mark_fragments};
+use super::facts::{Facts, mark_fragments, mark_spinning};
 use super::layout::{layout, next_multiple};
 use super::op::{FALSE, Inst, Op, Reg, TRUE};
 use super::registers::{self, Plan};
@@ -274,6 +274,7 @@ fn entry(
     let registers = kernel.registers;
     kernel.code.iter_mut().for_each(|inst| inst.decide(registers));
     mark_fragments(&mut kernel.code, &kernel.constants32);
+    mark_spinning(&mut kernel.code);
     Ok(kernel)
 }
 

@@ -4,7 +4,7 @@ use super::machine::Shape;
 use super::record::{Record, What};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 /// What the recorded run does not order, so that another interleaving may do otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -31,6 +31,8 @@ pub enum Why {
     NamedEarly { cta: u8, id: u8 },
     /// This allocation may wait for columns that the CTA itself holds.
     Columns,
+    /// The record does not explain why this wait passed.
+    NotModelled,
     /// Registers are given back here only behind a warp that takes some: that one may wait for these.
     Registers,
 }
@@ -120,11 +122,14 @@ struct Examiner {
     warps: FxHashMap<u16, Vec<Lanes>>,
     barriers: FxHashMap<u32, Phases>,
     meetings: FxHashMap<(u8, u8), Meeting>,
-    issued: FxHashMap<u32, Clock>,
+    issued: FxHashMap<u32, (Clock, u8)>,
     wgmmas: FxHashMap<u16, VecDeque<(u32, Clock)>>,
     held: Vec<Held>,
-    /// Steps that took registers: the CTA, and the place.
-    takes: Vec<(u16, usize, u32)>,
+    /// Steps that took registers, and those that gave some behind one.
+    takes: Vec<(usize, u32)>,
+    gives_late: Vec<(u32, u32)>,
+    /// How many registers a thread each warp has more than at first, now and at most.
+    registers: FxHashMap<u16, (i32, i32)>,
     shape: Shape,
 }
 
@@ -146,6 +151,7 @@ pub fn examine(record: &Record, shape: &Shape) -> Certificate {
     for n in 0..record.steps.len() as u32 {
         examiner.step(record, n);
     }
+    examiner.all_registers();
     examiner.certificate
 }
 
@@ -166,7 +172,13 @@ impl Examiner {
         match step.what {
             What::Done { issue, barrier, count, bytes } => {
                 self.certificate.before.push(SmallVec::from_slice(&[issue]));
-                let clock = self.issued.get(&issue).cloned().unwrap_or_default();
+                let clock = match self.issued.get_mut(&issue) {
+                    Some((clock, tells)) if *tells > 1 => {
+                        *tells -= 1;
+                        clock.clone()
+                    }
+                    _ => self.issued.remove(&issue).unwrap_or_default().0,
+                };
                 self.counts(n, step.site, barrier, (count, -i64::from(bytes)), &clock, None);
                 return;
             }
@@ -222,9 +234,10 @@ impl Examiner {
                 self.counts(n, step.site, barrier, (count, bytes.into()), &clock, Some(place));
             }
             What::Wait { barrier, parity } => self.wait(n, step.site, (barrier, parity), &mut clock, place),
-            What::Issue => {
-                self.issued.insert(n, clock.clone());
+            What::Issue { tells } => {
+                self.issued.insert(n, (clock.clone(), tells));
             }
+            What::Asked { barrier } => self.used(barrier, place),
             What::Named { cta, id, .. } => {
                 let meeting = self.meeting((cta, id));
                 meeting.current.join(&clock);
@@ -240,7 +253,7 @@ impl Examiner {
                 list.push_back((number, clock.clone()));
             }
             What::WgmmaWait { number } => {
-                let first = step.warp / 4 * 4;
+                let first = self.shape.warpgroup(step.warp);
                 for warp in first..first + 4 {
                     let list = self.wgmmas.entry(warp).or_default();
                     if let Some((_, theirs)) = list.iter().rev().find(|known| known.0 <= number) {
@@ -252,8 +265,8 @@ impl Examiner {
                     }
                 }
             }
-            What::Alloc { columns, .. } => {
-                self.allocates(n, step.site, step.warp / self.shape.warps() as u16, columns, &clock);
+            What::Alloc { columns, pair } => {
+                self.allocates(n, step.site, step.warp / self.shape.warps() as u16, (columns, pair), &clock);
             }
             What::Free { columns } => {
                 let cta = step.warp / self.shape.warps() as u16;
@@ -262,15 +275,14 @@ impl Examiner {
                     held.freed = Some(place);
                 }
             }
-            What::TakeRegisters { .. } => {
-                self.takes.push((step.warp / self.shape.warps() as u16, place.0, place.1));
+            What::TakeRegisters { count } => {
+                self.takes.push(place);
+                self.registers(step.warp, i32::from(count));
             }
-            What::GiveRegisters { .. } => {
-                let cta = step.warp / self.shape.warps() as u16;
-                let behind =
-                    |take: &&(u16, usize, u32)| take.0 == cta && take.1 != sequence && clock.get(take.1) >= take.2;
-                if self.takes.iter().any(|take| behind(&take)) {
-                    self.doubt(n, step.site, Why::Registers);
+            What::GiveRegisters { count } => {
+                self.registers(step.warp, -i32::from(count));
+                if self.takes.iter().any(|take| clock.get(take.0) >= take.1) {
+                    self.gives_late.push((n, step.site));
                 }
             }
             What::Meet | What::Exit => {}
@@ -324,6 +336,32 @@ impl Examiner {
         meeting.complete = std::mem::take(&mut meeting.current);
         let (at, rounds) = (meeting.at, meeting.rounds);
         meeting.complete.raise(at, rounds);
+    }
+
+    fn registers(&mut self, warp: u16, more: i32) {
+        let (now, most) = self.registers.entry(warp).or_default();
+        *now += more;
+        *most = (*most).max(*now);
+    }
+
+    /// If all warps of a CTA can have the most that they ever take, at once, nobody waits for registers for ever. Otherwise those that are
+    /// given must not depend on any that are taken.
+    fn all_registers(&mut self) {
+        let each = self.shape.warps() as u16;
+        let ctas: BTreeSet<u16> = self.registers.keys().map(|warp| warp / each).collect();
+        let short = |cta: &u16| self.registers.iter().filter(|r| r.0 / each == *cta).map(|r| r.1.1).sum::<i32>() > 0;
+        if ctas.iter().any(short) {
+            for (step, site) in std::mem::take(&mut self.gives_late) {
+                self.doubt(step, site, Why::Registers);
+            }
+        }
+    }
+
+    /// A use of an mbarrier that tells nothing.
+    fn used(&mut self, barrier: u32, (sequence, own): (usize, u32)) {
+        if let Some(b) = self.barriers.get_mut(&barrier) {
+            b.uses.insert(sequence, own);
+        }
     }
 
     /// An mbarrier's time ends here: all uses of it must come before.
@@ -413,7 +451,10 @@ impl Examiner {
         };
         // Phases that are complete when it passes in any interleaving.
         let complete = known + u32::from(known & 1 == u32::from(parity & 1));
-        let behind = b.phase.saturating_sub(complete) as usize;
+        if complete > b.phase {
+            return self.doubt(n, site, Why::NotModelled);
+        }
+        let behind = (b.phase - complete) as usize;
         if behind > 0 {
             // The phase behind the one it waits for was complete when it looked: found again without an arrival to name.
             let why = Why::Overtaken { barrier, phase: complete.wrapping_sub(1), by: n };
@@ -431,14 +472,14 @@ impl Examiner {
     }
 
     /// The CTA gets columns of tensor memory, beside those that it may still hold.
-    fn allocates(&mut self, n: u32, site: u32, cta: u16, columns: u16, clock: &Clock) {
+    fn allocates(&mut self, n: u32, site: u32, cta: u16, (columns, pair): (u16, bool), clock: &Clock) {
         let held = self
             .held
             .iter()
             .filter(|h| h.cta == cta && h.freed.is_none_or(|(sequence, own)| clock.get(sequence) < own));
         let held: u32 = held.map(|h| u32::from(h.columns)).sum();
         // Two clusters could each hold what the other waits for.
-        let mutual = self.shape.shares_sm && (held > 0 || self.shape.ctas > 1 && u32::from(columns) * 2 > COLUMNS);
+        let mutual = self.shape.shares_sm && (held > 0 || self.shape.ctas > 1 && !pair);
         if held + u32::from(columns) > COLUMNS || mutual {
             self.doubt(n, site, Why::Columns);
         }

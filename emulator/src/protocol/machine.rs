@@ -19,6 +19,19 @@ impl Shape {
     pub fn warps(&self) -> u32 {
         self.threads.div_ceil(32).max(1)
     }
+
+    /// The first warp of a warp's warpgroup, both by their places in the cluster.
+    pub fn warpgroup(&self, warp: u16) -> u16 {
+        warp - (u32::from(warp) % self.warps() % 4) as u16
+    }
+
+    /// The lanes of a warp that exist.
+    fn lanes(&self, warp: u32) -> u32 {
+        match self.threads.saturating_sub(warp % self.warps() * 32) {
+            32.. => u32::MAX,
+            threads => (1 << threads) - 1,
+        }
+    }
 }
 
 /// The steps as a graph: what each one follows, and what follows it.
@@ -49,10 +62,12 @@ pub struct Mbarrier {
     pub phase: u32,
 }
 
-/// A CTA barrier or the cluster's.
-#[derive(Clone, Copy, Debug, Default)]
-struct Meeting {
+/// A CTA barrier.
+#[derive(Clone, Debug, Default)]
+struct Named {
     threads: u32,
+    /// Lanes of warps that are there while others of the warp are not.
+    partial: FxHashMap<u16, u32>,
     expected: Option<u16>,
     rounds: u32,
 }
@@ -63,6 +78,8 @@ pub enum End {
     Completed,
     /// What is left waits for ever.
     Stuck,
+    /// It took too long.
+    Unknown,
     /// More arrive with this step than its phase takes.
     Overflow(u32),
 }
@@ -76,12 +93,14 @@ pub struct Machine<'a> {
     pub ready: Vec<u32>,
     done: usize,
     mbarriers: FxHashMap<u32, Mbarrier>,
-    named: FxHashMap<(u8, u8), Meeting>,
-    /// The round of a CTA barrier that a warp came to last.
-    came: FxHashMap<(u16, u8, u8), u32>,
-    cluster: Meeting,
-    cluster_came: FxHashMap<u16, u32>,
-    /// Threads of each CTA that have not ended.
+    named: FxHashMap<(u8, u8), Named>,
+    /// The round of a CTA barrier that lanes came to last.
+    came: FxHashMap<(u16, u8, u8), Vec<(u32, u32)>>,
+    /// Lanes of each warp that have arrived at the cluster barrier, its rounds, and the one that lanes came to last.
+    cluster_arrived: Vec<u32>,
+    cluster_rounds: u32,
+    cluster_came: FxHashMap<u16, Vec<(u32, u32)>>,
+    /// Lanes of each warp that have not ended.
     live: Vec<u32>,
     wgmmas: FxHashMap<u16, u32>,
     /// Columns that each CTA holds, and how often it has allocated with its peer.
@@ -104,9 +123,10 @@ impl<'a> Machine<'a> {
             mbarriers: FxHashMap::default(),
             named: FxHashMap::default(),
             came: FxHashMap::default(),
-            cluster: Meeting::default(),
+            cluster_arrived: vec![0; shape.ctas * shape.warps() as usize],
+            cluster_rounds: 0,
             cluster_came: FxHashMap::default(),
-            live: vec![shape.threads; shape.ctas],
+            live: (0..shape.ctas as u32 * shape.warps()).map(|warp| shape.lanes(warp)).collect(),
             wgmmas: FxHashMap::default(),
             columns: vec![0; shape.ctas],
             paired: vec![0; shape.ctas],
@@ -114,9 +134,14 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// Takes steps until none can be taken: of those that can, the one to which `rank` gives the smallest number.
-    pub fn run(&mut self, mut rank: impl FnMut(u32, &Step) -> u64) -> End {
+    /// Takes steps until none can be taken: of those that can, the one to which `rank` gives the smallest number. `left`: how many
+    /// steps may be looked at.
+    pub fn run(&mut self, left: &mut usize, mut rank: impl FnMut(u32, &Step) -> u64) -> End {
         loop {
+            *left = left.saturating_sub(self.ready.len());
+            if *left == 0 {
+                return End::Unknown;
+            }
             let can = self.ready.iter().enumerate().filter(|&(_, &n)| self.can(n));
             let Some((place, n)) = can.map(|(place, &n)| (place, n)).min_by_key(|&(_, n)| {
                 let step = &self.graph.steps[n as usize];
@@ -149,11 +174,11 @@ impl<'a> Machine<'a> {
             }
             What::NamedPassed { cta, id } => {
                 let rounds = self.named.get(&(cta, id)).map_or(0, |m| m.rounds);
-                self.came.get(&(step.warp, cta, id)).is_none_or(|&came| rounds > came)
+                passed(self.came.get(&(step.warp, cta, id)), step.lanes, rounds)
             }
-            What::ClusterPassed => self.cluster_came.get(&step.warp).is_none_or(|&came| self.cluster.rounds > came),
+            What::ClusterPassed => passed(self.cluster_came.get(&step.warp), step.lanes, self.cluster_rounds),
             What::WgmmaWait { number } => {
-                let first = step.warp / 4 * 4;
+                let first = self.shape.warpgroup(step.warp);
                 (first..first + 4).all(|warp| self.wgmmas.get(&warp).is_some_and(|&n| n >= number))
             }
             What::Alloc { columns, pair } => {
@@ -195,16 +220,23 @@ impl<'a> Machine<'a> {
             What::Inval { barrier } => drop(self.mbarriers.remove(&barrier)),
             What::Arrive { barrier, count, bytes } => return self.counts(barrier, count, i64::from(bytes)),
             What::Done { barrier, count, bytes, .. } => return self.counts(barrier, count, -i64::from(bytes)),
-            What::Named { cta, id, threads, expected } => {
-                let meeting = self.named.entry((cta, id)).or_default();
-                meeting.threads += u32::from(threads);
-                meeting.expected = expected;
-                self.came.insert((step.warp, cta, id), meeting.rounds);
+            What::Named { cta, id, expected, .. } => {
+                let live = self.live[usize::from(step.warp)];
+                let named = self.named.entry((cta, id)).or_default();
+                named.expected = expected;
+                let partial = named.partial.entry(step.warp).or_default();
+                *partial |= step.lanes;
+                if live & !*partial == 0 {
+                    *partial = 0;
+                    named.threads += 32;
+                }
+                let rounds = named.rounds;
+                came(self.came.entry((step.warp, cta, id)).or_default(), step.lanes, rounds);
                 self.all_there();
             }
             What::ClusterArrive => {
-                self.cluster.threads += step.lanes.count_ones();
-                self.cluster_came.insert(step.warp, self.cluster.rounds);
+                self.cluster_arrived[usize::from(step.warp)] |= step.lanes;
+                came(self.cluster_came.entry(step.warp).or_default(), step.lanes, self.cluster_rounds);
                 self.all_there();
             }
             What::Wgmma { number } => drop(self.wgmmas.insert(step.warp, number)),
@@ -218,8 +250,7 @@ impl<'a> Machine<'a> {
                 self.columns[cta] = self.columns[cta].saturating_sub(columns.into());
             }
             What::Exit => {
-                let cta = self.cta(step.warp);
-                self.live[cta] = self.live[cta].saturating_sub(step.lanes.count_ones());
+                self.live[usize::from(step.warp)] &= !step.lanes;
                 self.all_there();
             }
             What::TakeRegisters { count } => {
@@ -231,7 +262,8 @@ impl<'a> Machine<'a> {
                 self.spare[cta] += u32::from(count);
             }
             What::Wait { .. }
-            | What::Issue
+            | What::Issue { .. }
+            | What::Asked { .. }
             | What::NamedDone { .. }
             | What::NamedPassed { .. }
             | What::ClusterDone
@@ -259,16 +291,41 @@ impl<'a> Machine<'a> {
 
     /// Ends the rounds of CTA barriers, and of the cluster's, for which all have come.
     fn all_there(&mut self) {
-        for (&(cta, _), meeting) in &mut self.named {
-            let live = self.live[usize::from(cta)];
-            if meeting.threads > 0 && meeting.threads >= meeting.expected.map_or(live, u32::from) {
-                meeting.threads = 0;
-                meeting.rounds += 1;
+        let each = self.shape.warps() as usize;
+        for (&(cta, _), named) in &mut self.named {
+            // Lanes that waited for others of their warp, which have ended now.
+            for (&warp, partial) in &mut named.partial {
+                if *partial != 0 && self.live[usize::from(warp)] & !*partial == 0 {
+                    *partial = 0;
+                    named.threads += 32;
+                }
+            }
+            let own = &self.live[usize::from(cta) * each..][..each];
+            let live = own.iter().filter(|&&lanes| lanes != 0).count() as u32 * 32;
+            if named.threads > 0 && named.threads >= named.expected.map_or(live, u32::from) {
+                named.threads = 0;
+                named.rounds += 1;
             }
         }
-        if self.cluster.threads > 0 && self.cluster.threads >= self.live.iter().sum() {
-            self.cluster.threads = 0;
-            self.cluster.rounds += 1;
+        let mut warps = self.live.iter().zip(&self.cluster_arrived);
+        let complete = warps.clone().all(|(live, arrived)| live & !arrived == 0);
+        if complete && warps.any(|(live, arrived)| live & arrived != 0) {
+            self.cluster_arrived.fill(0);
+            self.cluster_rounds += 1;
         }
     }
+}
+
+/// Lanes come to a round.
+fn came(list: &mut Vec<(u32, u32)>, lanes: u32, round: u32) {
+    list.retain_mut(|known| {
+        known.0 &= !lanes;
+        known.0 != 0
+    });
+    list.push((lanes, round));
+}
+
+/// Whether the rounds that these lanes came to are over.
+fn passed(list: Option<&Vec<(u32, u32)>>, lanes: u32, rounds: u32) -> bool {
+    list.into_iter().flatten().all(|&(known, round)| known & lanes == 0 || rounds > round)
 }

@@ -17,7 +17,10 @@
 //! - **Refuted**: an [interleaving](search) was found in which something waits for ever, or more arrive than a phase takes.
 //! - **Not proved**: neither. It says why.
 //!
-//! All of it is said of the paths that the warps took. Where those depend on times, [`Timing`] says so.
+//! All of it is said of the paths that the warps took. Where those depend on times, [`Timing`] says so; where warps wait for values in
+//! memory, nothing is proved. Three things are taken for granted: lanes of a warp that have met again stay together up to the next branch
+//! (as compilers for GPUs arrange it); what waits for something that is not recorded (groups of copies, the end of another grid) is let go
+//! whatever the others do; and columns of tensor memory that other clusters hold are given back, unless an allocation is doubted.
 
 mod certificate;
 mod machine;
@@ -41,6 +44,8 @@ pub enum Verdict {
     Doubtful(Vec<Doubt>),
     /// There were too many operations.
     TooLong,
+    /// The record lacks something that the run waited for.
+    NotModelled,
 }
 
 /// Judges the record of a cluster that ran to its end.
@@ -49,6 +54,9 @@ pub fn judge(record: &Record, shape: &Shape) -> Verdict {
         return Verdict::TooLong;
     }
     let certificate = certificate::examine(record, shape);
+    if !search::replays(record, &certificate, shape) {
+        return Verdict::NotModelled;
+    }
     if certificate.doubts.is_empty() {
         return Verdict::Proved;
     }

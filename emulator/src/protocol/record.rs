@@ -1,7 +1,7 @@
 //! What a cluster's warps and engines did to wait for each other, as it happened.
 
-use rustc_hash::FxHashMap;
-use std::hash::{Hash, Hasher};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// Steps that are remembered of a cluster. What is longer is not proved.
 const MOST: usize = 1 << 18;
@@ -35,13 +35,19 @@ pub enum What {
         count: u32,
         bytes: u32,
     },
-    /// A wait that passed.
+    /// A wait that passed, and asks again where it does not.
     Wait {
         barrier: u32,
         parity: u8,
     },
-    /// Asked an engine for something that ends by itself.
-    Issue,
+    /// Asked, and was told that the phase is complete; told otherwise, the lanes go on all the same.
+    Asked {
+        barrier: u32,
+    },
+    /// Asked an engine for something that ends by itself, and tells so many mbarriers then.
+    Issue {
+        tells: u8,
+    },
     /// An engine has done what the step of this number asked for, and tells an mbarrier.
     Done {
         issue: u32,
@@ -109,23 +115,16 @@ pub struct Record {
     off: bool,
     /// There were more than can be remembered.
     full: bool,
-    /// mbarriers that lanes asked in vain, and have not waited for since: by warp and lowest lane.
-    asked: FxHashMap<(u16, u32), Asked>,
+    /// Warps whose lanes did not all do the last steps together.
+    parted: FxHashSet<u16>,
     /// Statements by which time decides what a warp does next.
     timing: Vec<(u32, Timing)>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Asked {
-    barrier: u32,
-    parity: u8,
-    site: u32,
 }
 
 /// Why what a warp does may depend on times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Timing {
-    /// It asked an mbarrier in vain, and did something else instead of asking again.
+    /// It asks an mbarrier, and goes on whatever the answer is.
     Polled,
     /// Which work it gets depends on which other clusters have begun.
     LaunchControl,
@@ -151,17 +150,8 @@ impl Record {
             self.steps = Vec::new();
             return NONE;
         }
-        if !self.asked.is_empty() {
-            let who = (warp as u16, lanes & lanes.wrapping_neg());
-            match (self.asked.get(&who), what) {
-                (Some(asked), What::Wait { barrier, parity }) if asked.barrier == barrier => {
-                    if asked.parity != parity {
-                        self.timing.push((asked.site, Timing::Polled));
-                    }
-                    self.asked.remove(&who);
-                }
-                _ => {}
-            }
+        if lanes != u32::MAX && lanes != 0 {
+            self.parted.insert(warp as u16);
         }
         self.steps.push(Step { warp: warp as u16, lanes, site, what });
         self.steps.len() as u32 - 1
@@ -174,16 +164,13 @@ impl Record {
         }
     }
 
-    /// Lanes asked an mbarrier in vain.
-    pub fn asked_in_vain(&mut self, warp: usize, lanes: u32, site: u32, barrier: u32, parity: u32) {
-        if self.off {
-            return;
-        }
-        let new = Asked { barrier, parity: parity as u8, site };
-        if let Some(old) = self.asked.insert((warp as u16, lanes & lanes.wrapping_neg()), new)
-            && old.barrier != barrier
-        {
-            self.timing.push((old.site, Timing::Polled));
+    /// Lanes do something together that all of them wait for: what each did before comes before what any does behind it.
+    pub fn meet(&mut self, warp: usize, lanes: u32, site: u32) {
+        if self.parted.contains(&(warp as u16)) {
+            self.add(warp, lanes, site, What::Meet);
+            if lanes == u32::MAX {
+                self.parted.remove(&(warp as u16));
+            }
         }
     }
 
@@ -196,10 +183,8 @@ impl Record {
 
     /// The statements by which time decides what warps do, and why.
     pub fn timing(&self) -> Vec<(u32, Timing)> {
-        let mut list: Vec<_> = self.timing.clone();
-        list.extend(self.asked.values().map(|asked| (asked.site, Timing::Polled)));
+        let mut list = self.timing.clone();
         list.sort_unstable();
-        list.dedup();
         list
     }
 
@@ -211,39 +196,51 @@ impl Record {
         self.full
     }
 
-    /// The same for records in which each set of lanes did the same, whatever came first among them.
+    /// The same for records in which each lane did the same, whichever of them were faster. Records that differ have the same by chance
+    /// alone, one in 2¹²⁸.
     pub fn fingerprint(&self) -> u128 {
-        let mut sequences: FxHashMap<(u16, u32), u64> = FxHashMap::default();
-        let mut places: Vec<(u16, u32, u64)> = Vec::with_capacity(self.steps.len());
+        // What sets of lanes have done so far, and what each step was behind all that its lanes had done.
+        let mut chains: FxHashMap<u16, Vec<(u32, u128)>> = FxHashMap::default();
+        let mut steps: Vec<u128> = Vec::with_capacity(self.steps.len());
+        let mut ends = Vec::new();
         for step in &self.steps {
-            let who = (step.warp, step.lanes & step.lanes.wrapping_neg());
-            match step.what {
-                What::Done { .. } | What::NamedDone { .. } | What::ClusterDone => places.push((0, 0, 0)),
-                _ => {
-                    let n = sequences.entry(who).or_default();
-                    *n += 1;
-                    places.push((who.0, who.1, *n));
-                }
-            }
-        }
-        let mut sum = 0_u128;
-        for (step, &place) in self.steps.iter().zip(&places) {
-            let what = match step.what {
-                // In the place of what asked for it.
-                What::Done { issue, barrier, count, bytes } => {
-                    (places[issue as usize], What::Done { issue: 0, barrier, count, bytes }, 0)
-                }
+            let hash = match step.what {
                 // Who comes last to a barrier makes no difference.
-                What::NamedDone { .. } | What::ClusterDone => continue,
-                what => (place, what, step.lanes),
+                What::NamedDone { .. } | What::ClusterDone => 0,
+                What::Done { issue, barrier, count, bytes } => {
+                    let hash = mixed(&(steps[issue as usize], barrier, count, bytes));
+                    ends.push(hash);
+                    hash
+                }
+                what => {
+                    let list = chains.entry(step.warp).or_default();
+                    let mut before: Vec<(u32, u128)> = Vec::new();
+                    list.retain_mut(|(lanes, chain)| {
+                        if *lanes & step.lanes != 0 {
+                            before.push((*lanes & step.lanes, *chain));
+                            *lanes &= !step.lanes;
+                        }
+                        *lanes != 0
+                    });
+                    before.sort_unstable();
+                    let hash = mixed(&(step.warp, step.lanes, what, before));
+                    list.push((step.lanes, hash));
+                    hash
+                }
             };
-            let hash = |seed: u64| {
-                let mut hasher = rustc_hash::FxHasher::default();
-                (seed, what).hash(&mut hasher);
-                u128::from(hasher.finish())
-            };
-            sum = sum.wrapping_add(hash(1) << 64 | hash(2));
+            steps.push(hash);
         }
-        sum
+        ends.extend(chains.into_values().flatten().map(|(lanes, chain)| mixed(&(lanes, chain))));
+        ends.sort_unstable();
+        mixed(&ends)
     }
+}
+
+fn mixed(what: &impl Hash) -> u128 {
+    let half = |seed: u64| {
+        let mut hasher = DefaultHasher::new();
+        (seed, what).hash(&mut hasher);
+        u128::from(hasher.finish())
+    };
+    half(1) << 64 | half(2)
 }

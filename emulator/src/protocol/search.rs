@@ -4,8 +4,8 @@ use super::certificate::{Certificate, Doubt, Why};
 use super::machine::{End, Graph, Machine, Shape};
 use super::record::{Record, Step, What};
 
-/// Steps that may be taken in all, so that a search ends soon.
-const MOST: usize = 2_000_000;
+/// Steps that may be looked at in all, so that a search ends soon.
+const MOST: usize = 20_000_000;
 
 /// Random interleavings beside those that a doubt suggests.
 const RANDOM: u64 = 64;
@@ -31,13 +31,19 @@ pub struct Waiting {
     pub phase: u32,
 }
 
+/// Whether the recorded run comes to its end on the machine, as it did: else the machine is no judge of it.
+pub fn replays(record: &Record, certificate: &Certificate, shape: &Shape) -> bool {
+    let graph = Graph::new(record, &certificate.before);
+    Machine::new(&graph, *shape).run(&mut usize::MAX.clone(), |n, _| n.into()) == End::Completed
+}
+
 pub fn find(record: &Record, certificate: &Certificate, shape: &Shape) -> Option<Stuck> {
     let graph = Graph::new(record, &certificate.before);
     let mut left = MOST;
+    let left = &mut left;
     let mut run = |by: Option<Doubt>, rank: &mut dyn FnMut(u32, &Step) -> u64| -> Option<Option<Stuck>> {
-        left = left.checked_sub(record.steps.len())?;
         let mut machine = Machine::new(&graph, *shape);
-        let end = machine.run(rank);
+        let end = machine.run(left, rank);
         let waiting = |n: u32| {
             let Step { warp, site, what, .. } = graph.steps[n as usize];
             let barrier = match what {
@@ -48,6 +54,7 @@ pub fn find(record: &Record, certificate: &Certificate, shape: &Shape) -> Option
             Waiting { warp, site, what, phase }
         };
         Some(match end {
+            End::Unknown => return None,
             End::Completed => None,
             End::Stuck => {
                 let mut ready = machine.ready.clone();
@@ -57,10 +64,6 @@ pub fn find(record: &Record, certificate: &Certificate, shape: &Shape) -> Option
             End::Overflow(n) => Some(Stuck { by, overflow: Some(waiting(n)), waiting: Vec::new() }),
         })
     };
-    // The recorded run itself must come to its end, or the machine is no judge of it.
-    if run(None, &mut |n, _| n.into())?.is_some() {
-        return None;
-    }
     for &doubt in &certificate.doubts {
         // As late as can be, as early as can be, and with all of its lanes or its statement.
         let Step { warp, lanes, .. } = record.steps[doubt.step as usize];

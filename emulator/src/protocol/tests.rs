@@ -21,7 +21,11 @@ enum Fault {
 /// A ring of one stage, filled `laps` times, as a run of it goes in which everybody is as fast as the others.
 fn ring(laps: u32, fault: Fault) -> Record {
     let mut record = Record::new(false);
-    let mut add = |warp: usize, what| record.add(warp, 1, warp as u32 * 100, what);
+    // One lane works, all meet.
+    let mut add = |warp: usize, what| {
+        let all = matches!(what, What::Named { .. } | What::NamedPassed { .. } | What::Exit);
+        record.add(warp, if all { u32::MAX } else { 1 }, warp as u32 * 100, what)
+    };
     add(PRODUCER, What::Init { barrier: FULL, count: 1 });
     add(PRODUCER, What::Init { barrier: EMPTY, count: 1 });
     for warp in [PRODUCER, CONSUMER] {
@@ -42,7 +46,7 @@ fn ring(laps: u32, fault: Fault) -> Record {
         } else {
             add(PRODUCER, What::Arrive { barrier: FULL, count: 1, bytes: 64 });
         }
-        let issue = add(PRODUCER, What::Issue);
+        let issue = add(PRODUCER, What::Issue { tells: 1 });
         add(PRODUCER, What::Done { issue, barrier: FULL, count: 0, bytes: 64 });
         add(CONSUMER, What::Wait { barrier: FULL, parity });
         add(CONSUMER, What::Arrive { barrier: EMPTY, count: 1, bytes: 0 });
@@ -132,6 +136,94 @@ fn fingerprints_tell_what_was_done() {
         record.fingerprint()
     };
     assert_eq!(swapped(0), swapped(1));
+}
+
+/// Two waits in the other order, and a lane that is before the others or behind them, are something else.
+#[test]
+fn fingerprints_tell_orders() {
+    let waits = |barriers: [u32; 2]| {
+        let mut record = Record::new(false);
+        for barrier in barriers {
+            record.add(0, 1, 0, What::Wait { barrier, parity: (barrier & 1) as u8 });
+        }
+        record.fingerprint()
+    };
+    for other in 1..200 {
+        assert_ne!(waits([0, other]), waits([other, 0]), "{other}");
+    }
+    let lanes = |sets: [u32; 2]| {
+        let mut record = Record::new(false);
+        for lanes in sets {
+            record.add(0, lanes, 0, What::Arrive { barrier: FULL, count: 1, bytes: 0 });
+        }
+        record.fingerprint()
+    };
+    assert_ne!(lanes([2, u32::MAX]), lanes([u32::MAX, 2]));
+}
+
+/// Warp 0 gives registers; warp 1 takes them and gives them back; warp 2 takes as many: if it comes first, warp 1 waits for ever. Not
+/// so if all could have the most they take at once.
+#[test]
+fn registers_that_are_taken_in_turn() {
+    let record = |gives: u16, back: bool| {
+        let mut record = Record::new(false);
+        record.add(0, u32::MAX, 0, What::GiveRegisters { count: gives });
+        record.add(1, u32::MAX, 1, What::TakeRegisters { count: 40 });
+        if back {
+            record.add(1, u32::MAX, 2, What::GiveRegisters { count: 40 });
+        }
+        record.add(2, u32::MAX, 3, What::TakeRegisters { count: 40 });
+        record
+    };
+    let shape = Shape { threads: 96, ..SHAPE };
+    let verdict = judge(&record(40, true), &shape);
+    let (Verdict::Refuted(_, doubts) | Verdict::Doubtful(doubts)) = verdict else { panic!("{verdict:?}") };
+    assert_eq!(doubts.iter().map(|d| (d.site, d.why)).collect::<Vec<_>>(), [(2, Why::Registers)]);
+    assert!(matches!(judge(&record(80, false), &shape), Verdict::Proved));
+}
+
+/// Lanes that come to a CTA barrier apart count when the last of them does; a warp that arrives and ends counts once.
+#[test]
+fn parts_of_warps_at_barriers() {
+    let mut record = Record::new(false);
+    let named = |threads| What::Named { cta: 0, id: 0, threads, expected: Some(64) };
+    record.add(0, 0xffff_0000, 0, named(0));
+    record.add(1, u32::MAX, 1, named(32));
+    record.add(0, 0xffff, 2, named(32));
+    record.add(0, 0, 0, What::NamedDone { cta: 0, id: 0 });
+    for (warp, lanes) in [(0, 0xffff_0000), (0, 0xffff), (1, u32::MAX)] {
+        record.add(warp, lanes, 3, What::NamedPassed { cta: 0, id: 0 });
+    }
+    record.add(0, u32::MAX, 4, What::ClusterArrive);
+    record.add(0, u32::MAX, 5, What::Exit);
+    record.add(1, u32::MAX, 6, What::ClusterArrive);
+    record.add(0, 0, 0, What::ClusterDone);
+    record.add(1, u32::MAX, 7, What::ClusterPassed);
+    assert!(matches!(judge(&record, &SHAPE), Verdict::Proved));
+}
+
+/// A wait that passes on what the record does not hold proves nothing.
+#[test]
+fn a_phase_that_nothing_recorded_completes() {
+    let mut record = Record::new(false);
+    record.add(0, 1, 0, What::Init { barrier: FULL, count: 1 });
+    record.add(0, 1, 1, What::Wait { barrier: FULL, parity: 0 });
+    assert!(matches!(judge(&record, &SHAPE), Verdict::NotModelled));
+}
+
+/// Warpgroups begin anew with each CTA, which may have warps beside them.
+#[test]
+fn warpgroups_of_the_second_cta() {
+    let shape = Shape { ctas: 2, threads: 160, shares_sm: false };
+    assert_eq!([4, 5, 8, 9].map(|warp| shape.warpgroup(warp)), [4, 5, 5, 9]);
+    let mut record = Record::new(false);
+    for warp in 5..9 {
+        record.add(warp, u32::MAX, 0, What::Wgmma { number: 1 });
+    }
+    for warp in 5..9 {
+        record.add(warp, u32::MAX, 1, What::WgmmaWait { number: 1 });
+    }
+    assert!(matches!(judge(&record, &shape), Verdict::Proved));
 }
 
 /// Lanes that wait apart do not hold back what the others do.
