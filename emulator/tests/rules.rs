@@ -11,7 +11,7 @@ mod memory;
 #[path = "rules/tensor.rs"]
 mod tensor;
 
-use case::{Case, Shows};
+use case::{CLUSTER, Case, PAIR, Shows, passes};
 use emulator::RULES;
 use expect_test::expect_file;
 use std::collections::BTreeSet;
@@ -54,6 +54,14 @@ fn tensor_memory() {
 #[test]
 fn warpgroups() {
     prove(&tensor::hopper());
+}
+
+/// "Where the emulator is milder than the ISA" in `docs/rules.md` (races within a warp: the rule `one-warp`).
+#[test]
+fn milder_than_the_isa() {
+    passes(CLUSTER, &memory::scope_of_an_mbarrier(), "an mbarrier at .cta scope between CTAs");
+    passes(PAIR, &tensor::two_shapes(), "MMAs of two shapes");
+    passes(PAIR, &tensor::own_commit(), "no fence::after behind the own commit");
 }
 
 fn cases() -> Vec<Case> {

@@ -285,3 +285,14 @@ pub fn mbarriers() -> Vec<Case> {
         ),
     ]
 }
+
+/// Thread 0 of CTA 0 writes its tile and arrives at an mbarrier of CTA 1, which waits and reads, all with the scope left out: `.cta`.
+pub fn scope_of_an_mbarrier() -> String {
+    format!(
+        "@%first mbarrier.init.shared::cta.b64 [bar_a], 1;\n@%first fence.mbarrier_init.release.cluster;\n{STARTED}\n{TILE_0}\n\
+         mov.u32 %r3, bar_a;\nmapa.shared::cluster.u32 %r3, %r3, 1;\n@!%cta0 bra WAIT;\n\
+         @%first st.shared.u32 [tile], 7;\n@%first mbarrier.arrive.shared::cluster.b64 _, [%r3];\nbra OVER;\n\
+         WAIT:\nmbarrier.try_wait.parity.shared::cta.b64 %p1, [bar_a], 0;\n@!%p1 bra WAIT;\n\
+         ld.shared::cluster.u32 %r2, [%r1];\nOVER:\n{OVER}"
+    )
+}

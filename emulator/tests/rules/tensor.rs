@@ -158,6 +158,18 @@ pub fn tensor() -> Vec<Case> {
     ]
 }
 
+/// Two MMAs of a thread into the same columns: M = 128 and N = 32, then M = 64 and N = 16.
+pub fn two_shapes() -> String {
+    let other = MMA.replace("0x08080010", "0x04040010");
+    kernel(&format!("@%first {MMA}\n@%first {other}\n@%first {COMMIT} [bar_a];\n{}", wait("WAIT", "bar_a")))
+}
+
+/// A warp waits for its own commit, and reads without a `tcgen05.fence::after_thread_sync`.
+pub fn own_commit() -> String {
+    let wait = wait("WAIT", "bar_a").replace("tcgen05.fence::after_thread_sync;", "");
+    kernel(&format!("@!%warp0 bra MEET;\n@%first {MMA}\n@%first {COMMIT} [bar_a];\n{wait}\n{}\nMEET:", epilogue()))
+}
+
 pub fn hopper() -> Vec<Case> {
     let kernel = |body: &str| {
         format!(
