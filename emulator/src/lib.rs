@@ -49,6 +49,7 @@
 //! | `order` | happens-before: which access comes after which; the table of its rules |
 //! | `protocol` | whether any interleaving of the barrier operations can get stuck |
 //! | `time` | what things cost |
+//! | `timeline` | a trace, for viewers |
 //! | `assumptions`, `settled` | what no public source settles, and what is assumed instead; what a GPU settled |
 
 mod assumptions;
@@ -67,6 +68,7 @@ mod settled;
 pub mod syntax;
 mod tensor_map;
 mod time;
+mod timeline;
 
 pub use assumptions::{ASSUMPTIONS, Assumption};
 pub use codes::CODES;
@@ -87,6 +89,7 @@ pub use report::{
 pub use settled::{SETTLED, Settled};
 pub use tensor_map::{Element, Swizzle, TensorMap};
 pub use time::Gpu;
+pub use timeline::{Timeline, timeline};
 
 /// Which clusters compute the values of matrices.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -106,8 +106,9 @@ fn a_tile_that_was_loaded_by_another_swizzle() {
     for (swizzle, severity) in [(Swizzle::B64, Severity::Finding), (Swizzle::None, Severity::Note)] {
         let mut launch = launch(256, 64);
         let Param::TensorMap { map, .. } = &mut launch.params[1] else { panic!("parameter 1 is the map of B") };
-        // The box of B that fits it; the bytes are as many.
-        (map.swizzle, map.box_dims) = (swizzle, vec![if swizzle == Swizzle::None { 64 } else { 32 }, 128]);
+        // Rows of 64 bytes at most; the box has as many bytes as before.
+        map.swizzle = swizzle;
+        map.box_dims = if swizzle == Swizzle::None { vec![64, 128] } else { vec![32, 256] };
         let report = common::run(&load(TEXT), &launch, None, 1_000_000);
         let all: Vec<_> = report.findings.iter().chain(&report.notes).collect();
         let found =

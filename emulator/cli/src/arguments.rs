@@ -39,6 +39,9 @@ pub struct Arguments {
     /// Simulate the times of this GPU. Default: the one that the kernel's `.target` names
     #[arg(long, value_enum, value_name = "GPU")]
     gpu: Option<Gpu>,
+    /// Write what happened when, for ui.perfetto.dev or chrome://tracing: one microsecond there is one simulated cycle
+    #[arg(long, value_name = "FILE.json", conflicts_with = "seeds")]
+    trace: Option<PathBuf>,
     /// Only simulate times: matrices are neither moved nor multiplied, and nothing is checked
     #[arg(long, conflicts_with_all = ["seed", "seeds"])]
     timing_only: bool,
@@ -108,6 +111,8 @@ pub struct Job {
     pub schedules: Schedules,
     pub notes: Notes,
     pub format: Format,
+    /// Where the timeline goes.
+    pub trace: Option<PathBuf>,
     /// Beside the seed, which the schedules give.
     pub options: emulator::Options,
 }
@@ -148,10 +153,11 @@ impl Arguments {
             max_instructions: self.max_instructions,
             gpu,
             timing_only: self.timing_only,
+            trace: self.trace.is_some(),
             threads: self.threads,
             ..Default::default()
         };
-        Some(Job { kernel, launch, schedules, notes: self.notes, format: self.format, options })
+        Some(Job { kernel, launch, schedules, notes: self.notes, format: self.format, trace: self.trace, options })
     }
 }
 

@@ -48,10 +48,14 @@ impl BadInput {
 
     /// About an argument that does not fit the kernel.
     pub fn option(name: &str, why: &str) -> BadInput {
-        let title = format!("{name}: {why}");
-        let way_out = format!("Leave {name} out: the kernel's `.target` decides.");
-        let text = show::message(Level::ERROR, None, &title, &[], &[("try", &way_out)]);
-        let error = Error { code: "launch", title, places: vec![], rule: String::new(), help: way_out };
+        BadInput::argument(&format!("{name}: {why}"), &format!("Leave {name} out: the kernel's `.target` decides."))
+    }
+
+    /// About an argument that cannot be followed.
+    pub fn argument(title: &str, way_out: &str) -> BadInput {
+        let text = show::message(Level::ERROR, None, title, &[], &[("try", way_out)]);
+        let error =
+            Error { code: "launch", title: title.into(), places: vec![], rule: String::new(), help: way_out.into() };
         BadInput { text, errors: vec![error] }
     }
 

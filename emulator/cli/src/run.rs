@@ -90,6 +90,9 @@ pub fn run(job: &Job) -> Result<bool, BadInput> {
         if runs.is_empty() && !options.timing_only {
             outputs = write(&launch, &job.launch, &text, &report.buffers)?;
         }
+        if let Some(path) = &job.trace {
+            write_timeline(path, &emulator::timeline(&report.trace, &launch))?;
+        }
         runs.push(Run::new(seed, report));
     }
     progress.end();
@@ -128,6 +131,14 @@ fn json(value: &impl Serialize) -> String {
 fn keep_inputs(job: &Job, launch: &Launch, text: &str) -> Result<(), BadInput> {
     let folder = job.launch.parent().unwrap_or(Path::new(""));
     let inputs = [(&job.kernel, "the kernel"), (&job.launch, "the launch file")];
+    if let Some(trace) = job.trace.as_ref().and_then(|path| path.canonicalize().ok()) {
+        for (input, what) in inputs {
+            if input.canonicalize().is_ok_and(|input| input == trace) {
+                let title = format!("--trace would overwrite {what}, {}", input.display());
+                return Err(BadInput::argument(&title, "Name another file."));
+            }
+        }
+    }
     for (n, output) in launch.outputs.iter().enumerate() {
         let Ok(to) = folder.join(&output.file).canonicalize() else { continue };
         for (input, what) in inputs {
@@ -140,6 +151,14 @@ fn keep_inputs(job: &Job, launch: &Launch, text: &str) -> Result<(), BadInput> {
         }
     }
     Ok(())
+}
+
+/// Writes what happened when.
+fn write_timeline(path: &Path, timeline: &emulator::Timeline) -> Result<(), BadInput> {
+    let json = serde_json::to_string(timeline)
+        .map_err(|e| BadInput::argument(&format!("no timeline: {e}"), "Leave --trace out."))?;
+    fs::write(path, json)
+        .map_err(|e| BadInput::file(path, "written", &e, "Name a file in a folder that exists and can be written."))
 }
 
 /// Writes the buffers that the launch file asks for, as the first run left them.

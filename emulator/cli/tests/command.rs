@@ -139,6 +139,27 @@ fn an_output_over_an_input_is_refused_before_anything_runs() {
     }
 }
 
+/// The timeline is JSON that viewers take, with a track for each warp; it takes the place of no input.
+#[test]
+fn a_timeline_is_written() {
+    let folder = copy(&["../examples/saxpy/saxpy.ptx", "../examples/saxpy/launch.json"]);
+    let run = |file: &str| emulate(folder.path(), &["saxpy.ptx", "--launch", "launch.json", "--trace", file]);
+    assert_eq!(run("trace.json").status, 0);
+    let text = std::fs::read_to_string(folder.path().join("trace.json")).expect("the timeline");
+    let json: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let names: Vec<_> = json["traceEvents"].as_array().expect("events").iter().map(|e| &e["args"]["name"]).collect();
+    assert!(names.contains(&&"warp 3".into()) && names.contains(&&"CTA (3, 0, 0)".into()), "{names:?}");
+    for (file, why) in [
+        ("saxpy.ptx", "--trace would overwrite the kernel, saxpy.ptx"),
+        ("launch.json", "--trace would overwrite the launch file, launch.json"),
+        ("nowhere/trace.json", "nowhere/trace.json cannot be written"),
+    ] {
+        let said = run(file);
+        assert_eq!(said.status, 2, "{file}: {}", said.out);
+        assert!(said.err.contains(why), "{file}: {}", said.err);
+    }
+}
+
 #[test]
 fn a_gpu_that_cannot_run_the_kernel_is_refused() {
     let said = emulate(&here("../examples/saxpy"), &["saxpy.ptx", "--launch", "launch.json", "--gpu", "h200"]);

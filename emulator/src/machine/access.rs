@@ -225,6 +225,11 @@ impl<'a> Cluster<'a> {
         let blank = self.stores_blank(site);
         let registers = &self.warps[w].registers;
         let defined = s.iter().fold(u32::MAX, |all, &reg| all & registers.defined(reg));
+        if each == 4 && defined == u32::MAX && !blank && sync.is_none() && self.store_own_words(w, s, &targets) {
+            self.charge(at, &targets, total, false);
+            self.acted();
+            return Ok(());
+        }
         for (lane, target) in &targets {
             if let Target::Global { buffer, offset } = *target {
                 pieces.push(Runs::one(buffer, offset, total as u32));
@@ -294,6 +299,33 @@ impl<'a> Cluster<'a> {
         self.charge(at, &targets, total, false);
         self.acted();
         Ok(())
+    }
+
+    /// Stores 32-bit registers, all of which are defined, to the shared memory of the warp's own CTA; tells whether that is where all
+    /// targets lie, in memory of which nothing else needs to be known.
+    fn store_own_words(&mut self, w: usize, s: &[Reg], targets: &[(usize, Target)]) -> bool {
+        let warp = &self.warps[w];
+        let own = |&(_, target): &(usize, Target)| matches!(target, Target::Shared(c, _) if c == warp.cta);
+        let mut sources = [&warp.registers.b32[0]; 4];
+        let words = s.len().min(sources.len());
+        for (source, &reg) in sources.iter_mut().zip(s) {
+            let Reg::B32(n) = reg else { return false };
+            *source = &warp.registers.b32[usize::from(n)];
+        }
+        let shared = &mut self.ctas[warp.cta].shared;
+        if s.len() > words || shared.has_blanks() || !self.published.is_empty() || !targets.iter().all(own) {
+            return false;
+        }
+        for &(lane, target) in targets {
+            let at = target.offset() as usize;
+            let values = sources.map(|source| source[lane].to_le_bytes());
+            match shared.bytes[at..].first_chunk_mut::<16>() {
+                Some(whole) if words == 4 => whole.copy_from_slice(values.as_flattened()),
+                _ => shared.bytes[at..at + 4 * words].copy_from_slice(&values.as_flattened()[..4 * words]),
+            }
+            shared.mark(at, 4 * words, true);
+        }
+        true
     }
 
     /// A copy stores undefined bytes, from this place on, to global memory.

@@ -29,6 +29,10 @@ const MOST_SEEN: usize = 1024;
 pub struct Published(BTreeMap<(usize, u64), BTreeMap<u32, (Views, Views)>>);
 
 impl Published {
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// A plain store replaces what was published.
     pub fn forget(&mut self, place: (usize, u64)) {
         if !self.0.is_empty() {

@@ -32,7 +32,8 @@ impl Cluster<'_> {
 
     pub fn bulk_commit(&mut self, at: At) -> Result<(), Stop> {
         for lane in lanes(at.mask) {
-            let groups = self.bulk_groups(at.w, lane);
+            // A thread that never gave a copy has nothing to wait for, whatever it commits.
+            let Some(groups) = self.warps[at.w].bulk.get_mut(&lane) else { continue };
             let copies = std::mem::take(&mut groups.open);
             groups.groups.push_back((groups.next, copies));
             groups.next += 1;

@@ -79,6 +79,34 @@ impl Touched {
         }
         let mut missed = 0;
         let mut start = runs.first;
+        if bytes > 0 && (runs.first | runs.pitch | u64::from(bytes)).is_multiple_of(LINE) {
+            // Whole lines: those of a word at once.
+            let each = u64::from(bytes) / LINE;
+            let mut touch = |n: usize, lines: u64| {
+                let new = lines & !(now[n] | mine[n]);
+                if new == 0 {
+                    return;
+                }
+                if mine[n] == 0 {
+                    self.words.push((buffer as u32, n as u32));
+                }
+                mine[n] |= new;
+                missed += LINE * u64::from((new & !before[n]).count_ones());
+            };
+            let mut word = (0, 0);
+            for start in runs.starts() {
+                for line in start / LINE..start / LINE + each {
+                    let n = line as usize / 64;
+                    if n != word.0 {
+                        touch(word.0, word.1);
+                        word = (n, 0);
+                    }
+                    word.1 |= 1 << (line % 64);
+                }
+            }
+            touch(word.0, word.1);
+            return missed;
+        }
         for _ in 0..runs.count {
             let end = start + u64::from(bytes);
             for line in start / LINE..end.max(start + 1).div_ceil(LINE) {

@@ -34,7 +34,7 @@ impl Cluster<'_> {
                 // It arrives when the thread's last MMA is complete, whether an earlier commit covers that one or not.
                 let busy = queue.map_or(0, |q| q.busy_until);
                 self.covered.insert(actor, epoch);
-                let order = self.warps[w].views.before_now();
+                let order = self.warps[w].starts();
                 let (mut barriers, mut last) = (Vec::new(), now);
                 let issue = self.record.add(w, 1 << lane, site, What::Issue);
                 for cta in ranks {

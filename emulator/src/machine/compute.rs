@@ -125,10 +125,11 @@ impl Registers {
                         return r.write64(d, mask, &value);
                     }
                     (&[low, high], &[Reg::B64(s)]) if (d_bits, s_bits) == (32, 64) => {
-                        let value = r.b64[usize::from(s)];
+                        let value = &r.b64[usize::from(s)];
                         for (d, shift) in [(low, 0), (high, 32)] {
-                            if let Reg::B32(d) = d {
-                                r.write32(d, mask, &value.map(|v| (v >> shift) as u32));
+                            let Reg::B32(d) = d else { continue };
+                            for (lane, (d, value)) in r.b32[usize::from(d)].iter_mut().zip(value).enumerate() {
+                                *d = if mask >> lane & 1 == 1 { (value >> shift) as u32 } else { *d };
                             }
                         }
                         if [low, high].iter().all(|d| matches!(d, Reg::B32(_) | Reg::Sink)) {

@@ -9,10 +9,14 @@ use super::cluster::Cluster;
 use super::copy::{LINE, permutation, permute};
 use super::memory::Global;
 use super::outbox::{Outbox, bit};
+use super::simd::prefetch;
 use super::tma::Copy;
 use crate::program::op::TmaKind;
 use crate::report::Memory;
 use crate::tensor_map::Swizzle;
+
+/// Rows that are asked for before they are copied.
+const AHEAD: usize = 16;
 
 impl Copy {
     /// Whether its rows are all there, in pieces that a swizzle keeps together.
@@ -92,7 +96,10 @@ pub fn deliver(shared: &mut Memory, rows: &[Rows], global: &Global, offset: u32,
             let flips: [usize; 8] =
                 std::array::from_fn(|n| permutation(swizzle, (start + n * LINE) as u32).unwrap_or(0));
             let (mut at, mut column) = (runs.first as usize, 0);
+            let ahead = AHEAD * runs.pitch as usize;
             for (n, into) in shared.bytes[start..start + len].as_chunks_mut::<LINE>().0.iter_mut().enumerate() {
+                // Rows lie far from each other: memory brings several side by side only if it is asked for them before.
+                prefetch(bytes.get(at + column + ahead..at + column + ahead + LINE).unwrap_or_default());
                 permute(into, &bytes[at + column..].as_chunks().0[0], flips[n % 8]);
                 column += LINE;
                 if column == row {

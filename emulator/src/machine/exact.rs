@@ -146,44 +146,57 @@ fn round(sum: i64, unit: i32, d_f32: bool) -> u32 {
 const LOW: i32 = -100;
 const HIGH: i32 = 125;
 
-/// Step `n` of so many.
-#[allow(clippy::too_many_arguments)]
+/// What a step reads of A or of B, row after row.
+type Elements<'a> = &'a [[u16; 16]];
+
+/// All steps of a strip: the first, and those behind it.
 #[inline(always)]
 pub fn strip<L: Lanes, const E: usize>(
-    step: &MmaStep,
+    [first, further]: &[MmaStep; 2],
     factors: &Factors,
-    bits: (&[[u16; 16]], &[[u16; 16]]),
-    n: usize,
-    steps: usize,
+    bits: (&[Elements], &[Elements]),
     strip: &Strip,
     panel: usize,
     cells: &mut [u32],
 ) {
-    let columns = strip.columns.len();
+    let (columns, steps) = (strip.columns.len(), bits.0.len());
     let height = factors.a.len() / steps;
-    let a = &factors.a[n * height..(n + 1) * height];
-    let a_exponents = &factors.a_exponents[n * height..(n + 1) * height];
     for at in (0..columns).step_by(PAIR) {
         let panel = panel + at / WIDTH;
-        let b = [&factors.b[panel * steps + n], &factors.b[(panel + 1) * steps + n]];
-        let b_exponents = &factors.b_exponents[panel / 2 * steps + n];
         let width = (columns - at).min(PAIR);
-        let bits = (bits.0, &bits.1[strip.columns.start + at..]);
+        let block = |n: usize| Block {
+            step: if n == 0 { first } else { further },
+            a: &factors.a[n * height..(n + 1) * height],
+            a_exponents: &factors.a_exponents[n * height..(n + 1) * height],
+            b: [&factors.b[panel * steps + n], &factors.b[(panel + 1) * steps + n]],
+            b_exponents: &factors.b_exponents[panel / 2 * steps + n],
+            at,
+            width,
+            bits: (bits.0[n], &bits.1[n][strip.columns.start + at..]),
+        };
         let (whole, rest) = if width == PAIR { strip.rows.as_chunks::<E>() } else { (&[][..], strip.rows) };
-        let block = Block { step, a, a_exponents, b, b_exponents, at, width, bits };
-        for rows in whole {
-            if step.d_f32 {
-                block.run::<L, E, true, true>(rows, cells);
-            } else {
-                block.run::<L, E, false, true>(rows, cells);
+        // All steps of some rows, whose cells stay in the first-level cache; two blocks in turns, since the next step of one waits
+        // for its last.
+        for two in whole.chunks(2) {
+            for n in 0..steps {
+                let block = block(n);
+                for rows in two {
+                    if first.d_f32 {
+                        block.run::<L, E, true, true>(rows, cells);
+                    } else {
+                        block.run::<L, E, false, true>(rows, cells);
+                    }
+                }
             }
         }
         for row in rest {
             let row = std::array::from_ref(row);
-            if step.d_f32 {
-                block.run::<L, 1, true, false>(row, cells);
-            } else {
-                block.run::<L, 1, false, false>(row, cells);
+            for n in 0..steps {
+                if first.d_f32 {
+                    block(n).run::<L, 1, true, false>(row, cells);
+                } else {
+                    block(n).run::<L, 1, false, false>(row, cells);
+                }
             }
         }
     }
@@ -199,7 +212,7 @@ struct Block<'a> {
     /// Where its columns begin in a row of cells, and how many there are.
     at: usize,
     width: usize,
-    bits: (&'a [[u16; 16]], &'a [[u16; 16]]),
+    bits: (Elements<'a>, Elements<'a>),
 }
 
 impl Block<'_> {

@@ -86,6 +86,7 @@ impl Cluster<'_> {
                 let of = if self.ctas.len() > 1 { format!(" of CTA {cta}") } else { String::new() };
                 format!("this may come to barrier {id}{of} before its phase before is complete")
             }
+            Why::Registers => "these registers may be what a warp waits for that this one waits for".into(),
             Why::Columns => "this may wait for tensor memory that is not given back before".into(),
         }
     }
@@ -166,6 +167,7 @@ fn help(guilty: Option<Doubt>) -> String {
         Some(Why::BeforeInit { .. }) => "Put a CTA or cluster barrier between mbarrier.init and the first use.",
         Some(Why::EndsInUse { .. }) => "Wait for all uses, and put a barrier, before the mbarrier's memory is used again.",
         Some(Why::NamedEarly { .. }) => "Give each group of warps a barrier number of its own.",
+        Some(Why::Registers) => "Let warps give back registers before they wait for those that take some.",
         Some(Why::Columns) => "Free tensor memory before more is allocated, or allocate all of it at once.",
         None => "Look at the order of the barrier operations of this warp and of those that should arrive.",
     }

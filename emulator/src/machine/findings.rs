@@ -81,6 +81,8 @@ impl Findings {
             .collect();
         let mut explained = explained.into_iter();
         self.list.retain(|_| !explained.next().unwrap_or(false));
+        // A phase is overtaken where something is not waited for: what that does to data says more.
+        self.list.sort_by_key(|d| d.code == "phase-overtaken");
         self.list.into_iter().partition(|d| d.severity > Severity::Note)
     }
 }

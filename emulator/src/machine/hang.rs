@@ -36,7 +36,7 @@ impl Cluster<'_> {
         let rank = |state: &State| match state {
             State::Ready | State::Chip(_) if asking => 0,
             State::Mbarrier { .. } => 0,
-            State::TensorAlloc { .. } | State::BulkGroups { .. } | State::Wgmma { .. } => 1,
+            State::TensorAlloc { .. } | State::BulkGroups { .. } | State::Wgmma { .. } | State::Registers(_) => 1,
             State::ClusterBarrier => 2,
             State::CtaBarrier(_) => 2,
             State::WarpSync(_) => 3,
@@ -61,10 +61,11 @@ impl Cluster<'_> {
                 |b: &&Blocked| matches!(b.state, State::CtaBarrier(_)) && sites.iter().any(|&site| site > b.site);
             root = blocked.iter().find(held).unwrap_or(root);
         }
+        root = self.first_to_wait(&blocked, root);
         // Who should arrive there waits itself: on to that wait.
         let start = blocked.iter().position(|b| std::ptr::eq(b, root)).unwrap_or(0);
         let chain = self.wait_chain(&blocked, start);
-        root = chain.waits.last().filter(|_| !chain.ring).map_or(root, |&last| &blocked[last]);
+        root = chain.waits.last().filter(|_| chain.ring.is_none()).map_or(root, |&last| &blocked[last]);
         let root_place = self.place(root.site);
         let mut diagnostic = match &root.state {
             State::Mbarrier { barrier, parity, .. } => self.stuck_mbarrier(&blocked, root, *barrier, *parity),
@@ -110,6 +111,7 @@ impl Cluster<'_> {
                     "Let all four warps of the warpgroup execute the same wgmmas, equally often.".into(),
                 )
             }
+            State::Registers(lacks) => self.stuck_registers(root.warp, root.site, *lacks),
             State::CtaBarrier(id) => self.stuck_cta_barrier(root, *id),
             State::Ready | State::Chip(_) => self.hang(
                 root.site,
@@ -122,6 +124,9 @@ impl Cluster<'_> {
                 "Let all lanes of the mask reach this instruction.".into(),
             ),
         };
+        if let Some(drawn) = self.draw_ring(&blocked, &chain) {
+            diagnostic.title = drawn;
+        }
         // Those who wait for the root first.
         let others = (0..blocked.len()).filter(|n| !chain.waits.contains(n));
         for b in chain.waits.iter().rev().copied().chain(others).map(|n| &blocked[n]) {
@@ -137,6 +142,7 @@ impl Cluster<'_> {
                 State::TensorAlloc { .. } => "waits for tensor memory".into(),
                 State::ClusterBarrier => "waits at the cluster barrier".into(),
                 State::BulkGroups { .. } => "waits for its bulk groups".into(),
+                State::Registers(_) => "waits for registers".into(),
                 State::Wgmma { .. } => "waits for its wgmma groups".into(),
                 State::CtaBarrier(id) => format!("waits at CTA barrier {id}"),
                 State::WarpSync(_) => "waits in bar.warp.sync".into(),
@@ -191,9 +197,16 @@ impl Cluster<'_> {
                     b.phase,
                     counted(b.expected, "arrival")
                 ),
-                format!(
-                    "Initialise it for as many arrivals as happen in a phase ({got}), or let the missing ones arrive."
-                ),
+                match b.expected == 32 * got {
+                    true => format!(
+                        "One lane of a warp arrives where 32 are counted: let all lanes arrive (this stands under elect, or a guard that \
+                         lets one lane pass), or initialise it for {}.",
+                        counted(got, "arrival")
+                    ),
+                    false => format!(
+                        "Initialise it for as many arrivals as happen in a phase ({got}), or let the missing ones arrive."
+                    ),
+                },
             );
             d.labels = vec![init, wait];
             for (site, n) in by_site(&b.arrivals).into_iter().take(2) {
@@ -260,10 +273,14 @@ impl Cluster<'_> {
         if let Some(twin) = self.busy_twin(barrier) {
             return self.only_at_the_twin(barrier, twin, wait);
         }
+        let passed_before = self.warps[root.warp].passed.iter().any(|passed| passed.barrier == barrier);
         let mut d = self.hang(
             root.site,
             format!("the wait for {name} never ends: nothing ever arrives at it"),
-            if self.issued.last.is_some() {
+            if parity == 0 && self.loads_next(root.site) && !passed_before {
+                "If it waits for a stage to be free, as all are at the beginning, let it begin with parity 1: that passes on a fresh \
+                 mbarrier. Otherwise let something arrive at it before."
+            } else if self.issued.last.is_some() {
                 "Let the MMAs' thread execute tcgen05.commit to it, or a thread mbarrier.arrive, before others wait."
             } else {
                 "Let a thread execute mbarrier.arrive on it (with expect_tx if copies bring their bytes to it) before others wait."
@@ -275,7 +292,11 @@ impl Cluster<'_> {
         match reached.first() {
             Some(&site) => d.labels.push(self.label(site, "this would arrive, but was never executed")),
             None => {
-                if let Some(site) = self.issued.last {
+                let follows = |site| {
+                    let mut behind = self.kernel.code.iter().skip_while(move |inst| inst.site != site);
+                    behind.any(|inst| matches!(inst.op, Op::Commit { .. }))
+                };
+                if let Some(site) = self.issued.last.filter(|&site| !follows(site)) {
                     d.labels.push(self.label(site, "no tcgen05.commit follows this MMA"));
                 }
             }

@@ -9,13 +9,14 @@ use super::mbarrier::{Mbarrier, sum};
 use super::names::counted;
 use super::warp::State;
 use crate::diagnostic::{Diagnostic, Label};
+use crate::program::op::{Op, TmaKind};
 
 /// A way from a wait to its root.
 pub struct Chain {
     /// Places in the list of who is blocked: each keeps the one before it waiting. Not empty.
     pub waits: Vec<usize>,
-    /// Who should arrive for the last one is among those before it.
-    pub ring: bool,
+    /// Who should arrive for the last one waits itself, at this place of the chain: those from there on wait for each other.
+    pub ring: Option<usize>,
 }
 
 impl Cluster<'_> {
@@ -27,14 +28,28 @@ impl Cluster<'_> {
             let waiting = |b: &Blocked| matches!(b.state, State::Mbarrier { .. }) && due.contains(&b.warp);
             let mut next = (0..blocked.len()).filter(|&n| waiting(&blocked[n])).peekable();
             if next.peek().is_none() {
-                return Chain { waits, ring: false };
+                return Chain { waits, ring: None };
             }
+            let known = next.peek().and_then(|next| waits.iter().position(|known| known == next));
             match next.find(|n| !waits.contains(n)) {
                 Some(next) => waits.push(next),
-                None => return Chain { waits, ring: true },
+                None => return Chain { waits, ring: known },
             }
         }
-        Chain { waits, ring: false }
+        Chain { waits, ring: None }
+    }
+
+    /// Those who wait for each other, as one line: each warp, and the mbarrier at which it waits for the next.
+    pub fn draw_ring(&self, blocked: &[Blocked], chain: &Chain) -> Option<String> {
+        let ring = chain.waits.get(chain.ring?..).filter(|ring| ring.len() > 1)?;
+        let first = self.warp_name(blocked.get(*ring.first()?)?.warp);
+        let mut drawn = String::new();
+        for b in ring.iter().filter_map(|&n| blocked.get(n)) {
+            let State::Mbarrier { barrier, .. } = b.state else { return None };
+            drawn += &format!("{} → {} → ", self.warp_name(b.warp), self.barrier_name(barrier));
+        }
+        let count = if ring.len() == 2 { "two" } else { "these" };
+        Some(format!("{count} warps wait for each other: {drawn}{first}"))
     }
 
     /// The warps that should arrive, or bring bytes, at the mbarrier that somebody waits for.
@@ -76,6 +91,39 @@ impl Cluster<'_> {
         due.sort_unstable();
         due.dedup();
         due
+    }
+
+    /// Nothing has come yet, and nothing tells who should: rather the wait that began first, of those for mbarriers. Of waits that
+    /// began together, that of the role whose work comes first: loads, MMAs, what reads their results.
+    pub fn first_to_wait<'b>(&self, blocked: &'b [Blocked], root: &'b Blocked) -> &'b Blocked {
+        let State::Mbarrier { barrier, .. } = root.state else { return root };
+        let b = &self.barriers[barrier as usize];
+        if !b.came.is_empty() || self.busy_twin(barrier).is_some() || !self.arrival_sites(b.offset).is_empty() {
+            return root;
+        }
+        let waits = || blocked.iter().filter_map(|b| Some((b, began(b)?)));
+        let Some(first) = waits().map(|(_, since)| since).min() else { return root };
+        let together = waits().filter(|&(_, since)| since < first + TOGETHER);
+        let chosen = together.min_by_key(|(b, since)| (self.role(b.site), *since)).map_or(root, |(b, _)| b);
+        // Of those that wait for the same, the first of the list.
+        blocked.iter().find(|b| barrier_of(b) == barrier_of(chosen)).unwrap_or(chosen)
+    }
+
+    /// Loads follow a statement, and neither MMAs nor reads of their results come before.
+    pub fn loads_next(&self, site: u32) -> bool {
+        self.role(site) == 0
+    }
+
+    /// The place, in the order of a GEMM's work, of what is done next behind a statement.
+    fn role(&self, site: u32) -> u32 {
+        let behind = self.kernel.code.iter().skip_while(|inst| inst.site != site);
+        let role = |op: &Op| match op {
+            Op::Tma(op) if matches!(op.kind, TmaKind::Load) => Some(0),
+            Op::Mma(_) => Some(1),
+            Op::TensorLoad { .. } => Some(2),
+            _ => None,
+        };
+        behind.map(|inst| &inst.op).find_map(role).unwrap_or(3)
     }
 
     /// The mbarriers at the same offset, in all CTAs of the cluster.
@@ -176,6 +224,19 @@ impl Cluster<'_> {
         d.labels.extend(arrival.map(|came| self.label(came.site, format!("this arrives at {there} alone"))));
         d
     }
+}
+
+/// Cycles within which waits count as begun together.
+const TOGETHER: u64 = 500;
+
+/// The mbarrier that it waits for.
+fn barrier_of(b: &Blocked) -> Option<u32> {
+    if let State::Mbarrier { barrier, .. } = b.state { Some(barrier) } else { None }
+}
+
+/// When a wait for an mbarrier began.
+fn began(b: &Blocked) -> Option<u64> {
+    if let State::Mbarrier { since, .. } = b.state { Some(since) } else { None }
 }
 
 /// Arrivals by statement.

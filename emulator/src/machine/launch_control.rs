@@ -83,7 +83,7 @@ impl Cluster<'_> {
             }
             let time = self.warps[w].fragments[f].ready_at;
             let done_at = time + self.costs.tma_latency + self.jitter(1000);
-            let order = self.warps[w].views.before_now();
+            let order = self.warps[w].starts();
             self.awaited += 1;
             let issue = self.record.add(w, 1 << lane, site, What::Issue);
             self.record.depends_on_timing(site, Timing::LaunchControl);

@@ -68,7 +68,10 @@ impl Cluster<'_> {
         let registers = &self.warps[w].registers;
         let raw = |lane| (registers.lane(address.base, lane) as u64).wrapping_add(address.offset as u64) as u32;
         let first = raw(mask.trailing_zeros() as usize);
-        let alike = lanes(mask).all(|lane| raw(lane) == first);
+        let alike = match address.base {
+            Reg::B32(reg) => registers.is_uniform(reg, mask),
+            _ => lanes(mask).all(|lane| raw(lane) == first),
+        };
         // Mostly all give the same address, or there is one only.
         let each = if alike { mask & mask.wrapping_neg() } else { mask };
         for lane in lanes(each) {
@@ -368,10 +371,10 @@ impl Cluster<'_> {
         let At { w, f, mask, site } = at;
         let addresses = self.barrier_addresses(at, address, false)?;
         let first = mask.trailing_zeros() as usize;
-        let parities = &self.warps[w].registers.b32[usize::from(parity)];
-        let parity = parities[first];
+        let parity_register = parity;
+        let parity = self.warps[w].registers.b32[usize::from(parity_register)][first];
         let one = addresses.first.filter(|_| addresses.more.is_empty());
-        let uniform = one.is_some() && lanes(mask).all(|l| parities[l] == parity);
+        let uniform = one.is_some() && self.warps[w].registers.is_uniform(parity_register, mask);
         let Some((slot, _)) = one.filter(|_| uniform && parity <= 1) else {
             let (what, help) = if uniform {
                 (format!("the parity waited for is {parity}"), "The parity of phase n is n mod 2.")

@@ -68,26 +68,43 @@ const RECENT: usize = 64;
 /// MMAs that were issued, whether they are complete or not.
 #[derive(Debug, Default)]
 pub struct Issued {
-    /// The last of them: warp, first column, and N.
-    recent: VecDeque<(usize, u32, u32)>,
+    /// The last of them.
+    recent: VecDeque<Recent>,
     /// The statement of each warp's last one, and of the last one of all.
     pub sites: FxHashMap<usize, u32>,
     pub last: Option<u32>,
 }
 
+/// An MMA that was issued.
+#[derive(Debug, Clone, Copy)]
+struct Recent {
+    warp: usize,
+    /// The accumulator: its first column, M and N, and the columns that it takes.
+    d: (u32, u32, u32),
+    columns: u32,
+    stamp: Stamp,
+}
+
 impl Issued {
-    fn add(&mut self, site: u32, warp: usize, column: u32, n: u32) {
+    fn add(&mut self, mma: Recent) {
         if self.recent.len() == RECENT {
             self.recent.pop_front();
         }
-        self.recent.push_back((warp, column, n));
-        self.sites.insert(warp, site);
-        self.last = Some(site);
+        self.recent.push_back(mma);
+        self.sites.insert(mma.warp, mma.stamp.site);
+        self.last = Some(mma.stamp.site);
     }
 
     /// Whether a recent one of the same warp wrote some of these columns.
     fn wrote(&self, warp: usize, column: u32, n: u32) -> bool {
-        self.recent.iter().rev().any(|&(w, first, many)| w == warp && first < column + n && column < first + many)
+        let overlap = |m: &Recent| m.d.0 < column + n && column < m.d.0 + m.d.2;
+        self.recent.iter().rev().any(|m| m.warp == warp && overlap(m))
+    }
+
+    /// The last one of the same warp that wrote some of these columns as another accumulator.
+    fn aliased(&self, new: &Recent) -> Option<Recent> {
+        let overlap = |m: &Recent| m.d.0 < new.d.0 + new.columns && new.d.0 < m.d.0 + m.columns;
+        self.recent.iter().rev().find(|m| m.warp == new.warp && m.d != new.d && overlap(m)).copied()
     }
 }
 
@@ -274,7 +291,9 @@ impl Cluster<'_> {
             EventKind::Mma(Box::new(Mma { shape, cta_group, accumulate, column, ctas, a: ra, b: rb }))
         });
         let (early, late) = (self.perturbed(3), self.perturbed(3));
-        self.issued.add(site, w, column, i.n);
+        let recent = Recent { warp: w, d: (column, i.m, i.n), columns: layout.columns(i.n), stamp };
+        self.accumulators_apart(&recent);
+        self.issued.add(recent);
         let mma = PendingMma {
             descriptor: i,
             group: group.into(),
@@ -308,6 +327,28 @@ impl Cluster<'_> {
         }
         self.push_event(latest, Pending::MmaDone(n));
         Ok(())
+    }
+
+    /// MMAs run in the order of their issue where they have accumulator and shape in common; where others overlap, the first must
+    /// have been waited for.
+    fn accumulators_apart(&mut self, new: &Recent) {
+        let Some(old) = self.issued.aliased(new) else { return };
+        if self.options.timing_only || old.stamp.epoch <= self.warps[new.warp].views.hb.get(old.stamp.actor) {
+            return;
+        }
+        let name = self.tensor_name(new.d.0.max(old.d.0));
+        let (column, m, n) = old.d;
+        let mut diagnostic = self.problem(
+            "race-tensor",
+            new.stamp.site,
+            format!("two MMAs write {name} as parts of different accumulators, and nothing orders the two"),
+            "MMAs run in the order of their issue if they have the same accumulator and shape (PTX ISA 9.7.16.6.2).",
+            "Keep accumulators apart (with FP32, N columns each), or wait for the commit of the first.".into(),
+        );
+        diagnostic.severity = Severity::Finding;
+        let first = format!("this MMA writes an accumulator of {m} × {n} at column {column}");
+        diagnostic.labels.push(self.label(old.stamp.site, first));
+        self.findings.add(diagnostic);
     }
 
     /// Checks an MMA's access to an operand in shared memory against earlier ones.

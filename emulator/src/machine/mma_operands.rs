@@ -43,11 +43,11 @@ impl Cluster<'_> {
         };
         let columns = Layout::of(i.m, group.len()).columns(i.n);
         let (lane, column) = (inputs.d >> 16, inputs.d & 0xffff);
-        let mut ranges = vec![("accumulator", lane, column, columns)];
-        if let (true, address) = inputs.a {
-            ranges.push(("operand A", address as u32 >> 16, address as u32 & 0xffff, 8));
-        }
-        for (what, lane, column, columns) in ranges {
+        let of_a = match inputs.a {
+            (true, address) => Some(("operand A", address as u32 >> 16, address as u32 & 0xffff, 8)),
+            _ => None,
+        };
+        for (what, lane, column, columns) in std::iter::once(("accumulator", lane, column, columns)).chain(of_a) {
             let missing = group.iter().filter_map(|&g| self.ctas[g].tensor.unallocated(column, columns)).min();
             if lane == 0 && missing.is_none() {
                 continue;

@@ -92,10 +92,8 @@ impl Work for Product<'_> {
                     fast::<L, R, C>(&self.step, self.factors, 0..steps, steps, strip, panel, self.cells);
                 }
                 Numerics::Exact => {
-                    for n in 0..steps {
-                        let bits = (self.a[n], self.b[n]);
-                        exact::strip::<L, E>(&self.step_of(n), self.factors, bits, n, steps, strip, panel, self.cells);
-                    }
+                    let what = [self.step_of(0), self.step_of(1)];
+                    exact::strip::<L, E>(&what, self.factors, (self.a, self.b), strip, panel, self.cells);
                 }
             }
             panel += strip.panels();

@@ -121,9 +121,10 @@ impl Cluster<'_> {
     /// Executes instructions that compute registers from registers, up to one that has to wait, or may have something to say.
     fn compute_ahead(&mut self, w: usize, f: usize) {
         let warp = &mut self.warps[w];
-        if !warp.open_loads.is_empty() || !warp.origins.is_empty() {
+        if !warp.origins.is_empty() {
             return;
         }
+        let loading = warp.open_loads.iter().any(|load| !load.landed);
         let cta = &mut self.ctas[warp.cta];
         let (slots, slowed) = (&mut cta.issue[warp.index as usize % 4], cta.slowed.issue);
         let fragment = &mut warp.fragments[f];
@@ -140,6 +141,9 @@ impl Cluster<'_> {
             let registers = &mut warp.registers;
             let Some(mask) = registers.guarded(inst, fragment.mask) else { break };
             if mask & registers.undefined(inst) != 0 {
+                break;
+            }
+            if loading && registers.waits_for_load(inst) {
                 break;
             }
             if mask != 0 {

@@ -60,6 +60,8 @@ pub struct Cta {
     pub tensor: TensorMemory,
     pub tensor_shadow: Shadow,
     pub tensor_relinquished: bool,
+    /// Registers, a lane, that warps have given back with `setmaxnreg.dec`.
+    pub spare_registers: u32,
     /// Columns that are given to warps which have not seen it yet: warp and first column.
     pub granted: Vec<(usize, u32)>,
     /// What it has got together with its peer, in order.
@@ -114,6 +116,18 @@ pub struct NamedBarrier {
 }
 
 impl NamedBarrier {
+    /// Lanes of a warp arrive. The warp has arrived when all its lanes have that have not ended: tells whether it does now.
+    pub fn arrive(&mut self, warp: u32, mask: u32, live: u32) -> bool {
+        let partial = &mut self.partial[warp as usize % 32];
+        *partial |= mask;
+        let whole = *partial != 0 && live & !*partial == 0;
+        if whole {
+            *partial = 0;
+            self.arrived += 32;
+        }
+        whole
+    }
+
     /// Somebody has arrived in the current phase.
     pub fn in_use(&self) -> bool {
         self.arrived > 0 || self.partial.iter().any(|&lanes| lanes != 0)

@@ -41,7 +41,7 @@ impl<'a> Cluster<'a> {
         cta.busy.issue += 1;
         let slots = &mut cta.issue[warp.index as usize % 4];
         warp.fragments[f].ready_at = slots.take(time, cta.slowed.issue);
-        if !warp.open_loads.is_empty() {
+        if !warp.open_loads.is_empty() && warp.registers.waits_for_load(inst) {
             self.check_open_loads(w, f, &inst.uses, &inst.defs, site);
         }
 

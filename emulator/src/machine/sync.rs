@@ -59,6 +59,7 @@ impl Cluster<'_> {
             }
             Op::BarrierWait { .. } => self.barrier_wait(at, op),
             Op::ClusterArrive { relaxed, aligned } => self.cluster_arrive(at, *relaxed, *aligned),
+            Op::SetRegisters { count, more } => self.set_registers(at, *count, *more),
             Op::ClusterWait { aligned } => self.cluster_wait(at, *aligned),
             Op::Tma(op) => self.tma(at, op),
             Op::BulkCommit => self.bulk_commit(at),
@@ -104,7 +105,9 @@ impl Cluster<'_> {
             return Ok(());
         }
         let missing = warp.live & !mask;
-        let opcode = self.place(site).text.split_whitespace().next().unwrap_or("this instruction").to_string();
+        let text = self.place(site).text;
+        let opcode =
+            text.split_whitespace().find(|word| !word.starts_with('@')).unwrap_or("this instruction").to_string();
         let mut diagnostic = self.problem(
             "aligned-lanes-missing",
             site,
@@ -119,7 +122,9 @@ impl Cluster<'_> {
         );
         for fragment in warp.fragments.iter().filter(|fr| fr.mask & missing != 0) {
             let at = self.kernel.code.get(fragment.pc as usize).map_or(0, |i| i.site);
-            diagnostic.labels.push(self.label(at, counted_are(fragment.mask.count_ones(), "lane") + " here"));
+            let elsewhere = counted_are((fragment.mask & missing).count_ones(), "lane");
+            let text = if at == site { " kept away by the guard" } else { " here" };
+            diagnostic.labels.push(self.label(at, elsewhere + text));
         }
         Err(Some(Box::new(diagnostic)))
     }
@@ -150,6 +155,7 @@ impl Cluster<'_> {
             if mask == warp.live {
                 warp.synchronised();
             }
+            self.record.add(w, mask, at.site, What::Meet);
             return Ok(());
         }
         warp.fragments[f].state = State::WarpSync(member);
@@ -216,7 +222,8 @@ impl Cluster<'_> {
         let c = self.warps[w].cta;
         let time = self.warps[w].fragments[f].ready_at;
         let named = &mut self.ctas[c].named[id as usize];
-        if named.in_use() && named.expected != count {
+        let in_use = named.in_use();
+        if in_use && named.expected != count {
             let (before, site_before) = (named.expected, named.site);
             let text = |c: Option<u32>| c.map_or("all threads".to_string(), |c| counted(c, "thread"));
             let mut diagnostic = self.problem(
@@ -229,7 +236,7 @@ impl Cluster<'_> {
             diagnostic.labels.push(self.label(site_before, format!("the first to arrive said {}", text(before))));
             return Err(Some(Box::new(diagnostic)));
         }
-        if named.in_use() && named.votes.is_some() != votes.is_some() {
+        if in_use && named.votes.is_some() != votes.is_some() {
             let site_before = named.site;
             let mut diagnostic = self.problem(
                 "named-barrier",
@@ -247,14 +254,14 @@ impl Cluster<'_> {
             let (hold, all) = named.votes.unwrap_or_default();
             named.votes = Some((hold + votes.count_ones(), all + mask.count_ones()));
         }
-        named.partial[self.warps[w].index as usize % 32] |= mask;
         named.latest = named.latest.max(time);
-        self.warps[w].release_to(&mut named.views);
-        let complete = self.warps[w].live & !named.partial[self.warps[w].index as usize % 32] == 0;
+        let warp = &mut self.warps[w];
+        warp.release_to(&mut named.views);
+        let whole = named.arrive(warp.index, mask, warp.live);
         let what = What::Named {
             cta: c as u8,
             id: id as u8,
-            threads: if complete { 32 } else { 0 },
+            threads: if whole { 32 } else { 0 },
             expected: count.map(|count| count as u16),
         };
         self.record.add(w, mask, site, what);
@@ -263,21 +270,25 @@ impl Cluster<'_> {
             fragment.state = State::CtaBarrier(id);
             fragment.pc += 1;
         }
-        self.check_named(c, id);
+        if whole {
+            self.complete_named(c, id);
+        }
         Ok(())
     }
 
-    /// Lets the waiters of a CTA barrier go if all have arrived.
+    /// Lanes have ended: lets the waiters of a CTA barrier go if all others have arrived.
     pub fn check_named(&mut self, c: usize, id: u32) {
+        let named = &mut self.ctas[c].named[id as usize];
+        for warp in self.warps.iter().filter(|w| w.cta == c) {
+            named.arrive(warp.index, 0, warp.live);
+        }
+        self.complete_named(c, id);
+    }
+
+    /// Lets the waiters of a CTA barrier go if all have arrived.
+    fn complete_named(&mut self, c: usize, id: u32) {
         let live = self.live_threads(c);
         let named = &mut self.ctas[c].named[id as usize];
-        // A warp has arrived when all its lanes have that have not ended.
-        for (warp, partial) in self.warps.iter().filter(|w| w.cta == c).zip(&mut named.partial) {
-            if *partial != 0 && warp.live & !*partial == 0 {
-                *partial = 0;
-                named.arrived += 32;
-            }
-        }
         let expected = named.expected.unwrap_or(live);
         if named.arrived == 0 || named.arrived < expected {
             return;

@@ -1,7 +1,7 @@
 //! `tcgen05.alloc` and `tcgen05.dealloc`: columns of tensor memory, of one CTA or of a pair, alone on their SM or not.
 
 use super::cluster::{Cluster, Stop};
-use super::names::{counted, counted_are};
+use super::names::counted;
 use super::outbox::{Columns, Item};
 use super::state::{At, PairAllocation, Race, RaceMemory, Slot, Span};
 use super::tensor::{CELL, COLUMNS};
@@ -164,7 +164,7 @@ impl Cluster<'_> {
             let mut diagnostic = self.problem(
                 "tensor-free-mismatch",
                 site,
-                format!("{} at {address:#x} freed, but no such allocation is held", counted_are(columns, "column")),
+                format!("{} at {address:#x} freed, but no such allocation is held", counted(columns, "column")),
                 "tcgen05.dealloc takes an address that tcgen05.alloc gave (PTX ISA 9.7.16.7.1), and all of its \
                  columns: freeing a part is not modelled.",
                 "Pass the address and column count of the allocation.".into(),

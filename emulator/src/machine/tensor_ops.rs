@@ -151,14 +151,10 @@ impl Cluster<'_> {
                     warp.registers.b32[usize::from(reg)] = *values;
                 }
             }
-            for ((&reg, defined), n) in d.iter().zip(&mut defined).zip(column..) {
+            for (defined, n) in defined.iter_mut().zip(column..) {
                 *defined = tensor.defined_quarter(n, lane / 32);
                 if *defined != u32::MAX && missing.is_none() {
                     missing = Some(n);
-                }
-                warp.registers.set_defined(Reg::B32(reg), u32::MAX, 0);
-                if !warp.origins.is_empty() {
-                    warp.origins.remove(&Reg::B32(reg));
                 }
             }
         }
@@ -179,8 +175,14 @@ impl Cluster<'_> {
                     missing = Some(column + dc);
                 }
             }
+        }
+        // Until the load has landed.
+        warp.registers.set_loading(d, true);
+        for &reg in d {
             warp.registers.set_defined(Reg::B32(reg), u32::MAX, 0);
-            warp.origins.remove(&Reg::B32(reg));
+            if !warp.origins.is_empty() {
+                warp.origins.remove(&Reg::B32(reg));
+            }
         }
         self.apply_factor(w, site, d, pack);
         let origin = missing.map_or(0, |n| match self.ctas[c].tensor.origin(n) {
@@ -353,6 +355,7 @@ impl Cluster<'_> {
     /// The registers of a `tcgen05.ld` become valid.
     fn land(&mut self, w: usize, load: &OpenLoad) {
         let warp = &mut self.warps[w];
+        warp.registers.set_loading(&load.d, false);
         for (&reg, &defined) in load.d.iter().zip(&load.defined) {
             warp.registers.set_defined(Reg::B32(reg), u32::MAX, defined);
             if defined != u32::MAX {

@@ -279,7 +279,7 @@ impl Cluster<'_> {
             data: None,
             fill_nan,
             blank: false,
-            order: self.warps[w].views.before_now(),
+            order: self.warps[w].starts(),
             writes,
             known: self.warps[w].views.of_others(),
             read: false,

@@ -20,6 +20,8 @@ pub struct Registers {
     counts: (u16, u16, u16),
     /// Lanes defined, by the registers' [`number`].
     defined: Vec<u32>,
+    /// Those that a `tcgen05.ld` is still to bring, by their number.
+    loading: Vec<bool>,
 }
 
 /// What registers hold before they are written: as a float, NaN.
@@ -34,6 +36,7 @@ impl Registers {
             pred: vec![0; np.into()],
             counts: kernel.registers,
             defined: vec![0; usize::from(n32) + usize::from(n64) + usize::from(np)],
+            loading: vec![false; usize::from(n32) + usize::from(n64) + usize::from(np)],
         };
         r.pred[usize::from(TRUE)] = u32::MAX;
         for p in [TRUE, FALSE] {
@@ -80,15 +83,32 @@ impl Registers {
     }
 
     /// Lanes in which an instruction's result is not defined, because a source is not.
-    #[inline]
+    #[inline(always)]
     pub fn undefined(&self, inst: &Inst) -> u32 {
         let facts = &inst.facts;
         let lacking = if facts.few {
-            facts.reads.iter().fold(0, |mask, &n| mask | !self.defined[usize::from(n)])
+            let [a, b, c, d] = facts.reads.map(|n| self.defined[usize::from(n)]);
+            !(a & b & c & d)
         } else {
             inst.uses.iter().fold(0, |mask, &reg| mask | !self.defined(reg))
         };
         if lacking == 0 { 0 } else { self.not_selected(inst, lacking) }
+    }
+
+    /// Whether a `tcgen05.ld` is still to bring a register that an instruction reads or writes.
+    #[inline]
+    pub fn waits_for_load(&self, inst: &Inst) -> bool {
+        if inst.facts.few {
+            let mut numbers = inst.facts.reads.iter().chain(&inst.facts.writes);
+            return numbers.any(|&n| self.loading[usize::from(n)]);
+        }
+        let loading = |&reg: &Reg| matches!(reg, Reg::B32(_)) && self.loading[self.number(reg) as usize];
+        inst.uses.iter().chain(&inst.defs).any(loading)
+    }
+
+    /// A `tcgen05.ld` is to bring these 32-bit registers, or has.
+    pub fn set_loading(&mut self, registers: &[u16], loading: bool) {
+        registers.iter().for_each(|&reg| self.loading[usize::from(reg)] = loading);
     }
 
     /// What is not selected does not matter.
@@ -127,6 +147,14 @@ impl Registers {
         for d in &mut self.defined[n..n + count] {
             *d = *d & !mask | mask & defined;
         }
+    }
+
+    /// Whether a 32-bit register holds the same in all these lanes.
+    pub fn is_uniform(&self, reg: u16, mask: u32) -> bool {
+        let values = &self.b32[usize::from(reg)];
+        let first = values[mask.trailing_zeros() as usize % 32];
+        let same = values.iter().enumerate().fold(0, |same, (lane, &value)| same | u32::from(value == first) << lane);
+        mask & !same == 0
     }
 
     pub fn write32(&mut self, d: u16, mask: u32, value: &L32) {
@@ -237,6 +265,8 @@ pub enum State {
     TensorAlloc {
         pair: Option<u32>,
     },
+    /// In `setmaxnreg.inc`, for so many registers a thread more.
+    Registers(u32),
     /// In `barrier.cluster.wait`.
     ClusterBarrier,
     /// In a strong access of global memory, until the window of simulated time ends; the request's number.
@@ -348,6 +378,8 @@ pub struct Warp {
     pub passed: Vec<Passed>,
     /// Waits in a row that did not succeed.
     pub polls: u64,
+    /// Registers that each of its threads may have, if `.maxnreg` says how many it began with.
+    pub most_registers: u32,
     /// The last strong access of global memory that brought what it had brought before and changed nothing, or the last wait that
     /// did not succeed: its statement, and when.
     pub asks: Option<(u32, u64)>,
@@ -405,6 +437,13 @@ impl Warp {
     pub fn release_to(&mut self, others: &mut Views) {
         others.join(&self.views);
         self.advance();
+    }
+
+    /// An asynchronous operation of its begins: what came before. What the warp does next, a wait above all, did not.
+    pub fn starts(&mut self) -> Clock {
+        let before = self.views.before_now();
+        self.advance();
+        before
     }
 
     /// What the warp does next is told apart from what it did.

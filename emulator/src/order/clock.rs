@@ -61,16 +61,19 @@ impl Clock {
     }
 
     /// Adds all that another clock knows.
+    #[inline]
     pub fn join(&mut self, other: &Clock) {
-        let (Some(mine), Some(theirs)) = (&mut self.0, &other.0) else {
-            if self.0.is_none() {
-                self.0.clone_from(&other.0);
-            }
-            return;
-        };
-        if Arc::ptr_eq(mine, theirs) {
-            return;
+        match (&self.0, &other.0) {
+            (_, None) => {}
+            (None, _) => self.0.clone_from(&other.0),
+            (Some(mine), Some(theirs)) if Arc::ptr_eq(mine, theirs) => {}
+            _ => self.join_different(other),
         }
+    }
+
+    /// The same of two that do not share what they hold.
+    fn join_different(&mut self, other: &Clock) {
+        let (Some(mine), Some(theirs)) = (&mut self.0, &other.0) else { return };
         let own = if mine.len() >= theirs.len() { Arc::get_mut(mine) } else { None };
         if let Some(own) = own {
             if !raise_all(own, theirs) {

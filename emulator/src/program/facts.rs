@@ -162,6 +162,7 @@ impl Op {
                 | Op::Mma(_)
                 | Op::Wgmma(_)
                 | Op::WgmmaWait { .. }
+                | Op::SetRegisters { .. }
                 | Op::ClusterArrive { .. }
                 | Op::ClusterWait { .. }
                 | Op::AsyncCopy { .. }

@@ -157,6 +157,7 @@ fn entry(
             sites: Vec::new(),
             params: Vec::new(),
             registers: (0, 0, 2),
+            max_registers: None,
             registers_per_thread: u32::MAX,
             constants32: Vec::new(),
             constants64: Vec::new(),
@@ -217,7 +218,10 @@ fn entry(
                 lowering.kernel.max_threads = Some(dims().iter().fold(1, |n: u32, &d| n.saturating_mul(d)));
             }
             "reqnctapercluster" => lowering.kernel.required_cluster = Some(dims()),
-            "maxnreg" => lowering.kernel.registers_per_thread = dims()[0].max(1),
+            "maxnreg" => {
+                lowering.kernel.registers_per_thread = dims()[0].max(1);
+                lowering.kernel.max_registers = Some(dims()[0].max(1));
+            }
             // It says what a host's grid counts; a launch here says its CTAs (PTX ISA, .blocksareclusters).
             "blocksareclusters"
                 if ["reqntid", "reqnctapercluster"]

@@ -66,6 +66,8 @@ pub(crate) struct Kernel {
     pub params: Vec<ParamSlot>,
     /// Number of 32-bit, 64-bit and predicate registers.
     pub registers: (u16, u16, u16),
+    /// What `.maxnreg` says.
+    pub max_registers: Option<u32>,
     /// 32-bit registers that a thread needs, as far as PTX tells.
     pub registers_per_thread: u32,
     /// Registers that hold immediates.

@@ -301,8 +301,10 @@ pub enum Op {
     MapAddress { d: Reg, s: Reg, rank: u16 },
     /// `getctarank`
     AddressRank { d: u16, s: Reg },
-    /// Hints that change speed only: `prefetch.tensormap`, `setmaxnreg`, `griddepcontrol`
+    /// Hints that change speed only: `prefetch.tensormap`, `griddepcontrol`
     Hint,
+    /// `setmaxnreg.inc` (`more`) and `.dec`: so many registers a thread
+    SetRegisters { count: u32, more: bool },
     /// `mbarrier.try_wait.parity` (`block`) and `mbarrier.test_wait.parity`
     BarrierWait { address: Address, p: u16, parity: u16, block: bool, relaxed: bool },
     /// `tcgen05.alloc`

@@ -31,6 +31,8 @@ pub enum Why {
     NamedEarly { cta: u8, id: u8 },
     /// This allocation may wait for columns that the CTA itself holds.
     Columns,
+    /// Registers are given back here only behind a warp that takes some: that one may wait for these.
+    Registers,
 }
 
 /// How many steps of each set of lanes, and how many phases of each barrier, came before.
@@ -121,6 +123,8 @@ struct Examiner {
     issued: FxHashMap<u32, Clock>,
     wgmmas: FxHashMap<u16, VecDeque<(u32, Clock)>>,
     held: Vec<Held>,
+    /// Steps that took registers: the CTA, and the place.
+    takes: Vec<(u16, usize, u32)>,
     shape: Shape,
 }
 
@@ -256,6 +260,17 @@ impl Examiner {
                 let held = |h: &&mut Held| (h.cta, h.columns, h.freed) == (cta, columns, None);
                 if let Some(held) = self.held.iter_mut().find(held) {
                     held.freed = Some(place);
+                }
+            }
+            What::TakeRegisters { .. } => {
+                self.takes.push((step.warp / self.shape.warps() as u16, place.0, place.1));
+            }
+            What::GiveRegisters { .. } => {
+                let cta = step.warp / self.shape.warps() as u16;
+                let behind =
+                    |take: &&(u16, usize, u32)| take.0 == cta && take.1 != sequence && clock.get(take.1) >= take.2;
+                if self.takes.iter().any(|take| behind(&take)) {
+                    self.doubt(n, step.site, Why::Registers);
                 }
             }
             What::Meet | What::Exit => {}

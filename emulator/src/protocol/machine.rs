@@ -87,6 +87,8 @@ pub struct Machine<'a> {
     /// Columns that each CTA holds, and how often it has allocated with its peer.
     columns: Vec<u32>,
     paired: Vec<u32>,
+    /// Registers a thread in the pool of each CTA.
+    spare: Vec<u32>,
 }
 
 impl<'a> Machine<'a> {
@@ -108,6 +110,7 @@ impl<'a> Machine<'a> {
             wgmmas: FxHashMap::default(),
             columns: vec![0; shape.ctas],
             paired: vec![0; shape.ctas],
+            spare: vec![0; shape.ctas],
         }
     }
 
@@ -158,6 +161,7 @@ impl<'a> Machine<'a> {
                 let room = self.columns.get(cta).is_none_or(|held| held + u32::from(columns) <= 512);
                 room && (!pair || self.peer_allocates(cta))
             }
+            What::TakeRegisters { count } => self.spare[self.cta(step.warp)] >= u32::from(count),
             _ => true,
         }
     }
@@ -217,6 +221,14 @@ impl<'a> Machine<'a> {
                 let cta = self.cta(step.warp);
                 self.live[cta] = self.live[cta].saturating_sub(step.lanes.count_ones());
                 self.all_there();
+            }
+            What::TakeRegisters { count } => {
+                let cta = self.cta(step.warp);
+                self.spare[cta] = self.spare[cta].saturating_sub(count.into());
+            }
+            What::GiveRegisters { count } => {
+                let cta = self.cta(step.warp);
+                self.spare[cta] += u32::from(count);
             }
             What::Wait { .. }
             | What::Issue

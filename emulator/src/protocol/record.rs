@@ -90,6 +90,14 @@ pub enum What {
     Free {
         columns: u16,
     },
+    /// Got so many registers a thread from the pool of its CTA.
+    TakeRegisters {
+        count: u16,
+    },
+    /// Gave so many back.
+    GiveRegisters {
+        count: u16,
+    },
     Exit,
 }
 

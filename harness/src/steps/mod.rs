@@ -174,10 +174,13 @@ impl Step {
     }
 
     /// Rounds over K around the depth of the ring, for CTAs (or clusters) that have none to three tiles each: where a phase is off by
-    /// one, some of these show it. Only kernels that stay on their SM go through their ring for more than one tile.
+    /// one, some of these show it. Only kernels that stay on their SM go through their ring for more than one tile; step 1 has one round.
     pub fn trips(&self) -> Vec<Case> {
         let Shape { depth, tile: [rows, columns], ctas, persistent, .. } = self.shape;
         let mut all = Vec::new();
+        if self.number == 1 {
+            return all;
+        }
         for rounds in [1, depth.saturating_sub(1), depth, depth + 1, 2 * depth + 1] {
             for tiles in if persistent { 0..=3 } else { 1..=1 } {
                 // Two workers and one tile leave one of them without.

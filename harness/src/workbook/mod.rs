@@ -14,6 +14,7 @@ mod files;
 mod inspect;
 mod list;
 mod patience;
+mod timeline;
 mod tokens;
 mod workspace;
 
@@ -37,7 +38,7 @@ use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fs;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 /// Learn to write Blackwell tensor-core kernels, one step at a time.
@@ -67,6 +68,9 @@ enum Action {
         /// The problem: MxNxK, or MxNxK:bf16 (without it: the first size that the step is tested with)
         #[arg(long, value_name = "MxNxK", value_parser = self::size)]
         size: Option<Problem>,
+        /// Write what happens when in place of it: a simulated timeline of warps and engines, for ui.perfetto.dev
+        #[arg(long, value_name = "FILE.json")]
+        timeline: Option<PathBuf>,
         /// Show the reference solution in place of your file
         #[cfg(feature = "solutions")]
         #[arg(long)]
@@ -227,13 +231,14 @@ fn act(workspace: &Workspace, action: Action) -> Result<ExitCode, String> {
         Action::Inspect {
             step,
             size,
+            timeline,
             #[cfg(feature = "solutions")]
             solution,
         } => {
             #[cfg(not(feature = "solutions"))]
             let solution = false;
             let step = if step == bench::HOPPER { HOPPER } else { workspace.named(&step)? };
-            print(&inspect_step(workspace, step, size, solution)?);
+            print(&inspect_step(workspace, step, size, timeline.as_deref(), solution)?);
         }
         Action::Diff { from, to, size, mine } => {
             let steps = [workspace.named(&from)?, workspace.named(&to)?];
@@ -351,7 +356,13 @@ fn run_hopper() -> Result<ExitCode, String> {
     Ok(if verdict.passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn inspect_step(workspace: &Workspace, step: u8, size: Option<Problem>, solution: bool) -> Result<String, String> {
+fn inspect_step(
+    workspace: &Workspace,
+    step: u8,
+    size: Option<Problem>,
+    timeline: Option<&Path>,
+    solution: bool,
+) -> Result<String, String> {
     let known = crate::step(step).ok_or_else(|| format!("{} is unknown to this program", name(step)))?;
     let first = known.sizes.first().copied().unwrap_or(Problem::f16(128, 128, 64));
     let problem = size.unwrap_or(first);
@@ -372,6 +383,9 @@ fn inspect_step(workspace: &Workspace, step: u8, size: Option<Problem>, solution
         };
         format!("there is no kernel to show\n\n{}", crate::report::paint(why.trim_end()).trim_end())
     })?;
+    if let Some(path) = timeline {
+        return timeline::write(path, &built, problem, step);
+    }
     let mut files: HashMap<String, Vec<String>> = HashMap::new();
     let mut line = |file: &str, number: u32| {
         let lines = files.entry(file.to_string()).or_insert_with(|| {

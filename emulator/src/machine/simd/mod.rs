@@ -126,6 +126,17 @@ pub fn flat_mut(lines: &mut [Line<[u32; WIDTH]>]) -> &mut [u32] {
     unsafe { std::slice::from_raw_parts_mut(lines.as_mut_ptr().cast(), lines.len() * WIDTH) }
 }
 
+/// Asks for the cache lines of these bytes: they come while other work is done.
+#[inline(always)]
+pub fn prefetch(bytes: &[u8]) {
+    #[cfg(target_arch = "x86_64")]
+    for line in bytes.chunks(64) {
+        x86::prefetch(&line[0]);
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = bytes;
+}
+
 /// Does it with the widest vectors that this CPU has.
 pub fn run(work: impl Work) {
     #[cfg(target_arch = "x86_64")]

@@ -243,12 +243,12 @@ pub(super) fn cluster(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands)
             let s = l.source(o.get(1)?, bytes, false)?;
             Ok(Some(Decoded::new(Op::AddressRank { d, s }, vec![s], vec![Reg::B32(d)])))
         }
-        // Registers move between warps, grids overlap, caches are warmed: results do not depend on it.
-        ("setmaxnreg", ["inc" | "dec", "sync", "aligned", "u32"]) => {
+        ("setmaxnreg", [way @ ("inc" | "dec"), "sync", "aligned", "u32"]) => {
             o.expect(1..=1)?;
             match o.get(0)? {
-                Operand::Integer(count @ 24..=256) if count % 8 == 0 => {
-                    Ok(Some(Decoded::new(Op::Hint, vec![], vec![])))
+                &Operand::Integer(count @ 24..=256) if count % 8 == 0 => {
+                    let op = Op::SetRegisters { count: count as u32, more: *way == "inc" };
+                    Ok(Some(Decoded::new(op, vec![], vec![])))
                 }
                 other => Err(wrong(
                     format!("`setmaxnreg` is given {}", super::describe(other)),
@@ -256,6 +256,7 @@ pub(super) fn cluster(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands)
                 )),
             }
         }
+        // Grids overlap, caches are warmed: results do not depend on it.
         ("griddepcontrol", ["wait" | "launch_dependents"]) => Ok(Some(Decoded::new(Op::Hint, vec![], vec![]))),
         (
             "prefetch",

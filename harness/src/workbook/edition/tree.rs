@@ -41,7 +41,7 @@ pub(super) const LEFT_OUT: [&str; 12] = [
 
 /// Tests of the emulator are left out; what they and the documents read (kernels of other compilers, tensor maps) stays.
 fn is_test_of_emulator(path: &str) -> bool {
-    path.strip_prefix("emulator/tests/").is_some_and(|rest| rest == "values" || rest.ends_with(".rs"))
+    path.strip_prefix("emulator/tests/").is_some_and(|rest| matches!(rest, "bugs" | "values") || rest.ends_with(".rs"))
 }
 
 /// Whether a path, from the top folder, lies in what is copied.

@@ -1,0 +1,93 @@
+//! Bugs that people reported of kernels for Blackwell and Hopper, each as a small kernel that is right but for one edit: what is found,
+//! and at which line. The expectations were written down from the PTX ISA and the reports before the emulator had seen the kernels.
+
+mod common;
+
+use std::collections::BTreeSet;
+
+#[path = "bugs/case.rs"]
+mod case;
+#[path = "bugs/own.rs"]
+mod own;
+#[path = "bugs/rows_01_10.rs"]
+mod rows_01_10;
+#[path = "bugs/rows_11_20.rs"]
+mod rows_11_20;
+#[path = "bugs/rows_21_30.rs"]
+mod rows_21_30;
+#[path = "bugs/rows_31_40.rs"]
+mod rows_31_40;
+
+/// Cases that are not judged as they should be, and what is said instead. A case that begins to be judged as it should must leave.
+const MISSES: &[(&str, &str)] = &[
+    ("4b", "the run is ended after so many instructions"),
+    ("10a", "nothing: shared addresses are swizzled as they are, in the TMA engine and in the tensor core"),
+    ("14a", "nothing: every byte that the MMA reads was loaded"),
+    ("21a", "nothing: the scope of an arrival is not looked at"),
+    ("21b", "nothing: the scope of a wait is not looked at"),
+];
+
+/// Adversarial schedules on which the kernels without bugs must be clean.
+const SCHEDULES: u64 = 8;
+
+fn judge(cases: &[case::Case]) {
+    let misses: Vec<_> = MISSES.iter().copied().filter(|(row, _)| cases.iter().any(|case| case.row == *row)).collect();
+    case::judge_all(cases, &misses);
+    let mut bases: Vec<case::Base> = vec![];
+    for case in cases {
+        if bases.contains(&case.base) {
+            continue;
+        }
+        bases.push(case.base);
+        let (program, launch) = (common::load(&case.base.text()), case.base.launch());
+        for seed in common::schedules(SCHEDULES) {
+            let report = common::run(&program, &launch, seed, 1_000_000);
+            let result = case.base.result(&launch, &report);
+            let found = case::told(&report.findings);
+            let good = report.is_clean() && result == case::Result::Right;
+            assert!(good, "{} without the bug, seed {seed:?}: {result:?}\n{found}", case.row);
+        }
+    }
+}
+
+#[test]
+fn rows_1_to_10() {
+    judge(&rows_01_10::cases());
+}
+
+#[test]
+fn rows_11_to_20() {
+    judge(&rows_11_20::cases());
+}
+
+#[test]
+fn rows_21_to_30() {
+    judge(&rows_21_30::cases());
+}
+
+#[test]
+fn rows_31_to_40() {
+    judge(&rows_31_40::cases());
+}
+
+#[test]
+fn own_inventions() {
+    judge(&own::cases());
+}
+
+/// Every row of the list of bugs has a case, or a reason why it has none; every miss is one of a case.
+#[test]
+fn no_row_is_left_out() {
+    let cases = [rows_01_10::cases(), rows_11_20::cases(), rows_21_30::cases(), rows_31_40::cases()];
+    let own = own::cases();
+    let mut rows: Vec<&str> = cases.iter().flatten().map(|case| case.row).collect();
+    rows.extend(rows_31_40::NOT_IN_PTX.iter().map(|(row, _)| *row));
+    let number = |row: &&str| row.trim_end_matches(char::is_alphabetic).parse().unwrap_or(0);
+    let numbers: BTreeSet<u32> = rows.iter().map(number).collect();
+    assert!(numbers.into_iter().eq(1..=40));
+    assert_eq!(rows.iter().collect::<BTreeSet<_>>().len(), rows.len(), "a row stands twice in {rows:?}");
+    rows.extend(own.iter().map(|case| case.row));
+    for (row, instead) in MISSES {
+        assert!(rows.contains(row) && !instead.is_empty(), "`{row}`");
+    }
+}
