@@ -60,7 +60,7 @@ fn warpgroups() {
 #[test]
 fn milder_than_the_isa() {
     passes(CLUSTER, &memory::scope_of_an_mbarrier(), "an mbarrier at .cta scope between CTAs");
-    passes(PAIR, &tensor::two_shapes(), "MMAs of two shapes");
+    passes(PAIR, &tensor::chained(), "an accumulator as the A of the next MMA");
     passes(PAIR, &tensor::own_commit(), "no fence::after behind the own commit");
 }
 

@@ -97,6 +97,16 @@ pub fn tensor() -> Vec<Case> {
                 epilogue()
             )),
         ),
+        order(
+            "mma-after-mma",
+            PAIR,
+            &["race-tensor"],
+            kernel(&format!(
+                "@%first {MMA}\n@%first {MMA} // rule: @%first {}\n@%first {COMMIT} [bar_a];\n{a}\n{}",
+                MMA.replace("0x08080010", "0x04040010"),
+                epilogue()
+            )),
+        ),
         none(
             "load-after-mma",
             PAIR,
@@ -158,10 +168,14 @@ pub fn tensor() -> Vec<Case> {
     ]
 }
 
-/// Two MMAs of a thread into the same columns: M = 128 and N = 32, then M = 64 and N = 16.
-pub fn two_shapes() -> String {
-    let other = MMA.replace("0x08080010", "0x04040010");
-    kernel(&format!("@%first {MMA}\n@%first {other}\n@%first {COMMIT} [bar_a];\n{}", wait("WAIT", "bar_a")))
+/// An MMA of a thread takes as its A what the one before leaves.
+pub fn chained() -> String {
+    let mma = MMA.replace("0x08080010", "0x08040010");
+    let second = mma.replace("[%tensor], %tile", "[%r6], [%tensor]");
+    kernel(&format!(
+        "add.u32 %r6, %tensor, 16;\n@%first {mma}\n@%first {second}\n@%first {COMMIT} [bar_a];\n{}",
+        wait("WAIT", "bar_a")
+    ))
 }
 
 /// A warp waits for its own commit, and reads without a `tcgen05.fence::after_thread_sync`.
