@@ -66,6 +66,9 @@ fn help() {
 
                   [possible values: b200, h200]
 
+              --trace <FILE.json>
+                  Write what happened when, for ui.perfetto.dev or chrome://tracing: one microsecond there is one simulated cycle
+
               --timing-only
                   Only simulate times: matrices are neither moved nor multiplied, and nothing is checked
 
