@@ -46,7 +46,7 @@
 //! | `program` | names, instructions, control flow: what can be executed |
 //! | `machine` | warps, memories, barriers, tensor core, and what is said when something is wrong |
 //! | `confirm` | schedules that show what a finding leads to |
-//! | `order` | happens-before: which access comes after which |
+//! | `order` | happens-before: which access comes after which; the table of its rules |
 //! | `protocol` | whether any interleaving of the barrier operations can get stuck |
 //! | `time` | what things cost |
 //! | `timeline` | a trace, for viewers |
@@ -80,6 +80,7 @@ pub use launch::{
 };
 pub use machine::{check, run};
 pub use numerics::{MmaStep, Numerics};
+pub use order::{RULES, Rule};
 pub use program::{FORMS, Program, load, special_registers};
 pub use report::{
     Actor, Barrier, Copy, CopyKind, CtaState, Deadlock, Event, EventKind, Issuer, Memory, Mma, OperandRead, Report,

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 )]
 pub struct Arguments {
     /// The PTX text
-    #[arg(value_name = "KERNEL.ptx", required_unless_present_any = ["list_instructions", "assumptions"], requires = "launch")]
+    #[arg(value_name = "KERNEL.ptx", required_unless_present_any = ["list_instructions", "assumptions", "rules"], requires = "launch")]
     kernel: Option<PathBuf>,
     /// What is launched, on what: docs/emulate.md describes the file
     #[arg(long, value_name = "LAUNCH.json", requires = "kernel")]
@@ -54,6 +54,9 @@ pub struct Arguments {
     /// Print what the emulator assumes without being sure
     #[arg(long)]
     pub assumptions: bool,
+    /// Print what orders accesses of memory, and what does not
+    #[arg(long)]
+    pub rules: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

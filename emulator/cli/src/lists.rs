@@ -1,4 +1,4 @@
-//! The lists that the command prints: instructions, assumptions.
+//! The lists that the command prints: instructions, assumptions, rules.
 
 use crate::arguments::Arguments;
 use std::fmt::Write;
@@ -39,6 +39,18 @@ pub fn text(arguments: &Arguments) -> String {
                 "shown by:",
                 s.cases.join(", ")
             );
+        }
+    }
+    if arguments.rules {
+        for rule in emulator::RULES {
+            if !out.is_empty() {
+                out.push('\n');
+            }
+            let _ = writeln!(out, "{}", rule.name);
+            let parts = [("first", rule.first), ("then", rule.then), ("ordered", rule.orders), ("source", rule.source)];
+            for (what, text) in parts {
+                let _ = writeln!(out, "    {:<12}{text}", format!("{what}:"));
+            }
         }
     }
     out

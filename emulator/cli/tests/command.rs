@@ -66,6 +66,9 @@ fn help() {
 
                   [possible values: b200, h200]
 
+              --trace <FILE.json>
+                  Write what happened when, for ui.perfetto.dev or chrome://tracing: one microsecond there is one simulated cycle
+
               --timing-only
                   Only simulate times: matrices are neither moved nor multiplied, and nothing is checked
 
@@ -77,6 +80,9 @@ fn help() {
 
               --assumptions
                   Print what the emulator assumes without being sure
+
+              --rules
+                  Print what orders accesses of memory, and what does not
 
           -h, --help
                   Print help (see a summary with '-h')
@@ -392,7 +398,7 @@ fn text_that_does_not_load_is_bad_input() {
 
 #[test]
 fn lists_need_no_kernel() {
-    let said = emulate(Path::new("."), &["--list-instructions", "--assumptions"]);
+    let said = emulate(Path::new("."), &["--list-instructions", "--assumptions", "--rules"]);
     assert_eq!((said.status, said.err.as_str()), (0, ""));
     for form in emulator::FORMS {
         assert!(said.out.lines().any(|line| line == *form), "{form}");
@@ -406,6 +412,12 @@ fn lists_need_no_kernel() {
     for settled in emulator::SETTLED {
         assert!(said.out.lines().any(|line| line == settled.name), "{}", settled.name);
     }
+    for rule in emulator::RULES {
+        assert!(said.out.lines().any(|line| line == rule.name), "{}", rule.name);
+        assert!(said.out.contains(rule.orders), "{}", rule.orders);
+    }
+    let rules = emulate(Path::new("."), &["--rules"]);
+    assert!(rules.status == 0 && said.out.ends_with(&rules.out) && rules.out.starts_with(emulator::RULES[0].name));
     assert_eq!(emulate(Path::new("."), &[]).status, 2);
 }
 

@@ -335,6 +335,25 @@ impl Cluster<'_> {
                 )
             };
         }
+        if race.conflict.reason == Reason::NotFenced && !race.conflict.second_writes {
+            let (reader, place) = (self.who(second), b.describe(race.conflict.byte));
+            return Draft {
+                names: vec![],
+                ..Draft::of(race, "")(
+                    "missing-proxy-fence",
+                    format!(
+                        "{reader} reads {place} through the asynchronous proxy, but no proxy fence follows the stores that wrote it"
+                    ),
+                    vec![
+                        self.label(second.site, format!("{reader} reads it here")),
+                        self.label(first.site, format!("{} stores to it here, through the generic proxy", self.who(first))),
+                    ],
+                    PROXY_RULE,
+                    "Let every thread that stores execute fence.proxy.async.global after its stores, before the barrier or the release."
+                        .into(),
+                )
+            };
+        }
         if race.same_value {
             return self.explain_same_value(race, b.describe(race.conflict.byte));
         }

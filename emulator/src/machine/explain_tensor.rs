@@ -72,8 +72,13 @@ impl Cluster<'_> {
             );
         }
         if race.frees {
-            let what =
-                if is_mma(first) { "an MMA may still be writing it" } else { "tcgen05.ld may still be reading it" };
+            let (what, help) = match self.kind(first) {
+                Some(ActorKind::Mmas { .. }) => ("an MMA may still be writing it", FREE_HELP.into()),
+                Some(ActorKind::TensorStores(_)) => {
+                    ("a tcgen05.st may still be writing it", FREE_HELP.replace("wait::ld", "wait::st"))
+                }
+                _ => ("tcgen05.ld may still be reading it", FREE_HELP.into()),
+            };
             return draft(
                 "tensor-freed-in-use",
                 format!("{{}} is freed while {what}"),
@@ -82,7 +87,7 @@ impl Cluster<'_> {
                     self.label(first.site, "used here; nothing orders its completion before"),
                 ],
                 FREE_RULE,
-                FREE_HELP.into(),
+                help,
             );
         }
         let is_load = |s| matches!(self.kind(s), Some(ActorKind::TensorLoads(_)));

@@ -9,6 +9,8 @@
 //!
 //! An access conflicts with an earlier one when one of them writes and the earlier one is not in the right clock. The clocks
 //! do not depend on the schedule, so one run finds the races of every schedule in which the warps take the same paths.
+//!
+//! [`RULES`] says in words from where to where the clocks travel.
 
 mod blocks;
 mod clock;
@@ -17,11 +19,13 @@ mod history;
 mod page;
 mod places;
 mod rows;
+mod rules;
 mod shadow;
 mod stamp;
 
 pub use clock::{ActorId, Clock, Far, Views};
 pub use footprint::{Footprint, Run};
 pub use rows::{Area, Rows};
+pub use rules::{RULES, Rule};
 pub use shadow::{BLOCK, Conflict, GRANULE, Shadow};
 pub use stamp::{Access, Reason, Stamp, Strength};

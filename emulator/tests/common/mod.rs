@@ -6,6 +6,7 @@ pub mod hopper;
 pub mod pair;
 
 use emulator::{Buffer, Content, Launch, Options, Param, Program, Report};
+use std::fmt::Write;
 
 /// The program of a text that must load.
 #[track_caller]
@@ -75,4 +76,20 @@ pub fn matrix(rows: usize, columns: usize, seed: u64, span: i32) -> Vec<i32> {
         (state >> 40) as i32 % (2 * span + 1) - span
     };
     (0..rows * columns).map(|_| next()).collect()
+}
+
+/// What a run found, its notes and what it could not check, as a person reads it.
+pub fn rendered(report: &Report) -> String {
+    let mut text = String::new();
+    for d in report.findings.iter().chain(&report.notes) {
+        let _ = writeln!(text, "{:?} `{}`: {}", d.severity, d.code, d.title);
+        for label in &d.labels {
+            let _ = writeln!(text, "    line {}: `{}`: {}", label.place.line, label.place.text, label.text);
+        }
+        let _ = writeln!(text, "    rule: {}\n    try: {}", d.rule, d.help);
+    }
+    for what in &report.incomplete {
+        let _ = writeln!(text, "not checked: {what}");
+    }
+    text
 }

@@ -148,13 +148,13 @@ fn global_fence(fence: &str) -> Row {
          cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [smem], [%d1], 16, [bar];\n\
          WAIT:\nmbarrier.try_wait.parity.shared.b64 %p1, [bar], 0;\n@!%p1 bra WAIT;\nld.shared.b64 %d0, [smem+8];\nst.global.b64 [%d8], %d0;"
     );
-    bare(1, &body).gives(0, &[42]).without(fence, "race-global")
+    bare(1, &body).gives(0, &[42]).without(fence, "missing-proxy-fence")
 }
 
 #[test]
 fn a_proxy_fence_of_global_memory() {
     let fence = "fence.proxy.async.global;";
-    check(&[global_fence(fence).with(fence, "fence.proxy.async.shared::cta;", "race-global")]);
+    check(&[global_fence(fence).with(fence, "fence.proxy.async.shared::cta;", "missing-proxy-fence")]);
 }
 
 #[test]

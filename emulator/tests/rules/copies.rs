@@ -1,0 +1,178 @@
+//! Proxies, bulk copies and `cp.async`.
+
+use super::case::{Case, PAIR, none, order};
+
+const SHARED: &[&str] = &["race-shared"];
+const GLOBAL: &[&str] = &["race-global"];
+
+/// `bar_a` is ready to be used.
+const INIT: &str =
+    "@%first mbarrier.init.shared::cta.b64 [bar_a], 1;\n@%first fence.mbarrier_init.release.cluster;\nbar.sync 0;";
+const ARRIVE: &str = "@%first mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar_a], 16;";
+const LOAD: &str = "@%first cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [tile], [%out], 16, [bar_a];";
+const CANCEL: &str =
+    "@%first clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [tile], [bar_a];";
+/// Warp 0 waits for `bar_a`.
+const WAIT: &str = "WAIT:\nmbarrier.try_wait.parity.shared::cta.b64 %p1, [bar_a], 0;\n@!%p1 bra WAIT;";
+/// The copy of the tile to `out`, and its group.
+const STORE: &str = "@%first cp.async.bulk.global.shared::cta.bulk_group [%out], [tile], 128;";
+const COMMIT: &str = "@%first cp.async.bulk.commit_group;";
+const DONE: &str = "@%first cp.async.bulk.wait_group 0;";
+
+/// Each lane of warp 0 stores a word of the tile; behind this, thread 0 has the tile copied to `out`.
+fn stored(fence: &str) -> String {
+    format!(
+        "shl.b32 %r0, %t, 2;\nmov.u32 %r1, tile;\nadd.u32 %r0, %r0, %r1;\n@%warp0 st.shared.u32 [%r0], %t;\n{fence}\n\
+         {STORE}\n{COMMIT}\n{DONE}"
+    )
+}
+
+/// A word of global memory is stored by warp 1; behind this and a barrier, thread 0 loads it into the tile.
+fn loaded(fence: &str) -> String {
+    format!(
+        "{INIT}\n@%warp1 st.global.u32 [%out], 7;\n{fence}\nbar.sync 0;\n@!%warp0 bra END;\n{ARRIVE}\n{LOAD}\n{WAIT}\nEND:"
+    )
+}
+
+/// The tile, seen by the asynchronous proxy, is copied to `out`; with what follows.
+fn copied(what: &str) -> String {
+    let begin = "@%first st.shared.v4.u32 [tile], {1, 2, 3, 4};\nfence.proxy.async.shared::cta;\nbar.sync 0;";
+    format!("{begin}\n{}\n{what}\n{DONE}", STORE.replace("128", "16"))
+}
+
+const OVERWRITE: &str = "bar.sync 0;\n@%warp1 st.shared.u32 [tile], 7;\nbar.sync 0;";
+
+pub fn proxies() -> Vec<Case> {
+    vec![
+        order(
+            "proxy-fence",
+            PAIR,
+            &["missing-proxy-fence"],
+            stored("fence.proxy.async.shared::cta; // rule\nbar.sync 0;"),
+        ),
+        order(
+            "proxy-fence",
+            PAIR,
+            &["missing-proxy-fence"],
+            stored("bar.sync 0;\n@%first fence.proxy.async.shared::cta; // rule"),
+        ),
+        none(
+            "proxy-fence-of-one-lane",
+            PAIR,
+            &["missing-proxy-fence"],
+            stored(
+                "@%first fence.proxy.async.shared::cta; // rule: fence.proxy.async.shared::cta;\nbar.warp.sync 0xffffffff;",
+            ),
+        ),
+        none(
+            "proxy-fence-of-one-lane",
+            PAIR,
+            &["missing-proxy-fence"],
+            stored("// rule: bar.warp.sync 0xffffffff;\n@%first fence.proxy.async.shared::cta;"),
+        ),
+        none(
+            "proxy-fence-of-other-memory",
+            PAIR,
+            &["missing-proxy-fence"],
+            stored("fence.proxy.async.global; // rule: fence.proxy.async.shared::cta;\nbar.sync 0;"),
+        ),
+        // Of global memory.
+        order("proxy-fence", PAIR, &["missing-proxy-fence"], loaded("fence.proxy.async.global; // rule")),
+        none(
+            "proxy-fence-of-other-memory",
+            PAIR,
+            &["missing-proxy-fence"],
+            loaded("fence.proxy.async.shared::cta; // rule: fence.proxy.async.global;"),
+        ),
+        order(
+            "proxy-fence-before-overwrite",
+            PAIR,
+            &["missing-proxy-fence-before-overwrite"],
+            format!(
+                "@%first st.shared.u32 [tile], 7;\n{INIT}\n@%warp1 ld.shared.u32 %r2, [tile];\n\
+                 fence.proxy.async.shared::cta; // rule\nbar.sync 0;\n@!%warp0 bra END;\n{ARRIVE}\n{LOAD}\n{WAIT}\nEND:"
+            ),
+        ),
+    ]
+}
+
+pub fn copies() -> Vec<Case> {
+    let mut list: Vec<Case> = [LOAD, CANCEL]
+        .map(|asked| {
+            order(
+                "asynchronous-write",
+                PAIR,
+                SHARED,
+                format!(
+                    "{INIT}\n{ARRIVE}\n{asked}\n@%warp1 bra READ;\n{WAIT}\nbra END;\n\
+                     READ:\nmbarrier.try_wait.parity.shared::cta.b64 %p1, [bar_a], 0; // rule\n@!%p1 bra READ; // rule\n\
+                     ld.shared.u32 %r2, [tile];\nEND:"
+                ),
+            )
+        })
+        .into();
+    list.extend([
+        none(
+            "complete-tx",
+            PAIR,
+            SHARED,
+            format!(
+                "{INIT}\n{ARRIVE} // rule\n@%first st.shared.u32 [tile+64], 7;\n// rule: {ARRIVE}\n{LOAD}\n{WAIT}\n\
+                 @%warp1 ld.shared.u32 %r2, [tile+64];"
+            ),
+        ),
+        order(
+            "bulk-group-read",
+            PAIR,
+            SHARED,
+            copied(&format!("{COMMIT}\n@%first cp.async.bulk.wait_group.read 0; // rule\n{OVERWRITE}")),
+        ),
+        order(
+            "bulk-group-read",
+            PAIR,
+            SHARED,
+            copied(&format!("{COMMIT} // rule\n@%first cp.async.bulk.wait_group.read 0;\n{OVERWRITE}\n{COMMIT}")),
+        ),
+        order(
+            "bulk-group",
+            PAIR,
+            GLOBAL,
+            copied(&format!(
+                "{COMMIT}\n@%first cp.async.bulk.wait_group 0; // rule\nbar.sync 0;\n@%warp1 ld.global.u32 %r2, [%out];"
+            )),
+        ),
+        none(
+            "bulk-group-read-is-no-write",
+            PAIR,
+            GLOBAL,
+            copied(&format!(
+                "{COMMIT}\n@%first cp.async.bulk.wait_group.read 0; // rule: {DONE}\nbar.sync 0;\n\
+                 @%warp1 ld.global.u32 %r2, [%out];"
+            )),
+        ),
+        none(
+            "bulk-group-of-another-thread",
+            PAIR,
+            SHARED,
+            copied(&format!(
+                "{COMMIT}\nbar.sync 0;\nsetp.eq.u32 %p0, %t, 32; // rule: setp.eq.u32 %p0, %t, 0;\n\
+                 @%p0 cp.async.bulk.wait_group.read 0;\n{OVERWRITE}"
+            )),
+        ),
+        order(
+            "cp-async-group",
+            PAIR,
+            SHARED,
+            "@%first cp.async.ca.shared.global [tile], [%out], 16;\ncp.async.commit_group;\n\
+             cp.async.wait_group 0; // rule\nbar.sync 0;\n@%warp1 ld.shared.u32 %r2, [tile];",
+        ),
+        order(
+            "cp-async-group",
+            PAIR,
+            SHARED,
+            "@%first cp.async.ca.shared.global [tile], [%out], 16;\ncp.async.wait_all;\n\
+             bar.sync 0; // rule\n@%warp1 ld.shared.u32 %r2, [tile];",
+        ),
+    ]);
+    list
+}

@@ -1,0 +1,298 @@
+//! Plain and strong accesses, execution barriers, mbarriers.
+
+use super::case::{CLUSTER, Case, GRID, PAIR, THREE, none, order};
+
+/// Both CTAs of the cluster have started.
+pub const STARTED: &str = "barrier.cluster.arrive.relaxed.aligned;\nbarrier.cluster.wait.aligned;";
+/// Neither ends before the other has used its memory.
+pub const OVER: &str = "barrier.cluster.arrive.relaxed.aligned;\nbarrier.cluster.wait.aligned;";
+/// `%r1` is the address of the tile of CTA 0.
+pub const TILE_0: &str = "mov.u32 %r1, tile;\nmapa.shared::cluster.u32 %r1, %r1, 0;";
+/// A while.
+pub const SLOW: &str = "mov.u32 %r9, 0;\nSLOW:\nadd.u32 %r9, %r9, 1;\nsetp.lt.u32 %p7, %r9, 3000;\n@%p7 bra SLOW;";
+
+const SHARED: &[&str] = &["race-shared"];
+const GLOBAL: &[&str] = &["race-global"];
+
+/// Thread 0 of CTA 0 writes a word of its tile, CTA 1 reads it, with this between.
+fn across_cluster(between: &str) -> String {
+    format!(
+        "{STARTED}\n{TILE_0}\n@%cta0 st.shared.u32 [tile], 7;\n{between}\n@!%cta0 ld.shared::cluster.u32 %r2, [%r1];\n{OVER}"
+    )
+}
+
+/// Writer and reader of a word of global memory, and of a flag beside it: how the flag is set, and how it is read.
+fn flag(apart: &str, set: &str, get: &str) -> String {
+    format!(
+        "@!%{apart} bra READ;\n@%first st.global.u32 [%out], 7;\n{set}\nbra END;\n\
+         READ:\n{get}\nsetp.eq.u32 %p1, %r2, 0;\n@%p1 bra READ;\nld.global.u32 %r3, [%out];\nEND:"
+    )
+}
+
+/// Warp 0 writes the tile and arrives at `bar_a`; warp 1 waits for it and reads.
+fn phase(slow: &str, arrive: &str, wait: &str) -> String {
+    format!(
+        "@%first mbarrier.init.shared::cta.b64 [bar_a], 1;\nbar.sync 0;\n@%warp1 bra WAIT;\n{slow}\n\
+         @%first st.shared.u32 [tile], 7;\n@%first {arrive}\nbra END;\n\
+         WAIT:\n{wait}\nld.shared.u32 %r2, [tile];\nEND:"
+    )
+}
+
+const SET: &str = "@%first st.relaxed.gpu.global.u32 [%out+64], 1;";
+const GET: &str = "ld.relaxed.gpu.global.u32 %r2, [%out+64];";
+
+pub fn generic() -> Vec<Case> {
+    let read_modify_write = "@%warp1 bra MIDDLE;\n@!%warp0 bra READ;\n@%first st.global.u32 [%out], 7;\n\
+         @%first red.release.gpu.global.add.u32 [%out+64], 1;\nbra END;\n\
+         MIDDLE:\nld.relaxed.gpu.global.u32 %r2, [%out+64];\nsetp.eq.u32 %p1, %r2, 0;\n@%p1 bra MIDDLE;\n\
+         setp.eq.u32 %p2, %t, 32;\n\
+         @%p2 red.relaxed.gpu.global.add.u32 [%out+64], 1; // rule: @%p2 st.relaxed.gpu.global.u32 [%out+64], 2;\n\
+         bra END;\n\
+         READ:\nld.relaxed.gpu.global.u32 %r2, [%out+64];\nsetp.ne.u32 %p1, %r2, 2;\n@%p1 bra READ;\n\
+         ld.acquire.gpu.global.u32 %r2, [%out+64];\nld.global.u32 %r3, [%out];\nEND:";
+    vec![
+        order(
+            "one-warp",
+            PAIR,
+            SHARED,
+            "@%first st.shared.u32 [tile], 7;\n\
+             setp.eq.u32 %p0, %t, 1; // rule: setp.eq.u32 %p0, %t, 33;\n\
+             @%p0 ld.shared.u32 %r0, [tile];",
+        ),
+        order(
+            "release-acquire",
+            GRID,
+            GLOBAL,
+            flag(
+                "cluster0",
+                "@%first st.release.gpu.global.u32 [%out+64], 1; // rule: @%first st.relaxed.gpu.global.u32 [%out+64], 1;",
+                "ld.acquire.gpu.global.u32 %r2, [%out+64];",
+            ),
+        ),
+        order(
+            "release-acquire",
+            PAIR,
+            GLOBAL,
+            flag(
+                "warp0",
+                "@%first st.release.cta.global.u32 [%out+64], 1;",
+                "ld.acquire.cta.global.u32 %r2, [%out+64]; // rule: ld.relaxed.cta.global.u32 %r2, [%out+64];",
+            ),
+        ),
+        order(
+            "fence-and-relaxed",
+            GRID,
+            GLOBAL,
+            flag("cluster0", &format!("fence.acq_rel.gpu; // rule\n{SET}"), &format!("{GET}\nfence.acq_rel.gpu;")),
+        ),
+        order(
+            "fence-and-relaxed",
+            GRID,
+            GLOBAL,
+            flag("cluster0", &format!("fence.acq_rel.gpu;\n{SET}"), &format!("{GET}\nfence.acq_rel.gpu; // rule")),
+        ),
+        order(
+            "fence-and-relaxed",
+            CLUSTER,
+            SHARED,
+            across_cluster(
+                "fence.acq_rel.cluster; // rule\nbarrier.cluster.arrive.relaxed.aligned;\nbarrier.cluster.wait.aligned;",
+            ),
+        ),
+        order("read-modify-write", THREE, GLOBAL, read_modify_write),
+        order(
+            "strong-accesses",
+            PAIR,
+            GLOBAL,
+            "@%first st.relaxed.cta.global.u32 [%out], 7; // rule: @%first st.global.u32 [%out], 7;\n\
+             @%warp1 ld.relaxed.cta.global.u32 %r2, [%out];",
+        ),
+        none(
+            "scope-too-narrow",
+            CLUSTER,
+            SHARED,
+            format!(
+                "@%first st.shared.u32 [tile], 0;\nbarrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\n{TILE_0}\n\
+                 @%cta0 st.relaxed.cta.shared.u32 [tile], 7; // rule: @%cta0 st.relaxed.cluster.shared.u32 [tile], 7;\n\
+                 @!%cta0 ld.relaxed.cta.shared::cluster.u32 %r2, [%r1]; // rule: @!%cta0 ld.relaxed.cluster.shared::cluster.u32 %r2, [%r1];\n\
+                 {OVER}"
+            ),
+        ),
+        none(
+            "scope-too-narrow",
+            GRID,
+            GLOBAL,
+            flag(
+                "cluster0",
+                "@%first st.release.cluster.global.u32 [%out+64], 1; // rule: @%first st.release.gpu.global.u32 [%out+64], 1;",
+                "ld.acquire.cluster.global.u32 %r2, [%out+64]; // rule: ld.acquire.gpu.global.u32 %r2, [%out+64];",
+            ),
+        ),
+        none(
+            "non-coherent-load",
+            PAIR,
+            &["non-coherent-load"],
+            "@%first st.global.u32 [%out], 7;\nbar.sync 0;\n\
+             @%warp1 ld.global.nc.u32 %r2, [%out]; // rule: @%warp1 ld.global.u32 %r2, [%out];",
+        ),
+    ]
+}
+
+pub fn barriers() -> Vec<Case> {
+    vec![
+        order(
+            "cta-barrier",
+            PAIR,
+            SHARED,
+            "@%first st.shared.u32 [tile], 7;\nbar.sync 0; // rule\n@%warp1 ld.shared.u32 %r0, [tile];",
+        ),
+        order(
+            "cta-barrier",
+            PAIR,
+            SHARED,
+            "@%first st.shared.u32 [tile], 7;\n@%warp0 bar.arrive 1, 64; // rule\n@%warp1 bar.sync 1, 64; // rule\n\
+             @%warp1 ld.shared.u32 %r0, [tile];",
+        ),
+        none(
+            "barrier-arrive",
+            PAIR,
+            SHARED,
+            "@%warp1 st.shared.u32 [tile], 7;\n@%warp1 bar.sync 1, 64;\n\
+             @%warp0 bar.arrive 1, 64; // rule: @%warp0 bar.sync 1, 64;\n@%warp0 ld.shared.u32 %r0, [tile];",
+        ),
+        none(
+            "behind-an-arrival",
+            PAIR,
+            SHARED,
+            "// rule: @%first st.shared.u32 [tile], 7;\n@%warp0 bar.arrive 1, 64;\n@%first st.shared.u32 [tile], 7; // rule\n\
+             @%warp1 bar.sync 1, 64;\n@%warp1 ld.shared.u32 %r0, [tile];",
+        ),
+        none(
+            "behind-an-arrival",
+            CLUSTER,
+            SHARED,
+            across_cluster(
+                "barrier.cluster.arrive.release.aligned;\n@%cta0 st.shared.u32 [tile], 8; // rule\n\
+                 barrier.cluster.wait.acquire.aligned;",
+            ),
+        ),
+        order(
+            "cluster-barrier",
+            CLUSTER,
+            SHARED,
+            across_cluster(
+                "barrier.cluster.arrive.release.aligned; // rule\nbarrier.cluster.wait.acquire.aligned; // rule",
+            ),
+        ),
+        none(
+            "cluster-arrive-relaxed",
+            CLUSTER,
+            SHARED,
+            across_cluster(
+                "barrier.cluster.arrive.relaxed.aligned; // rule: barrier.cluster.arrive.release.aligned;\n\
+                 barrier.cluster.wait.acquire.aligned;",
+            ),
+        ),
+        order(
+            "end-of-a-cta",
+            CLUSTER,
+            &["remote-use-outlives-cta"],
+            format!(
+                "{STARTED}\n{TILE_0}\n@!%cta0 st.shared::cluster.u32 [%r1], 7;\n\
+                 barrier.cluster.arrive.relaxed.aligned; // rule\nbarrier.cluster.wait.aligned; // rule"
+            ),
+        ),
+    ]
+}
+
+pub fn mbarriers() -> Vec<Case> {
+    let arrive = "mbarrier.arrive.shared::cta.b64 _, [bar_a];";
+    let wait = "mbarrier.try_wait.parity.shared::cta.b64 %p1, [bar_a], 0;\n@!%p1 bra WAIT;";
+    let cluster_init = |fence: &str| {
+        format!(
+            "{STARTED}\nmov.u32 %r1, bar_a;\nmapa.shared::cluster.u32 %r1, %r1, 0;\nsetp.eq.and.u32 %p0, %t, 0, %cta0;\n\
+             @%p0 mbarrier.init.shared::cta.b64 [bar_a], 1;\n{fence}\n\
+             barrier.cluster.arrive.relaxed.aligned;\nbarrier.cluster.wait.aligned;\n{SLOW}\n@%cta0 bra OVER;\n\
+             @%first mbarrier.arrive.shared::cluster.b64 _, [%r1];\nOVER:\n{OVER}"
+        )
+    };
+    vec![
+        order(
+            "mbarrier-phase",
+            PAIR,
+            SHARED,
+            phase(
+                "",
+                arrive,
+                "mbarrier.try_wait.parity.shared::cta.b64 %p1, [bar_a], 0; // rule\n@!%p1 bra WAIT; // rule",
+            ),
+        ),
+        none(
+            "mbarrier-relaxed",
+            PAIR,
+            SHARED,
+            phase(
+                "",
+                &format!("mbarrier.arrive.relaxed.cta.shared::cta.b64 _, [bar_a]; // rule: @%first {arrive}"),
+                wait,
+            ),
+        ),
+        none(
+            "mbarrier-relaxed",
+            PAIR,
+            SHARED,
+            phase(
+                "",
+                arrive,
+                "mbarrier.try_wait.parity.relaxed.cta.shared::cta.b64 %p1, [bar_a], 0; \
+                 // rule: mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 %p1, [bar_a], 0;\n@!%p1 bra WAIT;",
+            ),
+        ),
+        none(
+            "mbarrier-fresh-parity",
+            PAIR,
+            &["phase-overtaken", "race-shared"],
+            phase(
+                SLOW,
+                arrive,
+                "mbarrier.try_wait.parity.shared::cta.b64 %p1, [bar_a], 1; \
+                 // rule: mbarrier.try_wait.parity.shared::cta.b64 %p1, [bar_a], 0;\n@!%p1 bra WAIT;",
+            ),
+        ),
+        order(
+            "mbarrier-init",
+            PAIR,
+            &["mbarrier-init-unordered"],
+            format!(
+                "@%first mbarrier.init.shared::cta.b64 [bar_a], 1;\nbar.sync 0; // rule\n@%warp0 bra END;\n{SLOW}\n\
+                 setp.eq.u32 %p0, %t, 32;\n@%p0 mbarrier.arrive.shared::cta.b64 _, [bar_a];\nEND:"
+            ),
+        ),
+        order(
+            "mbarrier-init-fence",
+            CLUSTER,
+            &["mbarrier-init-unordered"],
+            cluster_init("fence.mbarrier_init.release.cluster; // rule"),
+        ),
+        none(
+            "mbarrier-init-fence-covers-inits",
+            CLUSTER,
+            SHARED,
+            across_cluster(
+                "fence.mbarrier_init.release.cluster; // rule: fence.acq_rel.cluster;\n\
+                 barrier.cluster.arrive.relaxed.aligned;\nbarrier.cluster.wait.aligned;",
+            ),
+        ),
+    ]
+}
+
+/// Thread 0 of CTA 0 writes its tile and arrives at an mbarrier of CTA 1, which waits and reads, all with the scope left out: `.cta`.
+pub fn scope_of_an_mbarrier() -> String {
+    format!(
+        "@%first mbarrier.init.shared::cta.b64 [bar_a], 1;\n@%first fence.mbarrier_init.release.cluster;\n{STARTED}\n{TILE_0}\n\
+         mov.u32 %r3, bar_a;\nmapa.shared::cluster.u32 %r3, %r3, 1;\n@!%cta0 bra WAIT;\n\
+         @%first st.shared.u32 [tile], 7;\n@%first mbarrier.arrive.shared::cluster.b64 _, [%r3];\nbra OVER;\n\
+         WAIT:\nmbarrier.try_wait.parity.shared::cta.b64 %p1, [bar_a], 0;\n@!%p1 bra WAIT;\n\
+         ld.shared::cluster.u32 %r2, [%r1];\nOVER:\n{OVER}"
+    )
+}
