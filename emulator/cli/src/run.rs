@@ -131,13 +131,8 @@ fn json(value: &impl Serialize) -> String {
 fn keep_inputs(job: &Job, launch: &Launch, text: &str) -> Result<(), BadInput> {
     let folder = job.launch.parent().unwrap_or(Path::new(""));
     let inputs = [(&job.kernel, "the kernel"), (&job.launch, "the launch file")];
-    if let Some(trace) = job.trace.as_ref().and_then(|path| path.canonicalize().ok()) {
-        for (input, what) in inputs {
-            if input.canonicalize().is_ok_and(|input| input == trace) {
-                let title = format!("--trace would overwrite {what}, {}", input.display());
-                return Err(BadInput::argument(&title, "Name another file."));
-            }
-        }
+    if let Some(trace) = &job.trace {
+        keep_from_timeline(trace)?;
     }
     for (n, output) in launch.outputs.iter().enumerate() {
         let Ok(to) = folder.join(&output.file).canonicalize() else { continue };
@@ -153,8 +148,21 @@ fn keep_inputs(job: &Job, launch: &Launch, text: &str) -> Result<(), BadInput> {
     Ok(())
 }
 
+/// A timeline takes the place of an older one only.
+fn keep_from_timeline(path: &Path) -> Result<(), BadInput> {
+    match fs::read(path) {
+        Ok(bytes) if !bytes.starts_with(b"{\"traceEvents\":") => {
+            let title = format!("--trace would overwrite {}, which is no timeline", path.display());
+            Err(BadInput::argument(&title, "Name another file."))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Writes what happened when.
 fn write_timeline(path: &Path, timeline: &emulator::Timeline) -> Result<(), BadInput> {
+    // An output may have been written there.
+    keep_from_timeline(path)?;
     let json = serde_json::to_string(timeline)
         .map_err(|e| BadInput::argument(&format!("no timeline: {e}"), "Leave --trace out."))?;
     fs::write(path, json)
@@ -250,7 +258,11 @@ impl Summary<'_> {
                     "times only".into()
                 } else {
                     let proved = run.findings.is_empty() && run.deadlock == Deadlock::Impossible;
-                    let hangs = if proved { ", cannot hang" } else { "" };
+                    let hangs = match (proved, run.timing.is_empty()) {
+                        (true, true) => ", cannot hang",
+                        (true, false) => ", cannot hang on these paths",
+                        (false, _) => "",
+                    };
                     counts(run.findings.len(), run.notes.len(), notes) + hangs
                 },
                 run.instructions

@@ -153,8 +153,9 @@ fn a_timeline_is_written() {
     let names: Vec<_> = json["traceEvents"].as_array().expect("events").iter().map(|e| &e["args"]["name"]).collect();
     assert!(names.contains(&&"warp 3".into()) && names.contains(&&"CTA (3, 0, 0)".into()), "{names:?}");
     for (file, why) in [
-        ("saxpy.ptx", "--trace would overwrite the kernel, saxpy.ptx"),
-        ("launch.json", "--trace would overwrite the launch file, launch.json"),
+        ("saxpy.ptx", "--trace would overwrite saxpy.ptx, which is no timeline"),
+        ("launch.json", "--trace would overwrite launch.json, which is no timeline"),
+        ("y.bin", "--trace would overwrite y.bin, which is no timeline"),
         ("nowhere/trace.json", "nowhere/trace.json cannot be written"),
     ] {
         let said = run(file);

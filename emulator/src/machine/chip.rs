@@ -371,6 +371,7 @@ impl<'a> Chip<'a> {
                 sm: group.first_sm,
                 start: group.free_at,
                 shares_sm: self.room > 1,
+                room: self.room as u32,
             };
             places.push((n, place, Mutex::new(self.ended.pop())));
         }

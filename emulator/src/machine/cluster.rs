@@ -47,6 +47,8 @@ pub struct Place {
     pub start: u64,
     /// There is room for CTAs of further clusters on the same SM.
     pub shares_sm: bool,
+    /// Clusters that an SM has room for.
+    pub room: u32,
 }
 
 /// Sets of lanes of a warp whose accesses are told apart.
@@ -80,6 +82,7 @@ pub struct Cluster<'a> {
     pub sm: u32,
     /// CTAs of other clusters may hold tensor memory of the same SM.
     pub shares_sm: bool,
+    pub room: u32,
     /// What it gets of the chip's bandwidth.
     pub rates: Rates,
     /// Bytes that it moved through L2 in this window, those of them that were not there, and the lines that it touched.
@@ -161,7 +164,7 @@ pub struct Cluster<'a> {
 impl<'a> Cluster<'a> {
     /// A cluster at its begin. It takes the memory of one that has ended.
     pub fn new(s: &Shared<'a>, place: Place, before: Option<Cluster<'a>>) -> Cluster<'a> {
-        let Place { index, first, sm, start, shares_sm } = place;
+        let Place { index, first, sm, start, shares_sm, room } = place;
         let kernel = s.kernel;
         let threads: u32 = s.launch.block.iter().product();
         let window = (kernel.dynamic_start + s.launch.dynamic_shared).min(MAX_SHARED + kernel.dynamic_start);
@@ -182,6 +185,7 @@ impl<'a> Cluster<'a> {
             factor_fails: None,
             sm,
             shares_sm,
+            room,
             rates: Rates::ALONE,
             moved: 0,
             missed: 0,

@@ -40,7 +40,7 @@ impl Cluster<'_> {
             return Deadlock::NotProved(vec!["further clusters do otherwise, and were not looked at".into()]);
         }
         let threads = self.launch.block.iter().product();
-        let shape = Shape { ctas: self.ctas.len(), threads, shares_sm: self.shares_sm };
+        let shape = Shape { ctas: self.ctas.len(), threads, room: self.room };
         let verdict = match judge(&self.record, &shape) {
             Verdict::Proved => Deadlock::Impossible,
             Verdict::Refuted(stuck, doubts) => {
@@ -115,7 +115,10 @@ impl Cluster<'_> {
             }
             Why::NotModelled => "why this wait passed is not modelled".into(),
             Why::Registers => "these registers may be what a warp waits for that this one waits for".into(),
-            Why::Columns => "this may wait for tensor memory that is not given back before".into(),
+            Why::Columns => "this may wait for tensor memory that is given back only behind what waits for this".into(),
+            Why::Permit => {
+                "a CTA of another cluster may have the right to allocate on its SM, and wait for this one's".into()
+            }
         }
     }
 
@@ -206,6 +209,7 @@ fn help(guilty: Option<Doubt>) -> String {
         Some(Why::NamedEarly { .. }) => "Give each group of warps a barrier number of its own.",
         Some(Why::Registers) => "Let warps give back registers before they wait for those that take some.",
         Some(Why::NotModelled) => "Look at what completes the phase that this waits for.",
+        Some(Why::Permit) => "Execute tcgen05.relinquish_alloc_permit before anything that waits for other CTAs.",
         Some(Why::Columns) => "Free tensor memory before more is allocated, or allocate all of it at once.",
         None => "Look at the order of the barrier operations of this warp and of those that should arrive.",
     }

@@ -8,6 +8,7 @@ use super::warp::{OpenLoad, lanes};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::order::{Access, Stamp};
 use crate::program::op::{Address, Op, Reg, TensorShape};
+use crate::protocol::What;
 use crate::report::EventKind;
 
 /// Columns that are loaded together.
@@ -342,6 +343,7 @@ impl Cluster<'_> {
             Op::TensorRelinquish => {
                 self.whole_warp(w, mask, site)?;
                 self.ctas[c].tensor_relinquished = true;
+                self.record.add(w, mask, site, What::Relinquish);
                 if self.shares_sm {
                     let (_, time) = self.when(w, f);
                     self.outbox.push(time, Item::Relinquish { cta: c });

@@ -29,8 +29,10 @@ pub enum Why {
     EndsInUse { barrier: u32 },
     /// This arrival at a CTA barrier may come before the phase before its own is complete.
     NamedEarly { cta: u8, id: u8 },
-    /// This allocation may wait for columns that the CTA itself holds.
+    /// This allocation may wait for columns that the CTA itself holds, or one of another cluster that waits for this one's.
     Columns,
+    /// The same of the right to allocate.
+    Permit,
     /// The record does not explain why this wait passed.
     NotModelled,
     /// Registers are given back here only behind a warp that takes some: that one may wait for these.
@@ -125,6 +127,8 @@ struct Examiner {
     issued: FxHashMap<u32, (Clock, u8)>,
     wgmmas: FxHashMap<u16, VecDeque<(u32, Clock)>>,
     held: Vec<Held>,
+    /// Allocations of CTAs that have not given up the right to allocate: nobody else allocates on their SM.
+    permits: Vec<(u16, u32, u32)>,
     /// Steps that took registers, and those that gave some behind one.
     takes: Vec<(usize, u32)>,
     gives_late: Vec<(u32, u32)>,
@@ -205,6 +209,20 @@ impl Examiner {
         let own = clock.get(sequence) + 1;
         clock.raise(sequence, own);
         let place = (sequence, own);
+        if !self.permits.is_empty() {
+            let cta = step.warp / self.shape.warps() as u16;
+            let waits = matches!(step.what, What::Wait { .. } | What::ClusterPassed | What::NamedPassed { .. });
+            match step.what {
+                What::Relinquish => self.permits.retain(|permit| permit.0 != cta),
+                _ if waits => {
+                    let held = self.permits.iter().position(|permit| permit.0 == cta);
+                    if let Some((_, step, site)) = held.map(|held| self.permits.remove(held)) {
+                        self.doubt(step, site, Why::Permit);
+                    }
+                }
+                _ => {}
+            }
+        }
         match step.what {
             What::Init { barrier, count } => {
                 self.ends(n, step.site, barrier, &clock);
@@ -268,6 +286,7 @@ impl Examiner {
             What::Alloc { columns, pair } => {
                 self.allocates(n, step.site, step.warp / self.shape.warps() as u16, (columns, pair), &clock);
             }
+            What::Relinquish => {}
             What::Free { columns } => {
                 let cta = step.warp / self.shape.warps() as u16;
                 let held = |h: &&mut Held| (h.cta, h.columns, h.freed) == (cta, columns, None);
@@ -479,7 +498,12 @@ impl Examiner {
             .filter(|h| h.cta == cta && h.freed.is_none_or(|(sequence, own)| clock.get(sequence) < own));
         let held: u32 = held.map(|h| u32::from(h.columns)).sum();
         // Two clusters could each hold what the other waits for.
-        let mutual = self.shape.shares_sm && (held > 0 || self.shape.ctas > 1 && !pair);
+        let room = self.shape.room;
+        let short = (held + u32::from(columns)) * room > COLUMNS;
+        let mutual = room > 1 && short && (held > 0 || self.shape.ctas > 1 && !pair);
+        if room > 1 && self.shape.ctas > 1 && !pair {
+            self.permits.push((cta, n, site));
+        }
         if held + u32::from(columns) > COLUMNS || mutual {
             self.doubt(n, site, Why::Columns);
         }

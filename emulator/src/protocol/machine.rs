@@ -10,8 +10,8 @@ pub struct Shape {
     pub ctas: usize,
     /// Threads of each CTA.
     pub threads: u32,
-    /// CTAs of other clusters may hold tensor memory of the same SMs.
-    pub shares_sm: bool,
+    /// CTAs, one of each cluster, that may hold tensor memory of the same SM.
+    pub room: u32,
 }
 
 impl Shape {
@@ -269,6 +269,7 @@ impl<'a> Machine<'a> {
             | What::ClusterDone
             | What::ClusterPassed
             | What::WgmmaWait { .. }
+            | What::Relinquish
             | What::Meet => {}
         }
         true

@@ -92,6 +92,8 @@ pub enum What {
         columns: u16,
         pair: bool,
     },
+    /// Gave up the right to get more.
+    Relinquish,
     /// Gave them back.
     Free {
         columns: u16,

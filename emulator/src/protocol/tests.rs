@@ -2,7 +2,7 @@
 
 use super::*;
 
-const SHAPE: Shape = Shape { ctas: 1, threads: 64, shares_sm: false };
+const SHAPE: Shape = Shape { ctas: 1, threads: 64, room: 1 };
 const FULL: u32 = 0;
 const EMPTY: u32 = 1;
 const PRODUCER: usize = 0;
@@ -214,7 +214,7 @@ fn a_phase_that_nothing_recorded_completes() {
 /// Warpgroups begin anew with each CTA, which may have warps beside them.
 #[test]
 fn warpgroups_of_the_second_cta() {
-    let shape = Shape { ctas: 2, threads: 160, shares_sm: false };
+    let shape = Shape { ctas: 2, threads: 160, room: 1 };
     assert_eq!([4, 5, 8, 9].map(|warp| shape.warpgroup(warp)), [4, 5, 5, 9]);
     let mut record = Record::new(false);
     for warp in 5..9 {
