@@ -211,7 +211,8 @@ impl Examiner {
         let place = (sequence, own);
         if !self.permits.is_empty() {
             let cta = step.warp / self.shape.warps() as u16;
-            let waits = matches!(step.what, What::Wait { .. } | What::ClusterPassed | What::NamedPassed { .. });
+            // A CTA barrier waits for warps of this CTA only.
+            let waits = matches!(step.what, What::Wait { .. } | What::ClusterPassed);
             match step.what {
                 What::Relinquish => self.permits.retain(|permit| permit.0 != cta),
                 _ if waits => {
