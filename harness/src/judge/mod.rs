@@ -52,16 +52,18 @@ struct Case {
     inputs: u32,
 }
 
-/// What is judged, in order, and on how many inputs: the case that is looked at closely, those that bite, the sizes of the table,
-/// numbers of rounds and tiles; each once.
+/// What is judged, in order, and on how many inputs: the case that is looked at closely, numbers of rounds and tiles (small, and they say
+/// best what is wrong with phases), the cases that bite, the sizes of the table; each once.
 fn plan(step: &Step) -> Vec<(steps::Case, u32)> {
+    let inputs = |case: steps::Case| (case, if case.problem.products() > MEDIUM { 1 } else { step.inputs_per_size });
     let sizes = step.sizes.iter().chain([&step.timed]).map(|problem| steps::Case { problem: *problem, sms: None });
-    let sizes = [step.observed].into_iter().chain(step.cases.iter().copied()).chain(sizes);
-    let sizes = sizes.map(|case| (case, if case.problem.products() > MEDIUM { 1 } else { step.inputs_per_size }));
+    let trips = step.trips().into_iter().map(|case| (case, 1));
+    let rest = step.cases.iter().copied().chain(sizes).map(inputs);
     let mut plan: Vec<(steps::Case, u32)> = Vec::new();
-    for (case, inputs) in sizes.chain(step.trips().into_iter().map(|case| (case, 1))) {
-        if plan.iter().all(|known| known.0 != case) {
-            plan.push((case, inputs));
+    for (case, inputs) in [inputs(step.observed)].into_iter().chain(trips).chain(rest) {
+        match plan.iter_mut().find(|known| known.0 == case) {
+            Some(known) => known.1 = known.1.max(inputs),
+            None => plan.push((case, inputs)),
         }
     }
     plan
