@@ -125,6 +125,8 @@ struct Examiner {
     barriers: FxHashMap<u32, Phases>,
     meetings: FxHashMap<(u8, u8), Meeting>,
     issued: FxHashMap<u32, (Clock, u8)>,
+    /// Words of their clocks.
+    remembered: usize,
     wgmmas: FxHashMap<u16, VecDeque<(u32, Clock)>>,
     held: Vec<Held>,
     /// Allocations of CTAs that have not given up the right to allocate: nobody else allocates on their SM.
@@ -148,15 +150,21 @@ struct Held {
 /// Columns of tensor memory of an SM.
 const COLUMNS: u32 = 512;
 
-/// Examines what a cluster did that ran to its end.
-pub fn examine(record: &Record, shape: &Shape) -> Certificate {
+/// Words of clocks that are kept at once.
+const MOST_WORDS: usize = 1 << 26;
+
+/// Examines what a cluster did that ran to its end. `None`: it did too much to be kept.
+pub fn examine(record: &Record, shape: &Shape) -> Option<Certificate> {
     let mut examiner = Examiner { shape: *shape, ..Examiner::default() };
     examiner.certificate.before.reserve(record.steps.len());
     for n in 0..record.steps.len() as u32 {
         examiner.step(record, n);
+        if examiner.remembered > MOST_WORDS {
+            return None;
+        }
     }
     examiner.all_registers();
-    examiner.certificate
+    Some(examiner.certificate)
 }
 
 /// The number under which meetings keep the cluster's barrier.
@@ -181,7 +189,11 @@ impl Examiner {
                         *tells -= 1;
                         clock.clone()
                     }
-                    _ => self.issued.remove(&issue).unwrap_or_default().0,
+                    _ => {
+                        let clock = self.issued.remove(&issue).unwrap_or_default().0;
+                        self.remembered = self.remembered.saturating_sub(clock.0.len());
+                        clock
+                    }
                 };
                 self.counts(n, step.site, barrier, (count, -i64::from(bytes)), &clock, None);
                 return;
@@ -254,6 +266,7 @@ impl Examiner {
             }
             What::Wait { barrier, parity } => self.wait(n, step.site, (barrier, parity), &mut clock, place),
             What::Issue { tells } => {
+                self.remembered += clock.0.len();
                 self.issued.insert(n, (clock.clone(), tells));
             }
             What::Asked { barrier } => self.used(barrier, place),

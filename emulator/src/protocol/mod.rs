@@ -53,7 +53,7 @@ pub fn judge(record: &Record, shape: &Shape) -> Verdict {
     if record.is_full() {
         return Verdict::TooLong;
     }
-    let certificate = certificate::examine(record, shape);
+    let Some(certificate) = certificate::examine(record, shape) else { return Verdict::TooLong };
     if !search::replays(record, &certificate, shape) {
         return Verdict::NotModelled;
     }
