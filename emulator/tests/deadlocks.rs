@@ -57,9 +57,9 @@ fn hangs(report: &Report) -> bool {
     report.findings.iter().any(|f| f.code == "hang")
 }
 
-/// Adversarial schedules of each mutant: a few, or as many as `EMULATOR_SEEDS` says.
+/// Adversarial schedules of each mutant: a few, or as many as `DEADLOCK_SEEDS` says.
 fn seeds() -> u64 {
-    std::env::var("EMULATOR_SEEDS").map_or(2, |n| n.parse().expect("EMULATOR_SEEDS is a number"))
+    std::env::var("DEADLOCK_SEEDS").map_or(2, |n| n.parse().expect("DEADLOCK_SEEDS is a number"))
 }
 
 /// Of all mutants that come to their end on the default schedule: none that hangs on another is said to be free of that, and of at
