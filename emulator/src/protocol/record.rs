@@ -121,6 +121,8 @@ pub struct Record {
     parted: FxHashSet<u16>,
     /// Statements by which time decides what a warp does next.
     timing: Vec<(u32, Timing)>,
+    /// Its fingerprint, once it has come to its end.
+    sealed: Option<u128>,
 }
 
 /// Why what a warp does may depend on times.
@@ -198,9 +200,20 @@ impl Record {
         self.full
     }
 
+    /// Nothing is added any more.
+    pub fn seal(&mut self) {
+        if !self.off && !self.full {
+            self.sealed = Some(self.hashed());
+        }
+    }
+
     /// The same for records in which each lane did the same, whichever of them were faster. Records that differ have the same by chance
     /// alone, one in 2¹²⁸.
     pub fn fingerprint(&self) -> u128 {
+        self.sealed.unwrap_or_else(|| self.hashed())
+    }
+
+    fn hashed(&self) -> u128 {
         // What sets of lanes have done so far, and what each step was behind all that its lanes had done.
         let mut chains: FxHashMap<u16, Vec<(u32, u128)>> = FxHashMap::default();
         let mut steps: Vec<u128> = Vec::with_capacity(self.steps.len());
