@@ -6,6 +6,7 @@
 
 use crate::diagnostic::{Severity, Witness};
 use crate::launch::Launch;
+use crate::machine::place_name;
 use crate::program::Program;
 use crate::program::op::Op;
 use crate::report::{Memory, Report};
@@ -69,13 +70,7 @@ fn difference(launch: &Launch, ours: &[Memory], theirs: &[Memory]) -> Option<Str
         let mut places = (0..a.bytes.len()).step_by(size).filter(other);
         let Some(first) = places.next() else { continue };
         let more = places.count();
-        let place = match buffer.row_bytes.filter(|&row| row > 0) {
-            Some(row) => {
-                let (row_bytes, size) = (row as usize, size);
-                format!("`{}` at row {}, column {}", buffer.name, first / row_bytes, first % row_bytes / size)
-            }
-            None => format!("`{}` at byte {first}", buffer.name),
-        };
+        let place = place_name(&buffer.name, buffer.row_bytes, size as u32, first as u64);
         let text = |value: Option<Vec<u8>>| match value {
             Some(bytes) => bytes.iter().rev().fold(String::from("0x"), |text, byte| text + &format!("{byte:02x}")),
             None => "never written".into(),

@@ -89,7 +89,7 @@ pub use report::{
 pub use settled::{SETTLED, Settled};
 pub use tensor_map::{Element, Swizzle, TensorMap};
 pub use time::Gpu;
-pub use timeline::{Timeline, timeline};
+pub use timeline::{Timeline, is_timeline, timeline};
 
 /// Which clusters compute the values of matrices.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

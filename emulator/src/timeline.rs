@@ -43,6 +43,11 @@ struct Entry<'a> {
 const TENSOR_CORE: u32 = 1000;
 const TMA: u32 = 2000;
 
+/// Whether a file with these bytes holds a timeline, which a newer one may replace.
+pub fn is_timeline(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"{\"traceEvents\":")
+}
+
 /// The timeline of a [trace](crate::Report::trace).
 pub fn timeline<'a>(events: &'a [Event], launch: &Launch) -> Timeline<'a> {
     let mut trace_events = Vec::new();

@@ -151,7 +151,7 @@ fn keep_inputs(job: &Job, launch: &Launch, text: &str) -> Result<(), BadInput> {
 /// A timeline takes the place of an older one only.
 fn keep_from_timeline(path: &Path) -> Result<(), BadInput> {
     match fs::read(path) {
-        Ok(bytes) if !bytes.starts_with(b"{\"traceEvents\":") => {
+        Ok(bytes) if !emulator::is_timeline(&bytes) => {
             let title = format!("--trace would overwrite {}, which is no timeline", path.display());
             Err(BadInput::argument(&title, "Name another file."))
         }

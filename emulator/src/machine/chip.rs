@@ -370,7 +370,6 @@ impl<'a> Chip<'a> {
                 first: self.queue.first_cta(index, extent),
                 sm: group.first_sm,
                 start: group.free_at,
-                shares_sm: self.room > 1,
                 room: self.room as u32,
             };
             places.push((n, place, Mutex::new(self.ended.pop())));

@@ -45,8 +45,6 @@ pub struct Place {
     pub first: [u32; 3],
     pub sm: u32,
     pub start: u64,
-    /// There is room for CTAs of further clusters on the same SM.
-    pub shares_sm: bool,
     /// Clusters that an SM has room for.
     pub room: u32,
 }
@@ -80,8 +78,7 @@ pub struct Cluster<'a> {
     /// The first statement that [`Options::tensor_load_factor`] cannot be applied to, and why.
     pub factor_fails: Option<(u32, &'static str)>,
     pub sm: u32,
-    /// CTAs of other clusters may hold tensor memory of the same SM.
-    pub shares_sm: bool,
+    /// Clusters that its SM has room for.
     pub room: u32,
     /// What it gets of the chip's bandwidth.
     pub rates: Rates,
@@ -164,7 +161,7 @@ pub struct Cluster<'a> {
 impl<'a> Cluster<'a> {
     /// A cluster at its begin. It takes the memory of one that has ended.
     pub fn new(s: &Shared<'a>, place: Place, before: Option<Cluster<'a>>) -> Cluster<'a> {
-        let Place { index, first, sm, start, shares_sm, room } = place;
+        let Place { index, first, sm, start, room } = place;
         let kernel = s.kernel;
         let threads: u32 = s.launch.block.iter().product();
         let window = (kernel.dynamic_start + s.launch.dynamic_shared).min(MAX_SHARED + kernel.dynamic_start);
@@ -184,7 +181,6 @@ impl<'a> Cluster<'a> {
             read_blank: None,
             factor_fails: None,
             sm,
-            shares_sm,
             room,
             rates: Rates::ALONE,
             moved: 0,
@@ -285,6 +281,11 @@ impl<'a> Cluster<'a> {
             cluster.add_warps(rank as usize, threads, start);
         }
         cluster
+    }
+
+    /// CTAs of other clusters may hold tensor memory of the same SM.
+    pub fn shares_sm(&self) -> bool {
+        self.room > 1
     }
 
     /// CTAs of a cluster in x, y, z.

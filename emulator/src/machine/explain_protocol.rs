@@ -6,6 +6,9 @@ use crate::protocol::{Doubt, Shape, Stuck, Timing, Verdict, Waiting, What, Why, 
 use crate::report::Deadlock;
 use std::collections::BTreeMap;
 
+/// Why nothing is known of a cluster that did too much.
+const TOO_LONG: &str = "a cluster has more barrier operations than are remembered";
+
 /// Different records that are searched for interleavings that get stuck.
 const MOST_SEARCHED: usize = 8;
 
@@ -29,7 +32,7 @@ impl Cluster<'_> {
             return Deadlock::NotProved(memory);
         }
         if self.record.is_full() {
-            return Deadlock::NotProved(vec!["a cluster has more barrier operations than are remembered".into()]);
+            return Deadlock::NotProved(vec![TOO_LONG.into()]);
         }
         let fingerprint = self.record.fingerprint();
         if let Some(known) = judged.get(&fingerprint) {
@@ -60,9 +63,7 @@ impl Cluster<'_> {
             Verdict::NotModelled => {
                 Deadlock::NotProved(vec!["a cluster waits for something that is not modelled".into()])
             }
-            Verdict::TooLong => {
-                Deadlock::NotProved(vec!["a cluster has more barrier operations than are remembered".into()])
-            }
+            Verdict::TooLong => Deadlock::NotProved(vec![TOO_LONG.into()]),
         };
         judged.insert(fingerprint, verdict.clone());
         verdict

@@ -403,7 +403,7 @@ impl Cluster<'_> {
             self.warps[w].fragments[f].state = State::Mbarrier { barrier, parity, p, mask, since: now, relaxed };
         } else {
             // `test_wait`, or a `try_wait` that reached its time limit.
-            if !self.kernel.code.get(self.warps[w].fragments[f].pc as usize).is_some_and(|inst| inst.facts.spins) {
+            if !self.spins(w, f) {
                 self.record.depends_on_timing(site, Timing::Polled);
             }
             self.polls += 1;
@@ -422,16 +422,19 @@ impl Cluster<'_> {
         self.events.peek().map(|std::cmp::Reverse((time, ..))| *time)
     }
 
+    /// The wait that a fragment executes asks until it passes.
+    fn spins(&self, w: usize, f: usize) -> bool {
+        self.kernel.code.get(self.warps[w].fragments[f].pc as usize).is_some_and(|inst| inst.facts.spins)
+    }
+
     /// A wait succeeds: the warp learns what the arrivals knew.
     fn pass(&mut self, w: usize, f: usize, time: u64) {
         let State::Mbarrier { barrier, parity, p, mask, since, relaxed } = self.warps[w].fragments[f].state else {
             return;
         };
         let site = self.site(w, f);
-        let spins = self.kernel.code.get(self.warps[w].fragments[f].pc as usize).is_some_and(|inst| inst.facts.spins);
-        let parity_bit = parity as u8;
-        if spins {
-            self.record.add(w, mask, site, What::Wait { barrier, parity: parity_bit });
+        if self.spins(w, f) {
+            self.record.add(w, mask, site, What::Wait { barrier, parity: parity as u8 });
         } else {
             // Another time it fails, and the warp goes on all the same.
             self.record.add(w, mask, site, What::Asked { barrier });

@@ -195,13 +195,18 @@ pub struct GlobalBuffer {
 impl GlobalBuffer {
     /// How messages name a byte of it: row and column if it holds a matrix.
     pub fn describe(&self, byte: u64) -> String {
-        match self.row_bytes.filter(|&r| r > 0) {
-            Some(row) => {
-                let (r, c) = (byte / u64::from(row), byte % u64::from(row) / u64::from(self.element_bytes));
-                format!("`{}` at row {r}, column {c}", self.name)
-            }
-            None => format!("`{}` at byte {byte}", self.name),
+        place_name(&self.name, self.row_bytes, self.element_bytes, byte)
+    }
+}
+
+/// How messages name a byte of a buffer: row and column if it holds a matrix.
+pub fn place_name(name: &str, row_bytes: Option<u32>, element_bytes: u32, byte: u64) -> String {
+    match row_bytes.filter(|&row| row > 0) {
+        Some(row) => {
+            let (r, c) = (byte / u64::from(row), byte % u64::from(row) / u64::from(element_bytes));
+            format!("`{name}` at row {r}, column {c}")
         }
+        None => format!("`{name}` at byte {byte}"),
     }
 }
 

@@ -79,6 +79,7 @@ mod wgmma;
 mod wgmma_descriptor;
 mod wgmma_work;
 
+pub(crate) use memory::place_name;
 pub use prepare::check;
 
 use crate::Options;

@@ -20,9 +20,11 @@ impl Cluster<'_> {
     ) {
         let At { w, site, .. } = at;
         self.order_global(at, targets, total as u32, writes, stamp);
-        for (_, target) in targets.iter().filter(|_| writes) {
-            if let Target::Shared(c, at) = *target {
-                self.ctas[c].loaded.overwrite(at, at + total as u32);
+        if writes {
+            for (_, target) in targets {
+                if let Target::Shared(c, at) = *target {
+                    self.ctas[c].loaded.overwrite(at, at + total as u32);
+                }
             }
         }
         // Few stores come close to an mbarrier.

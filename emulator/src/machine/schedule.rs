@@ -95,7 +95,7 @@ impl Cluster<'_> {
     /// Whether an answer of the chip lets it go on, sooner or later.
     fn waits_for_chip(&self) -> bool {
         let asked = |state: &State| {
-            matches!(state, State::Chip(_)) || self.shares_sm && matches!(state, State::TensorAlloc { .. })
+            matches!(state, State::Chip(_)) || self.shares_sm() && matches!(state, State::TensorAlloc { .. })
         };
         self.awaited > 0 || self.warps.iter().any(|w| w.fragments.iter().any(|f| asked(&f.state)))
     }

@@ -259,12 +259,7 @@ impl Cluster<'_> {
         let warp = &mut self.warps[w];
         warp.release_to(&mut named.views);
         let whole = named.arrive(warp.index, mask, warp.live);
-        let what = What::Named {
-            cta: c as u8,
-            id: id as u8,
-            threads: if whole { 32 } else { 0 },
-            expected: count.map(|count| count as u16),
-        };
+        let what = What::Named { cta: c as u8, id: id as u8, expected: count.map(|count| count as u16) };
         self.record.add(w, mask, site, what);
         if wait {
             let fragment = &mut self.warps[w].fragments[f];

@@ -53,7 +53,7 @@ impl Cluster<'_> {
         let granted = match known.map(|n| self.ctas[c].granted.remove(n)) {
             Some((_, column)) => Some(column),
             None if pair => self.pair_alloc(at, columns, &mut waits)?,
-            None if self.shares_sm => {
+            None if self.shares_sm() => {
                 self.ask_for_columns(at, columns, None);
                 None
             }
@@ -119,7 +119,7 @@ impl Cluster<'_> {
                 "Give the same number in both.".into(),
             ))));
         }
-        if self.shares_sm {
+        if self.shares_sm() {
             self.ask_for_columns(at, columns, Some(n));
             *waits = State::TensorAlloc { pair: None };
             self.warps[n].fragments[k].state = waits.clone();
@@ -193,7 +193,7 @@ impl Cluster<'_> {
             column: allocation.column,
             columns,
         });
-        if self.shares_sm {
+        if self.shares_sm() {
             self.outbox.push(time, Item::TensorFree { cta: c, column: allocation.column, columns });
             return Ok(());
         }

@@ -344,7 +344,7 @@ impl Cluster<'_> {
                 self.whole_warp(w, mask, site)?;
                 self.ctas[c].tensor_relinquished = true;
                 self.record.add(w, mask, site, What::Relinquish);
-                if self.shares_sm {
+                if self.shares_sm() {
                     let (_, time) = self.when(w, f);
                     self.outbox.push(time, Item::Relinquish { cta: c });
                 }

@@ -220,7 +220,7 @@ impl<'a> Machine<'a> {
             What::Inval { barrier } => drop(self.mbarriers.remove(&barrier)),
             What::Arrive { barrier, count, bytes } => return self.counts(barrier, count, i64::from(bytes)),
             What::Done { barrier, count, bytes, .. } => return self.counts(barrier, count, -i64::from(bytes)),
-            What::Named { cta, id, expected, .. } => {
+            What::Named { cta, id, expected } => {
                 let live = self.live[usize::from(step.warp)];
                 let named = self.named.entry((cta, id)).or_default();
                 named.expected = expected;

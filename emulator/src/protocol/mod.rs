@@ -48,11 +48,8 @@ pub enum Verdict {
     NotModelled,
 }
 
-/// Judges the record of a cluster that ran to its end.
+/// Judges the record of a cluster that ran to its end; it is not [full](Record::is_full).
 pub fn judge(record: &Record, shape: &Shape) -> Verdict {
-    if record.is_full() {
-        return Verdict::TooLong;
-    }
     let Some(certificate) = certificate::examine(record, shape) else { return Verdict::TooLong };
     if !search::replays(record, &certificate, shape) {
         return Verdict::NotModelled;

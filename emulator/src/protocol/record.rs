@@ -55,11 +55,10 @@ pub enum What {
         count: u32,
         bytes: u32,
     },
-    /// Came to a CTA barrier: the threads that it then counts more, and how many it takes (`None`: all that have not ended).
+    /// Came to a CTA barrier, which takes so many threads (`None`: all that have not ended).
     Named {
         cta: u8,
         id: u8,
-        threads: u8,
         expected: Option<u16>,
     },
     /// All threads that a CTA barrier takes are there.

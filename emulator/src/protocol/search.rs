@@ -34,7 +34,8 @@ pub struct Waiting {
 /// Whether the recorded run comes to its end on the machine, as it did: else the machine is no judge of it.
 pub fn replays(record: &Record, certificate: &Certificate, shape: &Shape) -> bool {
     let graph = Graph::new(record, &certificate.before);
-    Machine::new(&graph, *shape).run(&mut usize::MAX.clone(), |n, _| n.into()) == End::Completed
+    let mut all = usize::MAX;
+    Machine::new(&graph, *shape).run(&mut all, |n, _| n.into()) == End::Completed
 }
 
 pub fn find(record: &Record, certificate: &Certificate, shape: &Shape) -> Option<Stuck> {

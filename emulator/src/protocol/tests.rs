@@ -29,7 +29,7 @@ fn ring(laps: u32, fault: Fault) -> Record {
     add(PRODUCER, What::Init { barrier: FULL, count: 1 });
     add(PRODUCER, What::Init { barrier: EMPTY, count: 1 });
     for warp in [PRODUCER, CONSUMER] {
-        add(warp, What::Named { cta: 0, id: 0, threads: 32, expected: None });
+        add(warp, What::Named { cta: 0, id: 0, expected: None });
     }
     add(PRODUCER, What::NamedDone { cta: 0, id: 0 });
     for warp in [PRODUCER, CONSUMER] {
@@ -106,7 +106,7 @@ fn two_groups_that_share_a_number() {
         for (pair, id) in [0, 2].into_iter().zip(numbers) {
             let cta = 0;
             for warp in [pair, pair + 1] {
-                record.add(warp, u32::MAX, 0, What::Named { cta, id, threads: 32, expected: Some(64) });
+                record.add(warp, u32::MAX, 0, What::Named { cta, id, expected: Some(64) });
             }
             record.add(0, 0, 0, What::NamedDone { cta, id });
             for warp in [pair, pair + 1] {
@@ -186,10 +186,10 @@ fn registers_that_are_taken_in_turn() {
 #[test]
 fn parts_of_warps_at_barriers() {
     let mut record = Record::new(false);
-    let named = |threads| What::Named { cta: 0, id: 0, threads, expected: Some(64) };
-    record.add(0, 0xffff_0000, 0, named(0));
-    record.add(1, u32::MAX, 1, named(32));
-    record.add(0, 0xffff, 2, named(32));
+    let named = What::Named { cta: 0, id: 0, expected: Some(64) };
+    record.add(0, 0xffff_0000, 0, named);
+    record.add(1, u32::MAX, 1, named);
+    record.add(0, 0xffff, 2, named);
     record.add(0, 0, 0, What::NamedDone { cta: 0, id: 0 });
     for (warp, lanes) in [(0, 0xffff_0000), (0, 0xffff), (1, u32::MAX)] {
         record.add(warp, lanes, 3, What::NamedPassed { cta: 0, id: 0 });

@@ -8,7 +8,7 @@ use std::path::Path;
 /// Runs the kernel for its times and writes its timeline; says what was written.
 pub fn write(path: &Path, built: &Built, problem: Problem, step: u8) -> Result<String, String> {
     // A file that was there is no timeline to be replaced, unless it was one.
-    if fs::read(path).is_ok_and(|bytes| !bytes.starts_with(b"{\"traceEvents\":")) {
+    if fs::read(path).is_ok_and(|bytes| !emulator::is_timeline(&bytes)) {
         return Err(format!("{} exists and is no timeline: name another file", path.display()));
     }
     let refused = |list: &[emulator::Diagnostic]| {
