@@ -86,9 +86,21 @@ impl Target {
     }
 }
 
+/// A loaded element of so many bytes: a signed one fills its register with its sign.
+fn extended(value: u128, signed: bool, bytes: usize) -> u128 {
+    if !signed || bytes >= 8 {
+        return value;
+    }
+    let shift = 64 - 8 * bytes as u32;
+    ((((value as u64) << shift) as i64) >> shift) as u64 as u128
+}
+
 impl<'a> Cluster<'a> {
     pub fn load(&mut self, at: At, op: &'a LoadOp) -> Result<(), Stop> {
         let At { w, mask, site, .. } = at;
+        if self.load_parameter(w, mask, op) {
+            return Ok(());
+        }
         let total = usize::from(op.bytes) * op.d.len();
         let targets = self.targets(at, op.space, &op.address, total as u64, Access::Load)?;
         let time = self.charge(at, &targets, total, true);
@@ -116,6 +128,28 @@ impl<'a> Cluster<'a> {
             self.observe(w, targets.iter().map(|t| t.1), sync);
         }
         Ok(())
+    }
+
+    /// A load from a parameter that it names, which is the same for all lanes; tells whether it was one, within bounds.
+    fn load_parameter(&mut self, w: usize, mask: u32, op: &LoadOp) -> bool {
+        let (each, total) = (usize::from(op.bytes), usize::from(op.bytes) * op.d.len());
+        let Ok(at) = usize::try_from(op.address.offset) else { return false };
+        let named = op.space == Space::Param && op.address.base == Reg::Sink && op.sync.is_none();
+        let plain = total > 0 && at.is_multiple_of(total) && op.d.iter().all(|d| matches!(d, Reg::B32(_) | Reg::B64(_)));
+        let Some(bytes) = self.params.get(at..at + total).filter(|_| named && plain) else { return false };
+        let registers = &mut self.warps[w].registers;
+        for (&reg, part) in op.d.iter().zip(bytes.chunks_exact(each)) {
+            let mut raw = [0; 16];
+            raw[..each].copy_from_slice(part);
+            let value = extended(u128::from_le_bytes(raw), op.signed, each);
+            match reg {
+                Reg::B64(d) => registers.write64(d, mask, &[value as u64; 32]),
+                Reg::B32(d) => registers.write32(d, mask, &[value as u32; 32]),
+                _ => {}
+            }
+            registers.set_defined(reg, mask, u32::MAX);
+        }
+        true
     }
 
     /// Loads into registers; whether something was undefined.
@@ -146,12 +180,7 @@ impl<'a> Cluster<'a> {
                 } else {
                     value
                 };
-                let value = if signed && each < 8 {
-                    let shift = 64 - 8 * each as u32;
-                    ((((value as u64) << shift) as i64) >> shift) as u64 as u128
-                } else {
-                    value
-                };
+                let value = extended(value, signed, each);
                 let registers = &mut self.warps[w].registers;
                 registers.set_lane(reg, *lane, value);
                 registers.set_defined(reg, 1 << lane, if defined { u32::MAX } else { 0 });

@@ -15,7 +15,7 @@ use super::outbox::{Columns, Item};
 use super::schedule::Progress;
 use super::share::{Rates, ctas_an_sm};
 use super::state::{Race, RaceMemory};
-use super::threads::side_by_side;
+use super::threads::{side_by_side, threads};
 use super::tracker::Tracker;
 use crate::Values;
 use crate::diagnostic::Label;
@@ -134,10 +134,6 @@ impl<'a> Chip<'a> {
             Op::TensorAlloc { .. } => room > 1,
             _ => false,
         });
-        let threads = s
-            .options
-            .threads
-            .map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), std::num::NonZeroUsize::get);
         let mut chip = Chip {
             tracker: Tracker::new(if s.options.timing_only { 0 } else { s.buffers }, true),
             global: Arc::new(global),
@@ -147,7 +143,7 @@ impl<'a> Chip<'a> {
             most,
             window: SHORT,
             longest: if talks { SHORT } else { LONG },
-            threads,
+            threads: threads(s.options),
             running: vec![],
             rates: Rates::ALONE,
             ended: vec![],

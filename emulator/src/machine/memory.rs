@@ -1,6 +1,7 @@
 //! Bytes with a record of which were ever written, and global memory as the buffers of a launch.
 
 use super::names::counted;
+use super::threads::side_by_side;
 use crate::launch::{Buffer, Content};
 use crate::program::Variable;
 use crate::report::Memory;
@@ -291,21 +292,24 @@ pub fn bases(sizes: &[u64]) -> Vec<u64> {
 
 impl Global {
     /// The caller has checked sizes and contents.
-    pub fn new(buffers: &[Buffer], variables: &[Variable], l2_bytes: u64, timing_only: bool) -> Global {
-        let memories: Vec<Memory> = buffers
-            .iter()
-            .map(|b| match &b.content {
-                Content::Random(_) | Content::Undefined { .. } if timing_only => {
-                    Memory::zeros(b.content.size().unwrap_or(0) as usize)
-                }
-                Content::Bytes(bytes) => Memory::from_bytes(bytes.clone()),
-                Content::Fill { bytes, value } => Memory::from_bytes(vec![*value; *bytes as usize]),
-                Content::Undefined { bytes } => Memory::undefined(*bytes as usize),
-                Content::Random(random) => Memory::from_bytes(random.bytes()),
-                // Refused before the run.
-                Content::File(_) => Memory::undefined(0),
-            })
-            .collect();
+    pub fn new(
+        buffers: &[Buffer],
+        variables: &[Variable],
+        l2_bytes: u64,
+        timing_only: bool,
+        threads: usize,
+    ) -> Global {
+        let memories: Vec<Memory> = side_by_side(threads, buffers.len(), |n| match &buffers[n].content {
+            content @ (Content::Random(_) | Content::Undefined { .. }) if timing_only => {
+                Memory::zeros(content.size().unwrap_or(0) as usize)
+            }
+            Content::Bytes(bytes) => Memory::from_bytes(bytes.clone()),
+            Content::Fill { bytes, value } => Memory::from_bytes(vec![*value; *bytes as usize]),
+            Content::Undefined { bytes } => Memory::undefined(*bytes as usize),
+            Content::Random(random) => Memory::from_bytes(random.bytes()),
+            // Refused before the run.
+            Content::File(_) => Memory::undefined(0),
+        });
         let sizes: Vec<u64> = memories.iter().map(|m| m.bytes.len() as u64).collect();
         let mut buffers: Vec<GlobalBuffer> = (buffers.iter().zip(memories).zip(bases(&sizes)))
             .map(|((b, memory), base)| GlobalBuffer {

@@ -98,7 +98,8 @@ pub fn run(program: &Program, launch: &Launch, options: &Options) -> Report {
         Err(findings) => return Report { findings, ..Report::default() },
     };
     let costs = Costs::of(options.gpu.unwrap_or_else(|| Gpu::of(&program.targets)));
-    let mut global = Global::new(&launch.buffers, &program.variables, costs.l2_bytes, options.timing_only);
+    let threads = threads::threads(options);
+    let mut global = Global::new(&launch.buffers, &program.variables, costs.l2_bytes, options.timing_only, threads);
     if options.warm_l2 {
         global.cache.warm();
     }

@@ -21,9 +21,15 @@ impl Cluster<'_> {
         let At { w, site, .. } = at;
         self.order_global(at, targets, total as u32, writes, stamp);
         if writes {
+            // Neighbours lie in the same block.
+            let mut last = None;
             for (_, target) in targets {
                 if let Target::Shared(c, at) = *target {
-                    self.ctas[c].loaded.overwrite(at, at + total as u32);
+                    let end = at + total as u32;
+                    let here = (c, u64::from(at) / BLOCK, u64::from(end).div_ceil(BLOCK));
+                    if last.replace(here) != Some(here) {
+                        self.ctas[c].loaded.overwrite(at, end);
+                    }
                 }
             }
         }

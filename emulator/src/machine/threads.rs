@@ -1,6 +1,14 @@
 //! Work on the threads of the host.
 
+use crate::Options;
+use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Threads that a run may use.
+pub fn threads(options: &Options) -> usize {
+    let all = || std::thread::available_parallelism().map_or(1, usize::from);
+    options.threads.map_or_else(all, NonZeroUsize::get)
+}
 
 /// Does pieces of work side by side. Their results, in their order.
 pub fn side_by_side<T: Send>(threads: usize, pieces: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {

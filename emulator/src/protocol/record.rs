@@ -1,7 +1,8 @@
 //! What a cluster's warps and engines did to wait for each other, as it happened.
 
-use rustc_hash::{FxHashMap, FxHashSet};
-use std::hash::{DefaultHasher, Hash, Hasher};
+use rustc_hash::FxHashSet;
+use smallvec::SmallVec;
+use std::hash::{Hash, Hasher};
 
 /// Steps that are remembered of a cluster. What is longer is not proved.
 const MOST: usize = 1 << 18;
@@ -213,8 +214,9 @@ impl Record {
     }
 
     fn hashed(&self) -> u128 {
-        // What sets of lanes have done so far, and what each step was behind all that its lanes had done.
-        let mut chains: FxHashMap<u16, Vec<(u32, u128)>> = FxHashMap::default();
+        // What sets of lanes have done so far, of each warp, and what each step was behind all that its lanes had done.
+        let warps = self.steps.iter().map(|step| usize::from(step.warp) + 1).max().unwrap_or(0);
+        let mut chains: Vec<SmallVec<[(u32, u128); 2]>> = vec![SmallVec::new(); warps];
         let mut steps: Vec<u128> = Vec::with_capacity(self.steps.len());
         let mut ends = Vec::new();
         for step in &self.steps {
@@ -227,9 +229,9 @@ impl Record {
                     hash
                 }
                 what => {
-                    let list = chains.entry(step.warp).or_default();
-                    let mut before: Vec<(u32, u128)> = Vec::new();
-                    list.retain_mut(|(lanes, chain)| {
+                    let list = &mut chains[usize::from(step.warp)];
+                    let mut before: SmallVec<[(u32, u128); 2]> = SmallVec::new();
+                    list.retain(|(lanes, chain)| {
                         if *lanes & step.lanes != 0 {
                             before.push((*lanes & step.lanes, *chain));
                             *lanes &= !step.lanes;
@@ -244,17 +246,71 @@ impl Record {
             };
             steps.push(hash);
         }
-        ends.extend(chains.into_values().flatten().map(|(lanes, chain)| mixed(&(lanes, chain))));
+        ends.extend(chains.into_iter().flatten().map(|(lanes, chain)| mixed(&(lanes, chain))));
         ends.sort_unstable();
         mixed(&ends)
     }
 }
 
 fn mixed(what: &impl Hash) -> u128 {
-    let half = |seed: u64| {
-        let mut hasher = DefaultHasher::new();
-        (seed, what).hash(&mut hasher);
-        u128::from(hasher.finish())
-    };
-    half(1) << 64 | half(2)
+    let mut mixer = Mixer(0x243f_6a88_85a3_08d3_1319_8a2e_0370_7344);
+    what.hash(&mut mixer);
+    mixer.0
+}
+
+/// Two products of each word, of 128 bits each, folded: a record has tens of thousands of steps, which a hash function that withstands
+/// whoever chooses its input takes longer to read than the emulator to run them. Nobody gains by records that are taken for each other.
+struct Mixer(u128);
+
+impl Mixer {
+    fn word(&mut self, word: u64) {
+        let fold = |a: u64, b: u64| {
+            let product = u128::from(a) * u128::from(b);
+            (product >> 64) as u64 ^ product as u64
+        };
+        let (high, low) = ((self.0 >> 64) as u64, self.0 as u64);
+        let one = fold(high ^ word, 0x9e37_79b9_7f4a_7c15 ^ low.rotate_left(32));
+        let other = fold(low.wrapping_add(word), 0xc2b2_ae3d_27d4_eb4f ^ high);
+        self.0 = u128::from(one ^ low) << 64 | u128::from(other.wrapping_add(high));
+    }
+}
+
+impl Hasher for Mixer {
+    fn write(&mut self, bytes: &[u8]) {
+        for chunk in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            self.word(u64::from_le_bytes(word));
+        }
+        self.word(bytes.len() as u64);
+    }
+
+    fn write_u8(&mut self, n: u8) {
+        self.word(n.into());
+    }
+
+    fn write_u16(&mut self, n: u16) {
+        self.word(n.into());
+    }
+
+    fn write_u32(&mut self, n: u32) {
+        self.word(n.into());
+    }
+
+    fn write_u64(&mut self, n: u64) {
+        self.word(n);
+    }
+
+    fn write_u128(&mut self, n: u128) {
+        self.word(n as u64);
+        self.word((n >> 64) as u64);
+    }
+
+    fn write_usize(&mut self, n: usize) {
+        self.word(n as u64);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0 as u64
+    }
 }
