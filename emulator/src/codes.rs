@@ -25,7 +25,7 @@ pub const CODES: &[(&str, &str)] = &[
     ("mbarrier-bytes", "more bytes pending than an mbarrier can count"),
     ("mbarrier-count", "an mbarrier initialised for no or too many arrivals"),
     ("mbarrier-init-unordered", "an mbarrier is used without being ordered after its initialisation"),
-    ("mbarrier-invalidated-early", "an mbarrier is invalidated although a copy may still complete on it"),
+    ("mbarrier-invalidated-early", "an mbarrier is invalidated although a copy or a commit may still complete on it"),
     ("mbarrier-not-initialised", "an mbarrier is used that nothing has initialised"),
     ("mbarrier-overflow", "more arrivals in a phase than the mbarrier was initialised for"),
     ("mbarrier-overwritten", "a plain store over a live mbarrier"),

@@ -59,6 +59,24 @@ fn right_and_clean_on_the_default_schedule_and_fifty_adversarial_ones() {
     }
 }
 
+/// `mbarrier.inval` while the commit may still arrive, and behind the wait for it.
+#[test]
+fn an_mbarrier_outlives_the_commit_that_arrives_at_it() {
+    let inval = "mbarrier.inval.shared::cta.b64 [mma_done];\n";
+    let early = edited("ISSUED:\n", &format!("{inval}ISSUED:\n"));
+    let late = edited(
+        "    tcgen05.fence::after_thread_sync;\n",
+        &format!("tcgen05.fence::after_thread_sync;\nbar.sync 0;\nsetp.eq.u32 %p4, %r0, 0;\n@%p4 {inval}"),
+    );
+    for seed in schedules(10) {
+        let report = run(&early, seed);
+        let found = report.findings.iter().find(|f| f.code == "mbarrier-invalidated-early");
+        let found = found.unwrap_or_else(|| panic!("seed {seed:?}: {:#?}", report.findings));
+        assert!(found.labels[1].place.text.contains("tcgen05.commit"), "seed {seed:?}: {found:#?}");
+        assert!(run(&late, seed).is_clean(), "seed {seed:?}");
+    }
+}
+
 /// MMAs are computed late, but from what they read in time: operands that are overwritten when the MMAs have arrived do not
 /// matter; overwritten before, they do.
 #[test]

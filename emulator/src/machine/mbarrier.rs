@@ -95,6 +95,8 @@ pub struct Mbarrier {
     pub came: Vec<Came>,
     /// The last asynchronous write that completes on it, for each CTA that gets the bytes.
     pub promises: SmallVec<[Promise; 1]>,
+    /// The cluster's commits that there were before its initialisation.
+    pub first_commit: usize,
 }
 
 /// A warp's arrivals by one statement, or the bytes that its copies bring.
@@ -158,6 +160,7 @@ impl Mbarrier {
             history: Vec::new(),
             came: Vec::new(),
             promises: SmallVec::new(),
+            first_commit: 0,
         }
     }
 

@@ -196,6 +196,7 @@ impl Cluster<'_> {
                 self.barriers.len() - 1
             }) as u32;
             self.barriers[barrier as usize].init(count, stamp);
+            self.barriers[barrier as usize].first_commit = self.commits.len();
             self.barrier_at.insert((slot.cta, slot.offset), barrier);
             self.record.add(w, who, site, What::Init { barrier, count });
             let id = self.barrier_id(barrier);

@@ -2,6 +2,7 @@
 
 use super::cluster::Cluster;
 use super::mbarrier::Promise;
+use super::state::Commit;
 use crate::diagnostic::Severity;
 
 impl Cluster<'_> {
@@ -21,6 +22,27 @@ impl Cluster<'_> {
         diagnostic.severity = Severity::Finding;
         diagnostic.labels[0].text = format!("{name} is invalidated here");
         diagnostic.labels.push(self.label(promise.site, "nothing says that this copy is complete by then"));
+        self.findings.add(diagnostic);
+    }
+
+    /// The same of the arrivals of commits. Those of one thread come in their order, so that the last MMA is what counts.
+    pub fn check_commits(&mut self, w: usize, barrier: u32, site: u32) {
+        let first = self.barriers[barrier as usize].first_commit;
+        let knows = |c: &Commit| self.options.timing_only || self.warps[w].has_heard_of(c.queue, c.epoch);
+        let mut own = self.commits[first..].iter().filter(|c| c.barrier == barrier);
+        let Some(commit) = own.find(|c| !knows(c)).map(|c| c.site) else { return };
+        let name = self.barrier_name(barrier);
+        let mut diagnostic = self.problem(
+            "mbarrier-invalidated-early",
+            site,
+            format!("{name} is invalidated although a commit may still arrive at it"),
+            "A commit arrives at its mbarrier when all MMAs that its thread issued before are complete, and no operation on an mbarrier may \
+             follow its mbarrier.inval (PTX ISA, tcgen05.commit; mbarrier.inval).",
+            format!("Wait for the phase of {name} that this commit completes, or for a later commit of the same thread, before it is invalidated."),
+        );
+        diagnostic.severity = Severity::Finding;
+        diagnostic.labels[0].text = format!("{name} is invalidated here");
+        diagnostic.labels.push(self.label(commit, "nothing says that this commit has arrived by then"));
         self.findings.add(diagnostic);
     }
 

@@ -27,6 +27,7 @@ impl Cluster<'_> {
                 for (slot, _) in self.barrier_addresses(at, address, false)? {
                     let barrier = self.barrier(w, slot, site, "invalidated")?;
                     self.check_promises(w, barrier, site);
+                    self.check_commits(w, barrier, site);
                     self.record.add(w, at.mask, site, What::Inval { barrier });
                     self.barriers[barrier as usize].valid = false;
                     self.barrier_at.remove(&(slot.cta, slot.offset));
