@@ -260,11 +260,11 @@ fn mutated_text_never_panics() {
     let seeds = [pieces(PIPELINE), pieces(DIALECT)];
     let mut random = Random(0x5EED);
     let mut parsed = 0;
-    for round in 0..200_000 {
+    for round in 0..50_000 {
         parsed += usize::from(check(&mutated(&seeds[round % seeds.len()], &mut random)));
     }
     // Both outcomes must be frequent, or only one of them was tested.
-    assert!((20_000..180_000).contains(&parsed), "{parsed} of 200000 parsed");
+    assert!((5_000..45_000).contains(&parsed), "{parsed} of 50000 parsed");
 }
 
 #[test]
