@@ -11,7 +11,7 @@ mod memory;
 #[path = "rules/tensor.rs"]
 mod tensor;
 
-use case::{CLUSTER, Case, PAIR, Shows, passes};
+use case::{CLUSTER, Case, PAIR, Shows, blames, passes};
 use emulator::RULES;
 use expect_test::expect_file;
 use std::collections::BTreeSet;
@@ -35,6 +35,14 @@ fn execution_barriers() {
 fn mbarriers() {
     prove(&memory::mbarriers());
     prove(&memory::scopes());
+}
+
+/// The finding names the arrival or the wait.
+#[test]
+fn scopes_that_are_too_narrow() {
+    for (body, line, help) in memory::too_narrow() {
+        blames(CLUSTER, &body, line, help);
+    }
 }
 
 /// Kernels in which scopes are looked at, and are wide enough.

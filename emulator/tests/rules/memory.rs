@@ -349,6 +349,24 @@ pub fn scopes() -> Vec<Case> {
     ]
 }
 
+/// Kernels with a scope that is too narrow: which statement is to blame, and what helps.
+pub fn too_narrow() -> Vec<(String, &'static str, &'static str)> {
+    let narrow = "fence.acq_rel.cta;";
+    let fenced = format!("{narrow}\n{ARRIVE_RELAXED}");
+    vec![
+        (told_across(STORE, ARRIVE_CTA, WAIT, LOAD), ARRIVE_CTA, "mbarrier.arrive.release.cluster"),
+        (told_across(STORE, ARRIVE_CTA, WAIT_CTA, LOAD), ARRIVE_CTA, "mbarrier.try_wait.acquire.cluster"),
+        (told_across(STORE, ARRIVE, WAIT_CTA, LOAD), WAIT_CTA, "the wait as mbarrier.try_wait.acquire.cluster"),
+        (told_across(STORE, &fenced, WAIT, LOAD), ARRIVE_RELAXED, "fence.acq_rel.cluster"),
+        (told_across(STORE, ARRIVE, WAIT_RELAXED, &format!("{narrow}\n{LOAD}")), WAIT_RELAXED, "fence.acq_rel.cluster"),
+        (
+            told_across("@%first st.global.u32 [%out], 7;", ARRIVE_CTA, WAIT, "ld.global.u32 %r2, [%out];"),
+            ARRIVE_CTA,
+            "arrive",
+        ),
+    ]
+}
+
 /// What orders the CTAs of a cluster beside mbarriers at `.cta` scope, or needs no more than these.
 pub fn wide_enough() -> Vec<(&'static str, Shape, String)> {
     let barrier = "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;";
