@@ -11,7 +11,7 @@ mod memory;
 #[path = "rules/tensor.rs"]
 mod tensor;
 
-use case::{CLUSTER, Case, PAIR, Shows, passes};
+use case::{CLUSTER, Case, PAIR, Shows, blames, passes};
 use emulator::RULES;
 use expect_test::expect_file;
 use std::collections::BTreeSet;
@@ -34,6 +34,23 @@ fn execution_barriers() {
 #[test]
 fn mbarriers() {
     prove(&memory::mbarriers());
+    prove(&memory::scopes());
+}
+
+/// The finding names the arrival or the wait.
+#[test]
+fn scopes_that_are_too_narrow() {
+    for (body, line, help) in memory::too_narrow() {
+        blames(CLUSTER, &body, line, help);
+    }
+}
+
+/// Kernels in which scopes are looked at, and are wide enough.
+#[test]
+fn scopes_that_suffice() {
+    for (why, shape, body) in memory::wide_enough() {
+        passes(shape, &body, why);
+    }
 }
 
 #[test]
@@ -59,7 +76,8 @@ fn warpgroups() {
 /// "Where the emulator is milder than the ISA" in `docs/rules.md` (races within a warp: the rule `one-warp`).
 #[test]
 fn milder_than_the_isa() {
-    passes(CLUSTER, &memory::scope_of_an_mbarrier(), "an mbarrier at .cta scope between CTAs");
+    passes(CLUSTER, &memory::handed_back_at_cta_scope(), "an mbarrier at .cta scope hands a buffer back");
+    passes(CLUSTER, &memory::fence_beside_cta_scope(), "fences at .cluster scope beside an mbarrier at .cta scope");
     passes(PAIR, &tensor::chained(), "an accumulator as the A of the next MMA");
     passes(PAIR, &tensor::own_commit(), "no fence::after behind the own commit");
 }
@@ -69,6 +87,7 @@ fn cases() -> Vec<Case> {
         memory::generic(),
         memory::barriers(),
         memory::mbarriers(),
+        memory::scopes(),
         copies::proxies(),
         copies::copies(),
         tensor::tensor(),

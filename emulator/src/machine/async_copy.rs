@@ -78,7 +78,9 @@ impl Cluster<'_> {
             None => warp.copies.epoch + 1,
             Some(n) => warp.copies.epoch.saturating_sub(n),
         };
-        warp.copies.raise(&mut warp.views.hb, last);
+        if warp.copies.is_used() {
+            warp.views.raise(warp.copies.actor, last);
+        }
         if pending.is_none() {
             warp.copies.epoch += 1;
         }

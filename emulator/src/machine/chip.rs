@@ -338,7 +338,7 @@ impl<'a> Chip<'a> {
     fn check(&mut self, at: usize, runs: &[Runs], stamp: Stamp, known: &Far, writes: bool, same_value: bool) {
         let known = Views::far_only(known.clone());
         for &part in runs {
-            if let Some(conflict) = self.tracker.touch(part, stamp, &known, writes) {
+            if let Some(conflict) = self.tracker.touch(part, stamp, &known, None, writes) {
                 let race = Race::new(RaceMemory::Global(part.buffer), conflict, stamp);
                 let same_value = same_value && conflict.first_writes;
                 self.cluster(at).race(Race { same_value, ..race });

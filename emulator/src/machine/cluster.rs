@@ -98,6 +98,7 @@ pub struct Cluster<'a> {
     pub ctas: Vec<Cta>,
     pub warps: Vec<Warp>,
     pub actors: Vec<ActorKind>,
+    pub scopes: super::scopes::Scopes,
     /// The queue of MMAs of each thread that issued one: by (warp, lane).
     pub mma_queues: FxHashMap<(usize, usize), Queue>,
     pub barriers: Vec<Mbarrier>,
@@ -194,6 +195,7 @@ impl<'a> Cluster<'a> {
             ctas: Vec::new(),
             warps: Vec::new(),
             actors: Vec::new(),
+            scopes: Default::default(),
             mma_queues: FxHashMap::default(),
             barriers: Vec::new(),
             barrier_at: FxHashMap::default(),
@@ -245,6 +247,7 @@ impl<'a> Cluster<'a> {
             memories = before.ctas.into_iter().map(|cta| (cta.shared, cta.tensor)).collect();
         }
         let [cx, cy, cz] = cluster.extent();
+        cluster.scopes.matter = kernel.scopes && cx * cy * cz > 1 && !timing_only;
         for rank in 0..cx * cy * cz {
             let inner = [rank % cx, rank / cx % cy, rank / (cx * cy)];
             let (shared, tensor) = match memories.pop() {
@@ -302,6 +305,9 @@ impl<'a> Cluster<'a> {
             let actor = self.actor(ActorKind::Warp(id));
             let mut views = Views::default();
             views.hb.raise(actor, 1);
+            if self.scopes.matter {
+                views.scoped.raise(actor, 1);
+            }
             let delay = self.jitter(2000);
             self.warps.push(Warp {
                 cta,
@@ -323,6 +329,7 @@ impl<'a> Cluster<'a> {
                 at_fence: Views::default(),
                 unacquired: Views::default(),
                 unacquired_far: Views::default(),
+                fences: Default::default(),
                 met: 1 << cta,
                 at_gpu_fence: Views::default(),
                 local: Memory::default(),
@@ -357,6 +364,7 @@ impl<'a> Cluster<'a> {
             return 0;
         }
         self.actors.push(kind);
+        self.scopes_know(kind);
         self.actors.len() as ActorId - 1
     }
 
@@ -469,7 +477,7 @@ impl<'a> Cluster<'a> {
                 let actor = self.actor(ActorKind::Warp(w as u32));
                 let warp = &mut self.warps[w];
                 warp.parts.push((mask, actor));
-                warp.views.hb.raise(actor, warp.epoch);
+                warp.views.raise(actor, warp.epoch);
                 actor
             }
         };

@@ -117,7 +117,7 @@ impl Cluster<'_> {
                     b.comes(warp, site, true);
                     b.bytes -= i64::from(bytes);
                     self.record.done(issue, barrier, 0, bytes);
-                    b.current.order.join(&order);
+                    b.current.views.order.join(&order);
                     if b.bytes < -LIMIT {
                         let name = self.barrier_name(barrier);
                         return Err(Some(Box::new(self.problem(

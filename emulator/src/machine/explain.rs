@@ -152,6 +152,7 @@ impl Cluster<'_> {
 
     fn explain(&self, race: &Race) -> Draft {
         match race.memory {
+            _ if race.conflict.reason == Reason::TooNarrow => self.explain_scope(race),
             RaceMemory::Shared(_) => self.explain_shared(race),
             RaceMemory::Tensor(_) => self.explain_tensor(race),
             RaceMemory::Global(buffer) => self.explain_global(race, buffer),

@@ -119,7 +119,7 @@ impl Cluster<'_> {
             b.traffic.bring(site, 16);
             b.bytes -= 16;
             self.record.done(issue, barrier, 0, 16);
-            b.current.order.join(&order);
+            b.current.views.order.join(&order);
             self.try_complete(barrier, time);
         }
     }

@@ -1,6 +1,6 @@
 //! The mbarrier object: a phase completes when no arrival and no byte is pending (PTX ISA 9.7.13.15.6).
 
-use crate::order::{ActorId, Stamp, Views};
+use crate::order::{ActorId, Clock, Stamp, Views};
 use smallvec::SmallVec;
 use std::collections::VecDeque;
 
@@ -55,6 +55,15 @@ fn add(list: &mut Vec<Bytes>, site: u32, bytes: u32) {
     }
 }
 
+/// What the arrivals of a phase, and of those before it, knew.
+#[derive(Clone, Debug, Default)]
+pub struct Told {
+    /// What every wait learns; of what is scoped, what its own CTA told.
+    pub views: Views,
+    /// What is scoped that other CTAs told, for waits at `.cluster` scope.
+    pub beyond: Clock,
+}
+
 /// An mbarrier object, kept beside the memory: its 64 bits are opaque.
 #[derive(Debug)]
 pub struct Mbarrier {
@@ -74,13 +83,13 @@ pub struct Mbarrier {
     pub traffic: Traffic,
     pub traffic_before: Traffic,
     /// What the arrivals of the current phase knew.
-    pub current: Views,
+    pub current: Told,
     /// In clocks, the number of phases known to be complete.
     pub actor: ActorId,
     /// Phases completed before the last initialisation.
     earlier: u32,
     /// What the arrivals of the first n completed phases knew; the last is for all.
-    completed: VecDeque<Views>,
+    completed: VecDeque<Told>,
     /// The arrivals of the current phase: statement, and how many.
     pub arrivals: Vec<(u32, u32)>,
     /// Those of the phase before.
@@ -149,10 +158,10 @@ impl Mbarrier {
             bytes: 0,
             traffic: Traffic::default(),
             traffic_before: Traffic::default(),
-            current: Views::default(),
+            current: Told::default(),
             actor,
             earlier: 0,
-            completed: VecDeque::from([Views::default()]),
+            completed: VecDeque::from([Told::default()]),
             arrivals: Vec::new(),
             previous: Vec::new(),
             waits: Vec::new(),
@@ -174,7 +183,7 @@ impl Mbarrier {
         if self.history.len() < REMEMBERED {
             self.history.push((self.phase, site));
         }
-        self.current.join(views);
+        self.current.views.join(views);
         Ok(())
     }
 
@@ -195,14 +204,15 @@ impl Mbarrier {
         self.phase += 1;
         self.pending = self.expected;
         let mut known = std::mem::take(&mut self.current);
-        known.hb.raise(self.actor, self.earlier.saturating_add(self.phase.min(u64::from(u32::MAX)) as u32));
+        known.views.hb.raise(self.actor, self.earlier.saturating_add(self.phase.min(u64::from(u32::MAX)) as u32));
         // Whoever waits for a phase must have seen it before the next one completes, whatever the schedule.
         let done = self.phase - 1;
-        let late = |wait: &&Passing| wait.before == done && known.came_before(wait.actor) < wait.epoch;
+        let late = |wait: &&Passing| wait.before == done && known.views.came_before(wait.actor) < wait.epoch;
         self.overtaken.extend(self.waits.iter().filter(late).map(|wait| (done, wait.site)));
         self.waits.retain(|wait| wait.before > done);
         if let Some(before) = self.completed.back() {
-            known.join(before);
+            known.views.join(&before.views);
+            known.beyond.join(&before.beyond);
         }
         self.completed.push_back(known);
         if self.completed.len() > REMEMBERED {
@@ -217,7 +227,7 @@ impl Mbarrier {
     /// How many phases are surely complete when a wait for this parity passes, and what their arrivals knew. The waiter
     /// knows of `known` phases that they are complete. In another schedule it would have come just then, and have passed at
     /// the first phase of the other parity: what happened later in this schedule tells it nothing.
-    pub fn learned(&self, parity: u32, known: u32) -> (u64, &Views) {
+    pub fn learned(&self, parity: u32, known: u32) -> (u64, &Told) {
         let known = u64::from(known.saturating_sub(self.earlier));
         let phases = if (known & 1) as u32 != parity & 1 { known } else { known + 1 };
         let behind = self.phase.saturating_sub(phases).min(self.completed.len() as u64 - 1);
@@ -297,8 +307,8 @@ mod tests {
             assert!(b.complete());
         }
         let learned = |parity, known| {
-            let (phases, views) = b.learned(parity, known);
-            (phases, views.hb.get(1), views.hb.get(7))
+            let (phases, told) = b.learned(parity, known);
+            (phases, told.views.hb.get(1), told.views.hb.get(7))
         };
         assert_eq!(learned(1, 0), (0, 0, 0));
         assert_eq!(learned(0, 0), (1, 1, 1));

@@ -3,6 +3,7 @@
 use super::cluster::{Cluster, Stop};
 use super::mbarrier::{LIMIT, Mbarrier, Passing};
 use super::names::counted;
+use super::scopes::Order;
 use super::state::{ActorKind, At, Slot, Span};
 use super::warp::{Passed, State, lanes};
 use crate::diagnostic::{Diagnostic, Severity};
@@ -211,14 +212,16 @@ impl Cluster<'_> {
     }
 
     pub fn barrier_arrive(&mut self, at: At, op: &Op) -> Result<(), Stop> {
-        let Op::BarrierArrive { address, count, expect, state, remote, relaxed } = op else { return Ok(()) };
+        let &Op::BarrierArrive { ref address, count, expect, state, remote, relaxed, wide } = op else { return Ok(()) };
         let At { w, f, mask, site } = at;
         let time = self.warps[w].fragments[f].ready_at;
-        let addresses = self.barrier_addresses(at, address, *remote)?;
+        let addresses = self.barrier_addresses(at, address, remote)?;
         addresses.iter().for_each(|(slot, _)| self.reach(w, slot.cta, site));
-        let views = if *relaxed { self.warps[w].fenced_release() } else { self.warps[w].release() };
+        let mut views = if relaxed { self.warps[w].fenced_release() } else { self.warps[w].release() };
+        let scoped = std::mem::take(&mut views.scoped);
         for (slot, who) in addresses {
             let barrier = self.barrier(w, slot, site, "arrived at")?;
+            views.scoped = self.tell_scoped(w, barrier, &scoped, Order { relaxed, wide }, site);
             for lane in lanes(who) {
                 let value = |r: u16| self.warps[w].registers.b32[usize::from(r)][lane];
                 let (count, bytes) = (count.map_or(1, value), expect.map(value));
@@ -235,7 +238,7 @@ impl Cluster<'_> {
                 if let Some(bytes) = bytes {
                     self.expect(barrier, bytes, site)?;
                 }
-                if let Some(d) = *state {
+                if let Some(d) = state {
                     let phase = self.barriers[barrier as usize].phase;
                     self.warps[w].registers.set_lane(Reg::B64(d), lane, phase.into());
                 }
@@ -248,7 +251,7 @@ impl Cluster<'_> {
                 )?;
             }
         }
-        if let Some(d) = *state {
+        if let Some(d) = state {
             self.warps[w].registers.set_defined(Reg::B64(d), mask, u32::MAX);
         }
         self.warps[w].fragments[f].ready_at += self.costs.mbarrier;
@@ -368,7 +371,7 @@ impl Cluster<'_> {
     }
 
     pub fn barrier_wait(&mut self, at: At, op: &Op) -> Result<(), Stop> {
-        let &Op::BarrierWait { ref address, p, parity, block, relaxed } = op else { return Ok(()) };
+        let &Op::BarrierWait { ref address, p, parity, block, relaxed, wide } = op else { return Ok(()) };
         let At { w, f, mask, site } = at;
         let addresses = self.barrier_addresses(at, address, false)?;
         let first = mask.trailing_zeros() as usize;
@@ -394,14 +397,15 @@ impl Cluster<'_> {
             ))));
         };
         let barrier = self.barrier(w, slot, site, "waited on")?;
+        let order = Order { relaxed, wide };
         self.warps[w].fragments[f].ready_at += self.costs.mbarrier;
         let now = self.warps[w].fragments[f].ready_at;
         let passes = self.barriers[barrier as usize].passes(parity);
         if passes {
-            self.warps[w].fragments[f].state = State::Mbarrier { barrier, parity, p, mask, since: now, relaxed };
+            self.warps[w].fragments[f].state = State::Mbarrier { barrier, parity, p, mask, since: now, order };
             self.pass(w, f, now);
         } else if block && !self.perturbed(4) {
-            self.warps[w].fragments[f].state = State::Mbarrier { barrier, parity, p, mask, since: now, relaxed };
+            self.warps[w].fragments[f].state = State::Mbarrier { barrier, parity, p, mask, since: now, order };
         } else {
             // `test_wait`, or a `try_wait` that reached its time limit.
             if !self.spins(w, f) {
@@ -430,7 +434,7 @@ impl Cluster<'_> {
 
     /// A wait succeeds: the warp learns what the arrivals knew.
     fn pass(&mut self, w: usize, f: usize, time: u64) {
-        let State::Mbarrier { barrier, parity, p, mask, since, relaxed } = self.warps[w].fragments[f].state else {
+        let State::Mbarrier { barrier, parity, p, mask, since, order } = self.warps[w].fragments[f].state else {
             return;
         };
         let site = self.site(w, f);
@@ -444,15 +448,17 @@ impl Cluster<'_> {
         let b = &self.barriers[barrier as usize];
         let warp = &mut self.warps[w];
         let before = warp.views.hb.get(b.actor);
-        let (phases, known) = b.learned(parity, before);
+        let (phases, told) = b.learned(parity, before);
+        let known = &told.views;
         let fresh = known.hb.get(b.actor) > before;
         let phase = phases.checked_sub(1);
-        if relaxed {
+        if order.relaxed {
             // The warp learns what it would by an acquire only at its next fence.
             warp.unacquired.join(known);
         } else {
             warp.views.join(known);
         }
+        self.scopes.learn(warp, &told.beyond, order, site);
         // What its own lanes did before they arrived there is behind all that the waiting ones do now.
         warp.synced = warp.synced.max(known.hb.get(warp.actor).min(warp.epoch - 1));
         warp.registers.write_pred(p, mask, u32::MAX);

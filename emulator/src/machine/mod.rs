@@ -60,6 +60,7 @@ mod reduction;
 mod register_pool;
 mod remote;
 mod schedule;
+mod scopes;
 mod share;
 pub(crate) mod simd;
 mod started;

@@ -57,7 +57,8 @@ impl Cluster<'_> {
                 end += total;
                 n += 1;
             }
-            let access = Access { transitive: true, ..Access::new(stamp, &self.warps[w].views) };
+            let homes = self.scopes.homes();
+            let access = Access { transitive: true, homes, ..Access::new(stamp, &self.warps[w].views) };
             let shadow = &mut self.ctas[c].shared_shadow;
             let conflict: Option<Conflict> = if writes {
                 shadow.write(start, end - start, &access)
@@ -108,7 +109,7 @@ impl Cluster<'_> {
 
     /// The same by somebody who knows this.
     fn touch_global_as(&mut self, time: u64, runs: Runs, stamp: Stamp, writes: bool, views: &Views) {
-        if let Some(conflict) = self.tracker.touch(runs, stamp, views, writes) {
+        if let Some(conflict) = self.tracker.touch(runs, stamp, views, self.scopes.homes(), writes) {
             self.race(Race::new(RaceMemory::Global(runs.buffer), conflict, stamp));
         }
         if !writes {
@@ -146,7 +147,8 @@ impl Cluster<'_> {
                 }
             }
         }
-        let access = Access { transitive: true, ..Access::new(stamp, &self.warps[at.w].views) };
+        let homes = self.scopes.homes();
+        let access = Access { transitive: true, homes, ..Access::new(stamp, &self.warps[at.w].views) };
         let shadow = &mut self.ctas[own].shared_shadow;
         shadow.touch_all(Area::of_each(blocks.into_iter().take(count)), &access, writes)
     }

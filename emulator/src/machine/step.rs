@@ -138,9 +138,9 @@ impl<'a> Cluster<'a> {
                 self.warps[w].fragments[f].ready_at += self.costs.fence;
                 self.warps[w].init_fence();
             }
-            Op::Fence { gpu } => {
+            Op::Fence { scope } => {
                 self.warps[w].fragments[f].ready_at += self.costs.fence;
-                self.warps[w].fence(*gpu);
+                self.warps[w].fence(*scope);
             }
             Op::Hint => {}
             Op::TensorFence { .. } | Op::TensorRelinquish | Op::TensorWait { .. } => self.tensor_wait(at, &inst.op)?,

@@ -42,7 +42,7 @@ impl Cluster<'_> {
                         self.reach(w, slot.cta, site);
                         // The phase does not complete before.
                         let order = self.warps[w].views.before_now();
-                        self.barriers[barrier as usize].current.order.join(&order);
+                        self.barriers[barrier as usize].current.views.order.join(&order);
                     }
                     for lane in lanes(who) {
                         let bytes = self.warps[w].registers.b32[usize::from(*bytes)][lane];

@@ -455,7 +455,8 @@ impl Cluster<'_> {
 
     /// Checks a copy's access to shared memory against earlier ones. A swizzle stays within rows of 128 bytes.
     pub fn touch_shared(&mut self, w: usize, slot: Slot, bytes: u32, stamp: Stamp, writes: bool) {
-        let access = Access { transitive: true, ..Access::new(stamp, &self.warps[w].views) };
+        let homes = self.scopes.homes();
+        let access = Access { transitive: true, homes, ..Access::new(stamp, &self.warps[w].views) };
         let shadow = &mut self.ctas[slot.cta].shared_shadow;
         let (start, len) = (u64::from(slot.offset), u64::from(bytes));
         let conflict = if writes { shadow.write(start, len, &access) } else { shadow.read(start, len, &access) };

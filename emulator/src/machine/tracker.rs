@@ -70,8 +70,15 @@ impl Tracker {
         Tracker { buffers: (0..buffers).map(|_| Touched::default()).collect(), across }
     }
 
-    /// Checks and remembers an access; gives the first conflict.
-    pub fn touch(&mut self, runs: Runs, stamp: Stamp, views: &Views, writes: bool) -> Option<Conflict> {
+    /// Checks and remembers an access; gives the first conflict. `homes`: see [`Access::homes`].
+    pub fn touch(
+        &mut self,
+        runs: Runs,
+        stamp: Stamp,
+        views: &Views,
+        homes: Option<&[u8]>,
+        writes: bool,
+    ) -> Option<Conflict> {
         let across = self.across;
         let touched = self.buffers.get_mut(runs.buffer)?;
         if !writes && !touched.exact && touched.reads.list.len() < MOST_READS {
@@ -91,7 +98,7 @@ impl Tracker {
                 }
             }
         }
-        let access = Access { across, global: true, ..Access::new(stamp, views) };
+        let access = Access { across, global: true, homes, ..Access::new(stamp, views) };
         if touched.shadow.touch_rows(runs.rows(), &access, writes) {
             return None;
         }

@@ -4,6 +4,7 @@ use super::access::Target;
 use super::on_the_way::OnTheWay;
 use crate::order::{ActorId, Clock, Views};
 use crate::program::Kernel;
+use crate::program::atomic::Scope;
 use crate::program::facts::number;
 use crate::program::op::{FALSE, Inst, L32, L64, Op, Reg, TRUE};
 use crate::report::Memory;
@@ -259,7 +260,7 @@ pub enum State {
         p: u16,
         mask: u32,
         since: u64,
-        relaxed: bool,
+        order: super::scopes::Order,
     },
     /// In `tcgen05.alloc`; of a pair, with this many columns.
     TensorAlloc {
@@ -342,6 +343,7 @@ pub struct Warp {
     pub unacquired: Views,
     /// The same of other clusters: known after the next fence at GPU scope.
     pub unacquired_far: Views,
+    pub fences: super::scopes::Fences,
     /// CTAs of the cluster that it knows to have started, as a mask.
     pub met: u32,
     /// What it knew at its last fence at GPU scope.
@@ -449,9 +451,9 @@ impl Warp {
     /// What the warp does next is told apart from what it did.
     pub fn advance(&mut self) {
         self.epoch += 1;
-        self.views.hb.raise(self.actor, self.epoch);
+        self.views.raise(self.actor, self.epoch);
         for &(_, actor) in &self.parts {
-            self.views.hb.raise(actor, self.epoch);
+            self.views.raise(actor, self.epoch);
         }
     }
 
@@ -468,14 +470,16 @@ impl Warp {
         views
     }
 
-    /// A fence of the generic proxy; `gpu`: at a scope that includes other clusters.
-    pub fn fence(&mut self, gpu: bool) {
+    /// A fence of the generic proxy.
+    pub fn fence(&mut self, scope: Scope) {
         let seen = std::mem::take(&mut self.unacquired);
         self.views.join(&seen);
+        let gpu = scope == Scope::Gpu;
         if gpu {
             let seen = std::mem::take(&mut self.unacquired_far);
             self.views.join(&seen);
         }
+        self.fences.fence(scope, &mut self.views);
         self.at_fence = self.release();
         if gpu {
             self.at_gpu_fence = self.at_fence.clone();

@@ -15,6 +15,11 @@ pub struct Clock(Option<Arc<[u32]>>);
 const STEP: usize = 16;
 
 impl Clock {
+    /// Whether nothing was ever known.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
     fn epochs(&self) -> &[u32] {
         self.0.as_deref().unwrap_or_default()
     }
@@ -126,6 +131,9 @@ fn compare(mine: &[u32], theirs: &[u32]) -> (bool, bool) {
 pub struct Views {
     /// What happened before, to the eyes of the generic proxy.
     pub hb: Clock,
+    /// The same through synchronisation only whose two scopes include each other's thread (PTX ISA 8.6, 8.9.4). Empty where scopes are not
+    /// looked at; a warp knows of itself from the beginning where they are.
+    pub scoped: Clock,
     /// The generic accesses of shared memory among them that a `fence.proxy.async` has made visible to the asynchronous proxy.
     pub fenced: Clock,
     /// The same of global memory: a fence may cover only it, or only shared memory.
@@ -148,6 +156,14 @@ pub struct Views {
 pub type Far = Option<Arc<BTreeMap<u32, (Clock, Clock)>>>;
 
 impl Views {
+    /// What an actor did up to an epoch happened before, whatever the scope.
+    pub fn raise(&mut self, actor: ActorId, epoch: u32) {
+        self.hb.raise(actor, epoch);
+        if !self.scoped.is_empty() {
+            self.scoped.raise(actor, epoch);
+        }
+    }
+
     /// All that came before in time.
     pub fn before_now(&self) -> Clock {
         let mut all = self.order.clone();
@@ -170,6 +186,7 @@ impl Views {
     pub fn told(&self) -> Views {
         Views {
             hb: self.hb.clone(),
+            scoped: self.scoped.clone(),
             fenced: self.fenced.clone(),
             fenced_global: self.fenced_global.clone(),
             before: self.before.clone(),
@@ -183,6 +200,7 @@ impl Views {
     /// Adds all that another actor knows.
     pub fn join(&mut self, other: &Views) {
         self.hb.join(&other.hb);
+        self.scoped.join(&other.scoped);
         self.fenced.join(&other.fenced);
         self.fenced_global.join(&other.fenced_global);
         self.before.join(&other.before);

@@ -139,6 +139,21 @@ impl<P: Places> History<P> {
         found
     }
 
+    /// The write that a read comes after through too narrow a scope, and that weighs most.
+    #[cold]
+    fn too_narrow(&self, places: P, access: &Access) -> Option<Hit> {
+        let mut found = None;
+        for entry in self.0.iter().filter(|entry| entry.writes) {
+            let shared = entry.places.shared(places);
+            if !shared.is_empty()
+                && let Some(reason) = access.too_narrow(&entry.stamp)
+            {
+                found = Hit::heavier(found, entry.hit(reason, shared));
+            }
+        }
+        found
+    }
+
     /// Whether an access comes after a write because it comes after what read it: causality order is transitive (PTX ISA 8.9.5), also
     /// through an asynchronous operation, which tells nothing else of what its issuer knew. What read it is somebody else: an access
     /// does not come after a write because it, or one of its own actor before it, has read that write's bytes.
@@ -169,7 +184,12 @@ impl<P: Places> History<P> {
     }
 
     fn read(&mut self, places: P, access: &Access) -> Option<Hit> {
-        let found = self.conflict(places, access, |entry| entry.writes);
+        let mut found = self.conflict(places, access, |entry| entry.writes);
+        if access.homes.is_some()
+            && let Some(hit) = self.too_narrow(places, access)
+        {
+            found = Hit::heavier(found, hit);
+        }
         let mut others = Others::default();
         let mut empty = Empty::default();
         let mut n = 0;

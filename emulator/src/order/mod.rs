@@ -2,7 +2,8 @@
 //!
 //! *Who*: an [`ActorId`] is a warp, or a queue of asynchronous operations that complete in order (the MMAs of one thread,
 //! the `tcgen05.ld`s of one warp). Its accesses carry an epoch. *What is known*: each warp has [`Views`], clocks that
-//! say up to which epoch of each actor its accesses come later: `hb` for what the generic proxy sees, `fenced` for what has
+//! say up to which epoch of each actor its accesses come later: `hb` for what the generic proxy sees, `scoped` for what it sees
+//! through scopes that are wide enough, `fenced` for what has
 //! also crossed a `fence.proxy.async`, so that the asynchronous proxy sees it, and others for tensor memory, for
 //! initialisations of mbarriers and for mere order in time. *Where*: a [`Shadow`] beside each memory
 //! keeps the last write and the reads since, byte for byte.
@@ -28,4 +29,4 @@ pub use footprint::{Footprint, Run};
 pub use rows::{Area, Rows};
 pub use rules::{RULES, Rule};
 pub use shadow::{BLOCK, Conflict, GRANULE, Shadow};
-pub use stamp::{Access, Reason, Stamp, Strength};
+pub use stamp::{Access, NOWHERE, Reason, Stamp, Strength};

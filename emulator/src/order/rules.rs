@@ -61,7 +61,8 @@ pub const RULES: &[Rule] = &[
         "fence-and-relaxed",
         "fence.acq_rel or fence.sc, then a relaxed store, atomic operation, mbarrier arrival or barrier.cluster.arrive.relaxed.",
         "A relaxed load or wait that sees it, then such a fence; or an acquire.",
-        "The same as release and acquire. For other clusters, both fences are at the scope of the GPU or the system.",
+        "The same as release and acquire. For other CTAs, fences beside mbarrier operations are at the scope of the cluster, or a wider \
+         one; for other clusters, both fences are at the scope of the GPU or the system.",
         "PTX ISA 8.7.3, 9.7.13.4",
     ),
     rule(
@@ -135,8 +136,17 @@ pub const RULES: &[Rule] = &[
         "mbarrier.arrive, .release as it is by default, behind accesses.",
         "mbarrier.try_wait or test_wait of the phase gives true, .acquire as it is by default.",
         "What all arrivals of the phase, and of those before, knew comes before what the waiting threads do next: all memories, generic \
-         proxy, within the cluster. Of a parity the wait learns the first phase that it can mean, whatever has happened since.",
+         proxy. For stores of other CTAs, both are at .cluster scope (mbarrier-scope). Of a parity the wait learns the first phase \
+         that it can mean, whatever has happened since.",
         "PTX ISA 9.7.13.15.13, 9.7.13.15.16, 8.9.5",
+    ),
+    rule(
+        "mbarrier-scope",
+        "A thread stores, and arrives at an mbarrier of another CTA of its cluster.",
+        "A thread of that CTA waits for the phase, and loads; the arrival or the wait is at .cta scope, as both are by default.",
+        "Nothing of what the other CTA's threads have stored, unless a fence at .cluster scope stands beside what is too narrow. That \
+         the other CTA has read a buffer, which may then be overwritten, is told at either scope; so is what engines complete.",
+        "PTX ISA 8.6, 8.9.4, 9.7.13.15.13, 9.7.13.15.16",
     ),
     rule(
         "mbarrier-relaxed",

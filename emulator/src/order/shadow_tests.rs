@@ -9,6 +9,8 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 const CLUSTERS: u32 = 4;
 const ACTORS: u32 = 5;
 const EPOCHS: u32 = 4;
+/// The ranks of the actors' CTAs; the last is an engine.
+const HOMES: [u8; ACTORS as usize] = [0, 0, 1, 1, crate::order::NOWHERE];
 
 /// Last writes, of each class that later ones do not cover, and the reads that are not ordered before a later one, oldest first.
 #[derive(Clone, Default)]
@@ -33,7 +35,9 @@ impl Model {
         for at in bytes {
             let byte = &mut self.bytes[(at - self.origin) as usize];
             let mut check = |first: &Stamp, first_writes| {
-                let reason = access.races(first);
+                // Only what reads asks for scopes.
+                let reason =
+                    access.races(first).or_else(|| access.too_narrow(first).filter(|_| first_writes && !writes));
                 all.extend(reason.map(|reason| Conflict {
                     first: *first,
                     first_writes,
@@ -81,8 +85,10 @@ struct Step {
     proxyless: bool,
     across: bool,
     stamp: Stamp,
-    /// For each actor of each cluster, up to which epoch it is known to hb, fenced, before and after.
-    known: Vec<[u32; 4]>,
+    /// Whether scopes are looked at.
+    scopes: bool,
+    /// For each actor of each cluster, up to which epoch it is known to hb, fenced, before, after and scoped.
+    known: Vec<[u32; 5]>,
 }
 
 impl Step {
@@ -92,11 +98,12 @@ impl Step {
             let mut theirs = Views::default();
             let into = if cluster == self.stamp.cluster { &mut views } else { &mut theirs };
             for actor in 0..ACTORS {
-                let [hb, fenced, before, after] = self.known[(cluster * ACTORS + actor) as usize];
+                let [hb, fenced, before, after, scoped] = self.known[(cluster * ACTORS + actor) as usize];
                 into.hb.raise(actor, hb);
                 into.fenced.raise(actor, fenced.min(hb));
                 into.before.raise(actor, before.min(hb));
                 into.after.raise(actor, after.min(hb));
+                into.scoped.raise(actor, scoped.min(hb));
             }
             if cluster != self.stamp.cluster {
                 views.learn(cluster, &theirs);
@@ -169,11 +176,19 @@ fn step(place: BoxedStrategy<Where>) -> impl Strategy<Value = Step> {
     let stamp = prop_oneof![2 => stamp, 3 => again];
     // Most is known, or nothing would ever be forgotten; of some actors nothing is.
     let epoch = || prop_oneof![2 => Just(EPOCHS), 1 => 0..=EPOCHS];
-    let of_one = prop_oneof![2 => [epoch(), epoch(), epoch(), epoch()], 1 => Just([0; 4])];
+    let of_one = prop_oneof![2 => [epoch(), epoch(), epoch(), epoch(), epoch()], 1 => Just([0; 5])];
     let known = vec(of_one, (CLUSTERS * ACTORS) as usize);
     let rare = || prop::bool::weighted(0.2);
-    (place, prop::bool::weighted(0.3), rare(), rare(), stamp, known).prop_map(
-        |(place, writes, proxyless, across, stamp, known)| Step { place, writes, proxyless, across, stamp, known },
+    (place, prop::bool::weighted(0.3), rare(), rare(), any::<bool>(), stamp, known).prop_map(
+        |(place, writes, proxyless, across, scopes, stamp, known)| Step {
+            place,
+            writes,
+            proxyless,
+            across,
+            stamp,
+            scopes,
+            known,
+        },
     )
 }
 
@@ -181,6 +196,8 @@ fn step(place: BoxedStrategy<Where>) -> impl Strategy<Value = Step> {
 #[derive(Clone, Copy, Default)]
 struct Seen {
     conflicts: usize,
+    /// Those that a scope is to blame for.
+    narrow: usize,
     /// Steps after which more blocks stood apart in their pages, or fewer.
     more: usize,
     fewer: usize,
@@ -189,6 +206,7 @@ struct Seen {
 impl std::ops::AddAssign for Seen {
     fn add_assign(&mut self, other: Seen) {
         self.conflicts += other.conflicts;
+        self.narrow += other.narrow;
         self.more += other.more;
         self.fewer += other.fewer;
     }
@@ -201,7 +219,8 @@ fn same(Extent { first, blocks }: Extent, steps: &[Step]) -> Result<Seen, TestCa
     for (n, step) in steps.iter().enumerate() {
         let views = step.views();
         let (writes, across) = (step.writes, step.across);
-        let access = Access { proxyless: step.proxyless, across, ..Access::new(step.stamp, &views) };
+        let homes = step.scopes.then_some(&HOMES[..]);
+        let access = Access { proxyless: step.proxyless, across, homes, ..Access::new(step.stamp, &views) };
         let by_range = |shadow: &mut Shadow, start, len| {
             if writes { shadow.write(start, len, &access) } else { shadow.read(start, len, &access) }
         };
@@ -235,6 +254,7 @@ fn same(Extent { first, blocks }: Extent, steps: &[Step]) -> Result<Seen, TestCa
             }
         };
         seen.conflicts += expected.iter().flatten().count();
+        seen.narrow += expected.iter().flatten().filter(|conflict| conflict.reason == Reason::TooNarrow).count();
         prop_assert_eq!(format!("{found:?}"), format!("{expected:?}"), "step {}: {:?}", n, step);
         let before = std::mem::replace(&mut apart, remembered(&shadow).apart);
         seen.more += usize::from(apart > before);
@@ -268,6 +288,7 @@ fn conflicts_are_those_of_a_model_that_keeps_every_byte() {
     let extent = Extent { first: 31, blocks: 3 };
     let seen = random(150, 1..80, extent, place(extent));
     assert!(seen.conflicts > 1000, "the accesses are such that many conflict: {}", seen.conflicts);
+    assert!(seen.narrow > 10, "some because of a scope: {}", seen.narrow);
     assert!(seen.more > 100 && seen.fewer > 100, "blocks come and go: {} {}", seen.more, seen.fewer);
 }
 
@@ -277,6 +298,7 @@ fn conflicts_of_many_blocks_are_those_of_the_model() {
     let extent = Extent { first: 20, blocks: 24 };
     let seen = random(40, 1..60, extent, place(extent));
     assert!(seen.conflicts > 1000, "the accesses are such that many conflict: {}", seen.conflicts);
+    assert!(seen.narrow > 10, "some because of a scope: {}", seen.narrow);
     assert!(seen.more > 100 && seen.fewer > 10, "blocks come and go: {} {}", seen.more, seen.fewer);
 }
 
@@ -286,16 +308,17 @@ fn conflicts_in_crowded_pages_are_those_of_the_model() {
     let extent = Extent { first: 29, blocks: 6 };
     let seen = random(16, 300..500, extent, crowd(extent));
     assert!(seen.conflicts > 1000, "the accesses are such that many conflict: {}", seen.conflicts);
+    assert!(seen.narrow > 10, "some because of a scope: {}", seen.narrow);
     assert!(seen.more > 10 && seen.fewer > 5, "pages fill up and are emptied: {} {}", seen.more, seen.fewer);
 }
 
 /// Many read the same granules, each in its own order, so that their entries cannot be joined.
 #[test]
 fn a_crowd_of_readers_is_remembered_granule_by_granule() {
-    let known = vec![[0; 4]; (CLUSTERS * ACTORS) as usize];
+    let known = vec![[0; 5]; (CLUSTERS * ACTORS) as usize];
     let step = |place, writes, actor, site| {
         let stamp = Stamp::new(actor, 1, site, 0);
-        Step { place, writes, proxyless: false, across: false, stamp, known: known.clone() }
+        Step { place, writes, proxyless: false, across: false, stamp, scopes: false, known: known.clone() }
     };
     let granule = |n: u32| Where::Mask(0, 1 << (n % 64));
     let mut steps: Vec<Step> = vec![step(Where::Range(0, 1024), true, 0, 9), step(Where::Range(40, 4), true, 0, 8)];

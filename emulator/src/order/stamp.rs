@@ -75,13 +75,20 @@ pub struct Access<'a> {
     /// What it comes after, because it comes after what read it, counts: all accesses of the memory are checked, so that a read which
     /// was found to be no race came after the write that it read.
     pub transitive: bool,
+    /// Where scopes are looked at: the rank of each actor's CTA, [`NOWHERE`] for one that makes no generic accesses.
+    pub homes: Option<&'a [u8]>,
 }
+
+/// No CTA.
+pub const NOWHERE: u8 = u8::MAX;
 
 /// Why two accesses are not ordered; what weighs most comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Reason {
     /// No chain of synchronisation leads from the first to the second.
     Unordered,
+    /// There is a chain, but a release or an acquire of it is at a scope that does not include the other side.
+    TooNarrow,
     /// There is a chain, but no `fence.proxy.async` lies on it.
     NotFenced,
     /// There is a chain, but no `tcgen05.fence::before_thread_sync` at its begin.
@@ -107,7 +114,7 @@ fn strong_together(first: &Stamp, second: &Stamp) -> bool {
 impl<'a> Access<'a> {
     /// Of memory that is reached through proxies.
     pub fn new(stamp: Stamp, views: &'a Views) -> Access<'a> {
-        Access { stamp, views, proxyless: false, global: false, across: false, transitive: false }
+        Access { stamp, views, proxyless: false, global: false, across: false, transitive: false, homes: None }
     }
 
     /// Why it is not ordered after an earlier access; `None`: it is.
@@ -141,6 +148,20 @@ impl<'a> Access<'a> {
         }
         let fenced = if self.global { &self.views.fenced_global } else { &self.views.fenced };
         (crosses && first.epoch > fenced.get(first.actor)).then_some(Reason::NotFenced)
+    }
+
+    /// Whether a read comes after the write of another CTA only through a scope that does not include both. What only overwrites
+    /// needs no more than to come later: production kernels say at `.cta` scope that a buffer is free.
+    pub(super) fn too_narrow(&self, first: &Stamp) -> Option<Reason> {
+        let home =
+            |stamp: &Stamp| self.homes.and_then(|homes| homes.get(stamp.actor as usize)).copied().unwrap_or(NOWHERE);
+        if first.asynchronous || self.stamp.asynchronous || first.cluster != self.stamp.cluster {
+            return None;
+        }
+        let (from, to) = (home(first), home(&self.stamp));
+        let known = first.epoch <= self.views.hb.get(first.actor) && first.epoch > self.views.scoped.get(first.actor);
+        let apart = from != to && from != NOWHERE && to != NOWHERE;
+        (known && apart && !strong_together(first, &self.stamp)).then_some(Reason::TooNarrow)
     }
 
     /// Why it races with an earlier access, when one of them writes.

@@ -1,6 +1,7 @@
 //! What the interpreter asks of an instruction each time it executes it: decided once, when the kernel is loaded.
 
-use super::op::{Inst, Op, Reg, TRUE};
+use super::atomic::Scope;
+use super::op::{Inst, Op, Reg, Space, TRUE};
 use rustc_hash::FxHashSet;
 
 /// The answers.
@@ -131,6 +132,37 @@ fn comes_back(code: &[Inst], to: usize) -> bool {
         }
     }
     false
+}
+
+/// Whether a thread may read what another CTA of the cluster has stored, behind an mbarrier that CTAs arrive at from outside, where some
+/// scope is that of the CTA: most kernels have no such reads, and to look at scopes costs time.
+pub fn needs_scopes(code: &[Inst]) -> bool {
+    let any = |test: fn(&Op) -> bool| code.iter().any(|inst| test(&inst.op));
+    let arrives = any(|op| matches!(op, Op::BarrierArrive { remote: true, .. }));
+    let narrow = any(|op| {
+        matches!(
+            op,
+            Op::BarrierArrive { remote: true, wide: false, .. }
+                | Op::BarrierWait { wide: false, .. }
+                | Op::Fence { scope: Scope::Cta }
+        )
+    });
+    let stores = |test: fn(Space) -> bool| {
+        code.iter().any(|inst| match &inst.op {
+            Op::Store(op) => test(op.space),
+            Op::Atomic(op) => test(op.space),
+            _ => false,
+        })
+    };
+    let loads = |test: fn(Space) -> bool| {
+        code.iter().any(|inst| matches!(&inst.op, Op::Load(op) if test(op.space) && !op.non_coherent))
+    };
+    let remote = |space| matches!(space, Space::SharedCluster | Space::Generic);
+    let global = |space| matches!(space, Space::Global | Space::Generic);
+    let shared = loads(|space| space == Space::Shared) || any(|op| matches!(op, Op::MatrixLoad { .. }));
+    let through_shared = loads(remote) || stores(remote) && shared;
+    let through_global = stores(global) && (loads(global) || any(|op| matches!(op, Op::AsyncCopy { .. })));
+    arrives && narrow && (through_shared || through_global)
 }
 
 impl Op {

@@ -1,7 +1,7 @@
 //! Walks the functions of a module: lays out variables, gives registers numbers, resolves names in their scopes, and
 //! hands each instruction to `decode`.
 
-use super::facts::{Facts, mark_fragments, mark_spinning};
+use super::facts::{Facts, mark_fragments, mark_spinning, needs_scopes};
 use super::layout::{layout, next_multiple};
 use super::op::{FALSE, Inst, Op, Reg, TRUE};
 use super::registers::{self, Plan};
@@ -168,6 +168,7 @@ fn entry(
             required_threads: None,
             max_threads: None,
             required_cluster: None,
+            scopes: false,
         },
         site: 0,
         constants: HashMap::new(),
@@ -275,6 +276,7 @@ fn entry(
     kernel.code.iter_mut().for_each(|inst| inst.decide(registers));
     mark_fragments(&mut kernel.code, &kernel.constants32);
     mark_spinning(&mut kernel.code);
+    kernel.scopes = needs_scopes(&kernel.code);
     Ok(kernel)
 }
 

@@ -83,6 +83,8 @@ pub(crate) struct Kernel {
     pub required_threads: Option<[u32; 3]>,
     pub max_threads: Option<u32>,
     pub required_cluster: Option<[u32; 3]>,
+    /// See [`facts::needs_scopes`].
+    pub scopes: bool,
 }
 
 /// A kernel parameter's place in the parameter block.

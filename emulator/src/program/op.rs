@@ -276,13 +276,13 @@ pub enum Op {
     ProxyFence { shared: bool, global: bool },
     /// `fence.mbarrier_init`
     InitFence,
-    /// `fence.acq_rel`/`sc`, `membar`; `gpu`: at a scope that includes other clusters
-    Fence { gpu: bool },
+    /// `fence.acq_rel`/`sc`, `membar`
+    Fence { scope: super::atomic::Scope },
     /// `mbarrier.init`
     BarrierInit { address: Address, count: u16 },
     /// `mbarrier.inval`
     BarrierInval { address: Address },
-    /// `mbarrier.arrive{.expect_tx}`; `remote`: of any CTA of the cluster
+    /// `mbarrier.arrive{.expect_tx}`; `remote`: of any CTA of the cluster; `wide`: at `.cluster` scope
     BarrierArrive {
         address: Address,
         count: Option<u16>,
@@ -290,6 +290,7 @@ pub enum Op {
         state: Option<u16>,
         remote: bool,
         relaxed: bool,
+        wide: bool,
     },
     /// `mbarrier.expect_tx`
     BarrierExpect { address: Address, bytes: u16, remote: bool },
@@ -305,8 +306,8 @@ pub enum Op {
     Hint,
     /// `setmaxnreg.inc` (`more`) and `.dec`: so many registers a thread
     SetRegisters { count: u32, more: bool },
-    /// `mbarrier.try_wait.parity` (`block`) and `mbarrier.test_wait.parity`
-    BarrierWait { address: Address, p: u16, parity: u16, block: bool, relaxed: bool },
+    /// `mbarrier.try_wait.parity` (`block`) and `mbarrier.test_wait.parity`; `wide`: at `.cluster` scope
+    BarrierWait { address: Address, p: u16, parity: u16, block: bool, relaxed: bool, wide: bool },
     /// `tcgen05.alloc`
     TensorAlloc { address: Address, columns: u16, pair: bool },
     /// `tcgen05.dealloc`

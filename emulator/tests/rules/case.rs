@@ -100,6 +100,17 @@ pub fn passes(shape: Shape, body: &str, why: &str) {
     });
 }
 
+/// Runs a kernel: its one finding has a label at this line, and says this to try.
+#[track_caller]
+pub fn blames(shape: Shape, body: &str, line: &str, help: &str) {
+    run(shape, body, |report, seed| {
+        let shown = rendered(report);
+        let [finding] = &report.findings[..] else { panic!("one finding\n{body}\n{shown}") };
+        let blamed = finding.labels.iter().skip(2).any(|label| label.place.text == line.trim_end_matches(';'));
+        assert!(blamed && finding.help.contains(help), "`{line}`, `{help}`, seed {seed:?}\n{body}\n{shown}");
+    });
+}
+
 impl Case {
     /// Runs both: the right one is clean, the wrong one gets its codes, on every schedule.
     #[track_caller]

@@ -1,6 +1,6 @@
 //! Plain and strong accesses, execution barriers, mbarriers.
 
-use super::case::{CLUSTER, Case, GRID, PAIR, THREE, none, order};
+use super::case::{CLUSTER, Case, GRID, PAIR, Shape, THREE, none, order};
 
 /// Both CTAs of the cluster have started.
 pub const STARTED: &str = "barrier.cluster.arrive.relaxed.aligned;\nbarrier.cluster.wait.aligned;";
@@ -286,13 +286,131 @@ pub fn mbarriers() -> Vec<Case> {
     ]
 }
 
-/// Thread 0 of CTA 0 writes its tile and arrives at an mbarrier of CTA 1, which waits and reads, all with the scope left out: `.cta`.
-pub fn scope_of_an_mbarrier() -> String {
+/// Thread 0 of CTA 0 writes its tile and arrives at an mbarrier of CTA 1, which waits and reads: how the two are done, `[%r3]` being the
+/// mbarrier for the arrival. Scopes are looked at whatever these say: a fence at `.cta` scope is there.
+fn told_across(store: &str, arrive: &str, wait: &str, load: &str) -> String {
     format!(
-        "@%first mbarrier.init.shared::cta.b64 [bar_a], 1;\n@%first fence.mbarrier_init.release.cluster;\n{STARTED}\n{TILE_0}\n\
+        "@%first mbarrier.init.shared::cta.b64 [bar_a], 1;\n@%first fence.mbarrier_init.release.cluster;\n{STARTED}\nfence.acq_rel.cta;\n{TILE_0}\n\
          mov.u32 %r3, bar_a;\nmapa.shared::cluster.u32 %r3, %r3, 1;\n@!%cta0 bra WAIT;\n\
-         @%first st.shared.u32 [tile], 7;\n@%first mbarrier.arrive.shared::cluster.b64 _, [%r3];\nbra OVER;\n\
-         WAIT:\nmbarrier.try_wait.parity.shared::cta.b64 %p1, [bar_a], 0;\n@!%p1 bra WAIT;\n\
-         ld.shared::cluster.u32 %r2, [%r1];\nOVER:\n{OVER}"
+         {store}\n{arrive}\nbra OVER;\nWAIT:\n{wait}\n@!%p1 bra WAIT;\n{load}\nOVER:\n{OVER}"
     )
+}
+
+const STORE: &str = "@%first st.shared.u32 [tile], 7;";
+const LOAD: &str = "ld.shared::cluster.u32 %r2, [%r1];";
+const ARRIVE: &str = "@%first mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r3];";
+const WAIT: &str = "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p1, [bar_a], 0;";
+const ARRIVE_CTA: &str = "@%first mbarrier.arrive.shared::cluster.b64 _, [%r3];";
+const WAIT_CTA: &str = "mbarrier.try_wait.parity.shared::cta.b64 %p1, [bar_a], 0;";
+const ARRIVE_RELAXED: &str = "@%first mbarrier.arrive.relaxed.cluster.shared::cluster.b64 _, [%r3];";
+const WAIT_RELAXED: &str = "mbarrier.try_wait.parity.relaxed.cluster.shared::cta.b64 %p1, [bar_a], 0;";
+
+/// Scopes of mbarrier operations between the CTAs of a cluster.
+pub fn scopes() -> Vec<Case> {
+    let (arrive, wait) = (format!("{ARRIVE_CTA} // rule: {ARRIVE}"), format!("{WAIT_CTA} // rule: {WAIT}"));
+    let fence = "fence.acq_rel.cluster; // rule: fence.acq_rel.cta;";
+    let row = |codes, body| none("mbarrier-scope", CLUSTER, codes, body);
+    let global = ("@%first st.global.u32 [%out], 7;", "ld.global.u32 %r2, [%out];");
+    let remote = "@%first st.shared::cluster.u32 [%r4], 7;";
+    let tile_1 = "mov.u32 %r4, tile;\nmapa.shared::cluster.u32 %r4, %r4, 1;";
+    vec![
+        row(SHARED, told_across(STORE, &arrive, WAIT, LOAD)),
+        row(SHARED, told_across(STORE, ARRIVE, &wait, LOAD)),
+        row(SHARED, told_across(STORE, &arrive, &wait, LOAD)),
+        row(SHARED, told_across(STORE, &arrive.replacen("arrive.", "arrive.release.cta.", 1), WAIT, LOAD)),
+        row(SHARED, told_across(STORE, ARRIVE, &wait.replacen("parity.", "parity.acquire.cta.", 1), LOAD)),
+        row(SHARED, told_across(&format!("{tile_1}\n{remote}"), &arrive, WAIT, "ld.shared.u32 %r2, [tile];")),
+        row(GLOBAL, told_across(global.0, &arrive, WAIT, global.1)),
+        row(GLOBAL, told_across(global.0, ARRIVE, &wait, global.1)),
+        // What others of its CTA did, the thread that arrives passes on.
+        none(
+            "mbarrier-scope",
+            Shape { threads: 64, ..CLUSTER },
+            SHARED,
+            told_across(
+                "@%first st.shared.u32 [tile], 7;\nbar.sync 0;\nsetp.eq.u32 %first, %t, 32;",
+                &arrive,
+                WAIT,
+                &format!("bar.sync 0;\n@%warp1 {LOAD}"),
+            ),
+        ),
+        order(
+            "fence-and-relaxed",
+            CLUSTER,
+            SHARED,
+            told_across(STORE, &format!("{fence}\n{ARRIVE_RELAXED}"), WAIT, LOAD),
+        ),
+        order(
+            "fence-and-relaxed",
+            CLUSTER,
+            SHARED,
+            told_across(STORE, ARRIVE, WAIT_RELAXED, &format!("{fence}\n{LOAD}")),
+        ),
+    ]
+}
+
+/// Kernels with a scope that is too narrow: which statement is to blame, and what helps.
+pub fn too_narrow() -> Vec<(String, &'static str, &'static str)> {
+    let narrow = "fence.acq_rel.cta;";
+    let fenced = format!("{narrow}\n{ARRIVE_RELAXED}");
+    vec![
+        (told_across(STORE, ARRIVE_CTA, WAIT, LOAD), ARRIVE_CTA, "mbarrier.arrive.release.cluster"),
+        (told_across(STORE, ARRIVE_CTA, WAIT_CTA, LOAD), ARRIVE_CTA, "mbarrier.try_wait.acquire.cluster"),
+        (told_across(STORE, ARRIVE, WAIT_CTA, LOAD), WAIT_CTA, "the wait as mbarrier.try_wait.acquire.cluster"),
+        (told_across(STORE, &fenced, WAIT, LOAD), ARRIVE_RELAXED, "fence.acq_rel.cluster"),
+        (told_across(STORE, ARRIVE, WAIT_RELAXED, &format!("{narrow}\n{LOAD}")), WAIT_RELAXED, "fence.acq_rel.cluster"),
+        (
+            told_across("@%first st.global.u32 [%out], 7;", ARRIVE_CTA, WAIT, "ld.global.u32 %r2, [%out];"),
+            ARRIVE_CTA,
+            "arrive",
+        ),
+    ]
+}
+
+/// What orders the CTAs of a cluster beside mbarriers at `.cta` scope, or needs no more than these.
+pub fn wide_enough() -> Vec<(&'static str, Shape, String)> {
+    let barrier = "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;";
+    let over = format!("OVER:\n{OVER}");
+    let behind = told_across(STORE, ARRIVE_CTA, WAIT_CTA, "")
+        .replace(&over, &format!("OVER:\n{barrier}\n@!%cta0 {LOAD}\n{OVER}"));
+    let before = told_across("", ARRIVE_CTA, WAIT_CTA, LOAD)
+        .replace("@!%cta0 bra WAIT;", &format!("@%cta0 st.shared.u32 [tile], 7;\n{barrier}\n@!%cta0 bra WAIT;"));
+    let strong = told_across(
+        "@%first st.relaxed.cluster.shared.u32 [tile], 7;",
+        ARRIVE_CTA,
+        WAIT_CTA,
+        "ld.relaxed.cluster.shared::cluster.u32 %r2, [%r1];",
+    );
+    // A narrower fence behind a wide one does not take back what that one told.
+    let fences = told_across(STORE, &format!("fence.acq_rel.gpu;\nfence.acq_rel.cta;\n{ARRIVE_RELAXED}"), WAIT, LOAD);
+    let own_tile = "mov.u32 %r1, tile;\nmapa.shared::cluster.u32 %r1, %r1, 1;";
+    // Warp 0 of CTA 1 tells warp 1, through an address of the cluster that is its own.
+    let own = told_across("", "", WAIT_CTA, &format!("{own_tile}\n@%warp1 {LOAD}"))
+        .replace("WAIT:", &format!("@%warp1 bra WAIT;\n{STORE}\n{ARRIVE_CTA}\nbra OVER;\nWAIT:"))
+        .replace("@!%cta0 bra WAIT;", "@%cta0 bra OVER;")
+        .replacen("bra OVER;\n@%warp1 bra WAIT", "@%warp1 bra WAIT", 1);
+    vec![
+        ("barrier.cluster behind an arrival at .cta scope", CLUSTER, behind),
+        ("barrier.cluster before an arrival at .cta scope", CLUSTER, before),
+        ("strong accesses", CLUSTER, strong),
+        ("fences", CLUSTER, fences),
+        ("an mbarrier of the own CTA at .cta scope", Shape { threads: 64, ..CLUSTER }, own),
+    ]
+}
+
+/// CTA 1 has read the tile of CTA 0 and says so at `.cta` scope, the default: CTA 0 overwrites it.
+pub fn handed_back_at_cta_scope() -> String {
+    format!(
+        "@%first mbarrier.init.shared::cta.b64 [bar_a], 1;\n@%first fence.mbarrier_init.release.cluster;\n\
+         @%first st.shared.u32 [tile], 7;\nbarrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\n{TILE_0}\n\
+         mov.u32 %r3, bar_a;\nmapa.shared::cluster.u32 %r3, %r3, 0;\n@%cta0 bra WAIT;\n\
+         {LOAD}\nbar.warp.sync 0xffffffff;\n{ARRIVE_CTA}\nbra OVER;\n\
+         WAIT:\n{WAIT_CTA}\n@!%p1 bra WAIT;\n@%first st.shared.u32 [tile], 8;\nOVER:\n{OVER}"
+    )
+}
+
+/// The mbarrier is at `.cta` scope on both sides, and a fence at `.cluster` scope stands beside each.
+pub fn fence_beside_cta_scope() -> String {
+    let fence = "fence.acq_rel.cluster;";
+    told_across(STORE, &format!("{fence}\n{ARRIVE_CTA}"), WAIT_CTA, &format!("{fence}\n{LOAD}"))
 }

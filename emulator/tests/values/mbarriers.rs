@@ -172,17 +172,19 @@ fn forms() -> Vec<Row> {
 /// CTA 1 arrives at the barrier of CTA 0, which waits.
 fn remote() -> Vec<Row> {
     let mut rows = Vec::new();
+    // What an arrival that is relaxed or at .cta scope tells another CTA.
+    let fence = "fence.acq_rel.cluster;";
     for (arrive, kept) in [
-        ("mbarrier.arrive.shared::cluster.b64 _, [%r21];", ""),
-        ("mbarrier.arrive.release.cta.shared::cluster.b64 _, [%r21];", ""),
+        ("mbarrier.arrive.shared::cluster.b64 _, [%r21];", fence),
+        ("mbarrier.arrive.release.cta.shared::cluster.b64 _, [%r21];", fence),
         ("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r21], 1;", ""),
-        ("mbarrier.arrive.expect_tx.shared::cluster.b64 _, [%r21], 0;", ""),
+        ("mbarrier.arrive.expect_tx.shared::cluster.b64 _, [%r21], 0;", fence),
         ("mbarrier.arrive.expect_tx.release.cluster.shared::cluster.b64 _, [%r21], 0;", ""),
-        ("mbarrier.arrive.relaxed.cluster.shared::cluster.b64 _, [%r21];", "fence.acq_rel.cluster;"),
-        ("mbarrier.arrive.expect_tx.relaxed.cluster.shared::cluster.b64 _, [%r21], 0;", "fence.acq_rel.cluster;"),
+        ("mbarrier.arrive.relaxed.cluster.shared::cluster.b64 _, [%r21];", fence),
+        ("mbarrier.arrive.expect_tx.relaxed.cluster.shared::cluster.b64 _, [%r21], 0;", fence),
         (
             "mbarrier.expect_tx.relaxed.cluster.shared::cluster.b64 [%r21], 0;\nmbarrier.arrive.shared::cluster.b64 _, [%r21];",
-            "",
+            fence,
         ),
     ] {
         let body = format!(

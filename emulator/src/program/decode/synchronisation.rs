@@ -2,6 +2,7 @@
 
 use super::{Decoded, Family, Lowering, Operands, base as base_of, wrong};
 use crate::program::alu::alu;
+use crate::program::atomic::{Scope, Sync};
 use crate::program::op::{BarrierVote, Op, Reg};
 use crate::syntax::ast::Operand;
 
@@ -30,8 +31,8 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
         }
         ("fence", ["acq_rel" | "sc", "cta" | "cluster" | "gpu" | "sys"]) | ("membar", ["cta" | "gl" | "sys"]) => {
             o.expect(0..=0)?;
-            let gpu = !matches!(mods.last(), Some(&"cta" | &"cluster"));
-            Ok(Some(Decoded::new(Op::Fence { gpu }, vec![], vec![])))
+            let scope = mods.last().and_then(|scope| Sync::scope(scope)).unwrap_or(Scope::Gpu);
+            Ok(Some(Decoded::new(Op::Fence { scope }, vec![], vec![])))
         }
         _ => Ok(None),
     }
@@ -92,7 +93,8 @@ fn barrier_reduce(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) -> 
     Ok(Some(Decoded::new(op, uses, vec![d])))
 }
 
-/// The modifiers of an mbarrier operation, in any order: real code writes them in several.
+/// The modifiers of an mbarrier operation, in any order: real code writes them in several. Without a scope it is at that of the CTA
+/// (PTX ISA 9.7.13.15.13, 9.7.13.15.16).
 #[derive(Default)]
 struct Modifiers {
     expect_tx: bool,
@@ -163,7 +165,8 @@ fn mbarrier(l: &mut Lowering, what: &str, rest: &[&str], o: &Operands) -> Family
             let third = if o.len() == first + 2 { Some(l.source32(o.get(first + 1)?, false)?) } else { None };
             uses.extend(third.map(Reg::B32));
             let (count, expect) = if m.expect_tx { (None, third) } else { (third, None) };
-            let op = Op::BarrierArrive { address, count, expect, state, remote: m.remote, relaxed: m.relaxed };
+            let Modifiers { remote, relaxed, cluster: wide, .. } = m;
+            let op = Op::BarrierArrive { address, count, expect, state, remote, relaxed, wide };
             Ok(Some(Decoded::new(op, uses, defs)))
         }
         "expect_tx" if !m.parity => {
@@ -186,7 +189,7 @@ fn mbarrier(l: &mut Lowering, what: &str, rest: &[&str], o: &Operands) -> Family
             if o.len() == 4 {
                 uses.push(Reg::B32(l.source32(o.get(3)?, false)?));
             }
-            let op = Op::BarrierWait { address, p, parity, block, relaxed: m.relaxed };
+            let op = Op::BarrierWait { address, p, parity, block, relaxed: m.relaxed, wide: m.cluster };
             Ok(Some(Decoded::new(op, uses, vec![Reg::Pred(p)])))
         }
         _ => Ok(None),
