@@ -20,11 +20,13 @@ impl Cluster<'_> {
     ) {
         let At { w, site, .. } = at;
         self.order_global(at, targets, total as u32, writes, stamp);
-        if writes {
-            for (_, target) in targets {
-                if let Target::Shared(c, at) = *target {
-                    self.ctas[c].loaded.overwrite(at, at + total as u32);
-                }
+        for (_, target) in targets {
+            let Target::Shared(c, at) = *target else { continue };
+            let (loaded, end) = (&mut self.ctas[c].loaded, at + total as u32);
+            if writes {
+                loaded.overwrite(at, end);
+            } else {
+                loaded.read(at, end);
             }
         }
         // Few stores come close to an mbarrier.
