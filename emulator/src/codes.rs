@@ -59,6 +59,8 @@ pub const CODES: &[(&str, &str)] = &[
     ),
     ("operand-overwritten", "an operand is overwritten while an MMA may still be reading it"),
     ("out-of-bounds", "an access outside of every allocation"),
+    ("output-not-written", "a part of a buffer that the launch writes is never written (a note)"),
+    ("output-written-twice", "bytes of a buffer that the launch does not read are written twice (a note)"),
     ("pair-freed-early", "a CTA of a pair frees tensor memory that its peer may not have got yet"),
     ("pair-leader", "an instruction of a CTA pair where there is no pair, or in its odd CTA"),
     ("phase-completed-early", "a phase of an mbarrier completes before all bytes of its copies are there"),

@@ -54,6 +54,7 @@ mod operand;
 mod ordering;
 mod origins;
 mod outbox;
+mod outputs;
 mod prepare;
 pub(crate) mod product;
 mod promises;
