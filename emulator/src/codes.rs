@@ -4,6 +4,10 @@
 pub const CODES: &[(&str, &str)] = &[
     ("accumulator-overwritten", "an MMA writes tensor memory that a tcgen05.ld may still be reading"),
     ("aligned-lanes-missing", "some lanes of a warp did not reach an instruction that all must execute together"),
+    (
+        "box-mismatch",
+        "an operand has other rows or columns than the box that was loaded there (a note if it leaves rows out)",
+    ),
     ("branch-table", "an index beyond the end of a branch table"),
     ("bulk-shared-address", "a copy's shared address that is misaligned or out of bounds"),
     ("bulk-size", "a plain bulk copy of a size that is no multiple of 16"),
@@ -19,6 +23,7 @@ pub const CODES: &[(&str, &str)] = &[
     ("issued-by-many-lanes", "an instruction that one thread issues was executed by several lanes"),
     ("lanes-missing", "lanes of the member mask did not reach a warp-wide instruction"),
     ("launch", "the launch does not fit the kernel or the GPU"),
+    ("loaded-never-read", "a box that a tensor copy loads, or a part of it, is never read (a note)"),
     ("load-outlives-cta", "the CTA ends although nobody waited for a copy into its shared memory"),
     ("matrix-descriptor", "a shared-memory descriptor is not valid"),
     ("mbarrier-address", "an mbarrier operation on something that is no mbarrier's address"),
@@ -48,8 +53,14 @@ pub const CODES: &[(&str, &str)] = &[
     ("non-coherent-load", "ld.global.nc of bytes that the kernel writes"),
     ("not-modelled", "something the emulator does not model"),
     ("operand-not-ready", "an MMA may read an operand before it was stored"),
+    (
+        "operand-overlap",
+        "elements of an MMA's operand lie in the same bytes (a note if its rows are repeated or are windows)",
+    ),
     ("operand-overwritten", "an operand is overwritten while an MMA may still be reading it"),
     ("out-of-bounds", "an access outside of every allocation"),
+    ("output-not-written", "a part of a buffer that the launch writes is never written (a note)"),
+    ("output-written-twice", "bytes of a buffer that the launch does not read are written twice (a note)"),
     ("pair-freed-early", "a CTA of a pair frees tensor memory that its peer may not have got yet"),
     ("pair-leader", "an instruction of a CTA pair where there is no pair, or in its odd CTA"),
     ("phase-completed-early", "a phase of an mbarrier completes before all bytes of its copies are there"),

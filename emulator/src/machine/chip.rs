@@ -12,6 +12,7 @@ use super::grant::slots;
 use super::launch_control::Queue;
 use super::memory::{Global, Runs};
 use super::outbox::{Columns, Item};
+use super::outputs::Outputs;
 use super::schedule::Progress;
 use super::share::{Rates, ctas_an_sm};
 use super::state::{Race, RaceMemory};
@@ -62,6 +63,7 @@ pub struct Chip<'a> {
     global: Arc<Global>,
     /// Accesses of different clusters to global memory.
     tracker: Tracker,
+    outputs: Outputs,
     queue: Queue,
     pub groups: Vec<Group>,
     /// Clusters that an SM group can hold, and that may run at once.
@@ -137,6 +139,7 @@ impl<'a> Chip<'a> {
         let mut chip = Chip {
             tracker: Tracker::new(if s.options.timing_only { 0 } else { s.buffers }, true),
             global: Arc::new(global),
+            outputs: if s.options.timing_only { Outputs::default() } else { Outputs::new(s.launch) },
             queue: Queue { next: 0, total: nx * ny * nz, clusters: [nx, ny, nz] },
             groups,
             room,
@@ -254,10 +257,11 @@ impl<'a> Chip<'a> {
     fn take_effect(&mut self, time: u64, index: u32, item: Item, end: u64) -> bool {
         let Some(at) = self.running.iter().position(|r| r.index == index) else { return false };
         let group = self.running[at].group;
+        let same = matches!(&item, Item::Write(write) if write.changes_nothing(&self.global));
+        self.outputs.see(&item, same, &self.global, &self.tracker);
         match item {
             Item::Read { runs, stamp, known } => self.check(at, &[runs], stamp, &known, false, false),
             Item::Write(write) => {
-                let same = write.changes_nothing(&self.global);
                 self.check(at, &write.runs, write.stamp, &write.known, true, same);
                 write.finish(Arc::make_mut(&mut self.global));
             }
@@ -449,6 +453,13 @@ impl<'a> Chip<'a> {
         let mut findings = Findings::default();
         for (_, more) in self.findings {
             findings.join(more);
+        }
+        if completed && findings.is_empty() {
+            let label = |site: u32, text| Label {
+                place: self.s.kernel.sites.get(site as usize).cloned().unwrap_or_default(),
+                text,
+            };
+            self.outputs.judge(&self.global.buffers, label).into_iter().for_each(|note| findings.add(note));
         }
         let (findings, notes) = findings.finish();
         let mut trace: Vec<Event> = self.trace.into_iter().flat_map(|t| t.1).collect();

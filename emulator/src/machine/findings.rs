@@ -47,6 +47,11 @@ impl Findings {
         other.list.into_iter().for_each(|diagnostic| self.add(diagnostic));
     }
 
+    /// Nothing but notes.
+    pub fn is_empty(&self) -> bool {
+        self.list.iter().all(|d| d.severity == Severity::Note)
+    }
+
     /// Whether a finding has a label on this line.
     pub fn mentions(&self, place: &Place) -> bool {
         self.list

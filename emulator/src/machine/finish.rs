@@ -25,6 +25,7 @@ impl Cluster<'_> {
             };
             self.findings.add(diagnostic);
         }
+        self.slices_never_read();
     }
 
     /// The CTAs as they left their memories.

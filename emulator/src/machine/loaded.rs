@@ -1,9 +1,10 @@
 //! How the tiles in shared memory are laid out: which tensor copy loaded them, by which swizzle, and who reads them by another.
 
 use super::cluster::Cluster;
+use super::slices::{NeverRead, Tile, Tiles};
 use super::tensor::SharedDescriptor;
 use crate::diagnostic::Severity;
-use crate::order::{BLOCK, Run};
+use crate::order::{BLOCK, GRANULE, Run};
 use crate::tensor_map::Swizzle;
 use std::collections::VecDeque;
 
@@ -12,8 +13,18 @@ use std::collections::VecDeque;
 struct Content {
     /// Counts what was written there; 0: nothing.
     version: u32,
-    /// The last tensor copy into it, if nothing else was written since: its swizzle, its statement, and the granules that it wrote.
-    load: Option<(Swizzle, u32, u64)>,
+    /// The last tensor copy into it, if nothing else was written since.
+    load: Option<Load>,
+    /// The granules of it that nobody has read, where that counts.
+    unread: u64,
+}
+
+/// What a tensor copy wrote to a KiB: its swizzle, the granules, and the box that they belong to.
+#[derive(Clone, Copy, Debug)]
+struct Load {
+    swizzle: Swizzle,
+    granules: u64,
+    tile: u32,
 }
 
 /// The granules of a KiB that lie between these addresses.
@@ -28,27 +39,35 @@ fn granules(block: u32, start: u32, end: u32) -> u64 {
 pub struct Loaded {
     blocks: Vec<Content>,
     versions: u32,
+    tiles: Tiles,
 }
 
 impl Loaded {
-    fn write(&mut self, start: u32, end: u32, load: Option<(Swizzle, u32)>) {
+    fn write(&mut self, start: u32, end: u32, tile: Option<Tile>) {
         let (first, last) = (start as usize / BLOCK as usize, end.div_ceil(BLOCK as u32) as usize);
         if self.blocks.len() < last {
             self.blocks.resize(last, Content::default());
         }
         self.versions += 1;
+        let new = tile.map(|tile| (tile.swizzle, tile.watched, self.tiles.add(tile, (last - first) as u32)));
         for (n, block) in (first as u32..).zip(&mut self.blocks[first..last]) {
-            let load = load.map(|(swizzle, site)| (swizzle, site, granules(n, start, end)));
-            *block = Content { version: self.versions, load };
+            let granules = granules(n, start, end);
+            if let Some(old) = block.load {
+                let gone = new.is_some() && granules == u64::MAX;
+                self.tiles.let_go(old.tile, n, block.unread, gone);
+            }
+            let load = new.map(|(swizzle, _, tile)| Load { swizzle, granules, tile });
+            let unread = if new.is_some_and(|(_, watched, _)| watched) { granules } else { 0 };
+            *block = Content { version: self.versions, load, unread };
         }
     }
 
-    /// A tensor copy writes these bytes.
-    pub fn load(&mut self, start: u32, end: u32, swizzle: Swizzle, site: u32) {
-        self.write(start, end, Some((swizzle, site)));
+    /// A tensor copy brings a box.
+    pub fn load(&mut self, tile: Tile) {
+        self.write(tile.start, tile.start + tile.bytes, Some(tile));
     }
 
-    /// Something else writes them, in an order of its own. Nothing need be known of memory that no tensor copy ever wrote.
+    /// Something else writes these bytes, in an order of its own. Nothing need be known of memory that no tensor copy ever wrote.
     pub fn overwrite(&mut self, start: u32, end: u32) {
         let first = start as usize / BLOCK as usize;
         let last = self.blocks.len().min(end.div_ceil(BLOCK as u32) as usize);
@@ -57,15 +76,52 @@ impl Loaded {
         }
     }
 
+    /// Somebody reads these bytes.
+    pub fn read(&mut self, start: u32, end: u32) {
+        let first = start as usize / BLOCK as usize;
+        let last = self.blocks.len().min(end.div_ceil(BLOCK as u32) as usize);
+        let blocks = self.blocks.get_mut(first..last).unwrap_or_default();
+        for (n, content) in (first as u32..).zip(blocks).filter(|(_, content)| content.unread != 0) {
+            content.unread &= !granules(n, start, end);
+        }
+    }
+
+    /// An MMA reads these granules.
+    pub fn read_granules(&mut self, runs: impl Iterator<Item = Run>) {
+        for Run { block, blocks, granules } in runs {
+            let last = self.blocks.len().min((block + blocks) as usize);
+            let blocks = self.blocks.get_mut(block as usize..last).unwrap_or_default();
+            blocks.iter_mut().for_each(|content| content.unread &= !granules);
+        }
+    }
+
+    /// The box that was loaded to this address.
+    pub fn tile(&self, at: u32) -> Option<&Tile> {
+        let load = self.blocks.get(at as usize / BLOCK as usize)?.load?;
+        let loaded = load.granules >> (at % BLOCK as u32 / GRANULE as u32) & 1 == 1;
+        self.tiles.get(load.tile).filter(|_| loaded)
+    }
+
+    /// The CTA has ended: what nobody has read of the boxes that were loaded.
+    pub fn never_read(&mut self) -> Vec<NeverRead> {
+        for (n, block) in (0..).zip(&mut self.blocks) {
+            if let Some(load) = block.load.take() {
+                self.tiles.let_go(load.tile, n, std::mem::take(&mut block.unread), true);
+            }
+        }
+        self.tiles.never_read()
+    }
+
     /// A load that wrote some of these granules by another swizzle than they are read with: its swizzle, statement, and the first byte.
     fn other_swizzle(&self, runs: impl Iterator<Item = Run>, swizzle: Swizzle) -> Option<(Swizzle, u32, u32)> {
         for Run { block, blocks, granules } in runs {
             let first = block as usize;
             let end = self.blocks.len().min(first + blocks as usize);
             for (n, content) in (first..).zip(self.blocks.get(first..end)?) {
-                let other = |load: &(Swizzle, u32, u64)| load.0 != swizzle && load.2 & granules != 0;
-                if let Some((loaded, site, _)) = content.load.filter(other) {
-                    return Some((loaded, site, n as u32 * BLOCK as u32));
+                let other = |load: &Load| load.swizzle != swizzle && load.granules & granules != 0;
+                if let Some(load) = content.load.filter(other) {
+                    let site = self.tiles.get(load.tile).map_or(0, |tile| tile.site);
+                    return Some((load.swizzle, site, n as u32 * BLOCK as u32));
                 }
             }
         }
@@ -116,6 +172,25 @@ fn name(swizzle: Swizzle) -> &'static str {
 }
 
 impl Cluster<'_> {
+    /// A copy writes, or reads, a tile of shared memory; a tensor copy does it with a swizzle.
+    pub fn lay_out(&mut self, cta: usize, tile: Tile, (load, tensor): (bool, bool)) {
+        let Tile { start, bytes, swizzle, site, .. } = tile;
+        if self.options.timing_only {
+            return;
+        }
+        if !load && tensor {
+            let (block, last) = (u64::from(start) / BLOCK, u64::from(start + bytes).div_ceil(BLOCK));
+            let all = Run { block, blocks: last - block, granules: u64::MAX };
+            self.check_swizzle(cta, std::iter::once(all), swizzle, "", site);
+        }
+        let loaded = &mut self.ctas[cta].loaded;
+        match (load, tensor) {
+            (true, true) => loaded.load(tile),
+            (true, false) => loaded.overwrite(start, start + bytes),
+            (false, _) => loaded.read(start, start + bytes),
+        }
+    }
+
     /// An MMA's operand of this name, or a copy (no name), reads these granules of a CTA with a swizzle: they should have been
     /// loaded with the same.
     pub fn check_swizzle(

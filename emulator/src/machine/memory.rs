@@ -89,6 +89,19 @@ impl Memory {
             && self.defined[first + 1..end].iter().fold(u64::MAX, |all, word| all & word) == u64::MAX
     }
 
+    /// The first of these bytes that is defined, and how many are.
+    pub(crate) fn defined_among(&self, at: usize, len: usize) -> (Option<usize>, usize) {
+        let (mut first, mut count) = (None, 0);
+        for (word, mask) in words(at, len) {
+            let defined = self.defined[word] & mask;
+            if defined != 0 {
+                first = first.or(Some(word * 64 + defined.trailing_zeros() as usize));
+                count += defined.count_ones() as usize;
+            }
+        }
+        (first, count)
+    }
+
     /// Whether there may be blank bytes.
     pub(crate) fn has_blanks(&self) -> bool {
         !self.blank.is_empty()

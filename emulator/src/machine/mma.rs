@@ -1,7 +1,7 @@
 //! `tcgen05.mma`: issue, the tensor core's work, completion.
 
+use super::boxes::Laid;
 use super::cluster::{Cluster, Stop};
-use super::loaded::swizzle_of;
 use super::operand::Operand;
 use super::state::{ActorKind, At, Pending, Race, RaceMemory, Span};
 use super::tensor::{CELL, COLUMNS, InstructionDescriptor, Layout, SharedDescriptor};
@@ -241,7 +241,7 @@ impl Cluster<'_> {
                 let views = std::mem::take(&mut self.warps[w].views);
                 self.touch_operand(&views, c, &footprint, base, stamp);
                 self.warps[w].views = views;
-                self.check_swizzle(c, footprint.runs(base), swizzle_of(d.swizzle), which, site);
+                self.check_layout(c, Laid { name: which, d, rows, mn_major, site }, &footprint, base);
             }
         }
         match (inputs.accumulate, a) {

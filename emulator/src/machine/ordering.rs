@@ -20,17 +20,16 @@ impl Cluster<'_> {
     ) {
         let At { w, site, .. } = at;
         self.order_global(at, targets, total as u32, writes, stamp);
-        if writes {
-            // Neighbours lie in the same block.
-            let mut last = None;
-            for (_, target) in targets {
-                if let Target::Shared(c, at) = *target {
-                    let end = at + total as u32;
-                    let here = (c, u64::from(at) / BLOCK, u64::from(end).div_ceil(BLOCK));
-                    if last.replace(here) != Some(here) {
-                        self.ctas[c].loaded.overwrite(at, end);
-                    }
-                }
+        // Neighbours lie in the same block, and what a block held is gone with the first write.
+        let mut last = None;
+        for (_, target) in targets {
+            let Target::Shared(c, at) = *target else { continue };
+            let (loaded, end) = (&mut self.ctas[c].loaded, at + total as u32);
+            let here = (c, u64::from(at) / BLOCK, u64::from(end).div_ceil(BLOCK));
+            if !writes {
+                loaded.read(at, end);
+            } else if last.replace(here) != Some(here) {
+                loaded.overwrite(at, end);
             }
         }
         // Few stores come close to an mbarrier.

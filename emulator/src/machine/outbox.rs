@@ -1,6 +1,7 @@
 //! What a cluster does that other clusters can see. It takes effect where a window of simulated time ends; until then only the
 //! cluster itself sees what it wrote.
 
+use super::access::Target;
 use super::atomics::AtomicJob;
 use super::launch_control::Cancel;
 use super::memory::{Global, POISON, Runs};
@@ -88,10 +89,20 @@ pub struct LoadJob<'a> {
     pub warp: usize,
     pub request: u32,
     pub op: &'a LoadOp,
-    pub targets: Vec<(usize, super::access::Target)>,
+    pub targets: Vec<(usize, Target)>,
     pub site: u32,
     /// When the value can be there.
     pub done_at: u64,
+}
+
+impl LoadJob<'_> {
+    /// The buffers that it reads, one as often as one likes.
+    pub fn buffers(&self) -> impl Iterator<Item = usize> {
+        let buffer = |&(_, target): &(usize, Target)| {
+            if let Target::Global { buffer, .. } = target { Some(buffer) } else { None }
+        };
+        self.targets.iter().filter_map(buffer)
+    }
 }
 
 /// A set of buffers has a bit for each; the last one stands for all from there on.

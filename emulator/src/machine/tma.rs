@@ -6,10 +6,11 @@
 use super::bounding_box::Rows;
 use super::cluster::{Cluster, Stop};
 use super::names::counted;
+use super::slices::Tile;
 use super::state::{At, Pending, Race, RaceMemory, Slot, Span};
 use super::step::PARAM_WINDOW;
 use super::warp::lanes;
-use crate::order::{Access, BLOCK, Clock, Far, Run, Stamp, Strength};
+use crate::order::{Access, Clock, Far, Stamp, Strength};
 use crate::program::RESERVED_SHARED;
 use crate::program::op::{Reg, TmaKind, TmaOp};
 use crate::protocol::{self, What};
@@ -225,18 +226,19 @@ impl Cluster<'_> {
         for (n, &slot) in shared.iter().enumerate() {
             let stamp = if load { self.barriers[barriers[n] as usize].stamp(site, self.index) } else { reads };
             if rows.iter().all(Rows::dense) {
-                self.touch_shared(w, slot, bytes, stamp, load);
+                self.check_shared(w, slot, bytes, stamp, load);
                 continue;
             }
             for start in rows.iter().flat_map(|rows| rows.starts()) {
                 for chunk in (start..start + rows[0].bytes).step_by(16) {
                     let slot = Slot { offset: swizzle.apply(slot.offset + chunk), ..slot };
-                    self.touch_shared(w, slot, 16, stamp, load);
+                    self.check_shared(w, slot, 16, stamp, load);
                 }
             }
         }
         for &slot in &shared {
-            self.lay_out(slot, extent, (load, plain_bytes.is_none()), swizzle, site);
+            let tile = Tile::new(slot.offset, extent, swizzle, site, &rows, coordinates.len() == 2);
+            self.lay_out(slot.cta, tile, (load, plain_bytes.is_none()));
         }
         if let Some(from) = from {
             self.touch_shared(w, from, bytes, reads, false);
@@ -453,8 +455,19 @@ impl Cluster<'_> {
         Ok(list)
     }
 
-    /// Checks a copy's access to shared memory against earlier ones. A swizzle stays within rows of 128 bytes.
+    /// An access to shared memory that is not a load or store of a thread.
     pub fn touch_shared(&mut self, w: usize, slot: Slot, bytes: u32, stamp: Stamp, writes: bool) {
+        self.check_shared(w, slot, bytes, stamp, writes);
+        let (loaded, start, end) = (&mut self.ctas[slot.cta].loaded, slot.offset, slot.offset + bytes);
+        if writes {
+            loaded.overwrite(start, end);
+        } else {
+            loaded.read(start, end);
+        }
+    }
+
+    /// Checks an access to shared memory against earlier ones. A swizzle stays within rows of 128 bytes.
+    fn check_shared(&mut self, w: usize, slot: Slot, bytes: u32, stamp: Stamp, writes: bool) {
         let homes = self.scopes.homes();
         let access = Access { transitive: true, homes, ..Access::new(stamp, &self.warps[w].views) };
         let shadow = &mut self.ctas[slot.cta].shared_shadow;
@@ -465,24 +478,7 @@ impl Cluster<'_> {
             self.race(Race { unwritten, ..Race::new(RaceMemory::Shared(slot.cta), conflict, stamp) });
         }
         if writes {
-            self.ctas[slot.cta].loaded.overwrite(slot.offset, slot.offset + bytes);
             self.check_barrier_bytes(slot.cta, slot.offset, slot.offset + bytes, stamp.site);
-        }
-    }
-
-    /// A copy writes, or reads, a tile of shared memory with a swizzle.
-    fn lay_out(&mut self, slot: Slot, extent: u32, (load, tensor): (bool, bool), swizzle: Swizzle, site: u32) {
-        let (start, end) = (slot.offset, slot.offset + extent);
-        let loaded = &mut self.ctas[slot.cta].loaded;
-        match (load, tensor) {
-            _ if self.options.timing_only => {}
-            (true, true) => loaded.load(start, end, swizzle, site),
-            (false, true) => {
-                let (block, last) = (u64::from(start) / BLOCK, u64::from(end).div_ceil(BLOCK));
-                let all = Run { block, blocks: last - block, granules: u64::MAX };
-                self.check_swizzle(slot.cta, std::iter::once(all), swizzle, "", site);
-            }
-            (_, false) => {}
         }
     }
 

@@ -1,7 +1,7 @@
 //! `wgmma.mma_async` at work: from when all warps of the warpgroup have come to it until its product is in their registers.
 
+use super::boxes::Laid;
 use super::cluster::{Cluster, Stop};
-use super::loaded::swizzle_of;
 use super::mma::Operands;
 use super::operand::Operand;
 use super::product::{Factors, Line, Product, Strip};
@@ -108,7 +108,7 @@ impl Cluster<'_> {
             }
             unwritten = unwritten.or_else(|| self.ctas[cta].shared.undefined_granule(footprint.runs(base)));
             self.touch_operand(&views, cta, &footprint, base, stamp);
-            self.check_swizzle(cta, footprint.runs(base), swizzle_of(d.swizzle), which, site);
+            self.check_layout(cta, Laid { name: which, d, rows, mn_major, site }, &footprint, base);
         }
         self.mark_late(first, stamp);
         let origin = match unwritten {

@@ -5,7 +5,7 @@
 
 use super::history::{History, Hit};
 use super::shadow::GRANULE;
-use super::stamp::Access;
+use super::stamp::{Access, Stamp};
 use rustc_hash::FxHashMap;
 
 /// Entries of a block that are looked through at most. More come from many actors that read the same granules, each in an
@@ -106,6 +106,15 @@ impl Blocks {
             block.history.merge(place, part);
         }
         hit.map(|hit| of_part(granule, hit))
+    }
+
+    /// Who wrote a byte of a block last.
+    pub fn writer(&self, block: u32, byte: u32) -> Option<Stamp> {
+        let (Block { history, split }, place) = (&self.blocks[block as usize], byte / GRANULE as u32);
+        if split >> place & 1 == 1 {
+            return self.parts.get(&(block * 64 + place))?.writer(1 << (byte % GRANULE as u32));
+        }
+        history.writer(1 << place)
     }
 
     /// Gives each granule of a block a history of its own.

@@ -51,6 +51,11 @@ impl Footprint {
         self.runs(block).flat_map(|run| Area::of_blocks(run.block, run.blocks, run.granules))
     }
 
+    /// How many there are, each counted once.
+    pub fn granules(&self) -> u64 {
+        self.runs.iter().map(|run| run.blocks * u64::from(run.granules.count_ones())).sum()
+    }
+
     /// The first byte and the one behind the last.
     pub fn bounds(&self) -> (u64, u64) {
         let low =
@@ -73,6 +78,7 @@ mod tests {
         let blocks: Vec<_> = footprint.from(5).collect();
         assert_eq!(blocks, [(5, 0b11), (6, 1 << 63 | 0b100), (8, 1)]);
         assert_eq!(footprint.bounds(), (0, 3088));
+        assert_eq!(footprint.granules(), 5);
         assert_eq!(Footprint::new([1040]).bounds(), (1040, 1056));
         assert_eq!(Footprint::new([]).bounds(), (0, 0));
     }

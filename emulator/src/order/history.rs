@@ -304,6 +304,12 @@ impl<P: Places> History<P> {
         self.0.push(entry);
     }
 
+    /// Who wrote some of these places last.
+    pub fn writer(&self, places: P) -> Option<Stamp> {
+        let wrote = |entry: &&Entry<P>| entry.writes && !entry.places.shared(places).is_empty();
+        self.0.iter().rev().find(wrote).map(|entry| entry.stamp)
+    }
+
     pub fn entries(&self) -> usize {
         self.0.len()
     }

@@ -7,7 +7,7 @@ use super::blocks::Blocks;
 use super::history::{History, Hit};
 use super::places::Rectangle;
 use super::shadow::{BLOCK, GRANULE};
-use super::stamp::Access;
+use super::stamp::{Access, Stamp};
 
 /// Bytes of a page: one bit of a mask for each block. All of a CTA's tensor memory.
 pub const PAGE: u64 = 32 * BLOCK;
@@ -73,6 +73,15 @@ impl Page {
             return found;
         }
         self.touch_together(rest, access, writes).map_or(found, |hit| Hit::heavier(found, hit))
+    }
+
+    /// Who wrote a byte last.
+    pub fn writer(&self, byte: u32) -> Option<Stamp> {
+        let (block, granule) = (byte / BLOCK as u32, byte / GRANULE as u32 % 64);
+        if self.apart >> block & 1 == 1 {
+            return self.blocks.as_ref()?.writer(block, byte % BLOCK as u32);
+        }
+        self.history.writer(Rectangle { blocks: 1 << block, granules: 1 << granule })
     }
 
     /// The same for bytes of one granule, not all of them.

@@ -61,6 +61,11 @@ impl Shadow {
         self.touch_area(Area::of_block(block, granules), access, true)
     }
 
+    /// Who wrote a byte last, of those who are remembered.
+    pub fn writer(&self, at: u64) -> Option<Stamp> {
+        self.pages.get((at / PAGE) as usize)?.as_ref()?.writer((at % PAGE) as u32)
+    }
+
     /// Checks and remembers an access to areas in any order, if it conflicts with nothing; tells whether that was so. If not, some
     /// of it may be remembered: the caller accesses it again, part by part, which finds every conflict as if it were the first
     /// time.

@@ -1,0 +1,209 @@
+//! Whether the matrix descriptor of an operand and the box that was loaded there agree on where its rows lie.
+
+use super::cluster::Cluster;
+use super::loaded::swizzle_of;
+use super::tensor::{SharedDescriptor, chunks};
+use crate::diagnostic::Severity;
+use crate::order::Footprint;
+
+/// An operand of an MMA as its descriptor says that it lies in shared memory.
+#[derive(Clone, Copy, Debug)]
+pub struct Laid<'a> {
+    /// `A` or `B`.
+    pub name: &'a str,
+    pub d: SharedDescriptor,
+    /// Rows of A or columns of B.
+    pub rows: u32,
+    pub mn_major: bool,
+    /// The MMA.
+    pub site: u32,
+}
+
+/// The first of eight elements that lie side by side: row of A or column of B, and depth.
+type Element = (u32, u32);
+
+const RULE: &str = "The stride offset of a matrix descriptor leads from eight rows of an operand to the next eight, the leading offset \
+                    to its next part beside them (PTX ISA 9.7.16.4.1, matrix descriptor; 9.7.16.3.3, canonical layouts).";
+
+impl Laid<'_> {
+    /// Bytes from eight rows of the tile to the next eight. In an MN-major tile a row is one of depth.
+    fn row_stride(&self) -> u32 {
+        if self.mn_major && self.d.swizzle == 0 { self.d.leading } else { self.d.stride }
+    }
+
+    /// Bytes of a row of the tile.
+    fn row_bytes(&self) -> u32 {
+        self.d.swizzle.max(16)
+    }
+
+    /// The parts of a tile lie side by side, each with rows of its own: the number of an element's part.
+    fn part(&self, (mn, k): Element) -> u32 {
+        match (self.mn_major, self.d.swizzle) {
+            (false, 0) => k / 8,
+            (false, _) => 0,
+            (true, 0) => mn / 8,
+            (true, w) => mn / (w / 2),
+        }
+    }
+
+    /// Two elements that lie in the same bytes, and whether both are of the same part.
+    fn overlap(&self) -> Option<(Element, Element, bool)> {
+        let first_two = |same_part: bool| {
+            let place = |e: Element| (if same_part { self.part(e) } else { 0 }, self.d.chunk(e.0, e.1, self.mn_major));
+            let mut all: Vec<_> = chunks(self.rows, self.mn_major).map(|e| (place(e), e)).collect();
+            all.sort_unstable();
+            let twice = all.windows(2).filter(|two| two[0].0 == two[1].0).map(|two| (two[0].1, two[1].1));
+            twice.min().map(|(a, b)| (a, b, same_part))
+        };
+        first_two(true).or_else(|| first_two(false))
+    }
+
+    /// Whether a row of the operand goes on in the next row of a swizzled tile.
+    fn runs_over(&self) -> bool {
+        let (w, bytes) = (self.d.swizzle, if self.mn_major { 2 * self.rows } else { 32 });
+        w != 0 && self.d.start % w + bytes.min(w) > w
+    }
+
+    /// Whether its second eight rows do not follow the first eight in a swizzled tile.
+    fn leaps(&self) -> bool {
+        let more = self.mn_major || self.rows > 8;
+        self.d.swizzle != 0 && more && self.d.stride != 8 * self.d.swizzle
+    }
+}
+
+impl Cluster<'_> {
+    /// An MMA reads an operand of a CTA, which covers this: it should have been loaded as it is read.
+    pub fn check_layout(&mut self, cta: usize, laid: Laid, footprint: &Footprint, base: u64) {
+        self.check_swizzle(cta, footprint.runs(base), swizzle_of(laid.d.swizzle), laid.name, laid.site);
+        self.ctas[cta].loaded.read_granules(footprint.runs(base));
+        if footprint.granules() < u64::from(2 * laid.rows) {
+            self.overlaps(laid);
+        } else if laid.runs_over() || laid.leaps() {
+            self.check_rows(cta, laid);
+        }
+    }
+
+    /// Elements of an operand lie in the same bytes.
+    fn overlaps(&mut self, laid: Laid) {
+        let Some((first, second, same_part)) = laid.overlap() else { return };
+        let Laid { name, d, site, mn_major, .. } = laid;
+        let element = |(mn, k): Element| format!("row {mn}, depth {k}");
+        let mut diagnostic = self.problem(
+            "operand-overlap",
+            site,
+            format!("different elements of the MMA's operand {name} lie in the same bytes of {}", self.shared_name(d.start)),
+            RULE,
+            if mn_major || d.swizzle == 0 {
+                "Check stride and leading offset (bits 32 to 45, and 16 to 29, in units of 16 bytes): they may be exchanged.".into()
+            } else {
+                format!(
+                    "Set the stride offset (bits 32 to 45, in units of 16 bytes) to {} bytes for rows that lie one behind the other.",
+                    8 * laid.row_bytes()
+                )
+            },
+        );
+        // Rows may be repeated on purpose with a stride of 0, and parts beside each other be windows that overlap: of a convolution.
+        let on_purpose = !same_part || laid.row_stride() == 0;
+        diagnostic.severity = if on_purpose { Severity::Note } else { Severity::Finding };
+        diagnostic.labels[0].text = format!(
+            "{name} takes 8 elements from {} and from {} on out of the same 16 bytes (stride offset {} bytes, leading offset {} bytes)",
+            element(first),
+            element(second),
+            d.stride,
+            d.leading
+        );
+        self.findings.add(diagnostic);
+    }
+
+    /// The rows of an operand are no neighbours in their tile: if a box was loaded there, are they those of the box?
+    fn check_rows(&mut self, cta: usize, laid: Laid) {
+        let Laid { name, d, mn_major, site, .. } = laid;
+        let w = d.swizzle;
+        let (column, next) = (d.start % w, d.start.wrapping_add(if laid.runs_over() { w } else { d.stride }));
+        let loaded = &self.ctas[cta].loaded;
+        // A swizzle stays within the rows of a tile.
+        let box_at = |at: u32| loaded.tile(at - at % w).filter(|tile| tile.swizzle == swizzle_of(w));
+        let (Some(&tile), Some(_)) = (box_at(d.start), box_at(next)) else { return };
+        let row = (d.start - column).saturating_sub(tile.start) / w;
+        let [these, those] =
+            if mn_major { ["depths 0 to 7", "depths 8 to 15"] } else { ["rows 0 to 7", "rows 8 to 15"] };
+        let (what, severity) = if laid.runs_over() {
+            let what = format!("begins at byte {column} of a row of the box and goes on in the next row");
+            (what, Severity::Finding)
+        } else if next % w != column {
+            let what = format!("has {these} at byte {column} of the rows of the box, {those} at byte {}", next % w);
+            (what, Severity::Finding)
+        } else if row + 8 < tile.rows {
+            let what = format!("has {these} in rows {row} to {} of the box, {those} not in the next eight", row + 7);
+            (what, Severity::Note)
+        } else {
+            return;
+        };
+        let mut diagnostic = self.problem(
+            "box-mismatch",
+            site,
+            format!("the MMA's operand {name} does not lie in {} as the box that was loaded there", self.shared_name(d.start)),
+            RULE,
+            format!(
+                "For a box of rows of {w} bytes, set the stride offset (bits 32 to 45) to {} bytes and begin within a row.",
+                8 * w
+            ),
+        );
+        diagnostic.severity = severity;
+        diagnostic.labels[0].text = format!("{name} {what} (stride offset {} bytes)", d.stride);
+        diagnostic.labels.push(self.label(tile.site, "the box was loaded here"));
+        self.findings.add(diagnostic);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn laid(swizzle: u32, leading: u32, stride: u32, mn_major: bool) -> Laid<'static> {
+        Laid {
+            name: "A",
+            d: SharedDescriptor { start: 0x8000, leading, stride, swizzle },
+            rows: 128,
+            mn_major,
+            site: 0,
+        }
+    }
+
+    /// The layouts that compilers use overlap nowhere, and follow the rows.
+    #[test]
+    fn canonical_layouts_are_accepted() {
+        for (swizzle, mn_major) in [32, 64, 128].into_iter().flat_map(|w| [(w, false), (w, true)]) {
+            // The leading offset of K-major tiles with a swizzle means nothing.
+            let leading = if mn_major { 64 * swizzle } else { 16 };
+            let laid = laid(swizzle, leading, 8 * swizzle, mn_major);
+            assert_eq!(laid.overlap(), None, "{laid:?}");
+            assert!(!laid.leaps() && !laid.runs_over(), "{laid:?}");
+        }
+        for (leading, stride) in [(128, 256), (2048, 128)] {
+            assert_eq!(laid(0, leading, stride, false).overlap(), None);
+            assert_eq!(laid(0, leading, stride, true).overlap(), None);
+        }
+    }
+
+    #[test]
+    fn elements_in_the_same_bytes_are_found() {
+        assert_eq!(laid(128, 1024, 16, false).overlap(), Some(((0, 8), (8, 0), true)), "exchanged");
+        assert_eq!(laid(128, 16, 0, false).overlap(), Some(((0, 0), (8, 0), true)), "the same eight rows");
+        assert_eq!(laid(0, 256, 128, false).overlap(), Some(((0, 8), (16, 0), false)), "windows");
+        assert_eq!(laid(128, 1024, 8192, true).overlap(), None, "depths 8 to 15 lie in another box");
+        assert_eq!(laid(128, 1024, 1024, true).overlap(), Some(((0, 8), (64, 0), false)), "windows");
+    }
+
+    #[test]
+    fn steps_to_other_rows_are_seen() {
+        assert!(laid(128, 16, 2048, false).leaps());
+        assert!(laid(128, 16, 1040, true).leaps());
+        let from = |start, mn_major| {
+            let laid = laid(64, 4096, 512, mn_major);
+            Laid { d: SharedDescriptor { start, ..laid.d }, rows: 16, ..laid }.runs_over()
+        };
+        assert_eq!([0x8000, 0x8020, 0x8030].map(|start| from(start, false)), [false, false, true]);
+        assert_eq!([0x8000, 0x8020, 0x8030].map(|start| from(start, true)), [false, false, true]);
+    }
+}

@@ -1,0 +1,141 @@
+//! Buffers that hold nothing before a launch: whether it writes all of them, and no byte twice.
+
+use super::memory::{Global, GlobalBuffer};
+use super::names::counted;
+use super::outbox::{Item, Write};
+use super::tracker::Tracker;
+use crate::diagnostic::{Diagnostic, Label, Severity};
+use crate::launch::{Content, Launch};
+use crate::order::Strength;
+
+/// Bytes that were written although they had been before.
+#[derive(Clone, Copy, Debug)]
+struct Again {
+    /// The first of them, who had written it, and who wrote it again.
+    at: u64,
+    before: Option<u32>,
+    site: u32,
+    /// So many in all.
+    bytes: u64,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Output {
+    /// It held nothing before.
+    empty: bool,
+    /// The launch reads it, or combines what it writes with what is there: it is for its own use.
+    used: bool,
+    /// The first statement that wrote to it.
+    written: Option<u32>,
+    again: Option<Again>,
+}
+
+/// By number of the buffer.
+#[derive(Debug, Default)]
+pub struct Outputs(Vec<Output>);
+
+impl Outputs {
+    pub fn new(launch: &Launch) -> Outputs {
+        let empty = |content: &Content| matches!(content, Content::Undefined { .. });
+        Outputs(launch.buffers.iter().map(|b| Output { empty: empty(&b.content), ..Output::default() }).collect())
+    }
+
+    /// What a cluster does, before it takes effect. Whether it is a write that changes nothing.
+    pub fn see(&mut self, item: &Item, same: bool, global: &Global, tracker: &Tracker) {
+        match item {
+            Item::Read { runs, .. } => self.used(runs.buffer),
+            Item::Load(job) => job.buffers().for_each(|buffer| self.used(buffer)),
+            Item::Atomic(job) => job.places().for_each(|(buffer, _)| self.used(buffer)),
+            Item::Write(write) => self.write(write, same, global, tracker),
+            _ => {}
+        }
+    }
+
+    fn used(&mut self, buffer: usize) {
+        if let Some(output) = self.0.get_mut(buffer) {
+            output.used = true;
+        }
+    }
+
+    fn write(&mut self, write: &Write, same: bool, global: &Global, tracker: &Tracker) {
+        let Write { stamp, how, blank, .. } = write;
+        for runs in &write.runs {
+            let Some(output) = self.0.get_mut(runs.buffer).filter(|output| output.empty) else { continue };
+            output.used |= how.is_some() || stamp.strength != Strength::Weak;
+            output.written.get_or_insert(stamp.site);
+            // Threads that share a value may all store it, and of what is blank nobody knows the value.
+            if output.used || same || *blank {
+                continue;
+            }
+            let memory = &global.buffers[runs.buffer].memory;
+            for start in runs.starts() {
+                let (first, bytes) = memory.defined_among(start as usize, runs.bytes as usize);
+                let Some(at) = first.map(|at| at as u64) else { continue };
+                let new = || Again { at, before: tracker.writer(runs.buffer, at), site: stamp.site, bytes: 0 };
+                output.again.get_or_insert_with(new).bytes += bytes as u64;
+            }
+        }
+    }
+
+    /// The launch is complete, and nothing else is wrong.
+    pub fn judge(&self, buffers: &[GlobalBuffer], label: impl Fn(u32, String) -> Label) -> Vec<Diagnostic> {
+        let mut list = Vec::new();
+        for (output, buffer) in self.0.iter().zip(buffers).filter(|(output, _)| output.empty && !output.used) {
+            let Some(written) = output.written else { continue };
+            list.extend(not_written(buffer, |text| label(written, text)));
+            list.extend(output.again.map(|again| again.said(buffer, &label)));
+        }
+        list
+    }
+}
+
+fn note(code: &'static str, title: String, labels: Vec<Label>, rule: &str, help: &str) -> Diagnostic {
+    let (rule, help) = (rule.into(), help.into());
+    Diagnostic { code, severity: Severity::Note, title, labels, rule, help, count: 1, confirmed: None }
+}
+
+/// Bytes that the launch has not written, of a buffer to which it has written.
+fn not_written(buffer: &GlobalBuffer, label: impl Fn(String) -> Label) -> Option<Diagnostic> {
+    let size = buffer.memory.bytes.len();
+    let (low, written) = buffer.memory.defined_among(0, size);
+    let (low, missing) = (low?, size - written);
+    let first = (0..size).find(|&at| !buffer.memory.is_defined(at))?;
+    let high = (0..size).rev().find(|&at| buffer.memory.is_defined(at))?;
+    let title = format!(
+        "`{}` is written in part only: {missing} of its {size} bytes are not, the first is {}",
+        buffer.name,
+        buffer.describe(first as u64)
+    );
+    let text = format!(
+        "written from here, and elsewhere perhaps: {} between bytes {low} and {high}",
+        counted(written as u64, "byte")
+    );
+    Some(note(
+        "output-not-written",
+        title,
+        vec![label(text)],
+        "A buffer without a content holds nothing before the launch, and the launch does not read it: what it has not written there \
+         afterwards holds nothing either.",
+        "Compare grid and tiles with the size of the buffer. If it is larger than what is computed, give it the size of that.",
+    ))
+}
+
+impl Again {
+    fn said(&self, buffer: &GlobalBuffer, label: impl Fn(u32, String) -> Label) -> Diagnostic {
+        let Again { at, before, site, bytes } = *self;
+        let mut labels = vec![label(site, "written again here".into())];
+        labels.extend(before.map(|before| label(before, "written before here".into())));
+        note(
+            "output-written-twice",
+            format!(
+                "{} is written twice, and never read in between ({} in all)",
+                buffer.describe(at),
+                counted(bytes, "byte")
+            ),
+            labels,
+            "The launch does not read this buffer, so that what a plain store leaves is lost with the next to the same place (PTX ISA, \
+             st).",
+            "Check which tile and which rows each of the two stores is for.",
+        )
+    }
+}

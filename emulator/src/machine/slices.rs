@@ -1,0 +1,271 @@
+//! The boxes that tensor copies brought to shared memory: where their rows lie, and which of their bytes nobody has read.
+
+use super::bounding_box::Rows;
+use super::cluster::Cluster;
+use crate::diagnostic::{Diagnostic, Severity};
+use crate::order::{BLOCK, GRANULE};
+use crate::tensor_map::Swizzle;
+
+const CODE: &str = "loaded-never-read";
+
+/// A box that a tensor copy brought to a CTA.
+#[derive(Clone, Copy, Debug)]
+pub struct Tile {
+    /// Where it lies in the CTA's window.
+    pub start: u32,
+    pub bytes: u32,
+    pub swizzle: Swizzle,
+    /// The copy.
+    pub site: u32,
+    /// Bytes from one row to the next.
+    pub pitch: u32,
+    /// Rows of a box of two dimensions; else 0.
+    pub rows: u32,
+    /// Who reads it counts: it is made of whole KiB, and all of it lies within the tensor.
+    pub watched: bool,
+    /// So many KiB hold something of it still.
+    kept: u32,
+    /// What was gone before anybody had read it.
+    lost: Lost,
+    /// Threads wrote to it: what they meant it for then is not known.
+    reused: bool,
+}
+
+/// Bytes of a box that nobody has read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Lost {
+    bytes: u32,
+    /// The first row that has such bytes.
+    row: u32,
+    /// Between these bytes of their rows they lie.
+    low: u32,
+    high: u32,
+}
+
+impl Lost {
+    fn add(&mut self, row: u32, column: u32) {
+        let end = column + GRANULE as u32;
+        let first = Lost { bytes: 0, row, low: column, high: end };
+        let before = if self.bytes == 0 { first } else { *self };
+        *self = Lost {
+            bytes: before.bytes + GRANULE as u32,
+            row: before.row.min(row),
+            low: before.low.min(column),
+            high: before.high.max(end),
+        };
+    }
+}
+
+impl Tile {
+    /// So many bytes hold these rows, of a box of two dimensions or not.
+    pub fn new(start: u32, bytes: u32, swizzle: Swizzle, site: u32, rows: &[Rows], flat: bool) -> Tile {
+        let whole = [start, bytes].iter().all(|n| u64::from(*n).is_multiple_of(BLOCK));
+        Tile {
+            start,
+            bytes,
+            swizzle,
+            site,
+            pitch: rows.first().map_or(bytes, |rows| rows.pitch).max(1),
+            rows: if flat { rows.iter().map(|rows| rows.count).sum() } else { 0 },
+            watched: whole && rows.iter().all(|rows| rows.dense() && !rows.hangs_over()),
+            kept: 0,
+            lost: Lost::default(),
+            reused: false,
+        }
+    }
+
+    /// Whether nobody has read any of it.
+    fn unused(&self) -> bool {
+        self.lost.bytes == self.bytes
+    }
+
+    /// The row and the byte of it that lies at an address.
+    fn place(&self, at: u32) -> (u32, u32) {
+        let offset = self.swizzle.apply(at).saturating_sub(self.start);
+        (offset / self.pitch, offset % self.pitch)
+    }
+}
+
+/// What nobody has read of the boxes of a copy: of each a part, or all of each.
+#[derive(Clone, Copy, Debug)]
+pub struct NeverRead {
+    site: u32,
+    /// So many boxes; the first of them.
+    boxes: u64,
+    tile: Tile,
+}
+
+/// The boxes that shared memory holds something of.
+#[derive(Debug, Default)]
+pub struct Tiles {
+    list: Vec<Tile>,
+    /// Places that are free.
+    free: Vec<u32>,
+    never_read: Vec<NeverRead>,
+}
+
+impl Tiles {
+    pub fn get(&self, n: u32) -> Option<&Tile> {
+        self.list.get(n as usize)
+    }
+
+    /// A box comes that lies in so many KiB. Gives its number.
+    pub fn add(&mut self, tile: Tile, kept: u32) -> u32 {
+        let tile = Tile { kept, ..tile };
+        match self.free.pop() {
+            Some(n) => {
+                self.list[n as usize] = tile;
+                n
+            }
+            None => {
+                self.list.push(tile);
+                self.list.len() as u32 - 1
+            }
+        }
+    }
+
+    /// A KiB holds nothing of a box any more, of which nobody had read these granules there. Unless all of the KiB is `gone`, others
+    /// of them may be meant for somebody still.
+    pub fn let_go(&mut self, n: u32, block: u32, unread: u64, gone: bool) {
+        let Some(tile) = self.list.get_mut(n as usize) else { return };
+        tile.kept -= 1;
+        tile.reused |= !gone;
+        if unread != 0 && !tile.reused {
+            for granule in (0..64).filter(|granule| unread >> granule & 1 == 1) {
+                let (row, column) = tile.place(block * BLOCK as u32 + granule * GRANULE as u32);
+                tile.lost.add(row, column);
+            }
+        }
+        if tile.kept > 0 {
+            return;
+        }
+        self.free.push(n);
+        let tile = *tile;
+        if tile.watched && !tile.reused && (1..=tile.bytes).contains(&tile.lost.bytes) {
+            self.remember(tile);
+        }
+    }
+
+    fn remember(&mut self, tile: Tile) {
+        let same = |known: &&mut NeverRead| known.site == tile.site && known.tile.unused() == tile.unused();
+        match self.never_read.iter_mut().find(same) {
+            Some(known) => known.boxes += 1,
+            None => self.never_read.push(NeverRead { site: tile.site, boxes: 1, tile }),
+        }
+    }
+
+    pub fn never_read(&mut self) -> Vec<NeverRead> {
+        std::mem::take(&mut self.never_read)
+    }
+}
+
+impl Cluster<'_> {
+    /// The cluster has ended: boxes, and slices of boxes, that were loaded and never read.
+    pub fn slices_never_read(&mut self) {
+        for cta in 0..self.ctas.len() {
+            for never in self.ctas[cta].loaded.never_read() {
+                let diagnostic =
+                    if never.tile.unused() { self.box_never_read(never) } else { self.part_never_read(never) };
+                self.findings.add(Diagnostic { severity: Severity::Note, count: never.boxes, ..diagnostic });
+            }
+        }
+    }
+
+    fn part_never_read(&self, NeverRead { site, tile, .. }: NeverRead) -> Diagnostic {
+        let (name, Lost { bytes, row, low, high }) = (self.shared_name(tile.start), tile.lost);
+        let mut diagnostic = self.problem(
+            CODE,
+            site,
+            format!("{bytes} of the {} bytes of a box that is loaded to {name} are never read", tile.bytes),
+            "A tensor copy moves the whole of its box to shared memory (PTX ISA, cp.async.bulk.tensor). Other bytes of the box were \
+             read; nothing that was computed depends on these.",
+            "Let the MMAs go over the whole depth of the tile, 16 elements each, or load a smaller box.".into(),
+        );
+        diagnostic.labels[0].text = format!(
+            "loaded here; the first row with such bytes is row {row} of the box, and all of them lie between bytes {low} and {high} of \
+             their rows"
+        );
+        diagnostic
+    }
+
+    fn box_never_read(&self, NeverRead { site, tile, .. }: NeverRead) -> Diagnostic {
+        let name = self.shared_name(tile.start);
+        let mut diagnostic = self.problem(
+            CODE,
+            site,
+            format!("a box of {} bytes that is loaded to {name} is never read", tile.bytes),
+            "A tensor copy moves its box to shared memory (PTX ISA, cp.async.bulk.tensor). Nothing read it before it was overwritten or \
+             the CTA ended.",
+            "Load as many boxes as are used: compare the bounds of the loop that loads with those of the one that multiplies.".into(),
+        );
+        diagnostic.labels[0].text = "loaded here".into();
+        diagnostic
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::loaded::Loaded;
+    use super::*;
+    use crate::order::Run;
+
+    fn tile(start: u32, site: u32) -> Tile {
+        let rows = Rows { linear: 0, bytes: 128, pitch: 128, count: 16, inside: None };
+        Tile { watched: true, ..Tile::new(start, 2048, Swizzle::B128, site, &[rows], true) }
+    }
+
+    /// What is said of each copy: its statement, boxes, and what was lost of the first.
+    fn said(loaded: &mut Loaded) -> Vec<(u32, u64, Lost)> {
+        loaded.never_read().iter().map(|n| (n.site, n.boxes, n.tile.lost)).collect()
+    }
+
+    /// The chunks of these columns of 16 rows.
+    fn read(loaded: &mut Loaded, start: u32, columns: std::ops::Range<u32>) {
+        for at in (0..16).flat_map(|row| columns.clone().map(move |c| start + row * 128 + c * 16)) {
+            let at = Swizzle::B128.apply(at);
+            let run = Run { block: (at / 1024).into(), blocks: 1, granules: 1 << (at % 1024 / 16) };
+            loaded.read_granules(std::iter::once(run));
+        }
+    }
+
+    #[test]
+    fn a_slice_that_is_left_out_is_named_and_counted() {
+        let mut loaded = Loaded::default();
+        for _ in 0..3 {
+            loaded.load(tile(1024, 7));
+            read(&mut loaded, 1024, 0..6);
+        }
+        loaded.load(tile(4096, 8));
+        read(&mut loaded, 4096, 0..8);
+        let lost = Lost { bytes: 16 * 32, row: 0, low: 96, high: 128 };
+        assert_eq!(said(&mut loaded), [(7, 3, lost)]);
+        assert_eq!(said(&mut loaded), []);
+    }
+
+    #[test]
+    fn threads_read_and_write_in_bytes() {
+        let mut loaded = Loaded::default();
+        loaded.load(tile(1024, 7));
+        loaded.read(1024, 3072 - 16);
+        // Row 15, which lies in the second KiB: its chunk 7 is where 0 would be.
+        let lost = Lost { bytes: 16, row: 15, low: 0, high: 16 };
+        assert_eq!(said(&mut loaded), [(7, 1, lost)]);
+        loaded.load(tile(1024, 7));
+        loaded.read(1024, 3072 - 16);
+        loaded.overwrite(1040, 1044);
+        assert_eq!(said(&mut loaded), [], "threads use the tile for something else");
+    }
+
+    #[test]
+    fn boxes_that_nobody_reads_at_all_stand_apart() {
+        let mut loaded = Loaded::default();
+        loaded.load(tile(0, 7));
+        loaded.load(tile(0, 7));
+        loaded.read(0, 2032);
+        loaded.load(Tile { watched: false, ..tile(2048, 8) });
+        loaded.read(2048, 2064);
+        let (all, one) =
+            (Lost { bytes: 2048, row: 0, low: 0, high: 128 }, Lost { bytes: 16, row: 15, low: 0, high: 16 });
+        assert_eq!(said(&mut loaded), [(7, 1, all), (7, 1, one)]);
+    }
+}
