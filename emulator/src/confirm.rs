@@ -73,7 +73,7 @@ fn difference(launch: &Launch, ours: &[Memory], theirs: &[Memory]) -> Option<Str
         let place = place_name(&buffer.name, buffer.row_bytes, size as u32, first as u64);
         let text = |value: Option<Vec<u8>>| match value {
             Some(bytes) => bytes.iter().rev().fold(String::from("0x"), |text, byte| text + &format!("{byte:02x}")),
-            None => "never written".into(),
+            None => "undefined".into(),
         };
         let also = match more {
             0 => String::new(),

@@ -239,7 +239,7 @@ impl Summary<'_> {
         }
         let noted = self.seen(|run| &run.notes);
         if !noted.is_empty() && notes == Notes::Show {
-            out += "Notes: rules broken that no machine code would show. They change no exit status; `--notes hide` hides them.\n\n";
+            out += "Notes: rules broken that no machine code would show, and what a right kernel seldom does. They change no exit status; `--notes hide` hides them.\n\n";
             out += &self.first_few(texts, &noted);
             out.push('\n');
         }
@@ -276,7 +276,11 @@ impl Summary<'_> {
         for file in &self.outputs {
             let _ = write!(out, "wrote `{}`, {} bytes, to {}", file.buffer, file.bytes, file.file);
             if file.never_written > 0 {
-                let _ = write!(out, " ({} of them were never written by the kernel and hold 0xff)", file.never_written);
+                let _ = write!(
+                    out,
+                    " ({} of them hold no defined value, most of them 0xff: nothing, or something undefined, was written there)",
+                    file.never_written
+                );
             }
             out.push('\n');
         }

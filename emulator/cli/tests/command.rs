@@ -206,7 +206,7 @@ fn a_finding_is_shown_at_the_ptx_and_at_its_source() {
          5 |     k.load(yours);
            |       ---- warp 1 reads it here
            |
-           = confirmed: with --seed 0, `out` at byte 128 is never written instead of 0x00000000, and 31 more elements differ
+           = confirmed: with --seed 0, `out` at byte 128 is undefined instead of 0x00000000, and 31 more elements differ
            = note: seen 2 times
            = rule: Plain accesses of different threads to the same bytes, one of them a write, are a data race unless synchronisation orders them (PTX ISA 8.7.1, 8.9.5).
            = try: Put a CTA barrier (bar.sync) between the two.
@@ -226,7 +226,7 @@ fn notes_stand_apart_and_change_no_exit_status() {
     let said = emulate(folder.path(), &["exchange.ptx", "--launch", "exchange.json"]);
     assert_eq!((said.status, said.err.as_str()), (0, ""));
     expect![[r#"
-        Notes: rules broken that no machine code would show. They change no exit status; `--notes hide` hides them.
+        Notes: rules broken that no machine code would show, and what a right kernel seldom does. They change no exit status; `--notes hide` hides them.
 
         note[same-value-written-twice]: warp 1 and warp 0 store the same value to `cell`, and nothing orders the two
          --> exchange.ptx:8:1

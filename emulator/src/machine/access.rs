@@ -135,7 +135,8 @@ impl<'a> Cluster<'a> {
         let (each, total) = (usize::from(op.bytes), usize::from(op.bytes) * op.d.len());
         let Ok(at) = usize::try_from(op.address.offset) else { return false };
         let named = op.space == Space::Param && op.address.base == Reg::Sink && op.sync.is_none();
-        let plain = total > 0 && at.is_multiple_of(total) && op.d.iter().all(|d| matches!(d, Reg::B32(_) | Reg::B64(_)));
+        let plain =
+            total > 0 && at.is_multiple_of(total) && op.d.iter().all(|d| matches!(d, Reg::B32(_) | Reg::B64(_)));
         let Some(bytes) = self.params.get(at..at + total).filter(|_| named && plain) else { return false };
         let registers = &mut self.warps[w].registers;
         for (&reg, part) in op.d.iter().zip(bytes.chunks_exact(each)) {

@@ -48,6 +48,12 @@ impl Cluster<'_> {
             let State::Mbarrier { barrier, .. } = b.state else { return None };
             drawn += &format!("{} → {} → ", self.warp_name(b.warp), self.barrier_name(barrier));
         }
+        // Those who wait at one and the same place wait for an arrival that none of them lacks.
+        let mut places = ring.iter().filter_map(|&n| blocked.get(n)).map(barrier_of);
+        let first_place = places.next();
+        if places.all(|place| Some(place) == first_place) {
+            return None;
+        }
         let count = if ring.len() == 2 { "two" } else { "these" };
         Some(format!("{count} warps wait for each other: {drawn}{first}"))
     }

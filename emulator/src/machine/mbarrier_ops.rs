@@ -90,14 +90,23 @@ impl Cluster<'_> {
                         ),
                         "Use the `.shared::cluster` form (with `_` for the state).".to_string(),
                     )
+                } else if u64::from(offset) + 8 > end {
+                    (
+                        format!(
+                            "the mbarrier address {raw:#x} of lane {lane} lies behind the CTA's shared memory, which ends at {end:#x}"
+                        ),
+                        format!(
+                            "The launch gives the kernel {} of dynamic shared memory: give it as many as it lays out. Or it is no address, but \
+                             the barrier's content.",
+                            counted(u64::from(self.launch.dynamic_shared), "byte")
+                        ),
+                    )
                 } else {
                     (
                         format!(
                             "the mbarrier address {raw:#x} of lane {lane} is not 8 aligned bytes of a CTA's shared memory"
                         ),
-                        format!(
-                            "The shared memory of a CTA ends at {end:#x}; pass the barrier's address, not its content."
-                        ),
+                        "Pass the barrier's address, not its content; align it to 8.".to_string(),
                     )
                 };
                 return Err(Some(Box::new(self.problem(
@@ -144,7 +153,13 @@ impl Cluster<'_> {
                 site,
                 format!("{} uses {}, but nothing orders this after its initialisation", self.warp_name(w), name(self)),
                 "An mbarrier.init must happen before every other operation on the object (PTX ISA 9.7.13.15.3).",
-                "Put a CTA barrier between the initialisation and the first use.".into(),
+                if slot.cta == warp.cta {
+                    "Put a CTA barrier between the initialisation and the first use.".into()
+                } else {
+                    "Put a fence.mbarrier_init and a barrier of the cluster (barrier.cluster.arrive, then wait) between the initialisation \
+                     and the first use."
+                        .into()
+                },
             );
             diagnostic.severity = Severity::Finding;
             diagnostic.labels.push(self.label(init.site, "initialised here"));

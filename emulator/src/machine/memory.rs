@@ -305,13 +305,7 @@ pub fn bases(sizes: &[u64]) -> Vec<u64> {
 
 impl Global {
     /// The caller has checked sizes and contents.
-    pub fn new(
-        buffers: &[Buffer],
-        variables: &[Variable],
-        l2_bytes: u64,
-        timing_only: bool,
-        threads: usize,
-    ) -> Global {
+    pub fn new(buffers: &[Buffer], variables: &[Variable], l2_bytes: u64, timing_only: bool, threads: usize) -> Global {
         let memories: Vec<Memory> = side_by_side(threads, buffers.len(), |n| match &buffers[n].content {
             content @ (Content::Random(_) | Content::Undefined { .. }) if timing_only => {
                 Memory::zeros(content.size().unwrap_or(0) as usize)

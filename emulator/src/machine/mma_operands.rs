@@ -53,7 +53,9 @@ impl Cluster<'_> {
                 continue;
             }
             let why = match missing {
-                Some(c) if lane == 0 => format!("column {c} is not allocated ({columns} columns from {column})"),
+                Some(c) if lane == 0 => {
+                    format!("it takes {columns} columns from {column} on, of which column {c} is not allocated")
+                }
                 _ => format!("it begins at lane {lane}; it must begin at lane 0"),
             };
             return Err(Some(Box::new(self.problem(

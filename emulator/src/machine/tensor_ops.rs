@@ -61,7 +61,7 @@ impl Cluster<'_> {
         } else {
             unallocated.map(|c| {
                 (
-                    format!("column {c} is not allocated ({columns} columns from {column})"),
+                    format!("it takes {columns} columns from {column} on, of which column {c} is not allocated"),
                     "Stay within the columns that tcgen05.alloc gave.",
                 )
             })

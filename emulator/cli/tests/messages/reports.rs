@@ -113,7 +113,7 @@ fn findings_of_several_seeds_and_notes() {
            = rule: Plain accesses of different threads to the same bytes, one of them a write, are a data race unless synchronisation orders them (PTX ISA 8.7.1, 8.9.5).
            = try: Let each byte be written by one warp: check how the address depends on the thread.
 
-        Notes: rules broken that no machine code would show. They change no exit status; `--notes hide` hides them.
+        Notes: rules broken that no machine code would show, and what a right kernel seldom does. They change no exit status; `--notes hide` hides them.
 
         note[same-value-written-twice]: warp 1 and warp 0 store the same value to `tile`, and nothing orders the two
           --> k.ptx:18:1
