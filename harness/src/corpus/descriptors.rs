@@ -114,7 +114,7 @@ fn fields(text: &Text, at: usize, index: usize, fields: &[Field]) -> Vec<Mutant>
             };
             let constant = value as u64 & !(mask << low) | now << low;
             let to = statement.with_operand(index, format!("0x{constant:x}"));
-            all.extend((now != was).then(|| changed(text, at, name, What::Field(name), &to)));
+            all.extend((now != was).then(|| changed(text, at, name, What::Field(name, at), &to)));
         }
     }
     all
@@ -130,7 +130,7 @@ fn matrix(text: &Text, at: usize, of: &[Field]) -> Vec<Mutant> {
         let (leading, stride) = (value >> 16 & mask, value >> 32 & mask);
         let swapped = value & !(mask << 16 | mask << 32) | stride << 16 | leading << 32;
         let to = statement.with_operand(2, format!("0x{swapped:x}"));
-        all.push(changed(text, at, "offsets swapped", What::Field("offsets swapped"), &to));
+        all.push(changed(text, at, "offsets swapped", What::Field("offsets swapped", at), &to));
     }
     all
 }
@@ -178,7 +178,11 @@ fn accumulate(text: &Text, at: usize) -> Vec<Mutant> {
     let to = |comparison: &str| statement.with_opcode(format!("setp.{comparison}.{rest}"));
     // Unsigned: nothing is below 0, all is at least that.
     let all = [("adds always", "ge"), ("never adds", "lt")];
-    all.map(|(mistake, comparison)| changed(text, set, mistake, What::Other, &to(comparison))).to_vec()
+    let changed = |(mistake, comparison)| {
+        let to = to(comparison);
+        changed(text, set, mistake, What::Changed(set, to.code()), &to)
+    };
+    all.map(changed).to_vec()
 }
 
 /// An address in tensor memory: other columns, other lanes.
@@ -214,4 +218,63 @@ fn copy(text: &Text, at: usize) -> Vec<Mutant> {
         }
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = ".reg .pred %p<3>;
+{
+add.u32 %r2, %r1, 32;
+bfe.u32 %r3, %r2, 4, 14;
+or.b64 %rd2, %rd1, 0x4000404000000000;
+mov.b32 %r4, 0x08200010;
+add.u32 %r5, %r6, 1;
+setp.gt.u32 %p1, %r5, 0;
+tcgen05.mma.cta_group::1.kind::f16 [%r7], %rd2, %rd2, %r4, %p1;
+tcgen05.ld.sync.aligned.32x32b.x1.b32 {%f1}, [%r7+64];
+cp.async.bulk.tensor.2d.x.mbarrier::complete_tx::bytes [%r8], [%rd3, {%r9, %r10}], [%r11];
+}";
+
+    /// The lines that differ, of each mutant with this mistake.
+    fn made(mistake: &str) -> Vec<String> {
+        let of = |mutant: Mutant| match mutant.change {
+            Change::Lines(lines) => lines.into_iter().map(|(_, code)| code).collect::<Vec<_>>().join(" "),
+            Change::Map(..) => String::new(),
+        };
+        mutants(&Text::new(TEXT)).into_iter().filter(|mutant| mutant.mistake == mistake).map(of).collect()
+    }
+
+    #[test]
+    fn fields_of_descriptors() {
+        assert_eq!(made("N"), ["mov.b32 %r4, 0x8220010;", "mov.b32 %r4, 0x81e0010;"]);
+        assert_eq!(made("type of D"), ["mov.b32 %r4, 0x8200020;", "mov.b32 %r4, 0x8200000;"]);
+        assert_eq!(made("leading offset"), ["or.b64 %rd2, %rd1, 0x4000404000010000;"]);
+        assert_eq!(made("stride offset").last().map(String::as_str), Some("or.b64 %rd2, %rd1, 0x4000408000000000;"));
+        assert_eq!(made("offsets swapped"), ["or.b64 %rd2, %rd1, 0x4000400000400000;"]);
+        assert_eq!(made("swizzle").len(), 4);
+    }
+
+    #[test]
+    fn addresses() {
+        assert_eq!(made("K advance"), ["add.u32 %r2, %r1, 16;", "add.u32 %r2, %r1, 64;"]);
+        assert_eq!(made("tile base"), ["add.u32 %r2, %r1, 160;"]);
+        assert_eq!(made("column")[2], "tcgen05.ld.sync.aligned.32x32b.x1.b32 {%f1}, [%r7+65];");
+        assert_eq!(made("lane")[0], "tcgen05.mma.cta_group::1.kind::f16 [%r7+65536], %rd2, %rd2, %r4, %p1;");
+        assert_eq!(made("never adds"), ["setp.lt.u32 %p1, %r5, 0;"]);
+        assert_eq!(made("CTA group"), ["tcgen05.mma.cta_group::2.kind::f16 [%r7], %rd2, %rd2, %r4, %p1;"]);
+    }
+
+    #[test]
+    fn copies() {
+        let copy = "cp.async.bulk.tensor.2d.x.mbarrier::complete_tx::bytes";
+        assert_eq!(made("place of a copy"), [format!("{copy} [%r8+128], [%rd3, {{%r9, %r10}}], [%r11];")]);
+        assert_eq!(made("coordinates swapped"), [format!("{copy} [%r8], [%rd3, {{%r10, %r9}}], [%r11];")]);
+        let declared = ".reg .pred %p<3>; .reg .b32 %mutant;";
+        assert_eq!(
+            made("coordinate")[0],
+            format!("{declared} add.u32 %mutant, %r9, 8; {copy} [%r8], [%rd3, {{%mutant, %r10}}], [%r11];")
+        );
+    }
 }

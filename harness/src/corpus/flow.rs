@@ -4,12 +4,20 @@ use super::text::{Statement, Text, registers};
 
 /// Instructions that compute registers from registers, constants and parameters, and do nothing else.
 const PURE: [&str; 24] = [
-    "add", "and", "bfe", "bfi", "cvt", "cvta", "div", "ld.param", "mad", "mapa", "max", "min", "mov", "mul", "neg", "not", "or",
-    "rem", "selp", "setp", "shl", "shr", "sub", "xor",
+    "add", "and", "bfe", "bfi", "cvt", "cvta", "div", "ld.param", "mad", "mapa", "max", "min", "mov", "mul", "neg",
+    "not", "or", "rem", "selp", "setp", "shl", "shr", "sub", "xor",
 ];
 /// Special registers that threads of a CTA read alike.
-const ALIKE: [&str; 8] =
-    ["%ctaid", "%nctaid", "%ntid", "%clusterid", "%nclusterid", "%cluster_ctarank", "%cluster_ctaid", "%cluster_nctarank"];
+const ALIKE: [&str; 8] = [
+    "%ctaid",
+    "%nctaid",
+    "%ntid",
+    "%clusterid",
+    "%nclusterid",
+    "%cluster_ctarank",
+    "%cluster_ctaid",
+    "%cluster_nctarank",
+];
 /// Special registers that never change for a thread.
 const CONSTANT: [&str; 2] = ["%tid", "%laneid"];
 
@@ -45,6 +53,11 @@ pub fn guards(text: &Text, at: usize) -> impl Iterator<Item = usize> + '_ {
     (0..at).filter(move |&branch| text.target(branch).is_some_and(|target| target > at))
 }
 
+/// Whether a loop lies around a statement.
+pub fn repeats(text: &Text, at: usize) -> bool {
+    loops(text, at).next().is_some()
+}
+
 /// Branches back over a statement: loops around it.
 fn loops(text: &Text, at: usize) -> impl Iterator<Item = usize> + '_ {
     (at..text.statements.len()).filter(move |&branch| text.target(branch).is_some_and(|target| target <= at))
@@ -59,8 +72,22 @@ pub struct Group {
     pub index: u32,
 }
 
+impl Group {
+    /// Whether all of its threads are threads of another group.
+    pub fn is_part_of(self, other: Group) -> bool {
+        self.shift <= other.shift && self.index.checked_shr(other.shift - self.shift) == Some(other.index)
+    }
+}
+
+/// Whether all lanes of a warp take a branch, or none: it asks for a group of warps, or for what all threads of the CTA know.
+pub fn is_of_whole_warps(text: &Text, branch: usize) -> bool {
+    const WARP: u32 = 5;
+    let warps = group(text, branch).is_some_and(|group| group.shift >= WARP);
+    warps || uniform(text, branch, branch)
+}
+
 /// The group of a guard of the form `mov %r1, %tid.x; shr %r2, %r1, 7; setp.ne %p1, %r2, 1; @%p1 bra`: those that go on.
-fn group(text: &Text, branch: usize) -> Option<Group> {
+pub fn group(text: &Text, branch: usize) -> Option<Group> {
     let guard = text.statements[branch].guard().filter(|guard| !guard.negated)?;
     let set = &text.statements[only_definition(text, &guard.register)?];
     let [_, warp, index] = set.operands() else { return None };
@@ -72,7 +99,7 @@ fn group(text: &Text, branch: usize) -> Option<Group> {
 }
 
 /// The one statement that writes a register, if there is one alone.
-fn only_definition(text: &Text, register: &str) -> Option<usize> {
+pub fn only_definition(text: &Text, register: &str) -> Option<usize> {
     let mut all = text.find(|statement| statement.label().is_none() && written(statement).contains(&register));
     let first = all.next()?;
     all.next().is_none().then_some(first)
@@ -89,7 +116,12 @@ pub enum Together {
 
 /// Which threads execute a statement, equally often and in the same order of its loops.
 pub fn together(text: &Text, at: usize) -> Option<Together> {
-    if text.statements[at].guard().is_some() || leaves_before(text, at) {
+    text.statements[at].guard().is_none().then(|| reached_together(text, at)).flatten()
+}
+
+/// The same of a statement with a predicate of its own: which threads come to it.
+pub fn reached_together(text: &Text, at: usize) -> Option<Together> {
+    if leaves_before(text, at) {
         return None;
     }
     let mut whole = Together::Cta;
@@ -178,7 +210,9 @@ ret;
 
     #[test]
     fn what_is_read_and_written() {
-        let text = Text::new("{\n@%p1 mad.lo.u32 %r1, %r2, 8, %r3;\nmov.u32 %r1, %clock;\nmov.u32 %r1, %tid.x;\nbar.sync 0;\n}");
+        let text = Text::new(
+            "{\n@%p1 mad.lo.u32 %r1, %r2, 8, %r3;\nmov.u32 %r1, %clock;\nmov.u32 %r1, %tid.x;\nbar.sync 0;\n}",
+        );
         let [mad, clock, tid, bar] = text.statements.as_slice() else { panic!() };
         assert_eq!((written(mad), read(mad)), (vec!["%r1"], vec!["%r2", "%r3", "%p1"]));
         assert!(is_pure(mad) && is_pure(tid) && !is_pure(clock) && !is_pure(bar));

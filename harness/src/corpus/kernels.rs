@@ -2,13 +2,13 @@
 
 use super::text::Text;
 use crate::inputs::{InputKind, Inputs};
+use crate::launch;
 use crate::problem::Problem;
 use crate::reference::Reference;
 use crate::reference_kernels;
 use crate::source::{Built, InProcess, KernelSource};
 use crate::steps::hopper::HOPPER;
 use crate::workbook::name;
-use crate::launch;
 use emulator::Launch;
 
 /// A solution, and what it is run on.

@@ -69,9 +69,11 @@ pub fn mutants(kernel: &Kernel) -> Vec<Mutant> {
     let mut all = Vec::new();
     for (param, value) in kernel.launch.params.iter().enumerate() {
         let Param::TensorMap { map, .. } = value else { continue };
-        all.extend(changes(map).into_iter().map(|(mistake, change)| {
-            mutant(mistake, Kind::Descriptors, What::Map, Change::Map(param, change))
-        }));
+        all.extend(
+            changes(map)
+                .into_iter()
+                .map(|(mistake, change)| mutant(mistake, Kind::Descriptors, What::Map, Change::Map(param, change))),
+        );
     }
     all
 }
@@ -95,4 +97,41 @@ fn changes(map: &TensorMap) -> Vec<(&'static str, MapChange)> {
     let other = if map.element == Element::F16 { Element::Bf16 } else { Element::F16 };
     all.push(("map element", MapChange::Element(other)));
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn maps_are_changed_one_thing_at_a_time() {
+        let kernel = Kernel::new(4).unwrap();
+        let all = mutants(&kernel);
+        assert!(all.len() > 20, "{}", all.len());
+        for mutant in all {
+            let Change::Map(param, change) = mutant.change else { panic!() };
+            let changed = with(&kernel.launch, param, change);
+            let differ: Vec<usize> =
+                (0..changed.params.len()).filter(|&n| changed.params[n] != kernel.launch.params[n]).collect();
+            assert_eq!(differ, [param], "{change}");
+        }
+    }
+
+    #[test]
+    fn each_change() {
+        let Some(Param::TensorMap { map, .. }) = Kernel::new(4).unwrap().launch.params.into_iter().next() else {
+            panic!()
+        };
+        let changed = |change: MapChange| {
+            let mut map = map.clone();
+            change.apply(&mut map);
+            map
+        };
+        assert_eq!(changed(MapChange::Swapped).dims, [map.dims[1], map.dims[0]]);
+        assert_eq!(changed(MapChange::Box(1, 3)).box_dims, [map.box_dims[0], 3]);
+        assert_eq!(changed(MapChange::Stride(7)).strides, [7]);
+        assert_eq!(changed(MapChange::Swizzle(Swizzle::None)).swizzle, Swizzle::None);
+        // A dimension that it has not is left alone.
+        assert_eq!(changed(MapChange::Extent(2, 1)), map);
+    }
 }

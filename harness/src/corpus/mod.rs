@@ -75,7 +75,9 @@ pub enum What {
     /// An instruction has another operand or opcode: the statement, and what stands there now.
     Changed(usize, String),
     /// A field of a descriptor has another value.
-    Field(&'static str),
+    Field(&'static str, usize),
+    /// Only what this register holds is another.
+    Register(String),
     /// A tensor map is another one.
     Map,
     /// Anything else.
@@ -135,7 +137,8 @@ impl Mutant {
             Change::Lines(lines) => lines,
         };
         let shown = |code: &str| if code.trim().is_empty() { "(nothing)".to_string() } else { code.trim().to_string() };
-        let lines = lines.iter().map(|(line, now)| format!("{}: {} -> {}", line + 1, shown(&text.lines[*line]), shown(now)));
+        let lines =
+            lines.iter().map(|(line, now)| format!("{}: {} -> {}", line + 1, shown(&text.lines[*line]), shown(now)));
         lines.collect::<Vec<_>>().join(" | ")
     }
 }
@@ -190,4 +193,34 @@ pub fn sample(mutants: Vec<Mutant>, count: usize, seed: u64) -> Vec<Mutant> {
     chosen.sort_unstable();
     let mut mutants: Vec<Option<Mutant>> = mutants.into_iter().map(Some).collect();
     chosen.into_iter().filter_map(|n| mutants[n].take()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_mutant_has_an_id_of_its_own_and_changes_something() {
+        for step in kernels::STEPS {
+            let kernel = Kernel::new(step).unwrap();
+            let all = mutants(&kernel, &Kind::ALL);
+            let ids: std::collections::BTreeSet<&str> = all.iter().map(|mutant| mutant.id.as_str()).collect();
+            assert!(ids.len() == all.len() && all.len() > 200, "step {step}: {} of {}", ids.len(), all.len());
+            for mutant in &all {
+                assert!(differs(&kernel.text, &mutant.change), "{}", mutant.id);
+            }
+        }
+    }
+
+    #[test]
+    fn a_sample_is_repeated_by_its_seed() {
+        let all = mutants(&Kernel::new(5).unwrap(), &Kind::ALL);
+        let of = |seed| sample(all.clone(), 5, seed);
+        assert_eq!(of(1), of(1));
+        assert_ne!(of(1), of(2));
+        for kind in Kind::ALL {
+            assert_eq!(of(1).iter().filter(|mutant| mutant.kind == kind).count(), 5);
+        }
+        assert_eq!(sample(all.clone(), usize::MAX, 0), all);
+    }
 }

@@ -20,9 +20,11 @@ pub fn mutants(kernel: &Kernel) -> Vec<Mutant> {
     let mut all = Vec::new();
     for (at, statement) in text.statements.iter().enumerate() {
         all.extend(numbers(text, at, statement));
-        all.extend(opcodes(statement).into_iter().map(|(mistake, opcode)| {
-            changed(text, at, mistake, &statement.with_opcode(opcode).code())
-        }));
+        all.extend(
+            opcodes(statement)
+                .into_iter()
+                .map(|(mistake, opcode)| changed(text, at, mistake, &statement.with_opcode(opcode).code())),
+        );
         all.extend(barriers(statement).into_iter().map(|code| changed(text, at, "next barrier", &code)));
         all.extend(parity(text, at, statement));
     }
@@ -54,7 +56,8 @@ fn numbers(text: &Text, at: usize, statement: &Statement) -> Vec<Mutant> {
         let now = value(index)? + step;
         (now >= 0).then(|| statement.with_operand(index, now.to_string()).code())
     };
-    let mut all: Vec<Mutant> = steps.iter().filter_map(|by| step((operand, *by))).map(|code| changed(text, at, mistake, &code)).collect();
+    let mut all: Vec<Mutant> =
+        steps.iter().filter_map(|by| step((operand, *by))).map(|code| changed(text, at, mistake, &code)).collect();
     if mistake == "barrier number" && value(1).is_some() {
         let counts = [WARP, -WARP].into_iter().filter_map(|by| step((1, by)));
         all.extend(counts.map(|code| changed(text, at, "threads", &code)));
@@ -182,4 +185,82 @@ fn swapped(kernel: &Kernel) -> Vec<Mutant> {
         all.push(mutant("swap barriers", Kind::Systematic, What::Other, Change::Lines(lines)));
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What becomes of one instruction, with each mistake.
+    fn made(code: &str) -> Vec<String> {
+        let text = Text::new(&format!(".reg .pred %p<3>;\n{{\n{code}\n}}"));
+        let statement = &text.statements[0];
+        let all =
+            numbers(&text, 0, statement).into_iter().chain(parity(&text, 0, statement)).map(|mutant| mutant.change);
+        let codes = |change: Change| match change {
+            Change::Lines(lines) => lines.into_iter().map(|(_, code)| code).collect::<Vec<_>>().join(" "),
+            Change::Map(..) => String::new(),
+        };
+        let opcodes = opcodes(statement).into_iter().map(|(_, opcode)| statement.with_opcode(opcode).code());
+        all.map(codes).chain(opcodes).chain(barriers(statement)).collect()
+    }
+
+    #[test]
+    fn one_step() {
+        assert_eq!(
+            made("bar.sync 1, 128;"),
+            ["bar.sync 2, 128;", "bar.sync 0, 128;", "bar.sync 1, 160;", "bar.sync 1, 96;"]
+        );
+        assert_eq!(made("bar.sync 0;"), ["bar.sync 1;"]);
+        assert_eq!(made("mov.b16 %rs1, 3;"), ["mov.b16 %rs1, 4;", "mov.b16 %rs1, 2;"]);
+        assert_eq!(made("elect.sync _|%p1, 0xffffffff;"), ["elect.sync _|%p1, 4294967294;"]);
+        assert_eq!(
+            made("tcgen05.alloc.x.b32 [s], 64;"),
+            ["tcgen05.alloc.x.b32 [s], 128;", "tcgen05.alloc.x.b32 [s], 32;"]
+        );
+        assert_eq!(
+            made("mbarrier.init.b64 [s+8], 1;"),
+            [
+                "mbarrier.init.b64 [s+8], 2;",
+                "mbarrier.init.b64 [s+8], 0;",
+                "mbarrier.init.b64 [s+16], 1;",
+                "mbarrier.init.b64 [s+0], 1;"
+            ]
+        );
+        assert_eq!(
+            made("mbarrier.arrive.expect_tx.b64 _, [s], 64;")[..2],
+            ["mbarrier.arrive.expect_tx.b64 _, [s], 80;", "mbarrier.arrive.expect_tx.b64 _, [s], 48;"]
+        );
+    }
+
+    #[test]
+    fn parities_semantics_and_sides() {
+        let waits = made("mbarrier.try_wait.parity.shared::cta.b64 %p1, [s], %r1;");
+        assert_eq!(
+            waits[0],
+            ".reg .pred %p<3>; .reg .b32 %mutant; xor.b32 %mutant, %r1, 1; mbarrier.try_wait.parity.shared::cta.b64 %p1, [s], %mutant;"
+        );
+        assert_eq!(waits[1], "mbarrier.try_wait.parity.relaxed.cluster.shared::cta.b64 %p1, [s], %r1;");
+        assert_eq!(made("tcgen05.fence::before_thread_sync;"), ["tcgen05.fence::after_thread_sync;"]);
+        assert_eq!(
+            made("cp.async.bulk.wait_group.read 0;"),
+            ["cp.async.bulk.wait_group.read 1;", "cp.async.bulk.wait_group 0;"]
+        );
+        assert_eq!(
+            made("barrier.cluster.arrive.release.aligned;"),
+            ["barrier.cluster.arrive.relaxed.aligned;", "barrier.cluster.arrive.release;"]
+        );
+    }
+
+    #[test]
+    fn barriers_of_two_rings_are_swapped() {
+        let kernel = Kernel::new(8).unwrap();
+        let all = swapped(&kernel);
+        assert!(all.len() > 5);
+        for mutant in all {
+            let Change::Lines(lines) = &mutant.change else { panic!() };
+            assert_eq!(lines.len(), 2, "{}", mutant.diff(&kernel.text));
+            assert!(lines.iter().all(|(line, now)| kernel.text.lines[*line] != *now), "{}", mutant.diff(&kernel.text));
+        }
+    }
 }

@@ -33,20 +33,24 @@ fn line(text: &Text, at: usize, mistake: &'static str, code: &str) -> Mutant {
 /// Registers that hold a phase are flipped somewhere: they begin with the other one, are reset for every tile, and never flipped.
 fn phases(text: &Text) -> Vec<Mutant> {
     let mut all = Vec::new();
-    let flips = |s: &Statement| s.is("xor.b32") && s.operands().get(2).is_some_and(|by| by == "1") && s.operands()[0] == s.operands()[1];
+    let flips = |s: &Statement| {
+        s.is("xor.b32") && s.operands().get(2).is_some_and(|by| by == "1") && s.operands()[0] == s.operands()[1]
+    };
     for flip in text.find(flips) {
         let register = &text.statements[flip].operands()[0];
         let begins = |s: &Statement| s.is("mov") && s.guard().is_none() && &s.operands()[0] == register;
         let Some(begin) = (0..flip).rev().find(|at| begins(&text.statements[*at])) else { continue };
         let Some(value) = text.statements[begin].operands().get(1).and_then(|value| number(value)) else { continue };
-        all.push(line(text, begin, "first phase", &text.statements[begin].with_operand(1, (1 - value).to_string()).code()));
-        all.push(line(text, flip, "phase never flipped", ""));
+        let of = |mutant: Mutant| Mutant { what: What::Register(register.clone()), ..mutant };
+        let other = text.statements[begin].with_operand(1, (1 - value).to_string());
+        all.push(of(line(text, begin, "first phase", &other.code())));
+        all.push(of(line(text, flip, "phase never flipped", "")));
         // The outermost loop around the flip: that over tiles, or over rounds.
         let loops = |back: &usize| text.target(*back).is_some_and(|label| (begin..flip).contains(&label));
         let back = (flip..text.statements.len()).filter(loops).next_back();
         if let Some(label) = back.and_then(|back| text.target(back)) {
             let reset = format!("{} {}", text.statements[label].code(), text.statements[begin].code());
-            all.push(line(text, label, "phase reset", &reset));
+            all.push(of(line(text, label, "phase reset", &reset)));
         }
     }
     all
@@ -56,7 +60,10 @@ fn phases(text: &Text) -> Vec<Mutant> {
 fn rings(text: &Text) -> Vec<Mutant> {
     let wraps = |at: &usize| {
         let (set, next) = (&text.statements[*at], text.statements.get(at + 1));
-        set.is("setp.eq") && next.is_some_and(|next| next.guard().is_some_and(|guard| guard.register == set.operands()[0]) && next.is("mov"))
+        set.is("setp.eq")
+            && next.is_some_and(|next| {
+                next.guard().is_some_and(|guard| guard.register == set.operands()[0]) && next.is("mov")
+            })
     };
     let mut all = Vec::new();
     for at in (0..text.statements.len()).filter(wraps) {
@@ -130,9 +137,15 @@ fn moved(text: &Text, mistake: &'static str, first: Range<usize>, second: Range<
 fn reused(text: &Text) -> Vec<Mutant> {
     let mut all = Vec::new();
     for wait in text.find(|s| s.is("cp.async.bulk.wait_group")) {
-        let part = (0..wait).rev().take(8).find(|at| text.statements[*at].operands().get(1).is_some_and(|from| from == "%tid.x"));
+        let part = (0..wait)
+            .rev()
+            .take(8)
+            .find(|at| text.statements[*at].operands().get(1).is_some_and(|from| from == "%tid.x"));
         let meet = (wait..text.statements.len()).take(4).find(|at| text.statements[*at].is("bar.sync"));
-        if let (Some(part), Some(meet)) = (part, meet) {
+        // At the end of a kernel nothing is stored any more.
+        let stores =
+            |meet: usize| text.statements[meet..].iter().take(12).any(|s| s.is("st.shared") || s.is("stmatrix"));
+        if let (Some(part), Some(meet)) = (part, meet.filter(|meet| stores(*meet))) {
             all.push(moved(text, "reused before the wait", part..meet, meet..meet + 1));
         }
     }
@@ -146,7 +159,12 @@ fn shared_barrier(text: &Text) -> Vec<Mutant> {
     numbers.sort();
     numbers.dedup();
     let [first, second, ..] = numbers.as_slice() else { return Vec::new() };
-    let to = |at: usize| (text.statements[at].line, text.in_line(text.statements[at].line, &text.statements[at].with_operand(0, first).code()));
+    let to = |at: usize| {
+        (
+            text.statements[at].line,
+            text.in_line(text.statements[at].line, &text.statements[at].with_operand(0, first).code()),
+        )
+    };
     vec![lines("barrier shared", text.find(|s| named(s) && &s.operands()[0] == second).map(to).collect())]
 }
 
@@ -185,4 +203,99 @@ fn ends(text: &Text) -> Vec<Mutant> {
     let end = freed.and_then(|freed| (freed..text.statements.len()).find(|at| text.statements[*at].label().is_some()));
     all.extend(end.map(|end| moved(text, "freed before the barrier", first..last + 1, last + 1..end + 1)));
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "{
+mov.u32 %r1, 0;
+mov.u32 %r2, 1;
+$tile:
+$repeat:
+mad.lo.u32 %r4, %r1, 8, %r3;
+add.u32 %r1, %r1, 1;
+setp.eq.u32 %p1, %r1, 4;
+@%p1 mov.u32 %r1, 0;
+@%p1 xor.b32 %r2, %r2, 1;
+setp.lt.u32 %p2, %r5, 16;
+@%p2 bra $repeat;
+setp.lt.u32 %p3, %r6, 8;
+@%p3 bra $tile;
+tcgen05.ld.x {%f1}, [%r7];
+tcgen05.wait::ld.sync.aligned;
+mbarrier.arrive.b64 _, [%r8];
+bar.sync 1, 128;
+bar.sync 2, 128;
+mov.b16 %rs1, 3;
+barrier.cluster.arrive.release.aligned;
+barrier.cluster.wait.acquire.aligned;
+ret;
+}";
+
+    /// What differs.
+    fn shown(mutants: Vec<Mutant>) -> Vec<String> {
+        let text = Text::new(TEXT);
+        mutants.iter().map(|mutant| format!("{}: {}", mutant.mistake, mutant.diff(&text))).collect()
+    }
+
+    #[test]
+    fn phases_rings_and_rounds() {
+        let text = Text::new(TEXT);
+        assert_eq!(
+            shown(phases(&text)),
+            [
+                "first phase: 3: mov.u32 %r2, 1; -> mov.u32 %r2, 0;",
+                "phase never flipped: 10: @%p1 xor.b32 %r2, %r2, 1; -> (nothing)",
+                "phase reset: 4: $tile: -> $tile: mov.u32 %r2, 1;",
+            ]
+        );
+        assert_eq!(
+            shown(rings(&text)),
+            [
+                "ring depth: 8: setp.eq.u32 %p1, %r1, 4; -> setp.eq.u32 %p1, %r1, 5;",
+                "ring depth: 8: setp.eq.u32 %p1, %r1, 4; -> setp.eq.u32 %p1, %r1, 3;",
+                "ring without end: 9: @%p1 mov.u32 %r1, 0; -> (nothing)",
+            ]
+        );
+        assert_eq!(shown(rounds(&text))[0], "rounds: 11: setp.lt.u32 %p2, %r5, 16; -> setp.lt.u32 %p2, %r5, 17;");
+    }
+
+    #[test]
+    fn parts_that_come_too_early() {
+        let text = Text::new(TEXT);
+        assert_eq!(
+            shown(released(&text)),
+            [
+                "released before the wait: 16: tcgen05.wait::ld.sync.aligned; -> mbarrier.arrive.b64 _, [%r8]; | 17: mbarrier.arrive.b64 _, [%r8]; -> tcgen05.wait::ld.sync.aligned;",
+                "released before the load: 15: tcgen05.ld.x {%f1}, [%r7]; -> mbarrier.arrive.b64 _, [%r8]; | 16: tcgen05.wait::ld.sync.aligned; -> tcgen05.ld.x {%f1}, [%r7]; | 17: mbarrier.arrive.b64 _, [%r8]; -> tcgen05.wait::ld.sync.aligned;",
+            ]
+        );
+        assert_eq!(shown(shared_barrier(&text)), ["barrier shared: 19: bar.sync 2, 128; -> bar.sync 1, 128;"]);
+        assert_eq!(shown(masks(&text))[1], "one CTA: 20: mov.b16 %rs1, 3; -> mov.b16 %rs1, 2;");
+        assert_eq!(
+            shown(ends(&text)),
+            [
+                "no last barrier: 21: barrier.cluster.arrive.release.aligned; -> (nothing) | 22: barrier.cluster.wait.acquire.aligned; -> (nothing)",
+                "CTA ends alone: 21: barrier.cluster.arrive.release.aligned; -> bar.sync 0; | 22: barrier.cluster.wait.acquire.aligned; -> (nothing)",
+                "relaxed end: 21: barrier.cluster.arrive.release.aligned; -> barrier.cluster.arrive.relaxed.aligned;",
+            ]
+        );
+    }
+
+    #[test]
+    fn of_a_kernel() {
+        let kernel = Kernel::new(8).unwrap();
+        let all = mutants(&kernel);
+        for mistake in [
+            "initialised by two",
+            "initialised by none",
+            "reused before the wait",
+            "freed before the barrier",
+            "stage too early",
+        ] {
+            assert!(all.iter().any(|mutant| mutant.mistake == mistake), "{mistake}");
+        }
+    }
 }

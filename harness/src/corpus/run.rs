@@ -91,13 +91,15 @@ impl<'a> Bench<'a> {
     /// When it does not load.
     pub fn new(kernel: &'a Kernel) -> Result<Bench<'a>, String> {
         let bench = Bench { kernel, budget: 1 << 26 };
-        let program = emulator::load(&kernel.built.ptx).map_err(|all| format!("step {} does not load: {} errors", kernel.step, all.len()))?;
+        let program = emulator::load(&kernel.built.ptx)
+            .map_err(|all| format!("step {} does not load: {} errors", kernel.step, all.len()))?;
         let (report, _) = bench.once(&program, &kernel.launch, None);
         Ok(Bench { kernel, budget: report.instructions * LONGER })
     }
 
     fn once(&self, program: &emulator::Program, launch: &Launch, seed: Option<u64>) -> Run {
-        let options = Options { seed, threads: Some(NonZeroUsize::MIN), max_instructions: self.budget, ..Options::default() };
+        let options =
+            Options { seed, threads: Some(NonZeroUsize::MIN), max_instructions: self.budget, ..Options::default() };
         let report = emulator::run(program, launch, &options);
         let right = report.completed && self.is_right(&report);
         (report, right)
@@ -130,7 +132,9 @@ impl<'a> Bench<'a> {
     pub fn mutated(&self, mutant: &Mutant) -> (String, Launch) {
         match &mutant.change {
             Change::Lines(lines) => (self.kernel.text.with(lines), self.kernel.launch.clone()),
-            Change::Map(param, change) => (self.kernel.built.ptx.clone(), maps::with(&self.kernel.launch, *param, *change)),
+            Change::Map(param, change) => {
+                (self.kernel.built.ptx.clone(), maps::with(&self.kernel.launch, *param, *change))
+            }
         }
     }
 

@@ -85,3 +85,52 @@ fn unguarded(text: &Text, at: usize) -> Option<Mutant> {
     let Body::Instruction { guard: Some(_), .. } = &statement.body else { return None };
     forward.then(|| lines(What::Unguarded(at), "drop guard", vec![(statement.line, String::new())]))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "{
+mov.u32 %r1, 0;
+$wait:
+mbarrier.try_wait.parity.b64 %p1, [%r1], 0;
+@!%p1 bra $wait;
+bar.sync 0;
+@%p1 bra $end;
+elect.sync _|%p2, 0xffffffff;
+$end:
+}";
+
+    /// The text of each mutant, with its mistake, from the line that differs to the end.
+    fn made(mistake: &str) -> Vec<String> {
+        let text = Text::new(TEXT);
+        let of = mutants(&text).into_iter().filter(|mutant| mutant.mistake == mistake);
+        let changed = of.map(|mutant| match &mutant.change {
+            Change::Lines(lines) => text.with(lines),
+            Change::Map(..) => String::new(),
+        });
+        changed.inspect(|changed| assert_eq!(changed.lines().count(), TEXT.lines().count(), "{changed}")).collect()
+    }
+
+    #[test]
+    fn deleted_and_doubled() {
+        let wait = "mbarrier.try_wait.parity.b64 %p1, [%r1], 0;";
+        let deleted = TEXT.replace(wait, "").replace("@!%p1 bra $wait;", "") + "\n";
+        let without = |code: &str| TEXT.replace(code, "") + "\n";
+        assert_eq!(made("delete"), [deleted, without("bar.sync 0;"), without("elect.sync _|%p2, 0xffffffff;")]);
+        let twice = TEXT.replace("bar.sync 0;", "bar.sync 0; bar.sync 0;") + "\n";
+        assert!(made("double").contains(&twice));
+    }
+
+    #[test]
+    fn moved_and_unguarded() {
+        let up = TEXT.replace(
+            "mov.u32 %r1, 0;\n$wait:\nmbarrier.try_wait.parity.b64 %p1, [%r1], 0;\n@!%p1 bra $wait;",
+            "$wait:\nmbarrier.try_wait.parity.b64 %p1, [%r1], 0;\n@!%p1 bra $wait;\nmov.u32 %r1, 0;",
+        );
+        assert!(made("move up").contains(&(up + "\n")), "a wait moves as a whole: {:#?}", made("move up"));
+        let down = TEXT.replace("elect.sync _|%p2, 0xffffffff;\n$end:", "$end:\nelect.sync _|%p2, 0xffffffff;");
+        assert!(made("move down").contains(&(down + "\n")));
+        assert_eq!(made("drop guard"), [TEXT.replace("@%p1 bra $end;", "") + "\n"]);
+    }
+}

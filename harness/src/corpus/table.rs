@@ -1,7 +1,7 @@
 //! What people see of a corpus.
 
-use super::run::{Judged, Verdict};
 use super::kernels::Kernel;
+use super::run::{Judged, Verdict};
 use super::{Kind, equivalent};
 use crate::workbook::name;
 use serde::Serialize;
@@ -151,7 +151,8 @@ pub fn summary(all: &[Judged]) -> String {
     let named = total.finding + total.hang + total.launch;
     let _ = writeln!(text, "a changed line is named in {} of {named} findings, hangs and refused launches", total.line);
     if total.contradicted > 0 {
-        let _ = writeln!(text, "{} are proved equivalent and caught: a rule or the emulator is wrong", total.contradicted);
+        let _ =
+            writeln!(text, "{} are proved equivalent and caught: a rule or the emulator is wrong", total.contradicted);
     }
     text
 }

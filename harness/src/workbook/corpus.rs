@@ -154,7 +154,8 @@ fn show(id: &str) -> Result<String, String> {
         Err(errors) => text.push_str(&diagnostics::render_all(&errors, &sources)),
         Ok(runs) => {
             for (seed, (report, right)) in std::iter::once(0).chain(SEEDS).zip(runs) {
-                let schedule = if seed == 0 { "the default schedule".to_string() } else { format!("the schedule of seed {seed}") };
+                let schedule =
+                    if seed == 0 { "the default schedule".to_string() } else { format!("the schedule of seed {seed}") };
                 text.push_str(&format!(
                     "{schedule}: {}, D is {}, deadlock: {:?}, {} instructions, {} cycles\n",
                     if report.completed { "completed" } else { "not completed" },
