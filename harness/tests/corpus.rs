@@ -4,14 +4,15 @@ use harness::corpus::kernels::{Kernel, STEPS};
 use harness::corpus::run::{Bench, Judged, SEEDS, Verdict, judge_all, verdict};
 use harness::corpus::{Kind, mutants, sample, table};
 
-/// Mutants of each step and kind: about half a minute of them.
-const SAMPLE: usize = 6;
+/// Mutants of each step and kind: less than a minute of them.
+const SAMPLE: usize = 20;
 const SEED: u64 = 7;
 
-/// Of the mutants of each kind that load and are not proved equivalent, so many percent must be caught, and by a finding. It is what was
-/// reached when this was written, rounded down: where it is reached no more, something that was seen is seen no more.
+/// Of the mutants of each kind that load and are not proved equivalent, so many percent must be caught, and by a finding: a point less
+/// than what was reached when this was written. What is wanted is 98 and 90. Of what lacks, most are fences of tensor memory that no
+/// machine code shows (a note, or nothing), and numbers that are wrong by no rule (a wrong D).
 const LEAST: [(Kind, f64, f64); 3] =
-    [(Kind::Systematic, 80.0, 70.0), (Kind::Descriptors, 98.0, 55.0), (Kind::Protocol, 90.0, 65.0)];
+    [(Kind::Systematic, 91.0, 74.0), (Kind::Descriptors, 99.0, 55.0), (Kind::Protocol, 94.0, 57.0)];
 
 fn percent(part: usize, whole: usize) -> f64 {
     100.0 * part as f64 / whole.max(1) as f64
@@ -38,7 +39,11 @@ fn a_sample_is_caught_and_the_solutions_are_clean() {
         let mut counts = table::Counts::default();
         all.iter().filter(|judged| judged.mutant.kind == kind).for_each(|judged| counts.add(judged));
         let (is_caught, is_found) = (percent(counts.caught(), counts.bugs()), percent(counts.finding, counts.bugs()));
-        assert!(is_caught >= caught, "{kind}: {is_caught:.1} % of {} are caught, not {caught} %\n{table}", counts.bugs());
+        assert!(
+            is_caught >= caught,
+            "{kind}: {is_caught:.1} % of {} are caught, not {caught} %\n{table}",
+            counts.bugs()
+        );
         assert!(is_found >= found, "{kind}: {is_found:.1} % of {} are found, not {found} %\n{table}", counts.bugs());
     }
 }

@@ -109,10 +109,10 @@ fn fields(text: &Text, at: usize, index: usize, fields: &[Field]) -> Vec<Mutant>
         for step in *steps {
             let now = match step {
                 Step::Add(by) => was.wrapping_add_signed(*by) & mask,
-                Step::Times(by) => was * by & mask,
+                Step::Times(by) => (was * by) & mask,
                 Step::Is(value) => *value,
             };
-            let constant = value as u64 & !(mask << low) | now << low;
+            let constant = (value as u64 & !(mask << low)) | (now << low);
             let to = statement.with_operand(index, format!("0x{constant:x}"));
             all.extend((now != was).then(|| changed(text, at, name, What::Field(name, at), &to)));
         }

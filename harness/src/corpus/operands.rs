@@ -121,8 +121,7 @@ fn barriers(statement: &Statement) -> Vec<String> {
     }
     let is_address = |operand: &String| operand.starts_with('[') && !operand.contains('{');
     // A load names its destination first.
-    let index = statement.operands().iter().enumerate().filter(|(_, operand)| is_address(operand)).map(|(n, _)| n);
-    let Some(index) = index.last() else { return Vec::new() };
+    let Some(index) = statement.operands().iter().rposition(is_address) else { return Vec::new() };
     let other = |by| further(&statement.operands()[index], by);
     let others = [MBARRIER, -MBARRIER].into_iter().filter_map(other);
     others.map(|address| statement.with_operand(index, address).code()).collect()

@@ -1,5 +1,6 @@
 //! Mistakes of a design, as a person makes them: several lines, or one that means more than its number says.
 
+use super::flow;
 use super::kernels::Kernel;
 use super::text::{Statement, Text, further, number};
 use super::{Change, Kind, Mutant, What, mutant};
@@ -47,7 +48,7 @@ fn phases(text: &Text) -> Vec<Mutant> {
         all.push(of(line(text, flip, "phase never flipped", "")));
         // The outermost loop around the flip: that over tiles, or over rounds.
         let loops = |back: &usize| text.target(*back).is_some_and(|label| (begin..flip).contains(&label));
-        let back = (flip..text.statements.len()).filter(loops).next_back();
+        let back = (flip..text.statements.len()).rfind(loops);
         if let Some(label) = back.and_then(|back| text.target(back)) {
             let reset = format!("{} {}", text.statements[label].code(), text.statements[begin].code());
             all.push(of(line(text, label, "phase reset", &reset)));
@@ -143,8 +144,10 @@ fn reused(text: &Text) -> Vec<Mutant> {
             .find(|at| text.statements[*at].operands().get(1).is_some_and(|from| from == "%tid.x"));
         let meet = (wait..text.statements.len()).take(4).find(|at| text.statements[*at].is("bar.sync"));
         // At the end of a kernel nothing is stored any more.
-        let stores =
-            |meet: usize| text.statements[meet..].iter().take(12).any(|s| s.is("st.shared") || s.is("stmatrix"));
+        let stores = |meet: usize| {
+            let next = text.statements[meet + 1..].iter().find(|s| s.label().is_none() && !flow::is_pure(s));
+            next.is_some_and(|s| s.is("st.shared") || s.is("stmatrix"))
+        };
         if let (Some(part), Some(meet)) = (part, meet.filter(|meet| stores(*meet))) {
             all.push(moved(text, "reused before the wait", part..meet, meet..meet + 1));
         }
