@@ -66,6 +66,11 @@ pub struct Judged {
 }
 
 impl Judged {
+    /// It is proved to be no bug, and caught: a rule or the emulator is wrong.
+    pub fn is_contradicted(&self) -> bool {
+        self.rule.is_some() && self.verdict < Verdict::Note
+    }
+
     /// Whether something that was said names a line that was changed.
     pub fn names_the_line(&self) -> bool {
         let changed = self.mutant.lines();

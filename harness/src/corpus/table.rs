@@ -45,7 +45,7 @@ impl Counts {
         }
         if judged.rule.is_some() {
             self.equivalent += 1;
-            self.contradicted += usize::from(judged.verdict < Verdict::Note);
+            self.contradicted += usize::from(judged.is_contradicted());
             return;
         }
         *match judged.verdict {

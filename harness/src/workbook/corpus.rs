@@ -81,10 +81,15 @@ pub fn corpus(options: &Options) -> Result<ExitCode, String> {
     print(&table::summary(&all));
     print(&format!("false alarms on the unchanged kernels: {}\n", alarms.len()));
     alarms.iter().for_each(|alarm| print(&format!("  {alarm}\n")));
+    let contradicted: Vec<&Judged> = all.iter().filter(|judged| judged.is_contradicted()).collect();
+    for judged in &contradicted {
+        let rule = judged.rule.map(|rule| rule.name).unwrap_or_default();
+        print(&format!("proved equivalent by {rule}, and caught: {}\n", judged.mutant.id));
+    }
     if !missed.is_empty() {
         print(&format!("\nmissed, to be looked at with `cargo workbook corpus --show ID`\n{missed}"));
     }
-    Ok(if alarms.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if alarms.is_empty() && contradicted.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// Judges the mutants of a kernel, and says on stderr how far it is.

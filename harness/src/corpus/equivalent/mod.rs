@@ -139,7 +139,7 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         name: "leading-offset-unused",
-        because: "a swizzled K-major tile has no leading offset (PTX ISA 9.7.16.5.2)",
+        because: "a swizzled K-major tile has no leading offset: it is not used (PTX ISA, tcgen05: strides)",
         applies: |kernel, mutant| data::leading_offset_unused(&kernel.text, mutant),
     },
     Rule {
