@@ -36,6 +36,8 @@
 pub mod bench;
 pub mod bundle;
 pub mod compare;
+#[cfg(feature = "solutions")]
+pub mod corpus;
 pub mod cuda;
 pub mod date;
 pub mod device;

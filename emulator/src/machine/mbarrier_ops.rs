@@ -457,7 +457,7 @@ impl Cluster<'_> {
             self.record.add(w, mask, site, What::Wait { barrier, parity: parity as u8 });
         } else {
             // Another time it fails, and the warp goes on all the same.
-            self.record.add(w, mask, site, What::Asked { barrier });
+            self.record.add(w, mask, site, What::Asked { barrier, parity: parity as u8 });
             self.record.depends_on_timing(site, Timing::Polled);
         }
         let b = &self.barriers[barrier as usize];

@@ -269,7 +269,7 @@ impl Examiner {
                 self.remembered += clock.0.len();
                 self.issued.insert(n, (clock.clone(), tells));
             }
-            What::Asked { barrier } => self.used(barrier, place),
+            What::Asked { barrier, .. } => self.used(barrier, place),
             What::Named { cta, id, .. } => {
                 let meeting = self.meeting((cta, id));
                 meeting.current.join(&clock);

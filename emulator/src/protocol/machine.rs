@@ -169,7 +169,8 @@ impl<'a> Machine<'a> {
     fn can(&self, n: u32) -> bool {
         let step = &self.graph.steps[n as usize];
         match step.what {
-            What::Wait { barrier, parity } => {
+            // Lanes that were told otherwise might take another path, of which nothing is said.
+            What::Wait { barrier, parity } | What::Asked { barrier, parity } => {
                 self.mbarriers.get(&barrier).is_some_and(|b| b.phase & 1 != u32::from(parity & 1))
             }
             What::NamedPassed { cta, id } => {

@@ -41,9 +41,10 @@ pub enum What {
         barrier: u32,
         parity: u8,
     },
-    /// Asked, and was told that the phase is complete; told otherwise, the lanes go on all the same.
+    /// Asked, and was told that the phase of this parity is complete; told otherwise, the lanes go on all the same, perhaps elsewhere.
     Asked {
         barrier: u32,
+        parity: u8,
     },
     /// Asked an engine for something that ends by itself, and tells so many mbarriers then.
     Issue {

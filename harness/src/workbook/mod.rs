@@ -6,6 +6,8 @@ pub(crate) mod carry;
 mod changes;
 #[cfg(feature = "solutions")]
 pub mod clock;
+#[cfg(feature = "solutions")]
+mod corpus;
 mod diff;
 mod doctor;
 #[cfg(feature = "solutions")]
@@ -149,6 +151,12 @@ enum Action {
         #[arg(long, value_enum, default_value_t = Format::Text)]
         format: Format,
     },
+    /// What the emulator says of the solutions with one thing wrong
+    #[cfg(feature = "solutions")]
+    Corpus {
+        #[command(flatten)]
+        options: corpus::Options,
+    },
     /// For authors: make the files in steps/ from the solutions
     #[cfg(feature = "solutions")]
     Skeletons {
@@ -285,6 +293,8 @@ fn act(workspace: &Workspace, action: Action) -> Result<ExitCode, String> {
             })?;
             print(&clock::summary(&rows));
         }
+        #[cfg(feature = "solutions")]
+        Action::Corpus { options } => return corpus::corpus(&options),
         #[cfg(feature = "solutions")]
         Action::Skeletons { check: true } => print(&check_all(workspace)?),
         #[cfg(feature = "solutions")]

@@ -1,0 +1,136 @@
+//! Numbers that nothing depends on.
+
+use super::super::flow;
+use super::super::kernels::Kernel;
+use super::super::maps::MapChange;
+use super::super::text::{Statement, Text, number};
+use super::super::{Change, Mutant, What};
+use super::now;
+use emulator::Param;
+
+/// Without `.maxnreg` the assembler does not know with how many registers a thread begins, and passes over `setmaxnreg`.
+pub fn passes_over(text: &Text) -> bool {
+    !text.lines.iter().any(|line| line.trim().starts_with(".maxnreg"))
+}
+
+/// `setmaxnreg` of such a kernel deleted, doubled, moved, or with another count.
+pub fn passed_over(text: &Text, mutant: &Mutant) -> bool {
+    let at = match &mutant.what {
+        What::Deleted(at) | What::Doubled(at) | What::Moved(at, _) | What::Changed(at, _) => *at,
+        _ => return false,
+    };
+    text.statements[at].is("setmaxnreg") && passes_over(text)
+}
+
+/// A register that stands only in instructions which compute it, from itself and others.
+pub fn a_register_for_nobody(text: &Text, mutant: &Mutant) -> bool {
+    let What::Register(register) = &mutant.what else { return false };
+    let serves = |s: &Statement| {
+        let touches = flow::touched(s).contains(&register.as_str());
+        touches && !(flow::is_pure(s) && flow::written(s) == [register.as_str()])
+    };
+    !text.statements.iter().any(serves)
+}
+
+/// `x + slice > 0` against `x + slice >= 0`, of a counter that goes from 0 to a number: with a slice of 1 or more both are true.
+pub fn true_either_way(text: &Text, mutant: &Mutant) -> bool {
+    let Some((at, now)) = now(mutant) else { return false };
+    let was = &text.statements[at];
+    let [_, register, zero] = was.operands() else { return false };
+    let sum = flow::only_definition(text, register).map(|sum| &text.statements[sum]);
+    let Some([_, counter, slice]) = sum.filter(|sum| sum.is("add.u32")).map(Statement::operands) else { return false };
+    let defined: Vec<&Statement> =
+        text.statements.iter().filter(|s| flow::written(s).contains(&counter.as_str())).collect();
+    let begins = |s: &Statement| s.is("mov") && s.operands().get(1).is_some_and(|from| from == "0");
+    let counts = |s: &Statement| {
+        s.is("add.u32") && s.operands().get(1) == Some(counter) && s.operands().get(2).is_some_and(|by| by == "1")
+    };
+    let ends = |s: &Statement| {
+        let limit = s.operands().get(2).and_then(|limit| number(limit));
+        s.is("setp.lt.u32") && s.operands().get(1) == Some(counter) && limit.is_some_and(|limit| limit < 1 << 31)
+    };
+    was.opcode() == "setp.gt.u32"
+        && now.opcode() == "setp.ge.u32"
+        && zero == "0"
+        && number(slice).is_some_and(|slice| (1..1 << 31).contains(&slice))
+        && defined.iter().all(|s| begins(s) || counts(s))
+        && text.statements.iter().any(ends)
+}
+
+/// The leading offset of a swizzled K-major tile. A step of an MMA takes 32 bytes of a row, which lie within the pattern.
+pub fn leading_offset_unused(text: &Text, mutant: &Mutant) -> bool {
+    let What::Field("leading offset", at) = mutant.what else { return false };
+    let constant = |s: &Statement, index: usize| {
+        s.operands().get(index).filter(|operand| operand.starts_with("0x")).and_then(|one| number(one))
+    };
+    let swizzled = constant(&text.statements[at], 2).is_some_and(|value| value as u64 >> 61 != 0);
+    // Bits 15 and 16 of the instruction descriptor; of a `wgmma` the last two operands.
+    let transposed = |s: &Statement| s.is("mov.b32") && constant(s, 1).is_some_and(|value| value >> 15 & 3 != 0);
+    let last = |s: &Statement| s.operands().iter().rev().take(2).all(|operand| operand == "0");
+    let hopper = |s: &Statement| s.is("wgmma.mma_async") && !last(s);
+    swizzled && !text.statements.iter().any(|s| transposed(s) || hopper(s))
+}
+
+/// FP16 for BF16 in a tensor map, or the other way round.
+pub fn bits_are_copied(kernel: &Kernel, mutant: &Mutant) -> bool {
+    let Change::Map(param, MapChange::Element(element)) = mutant.change else { return false };
+    let Some(Param::TensorMap { map, .. }) = kernel.launch.params.get(param) else { return false };
+    let reduces = kernel.text.find(|s| s.is("cp.reduce")).next().is_some();
+    map.element.bytes() == element.bytes() && !map.fill_nan && !reduces
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::{Kind, mutant};
+    use super::super::tests::{at, made, text};
+    use super::*;
+    use emulator::Element;
+
+    #[test]
+    fn registers_of_the_assembler() {
+        let text = text("setmaxnreg.inc.sync.aligned.u32 232;\nbar.sync 0;");
+        assert!(passed_over(&text, &made(What::Deleted(0))) && !passed_over(&text, &made(What::Deleted(1))));
+        let known = Text::new(".maxnreg 168\n{\nsetmaxnreg.inc.sync.aligned.u32 232;\n}");
+        assert!(!passed_over(&known, &made(What::Deleted(0))));
+    }
+
+    #[test]
+    fn registers_for_nobody() {
+        let text = text("mov.u32 %r1, 0;\n@%p1 xor.b32 %r1, %r1, 1;\nmov.u32 %r2, 0;\nadd.u32 %r3, %r2, 1;");
+        let of = |register: &str| a_register_for_nobody(&text, &made(What::Register(register.to_string())));
+        assert!(of("%r1") && !of("%r2"));
+    }
+
+    #[test]
+    fn comparisons() {
+        let lines = "mov.u32 %r1, 0;\n$repeat:\nadd.u32 %r2, %r1, 1;\nsetp.gt.u32 %p1, %r2, 0;\nadd.u32 %r1, %r1, 1;\nsetp.lt.u32 %p2, %r1, 16;\n@%p2 bra $repeat;";
+        let may = |text: &Text| {
+            true_either_way(text, &made(What::Changed(at(text, "setp.gt"), "setp.ge.u32 %p1, %r2, 0;".to_string())))
+        };
+        assert!(may(&text(lines)));
+        assert!(!may(&text(&lines.replace("%r2, %r1, 1;", "%r2, %r1, 0;"))), "0 in the first round");
+        assert!(!may(&text(&lines.replace("mov.u32 %r1, 0", "mov.u32 %r1, %r9"))), "it may wrap around");
+    }
+
+    #[test]
+    fn offsets() {
+        let lines = "or.b64 %rd2, %rd1, 0x4000404000000000;\nmov.b32 %r1, 0x08200010;";
+        let may = |text: &Text| leading_offset_unused(text, &made(What::Field("leading offset", 0)));
+        assert!(may(&text(lines)));
+        assert!(!may(&text(&lines.replace("0x4000", "0x0000"))), "without swizzle");
+        assert!(!may(&text(&lines.replace("0x08200010", "0x08210010"))), "B is transposed");
+        assert!(!leading_offset_unused(&text(lines), &made(What::Field("stride offset", 0))));
+    }
+
+    #[test]
+    fn elements() {
+        let kernel = Kernel::new(4).unwrap();
+        let to = |element| mutant("", Kind::Descriptors, What::Map, Change::Map(0, MapChange::Element(element)));
+        assert!(bits_are_copied(&kernel, &to(Element::Bf16)) && !bits_are_copied(&kernel, &to(Element::F32)));
+        let mut filled = kernel.clone();
+        if let Some(Param::TensorMap { map, .. }) = filled.launch.params.first_mut() {
+            map.fill_nan = true;
+        }
+        assert!(!bits_are_copied(&filled, &to(Element::Bf16)), "a NaN is other bits");
+    }
+}

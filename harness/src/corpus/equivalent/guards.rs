@@ -1,0 +1,173 @@
+//! Parts that more threads execute than before.
+
+use super::super::flow::{self, reached_together};
+use super::super::kernels::Kernel;
+use super::super::text::{Statement, Text, number};
+use super::super::{Mutant, What};
+use super::repeated::moved_up;
+use std::ops::Range;
+
+/// A part, or a statement, that waits for groups of the thread's own, and that more threads execute now.
+pub fn only_waits_for_groups(text: &Text, mutant: &Mutant) -> bool {
+    match mutant.what {
+        What::Unguarded(at) => waits_only(text, at),
+        // Behind a label come also those who branch to it; before a branch also those who take it.
+        What::Moved(at, across) => {
+            let (moved, other) = (&text.statements[at], &text.statements[across]);
+            let more = if across > at { other.label().is_some() } else { other.target().is_some() };
+            moved.is("cp.async.bulk.wait_group") && more
+        }
+        _ => false,
+    }
+}
+
+/// A part holds such waits, elects, and computes registers that nobody reads outside.
+fn waits_only(text: &Text, at: usize) -> bool {
+    let Some(end) = text.target(at) else { return false };
+    let part = at + 1..end;
+    let inside = |s: &Statement| {
+        let branches = s.target().and_then(|label| text.label(label)).is_some_and(|to| part.contains(&to));
+        s.label().is_some() || s.is("cp.async.bulk.wait_group") || s.is("elect.sync") || flow::is_pure(s) || branches
+    };
+    text.statements[part.clone()].iter().all(inside) && computes_for_itself(text, &part)
+}
+
+/// No register that a part computes stands outside of it.
+fn computes_for_itself(text: &Text, part: &Range<usize>) -> bool {
+    let computes = |s: &&Statement| flow::is_pure(s) || s.is("elect.sync");
+    let mut written = text.statements[part.clone()].iter().filter(computes).flat_map(flow::written);
+    let outside = |register: &str| {
+        let mut all = text.statements.iter().enumerate();
+        all.any(|(at, s)| !part.contains(&at) && flow::touched(s).contains(&register))
+    };
+    !written.any(outside)
+}
+
+/// `elect.sync` before the branch around its part. Warps that take the branch elect, too: all of their lanes come to it, since the
+/// branch is one that whole warps take. The predicate is read nowhere but in the part.
+pub fn elected_before_the_guard(text: &Text, mutant: &Mutant) -> bool {
+    let Some((at, across)) = moved_up(text, mutant) else { return false };
+    let Some(end) = text.target(across).filter(|end| *end > at) else { return false };
+    let whole = flow::is_of_whole_warps(text, across) && reached_together(text, across).is_some();
+    let predicate = flow::written(&text.statements[at]);
+    let outside = |n: usize| {
+        !(across..end).contains(&n) && flow::touched(&text.statements[n]).iter().any(|one| predicate.contains(one))
+    };
+    let guard = text.statements[across].guard().map(|guard| guard.register.as_str());
+    let other = predicate.iter().all(|one| Some(*one) != guard);
+    text.statements[at].is("elect.sync") && whole && other && !(0..text.statements.len()).any(outside)
+}
+
+/// A part for a group of warps, in which parts for some of these warps are all that does more than compute registers.
+pub fn guarded_again_inside(text: &Text, mutant: &Mutant) -> bool {
+    let What::Unguarded(at) = mutant.what else { return false };
+    let (Some(outer), Some(end)) = (flow::group(text, at), text.target(at)) else { return false };
+    let passed_over = super::data::passes_over(text);
+    let mut next = at + 1;
+    while next < end {
+        let statement = &text.statements[next];
+        let inner = flow::group(text, next).filter(|inner| inner.is_part_of(outer));
+        next = match (inner, text.target(next)) {
+            (Some(_), Some(to)) if (next..=end).contains(&to) => to,
+            _ if statement.label().is_some() || flow::is_pure(statement) => next + 1,
+            _ if statement.is("setmaxnreg") && passed_over => next + 1,
+            _ => return false,
+        };
+    }
+    computes_for_itself(text, &(at + 1..end))
+}
+
+/// A branch around the tiles for CTAs that have none: `setp.ge.u32 %p1, %r1, 8`, of a number of the CTA or cluster that is below.
+pub fn never_taken(kernel: &Kernel, mutant: &Mutant) -> bool {
+    let text = &kernel.text;
+    let What::Unguarded(at) = mutant.what else { return false };
+    let [x, y, z] = kernel.launch.grid;
+    let count = |special: &str| match special {
+        "%ctaid.x" => Some(x),
+        "%clusterid.x" if y * z == 1 => x.checked_div(kernel.launch.cluster[0]),
+        _ => None,
+    };
+    let taken = || {
+        let guard = text.statements[at].guard().filter(|guard| !guard.negated)?;
+        let set = &text.statements[at.checked_sub(1)?];
+        let [predicate, register, limit] = set.operands() else { return None };
+        // The counter of the tiles begins with the number, which nothing changes.
+        let begin = &text.statements[at.checked_sub(2)?];
+        let [counter, number_of] = begin.operands() else { return None };
+        let source = flow::only_definition(text, number_of)?;
+        let below = count(text.statements[source].operands().get(1)?)?;
+        let is = set.opcode() == "setp.ge.u32" && begin.is("mov") && text.statements[source].is("mov");
+        let same = predicate == &guard.register && counter == register;
+        Some(!(is && same && i64::from(below) <= number(limit)?))
+    };
+    taken() == Some(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{at, made, text};
+    use super::*;
+
+    const KERNEL: &str = "mov.u32 %r1, %tid.x;
+shr.u32 %r2, %r1, 7;
+setp.ne.u32 %p1, %r2, 1;
+@%p1 bra $group_end;
+mov.u32 %r3, %tid.x;
+shr.u32 %r4, %r3, 5;
+setp.ne.u32 %p2, %r4, 4;
+@%p2 bra $warp_end;
+elect.sync _|%p3, 0xffffffff;
+@!%p3 bra $elected_end;
+cp.async.bulk.wait_group.read 0;
+$elected_end:
+$warp_end:
+$group_end:
+ret;";
+
+    fn unguarded(text: &Text, code: &str) -> Mutant {
+        made(What::Unguarded(at(text, code)))
+    }
+
+    #[test]
+    fn waits_for_groups() {
+        let kernel = text(KERNEL);
+        assert!(only_waits_for_groups(&kernel, &unguarded(&kernel, "@!%p3")));
+        assert!(only_waits_for_groups(&kernel, &made(What::Moved(at(&kernel, "cp"), at(&kernel, "$elected_end")))));
+        assert!(only_waits_for_groups(&kernel, &made(What::Moved(at(&kernel, "cp"), at(&kernel, "@!%p3")))));
+        let other = text(&KERNEL.replace("wait_group.read 0", "commit_group"));
+        assert!(!only_waits_for_groups(&other, &unguarded(&other, "@!%p3")));
+        let outside = text(&KERNEL.replace("ret;", "@%p3 bra $warp_end;"));
+        assert!(!only_waits_for_groups(&outside, &unguarded(&outside, "@%p2")), "it computes a predicate for others");
+    }
+
+    #[test]
+    fn elections() {
+        let kernel = text(KERNEL);
+        let moved = |text: &Text| made(What::Moved(at(text, "elect"), at(text, "@%p2")));
+        assert!(elected_before_the_guard(&kernel, &moved(&kernel)));
+        let outside = text(&KERNEL.replace("ret;", "@%p3 bra $warp_end;"));
+        assert!(!elected_before_the_guard(&outside, &moved(&outside)), "others read the predicate");
+        let lanes = text(&KERNEL.replace("mov.u32 %r3, %tid.x", "mov.u32 %r3, %laneid"));
+        assert!(!elected_before_the_guard(&lanes, &moved(&lanes)), "lanes part at the branch");
+    }
+
+    #[test]
+    fn guards_inside() {
+        let kernel = text(KERNEL);
+        assert!(guarded_again_inside(&kernel, &unguarded(&kernel, "@%p1")));
+        let other = text(&KERNEL.replace("%r4, 4", "%r4, 3"));
+        assert!(!guarded_again_inside(&other, &unguarded(&other, "@%p1")), "warp 3 is of another warpgroup");
+        let more = text(&KERNEL.replace("$warp_end:\n", "$warp_end:\nbar.sync 1, 128;\n"));
+        assert!(!guarded_again_inside(&more, &unguarded(&more, "@%p1")));
+    }
+
+    #[test]
+    fn tiles_for_all() {
+        let kernel = Kernel::new(6).unwrap();
+        let guard = kernel.text.find(|s| s.target().is_some_and(|to| to.starts_with("$tiles_end"))).next().unwrap();
+        assert!(never_taken(&kernel, &made(What::Unguarded(guard))));
+        let mut many = kernel.clone();
+        many.launch.grid = [148, 1, 1];
+        assert!(!never_taken(&many, &made(What::Unguarded(guard))), "some CTAs have no tile");
+    }
+}

@@ -1,0 +1,198 @@
+//! Which mutants cannot behave otherwise than the solution, and why: rules that are proofs.
+//!
+//! A rule holds of a kernel without findings, of which it is proved that no interleaving hangs: [`super::run`] looks for both before
+//! anything is changed. Where a rule says "more", the mutant allows a part of what the solution allows. What a rule says is held
+//! against the emulator, too: a mutant that is proved and caught is an error, of one of the two.
+
+mod barriers;
+mod data;
+mod guards;
+mod moved;
+mod repeated;
+
+use super::kernels::Kernel;
+use super::text::{Statement, Text};
+use super::{Mutant, What};
+
+/// A rule.
+#[derive(Debug)]
+pub struct Rule {
+    /// Its name.
+    pub name: &'static str,
+    /// Why nothing that anyone can observe changes.
+    pub because: &'static str,
+    applies: fn(&Kernel, &Mutant) -> bool,
+}
+
+/// All of them.
+pub const RULES: &[Rule] = &[
+    Rule {
+        name: "doubled-without-effect",
+        because: "behind itself it has nothing left to do: a fence, a wait for groups or for tensor memory, an election",
+        applies: |kernel, mutant| repeated::doubled_without_effect(&kernel.text, mutant),
+    },
+    Rule {
+        name: "asked-twice",
+        because: "a phase that could end between the two questions could, in the solution, end before the first, and hang it",
+        applies: |kernel, mutant| repeated::asked_twice(&kernel.text, mutant),
+    },
+    Rule {
+        name: "a-group-of-nothing",
+        because: "more groups, all empty, so that a wait that leaves so many open waits for more of the others",
+        applies: |kernel, mutant| repeated::a_group_of_nothing(&kernel.text, mutant),
+    },
+    Rule {
+        name: "asks-for-more",
+        because: "it waits for more groups, or for their writes too, which end by themselves; or orders more memory",
+        applies: |kernel, mutant| repeated::asks_for_more(&kernel.text, mutant),
+    },
+    Rule {
+        name: "said-explicitly",
+        because: "it is the default, written out or left out; or a wider scope; or a promise less",
+        applies: |kernel, mutant| repeated::said_explicitly(&kernel.text, mutant),
+    },
+    Rule {
+        name: "across-registers",
+        because: "its neighbour computes registers that it does not touch",
+        applies: |kernel, mutant| moved::across_registers(&kernel.text, mutant),
+    },
+    Rule {
+        name: "initialised-in-another-order",
+        because: "one thread initialises two barriers, and tells nobody between",
+        applies: |kernel, mutant| moved::initialised_in_another_order(&kernel.text, mutant),
+    },
+    Rule {
+        name: "across-a-label-that-nobody-names",
+        because: "no branch leads to the label",
+        applies: |kernel, mutant| moved::across_an_unused_label(&kernel.text, mutant),
+    },
+    Rule {
+        name: "in-the-loop-of-the-wait",
+        because: "a fence that is executed behind every question is executed behind the last",
+        applies: |kernel, mutant| moved::in_the_loop_of_the_wait(&kernel.text, mutant),
+    },
+    Rule {
+        name: "across-what-it-does-not-order",
+        because: "a fence of tensor memory and a plain access, or another fence, of other memory",
+        applies: |kernel, mutant| moved::across_what_it_does_not_order(&kernel.text, mutant),
+    },
+    Rule {
+        name: "fence-behind-the-barrier",
+        because: "all who meet execute the fence when they have met, before anything else",
+        applies: |kernel, mutant| barriers::fence_behind_the_barrier(&kernel.text, mutant),
+    },
+    Rule {
+        name: "meets-twice",
+        because: "the same threads come to it each time, all together: whoever passes the first comes to the second",
+        applies: |kernel, mutant| barriers::meets_twice(&kernel.text, mutant),
+    },
+    Rule {
+        name: "another-free-barrier",
+        because: "the same threads come to it each time, all together, and nobody else uses that number at that time",
+        applies: |kernel, mutant| barriers::another_free_barrier(&kernel.text, mutant),
+    },
+    Rule {
+        name: "told-by-the-barrier-behind",
+        because: "the barrier behind it tells all threads of the cluster of the initialisations, with or without the fence",
+        applies: |kernel, mutant| barriers::told_by_the_barrier_behind(kernel, mutant),
+    },
+    Rule {
+        name: "told-by-the-fence",
+        because: "there is nothing to tell before it but initialisations, and the fence tells of them",
+        applies: |kernel, mutant| barriers::told_by_the_fence(&kernel.text, mutant),
+    },
+    Rule {
+        name: "nothing-behind-it",
+        because: "the kernel ends behind it: there is no access to be ordered",
+        applies: |kernel, mutant| barriers::nothing_behind_it(&kernel.text, mutant),
+    },
+    Rule {
+        name: "only-waits-for-groups",
+        because: "threads more wait for groups of their own: without groups they pass, with groups they wait for more",
+        applies: |kernel, mutant| guards::only_waits_for_groups(&kernel.text, mutant),
+    },
+    Rule {
+        name: "elected-before-the-guard",
+        because: "warps more elect a thread, whole, and use it for nothing",
+        applies: |kernel, mutant| guards::elected_before_the_guard(&kernel.text, mutant),
+    },
+    Rule {
+        name: "guarded-again-inside",
+        because: "all that has an effect in the part is guarded again, for warps of the same group",
+        applies: |kernel, mutant| guards::guarded_again_inside(&kernel.text, mutant),
+    },
+    Rule { name: "never-taken", because: "no CTA of this launch has so high a number", applies: guards::never_taken },
+    Rule {
+        name: "passed-over",
+        because: "without .maxnreg the assembler passes over setmaxnreg",
+        applies: |kernel, mutant| data::passed_over(&kernel.text, mutant),
+    },
+    Rule {
+        name: "a-register-for-nobody",
+        because: "the register serves only to compute itself",
+        applies: |kernel, mutant| data::a_register_for_nobody(&kernel.text, mutant),
+    },
+    Rule {
+        name: "true-either-way",
+        because: "what is compared is at least 1",
+        applies: |kernel, mutant| data::true_either_way(&kernel.text, mutant),
+    },
+    Rule {
+        name: "leading-offset-unused",
+        because: "a swizzled K-major tile has no leading offset: it is not used (PTX ISA, tcgen05: strides)",
+        applies: |kernel, mutant| data::leading_offset_unused(&kernel.text, mutant),
+    },
+    Rule {
+        name: "bits-are-copied",
+        because: "types of the same size are copied alike: nothing is added, nothing is filled with NaN",
+        applies: data::bits_are_copied,
+    },
+];
+
+/// The first rule that proves a mutant to be no bug.
+pub fn rule(kernel: &Kernel, mutant: &Mutant) -> Option<&'static Rule> {
+    RULES.iter().find(|rule| (rule.applies)(kernel, mutant))
+}
+
+/// The changed instruction, read again: its place, and what stands there now.
+fn now(mutant: &Mutant) -> Option<(usize, Statement)> {
+    let What::Changed(at, code) = &mutant.what else { return None };
+    let text = Text::new(&format!("{{\n{code}\n}}"));
+    text.statements.into_iter().next().map(|statement| (*at, statement))
+}
+
+/// Two neighbours that changed places, in the order of the solution.
+fn neighbours<'a>(text: &'a Text, mutant: &Mutant) -> Option<(usize, &'a Statement, usize, &'a Statement)> {
+    let What::Moved(at, across) = mutant.what else { return None };
+    let (first, second) = (at.min(across), at.max(across));
+    Some((first, &text.statements[first], second, &text.statements[second]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Change, Kind, mutant};
+    use super::*;
+
+    /// A text of these lines.
+    pub fn text(lines: &str) -> Text {
+        Text::new(&format!("{{\n{lines}\n}}"))
+    }
+
+    /// The first statement that begins so.
+    pub fn at(text: &Text, code: &str) -> usize {
+        text.find(|statement| statement.code().starts_with(code)).next().unwrap_or_else(|| panic!("no {code}"))
+    }
+
+    /// A mutant of which only this is known.
+    pub fn made(what: What) -> Mutant {
+        mutant("", Kind::Systematic, what, Change::Lines(Vec::new()))
+    }
+
+    #[test]
+    fn rules_have_names_of_their_own_and_reasons() {
+        for (n, rule) in RULES.iter().enumerate() {
+            assert!(RULES[..n].iter().all(|other| other.name != rule.name), "{}", rule.name);
+            assert!(!rule.because.ends_with('.') && rule.because.len() > 10, "{}", rule.name);
+        }
+    }
+}

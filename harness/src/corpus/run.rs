@@ -1,0 +1,225 @@
+//! What the emulator says of a mutant.
+
+use super::equivalent::{self, Rule};
+use super::kernels::Kernel;
+use super::{Change, Mutant, maps};
+use crate::compare::Comparison;
+use crate::inputs::to_bytes;
+use crate::launch;
+use crate::source::Matrix;
+use emulator::{Deadlock, Diagnostic, Launch, Options, Report};
+use serde::Serialize;
+use std::num::NonZeroUsize;
+use std::sync::Mutex;
+use std::time::Instant;
+
+/// Adversarial schedules beside the default one.
+pub const SEEDS: [u64; 2] = [1, 2];
+/// A mutant may execute so many times the instructions of the solution.
+const LONGER: u64 = 20;
+
+/// Codes of runs that did not come to their end, and say no more than that.
+const HANGS: [&str; 3] = ["hang", "instruction-budget", "trap"];
+
+/// What came of a mutant, the strongest word first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// The emulator says which rule is broken.
+    Finding,
+    /// It hangs, or does not end; the emulator says where it waits.
+    Hang,
+    /// The launch is refused.
+    Launch,
+    /// D is wrong, and no rule broken.
+    WrongResult,
+    /// A note, or what the run could not check.
+    Note,
+    /// Nothing.
+    Nothing,
+    /// The text does not load.
+    Refused,
+}
+
+/// What the emulator said, and where.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Code {
+    /// The code of a finding or note.
+    pub code: String,
+    /// Lines of the text that it names, the first one first.
+    pub lines: Vec<u32>,
+}
+
+/// A mutant, judged.
+#[derive(Clone, Debug)]
+pub struct Judged {
+    /// The mutant.
+    pub mutant: Mutant,
+    /// What came of it.
+    pub verdict: Verdict,
+    /// What was said.
+    pub codes: Vec<Code>,
+    /// The rule that proves it no bug.
+    pub rule: Option<&'static Rule>,
+    /// Milliseconds.
+    pub milliseconds: u64,
+}
+
+impl Judged {
+    /// It is proved to be no bug, and caught: a rule or the emulator is wrong.
+    pub fn is_contradicted(&self) -> bool {
+        self.rule.is_some() && self.verdict < Verdict::Note
+    }
+
+    /// Whether something that was said names a line that was changed.
+    pub fn names_the_line(&self) -> bool {
+        let changed = self.mutant.lines();
+        self.codes.iter().any(|code| code.lines.iter().any(|line| changed.contains(line)))
+    }
+}
+
+/// A kernel with what the unchanged one takes.
+#[derive(Clone, Debug)]
+pub struct Bench<'a> {
+    /// The solution.
+    pub kernel: &'a Kernel,
+    budget: u64,
+}
+
+/// A run, and whether D is right after it.
+type Run = (Report, bool);
+
+impl<'a> Bench<'a> {
+    /// Runs the solution, to know what it takes.
+    ///
+    /// # Errors
+    /// When it does not load.
+    pub fn new(kernel: &'a Kernel) -> Result<Bench<'a>, String> {
+        let bench = Bench { kernel, budget: 1 << 26 };
+        let program = emulator::load(&kernel.built.ptx)
+            .map_err(|all| format!("step {} does not load: {} errors", kernel.step, all.len()))?;
+        let (report, _) = bench.once(&program, &kernel.launch, None);
+        Ok(Bench { kernel, budget: report.instructions * LONGER })
+    }
+
+    fn once(&self, program: &emulator::Program, launch: &Launch, seed: Option<u64>) -> Run {
+        let options =
+            Options { seed, threads: Some(NonZeroUsize::MIN), max_instructions: self.budget, ..Options::default() };
+        let report = emulator::run(program, launch, &options);
+        let right = report.completed && self.is_right(&report);
+        (report, right)
+    }
+
+    /// D is right, and A and B are as they were.
+    fn is_right(&self, report: &Report) -> bool {
+        let at = |matrix| report.buffers.get(launch::buffer(matrix));
+        let kept = |matrix, before: &[u16]| at(matrix).is_some_and(|after| after.bytes == to_bytes(before));
+        let right = at(Matrix::D).is_some_and(|d| Comparison::new(&self.kernel.reference, d).is_right());
+        right && kept(Matrix::A, &self.kernel.inputs.a) && kept(Matrix::B, &self.kernel.inputs.b)
+    }
+
+    /// The runs of a text, up to the first that shows something; the errors of one that does not load.
+    pub fn runs(&self, ptx: &str, launch: &Launch, seeds: &[u64]) -> Result<Vec<Run>, Vec<Diagnostic>> {
+        let program = emulator::load(ptx)?;
+        let mut runs = Vec::new();
+        for seed in std::iter::once(None).chain(seeds.iter().copied().map(Some)) {
+            let run = self.once(&program, launch, seed);
+            let shows = verdict(std::slice::from_ref(&run)) < Verdict::Note;
+            runs.push(run);
+            if shows {
+                break;
+            }
+        }
+        Ok(runs)
+    }
+
+    /// The text and the launch of a mutant.
+    pub fn mutated(&self, mutant: &Mutant) -> (String, Launch) {
+        match &mutant.change {
+            Change::Lines(lines) => (self.kernel.text.with(lines), self.kernel.launch.clone()),
+            Change::Map(param, change) => {
+                (self.kernel.built.ptx.clone(), maps::with(&self.kernel.launch, *param, *change))
+            }
+        }
+    }
+
+    /// Judges a mutant.
+    pub fn judge(&self, mutant: Mutant) -> Judged {
+        let begun = Instant::now();
+        let (ptx, launch) = self.mutated(&mutant);
+        let (verdict, codes) = match self.runs(&ptx, &launch, &SEEDS) {
+            Err(errors) => (Verdict::Refused, errors.iter().map(code).collect()),
+            Ok(runs) => (verdict(&runs), codes(&runs)),
+        };
+        let rule = equivalent::rule(self.kernel, &mutant);
+        let milliseconds = begun.elapsed().as_millis() as u64;
+        Judged { mutant, verdict, codes, rule, milliseconds }
+    }
+}
+
+/// What some runs come to.
+pub fn verdict(runs: &[Run]) -> Verdict {
+    let of = |(report, right): &Run| {
+        let codes = || report.findings.iter().map(|finding| finding.code);
+        if codes().any(|code| code != "launch" && !HANGS.contains(&code)) {
+            Verdict::Finding
+        } else if codes().any(|code| code == "launch") {
+            Verdict::Launch
+        } else if !report.completed {
+            Verdict::Hang
+        } else if !right {
+            Verdict::WrongResult
+        } else if !report.notes.is_empty() || !report.incomplete.is_empty() || report.deadlock != Deadlock::Impossible {
+            Verdict::Note
+        } else {
+            Verdict::Nothing
+        }
+    };
+    runs.iter().map(of).min().unwrap_or(Verdict::Nothing)
+}
+
+fn code(diagnostic: &Diagnostic) -> Code {
+    let lines = diagnostic.labels.iter().map(|label| label.place.line).filter(|line| *line > 0);
+    Code { code: diagnostic.code.to_string(), lines: lines.collect() }
+}
+
+/// What was said in these runs: findings, notes, and what was left open.
+fn codes(runs: &[Run]) -> Vec<Code> {
+    let mut all: Vec<Code> = Vec::new();
+    for (report, _) in runs {
+        let said = report.findings.iter().chain(&report.notes).map(code);
+        let open = (!report.incomplete.is_empty()).then_some("incomplete");
+        let hangs = matches!(report.deadlock, Deadlock::NotProved(_)).then_some("not-proved");
+        let open = open.into_iter().chain(hangs).map(|code| Code { code: code.to_string(), lines: Vec::new() });
+        for one in said.chain(open) {
+            if !all.contains(&one) {
+                all.push(one);
+            }
+        }
+    }
+    all
+}
+
+/// Judges mutants on several threads, and tells of each as it is done. They come back in their order.
+pub fn judge_all(bench: &Bench, mutants: Vec<Mutant>, threads: usize, each: impl Fn(&Judged) + Sync) -> Vec<Judged> {
+    let count = mutants.len();
+    let waiting = Mutex::new(mutants.into_iter().enumerate());
+    let done: Mutex<Vec<(usize, Judged)>> = Mutex::new(Vec::with_capacity(count));
+    let next = || waiting.lock().ok().and_then(|mut waiting| waiting.next());
+    std::thread::scope(|scope| {
+        for _ in 0..threads.max(1) {
+            scope.spawn(|| {
+                while let Some((number, mutant)) = next() {
+                    let judged = bench.judge(mutant);
+                    each(&judged);
+                    if let Ok(mut done) = done.lock() {
+                        done.push((number, judged));
+                    }
+                }
+            });
+        }
+    });
+    let mut done = done.into_inner().unwrap_or_default();
+    done.sort_by_key(|(number, _)| *number);
+    done.into_iter().map(|(_, judged)| judged).collect()
+}

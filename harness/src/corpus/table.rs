@@ -1,0 +1,166 @@
+//! What people see of a corpus.
+
+use super::kernels::Kernel;
+use super::run::{Judged, Verdict};
+use super::{Kind, equivalent};
+use crate::workbook::name;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// How many mutants came to what.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// All that were made.
+    pub made: usize,
+    /// The text does not load.
+    pub refused: usize,
+    /// Proved to be no bugs.
+    pub equivalent: usize,
+    /// Caught by a finding.
+    pub finding: usize,
+    /// Caught by a hang.
+    pub hang: usize,
+    /// Caught by a launch that is refused.
+    pub launch: usize,
+    /// Caught by a wrong result alone.
+    pub wrong: usize,
+    /// Seen by a note alone.
+    pub note: usize,
+    /// Missed.
+    pub missed: usize,
+    /// Proved to be no bugs, and caught: a rule or the emulator is wrong.
+    pub contradicted: usize,
+    /// Caught, with a changed line among those that are named.
+    pub line: usize,
+}
+
+impl Counts {
+    /// Counts one more.
+    pub fn add(&mut self, judged: &Judged) {
+        self.made += 1;
+        if judged.verdict == Verdict::Refused {
+            self.refused += 1;
+            return;
+        }
+        if judged.rule.is_some() {
+            self.equivalent += 1;
+            self.contradicted += usize::from(judged.is_contradicted());
+            return;
+        }
+        *match judged.verdict {
+            Verdict::Finding => &mut self.finding,
+            Verdict::Hang => &mut self.hang,
+            Verdict::Launch => &mut self.launch,
+            Verdict::WrongResult => &mut self.wrong,
+            Verdict::Note => &mut self.note,
+            Verdict::Nothing | Verdict::Refused => &mut self.missed,
+        } += 1;
+        self.line += usize::from(judged.verdict < Verdict::WrongResult && judged.names_the_line());
+    }
+
+    /// Mutants that are bugs, as far as is known: those that load and are not proved to be none.
+    pub fn bugs(&self) -> usize {
+        self.made - self.refused - self.equivalent
+    }
+
+    /// Those that are caught, by whatever.
+    pub fn caught(&self) -> usize {
+        self.finding + self.hang + self.launch + self.wrong
+    }
+}
+
+/// Counts of all, and of each step and kind.
+pub fn counts(all: &[Judged]) -> (Counts, BTreeMap<(u8, Kind), Counts>) {
+    let (mut total, mut each) = (Counts::default(), BTreeMap::<(u8, Kind), Counts>::new());
+    for judged in all {
+        total.add(judged);
+        each.entry((judged.mutant.step, judged.mutant.kind)).or_default().add(judged);
+    }
+    (total, each)
+}
+
+fn percent(part: usize, whole: usize) -> String {
+    if whole == 0 { "-".to_string() } else { format!("{:.1} %", 100.0 * part as f64 / whole as f64) }
+}
+
+fn row(text: &mut String, label: &str, counts: &Counts) {
+    let Counts { made, refused, equivalent, finding, hang, launch, wrong, note, missed, .. } = counts;
+    let (caught, found) = (percent(counts.caught(), counts.bugs()), percent(counts.finding, counts.bugs()));
+    // Writing to a String cannot fail.
+    let _ = writeln!(
+        text,
+        "{label:<20} {made:>6} {refused:>8} {equivalent:>11} {finding:>8} {hang:>6} {launch:>7} {wrong:>6} {note:>6} {missed:>7} {caught:>8} {found:>8}"
+    );
+}
+
+/// The table: a row for each step and kind, and for each kind.
+pub fn table(all: &[Judged]) -> String {
+    let (total, each) = counts(all);
+    let mut text = format!(
+        "{:<20} {:>6} {:>8} {:>11} {:>8} {:>6} {:>7} {:>6} {:>6} {:>7} {:>8} {:>8}\n",
+        "", "made", "refused", "equivalent", "finding", "hang", "launch", "wrong", "note", "missed", "caught", "found"
+    );
+    for ((step, kind), counts) in &each {
+        row(&mut text, &format!("{} {kind}", name(*step)), counts);
+    }
+    for kind in Kind::ALL {
+        let mut sum = Counts::default();
+        all.iter().filter(|judged| judged.mutant.kind == kind).for_each(|judged| sum.add(judged));
+        if sum.made > 0 {
+            row(&mut text, &format!("all {kind}"), &sum);
+        }
+    }
+    row(&mut text, "all", &total);
+    text.push_str(
+        "refused: the text does not load; wrong: a wrong D and nothing else; caught and found: of those that load and are not \
+         equivalent\n",
+    );
+    text
+}
+
+/// What follows the table: findings by their code, rules, times, and what the numbers rest on.
+pub fn summary(all: &[Judged]) -> String {
+    let (total, _) = counts(all);
+    let mut codes: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut rules: BTreeMap<&str, usize> = BTreeMap::new();
+    for judged in all {
+        if judged.verdict < Verdict::Note && judged.rule.is_none() {
+            let first = judged.codes.first().map_or("wrong result", |code| code.code.as_str());
+            *codes.entry(first).or_default() += 1;
+        }
+        if let (Some(rule), true) = (judged.rule, judged.verdict != Verdict::Refused) {
+            *rules.entry(rule.name).or_default() += 1;
+        }
+    }
+    let mut codes: Vec<(&str, usize)> = codes.into_iter().collect();
+    codes.sort_by_key(|(code, count)| (usize::MAX - count, *code));
+    let mut text = String::from("\ncaught first by\n");
+    for (code, count) in codes {
+        let _ = writeln!(text, "  {count:>6} {code}");
+    }
+    text.push_str("equivalent by\n");
+    for rule in equivalent::RULES {
+        let count = rules.get(rule.name).copied().unwrap_or_default();
+        let _ = writeln!(text, "  {count:>6} {}: {}", rule.name, rule.because);
+    }
+    let mut times: Vec<u64> = all.iter().map(|judged| judged.milliseconds).collect();
+    times.sort_unstable();
+    let median = times.get(times.len() / 2).copied().unwrap_or_default();
+    let _ = writeln!(text, "a verdict takes {median} ms at the median, {} ms at most", times.last().unwrap_or(&0));
+    let named = total.finding + total.hang + total.launch;
+    let _ = writeln!(text, "a changed line is named in {} of {named} findings, hangs and refused launches", total.line);
+    if total.contradicted > 0 {
+        let _ =
+            writeln!(text, "{} are proved equivalent and caught: a rule or the emulator is wrong", total.contradicted);
+    }
+    text
+}
+
+/// One mutant in a line or two.
+pub fn line(kernel: &Kernel, judged: &Judged) -> String {
+    let mut said: Vec<&str> = judged.codes.iter().map(|code| code.code.as_str()).collect();
+    said.dedup();
+    let said = if said.is_empty() { String::new() } else { format!(" ({})", said.join(", ")) };
+    format!("{}{said}\n    {}\n", judged.mutant.id, judged.mutant.diff(&kernel.text))
+}

@@ -1,0 +1,178 @@
+//! `corpus`: what the emulator says of the solutions with one thing wrong.
+
+use super::{Patience, print};
+use crate::corpus::equivalent;
+use crate::corpus::kernels::{Kernel, STEPS};
+use crate::corpus::run::{Bench, Judged, SEEDS, Verdict, judge_all};
+use crate::corpus::{Kind, Mutant, mutants, sample, table};
+use crate::diagnostics::{self, Sources};
+use crate::steps::hopper::HOPPER;
+use clap::Args;
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Which mutants, and what becomes of them.
+#[derive(Clone, Debug, Args)]
+pub struct Options {
+    /// These steps only, e.g. 1,7; `hopper` or 0 for the kernel for Hopper
+    #[arg(long, value_delimiter = ',', value_parser = step)]
+    steps: Vec<u8>,
+    /// Mutants of this kind only; may be given several times
+    #[arg(long, value_enum, value_delimiter = ',')]
+    kind: Vec<Kind>,
+    /// So many mutants of each step and kind
+    #[arg(long, value_name = "N", default_value_t = 20, conflicts_with_all = ["all", "show"])]
+    sample: usize,
+    /// The seed that chooses them
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+    /// All mutants
+    #[arg(long, conflicts_with = "show")]
+    all: bool,
+    /// Mutants at a time (without it: as many as this machine runs at once)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+    /// Write every mutant, and what came of it, to this file
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Show one mutant, and all that the emulator says of it
+    #[arg(long, value_name = "ID")]
+    show: Option<String>,
+}
+
+/// A step of the corpus, by its number or name.
+fn step(text: &str) -> Result<u8, String> {
+    let number = if text == "hopper" { Some(HOPPER) } else { text.strip_prefix("step").unwrap_or(text).parse().ok() };
+    number.filter(|number| STEPS.contains(number)).ok_or_else(|| "the steps are 1 to 10, and `hopper`".to_string())
+}
+
+/// The command.
+///
+/// # Errors
+/// When a solution does not build, a file cannot be written, or no mutant has the name.
+pub fn corpus(options: &Options) -> Result<ExitCode, String> {
+    if let Some(id) = &options.show {
+        print(&show(id)?);
+        return Ok(ExitCode::SUCCESS);
+    }
+    let steps = if options.steps.is_empty() { STEPS.to_vec() } else { options.steps.clone() };
+    let kinds = if options.kind.is_empty() { Kind::ALL.to_vec() } else { options.kind.clone() };
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = options.threads.map_or(cores, usize::from);
+    let (mut all, mut rows, mut missed, mut alarms) = (Vec::new(), Vec::new(), String::new(), Vec::new());
+    for step in steps {
+        let kernel = Kernel::new(step)?;
+        let bench = Bench::new(&kernel)?;
+        alarms.extend(false_alarm(&bench)?);
+        let made = mutants(&kernel, &kinds);
+        let chosen = if options.all { made } else { sample(made, options.sample, options.seed) };
+        let judged = judge(&bench, chosen, threads);
+        let open = |judged: &&Judged| judged.rule.is_none() && judged.verdict == Verdict::Nothing;
+        missed.extend(judged.iter().filter(open).map(|judged| table::line(&kernel, judged)));
+        rows.extend(judged.iter().map(|judged| row(&kernel, judged)));
+        all.extend(judged);
+        if let Some(path) = &options.json {
+            write(path, &rows, &all)?;
+        }
+    }
+    print(&table::table(&all));
+    print(&table::summary(&all));
+    print(&format!("false alarms on the unchanged kernels: {}\n", alarms.len()));
+    alarms.iter().for_each(|alarm| print(&format!("  {alarm}\n")));
+    let contradicted: Vec<&Judged> = all.iter().filter(|judged| judged.is_contradicted()).collect();
+    for judged in &contradicted {
+        let rule = judged.rule.map(|rule| rule.name).unwrap_or_default();
+        print(&format!("proved equivalent by {rule}, and caught: {}\n", judged.mutant.id));
+    }
+    if !missed.is_empty() {
+        print(&format!("\nmissed, to be looked at with `cargo workbook corpus --show ID`\n{missed}"));
+    }
+    Ok(if alarms.is_empty() && contradicted.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Judges the mutants of a kernel, and says on stderr how far it is.
+fn judge(bench: &Bench, mutants: Vec<Mutant>, threads: usize) -> Vec<Judged> {
+    const EVERY: usize = 100;
+    let (count, done) = (mutants.len(), AtomicUsize::new(0));
+    let label = super::name(bench.kernel.step);
+    let _patience = Patience::new(format!("judging {count} mutants of {label} …"));
+    judge_all(bench, mutants, threads, |_| {
+        let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+        if done.is_multiple_of(EVERY) {
+            eprintln!("{label}: {done} of {count}");
+        }
+    })
+}
+
+/// What is said of the unchanged kernel, if anything is.
+fn false_alarm(bench: &Bench) -> Result<Option<String>, String> {
+    let kernel = bench.kernel;
+    let runs = bench.runs(&kernel.built.ptx, &kernel.launch, &SEEDS);
+    let runs = runs.map_err(|errors| format!("{} does not load: {} errors", super::name(kernel.step), errors.len()))?;
+    let verdict = crate::corpus::run::verdict(&runs);
+    let said = runs.iter().flat_map(|(report, _)| report.findings.iter().chain(&report.notes)).map(|found| found.code);
+    let said: Vec<&str> = said.collect();
+    let alarm = format!("{} at {}: {verdict:?} {}", super::name(kernel.step), kernel.problem, said.join(", "));
+    Ok((verdict != Verdict::Nothing).then_some(alarm))
+}
+
+/// A mutant for a file.
+fn row(kernel: &Kernel, judged: &Judged) -> Value {
+    let Judged { mutant, verdict, codes, rule, milliseconds } = judged;
+    json!({
+        "id": mutant.id, "step": mutant.step, "kind": mutant.kind, "mistake": mutant.mistake, "line": mutant.line,
+        "changed": mutant.diff(&kernel.text), "verdict": verdict, "codes": codes, "names_the_line": judged.names_the_line(),
+        "equivalent": rule.map(|rule| rule.name), "milliseconds": milliseconds,
+    })
+}
+
+fn write(path: &Path, rows: &[Value], all: &[Judged]) -> Result<(), String> {
+    let (total, _) = table::counts(all);
+    let text = format!("{:#}\n", json!({ "total": total, "mutants": rows }));
+    std::fs::write(path, text).map_err(|error| format!("cannot write {}: {error}", path.display()))
+}
+
+/// One mutant: what was changed, and all that is said of it.
+fn show(id: &str) -> Result<String, String> {
+    let number = id.split('/').next().unwrap_or_default();
+    let unknown = || {
+        format!(
+            "there is no mutant `{id}`\n  try: Take one from the table or the file of `--json`: step, mistake and line, such as `08/delete/95`."
+        )
+    };
+    let step = step(number).map_err(|_| unknown())?;
+    let kernel = Kernel::new(step)?;
+    let bench = Bench::new(&kernel)?;
+    let found = mutants(&kernel, &Kind::ALL).into_iter().find(|mutant| mutant.id == id).ok_or_else(unknown)?;
+    let (ptx, launch) = bench.mutated(&found);
+    let mut text = format!("{id}, {}, at {}\n\n", found.kind, kernel.problem);
+    text.push_str(&super::diff::lines(&kernel.built.ptx, &ptx));
+    text.push_str(&format!("{}\n\n", found.diff(&kernel.text)));
+    if let Some(rule) = equivalent::rule(&kernel, &found) {
+        text.push_str(&format!("equivalent by {}: {}\n\n", rule.name, rule.because));
+    }
+    // It shows lines of Rust where it finds them.
+    let sources = Sources::workspace();
+    match bench.runs(&ptx, &launch, &SEEDS) {
+        Err(errors) => text.push_str(&diagnostics::render_all(&errors, &sources)),
+        Ok(runs) => {
+            for (seed, (report, right)) in std::iter::once(0).chain(SEEDS).zip(runs) {
+                let schedule =
+                    if seed == 0 { "the default schedule".to_string() } else { format!("the schedule of seed {seed}") };
+                text.push_str(&format!(
+                    "{schedule}: {}, D is {}, deadlock: {:?}, {} instructions, {} cycles\n",
+                    if report.completed { "completed" } else { "not completed" },
+                    if right { "right" } else { "wrong" },
+                    report.deadlock,
+                    report.instructions,
+                    report.cycles
+                ));
+                text.extend(report.incomplete.iter().map(|reason| format!("  not checked: {reason}\n")));
+                text.push_str(&diagnostics::render_all(report.findings.iter().chain(&report.notes), &sources));
+            }
+        }
+    }
+    Ok(text)
+}

@@ -1,0 +1,53 @@
+//! A sample of the bug corpus: how much of what is wrong the emulator sees. `cargo workbook corpus --all` judges all of it.
+
+use harness::corpus::kernels::{Kernel, STEPS};
+use harness::corpus::run::{Bench, Judged, SEEDS, Verdict, judge_all, verdict};
+use harness::corpus::{Kind, mutants, sample, table};
+
+/// Mutants of each step and kind: less than a minute of them.
+const SAMPLE: usize = 20;
+const SEED: u64 = 7;
+
+/// Of the mutants of each kind that load and are not proved equivalent, so many percent must be caught, and by a finding: a point less
+/// than what was reached when this was written. What is wanted is 98 and 90. Of what lacks, most are fences of tensor memory that no
+/// machine code shows (a note, or nothing), and numbers that are wrong by no rule (a wrong D).
+const LEAST: [(Kind, f64, f64); 3] =
+    [(Kind::Systematic, 91.0, 74.0), (Kind::Descriptors, 99.0, 55.0), (Kind::Protocol, 94.0, 57.0)];
+
+fn percent(part: usize, whole: usize) -> f64 {
+    100.0 * part as f64 / whole.max(1) as f64
+}
+
+#[test]
+fn a_sample_is_caught_and_the_solutions_are_clean() {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut all: Vec<Judged> = Vec::new();
+    for step in STEPS {
+        let kernel = Kernel::new(step).expect("the solution builds");
+        let bench = Bench::new(&kernel).expect("the solution loads");
+        let runs = bench.runs(&kernel.built.ptx, &kernel.launch, &SEEDS).expect("the solution loads");
+        let said: Vec<_> = runs.iter().flat_map(|(report, _)| report.findings.iter().chain(&report.notes)).collect();
+        assert_eq!(verdict(&runs), Verdict::Nothing, "step {step}, a false alarm: {said:#?}");
+        all.extend(judge_all(&bench, sample(mutants(&kernel, &Kind::ALL), SAMPLE, SEED), threads, |_| ()));
+    }
+    let table = table::table(&all) + &table::summary(&all);
+    for judged in &all {
+        assert!(
+            !judged.is_contradicted(),
+            "{} is proved equivalent by {:?}, and caught",
+            judged.mutant.id,
+            judged.rule
+        );
+    }
+    for (kind, caught, found) in LEAST {
+        let mut counts = table::Counts::default();
+        all.iter().filter(|judged| judged.mutant.kind == kind).for_each(|judged| counts.add(judged));
+        let (is_caught, is_found) = (percent(counts.caught(), counts.bugs()), percent(counts.finding, counts.bugs()));
+        assert!(
+            is_caught >= caught,
+            "{kind}: {is_caught:.1} % of {} are caught, not {caught} %\n{table}",
+            counts.bugs()
+        );
+        assert!(is_found >= found, "{kind}: {is_found:.1} % of {} are found, not {found} %\n{table}", counts.bugs());
+    }
+}
