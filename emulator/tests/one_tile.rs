@@ -68,7 +68,31 @@ fn an_mbarrier_outlives_the_commit_that_arrives_at_it() {
         "    tcgen05.fence::after_thread_sync;\n",
         &format!("tcgen05.fence::after_thread_sync;\nbar.sync 0;\nsetp.eq.u32 %p4, %r0, 0;\n@%p4 {inval}"),
     );
+    // A commit that covers no new MMA arrives whenever it does, too: of two of a thread, a wait for the later one is enough.
+    let commit = "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64";
+    let two = |first: &str, second: &str, behind: &str| {
+        edited(
+            "    .shared .align 8 .b64 mma_done;\n",
+            ".shared .align 8 .b64 mma_done;\n.shared .align 8 .b64 other;\n",
+        )
+        .replace("    fence.mbarrier_init", "    mbarrier.init.shared::cta.b64 [other], 1;\n    fence.mbarrier_init")
+        .replace(&format!("    {commit} [mma_done];\n"), &format!("{commit} [{first}];\n{commit} [{second}];\n"))
+        .replace(
+            "    tcgen05.fence::after_thread_sync;\n",
+            &format!("tcgen05.fence::after_thread_sync;\nsetp.eq.u32 %p4, %r0, 0;\n{behind}"),
+        )
+    };
+    let inval = "@%p4 mbarrier.inval.shared::cta.b64 [other];\n";
+    let not_awaited = two("mma_done", "other", inval);
+    let again = two("other", "mma_done", &format!("@%p4 {commit} [other];\n{inval}"));
+    let in_order = two("other", "mma_done", inval);
     for seed in schedules(10) {
+        for text in [&not_awaited, &again] {
+            let codes = common::codes(&run(text, seed));
+            assert!(codes.contains(&"mbarrier-invalidated-early"), "seed {seed:?}: {codes:?}");
+        }
+        let report = run(&in_order, seed);
+        assert!(report.is_clean(), "seed {seed:?}: {:#?}", report.findings);
         let report = run(&early, seed);
         let found = report.findings.iter().find(|f| f.code == "mbarrier-invalidated-early");
         let found = found.unwrap_or_else(|| panic!("seed {seed:?}: {:#?}", report.findings));

@@ -261,6 +261,7 @@ impl<'a> Chip<'a> {
         self.outputs.see(&item, same, &self.global, &self.tracker);
         match item {
             Item::Read { runs, stamp, known } => self.check(at, &[runs], stamp, &known, false, false),
+            Item::Map { .. } => {}
             Item::Write(write) => {
                 self.check(at, &write.runs, write.stamp, &write.known, true, same);
                 write.finish(Arc::make_mut(&mut self.global));

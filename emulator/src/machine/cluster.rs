@@ -101,6 +101,8 @@ pub struct Cluster<'a> {
     pub scopes: super::scopes::Scopes,
     /// The queue of MMAs of each thread that issued one: by (warp, lane).
     pub mma_queues: FxHashMap<(usize, usize), Queue>,
+    /// The same of its commits.
+    pub commit_queues: FxHashMap<(usize, usize), Queue>,
     pub barriers: Vec<Mbarrier>,
     /// Index into `barriers` by rank of the CTA and offset.
     pub barrier_at: FxHashMap<(usize, u32), u32>,
@@ -197,6 +199,7 @@ impl<'a> Cluster<'a> {
             actors: Vec::new(),
             scopes: Default::default(),
             mma_queues: FxHashMap::default(),
+            commit_queues: FxHashMap::default(),
             barriers: Vec::new(),
             barrier_at: FxHashMap::default(),
             mmas: Vec::new(),

@@ -3,8 +3,8 @@
 use super::cluster::{Cluster, Stop};
 use super::mbarrier_ops::Arrival;
 use super::mma::Group;
-use super::state::{At, Commit, Pending, Slot, Span};
-use super::warp::lanes;
+use super::state::{ActorKind, At, Commit, Pending, Slot, Span};
+use super::warp::{Queue, lanes};
 use crate::order::Views;
 use crate::program::op::Address;
 use crate::protocol::What;
@@ -35,18 +35,22 @@ impl Cluster<'_> {
                 let busy = queue.map_or(0, |q| q.busy_until);
                 self.covered.insert(actor, epoch);
                 let order = self.warps[w].starts();
+                let thread = self.next_commit(w, lane);
+                let mut latest = thread.busy_until;
                 let (mut barriers, mut last) = (Vec::new(), now);
                 let issue = self.record.add(w, 1 << lane, site, What::Issue { tells: ranks.len() as u8 });
                 for cta in ranks {
                     let barrier = self.barrier(w, Slot { cta, ..slot }, site, "committed to")?;
                     let delay = self.jitter(500);
-                    let time = now.max(busy) + delay;
+                    let time = (now.max(busy) + delay).max(thread.busy_until);
+                    latest = latest.max(time);
                     let arrival = self.commit_reaches(w, lane, cta, site);
                     barriers.push(self.barrier_id(barrier));
                     last = last.max(time);
                     self.commits.push(Commit {
                         site,
                         issue,
+                        thread: (thread.actor, thread.epoch),
                         queue: actor,
                         epoch,
                         barrier,
@@ -58,12 +62,22 @@ impl Cluster<'_> {
                     });
                     self.push_event(time, Pending::CommitArrive(self.commits.len() - 1));
                 }
+                self.commit_queues.insert((w, lane), Queue { busy_until: latest, ..thread });
                 let (home, span) = (self.warps[w].cta, Span { w, issued: now, start: now.max(busy), end: last });
                 let kind = || EventKind::Commit { barriers, covers: epoch - covered };
                 self.trace(home, Actor::TensorCore, span, site, kind);
             }
         }
         Ok(())
+    }
+
+    /// The queue of a thread's commits, which arrive one after the other; of one more.
+    fn next_commit(&mut self, w: usize, lane: usize) -> Queue {
+        let known = self.commit_queues.get(&(w, lane)).copied();
+        let queue = known.unwrap_or_else(|| Queue::of(self.actor(ActorKind::Commits)));
+        let next = Queue { epoch: queue.epoch + 1, ..queue };
+        self.commit_queues.insert((w, lane), next);
+        next
     }
 
     /// The CTAs that a multicast mask names.
@@ -83,7 +97,7 @@ impl Cluster<'_> {
 
     /// All that a commit covers is complete: its arrival.
     pub fn commit_arrive(&mut self, n: usize, time: u64) -> Result<(), Stop> {
-        let Commit { site, issue, queue, epoch, barrier, warp, issued, arrival, .. } = self.commits[n];
+        let Commit { site, issue, thread, queue, epoch, barrier, warp, issued, arrival, .. } = self.commits[n];
         self.record.done(issue, barrier, 1, 0);
         let order = std::mem::take(&mut self.commits[n].order);
         let mut views = Views::default();
@@ -91,6 +105,7 @@ impl Cluster<'_> {
         if let Some((actor, arrivals)) = arrival {
             views.order.raise(actor, arrivals);
         }
+        views.order.raise(thread.0, thread.1);
         views.hb.raise(queue, epoch);
         views.before.raise(queue, epoch);
         self.commits[n].phase = Some(self.barriers[barrier as usize].phase);

@@ -69,6 +69,9 @@ impl Loaded {
 
     /// Something else writes these bytes, in an order of its own. Nothing need be known of memory that no tensor copy ever wrote.
     pub fn overwrite(&mut self, start: u32, end: u32) {
+        if start >= end {
+            return;
+        }
         let first = start as usize / BLOCK as usize;
         let last = self.blocks.len().min(end.div_ceil(BLOCK as u32) as usize);
         if self.blocks.get(first..last).is_some_and(|blocks| blocks.iter().any(|content| content.version > 0)) {

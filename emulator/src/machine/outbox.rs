@@ -23,6 +23,10 @@ pub enum Item<'a> {
         stamp: Stamp,
         known: Far,
     },
+    /// A tensor map was read from this buffer.
+    Map {
+        buffer: usize,
+    },
     Write(Box<Write>),
     /// A strong write, after the [`Item::Write`] itself, tells what the writer knew: inside its cluster, and outside.
     Publish(Box<Published>),

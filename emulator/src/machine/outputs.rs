@@ -44,6 +44,7 @@ impl Outputs {
     pub fn see(&mut self, item: &Item, same: bool, global: &Global, tracker: &Tracker) {
         match item {
             Item::Read { runs, .. } => self.used(runs.buffer),
+            Item::Map { buffer } => self.used(*buffer),
             Item::Load(job) => job.buffers().for_each(|buffer| self.used(buffer)),
             Item::Atomic(job) => job.places().for_each(|(buffer, _)| self.used(buffer)),
             Item::Write(write) => self.write(write, same, global, tracker),
@@ -99,6 +100,9 @@ fn not_written(buffer: &GlobalBuffer, label: impl Fn(String) -> Label) -> Option
     let size = buffer.memory.bytes.len();
     let (low, written) = buffer.memory.defined_among(0, size);
     let (low, missing) = (low?, size - written);
+    if missing == 0 {
+        return None;
+    }
     let first = (0..size).find(|&at| !buffer.memory.is_defined(at))?;
     let high = (0..size).rev().find(|&at| buffer.memory.is_defined(at))?;
     let title = format!(

@@ -25,10 +25,10 @@ impl Cluster<'_> {
         self.findings.add(diagnostic);
     }
 
-    /// The same of the arrivals of commits. Those of one thread come in their order, so that the last MMA is what counts.
+    /// The same of the arrivals of commits. Those of one thread are taken to come in their order.
     pub fn check_commits(&mut self, w: usize, barrier: u32, site: u32) {
         let first = self.barriers[barrier as usize].first_commit;
-        let knows = |c: &Commit| self.options.timing_only || self.warps[w].has_heard_of(c.queue, c.epoch);
+        let knows = |c: &Commit| self.options.timing_only || self.warps[w].has_heard_of(c.thread.0, c.thread.1);
         let mut own = self.commits[first..].iter().filter(|c| c.barrier == barrier);
         let Some(commit) = own.find(|c| !knows(c)).map(|c| c.site) else { return };
         let name = self.barrier_name(barrier);

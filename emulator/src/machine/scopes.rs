@@ -1,5 +1,5 @@
 //! Scopes of mbarrier operations: an arrival or a wait at `.cta` scope, as it is where none is written, is no synchronisation with another
-//! CTA (PTX ISA 8.6, 8.9.4, 9.7.13.15.13, 9.7.13.15.16).
+//! CTA (PTX ISA 8.5, 8.8, 8.9.4, 9.7.13.15.13, 9.7.13.15.16).
 //!
 //! Production kernels hand buffers back to other CTAs at that scope, and are right: what overwrites a buffer needs no more than to come
 //! later. So `hb` takes every arrival for one of the cluster. Beside it, [`Views::scoped`] goes from CTA to CTA only where both scopes are
@@ -15,7 +15,7 @@ use crate::program::atomic::Scope;
 
 const RULE: &str = "Where no scope is written, an mbarrier arrival releases to its own CTA only, and a wait acquires from its own CTA only. \
                     What a thread of another CTA has stored is ordered before a load when both scopes include the other thread (PTX ISA \
-                    8.6, 8.9.4, 9.7.13.15.13, 9.7.13.15.16).";
+                    8.5, 8.8, 8.9.4, 9.7.13.15.13, 9.7.13.15.16).";
 
 /// Memory order and scope of an arrival or a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

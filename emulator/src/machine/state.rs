@@ -140,6 +140,8 @@ pub struct Commit {
     pub site: u32,
     /// Its step in the record.
     pub issue: u32,
+    /// Its number among those of its thread.
+    pub thread: (ActorId, u32),
     pub queue: ActorId,
     /// The last MMA of the queue that it covers.
     pub epoch: u32,

@@ -6,6 +6,7 @@
 use super::bounding_box::Rows;
 use super::cluster::{Cluster, Stop};
 use super::names::counted;
+use super::outbox::Item;
 use super::slices::Tile;
 use super::state::{At, Pending, Race, RaceMemory, Slot, Span};
 use super::step::PARAM_WINDOW;
@@ -349,6 +350,8 @@ impl Cluster<'_> {
                 let mut seen = Memory::undefined(128);
                 self.outbox.copy(&self.global, buffer, offset, 128, &mut seen, 0);
                 object.copy_from_slice(&seen.bytes);
+                let time = self.warps[at.w].fragments[at.f].ready_at;
+                self.outbox.push(time, Item::Map { buffer });
             }),
         };
         let rule = "A tensor copy takes the address of a tensor map: 128 bytes that cuTensorMapEncodeTiled wrote, in a parameter or in \

@@ -131,7 +131,7 @@ fn compare(mine: &[u32], theirs: &[u32]) -> (bool, bool) {
 pub struct Views {
     /// What happened before, to the eyes of the generic proxy.
     pub hb: Clock,
-    /// The same through synchronisation only whose two scopes include each other's thread (PTX ISA 8.6, 8.9.4). Empty where scopes are not
+    /// The same through synchronisation only whose two scopes include each other's thread (PTX ISA 8.5, 8.8, 8.9.4). Empty where scopes are not
     /// looked at; a warp knows of itself from the beginning where they are.
     pub scoped: Clock,
     /// The generic accesses of shared memory among them that a `fence.proxy.async` has made visible to the asynchronous proxy.

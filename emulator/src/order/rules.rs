@@ -146,7 +146,7 @@ pub const RULES: &[Rule] = &[
         "A thread of that CTA waits for the phase, and loads; the arrival or the wait is at .cta scope, as both are by default.",
         "Nothing of what the other CTA's threads have stored, unless a fence at .cluster scope stands beside what is too narrow. That \
          the other CTA has read a buffer, which may then be overwritten, is told at either scope; so is what engines complete.",
-        "PTX ISA 8.6, 8.9.4, 9.7.13.15.13, 9.7.13.15.16",
+        "PTX ISA 8.5, 8.8, 8.9.4, 9.7.13.15.13, 9.7.13.15.16",
     ),
     rule(
         "mbarrier-relaxed",

@@ -58,7 +58,9 @@ pub fn find(record: &Record, certificate: &Certificate, shape: &Shape) -> Option
             End::Unknown => return None,
             End::Completed => None,
             // Who only asks is told something else, and goes on.
-            End::Stuck if machine.ready.iter().any(|&n| matches!(graph.steps[n as usize].what, What::Asked { .. })) => None,
+            End::Stuck if machine.ready.iter().any(|&n| matches!(graph.steps[n as usize].what, What::Asked { .. })) => {
+                None
+            }
             End::Stuck => {
                 let mut ready = machine.ready.clone();
                 ready.sort_unstable();

@@ -100,6 +100,8 @@ struct Modifiers {
     expect_tx: bool,
     parity: bool,
     remote: bool,
+    /// A state space is written; without one, the address is generic, and may be that of another CTA.
+    space: bool,
     relaxed: bool,
     cluster: bool,
 }
@@ -110,8 +112,9 @@ fn modifiers(rest: &[&str]) -> Option<Modifiers> {
         match *part {
             "expect_tx" => m.expect_tx = true,
             "parity" => m.parity = true,
-            "shared::cluster" => m.remote = true,
-            "shared" | "shared::cta" | "release" | "acquire" | "cta" => {}
+            "shared::cluster" => (m.remote, m.space) = (true, true),
+            "shared" | "shared::cta" => m.space = true,
+            "release" | "acquire" | "cta" => {}
             "relaxed" => m.relaxed = true,
             "cluster" => m.cluster = true,
             _ => return None,
@@ -165,7 +168,9 @@ fn mbarrier(l: &mut Lowering, what: &str, rest: &[&str], o: &Operands) -> Family
             let third = if o.len() == first + 2 { Some(l.source32(o.get(first + 1)?, false)?) } else { None };
             uses.extend(third.map(Reg::B32));
             let (count, expect) = if m.expect_tx { (None, third) } else { (third, None) };
-            let Modifiers { remote, relaxed, cluster: wide, .. } = m;
+            let Modifiers { relaxed, cluster: wide, .. } = m;
+            // PTX ISA 9.7.13.15.16, example 4.
+            let remote = m.remote || !m.space && state.is_none();
             let op = Op::BarrierArrive { address, count, expect, state, remote, relaxed, wide };
             Ok(Some(Decoded::new(op, uses, defs)))
         }
@@ -175,7 +180,7 @@ fn mbarrier(l: &mut Lowering, what: &str, rest: &[&str], o: &Operands) -> Family
             let bytes = l.source32(o.get(1)?, false)?;
             let mut uses = base_of(&address);
             uses.push(Reg::B32(bytes));
-            Ok(Some(Decoded::new(Op::BarrierExpect { address, bytes, remote: m.remote }, uses, vec![])))
+            Ok(Some(Decoded::new(Op::BarrierExpect { address, bytes, remote: m.remote || !m.space }, uses, vec![])))
         }
         "try_wait" | "test_wait" => {
             let block = what == "try_wait";
