@@ -71,13 +71,11 @@ impl Cluster<'_> {
         Ok(())
     }
 
-    /// The queue of a thread's commits, which arrive one after the other; of one more.
+    /// The queue of a thread's commits, which arrive one after the other, with one more: the caller puts it back.
     fn next_commit(&mut self, w: usize, lane: usize) -> Queue {
         let known = self.commit_queues.get(&(w, lane)).copied();
         let queue = known.unwrap_or_else(|| Queue::of(self.actor(ActorKind::Commits)));
-        let next = Queue { epoch: queue.epoch + 1, ..queue };
-        self.commit_queues.insert((w, lane), next);
-        next
+        Queue { epoch: queue.epoch + 1, ..queue }
     }
 
     /// The CTAs that a multicast mask names.

@@ -10,19 +10,15 @@ impl Cluster<'_> {
     pub fn check_promises(&mut self, w: usize, barrier: u32, site: u32) {
         let b = &self.barriers[barrier as usize];
         let Some(&promise) = b.promises.iter().find(|promise| !self.knows(w, barrier, promise)) else { return };
-        let name = self.barrier_name(barrier);
-        let mut diagnostic = self.problem(
-            "mbarrier-invalidated-early",
+        self.invalidated_early(
+            barrier,
             site,
-            format!("{name} is invalidated although a copy that completes on it may be on its way"),
+            "a copy that completes on it may be on its way",
             "A copy completes on its mbarrier whenever its bytes are there, and no operation on an mbarrier may follow its mbarrier.inval \
              (PTX ISA, mbarrier.inval; cp.async.bulk).",
             self.wait_for(barrier, &promise, "before it is invalidated"),
+            (promise.site, "nothing says that this copy is complete by then"),
         );
-        diagnostic.severity = Severity::Finding;
-        diagnostic.labels[0].text = format!("{name} is invalidated here");
-        diagnostic.labels.push(self.label(promise.site, "nothing says that this copy is complete by then"));
-        self.findings.add(diagnostic);
     }
 
     /// The same of the arrivals of commits. Those of one thread are taken to come in their order.
@@ -32,17 +28,32 @@ impl Cluster<'_> {
         let mut own = self.commits[first..].iter().filter(|c| c.barrier == barrier);
         let Some(commit) = own.find(|c| !knows(c)).map(|c| c.site) else { return };
         let name = self.barrier_name(barrier);
-        let mut diagnostic = self.problem(
-            "mbarrier-invalidated-early",
+        self.invalidated_early(
+            barrier,
             site,
-            format!("{name} is invalidated although a commit may still arrive at it"),
+            "a commit may still arrive at it",
             "A commit arrives at its mbarrier when all MMAs that its thread issued before are complete, and no operation on an mbarrier may \
              follow its mbarrier.inval (PTX ISA, tcgen05.commit; mbarrier.inval).",
             format!("Wait for the phase of {name} that this commit completes, or for a later commit of the same thread, before it is invalidated."),
+            (commit, "nothing says that this commit has arrived by then"),
         );
+    }
+
+    fn invalidated_early(
+        &mut self,
+        barrier: u32,
+        site: u32,
+        although: &str,
+        rule: &str,
+        help: String,
+        (other, text): (u32, &str),
+    ) {
+        let name = self.barrier_name(barrier);
+        let title = format!("{name} is invalidated although {although}");
+        let mut diagnostic = self.problem("mbarrier-invalidated-early", site, title, rule, help);
         diagnostic.severity = Severity::Finding;
         diagnostic.labels[0].text = format!("{name} is invalidated here");
-        diagnostic.labels.push(self.label(commit, "nothing says that this commit has arrived by then"));
+        diagnostic.labels.push(self.label(other, text));
         self.findings.add(diagnostic);
     }
 
