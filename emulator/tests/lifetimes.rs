@@ -104,3 +104,19 @@ fn non_coherent_loads_of_what_the_kernel_writes() {
     }
     gives("ld.global.nc.u32 %r1, [%rd0];\n@%p0 st.global.u32 [%rd0+4], 3;", 64, None);
 }
+
+/// The lanes of a warp that arrive together, some of them for the next phase: with 48 of 64 arrivals nobody waits for half of a warp.
+/// One lane that arrives for many, warps that arrive as a whole, and lanes that complete a phase each are no such thing.
+#[test]
+fn lanes_that_arrive_together_count_for_one_phase() {
+    let arrive = |count: u32, arrival: &str| {
+        format!(
+            "@%p0 mbarrier.init.shared::cta.b64 [bar], {count};\nbar.sync 0;\n{arrival} mbarrier.arrive.shared::cta.b64 _, [bar];\n{WAIT}"
+        )
+    };
+    gives(&arrive(48, ""), 64, Some("mbarrier-split"));
+    gives(&arrive(64, ""), 64, None);
+    gives(&arrive(1, "@%p0"), 64, None);
+    // Each warp completes a phase: nothing is split, though a wait may miss one.
+    assert!(!common::codes(&run(&arrive(32, ""), 64, None)).contains(&"mbarrier-split"));
+}

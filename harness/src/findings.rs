@@ -7,7 +7,7 @@ use emulator::{Deadlock, Diagnostic, Report};
 const LEAKS: &[&str] = &["tensor-memory-leak"];
 
 /// Findings about waits and what they wait for: why what follows them comes too early.
-const WAITS: &[&str] = &["wrong-phase", "phase-completed-early", "phase-overtaken", "early-arrival"];
+const WAITS: &[&str] = &["mbarrier-split", "wrong-phase", "phase-completed-early", "phase-overtaken", "early-arrival"];
 
 /// What comes first when several things are found: causes before what follows from them.
 pub(crate) fn rank(diagnostic: &Diagnostic) -> usize {

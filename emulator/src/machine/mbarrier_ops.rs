@@ -237,6 +237,7 @@ impl Cluster<'_> {
         for (slot, who) in addresses {
             let barrier = self.barrier(w, slot, site, "arrived at")?;
             views.scoped = self.tell_scoped(w, barrier, &scoped, Order { relaxed, wide }, site);
+            let (phase, pending) = (self.barriers[barrier as usize].phase, self.barriers[barrier as usize].pending);
             for lane in lanes(who) {
                 let value = |r: u16| self.warps[w].registers.b32[usize::from(r)][lane];
                 let (count, bytes) = (count.map_or(1, value), expect.map(value));
@@ -265,12 +266,42 @@ impl Cluster<'_> {
                     span,
                 )?;
             }
+            self.check_split(at, barrier, phase, pending, who);
         }
         if let Some(d) = state {
             self.warps[w].registers.set_defined(Reg::B64(d), mask, u32::MAX);
         }
         self.warps[w].fragments[f].ready_at += self.costs.mbarrier;
         Ok(())
+    }
+
+    /// The lanes of a warp arrive together. If the phase is complete before the last of them has arrived, whoever waits for it
+    /// does not wait for that lane, and each round leaves the next phase short of more. `phase`, `pending`: before they arrived.
+    fn check_split(&mut self, at: At, barrier: u32, phase: u64, pending: u32, who: u32) {
+        let b = &self.barriers[barrier as usize];
+        // Of several phases in one go `phase-overtaken` tells.
+        if b.phase != phase + 1 || b.pending == b.expected || b.expected < who.count_ones() {
+            return;
+        }
+        let (early, init, expected) = (b.arrivals.iter().map(|a| a.1).sum::<u32>(), b.init.site, b.expected);
+        let mut diagnostic = self.problem(
+            "mbarrier-split",
+            at.site,
+            format!(
+                "{} completes phase {phase} with {pending} of the {} that {} makes together: {} to phase {}",
+                self.barrier_name(barrier),
+                counted(pending + early, "arrival"),
+                self.warp_name(at.w),
+                if early == 1 { "the last one counts".to_string() } else { format!("the other {early} count") },
+                phase + 1,
+            ),
+            "An arrival counts for the phase that is current when it comes, and a wait waits for no other (PTX ISA 9.7.13.15.4, \
+             9.7.13.15.7).",
+            "Initialise the mbarrier for as many threads as arrive in a round, or let as many arrive as it is initialised for.".into(),
+        );
+        diagnostic.severity = Severity::Finding;
+        diagnostic.labels.push(self.label(init, format!("initialised for {} a phase", counted(expected, "arrival"))));
+        self.findings.add(diagnostic);
     }
 
     pub fn expect(&mut self, barrier: u32, bytes: u32, site: u32) -> Result<(), Stop> {
