@@ -94,5 +94,6 @@ pub const CODES: &[(&str, &str)] = &[
     ("wgmma-not-awaited", "a register of a wgmma is touched before a wgmma.wait_group that covers it"),
     ("wgmma-outlives-thread", "a thread ends before it has waited for its wgmmas"),
     ("wgmma-warpgroup", "the warps of a warpgroup do not execute the same wgmma"),
+    ("wait-result-unread", "a wait for an mbarrier whose result nothing reads (a note)"),
     ("wrong-phase", "a wait passed on an earlier phase than the one it was meant for"),
 ];

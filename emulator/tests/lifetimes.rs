@@ -120,3 +120,26 @@ fn lanes_that_arrive_together_count_for_one_phase() {
     // Each warp completes a phase: nothing is split, though a wait may miss one.
     assert!(!common::codes(&run(&arrive(32, ""), 64, None)).contains(&"mbarrier-split"));
 }
+
+/// A `try_wait` may come back before the phase is complete: if nothing reads its answer, it orders nothing, on no schedule.
+#[test]
+fn a_wait_whose_answer_nobody_reads_orders_nothing() {
+    let read = "ld.shared.u32 %r1, [tile];\nst.global.u32 [%rd0+64], %r1;";
+    let copied = |wait: &str| {
+        let body = format!("@!%p0 ret;\n{INIT}\n{COPY}\n{wait}\n{read}\nW2:\n{WAIT}");
+        Vec::from_iter(schedules(6).map(|seed| run(&body, 32, seed)))
+    };
+    let once = "mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar], 0;";
+    let notes = |report: &Report| Vec::from_iter(report.notes.iter().map(|note| note.code));
+    for report in copied(once) {
+        assert_eq!((common::codes(&report), notes(&report)), (vec!["race-shared"], vec!["wait-result-unread"]));
+    }
+    // Before a wait that asks until it passes it is of no use, but does no harm.
+    for report in copied(&format!("{once}\n{}", WAIT.replace('W', "V"))) {
+        assert_eq!((common::codes(&report), notes(&report)), (vec![], vec!["wait-result-unread"]));
+    }
+    // What is read, if only by a trap, is heard.
+    for report in copied(&format!("{once}\n@!%p2 trap;")).into_iter().take(1) {
+        assert_eq!((common::codes(&report), notes(&report)), (vec![], vec![]));
+    }
+}

@@ -1,7 +1,7 @@
 //! Explains why nothing can go on any more: the root first, the other waiters in one line each.
 
 use super::cluster::Cluster;
-use super::hang_root::by_site;
+use super::hang_root::{Chain, by_site};
 use super::names::{counted, counted_are};
 use super::warp::State;
 use crate::diagnostic::{Diagnostic, Label, Severity};
@@ -53,7 +53,9 @@ impl Cluster<'_> {
             }
             _ => false,
         };
-        root = blocked.iter().find(lacks_bytes).unwrap_or(root);
+        // Or a phase that has begun does not end: what others wait for begins behind it.
+        let begun = blocked.iter().find(lacks_bytes).or_else(|| self.begun(&blocked));
+        root = begun.unwrap_or(root);
         // What would arrive is stuck at a CTA barrier itself: that one is the root.
         if let State::Mbarrier { barrier, .. } = root.state {
             let sites = self.arrival_sites(self.barriers[barrier as usize].offset);
@@ -61,11 +63,14 @@ impl Cluster<'_> {
                 |b: &&Blocked| matches!(b.state, State::CtaBarrier(_)) && sites.iter().any(|&site| site > b.site);
             root = blocked.iter().find(held).unwrap_or(root);
         }
-        root = self.first_to_wait(&blocked, root);
         // Who should arrive there waits itself: on to that wait.
-        let start = blocked.iter().position(|b| std::ptr::eq(b, root)).unwrap_or(0);
-        let chain = self.wait_chain(&blocked, start);
-        root = chain.waits.last().filter(|_| chain.ring.is_none()).map_or(root, |&last| &blocked[last]);
+        let mut chain = self.wait_chain(&blocked, root);
+        // Waits for each other of which one has what it waits for in part: there something is missing.
+        if begun.is_some() && chain.ring.is_some() {
+            chain = Chain { waits: chain.waits.into_iter().take(1).collect(), ring: None };
+        }
+        // Of those who wait for each other, the one that the others were found by.
+        root = chain.ring.or(chain.waits.len().checked_sub(1)).map_or(root, |at| &blocked[chain.waits[at]]);
         let root_place = self.place(root.site);
         let mut diagnostic = match &root.state {
             State::Mbarrier { barrier, parity, .. } => self.stuck_mbarrier(&blocked, root, *barrier, *parity),

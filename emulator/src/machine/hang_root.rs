@@ -9,6 +9,7 @@ use super::mbarrier::{Mbarrier, sum};
 use super::names::counted;
 use super::warp::State;
 use crate::diagnostic::{Diagnostic, Label};
+use crate::program::facts::leads;
 use crate::program::op::{Op, TmaKind};
 
 /// A way from a wait to its root.
@@ -20,8 +21,27 @@ pub struct Chain {
 }
 
 impl Cluster<'_> {
-    /// From the wait at `start` on to its root.
-    pub fn wait_chain(&self, blocked: &[Blocked], start: usize) -> Chain {
+    /// From a wait on to its root.
+    pub fn wait_chain(&self, blocked: &[Blocked], from: &Blocked) -> Chain {
+        let place = |wait: &Blocked| blocked.iter().position(|b| std::ptr::eq(b, wait)).unwrap_or(0);
+        let mut chain = self.sure_chain(blocked, place(from));
+        // Who should arrive is not known of those that have never come, but where their way leads, or who waits longest, may tell.
+        while chain.ring.is_none() {
+            let Some(last) = chain.waits.last().and_then(|&last| blocked.get(last)) else { break };
+            let longest = || place(self.first_to_wait(blocked, last));
+            let next = self.next_by_code(blocked, last).unwrap_or_else(longest);
+            let more = self.sure_chain(blocked, next);
+            if more.waits.iter().any(|n| chain.waits.contains(n)) {
+                break;
+            }
+            chain.ring = more.ring.map(|ring| ring + chain.waits.len());
+            chain.waits.extend(more.waits);
+        }
+        chain
+    }
+
+    /// As far as arrivals so far tell it.
+    fn sure_chain(&self, blocked: &[Blocked], start: usize) -> Chain {
         let mut waits = vec![start];
         while let Some(last) = waits.last().and_then(|&last| blocked.get(last)) {
             let due = self.due(last);
@@ -37,6 +57,25 @@ impl Cluster<'_> {
             }
         }
         Chain { waits, ring: None }
+    }
+
+    /// Somebody who waits and, going on from there, would come to a statement that others have arrived by in this phase, or where nobody
+    /// has come so far, to one that names the barrier.
+    fn next_by_code(&self, blocked: &[Blocked], waiter: &Blocked) -> Option<usize> {
+        let b = &self.barriers[barrier_of(waiter)? as usize];
+        let now: Vec<_> = b.came.iter().filter(|came| came.phase == b.phase && !came.bytes).collect();
+        let sites = match b.came.is_empty() {
+            true => self.arrival_sites(b.offset),
+            false => now.iter().map(|came| came.site).collect(),
+        };
+        // Behind the code of a role often stands that of the others: the nearest is meant.
+        let near = |n: usize| {
+            let other = &blocked[n];
+            let comes = barrier_of(other).is_some() && other.warp != waiter.warp;
+            let lacks = comes && now.iter().all(|came| came.warp != other.warp);
+            Some((lacks.then(|| self.leads_to(other.site, &sites)).flatten()?, n))
+        };
+        (0..blocked.len()).filter(|_| b.pending > 0).filter_map(near).min().map(|(_, n)| n)
     }
 
     /// Those who wait for each other, as one line: each warp, and the mbarrier at which it waits for the next.
@@ -87,6 +126,21 @@ impl Cluster<'_> {
         due
     }
 
+    /// A wait for a phase that some arrivals or bytes have come for, but not all: rather one for which nobody who waits is due.
+    pub fn begun<'b>(&self, blocked: &'b [Blocked]) -> Option<&'b Blocked> {
+        let begun = |waiter: &&Blocked| {
+            barrier_of(waiter).is_some_and(|barrier| {
+                let b = &self.barriers[barrier as usize];
+                let missed = b.next_epoch() > self.warps[waiter.warp].views.hb.get(b.actor) + 2;
+                !missed && (b.bytes != 0 || b.pending < b.expected)
+            })
+        };
+        let mut waits = (0..blocked.len()).filter(|&n| begun(&&blocked[n])).peekable();
+        let first = waits.peek().copied();
+        let root = waits.find(|&n| self.wait_chain(blocked, &blocked[n]).waits.len() == 1).or(first)?;
+        blocked.get(root)
+    }
+
     /// Nothing has come yet: if a commit would arrive, those that issue MMAs.
     fn due_for_the_first_time(&self, b: &Mbarrier) -> Vec<usize> {
         let elsewhere = self.at_offset(b).any(|other| !other.came.is_empty());
@@ -101,7 +155,7 @@ impl Cluster<'_> {
 
     /// Nothing has come yet, and nothing tells who should: rather the wait that began first, of those for mbarriers. Of waits that
     /// began together, that of the role whose work comes first: loads, MMAs, what reads their results.
-    pub fn first_to_wait<'b>(&self, blocked: &'b [Blocked], root: &'b Blocked) -> &'b Blocked {
+    fn first_to_wait<'b>(&self, blocked: &'b [Blocked], root: &'b Blocked) -> &'b Blocked {
         let State::Mbarrier { barrier, .. } = root.state else { return root };
         let b = &self.barriers[barrier as usize];
         if !b.came.is_empty() || self.busy_twin(barrier).is_some() || !self.arrival_sites(b.offset).is_empty() {
@@ -130,6 +184,13 @@ impl Cluster<'_> {
             _ => None,
         };
         behind.map(|inst| &inst.op).find_map(role).unwrap_or(3)
+    }
+
+    /// From a statement on to one of these: so many instructions at least.
+    fn leads_to(&self, from: u32, sites: &[u32]) -> Option<usize> {
+        let code = &self.kernel.code;
+        let starts = (0..code.len()).filter(|&n| code[n].site == from);
+        starts.filter_map(|n| leads(code, n, |inst| sites.contains(&inst.site))).min()
     }
 
     /// The mbarriers at the same offset, in all CTAs of the cluster.

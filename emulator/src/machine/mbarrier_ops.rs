@@ -1,16 +1,16 @@
-//! Operations on mbarriers, by threads and engines.
+//! What threads and engines do to mbarriers; waits for them are in [`super::mbarrier_wait`].
 
 use super::cluster::{Cluster, Stop};
-use super::mbarrier::{LIMIT, Mbarrier, Passing};
+use super::mbarrier::{LIMIT, Mbarrier};
 use super::names::counted;
 use super::scopes::Order;
 use super::state::{ActorKind, At, Slot, Span};
-use super::warp::{Passed, State, lanes};
+use super::warp::{State, lanes};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::order::Views;
 use crate::program::RESERVED_SHARED;
 use crate::program::op::{Address, Op, Reg};
-use crate::protocol::{Timing, What};
+use crate::protocol::What;
 use crate::report::{Actor, EventKind};
 
 /// Mostly one.
@@ -37,6 +37,11 @@ impl Slots {
 
     pub fn first(&self) -> Option<&(Slot, u32)> {
         self.first.as_ref()
+    }
+
+    /// The one place that all lanes give.
+    pub fn only(&self) -> Option<Slot> {
+        self.first.filter(|_| self.more.is_empty()).map(|(slot, _)| slot)
     }
 }
 
@@ -380,7 +385,7 @@ impl Cluster<'_> {
     }
 
     /// A phase may complete before somebody has seen the one before.
-    fn overtaken(&mut self, barrier: u32) {
+    pub fn overtaken(&mut self, barrier: u32) {
         if self.barriers[barrier as usize].overtaken.is_empty() {
             return;
         }
@@ -414,120 +419,6 @@ impl Cluster<'_> {
             ));
             self.findings.add(diagnostic);
         }
-    }
-
-    pub fn barrier_wait(&mut self, at: At, op: &Op) -> Result<(), Stop> {
-        let &Op::BarrierWait { ref address, p, parity, block, relaxed, wide } = op else { return Ok(()) };
-        let At { w, f, mask, site } = at;
-        let addresses = self.barrier_addresses(at, address, false)?;
-        let first = mask.trailing_zeros() as usize;
-        let parity_register = parity;
-        let parity = self.warps[w].registers.b32[usize::from(parity_register)][first];
-        let one = addresses.first.filter(|_| addresses.more.is_empty());
-        let uniform = one.is_some() && self.warps[w].registers.is_uniform(parity_register, mask);
-        let Some((slot, _)) = one.filter(|_| uniform && parity <= 1) else {
-            let (what, help) = if uniform {
-                (format!("the parity waited for is {parity}"), "The parity of phase n is n mod 2.")
-            } else {
-                (
-                    "lanes of one warp wait for different barriers or parities".into(),
-                    "Let one lane wait at a time; lanes that wait apart are not modelled.",
-                )
-            };
-            return Err(Some(Box::new(self.problem(
-                "mbarrier-parity",
-                site,
-                what,
-                "The parity operand is 0 or 1 (PTX ISA 9.7.13.15.16).",
-                help.into(),
-            ))));
-        };
-        let barrier = self.barrier(w, slot, site, "waited on")?;
-        let order = Order { relaxed, wide };
-        self.warps[w].fragments[f].ready_at += self.costs.mbarrier;
-        let now = self.warps[w].fragments[f].ready_at;
-        let passes = self.barriers[barrier as usize].passes(parity);
-        if passes {
-            self.warps[w].fragments[f].state = State::Mbarrier { barrier, parity, p, mask, since: now, order };
-            self.pass(w, f, now);
-        } else if block && !self.perturbed(4) {
-            self.warps[w].fragments[f].state = State::Mbarrier { barrier, parity, p, mask, since: now, order };
-        } else {
-            // `test_wait`, or a `try_wait` that reached its time limit.
-            if !self.spins(w, f) {
-                self.record.depends_on_timing(site, Timing::Polled);
-            }
-            self.polls += 1;
-            self.warps[w].polls += 1;
-            self.warps[w].asks = Some((site, now));
-            let registers = &mut self.warps[w].registers;
-            registers.write_pred(p, mask, 0);
-            registers.set_defined(Reg::Pred(p), mask, u32::MAX);
-            let next = self.next_event().unwrap_or(0).min(now + 1000);
-            self.warps[w].fragments[f].ready_at = (now + self.costs.wake).max(next);
-        }
-        Ok(())
-    }
-
-    pub fn next_event(&self) -> Option<u64> {
-        self.events.peek().map(|std::cmp::Reverse((time, ..))| *time)
-    }
-
-    /// The wait that a fragment executes asks until it passes.
-    fn spins(&self, w: usize, f: usize) -> bool {
-        self.kernel.code.get(self.warps[w].fragments[f].pc as usize).is_some_and(|inst| inst.facts.spins)
-    }
-
-    /// A wait succeeds: the warp learns what the arrivals knew.
-    fn pass(&mut self, w: usize, f: usize, time: u64) {
-        let State::Mbarrier { barrier, parity, p, mask, since, order } = self.warps[w].fragments[f].state else {
-            return;
-        };
-        let site = self.site(w, f);
-        if self.spins(w, f) {
-            self.record.add(w, mask, site, What::Wait { barrier, parity: parity as u8 });
-        } else {
-            // Another time it fails, and the warp goes on all the same.
-            self.record.add(w, mask, site, What::Asked { barrier, parity: parity as u8 });
-            self.record.depends_on_timing(site, Timing::Polled);
-        }
-        let b = &self.barriers[barrier as usize];
-        let warp = &mut self.warps[w];
-        let before = warp.views.hb.get(b.actor);
-        let (phases, told) = b.learned(parity, before);
-        let known = &told.views;
-        let fresh = known.hb.get(b.actor) > before;
-        let phase = phases.checked_sub(1);
-        if order.relaxed {
-            // The warp learns what it would by an acquire only at its next fence.
-            warp.unacquired.join(known);
-        } else {
-            warp.views.join(known);
-        }
-        self.scopes.learn(warp, &told.beyond, order, site);
-        // What its own lanes did before they arrived there is behind all that the waiting ones do now.
-        warp.synced = warp.synced.max(known.hb.get(warp.actor).min(warp.epoch - 1));
-        warp.registers.write_pred(p, mask, u32::MAX);
-        warp.registers.set_defined(Reg::Pred(p), mask, u32::MAX);
-        warp.polls = 0;
-        warp.asks = None;
-        let fragment = &mut warp.fragments[f];
-        fragment.state = State::Ready;
-        fragment.ready_at = time.max(fragment.ready_at);
-        fragment.pc += 1;
-        let wait = Passing { before: phases, actor: warp.actor, epoch: warp.epoch, site };
-        self.barriers[barrier as usize].passed(wait);
-        self.overtaken(barrier);
-        let warp = &mut self.warps[w];
-        warp.passed.retain(|passed| passed.barrier != barrier);
-        warp.passed.push(Passed { barrier, site, parity, phase, fresh });
-        let (actor, id) = (Actor::Warp(warp.index), self.barrier_id(barrier));
-        let home = self.warps[w].cta;
-        self.trace(home, actor, Span::of_warp(w, since, time), site, || EventKind::BarrierWait {
-            barrier: id,
-            parity,
-            passed_phase: phase,
-        });
     }
 
     /// A plain store over a live mbarrier destroys it.

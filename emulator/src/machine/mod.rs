@@ -45,6 +45,7 @@ mod launch_control;
 mod loaded;
 mod mbarrier;
 mod mbarrier_ops;
+mod mbarrier_wait;
 mod memory;
 mod mma;
 mod mma_operands;

@@ -3,6 +3,7 @@
 use super::atomic::Scope;
 use super::op::{Inst, Op, Reg, Space, TRUE};
 use rustc_hash::FxHashSet;
+use std::collections::VecDeque;
 
 /// The answers.
 #[derive(Debug, Default)]
@@ -19,6 +20,8 @@ pub struct Facts {
     pub fragments: bool,
     /// A wait that comes back to itself, with nothing in between that others see: it asks until it passes.
     pub spins: bool,
+    /// A wait whose result nothing reads: whether it passed or its time ran out, the lanes go on.
+    pub unread: bool,
     /// It has a guard that is not always true.
     pub guarded: bool,
     /// It reads and writes no more registers than these: their [`number`]s, or again that of [`TRUE`].
@@ -78,6 +81,7 @@ impl Inst {
             alone: self.op.is_plain() && !matches!(self.op, Op::Special { .. } | Op::SharedAddress { .. }),
             fragments: false,
             spins: false,
+            unread: false,
             guarded: self.guard != TRUE || self.guard_negated,
             few: reads.is_some() && writes.is_some(),
             reads: reads.unwrap_or_default(),
@@ -101,37 +105,73 @@ pub fn mark_fragments(code: &mut [Inst], constants: &[(u16, u32)]) {
     }
 }
 
-/// Finds the waits that ask until they pass.
-pub fn mark_spinning(code: &mut [Inst]) {
-    let waits: Vec<usize> = (0..code.len()).filter(|&n| matches!(code[n].op, Op::BarrierWait { .. })).collect();
-    for wait in waits {
-        code[wait].facts.spins = comes_back(code, wait);
+/// Finds the waits that ask until they pass, and those whose answer nobody hears.
+pub fn mark_waits(code: &mut [Inst]) {
+    for n in 0..code.len() {
+        let &Op::BarrierWait { p, .. } = &code[n].op else { continue };
+        let unread = !ways_lead(code, n, |at, inst| {
+            let sets = inst.defs.contains(&Reg::Pred(p)) && !inst.facts.guarded;
+            let reads = inst.uses.contains(&Reg::Pred(p)) || inst.guard == p;
+            if reads {
+                Way::Found
+            } else if sets && at != n {
+                Way::Ends
+            } else {
+                Way::On
+            }
+        });
+        let spins = ways_lead(code, n, |at, inst| match at == n {
+            true => Way::Found,
+            false if inst.facts.visible => Way::Ends,
+            false => Way::On,
+        });
+        let facts = &mut code[n].facts;
+        (facts.unread, facts.spins) = (unread, spins && !unread);
     }
 }
 
-/// Whether a way leads from behind an instruction back to it, past nothing that others see.
-fn comes_back(code: &[Inst], to: usize) -> bool {
+/// From behind an instruction on to the next that is found: so many instructions at least.
+pub fn leads(code: &[Inst], from: usize, found: impl Fn(&Inst) -> bool) -> Option<usize> {
+    distance(code, from, |_, inst| if found(inst) { Way::Found } else { Way::On })
+}
+
+/// What an instruction means to a search along the ways of the code.
+enum Way {
+    Found,
+    Ends,
+    On,
+}
+
+/// Whether a way from behind an instruction leads to one that is found.
+fn ways_lead(code: &[Inst], from: usize, test: impl Fn(usize, &Inst) -> Way) -> bool {
+    distance(code, from, test).is_some()
+}
+
+/// The length of the shortest such way.
+fn distance(code: &[Inst], from: usize, test: impl Fn(usize, &Inst) -> Way) -> Option<usize> {
     let mut seen = FxHashSet::default();
-    let mut next = vec![to + 1];
-    while let Some(at) = next.pop() {
-        if at == to {
-            return true;
-        }
+    let mut next = VecDeque::from([(from + 1, 1)]);
+    while let Some((at, length)) = next.pop_front() {
         let Some(inst) = code.get(at).filter(|_| seen.insert(at)) else { continue };
+        match test(at, inst) {
+            Way::Found => return Some(length),
+            Way::Ends => continue,
+            Way::On => {}
+        }
+        let mut go = |to: usize| next.push_back((to, length + 1));
         match &inst.op {
             Op::Branch { target, .. } => {
-                next.push(*target as usize);
+                go(*target as usize);
                 if inst.facts.guarded {
-                    next.push(at + 1);
+                    go(at + 1);
                 }
             }
-            Op::BranchTable { targets, .. } => next.extend(targets.iter().map(|&target| target as usize)),
-            Op::Exit | Op::Trap => next.extend(inst.facts.guarded.then_some(at + 1)),
-            _ if inst.facts.visible => {}
-            _ => next.push(at + 1),
+            Op::BranchTable { targets, .. } => targets.iter().for_each(|&target| go(target as usize)),
+            Op::Exit | Op::Trap if !inst.facts.guarded => {}
+            _ => go(at + 1),
         }
     }
-    false
+    None
 }
 
 /// Whether a thread may read what another CTA of the cluster has stored, behind an mbarrier that CTAs arrive at from outside, where some

@@ -1,7 +1,7 @@
 //! Walks the functions of a module: lays out variables, gives registers numbers, resolves names in their scopes, and
 //! hands each instruction to `decode`.
 
-use super::facts::{Facts, mark_fragments, mark_spinning, needs_scopes};
+use super::facts::{Facts, mark_fragments, mark_waits, needs_scopes};
 use super::layout::{layout, next_multiple};
 use super::op::{FALSE, Inst, Op, Reg, TRUE};
 use super::registers::{self, Plan};
@@ -275,7 +275,7 @@ fn entry(
     let registers = kernel.registers;
     kernel.code.iter_mut().for_each(|inst| inst.decide(registers));
     mark_fragments(&mut kernel.code, &kernel.constants32);
-    mark_spinning(&mut kernel.code);
+    mark_waits(&mut kernel.code);
     kernel.scopes = needs_scopes(&kernel.code);
     Ok(kernel)
 }

@@ -13,7 +13,9 @@
 //! | [`protocol`] | mistakes of a design, each in several lines |
 //! | [`equivalent`] | which mutants cannot behave otherwise, and why |
 //! | [`run`], [`table`] | what the emulator says; what people see |
+//! | [`culprit`] | whether a hang is told of what was changed |
 
+pub mod culprit;
 pub mod descriptors;
 pub mod equivalent;
 pub mod flow;

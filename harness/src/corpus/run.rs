@@ -1,5 +1,6 @@
 //! What the emulator says of a mutant.
 
+use super::culprit::Barriers;
 use super::equivalent::{self, Rule};
 use super::kernels::Kernel;
 use super::{Change, Mutant, maps};
@@ -61,6 +62,8 @@ pub struct Judged {
     pub codes: Vec<Code>,
     /// The rule that proves it no bug.
     pub rule: Option<&'static Rule>,
+    /// Of a hang: it is told of what was changed.
+    pub culprit: Option<bool>,
     /// Milliseconds.
     pub milliseconds: u64,
 }
@@ -83,6 +86,7 @@ impl Judged {
 pub struct Bench<'a> {
     /// The solution.
     pub kernel: &'a Kernel,
+    barriers: Barriers,
     budget: u64,
 }
 
@@ -95,11 +99,11 @@ impl<'a> Bench<'a> {
     /// # Errors
     /// When it does not load.
     pub fn new(kernel: &'a Kernel) -> Result<Bench<'a>, String> {
-        let bench = Bench { kernel, budget: 1 << 26 };
+        let bench = Bench { kernel, barriers: Barriers::of(kernel)?, budget: 1 << 26 };
         let program = emulator::load(&kernel.built.ptx)
             .map_err(|all| format!("step {} does not load: {} errors", kernel.step, all.len()))?;
         let (report, _) = bench.once(&program, &kernel.launch, None);
-        Ok(Bench { kernel, budget: report.instructions * LONGER })
+        Ok(Bench { budget: report.instructions * LONGER, ..bench })
     }
 
     fn once(&self, program: &emulator::Program, launch: &Launch, seed: Option<u64>) -> Run {
@@ -153,7 +157,11 @@ impl<'a> Bench<'a> {
         };
         let rule = equivalent::rule(self.kernel, &mutant);
         let milliseconds = begun.elapsed().as_millis() as u64;
-        Judged { mutant, verdict, codes, rule, milliseconds }
+        let hang = codes.iter().find(|code| HANGS.contains(&code.code.as_str()));
+        let culprit = hang
+            .filter(|_| verdict == Verdict::Hang)
+            .map(|hang| self.barriers.are_told_of(self.kernel, &mutant, &hang.lines));
+        Judged { mutant, verdict, codes, rule, culprit, milliseconds }
     }
 }
 

@@ -148,6 +148,11 @@ pub fn summary(all: &[Judged]) -> String {
     times.sort_unstable();
     let median = times.get(times.len() / 2).copied().unwrap_or_default();
     let _ = writeln!(text, "a verdict takes {median} ms at the median, {} ms at most", times.last().unwrap_or(&0));
+    let hangs: Vec<bool> =
+        all.iter().filter(|judged| judged.rule.is_none()).filter_map(|judged| judged.culprit).collect();
+    let right = hangs.iter().filter(|right| **right).count();
+    let _ =
+        writeln!(text, "{right} of {} hangs are told of what was changed: the line, or first its barrier", hangs.len());
     let named = total.finding + total.hang + total.launch;
     let _ = writeln!(text, "a changed line is named in {} of {named} findings, hangs and refused launches", total.line);
     if total.contradicted > 0 {

@@ -120,10 +120,10 @@ fn false_alarm(bench: &Bench) -> Result<Option<String>, String> {
 
 /// A mutant for a file.
 fn row(kernel: &Kernel, judged: &Judged) -> Value {
-    let Judged { mutant, verdict, codes, rule, milliseconds } = judged;
+    let Judged { mutant, verdict, codes, rule, culprit, milliseconds } = judged;
     json!({
         "id": mutant.id, "step": mutant.step, "kind": mutant.kind, "mistake": mutant.mistake, "line": mutant.line,
-        "changed": mutant.diff(&kernel.text), "verdict": verdict, "codes": codes, "names_the_line": judged.names_the_line(),
+        "changed": mutant.diff(&kernel.text), "verdict": verdict, "codes": codes, "names_the_line": judged.names_the_line(), "culprit": culprit,
         "equivalent": rule.map(|rule| rule.name), "milliseconds": milliseconds,
     })
 }

@@ -1,0 +1,160 @@
+//! Waits for mbarriers: what lets them pass, and what a warp learns from it.
+
+use super::cluster::{Cluster, Stop};
+use super::mbarrier::Passing;
+use super::scopes::Order;
+use super::state::{At, Span};
+use super::warp::{Passed, State};
+use crate::diagnostic::Severity;
+use crate::program::op::{Op, Reg};
+use crate::protocol::{Timing, What};
+use crate::report::{Actor, EventKind};
+
+impl Cluster<'_> {
+    pub fn barrier_wait(&mut self, at: At, op: &Op) -> Result<(), Stop> {
+        let &Op::BarrierWait { ref address, p, parity, block, relaxed, wide } = op else { return Ok(()) };
+        let At { w, f, mask, site } = at;
+        let addresses = self.barrier_addresses(at, address, false)?;
+        let first = mask.trailing_zeros() as usize;
+        let parity_register = parity;
+        let parity = self.warps[w].registers.b32[usize::from(parity_register)][first];
+        let one = addresses.only();
+        let uniform = one.is_some() && self.warps[w].registers.is_uniform(parity_register, mask);
+        let Some(slot) = one.filter(|_| uniform && parity <= 1) else {
+            let (what, help) = if uniform {
+                (format!("the parity waited for is {parity}"), "The parity of phase n is n mod 2.")
+            } else {
+                (
+                    "lanes of one warp wait for different barriers or parities".into(),
+                    "Let one lane wait at a time; lanes that wait apart are not modelled.",
+                )
+            };
+            return Err(Some(Box::new(self.problem(
+                "mbarrier-parity",
+                site,
+                what,
+                "The parity operand is 0 or 1 (PTX ISA 9.7.13.15.16).",
+                help.into(),
+            ))));
+        };
+        let barrier = self.barrier(w, slot, site, "waited on")?;
+        let order = Order { relaxed, wide };
+        self.warps[w].fragments[f].ready_at += self.costs.mbarrier;
+        let now = self.warps[w].fragments[f].ready_at;
+        let passes = self.barriers[barrier as usize].passes(parity);
+        if passes {
+            self.warps[w].fragments[f].state = State::Mbarrier { barrier, parity, p, mask, since: now, order };
+            self.pass(w, f, now);
+        } else if block && !self.perturbed(4) {
+            self.warps[w].fragments[f].state = State::Mbarrier { barrier, parity, p, mask, since: now, order };
+        } else {
+            // `test_wait`, or a `try_wait` that reached its time limit.
+            match self.spins_and_is_read(w, f) {
+                (_, false) => self.wait_unread(site, barrier),
+                (spins, _) if !spins => self.record.depends_on_timing(site, Timing::Polled),
+                _ => {}
+            }
+            self.polls += 1;
+            self.warps[w].polls += 1;
+            self.warps[w].asks = Some((site, now));
+            let registers = &mut self.warps[w].registers;
+            registers.write_pred(p, mask, 0);
+            registers.set_defined(Reg::Pred(p), mask, u32::MAX);
+            let next = self.next_event().unwrap_or(0).min(now + 1000);
+            self.warps[w].fragments[f].ready_at = (now + self.costs.wake).max(next);
+        }
+        Ok(())
+    }
+
+    pub fn next_event(&self) -> Option<u64> {
+        self.events.peek().map(|std::cmp::Reverse((time, ..))| *time)
+    }
+
+    /// What is known of the wait that a fragment executes: it asks until it passes, and its result is read.
+    fn spins_and_is_read(&self, w: usize, f: usize) -> (bool, bool) {
+        let inst = self.kernel.code.get(self.warps[w].fragments[f].pc as usize);
+        inst.map_or((false, true), |inst| (inst.facts.spins, !inst.facts.unread))
+    }
+
+    /// Nobody hears whether it passed: what comes behind it may come before the phase is complete.
+    fn wait_unread(&mut self, site: u32, barrier: u32) {
+        let name = self.barrier_name(barrier);
+        let mut diagnostic = self.problem(
+            "wait-result-unread",
+            site,
+            format!("nothing reads what this wait for {name} says"),
+            "mbarrier.test_wait does not wait, and mbarrier.try_wait only for a time that the system sets: the predicate says whether the \
+             phase is complete (PTX ISA 9.7.13.15.16).",
+            "Repeat it until the predicate is true: branch back to it while the predicate is false.".into(),
+        );
+        diagnostic.severity = Severity::Note;
+        self.findings.add(diagnostic);
+    }
+
+    /// A wait succeeds: the warp learns what the arrivals knew.
+    pub fn pass(&mut self, w: usize, f: usize, time: u64) {
+        let State::Mbarrier { barrier, parity, p, mask, since, order } = self.warps[w].fragments[f].state else {
+            return;
+        };
+        let site = self.site(w, f);
+        match self.spins_and_is_read(w, f) {
+            (_, false) => return self.pass_unread(w, f, time),
+            (true, _) => _ = self.record.add(w, mask, site, What::Wait { barrier, parity: parity as u8 }),
+            (false, _) => {
+                // Another time it fails, and the warp goes on all the same.
+                self.record.add(w, mask, site, What::Asked { barrier, parity: parity as u8 });
+                self.record.depends_on_timing(site, Timing::Polled);
+            }
+        }
+        let b = &self.barriers[barrier as usize];
+        let warp = &mut self.warps[w];
+        let before = warp.views.hb.get(b.actor);
+        let (phases, told) = b.learned(parity, before);
+        let known = &told.views;
+        let fresh = known.hb.get(b.actor) > before;
+        let phase = phases.checked_sub(1);
+        if order.relaxed {
+            // The warp learns what it would by an acquire only at its next fence.
+            warp.unacquired.join(known);
+        } else {
+            warp.views.join(known);
+        }
+        self.scopes.learn(warp, &told.beyond, order, site);
+        // What its own lanes did before they arrived there is behind all that the waiting ones do now.
+        warp.synced = warp.synced.max(known.hb.get(warp.actor).min(warp.epoch - 1));
+        warp.registers.write_pred(p, mask, u32::MAX);
+        warp.registers.set_defined(Reg::Pred(p), mask, u32::MAX);
+        warp.polls = 0;
+        warp.asks = None;
+        let fragment = &mut warp.fragments[f];
+        fragment.state = State::Ready;
+        fragment.ready_at = time.max(fragment.ready_at);
+        fragment.pc += 1;
+        let wait = Passing { before: phases, actor: warp.actor, epoch: warp.epoch, site };
+        self.barriers[barrier as usize].passed(wait);
+        self.overtaken(barrier);
+        let warp = &mut self.warps[w];
+        warp.passed.retain(|passed| passed.barrier != barrier);
+        warp.passed.push(Passed { barrier, site, parity, phase, fresh });
+        let (actor, id) = (Actor::Warp(warp.index), self.barrier_id(barrier));
+        let home = self.warps[w].cta;
+        self.trace(home, actor, Span::of_warp(w, since, time), site, || EventKind::BarrierWait {
+            barrier: id,
+            parity,
+            passed_phase: phase,
+        });
+    }
+
+    /// A wait ends whose result nothing reads: another time it ends by its time limit, so the warp learns nothing.
+    fn pass_unread(&mut self, w: usize, f: usize, time: u64) {
+        let State::Mbarrier { barrier, p, mask, .. } = self.warps[w].fragments[f].state else { return };
+        self.wait_unread(self.site(w, f), barrier);
+        let warp = &mut self.warps[w];
+        warp.registers.write_pred(p, mask, u32::MAX);
+        warp.registers.set_defined(Reg::Pred(p), mask, u32::MAX);
+        let fragment = &mut warp.fragments[f];
+        fragment.state = State::Ready;
+        fragment.ready_at = time.max(fragment.ready_at);
+        fragment.pc += 1;
+    }
+}
