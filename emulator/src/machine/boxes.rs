@@ -77,14 +77,14 @@ impl Cluster<'_> {
         self.check_swizzle(cta, footprint.runs(base), swizzle_of(laid.d.swizzle), laid.name, laid.site);
         self.ctas[cta].loaded.read_granules(footprint.runs(base));
         if footprint.granules() < u64::from(2 * laid.rows) {
-            self.overlaps(laid);
+            self.overlaps(cta, laid);
         } else if laid.runs_over() || laid.leaps() {
             self.check_rows(cta, laid);
         }
     }
 
     /// Elements of an operand lie in the same bytes.
-    fn overlaps(&mut self, laid: Laid) {
+    fn overlaps(&mut self, cta: usize, laid: Laid) {
         let Some((first, second, same_part)) = laid.overlap() else { return };
         let Laid { name, d, site, mn_major, .. } = laid;
         let element = |(mn, k): Element| format!("row {mn}, depth {k}");
@@ -102,9 +102,12 @@ impl Cluster<'_> {
                 )
             },
         );
-        // Rows may be repeated on purpose with a stride of 0, and parts beside each other be windows that overlap: of a convolution.
-        let on_purpose = !same_part || laid.row_stride() == 0;
-        diagnostic.severity = if on_purpose { Severity::Note } else { Severity::Finding };
+        // Rows may be repeated on purpose with a stride of 0, unless more than these were loaded; and parts beside each other be windows
+        // that overlap, of a convolution, which begin with whole rows of the tile.
+        let loaded = self.ctas[cta].loaded.tile(d.start).map_or(0, |tile| tile.rows);
+        let repeats = laid.row_stride() == 0 && loaded <= 8;
+        let windows = !same_part && d.leading.is_multiple_of(laid.row_bytes());
+        diagnostic.severity = if repeats || windows { Severity::Note } else { Severity::Finding };
         diagnostic.labels[0].text = format!(
             "{name} takes 8 elements from {} and from {} on out of the same 16 bytes (stride offset {} bytes, leading offset {} bytes)",
             element(first),

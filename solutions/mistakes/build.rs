@@ -1,0 +1,47 @@
+//! Writes each solution with its mistake as a module.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+fn main() {
+    let here = PathBuf::from(env::var("CARGO_MANIFEST_DIR").expect("cargo says it"));
+    let out = PathBuf::from(env::var("OUT_DIR").expect("cargo says it"));
+    println!("cargo::rerun-if-changed=diffs");
+    println!("cargo::rerun-if-changed=../src");
+    let mut files: Vec<PathBuf> = fs::read_dir(here.join("diffs"))
+        .expect("diffs/ can be read")
+        .map(|entry| entry.expect("diffs/ can be read").path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "diff"))
+        .collect();
+    files.sort();
+    let (mut modules, mut table) = (String::new(), String::new());
+    for file in files {
+        let name = file.file_stem().and_then(|stem| stem.to_str()).expect("file names are ASCII").to_string();
+        let text = fs::read_to_string(&file).expect("a diff can be read");
+        let (_, diff) = text.split_once("\n\n").unwrap_or_else(|| panic!("{name}: an empty line ends the header"));
+        let step: u8 = name[..2].parse().unwrap_or_else(|_| panic!("{name}: the name begins with the step"));
+        let path = out.join(format!("{name}.rs"));
+        fs::write(&path, changed(&here, step, diff, &name)).expect("OUT_DIR can be written");
+        let module = format!("step{}", name.replace('-', "_"));
+        writeln!(modules, "#[allow(unused, missing_docs)]\n#[path = {path:?}]\nmod {module};").expect("a string");
+        writeln!(
+            table,
+            "    Mistake {{ name: {name:?}, step: {step}, kernel: {module}::kernel, text: include_str!({file:?}), \
+             source: include_str!({path:?}) }},"
+        )
+        .expect("a string");
+    }
+    let text = format!("{modules}\n/// All of them, by name.\npub const ALL: &[Mistake] = &[\n{table}];\n");
+    fs::write(out.join("mistakes.rs"), text).expect("OUT_DIR can be written");
+}
+
+/// The solution of a step with a diff applied.
+fn changed(here: &Path, step: u8, diff: &str, name: &str) -> String {
+    let solution = here.join(format!("../src/step{step:02}.rs"));
+    let solution = fs::read_to_string(solution).unwrap_or_else(|error| panic!("{name}: step {step}: {error}"));
+    let patch = diffy::Patch::from_str(diff).unwrap_or_else(|error| panic!("{name}: no unified diff: {error}"));
+    diffy::apply(&solution, &patch).unwrap_or_else(|error| {
+        panic!("{name}: the diff does not apply to the solution of step {step} any more: {error}")
+    })
+}

@@ -1,0 +1,221 @@
+//! Every mistake is caught, and nearly every one by the finding, at the line and with the advice that was written down before the
+//! emulator first saw it.
+//!
+//! `cargo test -p mistakes -- --nocapture` prints what came of each.
+
+use emulator::{Diagnostic, Options, Report};
+use harness::compare::Comparison;
+use harness::diagnostics::{self, Sources};
+use harness::reference::Reference;
+use harness::source::Built;
+use harness::{InProcess, InputKind, Inputs, KernelSource, Matrix, Problem, launch};
+use mistakes::{ALL, Mistake};
+use std::sync::Mutex;
+
+/// Adversarial schedules beside the default one.
+const SEEDS: [u64; 2] = [1, 2];
+/// Far more than any solution takes at these sizes.
+const BUDGET: u64 = 4_000_000;
+const WRONG: &str = "wrong-result";
+
+/// Mistakes of which something else is said than was expected, and why that is left so.
+const OTHERWISE: &[(&str, &str)] = &[];
+
+/// Small problems that together show what goes wrong: rounds fewer and more than stages, several tiles for a CTA, parts of tiles at the
+/// edges, and GPUs with few SMs.
+fn problems(step: u8) -> Vec<(Problem, u32)> {
+    let of = |sizes: &[([u32; 3], u32)]| sizes.iter().map(|&([m, n, k], sms)| (Problem::f16(m, n, k), sms)).collect();
+    match step {
+        1 => of(&[([128, 128, 64], 148)]),
+        2 => of(&[([128, 128, 192], 148)]),
+        3 => of(&[([128, 256, 192], 148), ([256, 128, 64], 148)]),
+        4 => of(&[([128, 256, 192], 148), ([200, 136, 72], 148)]),
+        5 => of(&[([128, 256, 320], 148), ([128, 128, 64], 148), ([200, 136, 640], 148)]),
+        6..=8 => of(&[([640, 128, 320], 2), ([640, 128, 64], 2), ([200, 392, 328], 2)]),
+        9 => of(&[([1280, 256, 384], 4), ([1280, 256, 64], 4), ([456, 520, 328], 4)]),
+        _ => of(&[([2560, 256, 384], 4), ([2560, 256, 64], 4), ([712, 520, 328], 4)]),
+    }
+}
+
+/// What was said of a kernel, up to the first run that shows something.
+#[derive(Default)]
+struct Said {
+    /// Findings, or notes where there are none, with the text of each as it is printed.
+    diagnostics: Vec<(Diagnostic, String)>,
+    wrong: bool,
+    refused: Option<String>,
+    on: String,
+}
+
+impl Said {
+    fn caught(&self) -> bool {
+        self.wrong || self.refused.is_some() || !self.diagnostics.is_empty()
+    }
+
+    fn codes(&self) -> String {
+        let codes = self.diagnostics.iter().map(|(diagnostic, _)| diagnostic.code);
+        let other = [self.wrong.then_some(WRONG), self.refused.as_ref().map(|_| "refused-builder")];
+        codes.chain(other.into_iter().flatten()).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// Runs a kernel on one problem.
+fn run(built: &Built, ptx: &str, problem: Problem, seed: Option<u64>) -> Result<(Report, bool), String> {
+    let inputs = Inputs::new(problem, InputKind::Normal, 0);
+    let launch = launch::launch(built, &inputs).map_err(|refused| refused.to_string())?;
+    let program = emulator::load(ptx).map_err(|errors| format!("it does not load: {errors:?}"))?;
+    let report = emulator::run(&program, &launch, &Options { seed, max_instructions: BUDGET, ..Options::default() });
+    let d = report.buffers.get(launch::buffer(Matrix::D));
+    let right = d.is_some_and(|d| Comparison::new(&Reference::new(&inputs), d).is_right());
+    Ok((report, right))
+}
+
+fn judge(kernel: ptx::KernelFn, step: u8, change: impl Fn(&str) -> String) -> Said {
+    let mut noted = None;
+    for (problem, sms) in problems(step) {
+        let on = format!("{problem} on {sms} SMs");
+        let built = match InProcess(kernel).build(&problem, sms) {
+            Ok(built) => built,
+            Err(failure) => return Said { refused: Some(failure.to_string()), on, ..Said::default() },
+        };
+        let ptx = change(&built.ptx);
+        for seed in [None].into_iter().chain(SEEDS.map(Some)) {
+            let (report, right) = match run(&built, &ptx, problem, seed) {
+                Ok(run) => run,
+                Err(refused) => return Said { refused: Some(refused), on, ..Said::default() },
+            };
+            let shown = |list: &[Diagnostic]| {
+                list.iter().map(|d| (d.clone(), diagnostics::render(d, &Sources::default()))).collect::<Vec<_>>()
+            };
+            let wrong = report.completed && !right;
+            if !report.findings.is_empty() || wrong {
+                return Said { diagnostics: shown(&report.findings), wrong, on, refused: None };
+            }
+            if !report.notes.is_empty() && noted.is_none() {
+                noted = Some(Said { diagnostics: shown(&report.notes), on: on.clone(), ..Said::default() });
+            }
+        }
+    }
+    noted.unwrap_or_default()
+}
+
+/// The `n`th line of a text that is this one, from 1. `WHAT #2` is the second.
+fn line_of(source: &str, wanted: &str) -> Option<u32> {
+    let (wanted, number) = match wanted.rsplit_once(" #") {
+        Some((line, number)) if number.parse::<usize>().is_ok() => (line, number.parse().unwrap_or(1)),
+        _ => (wanted, 1usize),
+    };
+    let mut found = (1..).zip(source.lines()).filter(|(_, line)| line.trim() == wanted).map(|(n, _)| n);
+    found.nth(number - 1)
+}
+
+/// What of the expectation does not hold: nothing, if it does.
+fn differs(said: &Said, expected: &[&str], source: &str, line: Option<&str>, hint: Option<&str>) -> Vec<String> {
+    if said.diagnostics.is_empty() {
+        let code = if said.wrong { WRONG } else { "refused-builder" };
+        return if said.caught() && expected.contains(&code) { vec![] } else { vec![format!("expected {expected:?}")] };
+    }
+    let Some((diagnostic, text)) = said.diagnostics.iter().find(|(d, _)| expected.contains(&d.code)) else {
+        return vec![format!("expected {expected:?}")];
+    };
+    let mut differs = Vec::new();
+    if let Some(wanted) = line {
+        let number = line_of(source, wanted);
+        let named = diagnostic.labels.iter().filter_map(|label| Some(label.place.source.as_ref()?.line));
+        if number.is_none() || !named.clone().any(|line| Some(line) == number) {
+            let named: Vec<&str> =
+                named.map(|line| source.lines().nth(line as usize - 1).unwrap_or_default().trim()).collect();
+            differs.push(format!("it does not name `{wanted}`, but {named:?}"));
+        }
+    }
+    if let Some(hint) = hint.filter(|hint| !text.to_lowercase().contains(*hint)) {
+        differs.push(format!("it does not say `{hint}`: {}", diagnostic.title));
+    }
+    differs
+}
+
+/// An edit of PTX text: `OLD => NEW`, everywhere if it ends in ` (all)`.
+fn edited(ptx: &str, edit: &str, name: &str) -> String {
+    let (edit, all) = edit.strip_suffix(" (all)").map_or((edit, false), |edit| (edit, true));
+    let (old, new) = edit.split_once("=>").unwrap_or_else(|| panic!("{name}: `OLD => NEW`, not `{edit}`"));
+    let (old, new) = (old.trim(), new.trim());
+    assert!(ptx.contains(old), "{name}: the PTX text has no `{old}`");
+    if all { ptx.replace(old, new) } else { ptx.replacen(old, new, 1) }
+}
+
+/// The mistake, and the same in PTX text where the builder refuses it: what was said, and what is not as expected.
+fn results(mistake: &Mistake) -> Vec<(String, Said, Vec<String>)> {
+    let first = |key: &str| mistake.says(key).next();
+    let said = judge(mistake.kernel, mistake.step, str::to_string);
+    let mut differing = match &said.refused {
+        Some(message) => {
+            let says = first("message").is_none_or(|part| message.contains(part));
+            let refused = mistake.expected().contains(&"refused-builder");
+            if says && refused { vec![] } else { vec![format!("it was refused: {message}")] }
+        }
+        None => differs(&said, &mistake.expected(), mistake.source, first("line"), first("hint")),
+    };
+    if !said.caught() {
+        differing.push("missed".to_string());
+    }
+    let mut all = vec![(mistake.name.to_string(), said, differing)];
+    let also: Vec<&str> = mistake.says("also").collect();
+    let says = |key: &'static str| also.iter().filter_map(move |line| line.strip_prefix(key)?.strip_prefix(": "));
+    if says("ptx").next().is_some() {
+        let name = format!("{} in PTX", mistake.name);
+        let solution = solutions::ALL.iter().find(|(step, _)| *step == mistake.step).expect("a solution").1;
+        let said = judge(solution, mistake.step, |ptx| {
+            says("ptx").fold(ptx.to_string(), |text, edit| edited(&text, edit, &name))
+        });
+        let expected: Vec<&str> = says("expect").flat_map(|codes| codes.split(" | ")).collect();
+        let source = std::fs::read_to_string(format!(
+            "{}/../src/step{:02}.rs",
+            env!("CARGO_MANIFEST_DIR"),
+            mistake.step
+        ));
+        let source = source.unwrap_or_default();
+        let mut differing = differs(&said, &expected, &source, says("line").next(), says("hint").next());
+        if !said.caught() {
+            differing.push("missed".to_string());
+        }
+        all.push((name, said, differing));
+    }
+    all
+}
+
+#[test]
+fn mistakes_are_caught_as_was_expected() {
+    let waiting = Mutex::new(ALL.iter());
+    let done = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(|| {
+                while let Some(mistake) = waiting.lock().ok().and_then(|mut waiting| waiting.next()) {
+                    let results = results(mistake);
+                    if let Ok(mut done) = done.lock() {
+                        done.extend(results);
+                    }
+                }
+            });
+        }
+    });
+    let mut all = done.into_inner().unwrap_or_default();
+    all.sort_by(|a, b| a.0.cmp(&b.0));
+    assert!(ALL.len() >= 40 && all.len() >= ALL.len(), "{} of {}", all.len(), ALL.len());
+    let (mut missed, mut other) = (Vec::new(), Vec::new());
+    for (name, said, differing) in &all {
+        println!("{name}: {} ({})", said.codes(), said.on);
+        differing.iter().for_each(|what| println!("    {what}"));
+        if !said.caught() {
+            missed.push(name.as_str());
+        }
+        if !differing.is_empty() {
+            other.push(name.as_str());
+        }
+    }
+    println!("{} mistakes: {} missed, {} not as expected", all.len(), missed.len(), other.len());
+    assert!(missed.is_empty(), "missed: {missed:?}");
+    let known: Vec<&str> = OTHERWISE.iter().map(|(name, _)| *name).collect();
+    assert_eq!(other, known, "not as expected");
+    assert!(other.len() * 20 <= all.len(), "{} of {} are not as expected", other.len(), all.len());
+}
