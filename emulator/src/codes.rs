@@ -36,7 +36,7 @@ pub const CODES: &[(&str, &str)] = &[
     ("mbarrier-overwritten", "a plain store over a live mbarrier"),
     ("mbarrier-parity", "a parity that is neither 0 nor 1, or differs between lanes"),
     ("mbarrier-reinitialised", "mbarrier.init on a live mbarrier, or by several lanes"),
-    ("mbarrier-split", "a phase is complete before all lanes of a warp that arrive together have arrived"),
+    ("mbarrier-split", "a phase is complete before all lanes of a warp have arrived that do so together"),
     ("misaligned-address", "an access that is not aligned to the bytes it moves"),
     ("missing-proxy-fence", "generic stores read by the asynchronous proxy without fence.proxy.async"),
     (

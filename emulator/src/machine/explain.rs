@@ -243,15 +243,18 @@ impl Cluster<'_> {
                     "Wait for the mbarrier that the MMA's commit arrives at before the tile is overwritten.",
                 ),
             };
+            let mut labels = vec![
+                self.label(store.site, "stored to here"),
+                self.label(mma.site, "the tensor core reads it for this MMA"),
+            ];
+            let (earlier, better) = self.passed_earlier(race, mma).unzip();
+            labels.extend(earlier);
             return draft(
                 "operand-overwritten",
                 format!("{} stores to {{}} while an MMA may still be reading it", self.who(store)),
-                vec![
-                    self.label(store.site, "stored to here"),
-                    self.label(mma.site, "the tensor core reads it for this MMA"),
-                ],
+                labels,
                 rule,
-                help.into(),
+                better.unwrap_or_else(|| help.into()),
             );
         }
         if race.same_value {

@@ -4,7 +4,7 @@ use super::cluster::Cluster;
 use super::explain::Draft;
 use super::state::{ActorKind, Race};
 use super::warp::Passed;
-use crate::diagnostic::Severity;
+use crate::diagnostic::{Label, Severity};
 use crate::order::{Reason, Stamp};
 
 pub const WAIT_RULE: &str = "tcgen05.ld is asynchronous, and tcgen05.wait::ld is what waits for it (PTX ISA 9.7.16.8.5). Using a register waits \
@@ -134,8 +134,11 @@ impl Cluster<'_> {
         let base = |code, title, labels, help| Draft { early: true, ..draft(code, title, labels, RULE, help) };
         let read = self.label(load.site, format!("{} reads it here", self.who(load)));
         let written = self.label(mma.site, "the MMA that writes it");
-        let commit = self.commits.iter().find(|c| c.queue == mma.actor && c.epoch >= mma.epoch);
-        let Some(commit) = commit else {
+        // Of several that follow it, the one to whose mbarrier the reader has listened, though it heard of nothing new there.
+        let mut commits = self.commits.iter().filter(|c| c.queue == mma.actor && c.epoch >= mma.epoch).peekable();
+        let first = commits.peek().copied();
+        let heard = commits.find(|c| race.passed.iter().any(|passed| passed.barrier == c.barrier && !passed.fresh));
+        let Some(commit) = heard.or(first) else {
             return base(
                 "mma-not-committed",
                 "{} is read before the MMA is complete: no tcgen05.commit follows the MMA".into(),
@@ -191,6 +194,28 @@ impl Cluster<'_> {
                 ),
             ),
         }
+    }
+
+    /// Who comes second has waited for the mbarrier that a commit behind the MMA arrives at, but has passed on an earlier phase: that
+    /// wait, and what to wait for.
+    pub fn passed_earlier(&self, race: &Race, mma: Stamp) -> Option<(Label, String)> {
+        let behind = self.commits.iter().filter(|c| c.queue == mma.actor && c.epoch >= mma.epoch);
+        let mut waits =
+            behind.filter_map(|c| Some((c, race.passed.iter().find(|passed| passed.barrier == c.barrier)?)));
+        let (commit, passed) = waits.next()?;
+        let phase = commit.phase.unwrap_or(self.barriers[commit.barrier as usize].phase);
+        let name = self.barrier_name(commit.barrier);
+        let on = match passed.phase {
+            Some(seen) if seen >= phase => return None,
+            Some(seen) => format!("passed on phase {seen}"),
+            None => "passed at once, on a fresh mbarrier".to_string(),
+        };
+        let label = self.label(passed.site, format!("this wait for parity {} of {name} {on}", passed.parity));
+        let help = format!(
+            "Wait for parity {} of {name}: the MMA's commit completes phase {phase}, and phase n has parity n mod 2.",
+            phase % 2
+        );
+        Some((label, help))
     }
 
     /// The statement of the last arrival in a phase.

@@ -1,6 +1,6 @@
 //! Collects what is wrong: one diagnostic for each root cause, with a count.
 
-use crate::diagnostic::{Diagnostic, Place, Severity};
+use crate::diagnostic::{Diagnostic, Label, Place, Severity};
 use std::collections::HashMap;
 
 /// What makes two diagnostics the same root cause: code, and the line (of the source if known) of the primary place.
@@ -71,13 +71,19 @@ impl Findings {
             .list
             .iter()
             .map(|d| {
-                let nearer = ["early-arrival", "hang", "issued-by-many-lanes", "wrong-phase", "mbarrier-overflow"];
+                let nearer = ["hang", "issued-by-many-lanes", "wrong-phase", "mbarrier-overflow", "mbarrier-split"];
                 if d.code == "phase-overtaken" {
                     // So is one that completes because a stage is released before the warpgroup's MMAs have read it.
                     let released = |d: &Diagnostic| {
                         d.code == "operand-overwritten" && d.labels.iter().any(|l| l.place.text.contains("wgmma."))
                     };
-                    return self.list.iter().any(|other| nearer.contains(&other.code) || released(other));
+                    // And one of the same mbarrier as an arrival that comes before its time.
+                    let early = |other: &Diagnostic| {
+                        let shared = |l: &Label| d.labels.iter().any(|label| line(&label.place) == line(&l.place));
+                        other.code == "early-arrival" && other.labels.iter().any(shared)
+                    };
+                    let nearer = |other: &Diagnostic| nearer.contains(&other.code) || released(other) || early(other);
+                    return self.list.iter().any(nearer);
                 }
                 d.code == "undefined-value-stored"
                     && d.labels.first().is_some_and(|origin| {

@@ -282,13 +282,14 @@ impl Cluster<'_> {
         let mut d = self.hang(
             root.site,
             format!("the wait for {name} never ends: nothing ever arrives at it"),
-            if parity == 0 && self.loads_next(root.site) && !passed_before {
-                "If it waits for a stage to be free, as all are at the beginning, let it begin with parity 1: that passes on a fresh \
-                 mbarrier. Otherwise let something arrive at it before."
+            if parity == 0 && !passed_before && (self.loads_next(root.site) || self.is_told_by_threads(b.offset)) {
+                "If it waits for a stage or an accumulator to be free, as all are at the beginning, let it begin with parity 1: that \
+                 passes on a fresh mbarrier. Otherwise let something arrive at it before."
             } else if self.issued.last.is_some() {
                 "Let the MMAs' thread execute tcgen05.commit to it, or a thread mbarrier.arrive, before others wait."
             } else {
-                "Let a thread execute mbarrier.arrive on it (with expect_tx if copies bring their bytes to it) before others wait."
+                "Let a thread execute mbarrier.arrive on it (with expect_tx if copies bring their bytes to it) before others wait. If it \
+                 waits for something to be free, as it is at the beginning, let it begin with parity 1."
             }
             .into(),
         );
@@ -318,6 +319,13 @@ impl Cluster<'_> {
             _ => false,
         };
         self.kernel.code.iter().filter(|i| targets(&i.op)).map(|i| i.site).collect()
+    }
+
+    /// Threads arrive at this barrier, and no bytes come with them.
+    fn is_told_by_threads(&self, offset: u32) -> bool {
+        let sites = self.arrival_sites(offset);
+        let thread = |op: &Op| matches!(op, Op::BarrierArrive { expect: None, .. });
+        self.kernel.code.iter().any(|inst| thread(&inst.op) && sites.contains(&inst.site))
     }
 
     fn stuck_cta_barrier(&self, root: &Blocked, id: u32) -> Diagnostic {

@@ -271,7 +271,9 @@ impl Cluster<'_> {
                     span,
                 )?;
             }
-            self.check_split(at, barrier, phase, pending, who);
+            if who.count_ones() > 1 {
+                self.check_split(at, barrier, phase, pending, who);
+            }
         }
         if let Some(d) = state {
             self.warps[w].registers.set_defined(Reg::B64(d), mask, u32::MAX);
@@ -284,22 +286,21 @@ impl Cluster<'_> {
     /// does not wait for that lane, and each round leaves the next phase short of more. `phase`, `pending`: before they arrived.
     fn check_split(&mut self, at: At, barrier: u32, phase: u64, pending: u32, who: u32) {
         let b = &self.barriers[barrier as usize];
-        // Of several phases in one go `phase-overtaken` tells.
-        if b.phase != phase + 1 || b.pending == b.expected || b.expected < who.count_ones() {
-            return;
-        }
-        let (early, init, expected) = (b.arrivals.iter().map(|a| a.1).sum::<u32>(), b.init.site, b.expected);
+        let (lanes, init, expected) = (who.count_ones(), b.init.site, b.expected);
+        let early = b.expected - b.pending;
+        let count = match b.phase - phase {
+            0 => return,
+            1 if early == 0 => return,
+            1 if early == 1 => {
+                format!("phase {phase} with {pending} of them: the last one counts to phase {}", phase + 1)
+            }
+            1 => format!("phase {phase} with {pending} of them: the other {early} count to phase {}", phase + 1),
+            many => format!("{many} phases with them"),
+        };
         let mut diagnostic = self.problem(
             "mbarrier-split",
             at.site,
-            format!(
-                "{} completes phase {phase} with {pending} of the {} that {} makes together: {} to phase {}",
-                self.barrier_name(barrier),
-                counted(pending + early, "arrival"),
-                self.warp_name(at.w),
-                if early == 1 { "the last one counts".to_string() } else { format!("the other {early} count") },
-                phase + 1,
-            ),
+            format!("{} gets {} that {} makes together, and completes {count}", self.barrier_name(barrier), counted(lanes, "arrival"), self.warp_name(at.w)),
             "An arrival counts for the phase that is current when it comes, and a wait waits for no other (PTX ISA 9.7.13.15.4, \
              9.7.13.15.7).",
             "Initialise the mbarrier for as many threads as arrive in a round, or let as many arrive as it is initialised for.".into(),
@@ -390,6 +391,7 @@ impl Cluster<'_> {
             return;
         }
         let name = self.barrier_name(barrier);
+        let (init, expected) = (self.barriers[barrier as usize].init.site, self.barriers[barrier as usize].expected);
         let b = &mut self.barriers[barrier as usize];
         let arrivals: Vec<u32> = b.previous.iter().map(|&(site, _)| site).collect();
         for (phase, wait) in std::mem::take(&mut b.overtaken) {
@@ -417,6 +419,9 @@ impl Cluster<'_> {
                     None => "this wait is for parity 1, before any phase is complete".to_string(),
                 },
             ));
+            diagnostic
+                .labels
+                .push(self.label(init, format!("{name} is initialised for {} a phase", counted(expected, "arrival"))));
             self.findings.add(diagnostic);
         }
     }

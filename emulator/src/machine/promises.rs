@@ -80,6 +80,14 @@ impl Cluster<'_> {
             );
             diagnostic.severity = Severity::Finding;
             diagnostic.labels[0].text = "no thread of the CTA waits for this copy".into();
+            // Others that complete the same phase.
+            let b = &self.barriers[barrier as usize];
+            let traffic = match b.phase_of(promise.epoch) {
+                Some(phase) if phase == b.phase => &b.traffic,
+                _ => &b.traffic_before,
+            };
+            let others = traffic.brought.iter().map(|bytes| bytes.site).filter(|&site| site != promise.site);
+            diagnostic.labels.extend(others.take(2).map(|site| self.label(site, "nor for this one")));
             self.findings.add(diagnostic);
         }
     }

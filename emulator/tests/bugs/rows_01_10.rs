@@ -115,7 +115,7 @@ pub fn cases() -> Vec<Case> {
             Ring,
             &[("@flip_out", "")],
             // The third tile's wait passes on the first tile's phase, unless it comes late.
-            Finds(&[("mma-not-awaited", "@ld"), ("hang", "@wait_acc_full")]),
+            Finds(&[("wrong-phase", "@wait_acc_full"), ("mma-not-awaited", "@ld"), ("hang", "@wait_acc_full")]),
         ),
         // 3
         case(
@@ -207,6 +207,7 @@ pub fn cases() -> Vec<Case> {
             ],
             Finds(&[
                 ("phase-overtaken", "@arrive_acc_empty"),
+                ("mbarrier-split", "@arrive_acc_empty"),
                 ("mbarrier-overflow", "@arrive_acc_empty"),
                 ("hang", "@wait_acc_empty"),
             ]),
@@ -230,6 +231,7 @@ pub fn cases() -> Vec<Case> {
             ],
             Finds(&[
                 ("phase-overtaken", "@arrive_acc_empty"),
+                ("mbarrier-split", "@arrive_acc_empty"),
                 ("mbarrier-overflow", "@arrive_acc_empty"),
                 ("hang", "@wait_acc_empty"),
             ]),
