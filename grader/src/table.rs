@@ -1,6 +1,7 @@
 //! A grade as a table, and the explanation of each part that did not pass.
 
-use crate::{Grade, Graded};
+use crate::json::Report;
+use crate::{Grade, Graded, advice};
 use colored::{ColoredString, Colorize};
 use harness::report::{number, paint};
 use harness::workbook::name;
@@ -82,7 +83,21 @@ fn explain(graded: &Graded) -> String {
             let _ = writeln!(text, "{}", indent(&format!("{} {}: {state}", milestone.id, milestone.title)));
         }
     }
+    if let Some(next) = advice::next(verdict) {
+        let _ =
+            writeln!(text, "\n{}\n{}", format!("{step}: what comes next{of}").bold(), indent(&next.lines().join("\n")));
+    }
     text
+}
+
+/// What lateness costs; empty when nothing.
+pub fn lateness(report: &Report) -> String {
+    let Some(late) = report.late.as_ref().filter(|late| late.days > 0) else { return String::new() };
+    let (due, came, days) = (&late.due, &late.handed_in, late.days);
+    let (lost, left, of) = (number(late.points_lost), number(report.score), report.max_points);
+    format!(
+        "\nlate: due {due}, handed in {came}; day {days} costs {lost} points\n      {left} of {of} points are left\n"
+    )
 }
 
 fn indent(text: &str) -> String {

@@ -17,11 +17,11 @@ mod inspect;
 mod list;
 mod patience;
 mod timeline;
-mod tokens;
+pub mod tokens;
 mod workspace;
 
 pub use cargo::{Binary, test_binary};
-pub use carry::carry;
+pub use carry::{carry, written};
 pub use changes::changes;
 pub use doctor::{Machine, doctor};
 #[cfg(feature = "solutions")]
