@@ -1,4 +1,6 @@
-//! The `grader` command: grades the reference solutions, or a hand-in.
+//! The `grader` command: grades the reference solutions, a hand-in, or a folder of them.
+
+mod class;
 
 use clap::{Args, Parser, Subcommand};
 use grader::formats::{self, Format};
@@ -44,6 +46,8 @@ enum Action {
     },
     /// The rubric, as a file to begin with
     Rubric,
+    #[command(flatten)]
+    Class(class::Action),
 }
 
 #[derive(Debug, Args)]
@@ -55,8 +59,8 @@ struct Asked {
     #[arg(long, global = true)]
     allow_unchecked: bool,
     /// Seed of the inputs
-    #[arg(long, global = true, value_name = "N")]
-    seed: Option<u64>,
+    #[arg(long, global = true, value_name = "N", value_parser = class::seed)]
+    seed: Option<class::Seed>,
     /// What gives points, as TOML (without it: what `grader rubric` prints)
     #[arg(long, global = true, value_name = "FILE")]
     rubric: Option<PathBuf>,
@@ -100,6 +104,7 @@ fn act(cli: &Cli) -> Result<bool, String> {
         Action::Grade { folder, handed_in } => {
             grade(cli, rubric, handed_in.clone(), |options| hand_in(folder, &cli.asked.steps, options))
         }
+        Action::Class(action) => action.act(&cli.asked, rubric),
     }
 }
 
@@ -124,10 +129,11 @@ fn grade(
         demands: rubric.demands(),
         ..JudgeOptions::default()
     };
-    if let Some(seed) = asked.seed {
+    let seed = asked.seed.map(class::Seed::number).transpose()?;
+    if let Some(seed) = seed {
         options.input_seed = seed;
     }
-    let mut grade = Grade { steps: judged(&options)?, allow_unchecked: asked.allow_unchecked, seed: asked.seed };
+    let mut grade = Grade { steps: judged(&options)?, allow_unchecked: asked.allow_unchecked, seed };
     rubric.give_points(&mut grade);
     // The tools are asked only where someone reads the answer.
     let versions = (asked.format != Format::Text).then(|| workspace().map(|workspace| Versions::here(&workspace.root)));

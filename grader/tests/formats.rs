@@ -68,8 +68,11 @@ fn written(format: Format) -> String {
     render(format, &grade(), &report()).expect("written")
 }
 
+/// A field's name, and what its value must be.
+type Field = (&'static str, fn(&Value) -> bool);
+
 /// The fields of an object, each with what its value must be; no others.
-fn fields(value: &Value, expected: &[(&str, fn(&Value) -> bool)]) {
+fn fields(value: &Value, expected: &[Field]) {
     let object = value.as_object().unwrap_or_else(|| panic!("an object: {value}"));
     for (name, holds) in expected {
         let found = object.get(*name).unwrap_or_else(|| panic!("no {name:?} in {value}"));

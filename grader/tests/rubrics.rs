@@ -63,9 +63,12 @@ fn errors_name_the_line_the_value_and_what_is_allowed() {
             rubric.toml:3: the size "100x256x64 f16"
               try: Step 3 solves M and N that are multiples of 128, K of 64; extents go up to 16384."#]],
     );
-    refused("[steps.step03]\nsizes = [\"256\"]\n", expect![[r#"
+    refused(
+        "[steps.step03]\nsizes = [\"256\"]\n",
+        expect![[r#"
         rubric.toml:2: "256" is no size
-          try: Write M, N, K and the type, f16 or bf16: "256x256x64 f16"."#]]);
+          try: Write M, N, K and the type, f16 or bf16: "256x256x64 f16"."#]],
+    );
     refused(
         "[steps.step03]\nsizes = []\n",
         expect![[r#"

@@ -9,7 +9,6 @@ mod gradescope;
 pub(crate) mod html;
 mod junit;
 
-#[allow(unused_imports)]
 pub(crate) use self::csv::harmless;
 
 use crate::json::{self, PartReport, Report, State, Step};

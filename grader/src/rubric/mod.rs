@@ -77,7 +77,9 @@ impl Rubric {
 
     /// What it is known by: SHA-256 of its text without comments.
     pub fn hash(&self) -> String {
-        hex(&Sha256::digest(self.to_toml()))
+        let text = self.to_toml();
+        let values: Vec<&str> = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
+        hex(&Sha256::digest(values.join("\n")))
     }
 }
 

@@ -21,7 +21,7 @@ pub mod tokens;
 mod workspace;
 
 pub use cargo::{Binary, test_binary};
-pub use carry::{carry, written};
+pub use carry::carry;
 pub use changes::changes;
 pub use doctor::{Machine, doctor};
 #[cfg(feature = "solutions")]

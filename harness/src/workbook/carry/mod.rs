@@ -23,33 +23,6 @@ pub(crate) fn todo_of_line(untouched: &str, file: &str, line: usize) -> Option<S
     found.map(|(id, _)| id)
 }
 
-/// What a student wrote for one TODO.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Written {
-    /// The TODO, `4.5`.
-    pub id: String,
-    /// The first line of it, from 1.
-    pub line: usize,
-    /// Its lines, as they stand in the file.
-    pub lines: Vec<String>,
-}
-
-/// What a student wrote for each TODO of a step, by the untouched file; in the order of the file. A TODO that is open, empty, or can no
-/// longer be told from the rest of the file is not among them: its number is given beside them.
-pub fn written(untouched: &str, file: &str) -> (Vec<Written>, Vec<String>) {
-    let bodies = bodies(untouched, file);
-    let (mut all, mut unknown) = (Vec::new(), Vec::new());
-    for todo in todos(untouched) {
-        match bodies.get(&todo.id) {
-            Some(Ok(body)) if body.is_open(&todo) || body.is_empty() => {}
-            Some(Ok(body)) => all.push(Written { id: todo.id, line: body.begin + 1, lines: body.lines.clone() }),
-            Some(Err(_)) | None => unknown.push(todo.id),
-        }
-    }
-    all.sort_by_key(|written| written.line);
-    (all, unknown)
-}
-
 /// What became of a TODO of the later step.
 enum Outcome {
     /// It holds the student's code of these TODOs.
