@@ -161,7 +161,7 @@ fn json_has_the_documented_shape() {
           "points": 5.12,
           "max_points": 10,
           "score": 5.12,
-          "rubric": "9eb275ca2900b6dd3c0d4e0b7709105ec3d07f9e92ccd38e15ca976519adcbcb",
+          "rubric": "97b33d1d192635ec0e5bc64e51c2995221cf6977700090f7d7a5f7d357f6e255",
           "steps": [
             {
               "step": 1,
