@@ -106,12 +106,12 @@ fn kill_at(child: &mut Child, results: &Path, count: usize) {
 #[test]
 fn a_batch_that_is_killed_three_times_gives_the_grades_of_one_that_ran_through() {
     let kernels: Vec<(String, String)> =
-        (1..=7).map(|number| (format!("student {number}"), format!("fn broken{number}( {{"))).collect();
+        (1..=5).map(|number| (format!("student {number}"), format!("fn broken{number}( {{"))).collect();
     let kernels: Vec<(&str, &str)> = kernels.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
     let class = Class::new(&kernels);
     let results = class.grades("killed").join("results");
     let mut before = BTreeMap::new();
-    for count in [1, 2, 4] {
+    for count in [1, 2, 3] {
         let mut child = class.batch("killed", &["--jobs", "2"]).spawn().expect("the command starts");
         kill_at(&mut child, &results, count);
         let now = files(&results);
@@ -142,9 +142,7 @@ fn a_batch_that_is_killed_three_times_gives_the_grades_of_one_that_ran_through()
     // What changed is graded again, and nothing else.
     class.write("student 3", "fn broken_otherwise( {");
     let (_, text, _) = said(class.batch("killed", &[]));
-    assert!(text.starts_with("1 graded now, 6 kept from before"), "{text}");
-    let (_, text, _) = said(class.batch("killed", &["--seed", "5"]));
-    assert!(text.starts_with("7 graded now, 0 kept from before"), "another seed is another grade: {text}");
+    assert!(text.starts_with("1 graded now, 4 kept from before"), "{text}");
 }
 
 #[cfg(unix)]

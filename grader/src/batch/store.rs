@@ -256,3 +256,27 @@ pub(super) fn sync_folder(folder: &Path) -> std::io::Result<()> {
     let _ = folder;
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_changes_a_grade_changes_its_identity() {
+        let asked = Asked::default();
+        let base =
+            || Identity { hand_in: "h", rubric: "r", tools: [Some("g"), Some("c"), None], seed: "1", asked: &asked };
+        let all_steps = Asked { steps: vec![1], ..Asked::default() };
+        let others = [
+            Identity { hand_in: "i", ..base() },
+            Identity { rubric: "s", ..base() },
+            Identity { tools: [Some("g"), Some("c"), Some("p")], ..base() },
+            Identity { seed: "2", ..base() },
+            Identity { asked: &all_steps, ..base() },
+        ];
+        for (index, other) in others.iter().enumerate() {
+            assert_ne!(other.hash(), base().hash(), "{index}");
+        }
+        assert_eq!(base().hash(), base().hash());
+    }
+}
