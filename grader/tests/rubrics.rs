@@ -2,6 +2,8 @@
 
 use expect_test::{Expect, expect};
 use grader::rubric::Rubric;
+use harness::{BuildFailure, Built, Demands, InProcess, JudgeOptions, KernelSource, Outcome, Part, Problem, judge};
+use std::collections::BTreeMap;
 
 fn refused(text: &str, expected: Expect) {
     let error = Rubric::parse("rubric.toml", text).expect_err("must be refused");
@@ -169,4 +171,42 @@ fn the_rubric_that_is_printed() {
         fast = 1.3
         sizes = ["1024x1024x1024 f16", "2048x2048x2048 f16", "4096x4096x4096 f16", "8192x8192x8192 f16"]
     "##]].assert_eq(&Rubric::default().to_toml());
+}
+
+/// The solution of a step, which refuses one size.
+struct Refuses(ptx::KernelFn, Problem);
+
+impl KernelSource for Refuses {
+    fn build(&self, problem: &Problem, sms: u32) -> Result<Built, BuildFailure> {
+        if *problem == self.1 {
+            return Err(BuildFailure::NoAnswer { message: "this size is refused".to_string() });
+        }
+        InProcess(self.0).build(problem, sms)
+    }
+}
+
+#[test]
+fn the_judge_asks_for_the_sizes_and_the_time_of_a_rubric() {
+    let solution = |step: u8| solutions::ALL.iter().find(|(number, _)| *number == step).expect("there").1;
+    let judged = |step: u8, source: &dyn KernelSource, text: &str| {
+        let demands = Rubric::parse("r", text).expect("a rubric").demands();
+        judge(
+            harness::step(step).expect("a step"),
+            source,
+            &JudgeOptions { demands, seeds: 0, ..JudgeOptions::default() },
+        )
+    };
+    // A size that no other step or case has.
+    let asked = Problem::f16(128, 128, 8256);
+    let source = Refuses(solution(2), asked);
+    let verdict = judged(2, &source, "[steps.step02]\nsizes = [\"128x128x8256 f16\"]\n");
+    let Outcome::Failed { text, .. } = verdict.part(Part::Correct) else { panic!("{verdict:?}") };
+    assert!(text.contains("this size is refused") && text.contains("Built for 128x128x8256 f16"), "{text}");
+    // Step 1 by hand takes as long as the reference, which is it: twice as fast is asked of it here, past what a file may ask.
+    let demands = Demands { fast: BTreeMap::from([(1, 0.5)]), ..Demands::default() };
+    let options = JudgeOptions { demands, seeds: 0, ..JudgeOptions::default() };
+    let verdict = judge(harness::step(1).expect("a step"), &InProcess(solution(1)), &options);
+    let Outcome::Failed { text, .. } = verdict.part(Part::Fast) else { panic!("{verdict:?}") };
+    assert!(text.contains("the limit is 0.50 times"), "{text}");
+    assert!(judged(1, &InProcess(solution(1)), "fast = 1.0\n").part(Part::Fast).passed());
 }
