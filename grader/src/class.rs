@@ -2,6 +2,7 @@
 
 use crate::{Asked, print, workspace};
 use clap::Subcommand;
+use grader::batch::slurm::{self, Slurm};
 use grader::batch::store::{self, Store};
 use grader::batch::{Batch, hand_ins, regrade, seed};
 use grader::rubric::{Moment, Rubric};
@@ -40,6 +41,15 @@ pub(crate) enum Action {
         /// The program that grades one, in place of this one: it is given the same arguments
         #[arg(long, value_name = "PROGRAM")]
         grade_with: Option<PathBuf>,
+        /// Grade on the nodes of a cluster: as a job array of Slurm
+        #[arg(long)]
+        slurm: bool,
+        /// The partition of the cluster, of CPUs or (with WORKBOOK_DEVICE=cuda) of GPUs
+        #[arg(long, value_name = "NAME", requires = "slurm")]
+        partition: Option<String>,
+        /// A further option of `sbatch`, such as --sbatch=--gpus=1; may be given again
+        #[arg(long = "sbatch", value_name = "OPTION", requires = "slurm", allow_hyphen_values = true)]
+        sbatch: Vec<String>,
         /// Further options of `grader grade`, for each hand-in
         #[arg(last = true, value_name = "OPTIONS")]
         options: Vec<String>,
@@ -63,6 +73,14 @@ pub(crate) enum Action {
         /// The folder of hand-ins, as for a batch
         hand_ins: PathBuf,
     },
+    /// A task of a job array
+    #[command(hide = true)]
+    Work {
+        /// The folder of tasks
+        folder: PathBuf,
+        /// Which of them
+        index: usize,
+    },
     /// The secret seed of a batch, once grades are out
     Reveal {
         /// What `grader batch --out` wrote
@@ -74,7 +92,20 @@ impl Action {
     /// Does it. Gives whether all is well.
     pub(crate) fn act(&self, asked: &Asked, rubric: Rubric) -> Result<bool, String> {
         match self {
-            Action::Batch { hand_ins, out, jobs, limit, handed_in, seed_commit, retry, grade_with, options } => {
+            Action::Batch {
+                hand_ins,
+                out,
+                jobs,
+                limit,
+                handed_in,
+                seed_commit,
+                retry,
+                grade_with,
+                slurm,
+                partition,
+                sbatch,
+                options,
+            } => {
                 let batch = Batch {
                     hand_ins: hand_ins.clone(),
                     out: out.clone(),
@@ -94,6 +125,7 @@ impl Action {
                     handed_in: handed_in.as_deref().map(moments).transpose()?.unwrap_or_default(),
                     retry: *retry,
                     versions: Versions::here(&workspace()?.root),
+                    slurm: slurm.then(|| Slurm { partition: partition.clone(), options: sbatch.clone(), jobs: *jobs }),
                 };
                 let done = batch.run(|line| eprintln!("{line}"))?;
                 let out = out.display();
@@ -115,6 +147,7 @@ impl Action {
                 print(&text);
                 Ok(same)
             }
+            Action::Work { folder, index } => slurm::work(folder, *index).map(|()| true),
             Action::Similar { hand_ins } => similar(hand_ins, &asked.steps),
             Action::Reveal { grades } => {
                 let secret = seed::reveal(&Store::existing(grades)?)?;

@@ -291,3 +291,53 @@ fn a_secret_seed_is_told_only_by_reveal_and_grades_come_out_the_same_again() {
         assert!(errors.starts_with("error: ") && errors.contains("\n  try: "), "{errors}");
     }
 }
+
+/// A cluster of one machine: runs each task of an array, but for those that the file `dead` names, once.
+#[cfg(unix)]
+const SBATCH: &str = r#"#!/bin/sh
+here=$(dirname "$0")
+echo "$*" >> "$here/submitted"
+for option; do
+    case $option in --array=0-*) last=${option#--array=0-}; last=${last%%%*} ;; esac
+    script=$option
+done
+for task in $(seq 0 "$last"); do
+    if [ "$(cat "$here/dead" 2>/dev/null)" = "$task" ]; then rm "$here/dead"; continue; fi
+    SLURM_ARRAY_TASK_ID=$task sh "$script" 2>> "$here/log"
+done
+echo Submitted batch job 1
+exit 1
+"#;
+
+#[cfg(unix)]
+#[test]
+fn a_job_array_grades_all_and_a_node_that_fails_is_tried_again() {
+    use std::os::unix::fs::PermissionsExt;
+    let class = Class::new(&[("anna", "fn a( {"), ("ben's", "fn b( {"), ("carol", "fn c( {")]);
+    let bin = class.folder.path().join("bin");
+    fs::create_dir_all(&bin).expect("a folder");
+    fs::write(bin.join("sbatch"), SBATCH).expect("written");
+    fs::write(bin.join("dead"), "1").expect("written");
+    fs::set_permissions(bin.join("sbatch"), fs::Permissions::from_mode(0o755)).expect("executable");
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap_or_default());
+    let mut command = class
+        .batch("it's out", &["--slurm", "--partition", "gpu", "--sbatch=--gpus=1", "--jobs", "2", "--seed-commit"]);
+    command.env("PATH", path);
+    let (status, text, errors) = said(command);
+    let submitted = fs::read_to_string(bin.join("submitted")).expect("submitted");
+    assert_eq!(status, Some(0), "{text}{errors}{submitted}{:?}", fs::read_to_string(bin.join("log")));
+    assert!(text.starts_with("3 graded now, 0 kept from before, 0 not graded\n"), "{text}");
+    assert!(errors.contains("note: 1 of the array's tasks left no result, attempt 1 of 3"), "{errors}");
+    let submitted: Vec<&str> = submitted.lines().collect();
+    assert_eq!(submitted.len(), 2, "{submitted:?}");
+    for (line, array) in submitted.iter().zip(["--array=0-2%2 ", "--array=0-0%2 "]) {
+        for option in ["--wait ", array, "--partition=gpu ", "--gpus=1 ", "--time=70 "] {
+            assert!(line.contains(option), "no {option:?}: {line}");
+        }
+    }
+    // What a node wrote is what a batch here writes: it finds nothing left to do.
+    let (_, text, _) = said(class.batch("it's out", &["--seed-commit"]));
+    assert!(text.starts_with("0 graded now, 3 kept from before, 0 not graded\n"), "{text}");
+    let records = class.records("it's out");
+    assert!(records.values().all(|record| record.seed.is_none() && record.seed_commitment.is_some()));
+}

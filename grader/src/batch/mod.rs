@@ -9,21 +9,24 @@ pub mod child;
 pub mod hand_ins;
 pub mod regrade;
 pub mod seed;
+pub mod slurm;
 pub mod store;
 pub mod summary;
+pub mod work;
 
 use crate::rubric::{Moment, Rubric};
 use crate::versions::Versions;
-use child::Grader;
 use hand_ins::HandIn;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use slurm::Slurm;
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
-use store::{Asked, Identity, Outcome, Record, Store};
+use std::time::Duration;
+use store::{Asked, Identity, Outcome, Store};
+use work::{Common, Work};
 
 /// What a batch is asked for.
 #[derive(Clone, Debug)]
@@ -52,6 +55,8 @@ pub struct Batch {
     pub retry: bool,
     /// What grades.
     pub versions: Versions,
+    /// On the nodes of a cluster; `None`: here.
+    pub slurm: Option<Slurm>,
 }
 
 /// What a batch did.
@@ -86,28 +91,46 @@ impl Batch {
         if let Some(unknown) = self.handed_in.keys().find(|name| hand_ins.iter().all(|one| one.name != **name)) {
             say(&format!("note: no hand-in is called {unknown:?}, for which a moment is given"));
         }
-        let rubric = store.keep_rubric(&self.rubric)?;
         let program = match &self.grader {
             Some(program) => program.clone(),
             None => std::env::current_exe().map_err(|error| format!("cannot find this program itself: {error}"))?,
         };
-        let grader = Grader { program, rubric, seed, secret: commitment.is_some(), limit: self.limit };
-        let one = One { batch: self, store: &store, grader: &grader, commitment: commitment.as_deref() };
-        let done = one.all(&hand_ins)?;
+        let common = Common {
+            program,
+            rubric: store.keep_rubric(&self.rubric)?,
+            rubric_hash: self.rubric.hash(),
+            seed: commitment.is_none().then_some(seed),
+            seed_commitment: commitment,
+            limit: self.limit,
+            versions: self.versions.clone(),
+        };
+        let running = Running { batch: self, store: &store, common: &common, seed };
+        let done = match &self.slurm {
+            None => running.all(&hand_ins)?,
+            Some(slurm) => running.on_nodes(slurm, &hand_ins, &say)?,
+        };
         summary::write(&store, &hand_ins, &self.rubric, &self.asked.steps)?;
         Ok(done)
     }
 }
 
-/// What all hand-ins have in common while a batch runs.
-struct One<'a> {
+/// A batch while it runs.
+struct Running<'a> {
     batch: &'a Batch,
     store: &'a Store,
-    grader: &'a Grader,
-    commitment: Option<&'a str>,
+    common: &'a Common,
+    seed: u64,
 }
 
-impl One<'_> {
+/// What is known of a hand-in.
+enum State {
+    /// It has a result, and whether that is a grade.
+    Kept(bool),
+    /// It waits.
+    Waits(Box<Work>),
+}
+
+impl Running<'_> {
     fn all(&self, hand_ins: &[HandIn]) -> Result<Done, String> {
         let bar = ProgressBar::with_draw_target(Some(hand_ins.len() as u64), ProgressDrawTarget::stderr());
         let style = ProgressStyle::with_template("{bar:30} {pos} of {len} hand-ins, {eta} left")
@@ -149,16 +172,50 @@ impl One<'_> {
 
     /// Grades one hand-in, unless its result is there. Gives whether it was, and whether it could be graded.
     fn grade(&self, hand_in: &HandIn) -> Result<(bool, bool), String> {
-        let batch = self.batch;
+        match self.state(hand_in)? {
+            State::Kept(graded) => Ok((true, graded)),
+            State::Waits(work) => {
+                let record = work.run(self.seed);
+                self.store.keep_result(&hand_in.id, &record)?;
+                Ok((false, matches!(record.outcome, Outcome::Graded(_))))
+            }
+        }
+    }
+
+    /// Grades all that wait on the nodes of a cluster.
+    fn on_nodes(&self, slurm: &Slurm, hand_ins: &[HandIn], say: impl Fn(&str)) -> Result<Done, String> {
+        let (mut done, mut waiting) = (Done::default(), Vec::new());
+        for hand_in in hand_ins {
+            match self.state(hand_in)? {
+                State::Kept(graded) => {
+                    done.kept += 1;
+                    done.not_graded += usize::from(!graded);
+                }
+                State::Waits(work) => waiting.push(*work),
+            }
+        }
+        let ids: Vec<String> = waiting.iter().map(|work| work.id.clone()).collect();
+        slurm.run(self.store, waiting, say)?;
+        for id in ids {
+            let graded = self.store.result(&id)?.is_some_and(|record| matches!(record.outcome, Outcome::Graded(_)));
+            done.graded += usize::from(graded);
+            done.not_graded += usize::from(!graded);
+        }
+        Ok(done)
+    }
+
+    /// Copies a hand-in, and looks for its result.
+    fn state(&self, hand_in: &HandIn) -> Result<State, String> {
+        let (batch, versions) = (self.batch, &self.common.versions);
         let taken = hand_ins::take(hand_in, self.store)?;
         let handed_in = batch.handed_in.get(&hand_in.name).map(|moment| moment.text.clone());
         let asked = Asked { handed_in, ..batch.asked.clone() };
-        let versions = &batch.versions;
+        let seed = self.common.seed_commitment.clone().unwrap_or_else(|| self.seed.to_string());
         let identity = Identity {
             hand_in: &taken.hash,
-            rubric: &batch.rubric.hash(),
+            rubric: &self.common.rubric_hash,
             tools: [Some(&versions.grader), versions.rustc.as_deref(), versions.ptxas.as_deref()],
-            seed: self.commitment.unwrap_or(&self.grader.seed.to_string()),
+            seed: &seed,
             asked: &asked,
         }
         .hash();
@@ -167,31 +224,17 @@ impl One<'_> {
         {
             let graded = matches!(record.outcome, Outcome::Graded(_));
             if graded || !batch.retry {
-                return Ok((true, graded));
+                return Ok(State::Kept(graded));
             }
         }
-        let begin = Instant::now();
-        let outcome = match &taken.kept {
-            Ok(path) => self.grader.grade(path, &hand_in.name, &asked),
-            Err(reason) => Outcome::NotGraded { reason: reason.clone() },
-        };
-        let graded = matches!(outcome, Outcome::Graded(_));
-        self.store.keep_result(
-            &hand_in.id,
-            &Record {
-                schema: store::SCHEMA,
-                name: hand_in.name.clone(),
-                hand_in: taken.hash,
-                identity,
-                rubric: batch.rubric.hash(),
-                seed: self.commitment.is_none().then_some(self.grader.seed),
-                seed_commitment: self.commitment.map(str::to_string),
-                versions: batch.versions.clone(),
-                asked,
-                seconds: crate::json::rounded(begin.elapsed().as_secs_f64()),
-                outcome,
-            },
-        )?;
-        Ok((false, graded))
+        Ok(State::Waits(Box::new(Work {
+            id: hand_in.id.clone(),
+            name: hand_in.name.clone(),
+            hand_in: taken.hash,
+            kept: taken.kept,
+            identity,
+            asked,
+            common: self.common.clone(),
+        })))
     }
 }

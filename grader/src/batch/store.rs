@@ -131,7 +131,9 @@ impl Store {
             }
             Err(TryLockError::Error(error)) => return Err(format!("cannot lock {}: {error}", path.display())),
         }
-        let store = Store { folder: folder.to_path_buf(), _lock: Some(lock) };
+        // The whole path: others will look from other places.
+        let folder = fs::canonicalize(folder).map_err(|error| format!("cannot find {}: {error}", folder.display()))?;
+        let store = Store { folder, _lock: Some(lock) };
         store.sweep();
         Ok(store)
     }
