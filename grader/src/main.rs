@@ -104,6 +104,10 @@ fn act(cli: &Cli) -> Result<bool, String> {
         Action::Grade { folder, handed_in } => {
             grade(cli, rubric, handed_in.clone(), |options| hand_in(folder, &cli.asked.steps, options))
         }
+        Action::Class(_) if cli.asked.format != Format::Text => {
+            let way_out = "try: Leave it out; a batch writes JSON, CSV and pages by itself.";
+            Err(format!("--format is for `grade` and `solutions`\n  {way_out}"))
+        }
         Action::Class(action) => action.act(&cli.asked, rubric),
     }
 }

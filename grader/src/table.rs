@@ -50,7 +50,7 @@ fn cell(outcome: &Outcome) -> ColoredString {
 fn explain(graded: &Graded) -> String {
     let Graded { file, verdict } = graded;
     let step = name(verdict.step);
-    let of = file.as_ref().map(|file| format!(" ({file})")).unwrap_or_default();
+    let of = file.as_ref().map(|file| format!(" ({})", shown(file))).unwrap_or_default();
     let mut text = String::new();
     if let Some(failure) = &verdict.build_failure {
         let _ = writeln!(text, "\n{}\n{}", format!("{step}: no kernel{of}").bold(), indent(failure));
@@ -58,7 +58,12 @@ fn explain(graded: &Graded) -> String {
     for (part, outcome) in &verdict.parts {
         match outcome {
             Outcome::Failed { title, text: why } if verdict.build_failure.is_none() => {
-                let _ = writeln!(text, "\n{}\n{}", format!("{step} {part}: failed{of}: {title}").bold(), indent(why));
+                let _ = writeln!(
+                    text,
+                    "\n{}\n{}",
+                    format!("{step} {part}: failed{of}: {}", shown(title)).bold(),
+                    indent(why)
+                );
             }
             Outcome::NotChecked { reason } => {
                 let _ = writeln!(text, "\n{}\n{}", format!("{step} {part}: not checked{of}").bold(), indent(reason));
@@ -100,8 +105,13 @@ pub fn lateness(report: &Report) -> String {
     )
 }
 
+/// A student's text without what moves a cursor, sets a title or clears a screen.
+fn shown(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() && c != '\n' && c != '\t' { '\u{fffd}' } else { c }).collect()
+}
+
 fn indent(text: &str) -> String {
-    let painted = paint(text.trim_end());
+    let painted = paint(shown(text).trim_end());
     let lines: Vec<String> = painted.lines().map(|line| format!("    {line}").trim_end().to_string()).collect();
     lines.join("\n")
 }

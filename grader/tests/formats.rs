@@ -304,3 +304,12 @@ fn a_rubric_changes_points_and_lateness_takes_some_away() {
     let said = render(Format::Text, &grade, &report).expect("text");
     assert!(said.contains("day 2 costs 5 points\n      19.67 of 35 points are left"), "{said}");
 }
+
+#[test]
+fn a_terminal_is_not_moved_about_by_what_a_student_wrote() {
+    colored::control::set_override(false);
+    let text = written(Format::Text);
+    assert!(text.contains("a race: =cmd"), "{text}");
+    let moves: Vec<char> = text.chars().filter(|c| c.is_control() && *c != '\n').collect();
+    assert!(moves.is_empty(), "{moves:?} in {text}");
+}

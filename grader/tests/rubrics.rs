@@ -174,14 +174,14 @@ fn the_rubric_that_is_printed() {
 }
 
 /// The solution of a step, which refuses one size.
-struct Refuses(ptx::KernelFn, Problem);
+struct Refuses(InProcess, Problem);
 
 impl KernelSource for Refuses {
     fn build(&self, problem: &Problem, sms: u32) -> Result<Built, BuildFailure> {
         if *problem == self.1 {
             return Err(BuildFailure::NoAnswer { message: "this size is refused".to_string() });
         }
-        InProcess(self.0).build(problem, sms)
+        self.0.build(problem, sms)
     }
 }
 
@@ -198,7 +198,7 @@ fn the_judge_asks_for_the_sizes_and_the_time_of_a_rubric() {
     };
     // A size that no other step or case has.
     let asked = Problem::f16(128, 128, 8256);
-    let source = Refuses(solution(2), asked);
+    let source = Refuses(InProcess(solution(2)), asked);
     let verdict = judged(2, &source, "[steps.step02]\nsizes = [\"128x128x8256 f16\"]\n");
     let Outcome::Failed { text, .. } = verdict.part(Part::Correct) else { panic!("{verdict:?}") };
     assert!(text.contains("this size is refused") && text.contains("Built for 128x128x8256 f16"), "{text}");

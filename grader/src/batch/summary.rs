@@ -44,10 +44,11 @@ struct Row {
 /// When results cannot be read, or these cannot be written.
 pub fn write(store: &Store, hand_ins: &[HandIn], rubric: &Rubric, steps: &[u8]) -> Result<(), String> {
     let (mut counts, mut rows) = (Counts::default(), Vec::new());
+    let of = rubric.max_points(steps);
     for hand_in in hand_ins {
         let Some(record) = store.result(&hand_in.id)? else { continue };
         let page = match &record.outcome {
-            Outcome::Graded(report) => html::page(report, Some(&record.name)),
+            Outcome::Graded(report) => html::page(report, Some((&record.name, of))),
             Outcome::NotGraded { reason } => not_graded(&record.name, reason),
         };
         let path = store.folder.join("reports").join(format!("{}.html", hand_in.id));
@@ -55,7 +56,6 @@ pub fn write(store: &Store, hand_ins: &[HandIn], rubric: &Rubric, steps: &[u8]) 
         rows.push(row(&hand_in.id, &record));
         counts.add(&record);
     }
-    let of = rubric.max_points(steps);
     let columns: Vec<u8> =
         rubric.steps.keys().copied().filter(|step| steps.is_empty() || steps.contains(step)).collect();
     write_whole(&store.folder.join("grades.csv"), &table(&rows, &columns, of)?)?;

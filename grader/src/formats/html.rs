@@ -34,12 +34,21 @@ pub(crate) fn document(title: &str, body: &Markup) -> String {
     page.into_string() + "\n"
 }
 
-/// The page of a grade. `name`: whose it is.
-pub(crate) fn page(report: &Report, name: Option<&str>) -> String {
+/// The page of a grade. `of`: whose it is, and what all steps of the course can give, also those that were not handed in.
+pub(crate) fn page(report: &Report, of: Option<(&str, u32)>) -> String {
+    let name = of.map(|(name, _)| name);
     let title = name.map_or("Grade".to_string(), |name| format!("Grade of {name}"));
     let body = html! {
         h1 { (title) }
-        p { strong { (report.score) " of " (report.max_points) " points" } }
+        p {
+            @match of {
+                Some((_, all)) if all != report.max_points => {
+                    strong { (report.score) " of " (all) " points" }
+                    ", of which the steps that were handed in can give " (report.max_points)
+                }
+                _ => strong { (report.score) " of " (report.max_points) " points" }
+            }
+        }
         @if let Some(late) = &report.late {
             p {
                 "Due " (late.due) ", handed in " (late.handed_in) "."
