@@ -203,19 +203,30 @@ fn similar(folder: &Path, wanted: &[u8]) -> Result<bool, String> {
 
 /// When hand-ins came, by their names.
 fn moments(path: &Path) -> Result<BTreeMap<String, Moment>, String> {
-    let shown = path.display();
-    let failed = |error: csv::Error| {
-        let line = error.position().map_or(1, csv::Position::line);
-        format!(
-            "{shown}:{line}: {error}\n  try: Begin with the line `name,handed_in`, and give a hand-in on each line."
-        )
+    const COLUMNS: [&str; 2] = ["name", "handed_in"];
+    let error = |line: u64, what: &str| format!("{}:{line}: {what}", path.display());
+    let broken = |broken: csv::Error| {
+        let line = broken.position().map_or(1, csv::Position::line);
+        error(line, &format!("{broken}\n  try: Give a hand-in on each line: its name, a comma, when it came."))
     };
-    let mut reader = csv::Reader::from_path(path).map_err(failed)?;
+    let mut reader = csv::Reader::from_path(path).map_err(broken)?;
+    let head = reader.headers().map_err(broken)?;
+    if !head.iter().eq(COLUMNS) {
+        let found = head.iter().collect::<Vec<_>>().join(",");
+        return Err(error(
+            1,
+            &format!("the columns are {found:?}\n  try: Begin with the line `{}`.", COLUMNS.join(",")),
+        ));
+    }
     let mut all = BTreeMap::new();
-    for row in reader.deserialize() {
-        let (name, moment): (String, String) = row.map_err(failed)?;
-        let moment = Moment::parse(&moment).map_err(|error| format!("{shown}: {name}: {error}"))?;
-        all.insert(name, moment);
+    for row in reader.records() {
+        let row = row.map_err(broken)?;
+        let line = row.position().map_or(1, csv::Position::line);
+        let moment = Moment::parse(&row[1]).map_err(|why| error(line, &why))?;
+        if all.insert(row[0].to_string(), moment).is_some() {
+            let what = format!("{:?} stands there twice\n  try: Leave the line that counts.", &row[0]);
+            return Err(error(line, &what));
+        }
     }
     Ok(all)
 }

@@ -199,6 +199,39 @@ fn bad_hand_ins_stop_nobody_and_hostile_names_stay_text() {
 }
 
 #[test]
+fn lateness_comes_from_a_table_whose_errors_name_their_lines() {
+    let class = Class::new(&[("anna", "fn a( {"), ("ben", "fn b( {")]);
+    let rubric = class.folder.path().join("rubric.toml");
+    let late = "[late]\ndue = 2026-11-30T12:00:00Z\npoints-per-day = 1.0\nlatest-day = 3\n";
+    fs::write(&rubric, late).expect("written");
+    let table = class.folder.path().join("came.csv");
+    let batch = |text: &str| {
+        fs::write(&table, text).expect("written");
+        let options = ["--step", "1", "--rubric", &rubric.to_string_lossy(), "--handed-in", &table.to_string_lossy()];
+        said(class.batch("grades", &options))
+    };
+    for (text, expected) in [
+        ("who,when\n", "came.csv:1: the columns are \"who,when\"\n  try: Begin with the line `name,handed_in`."),
+        ("name,handed_in\nanna\n", "came.csv:2: "),
+        ("name,handed_in\nanna,2026-12-01T12:00:00Z\nben,soon\n", "came.csv:3: \"soon\" is no moment\n  try: "),
+        (
+            "name,handed_in\nben,2026-12-01T12:00:00Z\nben,2026-12-01T12:00:00Z\n",
+            "came.csv:3: \"ben\" stands there twice",
+        ),
+    ] {
+        let (status, _, errors) = batch(text);
+        assert_eq!(status, Some(2), "{errors}");
+        assert!(errors.contains(expected), "{text:?}: {errors}");
+    }
+    let (status, _, errors) = batch("name,handed_in\nanna,2026-12-01T12:00:01Z\ncarol,2026-12-01T12:00:01Z\n");
+    assert_eq!(status, Some(0), "{errors}");
+    assert!(errors.contains("note: no hand-in is called \"carol\""), "{errors}");
+    assert!(errors.contains("note: nothing says when 1 of the hand-ins came"), "{errors}");
+    let csv = class.csv("grades");
+    assert!(csv.contains("\nanna,0,5,2,0,") && csv.contains("\nben,0,5,0,0,"), "{csv}");
+}
+
+#[test]
 fn who_grades_for_a_batch_ends_when_that_is_gone() {
     let class = Class::new(&[]);
     let mut command = class.command(&["solutions", "--step", "10", "--allow-unchecked", "--seed", "-"]);

@@ -91,6 +91,10 @@ impl Batch {
         if let Some(unknown) = self.handed_in.keys().find(|name| hand_ins.iter().all(|one| one.name != **name)) {
             say(&format!("note: no hand-in is called {unknown:?}, for which a moment is given"));
         }
+        let unknown = hand_ins.iter().filter(|one| !self.handed_in.contains_key(&one.name)).count();
+        if self.rubric.late.is_some() && unknown > 0 {
+            say(&format!("note: nothing says when {unknown} of the hand-ins came (--handed-in): they lose no points"));
+        }
         let program = match &self.grader {
             Some(program) => program.clone(),
             None => std::env::current_exe().map_err(|error| format!("cannot find this program itself: {error}"))?,
