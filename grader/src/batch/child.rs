@@ -61,6 +61,11 @@ impl Grader {
         command.args(asked.allow_unchecked.then_some("--allow-unchecked"));
         command.args(asked.handed_in.iter().flat_map(|moment| ["--handed-in", moment]));
         command.args(&asked.options);
+        // As it was when the batch began, also for who grades again, or on another machine.
+        match asked.device.as_str() {
+            "" => command.env_remove("WORKBOOK_DEVICE"),
+            device => command.env("WORKBOOK_DEVICE", device),
+        };
         command.env("NO_COLOR", "1").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         // A group of its own: when time is up, all of it ends.
         #[cfg(unix)]

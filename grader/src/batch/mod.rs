@@ -88,6 +88,13 @@ impl Batch {
         for note in &ignored {
             say(&format!("note: {note}"));
         }
+        // A commitment is worth most before there is a hand-in.
+        if hand_ins.is_empty() && !self.seed_commit {
+            let folder = self.hand_ins.display();
+            return Err(format!(
+                "{folder} holds no hand-in\n  try: Name the folder in which each hand-in is a folder, a .tar or a .tar.gz file."
+            ));
+        }
         if let Some(unknown) = self.handed_in.keys().find(|name| hand_ins.iter().all(|one| one.name != **name)) {
             say(&format!("note: no hand-in is called {unknown:?}, for which a moment is given"));
         }
