@@ -51,9 +51,8 @@ pub fn compare(class: &[Units]) -> Found {
     let mut all: Vec<Pair> = Vec::new();
     for first in 0..class.len() {
         for second in first + 1..class.len() {
-            let [a, b] = [by_statement.share(first, second), by_run.share(first, second)];
-            let who = [first, second];
-            all.push(Pair { who, share: a.max(b), statements: by_statement.shared(first, second) });
+            let share = by_statement.share(first, second).max(by_run.share(first, second));
+            all.push(Pair { who: [first, second], share, statements: Vec::new() });
         }
     }
     let mut shares: Vec<f64> = all.iter().map(|pair| pair.share).collect();
@@ -63,14 +62,18 @@ pub fn compare(class: &[Units]) -> Found {
         small if small < SMALL_CLASS => LEAST_IN_SMALL_CLASS,
         _ => (median + DEVIATIONS * middle(&mut deviations)).clamp(LEAST, 0.95),
     };
-    all.retain(|pair| pair.share >= limit && !pair.statements.is_empty());
+    all.retain(|pair| pair.share >= limit && by_statement.has_weight(pair.who));
+    for pair in &mut all {
+        pair.statements = by_statement.shared(pair.who);
+    }
     all.sort_by(|a, b| b.share.total_cmp(&a.share).then(a.who.cmp(&b.who)));
     Found { pairs: all, median, limit }
 }
 
 fn middle(values: &mut [f64]) -> f64 {
     values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(0.0)
+    // An empty sum is −0.
+    values.get(values.len() / 2).copied().unwrap_or(0.0) + 0.0
 }
 
 /// Pieces of one kind, and what each weighs.
@@ -99,13 +102,24 @@ impl Measure<'_> {
         Measure { pieces, weights, totals, heaviest: weight(2) }
     }
 
-    fn share(&self, first: usize, second: usize) -> f64 {
-        let both: f64 = self.pieces[first].intersection(&self.pieces[second]).map(|unit| self.weights[unit]).sum();
-        let lighter = self.totals[first].min(self.totals[second]);
-        if both < PIECES * self.heaviest { 0.0 } else { both / lighter }
+    /// The weight of what both have.
+    fn both(&self, [first, second]: [usize; 2]) -> f64 {
+        self.pieces[first].intersection(&self.pieces[second]).map(|unit| self.weights[unit]).sum()
     }
 
-    fn shared(&self, first: usize, second: usize) -> Vec<Unit> {
+    /// The same, in parts of the lighter one.
+    fn share(&self, first: usize, second: usize) -> f64 {
+        let lighter = self.totals[first].min(self.totals[second]);
+        // Who has hardly anything that is rare shares all of it by chance.
+        self.both([first, second]) / lighter.max(PIECES * self.heaviest)
+    }
+
+    /// What both have is more than chance gives.
+    fn has_weight(&self, who: [usize; 2]) -> bool {
+        self.both(who) >= PIECES * self.heaviest
+    }
+
+    fn shared(&self, [first, second]: [usize; 2]) -> Vec<Unit> {
         let both = self.pieces[first].intersection(&self.pieces[second]).copied();
         let mut shared: Vec<Unit> = both.filter(|unit| self.weights[unit] > 0.0).collect();
         shared.sort_by(|a, b| self.weights[b].total_cmp(&self.weights[a]).then(a.cmp(b)));
