@@ -98,6 +98,15 @@ fn errors_name_the_line_the_value_and_what_is_allowed() {
 }
 
 #[test]
+fn the_rubric_of_the_documentation_is_one() {
+    let docs = include_str!("../../docs/grader.md");
+    let (_, block) = docs.split_once("```toml\n").expect("a block of TOML");
+    let (text, _) = block.split_once("```").expect("it ends");
+    let rubric = Rubric::parse("docs/grader.md", text).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!((rubric.max_points(&[]), rubric.steps[&3].fast, rubric.steps[&4].fast), (110, 2.0, 1.5));
+}
+
+#[test]
 fn the_rubric_that_is_printed() {
     expect![[r##"
         # A rubric of the grader: `grader grade FOLDER --rubric THIS-FILE`. What is left out is as here.
