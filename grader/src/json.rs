@@ -1,106 +1,238 @@
-//! A grade as JSON. The shape is documented in `docs/grader.md`, and only grows.
+//! A grade as JSON, and what all other formats are made from. The shape is documented in `docs/grader.md`, and only grows.
+//!
+//! A batch stores this and reads it again, so a page or a table of it needs no second grading.
 
+use crate::advice::{self, Next};
+use crate::rubric::{Moment, Rubric};
+use crate::versions::Versions;
 use crate::{Grade, Graded};
-use harness::{MilestoneState, Outcome};
-use serde::Serialize;
+use harness::{MilestoneState, Outcome, Part};
+use serde::{Deserialize, Serialize};
 
 /// The version of the shape: a reader that knows it can read all that follow within the same number.
-const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 1;
 
-#[derive(Serialize)]
-struct Report<'a> {
-    schema: u32,
-    passed: bool,
-    allow_unchecked: bool,
-    seed: Option<u64>,
-    points: f64,
-    max_points: u32,
-    steps: Vec<Step<'a>>,
+/// A grade. Unknown fields are read over: later versions add some.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// The version of the shape.
+    pub schema: u32,
+    /// Every step passed.
+    pub passed: bool,
+    /// A part that could not be checked does not stand in the way of passing.
+    pub allow_unchecked: bool,
+    /// The seed that was given.
+    pub seed: Option<u64>,
+    /// Points of all steps.
+    pub points: f64,
+    /// Points that the graded steps can give.
+    pub max_points: u32,
+    /// Points less what lateness costs.
+    pub score: f64,
+    /// When it came, and what that costs; only if the rubric says when it was due.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub late: Option<Lateness>,
+    /// What the rubric is known by.
+    pub rubric: String,
+    /// What graded it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub versions: Option<Versions>,
+    /// The steps.
+    pub steps: Vec<Step>,
 }
 
-#[derive(Serialize)]
-struct Step<'a> {
-    step: u8,
-    title: &'a str,
-    file: Option<&'a str>,
-    device: &'a str,
-    passed: bool,
-    points: f64,
-    max_points: u32,
-    build_failure: Option<&'a str>,
-    parts: Vec<Part<'a>>,
-    milestones: Vec<Milestone<'a>>,
-    seconds: f64,
+/// How late a hand-in is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Lateness {
+    /// When it was due.
+    pub due: String,
+    /// When it came.
+    pub handed_in: String,
+    /// Days that had begun by then.
+    pub days: u32,
+    /// Points that this costs.
+    pub points_lost: f64,
 }
 
-#[derive(Serialize)]
-struct Part<'a> {
-    part: &'a str,
-    outcome: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    title: Option<&'a str>,
-    text: &'a str,
+/// The verdict on a step.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Step {
+    /// Its number.
+    pub step: u8,
+    /// Its title.
+    pub title: String,
+    /// The file that was graded; `None` for a solution.
+    pub file: Option<String>,
+    /// What it ran on.
+    pub device: String,
+    /// All five parts passed.
+    pub passed: bool,
+    /// Points reached.
+    pub points: f64,
+    /// Points that it can give.
+    pub max_points: u32,
+    /// Why there is no kernel.
+    pub build_failure: Option<String>,
+    /// What to do next; `None` when nothing is left.
+    pub next: Option<Next>,
+    /// The five parts.
+    pub parts: Vec<PartReport>,
+    /// The milestones.
+    pub milestones: Vec<Milestone>,
+    /// Wall-clock seconds of the judging.
+    pub seconds: f64,
 }
 
-#[derive(Serialize)]
-struct Milestone<'a> {
-    id: &'a str,
-    title: &'a str,
-    state: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    text: Option<String>,
+/// A part of a verdict.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PartReport {
+    /// Its name.
+    pub part: Part,
+    /// What became of it.
+    pub outcome: State,
+    /// What is wrong, in one sentence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// The explanation, or the reason.
+    pub text: String,
+    /// The line that the explanation begins with, `file:line`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<String>,
+    /// Points reached. Those of milestones stand with `correct`.
+    pub points: f64,
+    /// Points that it can give.
+    pub max_points: f64,
+}
+
+/// What became of a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// It holds.
+    Passed,
+    /// It does not.
+    Failed,
+    /// It could not be looked at here.
+    NotChecked,
+    /// Something else comes first.
+    NotReached,
+}
+
+impl State {
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            State::Passed => "passed",
+            State::Failed => "failed",
+            State::NotChecked => "not checked",
+            State::NotReached => "not reached",
+        }
+    }
+}
+
+/// A milestone.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Milestone {
+    /// Its number, `step.n`.
+    pub id: String,
+    /// What is so when it is done.
+    pub title: String,
+    /// `done`, `flagged`, `open`, `wrong` or `not_reached`.
+    pub state: String,
+    /// The place of the TODO, the part that finds something, or why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
 }
 
 /// Two decimals, the same that the table shows: binary fractions have more.
-fn rounded(number: f64) -> f64 {
+pub fn rounded(number: f64) -> f64 {
     format!("{number:.2}").parse().unwrap_or(number)
+}
+
+/// What a grade does not know of itself.
+#[derive(Clone, Debug, Default)]
+pub struct About {
+    /// The rubric by which points were given.
+    pub rubric: Rubric,
+    /// When the hand-in came.
+    pub handed_in: Option<Moment>,
+    /// What graded it.
+    pub versions: Option<Versions>,
+}
+
+/// The grade, as all formats but the table show it.
+pub fn report(grade: &Grade, about: &About) -> Report {
+    let points = rounded(grade.points());
+    let late = about.rubric.late.as_ref().zip(about.handed_in.as_ref()).map(|(late, handed_in)| Lateness {
+        due: late.due.text.clone(),
+        handed_in: handed_in.text.clone(),
+        days: late.days(handed_in),
+        points_lost: rounded(points - late.left(points, handed_in)),
+    });
+    Report {
+        schema: SCHEMA,
+        passed: grade.passed(),
+        allow_unchecked: grade.allow_unchecked,
+        seed: grade.seed,
+        points,
+        max_points: grade.max_points(),
+        score: rounded(points - late.as_ref().map_or(0.0, |late| late.points_lost)),
+        late,
+        rubric: about.rubric.hash(),
+        versions: about.versions.clone(),
+        steps: grade.steps.iter().map(|graded| step(graded, &about.rubric)).collect(),
+    }
 }
 
 /// The grade as one JSON object, with line breaks.
 ///
 /// # Errors
 /// When a number in it cannot be written as JSON.
-pub fn render(grade: &Grade) -> Result<String, String> {
-    let report = Report {
-        schema: SCHEMA,
-        passed: grade.passed(),
-        allow_unchecked: grade.allow_unchecked,
-        seed: grade.seed,
-        points: rounded(grade.points()),
-        max_points: grade.max_points(),
-        steps: grade.steps.iter().map(step).collect(),
-    };
-    serde_json::to_string_pretty(&report).map(|text| text + "\n").map_err(|error| format!("cannot write JSON: {error}"))
+pub fn render(report: &Report) -> Result<String, String> {
+    serde_json::to_string_pretty(report).map(|text| text + "\n").map_err(|error| format!("cannot write JSON: {error}"))
 }
 
-fn step(graded: &Graded) -> Step<'_> {
+fn step(graded: &Graded, rubric: &Rubric) -> Step {
     let verdict = &graded.verdict;
+    let given = rubric.shares.of(verdict);
+    let worth = rubric.shares.parts.map(|share| f64::from(verdict.max_points * share) / 100.0);
+    let parts = verdict.parts.iter().zip(given.into_iter().zip(worth));
     Step {
         step: verdict.step,
-        title: &verdict.title,
-        file: graded.file.as_deref(),
-        device: &verdict.device,
+        title: verdict.title.clone(),
+        file: graded.file.clone(),
+        device: verdict.device.clone(),
         passed: verdict.passed(),
         points: rounded(verdict.points),
         max_points: verdict.max_points,
-        build_failure: verdict.build_failure.as_deref(),
-        parts: verdict.parts.iter().map(|(part, outcome)| self::part(part.name(), outcome)).collect(),
+        build_failure: verdict.build_failure.clone(),
+        next: advice::next(verdict),
+        parts: parts.map(|((part, outcome), points)| self::part(*part, outcome, points)).collect(),
         milestones: verdict.milestones.iter().map(milestone).collect(),
         seconds: rounded(verdict.seconds),
     }
 }
 
-fn part<'a>(part: &'a str, outcome: &'a Outcome) -> Part<'a> {
+fn part(part: Part, outcome: &Outcome, (points, max_points): (f64, f64)) -> PartReport {
     let (outcome, title, text) = match outcome {
-        Outcome::Passed { detail } => ("passed", None, detail),
-        Outcome::Failed { title, text } => ("failed", Some(title.as_str()), text),
-        Outcome::NotChecked { reason } => ("not_checked", None, reason),
-        Outcome::NotReached { reason } => ("not_reached", None, reason),
+        Outcome::Passed { detail } => (State::Passed, None, detail),
+        Outcome::Failed { title, text } => (State::Failed, Some(title.clone()), text),
+        Outcome::NotChecked { reason } => (State::NotChecked, None, reason),
+        Outcome::NotReached { reason } => (State::NotReached, None, reason),
     };
-    Part { part, outcome, title, text }
+    let place = title.as_ref().and_then(|_| advice::place(text));
+    PartReport {
+        part,
+        outcome,
+        title,
+        text: text.clone(),
+        place,
+        points: rounded(points),
+        max_points: rounded(max_points),
+    }
 }
 
-fn milestone(result: &harness::MilestoneResult) -> Milestone<'_> {
+fn milestone(result: &harness::MilestoneResult) -> Milestone {
     let (state, text) = match &result.state {
         MilestoneState::Done => ("done", None),
         MilestoneState::Flagged { part } => ("flagged", Some(part.to_string())),
@@ -108,5 +240,5 @@ fn milestone(result: &harness::MilestoneResult) -> Milestone<'_> {
         MilestoneState::Wrong { text } => ("wrong", Some(text.clone())),
         MilestoneState::NotReached { reason } => ("not_reached", Some(reason.clone())),
     };
-    Milestone { id: &result.id, title: &result.title, state, text }
+    Milestone { id: result.id.clone(), title: result.title.clone(), state: state.to_string(), text }
 }

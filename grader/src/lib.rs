@@ -30,12 +30,23 @@
 //! |---|---|
 //! | [`handin`] | which files of a folder are kernels |
 //! | [`scratch`] | builds one, apart from everything else |
-//! | [`table`], [`json`] | the two ways to print a grade |
+//! | [`rubric`] | what a course gives points for |
+//! | [`advice`] | what a student does next |
+//! | [`table`], [`json`], [`formats`] | the ways to print a grade |
+//! | [`versions`] | what graded it |
+//! | [`batch`] | many hand-ins, in processes of their own |
+//! | [`similar`] | hand-ins that stand out by what they share |
 
+pub mod advice;
+pub mod batch;
+pub mod formats;
 pub mod handin;
 pub mod json;
+pub mod rubric;
 pub mod scratch;
+pub mod similar;
 pub mod table;
+pub mod versions;
 
 use harness::Verdict;
 

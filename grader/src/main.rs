@@ -1,9 +1,15 @@
-//! The `grader` command: grades the reference solutions, or a hand-in.
+//! The `grader` command: grades the reference solutions, a hand-in, or a folder of them.
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+mod class;
+
+use clap::{Args, Parser, Subcommand};
+use grader::formats::{self, Format};
 use grader::handin::{self, Kernel};
+use grader::json::{self, About};
+use grader::rubric::{Moment, Rubric};
 use grader::scratch::{self, ScratchError};
-use grader::{Grade, Graded, json, table};
+use grader::versions::Versions;
+use grader::{Grade, Graded};
 use harness::workbook::{Patience, Workspace, name};
 use harness::{BuildFailure, Built, Device, InProcess, JudgeOptions, KernelSource, Problem, judge};
 use std::ffi::OsString;
@@ -34,7 +40,14 @@ enum Action {
     Grade {
         /// Holds steps/step01/src/kernel.rs, step01/src/kernel.rs, step01/kernel.rs or step01.rs
         folder: PathBuf,
+        /// When it was handed in, for a rubric with a due date: 2026-11-30T23:59:59+01:00
+        #[arg(long, value_name = "MOMENT", value_parser = Moment::parse)]
+        handed_in: Option<Moment>,
     },
+    /// The rubric, as a file to begin with
+    Rubric,
+    #[command(flatten)]
+    Class(class::Action),
 }
 
 #[derive(Debug, Args)]
@@ -46,19 +59,14 @@ struct Asked {
     #[arg(long, global = true)]
     allow_unchecked: bool,
     /// Seed of the inputs
-    #[arg(long, global = true, value_name = "N")]
-    seed: Option<u64>,
+    #[arg(long, global = true, value_name = "N", value_parser = class::seed)]
+    seed: Option<class::Seed>,
+    /// What gives points, as TOML (without it: what `grader rubric` prints)
+    #[arg(long, global = true, value_name = "FILE")]
+    rubric: Option<PathBuf>,
     /// Only this step; may be given again (without it: all that there are)
     #[arg(long = "step", global = true, value_name = "N", value_parser = step_number)]
     steps: Vec<u8>,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Format {
-    /// A table, then what did not pass
-    Text,
-    /// One JSON object; docs/grader.md describes it
-    Json,
 }
 
 /// A step: `1`, `01` or `step01`.
@@ -86,21 +94,55 @@ fn main() -> ExitCode {
 }
 
 fn act(cli: &Cli) -> Result<bool, String> {
-    let mut options = JudgeOptions { device: Device::from_env(harness::steps::TARGET)?, ..JudgeOptions::default() };
-    if let Some(seed) = cli.asked.seed {
+    let rubric = cli.asked.rubric.as_deref().map(Rubric::read).transpose()?.unwrap_or_default();
+    match &cli.action {
+        Action::Rubric => {
+            print(&rubric.to_toml());
+            Ok(true)
+        }
+        Action::Solutions => grade(cli, rubric, None, |options| solutions(&cli.asked.steps, options)),
+        Action::Grade { folder, handed_in } => {
+            grade(cli, rubric, handed_in.clone(), |options| hand_in(folder, &cli.asked.steps, options))
+        }
+        Action::Class(_) if cli.asked.format != Format::Text => {
+            let way_out = "try: Leave it out; a batch writes JSON, CSV and pages by itself.";
+            Err(format!("--format is for `grade` and `solutions`\n  {way_out}"))
+        }
+        Action::Class(action) => action.act(&cli.asked, rubric),
+    }
+}
+
+/// Prints, and does not mind a reader that went away.
+fn print(text: &str) {
+    let _ = std::io::stdout().write_all(text.as_bytes());
+}
+
+/// Judges, gives points by the rubric, and prints. Gives whether everything passed.
+fn grade(
+    cli: &Cli,
+    rubric: Rubric,
+    handed_in: Option<Moment>,
+    judged: impl FnOnce(&JudgeOptions) -> Result<Vec<Graded>, String>,
+) -> Result<bool, String> {
+    let asked = &cli.asked;
+    if rubric.late.is_some() && handed_in.is_none() && matches!(cli.action, Action::Grade { .. }) {
+        eprintln!("note: the rubric says when hand-ins are due, and nothing says when this one came (--handed-in)");
+    }
+    let mut options = JudgeOptions {
+        device: Device::from_env(harness::steps::TARGET)?,
+        demands: rubric.demands(),
+        ..JudgeOptions::default()
+    };
+    let seed = asked.seed.map(class::Seed::number).transpose()?;
+    if let Some(seed) = seed {
         options.input_seed = seed;
     }
-    let steps = match &cli.action {
-        Action::Solutions => solutions(&cli.asked.steps, &options)?,
-        Action::Grade { folder } => hand_in(folder, &cli.asked.steps, &options)?,
-    };
-    let grade = Grade { steps, allow_unchecked: cli.asked.allow_unchecked, seed: cli.asked.seed };
-    let text = match cli.asked.format {
-        Format::Text => table::render(&grade),
-        Format::Json => json::render(&grade)?,
-    };
-    // A reader that went away is no error of the grade.
-    let _ = std::io::stdout().write_all(text.as_bytes());
+    let mut grade = Grade { steps: judged(&options)?, allow_unchecked: asked.allow_unchecked, seed };
+    rubric.give_points(&mut grade);
+    // The tools are asked only where someone reads the answer.
+    let versions = (asked.format != Format::Text).then(|| workspace().map(|workspace| Versions::here(&workspace.root)));
+    let about = About { rubric, handed_in, versions: versions.transpose()? };
+    print(&formats::render(asked.format, &grade, &json::report(&grade, &about))?);
     Ok(grade.passed())
 }
 

@@ -1,6 +1,7 @@
 //! A grade as a table, and the explanation of each part that did not pass.
 
-use crate::{Grade, Graded};
+use crate::json::Report;
+use crate::{Grade, Graded, advice};
 use colored::{ColoredString, Colorize};
 use harness::report::{number, paint};
 use harness::workbook::name;
@@ -49,7 +50,7 @@ fn cell(outcome: &Outcome) -> ColoredString {
 fn explain(graded: &Graded) -> String {
     let Graded { file, verdict } = graded;
     let step = name(verdict.step);
-    let of = file.as_ref().map(|file| format!(" ({file})")).unwrap_or_default();
+    let of = file.as_ref().map(|file| format!(" ({})", shown(file))).unwrap_or_default();
     let mut text = String::new();
     if let Some(failure) = &verdict.build_failure {
         let _ = writeln!(text, "\n{}\n{}", format!("{step}: no kernel{of}").bold(), indent(failure));
@@ -57,7 +58,12 @@ fn explain(graded: &Graded) -> String {
     for (part, outcome) in &verdict.parts {
         match outcome {
             Outcome::Failed { title, text: why } if verdict.build_failure.is_none() => {
-                let _ = writeln!(text, "\n{}\n{}", format!("{step} {part}: failed{of}: {title}").bold(), indent(why));
+                let _ = writeln!(
+                    text,
+                    "\n{}\n{}",
+                    format!("{step} {part}: failed{of}: {}", shown(title)).bold(),
+                    indent(why)
+                );
             }
             Outcome::NotChecked { reason } => {
                 let _ = writeln!(text, "\n{}\n{}", format!("{step} {part}: not checked{of}").bold(), indent(reason));
@@ -82,11 +88,30 @@ fn explain(graded: &Graded) -> String {
             let _ = writeln!(text, "{}", indent(&format!("{} {}: {state}", milestone.id, milestone.title)));
         }
     }
+    if let Some(next) = advice::next(verdict) {
+        let _ =
+            writeln!(text, "\n{}\n{}", format!("{step}: what comes next{of}").bold(), indent(&next.lines().join("\n")));
+    }
     text
 }
 
+/// What lateness costs; empty when nothing.
+pub fn lateness(report: &Report) -> String {
+    let Some(late) = report.late.as_ref().filter(|late| late.days > 0) else { return String::new() };
+    let (due, came, days) = (&late.due, &late.handed_in, late.days);
+    let (lost, left, of) = (number(late.points_lost), number(report.score), report.max_points);
+    format!(
+        "\nlate: due {due}, handed in {came}; day {days} costs {lost} points\n      {left} of {of} points are left\n"
+    )
+}
+
+/// A student's text without what moves a cursor, sets a title or clears a screen.
+fn shown(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() && c != '\n' && c != '\t' { '\u{fffd}' } else { c }).collect()
+}
+
 fn indent(text: &str) -> String {
-    let painted = paint(text.trim_end());
+    let painted = paint(shown(text).trim_end());
     let lines: Vec<String> = painted.lines().map(|line| format!("    {line}").trim_end().to_string()).collect();
     lines.join("\n")
 }

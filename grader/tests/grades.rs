@@ -2,6 +2,7 @@
 
 use expect_test::{Expect, expect};
 use grader::handin::find;
+use grader::json::About;
 use grader::{Grade, Graded, json, table};
 use harness::{MilestoneResult, MilestoneState, Outcome, Part, Place, Verdict};
 use std::fs;
@@ -103,9 +104,18 @@ fn a_table_and_what_is_behind_it() {
             2.3 it happens: something else happened: the barrier's count is 2
             2.4 it happens: not reached: the run ended before
 
+        step02: what comes next (hand-in/step02.rs)
+            TODO 2.2: it happens
+            --> steps/step01/src/kernel.rs:61
+            try:  Four MMAs a round; of all of them only the very first does not accumulate: `(round + slice).gt(0)`.
+            read: a loop over K (book/src/k-loop.md)
+
         step03: no kernel (hand-in/step03.rs)
             it does not compile:
             error: expected one of `;`
+
+        step03: what comes next (hand-in/step03.rs)
+            it does not compile: error: expected one of `;`
     "#]]
     .assert_eq(&table::render(&mixed()));
     // Open TODOs: nothing failed, and what is missing is said nevertheless.
@@ -120,6 +130,12 @@ fn a_table_and_what_is_behind_it() {
             2.2 it happens: open, at steps/step01/src/kernel.rs:61
             2.3 it happens: something else happened: the barrier's count is 2
             2.4 it happens: not reached: the run ended before
+
+        step02: what comes next (hand-in/step02.rs)
+            TODO 2.2: it happens
+            --> steps/step01/src/kernel.rs:61
+            try:  Four MMAs a round; of all of them only the very first does not accumulate: `(round + slice).gt(0)`.
+            read: a loop over K (book/src/k-loop.md)
     "#]]
     .assert_eq(&table::render(&grade(vec![graded(2, "a loop", 0.375, 5, open)])));
     let all = grade(vec![graded(1, "one tile", 5.0, 5, [passed(), passed(), passed(), passed(), passed()])]);
@@ -144,6 +160,8 @@ fn json_has_the_documented_shape() {
           "seed": null,
           "points": 5.12,
           "max_points": 10,
+          "score": 5.12,
+          "rubric": "97b33d1d192635ec0e5bc64e51c2995221cf6977700090f7d7a5f7d357f6e255",
           "steps": [
             {
               "step": 1,
@@ -154,31 +172,42 @@ fn json_has_the_documented_shape() {
               "points": 4.75,
               "max_points": 5,
               "build_failure": null,
+              "next": null,
               "parts": [
                 {
                   "part": "correct",
                   "outcome": "passed",
-                  "text": "20 inputs"
+                  "text": "20 inputs",
+                  "points": 2.5,
+                  "max_points": 2.5
                 },
                 {
                   "part": "race-free",
                   "outcome": "passed",
-                  "text": "20 inputs"
+                  "text": "20 inputs",
+                  "points": 0.75,
+                  "max_points": 0.75
                 },
                 {
                   "part": "structure",
                   "outcome": "passed",
-                  "text": "20 inputs"
+                  "text": "20 inputs",
+                  "points": 0.75,
+                  "max_points": 0.75
                 },
                 {
                   "part": "resources",
                   "outcome": "not_checked",
-                  "text": "no ptxas in CUDA_HOME/bin or PATH"
+                  "text": "no ptxas in CUDA_HOME/bin or PATH",
+                  "points": 0.0,
+                  "max_points": 0.25
                 },
                 {
                   "part": "fast",
                   "outcome": "passed",
-                  "text": "20 inputs"
+                  "text": "20 inputs",
+                  "points": 0.75,
+                  "max_points": 0.75
                 }
               ],
               "milestones": [
@@ -217,32 +246,51 @@ fn json_has_the_documented_shape() {
               "points": 0.38,
               "max_points": 5,
               "build_failure": null,
+              "next": {
+                "title": "it happens",
+                "todo": "2.2",
+                "place": "steps/step01/src/kernel.rs:61",
+                "task": "Four MMAs a round; of all of them only the very first does not accumulate: `(round + slice).gt(0)`.",
+                "read": "a loop over K",
+                "page": "book/src/k-loop.md"
+              },
               "parts": [
                 {
                   "part": "correct",
                   "outcome": "failed",
                   "title": "D is wrong",
-                  "text": "error: what\n --> step01.rs:7\n\n  = try: this\n"
+                  "text": "error: what\n --> step01.rs:7\n\n  = try: this\n",
+                  "place": "step01.rs:7",
+                  "points": 0.38,
+                  "max_points": 2.5
                 },
                 {
                   "part": "race-free",
                   "outcome": "not_reached",
-                  "text": "`correct` comes first"
+                  "text": "`correct` comes first",
+                  "points": 0.0,
+                  "max_points": 0.75
                 },
                 {
                   "part": "structure",
                   "outcome": "not_reached",
-                  "text": "`correct` comes first"
+                  "text": "`correct` comes first",
+                  "points": 0.0,
+                  "max_points": 0.75
                 },
                 {
                   "part": "resources",
                   "outcome": "not_reached",
-                  "text": "`correct` comes first"
+                  "text": "`correct` comes first",
+                  "points": 0.0,
+                  "max_points": 0.25
                 },
                 {
                   "part": "fast",
                   "outcome": "not_reached",
-                  "text": "`correct` comes first"
+                  "text": "`correct` comes first",
+                  "points": 0.0,
+                  "max_points": 0.75
                 }
               ],
               "milestones": [
@@ -275,7 +323,7 @@ fn json_has_the_documented_shape() {
           ]
         }
     "#]]
-    .assert_eq(&json::render(&grade).expect("JSON"));
+    .assert_eq(&json::render(&json::report(&grade, &About::default())).expect("JSON"));
 }
 
 #[test]
@@ -429,7 +477,8 @@ fn the_command_refuses_with_status_2() {
         (vec!["grade", "/no/such/folder"], "/no/such/folder does not exist"),
         (vec!["solutions", "--step", "99"], "there is no solution of step 99"),
         (vec!["solutions", "--step", "first"], "a step is a number from 1 to 99, such as 1, 01 or step01"),
-        (vec!["solutions", "--format", "xml"], "[possible values: text, json]"),
+        (vec!["solutions", "--format", "xml"], "[possible values: text, json, gradescope, autolab, junit, csv, html]"),
+        (vec!["solutions", "--rubric", "/no/such.toml"], "try: `grader rubric > rubric.toml` writes one"),
         (vec!["grade"], "<FOLDER>"),
     ] {
         let output = command(&arguments);

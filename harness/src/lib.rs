@@ -28,7 +28,7 @@
 //! | [`reference_kernels`] | what `fast` measures beside a kernel |
 //! | [`sampled`] | large problems, of which a sample is checked |
 //! | [`observe`], [`steps`] | one run, looked at closely; what each step asks for |
-//! | [`judge`](mod@judge), [`options`], [`verdict`], [`points`] | the verdict and how it is reached |
+//! | [`judge`](mod@judge), [`options`], [`verdict`], [`points`], [`fast`] | the verdict and how it is reached |
 //! | [`diagnostics`], [`ptxas`] | findings and assembler errors at the lines of Rust |
 //! | [`report`], [`test_main`] | what people see |
 //! | [`skeleton`], [`workbook`] | the files students get; the command they type |
@@ -43,7 +43,7 @@ pub mod date;
 pub mod device;
 pub mod diagnostics;
 pub mod emitted;
-mod fast;
+pub mod fast;
 mod findings;
 mod gemm;
 pub mod inputs;
@@ -73,7 +73,7 @@ pub use emit::{Answer, Request, problem, source};
 pub use emitted::Emitted;
 pub use inputs::{InputKind, Inputs};
 pub use judge::{judge, structure};
-pub use options::JudgeOptions;
+pub use options::{Demands, JudgeOptions};
 pub use problem::Problem;
 pub use source::{BuildErrorAt, BuildFailure, Built, InProcess, KernelSource, Matrix, OpenTodo, Param, Place};
 pub use steps::{Milestone, STEPS, Step, step};

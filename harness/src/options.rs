@@ -2,7 +2,10 @@
 
 use crate::device::Device;
 use crate::diagnostics::Sources;
-use crate::steps::{TARGET, hopper};
+use crate::fast::FAST;
+use crate::problem::Problem;
+use crate::steps::{Step, TARGET, hopper};
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 
 /// How to judge.
@@ -24,6 +27,29 @@ pub struct JudgeOptions {
     pub full: bool,
     /// Where the lines of Rust are found that explanations show.
     pub sources: Sources,
+    /// What a course asks for in place of what the steps say.
+    pub demands: Demands,
+}
+
+/// What a course asks for, by the number of the step. What is not in it is as the steps say.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Demands {
+    /// The sizes of the table in docs/steps.md. The cases that bite stay.
+    pub sizes: BTreeMap<u8, Vec<Problem>>,
+    /// The largest share of the reference solution's time that is fast.
+    pub fast: BTreeMap<u8, f64>,
+}
+
+impl Demands {
+    /// The sizes that a kernel of this step must solve.
+    pub fn sizes<'a>(&'a self, step: &'a Step) -> &'a [Problem] {
+        self.sizes.get(&step.number).map_or(step.sizes, Vec::as_slice)
+    }
+
+    /// The largest share of the reference solution's time that is fast.
+    pub fn fast(&self, step: &Step) -> f64 {
+        self.fast.get(&step.number).copied().unwrap_or(FAST)
+    }
 }
 
 impl Default for JudgeOptions {
@@ -38,6 +64,7 @@ impl Default for JudgeOptions {
             threads: None,
             full: false,
             sources: Sources::workspace(),
+            demands: Demands::default(),
         }
     }
 }

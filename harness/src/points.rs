@@ -16,17 +16,48 @@ pub const fn share(part: Part) -> u32 {
 /// The share that milestones give at most while D is not right, in percent.
 pub const MILESTONE_SHARE: u32 = 30;
 
-/// Points for a verdict. Correct is a gate: without it, milestones count; with it, the parts.
+/// What share of a step's points is for what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shares {
+    /// Of the five parts, in the order of the verdict, in percent.
+    pub parts: [u32; 5],
+    /// Of all milestones together while D is not right, in percent.
+    pub milestones: u32,
+}
+
+impl Default for Shares {
+    fn default() -> Shares {
+        Shares { parts: Part::ALL.map(share), milestones: MILESTONE_SHARE }
+    }
+}
+
+impl Shares {
+    /// Points that each part of a verdict gives. Correct is a gate: without it, milestones count, and stand where it stands.
+    pub fn of(&self, verdict: &Verdict) -> [f64; 5] {
+        let passed = |part: Part| verdict.part(part).passed();
+        let mut percent = [0.0; 5];
+        if passed(Part::Correct) {
+            for ((percent, share), part) in percent.iter_mut().zip(self.parts).zip(Part::ALL) {
+                *percent = if passed(part) { f64::from(share) } else { 0.0 };
+            }
+        } else {
+            let done = verdict.milestones.iter().filter(|milestone| milestone.state.seen()).count();
+            percent[0] = f64::from(self.milestones) * done as f64 / verdict.milestones.len().max(1) as f64;
+        }
+        // Two decimals: what people and machines read are the same points. Of whole percents, nothing is rounded.
+        percent.map(|percent| (f64::from(verdict.max_points) * percent).round() / 100.0)
+    }
+
+    /// Points of a verdict.
+    pub fn points(&self, verdict: &Verdict) -> f64 {
+        let hundredths: f64 = self.of(verdict).iter().map(|points| (points * 100.0).round()).sum();
+        hundredths / 100.0
+    }
+}
+
+/// Points of a verdict, as the workbook itself gives them.
 pub fn points(verdict: &Verdict) -> f64 {
-    let percent = if verdict.part(Part::Correct).passed() {
-        let passed = verdict.parts.iter().filter(|(_, outcome)| outcome.passed());
-        f64::from(passed.map(|(part, _)| share(*part)).sum::<u32>())
-    } else {
-        let done = verdict.milestones.iter().filter(|milestone| milestone.state.seen()).count();
-        f64::from(MILESTONE_SHARE) * done as f64 / verdict.milestones.len().max(1) as f64
-    };
-    // Two decimals: what people and machines read are the same points.
-    (f64::from(verdict.max_points) * percent).round() / 100.0
+    Shares::default().points(verdict)
 }
 
 #[cfg(test)]

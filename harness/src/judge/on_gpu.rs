@@ -6,7 +6,6 @@ use crate::cuda::verify::memory;
 use crate::cuda::work::{Check, Checked, Reply, Time, Work};
 use crate::cuda::{Runner, waiting};
 use crate::diagnostics;
-use crate::fast::FAST;
 use crate::findings::Findings;
 use crate::inputs::{InputKind, Inputs};
 use crate::mismatch;
@@ -156,6 +155,7 @@ impl Judge<'_> {
     /// The part `fast`: microseconds beside those of the reference solution, and cuBLAS's.
     pub(super) fn fast_on(&self, card: &dyn Runner, cases: &[Case], seen: &Observation) -> Outcome {
         let (step, timed, sms) = (self.step, self.step.timed, self.options.sms);
+        let limit = self.options.demands.fast(step);
         let Some(case) = cases.iter().find(|case| case.problem == timed && case.sms == sms) else {
             return Outcome::NotChecked { reason: format!("the kernel was not built for {timed}") };
         };
@@ -193,14 +193,14 @@ impl Judge<'_> {
             let reason = format!("inconclusive, run again: {} held the clock back; {detail}", held_back.join(" and "));
             return Outcome::NotChecked { reason };
         }
-        if low <= FAST && FAST < high {
+        if low <= limit && limit < high {
             let reason = format!(
                 "inconclusive, run again: half of the rounds lie from {low:.2} to {high:.2} times, on both sides of the limit, \
-                 {FAST:.2} times; {detail}"
+                 {limit:.2} times; {detail}"
             );
             return Outcome::NotChecked { reason };
         }
-        if ratio <= FAST {
+        if ratio <= limit {
             return Outcome::Passed { detail };
         }
         let title = format!("it takes {ratio:.2} times as long as the reference solution");
@@ -209,6 +209,6 @@ impl Judge<'_> {
             Outcome::Passed { detail } => format!("The simulated times do not show it: {detail}.\n"),
             Outcome::NotChecked { .. } | Outcome::NotReached { .. } => String::new(),
         };
-        Outcome::Failed { title, text: format!("{detail}; the limit is {FAST:.2} times.\n{simulated}") }
+        Outcome::Failed { title, text: format!("{detail}; the limit is {limit:.2} times.\n{simulated}") }
     }
 }

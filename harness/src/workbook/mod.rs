@@ -17,7 +17,7 @@ mod inspect;
 mod list;
 mod patience;
 mod timeline;
-mod tokens;
+pub mod tokens;
 mod workspace;
 
 pub use cargo::{Binary, test_binary};

@@ -3,7 +3,7 @@
 
 /// What a piece is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// A name or keyword.
     Word,
     /// A number.
@@ -18,14 +18,17 @@ pub(crate) enum Kind {
 
 /// A piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Token<'a> {
+pub struct Token<'a> {
+    /// What it is.
     pub kind: Kind,
+    /// Its text.
     pub text: &'a str,
     /// Where it begins, in bytes.
     pub at: usize,
 }
 
 impl Token<'_> {
+    /// Whether it is this name, number or sign.
     pub fn is(&self, text: &str) -> bool {
         self.kind != Kind::Text && self.kind != Kind::Comment && self.text == text
     }
@@ -41,7 +44,7 @@ impl Token<'_> {
 }
 
 /// The pieces of a text, without white space.
-pub(crate) fn tokens(text: &str) -> Vec<Token<'_>> {
+pub fn tokens(text: &str) -> Vec<Token<'_>> {
     let mut found = Vec::new();
     let mut at = 0;
     while let Some(first) = text[at..].chars().next() {
@@ -57,7 +60,7 @@ pub(crate) fn tokens(text: &str) -> Vec<Token<'_>> {
 }
 
 /// The pieces without comments.
-pub(crate) fn code(text: &str) -> Vec<Token<'_>> {
+pub fn code(text: &str) -> Vec<Token<'_>> {
     tokens(text).into_iter().filter(|token| token.kind != Kind::Comment).collect()
 }
 

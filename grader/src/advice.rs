@@ -1,0 +1,149 @@
+//! What a student does next: one TODO or one finding, where it stands, what to try, which page of the book to read.
+
+use harness::{MilestoneState, Outcome, Part, Place, Verdict};
+use serde::{Deserialize, Serialize};
+
+/// What comes next.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Next {
+    /// What is open or wrong, in one sentence.
+    pub title: String,
+    /// The TODO that it is about, `step.n`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub todo: Option<String>,
+    /// The line, `file:line`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<String>,
+    /// What to try.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
+    /// The title of the page to read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read: Option<String>,
+    /// The page's file, from the top of the checkout.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub page: Option<String>,
+}
+
+impl Next {
+    /// On one line: what, where, what to read.
+    pub fn line(&self) -> String {
+        let todo = self.todo.as_ref().map(|todo| format!("TODO {todo}: ")).unwrap_or_default();
+        let place = self.place.as_ref().map(|place| format!(", at {place}")).unwrap_or_default();
+        let read = self.read.as_ref().map(|read| format!(" (read: {read})")).unwrap_or_default();
+        format!("{todo}{}{place}{read}", self.title)
+    }
+
+    /// On several lines, the first of which says what.
+    pub fn lines(&self) -> Vec<String> {
+        let todo = self.todo.as_ref().map(|todo| format!("TODO {todo}: ")).unwrap_or_default();
+        let mut lines = vec![format!("{todo}{}", self.title)];
+        lines.extend(self.place.as_ref().map(|place| format!("--> {place}")));
+        lines.extend(self.task.as_ref().map(|task| format!("try:  {task}")));
+        lines.extend(self.read.as_ref().map(|read| match &self.page {
+            Some(page) => format!("read: {read} ({page})"),
+            None => format!("read: {read}"),
+        }));
+        lines
+    }
+
+    fn reading(mut self, known: &str) -> Next {
+        // `book: mbarriers and phases (book/src/mbarriers.md)`.
+        let text = known.trim().trim_start_matches("book:").trim();
+        (self.read, self.page) = match text.strip_suffix(')').and_then(|text| text.rsplit_once(" (")) {
+            Some((title, page)) => (Some(title.to_string()), Some(page.to_string())),
+            None => (Some(text.to_string()), None),
+        };
+        self
+    }
+}
+
+/// What comes next; `None` when nothing is left that the kernel's author can do.
+pub fn next(verdict: &Verdict) -> Option<Next> {
+    if verdict.passed() || verdict.only_unchecked() {
+        return None;
+    }
+    if let Some(failure) = &verdict.build_failure {
+        let title = failure.lines().find(|line| !line.trim().is_empty()).unwrap_or("there is no kernel");
+        let mut title = title.trim().trim_end_matches(':').to_string();
+        if let Some(error) = failure.lines().skip(1).map(str::trim).find(|line| line.starts_with("error")) {
+            title += &format!(": {error}");
+        }
+        return Some(Next { title, place: place(failure), task: task(failure), ..Next::default() });
+    }
+    // A TODO that is wrong comes before one that is open.
+    if let Some(first) = verdict.first_undone() {
+        match &first.state {
+            MilestoneState::Open { place } => return Some(todo(verdict, &first.id, Some(shown(place)), None)),
+            MilestoneState::Wrong { text } => return Some(todo(verdict, &first.id, place(text), task(text))),
+            _ => {}
+        }
+        let (first, place) = verdict.next_todo()?;
+        return Some(todo(verdict, &first.id, Some(shown(place)), None));
+    }
+    let failed = |part| match verdict.part(part) {
+        Outcome::Failed { title, text } => Some((title, text)),
+        _ => None,
+    };
+    let (title, text) = Part::ALL.into_iter().find_map(failed)?;
+    let next = Next { title: title.clone(), place: place(text), task: task(text), ..Next::default() };
+    // `  TODO 1.2; read: book: …` stands below a finding whose TODO is known.
+    let pointer = text.lines().find_map(|line| line.trim().strip_prefix("TODO ")?.split_once("; read: "));
+    Some(match pointer {
+        Some((id, read)) => Next { todo: Some(id.to_string()), ..next }.reading(read),
+        None => next.reading(&format!("step {} (book/src/step{:02}.md)", verdict.step, verdict.step)),
+    })
+}
+
+/// A TODO of the step: what to do there, unless its explanation says so.
+fn todo(verdict: &Verdict, id: &str, place: Option<String>, task: Option<String>) -> Next {
+    let known = harness::step(verdict.step).and_then(|step| step.milestones.iter().find(|known| known.id == id));
+    let title = verdict.milestones.iter().find(|milestone| milestone.id == id).map(|milestone| milestone.title.clone());
+    let next = Next { title: title.unwrap_or_default(), todo: Some(id.to_string()), place, task, ..Next::default() };
+    match known {
+        Some(known) => Next { task: next.task.clone().or(Some(known.task.to_string())), ..next }.reading(known.read),
+        None => next,
+    }
+}
+
+fn shown(place: &Place) -> String {
+    format!("{}:{}", place.file, place.line)
+}
+
+/// The place that an explanation shows first, `file:line`: of Rust, if it shows any.
+pub fn place(text: &str) -> Option<String> {
+    let shown = |line: &str| {
+        let place = line.trim_start().strip_prefix("--> ")?.trim();
+        let mut pieces = place.splitn(3, ':');
+        let (file, line) = (pieces.next()?, pieces.next()?);
+        line.bytes().all(|byte| byte.is_ascii_digit()).then(|| format!("{file}:{line}"))
+    };
+    let mut places: Vec<String> = text.lines().filter_map(shown).collect();
+    let rust = places.iter().position(|place| place.contains(".rs:")).unwrap_or(0);
+    (!places.is_empty()).then(|| places.swap_remove(rust))
+}
+
+/// What an explanation says to try first.
+fn task(text: &str) -> Option<String> {
+    let tried = |line: &str| {
+        let line = line.trim_start().trim_start_matches("= ");
+        ["try: ", "help: "].into_iter().find_map(|word| line.strip_prefix(word)).map(str::to_string)
+    };
+    text.lines().find_map(tried)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_and_what_to_try_are_found_in_explanations() {
+        let text = "error: the MMA reads `tile A` too early\n --> k.ptx:9\n ::: \n  --> steps/step01/src/kernel.rs:61:9\n  |\n  = try: Call `k.fence_proxy_async()`.\n";
+        assert_eq!(place(text).as_deref(), Some("steps/step01/src/kernel.rs:61"));
+        assert_eq!(task(text).as_deref(), Some("Call `k.fence_proxy_async()`."));
+        assert_eq!(place("a --> b\n --> c"), None);
+        let next = Next::default().reading("book: mbarriers and phases (book/src/mbarriers.md)");
+        assert_eq!(next.read.as_deref(), Some("mbarriers and phases"));
+        assert_eq!(next.page.as_deref(), Some("book/src/mbarriers.md"));
+    }
+}

@@ -1,0 +1,135 @@
+//! Grades one hand-in in a process of its own: this program again, with `grade … --format json`.
+//!
+//! The process gets the seed through its standard input, where no process of a hand-in can look, and ends when that is closed: so none
+//! outlives a batch that was killed.
+
+use super::seed;
+use super::store::{Asked, Outcome};
+use crate::json::Report;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// What is read of a grade. One of ten steps with long explanations has less than a tenth of it.
+const MAX_GRADE: u64 = 16 << 20;
+/// What is read of its messages.
+const MAX_SAID: u64 = 64 << 10;
+/// How long the pipes of a process that has ended are read.
+const REST: Duration = Duration::from_secs(5);
+
+/// What grades hand-ins.
+#[derive(Clone, Debug)]
+pub struct Grader {
+    /// The program.
+    pub program: PathBuf,
+    /// The rubric's file.
+    pub rubric: PathBuf,
+    /// The seed of the inputs.
+    pub seed: u64,
+    /// The seed is not told: grades must not name it.
+    pub secret: bool,
+    /// The longest that one may take.
+    pub limit: Duration,
+}
+
+impl Grader {
+    /// Grades a hand-in. Whatever it does, this ends.
+    pub fn grade(&self, path: &Path, name: &str, asked: &Asked) -> Outcome {
+        match self.run(path, asked) {
+            Ok(report) => Outcome::Graded(Box::new(self.told(report, path, name))),
+            // The copy's place says nothing to who reads this.
+            Err(reason) => Outcome::NotGraded { reason: reason.replace(&*path.to_string_lossy(), name) },
+        }
+    }
+
+    fn told(&self, mut report: Report, path: &Path, name: &str) -> Report {
+        for step in &mut report.steps {
+            if let Some(file) = &mut step.file {
+                *file = file.replace(&*path.to_string_lossy(), name);
+            }
+        }
+        if self.secret { seed::untold(report, self.seed) } else { report }
+    }
+
+    fn run(&self, path: &Path, asked: &Asked) -> Result<Report, String> {
+        let mut command = Command::new(&self.program);
+        command.arg("grade").arg(path).args(["--format", "json", "--seed", "-", "--rubric"]).arg(&self.rubric);
+        command.args(asked.steps.iter().flat_map(|step| ["--step".to_string(), step.to_string()]));
+        command.args(asked.allow_unchecked.then_some("--allow-unchecked"));
+        command.args(asked.handed_in.iter().flat_map(|moment| ["--handed-in", moment]));
+        command.args(&asked.options);
+        // As it was when the batch began, also for who grades again, or on another machine.
+        match asked.device.as_str() {
+            "" => command.env_remove("WORKBOOK_DEVICE"),
+            device => command.env("WORKBOOK_DEVICE", device),
+        };
+        command.env("NO_COLOR", "1").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        // A group of its own: when time is up, all of it ends.
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        let mut child = command.spawn().map_err(|error| format!("cannot start {}: {error}", self.program.display()))?;
+        let mut stdin = child.stdin.take();
+        if let Some(stdin) = &mut stdin {
+            // A process that is gone says so by its exit status.
+            let _ = writeln!(stdin, "{}", self.seed).and_then(|()| stdin.flush());
+        }
+        let (stdout, stderr) = (read(child.stdout.take(), MAX_GRADE), read(child.stderr.take(), MAX_SAID));
+        let status = wait(&mut child, self.limit)?;
+        drop(stdin);
+        let text = |pipe: mpsc::Receiver<Vec<u8>>| pipe.recv_timeout(REST).unwrap_or_default();
+        let (grade, said) = (text(stdout), String::from_utf8_lossy(&text(stderr)).into_owned());
+        let Some(status) = status else {
+            return Err(format!("grading it took longer than {} s and was ended", self.limit.as_secs()));
+        };
+        // 0: all passed; 1: not all; 2: it could not be graded, and the last message says why.
+        match status.code() {
+            Some(0 | 1) => serde_json::from_slice(&grade).map_err(|error| format!("the grader gave no grade: {error}")),
+            Some(2) if said.contains("error: ") => {
+                let at = said.rfind("error: ").unwrap_or_default();
+                Err(said[at..].trim_start_matches("error: ").trim_end().to_string())
+            }
+            _ => Err(format!("the grader ended without a grade ({status}); it said:\n{}", said.trim_end())),
+        }
+    }
+}
+
+/// Waits for the end; `None`: time was up, and it was ended.
+fn wait(child: &mut Child, limit: Duration) -> Result<Option<ExitStatus>, String> {
+    let begin = Instant::now();
+    let mut pause = Duration::from_millis(2);
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return Ok(Some(status)),
+            Ok(None) if begin.elapsed() < limit => thread::sleep(pause),
+            Ok(None) => {
+                #[cfg(unix)]
+                let _ = Command::new("kill").args(["-KILL", "--", &format!("-{}", child.id())]).status();
+                // It may have ended just now; either way it is gone afterwards.
+                let _ = child.kill();
+                let _ = child.wait();
+                return Ok(None);
+            }
+            Err(error) => return Err(format!("cannot wait for the grader: {error}")),
+        }
+        pause = (pause * 2).min(Duration::from_millis(100));
+    }
+}
+
+/// Reads a pipe to its end, and keeps its beginning.
+fn read(pipe: Option<impl Read + Send + 'static>, limit: u64) -> mpsc::Receiver<Vec<u8>> {
+    let (send, receive) = mpsc::channel();
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        if let Some(mut pipe) = pipe {
+            // A pipe that breaks ends the text. What is too much is read and dropped: a full pipe would stop the process.
+            let _ = pipe.by_ref().take(limit).read_to_end(&mut bytes);
+            let _ = std::io::copy(&mut pipe, &mut std::io::sink());
+        }
+        // Nobody listens any more when time is up.
+        let _ = send.send(bytes);
+    });
+    receive
+}

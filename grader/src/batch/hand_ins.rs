@@ -1,0 +1,281 @@
+//! Which entries of a folder are hand-ins, what each is known by, and the copy that is graded.
+//!
+//! Names and files are a stranger's. A name is shown with its control characters replaced, and names no file here: an [`HandIn::id`] does.
+//! Links are not followed. What is graded is the copy, so nobody changes it meanwhile, and it can be graded again.
+
+use super::store::{Store, UNFINISHED, sync_folder};
+use crate::handin::places;
+use crate::rubric::hex;
+use sha2::{Digest, Sha256};
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Component, Path, PathBuf};
+
+/// The largest archive that is taken.
+const MAX_ARCHIVE: u64 = 64 << 20;
+/// The largest kernel file, as in [`crate::handin`].
+const MAX_KERNEL: u64 = 1 << 20;
+
+/// A hand-in of a batch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HandIn {
+    /// Its name, fit to be shown.
+    pub name: String,
+    /// What its files in the folder of grades are called: letters, digits, `-`, `_`.
+    pub id: String,
+    /// Where it lies.
+    pub path: PathBuf,
+}
+
+/// A hand-in of which there is a copy, or which cannot be copied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Taken {
+    /// SHA-256 of what would be graded.
+    pub hash: String,
+    /// The copy, or why there is none.
+    pub kept: Result<PathBuf, String>,
+}
+
+/// The hand-ins of a folder in the order of their names, and a sentence on each entry that is none.
+///
+/// # Errors
+/// When the folder cannot be read, or grades would lie in it.
+pub fn list(folder: &Path, out: Option<&Path>) -> Result<(Vec<HandIn>, Vec<String>), String> {
+    let failed = |error: io::Error| format!("cannot read {}: {error}", folder.display());
+    let real = fs::canonicalize(folder).map_err(failed)?;
+    if let Some(out) = out
+        && fs::canonicalize(out).is_ok_and(|out| out.starts_with(&real))
+    {
+        return Err(format!(
+            "the grades, {}, would lie among the hand-ins, {}\n  try: Name a folder beside it with --out.",
+            out.display(),
+            folder.display()
+        ));
+    }
+    let (mut hand_ins, mut ignored) = (Vec::new(), Vec::new());
+    for entry in fs::read_dir(folder).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        let (path, name) = (entry.path(), shown(&entry.file_name()));
+        let about = path.symlink_metadata().map_err(failed)?;
+        let archive = about.is_file() && archive_end(&entry.file_name()).is_some();
+        if about.is_dir() || archive {
+            hand_ins.push(HandIn { id: id(&entry.file_name()), name, path });
+        } else {
+            ignored.push(format!("{name} is no hand-in: it is neither a folder nor a .tar or .tar.gz file"));
+        }
+    }
+    hand_ins.sort_by(|a, b| (&a.name, &a.id).cmp(&(&b.name, &b.id)));
+    ignored.sort_unstable();
+    Ok((hand_ins, ignored))
+}
+
+/// A name without what moves a cursor or turns a line around.
+fn shown(name: &OsStr) -> String {
+    let turns =
+        |c: char| matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}');
+    name.to_string_lossy().chars().map(|c| if c.is_control() || turns(c) { '\u{fffd}' } else { c }).collect()
+}
+
+/// A file name for any name: what is readable of it, and a hash that tells it from all others.
+fn id(name: &OsStr) -> String {
+    const READABLE: usize = 40;
+    let fits = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    let readable: String =
+        name.to_string_lossy().chars().map(|c| if fits(c) { c } else { '_' }).take(READABLE).collect();
+    format!("{}-{}", readable, &hex(&Sha256::digest(name.as_encoded_bytes()))[..16])
+}
+
+/// How the name of an archive ends.
+fn archive_end(name: &OsStr) -> Option<&'static str> {
+    let name = name.to_str()?.to_ascii_lowercase();
+    [".tar.gz", ".tar"].into_iter().find(|end| name.ends_with(end))
+}
+
+/// Copies a hand-in to where it is kept.
+///
+/// # Errors
+/// When the copy cannot be written. What is wrong with the hand-in itself is in [`Taken::kept`].
+pub fn take(hand_in: &HandIn, store: &Store) -> Result<Taken, String> {
+    match hand_in.path.file_name().and_then(archive_end) {
+        Some(end) if hand_in.path.is_file() => take_archive(hand_in, end, store),
+        _ => take_folder(hand_in, store),
+    }
+}
+
+/// The kernels of a hand-in for who compares them: step, place, text.
+///
+/// # Errors
+/// What is wrong with the hand-in.
+pub fn texts(hand_in: &HandIn) -> Result<Vec<(u8, String, String)>, String> {
+    if hand_in.path.is_file() {
+        return Err("it is an archive\n  try: Unpack it to a folder.".to_string());
+    }
+    let Kernels { kernels, wrong, .. } = kernels(&hand_in.path);
+    if let Some(reason) = wrong {
+        return Err(reason);
+    }
+    let step = |place: &str| (1..=99).find(|step| places(*step).iter().any(|known| known == place)).unwrap_or_default();
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    Ok(kernels.into_iter().map(|(place, bytes)| (step(&place), place, text(bytes))).collect())
+}
+
+/// A hash of texts of any length, one after the other.
+#[derive(Default)]
+struct Hash(Sha256);
+
+impl Hash {
+    fn add(&mut self, bytes: &[u8]) {
+        self.0.update((bytes.len() as u64).to_le_bytes());
+        self.0.update(bytes);
+    }
+
+    fn end(self) -> String {
+        hex(&self.0.finalize())
+    }
+}
+
+/// What is taken of a folder: its hash, the kernels with their places, and what is wrong with it.
+struct Kernels {
+    hash: String,
+    kernels: Vec<(String, Vec<u8>)>,
+    wrong: Option<String>,
+}
+
+/// Of a folder only the kernels are taken: nothing else of it is graded.
+fn kernels(folder: &Path) -> Kernels {
+    let (mut hash, mut kernels, mut wrong) = (Hash::default(), Vec::new(), None);
+    for place in (1..=99).flat_map(places) {
+        match plain(folder, Path::new(&place)) {
+            Found::Nothing => {}
+            Found::Kernel(bytes) => {
+                hash.add(place.as_bytes());
+                hash.add(&bytes);
+                kernels.push((place, bytes));
+            }
+            Found::Wrong(reason) => {
+                hash.add(reason.as_bytes());
+                wrong.get_or_insert(reason);
+            }
+        }
+    }
+    Kernels { hash: hash.end(), kernels, wrong }
+}
+
+/// The hash of a hand-in that was kept, as it is now.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn hash(kept: &Path) -> Result<String, String> {
+    match kept.file_name().and_then(archive_end) {
+        Some(end) => archive_hash(kept, end).map_err(|error| format!("cannot read {}: {error}", kept.display())),
+        None => Ok(kernels(kept).hash),
+    }
+}
+
+fn take_folder(hand_in: &HandIn, store: &Store) -> Result<Taken, String> {
+    let Kernels { hash, kernels, wrong } = kernels(&hand_in.path);
+    if let Some(reason) = wrong {
+        return Ok(Taken { hash, kept: Err(reason) });
+    }
+    let kept = store.folder.join("hand-ins").join(&hash);
+    if !kept.is_dir() {
+        let failed = |error: io::Error| format!("cannot write {}: {error}", kept.display());
+        let folder = store.folder.join("hand-ins");
+        let copy = tempfile::Builder::new().prefix(UNFINISHED).tempdir_in(&folder).map_err(failed)?;
+        for (place, bytes) in kernels {
+            let path = copy.path().join(place);
+            fs::create_dir_all(path.parent().unwrap_or(copy.path())).map_err(failed)?;
+            fs::write(&path, bytes).and_then(|()| File::open(&path)?.sync_all()).map_err(failed)?;
+        }
+        match fs::rename(copy.path(), &kept) {
+            Ok(()) => sync_folder(&folder).map_err(failed)?,
+            // The same was handed in twice, and the other was faster.
+            Err(_) if kept.is_dir() => {}
+            Err(error) => return Err(failed(error)),
+        }
+    }
+    Ok(Taken { hash, kept: Ok(kept) })
+}
+
+enum Found {
+    Nothing,
+    Kernel(Vec<u8>),
+    Wrong(String),
+}
+
+/// Reads a plain file below a folder; neither it nor a folder on the way to it is a link.
+fn plain(folder: &Path, place: &Path) -> Found {
+    let mut path = folder.to_path_buf();
+    for component in place.components() {
+        let Component::Normal(name) = component else { return Found::Nothing };
+        path.push(name);
+        match path.symlink_metadata() {
+            Ok(about) if about.is_symlink() => {
+                let part = path.strip_prefix(folder).unwrap_or(&path).display();
+                return Found::Wrong(format!("{part} is a symbolic link\n  try: Hand in the files themselves."));
+            }
+            Ok(_) => {}
+            Err(_) => return Found::Nothing,
+        }
+    }
+    let place = place.display();
+    if !path.is_file() {
+        return Found::Wrong(format!("{place} is no plain file\n  try: Hand in the file itself."));
+    }
+    let mut bytes = Vec::new();
+    match File::open(&path).and_then(|file| file.take(MAX_KERNEL + 1).read_to_end(&mut bytes)) {
+        Ok(read) if read as u64 > MAX_KERNEL => Found::Wrong(format!("{place} has more than {MAX_KERNEL} bytes")),
+        Ok(_) => Found::Kernel(bytes),
+        Err(error) => Found::Wrong(format!("cannot read {place}: {error}")),
+    }
+}
+
+fn archive_hash(path: &Path, end: &str) -> io::Result<String> {
+    let mut sha = Sha256::new();
+    io::copy(&mut File::open(path)?, &mut crate::versions::HashWriter(&mut sha))?;
+    // A folder with the bytes of an archive in it is another hand-in.
+    Ok(hex(&Sha256::digest(format!("{end} {}", hex(&sha.finalize())))))
+}
+
+fn take_archive(hand_in: &HandIn, end: &str, store: &Store) -> Result<Taken, String> {
+    let folder = store.folder.join("hand-ins");
+    let failed = |error: io::Error| format!("cannot write below {}: {error}", folder.display());
+    let mut copy = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(&folder).map_err(failed)?;
+    let copied = File::open(&hand_in.path).and_then(|file| io::copy(&mut file.take(MAX_ARCHIVE + 1), &mut copy));
+    let hash = archive_hash(copy.path(), end).map_err(failed)?;
+    match copied {
+        Err(error) => return Ok(Taken { hash, kept: Err(format!("cannot read {}: {error}", hand_in.name)) }),
+        Ok(bytes) if bytes > MAX_ARCHIVE => {
+            let reason = format!("{} has more than {MAX_ARCHIVE} bytes", hand_in.name);
+            return Ok(Taken { hash, kept: Err(reason) });
+        }
+        Ok(_) => {}
+    }
+    let kept = folder.join(format!("{hash}{end}"));
+    if !kept.is_file() {
+        copy.as_file().sync_all().map_err(failed)?;
+        copy.persist(&kept).map_err(|error| failed(error.error))?;
+        sync_folder(&folder).map_err(failed)?;
+    }
+    Ok(Taken { hash, kept: Ok(kept) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_name_has_a_harmless_id_of_its_own() {
+        let names = ["../../etc", "a/b", "anna", "Anna", "<script>", "x\u{1b}[2J", "", &"long ".repeat(100)];
+        let ids: Vec<String> = names.iter().map(|name| id(OsStr::new(name))).collect();
+        for id in &ids {
+            assert!(id.len() < 64 && id.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b)), "{id}");
+        }
+        let mut unique = ids.clone();
+        unique.sort();
+        unique.dedup();
+        assert_eq!(unique.len(), ids.len(), "{ids:?}");
+        assert_eq!(shown(OsStr::new("x\u{1b}[2J\u{202e}y")), "x\u{fffd}[2J\u{fffd}y");
+    }
+}

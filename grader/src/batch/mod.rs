@@ -1,0 +1,251 @@
+//! Grades a folder of hand-ins, each in a process of its own, and can be killed at any moment.
+//!
+//! **Does:** copy each hand-in to where it is kept ([`hand_ins`]), have this program grade the copy ([`child`]), store what came of
+//! it ([`store`]), and write tables and pages of all ([`summary`]). **Never does:** judge anything itself, or follow a path that a hand-in
+//! names. A result is there whole or not at all, and is known by what it is a result of ([`store::Identity`]): what is there is kept,
+//! what is not is graded.
+
+pub mod child;
+pub mod hand_ins;
+pub mod regrade;
+pub mod seed;
+pub mod slurm;
+pub mod store;
+pub mod summary;
+pub mod work;
+
+use crate::rubric::{Moment, Rubric};
+use crate::versions::Versions;
+use hand_ins::HandIn;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use slurm::Slurm;
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+use store::{Asked, Identity, Outcome, Store};
+use work::{Common, Work};
+
+/// What a batch is asked for.
+#[derive(Clone, Debug)]
+pub struct Batch {
+    /// The folder with the hand-ins.
+    pub hand_ins: PathBuf,
+    /// Where grades go.
+    pub out: PathBuf,
+    /// So many at a time.
+    pub jobs: NonZeroUsize,
+    /// The longest that one may take.
+    pub limit: Duration,
+    /// The program that grades one; `None`: this one.
+    pub grader: Option<PathBuf>,
+    /// What gives points.
+    pub rubric: Rubric,
+    /// The seed of the inputs.
+    pub seed: Option<u64>,
+    /// A random seed that is secret until grades are out.
+    pub seed_commit: bool,
+    /// What is asked of each hand-in.
+    pub asked: Asked,
+    /// When hand-ins came, by their names.
+    pub handed_in: BTreeMap<String, Moment>,
+    /// Grade again what could not be graded.
+    pub retry: bool,
+    /// What grades.
+    pub versions: Versions,
+    /// On the nodes of a cluster; `None`: here.
+    pub slurm: Option<Slurm>,
+}
+
+/// What a batch did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Done {
+    /// Hand-ins that were graded now.
+    pub graded: usize,
+    /// Results that were there.
+    pub kept: usize,
+    /// Hand-ins that could not be graded, now or before.
+    pub not_graded: usize,
+}
+
+impl Batch {
+    /// Grades what is not graded yet. `say` takes what a person is to read at once.
+    ///
+    /// # Errors
+    /// When the batch cannot go on: folders that cannot be read or written, or that another batch writes to.
+    pub fn run(&self, say: impl Fn(&str)) -> Result<Done, String> {
+        let store = Store::open(&self.out)?;
+        let (seed, commitment) = if self.seed_commit {
+            let secret = seed::commit(&store)?;
+            say(&format!("seed commitment: {}", secret.commitment()));
+            (secret.seed, Some(secret.commitment()))
+        } else {
+            (self.seed.unwrap_or_default(), None)
+        };
+        let (hand_ins, ignored) = hand_ins::list(&self.hand_ins, Some(&self.out))?;
+        for note in &ignored {
+            say(&format!("note: {note}"));
+        }
+        // A commitment is worth most before there is a hand-in.
+        if hand_ins.is_empty() && !self.seed_commit {
+            let folder = self.hand_ins.display();
+            return Err(format!(
+                "{folder} holds no hand-in\n  try: Name the folder in which each hand-in is a folder, a .tar or a .tar.gz file."
+            ));
+        }
+        if let Some(unknown) = self.handed_in.keys().find(|name| hand_ins.iter().all(|one| one.name != **name)) {
+            say(&format!("note: no hand-in is called {unknown:?}, for which a moment is given"));
+        }
+        let unknown = hand_ins.iter().filter(|one| !self.handed_in.contains_key(&one.name)).count();
+        if self.rubric.late.is_some() && unknown > 0 {
+            say(&format!("note: nothing says when {unknown} of the hand-ins came (--handed-in): they lose no points"));
+        }
+        let program = match &self.grader {
+            Some(program) => program.clone(),
+            None => std::env::current_exe().map_err(|error| format!("cannot find this program itself: {error}"))?,
+        };
+        let common = Common {
+            program,
+            rubric: store.keep_rubric(&self.rubric)?,
+            rubric_hash: self.rubric.hash(),
+            seed: commitment.is_none().then_some(seed),
+            seed_commitment: commitment,
+            limit: self.limit,
+            versions: self.versions.clone(),
+        };
+        let running = Running { batch: self, store: &store, common: &common, seed };
+        let done = match &self.slurm {
+            None => running.all(&hand_ins)?,
+            Some(slurm) => running.on_nodes(slurm, &hand_ins, &say)?,
+        };
+        summary::write(&store, &hand_ins, &self.rubric, &self.asked.steps)?;
+        Ok(done)
+    }
+}
+
+/// A batch while it runs.
+struct Running<'a> {
+    batch: &'a Batch,
+    store: &'a Store,
+    common: &'a Common,
+    seed: u64,
+}
+
+/// What is known of a hand-in.
+enum State {
+    /// It has a result, and whether that is a grade.
+    Kept(bool),
+    /// It waits.
+    Waits(Box<Work>),
+}
+
+impl Running<'_> {
+    fn all(&self, hand_ins: &[HandIn]) -> Result<Done, String> {
+        let bar = ProgressBar::with_draw_target(Some(hand_ins.len() as u64), ProgressDrawTarget::stderr());
+        let style = ProgressStyle::with_template("{bar:30} {pos} of {len} hand-ins, {eta} left")
+            .map_err(|error| error.to_string())?;
+        bar.set_style(style);
+        bar.enable_steady_tick(Duration::from_secs(1));
+        let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
+        let ended: Mutex<Result<Done, String>> = Mutex::new(Ok(Done::default()));
+        std::thread::scope(|scope| {
+            for _ in 0..self.batch.jobs.get().min(hand_ins.len()) {
+                scope.spawn(|| {
+                    while let Some(hand_in) = hand_ins.get(next.fetch_add(1, Ordering::Relaxed)) {
+                        if stop.load(Ordering::Relaxed) {
+                            break;
+                        }
+                        let result = self.grade(hand_in);
+                        let mut ended = ended.lock().unwrap_or_else(PoisonError::into_inner);
+                        match (result, ended.as_mut()) {
+                            (Ok((kept, graded)), Ok(done)) => {
+                                done.kept += usize::from(kept);
+                                done.graded += usize::from(!kept && graded);
+                                done.not_graded += usize::from(!graded);
+                            }
+                            // Only a folder of grades that cannot be written ends in this.
+                            (Err(error), Ok(_)) => {
+                                *ended = Err(error);
+                                stop.store(true, Ordering::Relaxed);
+                            }
+                            (_, Err(_)) => {}
+                        }
+                        bar.inc(1);
+                    }
+                });
+            }
+        });
+        bar.finish_and_clear();
+        ended.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Grades one hand-in, unless its result is there. Gives whether it was, and whether it could be graded.
+    fn grade(&self, hand_in: &HandIn) -> Result<(bool, bool), String> {
+        match self.state(hand_in)? {
+            State::Kept(graded) => Ok((true, graded)),
+            State::Waits(work) => {
+                let record = work.run(self.seed);
+                self.store.keep_result(&hand_in.id, &record)?;
+                Ok((false, matches!(record.outcome, Outcome::Graded(_))))
+            }
+        }
+    }
+
+    /// Grades all that wait on the nodes of a cluster.
+    fn on_nodes(&self, slurm: &Slurm, hand_ins: &[HandIn], say: impl Fn(&str)) -> Result<Done, String> {
+        let (mut done, mut waiting) = (Done::default(), Vec::new());
+        for hand_in in hand_ins {
+            match self.state(hand_in)? {
+                State::Kept(graded) => {
+                    done.kept += 1;
+                    done.not_graded += usize::from(!graded);
+                }
+                State::Waits(work) => waiting.push(*work),
+            }
+        }
+        let ids: Vec<String> = waiting.iter().map(|work| work.id.clone()).collect();
+        slurm.run(self.store, waiting, say)?;
+        for id in ids {
+            let graded = self.store.result(&id)?.is_some_and(|record| matches!(record.outcome, Outcome::Graded(_)));
+            done.graded += usize::from(graded);
+            done.not_graded += usize::from(!graded);
+        }
+        Ok(done)
+    }
+
+    /// Copies a hand-in, and looks for its result.
+    fn state(&self, hand_in: &HandIn) -> Result<State, String> {
+        let (batch, versions) = (self.batch, &self.common.versions);
+        let taken = hand_ins::take(hand_in, self.store)?;
+        let handed_in = batch.handed_in.get(&hand_in.name).map(|moment| moment.text.clone());
+        let asked = Asked { handed_in, ..batch.asked.clone() };
+        let seed = self.common.seed_commitment.clone().unwrap_or_else(|| self.seed.to_string());
+        let identity = Identity {
+            hand_in: &taken.hash,
+            rubric: &self.common.rubric_hash,
+            tools: [Some(&versions.grader), versions.rustc.as_deref(), versions.ptxas.as_deref()],
+            seed: &seed,
+            asked: &asked,
+        }
+        .hash();
+        if let Some(record) = self.store.result(&hand_in.id)?
+            && record.identity == identity
+        {
+            let graded = matches!(record.outcome, Outcome::Graded(_));
+            if graded || !batch.retry {
+                return Ok(State::Kept(graded));
+            }
+        }
+        Ok(State::Waits(Box::new(Work {
+            id: hand_in.id.clone(),
+            name: hand_in.name.clone(),
+            hand_in: taken.hash,
+            kept: taken.kept,
+            identity,
+            asked,
+            common: self.common.clone(),
+        })))
+    }
+}

@@ -1,0 +1,121 @@
+//! Grades a hand-in of a batch again, as it was graded then, and says whether the same comes out.
+
+use super::child::Grader;
+use super::store::{Outcome, Record, Store};
+use super::{hand_ins, seed};
+use crate::json::{Report, render};
+use crate::versions::Versions;
+use similar::TextDiff;
+use std::fmt::Write;
+use std::path::Path;
+use std::time::Duration;
+
+/// The fewest digits that name a hash.
+const DIGITS: usize = 8;
+
+/// Grades it again. `hash` is the hand-in's, or how it begins. Gives what to print, and whether all is as it was.
+///
+/// # Errors
+/// When there is no such hand-in, or what it was graded with is gone.
+pub fn regrade(
+    folder: &Path,
+    hash: &str,
+    program: &Path,
+    limit: Duration,
+    here: &Versions,
+) -> Result<(String, bool), String> {
+    let store = Store::existing(folder)?;
+    let (mut text, mut same) = (String::new(), true);
+    for record in records(&store, hash)? {
+        let Some(path) = store.kept_hand_in(&record.hand_in) else {
+            let what = format!("{} was not kept: it could not be taken from the start", record.name);
+            return Err(format!("{what}\n  try: Look at why it has no grade: its result says it."));
+        };
+        if hand_ins::hash(&path)? != record.hand_in {
+            return Err(format!(
+                "{} was changed since {} was graded: its hash is another",
+                path.display(),
+                record.name
+            ));
+        }
+        let rubric = store.kept_rubric(&record.rubric);
+        if !rubric.is_file() {
+            return Err(format!("{} is gone: by it {} was graded", rubric.display(), record.name));
+        }
+        let (seed, secret) = match record.seed {
+            Some(seed) => (seed, false),
+            None => (seed::reveal(&store)?.seed, true),
+        };
+        let grader = Grader { program: program.to_path_buf(), rubric, seed, secret, limit };
+        let again = grader.grade(&path, &record.name, &record.asked);
+        let difference = difference(&record.outcome, &again)?;
+        let verdict = if difference.is_empty() { "identical" } else { "DIFFERENT" };
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "{}: {verdict}", record.name);
+        text += &others(&record.versions, here);
+        text += &difference;
+        same &= difference.is_empty();
+    }
+    Ok((text, same))
+}
+
+fn records(store: &Store, hash: &str) -> Result<Vec<Record>, String> {
+    let wanted = hash.to_ascii_lowercase();
+    if wanted.len() < DIGITS || !wanted.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return Err(format!(
+            "{hash:?} is no hash\n  try: Give at least {DIGITS} of the 64 digits of `hand_in` in results/*.json."
+        ));
+    }
+    let mut found: Vec<Record> = Vec::new();
+    for id in store.ids()? {
+        found.extend(store.result(&id)?.filter(|record| record.hand_in.starts_with(&wanted)));
+    }
+    match found.first() {
+        None => Err(format!(
+            "no result in {} is of a hand-in {hash}\n  try: Give digits of `hand_in` in its results/*.json.",
+            store.folder.display()
+        )),
+        Some(first) if found.iter().any(|record| record.hand_in != first.hand_in) => {
+            let names: Vec<String> =
+                found.iter().map(|record| format!("{} ({})", record.hand_in, record.name)).collect();
+            Err(format!("{hash} begins several hashes\n  try: Give more digits of one: {}.", names.join(", ")))
+        }
+        Some(_) => Ok(found),
+    }
+}
+
+/// What has another version now. It says why a grade may differ, and is no difference.
+fn others(then: &Versions, now: &Versions) -> String {
+    let known = |version: &Option<String>| version.clone().unwrap_or("none".to_string());
+    let all = [
+        ("workbook", then.workbook.clone(), now.workbook.clone()),
+        ("grader", then.grader.clone(), now.grader.clone()),
+        ("rustc", known(&then.rustc), known(&now.rustc)),
+        ("ptxas", known(&then.ptxas), known(&now.ptxas)),
+    ];
+    let other = all.into_iter().filter(|(_, then, now)| then != now);
+    other.map(|(what, then, now)| format!("note: {what} was {then}, and is {now} now\n")).collect()
+}
+
+/// Line by line; empty when it is the same.
+fn difference(then: &Outcome, now: &Outcome) -> Result<String, String> {
+    let (then, now) = (text(then)?, text(now)?);
+    if then == now {
+        return Ok(String::new());
+    }
+    let diff = TextDiff::from_lines(&then, &now);
+    Ok(diff.unified_diff().context_radius(2).header("the stored grade", "the grade now").to_string())
+}
+
+/// A grade without what no two runs have in common: times, and versions, which are compared beside it.
+fn text(outcome: &Outcome) -> Result<String, String> {
+    match outcome {
+        Outcome::Graded(report) => {
+            let mut report = Report::clone(report);
+            report.versions = None;
+            report.steps.iter_mut().for_each(|step| step.seconds = 0.0);
+            render(&report)
+        }
+        Outcome::NotGraded { reason } => Ok(format!("not graded: {reason}\n")),
+    }
+}

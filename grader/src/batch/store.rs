@@ -1,0 +1,284 @@
+//! The folder of grades: what lies where, and how it is written so that a kill at any moment loses nothing.
+//!
+//! | path | holds |
+//! |---|---|
+//! | `results/ID.json` | a [`Record`] for each hand-in |
+//! | `hand-ins/HASH…` | what was graded |
+//! | `rubrics/HASH.toml` | by what it was graded |
+//! | `reports/ID.html`, `grades.csv`, `index.html` | made from the results, each time anew |
+//! | `secret/seed.json` | a seed that is not told yet |
+
+use crate::json::Report;
+use crate::rubric::{Rubric, hex};
+use crate::versions::Versions;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::fs::{self, File, TryLockError};
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+/// The version of [`Record`].
+pub const SCHEMA: u32 = 1;
+
+/// What a batch asks of each hand-in beside points.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Asked {
+    /// Only these steps; all that it holds, if empty.
+    pub steps: Vec<u8>,
+    /// A part that could not be checked does not stand in the way of passing.
+    pub allow_unchecked: bool,
+    /// When it was handed in.
+    pub handed_in: Option<String>,
+    /// What kernels run on: the value of `WORKBOOK_DEVICE`.
+    pub device: String,
+    /// Further options of `grader grade`.
+    pub options: Vec<String>,
+}
+
+/// What a result is a result of.
+#[derive(Serialize)]
+pub struct Identity<'a> {
+    /// The hand-in's hash.
+    pub hand_in: &'a str,
+    /// The rubric's hash.
+    pub rubric: &'a str,
+    /// The grader's hash, and the versions of the compiler and the assembler: without one, a part is not checked.
+    pub tools: [Option<&'a str>; 3],
+    /// The seed of the inputs, or the commitment to it while it is secret.
+    pub seed: &'a str,
+    /// What was asked.
+    pub asked: &'a Asked,
+}
+
+impl Identity<'_> {
+    /// As one hash.
+    pub fn hash(&self) -> String {
+        // Of strings and numbers: JSON can say them all.
+        hex(&Sha256::digest(serde_json::to_vec(self).unwrap_or_default()))
+    }
+}
+
+/// What became of a hand-in, and all that it takes to grade it again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Record {
+    /// The version of the shape.
+    pub schema: u32,
+    /// The hand-in's name.
+    pub name: String,
+    /// Its hash.
+    pub hand_in: String,
+    /// The hash of [`Identity`].
+    pub identity: String,
+    /// The rubric's hash.
+    pub rubric: String,
+    /// The seed of the inputs; `None` while it is secret.
+    pub seed: Option<u64>,
+    /// The commitment to a secret seed.
+    pub seed_commitment: Option<String>,
+    /// What graded it.
+    pub versions: Versions,
+    /// What was asked.
+    pub asked: Asked,
+    /// Wall-clock seconds of its process.
+    pub seconds: f64,
+    /// The grade, or why there is none.
+    pub outcome: Outcome,
+}
+
+/// What became of a hand-in.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// It has a grade.
+    Graded(Box<Report>),
+    /// It has none.
+    NotGraded {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// A folder of grades. While it is open, no other batch writes to it.
+#[derive(Debug)]
+pub struct Store {
+    /// The folder.
+    pub folder: PathBuf,
+    /// Its lock ends with the process, by whatever way.
+    _lock: Option<File>,
+}
+
+impl Store {
+    /// Opens a folder of grades for writing, and makes it if there is none.
+    ///
+    /// # Errors
+    /// When it cannot be written, or another batch writes to it.
+    pub fn open(folder: &Path) -> Result<Store, String> {
+        for sub in ["results", "hand-ins", "rubrics", "reports"] {
+            let path = folder.join(sub);
+            fs::create_dir_all(&path).map_err(|error| format!("cannot make {}: {error}", path.display()))?;
+        }
+        let path = folder.join("lock");
+        let lock = File::create(&path).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let folder = folder.display();
+                return Err(format!(
+                    "another batch writes to {folder}\n  try: Wait until it has ended, or give another folder with --out."
+                ));
+            }
+            Err(TryLockError::Error(error)) => return Err(format!("cannot lock {}: {error}", path.display())),
+        }
+        // The whole path: others will look from other places.
+        let folder = fs::canonicalize(folder).map_err(|error| format!("cannot find {}: {error}", folder.display()))?;
+        let store = Store { folder, _lock: Some(lock) };
+        store.sweep();
+        Ok(store)
+    }
+
+    /// A folder of grades for reading.
+    ///
+    /// # Errors
+    /// When it is none.
+    pub fn existing(folder: &Path) -> Result<Store, String> {
+        if folder.join("results").is_dir() {
+            return Ok(Store { folder: folder.to_path_buf(), _lock: None });
+        }
+        let folder = folder.display();
+        Err(format!(
+            "{folder} holds no grades: there is no {folder}/results\n  try: Name the folder that `grader batch … --out` wrote."
+        ))
+    }
+
+    /// Removes what a batch left that was killed while it wrote. Nobody else writes now.
+    fn sweep(&self) {
+        for sub in ["results", "hand-ins", "rubrics", "."] {
+            let Ok(entries) = fs::read_dir(self.folder.join(sub)) else { continue };
+            for entry in entries.flatten() {
+                if entry.file_name().to_string_lossy().starts_with(UNFINISHED) {
+                    // What cannot be removed costs space, nothing else.
+                    let path = entry.path();
+                    let _ = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+                }
+            }
+        }
+    }
+
+    /// Where a hand-in of this hash is kept: a folder, or an archive with one of these ends.
+    pub fn kept_hand_in(&self, hash: &str) -> Option<PathBuf> {
+        let path = |end: &str| self.folder.join("hand-ins").join(format!("{hash}{end}"));
+        ["", ".tar", ".tar.gz"].into_iter().map(path).find(|path| path.exists())
+    }
+
+    /// Where a rubric is kept.
+    pub fn kept_rubric(&self, hash: &str) -> PathBuf {
+        self.folder.join("rubrics").join(format!("{hash}.toml"))
+    }
+
+    /// Keeps a rubric. Gives its file.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn keep_rubric(&self, rubric: &Rubric) -> Result<PathBuf, String> {
+        let path = self.kept_rubric(&rubric.hash());
+        write_whole(&path, rubric.to_toml().as_bytes())?;
+        Ok(path)
+    }
+
+    fn result_path(&self, id: &str) -> PathBuf {
+        self.folder.join("results").join(format!("{id}.json"))
+    }
+
+    /// The result of a hand-in, if there is one. One that cannot be read is none: it is made again.
+    ///
+    /// # Errors
+    /// When the file is there and the system does not give it.
+    pub fn result(&self, id: &str) -> Result<Option<Record>, String> {
+        let path = self.result_path(id);
+        match fs::read(&path) {
+            Ok(bytes) => Ok(serde_json::from_slice(&bytes).ok()),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(format!("cannot read {}: {error}", path.display())),
+        }
+    }
+
+    /// Keeps the result of a hand-in.
+    ///
+    /// # Errors
+    /// When it cannot be written; what was there is still there.
+    pub fn keep_result(&self, id: &str, record: &Record) -> Result<(), String> {
+        let text = serde_json::to_vec_pretty(record).map_err(|error| format!("cannot write JSON: {error}"))?;
+        write_whole(&self.result_path(id), &text)
+    }
+
+    /// All results, one after the other, in the order of their names.
+    ///
+    /// # Errors
+    /// When the folder cannot be read.
+    pub fn ids(&self) -> Result<Vec<String>, String> {
+        let folder = self.folder.join("results");
+        let entries = fs::read_dir(&folder).map_err(|error| format!("cannot read {}: {error}", folder.display()))?;
+        let id = |name: String| name.strip_suffix(".json").map(str::to_string);
+        let mut ids: Vec<String> =
+            entries.flatten().filter_map(|entry| id(entry.file_name().to_string_lossy().into_owned())).collect();
+        ids.sort_unstable();
+        Ok(ids)
+    }
+}
+
+/// How the name begins of what is not yet whole.
+pub(super) const UNFINISHED: &str = ".unfinished-";
+
+/// Writes a file so that after a kill, or a loss of power, it is there whole or as it was before.
+///
+/// # Errors
+/// When it cannot be written.
+pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), String> {
+    let failed = |error: std::io::Error| format!("cannot write {}: {error}", path.display());
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let mut file = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(folder).map_err(failed)?;
+    file.write_all(bytes).and_then(|()| file.as_file().sync_all()).map_err(failed)?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        // Readable as other files are: a temporary file is for its owner alone.
+        file.as_file().set_permissions(fs::Permissions::from_mode(0o644)).map_err(failed)?;
+    }
+    file.persist(path).map_err(|error| failed(error.error))?;
+    sync_folder(folder).map_err(failed)
+}
+
+/// The new name is on the disk, too.
+pub(super) fn sync_folder(folder: &Path) -> std::io::Result<()> {
+    #[cfg(unix)]
+    File::open(folder)?.sync_all()?;
+    #[cfg(not(unix))]
+    let _ = folder;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_changes_a_grade_changes_its_identity() {
+        let asked = Asked::default();
+        let base =
+            || Identity { hand_in: "h", rubric: "r", tools: [Some("g"), Some("c"), None], seed: "1", asked: &asked };
+        let all_steps = Asked { steps: vec![1], ..Asked::default() };
+        let others = [
+            Identity { hand_in: "i", ..base() },
+            Identity { rubric: "s", ..base() },
+            Identity { tools: [Some("g"), Some("c"), Some("p")], ..base() },
+            Identity { seed: "2", ..base() },
+            Identity { asked: &all_steps, ..base() },
+        ];
+        for (index, other) in others.iter().enumerate() {
+            assert_ne!(other.hash(), base().hash(), "{index}");
+        }
+        assert_eq!(base().hash(), base().hash());
+    }
+}

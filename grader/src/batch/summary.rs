@@ -1,0 +1,235 @@
+//! What a batch says of all hand-ins together: a table for a spreadsheet, a page, and a page for each hand-in.
+//!
+//! Results are read one after the other, so memory does not grow with their explanations.
+
+use super::hand_ins::HandIn;
+use super::store::{Outcome, Record, Store, write_whole};
+use crate::advice::Next;
+use crate::formats::{harmless, html};
+use crate::json::{Report, State, Step, rounded};
+use crate::rubric::Rubric;
+use harness::workbook::name;
+use maud::{Markup, html};
+use std::collections::BTreeMap;
+use std::fs;
+
+/// The most findings that the page lists.
+const FINDINGS: usize = 25;
+/// Bins of a step's distribution: none of the points, four quarters, all.
+const BINS: [&str; 6] = ["0", "to 25 %", "to 50 %", "to 75 %", "below all", "all"];
+
+/// What is counted over all hand-ins.
+#[derive(Default)]
+struct Counts {
+    /// For each step, hand-ins by the share of its points; without a kernel, hand-ins have no share.
+    steps: BTreeMap<u8, [usize; 6]>,
+    /// For each step, part and title: how many have it.
+    findings: BTreeMap<(u8, String, String), usize>,
+    scores: Vec<f64>,
+}
+
+/// A hand-in's row.
+struct Row {
+    id: String,
+    name: String,
+    score: Option<f64>,
+    late_days: u32,
+    points: BTreeMap<u8, f64>,
+    note: String,
+}
+
+/// Writes `grades.csv`, `index.html` and `reports/`. `steps`: those that were asked for, all if empty.
+///
+/// # Errors
+/// When results cannot be read, or these cannot be written.
+pub fn write(store: &Store, hand_ins: &[HandIn], rubric: &Rubric, steps: &[u8]) -> Result<(), String> {
+    let (mut counts, mut rows) = (Counts::default(), Vec::new());
+    let of = rubric.max_points(steps);
+    for hand_in in hand_ins {
+        let Some(record) = store.result(&hand_in.id)? else { continue };
+        let page = match &record.outcome {
+            Outcome::Graded(report) => html::page(report, Some((&record.name, of))),
+            Outcome::NotGraded { reason } => not_graded(&record.name, reason),
+        };
+        let path = store.folder.join("reports").join(format!("{}.html", hand_in.id));
+        fs::write(&path, page).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+        rows.push(row(&hand_in.id, &record));
+        counts.add(&record);
+    }
+    let columns: Vec<u8> =
+        rubric.steps.keys().copied().filter(|step| steps.is_empty() || steps.contains(step)).collect();
+    write_whole(&store.folder.join("grades.csv"), &table(&rows, &columns, of)?)?;
+    write_whole(&store.folder.join("index.html"), index(&rows, &counts, of).as_bytes())
+}
+
+impl Counts {
+    fn add(&mut self, record: &Record) {
+        let Outcome::Graded(report) = &record.outcome else { return };
+        self.scores.push(report.score);
+        for step in &report.steps {
+            self.steps.entry(step.step).or_default()[bin(step)] += 1;
+            for part in step.parts.iter().filter(|part| part.outcome == State::Failed) {
+                let title = part.title.as_deref().unwrap_or_default();
+                let key = (step.step, part.part.to_string(), without_names(title));
+                *self.findings.entry(key).or_default() += 1;
+            }
+        }
+    }
+
+    fn findings(&self) -> Vec<(&(u8, String, String), usize)> {
+        let mut all: Vec<_> = self.findings.iter().map(|(key, count)| (key, *count)).collect();
+        all.sort_by_key(|(key, count)| (std::cmp::Reverse(*count), *key));
+        all.truncate(FINDINGS);
+        all
+    }
+}
+
+fn bin(step: &Step) -> usize {
+    let share = if step.max_points == 0 { 1.0 } else { step.points / f64::from(step.max_points) };
+    match share {
+        share if share <= 0.0 => 0,
+        share if share >= 1.0 => 5,
+        share if share > 0.75 => 4,
+        share => (share * 4.0).ceil().max(1.0) as usize,
+    }
+}
+
+/// A finding without what a student named: the same mistake is then one line, whatever the tile is called.
+fn without_names(title: &str) -> String {
+    let pieces = title.split('`').enumerate();
+    pieces.map(|(index, piece)| if index % 2 == 1 { "`…`" } else { piece }).collect()
+}
+
+fn row(id: &str, record: &Record) -> Row {
+    let mut row = Row {
+        id: id.to_string(),
+        name: record.name.clone(),
+        score: None,
+        late_days: 0,
+        points: BTreeMap::new(),
+        note: String::new(),
+    };
+    match &record.outcome {
+        Outcome::Graded(report) => {
+            row.score = Some(report.score);
+            row.late_days = report.late.as_ref().map_or(0, |late| late.days);
+            row.points = report.steps.iter().map(|step| (step.step, step.points)).collect();
+            row.note = first_next(report).unwrap_or_default();
+        }
+        Outcome::NotGraded { reason } => {
+            row.note = format!("not graded: {}", reason.lines().next().unwrap_or_default());
+        }
+    }
+    row
+}
+
+fn first_next(report: &Report) -> Option<String> {
+    let step = report.steps.iter().find(|step| step.next.is_some())?;
+    Some(format!("{}: {}", name(step.step), step.next.as_ref().map(Next::line)?))
+}
+
+fn table(rows: &[Row], steps: &[u8], of: u32) -> Result<Vec<u8>, String> {
+    let failed = |error: csv::Error| format!("cannot write CSV: {error}");
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    let head = ["name", "score", "max_points", "late_days"].into_iter().map(str::to_string);
+    let head = head.chain(steps.iter().map(|step| name(*step))).chain(["next".to_string(), "report".to_string()]);
+    writer.write_record(head).map_err(failed)?;
+    for row in rows {
+        // No score is not the score 0: somebody has to look at it.
+        let number = |points: Option<&f64>| points.map(f64::to_string).unwrap_or_default();
+        let mut cells =
+            vec![harmless(&row.name), number(row.score.as_ref()), of.to_string(), row.late_days.to_string()];
+        cells.extend(steps.iter().map(|step| number(row.points.get(step))));
+        cells.extend([harmless(&row.note), format!("reports/{}.html", row.id)]);
+        writer.write_record(cells).map_err(failed)?;
+    }
+    writer.into_inner().map_err(|error| format!("cannot write CSV: {}", error.error()))
+}
+
+fn not_graded(name: &str, reason: &str) -> String {
+    let body = html! {
+        h1 { "Grade of " (name) }
+        p { strong class="failed" { "It could not be graded." } }
+        pre { (reason) }
+    };
+    html::document(&format!("Grade of {name}"), &body)
+}
+
+fn index(rows: &[Row], counts: &Counts, of: u32) -> String {
+    let without: Vec<&Row> = rows.iter().filter(|row| row.score.is_none()).collect();
+    let mut scores = counts.scores.clone();
+    scores.sort_by(f64::total_cmp);
+    let body = html! {
+        h1 { "Grades" }
+        p {
+            (rows.len()) " hand-ins, " (scores.len()) " graded, " (without.len()) " not graded."
+            @if let (Some(low), Some(middle), Some(high)) = (scores.first(), scores.get(scores.len() / 2), scores.last()) {
+                @let mean = rounded(scores.iter().sum::<f64>() / scores.len() as f64);
+                " Scores of " (of) ": from " (low) " to " (high) ", median " (middle) ", mean " (mean) "."
+            }
+        }
+        (distribution(counts))
+        (findings(counts))
+        @if !without.is_empty() {
+            h2 { "Not graded" }
+            ul { @for row in &without { li { (link(row)) ": " (row.note) } } }
+        }
+        h2 { "Hand-ins" }
+        table {
+            thead { tr { th { "name" } th class="number" { "score" } th class="number" { "days late" } th { "what comes next" } } }
+            tbody {
+                @for row in rows {
+                    tr {
+                        td { (link(row)) }
+                        td class="number" { @if let Some(score) = row.score { (score) } @else { "–" } }
+                        td class="number" { (row.late_days) }
+                        td { (row.note) }
+                    }
+                }
+            }
+        }
+    };
+    html::document("Grades", &body)
+}
+
+fn link(row: &Row) -> Markup {
+    html! { a href=(format!("reports/{}.html", row.id)) { (row.name) } }
+}
+
+fn distribution(counts: &Counts) -> Markup {
+    let most = counts.steps.values().flatten().copied().max().unwrap_or(0).max(1);
+    html! {
+        h2 { "Points of each step" }
+        table {
+            thead { tr { th { "step" } @for bin in BINS { th { (bin) } } } }
+            tbody {
+                @for (step, bins) in &counts.steps {
+                    tr {
+                        td { (name(*step)) }
+                        @for count in bins {
+                            @let width = (6 * count).div_ceil(most);
+                            td { (count) " " span class="bar" style=(format!("width:{width}em")) {} }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn findings(counts: &Counts) -> Markup {
+    let all = counts.findings();
+    html! {
+        h2 { "Common findings" }
+        @if all.is_empty() { p { "None." } } @else {
+            table {
+                thead { tr { th class="number" { "hand-ins" } th { "step" } th { "part" } th { "finding" } } }
+                tbody {
+                    @for ((step, part, title), count) in all {
+                        tr { td class="number" { (count) } td { (name(*step)) } td { (part) } td { (title) } }
+                    }
+                }
+            }
+        }
+    }
+}

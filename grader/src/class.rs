@@ -1,0 +1,275 @@
+//! The commands for a whole class: `batch`, `regrade`, `reveal`, `similar`.
+
+use crate::{Asked, print, workspace};
+use clap::Subcommand;
+use grader::batch::slurm::{self, Slurm};
+use grader::batch::store::{self, Store};
+use grader::batch::{Batch, hand_ins, regrade, seed};
+use grader::rubric::{Moment, Rubric};
+use grader::similar;
+use grader::versions::Versions;
+use std::collections::BTreeMap;
+use std::io::{BufRead, Read};
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Action {
+    /// A folder of hand-ins: each sub-folder, .tar and .tar.gz is one
+    Batch {
+        /// The folder of hand-ins
+        hand_ins: PathBuf,
+        /// Where grades go; what is there already is kept
+        #[arg(long, value_name = "GRADES")]
+        out: PathBuf,
+        /// So many at a time (without it: half the cores)
+        #[arg(long, value_name = "N")]
+        jobs: Option<NonZeroUsize>,
+        /// The longest that one may take, in seconds
+        #[arg(long, value_name = "SECONDS", default_value = "3600", value_parser = clap::value_parser!(u64).range(1..))]
+        limit: u64,
+        /// When hand-ins came: a CSV file with the columns `name` and `handed_in`
+        #[arg(long, value_name = "FILE")]
+        handed_in: Option<PathBuf>,
+        /// Draw a secret seed, and print a commitment to it; `grader reveal` tells it
+        #[arg(long, conflicts_with = "seed")]
+        seed_commit: bool,
+        /// Grade again what could not be graded
+        #[arg(long)]
+        retry: bool,
+        /// The program that grades one, in place of this one: it is given the same arguments
+        #[arg(long, value_name = "PROGRAM")]
+        grade_with: Option<PathBuf>,
+        /// Grade on the nodes of a cluster: as a job array of Slurm
+        #[arg(long)]
+        slurm: bool,
+        /// The partition of the cluster, of CPUs or (with WORKBOOK_DEVICE=cuda) of GPUs
+        #[arg(long, value_name = "NAME", requires = "slurm")]
+        partition: Option<String>,
+        /// A further option of `sbatch`, such as --sbatch=--gpus=1; may be given again
+        #[arg(long = "sbatch", value_name = "OPTION", requires = "slurm", allow_hyphen_values = true)]
+        sbatch: Vec<String>,
+        /// Further options of `grader grade`, for each hand-in
+        #[arg(last = true, value_name = "OPTIONS")]
+        options: Vec<String>,
+    },
+    /// A hand-in of a batch once more, as it was graded then; says whether the grade is the same
+    Regrade {
+        /// What `grader batch --out` wrote
+        grades: PathBuf,
+        /// The hand-in: `hand_in` in its result, or how that begins
+        #[arg(long, value_name = "HASH")]
+        hash: String,
+        /// The longest that it may take, in seconds
+        #[arg(long, value_name = "SECONDS", default_value = "3600", value_parser = clap::value_parser!(u64).range(1..))]
+        limit: u64,
+        /// The program that grades it, in place of this one
+        #[arg(long, value_name = "PROGRAM")]
+        grade_with: Option<PathBuf>,
+    },
+    /// Hand-ins that are more alike than those of this class are: somebody should look at them
+    Similar {
+        /// The folder of hand-ins, as for a batch
+        hand_ins: PathBuf,
+    },
+    /// A task of a job array
+    #[command(hide = true)]
+    Work {
+        /// The folder of tasks
+        folder: PathBuf,
+        /// Which of them
+        index: usize,
+    },
+    /// The secret seed of a batch, once grades are out
+    Reveal {
+        /// What `grader batch --out` wrote
+        grades: PathBuf,
+    },
+}
+
+impl Action {
+    /// Does it. Gives whether all is well.
+    pub(crate) fn act(&self, asked: &Asked, rubric: Rubric) -> Result<bool, String> {
+        match self {
+            Action::Batch {
+                hand_ins,
+                out,
+                jobs,
+                limit,
+                handed_in,
+                seed_commit,
+                retry,
+                grade_with,
+                slurm,
+                partition,
+                sbatch,
+                options,
+            } => {
+                let batch = Batch {
+                    hand_ins: hand_ins.clone(),
+                    out: out.clone(),
+                    jobs: jobs.unwrap_or_else(half_of_the_cores),
+                    limit: Duration::from_secs(*limit),
+                    grader: grade_with.clone(),
+                    rubric,
+                    seed: asked.seed.map(Seed::number).transpose()?,
+                    seed_commit: *seed_commit,
+                    asked: store::Asked {
+                        steps: asked.steps.clone(),
+                        allow_unchecked: asked.allow_unchecked,
+                        handed_in: None,
+                        device: std::env::var("WORKBOOK_DEVICE").unwrap_or_default(),
+                        options: options.clone(),
+                    },
+                    handed_in: handed_in.as_deref().map(moments).transpose()?.unwrap_or_default(),
+                    retry: *retry,
+                    versions: Versions::here(&workspace()?.root),
+                    slurm: slurm.then(|| Slurm { partition: partition.clone(), options: sbatch.clone(), jobs: *jobs }),
+                };
+                let done = batch.run(|line| eprintln!("{line}"))?;
+                let out = out.display();
+                print(&format!(
+                    "{} graded now, {} kept from before, {} not graded\n{out}/grades.csv\n{out}/index.html\n",
+                    done.graded, done.kept, done.not_graded
+                ));
+                Ok(done.not_graded == 0)
+            }
+            Action::Regrade { grades, hash, limit, grade_with } => {
+                let program = match grade_with {
+                    Some(program) => program.clone(),
+                    None => {
+                        std::env::current_exe().map_err(|error| format!("cannot find this program itself: {error}"))?
+                    }
+                };
+                let here = Versions::here(&workspace()?.root);
+                let (text, same) = regrade::regrade(grades, hash, &program, Duration::from_secs(*limit), &here)?;
+                print(&text);
+                Ok(same)
+            }
+            Action::Work { folder, index } => slurm::work(folder, *index).map(|()| true),
+            Action::Similar { hand_ins } => similar(hand_ins, &asked.steps),
+            Action::Reveal { grades } => {
+                let secret = seed::reveal(&Store::existing(grades)?)?;
+                let (number, nonce, commitment) = (secret.seed, &secret.nonce, secret.commitment());
+                print(&format!(
+                    "seed:       {number}\nnonce:      {nonce}\ncommitment: {commitment}\n\
+                     check it with: printf %s {number}{nonce} | sha256sum\n"
+                ));
+                Ok(true)
+            }
+        }
+    }
+}
+
+/// A kernel is judged on all cores: more hand-ins at a time only use those better that wait for the compiler.
+fn half_of_the_cores() -> NonZeroUsize {
+    let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    NonZeroUsize::new(cores / 2).unwrap_or(NonZeroUsize::MIN)
+}
+
+/// Prints the pairs of each step that stand out. Gives whether there are none.
+fn similar(folder: &Path, wanted: &[u8]) -> Result<bool, String> {
+    let workspace = workspace()?;
+    let (hand_ins, ignored) = hand_ins::list(folder, None)?;
+    for note in ignored {
+        eprintln!("note: {note}");
+    }
+    let mut by_step: BTreeMap<u8, Vec<similar::Kernel>> = BTreeMap::new();
+    for hand_in in hand_ins {
+        match hand_ins::texts(&hand_in) {
+            Ok(kernels) => {
+                for (step, file, text) in kernels {
+                    let kernel = similar::Kernel { name: hand_in.name.clone(), file, text };
+                    by_step.entry(step).or_default().push(kernel);
+                }
+            }
+            // One bad hand-in stops nobody.
+            Err(reason) => eprintln!("note: {} is not compared: {reason}", hand_in.name),
+        }
+    }
+    let existing = workspace.steps();
+    by_step.retain(|step, _| existing.contains(step) && (wanted.is_empty() || wanted.contains(step)));
+    let mut found = 0;
+    for (step, kernels) in &by_step {
+        let (pairs, text) = similar::step(*step, kernels, &similar::known(&workspace, *step)?);
+        found += pairs;
+        print(&text);
+    }
+    let compared: usize = by_step.values().map(Vec::len).sum();
+    print(&format!("{compared} kernels of {} steps compared; pairs that stand out: {found}\n", by_step.len()));
+    Ok(found == 0)
+}
+
+/// When hand-ins came, by their names.
+fn moments(path: &Path) -> Result<BTreeMap<String, Moment>, String> {
+    const COLUMNS: [&str; 2] = ["name", "handed_in"];
+    let error = |line: u64, what: &str| format!("{}:{line}: {what}", path.display());
+    let broken = |broken: csv::Error| {
+        let line = broken.position().map_or(1, csv::Position::line);
+        error(line, &format!("{broken}\n  try: Give a hand-in on each line: its name, a comma, when it came."))
+    };
+    let mut reader = csv::Reader::from_path(path).map_err(broken)?;
+    let head = reader.headers().map_err(broken)?;
+    if !head.iter().eq(COLUMNS) {
+        let found = head.iter().collect::<Vec<_>>().join(",");
+        return Err(error(
+            1,
+            &format!("the columns are {found:?}\n  try: Begin with the line `{}`.", COLUMNS.join(",")),
+        ));
+    }
+    let mut all = BTreeMap::new();
+    for row in reader.records() {
+        let row = row.map_err(broken)?;
+        let line = row.position().map_or(1, csv::Position::line);
+        let moment = Moment::parse(&row[1]).map_err(|why| error(line, &why))?;
+        if all.insert(row[0].to_string(), moment).is_some() {
+            let what = format!("{:?} stands there twice\n  try: Leave the line that counts.", &row[0]);
+            return Err(error(line, &what));
+        }
+    }
+    Ok(all)
+}
+
+/// A seed, or where it comes from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Seed {
+    /// This one.
+    Given(u64),
+    /// The first line of the standard input, as a batch gives it: a command line can be read by every process of the machine.
+    Input,
+}
+
+/// A seed as an argument.
+pub(crate) fn seed(text: &str) -> Result<Seed, String> {
+    match text {
+        "-" => Ok(Seed::Input),
+        _ => text.parse().map(Seed::Given).map_err(|_| {
+            format!(
+                "a seed is a number from 0 to {}, or `-`: then it is the first line of the standard input",
+                u64::MAX
+            )
+        }),
+    }
+}
+
+impl Seed {
+    /// The number. If it comes from the standard input, this process ends when that is closed: who wanted the grade is gone.
+    pub(crate) fn number(self) -> Result<u64, String> {
+        if let Seed::Given(number) = self {
+            return Ok(number);
+        }
+        let mut line = String::new();
+        let read = std::io::stdin().lock().read_line(&mut line);
+        read.map_err(|error| format!("cannot read the seed from the standard input: {error}"))?;
+        let number = line.trim().parse().map_err(|_| {
+            format!("the standard input begins with {:?}: allowed is a number from 0 to {}", line.trim(), u64::MAX)
+        })?;
+        std::thread::spawn(|| {
+            // To its end; what else stands in it is of no use.
+            let _ = std::io::copy(&mut std::io::stdin().lock().by_ref(), &mut std::io::sink());
+            std::process::exit(2);
+        });
+        Ok(number)
+    }
+}

@@ -1,0 +1,88 @@
+//! The ways to write a grade: for people, for programs, and for the systems that courses use.
+//!
+//! Each is made from the same [`Report`], so all say the same points and the same next thing to do. What a student wrote (names, lines
+//! of code in explanations) is hostile everywhere: it is escaped as each format asks for.
+
+mod autolab;
+mod csv;
+mod gradescope;
+pub(crate) mod html;
+mod junit;
+
+pub(crate) use self::csv::harmless;
+
+use crate::json::{self, PartReport, Report, State, Step};
+use crate::{Grade, table};
+use clap::ValueEnum;
+
+/// A way to write a grade.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// A table, then what did not pass
+    Text,
+    /// One JSON object; docs/grader.md describes it
+    Json,
+    /// The results.json of a Gradescope autograder
+    Gradescope,
+    /// Two lines for Autolab: semantic feedback, and the scores
+    Autolab,
+    /// JUnit's XML: a test suite for each step, a test case for each part
+    Junit,
+    /// A row for each step
+    Csv,
+    /// One page that needs nothing else
+    Html,
+}
+
+/// Writes a grade.
+///
+/// # Errors
+/// When a number or a text cannot be written in that format.
+pub fn render(format: Format, grade: &Grade, report: &Report) -> Result<String, String> {
+    match format {
+        Format::Text => Ok(table::render(grade) + &table::lateness(report)),
+        other => of_report(other, report),
+    }
+}
+
+/// Writes a grade that was stored. There is no table of it: JSON stands in its place.
+///
+/// # Errors
+/// As [`render`].
+pub fn of_report(format: Format, report: &Report) -> Result<String, String> {
+    match format {
+        Format::Text | Format::Json => json::render(report),
+        Format::Gradescope => gradescope::render(report),
+        Format::Autolab => autolab::render(report),
+        Format::Junit => junit::render(report),
+        Format::Csv => csv::render(report),
+        Format::Html => Ok(html::page(report, None)),
+    }
+}
+
+/// What is said of a part: its outcome, what is wrong and why; for `correct`, how far the milestones are.
+fn explanation(step: &Step, part: &PartReport) -> String {
+    let mut text = part.outcome.words().to_string();
+    if let Some(title) = &part.title {
+        text += &format!(": {title}");
+    }
+    if part.part == harness::Part::Correct && part.outcome != State::Passed {
+        if let Some(failure) = &step.build_failure {
+            return format!("{text}\n\n{failure}");
+        }
+        for milestone in &step.milestones {
+            text += &format!("\n{} {}: {}", milestone.id, milestone.title, milestone.state.replace('_', " "));
+        }
+    }
+    if part.text.trim().is_empty() { text } else { format!("{text}\n\n{}", part.text.trim_end()) }
+}
+
+/// What comes next in a step, as lines.
+fn comes_next(step: &Step) -> Option<String> {
+    Some(format!("what comes next:\n  {}", step.next.as_ref()?.lines().join("\n  ")))
+}
+
+/// `step01`.
+fn step_name(step: &Step) -> String {
+    harness::workbook::name(step.step)
+}

@@ -1,0 +1,317 @@
+//! A rubric as TOML: reading it, with errors at their lines, and writing it.
+
+use super::{Late, Moment, Rubric};
+use harness::points::Shares;
+use harness::workbook::name;
+use harness::{Part, Problem};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::fmt::{Display, Write};
+use std::ops::Range;
+use std::path::Path;
+use std::{fmt, fs};
+use toml::Spanned;
+use toml::value::Datetime;
+
+/// The largest extent of a size: the largest that the workbook itself has is half of it.
+const MAX_EXTENT: u32 = 16_384;
+/// The most sizes of a step: each is a run of the emulator.
+const MAX_SIZES: usize = 32;
+/// The most points of a step.
+const MAX_POINTS: u32 = 10_000;
+
+/// The file. What is left out is as in the default.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct File {
+    shares: Option<Spanned<FileShares>>,
+    fast: Option<Spanned<f64>>,
+    late: Option<FileLate>,
+    #[serde(default)]
+    steps: BTreeMap<Spanned<String>, FileStep>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct FileShares {
+    correct: u32,
+    race_free: u32,
+    structure: u32,
+    resources: u32,
+    fast: u32,
+    milestones: Spanned<u32>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct FileLate {
+    due: Spanned<Datetime>,
+    points_per_day: Spanned<f64>,
+    latest_day: u32,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct FileStep {
+    points: Option<Spanned<u32>>,
+    fast: Option<Spanned<f64>>,
+    sizes: Option<Spanned<Vec<Spanned<String>>>>,
+}
+
+/// The text and its name, for errors.
+struct Source<'a> {
+    name: &'a str,
+    text: &'a str,
+}
+
+impl Source<'_> {
+    fn error(&self, at: Option<Range<usize>>, what: impl Display, way_out: impl Display) -> String {
+        let line = at.map_or(1, |at| self.text.get(..at.start).unwrap_or_default().matches('\n').count() + 1);
+        format!("{}:{line}: {what}\n  try: {way_out}", self.name)
+    }
+}
+
+impl Rubric {
+    /// Reads a rubric's file.
+    ///
+    /// # Errors
+    /// File and line, the value found, the values allowed.
+    pub fn read(path: &Path) -> Result<Rubric, String> {
+        let name = path.display().to_string();
+        let text = fs::read_to_string(path).map_err(|error| {
+            format!(
+                "cannot read the rubric {name}: {error}\n  try: `grader rubric > rubric.toml` writes one to begin with."
+            )
+        })?;
+        Rubric::parse(&name, &text)
+    }
+
+    /// Reads a rubric. `name` is its file's, for errors.
+    ///
+    /// # Errors
+    /// As [`Rubric::read`].
+    pub fn parse(name: &str, text: &str) -> Result<Rubric, String> {
+        let source = Source { name, text };
+        let file: File = toml::from_str(text).map_err(|error| {
+            // The first line says what is wrong, and what is allowed there.
+            let what = error.message().lines().collect::<Vec<_>>().join("; ");
+            let what = what
+                .replace("expected f64", "expected a number")
+                .replace("expected u32", "expected a whole number from 0 on");
+            source.error(
+                error.span(),
+                what,
+                "`grader rubric` prints a rubric with all that can be said, and its values.",
+            )
+        })?;
+        let mut rubric = Rubric::default();
+        if let Some(shares) = file.shares {
+            rubric.shares = read_shares(&source, &shares)?;
+        }
+        if let Some(fast) = &file.fast {
+            let fast = read_fast(&source, fast)?;
+            rubric.steps.values_mut().for_each(|step| step.fast = fast);
+        }
+        rubric.late = file.late.map(|late| read_late(&source, &late)).transpose()?;
+        for (key, said) in &file.steps {
+            let number = key.get_ref().strip_prefix("step").and_then(harness::workbook::number);
+            let Some((number, step)) = number.and_then(|number| Some((number, rubric.steps.get_mut(&number)?))) else {
+                let names: Vec<String> = rubric.steps.keys().map(|number| name_of(*number)).collect();
+                let what = format!("there is no step {:?}", key.get_ref());
+                return Err(source.error(Some(key.span()), what, format!("Name one of {}.", names.join(", "))));
+            };
+            if let Some(points) = &said.points {
+                step.points = within(&source, "points", points, 0, MAX_POINTS)?;
+            }
+            if let Some(fast) = &said.fast {
+                step.fast = read_fast(&source, fast)?;
+            }
+            if let Some(sizes) = &said.sizes {
+                step.sizes = read_sizes(&source, number, sizes)?;
+            }
+        }
+        if rubric.max_points(&[]) == 0 {
+            return Err(source.error(None, "no step gives points", "Give at least one step points above 0."));
+        }
+        Ok(rubric)
+    }
+
+    /// The rubric as a file that [`Rubric::parse`] reads, with a comment on each value.
+    pub fn to_toml(&self) -> String {
+        let mut text = String::from(HEAD);
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "[shares]");
+        for (part, share) in Part::ALL.into_iter().zip(self.shares.parts) {
+            let _ = writeln!(text, "{part} = {share}");
+        }
+        let _ = writeln!(
+            text,
+            "# While D is not right, milestones give points instead: all of them together this much.\nmilestones = {}\n",
+            self.shares.milestones
+        );
+        text.push_str(LATE);
+        if let Some(late) = &self.late {
+            let (due, per_day, latest) = (&late.due.text, Decimal(late.points_per_day), late.latest_day);
+            let _ = writeln!(text, "[late]\ndue = {due}\npoints-per-day = {per_day}\nlatest-day = {latest}");
+        }
+        text.push_str(STEPS);
+        for (number, step) in &self.steps {
+            let size = |size: &Problem| format!("\"{size}\"");
+            let sizes: Vec<String> = step.sizes.iter().map(size).collect();
+            let _ = writeln!(
+                text,
+                "\n[steps.{}]\npoints = {}\nfast = {}\nsizes = [{}]",
+                name(*number),
+                step.points,
+                Decimal(step.fast),
+                sizes.join(", ")
+            );
+        }
+        text
+    }
+}
+
+const HEAD: &str = "\
+# A rubric of the grader: `grader grade FOLDER --rubric THIS-FILE`. What is left out is as here.
+#
+# Shares of the five parts, in percent of a step's points. They add up to 100. `correct` is a gate: without it, no other part counts.
+";
+const LATE: &str = "\
+# What lateness costs: points of the total for each day that has begun, until nothing is taken after the latest day.
+# [late]
+# due = 2026-11-30T23:59:59+01:00
+# points-per-day = 10.0
+# latest-day = 3
+";
+const STEPS: &str = "
+# Points of each step; the largest share of the reference solution's time that is `fast` (a line `fast = 1.5` above the first
+# table is for all steps); the sizes MxNxK that a kernel must solve, with their type, beside the cases that bite (docs/steps.md).
+";
+
+/// A number that is a float in TOML, whatever its value.
+struct Decimal(f64);
+
+impl Display for Decimal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.0)
+    }
+}
+
+fn name_of(number: u8) -> String {
+    format!("[steps.{}]", name(number))
+}
+
+fn within(source: &Source, what: &str, value: &Spanned<u32>, low: u32, high: u32) -> Result<u32, String> {
+    let found = *value.get_ref();
+    if (low..=high).contains(&found) {
+        return Ok(found);
+    }
+    Err(source.error(
+        Some(value.span()),
+        format!("{what} = {found}"),
+        format!("Give a whole number from {low} to {high}."),
+    ))
+}
+
+fn read_shares(source: &Source, said: &Spanned<FileShares>) -> Result<Shares, String> {
+    let shares = said.get_ref();
+    let parts = [shares.correct, shares.race_free, shares.structure, shares.resources, shares.fast];
+    let sum: u64 = parts.iter().map(|share| u64::from(*share)).sum();
+    if sum != 100 {
+        let way_out = "Let correct, race-free, structure, resources and fast add up to 100 %.";
+        return Err(source.error(Some(said.span()), format!("the shares of the parts add up to {sum} %"), way_out));
+    }
+    // Else a kernel would lose points on its way to the right result.
+    let milestones = within(source, "milestones", &shares.milestones, 0, shares.correct)?;
+    Ok(Shares { parts, milestones })
+}
+
+fn read_fast(source: &Source, value: &Spanned<f64>) -> Result<f64, String> {
+    let fast = *value.get_ref();
+    if (1.0..=1000.0).contains(&fast) {
+        return Ok(fast);
+    }
+    let way_out = "Give a number from 1.0 (as fast as the reference solution) to 1000.0.";
+    Err(source.error(Some(value.span()), format!("fast = {fast:?}"), way_out))
+}
+
+fn read_late(source: &Source, late: &FileLate) -> Result<Late, String> {
+    let due = Moment::parse(&late.due.get_ref().to_string()).map_err(|_| {
+        let way_out = "Give date, time and offset from UTC, without quotes: 2026-11-30T23:59:59+01:00.";
+        source.error(Some(late.due.span()), format!("due = {}", late.due.get_ref()), way_out)
+    })?;
+    let points_per_day = *late.points_per_day.get_ref();
+    if !(points_per_day >= 0.0 && points_per_day.is_finite()) {
+        let what = format!("points-per-day = {points_per_day:?}");
+        return Err(source.error(Some(late.points_per_day.span()), what, "Give a number from 0.0 on."));
+    }
+    Ok(Late { due, points_per_day, latest_day: late.latest_day })
+}
+
+fn read_sizes(source: &Source, number: u8, sizes: &Spanned<Vec<Spanned<String>>>) -> Result<Vec<Problem>, String> {
+    let count = sizes.get_ref().len();
+    if !(1..=MAX_SIZES).contains(&count) {
+        let what = format!("{count} sizes");
+        return Err(source.error(
+            Some(sizes.span()),
+            what,
+            format!("Give 1 to {MAX_SIZES} of them, each \"MxNxK f16\" or \"MxNxK bf16\"."),
+        ));
+    }
+    let one = |size: &Spanned<String>| {
+        let found = size.get_ref();
+        let problem: Problem = found.parse().map_err(|_| {
+            let way_out = "Write M, N, K and the type, f16 or bf16: \"256x256x64 f16\".";
+            source.error(Some(size.span()), format!("{found:?} is no size"), way_out)
+        })?;
+        let (allowed, fits) = contract(number, &problem);
+        if fits && problem.m.max(problem.n).max(problem.k) <= MAX_EXTENT {
+            return Ok(problem);
+        }
+        let way_out = format!("Step {number} solves {allowed}; extents go up to {MAX_EXTENT}.");
+        Err(source.error(Some(size.span()), format!("the size {found:?}"), way_out))
+    };
+    sizes.get_ref().iter().map(one).collect()
+}
+
+/// What a step must solve (docs/steps.md), and whether this is in it.
+fn contract(number: u8, problem: &Problem) -> (&'static str, bool) {
+    let Problem { m, n, k, .. } = *problem;
+    let multiple = |value: u32, of: u32| value > 0 && value.is_multiple_of(of);
+    match number {
+        1 => ("128 x 128 x 64", [m, n, k] == [128, 128, 64]),
+        2 => ("128 x 128 x K, with K a multiple of 64", [m, n] == [128, 128] && multiple(k, 64)),
+        3 => {
+            let fits = multiple(m, 128) && multiple(n, 128) && multiple(k, 64);
+            ("M and N that are multiples of 128, K of 64", fits)
+        }
+        _ => ("any M, with N and K multiples of 8", m > 0 && multiple(n, 8) && multiple(k, 8)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use harness::STEPS as LADDER;
+
+    #[test]
+    fn what_is_printed_is_what_is_read_and_every_step_fits_its_own_contract() {
+        let default = Rubric::default();
+        assert_eq!(Rubric::parse("r", &default.to_toml()), Ok(default.clone()));
+        assert_eq!(Rubric::parse("r", ""), Ok(default.clone()));
+        for step in LADDER {
+            let cases = step.cases.iter().map(|case| &case.problem);
+            for problem in step.sizes.iter().chain(cases) {
+                assert!(contract(step.number, problem).1, "step {}: {problem}", step.number);
+            }
+        }
+        let text = "fast = 2.0\n[late]\ndue = 2026-11-30T23:59:59+01:00\npoints-per-day = 0.5\nlatest-day = 2\n\
+                    [steps.step03]\npoints = 7\nfast = 1.5\nsizes = [\"256x128x64 bf16\"]\n";
+        let other = Rubric::parse("r", text).expect("a rubric");
+        assert_eq!(Rubric::parse("r", &other.to_toml()), Ok(other.clone()));
+        assert_eq!((other.steps[&3].points, other.steps[&3].fast, other.steps[&4].fast), (7, 1.5, 2.0));
+        assert_eq!(other.max_points(&[]), 97);
+        assert_eq!(other.max_points(&[3, 4]), 17);
+        assert_ne!(other.hash(), default.hash());
+    }
+}

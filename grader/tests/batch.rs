@@ -1,0 +1,382 @@
+//! A batch: killed at any moment, it loses and repeats nothing; bad hand-ins and hostile names harm nobody; grades can be made again.
+//!
+//! Hand-ins are real, and cheap: kernels that do not compile take half a second each.
+
+use grader::batch::store::{Outcome, Record};
+use grader::json::State;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant, SystemTime};
+use tempfile::TempDir;
+
+/// A class: hand-ins and grades.
+struct Class {
+    folder: TempDir,
+}
+
+/// How a command ended: status, what it printed, what it said.
+type Said = (Option<i32>, String, String);
+
+impl Class {
+    fn new(kernels: &[(&str, &str)]) -> Class {
+        let class = Class { folder: tempfile::tempdir().expect("a scratch folder") };
+        for (name, text) in kernels {
+            class.write(name, text);
+        }
+        class
+    }
+
+    fn write(&self, name: &str, kernel: &str) {
+        let folder = self.hand_ins().join(name);
+        fs::create_dir_all(&folder).expect("a folder");
+        fs::write(folder.join("step01.rs"), kernel).expect("written");
+    }
+
+    fn hand_ins(&self) -> PathBuf {
+        self.folder.path().join("hand-ins")
+    }
+
+    fn grades(&self, out: &str) -> PathBuf {
+        self.folder.path().join(out)
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_grader"));
+        command.args(arguments).env("NO_COLOR", "1").env_remove("WORKBOOK_DEVICE");
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    fn batch(&self, out: &str, options: &[&str]) -> Command {
+        let mut command = self.command(&["batch"]);
+        command.arg(self.hand_ins()).arg("--out").arg(self.grades(out)).args(options);
+        command
+    }
+
+    fn records(&self, out: &str) -> BTreeMap<String, Record> {
+        let read = |path: PathBuf| -> Record {
+            serde_json::from_slice(&fs::read(&path).expect("read")).unwrap_or_else(|error| panic!("{path:?}: {error}"))
+        };
+        let records = files(&self.grades(out).join("results")).into_keys().map(read);
+        records.map(|record| (record.name.clone(), record)).collect()
+    }
+
+    fn csv(&self, out: &str) -> String {
+        fs::read_to_string(self.grades(out).join("grades.csv")).expect("grades.csv")
+    }
+}
+
+fn said(mut command: Command) -> Said {
+    let output = command.output().expect("the command starts");
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+/// Whole files of a folder, and when they were written.
+fn files(folder: &Path) -> BTreeMap<PathBuf, SystemTime> {
+    let Ok(entries) = fs::read_dir(folder) else { return BTreeMap::new() };
+    let whole = entries.flatten().filter(|entry| !entry.file_name().to_string_lossy().starts_with('.'));
+    whole.map(|entry| (entry.path(), entry.metadata().and_then(|about| about.modified()).expect("a time"))).collect()
+}
+
+/// Without what no two runs have in common.
+fn timeless(mut record: Record) -> Record {
+    record.seconds = 0.0;
+    if let Outcome::Graded(report) = &mut record.outcome {
+        report.steps.iter_mut().for_each(|step| step.seconds = 0.0);
+    }
+    record
+}
+
+/// Kills a batch when so many results are there, somewhere in the middle of the next.
+fn kill_at(child: &mut Child, results: &Path, count: usize) {
+    let begin = Instant::now();
+    while files(results).len() < count {
+        assert!(begin.elapsed() < Duration::from_secs(300), "no {count} results in five minutes");
+        assert_eq!(child.try_wait().expect("asked"), None, "it ended before it had {count} results");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    std::thread::sleep(Duration::from_millis(10 * count as u64));
+    child.kill().expect("SIGKILL");
+    child.wait().expect("ended");
+}
+
+#[test]
+fn a_batch_that_is_killed_three_times_gives_the_grades_of_one_that_ran_through() {
+    let kernels: Vec<(String, String)> =
+        (1..=5).map(|number| (format!("student {number}"), format!("fn broken{number}( {{"))).collect();
+    let kernels: Vec<(&str, &str)> = kernels.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+    let class = Class::new(&kernels);
+    let results = class.grades("killed").join("results");
+    let mut before = BTreeMap::new();
+    for count in [1, 2, 3] {
+        let mut child = class.batch("killed", &["--jobs", "2"]).spawn().expect("the command starts");
+        kill_at(&mut child, &results, count);
+        let now = files(&results);
+        for (path, time) in &before {
+            assert_eq!(now.get(path), Some(time), "{path:?} was there, and is made once");
+        }
+        assert!(now.len() < kernels.len(), "a batch that is done cannot be killed: {}", now.len());
+        before = now;
+    }
+    let (status, text, errors) = said(class.batch("killed", &["--jobs", "2"]));
+    assert_eq!(status, Some(0), "{errors}");
+    let (graded, kept) = (kernels.len() - before.len(), before.len());
+    assert!(text.starts_with(&format!("{graded} graded now, {kept} kept from before, 0 not graded\n")), "{text}");
+    let left: Vec<PathBuf> = fs::read_dir(&results).expect("read").flatten().map(|entry| entry.path()).collect();
+    assert_eq!(left.len(), kernels.len(), "nothing unfinished is left: {left:?}");
+
+    let (status, _, errors) = said(class.batch("through", &["--jobs", "2"]));
+    assert_eq!(status, Some(0), "{errors}");
+    assert!(!errors.contains('\u{1b}') && !errors.contains("hand-ins,"), "no bar where there is no terminal: {errors}");
+    assert_eq!(class.csv("killed"), class.csv("through"));
+    let [killed, through] = ["killed", "through"].map(|out| {
+        class.records(out).into_iter().map(|(name, record)| (name, timeless(record))).collect::<BTreeMap<_, _>>()
+    });
+    assert_eq!(killed, through);
+    assert_eq!(killed.len(), kernels.len());
+    assert!(killed.values().all(|record| matches!(record.outcome, Outcome::Graded(_))));
+
+    // What changed is graded again, and nothing else.
+    class.write("student 3", "fn broken_otherwise( {");
+    let (_, text, _) = said(class.batch("killed", &[]));
+    assert!(text.starts_with("1 graded now, 4 kept from before"), "{text}");
+}
+
+#[cfg(unix)]
+#[test]
+fn bad_hand_ins_stop_nobody_and_hostile_names_stay_text() {
+    let script = "<script>alert(1)&";
+    let class = Class::new(&[("=1+1", "fn broken( {"), (script, "fn broken( {"), ("\u{1b}[2J\n..", "fn broken( {")]);
+    fs::create_dir_all(class.hand_ins().join("empty")).expect("a folder");
+    fs::create_dir_all(class.hand_ins().join("link/step01")).expect("a folder");
+    let outside = class.folder.path().join("outside");
+    fs::create_dir_all(&outside).expect("a folder");
+    fs::write(outside.join("kernel.rs"), "// SECRET OF THE TEACHER\n").expect("written");
+    fs::remove_dir(class.hand_ins().join("link/step01")).expect("removed");
+    std::os::unix::fs::symlink(&outside, class.hand_ins().join("link/step01")).expect("a link");
+    std::os::unix::fs::symlink(&outside, class.hand_ins().join("linked")).expect("a link");
+    fs::write(class.hand_ins().join("torn.tar.gz"), "no archive").expect("written");
+
+    let (status, text, errors) = said(class.batch("grades", &["--jobs", "2"]));
+    assert_eq!(status, Some(1), "{text}{errors}");
+    assert!(text.starts_with("3 graded now, 0 kept from before, 3 not graded\n"), "{text}{errors}");
+    assert!(errors.contains("note: linked is no hand-in"), "{errors}");
+    assert!(!errors.contains('\u{1b}'), "{errors}");
+    let records = class.records("grades");
+    let why = |name: &str| match &records[name].outcome {
+        Outcome::NotGraded { reason } => reason.clone(),
+        Outcome::Graded(_) => panic!("{name} is graded"),
+    };
+    assert!(why("empty").starts_with("empty holds no kernel"), "{}", why("empty"));
+    assert!(why("link").starts_with("step01 is a symbolic link\n  try: "), "{}", why("link"));
+    assert!(!why("torn.tar.gz").is_empty());
+    // Every file that was written lies where it should, under a harmless name.
+    for folder in ["results", "reports"] {
+        for path in files(&class.grades("grades").join(folder)).into_keys() {
+            let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+            assert!(name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte)), "{name:?}");
+            let text = fs::read_to_string(&path).expect("read");
+            assert!(!text.contains("SECRET"), "{name}");
+            assert!(folder == "results" || !text.contains("<script"), "{name}: {text}");
+        }
+    }
+    let index = fs::read_to_string(class.grades("grades").join("index.html")).expect("index.html");
+    assert!(!index.contains("<script") && index.contains("&lt;script&gt;alert(1)&amp;"), "{index}");
+    assert!(index.contains("3 graded, 3 not graded") && index.contains("the kernel could not be built"), "{index}");
+    let csv = class.csv("grades");
+    let mut reader = csv::Reader::from_reader(csv.as_bytes());
+    let names: Vec<String> = reader.records().map(|row| row.expect("a row")[0].to_string()).collect();
+    assert_eq!(names, [script, "'=1+1", "empty", "link", "torn.tar.gz", "\u{fffd}[2J\u{fffd}.."]);
+    // A hand-in is no folder of hand-ins.
+    let mut wrong = class.command(&["batch"]);
+    wrong.arg(class.hand_ins().join("=1+1")).arg("--out").arg(class.grades("wrong"));
+    let (status, _, errors) = said(wrong);
+    assert_eq!(status, Some(2));
+    assert!(errors.contains("holds no hand-in\n  try: "), "{errors}");
+    // A folder of grades among the hand-ins would be graded.
+    let mut inside = class.command(&["batch"]);
+    inside.arg(class.hand_ins()).arg("--out").arg(class.hand_ins().join("grades"));
+    let (status, _, errors) = said(inside);
+    assert_eq!(status, Some(2));
+    assert!(errors.contains("would lie among the hand-ins") && errors.contains("try: "), "{errors}");
+}
+
+#[test]
+fn lateness_comes_from_a_table_whose_errors_name_their_lines() {
+    let class = Class::new(&[("anna", "fn a( {"), ("ben", "fn b( {")]);
+    let rubric = class.folder.path().join("rubric.toml");
+    let late = "[late]\ndue = 2026-11-30T12:00:00Z\npoints-per-day = 1.0\nlatest-day = 3\n";
+    fs::write(&rubric, late).expect("written");
+    let table = class.folder.path().join("came.csv");
+    let batch = |text: &str| {
+        fs::write(&table, text).expect("written");
+        let options = ["--step", "1", "--rubric", &rubric.to_string_lossy(), "--handed-in", &table.to_string_lossy()];
+        said(class.batch("grades", &options))
+    };
+    for (text, expected) in [
+        ("who,when\n", "came.csv:1: the columns are \"who,when\"\n  try: Begin with the line `name,handed_in`."),
+        ("name,handed_in\nanna\n", "came.csv:2: "),
+        ("name,handed_in\nanna,2026-12-01T12:00:00Z\nben,soon\n", "came.csv:3: \"soon\" is no moment\n  try: "),
+        (
+            "name,handed_in\nben,2026-12-01T12:00:00Z\nben,2026-12-01T12:00:00Z\n",
+            "came.csv:3: \"ben\" stands there twice",
+        ),
+    ] {
+        let (status, _, errors) = batch(text);
+        assert_eq!(status, Some(2), "{errors}");
+        assert!(errors.contains(expected), "{text:?}: {errors}");
+    }
+    let (status, _, errors) = batch("name,handed_in\nanna,2026-12-01T12:00:01Z\ncarol,2026-12-01T12:00:01Z\n");
+    assert_eq!(status, Some(0), "{errors}");
+    assert!(errors.contains("note: no hand-in is called \"carol\""), "{errors}");
+    assert!(errors.contains("note: nothing says when 1 of the hand-ins came"), "{errors}");
+    let csv = class.csv("grades");
+    assert!(csv.contains("\nanna,0,5,2,0,") && csv.contains("\nben,0,5,0,0,"), "{csv}");
+}
+
+#[test]
+fn who_grades_for_a_batch_ends_when_that_is_gone() {
+    let class = Class::new(&[]);
+    let mut command = class.command(&["solutions", "--step", "10", "--allow-unchecked", "--seed", "-"]);
+    let mut child = command.stdin(Stdio::piped()).spawn().expect("the command starts");
+    let mut stdin = child.stdin.take().expect("a pipe");
+    std::io::Write::write_all(&mut stdin, b"7\n").expect("written");
+    std::thread::sleep(Duration::from_millis(300));
+    assert_eq!(child.try_wait().expect("asked"), None, "step 10 takes seconds");
+    drop(stdin);
+    let begin = Instant::now();
+    assert_eq!(child.wait().expect("ended").code(), Some(2));
+    assert!(begin.elapsed() < Duration::from_secs(10), "{:?}", begin.elapsed());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_hand_in_that_does_not_end_is_ended_and_can_be_tried_again() {
+    use std::os::unix::fs::PermissionsExt;
+    let class = Class::new(&[("slow", "")]);
+    let slow = class.folder.path().join("slow.sh");
+    // A process of its own below it holds the pipes open.
+    fs::write(&slow, "#!/bin/sh\nsleep 600 &\nsleep 600\n").expect("written");
+    fs::set_permissions(&slow, fs::Permissions::from_mode(0o755)).expect("executable");
+    let program = slow.to_string_lossy().into_owned();
+    let begin = Instant::now();
+    let (status, text, _) = said(class.batch("grades", &["--limit", "1", "--grade-with", &program]));
+    assert!(begin.elapsed() < Duration::from_secs(60), "{:?}", begin.elapsed());
+    assert_eq!((status, text.lines().next()), (Some(1), Some("0 graded now, 0 kept from before, 1 not graded")));
+    let Outcome::NotGraded { reason } = &class.records("grades")["slow"].outcome else { panic!("graded") };
+    assert_eq!(reason, "grading it took longer than 1 s and was ended");
+    fs::write(&slow, "#!/bin/sh\necho 'error: no kernel' >&2\nexit 2\n").expect("written");
+    let again = |options: &[&str]| {
+        said(class.batch("grades", &[&["--grade-with", &program], options].concat()));
+        class.records("grades")["slow"].outcome.clone()
+    };
+    let not_graded = |reason: &str| Outcome::NotGraded { reason: reason.to_string() };
+    assert_eq!(again(&[]), not_graded("grading it took longer than 1 s and was ended"), "kept");
+    assert_eq!(again(&["--retry"]), not_graded("no kernel"));
+}
+
+#[test]
+fn a_secret_seed_is_told_only_by_reveal_and_grades_come_out_the_same_again() {
+    let class = Class::new(&[("anna", "fn broken( {")]);
+    let (status, _, errors) = said(class.batch("grades", &["--seed-commit"]));
+    assert_eq!(status, Some(0), "{errors}");
+    let commitment = errors.lines().find_map(|line| line.strip_prefix("seed commitment: ")).expect("printed");
+    let record = class.records("grades").remove("anna").expect("a result");
+    assert_eq!((record.seed, record.seed_commitment.as_deref()), (None, Some(commitment)));
+    let grades = class.grades("grades");
+    let grades = grades.to_string_lossy();
+    let (status, told, _) = said(class.command(&["reveal", &grades]));
+    assert_eq!(status, Some(0));
+    let field = |name: &str| told.lines().find_map(|line| line.strip_prefix(name)).expect("told").trim().to_string();
+    let (seed, nonce) = (field("seed:"), field("nonce:"));
+    let hash = <sha2::Sha256 as sha2::Digest>::digest(format!("{seed}{nonce}"));
+    assert_eq!(grader::rubric::hex(&hash), commitment);
+    for folder in ["results", "reports"] {
+        for path in files(&class.grades("grades").join(folder)).into_keys() {
+            assert!(!fs::read_to_string(&path).expect("read").contains(&seed), "{path:?} tells the seed");
+        }
+    }
+    // A second batch has the same seed, so it has nothing to do.
+    let (_, text, errors) = said(class.batch("grades", &["--seed-commit"]));
+    assert!(text.starts_with("0 graded now, 1 kept") && errors.contains(commitment), "{text}{errors}");
+
+    let (status, text, errors) = said(class.command(&["regrade", &grades, "--hash", &record.hand_in[..12]]));
+    assert_eq!((status, text.as_str()), (Some(0), "anna: identical\n"), "{errors}");
+    // A grade that was tampered with is found, line by line.
+    let path = files(&class.grades("grades").join("results")).into_keys().next().expect("a result");
+    let mut tampered = record.clone();
+    let Outcome::Graded(report) = &mut tampered.outcome else { panic!("graded") };
+    report.points = 5.0;
+    report.steps[0].parts[0].outcome = State::Passed;
+    tampered.versions.rustc = Some("rustc 1.0.0".to_string());
+    fs::write(&path, serde_json::to_vec(&tampered).expect("JSON")).expect("written");
+    let (status, text, _) = said(class.command(&["regrade", &grades, "--hash", &record.hand_in]));
+    assert_eq!(status, Some(1), "{text}");
+    for needed in ["anna: DIFFERENT\n", "note: rustc was rustc 1.0.0", "-  \"points\": 5.0", "+  \"points\": 0.0"] {
+        assert!(text.contains(needed), "no {needed:?}: {text}");
+    }
+    // So is a hand-in.
+    let kept = class.grades("grades").join("hand-ins").join(&record.hand_in).join("step01.rs");
+    fs::write(kept, "fn other( {").expect("written");
+    let (status, _, errors) = said(class.command(&["regrade", &grades, "--hash", &record.hand_in]));
+    assert_eq!(status, Some(2));
+    assert!(errors.contains("was changed since anna was graded"), "{errors}");
+    for hash in ["12", "0123456789abcdef", "no hash!"] {
+        let (status, _, errors) = said(class.command(&["regrade", &grades, "--hash", hash]));
+        assert_eq!(status, Some(2));
+        assert!(errors.starts_with("error: ") && errors.contains("\n  try: "), "{errors}");
+    }
+}
+
+/// A cluster of one machine: runs each task of an array, but for those that the file `dead` names, once.
+#[cfg(unix)]
+const SBATCH: &str = r#"#!/bin/sh
+here=$(dirname "$0")
+echo "$*" >> "$here/submitted"
+for option; do
+    case $option in --array=0-*) last=${option#--array=0-}; last=${last%%%*} ;; esac
+    script=$option
+done
+for task in $(seq 0 "$last"); do
+    if [ "$(cat "$here/dead" 2>/dev/null)" = "$task" ]; then rm "$here/dead"; continue; fi
+    SLURM_ARRAY_TASK_ID=$task sh "$script" 2>> "$here/log"
+done
+echo Submitted batch job 1
+exit 1
+"#;
+
+#[cfg(unix)]
+#[test]
+fn a_job_array_grades_all_and_a_node_that_fails_is_tried_again() {
+    use std::os::unix::fs::PermissionsExt;
+    let class = Class::new(&[("anna", "fn a( {"), ("ben's", "fn b( {"), ("carol", "fn c( {")]);
+    let bin = class.folder.path().join("bin");
+    fs::create_dir_all(&bin).expect("a folder");
+    fs::write(bin.join("sbatch"), SBATCH).expect("written");
+    fs::write(bin.join("dead"), "1").expect("written");
+    fs::set_permissions(bin.join("sbatch"), fs::Permissions::from_mode(0o755)).expect("executable");
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap_or_default());
+    let mut command = class
+        .batch("it's out", &["--slurm", "--partition", "gpu", "--sbatch=--gpus=1", "--jobs", "2", "--seed-commit"]);
+    command.env("PATH", path);
+    let (status, text, errors) = said(command);
+    let submitted = fs::read_to_string(bin.join("submitted")).expect("submitted");
+    assert_eq!(status, Some(0), "{text}{errors}{submitted}{:?}", fs::read_to_string(bin.join("log")));
+    assert!(text.starts_with("3 graded now, 0 kept from before, 0 not graded\n"), "{text}");
+    assert!(errors.contains("note: 1 of the array's tasks left no result, attempt 1 of 3"), "{errors}");
+    let submitted: Vec<&str> = submitted.lines().collect();
+    assert_eq!(submitted.len(), 2, "{submitted:?}");
+    for (line, array) in submitted.iter().zip(["--array=0-2%2 ", "--array=0-0%2 "]) {
+        for option in ["--wait ", array, "--partition=gpu ", "--gpus=1 ", "--time=70 "] {
+            assert!(line.contains(option), "no {option:?}: {line}");
+        }
+    }
+    // What a node wrote is what a batch here writes: it finds nothing left to do.
+    let (_, text, _) = said(class.batch("it's out", &["--seed-commit"]));
+    assert!(text.starts_with("0 graded now, 3 kept from before, 0 not graded\n"), "{text}");
+    let records = class.records("it's out");
+    assert!(records.values().all(|record| record.seed.is_none() && record.seed_commitment.is_some()));
+}
