@@ -26,6 +26,10 @@ const OTHERWISE: &[(&str, &str)] = &[
         "all CTAs write the same values, and D is right: a note, and the structure part of the verdict fails it",
     ),
     (
+        "07-product-told-each-round",
+        "it is said that nobody waits for the MMA, not that the commit of an earlier round let the wait pass",
+    ),
+    (
         "10-one-commit-frees",
         "the arrival that overflows another barrier is named first, and not the commit that frees the stage too early",
     ),
