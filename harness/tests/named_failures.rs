@@ -39,7 +39,11 @@ fn phases_that_begin_anew_with_every_tile() {
         &["the wait for parity 0 of `mma_done` passes before the MMA that writes `accumulator` is complete"],
     );
     for name in ["phases_7", "phases_of_write_back_7"] {
-        named(7, name, &["the wait for `ld2mma`, parity 1, never ends: 3 phases were complete before it came"]);
+        named(
+            7,
+            name,
+            &["the wait for parity 0 of `mma2ld` passes before the MMA that writes `accumulator` is complete"],
+        );
     }
 }
 
