@@ -65,9 +65,11 @@ impl Cluster<'_> {
         }
         // Who should arrive there waits itself: on to that wait.
         let mut chain = self.wait_chain(&blocked, root);
-        // Waits for each other of which one has what it waits for in part: there something is missing.
-        if begun.is_some() && chain.ring.is_some() {
-            chain = Chain { waits: chain.waits.into_iter().take(1).collect(), ring: None };
+        // Waits for each other of which one has what it waits for in part, or that counts more than others: there something is wrong.
+        let odd = self.counts_too_many(&blocked);
+        if let Some(odd) = odd.or(begun.filter(|_| chain.ring.is_some())) {
+            let at = blocked.iter().position(|b| std::ptr::eq(b, odd));
+            chain = Chain { waits: at.into_iter().collect(), ring: None };
         }
         // Of those who wait for each other, the one that the others were found by.
         root = chain.ring.or(chain.waits.len().checked_sub(1)).map_or(root, |at| &blocked[chain.waits[at]]);

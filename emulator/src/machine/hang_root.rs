@@ -141,6 +141,23 @@ impl Cluster<'_> {
         blocked.get(root)
     }
 
+    /// A wait for a phase that lacks arrivals, where another mbarrier that the same statement arrives at takes fewer, and has completed
+    /// phases with them: nobody else is due.
+    pub fn counts_too_many<'b>(&self, blocked: &'b [Blocked]) -> Option<&'b Blocked> {
+        let same_arrivals = |b: &Mbarrier, other: &Mbarrier| {
+            let came = |b: &Mbarrier, site: u32| b.came.iter().any(|came| !came.bytes && came.site == site);
+            b.arrivals.iter().all(|&(site, _)| came(other, site))
+        };
+        blocked.iter().find(|waiter| {
+            barrier_of(waiter).is_some_and(|barrier| {
+                let b = &self.barriers[barrier as usize];
+                let fewer = |other: &&Mbarrier| other.valid && other.phase > 0 && other.expected < b.expected;
+                let begun = b.pending > 0 && b.pending < b.expected;
+                begun && self.barriers.iter().filter(fewer).any(|other| same_arrivals(b, other))
+            })
+        })
+    }
+
     /// Nothing has come yet: if a commit would arrive, those that issue MMAs.
     fn due_for_the_first_time(&self, b: &Mbarrier) -> Vec<usize> {
         let elsewhere = self.at_offset(b).any(|other| !other.came.is_empty());
