@@ -30,12 +30,17 @@
 //! |---|---|
 //! | [`handin`] | which files of a folder are kernels |
 //! | [`scratch`] | builds one, apart from everything else |
+//! | [`toolchain`] | what it is built with |
+//! | [`sandbox`] | runs what a stranger wrote |
 //! | [`table`], [`json`] | the two ways to print a grade |
 
+mod children;
 pub mod handin;
 pub mod json;
+pub mod sandbox;
 pub mod scratch;
 pub mod table;
+pub mod toolchain;
 
 use harness::Verdict;
 

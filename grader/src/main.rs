@@ -2,7 +2,9 @@
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use grader::handin::{self, Kernel};
+use grader::sandbox::{self, Cage};
 use grader::scratch::{self, ScratchError};
+use grader::toolchain::Toolchain;
 use grader::{Grade, Graded, json, table};
 use harness::workbook::{Patience, Workspace, name};
 use harness::{BuildFailure, Built, Device, InProcess, JudgeOptions, KernelSource, Problem, judge};
@@ -30,11 +32,33 @@ struct Cli {
 enum Action {
     /// The reference solutions
     Solutions,
-    /// A folder that was handed in (its code runs here, without a sandbox)
+    /// What was handed in: a folder, or the archive that `cargo workbook pack` writes
     Grade {
         /// Holds steps/step01/src/kernel.rs, step01/src/kernel.rs, step01/kernel.rs or step01.rs
-        folder: PathBuf,
+        hand_in: PathBuf,
+        #[command(flatten)]
+        trust: Trust,
     },
+    /// What is enforced when a hand-in runs on this machine
+    Sandbox,
+}
+
+#[derive(Clone, Copy, Debug, Args)]
+struct Trust {
+    /// Run hand-ins without a sandbox, with all rights of this account
+    #[arg(long)]
+    trust: bool,
+}
+
+impl Trust {
+    /// Where hand-ins run.
+    fn cage(self) -> Result<Cage, String> {
+        if self.trust {
+            return Ok(Cage::Open);
+        }
+        let here = std::env::current_exe().map_err(|error| format!("cannot tell where this program lies: {error}"))?;
+        Cage::locked(&here)
+    }
 }
 
 #[derive(Debug, Args)]
@@ -67,12 +91,9 @@ fn step_number(text: &str) -> Result<u8, String> {
     number.ok_or_else(|| "a step is a number from 1 to 99, such as 1, 01 or step01".to_string())
 }
 
-/// The hand-ins' risk, said each time.
-const NO_SANDBOX: &str = "note: hand-ins run without a sandbox today, with all rights of this account";
-
 fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
-    if let Some(status) = harness::cuda::asked(&arguments) {
+    if let Some(status) = sandbox::asked(&arguments).or_else(|| harness::cuda::asked(&arguments)) {
         return status;
     }
     let cli = Cli::parse();
@@ -86,13 +107,18 @@ fn main() -> ExitCode {
 }
 
 fn act(cli: &Cli) -> Result<bool, String> {
+    if let Action::Sandbox = cli.action {
+        println!("{}", Trust { trust: false }.cage()?);
+        return Ok(true);
+    }
     let mut options = JudgeOptions { device: Device::from_env(harness::steps::TARGET)?, ..JudgeOptions::default() };
     if let Some(seed) = cli.asked.seed {
         options.input_seed = seed;
     }
     let steps = match &cli.action {
         Action::Solutions => solutions(&cli.asked.steps, &options)?,
-        Action::Grade { folder } => hand_in(folder, &cli.asked.steps, &options)?,
+        Action::Grade { hand_in, trust } => self::hand_in(hand_in, *trust, &cli.asked.steps, &options)?,
+        Action::Sandbox => Vec::new(),
     };
     let grade = Grade { steps, allow_unchecked: cli.asked.allow_unchecked, seed: cli.asked.seed };
     let text = match cli.asked.format {
@@ -137,23 +163,26 @@ fn solutions(wanted: &[u8], options: &JudgeOptions) -> Result<Vec<Graded>, Strin
     graded.into_iter().map(|(_, one)| one).collect()
 }
 
-fn hand_in(folder: &Path, wanted: &[u8], options: &JudgeOptions) -> Result<Vec<Graded>, String> {
+fn hand_in(folder: &Path, trust: Trust, wanted: &[u8], options: &JudgeOptions) -> Result<Vec<Graded>, String> {
     let workspace = workspace()?;
     let existing = workspace.steps();
     let kernels = handin::find(folder, &existing, wanted)?;
     for note in handin::ignored(folder, &existing) {
         eprintln!("note: {note}");
     }
-    eprintln!("{NO_SANDBOX}");
-    kernels.iter().map(|kernel| one(&workspace, kernel, options)).collect()
+    let cage = trust.cage()?;
+    eprintln!("{cage}");
+    let toolchain = {
+        let _patience = Patience::new("compiling what all hand-ins use …".to_string());
+        Toolchain::prepare(&workspace.root)?
+    };
+    kernels.iter().map(|kernel| one(&toolchain, &cage, kernel, options)).collect()
 }
 
-fn one(workspace: &Workspace, kernel: &Kernel, options: &JudgeOptions) -> Result<Graded, String> {
+fn one(toolchain: &Toolchain, cage: &Cage, kernel: &Kernel, options: &JudgeOptions) -> Result<Graded, String> {
     let file = Some(kernel.path.display().to_string());
-    let patience =
-        format!("building and judging {} (the first build compiles what all hand-ins use) …", name(kernel.step));
-    let _patience = Patience::new(patience);
-    match scratch::build(&workspace.root, kernel) {
+    let _patience = Patience::new(format!("building and judging {} …", name(kernel.step)));
+    match scratch::build(toolchain, cage, kernel, scratch::Patience::default()) {
         Ok(built) => {
             // Not this checkout's file of the same name.
             let options = JudgeOptions { sources: built.sources(), ..options.clone() };
