@@ -135,6 +135,7 @@ fn rustc(toolchain: &Toolchain, cage: &Cage, folder: &Path, step: u8) -> Spec {
         program: toolchain.rustc(),
         arguments,
         folder: folder.to_path_buf(),
+        without_proc: vec!["-Clinker-features=-lld".to_string()],
         // The loader would find the compiler's libraries by /proc.
         environment: vec![("LD_LIBRARY_PATH".to_string(), text(&toolchain.sysroot.join("lib")))],
         shown: vec![toolchain.sysroot.clone(), toolchain.folder.clone(), folder.join("steps")],

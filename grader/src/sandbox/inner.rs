@@ -1,12 +1,12 @@
 //! Gives up all rights, step by step, and becomes the program.
 
-use super::spec::WORK;
-use super::{Enforced, Job, Limits, Spec, calls, raw};
+use super::spec::{PROC, WORK};
+use super::{Enforced, Job, Limits, Spec, calls, outer, raw};
 use landlock::{
     ABI, Access, AccessFs, AccessNet, Compatible, CompatLevel, PathBeneath, PathFd, Ruleset, RulesetAttr,
     RulesetCreatedAttr, RulesetStatus, Scope,
 };
-use rustix::mount::{MountFlags, UnmountFlags, mount_remount, unmount};
+use rustix::mount::{MountFlags, UnmountFlags, mount, mount_remount, unmount};
 use rustix::process::{Resource, Rlimit, Signal, pivot_root, set_parent_process_death_signal, setrlimit};
 use rustix::thread::{
     CapabilitiesSecureBits, CapabilitySet, CapabilitySets, Gid, Uid, UnshareFlags, clear_ambient_capability_set,
@@ -28,7 +28,7 @@ pub(super) fn become_program(arguments: &[OsString]) -> String {
         }
         Ok((spec, _)) => {
             let mut command = Command::new(&spec.program);
-            command.args(&spec.arguments);
+            command.args(&spec.arguments).args(&spec.without_proc);
             format!("cannot start {}: {}", spec.program.display(), command.exec())
         }
         Err(error) => error,
@@ -36,8 +36,10 @@ pub(super) fn become_program(arguments: &[OsString]) -> String {
 }
 
 fn prepare(arguments: &[OsString]) -> Result<(Spec, Enforced), String> {
-    let spec = Spec::from_arguments(arguments)?;
-    enter(&spec)?;
+    let mut spec = Spec::from_arguments(arguments)?;
+    if enter(&spec)? {
+        spec.without_proc.clear();
+    }
     raw::close_files_on_exec().map_err(|error| failed("close the grader's files", &error))?;
     limit(&spec.limits)?;
     drop_rights(&spec)?;
@@ -64,9 +66,13 @@ fn failed(what: &str, error: &dyn Display) -> String {
     format!("cannot {what}: {error}")
 }
 
-/// The stage becomes all that there is.
-fn enter(spec: &Spec) -> Result<(), String> {
+/// The stage becomes all that there is. Gives whether the compiler sees its processes.
+fn enter(spec: &Spec) -> Result<bool, String> {
     raw::unshare(UnshareFlags::NEWNS).map_err(|error| failed("take a mount namespace", &error))?;
+    // A linker asks where it lies. A container may forbid it; then another linker is taken.
+    let flags = MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    let proc = outer::inside(&spec.stage, Path::new(PROC));
+    let seen = spec.job == Job::Compiler && mount(c"proc", proc, c"proc", flags, c"subset=pid").is_ok();
     std::env::set_current_dir(&spec.stage).map_err(|error| failed("enter the stage", &error))?;
     // The old root lands on top of the new one, and is taken off.
     pivot_root(".", ".").map_err(|error| failed("change the root", &error))?;
@@ -77,7 +83,8 @@ fn enter(spec: &Spec) -> Result<(), String> {
     mount_remount("/", flags, c"").map_err(|error| failed("make the root read-only", &error))?;
     let folder = if spec.folder.as_os_str().is_empty() { Path::new(WORK) } else { &spec.folder };
     // As root of a namespace it may enter what the program's account may not: the program will see.
-    std::env::set_current_dir(folder).map_err(|error| failed(&format!("enter {}", folder.display()), &error))
+    std::env::set_current_dir(folder).map_err(|error| failed(&format!("enter {}", folder.display()), &error))?;
+    Ok(seen)
 }
 
 fn limit(limits: &Limits) -> Result<(), String> {

@@ -3,7 +3,7 @@
 //! It stays outside: in the process namespace of the grader, where the program has no name for it, and with the grader's files. It
 //! reads nothing that the program wrote, except to copy plain files of known names.
 
-use super::spec::{PATH, WORK};
+use super::spec::{PATH, PROC, WORK};
 use super::{INNER, Job, Spec, raw};
 use rustix::mount::{
     MountFlags, MountPropagationFlags, mount, mount_bind_recursive, mount_change, mount_remount,
@@ -126,7 +126,9 @@ fn furnish(spec: &Spec) -> Result<(), String> {
     }
     let owner = spec.account;
     let work = inside(&spec.stage, Path::new(WORK));
-    fs::create_dir(&work).map_err(|error| failed("make", &work, &error))?;
+    for folder in [&work, &inside(&spec.stage, Path::new(PROC))] {
+        fs::create_dir(folder).map_err(|error| failed("make", folder, &error))?;
+    }
     for at in &shown {
         read_only(at)?;
     }
@@ -178,7 +180,7 @@ fn unescaped(text: &str) -> String {
         .fold(text.to_string(), |text, (code, sign)| text.replace(code, sign))
 }
 
-fn inside(stage: &Path, path: &Path) -> PathBuf {
+pub(super) fn inside(stage: &Path, path: &Path) -> PathBuf {
     stage.join(path.strip_prefix("/").unwrap_or(path))
 }
 

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 
 /// The one folder that a locked program can write to.
 pub const WORK: &str = "/work";
+/// Where the compiler sees its own processes.
+pub(super) const PROC: &str = "/proc";
 /// Where a locked program looks for others.
 pub(super) const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
@@ -63,6 +65,8 @@ pub struct Spec {
     pub program: PathBuf,
     /// Its arguments. A request for a kernel, `--emit REQUEST ANSWER`, may follow the specification: see [`Spec::from_arguments`].
     pub arguments: Vec<String>,
+    /// Arguments for a system that gives no `/proc` to a [`Job::Compiler`].
+    pub without_proc: Vec<String>,
     /// Where it starts; empty: in the scratch folder.
     pub folder: PathBuf,
     /// Files and folders that it sees, at the same paths, and cannot change.
