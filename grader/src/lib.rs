@@ -28,12 +28,13 @@
 //!
 //! | module | idea |
 //! |---|---|
-//! | [`handin`] | which files of a folder are kernels |
+//! | [`handin`], [`archive`] | which files of a hand-in are kernels |
 //! | [`scratch`] | builds one, apart from everything else |
 //! | [`toolchain`] | what it is built with |
 //! | [`sandbox`] | runs what a stranger wrote |
 //! | [`table`], [`json`] | the two ways to print a grade |
 
+pub mod archive;
 mod children;
 pub mod handin;
 pub mod json;

@@ -82,12 +82,7 @@ pub enum ScratchError {
 ///
 /// # Errors
 /// See [`ScratchError`].
-pub fn build(
-    toolchain: &Toolchain,
-    cage: &Cage,
-    kernel: &Kernel,
-    patience: Patience,
-) -> Result<Scratch, ScratchError> {
+pub fn build(toolchain: &Toolchain, cage: &Cage, kernel: &Kernel, patience: Patience) -> Result<Scratch, ScratchError> {
     let folder = lay_out(toolchain, kernel).map_err(ScratchError::Here)?;
     let program = folder.path().join("program");
     let mut command = cage.command(&rustc(toolchain, cage, folder.path(), kernel.step));
@@ -99,7 +94,9 @@ pub fn build(
     }
     match said.code {
         Some(0) if program.is_file() => Ok(Scratch { program, cage: cage.clone(), emit: patience.emit, folder }),
-        Some(code) if [i32::from(NO_SANDBOX), NO_PROGRAM].contains(&code) => Err(ScratchError::Here(said.stderr.trim_end().to_string())),
+        Some(code) if [i32::from(NO_SANDBOX), NO_PROGRAM].contains(&code) => {
+            Err(ScratchError::Here(said.stderr.trim_end().to_string()))
+        }
         _ => Err(no_answer(format!("it does not compile:\n{}", shortened(&said.stderr)))),
     }
 }
@@ -127,8 +124,9 @@ fn rustc(toolchain: &Toolchain, cage: &Cage, folder: &Path, step: u8) -> Spec {
     // It would look for it in /proc, which it does not see.
     arguments.push(format!("--sysroot={}", text(&toolchain.sysroot)));
     arguments.push(format!("-Ldependency={}", text(&toolchain.folder)));
-    arguments
-        .extend(toolchain.crates.iter().flat_map(|(name, file)| ["--extern".to_string(), format!("{name}={}", text(file))]));
+    arguments.extend(
+        toolchain.crates.iter().flat_map(|(name, file)| ["--extern".to_string(), format!("{name}={}", text(file))]),
+    );
     arguments.extend(["-o".to_string(), text(&work.join("program")), format!("steps/{step}/src/lib.rs")]);
     Spec {
         job: Job::Compiler,

@@ -382,15 +382,15 @@ fn a_folder_without_what_was_asked() {
         &file.path().join("step01.rs"),
         &[],
         expect![[r#"
-            FOLDER is not a folder
-              try: Give the folder that was handed in."#]],
+            FOLDER: refused (not-an-archive): it is cut off, or no tar archive: failed to read entire block
+              try: Hand in what `cargo workbook pack` writes."#]],
     );
     refuses(
         &file.path().join("none"),
         &[],
         expect![[r#"
             FOLDER does not exist
-              try: Give the folder that was handed in."#]],
+              try: Give what was handed in: a folder, or the archive that `cargo workbook pack` writes."#]],
     );
     let large = folder(&[]);
     fs::write(large.path().join("step01.rs"), vec![b' '; (1 << 20) + 1]).expect("written");
@@ -430,7 +430,7 @@ fn the_command_refuses_with_status_2() {
         (vec!["solutions", "--step", "99"], "there is no solution of step 99"),
         (vec!["solutions", "--step", "first"], "a step is a number from 1 to 99, such as 1, 01 or step01"),
         (vec!["solutions", "--format", "xml"], "[possible values: text, json]"),
-        (vec!["grade"], "<FOLDER>"),
+        (vec!["grade"], "<HAND_IN>"),
     ] {
         let output = command(&arguments);
         let said = String::from_utf8_lossy(&output.stderr);

@@ -3,7 +3,7 @@
 use super::spec::{PROC, WORK};
 use super::{Enforced, Job, Limits, Spec, calls, outer, raw};
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, Compatible, CompatLevel, PathBeneath, PathFd, Ruleset, RulesetAttr,
+    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr,
     RulesetCreatedAttr, RulesetStatus, Scope,
 };
 use rustix::mount::{MountFlags, UnmountFlags, mount, mount_remount, unmount};
@@ -78,8 +78,7 @@ fn enter(spec: &Spec) -> Result<bool, String> {
     pivot_root(".", ".").map_err(|error| failed("change the root", &error))?;
     unmount(".", UnmountFlags::DETACH).map_err(|error| failed("leave the old root", &error))?;
     std::env::set_current_dir("/").map_err(|error| failed("enter the new root", &error))?;
-    let flags =
-        MountFlags::BIND | MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    let flags = MountFlags::BIND | MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
     mount_remount("/", flags, c"").map_err(|error| failed("make the root read-only", &error))?;
     let folder = if spec.folder.as_os_str().is_empty() { Path::new(WORK) } else { &spec.folder };
     // As root of a namespace it may enter what the program's account may not: the program will see.

@@ -5,10 +5,8 @@
 
 use super::spec::{PATH, PROC, WORK};
 use super::{INNER, Job, Spec, raw};
-use rustix::mount::{
-    MountFlags, MountPropagationFlags, mount, mount_bind_recursive, mount_change, mount_remount,
-};
 use rustix::fs::Mode;
+use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_bind_recursive, mount_change, mount_remount};
 use rustix::process::{Signal, getegid, geteuid, set_parent_process_death_signal, umask};
 use rustix::thread::UnshareFlags;
 use std::ffi::CString;
@@ -93,9 +91,8 @@ fn isolate() -> Result<(Option<u32>, Vec<String>), String> {
 
 /// Puts the file system together that the program will see, below the stage.
 fn furnish(spec: &Spec) -> Result<(), String> {
-    let failed = |what: &str, path: &Path, error: &dyn std::fmt::Display| {
-        format!("cannot {what} {}: {error}", path.display())
-    };
+    let failed =
+        |what: &str, path: &Path, error: &dyn std::fmt::Display| format!("cannot {what} {}: {error}", path.display());
     mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
         .map_err(|error| failed("keep to itself", Path::new("/"), &error))?;
     scratch(&spec.stage, SKELETON_BYTES, 0o755, None)?;

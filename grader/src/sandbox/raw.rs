@@ -16,7 +16,6 @@ pub(super) fn unshare(flags: UnshareFlags) -> io::Result<()> {
 pub(super) fn close_files_on_exec() -> io::Result<()> {
     const FIRST: libc::c_uint = 3;
     // SAFETY: three integers, no pointer. The files stay open, so whoever holds them in this process is not disturbed.
-    let result =
-        unsafe { libc::syscall(libc::SYS_close_range, FIRST, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC) };
+    let result = unsafe { libc::syscall(libc::SYS_close_range, FIRST, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

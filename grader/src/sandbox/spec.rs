@@ -43,8 +43,7 @@ impl Limits {
     pub const COMPILER: Limits =
         Limits { cpu_seconds: 120, memory: 4 << 30, scratch: 256 << 20, processes: 64, files: 256 };
     /// The program that builds a kernel.
-    pub const PROGRAM: Limits =
-        Limits { cpu_seconds: 20, memory: 1 << 30, scratch: 80 << 20, processes: 1, files: 32 };
+    pub const PROGRAM: Limits = Limits { cpu_seconds: 20, memory: 1 << 30, scratch: 80 << 20, processes: 1, files: 32 };
 }
 
 /// A file that is brought out, if the program leaves a plain file of this name.
