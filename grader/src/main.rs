@@ -108,7 +108,13 @@ fn main() -> ExitCode {
 
 fn act(cli: &Cli) -> Result<bool, String> {
     if let Action::Sandbox = cli.action {
-        println!("{}", Trust { trust: false }.cage()?);
+        let cage = Trust { trust: false }.cage()?;
+        match cli.asked.format {
+            Format::Text => println!("{cage}"),
+            Format::Json => {
+                println!("{}", serde_json::to_string_pretty(&cage.enforced()).map_err(|error| error.to_string())?);
+            }
+        }
         return Ok(true);
     }
     let mut options = JudgeOptions { device: Device::from_env(harness::steps::TARGET)?, ..JudgeOptions::default() };

@@ -7,11 +7,11 @@ use crate::children;
 use crate::handin::Kernel;
 use crate::sandbox::{Cage, Job, Limits, NO_SANDBOX, Output, Spec};
 use crate::toolchain::Toolchain;
+use harness::answers::plain;
 use harness::diagnostics::Sources;
 use harness::workbook::name;
 use harness::{BuildFailure, Emitted};
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 use tempfile::TempDir;
@@ -24,6 +24,9 @@ const MAX_ERROR_BYTES: usize = 64 << 10;
 
 /// Exit status of a program whose libraries are not found.
 const NO_PROGRAM: i32 = 127;
+
+/// Exit status of a program that a signal ended: more than this.
+const SIGNALLED: i32 = 128;
 
 /// How long a hand-in may take.
 #[derive(Clone, Copy, Debug)]
@@ -97,7 +100,18 @@ pub fn build(toolchain: &Toolchain, cage: &Cage, kernel: &Kernel, patience: Pati
         Some(code) if [i32::from(NO_SANDBOX), NO_PROGRAM].contains(&code) => {
             Err(ScratchError::Here(said.stderr.trim_end().to_string()))
         }
-        _ => Err(no_answer(format!("it does not compile:\n{}", shortened(&said.stderr)))),
+        // What a compiler says then is of use to those who make it.
+        Some(code) if code > SIGNALLED => {
+            let end = said.stderr.trim_end().lines().last().unwrap_or_default();
+            let end = end.strip_prefix("sandbox: the program was ended").unwrap_or(end);
+            Err(no_answer(format!(
+                "it does not compile: the compiler was ended{}\n  \
+                 try: Look for macros, constants or statics that grow without bound; a kernel needs less than {} MiB to compile.",
+                plain(end),
+                Limits::COMPILER.memory >> 20
+            )))
+        }
+        _ => Err(no_answer(format!("it does not compile:\n{}", plain(&shortened(&said.stderr))))),
     }
 }
 
@@ -176,13 +190,24 @@ fn lay_out(toolchain: &Toolchain, kernel: &Kernel) -> Result<TempDir, String> {
         let failed = |error| format!("cannot write {}: {error}", path.display());
         fs::write(&path, text).map_err(failed)?;
         // The compiler runs under another account. It reads them in the sandbox only: the scratch folder is closed to others.
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).map_err(failed)?;
+        open_to_others(&path, 0o644).map_err(failed)?;
     }
     for path in source.ancestors().take(3) {
-        let open = fs::set_permissions(path, fs::Permissions::from_mode(0o755));
-        open.map_err(|error| format!("cannot open {}: {error}", path.display()))?;
+        open_to_others(path, 0o755).map_err(|error| format!("cannot open {}: {error}", path.display()))?;
     }
     Ok(folder)
+}
+
+#[cfg(unix)]
+fn open_to_others(path: &Path, mode: u32) -> std::io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(path, fs::Permissions::from_mode(mode))
+}
+
+/// There is no sandbox there, so no other account.
+#[cfg(not(unix))]
+fn open_to_others(_: &Path, _: u32) -> std::io::Result<()> {
+    Ok(())
 }
 
 /// Removes the scratch crates that nobody works in any more.

@@ -3,6 +3,7 @@
 //! Cargo runs here, on our own manifests alone. So nothing of a hand-in is read where there is something to write to.
 
 use crate::children;
+use crate::sandbox::is_shown;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -39,6 +40,12 @@ impl Toolchain {
     pub fn prepare(root: &Path) -> Result<Toolchain, String> {
         let real = |path: &Path| fs::canonicalize(path).map_err(|error| format!("no {}: {error}", path.display()));
         let root = real(root)?;
+        if is_shown(&root) {
+            return Err(format!(
+                "{} lies in a folder of the system that hand-ins see\n  try: Move the checkout, with its solutions, elsewhere.",
+                root.display()
+            ));
+        }
         let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
         let said = children::run(rustc.args(["--print", "sysroot"]).current_dir(&root), SAYS_LIMIT)?;
         if said.code != Some(0) {
@@ -48,9 +55,9 @@ impl Toolchain {
         let grader = root.join("target/grader");
         let target = grader.join("shared");
         let manifest = lay_out(&root, &grader)?;
-        let offline = cargo(&manifest, &target, true)?;
+        let offline = cargo(&root, &manifest, &target, true)?;
         // Crates that are not on this machine yet.
-        let built = if offline.is_err() { cargo(&manifest, &target, false)? } else { offline };
+        let built = if offline.is_err() { cargo(&root, &manifest, &target, false)? } else { offline };
         let crates = built?;
         let folder = real(&target.join("debug/deps"))?;
         let scratch = grader.join("hand-ins");
@@ -108,14 +115,21 @@ fn keep(path: &Path, text: &str) -> Result<(), String> {
 }
 
 /// The compiled crates; in the inner result, why there are none.
-fn cargo(manifest: &Path, target: &Path, offline: bool) -> Result<Result<Vec<(String, PathBuf)>, String>, String> {
+fn cargo(
+    root: &Path,
+    manifest: &Path,
+    target: &Path,
+    offline: bool,
+) -> Result<Result<Vec<(String, PathBuf)>, String>, String> {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command
         .args(["build", "--quiet", "--message-format=json", "--manifest-path"])
         .arg(manifest)
         .args(offline.then_some("--offline"))
         .env("CARGO_TARGET_DIR", target)
-        .env("CARGO_INCREMENTAL", "0");
+        .env("CARGO_INCREMENTAL", "0")
+        // Our lines are named as in a checkout, wherever it lies.
+        .env("CARGO_ENCODED_RUSTFLAGS", format!("--remap-path-prefix={}/=", root.display()));
     let said = children::run(&mut command, CARGO_LIMIT)?;
     if said.timed_out {
         return Err(format!("compiling what hand-ins use took longer than {} s", CARGO_LIMIT.as_secs()));

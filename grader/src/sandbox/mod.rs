@@ -2,7 +2,7 @@
 //!
 //! **Does:** lock a program in: namespaces of its own (no other process, no network), a file system that holds what it needs and
 //! nothing else, limits, no privilege, a filter of system calls; say what of this is enforced. **Never does:** run a program
-//! with less than [`Enforced::everything_needed`]. What is trusted runs outside, or under [`Cage::Open`], which a person asks for.
+//! with something [`missing`](Enforced::missing). What is trusted runs outside, or under [`Cage::Open`], which a person asks for.
 //!
 //! The grader starts itself anew for that, twice: `grader __sandboxed SPEC` makes the namespaces and stays outside of the inner one; its
 //! child gives up all rights and becomes the program. The program is the only process (the first) of its process namespace: when it
@@ -26,7 +26,7 @@ mod outer;
 mod raw;
 pub mod spec;
 
-pub use spec::{Job, Limits, Output, Spec, WORK};
+pub use spec::{Job, Limits, Output, Spec, WORK, is_shown};
 
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
@@ -59,13 +59,22 @@ pub struct Enforced {
 }
 
 impl Enforced {
-    /// Nothing that matters is missing.
-    pub fn everything_needed(&self) -> bool {
-        let needed = ["mount", "pid", "network", "ipc"];
-        self.seccomp
-            && self.process_limit
-            && self.holes.is_empty()
-            && needed.iter().all(|name| self.namespaces.iter().any(|here| here == name))
+    /// What is needed and not there: a few words each.
+    pub fn missing(&self) -> Vec<String> {
+        let mut missing = Vec::new();
+        for name in ["mount", "pid", "network", "ipc"] {
+            if !self.namespaces.iter().any(|here| here == name) {
+                missing.push(format!("no {name} namespace"));
+            }
+        }
+        if !self.seccomp {
+            missing.push("no filter of system calls".to_string());
+        }
+        if !self.process_limit {
+            missing.push("no limit on processes: this account is root, and may not give a program another".to_string());
+        }
+        missing.extend(self.holes.iter().map(|hole| format!("possible from inside: {hole}")));
+        missing
     }
 }
 
@@ -112,11 +121,19 @@ impl Cage {
     pub fn locked(launcher: &Path) -> Result<Cage, String> {
         let refused = |why: String| format!("hand-ins cannot be locked in on this machine: {why}\n  {WAY_OUT}");
         let enforced = probe(launcher).map_err(refused)?;
-        if !enforced.everything_needed() {
-            let holes = enforced.holes.join(", ");
-            return Err(refused(format!("what is enforced is not enough: {enforced}; possible inside: {holes}")));
+        let missing = enforced.missing();
+        if !missing.is_empty() {
+            return Err(refused(missing.join("; ")));
         }
         Ok(Cage::Locked { launcher: launcher.to_path_buf(), enforced })
+    }
+
+    /// What is enforced; nothing where hand-ins are trusted.
+    pub fn enforced(&self) -> Option<&Enforced> {
+        match self {
+            Cage::Locked { enforced, .. } => Some(enforced),
+            Cage::Open => None,
+        }
     }
 
     /// Where the program sees its scratch folder; `folder` is where it is outside.

@@ -3,7 +3,7 @@
 //! It stays outside: in the process namespace of the grader, where the program has no name for it, and with the grader's files. It
 //! reads nothing that the program wrote, except to copy plain files of known names.
 
-use super::spec::{PATH, PROC, WORK};
+use super::spec::{LIBRARIES, PATH, PROC, TOOLS, WORK};
 use super::{INNER, Job, Spec, raw};
 use rustix::fs::Mode;
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_bind_recursive, mount_change, mount_remount};
@@ -17,11 +17,6 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, ExitStatus};
 
-/// What each program sees of the system: libraries.
-const LIBRARIES: [&str; 7] =
-    ["/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/etc/ld.so.cache", "/nix/store"];
-/// What the compiler sees beside them: the linker.
-const TOOLS: [&str; 5] = ["/bin", "/usr/bin", "/usr/libexec", "/usr/local/bin", "/etc/alternatives"];
 /// Devices without a content.
 const DEVICES: [&str; 2] = ["/dev/null", "/dev/zero"];
 /// Accounts that no system gives to anyone begin here; each sandbox takes the one of its process number.

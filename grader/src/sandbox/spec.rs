@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The one folder that a locked program can write to.
 pub const WORK: &str = "/work";
@@ -10,6 +10,17 @@ pub const WORK: &str = "/work";
 pub(super) const PROC: &str = "/proc";
 /// Where a locked program looks for others.
 pub(super) const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// What each program sees of the system: libraries.
+pub(super) const LIBRARIES: [&str; 7] =
+    ["/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/etc/ld.so.cache", "/nix/store"];
+/// What the compiler sees beside them: the linker.
+pub(super) const TOOLS: [&str; 5] = ["/bin", "/usr/bin", "/usr/libexec", "/usr/local/bin", "/etc/alternatives"];
+
+/// Whether every locked program sees a path.
+pub fn is_shown(path: &Path) -> bool {
+    LIBRARIES.iter().chain(&TOOLS).any(|folder| path.starts_with(folder))
+}
 
 /// What is run: it decides which system calls and which of the system's files are left.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
