@@ -1,5 +1,6 @@
 // family: PTX
 // expect: correct
+// says: instruction-budget
 // slow
 
 use ptx::prelude::*;

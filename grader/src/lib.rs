@@ -4,7 +4,7 @@
 //! [`harness::judge`](fn@harness::judge) judge it; tables and JSON. **Never does:** run a student's code in its own
 //! process. What crosses is the answer file of [`harness::Emitted`]: PTX text and a closed recipe.
 //!
-//! There is no sandbox yet: a hand-in runs as another process, with the rights of the account that grades it.
+//! A hand-in is compiled and run in a [`sandbox`]; where the machine has none, the grader refuses unless it is told to trust.
 //!
 //! ```
 //! use grader::{Grade, Graded};

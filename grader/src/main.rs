@@ -3,7 +3,7 @@
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use grader::handin::{self, Kernel};
 use grader::sandbox::{self, Cage};
-use grader::scratch::{self, ScratchError};
+use grader::scratch::{self, ScratchError, TimeLimits};
 use grader::toolchain::Toolchain;
 use grader::{Grade, Graded, json, table};
 use harness::workbook::{Patience, Workspace, name};
@@ -188,7 +188,7 @@ fn hand_in(folder: &Path, trust: Trust, wanted: &[u8], options: &JudgeOptions) -
 fn one(toolchain: &Toolchain, cage: &Cage, kernel: &Kernel, options: &JudgeOptions) -> Result<Graded, String> {
     let file = Some(kernel.path.display().to_string());
     let _patience = Patience::new(format!("building and judging {} …", name(kernel.step)));
-    match scratch::build(toolchain, cage, kernel, scratch::Patience::default()) {
+    match scratch::build(toolchain, cage, kernel, TimeLimits::default()) {
         Ok(built) => {
             // Not this checkout's file of the same name.
             let options = JudgeOptions { sources: built.sources(), ..options.clone() };

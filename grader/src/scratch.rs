@@ -30,16 +30,16 @@ const SIGNALLED: i32 = 128;
 
 /// How long a hand-in may take.
 #[derive(Clone, Copy, Debug)]
-pub struct Patience {
+pub struct TimeLimits {
     /// Its compilation.
     pub compile: Duration,
     /// Building a kernel's PTX.
     pub emit: Duration,
 }
 
-impl Default for Patience {
-    fn default() -> Patience {
-        Patience { compile: Duration::from_secs(120), emit: Duration::from_secs(20) }
+impl Default for TimeLimits {
+    fn default() -> TimeLimits {
+        TimeLimits { compile: Duration::from_secs(120), emit: Duration::from_secs(20) }
     }
 }
 
@@ -85,18 +85,18 @@ pub enum ScratchError {
 ///
 /// # Errors
 /// See [`ScratchError`].
-pub fn build(toolchain: &Toolchain, cage: &Cage, kernel: &Kernel, patience: Patience) -> Result<Scratch, ScratchError> {
+pub fn build(toolchain: &Toolchain, cage: &Cage, kernel: &Kernel, limits: TimeLimits) -> Result<Scratch, ScratchError> {
     let folder = lay_out(toolchain, kernel).map_err(ScratchError::Here)?;
     let program = folder.path().join("program");
     let mut command = cage.command(&rustc(toolchain, cage, folder.path(), kernel.step));
-    let said = children::run(&mut command, patience.compile).map_err(ScratchError::Here)?;
+    let said = children::run(&mut command, limits.compile).map_err(ScratchError::Here)?;
     let no_answer = |message: String| ScratchError::HandIn(BuildFailure::NoAnswer { message });
     if said.timed_out {
-        let limit = patience.compile.as_secs();
+        let limit = limits.compile.as_secs();
         return Err(no_answer(format!("compiling it took longer than {limit} s and was ended")));
     }
     match said.code {
-        Some(0) if program.is_file() => Ok(Scratch { program, cage: cage.clone(), emit: patience.emit, folder }),
+        Some(0) if program.is_file() => Ok(Scratch { program, cage: cage.clone(), emit: limits.emit, folder }),
         Some(code) if [i32::from(NO_SANDBOX), NO_PROGRAM].contains(&code) => {
             Err(ScratchError::Here(said.stderr.trim_end().to_string()))
         }

@@ -5,7 +5,7 @@
 
 use grader::handin::Kernel;
 use grader::sandbox::Cage;
-use grader::scratch::{self, Patience, ScratchError};
+use grader::scratch::{self, ScratchError, TimeLimits};
 use grader::toolchain::Toolchain;
 use grader::{Grade, Graded, table};
 use harness::{BuildFailure, Built, JudgeOptions, KernelSource, Outcome, Problem, Verdict, judge};
@@ -112,8 +112,8 @@ impl Range {
     fn grade(&self, attack: &Attack) -> Verdict {
         let kernel = Kernel { step: attack.step, path: PathBuf::from("kernel.rs"), text: attack.text.clone() };
         let step = harness::step(attack.step).expect("the step exists");
-        let patience = Patience { compile: Duration::from_secs(30), emit: Duration::from_secs(5) };
-        match scratch::build(&self.toolchain, &self.cage, &kernel, patience) {
+        let limits = TimeLimits { compile: Duration::from_secs(30), emit: Duration::from_secs(5) };
+        match scratch::build(&self.toolchain, &self.cage, &kernel, limits) {
             Ok(built) => {
                 judge(step, &built.source(), &JudgeOptions { sources: built.sources(), ..JudgeOptions::default() })
             }
