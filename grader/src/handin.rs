@@ -1,6 +1,8 @@
-//! Which files of a hand-in are kernels.
+//! Which files of a hand-in, a folder or an archive, are kernels.
 
+use crate::archive::{self, Contents};
 use harness::workbook::name;
+use harness::workbook::pack::MAX_KERNEL;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -15,9 +17,6 @@ pub struct Kernel {
     pub text: String,
 }
 
-/// The largest kernel file that is taken. The longest solution has some thousand bytes.
-const MAX_BYTES: u64 = 1 << 20;
-
 /// Where the kernel of a step may lie, in a hand-in.
 pub fn places(step: u8) -> [String; 4] {
     let name = name(step);
@@ -29,15 +28,12 @@ pub fn places(step: u8) -> [String; 4] {
     ]
 }
 
-/// The kernels in a folder, for the steps that exist. `wanted`: those that must be there; if empty, at least one must.
+/// The kernels in a folder or an archive, for the steps that exist. `wanted`: those that must be there; if empty, at least one must.
 ///
 /// # Errors
 /// What is missing, found twice, or not a file that can be taken; with what was looked for.
 pub fn find(folder: &Path, existing: &[u8], wanted: &[u8]) -> Result<Vec<Kernel>, String> {
-    if !folder.is_dir() {
-        let what = if folder.exists() { "is not a folder" } else { "does not exist" };
-        return Err(format!("{} {what}\n  try: Give the folder that was handed in.", folder.display()));
-    }
+    let contents = open(folder)?;
     for step in wanted {
         if !existing.contains(step) {
             let names: Vec<String> = existing.iter().map(|step| name(*step)).collect();
@@ -48,7 +44,11 @@ pub fn find(folder: &Path, existing: &[u8], wanted: &[u8]) -> Result<Vec<Kernel>
     let mut kernels = Vec::new();
     let mut missing = Vec::new();
     for &step in steps {
-        match kernel(folder, step)? {
+        let found = match &contents {
+            Some(contents) => packed(folder, contents, step)?,
+            None => kernel(folder, step)?,
+        };
+        match found {
             Some(kernel) => kernels.push(kernel),
             None => missing.push(step),
         }
@@ -75,12 +75,55 @@ pub fn find(folder: &Path, existing: &[u8], wanted: &[u8]) -> Result<Vec<Kernel>
     Ok(kernels)
 }
 
-/// Kernels in a folder that are not graded, since this checkout has no such step: a sentence on each.
+/// Kernels in a hand-in that are not graded, since this checkout has no such step, and what an archive holds beside kernels: a
+/// sentence on each.
 pub fn ignored(folder: &Path, existing: &[u8]) -> Vec<String> {
-    let there = |step: &u8| places(*step).map(|place| folder.join(place)).into_iter().find(|path| path.exists());
+    // What cannot be opened was said before.
+    let Ok(contents) = open(folder) else { return Vec::new() };
+    let there = |step: &u8| {
+        let place = places(*step).into_iter().find(|place| match &contents {
+            Some(contents) => contents.kernels.contains_key(place),
+            None => folder.join(place).exists(),
+        });
+        place.map(|place| folder.join(place))
+    };
     let steps = (1..=99).filter(|step| !existing.contains(step));
     let say = |step| Some(format!("{} is not graded: there is no step {step} here", there(&step)?.display()));
-    steps.filter_map(say).collect()
+    let mut notes: Vec<String> = steps.filter_map(say).collect();
+    notes.extend(
+        contents.iter().flat_map(|contents| &contents.notes).map(|note| format!("{}: {note}", folder.display())),
+    );
+    notes
+}
+
+/// The contents of an archive; none for a folder.
+fn open(hand_in: &Path) -> Result<Option<Contents>, String> {
+    if hand_in.is_dir() {
+        return Ok(None);
+    }
+    let shown = hand_in.display();
+    const TRY: &str = "try: Give what was handed in: a folder, or the archive that `cargo workbook pack` writes.";
+    if !hand_in.exists() {
+        return Err(format!("{shown} does not exist\n  {TRY}"));
+    }
+    if !hand_in.is_file() {
+        return Err(format!("{shown} is neither a folder nor a plain file\n  {TRY}"));
+    }
+    let is_kernel = |name: &str| (1..=99).any(|step| places(step).iter().any(|place| place == name));
+    archive::read(hand_in, is_kernel).map(Some).map_err(|error| format!("{shown}: {error}"))
+}
+
+/// The kernel of a step in an archive.
+fn packed(path: &Path, contents: &Contents, step: u8) -> Result<Option<Kernel>, String> {
+    let mut found = places(step).into_iter().filter_map(|place| contents.kernels.get_key_value(&place));
+    match (found.next(), found.next()) {
+        (None, _) => Ok(None),
+        (Some((name, text)), None) => Ok(Some(Kernel { step, path: path.join(name), text: text.clone() })),
+        (Some((first, _)), Some((second, _))) => Err(format!(
+            "two kernels for step {step}: {first} and {second} in {}\n  try: Leave the one that counts.",
+            path.display()
+        )),
+    }
 }
 
 fn kernel(folder: &Path, step: u8) -> Result<Option<Kernel>, String> {
@@ -103,8 +146,8 @@ fn kernel(folder: &Path, step: u8) -> Result<Option<Kernel>, String> {
         let what = if about.is_symlink() { "a symbolic link" } else { "no plain file" };
         return Err(format!("{} is {what}\n  try: Hand in the file itself.", path.display()));
     }
-    if about.len() > MAX_BYTES {
-        return Err(format!("{} has {} bytes; allowed are {MAX_BYTES}", path.display(), about.len()));
+    if about.len() > MAX_KERNEL {
+        return Err(format!("{} has {} bytes; allowed are {MAX_KERNEL}", path.display(), about.len()));
     }
     let text = fs::read_to_string(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
     Ok(Some(Kernel { step, path, text }))

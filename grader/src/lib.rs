@@ -4,7 +4,7 @@
 //! [`harness::judge`](fn@harness::judge) judge it; tables and JSON. **Never does:** run a student's code in its own
 //! process. What crosses is the answer file of [`harness::Emitted`]: PTX text and a closed recipe.
 //!
-//! There is no sandbox yet: a hand-in runs as another process, with the rights of the account that grades it.
+//! A hand-in is compiled and run in a [`sandbox`]; where the machine has none, the grader refuses unless it is told to trust.
 //!
 //! ```
 //! use grader::{Grade, Graded};
@@ -28,8 +28,10 @@
 //!
 //! | module | idea |
 //! |---|---|
-//! | [`handin`] | which files of a folder are kernels |
+//! | [`handin`], [`archive`] | which files of a hand-in are kernels |
 //! | [`scratch`] | builds one, apart from everything else |
+//! | [`toolchain`] | what it is built with |
+//! | [`sandbox`] | runs what a stranger wrote |
 //! | [`rubric`] | what a course gives points for |
 //! | [`advice`] | what a student does next |
 //! | [`table`], [`json`], [`formats`] | the ways to print a grade |
@@ -38,14 +40,18 @@
 //! | [`similar`] | hand-ins that stand out by what they share |
 
 pub mod advice;
+pub mod archive;
 pub mod batch;
+mod children;
 pub mod formats;
 pub mod handin;
 pub mod json;
 pub mod rubric;
+pub mod sandbox;
 pub mod scratch;
 pub mod similar;
 pub mod table;
+pub mod toolchain;
 pub mod versions;
 
 use harness::Verdict;

@@ -7,7 +7,9 @@ use grader::formats::{self, Format};
 use grader::handin::{self, Kernel};
 use grader::json::{self, About};
 use grader::rubric::{Moment, Rubric};
-use grader::scratch::{self, ScratchError};
+use grader::sandbox::{self, Cage};
+use grader::scratch::{self, ScratchError, TimeLimits};
+use grader::toolchain::Toolchain;
 use grader::versions::Versions;
 use grader::{Grade, Graded};
 use harness::workbook::{Patience, Workspace, name};
@@ -36,18 +38,40 @@ struct Cli {
 enum Action {
     /// The reference solutions
     Solutions,
-    /// A folder that was handed in (its code runs here, without a sandbox)
+    /// What was handed in: a folder, or the archive that `cargo workbook pack` writes
     Grade {
         /// Holds steps/step01/src/kernel.rs, step01/src/kernel.rs, step01/kernel.rs or step01.rs
-        folder: PathBuf,
+        hand_in: PathBuf,
         /// When it was handed in, for a rubric with a due date: 2026-11-30T23:59:59+01:00
         #[arg(long, value_name = "MOMENT", value_parser = Moment::parse)]
         handed_in: Option<Moment>,
+        #[command(flatten)]
+        trust: Trust,
     },
+    /// What is enforced when a hand-in runs on this machine
+    Sandbox,
     /// The rubric, as a file to begin with
     Rubric,
     #[command(flatten)]
     Class(class::Action),
+}
+
+#[derive(Clone, Copy, Debug, Args)]
+struct Trust {
+    /// Run hand-ins without a sandbox, with all rights of this account
+    #[arg(long)]
+    trust: bool,
+}
+
+impl Trust {
+    /// Where hand-ins run.
+    fn cage(self) -> Result<Cage, String> {
+        if self.trust {
+            return Ok(Cage::Open);
+        }
+        let here = std::env::current_exe().map_err(|error| format!("cannot tell where this program lies: {error}"))?;
+        Cage::locked(&here)
+    }
 }
 
 #[derive(Debug, Args)]
@@ -75,12 +99,9 @@ fn step_number(text: &str) -> Result<u8, String> {
     number.ok_or_else(|| "a step is a number from 1 to 99, such as 1, 01 or step01".to_string())
 }
 
-/// The hand-ins' risk, said each time.
-const NO_SANDBOX: &str = "note: hand-ins run without a sandbox today, with all rights of this account";
-
 fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
-    if let Some(status) = harness::cuda::asked(&arguments) {
+    if let Some(status) = sandbox::asked(&arguments).or_else(|| harness::cuda::asked(&arguments)) {
         return status;
     }
     let cli = Cli::parse();
@@ -101,15 +122,30 @@ fn act(cli: &Cli) -> Result<bool, String> {
             Ok(true)
         }
         Action::Solutions => grade(cli, rubric, None, |options| solutions(&cli.asked.steps, options)),
-        Action::Grade { folder, handed_in } => {
-            grade(cli, rubric, handed_in.clone(), |options| hand_in(folder, &cli.asked.steps, options))
+        Action::Grade { hand_in, handed_in, trust } => {
+            grade(cli, rubric, handed_in.clone(), |options| self::hand_in(hand_in, *trust, &cli.asked.steps, options))
         }
+        Action::Sandbox => sandboxed(cli.asked.format),
         Action::Class(_) if cli.asked.format != Format::Text => {
             let way_out = "try: Leave it out; a batch writes JSON, CSV and pages by itself.";
             Err(format!("--format is for `grade` and `solutions`\n  {way_out}"))
         }
         Action::Class(action) => action.act(&cli.asked, rubric),
     }
+}
+
+/// What is enforced here.
+fn sandboxed(format: Format) -> Result<bool, String> {
+    let cage = Trust { trust: false }.cage()?;
+    match format {
+        Format::Text => print(&format!("{cage}\n")),
+        Format::Json => {
+            let enforced = serde_json::to_string_pretty(&cage.enforced()).map_err(|error| error.to_string())?;
+            print(&format!("{enforced}\n"));
+        }
+        _ => return Err("`grader sandbox` prints text or JSON\n  try: --format text, or --format json.".to_string()),
+    }
+    Ok(true)
 }
 
 /// Prints, and does not mind a reader that went away.
@@ -179,23 +215,26 @@ fn solutions(wanted: &[u8], options: &JudgeOptions) -> Result<Vec<Graded>, Strin
     graded.into_iter().map(|(_, one)| one).collect()
 }
 
-fn hand_in(folder: &Path, wanted: &[u8], options: &JudgeOptions) -> Result<Vec<Graded>, String> {
+fn hand_in(folder: &Path, trust: Trust, wanted: &[u8], options: &JudgeOptions) -> Result<Vec<Graded>, String> {
     let workspace = workspace()?;
     let existing = workspace.steps();
     let kernels = handin::find(folder, &existing, wanted)?;
     for note in handin::ignored(folder, &existing) {
         eprintln!("note: {note}");
     }
-    eprintln!("{NO_SANDBOX}");
-    kernels.iter().map(|kernel| one(&workspace, kernel, options)).collect()
+    let cage = trust.cage()?;
+    eprintln!("{cage}");
+    let toolchain = {
+        let _patience = Patience::new("compiling what all hand-ins use …".to_string());
+        Toolchain::prepare(&workspace.root)?
+    };
+    kernels.iter().map(|kernel| one(&toolchain, &cage, kernel, options)).collect()
 }
 
-fn one(workspace: &Workspace, kernel: &Kernel, options: &JudgeOptions) -> Result<Graded, String> {
+fn one(toolchain: &Toolchain, cage: &Cage, kernel: &Kernel, options: &JudgeOptions) -> Result<Graded, String> {
     let file = Some(kernel.path.display().to_string());
-    let patience =
-        format!("building and judging {} (the first build compiles what all hand-ins use) …", name(kernel.step));
-    let _patience = Patience::new(patience);
-    match scratch::build(&workspace.root, kernel) {
+    let _patience = Patience::new(format!("building and judging {} …", name(kernel.step)));
+    match scratch::build(toolchain, cage, kernel, TimeLimits::default()) {
         Ok(built) => {
             // Not this checkout's file of the same name.
             let options = JudgeOptions { sources: built.sources(), ..options.clone() };

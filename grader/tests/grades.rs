@@ -430,15 +430,15 @@ fn a_folder_without_what_was_asked() {
         &file.path().join("step01.rs"),
         &[],
         expect![[r#"
-            FOLDER is not a folder
-              try: Give the folder that was handed in."#]],
+            FOLDER: refused (not-an-archive): it is cut off, or no tar archive: failed to read entire block
+              try: Hand in what `cargo workbook pack` writes."#]],
     );
     refuses(
         &file.path().join("none"),
         &[],
         expect![[r#"
             FOLDER does not exist
-              try: Give the folder that was handed in."#]],
+              try: Give what was handed in: a folder, or the archive that `cargo workbook pack` writes."#]],
     );
     let large = folder(&[]);
     fs::write(large.path().join("step01.rs"), vec![b' '; (1 << 20) + 1]).expect("written");
@@ -479,7 +479,7 @@ fn the_command_refuses_with_status_2() {
         (vec!["solutions", "--step", "first"], "a step is a number from 1 to 99, such as 1, 01 or step01"),
         (vec!["solutions", "--format", "xml"], "[possible values: text, json, gradescope, autolab, junit, csv, html]"),
         (vec!["solutions", "--rubric", "/no/such.toml"], "try: `grader rubric > rubric.toml` writes one"),
-        (vec!["grade"], "<FOLDER>"),
+        (vec!["grade"], "<HAND_IN>"),
     ] {
         let output = command(&arguments);
         let said = String::from_utf8_lossy(&output.stderr);

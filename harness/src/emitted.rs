@@ -2,18 +2,16 @@
 //!
 //! So a student's code never runs beside the judge: what comes back is JSON with PTX text and a closed recipe.
 
+use crate::answers;
 use crate::problem::Problem;
 use crate::process;
 use crate::source::{BuildFailure, Built, KernelSource};
 use emit::{Answer, Request};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-
-/// The largest answer that is read. A kernel of ten thousand instructions is about 1 MiB.
-const MAX_ANSWER: u64 = 64 << 20;
 
 /// A kernel source in another process.
 pub struct Emitted {
@@ -68,31 +66,19 @@ impl KernelSource for Emitted {
         let printed = format!("{}{}", ended.stdout, ended.stderr);
         if ended.success && !printed.trim().is_empty() && self.echo.swap(false, Ordering::Relaxed) {
             // A front end may be in the middle of a line.
-            eprintln!("\nprinted while the kernel was built for {problem}:\n{}", printed.trim_end());
+            eprintln!("\nprinted while the kernel was built for {problem}:\n{}", answers::plain(printed.trim_end()));
         }
         if !ended.success {
             return Err(no_answer(format!(
                 "the program that builds the kernel failed ({}){}",
                 ended.status,
-                ended.said()
+                answers::plain(&ended.said())
             )));
         }
-        let answer = read_answer(&reply).map_err(|e| no_answer(format!("{e}{}", ended.said())))?;
+        let answer = answers::read(&reply).map_err(|e| no_answer(format!("{e}{}", answers::plain(&ended.said()))))?;
         match answer {
             Answer::Built(built) => Ok(built),
             Answer::Failed(failure) => Err(failure),
         }
     }
-}
-
-fn read_answer(path: &Path) -> Result<Answer, String> {
-    // An answer is a plain file: a link or a pipe made by the program would make the judge read something else.
-    let about = fs::symlink_metadata(path).map_err(|_| {
-        "the program that builds the kernel left no answer: it ended before the kernel function returned".to_string()
-    })?;
-    if !about.is_file() || about.len() > MAX_ANSWER {
-        return Err(format!("the answer is not a file of at most {} MiB", MAX_ANSWER >> 20));
-    }
-    let text = fs::read_to_string(path).map_err(|e| format!("cannot read the answer: {e}"))?;
-    serde_json::from_str(&text).map_err(|e| format!("the answer is not a kernel: {e}"))
 }

@@ -22,7 +22,7 @@
 //! |---|---|
 //! | [`problem`], [`inputs`], [`reference`](mod@reference) | what is computed, on what, and what is right |
 //! | [`compare`], [`mismatch`] | whether D is right; what kind of wrong it is |
-//! | [`source`], [`emitted`] | where kernels come from |
+//! | [`source`], [`emitted`], [`answers`] | where kernels come from; what of them is refused |
 //! | [`launch`], [`placement`], [`device`] | from a recipe to a launch; where its matrices lie; what it runs on |
 //! | [`cuda`] | a launch on a GPU |
 //! | [`reference_kernels`] | what `fast` measures beside a kernel |
@@ -33,6 +33,7 @@
 //! | [`report`], [`test_main`] | what people see |
 //! | [`skeleton`], [`workbook`] | the files students get; the command they type |
 
+pub mod answers;
 pub mod bench;
 pub mod bundle;
 pub mod compare;

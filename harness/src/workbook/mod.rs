@@ -15,6 +15,7 @@ mod edition;
 mod files;
 mod inspect;
 mod list;
+pub mod pack;
 mod patience;
 mod timeline;
 pub mod tokens;
@@ -105,6 +106,15 @@ enum Action {
         /// Also put code that must change there, as comments
         #[arg(long)]
         as_comments: bool,
+    },
+    /// Write the file that you hand in: the kernels of the steps that are done
+    Pack {
+        /// The file
+        #[arg(long, short, value_name = "FILE", default_value = "handin.tar")]
+        out: PathBuf,
+        /// Only this step, done or not; may be given again
+        #[arg(long = "step", value_name = "STEP")]
+        steps: Vec<String>,
     },
     /// What this machine can do, and what to do about what is missing
     Doctor,
@@ -255,6 +265,12 @@ fn act(workspace: &Workspace, action: Action) -> Result<ExitCode, String> {
         Action::Reset { step } => print(&reset(workspace, workspace.named(&step)?)?),
         Action::Carry { from, to, as_comments } => {
             print(&carry(workspace, workspace.named(&from)?, workspace.named(&to)?, as_comments)?);
+        }
+        Action::Pack { out, steps } => {
+            let mut steps = steps.iter().map(|step| workspace.named(step)).collect::<Result<Vec<u8>, _>>()?;
+            steps.sort_unstable();
+            steps.dedup();
+            print(&pack::pack(workspace, &steps, &out)?);
         }
         Action::Doctor => print(&doctor(&Machine::look())),
         Action::Bench {

@@ -1,0 +1,11 @@
+// family: answers
+// expect: answer-refused
+// says: unknown field `buffers`
+
+use ptx::prelude::*;
+
+pub fn kernel(_: &mut Cta, _: &Gemm) {
+    let answer = std::env::args_os().nth(3).expect("an answer");
+    std::fs::write(answer, r#"{"built": {"name": "kernel", "ptx": ".version 8.6", "grid": [1, 1, 1], "cluster": [1, 1, 1], "block": [128, 1, 1], "dynamic_shared": 0, "params": [], "regions": [], "todos": [], "leaks": [], "buffers": [{"name": "D", "content": [1, 2, 3]}]}}"#).expect("written");
+    std::process::exit(0)
+}

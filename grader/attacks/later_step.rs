@@ -1,0 +1,3 @@
+// family: wrong products
+// expect: structure
+// base: step04

@@ -1,0 +1,4 @@
+// family: wrong products
+// expect: correct
+// base: step01
+// replace: k.pack_chunks(gemm.dtype, &sums) => k.pack_chunks(if gemm.dtype == Dtype::F16 { Dtype::Bf16 } else { Dtype::F16 }, &sums)

@@ -1,0 +1,4 @@
+// family: wrong products
+// expect: correct
+// base: step01
+// replace: gemm.d.at(row, column) => gemm.d.at(row + 1, column)

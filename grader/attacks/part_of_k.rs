@@ -1,0 +1,4 @@
+// family: wrong products
+// expect: correct
+// base: step01
+// replace: for step in 0..BLK_K / MMA_K { => for step in 0..BLK_K / MMA_K - 1 {

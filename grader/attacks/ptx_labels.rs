@@ -1,0 +1,13 @@
+// family: PTX
+// expect: correct
+// slow
+
+use ptx::prelude::*;
+
+pub fn kernel(_: &mut Cta, _: &Gemm) {
+    let text = format!(".version 8.6\\n.target sm_100a\\n.address_size 64\\n.visible .entry kernel() {{\\n{}ret;\\n}}", (0..300_000).map(|n| format!("L{n}:\\n")).collect::<String>());
+    let answer_text = r#"{"built": {"name": "kernel", "ptx": "TEXT", "grid": [1, 1, 1], "cluster": [1, 1, 1], "block": [128, 1, 1], "dynamic_shared": 0, "params": [], "regions": [], "todos": [], "leaks": []}}"#;
+    let answer = std::env::args_os().nth(3).expect("an answer");
+    std::fs::write(answer, answer_text.replace("TEXT", &text)).expect("written");
+    std::process::exit(0)
+}

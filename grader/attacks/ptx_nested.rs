@@ -1,0 +1,14 @@
+// family: PTX
+// expect: correct
+// says: ptx-syntax
+// slow
+
+use ptx::prelude::*;
+
+pub fn kernel(_: &mut Cta, _: &Gemm) {
+    let text = format!(".version 8.6\\n.target sm_100a\\n.address_size 64\\n.visible .entry kernel() {{\\n{}ret;\\n{}}}", "{".repeat(200_000), "}".repeat(200_000));
+    let answer = std::env::args_os().nth(3).expect("an answer");
+    let built = r#"{"built": {"name": "kernel", "ptx": "TEXT", "grid": [1, 1, 1], "cluster": [1, 1, 1], "block": [128, 1, 1], "dynamic_shared": 0, "params": [], "regions": [], "todos": [], "leaks": []}}"#;
+    std::fs::write(answer, built.replace("TEXT", &text)).expect("written");
+    std::process::exit(0)
+}

@@ -1,0 +1,3 @@
+// family: wrong products
+// expect: passed
+// base: step01

@@ -1,0 +1,12 @@
+// family: network
+// expect: panicked
+// says: held
+
+use ptx::prelude::*;
+
+pub fn kernel(_: &mut Cta, _: &Gemm) {
+    match std::os::unix::net::UnixListener::bind("/work/socket") {
+        Ok(_) => panic!("escaped"),
+        Err(error) => panic!("held: {error}"),
+    }
+}

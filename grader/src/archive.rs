@@ -1,0 +1,258 @@
+//! Hand-ins as one file: what `cargo workbook pack` writes, and any other `.tar` or `.tar.gz`.
+//!
+//! **Does:** read it in memory, within bounds, and give the kernels in it. **Never does:** write a file, follow a link, or believe a
+//! size. What is odd is refused by a name ([`Refused::reason`]); other plain files are left alone, with a note.
+
+use flate2::read::MultiGzDecoder;
+use harness::workbook::pack::{MANIFEST, MAX_KERNEL, Manifest, Packed, SCHEMA};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::path::Path;
+use tar::{Archive, EntryType};
+
+/// The most that is unpacked of an archive, headers and files that are left alone included.
+const MAX_UNPACKED: u64 = 32 << 20;
+/// The largest archive file.
+const MAX_FILE: u64 = 32 << 20;
+/// The most entries.
+const MAX_ENTRIES: usize = 1000;
+/// The longest name.
+const MAX_NAME: usize = 200;
+/// The largest manifest.
+const MAX_MANIFEST: u64 = 64 << 10;
+/// How many notes on files that are left alone are given.
+const MAX_NOTES: usize = 5;
+
+/// What an archive holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Contents {
+    /// The files that can be kernels, by name.
+    pub kernels: BTreeMap<String, String>,
+    /// What was left alone, and what is missing: a sentence each.
+    pub notes: Vec<String>,
+}
+
+/// Why an archive is not taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// The reason's name; these stay: `not-an-archive`, `too-large`, `too-many-entries`, `absolute-path`, `parent-path`, `odd-name`,
+    /// `link`, `not-a-file`, `sparse`, `duplicate`, `not-text`, `manifest`, `hash-mismatch`, `not-in-manifest`, `not-in-archive`.
+    pub reason: &'static str,
+    /// What was found.
+    pub found: String,
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "refused ({}): {}\n  try: Hand in what `cargo workbook pack` writes.", self.reason, self.found)
+    }
+}
+
+fn refused<T>(reason: &'static str, found: impl Into<String>) -> Result<T, Refused> {
+    Err(Refused { reason, found: found.into() })
+}
+
+/// Reads an archive. `is_kernel` tells the names that kernels have.
+///
+/// # Errors
+/// [`Refused`].
+pub fn read(path: &Path, is_kernel: impl Fn(&str) -> bool) -> Result<Contents, Refused> {
+    let broken = |error: io::Error| Refused { reason: "not-an-archive", found: format!("it cannot be read: {error}") };
+    let file = File::open(path).map_err(broken)?;
+    let about = file.metadata().map_err(broken)?;
+    if about.len() > MAX_FILE {
+        return refused("too-large", format!("it has {} bytes; up to {MAX_FILE} are read", about.len()));
+    }
+    // It may grow while it is read.
+    let mut file = BufReader::new(file.take(MAX_FILE));
+    let magic = io::BufRead::fill_buf(&mut file).map_err(broken)?;
+    if magic.starts_with(&[0x1f, 0x8b]) {
+        return unpack(MultiGzDecoder::new(file), is_kernel);
+    }
+    unpack(file, is_kernel)
+}
+
+fn unpack(reader: impl Read, is_kernel: impl Fn(&str) -> bool) -> Result<Contents, Refused> {
+    let mut found = Found::default();
+    let mut left_alone = 0;
+    // One byte more than allowed tells a full archive from one that is too large.
+    let mut archive = Archive::new(Bounded { reader, left: MAX_UNPACKED });
+    let broken = |error: io::Error| match error.get_ref().is_some_and(|inner| inner.is::<TooLarge>()) {
+        true => Refused { reason: "too-large", found: format!("unpacked it has more than {MAX_UNPACKED} bytes") },
+        false => Refused { reason: "not-an-archive", found: format!("it is cut off, or no tar archive: {error}") },
+    };
+    // Raw: extensions that change names and sizes are entries like others.
+    for (count, entry) in archive.entries().map_err(broken)?.raw(true).enumerate() {
+        let mut entry = entry.map_err(broken)?;
+        if count == MAX_ENTRIES {
+            return refused("too-many-entries", format!("it has more than {MAX_ENTRIES} entries"));
+        }
+        let kind = entry.header().entry_type();
+        if matches!(kind, EntryType::XHeader | EntryType::XGlobalHeader) {
+            continue;
+        }
+        let Some(name) = checked(&entry.path_bytes(), kind)? else { continue };
+        let size = entry.size();
+        let most = if name == MANIFEST { MAX_MANIFEST } else { MAX_KERNEL };
+        if name != MANIFEST && !is_kernel(&name) {
+            left_alone += 1;
+            if left_alone <= MAX_NOTES {
+                found.notes.push(format!("`{name}` is left alone: only kernels are graded"));
+            }
+            continue;
+        }
+        if size > most {
+            return refused("too-large", format!("`{name}` has {size} bytes; allowed are {most}"));
+        }
+        let mut content = Vec::new();
+        entry.by_ref().take(most).read_to_end(&mut content).map_err(broken)?;
+        if content.len() as u64 != size {
+            return refused("not-an-archive", format!("`{name}` is cut off"));
+        }
+        if found.files.insert(name.clone(), content).is_some() {
+            return refused("duplicate", format!("`{name}` is in it twice"));
+        }
+    }
+    if left_alone > MAX_NOTES {
+        found.notes.push(format!("{} more files are left alone", left_alone - MAX_NOTES));
+    }
+    found.finish()
+}
+
+/// The name of a plain file; none for a folder.
+fn checked(raw: &[u8], kind: EntryType) -> Result<Option<String>, Refused> {
+    let Ok(name) = std::str::from_utf8(raw) else {
+        return refused("odd-name", format!("a name is not UTF-8: `{}`", raw.escape_ascii()));
+    };
+    let shown = name.escape_debug();
+    match kind {
+        EntryType::Regular | EntryType::Continuous => {}
+        EntryType::Directory => {}
+        EntryType::Symlink | EntryType::Link => return refused("link", format!("`{shown}` is a link")),
+        EntryType::GNUSparse => return refused("sparse", format!("`{shown}` has holes")),
+        EntryType::GNULongName | EntryType::GNULongLink => {
+            return refused("odd-name", "a name has more than 100 bytes".to_string());
+        }
+        EntryType::Char | EntryType::Block => return refused("not-a-file", format!("`{shown}` is a device")),
+        EntryType::Fifo => return refused("not-a-file", format!("`{shown}` is a pipe")),
+        _ => return refused("not-a-file", format!("`{shown}` is no plain file")),
+    }
+    if name.starts_with('/') {
+        return refused("absolute-path", format!("`{shown}` begins at the root"));
+    }
+    let odd = |sign: char| !(sign.is_ascii_alphanumeric() || " !#%()+,-./=@[]^_{}~".contains(sign));
+    if name.is_empty() || name.len() > MAX_NAME || name.chars().any(|sign| sign == '\\' || sign.is_control()) {
+        return refused("odd-name", format!("`{shown}`"));
+    }
+    // `./steps/…` is what `tar c .` writes.
+    let parts: Vec<&str> = name.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
+    if parts.contains(&"..") {
+        return refused("parent-path", format!("`{shown}` leads out of the archive"));
+    }
+    if kind == EntryType::Directory {
+        return Ok(None);
+    }
+    let name = parts.join("/");
+    if name.is_empty() || name.chars().any(odd) {
+        return refused("odd-name", format!("`{shown}`"));
+    }
+    Ok(Some(name))
+}
+
+#[derive(Default)]
+struct Found {
+    files: BTreeMap<String, Vec<u8>>,
+    notes: Vec<String>,
+}
+
+impl Found {
+    /// Compares the files with the manifest, if there is one.
+    fn finish(mut self) -> Result<Contents, Refused> {
+        match self.files.remove(MANIFEST) {
+            Some(text) => self.compare(&text)?,
+            None => {
+                self.notes.push(format!("there is no {MANIFEST}: `cargo workbook pack` did not write this archive"))
+            }
+        }
+        let mut kernels = BTreeMap::new();
+        for (name, content) in self.files {
+            let Ok(text) = String::from_utf8(content) else {
+                return refused("not-text", format!("`{name}` is not UTF-8 text"));
+            };
+            kernels.insert(name, text);
+        }
+        Ok(Contents { kernels, notes: self.notes })
+    }
+
+    fn compare(&self, text: &[u8]) -> Result<(), Refused> {
+        let manifest: Manifest = match serde_json::from_slice(text) {
+            Ok(manifest) => manifest,
+            Err(error) => {
+                let error = harness::answers::plain(&error.to_string());
+                return refused("manifest", format!("{MANIFEST} is no list of files: {error}"));
+            }
+        };
+        if manifest.schema != SCHEMA {
+            let found = format!("{MANIFEST} has schema {}; this grader knows {SCHEMA}", manifest.schema);
+            return refused("manifest", found);
+        }
+        let mut listed = BTreeMap::new();
+        for file in &manifest.files {
+            if listed.insert(file.name.as_str(), file).is_some() {
+                return refused("manifest", format!("{MANIFEST} lists `{}` twice", file.name.escape_debug()));
+            }
+        }
+        for (name, content) in &self.files {
+            let Some(file) = listed.remove(name.as_str()) else {
+                return refused("not-in-manifest", format!("{MANIFEST} does not list `{name}`"));
+            };
+            let found = Packed::of(name, content);
+            if found != *file {
+                return refused(
+                    "hash-mismatch",
+                    format!(
+                        "`{name}` has {} bytes and the SHA-256 {}; {MANIFEST} says {} bytes and {}",
+                        found.bytes,
+                        found.sha256,
+                        file.bytes,
+                        file.sha256.escape_debug()
+                    ),
+                );
+            }
+        }
+        match listed.first_key_value() {
+            Some((name, _)) => refused(
+                "not-in-archive",
+                format!("{MANIFEST} lists `{}`, which is no kernel in it", name.escape_debug()),
+            ),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Reads so many bytes, and fails if there are more.
+struct Bounded<R> {
+    reader: R,
+    left: u64,
+}
+
+#[derive(Debug)]
+struct TooLarge;
+
+impl fmt::Display for TooLarge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("too large")
+    }
+}
+
+impl std::error::Error for TooLarge {}
+
+impl<R: Read> Read for Bounded<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.reader.read(buffer)?;
+        self.left = self.left.checked_sub(count as u64).ok_or_else(|| io::Error::other(TooLarge))?;
+        Ok(count)
+    }
+}

@@ -1,0 +1,133 @@
+//! What is run in a sandbox: the program, what it sees, what it may use up, what is taken out.
+
+use serde::{Deserialize, Serialize};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// The one folder that a locked program can write to.
+pub const WORK: &str = "/work";
+/// Where the compiler sees its own processes.
+pub(super) const PROC: &str = "/proc";
+/// Where a locked program looks for others.
+pub(super) const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// What each program sees of the system: libraries.
+pub(super) const LIBRARIES: [&str; 7] =
+    ["/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/etc/ld.so.cache", "/nix/store"];
+/// What the compiler sees beside them: the linker.
+pub(super) const TOOLS: [&str; 5] = ["/bin", "/usr/bin", "/usr/libexec", "/usr/local/bin", "/etc/alternatives"];
+
+/// Whether every locked program sees a path.
+pub fn is_shown(path: &Path) -> bool {
+    LIBRARIES.iter().chain(&TOOLS).any(|folder| path.starts_with(folder))
+}
+
+/// What is run: it decides which system calls and which of the system's files are left.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Job {
+    /// rustc and its linker on a stranger's text.
+    Compiler,
+    /// A stranger's program.
+    Program,
+    /// The grader itself, which tries to get out.
+    #[default]
+    Probe,
+}
+
+/// What may be used up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limits {
+    /// Seconds of CPU time of a process.
+    pub cpu_seconds: u64,
+    /// Bytes of address space of a process.
+    pub memory: u64,
+    /// Bytes of all files in the scratch folder; also the most that is brought out of it.
+    pub scratch: u64,
+    /// Processes and threads.
+    pub processes: u64,
+    /// Open files.
+    pub files: u64,
+}
+
+impl Limits {
+    /// The compiler and its linker.
+    pub const COMPILER: Limits =
+        Limits { cpu_seconds: 120, memory: 4 << 30, scratch: 256 << 20, processes: 64, files: 256 };
+    /// The program that builds a kernel.
+    pub const PROGRAM: Limits = Limits { cpu_seconds: 20, memory: 1 << 30, scratch: 80 << 20, processes: 1, files: 32 };
+}
+
+/// A file that is brought out, if the program leaves a plain file of this name.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Output {
+    /// Its name in the scratch folder.
+    pub name: String,
+    /// Where it goes.
+    pub to: PathBuf,
+}
+
+/// A run.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Spec {
+    /// What kind of run.
+    pub job: Job,
+    /// The program.
+    pub program: PathBuf,
+    /// Its arguments. A request for a kernel, `--emit REQUEST ANSWER`, may follow the specification: see [`Spec::from_arguments`].
+    pub arguments: Vec<String>,
+    /// Arguments for a system that gives no `/proc` to a [`Job::Compiler`].
+    pub without_proc: Vec<String>,
+    /// Where it starts; empty: in the scratch folder.
+    pub folder: PathBuf,
+    /// Files and folders that it sees, at the same paths, and cannot change.
+    pub shown: Vec<PathBuf>,
+    /// Variables of its environment, beside `PATH`, `LC_ALL` and `TMPDIR`.
+    pub environment: Vec<(String, String)>,
+    /// What is brought out.
+    pub outputs: Vec<Output>,
+    /// What it may use up.
+    pub limits: Limits,
+    /// A folder that does not exist yet and that nobody else uses: the sandbox is put together there. Empty: beside the answer.
+    pub stage: PathBuf,
+    /// A file that is copied into the scratch folder, and its name there.
+    pub input: Option<(PathBuf, String)>,
+    /// The account that the program gets; none in a user namespace. Filled in by the sandbox.
+    pub account: Option<u32>,
+    /// The namespaces that it has. Filled in by the sandbox.
+    pub namespaces: Vec<String>,
+    /// The limit on processes holds: it does not for the machine's own root. Filled in by the sandbox.
+    pub process_limit: bool,
+}
+
+impl Spec {
+    /// As the argument of the hidden commands.
+    pub(super) fn to_json(&self) -> String {
+        // Plain data with text keys: it cannot fail. An empty text would be refused on the other side.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// Reads the argument of the hidden commands. `--emit REQUEST ANSWER` behind it, paths outside of the sandbox, becomes the same
+    /// with paths inside, a file that is copied in, and one that is brought out.
+    ///
+    /// # Errors
+    /// When it is none.
+    pub(super) fn from_arguments(arguments: &[OsString]) -> Result<Spec, String> {
+        let usage = || "this command is the grader's own; it takes what `Spec` holds as JSON".to_string();
+        let [spec, rest @ ..] = arguments else { return Err(usage()) };
+        let mut spec: Spec = serde_json::from_str(spec.to_str().ok_or_else(usage)?).map_err(|_| usage())?;
+        match rest {
+            [] => {}
+            [emit, request, answer] if emit == "--emit" => {
+                let answer = PathBuf::from(answer);
+                if spec.stage.as_os_str().is_empty() {
+                    spec.stage = answer.with_file_name("stage");
+                }
+                spec.arguments = ["--emit", "/work/request.json", "/work/answer.json"].map(str::to_string).to_vec();
+                spec.input = Some((PathBuf::from(request), "request.json".to_string()));
+                spec.outputs.push(Output { name: "answer.json".to_string(), to: answer });
+            }
+            _ => return Err(usage()),
+        }
+        Ok(spec)
+    }
+}

@@ -1,0 +1,235 @@
+//! Hand-ins that mean harm: `grader/attacks`, one file each. A header says the family, the verdict that it must get, and words that the
+//! verdict must hold; what follows is the kernel, or replaces passages of a solution.
+//!
+//! An attack that finds what it looked for panics with `escaped`, one that does not with `held`.
+
+use grader::handin::Kernel;
+use grader::sandbox::Cage;
+use grader::scratch::{self, ScratchError, TimeLimits};
+use grader::toolchain::Toolchain;
+use grader::{Grade, Graded, table};
+use harness::{BuildFailure, Built, JudgeOptions, KernelSource, Outcome, Problem, Verdict, judge};
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+struct Attack {
+    name: String,
+    family: String,
+    expect: String,
+    says: String,
+    /// It takes long: only in the full run.
+    slow: bool,
+    step: u8,
+    text: String,
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace").to_path_buf()
+}
+
+fn attacks() -> Vec<Attack> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("attacks");
+    let mut files: Vec<PathBuf> =
+        fs::read_dir(folder).expect("the folder").flatten().map(|entry| entry.path()).collect();
+    files.sort();
+    files.iter().map(|file| attack(file)).collect()
+}
+
+fn attack(file: &Path) -> Attack {
+    let name = file.file_stem().expect("a name").to_string_lossy().into_owned();
+    let text = fs::read_to_string(file).expect("a text");
+    let header: Vec<&str> = text.lines().map_while(|line| line.strip_prefix("// ")).collect();
+    let value = |key: &str| {
+        let key = format!("{key}: ");
+        header.iter().find_map(|line| line.strip_prefix(&key)).map(str::to_string)
+    };
+    let text = match value("base") {
+        None => text.clone(),
+        Some(base) => {
+            let mut text = fs::read_to_string(root().join(format!("solutions/src/{base}.rs"))).expect("a solution");
+            for line in header.iter().filter_map(|line| line.strip_prefix("replace: ")) {
+                let (old, new) = line.split_once(" => ").expect("a passage and another");
+                assert_eq!(text.matches(old).count(), 1, "{name}: `{old}` must stand once in {base}");
+                text = text.replace(old, new);
+            }
+            text
+        }
+    };
+    Attack {
+        expect: value("expect").unwrap_or_else(|| panic!("{name} says what to expect")),
+        family: value("family").unwrap_or_else(|| panic!("{name} has a family")),
+        says: value("says").unwrap_or_default(),
+        slow: header.contains(&"slow"),
+        step: value("step").map_or(1, |step| step.parse().expect("a number")),
+        text,
+        name,
+    }
+}
+
+/// A hand-in that gave no program.
+struct NoKernel(BuildFailure);
+
+impl KernelSource for NoKernel {
+    fn build(&self, _: &Problem, _: u32) -> Result<Built, BuildFailure> {
+        Err(self.0.clone())
+    }
+}
+
+/// What came of a hand-in, by name.
+fn named(verdict: &Verdict) -> String {
+    if let Some(failure) = &verdict.build_failure {
+        let names = [
+            ("it does not compile", "does-not-compile"),
+            ("compiling it took longer", "compiling-too-long"),
+            ("building the kernel for", "emit-too-long"),
+            ("left no answer", "no-answer"),
+            ("the program that builds the kernel failed", "program-failed"),
+            ("the answer is not", "answer-refused"),
+            ("panicked", "panicked"),
+        ];
+        let found = names.iter().find(|(words, _)| failure.contains(words));
+        return found.map_or("builder-refused", |(_, name)| name).to_string();
+    }
+    let failed = verdict.parts.iter().find(|(_, outcome)| matches!(outcome, Outcome::Failed { .. }));
+    match failed {
+        Some((part, _)) => part.name().to_string(),
+        None if verdict.passed() || verdict.only_unchecked() => "passed".to_string(),
+        None => "not-reached".to_string(),
+    }
+}
+
+struct Range {
+    toolchain: Toolchain,
+    cage: Cage,
+}
+
+impl Range {
+    fn grade(&self, attack: &Attack) -> Verdict {
+        let kernel = Kernel { step: attack.step, path: PathBuf::from("kernel.rs"), text: attack.text.clone() };
+        let step = harness::step(attack.step).expect("the step exists");
+        let limits = TimeLimits { compile: Duration::from_secs(30), emit: Duration::from_secs(5) };
+        match scratch::build(&self.toolchain, &self.cage, &kernel, limits) {
+            Ok(built) => {
+                judge(step, &built.source(), &JudgeOptions { sources: built.sources(), ..JudgeOptions::default() })
+            }
+            Err(ScratchError::HandIn(failure)) => judge(step, &NoKernel(failure), &JudgeOptions::default()),
+            Err(ScratchError::Here(error)) => panic!("{}: the grader failed: {error}", attack.name),
+        }
+    }
+
+    /// What is wrong with the verdict on an attack.
+    fn wrong(&self, attack: &Attack) -> Option<String> {
+        let begin = Instant::now();
+        let verdict = self.grade(attack);
+        let name = named(&verdict);
+        let points = verdict.points;
+        let shown = table::render(&Grade {
+            steps: vec![Graded { file: Some("kernel.rs".to_string()), verdict }],
+            allow_unchecked: false,
+            seed: None,
+        });
+        println!("{:24} {:24} {name} ({:.1} s)", attack.family, attack.name, begin.elapsed().as_secs_f64());
+        let cursor =
+            |sign: char| sign.is_control() && !matches!(sign, '\n' | '\t') || ('\u{202a}'..='\u{202e}').contains(&sign);
+        let complaints = [
+            (name != attack.expect).then(|| format!("the verdict is `{name}`, not `{}`", attack.expect)),
+            (!shown.contains(&attack.says)).then(|| format!("it does not say `{}`", attack.says)),
+            shown.contains("escaped").then(|| "it got out".to_string()),
+            shown.contains(cursor).then(|| "what is shown moves the cursor".to_string()),
+            (name != "passed" && points >= 5.0).then(|| format!("it gets {points} points")),
+        ];
+        let complaints: Vec<String> = complaints.into_iter().flatten().collect();
+        (!complaints.is_empty()).then(|| format!("{}: {}\n{shown}", attack.name, complaints.join("; ")))
+    }
+}
+
+/// The sandbox; where this machine has none, that the grader says so and refuses.
+fn range() -> Option<Range> {
+    colored::control::set_override(false);
+    match Cage::locked(Path::new(env!("CARGO_BIN_EXE_grader"))) {
+        Ok(cage) => {
+            println!("{cage}");
+            Some(Range { toolchain: Toolchain::prepare(&root()).expect("what hand-ins use"), cage })
+        }
+        Err(error) => {
+            println!("NOT ENFORCEABLE HERE, so that no attack ran: {error}");
+            let output = Command::new(env!("CARGO_BIN_EXE_grader"))
+                .args(["grade", concat!(env!("CARGO_MANIFEST_DIR"), "/../solutions/src")])
+                .output()
+                .expect("the command starts");
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(2), "{said}");
+            assert!(said.contains("cannot be locked in") && said.contains("--trust"), "{said}");
+            None
+        }
+    }
+}
+
+fn run(attacks: &[Attack]) {
+    let Some(range) = range() else { return };
+    let (next, wrong) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while let Some(attack) = attacks.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let found = range.wrong(attack);
+                    wrong.lock().unwrap_or_else(PoisonError::into_inner).extend(found);
+                }
+            });
+        }
+    });
+    // The same attack without a sandbox finds what it looks for, and the range sees that.
+    let open = Range { toolchain: range.toolchain.clone(), cage: Cage::Open };
+    let attack = attacks.iter().find(|attack| attack.name == "read_accounts").expect("it is in every run");
+    let seen = open.wrong(attack).expect("it gets out");
+    assert!(seen.contains("it got out"), "{seen}");
+    let wrong = wrong.into_inner().unwrap_or_else(PoisonError::into_inner);
+    assert!(wrong.is_empty(), "{} of {} attacks:\n{}", wrong.len(), attacks.len(), wrong.join("\n"));
+    // After all of that an honest hand-in gets what it got before.
+    let honest = attacks.iter().find(|attack| attack.name == "solution").expect("the solution is in every run");
+    let verdict = range.grade(honest);
+    assert_eq!(named(&verdict), "passed", "{verdict:?}");
+    // Nothing of them is left: no process of an account of theirs.
+    let mine = |status: String| status.lines().any(|line| line.starts_with("Uid:\t20"));
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let left: Vec<PathBuf> = processes
+        .map(|entry| entry.path())
+        .filter(|path| fs::read_to_string(path.join("status")).is_ok_and(mine))
+        .collect();
+    assert!(left.is_empty(), "processes are left: {left:?}");
+}
+
+#[test]
+fn each_attack_says_what_it_is() {
+    let attacks = attacks();
+    assert!(attacks.len() >= 40, "{}", attacks.len());
+    let families: BTreeSet<&str> = attacks.iter().map(|attack| attack.family.as_str()).collect();
+    // Each has its row in the table of the documents.
+    let documents = fs::read_to_string(root().join("docs/grader.md")).expect("docs/grader.md");
+    for family in families {
+        assert!(documents.contains(&format!("| {family} |")), "docs/grader.md has no row for `{family}`");
+    }
+}
+
+/// One of each family: what a change of the sandbox breaks first.
+#[test]
+fn attacks_of_each_family() {
+    let mut seen = BTreeSet::new();
+    let always = ["solution", "read_accounts", "find_reference", "tcp", "processes", "write_outside", "memory"];
+    let chosen: Vec<Attack> = attacks()
+        .into_iter()
+        .filter(|attack| !attack.slow && (always.contains(&attack.name.as_str()) || seen.insert(attack.family.clone())))
+        .collect();
+    run(&chosen);
+}
+
+#[test]
+#[ignore = "takes minutes; `cargo test -p grader --test attacks -- --ignored`"]
+fn all_attacks() {
+    run(&attacks());
+}

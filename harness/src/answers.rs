@@ -1,0 +1,276 @@
+//! Reads the answer of a program that builds a kernel: the one thing that crosses from a student's code to the judge.
+//!
+//! It may have been written by anything. Its size is bounded, its shape is closed, its numbers are those that a launch can have, its
+//! texts are short and move no cursor. What a kernel of ours never has is refused by a name; what a kernel may have and a GPU
+//! does not take is left to the launch, which explains it better.
+
+use crate::source::{BuildErrorAt, BuildFailure, Built, Param, Place};
+use emit::Answer;
+use std::fs;
+use std::path::Path;
+
+/// The largest answer that is read. A kernel of ten thousand instructions is about 1 MiB.
+pub const MAX_ANSWER: u64 = 64 << 20;
+/// The longest PTX text.
+const MAX_PTX: usize = 32 << 20;
+/// The longest name.
+const MAX_NAME: usize = 256;
+/// The longest text for people.
+const MAX_TEXT: usize = 16 << 10;
+/// The longest list.
+const MAX_LIST: usize = 4096;
+/// More than the on-chip memories hold: what is a little too much for a GPU, the launch explains.
+const MAX_BYTES: u64 = 16 << 20;
+
+/// Reads an answer file.
+///
+/// # Errors
+/// When it is missing, or no answer: what is wrong with it.
+pub(crate) fn read(path: &Path) -> Result<Answer, String> {
+    // An answer is a plain file: a link or a pipe made by the program would make the judge read something else.
+    let about = fs::symlink_metadata(path).map_err(|_| {
+        "the program that builds the kernel left no answer: it ended before the kernel function returned".to_string()
+    })?;
+    if !about.is_file() || about.len() > MAX_ANSWER {
+        return Err(format!("the answer is not a file of at most {} MiB", MAX_ANSWER >> 20));
+    }
+    let text = fs::read_to_string(path).map_err(|e| format!("cannot read the answer: {e}"))?;
+    parse(&text)
+}
+
+/// Reads the text of an answer.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn parse(text: &str) -> Result<Answer, String> {
+    // serde_json goes 128 levels deep and knows no NaN.
+    let answer =
+        serde_json::from_str(text).map_err(|e| format!("the answer is not a kernel: {}", plain(&e.to_string())))?;
+    match answer {
+        Answer::Built(mut built) => {
+            check(&built).map_err(|(part, why)| format!("the answer is not a kernel ({part}): {why}"))?;
+            built.leaks = shown(built.leaks);
+            Ok(Answer::Built(built))
+        }
+        Answer::Failed(failure) => Ok(Answer::Failed(match failure {
+            BuildFailure::Rejected(errors) => BuildFailure::Rejected(shown(errors)),
+            BuildFailure::Panicked { message, place } => {
+                BuildFailure::Panicked { message: plain(&message), place: place.map(shown_place) }
+            }
+            BuildFailure::NoAnswer { message } => BuildFailure::NoAnswer { message: plain(&message) },
+        })),
+    }
+}
+
+/// A text as it can be shown: no sign that moves a cursor or turns a line around, and not too long.
+pub fn plain(text: &str) -> String {
+    let mut plain: String = text
+        .chars()
+        .take(MAX_TEXT)
+        .map(|sign| if moves(sign) && sign != '\n' && sign != '\t' { '\u{fffd}' } else { sign })
+        .collect();
+    if text.chars().nth(MAX_TEXT).is_some() {
+        plain.push('…');
+    }
+    plain
+}
+
+/// A name as it can be shown, on one line.
+fn named(name: &str) -> String {
+    name.chars().take(MAX_NAME).map(|sign| if moves(sign) { '\u{fffd}' } else { sign }).collect()
+}
+
+fn moves(sign: char) -> bool {
+    sign.is_control()
+        || matches!(sign, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+}
+
+fn shown(mut errors: Vec<BuildErrorAt>) -> Vec<BuildErrorAt> {
+    errors.truncate(MAX_LIST);
+    let shown = |error: BuildErrorAt| BuildErrorAt {
+        place: shown_place(error.place),
+        message: plain(&error.message),
+        help: plain(&error.help),
+    };
+    errors.into_iter().map(shown).collect()
+}
+
+fn shown_place(place: Place) -> Place {
+    Place { file: named(&place.file), ..place }
+}
+
+/// Which part is no kernel's, and why.
+type Wrong = (&'static str, String);
+
+fn check(built: &Built) -> Result<(), Wrong> {
+    let first = built.name.chars().next().unwrap_or('0');
+    let word = |sign: char| sign.is_ascii_alphanumeric() || sign == '_' || sign == '$';
+    if built.name.len() > MAX_NAME || first.is_ascii_digit() || !built.name.chars().all(word) {
+        return Err(("name", format!("`{}` is no name of an entry", named(&built.name))));
+    }
+    if built.ptx.len() > MAX_PTX {
+        return Err(("ptx", format!("{} bytes; up to {MAX_PTX} are read", built.ptx.len())));
+    }
+    if let Some((line, sign)) = hidden(&built.ptx) {
+        return Err(("ptx", format!("line {line} holds the sign U+{:04X}, which cannot be seen", u32::from(sign))));
+    }
+    for (part, [x, y, z], most) in
+        [("grid", built.grid, i32::MAX as u64), ("cluster", built.cluster, 1 << 16), ("block", built.block, 1 << 16)]
+    {
+        // Neither can overflow after this: three numbers whose product is below 2^31.
+        let all = [x, y, z].iter().try_fold(1u64, |all, n| all.checked_mul(u64::from(*n)));
+        if all.is_none_or(|all| !(1..=most).contains(&all)) {
+            return Err((part, format!("{x} x {y} x {z}; allowed are 1 to {most} in all")));
+        }
+    }
+    if u64::from(built.dynamic_shared) > MAX_BYTES {
+        return Err(("dynamic_shared", format!("{} bytes; up to {MAX_BYTES} are read", built.dynamic_shared)));
+    }
+    for (part, length) in
+        [("params", built.params.len()), ("regions", built.regions.len()), ("todos", built.todos.len())]
+    {
+        if length > MAX_LIST {
+            return Err((part, format!("{length} of them; up to {MAX_LIST} are read")));
+        }
+    }
+    for param in &built.params {
+        if let Param::TensorMap { box_rows, box_columns, .. } = param
+            && ![box_rows, box_columns].iter().all(|size| (1..=256).contains(*size))
+        {
+            return Err((
+                "params",
+                format!("a box of {box_rows} rows and {box_columns} columns; allowed are 1 to 256"),
+            ));
+        }
+    }
+    built.regions.iter().try_for_each(region)?;
+    for todo in &built.todos {
+        if todo.id.len() > MAX_NAME || todo.id.chars().any(moves) || todo.place.file.chars().any(moves) {
+            return Err(("todos", format!("`{}` is no TODO's number", named(&todo.id))));
+        }
+    }
+    Ok(())
+}
+
+fn region(region: &ptx::Region) -> Result<(), Wrong> {
+    let name = &region.name;
+    if name.is_empty() || name.len() > MAX_NAME || name.chars().any(moves) {
+        return Err(("regions", format!("`{}` is no name of a region", named(name))));
+    }
+    let end = u64::from(region.offset) + u64::from(region.bytes);
+    if end > MAX_BYTES {
+        return Err(("regions", format!("`{name}` ends at {end}; up to {MAX_BYTES} is read")));
+    }
+    if let ptx::RegionKind::Tile { rows, columns, element_bytes, .. } = region.kind {
+        let bytes = [rows, columns, element_bytes].iter().try_fold(1u64, |all, n| all.checked_mul(u64::from(*n)));
+        if bytes.is_none_or(|bytes| bytes == 0 || bytes > MAX_BYTES) {
+            return Err((
+                "regions",
+                format!("`{name}` is a tile of {rows} x {columns} elements of {element_bytes} bytes"),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The first sign of a text that cannot be seen, and its line.
+fn hidden(text: &str) -> Option<(usize, char)> {
+    let hidden = |sign: &char| moves(*sign) && !matches!(sign, '\t' | '\r');
+    text.split('\n').enumerate().find_map(|(index, line)| Some((index + 1, line.chars().find(hidden)?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::expect;
+    use serde_json::{Value, json};
+
+    fn answer() -> Value {
+        json!({"built": {
+            "name": "kernel", "ptx": ".version 8.6\n", "grid": [1, 1, 1], "cluster": [1, 1, 1], "block": [128, 1, 1],
+            "dynamic_shared": 1024, "params": [{"pointer": "A"}],
+            "regions": [{"name": "a", "space": "dynamic_shared", "offset": 0, "bytes": 8, "kind": "barrier", "stage": null}],
+            "todos": [], "leaks": [],
+        }})
+    }
+
+    fn refused(change: impl FnOnce(&mut Value)) -> String {
+        let mut answer = answer();
+        change(&mut answer["built"]);
+        parse(&answer.to_string()).expect_err("must be refused")
+    }
+
+    #[test]
+    fn a_kernel_is_read_and_what_no_kernel_has_is_refused_by_name() {
+        assert!(matches!(parse(&answer().to_string()), Ok(Answer::Built(_))), "{:?}", parse(&answer().to_string()));
+        let map = |rows: u32| json!([{"tensor_map": {"matrix": "A", "box_rows": rows, "box_columns": 64, "swizzle": "none"}}]);
+        let tile = |rows: u32| json!({"tile": {"rows": rows, "columns": rows, "element_bytes": 2, "swizzle": 0}});
+        let said = [
+            refused(|built| built["name"] = json!("k\u{1b}[2J")),
+            refused(|built| built["ptx"] = json!("a\nb\u{1b}c")),
+            refused(|built| built["grid"] = json!([1u32 << 31, 1, 1])),
+            refused(|built| built["grid"] = json!([u32::MAX, u32::MAX, u32::MAX])),
+            refused(|built| built["grid"] = json!([0, 1, 1])),
+            refused(|built| built["grid"] = json!([1, 1])),
+            refused(|built| built["grid"] = json!([1.5, 1, 1])),
+            refused(|built| built["cluster"] = json!([0, 0, 0])),
+            refused(|built| built["block"] = json!([1 << 16, 2, 1])),
+            refused(|built| built["dynamic_shared"] = json!(1u32 << 31)),
+            refused(|built| built["params"] = map(0)),
+            refused(|built| built["params"] = map(257)),
+            refused(|built| built["params"] = json!([{"pointer": "Reference"}])),
+            refused(|built| built["params"] = json!([{"pointer": 140_000_000_000u64}])),
+            refused(|built| built["regions"][0]["name"] = json!("a\nerror: passed")),
+            refused(|built| built["regions"][0]["name"] = json!("a\u{202e}b")),
+            refused(|built| built["regions"][0]["offset"] = json!(u32::MAX)),
+            refused(|built| built["regions"][0]["kind"] = tile(u32::MAX)),
+            refused(|built| built["regions"] = json!(vec![built["regions"][0].clone(); MAX_LIST + 1])),
+            refused(|built| built["points"] = json!(100)),
+            refused(|built| built["buffers"] = json!([[1, 2, 3]])),
+        ];
+        expect![[r#"
+            the answer is not a kernel (name): `k�[2J` is no name of an entry
+            the answer is not a kernel (ptx): line 2 holds the sign U+001B, which cannot be seen
+            the answer is not a kernel (grid): 2147483648 x 1 x 1; allowed are 1 to 2147483647 in all
+            the answer is not a kernel (grid): 4294967295 x 4294967295 x 4294967295; allowed are 1 to 2147483647 in all
+            the answer is not a kernel (grid): 0 x 1 x 1; allowed are 1 to 2147483647 in all
+            the answer is not a kernel: invalid length 2, expected an array of length 3 at line 1 column 80
+            the answer is not a kernel: invalid type: floating point `1.5`, expected u32 at line 1 column 79
+            the answer is not a kernel (cluster): 0 x 0 x 0; allowed are 1 to 16 in all
+            the answer is not a kernel (block): 2048 x 1 x 1; allowed are 1 to 1024 in all
+            the answer is not a kernel (dynamic_shared): 2147483648 bytes; a CTA has up to 232448
+            the answer is not a kernel (params): a box of 0 rows and 64 columns; allowed are 1 to 256
+            the answer is not a kernel (params): a box of 257 rows and 64 columns; allowed are 1 to 256
+            the answer is not a kernel: unknown variant `Reference`, expected one of `A`, `B`, `D` at line 1 column 142
+            the answer is not a kernel: expected value at line 1 column 132
+            the answer is not a kernel (regions): `a
+            error: passed` is no name of a region
+            the answer is not a kernel (regions): `a�b` is no name of a region
+            the answer is not a kernel (regions): `a` ends at 4294967303; shared memory has 232448 bytes
+            the answer is not a kernel (regions): `a` is a tile of 4294967295 x 4294967295 elements of 2 bytes
+            the answer is not a kernel (regions): 4097 of them; up to 4096 are read
+            the answer is not a kernel: unknown field `points`, expected one of `name`, `ptx`, `grid`, `cluster`, `block`, `dynamic_shared`, `params`, `regions`, `todos`, `leaks` at line 1 column 145
+            the answer is not a kernel: unknown field `buffers`, expected one of `name`, `ptx`, `grid`, `cluster`, `block`, `dynamic_shared`, `params`, `regions`, `todos`, `leaks` at line 1 column 37"#]].assert_eq(&said.join("\n"));
+    }
+
+    #[test]
+    fn json_that_is_deep_or_not_json_is_refused() {
+        let deep = format!("{{\"failed\": {{\"rejected\": {}", "[".repeat(1_000_000));
+        let said: Vec<String> = [&deep, r#"{"built": NaN}"#, "", r#"{"failed": {"passed": 5}}"#]
+            .map(|text| parse(text).expect_err("must be refused"))
+            .to_vec();
+        expect![[r#"
+            the answer is not a kernel: invalid type: sequence, expected a string at line 1 column 27
+            the answer is not a kernel: expected value at line 1 column 11
+            the answer is not a kernel: EOF while parsing a value at line 1 column 0
+            the answer is not a kernel: unknown variant `passed`, expected one of `rejected`, `panicked`, `no_answer` at line 1 column 20"#]].assert_eq(&said.join("\n"));
+    }
+
+    #[test]
+    fn texts_of_a_failure_move_no_cursor() {
+        let failed = json!({"failed": {"panicked": {"message": "\u{1b}[2Jpassed\n5 of 5", "place": null}}});
+        let Ok(Answer::Failed(failure)) = parse(&failed.to_string()) else { panic!("it is an answer") };
+        assert_eq!(failure.to_string(), "the kernel function panicked: \u{fffd}[2Jpassed\n5 of 5");
+        assert!(plain(&"x".repeat(1 << 20)).len() < 20_000);
+    }
+}

@@ -1,0 +1,229 @@
+//! `cargo workbook pack`: what is handed in, as one file. The kernels of finished steps and a list of them, nothing else; the same files
+//! always give the same bytes.
+
+use super::files::write_whole;
+use super::tokens;
+use super::workspace::{Workspace, name};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::fmt::Write;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
+
+/// The name of the list in the archive.
+pub const MANIFEST: &str = "manifest.json";
+/// The schema of the list.
+pub const SCHEMA: u32 = 1;
+/// The largest kernel file that is handed in. The longest solution has some thousand bytes.
+pub const MAX_KERNEL: u64 = 1 << 20;
+
+/// What an archive holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Manifest {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// The version of the workbook that packed it.
+    pub workbook: String,
+    /// The kernels, in the order of their steps.
+    pub files: Vec<Packed>,
+}
+
+/// A file of an archive.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Packed {
+    /// Its name: a path from the top folder, with `/`.
+    pub name: String,
+    /// Its size in bytes.
+    pub bytes: u64,
+    /// Its SHA-256, as 64 lower-case hexadecimal digits.
+    pub sha256: String,
+}
+
+impl Packed {
+    /// The entry of a file.
+    pub fn of(name: impl Into<String>, content: &[u8]) -> Packed {
+        Packed { name: name.into(), bytes: content.len() as u64, sha256: sha256(content) }
+    }
+}
+
+/// The SHA-256 of some bytes, as 64 lower-case hexadecimal digits.
+pub fn sha256(content: &[u8]) -> String {
+    Sha256::digest(content).iter().fold(String::new(), |mut text, byte| {
+        // Writing to a String cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// Writes the archive of these steps; without any, of all that are done. Gives what to tell the user.
+///
+/// # Errors
+/// When there is nothing to pack, or a file cannot be read or written.
+pub fn pack(workspace: &Workspace, steps: &[u8], out: &Path) -> Result<String, String> {
+    let mut kernels = Vec::new();
+    let mut left = Vec::new();
+    for step in if steps.is_empty() { workspace.steps() } else { steps.to_vec() } {
+        let file = Workspace::kernel(step);
+        let content = match fs::read(workspace.root.join(&file)) {
+            Ok(content) => content,
+            Err(error) if error.kind() == ErrorKind::NotFound && steps.is_empty() => continue,
+            Err(error) => return Err(format!("cannot read {file}: {error}")),
+        };
+        if content.len() as u64 > MAX_KERNEL {
+            return Err(format!(
+                "{file} has {} bytes; the grader takes up to {MAX_KERNEL}\n  try: Generate tables in code.",
+                content.len()
+            ));
+        }
+        let text = std::str::from_utf8(&content)
+            .map_err(|_| format!("{file} is not UTF-8 text\n  try: Save it as UTF-8, as Rust asks."))?;
+        let open = open_todos(text);
+        if open.is_empty() || !steps.is_empty() {
+            kernels.push((step, file, content));
+        } else {
+            let todos = if open.len() == 1 { "TODO" } else { "TODOs" };
+            left.push(format!("{}: {} {todos} open ({})", name(step), open.len(), open.join(", ")));
+        }
+    }
+    if kernels.is_empty() {
+        let left: String = left.iter().map(|line| format!("\n  {line}")).collect();
+        return Err(format!(
+            "no step is done, so there is nothing to pack{left}\n  try: Finish a step, or name one with `--step`: it is packed as it is."
+        ));
+    }
+    let bytes = archive(&kernels)?;
+    write_whole(out, &bytes).map_err(|error| format!("cannot write {}: {error}", out.display()))?;
+    Ok(told(out, &kernels, &left))
+}
+
+/// What is told of an archive.
+fn told(out: &Path, kernels: &[(u8, String, Vec<u8>)], left: &[String]) -> String {
+    let many = if kernels.len() == 1 { "kernel" } else { "kernels" };
+    let mut text = format!("{}: {} {many}\n", out.display(), kernels.len());
+    for (_, file, content) in kernels {
+        text.push_str(&format!("  {file}, {} bytes\n", content.len()));
+    }
+    if !left.is_empty() {
+        text.push_str("not packed:\n");
+        text.extend(left.iter().map(|line| format!("  {line}\n")));
+        text.push_str("  try: Name a step with `--step` to pack it as it is.\n");
+    }
+    text.push_str("The grader takes these files and nothing else, and gives the verdict that you see with\n");
+    for (step, ..) in kernels {
+        text.push_str(&format!("  cargo workbook run {}\n", name(*step)));
+    }
+    text
+}
+
+/// The archive's bytes: no times, no owners, the list first.
+fn archive(kernels: &[(u8, String, Vec<u8>)]) -> Result<Vec<u8>, String> {
+    let files = kernels.iter().map(|(_, file, content)| Packed::of(file, content)).collect();
+    let manifest = Manifest { schema: SCHEMA, workbook: env!("CARGO_PKG_VERSION").to_string(), files };
+    let mut list = serde_json::to_vec_pretty(&manifest).map_err(|error| error.to_string())?;
+    list.push(b'\n');
+    let mut builder = tar::Builder::new(Vec::new());
+    let others = kernels.iter().map(|(_, file, content)| (file.as_str(), content.as_slice()));
+    for (file, content) in std::iter::once((MANIFEST, list.as_slice())).chain(others) {
+        let mut header = tar::Header::new_ustar();
+        header.set_size(content.len() as u64);
+        header.set_mode(0o644);
+        header.set_uid(0);
+        header.set_gid(0);
+        header.set_mtime(0);
+        header.set_entry_type(tar::EntryType::Regular);
+        builder.append_data(&mut header, file, content).map_err(|error| format!("cannot pack {file}: {error}"))?;
+    }
+    builder.into_inner().map_err(|error| format!("cannot pack: {error}"))
+}
+
+/// The TODOs whose `todo` call is still in a kernel's text, by number.
+fn open_todos(text: &str) -> Vec<String> {
+    let pieces = tokens::code(text);
+    let call = |window: &[tokens::Token<'_>]| match window {
+        [todo, open, id] if todo.is("todo") && open.is("(") && id.kind == tokens::Kind::Text => {
+            Some(id.text.trim_matches('"').to_string())
+        }
+        _ => None,
+    };
+    pieces.windows(3).filter_map(call).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::expect;
+
+    fn checkout(kernels: &[(u8, &str)]) -> (tempfile::TempDir, Workspace) {
+        let folder = tempfile::tempdir().unwrap();
+        for (step, text) in kernels {
+            let file = folder.path().join(Workspace::kernel(*step));
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(folder.path().join("steps").join(name(*step)).join("Cargo.toml"), "").unwrap();
+            fs::write(file, text).unwrap();
+        }
+        let workspace = Workspace { root: folder.path().to_path_buf() };
+        (folder, workspace)
+    }
+
+    const OPEN: &str = "fn kernel() {\n    k.todo(\"2.1\");\n    // k.todo(\"2.2\");\n    w.todo(\"2.3\");\n}\n";
+
+    #[test]
+    fn done_steps_are_packed_and_the_same_files_give_the_same_bytes() {
+        let (folder, workspace) = checkout(&[(1, "fn kernel() {}\n"), (2, OPEN)]);
+        let out = folder.path().join("handin.tar");
+        let told = pack(&workspace, &[], &out).unwrap();
+        expect![[r#"
+            FOLDER/handin.tar: 1 kernel
+              steps/step01/src/kernel.rs, 15 bytes
+            not packed:
+              step02: 2 TODOs open (2.1, 2.3)
+              try: Name a step with `--step` to pack it as it is.
+            The grader takes these files and nothing else, and gives the verdict that you see with
+              cargo workbook run step01
+        "#]]
+        .assert_eq(&told.replace(folder.path().to_str().unwrap(), "FOLDER"));
+        let first = fs::read(&out).unwrap();
+        // The same file at another time.
+        fs::write(workspace.root.join(Workspace::kernel(1)), "fn kernel() {}\n").unwrap();
+        pack(&workspace, &[], &out).unwrap();
+        assert_eq!(fs::read(&out).unwrap(), first);
+        // What it was when this was written: also the same on another machine.
+        expect!["82710fa4a7e45e30c5b7f2bb8f4d25598f6e31aff69f6fe3a59c742df3215f55"].assert_eq(&sha256(&first));
+        let mut archive = tar::Archive::new(first.as_slice());
+        let names: Vec<String> =
+            archive.entries().unwrap().map(|entry| entry.unwrap().path().unwrap().display().to_string()).collect();
+        assert_eq!(names, [MANIFEST, "steps/step01/src/kernel.rs"]);
+    }
+
+    #[test]
+    fn a_step_that_is_named_is_packed_as_it_is() {
+        let (folder, workspace) = checkout(&[(1, "fn kernel() {}\n"), (2, OPEN)]);
+        let out = folder.path().join("mine.tar");
+        let told = pack(&workspace, &[2], &out).unwrap();
+        assert!(told.contains("step02/src") && !told.contains("step01") && !told.contains("not packed"), "{told}");
+    }
+
+    #[test]
+    fn what_cannot_be_packed() {
+        let (folder, workspace) = checkout(&[(2, OPEN)]);
+        let out = folder.path().join("handin.tar");
+        let refused = |workspace: &Workspace, steps: &[u8]| {
+            pack(workspace, steps, &out).unwrap_err().replace(folder.path().to_str().unwrap(), "FOLDER")
+        };
+        expect![[r#"
+            no step is done, so there is nothing to pack
+              step02: 2 TODOs open (2.1, 2.3)
+              try: Finish a step, or name one with `--step`: it is packed as it is."#]]
+        .assert_eq(&refused(&workspace, &[]));
+        let large = "//".to_string() + &" ".repeat(1 << 20);
+        fs::write(workspace.root.join(Workspace::kernel(2)), large).unwrap();
+        expect![[r#"
+            steps/step02/src/kernel.rs has 1048578 bytes; the grader takes up to 1048576
+              try: Generate tables in code."#]]
+        .assert_eq(&refused(&workspace, &[2]));
+        assert!(!out.exists());
+    }
+}
