@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant, SystemTime};
 use tempfile::TempDir;
 
@@ -52,6 +53,10 @@ impl Class {
     fn batch(&self, out: &str, options: &[&str]) -> Command {
         let mut command = self.command(&["batch"]);
         command.arg(self.hand_ins()).arg("--out").arg(self.grades(out)).args(options);
+        // Where nothing can be locked in, the grader refuses without this; `attacks.rs` says so.
+        if !sandboxed() {
+            command.args(["--", "--trust"]);
+        }
         command
     }
 
@@ -379,4 +384,13 @@ fn a_job_array_grades_all_and_a_node_that_fails_is_tried_again() {
     assert!(text.starts_with("0 graded now, 3 kept from before, 0 not graded\n"), "{text}");
     let records = class.records("it's out");
     assert!(records.values().all(|record| record.seed.is_none() && record.seed_commitment.is_some()));
+}
+
+/// Whether hand-ins can be locked in on this machine.
+fn sandboxed() -> bool {
+    static SANDBOXED: OnceLock<bool> = OnceLock::new();
+    *SANDBOXED.get_or_init(|| {
+        let asked = Command::new(env!("CARGO_BIN_EXE_grader")).arg("sandbox").output();
+        asked.expect("the grader runs").status.success()
+    })
 }

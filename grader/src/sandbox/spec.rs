@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// The one folder that a locked program can write to.
-pub const WORK: &str = "/work";
+pub const WORK: &str = "/hand-in-scratch";
 /// Where the compiler sees its own processes.
 pub(super) const PROC: &str = "/proc";
 /// Where a locked program looks for others.
@@ -122,7 +122,8 @@ impl Spec {
                 if spec.stage.as_os_str().is_empty() {
                     spec.stage = answer.with_file_name("stage");
                 }
-                spec.arguments = ["--emit", "/work/request.json", "/work/answer.json"].map(str::to_string).to_vec();
+                spec.arguments =
+                    ["--emit".to_string(), format!("{WORK}/request.json"), format!("{WORK}/answer.json")].to_vec();
                 spec.input = Some((PathBuf::from(request), "request.json".to_string()));
                 spec.outputs.push(Output { name: "answer.json".to_string(), to: answer });
             }
