@@ -176,6 +176,9 @@ fn holes() -> Vec<String> {
     possible("a socket", std::net::UdpSocket::bind("127.0.0.1:0").is_ok());
     // The same system call makes processes.
     possible("a thread", std::thread::Builder::new().spawn(|| ()).is_ok());
+    possible("a signal", rustix::process::test_kill_process(rustix::process::Pid::INIT).is_ok());
+    possible("a mount", mount(c"probe", WORK, c"tmpfs", MountFlags::empty(), c"").is_ok());
+    possible("another account", set_thread_res_uid(Uid::ROOT, Uid::ROOT, Uid::ROOT).is_ok());
     possible("a namespace", raw::unshare(UnshareFlags::NEWUSER).is_ok());
     found
 }

@@ -217,3 +217,26 @@ fn ended(status: ExitStatus) -> ExitCode {
     }
     ExitCode::from(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_plain_files_of_the_right_size_are_brought_out() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("plain"), "12345678").unwrap();
+        fs::create_dir(at("folder")).unwrap();
+        std::os::unix::fs::symlink(at("plain"), at("link")).unwrap();
+        // A pipe without a writer: who waits for it waits for ever.
+        assert!(Command::new("mkfifo").arg(at("pipe")).status().unwrap().success());
+        for name in ["folder", "link", "pipe", "missing"] {
+            bring_out(&at(name), &at("out"), 8).expect_err(name);
+            assert!(!at("out").exists(), "{name}");
+        }
+        bring_out(&at("plain"), &at("out"), 7).expect_err("it is too large");
+        bring_out(&at("plain"), &at("out"), 8).unwrap();
+        assert_eq!(fs::read_to_string(at("out")).unwrap(), "12345678");
+    }
+}

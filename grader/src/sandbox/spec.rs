@@ -73,7 +73,7 @@ pub struct Spec {
     pub job: Job,
     /// The program.
     pub program: PathBuf,
-    /// Its arguments. A request for a kernel, `--emit REQUEST ANSWER`, may follow the specification: see [`Spec::from_arguments`].
+    /// Its arguments. A request for a kernel, `--emit REQUEST ANSWER`, may follow the specification on the command line.
     pub arguments: Vec<String>,
     /// Arguments for a system that gives no `/proc` to a [`Job::Compiler`].
     pub without_proc: Vec<String>,
