@@ -236,17 +236,16 @@ mod tests {
             the answer is not a kernel (grid): 0 x 1 x 1; allowed are 1 to 2147483647 in all
             the answer is not a kernel: invalid length 2, expected an array of length 3 at line 1 column 80
             the answer is not a kernel: invalid type: floating point `1.5`, expected u32 at line 1 column 79
-            the answer is not a kernel (cluster): 0 x 0 x 0; allowed are 1 to 16 in all
-            the answer is not a kernel (block): 2048 x 1 x 1; allowed are 1 to 1024 in all
-            the answer is not a kernel (dynamic_shared): 2147483648 bytes; a CTA has up to 232448
+            the answer is not a kernel (cluster): 0 x 0 x 0; allowed are 1 to 65536 in all
+            the answer is not a kernel (block): 65536 x 2 x 1; allowed are 1 to 65536 in all
+            the answer is not a kernel (dynamic_shared): 2147483648 bytes; up to 16777216 are read
             the answer is not a kernel (params): a box of 0 rows and 64 columns; allowed are 1 to 256
             the answer is not a kernel (params): a box of 257 rows and 64 columns; allowed are 1 to 256
             the answer is not a kernel: unknown variant `Reference`, expected one of `A`, `B`, `D` at line 1 column 142
             the answer is not a kernel: expected value at line 1 column 132
-            the answer is not a kernel (regions): `a
-            error: passed` is no name of a region
+            the answer is not a kernel (regions): `a�error: passed` is no name of a region
             the answer is not a kernel (regions): `a�b` is no name of a region
-            the answer is not a kernel (regions): `a` ends at 4294967303; shared memory has 232448 bytes
+            the answer is not a kernel (regions): `a` ends at 4294967303; up to 16777216 is read
             the answer is not a kernel (regions): `a` is a tile of 4294967295 x 4294967295 elements of 2 bytes
             the answer is not a kernel (regions): 4097 of them; up to 4096 are read
             the answer is not a kernel: unknown field `points`, expected one of `name`, `ptx`, `grid`, `cluster`, `block`, `dynamic_shared`, `params`, `regions`, `todos`, `leaks` at line 1 column 145
