@@ -125,7 +125,7 @@ fn accesses_beyond_a_buffer_name_the_thread() {
                | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ warp 0 waits for `bar`, parity 0 (phase 0)
                |
                = rule: Every wait must be matched by what it waits for, in every run: an mbarrier's phase by its arrivals and bytes (PTX ISA 9.7.13.15.6), a CTA barrier by its threads (9.7.13.1).
-               = try: Let a thread execute mbarrier.arrive on it (with expect_tx if copies bring their bytes to it) before others wait.
+               = try: Let a thread execute mbarrier.arrive on it (with expect_tx if copies bring their bytes to it) before others wait. If it waits for something to be free, as it is at the beginning, let it begin with parity 1.
 
             `k`, default schedule: 1 finding, did not end; 17 warp instructions
         "#]],

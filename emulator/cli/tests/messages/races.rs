@@ -62,6 +62,8 @@ bar.sync 0;";
             finding[phase-overtaken]: `bar` may complete phase 0 before a wait that passes on a fresh mbarrier only
               --> k.ptx:19:1
                |
+            18 | mbarrier.init.shared.b64 [bar], 1;
+               | ---------------------------------- `bar` is initialised for 1 arrival a phase
             19 | mbarrier.arrive.expect_tx.shared.b64 _, [bar], 64;
                | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ this arrival completes phase 0; nothing orders it after the wait
             ...
@@ -140,6 +142,9 @@ DONE:"
             finding[phase-overtaken]: `bar` may complete phase 1 before a wait has seen phase 0
               --> k.ptx:32:1
                |
+            18 | mbarrier.init.shared.b64 [bar], 1;
+               | ---------------------------------- `bar` is initialised for 1 arrival a phase
+            ...
             25 | mbarrier.try_wait.parity.shared.b64 %p1, [bar], 0;
                | -------------------------------------------------- this wait is for phase 0
             ...
