@@ -128,57 +128,68 @@ fn the_rubric_that_is_printed() {
         # latest-day = 3
 
         # Points of each step; the largest share of the reference solution's time that is `fast` (a line `fast = 1.5` above the first
-        # table is for all steps); the sizes MxNxK that a kernel must solve, with their type, beside the cases that bite (docs/steps.md).
+        # table is for all steps); the sizes MxNxK that a kernel must solve, with their type, beside the cases that bite (docs/steps.md); the size
+        # at which it is timed, which it must solve, too.
 
         [steps.step01]
         points = 5
         fast = 1.3
         sizes = ["128x128x64 f16", "128x128x64 bf16"]
+        timed = "128x128x64 f16"
 
         [steps.step02]
         points = 5
         fast = 1.3
         sizes = ["128x128x64 f16", "128x128x512 f16", "128x128x1024 f16", "128x128x4096 f16"]
+        timed = "128x128x1024 f16"
 
         [steps.step03]
         points = 10
         fast = 1.3
         sizes = ["256x256x256 f16", "512x512x512 f16", "1024x1024x1024 f16", "2048x2048x2048 f16"]
+        timed = "512x512x512 f16"
 
         [steps.step04]
         points = 10
         fast = 1.3
         sizes = ["256x256x256 f16", "512x512x512 f16", "1024x1024x1024 f16", "2048x2048x2048 f16"]
+        timed = "1024x1024x1024 f16"
 
         [steps.step05]
         points = 10
         fast = 1.3
         sizes = ["512x512x512 f16", "1024x1024x1024 f16", "2048x2048x2048 f16", "4096x4096x4096 f16"]
+        timed = "1024x1024x1024 f16"
 
         [steps.step06]
         points = 10
         fast = 1.3
         sizes = ["1024x1024x1024 f16", "2048x2048x2048 f16", "4096x4096x4096 f16", "8192x8192x8192 f16"]
+        timed = "2048x2048x2048 f16"
 
         [steps.step07]
         points = 15
         fast = 1.3
         sizes = ["1024x1024x1024 f16", "2048x2048x2048 f16", "4096x4096x4096 f16", "8192x8192x8192 f16"]
+        timed = "2048x2048x2048 f16"
 
         [steps.step08]
         points = 5
         fast = 1.3
         sizes = ["1024x1024x1024 f16", "2048x2048x2048 f16", "4096x4096x4096 f16", "8192x8192x8192 f16"]
+        timed = "2048x2048x2048 f16"
 
         [steps.step09]
         points = 15
         fast = 1.3
         sizes = ["1024x1024x1024 f16", "2048x2048x2048 f16", "4096x4096x4096 f16", "8192x8192x8192 f16"]
+        timed = "2048x2048x2048 f16"
 
         [steps.step10]
         points = 15
         fast = 1.3
         sizes = ["1024x1024x1024 f16", "2048x2048x2048 f16", "4096x4096x4096 f16", "8192x8192x8192 f16"]
+        timed = "2048x2048x2048 f16"
     "##]].assert_eq(&Rubric::default().to_toml());
 }
 
@@ -211,6 +222,9 @@ fn the_judge_asks_for_the_sizes_and_the_time_of_a_rubric() {
     let verdict = judged(2, &source, "[steps.step02]\nsizes = [\"128x128x8256 f16\"]\n");
     let Outcome::Failed { text, .. } = verdict.part(Part::Correct) else { panic!("{verdict:?}") };
     assert!(text.contains("this size is refused") && text.contains("Built for 128x128x8256 f16"), "{text}");
+    let source = Refuses(InProcess(solution(2)), asked);
+    let verdict = judged(2, &source, "[steps.step02]\ntimed = \"128x128x8256 f16\"\n");
+    assert!(!verdict.part(Part::Correct).passed(), "the size that is timed must be solved: {verdict:?}");
     // Step 1 by hand takes as long as the reference, which is it: twice as fast is asked of it here, past what a file may ask.
     let demands = Demands { fast: BTreeMap::from([(1, 0.5)]), ..Demands::default() };
     let options = JudgeOptions { demands, seeds: 0, ..JudgeOptions::default() };

@@ -38,6 +38,8 @@ pub struct Demands {
     pub sizes: BTreeMap<u8, Vec<Problem>>,
     /// The largest share of the reference solution's time that is fast.
     pub fast: BTreeMap<u8, f64>,
+    /// The size at which this is asked.
+    pub timed: BTreeMap<u8, Problem>,
 }
 
 impl Demands {
@@ -49,6 +51,11 @@ impl Demands {
     /// The largest share of the reference solution's time that is fast.
     pub fn fast(&self, step: &Step) -> f64 {
         self.fast.get(&step.number).copied().unwrap_or(FAST)
+    }
+
+    /// The size at which a kernel's time is held against the reference solution's.
+    pub fn timed(&self, step: &Step) -> Problem {
+        self.timed.get(&step.number).copied().unwrap_or(step.timed)
     }
 }
 

@@ -56,6 +56,7 @@ struct FileStep {
     points: Option<Spanned<u32>>,
     fast: Option<Spanned<f64>>,
     sizes: Option<Spanned<Vec<Spanned<String>>>>,
+    timed: Option<Spanned<String>>,
 }
 
 /// The text and its name, for errors.
@@ -129,6 +130,9 @@ impl Rubric {
             if let Some(sizes) = &said.sizes {
                 step.sizes = read_sizes(&source, number, sizes)?;
             }
+            if let Some(timed) = &said.timed {
+                step.timed = read_size(&source, number, timed)?;
+            }
         }
         if rubric.max_points(&[]) == 0 {
             return Err(source.error(None, "no step gives points", "Give at least one step points above 0."));
@@ -160,11 +164,12 @@ impl Rubric {
             let sizes: Vec<String> = step.sizes.iter().map(size).collect();
             let _ = writeln!(
                 text,
-                "\n[steps.{}]\npoints = {}\nfast = {}\nsizes = [{}]",
+                "\n[steps.{}]\npoints = {}\nfast = {}\nsizes = [{}]\ntimed = {}",
                 name(*number),
                 step.points,
                 Decimal(step.fast),
-                sizes.join(", ")
+                sizes.join(", "),
+                size(&step.timed)
             );
         }
         text
@@ -185,7 +190,8 @@ const LATE: &str = "\
 ";
 const STEPS: &str = "
 # Points of each step; the largest share of the reference solution's time that is `fast` (a line `fast = 1.5` above the first
-# table is for all steps); the sizes MxNxK that a kernel must solve, with their type, beside the cases that bite (docs/steps.md).
+# table is for all steps); the sizes MxNxK that a kernel must solve, with their type, beside the cases that bite (docs/steps.md); the size
+# at which it is timed, which it must solve, too.
 ";
 
 /// A number that is a float in TOML, whatever its value.
@@ -258,20 +264,21 @@ fn read_sizes(source: &Source, number: u8, sizes: &Spanned<Vec<Spanned<String>>>
             format!("Give 1 to {MAX_SIZES} of them, each \"MxNxK f16\" or \"MxNxK bf16\"."),
         ));
     }
-    let one = |size: &Spanned<String>| {
-        let found = size.get_ref();
-        let problem: Problem = found.parse().map_err(|_| {
-            let way_out = "Write M, N, K and the type, f16 or bf16: \"256x256x64 f16\".";
-            source.error(Some(size.span()), format!("{found:?} is no size"), way_out)
-        })?;
-        let (allowed, fits) = contract(number, &problem);
-        if fits && problem.m.max(problem.n).max(problem.k) <= MAX_EXTENT {
-            return Ok(problem);
-        }
-        let way_out = format!("Step {number} solves {allowed}; extents go up to {MAX_EXTENT}.");
-        Err(source.error(Some(size.span()), format!("the size {found:?}"), way_out))
-    };
-    sizes.get_ref().iter().map(one).collect()
+    sizes.get_ref().iter().map(|size| read_size(source, number, size)).collect()
+}
+
+fn read_size(source: &Source, number: u8, size: &Spanned<String>) -> Result<Problem, String> {
+    let found = size.get_ref();
+    let problem: Problem = found.parse().map_err(|_| {
+        let way_out = "Write M, N, K and the type, f16 or bf16: \"256x256x64 f16\".";
+        source.error(Some(size.span()), format!("{found:?} is no size"), way_out)
+    })?;
+    let (allowed, fits) = contract(number, &problem);
+    if fits && problem.m.max(problem.n).max(problem.k) <= MAX_EXTENT {
+        return Ok(problem);
+    }
+    let way_out = format!("Step {number} solves {allowed}; extents go up to {MAX_EXTENT}.");
+    Err(source.error(Some(size.span()), format!("the size {found:?}"), way_out))
 }
 
 /// What a step must solve (docs/steps.md), and whether this is in it.
@@ -301,15 +308,16 @@ mod tests {
         assert_eq!(Rubric::parse("r", ""), Ok(default.clone()));
         for step in LADDER {
             let cases = step.cases.iter().map(|case| &case.problem);
-            for problem in step.sizes.iter().chain(cases) {
+            for problem in step.sizes.iter().chain(cases).chain([&step.timed]) {
                 assert!(contract(step.number, problem).1, "step {}: {problem}", step.number);
             }
         }
         let text = "fast = 2.0\n[late]\ndue = 2026-11-30T23:59:59+01:00\npoints-per-day = 0.5\nlatest-day = 2\n\
-                    [steps.step03]\npoints = 7\nfast = 1.5\nsizes = [\"256x128x64 bf16\"]\n";
+                    [steps.step03]\npoints = 7\nfast = 1.5\nsizes = [\"256x128x64 bf16\"]\ntimed = \"128x128x64 f16\"\n";
         let other = Rubric::parse("r", text).expect("a rubric");
         assert_eq!(Rubric::parse("r", &other.to_toml()), Ok(other.clone()));
         assert_eq!((other.steps[&3].points, other.steps[&3].fast, other.steps[&4].fast), (7, 1.5, 2.0));
+        assert_eq!(other.steps[&3].timed, Problem::f16(128, 128, 64));
         assert_eq!(other.max_points(&[]), 97);
         assert_eq!(other.max_points(&[3, 4]), 17);
         assert_ne!(other.hash(), default.hash());

@@ -36,12 +36,19 @@ pub struct StepRubric {
     pub sizes: Vec<Problem>,
     /// The largest share of the reference solution's time that is fast.
     pub fast: f64,
+    /// The size at which it is timed; a kernel must solve it, too.
+    pub timed: Problem,
 }
 
 impl Default for Rubric {
     fn default() -> Rubric {
         let fast = harness::fast::FAST;
-        let of = |step: &harness::Step| StepRubric { points: step.points, sizes: step.sizes.to_vec(), fast };
+        let of = |step: &harness::Step| StepRubric {
+            points: step.points,
+            sizes: step.sizes.to_vec(),
+            fast,
+            timed: step.timed,
+        };
         let steps = STEPS.iter().map(|step| (step.number, of(step))).collect();
         Rubric { shares: Shares::default(), late: None, steps }
     }
@@ -54,6 +61,7 @@ impl Rubric {
         for (number, step) in &self.steps {
             demands.sizes.insert(*number, step.sizes.clone());
             demands.fast.insert(*number, step.fast);
+            demands.timed.insert(*number, step.timed);
         }
         demands
     }

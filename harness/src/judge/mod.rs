@@ -54,9 +54,9 @@ struct Case {
 
 /// What is judged, in order, and on how many inputs: the case that is looked at closely, numbers of rounds and tiles (small, and they say
 /// best what is wrong with phases), the cases that bite, the sizes of the table; each once.
-fn plan(step: &Step, sizes: &[Problem]) -> Vec<(steps::Case, u32)> {
+fn plan(step: &Step, sizes: &[Problem], timed: Problem) -> Vec<(steps::Case, u32)> {
     let inputs = |case: steps::Case| (case, if case.problem.products() > MEDIUM { 1 } else { step.inputs_per_size });
-    let sizes = sizes.iter().chain([&step.timed]).map(|problem| steps::Case { problem: *problem, sms: None });
+    let sizes = sizes.iter().chain([&timed]).map(|problem| steps::Case { problem: *problem, sms: None });
     let trips = step.trips().into_iter().map(|case| (case, 1));
     let rest = step.cases.iter().copied().chain(sizes).map(inputs);
     let mut plan: Vec<(steps::Case, u32)> = Vec::new();
@@ -94,8 +94,8 @@ impl Judge<'_> {
 
     /// The kernel at each of the step's sizes.
     fn cases(&self) -> Result<Vec<Case>, Stop> {
-        let mut cases = Vec::new();
-        for (case, inputs) in plan(self.step, self.options.demands.sizes(self.step)) {
+        let (mut cases, demands) = (Vec::new(), &self.options.demands);
+        for (case, inputs) in plan(self.step, demands.sizes(self.step), demands.timed(self.step)) {
             let (problem, sms) = (case.problem, case.sms.unwrap_or(self.options.sms));
             let built = self.source.build(&problem, sms).map_err(|failure| Stop::NotBuilt(failure, problem, sms))?;
             if let Some(failure) = self.unknown_todos(&built) {
@@ -347,7 +347,7 @@ impl Judge<'_> {
     }
 
     fn fast(&self, cases: &[Case], seen: &Observation) -> Outcome {
-        let (step, timed, sms) = (self.step, self.step.timed, self.options.sms);
+        let (step, timed, sms) = (self.step, self.options.demands.timed(self.step), self.options.sms);
         let limit = self.options.demands.fast(step);
         let options = Options { trace: true, ..self.options(&timed, None) };
         if seen.inputs.problem == timed {

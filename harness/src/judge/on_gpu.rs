@@ -154,7 +154,7 @@ impl Judge<'_> {
 
     /// The part `fast`: microseconds beside those of the reference solution, and cuBLAS's.
     pub(super) fn fast_on(&self, card: &dyn Runner, cases: &[Case], seen: &Observation) -> Outcome {
-        let (step, timed, sms) = (self.step, self.step.timed, self.options.sms);
+        let (step, timed, sms) = (self.step, self.options.demands.timed(self.step), self.options.sms);
         let limit = self.options.demands.fast(step);
         let Some(case) = cases.iter().find(|case| case.problem == timed && case.sms == sms) else {
             return Outcome::NotChecked { reason: format!("the kernel was not built for {timed}") };
