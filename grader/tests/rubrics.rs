@@ -231,5 +231,7 @@ fn the_judge_asks_for_the_sizes_and_the_time_of_a_rubric() {
     let verdict = judge(harness::step(1).expect("a step"), &InProcess(solution(1)), &options);
     let Outcome::Failed { text, .. } = verdict.part(Part::Fast) else { panic!("{verdict:?}") };
     assert!(text.contains("the limit is 0.50 times"), "{text}");
+    let verdict = judged(2, &InProcess(solution(2)), "[steps.step02]\ntimed = \"128x128x8256 f16\"\n");
+    assert!(verdict.part(Part::Fast).passed(), "held against the reference at this size: {verdict:?}");
     assert!(judged(1, &InProcess(solution(1)), "fast = 1.0\n").part(Part::Fast).passed());
 }

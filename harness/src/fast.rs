@@ -3,9 +3,7 @@
 use crate::diagnostics::{self, Sources};
 use crate::launch;
 use crate::problem::Problem;
-use crate::reference_kernels::reference_kernel;
 use crate::source::{Built, Matrix};
-use crate::steps::Step;
 use crate::verdict::Outcome;
 use emulator::{Actor, EventKind, Program, Report};
 use std::fmt::Write;
@@ -16,14 +14,13 @@ pub const FAST: f64 = 1.30;
 /// Compares a run with one of the reference solution, which `run` makes in the same way. Both are traced: that says where
 /// the time goes, and takes none.
 pub(crate) fn check(
-    step: &Step,
+    reference: Result<Built, String>,
     problem: &Problem,
-    sms: u32,
     limit: f64,
     own: &Report,
     run: impl Fn(&Built, &Program) -> Report,
 ) -> Outcome {
-    let reference = reference_kernel(step, problem, sms).and_then(|built| {
+    let reference = reference.and_then(|built| {
         let program = emulator::load(&built.ptx).map_err(|all| {
             format!("the reference kernel does not load: {}", diagnostics::render_all(&all, &Sources::none()))
         })?;

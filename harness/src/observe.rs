@@ -9,6 +9,7 @@ use crate::reference::Reference;
 use crate::source::{Built, Matrix};
 use emulator::{Actor, Copy, CopyKind, Event, EventKind, Launch, Mma, Options, Program, Report};
 use ptx::Region;
+use std::sync::Arc;
 
 /// A kernel, what it was run on, and what came of it.
 #[derive(Clone, Debug)]
@@ -17,8 +18,8 @@ pub struct Observation {
     pub built: Built,
     /// A and B.
     pub inputs: Inputs,
-    /// What D must be.
-    pub reference: Reference,
+    /// What D must be. Runs on the same inputs share it.
+    pub reference: Arc<Reference>,
     /// What D is.
     pub comparison: Comparison,
     /// The run.
@@ -30,8 +31,19 @@ pub struct Observation {
 impl Observation {
     /// Runs a kernel once. A launch that is refused is a run that could not begin.
     pub fn new(built: &Built, program: &Program, inputs: Inputs, options: &Options) -> Observation {
+        let reference = Arc::new(Reference::new(&inputs));
+        Observation::against(reference, built, program, inputs, options)
+    }
+
+    /// The same, where it is known what D must be.
+    pub fn against(
+        reference: Arc<Reference>,
+        built: &Built,
+        program: &Program,
+        inputs: Inputs,
+        options: &Options,
+    ) -> Observation {
         let report = run(program, launch::launch(built, &inputs), options);
-        let reference = Reference::new(&inputs);
         let nothing = emulator::Memory::default();
         let d = report.buffers.get(launch::buffer(Matrix::D)).unwrap_or(&nothing);
         let comparison = Comparison::new(&reference, d);

@@ -4,6 +4,8 @@ use crate::device::Device;
 use crate::diagnostics::Sources;
 use crate::fast::FAST;
 use crate::problem::Problem;
+use crate::reference_kernels::{reference_kernel, reference_kernel_anywhere};
+use crate::source::Built;
 use crate::steps::{Step, TARGET, hopper};
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -51,6 +53,16 @@ impl Demands {
     /// The largest share of the reference solution's time that is fast.
     pub fn fast(&self, step: &Step) -> f64 {
         self.fast.get(&step.number).copied().unwrap_or(FAST)
+    }
+
+    /// The reference kernel that a kernel's time is held against, at the size that is timed.
+    ///
+    /// # Errors
+    /// Why there is none, in one sentence.
+    pub(crate) fn reference(&self, step: &Step, sms: u32) -> Result<Built, String> {
+        let problem = self.timed(step);
+        let build = if problem == step.timed { reference_kernel } else { reference_kernel_anywhere };
+        build(step, &problem, sms)
     }
 
     /// The size at which a kernel's time is held against the reference solution's.

@@ -347,11 +347,12 @@ impl Judge<'_> {
     }
 
     fn fast(&self, cases: &[Case], seen: &Observation) -> Outcome {
-        let (step, timed, sms) = (self.step, self.options.demands.timed(self.step), self.options.sms);
-        let limit = self.options.demands.fast(step);
+        let demands = &self.options.demands;
+        let (timed, limit) = (demands.timed(self.step), demands.fast(self.step));
+        let reference = demands.reference(self.step, self.options.sms);
         let options = Options { trace: true, ..self.options(&timed, None) };
         if seen.inputs.problem == timed {
-            return fast::check(step, &timed, sms, limit, &seen.report, |built, program| {
+            return fast::check(reference, &timed, limit, &seen.report, |built, program| {
                 observe::run(program, launch::launch(built, &seen.inputs), &options)
             });
         }
@@ -362,7 +363,7 @@ impl Judge<'_> {
         let options = Options { timing_only: true, ..options };
         let times =
             |built: &Built, program: &Program| observe::run(program, launch::times_only(built, timed), &options);
-        fast::check(step, &timed, sms, limit, &times(&case.built, &case.program), times)
+        fast::check(reference, &timed, limit, &times(&case.built, &case.program), times)
     }
 
     fn race_free(&self, case: &Case, seen: &Observation, findings: &mut Findings) -> Outcome {
@@ -373,7 +374,8 @@ impl Judge<'_> {
         };
         for seed in seeds.clone() {
             let options = self.options(&case.problem, Some(seed));
-            let run = Observation::new(&case.built, &case.program, seen.inputs.clone(), &options);
+            let (reference, inputs) = (seen.reference.clone(), seen.inputs.clone());
+            let run = Observation::against(reference, &case.built, &case.program, inputs, &options);
             findings.add(Some(seed), &run);
             if wrong.is_none() && !(run.report.completed && run.comparison.is_right()) {
                 wrong = Some((seed, run));

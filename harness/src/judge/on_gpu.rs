@@ -11,7 +11,6 @@ use crate::inputs::{InputKind, Inputs};
 use crate::mismatch;
 use crate::observe::Observation;
 use crate::reference::Reference;
-use crate::reference_kernels::reference_kernel;
 use crate::verdict::Outcome;
 
 /// Problems with more multiplications are not run again on the emulator to explain them.
@@ -154,12 +153,12 @@ impl Judge<'_> {
 
     /// The part `fast`: microseconds beside those of the reference solution, and cuBLAS's.
     pub(super) fn fast_on(&self, card: &dyn Runner, cases: &[Case], seen: &Observation) -> Outcome {
-        let (step, timed, sms) = (self.step, self.options.demands.timed(self.step), self.options.sms);
-        let limit = self.options.demands.fast(step);
+        let (demands, sms) = (&self.options.demands, self.options.sms);
+        let (timed, limit) = (demands.timed(self.step), demands.fast(self.step));
         let Some(case) = cases.iter().find(|case| case.problem == timed && case.sms == sms) else {
             return Outcome::NotChecked { reason: format!("the kernel was not built for {timed}") };
         };
-        let reference = match reference_kernel(step, &timed, sms) {
+        let reference = match demands.reference(self.step, sms) {
             Ok(reference) => reference,
             Err(reason) => return Outcome::NotChecked { reason },
         };

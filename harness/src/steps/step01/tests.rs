@@ -86,7 +86,7 @@ fn right() -> Observation {
         todos: Vec::new(),
         leaks: Vec::new(),
     };
-    Observation { built, inputs, reference, comparison, report, sms: 148 }
+    Observation { built, inputs, reference: reference.into(), comparison, report, sms: 148 }
 }
 
 fn trace(inputs: &Inputs) -> Vec<Event> {
