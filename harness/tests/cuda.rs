@@ -336,13 +336,13 @@ fn a_kernel_that_hangs_tells_what_it_waits_for() {
     says("CTA 0, warps 0, 1, 2, 3:", "waits for phase parity 1 of `full[0]`");
 }
 
-/// A kernel beside itself takes its own time; one that sums half as much takes less.
+/// A kernel beside itself takes its own time; one that idles first takes more.
 #[test]
 fn times_tell_two_kernels_apart() {
     let Some(card) = card() else { return };
     let problem = Problem::f16(512, 512, 512);
     let time = |own| {
-        let work = Work::Time(Time { own, reference: product(problem), problem });
+        let work = Work::Time(Time { own, reference: product(problem), problem, seed: 11 });
         let replies = card.run(&[work]).unwrap();
         let [Reply::Timed(times)] = replies.as_slice() else { panic!("{replies:?}") };
         println!("{times:?}");
@@ -357,8 +357,61 @@ fn times_tell_two_kernels_apart() {
     };
     let same = time(product(problem));
     assert!((0.8..1.25).contains(&same), "{same}");
-    // Half of the sum.
-    let half = changed(problem, "setp.lt.u32 %p, %k, 512;", "setp.lt.u32 %p, %k, 256;");
-    let shorter = time(half);
-    assert!(shorter < 0.75 * same, "{shorter}");
+    let begin = "    mov.f32 %sum, 0f00000000;\n";
+    let idle = "    mov.u32 %k, 0;\nidle:\n    ld.volatile.global.b16 %h, [%a];\n    add.u32 %k, %k, 1;\n\
+                \x20   setp.lt.u32 %p, %k, 2048;\n    @%p bra idle;\n";
+    let longer = time(changed(problem, begin, &format!("{idle}{begin}")));
+    assert!(longer > 1.3 * same, "{longer}");
+}
+
+/// What would pay if launches came one behind the other on the same matrices: each of these kernels leaves work to its first launch, and
+/// takes as long as an honest one. One that is wrong when it is timed only, and one that writes elsewhere, are told.
+#[test]
+fn what_a_launch_leaves_is_of_no_use_to_the_next() {
+    let Some(card) = card() else { return };
+    let problem = Problem::f16(512, 512, 512);
+    let time = |own: Built| {
+        let replies = card.run(&[Work::Time(Time { own, reference: product(problem), problem, seed: 5 })]).unwrap();
+        let [Reply::Timed(times)] = replies.as_slice() else { panic!("{replies:?}") };
+        times.clone()
+    };
+    let (entry, begin) = (".visible .entry", "    mov.f32 %sum, 0f00000000;\n");
+    let with = |variable: &str, code: &str| {
+        let built = changed(problem, begin, &format!("{code}{begin}"));
+        Built { ptx: built.ptx.replace(entry, &format!("{variable}\n{entry}")), ..built }
+    };
+    // Each thread counts; who finds as many as a launch has is not of the first.
+    let counts = "    .reg .b32 %old;\n    atom.global.add.u32 %old, [launched], 1;\n\
+                  \x20   setp.ge.u32 %p, %old, 262144;\n    @%p ret;\n";
+    let counts = with(".global .u32 launched;", counts);
+    // An element that is no poison is there already.
+    let written = "    ld.global.b16 %h, [%d];\n    setp.ne.b16 %p, %h, 0xffff;\n    @%p ret;\n";
+    let written = with("", &written.replace("setp.ne.b16", "setp.ne.s16"));
+    // Each element is kept in a variable of the module.
+    let keeps = "    .reg .b16 %kept;\n    .reg .b64 %store;\n    mov.u64 %store, kept;\n    mul.wide.u32 %at, %i, 4;\n\
+                 \x20   add.u64 %store, %store, %at;\n    ld.global.b16 %kept, [%store+2];\n    setp.eq.s16 %p, %kept, 0;\n\
+                 \x20   @%p bra compute;\n    ld.global.b16 %h, [%store];\n    st.global.b16 [%d], %h;\n    ret;\ncompute:\n";
+    let keeps = with(".global .align 4 .b8 kept[1048576];", keeps);
+    let store = "    st.global.b16 [%d], %h;\n    ret;\n}";
+    let keep = "    st.global.b16 [%store], %h;\n    mov.b16 %kept, 1;\n    st.global.b16 [%store+2], %kept;\n";
+    assert!(keeps.ptx.contains(store));
+    let keeps = Built { ptx: keeps.ptx.replace(store, &format!("{keep}{store}")), ..keeps };
+    for (what, own) in [("counts launches", counts), ("looks at D", written), ("keeps D", keeps)] {
+        let times = time(own);
+        println!("{what}: {times:?}");
+        assert!(times.wrong.is_none() && (0.9..3.0).contains(&times.quartiles()[1]), "{what}: {times:?}");
+    }
+    // Half of the sum, of ones alone.
+    let half =
+        "    ld.global.b16 %h, [%a];\n    and.b16 %h, %h, 0x7fff;\n    setp.eq.s16 %p, %h, 0x3c00;\n    @%p ret;\n";
+    let other = "    st.global.b16 [%d], %h;\n";
+    let cases = [
+        (with("", half), "row 0 of D is wrong"),
+        (changed(problem, other, &format!("{other}    st.global.b16 [%a+-2], %h;\n")), "the kernel writes to A, which"),
+        (changed(problem, other, &format!("{other}    st.global.b16 [%d+2048], %h;\n")), "something wrote behind `D`"),
+    ];
+    for (own, expected) in cases {
+        let times = time(own);
+        assert!(times.wrong.as_ref().is_some_and(|wrong| wrong.starts_with(expected)), "{expected}: {times:?}");
+    }
 }

@@ -72,7 +72,7 @@ fn right(work: &Work) -> Reply {
 
 fn times(own: f64) -> Timed {
     let ratios = vec![own / 10.0; 15];
-    Timed { own, reference: 10.0, cublas: Ok(8.5), rounds: 30, ratios, slowed_by: Vec::new() }
+    Timed { own, reference: 10.0, cublas: Ok(8.5), rounds: 30, ratios, slowed_by: Vec::new(), wrong: None }
 }
 
 fn failed(verdict: &Verdict, part: Part) -> (&str, &str) {
@@ -105,8 +105,8 @@ fn a_right_kernel_passes_and_says_what_was_seen_where() {
     assert!(InputKind::ALL.iter().all(|kind| checks.iter().any(|check| check.kind == *kind)), "{checks:?}");
     let on = "in full on NVIDIA B200 (10.0); held against FP64";
     assert!(passed(&verdict, Part::Correct).ends_with(on), "{}", passed(&verdict, Part::Correct));
-    let fast = "10.0 µs, 1.00 times the reference solution's 10.0 µs (NVIDIA B200 (10.0), 128x128x64 f16, median of 30 rounds, \
-                warm L2); cuBLAS takes 8.5 µs";
+    let fast = "10.0 µs, 1.00 times the reference solution's 10.0 µs (NVIDIA B200 (10.0), 128x128x64 f16, median of 30 rounds); \
+                cuBLAS takes 8.5 µs";
     assert_eq!(passed(&verdict, Part::Fast), fast);
     assert!(passed(&verdict, Part::RaceFree).starts_with("no finding under the default schedule"));
     assert_eq!(verdict.device, "correct and fast on NVIDIA B200 (10.0), the rest on the emulator");
@@ -264,4 +264,16 @@ fn a_kernel_that_is_slow_on_the_gpu_is_slow() {
     assert_eq!(title, "it takes 1.40 times as long as the reference solution");
     assert!(text.contains("the GPU was slowed down by the power cap; the limit is 1.30 times."), "{text}");
     assert!(text.contains("The simulated times do not show it"), "{text}");
+}
+
+/// A kernel that is right when it is checked and not when it is timed gets no points for its time.
+#[test]
+fn a_kernel_that_is_wrong_when_it_is_timed_is_not_fast() {
+    let verdict = timed(Timed { wrong: Some("row 3 of D is wrong".into()), ..times(1.0) });
+    let (title, text) = failed(&verdict, Part::Fast);
+    assert_eq!(title, "D is not right when the kernel is timed");
+    assert!(
+        text.starts_with("row 3 of D is wrong (NVIDIA B200 (10.0), 128x128x64 f16; A and B of 1, -1 and 0"),
+        "{text}"
+    );
 }

@@ -1,9 +1,9 @@
 //! The process that works on the GPU: it reads what is asked, and writes each answer when it has it.
 
 use super::verify;
-use super::work::{Bench, Check, Checked, Reply, Time, Timed, Work};
-use super::{CudaFailure, TIMEOUT, leave_with_the_parent, prepare, refused, run_for, run_marked};
-use crate::bench::{BATCH, Round, median, pairs};
+use super::work::{Bench, Check, Checked, Reply, Work};
+use super::{CudaFailure, TIMEOUT, leave_with_the_parent, prepare, refused, run_for, run_marked, timed};
+use crate::bench::{BATCH, Round, median};
 use crate::inputs::{InputKind, Inputs, to_bytes};
 use crate::launch;
 use crate::problem::Problem;
@@ -101,7 +101,7 @@ fn one(gpu: &Gpu, cublas: Result<&Cublas, &Unavailable>, work: &Work, folder: &P
     let said = cublas.map_err(ToString::to_string);
     let done = match work {
         Work::Check(check) => checked(gpu, cublas, check, &mark(folder)),
-        Work::Time(time) => timed(gpu, said, time).map(Reply::Timed),
+        Work::Time(time) => timed::timed(gpu, said, time),
         Work::Bench(bench) => benched(gpu, said, bench).map(Reply::Benched),
         Work::Tell(check) => told(gpu, check).map(Reply::Told),
     };
@@ -112,7 +112,7 @@ fn one(gpu: &Gpu, cublas: Result<&Cublas, &Unavailable>, work: &Work, folder: &P
     })
 }
 
-fn described(built: &Built, inputs: &Inputs) -> Result<emulator::Launch, CudaFailure> {
+pub(super) fn described(built: &Built, inputs: &Inputs) -> Result<emulator::Launch, CudaFailure> {
     launch::launch(built, inputs).map_err(|why| refused("launch", format!("is refused: {}", why.title)))
 }
 
@@ -176,7 +176,7 @@ fn told(gpu: &Gpu, check: &Check) -> Result<String, CudaFailure> {
     Ok(text)
 }
 
-fn element(problem: &Problem) -> Type {
+pub(super) fn element(problem: &Problem) -> Type {
     match problem.dtype {
         Dtype::F16 => Type::F16,
         Dtype::Bf16 => Type::Bf16,
@@ -201,80 +201,8 @@ fn multiply(gpu: &Gpu, cublas: &Cublas, inputs: &Inputs) -> Result<Vec<u8>, Cuda
     Ok(d.read()?)
 }
 
-/// Rounds of a measurement, an even number: the median of so many does not care for a few that something else disturbed.
-const ROUNDS: u32 = 30;
-/// Microseconds that are measured at once: much longer than what starting and reading events takes.
-const SPAN: f64 = 2000.0;
-
-fn timed(gpu: &Gpu, cublas: Result<&Cublas, String>, time: &Time) -> Result<Timed, CudaFailure> {
-    let inputs = Inputs::new(time.problem, InputKind::Normal, 0);
-    let own = prepare(gpu, &time.own.ptx, &described(&time.own, &inputs)?)?;
-    let reference = prepare(gpu, &time.reference.ptx, &described(&time.reference, &inputs)?)?;
-    let Problem { m, n, k, .. } = time.problem;
-    let [a, b, d] = launch::BUFFERS.map(|matrix| &reference.buffers[launch::buffer(matrix)]);
-    let product = Product { element: element(&time.problem), m, n, k, a, b, d };
-    let (first, second) = (gpu.prepare(&own.kernel, &own.launch)?, gpu.prepare(&reference.kernel, &reference.launch)?);
-    let events = (gpu.event()?, gpu.event()?);
-    // How many runs take as long as is measured at once.
-    let count = |what: &str, run: Run| -> Result<u32, CudaFailure> {
-        // The first run may load code; the second says how long one takes.
-        span_of(gpu, &events, what, 1, run)?;
-        let one = span_of(gpu, &events, what, 1, run)?;
-        Ok((SPAN / one.max(1.0)).ceil().clamp(1.0, 1000.0) as u32)
-    };
-    let (own, reference): (Run, Run) = (&|| first.launch(), &|| second.launch());
-    let mut runs = vec![
-        (TIMES_OWN, count(TIMES_OWN, own)?, own),
-        (TIMES_REFERENCE, count(TIMES_REFERENCE, reference)?, reference),
-    ];
-    // A cuBLAS that fails is not timed; the kernels are, if the GPU still runs any.
-    let multiply = cublas.map(|cublas| || cublas.multiply(&product, false));
-    let counted = match &multiply {
-        Ok(multiply) => match count(TIMES_CUBLAS, multiply) {
-            Ok(count) => Ok((TIMES_CUBLAS, count, multiply as Run)),
-            Err(failure) => {
-                settle(gpu);
-                if gpu.is_dead() {
-                    return Err(failure);
-                }
-                Err(failure.to_string())
-            }
-        },
-        Err(why) => Err(why.clone()),
-    };
-    let missing = counted.map(|cublas| runs.push(cublas)).err();
-    let nvml = device::nvml::Nvml::get().ok().and_then(|nvml| nvml.device(&gpu.about().uuid));
-    let mut slowed_by: Vec<String> = Vec::new();
-    let mut times = vec![Vec::new(); runs.len()];
-    for round in 0..ROUNDS {
-        for place in 0..runs.len() {
-            // Who comes first in one round comes last in the next.
-            let which = if round % 2 == 0 { place } else { runs.len() - 1 - place };
-            let (what, count, run) = runs[which];
-            times[which].push(span_of(gpu, &events, what, count, run)? / f64::from(count));
-        }
-        for reason in nvml.iter().flat_map(|gpu| gpu.state().slowed_by) {
-            if slowed_by.iter().all(|before| before != reason) {
-                slowed_by.push(reason.to_string());
-            }
-        }
-    }
-    let medians: Vec<f64> = times.iter().map(|times| median(times)).collect();
-    Ok(Timed {
-        own: medians[0],
-        reference: medians[1],
-        cublas: match missing {
-            Some(why) => Err(why),
-            None => Ok(medians[2]),
-        },
-        rounds: ROUNDS,
-        ratios: ratios(&times[0], &times[1]),
-        slowed_by,
-    })
-}
-
 /// Waits for what was launched before something failed: an error of it must not show in what comes next.
-fn settle(gpu: &Gpu) {
+pub(super) fn settle(gpu: &Gpu) {
     if let (false, Ok(event)) = (gpu.is_dead(), gpu.event()) {
         // What it finds, `is_dead` tells.
         let _ = event.record();
@@ -282,19 +210,13 @@ fn settle(gpu: &Gpu) {
     }
 }
 
-/// One over the other, of each two rounds behind each other: the geometric mean.
-fn ratios(own: &[f64], reference: &[f64]) -> Vec<f64> {
-    let rounds: Vec<f64> = own.iter().zip(reference).map(|(own, reference)| own / reference).collect();
-    pairs(&rounds)
-}
-
 /// What is timed, for a hang in it.
-const TIMES_OWN: &str = "timing the kernel";
-const TIMES_REFERENCE: &str = "timing the reference kernel";
-const TIMES_CUBLAS: &str = "timing cuBLAS's kernel";
+pub(super) const TIMES_OWN: &str = "timing the kernel";
+pub(super) const TIMES_REFERENCE: &str = "timing the reference kernel";
+pub(super) const TIMES_CUBLAS: &str = "timing cuBLAS's kernel";
 
 /// Something that is launched and not waited for.
-type Run<'a> = &'a dyn Fn() -> Result<(), device::Error>;
+pub(super) type Run<'a> = &'a dyn Fn() -> Result<(), device::Error>;
 
 /// Rounds before those that count: code is loaded, clocks go up and settle.
 const WARM_UP: Duration = Duration::from_secs(10);
@@ -419,7 +341,13 @@ fn span(
 }
 
 /// The same; `what` names what runs, for a hang or an error in it.
-fn span_of(gpu: &Gpu, (begin, end): &(Event, Event), what: &str, count: u32, run: Run) -> Result<f64, CudaFailure> {
+pub(super) fn span_of(
+    gpu: &Gpu,
+    (begin, end): &(Event, Event),
+    what: &str,
+    count: u32,
+    run: Run,
+) -> Result<f64, CudaFailure> {
     begin.record()?;
     for _ in 0..count {
         run()?;
@@ -442,13 +370,6 @@ mod tests {
         assert_eq!((round.clock_mhz, round.slowed_by), (Some(1980), Some(vec!["the power cap".to_string()])));
         assert_eq!(described_by(&State { power: Some(90.0), ..State::default() }).slowed_by, Some(Vec::new()));
         assert_eq!(Watch::begin("no GPU".into()).now(), Round::default());
-    }
-
-    /// Who comes first is 10 % slower, in turns: the ratio does not show it.
-    #[test]
-    fn the_order_of_a_round_cancels_out() {
-        let found = ratios(&[22.0, 20.0, 22.0, 20.0], &[10.0, 11.0, 10.0, 11.0]);
-        assert!(found.len() == 2 && found.iter().all(|ratio| (ratio - 2.0).abs() < 1e-9), "{found:?}");
     }
 
     #[test]

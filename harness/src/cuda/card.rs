@@ -86,6 +86,8 @@ impl Runner for Card {
         };
         let mut command = Command::new(&program);
         // Its input is a pipe whose other end is held here: it leaves when that is closed, so it does not outlive this process.
+        // A module is on the GPU when it is loaded, not when it is first launched: that would be timed.
+        command.env("CUDA_MODULE_LOADING", "EAGER");
         command.arg(ARGUMENT).arg(folder).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(log);
         let mut process = command.spawn().map_err(|error| format!("cannot start {}: {error}", program.display()))?;
         let mut replies = Vec::new();

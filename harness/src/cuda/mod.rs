@@ -7,6 +7,7 @@ mod answer;
 mod card;
 mod parameters;
 mod tied;
+mod timed;
 pub(crate) mod verify;
 pub mod work;
 

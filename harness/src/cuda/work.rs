@@ -45,6 +45,8 @@ pub struct Time {
     pub reference: Built,
     /// The problem that both were built for.
     pub problem: Problem,
+    /// The seed that repeats A and B.
+    pub seed: u64,
 }
 
 /// A kernel that is held against cuBLAS, round by round.
@@ -163,6 +165,8 @@ pub struct Timed {
     pub ratios: Vec<f64>,
     /// What slowed the GPU down meanwhile.
     pub slowed_by: Vec<String>,
+    /// What was wrong with what the kernel left in one of the rounds; then nothing was timed behind it.
+    pub wrong: Option<String>,
 }
 
 impl Timed {
@@ -192,8 +196,15 @@ mod tests {
 
     #[test]
     fn quartiles_lie_between_the_values() {
-        let timed =
-            |ratios| Timed { own: 1.0, reference: 1.0, cublas: Ok(1.0), rounds: 0, ratios, slowed_by: Vec::new() };
+        let timed = |ratios| Timed {
+            own: 1.0,
+            reference: 1.0,
+            cublas: Ok(1.0),
+            rounds: 0,
+            ratios,
+            slowed_by: Vec::new(),
+            wrong: None,
+        };
         assert_eq!(timed(vec![5.0, 1.0, 2.0, 4.0, 3.0]).quartiles(), [2.0, 3.0, 4.0]);
         assert_eq!(timed(vec![1.0, 2.0]).quartiles(), [1.25, 1.5, 1.75]);
         assert_eq!((timed(vec![7.0]).quartiles(), timed(vec![]).quartiles()), ([7.0; 3], [0.0; 3]));

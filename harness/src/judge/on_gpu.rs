@@ -162,7 +162,8 @@ impl Judge<'_> {
             Ok(reference) => reference,
             Err(reason) => return Outcome::NotChecked { reason },
         };
-        let work = Work::Time(Time { own: case.built.clone(), reference, problem: timed });
+        let work =
+            Work::Time(Time { own: case.built.clone(), reference, problem: timed, seed: self.options.input_seed });
         let times = match card.run(&[work]).map(|replies| replies.into_iter().next()) {
             Ok(Some(Reply::Timed(times))) => times,
             Ok(Some(Reply::Failed { why } | Reply::Unable { why } | Reply::Hung { why })) => {
@@ -171,9 +172,18 @@ impl Judge<'_> {
             Ok(_) => return Outcome::NotChecked { reason: format!("{} gave no times", card.name()) },
             Err(why) => return Outcome::NotChecked { reason: format!("{}: {why}", card.name()) },
         };
+        if let Some(wrong) = times.wrong {
+            let title = "D is not right when the kernel is timed".to_string();
+            let text = format!(
+                "{wrong} ({}, {timed}; A and B of 1, -1 and 0, others in each round).\n\
+                 try: Look for what a launch takes from the one before, and for what holds by chance only.\n",
+                card.name()
+            );
+            return Outcome::Failed { title, text };
+        }
         let [low, ratio, high] = times.quartiles();
         let mut detail = format!(
-            "{:.1} µs, {ratio:.2} times the reference solution's {:.1} µs ({}, {timed}, median of {} rounds, warm L2)",
+            "{:.1} µs, {ratio:.2} times the reference solution's {:.1} µs ({}, {timed}, median of {} rounds)",
             times.own,
             times.reference,
             card.name(),
