@@ -361,7 +361,7 @@ fn times_tell_two_kernels_apart() {
     let idle = "    mov.u32 %k, 0;\nidle:\n    ld.volatile.global.b16 %h, [%a];\n    add.u32 %k, %k, 1;\n\
                 \x20   setp.lt.u32 %p, %k, 2048;\n    @%p bra idle;\n";
     let longer = time(changed(problem, begin, &format!("{idle}{begin}")));
-    assert!(longer > 1.3 * same, "{longer}");
+    assert!(longer > 1.2 * same, "{longer}");
 }
 
 /// What would pay if launches came one behind the other on the same matrices: each of these kernels leaves work to its first launch, and
