@@ -71,6 +71,9 @@ impl Cluster<'_> {
             let at = blocked.iter().position(|b| std::ptr::eq(b, odd));
             chain = Chain { waits: at.into_iter().collect(), ring: None };
         }
+        // Or who should arrive stands at a CTA barrier.
+        let last = chain.waits.last().filter(|_| chain.ring.is_none()).and_then(|&last| blocked.get(last));
+        chain.waits.extend(last.and_then(|last| self.held_at_cta_barrier(&blocked, last)));
         // Of those who wait for each other, the one that the others were found by.
         root = chain.ring.or(chain.waits.len().checked_sub(1)).map_or(root, |at| &blocked[chain.waits[at]]);
         let root_place = self.place(root.site);

@@ -66,7 +66,7 @@ impl Cluster<'_> {
         let now: Vec<_> = b.came.iter().filter(|came| came.phase == b.phase && !came.bytes).collect();
         let sites = match b.came.is_empty() {
             true => self.arrival_sites(b.offset),
-            false => now.iter().map(|came| came.site).collect(),
+            false => self.of_the_same_lines(now.iter().map(|came| came.site)),
         };
         // Behind the code of a role often stands that of the others: the nearest is meant.
         let near = |n: usize| {
@@ -76,6 +76,33 @@ impl Cluster<'_> {
             Some((lacks.then(|| self.leads_to(other.site, &sites)).flatten()?, n))
         };
         (0..blocked.len()).filter(|_| b.pending > 0).filter_map(near).min().map(|(_, n)| n)
+    }
+
+    /// Somebody who should arrive at the mbarrier that is waited for, stands at a CTA barrier, and would come to the arrival behind it.
+    pub fn held_at_cta_barrier(&self, blocked: &[Blocked], waiter: &Blocked) -> Option<usize> {
+        let b = &self.barriers[barrier_of(waiter)? as usize];
+        let due = self.due(waiter);
+        let comes = |warp: usize| b.came.iter().filter(move |came| came.warp == warp).map(|came| came.site);
+        blocked.iter().position(|other| {
+            matches!(other.state, State::CtaBarrier(_))
+                && due.contains(&other.warp)
+                && self.leads_to(other.site, &comes(other.warp).collect::<Vec<_>>()).is_some()
+        })
+    }
+
+    /// These statements and their like: of the same line of the program, in code that was written out once for each role.
+    fn of_the_same_lines(&self, sites: impl Iterator<Item = u32>) -> Vec<u32> {
+        let mut all: Vec<u32> = sites.collect();
+        let lines: Vec<_> = all.iter().filter_map(|&site| self.place(site).source).collect();
+        let commits: Vec<bool> = all.iter().map(|&site| self.is_commit(site)).collect();
+        let like = |op: &Op| match op {
+            Op::Commit { .. } => commits.contains(&true),
+            Op::BarrierArrive { .. } => commits.contains(&false),
+            _ => false,
+        };
+        let others = self.kernel.code.iter().filter(|inst| like(&inst.op)).map(|inst| inst.site);
+        all.extend(others.filter(|&site| self.place(site).source.is_some_and(|line| lines.contains(&line))));
+        all
     }
 
     /// Those who wait for each other, as one line: each warp, and the mbarrier at which it waits for the next.
