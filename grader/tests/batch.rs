@@ -2,98 +2,16 @@
 //!
 //! Hand-ins are real, and cheap: kernels that do not compile take half a second each.
 
-use grader::batch::store::{Outcome, Record};
+mod class;
+
+use class::{Class, files, said, timeless};
+use grader::batch::store::Outcome;
 use grader::json::State;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::OnceLock;
-use std::time::{Duration, Instant, SystemTime};
-use tempfile::TempDir;
-
-/// A class: hand-ins and grades.
-struct Class {
-    folder: TempDir,
-}
-
-/// How a command ended: status, what it printed, what it said.
-type Said = (Option<i32>, String, String);
-
-impl Class {
-    fn new(kernels: &[(&str, &str)]) -> Class {
-        let class = Class { folder: tempfile::tempdir().expect("a scratch folder") };
-        for (name, text) in kernels {
-            class.write(name, text);
-        }
-        class
-    }
-
-    fn write(&self, name: &str, kernel: &str) {
-        let folder = self.hand_ins().join(name);
-        fs::create_dir_all(&folder).expect("a folder");
-        fs::write(folder.join("step01.rs"), kernel).expect("written");
-    }
-
-    fn hand_ins(&self) -> PathBuf {
-        self.folder.path().join("hand-ins")
-    }
-
-    fn grades(&self, out: &str) -> PathBuf {
-        self.folder.path().join(out)
-    }
-
-    fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_grader"));
-        command.args(arguments).env("NO_COLOR", "1").env_remove("WORKBOOK_DEVICE");
-        command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        command
-    }
-
-    fn batch(&self, out: &str, options: &[&str]) -> Command {
-        let mut command = self.command(&["batch"]);
-        command.arg(self.hand_ins()).arg("--out").arg(self.grades(out)).args(options);
-        // Where nothing can be locked in, the grader refuses without this; `attacks.rs` says so.
-        if !sandboxed() {
-            command.args(["--", "--trust"]);
-        }
-        command
-    }
-
-    fn records(&self, out: &str) -> BTreeMap<String, Record> {
-        let read = |path: PathBuf| -> Record {
-            serde_json::from_slice(&fs::read(&path).expect("read")).unwrap_or_else(|error| panic!("{path:?}: {error}"))
-        };
-        let records = files(&self.grades(out).join("results")).into_keys().map(read);
-        records.map(|record| (record.name.clone(), record)).collect()
-    }
-
-    fn csv(&self, out: &str) -> String {
-        fs::read_to_string(self.grades(out).join("grades.csv")).expect("grades.csv")
-    }
-}
-
-fn said(mut command: Command) -> Said {
-    let output = command.output().expect("the command starts");
-    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    (output.status.code(), text(output.stdout), text(output.stderr))
-}
-
-/// Whole files of a folder, and when they were written.
-fn files(folder: &Path) -> BTreeMap<PathBuf, SystemTime> {
-    let Ok(entries) = fs::read_dir(folder) else { return BTreeMap::new() };
-    let whole = entries.flatten().filter(|entry| !entry.file_name().to_string_lossy().starts_with('.'));
-    whole.map(|entry| (entry.path(), entry.metadata().and_then(|about| about.modified()).expect("a time"))).collect()
-}
-
-/// Without what no two runs have in common.
-fn timeless(mut record: Record) -> Record {
-    record.seconds = 0.0;
-    if let Outcome::Graded(report) = &mut record.outcome {
-        report.steps.iter_mut().for_each(|step| step.seconds = 0.0);
-    }
-    record
-}
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
 
 /// Kills a batch when so many results are there, somewhere in the middle of the next.
 fn kill_at(child: &mut Child, results: &Path, count: usize) {
@@ -298,7 +216,7 @@ fn a_secret_seed_is_told_only_by_reveal_and_grades_come_out_the_same_again() {
     let field = |name: &str| told.lines().find_map(|line| line.strip_prefix(name)).expect("told").trim().to_string();
     let (seed, nonce) = (field("seed:"), field("nonce:"));
     let hash = <sha2::Sha256 as sha2::Digest>::digest(format!("{seed}{nonce}"));
-    assert_eq!(grader::rubric::hex(&hash), commitment);
+    assert_eq!(harness::workbook::pack::hex(&hash), commitment);
     for folder in ["results", "reports"] {
         for path in files(&class.grades("grades").join(folder)).into_keys() {
             assert!(!fs::read_to_string(&path).expect("read").contains(&seed), "{path:?} tells the seed");
@@ -328,69 +246,10 @@ fn a_secret_seed_is_told_only_by_reveal_and_grades_come_out_the_same_again() {
     fs::write(kept, "fn other( {").expect("written");
     let (status, _, errors) = said(class.command(&["regrade", &grades, "--hash", &record.hand_in]));
     assert_eq!(status, Some(2));
-    assert!(errors.contains("was changed since anna was graded"), "{errors}");
+    assert!(errors.contains("was changed since it was kept"), "{errors}");
     for hash in ["12", "0123456789abcdef", "no hash!"] {
         let (status, _, errors) = said(class.command(&["regrade", &grades, "--hash", hash]));
         assert_eq!(status, Some(2));
         assert!(errors.starts_with("error: ") && errors.contains("\n  try: "), "{errors}");
     }
-}
-
-/// A cluster of one machine: runs each task of an array, but for those that the file `dead` names, once.
-#[cfg(unix)]
-const SBATCH: &str = r#"#!/bin/sh
-here=$(dirname "$0")
-echo "$*" >> "$here/submitted"
-for option; do
-    case $option in --array=0-*) last=${option#--array=0-}; last=${last%%%*} ;; esac
-    script=$option
-done
-for task in $(seq 0 "$last"); do
-    if [ "$(cat "$here/dead" 2>/dev/null)" = "$task" ]; then rm "$here/dead"; continue; fi
-    SLURM_ARRAY_TASK_ID=$task sh "$script" 2>> "$here/log"
-done
-echo Submitted batch job 1
-exit 1
-"#;
-
-#[cfg(unix)]
-#[test]
-fn a_job_array_grades_all_and_a_node_that_fails_is_tried_again() {
-    use std::os::unix::fs::PermissionsExt;
-    let class = Class::new(&[("anna", "fn a( {"), ("ben's", "fn b( {"), ("carol", "fn c( {")]);
-    let bin = class.folder.path().join("bin");
-    fs::create_dir_all(&bin).expect("a folder");
-    fs::write(bin.join("sbatch"), SBATCH).expect("written");
-    fs::write(bin.join("dead"), "1").expect("written");
-    fs::set_permissions(bin.join("sbatch"), fs::Permissions::from_mode(0o755)).expect("executable");
-    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap_or_default());
-    let mut command = class
-        .batch("it's out", &["--slurm", "--partition", "gpu", "--sbatch=--gpus=1", "--jobs", "2", "--seed-commit"]);
-    command.env("PATH", path);
-    let (status, text, errors) = said(command);
-    let submitted = fs::read_to_string(bin.join("submitted")).expect("submitted");
-    assert_eq!(status, Some(0), "{text}{errors}{submitted}{:?}", fs::read_to_string(bin.join("log")));
-    assert!(text.starts_with("3 graded now, 0 kept from before, 0 not graded\n"), "{text}");
-    assert!(errors.contains("note: 1 of the array's tasks left no result, attempt 1 of 3"), "{errors}");
-    let submitted: Vec<&str> = submitted.lines().collect();
-    assert_eq!(submitted.len(), 2, "{submitted:?}");
-    for (line, array) in submitted.iter().zip(["--array=0-2%2 ", "--array=0-0%2 "]) {
-        for option in ["--wait ", array, "--partition=gpu ", "--gpus=1 ", "--time=70 "] {
-            assert!(line.contains(option), "no {option:?}: {line}");
-        }
-    }
-    // What a node wrote is what a batch here writes: it finds nothing left to do.
-    let (_, text, _) = said(class.batch("it's out", &["--seed-commit"]));
-    assert!(text.starts_with("0 graded now, 3 kept from before, 0 not graded\n"), "{text}");
-    let records = class.records("it's out");
-    assert!(records.values().all(|record| record.seed.is_none() && record.seed_commitment.is_some()));
-}
-
-/// Whether hand-ins can be locked in on this machine.
-fn sandboxed() -> bool {
-    static SANDBOXED: OnceLock<bool> = OnceLock::new();
-    *SANDBOXED.get_or_init(|| {
-        let asked = Command::new(env!("CARGO_BIN_EXE_grader")).arg("sandbox").output();
-        asked.expect("the grader runs").status.success()
-    })
 }

@@ -5,7 +5,7 @@
 
 use super::seed;
 use super::store::{Asked, Outcome};
-use crate::json::Report;
+use crate::json::{Report, SCHEMA};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -86,7 +86,13 @@ impl Grader {
         };
         // 0: all passed; 1: not all; 2: it could not be graded, and the last message says why.
         match status.code() {
-            Some(0 | 1) => serde_json::from_slice(&grade).map_err(|error| format!("the grader gave no grade: {error}")),
+            Some(0 | 1) => match serde_json::from_slice(&grade) {
+                Ok(Report { schema, .. }) if schema != SCHEMA => Err(format!(
+                    "{} gave a grade of schema {schema}; known is {SCHEMA}\n  try: Grade with a grader of this version.",
+                    self.program.display()
+                )),
+                read => read.map_err(|error| format!("the grader gave no grade: {error}")),
+            },
             Some(2) if said.contains("error: ") => {
                 let at = said.rfind("error: ").unwrap_or_default();
                 Err(said[at..].trim_start_matches("error: ").trim_end().to_string())
