@@ -7,6 +7,8 @@ mod class;
 use class::{Class, files, said, timeless};
 use grader::batch::store::Outcome;
 use grader::json::State;
+use harness::workbook::Workspace;
+use harness::workbook::pack::pack;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -181,8 +183,11 @@ fn a_hand_in_that_does_not_end_is_ended_and_can_be_tried_again() {
     use std::os::unix::fs::PermissionsExt;
     let class = Class::new(&[("slow", "")]);
     let slow = class.folder.path().join("slow.sh");
+    let quick = class.folder.path().join("quick");
     // A process of its own below it holds the pipes open.
-    fs::write(&slow, "#!/bin/sh\nsleep 600 &\nsleep 600\n").expect("written");
+    let script = "#!/bin/sh\n[ -e QUICK ] && echo 'error: no kernel' >&2 && exit 2\nsleep 600 &\nsleep 600\n";
+    let script = script.replace("QUICK", &quick.to_string_lossy());
+    fs::write(&slow, &script).expect("written");
     fs::set_permissions(&slow, fs::Permissions::from_mode(0o755)).expect("executable");
     let program = slow.to_string_lossy().into_owned();
     let begin = Instant::now();
@@ -191,7 +196,7 @@ fn a_hand_in_that_does_not_end_is_ended_and_can_be_tried_again() {
     assert_eq!((status, text.lines().next()), (Some(1), Some("0 graded now, 0 kept from before, 1 not graded")));
     let Outcome::NotGraded { reason } = &class.records("grades")["slow"].outcome else { panic!("graded") };
     assert_eq!(reason, "grading it took longer than 1 s and was ended");
-    fs::write(&slow, "#!/bin/sh\necho 'error: no kernel' >&2\nexit 2\n").expect("written");
+    fs::write(&quick, "").expect("written");
     let again = |options: &[&str]| {
         said(class.batch("grades", &[&["--grade-with", &program], options].concat()));
         class.records("grades")["slow"].outcome.clone()
@@ -199,6 +204,12 @@ fn a_hand_in_that_does_not_end_is_ended_and_can_be_tried_again() {
     let not_graded = |reason: &str| Outcome::NotGraded { reason: reason.to_string() };
     assert_eq!(again(&[]), not_graded("grading it took longer than 1 s and was ended"), "kept");
     assert_eq!(again(&["--retry"]), not_graded("no kernel"));
+    // What is started in place of the grader decides on grades, too.
+    fs::write(&slow, script.replace("no kernel", "no kernel at all")).expect("written");
+    assert_eq!(again(&[]), not_graded("no kernel at all"));
+    let (status, _, errors) = said(class.batch("grades", &["--grade-with", "no/such/program"]));
+    assert_eq!(status, Some(2));
+    assert!(errors.contains("cannot read no/such/program, which is to grade\n  try: "), "{errors}");
 }
 
 #[test]
@@ -235,10 +246,19 @@ fn a_secret_seed_is_told_only_by_reveal_and_grades_come_out_the_same_again() {
     report.points = 5.0;
     report.steps[0].parts[0].outcome = State::Passed;
     tampered.versions.rustc = Some("rustc 1.0.0".to_string());
+    tampered.versions.sources = Some("0123".to_string());
+    tampered.versions.grade_with = Some("4567".to_string());
     fs::write(&path, serde_json::to_vec(&tampered).expect("JSON")).expect("written");
     let (status, text, _) = said(class.command(&["regrade", &grades, "--hash", &record.hand_in]));
     assert_eq!(status, Some(1), "{text}");
-    for needed in ["anna: DIFFERENT\n", "note: rustc was rustc 1.0.0", "-  \"points\": 5.0", "+  \"points\": 0.0"] {
+    for needed in [
+        "anna: DIFFERENT\n",
+        "note: rustc was rustc 1.0.0",
+        "note: the sources compiled with a hand-in was 0123, and is ",
+        "note: the program of --grade-with was 4567, and is none now",
+        "-  \"points\": 5.0",
+        "+  \"points\": 0.0",
+    ] {
         assert!(text.contains(needed), "no {needed:?}: {text}");
     }
     // So is a hand-in.
@@ -252,4 +272,51 @@ fn a_secret_seed_is_told_only_by_reveal_and_grades_come_out_the_same_again() {
         assert_eq!(status, Some(2));
         assert!(errors.starts_with("error: ") && errors.contains("\n  try: "), "{errors}");
     }
+}
+
+#[test]
+fn an_archive_that_the_workbook_packs_is_graded_and_its_kept_copy_is_watched() {
+    let class = Class::new(&[]);
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace");
+    let student = Workspace { root: class.folder.path().join("student") };
+    for step in [1, 2] {
+        let kernel = student.root.join(Workspace::kernel(step));
+        fs::create_dir_all(kernel.parent().expect("a folder")).expect("a folder");
+        fs::copy(root.join(Workspace::solution(step)), kernel).expect("a solution");
+    }
+    fs::create_dir_all(class.hand_ins()).expect("a folder");
+    let packed = class.hand_ins().join("dora.tar");
+    pack(&student, &[1, 2], &packed).expect("packed");
+    let rubric = class.folder.path().join("rubric.toml");
+    let sizes = "[steps.step01]\nsizes = [\"128x128x64 f16\"]\n[steps.step02]\nsizes = [\"128x128x128 bf16\"]\n";
+    fs::write(&rubric, sizes).expect("written");
+    let options = ["--rubric", &rubric.to_string_lossy(), "--allow-unchecked"];
+    let (status, text, errors) = said(class.batch("grades", &options));
+    assert_eq!(status, Some(0), "{text}{errors}");
+    let record = class.records("grades").remove("dora.tar").expect("a result");
+    let Outcome::Graded(report) = &record.outcome else { panic!("{:?}", record.outcome) };
+    let steps: Vec<(u8, bool)> = report.steps.iter().map(|step| (step.step, step.parts[0].points > 0.0)).collect();
+    assert!(report.passed && steps == [(1, true), (2, true)], "{report:?}");
+    assert_eq!(report.steps[0].file.as_deref(), Some("dora.tar/steps/step01/src/kernel.rs"));
+
+    // A copy that somebody has changed is not graded as the hand-in that it was.
+    let kept = class.grades("grades").join("hand-ins").join(format!("{}.tar", record.hand_in));
+    let good = fs::read(&kept).expect("kept");
+    fs::write(&kept, "no archive").expect("written");
+    let (status, _, errors) = said(class.batch("grades", &["--step", "1"]));
+    assert_eq!(status, Some(1), "{errors}");
+    let Outcome::NotGraded { reason } = &class.records("grades")["dora.tar"].outcome else { panic!("graded") };
+    assert!(reason.contains("was changed since it was kept: its hash is another\n  try: "), "{reason}");
+    fs::write(&kept, good).expect("written");
+
+    // A result of another schema is another grader's: it is not written over.
+    let path = files(&class.grades("grades").join("results")).into_keys().next().expect("a result");
+    let later = fs::read_to_string(&path).expect("read").replacen("\"schema\": 1", "\"schema\": 2", 1);
+    fs::write(&path, &later).expect("written");
+    let (status, _, errors) = said(class.batch("grades", &options));
+    assert_eq!(status, Some(2), "{errors}");
+    let known =
+        format!("{} has schema 2; this grader knows 1\n  try: ", path.canonicalize().expect("a path").display());
+    assert!(errors.contains(&known), "{errors}");
+    assert_eq!(fs::read_to_string(&path).expect("read"), later);
 }

@@ -317,4 +317,29 @@ mod tests {
         assert_eq!(unique.len(), ids.len(), "{ids:?}");
         assert_eq!(shown(OsStr::new("x\u{1b}[2J\u{202e}y")), "x\u{fffd}[2J\u{fffd}y");
     }
+
+    #[test]
+    fn an_entry_that_goes_away_while_the_folder_is_listed_stops_nobody() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("anna")).unwrap();
+        let stop = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                    for number in 0..20 {
+                        fs::write(folder.path().join(format!("{number}.part")), "").unwrap();
+                    }
+                    for number in 0..20 {
+                        fs::remove_file(folder.path().join(format!("{number}.part"))).unwrap();
+                    }
+                }
+            });
+            let lists: Vec<_> = (0..300).map(|_| list(folder.path(), None)).collect();
+            stop.store(true, std::sync::atomic::Ordering::Relaxed);
+            for list in lists {
+                let names: Vec<String> = list.unwrap().0.into_iter().map(|hand_in| hand_in.name).collect();
+                assert_eq!(names, ["anna"]);
+            }
+        });
+    }
 }
