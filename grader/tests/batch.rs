@@ -177,7 +177,7 @@ fn who_grades_for_a_batch_ends_when_that_is_gone() {
     assert!(begin.elapsed() < Duration::from_secs(10), "{:?}", begin.elapsed());
 }
 
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 #[test]
 fn a_hand_in_that_does_not_end_is_ended_and_can_be_tried_again() {
     use std::os::unix::fs::PermissionsExt;
@@ -196,6 +196,26 @@ fn a_hand_in_that_does_not_end_is_ended_and_can_be_tried_again() {
     assert_eq!((status, text.lines().next()), (Some(1), Some("0 graded now, 0 kept from before, 1 not graded")));
     let Outcome::NotGraded { reason } = &class.records("grades")["slow"].outcome else { panic!("graded") };
     assert_eq!(reason, "grading it took longer than 1 s and was ended");
+    // A batch that is killed takes it along, though it does not look at its input.
+    let running = || {
+        let all = fs::read_dir("/proc").into_iter().flatten().flatten();
+        let command = |process: fs::DirEntry| fs::read(process.path().join("cmdline")).unwrap_or_default();
+        let name = program.as_bytes();
+        all.map(command).filter(|line| line.split(|byte| *byte == 0).nth(1) == Some(name)).count()
+    };
+    let mut killed = class.batch("killed", &["--grade-with", &program]).spawn().expect("the command starts");
+    let begin = Instant::now();
+    while running() == 0 {
+        assert!(begin.elapsed() < Duration::from_secs(60), "it is not started");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    killed.kill().expect("SIGKILL");
+    killed.wait().expect("ended");
+    let begin = Instant::now();
+    while running() > 0 {
+        assert!(begin.elapsed() < Duration::from_secs(20), "it goes on without its batch");
+        std::thread::sleep(Duration::from_millis(20));
+    }
     fs::write(&quick, "").expect("written");
     let again = |options: &[&str]| {
         said(class.batch("grades", &[&["--grade-with", &program], options].concat()));

@@ -1,7 +1,7 @@
 //! Grades one hand-in in a process of its own: this program again, with `grade … --format json`.
 //!
 //! The process gets the seed through its standard input, where no process of a hand-in can look, and ends when that is closed: so none
-//! outlives a batch that was killed.
+//! outlives a batch that was killed. What is started in place of it may not look there: a warden ends its whole group then.
 
 use super::seed;
 use super::store::{Asked, Outcome};
@@ -71,6 +71,8 @@ impl Grader {
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let mut child = command.spawn().map_err(|error| format!("cannot start {}: {error}", self.program.display()))?;
+        #[cfg(unix)]
+        let _warden = crate::children::Warden::of(&child);
         let mut stdin = child.stdin.take();
         if let Some(stdin) = &mut stdin {
             // A process that is gone says so by its exit status.
