@@ -41,12 +41,12 @@ pub(crate) fn run(command: &mut Command, limit: Duration) -> Result<Ended, Strin
 
 /// A process that ends a group of processes when this one is gone, by whatever way. A group of its own gets no Ctrl-C.
 #[cfg(unix)]
-struct Warden(Child);
+pub(crate) struct Warden(Child);
 
 #[cfg(unix)]
 impl Warden {
     /// `None` where there is no `sh`: then the group ends by itself.
-    fn of(leader: &Child) -> Option<Warden> {
+    pub(crate) fn of(leader: &Child) -> Option<Warden> {
         let mut command = Command::new("sh");
         // The other end of its input is held here. It is closed when this process ends.
         command.args(["-c", "cat > /dev/null; kill -s KILL -- \"-$1\"", "warden", &leader.id().to_string()]);

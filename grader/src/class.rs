@@ -106,6 +106,7 @@ impl Action {
                 sbatch,
                 options,
             } => {
+                let root = workspace()?.root;
                 let batch = Batch {
                     hand_ins: hand_ins.clone(),
                     out: out.clone(),
@@ -124,7 +125,8 @@ impl Action {
                     },
                     handed_in: handed_in.as_deref().map(moments).transpose()?.unwrap_or_default(),
                     retry: *retry,
-                    versions: Versions::here(&workspace()?.root),
+                    versions: Versions::here(&root),
+                    root,
                     slurm: slurm.then(|| Slurm { partition: partition.clone(), options: sbatch.clone(), jobs: *jobs }),
                 };
                 let done = batch.run(|line| eprintln!("{line}"))?;
@@ -136,13 +138,8 @@ impl Action {
                 Ok(done.not_graded == 0)
             }
             Action::Regrade { grades, hash, limit, grade_with } => {
-                let program = match grade_with {
-                    Some(program) => program.clone(),
-                    None => {
-                        std::env::current_exe().map_err(|error| format!("cannot find this program itself: {error}"))?
-                    }
-                };
-                let here = Versions::here(&workspace()?.root);
+                let (program, grade_with) = grader::batch::who_grades(grade_with.as_deref())?;
+                let here = Versions { grade_with, ..Versions::here(&workspace()?.root) };
                 let (text, same) = regrade::regrade(grades, hash, &program, Duration::from_secs(*limit), &here)?;
                 print(&text);
                 Ok(same)

@@ -2,98 +2,18 @@
 //!
 //! Hand-ins are real, and cheap: kernels that do not compile take half a second each.
 
-use grader::batch::store::{Outcome, Record};
+mod class;
+
+use class::{Class, files, said, timeless};
+use grader::batch::store::Outcome;
 use grader::json::State;
+use harness::workbook::Workspace;
+use harness::workbook::pack::pack;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::OnceLock;
-use std::time::{Duration, Instant, SystemTime};
-use tempfile::TempDir;
-
-/// A class: hand-ins and grades.
-struct Class {
-    folder: TempDir,
-}
-
-/// How a command ended: status, what it printed, what it said.
-type Said = (Option<i32>, String, String);
-
-impl Class {
-    fn new(kernels: &[(&str, &str)]) -> Class {
-        let class = Class { folder: tempfile::tempdir().expect("a scratch folder") };
-        for (name, text) in kernels {
-            class.write(name, text);
-        }
-        class
-    }
-
-    fn write(&self, name: &str, kernel: &str) {
-        let folder = self.hand_ins().join(name);
-        fs::create_dir_all(&folder).expect("a folder");
-        fs::write(folder.join("step01.rs"), kernel).expect("written");
-    }
-
-    fn hand_ins(&self) -> PathBuf {
-        self.folder.path().join("hand-ins")
-    }
-
-    fn grades(&self, out: &str) -> PathBuf {
-        self.folder.path().join(out)
-    }
-
-    fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_grader"));
-        command.args(arguments).env("NO_COLOR", "1").env_remove("WORKBOOK_DEVICE");
-        command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        command
-    }
-
-    fn batch(&self, out: &str, options: &[&str]) -> Command {
-        let mut command = self.command(&["batch"]);
-        command.arg(self.hand_ins()).arg("--out").arg(self.grades(out)).args(options);
-        // Where nothing can be locked in, the grader refuses without this; `attacks.rs` says so.
-        if !sandboxed() {
-            command.args(["--", "--trust"]);
-        }
-        command
-    }
-
-    fn records(&self, out: &str) -> BTreeMap<String, Record> {
-        let read = |path: PathBuf| -> Record {
-            serde_json::from_slice(&fs::read(&path).expect("read")).unwrap_or_else(|error| panic!("{path:?}: {error}"))
-        };
-        let records = files(&self.grades(out).join("results")).into_keys().map(read);
-        records.map(|record| (record.name.clone(), record)).collect()
-    }
-
-    fn csv(&self, out: &str) -> String {
-        fs::read_to_string(self.grades(out).join("grades.csv")).expect("grades.csv")
-    }
-}
-
-fn said(mut command: Command) -> Said {
-    let output = command.output().expect("the command starts");
-    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    (output.status.code(), text(output.stdout), text(output.stderr))
-}
-
-/// Whole files of a folder, and when they were written.
-fn files(folder: &Path) -> BTreeMap<PathBuf, SystemTime> {
-    let Ok(entries) = fs::read_dir(folder) else { return BTreeMap::new() };
-    let whole = entries.flatten().filter(|entry| !entry.file_name().to_string_lossy().starts_with('.'));
-    whole.map(|entry| (entry.path(), entry.metadata().and_then(|about| about.modified()).expect("a time"))).collect()
-}
-
-/// Without what no two runs have in common.
-fn timeless(mut record: Record) -> Record {
-    record.seconds = 0.0;
-    if let Outcome::Graded(report) = &mut record.outcome {
-        report.steps.iter_mut().for_each(|step| step.seconds = 0.0);
-    }
-    record
-}
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
 
 /// Kills a batch when so many results are there, somewhere in the middle of the next.
 fn kill_at(child: &mut Child, results: &Path, count: usize) {
@@ -257,14 +177,17 @@ fn who_grades_for_a_batch_ends_when_that_is_gone() {
     assert!(begin.elapsed() < Duration::from_secs(10), "{:?}", begin.elapsed());
 }
 
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 #[test]
 fn a_hand_in_that_does_not_end_is_ended_and_can_be_tried_again() {
     use std::os::unix::fs::PermissionsExt;
     let class = Class::new(&[("slow", "")]);
     let slow = class.folder.path().join("slow.sh");
+    let quick = class.folder.path().join("quick");
     // A process of its own below it holds the pipes open.
-    fs::write(&slow, "#!/bin/sh\nsleep 600 &\nsleep 600\n").expect("written");
+    let script = "#!/bin/sh\n[ -e QUICK ] && echo 'error: no kernel' >&2 && exit 2\nsleep 600 &\nsleep 600\n";
+    let script = script.replace("QUICK", &quick.to_string_lossy());
+    fs::write(&slow, &script).expect("written");
     fs::set_permissions(&slow, fs::Permissions::from_mode(0o755)).expect("executable");
     let program = slow.to_string_lossy().into_owned();
     let begin = Instant::now();
@@ -273,7 +196,27 @@ fn a_hand_in_that_does_not_end_is_ended_and_can_be_tried_again() {
     assert_eq!((status, text.lines().next()), (Some(1), Some("0 graded now, 0 kept from before, 1 not graded")));
     let Outcome::NotGraded { reason } = &class.records("grades")["slow"].outcome else { panic!("graded") };
     assert_eq!(reason, "grading it took longer than 1 s and was ended");
-    fs::write(&slow, "#!/bin/sh\necho 'error: no kernel' >&2\nexit 2\n").expect("written");
+    // A batch that is killed takes it along, though it does not look at its input.
+    let running = || {
+        let all = fs::read_dir("/proc").into_iter().flatten().flatten();
+        let command = |process: fs::DirEntry| fs::read(process.path().join("cmdline")).unwrap_or_default();
+        let name = program.as_bytes();
+        all.map(command).filter(|line| line.split(|byte| *byte == 0).nth(1) == Some(name)).count()
+    };
+    let mut killed = class.batch("killed", &["--grade-with", &program]).spawn().expect("the command starts");
+    let begin = Instant::now();
+    while running() == 0 {
+        assert!(begin.elapsed() < Duration::from_secs(60), "it is not started");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    killed.kill().expect("SIGKILL");
+    killed.wait().expect("ended");
+    let begin = Instant::now();
+    while running() > 0 {
+        assert!(begin.elapsed() < Duration::from_secs(20), "it goes on without its batch");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    fs::write(&quick, "").expect("written");
     let again = |options: &[&str]| {
         said(class.batch("grades", &[&["--grade-with", &program], options].concat()));
         class.records("grades")["slow"].outcome.clone()
@@ -281,6 +224,12 @@ fn a_hand_in_that_does_not_end_is_ended_and_can_be_tried_again() {
     let not_graded = |reason: &str| Outcome::NotGraded { reason: reason.to_string() };
     assert_eq!(again(&[]), not_graded("grading it took longer than 1 s and was ended"), "kept");
     assert_eq!(again(&["--retry"]), not_graded("no kernel"));
+    // What is started in place of the grader decides on grades, too.
+    fs::write(&slow, script.replace("no kernel", "no kernel at all")).expect("written");
+    assert_eq!(again(&[]), not_graded("no kernel at all"));
+    let (status, _, errors) = said(class.batch("grades", &["--grade-with", "no/such/program"]));
+    assert_eq!(status, Some(2));
+    assert!(errors.contains("cannot read no/such/program, which is to grade\n  try: "), "{errors}");
 }
 
 #[test]
@@ -298,7 +247,7 @@ fn a_secret_seed_is_told_only_by_reveal_and_grades_come_out_the_same_again() {
     let field = |name: &str| told.lines().find_map(|line| line.strip_prefix(name)).expect("told").trim().to_string();
     let (seed, nonce) = (field("seed:"), field("nonce:"));
     let hash = <sha2::Sha256 as sha2::Digest>::digest(format!("{seed}{nonce}"));
-    assert_eq!(grader::rubric::hex(&hash), commitment);
+    assert_eq!(harness::workbook::pack::hex(&hash), commitment);
     for folder in ["results", "reports"] {
         for path in files(&class.grades("grades").join(folder)).into_keys() {
             assert!(!fs::read_to_string(&path).expect("read").contains(&seed), "{path:?} tells the seed");
@@ -317,10 +266,19 @@ fn a_secret_seed_is_told_only_by_reveal_and_grades_come_out_the_same_again() {
     report.points = 5.0;
     report.steps[0].parts[0].outcome = State::Passed;
     tampered.versions.rustc = Some("rustc 1.0.0".to_string());
+    tampered.versions.sources = Some("0123".to_string());
+    tampered.versions.grade_with = Some("4567".to_string());
     fs::write(&path, serde_json::to_vec(&tampered).expect("JSON")).expect("written");
     let (status, text, _) = said(class.command(&["regrade", &grades, "--hash", &record.hand_in]));
     assert_eq!(status, Some(1), "{text}");
-    for needed in ["anna: DIFFERENT\n", "note: rustc was rustc 1.0.0", "-  \"points\": 5.0", "+  \"points\": 0.0"] {
+    for needed in [
+        "anna: DIFFERENT\n",
+        "note: rustc was rustc 1.0.0",
+        "note: the sources compiled with a hand-in was 0123, and is ",
+        "note: the program of --grade-with was 4567, and is none now",
+        "-  \"points\": 5.0",
+        "+  \"points\": 0.0",
+    ] {
         assert!(text.contains(needed), "no {needed:?}: {text}");
     }
     // So is a hand-in.
@@ -328,7 +286,7 @@ fn a_secret_seed_is_told_only_by_reveal_and_grades_come_out_the_same_again() {
     fs::write(kept, "fn other( {").expect("written");
     let (status, _, errors) = said(class.command(&["regrade", &grades, "--hash", &record.hand_in]));
     assert_eq!(status, Some(2));
-    assert!(errors.contains("was changed since anna was graded"), "{errors}");
+    assert!(errors.contains("was changed since it was kept"), "{errors}");
     for hash in ["12", "0123456789abcdef", "no hash!"] {
         let (status, _, errors) = said(class.command(&["regrade", &grades, "--hash", hash]));
         assert_eq!(status, Some(2));
@@ -336,61 +294,49 @@ fn a_secret_seed_is_told_only_by_reveal_and_grades_come_out_the_same_again() {
     }
 }
 
-/// A cluster of one machine: runs each task of an array, but for those that the file `dead` names, once.
-#[cfg(unix)]
-const SBATCH: &str = r#"#!/bin/sh
-here=$(dirname "$0")
-echo "$*" >> "$here/submitted"
-for option; do
-    case $option in --array=0-*) last=${option#--array=0-}; last=${last%%%*} ;; esac
-    script=$option
-done
-for task in $(seq 0 "$last"); do
-    if [ "$(cat "$here/dead" 2>/dev/null)" = "$task" ]; then rm "$here/dead"; continue; fi
-    SLURM_ARRAY_TASK_ID=$task sh "$script" 2>> "$here/log"
-done
-echo Submitted batch job 1
-exit 1
-"#;
-
-#[cfg(unix)]
 #[test]
-fn a_job_array_grades_all_and_a_node_that_fails_is_tried_again() {
-    use std::os::unix::fs::PermissionsExt;
-    let class = Class::new(&[("anna", "fn a( {"), ("ben's", "fn b( {"), ("carol", "fn c( {")]);
-    let bin = class.folder.path().join("bin");
-    fs::create_dir_all(&bin).expect("a folder");
-    fs::write(bin.join("sbatch"), SBATCH).expect("written");
-    fs::write(bin.join("dead"), "1").expect("written");
-    fs::set_permissions(bin.join("sbatch"), fs::Permissions::from_mode(0o755)).expect("executable");
-    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap_or_default());
-    let mut command = class
-        .batch("it's out", &["--slurm", "--partition", "gpu", "--sbatch=--gpus=1", "--jobs", "2", "--seed-commit"]);
-    command.env("PATH", path);
-    let (status, text, errors) = said(command);
-    let submitted = fs::read_to_string(bin.join("submitted")).expect("submitted");
-    assert_eq!(status, Some(0), "{text}{errors}{submitted}{:?}", fs::read_to_string(bin.join("log")));
-    assert!(text.starts_with("3 graded now, 0 kept from before, 0 not graded\n"), "{text}");
-    assert!(errors.contains("note: 1 of the array's tasks left no result, attempt 1 of 3"), "{errors}");
-    let submitted: Vec<&str> = submitted.lines().collect();
-    assert_eq!(submitted.len(), 2, "{submitted:?}");
-    for (line, array) in submitted.iter().zip(["--array=0-2%2 ", "--array=0-0%2 "]) {
-        for option in ["--wait ", array, "--partition=gpu ", "--gpus=1 ", "--time=70 "] {
-            assert!(line.contains(option), "no {option:?}: {line}");
-        }
+fn an_archive_that_the_workbook_packs_is_graded_and_its_kept_copy_is_watched() {
+    let class = Class::new(&[]);
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace");
+    let student = Workspace { root: class.folder.path().join("student") };
+    for step in [1, 2] {
+        let kernel = student.root.join(Workspace::kernel(step));
+        fs::create_dir_all(kernel.parent().expect("a folder")).expect("a folder");
+        fs::copy(root.join(Workspace::solution(step)), kernel).expect("a solution");
     }
-    // What a node wrote is what a batch here writes: it finds nothing left to do.
-    let (_, text, _) = said(class.batch("it's out", &["--seed-commit"]));
-    assert!(text.starts_with("0 graded now, 3 kept from before, 0 not graded\n"), "{text}");
-    let records = class.records("it's out");
-    assert!(records.values().all(|record| record.seed.is_none() && record.seed_commitment.is_some()));
-}
+    fs::create_dir_all(class.hand_ins()).expect("a folder");
+    let packed = class.hand_ins().join("dora.tar");
+    pack(&student, &[1, 2], &packed).expect("packed");
+    let rubric = class.folder.path().join("rubric.toml");
+    let sizes = "[steps.step01]\nsizes = [\"128x128x64 f16\"]\n[steps.step02]\nsizes = [\"128x128x128 bf16\"]\n";
+    fs::write(&rubric, sizes).expect("written");
+    let options = ["--rubric", &rubric.to_string_lossy(), "--allow-unchecked"];
+    let (status, text, errors) = said(class.batch("grades", &options));
+    assert_eq!(status, Some(0), "{text}{errors}");
+    let record = class.records("grades").remove("dora.tar").expect("a result");
+    let Outcome::Graded(report) = &record.outcome else { panic!("{:?}", record.outcome) };
+    let steps: Vec<(u8, bool)> = report.steps.iter().map(|step| (step.step, step.parts[0].points > 0.0)).collect();
+    assert!(report.passed && steps == [(1, true), (2, true)], "{report:?}");
+    assert_eq!(report.steps[0].file.as_deref(), Some("dora.tar/steps/step01/src/kernel.rs"));
 
-/// Whether hand-ins can be locked in on this machine.
-fn sandboxed() -> bool {
-    static SANDBOXED: OnceLock<bool> = OnceLock::new();
-    *SANDBOXED.get_or_init(|| {
-        let asked = Command::new(env!("CARGO_BIN_EXE_grader")).arg("sandbox").output();
-        asked.expect("the grader runs").status.success()
-    })
+    // A copy that somebody has changed is not graded as the hand-in that it was.
+    let kept = class.grades("grades").join("hand-ins").join(format!("{}.tar", record.hand_in));
+    let good = fs::read(&kept).expect("kept");
+    fs::write(&kept, "no archive").expect("written");
+    let (status, _, errors) = said(class.batch("grades", &["--step", "1"]));
+    assert_eq!(status, Some(1), "{errors}");
+    let Outcome::NotGraded { reason } = &class.records("grades")["dora.tar"].outcome else { panic!("graded") };
+    assert!(reason.contains("was changed since it was kept: its hash is another\n  try: "), "{reason}");
+    fs::write(&kept, good).expect("written");
+
+    // A result of another schema is another grader's: it is not written over.
+    let path = files(&class.grades("grades").join("results")).into_keys().next().expect("a result");
+    let later = fs::read_to_string(&path).expect("read").replacen("\"schema\": 1", "\"schema\": 2", 1);
+    fs::write(&path, &later).expect("written");
+    let (status, _, errors) = said(class.batch("grades", &options));
+    assert_eq!(status, Some(2), "{errors}");
+    let known =
+        format!("{} has schema 2; this grader knows 1\n  try: ", path.canonicalize().expect("a path").display());
+    assert!(errors.contains(&known), "{errors}");
+    assert_eq!(fs::read_to_string(&path).expect("read"), later);
 }

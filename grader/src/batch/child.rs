@@ -1,11 +1,11 @@
 //! Grades one hand-in in a process of its own: this program again, with `grade … --format json`.
 //!
 //! The process gets the seed through its standard input, where no process of a hand-in can look, and ends when that is closed: so none
-//! outlives a batch that was killed.
+//! outlives a batch that was killed. What is started in place of it may not look there: a warden ends its whole group then.
 
 use super::seed;
 use super::store::{Asked, Outcome};
-use crate::json::Report;
+use crate::json::{Report, SCHEMA};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -71,6 +71,8 @@ impl Grader {
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let mut child = command.spawn().map_err(|error| format!("cannot start {}: {error}", self.program.display()))?;
+        #[cfg(unix)]
+        let _warden = crate::children::Warden::of(&child);
         let mut stdin = child.stdin.take();
         if let Some(stdin) = &mut stdin {
             // A process that is gone says so by its exit status.
@@ -86,7 +88,13 @@ impl Grader {
         };
         // 0: all passed; 1: not all; 2: it could not be graded, and the last message says why.
         match status.code() {
-            Some(0 | 1) => serde_json::from_slice(&grade).map_err(|error| format!("the grader gave no grade: {error}")),
+            Some(0 | 1) => match serde_json::from_slice(&grade) {
+                Ok(Report { schema, .. }) if schema != SCHEMA => Err(format!(
+                    "{} gave a grade of schema {schema}; known is {SCHEMA}\n  try: Grade with a grader of this version.",
+                    self.program.display()
+                )),
+                read => read.map_err(|error| format!("the grader gave no grade: {error}")),
+            },
             Some(2) if said.contains("error: ") => {
                 let at = said.rfind("error: ").unwrap_or_default();
                 Err(said[at..].trim_start_matches("error: ").trim_end().to_string())

@@ -3,13 +3,15 @@
 //! Names and files are a stranger's. A name is shown with its control characters replaced, and names no file here: an [`HandIn::id`] does.
 //! Links are not followed. What is graded is the copy, so nobody changes it meanwhile, and it can be graded again.
 
-use super::store::{Store, UNFINISHED, sync_folder};
+use super::store::Store;
 use crate::handin::places;
-use crate::rubric::hex;
+use harness::workbook::pack::hex;
+use harness::workbook::whole::{UNFINISHED, sync_folder};
 use sha2::{Digest, Sha256};
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io::{self, ErrorKind, Read};
 use std::path::{Component, Path, PathBuf};
 
 /// The largest archive that is taken.
@@ -37,7 +39,7 @@ pub struct Taken {
     pub kept: Result<PathBuf, String>,
 }
 
-/// The hand-ins of a folder in the order of their names, and a sentence on each entry that is none.
+/// The hand-ins of a folder in the order of their names, and a sentence on each entry that is none. An entry that goes away meanwhile is none.
 ///
 /// # Errors
 /// When the folder cannot be read, or grades would lie in it.
@@ -57,7 +59,13 @@ pub fn list(folder: &Path, out: Option<&Path>) -> Result<(Vec<HandIn>, Vec<Strin
     for entry in fs::read_dir(folder).map_err(failed)? {
         let entry = entry.map_err(failed)?;
         let (path, name) = (entry.path(), shown(&entry.file_name()));
-        let about = path.symlink_metadata().map_err(failed)?;
+        let about = match path.symlink_metadata() {
+            Ok(about) => about,
+            Err(error) => {
+                ignored.push(format!("{name} is left out: it cannot be looked at: {error}"));
+                continue;
+            }
+        };
         let archive = about.is_file() && archive_end(&entry.file_name()).is_some();
         if about.is_dir() || archive {
             hand_ins.push(HandIn { id: id(&entry.file_name()), name, path });
@@ -97,6 +105,11 @@ fn archive_end(name: &OsStr) -> Option<&'static str> {
 /// # Errors
 /// When the copy cannot be written. What is wrong with the hand-in itself is in [`Taken::kept`].
 pub fn take(hand_in: &HandIn, store: &Store) -> Result<Taken, String> {
+    if let Err(error) = hand_in.path.symlink_metadata() {
+        // Its hash is that of nothing, so it is graded once it is there again.
+        let reason = format!("{} was there, and cannot be looked at now: {error}", hand_in.name);
+        return Ok(Taken { hash: Hash::default().end(), kept: Err(reason) });
+    }
     match hand_in.path.file_name().and_then(archive_end) {
         Some(end) if hand_in.path.is_file() => take_archive(hand_in, end, store),
         _ => take_folder(hand_in, store),
@@ -183,11 +196,16 @@ fn take_folder(hand_in: &HandIn, store: &Store) -> Result<Taken, String> {
         let failed = |error: io::Error| format!("cannot write {}: {error}", kept.display());
         let folder = store.folder.join("hand-ins");
         let copy = tempfile::Builder::new().prefix(UNFINISHED).tempdir_in(&folder).map_err(failed)?;
+        let mut folders = BTreeSet::from([copy.path().to_path_buf()]);
         for (place, bytes) in kernels {
             let path = copy.path().join(place);
             fs::create_dir_all(path.parent().unwrap_or(copy.path())).map_err(failed)?;
             fs::write(&path, bytes).and_then(|()| File::open(&path)?.sync_all()).map_err(failed)?;
+            let between = path.ancestors().skip(1).take_while(|folder| *folder != copy.path());
+            folders.extend(between.map(Path::to_path_buf));
         }
+        // The names in them, too: after a loss of power a copy is there whole or not at all.
+        folders.iter().try_for_each(|folder| sync_folder(folder)).map_err(failed)?;
         match fs::rename(copy.path(), &kept) {
             Ok(()) => sync_folder(&folder).map_err(failed)?,
             // The same was handed in twice, and the other was faster.
@@ -195,7 +213,23 @@ fn take_folder(hand_in: &HandIn, store: &Store) -> Result<Taken, String> {
             Err(error) => return Err(failed(error)),
         }
     }
-    Ok(Taken { hash, kept: Ok(kept) })
+    let kept = unchanged(kept, &hash);
+    Ok(Taken { hash, kept })
+}
+
+/// A kept copy, if it is still what it was kept as.
+///
+/// # Errors
+/// When it is not, or cannot be read.
+pub fn unchanged(kept: PathBuf, expected: &str) -> Result<PathBuf, String> {
+    if self::hash(&kept)? == expected {
+        return Ok(kept);
+    }
+    Err(format!(
+        "{} was changed since it was kept: its hash is another\n  \
+         try: Look who writes there. When it is removed, a batch with --retry keeps it anew.",
+        kept.display()
+    ))
 }
 
 enum Found {
@@ -216,7 +250,11 @@ fn plain(folder: &Path, place: &Path) -> Found {
                 return Found::Wrong(format!("{part} is a symbolic link\n  try: Hand in the files themselves."));
             }
             Ok(_) => {}
-            Err(_) => return Found::Nothing,
+            Err(error) if [ErrorKind::NotFound, ErrorKind::NotADirectory].contains(&error.kind()) => {
+                return Found::Nothing;
+            }
+            // Not the same as nothing: a hand-in on a disk that fails must not lose its points.
+            Err(error) => return Found::Wrong(format!("cannot look at {}: {error}", place.display())),
         }
     }
     let place = place.display();
@@ -258,7 +296,8 @@ fn take_archive(hand_in: &HandIn, end: &str, store: &Store) -> Result<Taken, Str
         copy.persist(&kept).map_err(|error| failed(error.error))?;
         sync_folder(&folder).map_err(failed)?;
     }
-    Ok(Taken { hash, kept: Ok(kept) })
+    let kept = unchanged(kept, &hash);
+    Ok(Taken { hash, kept })
 }
 
 #[cfg(test)]
@@ -277,5 +316,30 @@ mod tests {
         unique.dedup();
         assert_eq!(unique.len(), ids.len(), "{ids:?}");
         assert_eq!(shown(OsStr::new("x\u{1b}[2J\u{202e}y")), "x\u{fffd}[2J\u{fffd}y");
+    }
+
+    #[test]
+    fn an_entry_that_goes_away_while_the_folder_is_listed_stops_nobody() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("anna")).unwrap();
+        let stop = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                    for number in 0..20 {
+                        fs::write(folder.path().join(format!("{number}.part")), "").unwrap();
+                    }
+                    for number in 0..20 {
+                        fs::remove_file(folder.path().join(format!("{number}.part"))).unwrap();
+                    }
+                }
+            });
+            let lists: Vec<_> = (0..300).map(|_| list(folder.path(), None)).collect();
+            stop.store(true, std::sync::atomic::Ordering::Relaxed);
+            for list in lists {
+                let names: Vec<String> = list.unwrap().0.into_iter().map(|hand_in| hand_in.name).collect();
+                assert_eq!(names, ["anna"]);
+            }
+        });
     }
 }

@@ -15,15 +15,16 @@ pub mod summary;
 pub mod work;
 
 use crate::rubric::{Moment, Rubric};
-use crate::versions::Versions;
+use crate::toolchain::Toolchain;
+use crate::versions::{Versions, file_hash};
 use hand_ins::HandIn;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use slurm::Slurm;
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 use store::{Asked, Identity, Outcome, Store};
 use work::{Common, Work};
@@ -55,6 +56,8 @@ pub struct Batch {
     pub retry: bool,
     /// What grades.
     pub versions: Versions,
+    /// The checkout.
+    pub root: PathBuf,
     /// On the nodes of a cluster; `None`: here.
     pub slurm: Option<Slurm>,
 }
@@ -77,6 +80,7 @@ impl Batch {
     /// When the batch cannot go on: folders that cannot be read or written, or that another batch writes to.
     pub fn run(&self, say: impl Fn(&str)) -> Result<Done, String> {
         let store = Store::open(&self.out)?;
+        slurm::end_earlier(&store, &say)?;
         let (seed, commitment) = if self.seed_commit {
             let secret = seed::commit(&store)?;
             say(&format!("seed commitment: {}", secret.commitment()));
@@ -102,10 +106,7 @@ impl Batch {
         if self.rubric.late.is_some() && unknown > 0 {
             say(&format!("note: nothing says when {unknown} of the hand-ins came (--handed-in): they lose no points"));
         }
-        let program = match &self.grader {
-            Some(program) => program.clone(),
-            None => std::env::current_exe().map_err(|error| format!("cannot find this program itself: {error}"))?,
-        };
+        let (program, grade_with) = who_grades(self.grader.as_deref())?;
         let common = Common {
             program,
             rubric: store.keep_rubric(&self.rubric)?,
@@ -113,9 +114,9 @@ impl Batch {
             seed: commitment.is_none().then_some(seed),
             seed_commitment: commitment,
             limit: self.limit,
-            versions: self.versions.clone(),
+            versions: Versions { grade_with, ..self.versions.clone() },
         };
-        let running = Running { batch: self, store: &store, common: &common, seed };
+        let running = Running { batch: self, store: &store, common: &common, seed, prepared: OnceLock::new() };
         let done = match &self.slurm {
             None => running.all(&hand_ins)?,
             Some(slurm) => running.on_nodes(slurm, &hand_ins, &say)?,
@@ -125,12 +126,42 @@ impl Batch {
     }
 }
 
+/// The program that grades one hand-in, wherever it is started from: this one, or another in its place, and then that one's hash.
+///
+/// # Errors
+/// When there is none, or it cannot be read.
+pub fn who_grades(other: Option<&Path>) -> Result<(PathBuf, Option<String>), String> {
+    let Some(other) = other else {
+        let here = std::env::current_exe().map_err(|error| format!("cannot find this program itself: {error}"))?;
+        return Ok((here, None));
+    };
+    // A name alone is looked for as a shell would.
+    let search = if other.components().count() == 1 { std::env::var_os("PATH") } else { None };
+    let search: Vec<PathBuf> = search.iter().flat_map(std::env::split_paths).map(|folder| folder.join(other)).collect();
+    let found = search.into_iter().chain([other.to_path_buf()]).find(|path| path.is_file());
+    let found = found.and_then(|path| path.canonicalize().ok());
+    let hashed = found.and_then(|path| file_hash(&path).ok().map(|hash| (path, Some(hash))));
+    let way_out = "try: Give the path of a program to --grade-with.";
+    hashed.ok_or_else(|| format!("cannot read {}, which is to grade\n  {way_out}", other.display()))
+}
+
 /// A batch while it runs.
 struct Running<'a> {
     batch: &'a Batch,
     store: &'a Store,
     common: &'a Common,
     seed: u64,
+    /// What all hand-ins are compiled with is ready, or why not.
+    prepared: OnceLock<Result<(), String>>,
+}
+
+/// How far it is, where there is a terminal.
+fn bar(hand_ins: usize) -> Result<ProgressBar, String> {
+    let bar = ProgressBar::with_draw_target(Some(hand_ins as u64), ProgressDrawTarget::stderr());
+    let style = ProgressStyle::with_template("{bar:30} {pos} of {len} hand-ins, {eta} left");
+    bar.set_style(style.map_err(|error| error.to_string())?);
+    bar.enable_steady_tick(Duration::from_secs(1));
+    Ok(bar)
 }
 
 /// What is known of a hand-in.
@@ -143,11 +174,7 @@ enum State {
 
 impl Running<'_> {
     fn all(&self, hand_ins: &[HandIn]) -> Result<Done, String> {
-        let bar = ProgressBar::with_draw_target(Some(hand_ins.len() as u64), ProgressDrawTarget::stderr());
-        let style = ProgressStyle::with_template("{bar:30} {pos} of {len} hand-ins, {eta} left")
-            .map_err(|error| error.to_string())?;
-        bar.set_style(style);
-        bar.enable_steady_tick(Duration::from_secs(1));
+        let bar = bar(hand_ins.len())?;
         let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
         let ended: Mutex<Result<Done, String>> = Mutex::new(Ok(Done::default()));
         std::thread::scope(|scope| {
@@ -186,11 +213,22 @@ impl Running<'_> {
         match self.state(hand_in)? {
             State::Kept(graded) => Ok((true, graded)),
             State::Waits(work) => {
+                self.prepare()?;
                 let record = work.run(self.seed);
                 self.store.keep_result(&hand_in.id, &record)?;
                 Ok((false, matches!(record.outcome, Outcome::Graded(_))))
             }
         }
+    }
+
+    /// Compiles what all hand-ins use, before the first of them: its grader would have to, within the time of that hand-in, and all that run
+    /// beside it would wait.
+    fn prepare(&self) -> Result<(), String> {
+        // A container or another machine has its own.
+        if self.batch.grader.is_some() {
+            return Ok(());
+        }
+        self.prepared.get_or_init(|| Toolchain::prepare(&self.batch.root).map(drop)).clone()
     }
 
     /// Grades all that wait on the nodes of a cluster.
@@ -202,11 +240,23 @@ impl Running<'_> {
                     done.kept += 1;
                     done.not_graded += usize::from(!graded);
                 }
-                State::Waits(work) => waiting.push(*work),
+                State::Waits(work) => {
+                    // What could not be graded before must not pass for the result of this try.
+                    if self.store.result(&hand_in.id)?.is_some_and(|record| record.identity == work.identity) {
+                        self.store.forget(&hand_in.id)?;
+                    }
+                    waiting.push(*work);
+                }
             }
         }
         let ids: Vec<String> = waiting.iter().map(|work| work.id.clone()).collect();
-        slurm.run(self.store, waiting, say)?;
+        if !waiting.is_empty() {
+            self.prepare()?;
+        }
+        let bar = bar(waiting.len())?;
+        let ran = slurm.run(self.store, &self.batch.root, waiting, &bar, say);
+        bar.finish_and_clear();
+        ran?;
         for id in ids {
             let graded = self.store.result(&id)?.is_some_and(|record| matches!(record.outcome, Outcome::Graded(_)));
             done.graded += usize::from(graded);
@@ -225,7 +275,7 @@ impl Running<'_> {
         let identity = Identity {
             hand_in: &taken.hash,
             rubric: &self.common.rubric_hash,
-            tools: [Some(&versions.grader), versions.rustc.as_deref(), versions.ptxas.as_deref()],
+            tools: versions.deciding(),
             seed: &seed,
             asked: &asked,
         }

@@ -31,13 +31,7 @@ pub fn regrade(
             let what = format!("{} was not kept: it could not be taken from the start", record.name);
             return Err(format!("{what}\n  try: Look at why it has no grade: its result says it."));
         };
-        if hand_ins::hash(&path)? != record.hand_in {
-            return Err(format!(
-                "{} was changed since {} was graded: its hash is another",
-                path.display(),
-                record.name
-            ));
-        }
+        let path = hand_ins::unchanged(path, &record.hand_in)?;
         let rubric = store.kept_rubric(&record.rubric);
         if !rubric.is_file() {
             return Err(format!("{} is gone: by it {} was graded", rubric.display(), record.name));
@@ -52,7 +46,10 @@ pub fn regrade(
         let verdict = if difference.is_empty() { "identical" } else { "DIFFERENT" };
         // Writing to a string does not fail.
         let _ = writeln!(text, "{}: {verdict}", record.name);
-        text += &others(&record.versions, here);
+        // They say why a grade may differ, and are no difference.
+        for other in record.versions.others(here) {
+            let _ = writeln!(text, "note: {other}");
+        }
         text += &difference;
         same &= difference.is_empty();
     }
@@ -82,19 +79,6 @@ fn records(store: &Store, hash: &str) -> Result<Vec<Record>, String> {
         }
         Some(_) => Ok(found),
     }
-}
-
-/// What has another version now. It says why a grade may differ, and is no difference.
-fn others(then: &Versions, now: &Versions) -> String {
-    let known = |version: &Option<String>| version.clone().unwrap_or("none".to_string());
-    let all = [
-        ("workbook", then.workbook.clone(), now.workbook.clone()),
-        ("grader", then.grader.clone(), now.grader.clone()),
-        ("rustc", known(&then.rustc), known(&now.rustc)),
-        ("ptxas", known(&then.ptxas), known(&now.ptxas)),
-    ];
-    let other = all.into_iter().filter(|(_, then, now)| then != now);
-    other.map(|(what, then, now)| format!("note: {what} was {then}, and is {now} now\n")).collect()
 }
 
 /// Line by line; empty when it is the same.

@@ -5,7 +5,7 @@
 
 use super::store::{Store, write_whole};
 use crate::json::{Report, render};
-use crate::rubric::hex;
+use harness::workbook::pack::hex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::fs;

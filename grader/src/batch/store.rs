@@ -9,12 +9,14 @@
 //! | `secret/seed.json` | a seed that is not told yet |
 
 use crate::json::Report;
-use crate::rubric::{Rubric, hex};
+use crate::rubric::Rubric;
 use crate::versions::Versions;
+use harness::workbook::pack::hex;
+use harness::workbook::whole::{self, UNFINISHED};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::fs::{self, File, TryLockError};
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// The version of [`Record`].
@@ -43,8 +45,8 @@ pub struct Identity<'a> {
     pub hand_in: &'a str,
     /// The rubric's hash.
     pub rubric: &'a str,
-    /// The grader's hash, and the versions of the compiler and the assembler: without one, a part is not checked.
-    pub tools: [Option<&'a str>; 3],
+    /// What grades: [`Versions::deciding`]. Without an assembler, a part is not checked.
+    pub tools: [(&'static str, Option<&'a str>); 5],
     /// The seed of the inputs, or the commitment to it while it is secret.
     pub seed: &'a str,
     /// What was asked.
@@ -194,13 +196,28 @@ impl Store {
     /// The result of a hand-in, if there is one. One that cannot be read is none: it is made again.
     ///
     /// # Errors
-    /// When the file is there and the system does not give it.
+    /// When the file is there and the system does not give it, or it has a schema that this grader does not know.
     pub fn result(&self, id: &str) -> Result<Option<Record>, String> {
+        /// What all schemas have.
+        #[derive(Deserialize)]
+        struct Head {
+            schema: u64,
+        }
         let path = self.result_path(id);
-        match fs::read(&path) {
-            Ok(bytes) => Ok(serde_json::from_slice(&bytes).ok()),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(format!("cannot read {}: {error}", path.display())),
+        let bytes = match fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(format!("cannot read {}: {error}", path.display())),
+        };
+        match serde_json::from_slice(&bytes) {
+            // Another grader's work is not ours to write over.
+            Ok(Head { schema }) if schema != u64::from(SCHEMA) => Err(format!(
+                "{} has schema {schema}; this grader knows {SCHEMA}\n  \
+                 try: Use the grader that wrote it, or give another folder with --out.",
+                path.display()
+            )),
+            Ok(Head { .. }) => Ok(serde_json::from_slice(&bytes).ok()),
+            Err(_) => Ok(None),
         }
     }
 
@@ -211,6 +228,20 @@ impl Store {
     pub fn keep_result(&self, id: &str, record: &Record) -> Result<(), String> {
         let text = serde_json::to_vec_pretty(record).map_err(|error| format!("cannot write JSON: {error}"))?;
         write_whole(&self.result_path(id), &text)
+    }
+
+    /// Removes a result that is of no use any more.
+    ///
+    /// # Errors
+    /// When it cannot be removed.
+    pub fn forget(&self, id: &str) -> Result<(), String> {
+        let path = self.result_path(id);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                Err(format!("cannot remove {}: {error}", path.display()))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// All results, one after the other, in the order of their names.
@@ -228,35 +259,9 @@ impl Store {
     }
 }
 
-/// How the name begins of what is not yet whole.
-pub(super) const UNFINISHED: &str = ".unfinished-";
-
-/// Writes a file so that after a kill, or a loss of power, it is there whole or as it was before.
-///
-/// # Errors
-/// When it cannot be written.
-pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), String> {
-    let failed = |error: std::io::Error| format!("cannot write {}: {error}", path.display());
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let mut file = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(folder).map_err(failed)?;
-    file.write_all(bytes).and_then(|()| file.as_file().sync_all()).map_err(failed)?;
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        // Readable as other files are: a temporary file is for its owner alone.
-        file.as_file().set_permissions(fs::Permissions::from_mode(0o644)).map_err(failed)?;
-    }
-    file.persist(path).map_err(|error| failed(error.error))?;
-    sync_folder(folder).map_err(failed)
-}
-
-/// The new name is on the disk, too.
-pub(super) fn sync_folder(folder: &Path) -> std::io::Result<()> {
-    #[cfg(unix)]
-    File::open(folder)?.sync_all()?;
-    #[cfg(not(unix))]
-    let _ = folder;
-    Ok(())
+/// Writes a file whole or not at all, and says which one could not be written.
+pub(super) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), String> {
+    whole::write_whole(path, bytes).map_err(|error| format!("cannot write {}: {error}", path.display()))
 }
 
 #[cfg(test)]
@@ -266,17 +271,22 @@ mod tests {
     #[test]
     fn whatever_changes_a_grade_changes_its_identity() {
         let asked = Asked::default();
-        let base =
-            || Identity { hand_in: "h", rubric: "r", tools: [Some("g"), Some("c"), None], seed: "1", asked: &asked };
+        let tools = || ["g", "s", "w", "c", "p"].map(|name| (name, Some("1")));
+        let base = || Identity { hand_in: "h", rubric: "r", tools: tools(), seed: "1", asked: &asked };
         let all_steps = Asked { steps: vec![1], ..Asked::default() };
         let others = [
             Identity { hand_in: "i", ..base() },
             Identity { rubric: "s", ..base() },
-            Identity { tools: [Some("g"), Some("c"), Some("p")], ..base() },
             Identity { seed: "2", ..base() },
             Identity { asked: &all_steps, ..base() },
         ];
-        for (index, other) in others.iter().enumerate() {
+        let tools = (0..5).flat_map(|index| [None, Some("2")].map(|version| (index, version)));
+        let others = others.into_iter().chain(tools.map(|(index, version)| {
+            let mut other = base();
+            other.tools[index].1 = version;
+            other
+        }));
+        for (index, other) in others.enumerate() {
             assert_ne!(other.hash(), base().hash(), "{index}");
         }
         assert_eq!(base().hash(), base().hash());

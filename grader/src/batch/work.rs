@@ -60,7 +60,7 @@ impl Work {
             limit: common.limit,
         };
         let outcome = match &self.kept {
-            Ok(path) => grader.grade(path, &self.name, &self.asked),
+            Ok(path) => same_tools(grader.grade(path, &self.name, &self.asked), &common.versions),
             Err(reason) => Outcome::NotGraded { reason: reason.clone() },
         };
         Record {
@@ -77,4 +77,24 @@ impl Work {
             outcome,
         }
     }
+}
+
+/// A grade by what it is said to be by. A node may have another compiler, and a checkout may change while a batch runs.
+fn same_tools(outcome: Outcome, begun: &Versions) -> Outcome {
+    // What is started in place of the grader may grade in a container, with tools of its own, and says which in the report.
+    if begun.grade_with.is_some() {
+        return outcome;
+    }
+    let Outcome::Graded(report) = &outcome else { return outcome };
+    let Some(graded) = &report.versions else { return outcome };
+    let others = Versions { workbook: graded.workbook.clone(), ..begun.clone() }.others(graded);
+    if others.is_empty() {
+        return outcome;
+    }
+    let reason = format!(
+        "it was graded by others than this batch began with: {}\n  \
+         try: Have the same on all nodes, leave the checkout as it is meanwhile, and give --retry.",
+        others.join("; ")
+    );
+    Outcome::NotGraded { reason }
 }

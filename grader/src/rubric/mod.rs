@@ -12,6 +12,7 @@ pub use late::{Late, Moment};
 
 use crate::Grade;
 use harness::points::Shares;
+use harness::workbook::pack::hex;
 use harness::{Demands, Problem, STEPS};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -89,14 +90,4 @@ impl Rubric {
         let values: Vec<&str> = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
         hex(&Sha256::digest(values.join("\n")))
     }
-}
-
-/// Bytes as lower-case hexadecimal digits.
-pub fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write;
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        // Writing to a string does not fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }

@@ -1,10 +1,10 @@
 //! Writes skeletons. What stood in a student's file is kept before anything else is written there.
 
 use super::carry::relation::{self, Regions, TABLE};
+use super::whole::write_whole;
 use super::workspace::{Workspace, name};
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write};
-use std::path::{Path, PathBuf};
 
 /// Puts the untouched file of a step back. Gives what to tell the user.
 ///
@@ -163,30 +163,6 @@ fn replace(workspace: &Workspace, step: u8, text: &str) -> Result<Replaced, Stri
         Replaced::Same | Replaced::Missing => format!("cannot write {file}: {error}"),
     })?;
     Ok(replaced)
-}
-
-/// Writes a file whole or not at all: to a name beside it first.
-pub(super) fn write_whole(path: &Path, content: &[u8]) -> std::io::Result<()> {
-    // What a link leads to is written, and the link stays.
-    let path = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
-    let mut beside = path.clone().into_os_string();
-    beside.push(format!(".{}.new", std::process::id()));
-    let beside = PathBuf::from(beside);
-    let write = || {
-        let mut file = OpenOptions::new().write(true).create_new(true).open(&beside)?;
-        file.write_all(content)?;
-        if let Ok(about) = fs::metadata(&path) {
-            file.set_permissions(about.permissions())?;
-        }
-        file.sync_all()?;
-        fs::rename(&beside, &path)
-    };
-    write().inspect_err(|error| {
-        // What was there under this name is not ours.
-        if error.kind() != ErrorKind::AlreadyExists {
-            let _ = fs::remove_file(&beside);
-        }
-    })
 }
 
 /// The student's file of a step.

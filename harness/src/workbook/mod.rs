@@ -19,6 +19,7 @@ pub mod pack;
 mod patience;
 mod timeline;
 pub mod tokens;
+pub mod whole;
 mod workspace;
 
 pub use cargo::{Binary, test_binary};

@@ -1,8 +1,8 @@
 //! `cargo workbook pack`: what is handed in, as one file. The kernels of finished steps and a list of them, nothing else; the same files
 //! always give the same bytes.
 
-use super::files::write_whole;
 use super::tokens;
+use super::whole::write_whole;
 use super::workspace::{Workspace, name};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -51,7 +51,12 @@ impl Packed {
 
 /// The SHA-256 of some bytes, as 64 lower-case hexadecimal digits.
 pub fn sha256(content: &[u8]) -> String {
-    Sha256::digest(content).iter().fold(String::new(), |mut text, byte| {
+    hex(&Sha256::digest(content))
+}
+
+/// Bytes as lower-case hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
         // Writing to a String cannot fail.
         let _ = write!(text, "{byte:02x}");
         text

@@ -7,8 +7,9 @@ mod body;
 mod items;
 pub(crate) mod relation;
 
-use super::files::{keep, read_kernel, write_whole};
+use super::files::{keep, read_kernel};
 use super::tokens::{code, tokens};
+use super::whole::write_whole;
 use super::workspace::{Workspace, name};
 use body::{Body, Todo, bodies, todos};
 use items::Item;

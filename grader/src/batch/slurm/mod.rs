@@ -1,0 +1,205 @@
+//! A batch on the nodes of a cluster: a job array of Slurm, a task for each hand-in.
+//!
+//! All nodes see the folder of grades, the checkout and the program under the same paths. A task writes its result as a batch here does: whole or
+//! not at all. What has none when the array has ended was on a node that failed, and is submitted again. A batch that is killed leaves an
+//! array that goes on: the next one ends it ([`end_earlier`]), keeps what it has graded, and submits the rest.
+
+mod queue;
+mod submission;
+
+use super::seed;
+use super::store::{Outcome, Store};
+use super::work::Work;
+use indicatif::ProgressBar;
+use queue::Queue;
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+use submission::Submission;
+
+/// How often a hand-in is submitted whose node fails.
+const TRIES: usize = 3;
+/// Tasks of an array: Slurm's own limit, unless a cluster has another.
+const TASKS: usize = 1000;
+/// What a task takes beside grading: a node that starts, a checkout that is read over the network.
+const MARGIN: Duration = Duration::from_secs(600);
+/// How long the queue may be out of sight, as while Slurm's controller is started again.
+const OUT_OF_SIGHT: Duration = Duration::from_secs(600);
+/// How long tasks that were cancelled may take to end.
+const ENDING: Duration = Duration::from_secs(120);
+
+/// How jobs are submitted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Slurm {
+    /// The partition, of CPUs or of GPUs; the cluster's default without it.
+    pub partition: Option<String>,
+    /// Further options of `sbatch`.
+    pub options: Vec<String>,
+    /// So many tasks at a time.
+    pub jobs: Option<NonZeroUsize>,
+}
+
+impl Slurm {
+    /// Grades all of these, and waits for them. `root` is the checkout.
+    ///
+    /// # Errors
+    /// When there is no `sbatch`, it refuses, or the folder of grades cannot be written.
+    pub fn run(
+        &self,
+        store: &Store,
+        root: &Path,
+        mut work: Vec<Work>,
+        bar: &ProgressBar,
+        say: impl Fn(&str),
+    ) -> Result<(), String> {
+        for attempt in 1..=TRIES {
+            let mut missing = Vec::new();
+            for some in work.chunks(TASKS) {
+                missing.extend(self.submit(store, root, some, bar)?);
+            }
+            if missing.is_empty() {
+                return Ok(());
+            }
+            say(&format!("note: {} of the array's tasks left no result, attempt {attempt} of {TRIES}", missing.len()));
+            work = missing;
+        }
+        for one in work {
+            let reason = format!(
+                "no node graded it in {TRIES} tries\n  try: Look at {}/slurm/*/*.log, and give --retry.",
+                store.folder.display()
+            );
+            let untried = Work { kept: Err(reason), ..one };
+            let id = untried.id.clone();
+            store.keep_result(&id, &untried.run(0))?;
+        }
+        Ok(())
+    }
+
+    /// Submits an array, and waits for its end. Gives what has no result then.
+    fn submit(&self, store: &Store, root: &Path, work: &[Work], bar: &ProgressBar) -> Result<Vec<Work>, String> {
+        let Some(first) = work.first() else { return Ok(Vec::new()) };
+        let (queue, submission) = (Queue::of(store), Submission::new(store, work)?);
+        let at_once = self.jobs.map(|jobs| format!("%{jobs}")).unwrap_or_default();
+        let minutes = (first.common.limit + MARGIN).as_secs().div_ceil(60);
+        // A node that fails is counted here: a hand-in that takes nodes down with it must come to an end.
+        let options = ["--nodes=1", "--no-requeue", &format!("--time={minutes}")].map(str::to_string).into_iter();
+        let options = options.chain([format!("--chdir={}", root.display())]);
+        let options = options.chain(self.partition.iter().map(|name| format!("--partition={name}")));
+        let options = options.chain(self.options.iter().cloned());
+        let array = format!("0-{}{at_once}", work.len() - 1);
+        let job = queue.submit(&submission.script(), &submission.folder, &array, options)?;
+        let mut missing = work.to_vec();
+        let (begin, mut seen) = (Instant::now(), Instant::now());
+        loop {
+            // Asked before results are looked for: what is missing afterwards stays missing.
+            let ended = match queue.jobs() {
+                Ok(jobs) => {
+                    seen = Instant::now();
+                    !jobs.contains(&job)
+                }
+                Err(_) if seen.elapsed() < OUT_OF_SIGHT => false,
+                Err(error) => {
+                    let way_out = "try: Give this command again once it answers; what is graded is kept.";
+                    return Err(format!("{error}, while job {job} is waited for\n  {way_out}"));
+                }
+            };
+            let before = missing.len();
+            missing = without_result(store, missing)?;
+            bar.inc((before - missing.len()) as u64);
+            if ended {
+                break;
+            }
+            // The longer it takes, the less it matters.
+            thread::sleep((Duration::from_secs(1) + begin.elapsed() / 20).min(Duration::from_secs(15)));
+        }
+        submission.end()?;
+        Ok(missing)
+    }
+}
+
+/// What has no result of its own yet.
+fn without_result(store: &Store, work: Vec<Work>) -> Result<Vec<Work>, String> {
+    // A folder on a network is read anew when it is opened; without that, a file of another machine may not be seen for a minute.
+    store.ids()?;
+    let mut missing = Vec::new();
+    for one in work {
+        let there = store.result(&one.id)?.is_some_and(|record| record.identity == one.identity);
+        if !there {
+            missing.push(one);
+        }
+    }
+    Ok(missing)
+}
+
+/// Ends what an earlier batch on this folder has left in the queue. What it graded stays.
+///
+/// # Errors
+/// When the folder cannot be read or written.
+pub fn end_earlier(store: &Store, say: impl Fn(&str)) -> Result<(), String> {
+    let submissions = Submission::all(store)?;
+    if submissions.is_empty() {
+        return Ok(());
+    }
+    let open = submissions.iter().filter(|submission| !submission.ended()).count();
+    // From now on none of its tasks begins, and none leaves a result: also if nobody can cancel them here.
+    submissions.iter().filter(|submission| !submission.ended()).try_for_each(Submission::end)?;
+    let queue = Queue::of(store);
+    let cancelled = queue.jobs().and_then(|jobs| {
+        if !jobs.is_empty() {
+            let names = jobs.iter().cloned().collect::<Vec<_>>().join(", ");
+            say(&format!(
+                "note: an earlier batch left job {names} in the queue: it is cancelled, and what it graded is kept"
+            ));
+            queue.cancel(&jobs)?;
+        }
+        let begin = Instant::now();
+        while let left @ 1.. = queue.jobs()?.len() {
+            if begin.elapsed() > ENDING {
+                return Err(format!("{left} of its jobs did not end in {} s", ENDING.as_secs()));
+            }
+            thread::sleep(Duration::from_millis(300));
+        }
+        Ok(())
+    });
+    match cancelled {
+        Err(error) if open > 0 => {
+            say(&format!("note: tasks of an earlier batch may still run, and their results are not taken: {error}"));
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// One task of an array: grades the hand-in of that number. `folder` is that of the submission.
+///
+/// # Errors
+/// When there is no such task, the batch that submitted it is gone, or its result cannot be written.
+pub fn work(folder: &Path, index: usize) -> Result<(), String> {
+    let submission = Submission { folder: folder.to_path_buf() };
+    let gone = || Err("the batch that submitted this task was given again: it is graded by another".to_string());
+    if submission.ended() {
+        return gone();
+    }
+    let work = submission.task(index)?;
+    let store = Store::existing(submission.grades())?;
+    // Slurm may start a task again that was done, and a batch may submit one whose result it does not see yet.
+    let done = store.result(&work.id)?.filter(|record| record.identity == work.identity);
+    if done.is_some_and(|record| matches!(record.outcome, Outcome::Graded(_))) {
+        return Ok(());
+    }
+    let seed = match work.common.seed {
+        Some(seed) => seed,
+        None => seed::reveal(&store)?.seed,
+    };
+    let id = work.id.clone();
+    let record = work.run(seed);
+    if submission.ended() {
+        return gone();
+    }
+    store.keep_result(&id, &record)?;
+    match record.outcome {
+        Outcome::Graded(_) => Ok(()),
+        Outcome::NotGraded { reason } => Err(reason),
+    }
+}
