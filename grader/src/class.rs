@@ -4,10 +4,11 @@ use crate::{Asked, print, workspace};
 use clap::Subcommand;
 use grader::batch::slurm::{self, Slurm};
 use grader::batch::store::{self, Store};
-use grader::batch::{Batch, hand_ins, regrade, seed};
+use grader::batch::{Batch, regrade, seed};
 use grader::rubric::{Moment, Rubric};
-use grader::similar;
+use grader::similar::{self, Class};
 use grader::versions::Versions;
+use harness::workbook::name;
 use std::collections::BTreeMap;
 use std::io::{BufRead, Read};
 use std::num::NonZeroUsize;
@@ -168,37 +169,43 @@ fn half_of_the_cores() -> NonZeroUsize {
     NonZeroUsize::new(cores / 2).unwrap_or(NonZeroUsize::MIN)
 }
 
-/// Prints the pairs of each step that stand out. Gives whether there are none.
+/// Prints the groups of each step that stand out. Gives whether there are none.
 fn similar(folder: &Path, wanted: &[u8]) -> Result<bool, String> {
     let workspace = workspace()?;
-    let (hand_ins, ignored) = hand_ins::list(folder, None)?;
-    for note in ignored {
+    let class = Class::read(folder, &workspace.steps(), wanted)?;
+    for note in &class.notes {
         eprintln!("note: {note}");
     }
-    let mut by_step: BTreeMap<u8, Vec<similar::Kernel>> = BTreeMap::new();
-    for hand_in in hand_ins {
-        match hand_ins::texts(&hand_in) {
-            Ok(kernels) => {
-                for (step, file, text) in kernels {
-                    let kernel = similar::Kernel { name: hand_in.name.clone(), file, text };
-                    by_step.entry(step).or_default().push(kernel);
-                }
-            }
-            // One bad hand-in stops nobody.
-            Err(reason) => eprintln!("note: {} is not compared: {reason}", hand_in.name),
+    let (mut found, mut compared, mut steps) = (0, 0, 0);
+    for (step, kernels) in &class.kernels {
+        if kernels.len() < 2 {
+            eprintln!(
+                "note: only {} has a kernel for {}: there is nothing to compare it with",
+                kernels[0].name,
+                name(*step)
+            );
+            continue;
         }
-    }
-    let existing = workspace.steps();
-    by_step.retain(|step, _| existing.contains(step) && (wanted.is_empty() || wanted.contains(step)));
-    let mut found = 0;
-    for (step, kernels) in &by_step {
-        let (pairs, text) = similar::step(*step, kernels, &similar::known(&workspace, *step)?);
-        found += pairs;
+        let (groups, text) = similar::step(*step, kernels, &similar::known(&workspace, *step)?);
         print(&text);
+        (found, compared, steps) = (found + groups, compared + kernels.len(), steps + 1);
     }
-    let compared: usize = by_step.values().map(Vec::len).sum();
-    print(&format!("{compared} kernels of {} steps compared; pairs that stand out: {found}\n", by_step.len()));
-    Ok(found == 0)
+    let unread: Vec<String> =
+        class.unread.iter().map(|reason| format!("\n  {}", reason.replace('\n', "\n  "))).collect();
+    let unread = match unread.len() {
+        0 => None,
+        count => {
+            Some(format!("{count} hand-ins or kernels could not be read, and are not compared:{}", unread.concat()))
+        }
+    };
+    if compared == 0 {
+        let way_out = "try: Give the folder of a class: two hand-ins or more with a kernel for the same step.";
+        let unread = unread.map(|unread| format!("; {unread}")).unwrap_or_default();
+        return Err(format!("nothing was compared in {}{unread}\n  {way_out}", folder.display()));
+    }
+    print(&format!("{compared} kernels of {steps} steps compared; groups that stand out: {found}\n"));
+    // Who reads only the status must not take silence for an answer.
+    unread.map_or(Ok(found == 0), Err)
 }
 
 /// When hand-ins came, by their names.

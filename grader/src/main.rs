@@ -4,7 +4,7 @@ mod class;
 
 use clap::{Args, Parser, Subcommand};
 use grader::formats::{self, Format};
-use grader::handin::{self, Kernel};
+use grader::handin::{HandIn, Kernel};
 use grader::json::{self, About};
 use grader::rubric::{Moment, Rubric};
 use grader::sandbox::{self, Cage};
@@ -218,8 +218,9 @@ fn solutions(wanted: &[u8], options: &JudgeOptions) -> Result<Vec<Graded>, Strin
 fn hand_in(folder: &Path, trust: Trust, wanted: &[u8], options: &JudgeOptions) -> Result<Vec<Graded>, String> {
     let workspace = workspace()?;
     let existing = workspace.steps();
-    let kernels = handin::find(folder, &existing, wanted)?;
-    for note in handin::ignored(folder, &existing) {
+    let hand_in = HandIn::open(folder)?;
+    let kernels = hand_in.find(&existing, wanted)?;
+    for note in hand_in.ignored(&existing) {
         eprintln!("note: {note}");
     }
     let cage = trust.cage()?;
