@@ -69,7 +69,9 @@ pub fn next(verdict: &Verdict) -> Option<Next> {
         if let Some(error) = failure.lines().skip(1).map(str::trim).find(|line| line.starts_with("error")) {
             title += &format!(": {error}");
         }
-        return Some(Next { title, place: place(failure), task: task(failure), ..Next::default() });
+        let again = || format!("Run `cargo check -p {}` until it compiles.", harness::workbook::name(verdict.step));
+        let task = task(failure).or_else(|| failure.starts_with("it does not compile").then(again));
+        return Some(Next { title, place: place(failure), task, ..Next::default() });
     }
     // A TODO that is wrong comes before one that is open.
     if let Some(first) = verdict.first_undone() {
