@@ -25,10 +25,10 @@ pub(crate) enum Action {
         #[arg(long, value_name = "GRADES")]
         out: PathBuf,
         /// So many at a time (without it: half the cores)
-        #[arg(long, value_name = "N")]
+        #[arg(long, value_name = "N", value_parser = jobs)]
         jobs: Option<NonZeroUsize>,
         /// The longest that one may take, in seconds
-        #[arg(long, value_name = "SECONDS", default_value = "3600", value_parser = clap::value_parser!(u64).range(1..))]
+        #[arg(long, value_name = "SECONDS", default_value = "3600", value_parser = seconds)]
         limit: u64,
         /// When hand-ins came: a CSV file with the columns `name` and `handed_in`
         #[arg(long, value_name = "FILE")]
@@ -63,7 +63,7 @@ pub(crate) enum Action {
         #[arg(long, value_name = "HASH")]
         hash: String,
         /// The longest that it may take, in seconds
-        #[arg(long, value_name = "SECONDS", default_value = "3600", value_parser = clap::value_parser!(u64).range(1..))]
+        #[arg(long, value_name = "SECONDS", default_value = "3600", value_parser = seconds)]
         limit: u64,
         /// The program that grades it, in place of this one
         #[arg(long, value_name = "PROGRAM")]
@@ -134,6 +134,11 @@ impl Action {
                     "{} graded now, {} kept from before, {} not graded\n{out}/grades.csv\n{out}/index.html\n",
                     done.graded, done.kept, done.not_graded
                 ));
+                if done.not_graded > 0 {
+                    eprintln!(
+                        "note: {out}/index.html says why hand-ins could not be graded; --retry grades them again"
+                    );
+                }
                 Ok(done.not_graded == 0)
             }
             Action::Regrade { grades, hash, limit, grade_with } => {
@@ -161,6 +166,17 @@ impl Action {
             }
         }
     }
+}
+
+/// How many at a time.
+fn jobs(text: &str) -> Result<NonZeroUsize, String> {
+    text.parse().map_err(|_| "so many hand-ins at a time are a number from 1 on, such as 4".to_string())
+}
+
+/// A limit.
+fn seconds(text: &str) -> Result<u64, String> {
+    let seconds = text.parse().ok().filter(|seconds| *seconds > 0);
+    seconds.ok_or_else(|| "a limit is a number of seconds from 1 on, such as 3600".to_string())
 }
 
 /// A kernel is judged on all cores: more hand-ins at a time only use those better that wait for the compiler.
@@ -216,7 +232,11 @@ fn moments(path: &Path) -> Result<BTreeMap<String, Moment>, String> {
         let line = broken.position().map_or(1, csv::Position::line);
         error(line, &format!("{broken}\n  try: Give a hand-in on each line: its name, a comma, when it came."))
     };
-    let mut reader = csv::Reader::from_path(path).map_err(broken)?;
+    let file = std::fs::File::open(path).map_err(|error| {
+        let way_out = "try: Name a CSV file whose first line is `name,handed_in`.";
+        format!("cannot read {}: {error}\n  {way_out}", path.display())
+    })?;
+    let mut reader = csv::Reader::from_reader(file);
     let head = reader.headers().map_err(broken)?;
     if !head.iter().eq(COLUMNS) {
         let found = head.iter().collect::<Vec<_>>().join(",");

@@ -13,6 +13,7 @@ use grader::scratch::{self, ScratchError, TimeLimits};
 use grader::toolchain::Toolchain;
 use grader::versions::Versions;
 use grader::{Grade, Graded};
+use harness::answers::plain;
 use harness::workbook::{Patience, Workspace, name};
 use harness::{BuildFailure, Built, Device, InProcess, JudgeOptions, KernelSource, Problem, judge};
 use std::ffi::OsString;
@@ -113,7 +114,8 @@ fn main() -> ExitCode {
         Ok(passed) => ExitCode::from(u8::from(!passed)),
         Err(why) => {
             // First, so that where both streams are one, what a system reads is at the end.
-            eprintln!("error: {}", why.reason);
+            let reason: Vec<String> = why.reason.lines().map(plain).collect();
+            eprintln!("error: {}", reason.join("\n"));
             if let Action::Grade { .. } = cli.action {
                 let steps = match cli.asked.steps.as_slice() {
                     [] => workspace().map(|workspace| workspace.steps()).unwrap_or_default(),

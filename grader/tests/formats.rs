@@ -359,7 +359,7 @@ fn gradescope(metadata: &str, archive: Option<&[u8]>) -> Value {
         fs::write(at("submission/handin.tar"), archive).expect("written");
     }
     let script = documented("#!/bin/sh\n# run_autograder")
-        .replace("/autograder", &at("").to_string_lossy().trim_end_matches('/'));
+        .replace("/autograder", at("").to_string_lossy().trim_end_matches('/'));
     let ended = Command::new("sh").args(["-c", &script]).output().expect("started");
     assert!(ended.status.success(), "{ended:?}");
     let results = fs::read_to_string(at("results/results.json")).expect("written");

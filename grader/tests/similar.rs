@@ -123,7 +123,7 @@ fn no_few_of_the_twenty_are_a_pair() {
             if (a + b) % 4 == 0 {
                 subsets.push((0..20).filter(|who| ![a, b].contains(who)).collect());
             }
-            subsets.extend((b + 1..20).map(|c| vec![a, b, c]));
+            subsets.extend((b + 1..20).filter(|c| (a + b + c) % 3 == 0).map(|c| vec![a, b, c]));
         }
     }
     // Of each size between these, some; the multiplier makes neighbours of other numbers.
@@ -133,7 +133,7 @@ fn no_few_of_the_twenty_are_a_pair() {
     for subset in &subsets {
         assert_eq!(found(subset), [], "{subset:?}");
     }
-    assert!(subsets.len() > 1500, "{}", subsets.len());
+    assert!(subsets.len() > 700, "{}", subsets.len());
 }
 
 #[test]
