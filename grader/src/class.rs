@@ -192,7 +192,7 @@ fn similar(folder: &Path, wanted: &[u8]) -> Result<bool, String> {
     for note in &class.notes {
         eprintln!("note: {note}");
     }
-    let (mut found, mut compared, mut steps) = (0, 0, 0);
+    let (mut found, mut compared, mut steps) = (0, 0, Vec::new());
     for (step, kernels) in &class.kernels {
         if kernels.len() < 2 {
             eprintln!(
@@ -204,7 +204,8 @@ fn similar(folder: &Path, wanted: &[u8]) -> Result<bool, String> {
         }
         let (groups, text) = similar::step(*step, kernels, &similar::known(&workspace, *step)?);
         print(&text);
-        (found, compared, steps) = (found + groups, compared + kernels.len(), steps + 1);
+        (found, compared) = (found + groups, compared + kernels.len());
+        steps.push(name(*step));
     }
     let unread: Vec<String> =
         class.unread.iter().map(|reason| format!("\n  {}", reason.replace('\n', "\n  "))).collect();
@@ -219,7 +220,7 @@ fn similar(folder: &Path, wanted: &[u8]) -> Result<bool, String> {
         let unread = unread.map(|unread| format!("; {unread}")).unwrap_or_default();
         return Err(format!("nothing was compared in {}{unread}\n  {way_out}", folder.display()));
     }
-    print(&format!("{compared} kernels of {steps} steps compared; groups that stand out: {found}\n"));
+    print(&format!("{compared} kernels compared, of {}; groups that stand out: {found}\n", steps.join(", ")));
     // Who reads only the status must not take silence for an answer.
     unread.map_or(Ok(found == 0), Err)
 }

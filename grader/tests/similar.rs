@@ -236,7 +236,7 @@ fn a_class_is_read_from_folders_and_archives_and_what_cannot_be_read_is_named() 
     assert_eq!((status, said.as_str()), (Some(1), ""), "{found}");
     assert!(found.contains("step02: anna and boris.tar share "), "{found}");
     assert!(found.contains("  boris.tar/steps/step02/src/kernel.rs:"), "{found}");
-    assert!(found.ends_with("3 kernels of 1 steps compared; groups that stand out: 1\n"), "{found}");
+    assert!(found.ends_with("3 kernels compared, of step02; groups that stand out: 1\n"), "{found}");
 
     // Two kernels of one step in one hand-in: nobody knows which counts, and its own two are no pair.
     write("dora/step02.rs", &other);
@@ -247,10 +247,10 @@ fn a_class_is_read_from_folders_and_archives_and_what_cannot_be_read_is_named() 
     std::fs::write(at("fritz.tar.gz"), "no archive").expect("written");
     let (status, found, said) = similar(&["--step", "2"]);
     assert_eq!(status, Some(2), "{found}{said}");
-    assert!(found.ends_with("3 kernels of 1 steps compared; groups that stand out: 1\n"), "{found}");
+    assert!(found.ends_with("3 kernels compared, of step02; groups that stand out: 1\n"), "{found}");
     expect_test::expect![[r#"
         note: README is no hand-in: it is neither a folder nor a .tar or .tar.gz file
-        note: emil holds no kernel for step02
+        note: no kernel for step02 in emil
         error: 2 hand-ins or kernels could not be read, and are not compared:
           two kernels for step 2: FOLDER/dora/step02/kernel.rs and FOLDER/dora/step02.rs
             try: Leave the one that counts.

@@ -17,7 +17,7 @@ pub struct Class {
     pub kernels: BTreeMap<u8, Vec<Kernel>>,
     /// How many hand-ins there are.
     pub hand_ins: usize,
-    /// A sentence on each entry that is no hand-in, and on each hand-in without a kernel of a step that was asked for.
+    /// A sentence on each entry that is no hand-in, and one on all hand-ins without a kernel of a step that was asked for.
     pub notes: Vec<String>,
     /// What could not be read, and why.
     pub unread: Vec<String>,
@@ -36,16 +36,26 @@ impl Class {
         let steps = if wanted.is_empty() { existing } else { wanted };
         let (hand_ins, notes) = list(folder)?;
         let mut class = Class { hand_ins: hand_ins.len(), notes, ..Class::default() };
+        let mut without = Vec::new();
         for hand_in in &hand_ins {
             match HandIn::open(&hand_in.path) {
-                Ok(opened) => class.take(&hand_in.name, &hand_in.path, &opened, steps),
+                Ok(opened) if class.take(&hand_in.name, &hand_in.path, &opened, steps) => {}
+                Ok(_) => without.push(hand_in.name.as_str()),
                 Err(reason) => class.unread.push(plain(&reason)),
             }
+        }
+        if !without.is_empty() {
+            let of = match steps {
+                [step] => name(*step),
+                _ => "any step".to_string(),
+            };
+            class.notes.push(format!("no kernel for {of} in {}", without.join(", ")));
         }
         Ok(class)
     }
 
-    fn take(&mut self, name: &str, path: &Path, opened: &HandIn, steps: &[u8]) {
+    /// Takes the kernels of a hand-in. Gives whether there is any, read or not.
+    fn take(&mut self, name: &str, path: &Path, opened: &HandIn, steps: &[u8]) -> bool {
         let (mut found, mut wrong) = (0, 0);
         for step in steps {
             match opened.kernel(*step) {
@@ -63,13 +73,7 @@ impl Class {
                 }
             }
         }
-        if found + wrong == 0 {
-            let of = match steps {
-                [] | [_, _, ..] => "any step".to_string(),
-                [step] => super::name(*step),
-            };
-            self.notes.push(format!("{name} holds no kernel for {of}"));
-        }
+        found + wrong > 0
     }
 }
 
