@@ -64,18 +64,23 @@ pub fn next(verdict: &Verdict) -> Option<Next> {
         return None;
     }
     if let Some(failure) = &verdict.build_failure {
-        let title = failure.lines().find(|line| !line.trim().is_empty()).unwrap_or("there is no kernel");
-        let mut title = title.trim().trim_end_matches(':').to_string();
-        if let Some(error) = failure.lines().skip(1).map(str::trim).find(|line| line.starts_with("error")) {
-            title += &format!(": {error}");
-        }
-        return Some(Next { title, place: place(failure), task: task(failure), ..Next::default() });
+        return Some(build(verdict.step, failure));
     }
     // A TODO that is wrong comes before one that is open.
     if let Some(first) = verdict.first_undone() {
+        // But what hangs behind an open TODO waits for what that would do.
+        if let (MilestoneState::Wrong { text }, Some((open, at))) = (&first.state, verdict.next_todo())
+            && text.trim_start().starts_with("error[hang]")
+            && line_of(text).is_some_and(|line| at.line < line)
+        {
+            return Some(todo(verdict, &open.id, Some(shown(at)), None));
+        }
         match &first.state {
             MilestoneState::Open { place } => return Some(todo(verdict, &first.id, Some(shown(place)), None)),
-            MilestoneState::Wrong { text } => return Some(todo(verdict, &first.id, place(text), task(text))),
+            MilestoneState::Wrong { text } => {
+                let next = todo(verdict, &first.id, place(text), task(text));
+                return Some(mended_elsewhere(next, verdict.step, text));
+            }
             _ => {}
         }
         let (first, place) = verdict.next_todo()?;
@@ -90,9 +95,55 @@ pub fn next(verdict: &Verdict) -> Option<Next> {
     // `  TODO 1.2; read: book: …` stands below a finding whose TODO is known.
     let pointer = text.lines().find_map(|line| line.trim().strip_prefix("TODO ")?.split_once("; read: "));
     Some(match pointer {
-        Some((id, read)) => Next { todo: Some(id.to_string()), ..next }.reading(read),
-        None => next.reading(&format!("step {} (book/src/step{:02}.md)", verdict.step, verdict.step)),
+        Some((id, read)) => {
+            let next = Next { todo: Some(id.to_string()), ..next }.reading(read);
+            mended_elsewhere(next, verdict.step, text)
+        }
+        None => next.reading(&page_of(verdict.step)),
     })
+}
+
+/// The page of a step.
+fn page_of(step: u8) -> String {
+    format!("step {step} (book/src/step{step:02}.md)")
+}
+
+/// What to do about a hand-in that gave no kernel.
+fn build(step: u8, failure: &str) -> Next {
+    let title = failure.lines().find(|line| !line.trim().is_empty()).unwrap_or("there is no kernel");
+    let mut title = title.trim().trim_end_matches(':').to_string();
+    // The builder's errors begin with their line, `steps/step02/src/kernel.rs:72: `.
+    let split = title.split_once(": ").map(|(place, what)| (place.to_string(), what.to_string()));
+    if let Some((at, what)) = split.filter(|(at, _)| place(&format!("--> {at}")).is_some() && at.contains(".rs:")) {
+        let next = Next { title: what, place: Some(at), task: task(failure), ..Next::default() };
+        return next.reading(&page_of(step));
+    }
+    if let Some(error) = failure.lines().skip(1).map(str::trim).find(|line| line.starts_with("error")) {
+        title += &format!(": {error}");
+    }
+    let check = || format!("Run `cargo check -p {}` until it compiles.", harness::workbook::name(step));
+    let task = task(failure).or_else(|| failure.starts_with("it does not compile").then(check));
+    Next { title, place: place(failure), task, ..Next::default() }.reading(&page_of(step))
+}
+
+/// Findings that point at who is harmed, where something is missing before: the word that the TODO has to which it belongs, and the page.
+const ELSEWHERE: [(&str, &str, &str); 2] = [
+    ("missing-proxy-fence", "fence", "proxies and fences (book/src/proxies.md)"),
+    ("mma-not-awaited", "every warp waits", "mbarriers and phases (book/src/mbarriers.md)"),
+];
+
+/// The same, with the TODO that mends it and not the one that its line belongs to.
+fn mended_elsewhere(next: Next, step: u8, text: &str) -> Next {
+    let known = ELSEWHERE.iter().find(|(code, ..)| text.trim_start().starts_with(&format!("finding[{code}]")));
+    let (Some((_, word, read)), Some(step)) = (known, harness::step(step)) else { return next };
+    let Some(harmed) = step.milestones.iter().position(|known| next.todo.as_deref() == Some(known.id)) else {
+        return next;
+    };
+    let before = step.milestones[..=harmed].iter().rev();
+    match before.into_iter().find(|known| known.title.contains(word) || known.task.contains(word)) {
+        Some(mends) => Next { todo: Some(mends.id.to_string()), ..next }.reading(read),
+        None => next,
+    }
 }
 
 /// A TODO of the step: what to do there, unless its explanation says so.
@@ -123,6 +174,11 @@ pub fn place(text: &str) -> Option<String> {
     (!places.is_empty()).then(|| places.swap_remove(rust))
 }
 
+/// The line of that place.
+fn line_of(text: &str) -> Option<u32> {
+    place(text)?.rsplit_once(':')?.1.parse().ok()
+}
+
 /// What an explanation says to try first.
 fn task(text: &str) -> Option<String> {
     let tried = |line: &str| {
@@ -142,8 +198,17 @@ mod tests {
         assert_eq!(place(text).as_deref(), Some("steps/step01/src/kernel.rs:61"));
         assert_eq!(task(text).as_deref(), Some("Call `k.fence_proxy_async()`."));
         assert_eq!(place("a --> b\n --> c"), None);
+        let next = build(2, "steps/step02/src/kernel.rs:72: an MMA too wide\n  try: Give it 128 columns.\n");
+        assert_eq!(next.line(), "an MMA too wide, at steps/step02/src/kernel.rs:72 (read: step 2)");
+        assert_eq!(next.task.as_deref(), Some("Give it 128 columns."));
         let next = Next::default().reading("book: mbarriers and phases (book/src/mbarriers.md)");
         assert_eq!(next.read.as_deref(), Some("mbarriers and phases"));
+        let harmed = |todo: &str| Next { todo: Some(todo.to_string()), ..Next::default() };
+        let mended = |step, todo, text| mended_elsewhere(harmed(todo), step, text).line();
+        assert_eq!(mended(1, "1.3", "finding[missing-proxy-fence]: x"), "TODO 1.2:  (read: proxies and fences)");
+        assert_eq!(mended(2, "2.2", "finding[missing-proxy-fence]: x"), "TODO 2.1:  (read: proxies and fences)");
+        assert_eq!(mended(2, "2.5", "finding[mma-not-awaited]: x"), "TODO 2.4:  (read: mbarriers and phases)");
+        assert_eq!(mended(2, "2.5", "finding[race-shared]: x"), "TODO 2.5: ");
         assert_eq!(next.page.as_deref(), Some("book/src/mbarriers.md"));
     }
 }

@@ -4,10 +4,11 @@ use crate::{Asked, print, workspace};
 use clap::Subcommand;
 use grader::batch::slurm::{self, Slurm};
 use grader::batch::store::{self, Store};
-use grader::batch::{Batch, hand_ins, regrade, seed};
+use grader::batch::{Batch, regrade, seed};
 use grader::rubric::{Moment, Rubric};
-use grader::similar;
+use grader::similar::{self, Class};
 use grader::versions::Versions;
+use harness::workbook::name;
 use std::collections::BTreeMap;
 use std::io::{BufRead, Read};
 use std::num::NonZeroUsize;
@@ -24,10 +25,10 @@ pub(crate) enum Action {
         #[arg(long, value_name = "GRADES")]
         out: PathBuf,
         /// So many at a time (without it: half the cores)
-        #[arg(long, value_name = "N")]
+        #[arg(long, value_name = "N", value_parser = jobs)]
         jobs: Option<NonZeroUsize>,
         /// The longest that one may take, in seconds
-        #[arg(long, value_name = "SECONDS", default_value = "3600", value_parser = clap::value_parser!(u64).range(1..))]
+        #[arg(long, value_name = "SECONDS", default_value = "3600", value_parser = seconds)]
         limit: u64,
         /// When hand-ins came: a CSV file with the columns `name` and `handed_in`
         #[arg(long, value_name = "FILE")]
@@ -62,7 +63,7 @@ pub(crate) enum Action {
         #[arg(long, value_name = "HASH")]
         hash: String,
         /// The longest that it may take, in seconds
-        #[arg(long, value_name = "SECONDS", default_value = "3600", value_parser = clap::value_parser!(u64).range(1..))]
+        #[arg(long, value_name = "SECONDS", default_value = "3600", value_parser = seconds)]
         limit: u64,
         /// The program that grades it, in place of this one
         #[arg(long, value_name = "PROGRAM")]
@@ -135,6 +136,11 @@ impl Action {
                     "{} graded now, {} kept from before, {} not graded\n{out}/grades.csv\n{out}/index.html\n",
                     done.graded, done.kept, done.not_graded
                 ));
+                if done.not_graded > 0 {
+                    eprintln!(
+                        "note: {out}/index.html says why hand-ins could not be graded; --retry grades them again"
+                    );
+                }
                 Ok(done.not_graded == 0)
             }
             Action::Regrade { grades, hash, limit, grade_with } => {
@@ -159,43 +165,61 @@ impl Action {
     }
 }
 
+/// How many at a time.
+fn jobs(text: &str) -> Result<NonZeroUsize, String> {
+    text.parse().map_err(|_| "so many hand-ins at a time are a number from 1 on, such as 4".to_string())
+}
+
+/// A limit.
+fn seconds(text: &str) -> Result<u64, String> {
+    let seconds = text.parse().ok().filter(|seconds| *seconds > 0);
+    seconds.ok_or_else(|| "a limit is a number of seconds from 1 on, such as 3600".to_string())
+}
+
 /// A kernel is judged on all cores: more hand-ins at a time only use those better that wait for the compiler.
 fn half_of_the_cores() -> NonZeroUsize {
     let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     NonZeroUsize::new(cores / 2).unwrap_or(NonZeroUsize::MIN)
 }
 
-/// Prints the pairs of each step that stand out. Gives whether there are none.
+/// Prints the groups of each step that stand out. Gives whether there are none.
 fn similar(folder: &Path, wanted: &[u8]) -> Result<bool, String> {
     let workspace = workspace()?;
-    let (hand_ins, ignored) = hand_ins::list(folder, None)?;
-    for note in ignored {
+    let class = Class::read(folder, &workspace.steps(), wanted)?;
+    for note in &class.notes {
         eprintln!("note: {note}");
     }
-    let mut by_step: BTreeMap<u8, Vec<similar::Kernel>> = BTreeMap::new();
-    for hand_in in hand_ins {
-        match hand_ins::texts(&hand_in) {
-            Ok(kernels) => {
-                for (step, file, text) in kernels {
-                    let kernel = similar::Kernel { name: hand_in.name.clone(), file, text };
-                    by_step.entry(step).or_default().push(kernel);
-                }
-            }
-            // One bad hand-in stops nobody.
-            Err(reason) => eprintln!("note: {} is not compared: {reason}", hand_in.name),
+    let (mut found, mut compared, mut steps) = (0, 0, Vec::new());
+    for (step, kernels) in &class.kernels {
+        if kernels.len() < 2 {
+            eprintln!(
+                "note: only {} has a kernel for {}: there is nothing to compare it with",
+                kernels[0].name,
+                name(*step)
+            );
+            continue;
         }
-    }
-    let existing = workspace.steps();
-    by_step.retain(|step, _| existing.contains(step) && (wanted.is_empty() || wanted.contains(step)));
-    let mut found = 0;
-    for (step, kernels) in &by_step {
-        let (pairs, text) = similar::step(*step, kernels, &similar::known(&workspace, *step)?);
-        found += pairs;
+        let (groups, text) = similar::step(*step, kernels, &similar::known(&workspace, *step)?);
         print(&text);
+        (found, compared) = (found + groups, compared + kernels.len());
+        steps.push(name(*step));
     }
-    let compared: usize = by_step.values().map(Vec::len).sum();
-    print(&format!("{compared} kernels of {} steps compared; pairs that stand out: {found}\n", by_step.len()));
-    Ok(found == 0)
+    let unread: Vec<String> =
+        class.unread.iter().map(|reason| format!("\n  {}", reason.replace('\n', "\n  "))).collect();
+    let unread = match unread.len() {
+        0 => None,
+        count => {
+            Some(format!("{count} hand-ins or kernels could not be read, and are not compared:{}", unread.concat()))
+        }
+    };
+    if compared == 0 {
+        let way_out = "try: Give the folder of a class: two hand-ins or more with a kernel for the same step.";
+        let unread = unread.map(|unread| format!("; {unread}")).unwrap_or_default();
+        return Err(format!("nothing was compared in {}{unread}\n  {way_out}", folder.display()));
+    }
+    print(&format!("{compared} kernels compared, of {}; groups that stand out: {found}\n", steps.join(", ")));
+    // Who reads only the status must not take silence for an answer.
+    unread.map_or(Ok(found == 0), Err)
 }
 
 /// When hand-ins came, by their names.
@@ -206,7 +230,11 @@ fn moments(path: &Path) -> Result<BTreeMap<String, Moment>, String> {
         let line = broken.position().map_or(1, csv::Position::line);
         error(line, &format!("{broken}\n  try: Give a hand-in on each line: its name, a comma, when it came."))
     };
-    let mut reader = csv::Reader::from_path(path).map_err(broken)?;
+    let file = std::fs::File::open(path).map_err(|error| {
+        let way_out = "try: Name a CSV file whose first line is `name,handed_in`.";
+        format!("cannot read {}: {error}\n  {way_out}", path.display())
+    })?;
+    let mut reader = csv::Reader::from_reader(file);
     let head = reader.headers().map_err(broken)?;
     if !head.iter().eq(COLUMNS) {
         let found = head.iter().collect::<Vec<_>>().join(",");

@@ -28,72 +28,108 @@ pub fn places(step: u8) -> [String; 4] {
     ]
 }
 
-/// The kernels in a folder or an archive, for the steps that exist. `wanted`: those that must be there; if empty, at least one must.
+/// A hand-in: a folder, or an archive that was read once.
+#[derive(Clone, Debug)]
+pub struct HandIn {
+    path: PathBuf,
+    /// None for a folder.
+    contents: Option<Contents>,
+}
+
+/// The kernels in a folder or an archive: [`HandIn::open`], then [`HandIn::find`].
 ///
 /// # Errors
-/// What is missing, found twice, or not a file that can be taken; with what was looked for.
+/// As both.
 pub fn find(folder: &Path, existing: &[u8], wanted: &[u8]) -> Result<Vec<Kernel>, String> {
-    let contents = open(folder)?;
-    for step in wanted {
-        if !existing.contains(step) {
-            let names: Vec<String> = existing.iter().map(|step| name(*step)).collect();
-            return Err(format!("there is no step {step}\n  try: Name one of the steps here: {}.", names.join(", ")));
+    HandIn::open(folder)?.find(existing, wanted)
+}
+
+impl HandIn {
+    /// Opens it, and reads an archive.
+    ///
+    /// # Errors
+    /// When there is none, or it is an archive that is refused.
+    pub fn open(path: &Path) -> Result<HandIn, String> {
+        Ok(HandIn { path: path.to_path_buf(), contents: open(path)? })
+    }
+
+    /// The kernels for the steps that exist. `wanted`: those that must be there; if empty, at least one must.
+    ///
+    /// # Errors
+    /// What is missing, found twice, or not a file that can be taken; with what was looked for.
+    pub fn find(&self, existing: &[u8], wanted: &[u8]) -> Result<Vec<Kernel>, String> {
+        for step in wanted {
+            if !existing.contains(step) {
+                let names: Vec<String> = existing.iter().map(|step| name(*step)).collect();
+                return Err(format!(
+                    "there is no step {step}\n  try: Name one of the steps here: {}.",
+                    names.join(", ")
+                ));
+            }
+        }
+        let steps = if wanted.is_empty() { existing } else { wanted };
+        let mut kernels = Vec::new();
+        let mut missing = Vec::new();
+        for &step in steps {
+            match self.kernel(step)? {
+                Some(kernel) => kernels.push(kernel),
+                None => missing.push(step),
+            }
+        }
+        if kernels.is_empty() || !(wanted.is_empty() || missing.is_empty()) {
+            return Err(self.lacks(&missing, existing));
+        }
+        Ok(kernels)
+    }
+
+    /// The kernel of a step, if there is one.
+    ///
+    /// # Errors
+    /// When there are two, or it is not a file that can be taken.
+    pub fn kernel(&self, step: u8) -> Result<Option<Kernel>, String> {
+        match &self.contents {
+            Some(contents) => packed(&self.path, contents, step),
+            None => kernel(&self.path, step),
         }
     }
-    let steps = if wanted.is_empty() { existing } else { wanted };
-    let mut kernels = Vec::new();
-    let mut missing = Vec::new();
-    for &step in steps {
-        let found = match &contents {
-            Some(contents) => packed(folder, contents, step)?,
-            None => kernel(folder, step)?,
-        };
-        match found {
-            Some(kernel) => kernels.push(kernel),
-            None => missing.push(step),
-        }
-    }
-    if kernels.is_empty() || !(wanted.is_empty() || missing.is_empty()) {
+
+    /// That there is no kernel of these steps, and where it was looked for.
+    fn lacks(&self, missing: &[u8], existing: &[u8]) -> String {
         // Of many steps the places once, as a pattern.
         const FEW: usize = 2;
-        let shown = if missing.len() > FEW { &missing[..1] } else { &missing };
+        let shown = if missing.len() > FEW { &missing[..1] } else { missing };
         let mut looked: Vec<String> =
             shown.iter().flat_map(|step| places(*step)).map(|place| format!("\n    {place}")).collect();
         if missing.len() > FEW {
             looked.push("\n    and the same for the other steps".to_string());
         }
         let names: Vec<String> = missing.iter().map(|step| name(*step)).collect();
-        let ignored: Vec<String> = ignored(folder, existing).iter().map(|note| format!("\n  {note}")).collect();
-        return Err(format!(
+        let ignored: Vec<String> = self.ignored(existing).iter().map(|note| format!("\n  {note}")).collect();
+        format!(
             "{} holds no kernel for {}; looked for{}{}",
-            folder.display(),
+            self.path.display(),
             names.join(", "),
             looked.concat(),
             ignored.concat()
-        ));
+        )
     }
-    Ok(kernels)
-}
 
-/// Kernels in a hand-in that are not graded, since this checkout has no such step, and what an archive holds beside kernels: a
-/// sentence on each.
-pub fn ignored(folder: &Path, existing: &[u8]) -> Vec<String> {
-    // What cannot be opened was said before.
-    let Ok(contents) = open(folder) else { return Vec::new() };
-    let there = |step: &u8| {
-        let place = places(*step).into_iter().find(|place| match &contents {
-            Some(contents) => contents.kernels.contains_key(place),
-            None => folder.join(place).exists(),
-        });
-        place.map(|place| folder.join(place))
-    };
-    let steps = (1..=99).filter(|step| !existing.contains(step));
-    let say = |step| Some(format!("{} is not graded: there is no step {step} here", there(&step)?.display()));
-    let mut notes: Vec<String> = steps.filter_map(say).collect();
-    notes.extend(
-        contents.iter().flat_map(|contents| &contents.notes).map(|note| format!("{}: {note}", folder.display())),
-    );
-    notes
+    /// Kernels that are not graded, since this checkout has no such step, and what an archive holds beside kernels: a sentence on each.
+    pub fn ignored(&self, existing: &[u8]) -> Vec<String> {
+        let there = |step: &u8| {
+            let place = places(*step).into_iter().find(|place| match &self.contents {
+                Some(contents) => contents.kernels.contains_key(place),
+                None => self.path.join(place).exists(),
+            });
+            place.map(|place| self.path.join(place))
+        };
+        let steps = (1..=99).filter(|step| !existing.contains(step));
+        let say = |step| Some(format!("{} is not graded: there is no step {step} here", there(&step)?.display()));
+        let mut notes: Vec<String> = steps.filter_map(say).collect();
+        let contents = self.contents.iter().flat_map(|contents| &contents.notes);
+        notes.extend(contents.map(|note| format!("{}: {note}", self.path.display())));
+        notes
+    }
 }
 
 /// The contents of an archive; none for a folder.

@@ -3,8 +3,9 @@
 mod class;
 
 use clap::{Args, Parser, Subcommand};
+use grader::formats::not_graded::{self, Fault, NotGraded};
 use grader::formats::{self, Format};
-use grader::handin::{self, Kernel};
+use grader::handin::{HandIn, Kernel};
 use grader::json::{self, About};
 use grader::rubric::{Moment, Rubric};
 use grader::sandbox::{self, Cage};
@@ -12,6 +13,7 @@ use grader::scratch::{self, ScratchError, TimeLimits};
 use grader::toolchain::Toolchain;
 use grader::versions::Versions;
 use grader::{Grade, Graded};
+use harness::answers::plain;
 use harness::workbook::{Patience, Workspace, name};
 use harness::{BuildFailure, Built, Device, InProcess, JudgeOptions, KernelSource, Problem, judge};
 use std::ffi::OsString;
@@ -45,6 +47,9 @@ enum Action {
         /// When it was handed in, for a rubric with a due date: 2026-11-30T23:59:59+01:00
         #[arg(long, value_name = "MOMENT", value_parser = Moment::parse)]
         handed_in: Option<Moment>,
+        /// Says when it was handed in: Gradescope's submission_metadata.json
+        #[arg(long, value_name = "FILE", conflicts_with = "handed_in")]
+        metadata: Option<PathBuf>,
         #[command(flatten)]
         trust: Trust,
     },
@@ -107,31 +112,56 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     match act(&cli) {
         Ok(passed) => ExitCode::from(u8::from(!passed)),
-        Err(error) => {
-            eprintln!("error: {error}");
+        Err(why) => {
+            // First, so that where both streams are one, what a system reads is at the end.
+            let reason: Vec<String> = why.reason.lines().map(plain).collect();
+            eprintln!("error: {}", reason.join("\n"));
+            if let Action::Grade { .. } = cli.action {
+                let steps = match cli.asked.steps.as_slice() {
+                    [] => workspace().map(|workspace| workspace.steps()).unwrap_or_default(),
+                    wanted => wanted.to_vec(),
+                };
+                print(&not_graded::render(cli.asked.format, &why, &steps).unwrap_or_default());
+            }
             ExitCode::from(2)
         }
     }
 }
 
-fn act(cli: &Cli) -> Result<bool, String> {
+fn act(cli: &Cli) -> Result<bool, NotGraded> {
     let rubric = cli.asked.rubric.as_deref().map(Rubric::read).transpose()?.unwrap_or_default();
     match &cli.action {
         Action::Rubric => {
             print(&rubric.to_toml());
             Ok(true)
         }
-        Action::Solutions => grade(cli, rubric, None, |options| solutions(&cli.asked.steps, options)),
-        Action::Grade { hand_in, handed_in, trust } => {
-            grade(cli, rubric, handed_in.clone(), |options| self::hand_in(hand_in, *trust, &cli.asked.steps, options))
+        Action::Solutions => grade(cli, rubric, None, |options| Ok(solutions(&cli.asked.steps, options)?)),
+        Action::Grade { hand_in, handed_in, metadata, trust } => {
+            let created = metadata.as_deref().map(gradescope_moment).transpose()?;
+            grade(cli, rubric, handed_in.clone().or(created), |options| {
+                self::hand_in(hand_in, *trust, &cli.asked.steps, options)
+            })
         }
-        Action::Sandbox => sandboxed(cli.asked.format),
+        Action::Sandbox => Ok(sandboxed(cli.asked.format)?),
         Action::Class(_) if cli.asked.format != Format::Text => {
             let way_out = "try: Leave it out; a batch writes JSON, CSV and pages by itself.";
-            Err(format!("--format is for `grade` and `solutions`\n  {way_out}"))
+            Err(format!("--format is for `grade` and `solutions`\n  {way_out}").into())
         }
-        Action::Class(action) => action.act(&cli.asked, rubric),
+        Action::Class(action) => Ok(action.act(&cli.asked, rubric)?),
     }
+}
+
+/// When Gradescope says that a submission came.
+fn gradescope_moment(path: &Path) -> Result<Moment, String> {
+    const TRY: &str =
+        "try: Name Gradescope's file, /autograder/submission_metadata.json, or give the moment with --handed-in.";
+    let shown = path.display();
+    let text = std::fs::read_to_string(path).map_err(|error| format!("cannot read {shown}: {error}\n  {TRY}"))?;
+    let metadata: serde_json::Value =
+        serde_json::from_str(&text).map_err(|error| format!("{shown}:{}: {error}\n  {TRY}", error.line()))?;
+    let created = metadata.get("created_at").and_then(serde_json::Value::as_str);
+    let created = created.ok_or_else(|| format!("{shown} has no text `created_at`\n  {TRY}"))?;
+    Moment::parse(created).map_err(|error| format!("{shown}: `created_at`: {error}"))
 }
 
 /// What is enforced here.
@@ -158,11 +188,13 @@ fn grade(
     cli: &Cli,
     rubric: Rubric,
     handed_in: Option<Moment>,
-    judged: impl FnOnce(&JudgeOptions) -> Result<Vec<Graded>, String>,
-) -> Result<bool, String> {
+    judged: impl FnOnce(&JudgeOptions) -> Result<Vec<Graded>, NotGraded>,
+) -> Result<bool, NotGraded> {
     let asked = &cli.asked;
     if rubric.late.is_some() && handed_in.is_none() && matches!(cli.action, Action::Grade { .. }) {
-        eprintln!("note: the rubric says when hand-ins are due, and nothing says when this one came (--handed-in)");
+        eprintln!(
+            "note: the rubric says when hand-ins are due, and nothing says when this one came (--handed-in, --metadata)"
+        );
     }
     let mut options = JudgeOptions {
         device: Device::from_env(harness::steps::TARGET)?,
@@ -215,11 +247,16 @@ fn solutions(wanted: &[u8], options: &JudgeOptions) -> Result<Vec<Graded>, Strin
     graded.into_iter().map(|(_, one)| one).collect()
 }
 
-fn hand_in(folder: &Path, trust: Trust, wanted: &[u8], options: &JudgeOptions) -> Result<Vec<Graded>, String> {
+fn hand_in(folder: &Path, trust: Trust, wanted: &[u8], options: &JudgeOptions) -> Result<Vec<Graded>, NotGraded> {
     let workspace = workspace()?;
     let existing = workspace.steps();
-    let kernels = handin::find(folder, &existing, wanted)?;
-    for note in handin::ignored(folder, &existing) {
+    // Who grades has named the folder and the steps; the rest is the hand-in's.
+    let fault =
+        if folder.exists() && wanted.iter().all(|step| existing.contains(step)) { Fault::HandIn } else { Fault::Here };
+    let refused = |reason| NotGraded { fault, reason };
+    let hand_in = HandIn::open(folder).map_err(refused)?;
+    let kernels = hand_in.find(&existing, wanted).map_err(refused)?;
+    for note in hand_in.ignored(&existing) {
         eprintln!("note: {note}");
     }
     let cage = trust.cage()?;
@@ -228,7 +265,7 @@ fn hand_in(folder: &Path, trust: Trust, wanted: &[u8], options: &JudgeOptions) -
         let _patience = Patience::new("compiling what all hand-ins use …".to_string());
         Toolchain::prepare(&workspace.root)?
     };
-    kernels.iter().map(|kernel| one(&toolchain, &cage, kernel, options)).collect()
+    Ok(kernels.iter().map(|kernel| one(&toolchain, &cage, kernel, options)).collect::<Result<_, String>>()?)
 }
 
 fn one(toolchain: &Toolchain, cage: &Cage, kernel: &Kernel, options: &JudgeOptions) -> Result<Graded, String> {

@@ -3,6 +3,7 @@
 use crate::json::Report;
 use crate::{Grade, Graded, advice};
 use colored::{ColoredString, Colorize};
+use harness::answers::plain;
 use harness::report::{number, paint};
 use harness::workbook::name;
 use harness::{MilestoneState, Outcome, Part};
@@ -105,9 +106,9 @@ pub fn lateness(report: &Report) -> String {
     )
 }
 
-/// A student's text without what moves a cursor, sets a title or clears a screen.
+/// A student's text without what moves a cursor, sets a title, clears a screen or turns a line around.
 fn shown(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() && c != '\n' && c != '\t' { '\u{fffd}' } else { c }).collect()
+    text.split('\n').map(plain).collect::<Vec<_>>().join("\n")
 }
 
 fn indent(text: &str) -> String {

@@ -3,7 +3,7 @@
 use expect_test::expect;
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use grader::handin::{find, ignored};
+use grader::handin::{HandIn, find};
 use harness::workbook::pack::{MANIFEST, Manifest, Packed, SCHEMA};
 use std::fs;
 use std::io::Write;
@@ -77,12 +77,18 @@ fn kernels_are_taken_from_archives_and_the_rest_is_left_alone() {
         expect![[r#"
             FOLDER/handin.tar: `steps/step01/Cargo.toml` is left alone: only kernels are graded
             FOLDER/handin.tar: `build.rs` is left alone: only kernels are graded"#]]
-        .assert_eq(&ignored(&path, &[1, 2]).join("\n").replace(&*folder.path().to_string_lossy(), "FOLDER"));
+        .assert_eq(
+            &HandIn::open(&path)
+                .expect("opened")
+                .ignored(&[1, 2])
+                .join("\n")
+                .replace(&*folder.path().to_string_lossy(), "FOLDER"),
+        );
     }
     // Without a list it counts, too, and that is said.
     let (_folder, path) = written(&tar(&[file("step02.rs", "// two\n")]));
     assert_eq!(find(&path, &[1, 2], &[]).expect("taken")[0].step, 2);
-    assert!(ignored(&path, &[1, 2])[0].contains("there is no manifest.json"));
+    assert!(HandIn::open(&path).expect("opened").ignored(&[1, 2])[0].contains("there is no manifest.json"));
 }
 
 #[test]

@@ -8,10 +8,12 @@ use grader::{Grade, Graded};
 use harness::{MilestoneResult, MilestoneState, Outcome, Part, Place, Verdict};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::fs;
+use std::process::Command;
+use tempfile::TempDir;
 
 /// What a student may write into a kernel's messages: ends of elements, formulas, control characters, an end of a CDATA section.
-const HOSTILE: &str =
-    "=cmd|'/c calc'!A0 </script><script>alert(1)</script> ]]> & \"quoted\" \u{1b}[31m \u{0} \u{202e} \u{fffe}";
+const HOSTILE: &str = "=cmd|'/c calc'!A0 ;=1+1; \"@x </script><script>alert(1)</script> ]]> & \"quoted\" \u{1b}[31m \u{0} \u{202e} \u{fffe}";
 
 fn verdict(step: u8, outcomes: [Outcome; 5], first: MilestoneState) -> Graded {
     let mut outcomes = outcomes.into_iter();
@@ -160,42 +162,45 @@ fn autolab_gets_feedback_and_scores_on_the_last_two_lines() {
     assert_eq!(scores["step01"], 4.25);
 }
 
-/// The rules of Jenkins' junit-10.xsd for what is written here: attributes (with those that must be there) and children in order.
+/// The rules of Jenkins' junit-10.xsd: attributes (with those that must be there) and children. Stricter than it in one thing: children
+/// stand in one order.
 fn jenkins(node: roxmltree::Node) {
+    const SUITE: [&str; 14] = [
+        "name",
+        "tests",
+        "failures",
+        "errors",
+        "group",
+        "time",
+        "skipped",
+        "timestamp",
+        "hostname",
+        "id",
+        "package",
+        "file",
+        "log",
+        "url",
+    ];
     let (attributes, required, children): (&[&str], &[&str], &[&str]) = match node.tag_name().name() {
-        "testsuites" => (&["name", "time", "tests", "failures", "disabled", "errors"], &[], &["testsuite"]),
-        "testsuite" => (
-            &[
-                "name",
-                "tests",
-                "failures",
-                "errors",
-                "group",
-                "time",
-                "skipped",
-                "timestamp",
-                "hostname",
-                "id",
-                "package",
-                "file",
-                "log",
-                "url",
-                "version",
-            ],
-            &["name", "tests", "failures", "errors"],
-            &["properties", "testcase", "system-out", "system-err"],
-        ),
+        "testsuites" => (&["name", "time", "tests", "failures", "errors"], &[], &["testsuite"]),
+        "testsuite" => (&SUITE, &SUITE[..4], &["properties", "testcase", "system-out", "system-err"]),
         "properties" => (&[], &[], &["property"]),
         "property" => (&["name", "value"], &["name", "value"], &[]),
         "testcase" => (
-            &["name", "assertions", "time", "classname", "status", "class", "file", "line", "log", "group", "url"],
+            &["name", "time", "classname", "group"],
             &["name"],
             &["skipped", "error", "failure", "system-out", "system-err"],
         ),
-        "failure" | "error" => (&["type", "message"], &[], &[]),
-        "skipped" | "system-out" => (&[], &[], &[]),
+        "failure" | "error" | "skipped" => (&["type", "message"], &[], &[]),
+        "system-out" | "system-err" => (&[], &[], &[]),
         other => panic!("{other} is not in the schema"),
     };
+    if let Some(time) = node.attribute("time") {
+        assert!(
+            time.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') && time.matches('.').count() < 2,
+            "{time}"
+        );
+    }
     let name = node.tag_name().name();
     for attribute in node.attributes() {
         assert!(attributes.contains(&attribute.name()), "{name} has no {}", attribute.name());
@@ -259,7 +264,8 @@ fn csv_is_a_row_for_each_step_and_no_formula() {
     assert_eq!(points, ["4.25", "1.25", "9.5"]);
     assert_eq!((rows[0]["race-free"].as_str(), rows[2]["resources"].as_str()), ("failed", "not checked"));
     for cell in rows.iter().flat_map(BTreeMap::values) {
-        assert!(!cell.starts_with(['=', '+', '-', '@', '\t', '\r']), "{cell:?}");
+        let pieces = cell.split(';').map(|piece| piece.trim_start_matches([' ', '"']));
+        assert!(pieces.into_iter().all(|piece| !piece.starts_with(['=', '+', '-', '@'])), "{cell:?}");
         assert!(!cell.chars().any(char::is_control), "{cell:?}");
     }
 }
@@ -310,6 +316,109 @@ fn a_terminal_is_not_moved_about_by_what_a_student_wrote() {
     colored::control::set_override(false);
     let text = written(Format::Text);
     assert!(text.contains("a race: =cmd"), "{text}");
-    let moves: Vec<char> = text.chars().filter(|c| c.is_control() && *c != '\n').collect();
-    assert!(moves.is_empty(), "{moves:?} in {text}");
+    for text in [text, written(Format::Html), written(Format::Junit), written(Format::Csv)] {
+        let hidden =
+            |c: &char| (c.is_control() && *c != '\n') || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}');
+        let moves: Vec<char> = text.chars().filter(hidden).collect();
+        assert!(moves.is_empty(), "{moves:?} in {text}");
+    }
+}
+
+/// A script of docs/grader.md: what stands in the fence that begins so.
+fn documented(begins: &str) -> String {
+    let text = include_str!("../../docs/grader.md");
+    let start = text.find(&format!("\n{begins}")).unwrap_or_else(|| panic!("no {begins}")) + 1;
+    text[start..].split("```").next().unwrap_or_default().to_string()
+}
+
+/// A place as these systems have it: `/autograder` or `/opt/workbook` below a scratch folder, with the grader in it.
+fn system(workbook: &str) -> TempDir {
+    let root = tempfile::tempdir().expect("a scratch folder");
+    let at = root.path().join(workbook.trim_start_matches('/')).join("target/release");
+    fs::create_dir_all(&at).expect("made");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_grader"), at.join("grader")).expect("linked");
+    root
+}
+
+/// An archive with one kernel.
+fn packed(kernel: &str) -> Vec<u8> {
+    let mut builder = tar::Builder::new(Vec::new());
+    let mut header = tar::Header::new_gnu();
+    header.set_size(kernel.len() as u64);
+    builder.append_data(&mut header, "step01.rs", kernel.as_bytes()).expect("appended");
+    builder.into_inner().expect("whole")
+}
+
+/// What `run_autograder` leaves in results.json.
+fn gradescope(metadata: &str, archive: Option<&[u8]>) -> Value {
+    let root = system("/autograder/workbook");
+    let at = |name: &str| root.path().join("autograder").join(name);
+    fs::create_dir_all(at("results")).and_then(|()| fs::create_dir_all(at("submission"))).expect("made");
+    fs::write(at("submission_metadata.json"), metadata).expect("written");
+    if let Some(archive) = archive {
+        fs::write(at("submission/handin.tar"), archive).expect("written");
+    }
+    let script = documented("#!/bin/sh\n# run_autograder")
+        .replace("/autograder", at("").to_string_lossy().trim_end_matches('/'));
+    let ended = Command::new("sh").args(["-c", &script]).output().expect("started");
+    assert!(ended.status.success(), "{ended:?}");
+    let results = fs::read_to_string(at("results/results.json")).expect("written");
+    serde_json::from_str(&results).unwrap_or_else(|error| panic!("{error}: {results:?} {ended:?}"))
+}
+
+/// Gradescope's own example.
+const METADATA: &str = r#"{ "id": 123456, "created_at": "2018-07-01T14:22:32.365935-07:00", "users": [] }"#;
+
+#[test]
+fn what_is_documented_for_gradescope_works_also_without_a_grade() {
+    let refused = gradescope(METADATA, None);
+    assert_eq!(refused["score"], 0.0);
+    let output = refused["output"].as_str().expect("a text");
+    assert!(
+        output.starts_with("The hand-in is not graded, and has no points.") && output.contains("looked for"),
+        "{output}"
+    );
+    let broken = gradescope(METADATA, Some(b"no archive"));
+    assert!(
+        broken["score"] == 0.0 && broken["output"].as_str().is_some_and(|text| text.contains("cargo workbook pack")),
+        "{broken}"
+    );
+    // Nobody gets a 0 for what the course has done.
+    for metadata in ["{}", r#"{ "created_at": "yesterday" }"#, "no JSON"] {
+        let failed = gradescope(metadata, None);
+        let output = failed["output"].as_str().expect("a text");
+        assert!(output.starts_with("The hand-in could not be graded: ask the course."), "{output}");
+        assert!(failed.get("score").is_none() && failed.get("tests").is_none(), "{failed}");
+    }
+    let graded = gradescope(METADATA, Some(&packed("fn broken( {\n")));
+    assert_eq!((graded["score"].as_f64(), graded["tests"].as_array().map(Vec::len)), (Some(0.0), Some(5)), "{graded}");
+    assert!(graded["output"].as_str().is_some_and(|text| text.contains("it does not compile")), "{graded}");
+}
+
+#[test]
+fn what_is_documented_for_autolab_ends_with_scores_or_with_none() {
+    let autolab = |archive: &[u8], device: &str| {
+        let root = system("/opt/workbook");
+        fs::write(root.path().join("handin.tar"), archive).expect("written");
+        let makefile = documented("autograde:").replace("/opt", &root.path().join("opt").to_string_lossy());
+        // Both streams in one file, as its machines have them.
+        fs::write(root.path().join("Makefile"), makefile).expect("written");
+        let mut make = Command::new("sh");
+        make.args(["-c", "make 2>&1"]).current_dir(root.path()).env("WORKBOOK_DEVICE", device);
+        String::from_utf8(make.output().expect("started").stdout).expect("text")
+    };
+    let refused = autolab(b"no archive", "");
+    let lines: Vec<&str> = refused.lines().rev().take(2).collect();
+    let scores: Value = serde_json::from_str(lines[0]).unwrap_or_else(|error| panic!("{error}: {refused}"));
+    let scores = scores["scores"].as_object().expect("scores");
+    assert!(scores.len() == 10 && scores.values().all(|score| score == 0.0), "{refused}");
+    let feedback: Value = serde_json::from_str(lines[1]).unwrap_or_else(|error| panic!("{error}: {refused}"));
+    let hint = feedback["hand-in"]["hand-in"]["hint"].as_str().expect("a hint");
+    assert!(hint.contains("not-an-archive"), "{hint}");
+    let failed = autolab(b"no archive", "abacus");
+    assert!(failed.contains("could not be graded: ask the course") && !failed.contains("scores"), "{failed}");
+    let graded = autolab(&packed("fn broken( {\n"), "");
+    let scores: Value =
+        graded.lines().last().and_then(|line| serde_json::from_str(line).ok()).expect("JSON at the end");
+    assert_eq!(scores["scores"]["step01"], 0.0, "{graded}");
 }

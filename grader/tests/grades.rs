@@ -116,6 +116,8 @@ fn a_table_and_what_is_behind_it() {
 
         step03: what comes next (hand-in/step03.rs)
             it does not compile: error: expected one of `;`
+            try:  Run `cargo check -p step03` until it compiles.
+            read: step 3 (book/src/step03.md)
     "#]]
     .assert_eq(&table::render(&mixed()));
     // Open TODOs: nothing failed, and what is missing is said nevertheless.

@@ -1,166 +1,49 @@
-//! Which pairs of a class stand out: copies do, renamed and moved about or not; twenty who wrote for themselves do not.
+//! Which kernels of a class stand out: copies do, renamed and moved about or not, however many copied; twenty who wrote for themselves
+//! do not, nor any few of them.
 //!
-//! The class is in `similar/step02.txt`: ways to write step 2 that differ in structure. Copies are made of it here.
+//! The class is in `similar/step02.txt`: ways to write step 2 that differ in structure. Copies are made of it in `similar/class.rs`.
 
-use grader::similar::{Kernel, known_of, step};
-use std::collections::BTreeMap;
+#[path = "similar/class.rs"]
+mod class;
 
-const SOLUTION: &str = include_str!("../../solutions/src/step02.rs");
-const CLASS: &str = include_str!("similar/step02.txt");
+use class::{SOLUTION, class, copy, independent, kernel, kernels, pieces, renamed, written};
+use grader::similar::{Kernel, Units, compare, known_of, step};
+use std::collections::BTreeSet;
+use std::process::Command;
 
-type Bodies = BTreeMap<String, String>;
-
-/// What each of the class wrote for each TODO.
-fn class() -> Vec<(String, Bodies)> {
-    let all: Vec<_> = CLASS
-        .split("=== ")
-        .skip(1)
-        .map(|one| {
-            let (name, rest) = one.split_once('\n').expect("a name");
-            let bodies = rest.split("--- ").skip(1).map(|body| {
-                let (id, text) = body.split_once('\n').expect("a TODO");
-                (id.to_string(), text.to_string())
-            });
-            (name.to_string(), bodies.collect())
-        })
-        .collect();
-    assert_eq!(all.len(), 20);
-    all
-}
-
-/// The untouched file with these in place of its TODOs.
-fn written(bodies: &Bodies) -> String {
-    let untouched = harness::skeleton::generate(2, "the solution", SOLUTION).expect("well formed");
-    let rest = [
-        ("2.3", "t.commit(mma_done);"),
-        ("2.6", "k.tcgen05_fence_before();\nk.sync();\nk.warp(0, |w| w.tmem_dealloc(tmem));"),
-    ];
-    let mut text = String::new();
-    for line in untouched.lines() {
-        let id = line.split_once(".todo(\"").and_then(|(_, rest)| rest.split_once('"')).map(|(id, _)| id);
-        match id {
-            Some(id) => {
-                let of_all = rest.iter().find(|(known, _)| *known == id).map(|(_, body)| *body);
-                let body = bodies.get(id).map(String::as_str).or(of_all).unwrap_or_else(|| panic!("nothing for {id}"));
-                text.push_str(body);
-            }
-            None => text.push_str(line),
-        }
-        text.push('\n');
-    }
-    text
-}
-
-fn kernel(name: &str, text: String) -> Kernel {
-    Kernel { name: name.to_string(), file: "step02.rs".to_string(), text }
-}
-
-fn kernels() -> Vec<Kernel> {
-    class().iter().map(|(name, bodies)| kernel(name, written(bodies))).collect()
-}
-
-/// Pairs that stand out.
-fn pairs(kernels: &[Kernel]) -> (usize, String) {
+/// Groups that stand out.
+fn groups(kernels: &[Kernel]) -> (usize, String) {
     step(2, kernels, &known_of(2, SOLUTION).expect("well formed"))
-}
-
-/// Whole words exchanged for others, also those of the untouched file.
-fn renamed(text: &str, names: &[(&str, &str)]) -> String {
-    let mut out = String::new();
-    let mut word = String::new();
-    for c in text.chars().chain([' ']) {
-        if c.is_alphanumeric() || c == '_' {
-            word.push(c);
-            continue;
-        }
-        let known = names.iter().find(|(name, _)| *name == word);
-        out.push_str(known.map_or(word.as_str(), |(_, other)| other));
-        word.clear();
-        out.push(c);
-    }
-    out
 }
 
 #[test]
 fn twenty_who_wrote_for_themselves_are_no_pair() {
-    let (count, text) = pairs(&kernels());
+    let (count, text) = groups(&kernels());
     assert_eq!(count, 0, "{text}");
     // Nor are those who wrote as the book does, beside each other.
     let mut with_book = kernels();
     with_book.push(kernel("reader 1", SOLUTION.to_string()));
     with_book.push(kernel("reader 2", SOLUTION.to_string()));
-    let (count, text) = pairs(&with_book);
+    let (count, text) = groups(&with_book);
     assert_eq!(count, 0, "{text}");
     // Untouched files are all the same, and nobody wrote them.
     let untouched = harness::skeleton::generate(2, "the solution", SOLUTION).expect("well formed");
     let many: Vec<Kernel> = (0..5).map(|number| kernel(&number.to_string(), untouched.clone())).collect();
-    assert_eq!(pairs(&many), (0, String::new()));
+    assert_eq!(groups(&many), (0, String::new()));
 }
 
 #[test]
 fn each_copy_is_found_when_names_are_changed_and_statements_moved() {
-    // Whatever the twenty call things, and what the untouched file calls them.
-    let names = [
-        ("row", "zeile"),
-        ("column", "spalte"),
-        ("thread", "faden"),
-        ("tid", "x1"),
-        ("me", "ich"),
-        ("i", "n7"),
-        ("r", "yy"),
-        ("c", "xx"),
-        ("sums", "werte"),
-        ("chunk", "stueck"),
-        ("chunks", "stuecke"),
-        ("accumulator", "acc"),
-        ("mma_done", "fertig"),
-        ("round", "runde"),
-        ("a", "links"),
-        ("k", "cta"),
-        ("t", "einer"),
-        ("index", "nummer"),
-        ("pass", "gang"),
-    ];
     let mut all = kernels();
-    for (name, mut bodies) in class() {
-        // Statements that can stand in another order do: neighbours that need nothing of each other.
-        let copied = moved(&bodies["2.1"]);
-        bodies.insert("2.1".to_string(), copied);
-        let text = renamed(&format!("// All my own work.\n{}", written(&bodies)), &names);
-        all.push(kernel(&format!("copy of {name}"), text));
+    for (name, bodies) in class() {
+        all.push(kernel(&format!("copy of {name}"), copy(&bodies, 1)));
     }
     // Half of the class has copied, and each is found with the one it copied from.
-    let (count, text) = pairs(&all);
+    let (count, text) = groups(&all);
     for (name, _) in class() {
         assert!(text.contains(&format!("step02: {name} and copy of {name} share ")), "{name}: {text}");
     }
     assert_eq!(count, 20, "and no other: {text}");
-}
-
-/// Neighbours exchanged that begin alike and depend on nothing of each other.
-fn moved(body: &str) -> String {
-    let mut lines: Vec<&str> = body.lines().collect();
-    let kind = |line: &str| ["k.store_", "let "].into_iter().find(|word| line.trim_start().starts_with(word));
-    let mut at = 0;
-    let mut exchanged = 0;
-    while at + 1 < lines.len() {
-        let (this, next) = (lines[at], lines[at + 1]);
-        let name = this.trim_start().trim_start_matches("let ").split([' ', ':', '(']).next().unwrap_or_default();
-        if kind(this).is_some()
-            && kind(this) == kind(next)
-            && (name.is_empty() || !next.contains(name) || this.trim_start().starts_with("k."))
-        {
-            lines.swap(at, at + 1);
-            exchanged += 1;
-            at += 1;
-        }
-        at += 1;
-    }
-    if exchanged == 0 {
-        // A comment says that nothing was moved; the copy is renamed all the same.
-        return format!("// as it was\n{body}");
-    }
-    lines.join("\n")
 }
 
 #[test]
@@ -168,7 +51,7 @@ fn a_pair_is_shown_with_the_lines_that_both_have() {
     let class = class();
     let mut all = kernels();
     all.push(kernel("Zoë\u{1b}[2J", renamed(&written(&class[6].1), &[("copy", "hole"), ("thread", "faden")])));
-    let (count, text) = pairs(&all);
+    let (count, text) = groups(&all);
     assert_eq!(count, 1, "{text}");
     assert!(text.contains("  07/step02.rs:"), "{text}");
     let line = all[6].text.lines().position(|line| line.contains("let mut copy = ")).expect("there") + 1;
@@ -184,8 +67,197 @@ fn in_a_class_of_three_a_copy_is_found_and_the_third_is_left_alone() {
         kernel("two", renamed(&written(&class[2].1), &[("me", "du"), ("job", "auftrag")])),
         kernel("three", written(&class[9].1)),
     ];
-    let (count, text) = pairs(&all);
+    let (count, text) = groups(&all);
     assert_eq!(count, 1, "{text}");
     assert!(text.starts_with("step02: one and two share "), "{text}");
-    assert_eq!(pairs(&all[1..]), (0, String::new()));
+    assert_eq!(groups(&all[1..]), (0, String::new()));
+}
+
+#[test]
+fn a_ring_is_found_as_one_group_whatever_the_size_of_the_class() {
+    let twenty = class();
+    let all: Vec<Units> = independent(101).iter().map(|bodies| pieces(&written(bodies))).collect();
+    for (size, rings) in [(3, &[2, 3][..]), (6, &[2, 3, 5]), (20, &[2, 3, 5]), (100, &[2, 3, 5])] {
+        // Of a large class a few origins: each takes a while.
+        let origins = if size > 20 { [2, 9, 16].to_vec() } else { (0..20).step_by(3).collect() };
+        for origin in origins {
+            let (name, bodies) = &twenty[origin];
+            for &ring in rings {
+                // The first has written it, the others have copied.
+                let copies = (1..ring).map(|number| pieces(&copy(bodies, number)));
+                let others =
+                    all.iter().enumerate().filter(|(index, _)| *index != origin).map(|(_, units)| units.clone());
+                let class: Vec<Units> =
+                    [all[origin].clone()].into_iter().chain(copies).chain(others).take(size).collect();
+                let found = compare(&class);
+                let who: Vec<&[usize]> = found.groups.iter().map(|group| group.who.as_slice()).collect();
+                let expected: Vec<usize> = (0..ring).collect();
+                assert_eq!(who, [expected], "{ring} of {size} have the work of {name}: {found:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn rings_beside_each_other_are_told_apart() {
+    let twenty = class();
+    let mut all: Vec<Units> = twenty.iter().map(|(_, bodies)| pieces(&written(bodies))).collect();
+    // 03 has one copy; 08 has two; 14 has four.
+    for (origin, copies) in [(2, 1), (7, 2), (13, 4)] {
+        all.extend((1..=copies).map(|number| pieces(&copy(&twenty[origin].1, number))));
+    }
+    let found = compare(&all);
+    let who: BTreeSet<Vec<usize>> = found.groups.iter().map(|group| group.who.clone()).collect();
+    assert_eq!(who, BTreeSet::from([vec![2, 20], vec![7, 21, 22], vec![13, 23, 24, 25, 26]]), "{found:?}");
+}
+
+#[test]
+fn no_few_of_the_twenty_are_a_pair() {
+    let all: Vec<Units> = class().iter().map(|(_, bodies)| pieces(&written(bodies))).collect();
+    let found = |chosen: &[usize]| compare(&chosen.iter().map(|who| all[*who].clone()).collect::<Vec<_>>()).groups;
+    let mut subsets: Vec<Vec<usize>> = vec![(0..20).collect()];
+    for a in 0..20 {
+        subsets.push((0..20).filter(|who| *who != a).collect());
+        for b in a + 1..20 {
+            subsets.push(vec![a, b]);
+            if (a + b) % 4 == 0 {
+                subsets.push((0..20).filter(|who| ![a, b].contains(who)).collect());
+            }
+            subsets.extend((b + 1..20).filter(|c| (a + b + c) % 3 == 0).map(|c| vec![a, b, c]));
+        }
+    }
+    // Of each size between these, some; the multiplier makes neighbours of other numbers.
+    for (size, step) in (4..18).flat_map(|size| [3, 7, 9, 11, 13].map(|step| (size, step))) {
+        subsets.extend((0..2).map(|first| (0..size).map(|index| (first + index * step) % 20).collect()));
+    }
+    for subset in &subsets {
+        assert_eq!(found(subset), [], "{subset:?}");
+    }
+    assert!(subsets.len() > 700, "{}", subsets.len());
+}
+
+#[test]
+fn a_ring_is_said_once_with_the_lines_of_all() {
+    let bodies = &class()[6].1;
+    let mut all = kernels();
+    all.truncate(8);
+    all.extend((1..3).map(|number| kernel(&format!("copy {number}"), copy(bodies, number))));
+    let (count, text) = groups(&all);
+    assert_eq!((count, text.matches(" share ").count()), (1, 1), "{text}");
+    assert!(text.starts_with("step02: 07, copy 1 and copy 2 share "), "{text}");
+    let whose = |block: &str| -> Vec<String> {
+        block
+            .lines()
+            .filter_map(|line| line.trim().split_once("/step02.rs:").map(|(name, _)| name.to_string()))
+            .collect()
+    };
+    let of_all = text.split("\n\n").filter(|block| whose(block) == ["07", "copy 1", "copy 2"]).count();
+    assert!(of_all >= 5, "{text}");
+}
+
+#[test]
+fn a_third_of_the_work_in_common_is_no_ring() {
+    // Each of three has one TODO of the first, another one each, and the rest of its own.
+    let twenty = class();
+    let mut all: Vec<Units> = twenty.iter().map(|(_, bodies)| pieces(&written(bodies))).collect();
+    for (who, id) in [(4, "2.2"), (9, "2.4")] {
+        let mut bodies = twenty[who].1.clone();
+        bodies.insert(id.to_string(), twenty[2].1[id].clone());
+        all[who] = pieces(&written(&bodies));
+    }
+    assert_eq!(compare(&all).groups, []);
+}
+
+#[test]
+fn who_takes_the_two_longest_todos_is_found_and_a_ring_of_them_is_one_group() {
+    let all = independent(21);
+    for (size, ring) in [(6, 2), (6, 3), (20, 2), (20, 3), (20, 5)] {
+        let mut found = 0;
+        for origin in [0, 5, 10, 15] {
+            let mut bodies: Vec<_> = (0..size).map(|index| all[(origin + index) % 20].clone()).collect();
+            for number in 1..ring {
+                for id in ["2.1", "2.5"] {
+                    let taken = bodies[0][id].clone();
+                    bodies[number].insert(id.to_string(), taken);
+                }
+            }
+            let text = |(index, bodies)| if (1..ring).contains(&index) { copy(bodies, index) } else { written(bodies) };
+            let class: Vec<Units> = bodies.iter().enumerate().map(|one| pieces(&text(one))).collect();
+            let groups: Vec<Vec<usize>> = compare(&class).groups.into_iter().map(|group| group.who).collect();
+            let ring: Vec<usize> = (0..ring).collect();
+            assert!(
+                groups.iter().flatten().all(|who| ring.contains(who)),
+                "the others wrote for themselves: {groups:?}"
+            );
+            found += usize::from(groups == [ring]);
+        }
+        assert_eq!(found, 4, "{ring} of {size}");
+    }
+}
+
+#[test]
+fn a_class_is_read_from_folders_and_archives_and_what_cannot_be_read_is_named() {
+    let class = class();
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let at = |place: &str| folder.path().join(place);
+    let write = |place: &str, text: &str| {
+        std::fs::create_dir_all(at(place).parent().expect("a folder")).expect("made");
+        std::fs::write(at(place), text).expect("written");
+    };
+    let archive = |name: &str, files: &[(&str, &str)]| {
+        let mut builder = tar::Builder::new(std::fs::File::create(at(name)).expect("made"));
+        for (name, text) in files {
+            let mut header = tar::Header::new_gnu();
+            header.set_size(text.len() as u64);
+            header.set_entry_type(tar::EntryType::Regular);
+            builder.append_data(&mut header, name, text.as_bytes()).expect("appended");
+        }
+        builder.into_inner().expect("whole");
+    };
+    let similar = |options: &[&str]| {
+        let mut program = Command::new(env!("CARGO_BIN_EXE_grader"));
+        let ended = program.arg("similar").arg(folder.path()).args(options).output().expect("started");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).replace(&*folder.path().to_string_lossy(), "FOLDER");
+        (ended.status.code(), text(&ended.stdout), text(&ended.stderr))
+    };
+    let (first, other) = (written(&class[2].1), written(&class[9].1));
+    let (status, _, said) = similar(&[]);
+    assert_eq!((status, said.lines().next()), (Some(2), Some("error: FOLDER holds no hand-in")), "{said}");
+
+    write("anna/step02.rs", &first);
+    let (status, _, said) = similar(&[]);
+    assert!(status == Some(2) && said.contains("note: only anna has a kernel for step02"), "{said}");
+    assert!(said.contains("error: nothing was compared in FOLDER\n  try: "), "{said}");
+
+    // An archive is read as a folder is.
+    archive("boris.tar", &[("steps/step02/src/kernel.rs", &copy(&class[2].1, 1))]);
+    write("clara/steps/step02/src/kernel.rs", &other);
+    let (status, found, said) = similar(&[]);
+    assert_eq!((status, said.as_str()), (Some(1), ""), "{found}");
+    assert!(found.contains("step02: anna and boris.tar share "), "{found}");
+    assert!(found.contains("  boris.tar/steps/step02/src/kernel.rs:"), "{found}");
+    assert!(found.ends_with("3 kernels compared, of step02; groups that stand out: 1\n"), "{found}");
+
+    // Two kernels of one step in one hand-in: nobody knows which counts, and its own two are no pair.
+    write("dora/step02.rs", &other);
+    write("dora/step02/kernel.rs", &other);
+    write("dora/step03.rs", "// nothing yet\n");
+    write("emil/notes.txt", "see my mail");
+    write("README", "hand-ins");
+    std::fs::write(at("fritz.tar.gz"), "no archive").expect("written");
+    let (status, found, said) = similar(&["--step", "2"]);
+    assert_eq!(status, Some(2), "{found}{said}");
+    assert!(found.ends_with("3 kernels compared, of step02; groups that stand out: 1\n"), "{found}");
+    expect_test::expect![[r#"
+        note: README is no hand-in: it is neither a folder nor a .tar or .tar.gz file
+        note: no kernel for step02 in emil
+        error: 2 hand-ins or kernels could not be read, and are not compared:
+          two kernels for step 2: FOLDER/dora/step02/kernel.rs and FOLDER/dora/step02.rs
+            try: Leave the one that counts.
+          FOLDER/fritz.tar.gz: refused (not-an-archive): it is cut off, or no tar archive: failed to read entire block
+            try: Hand in what `cargo workbook pack` writes.
+    "#]]
+    .assert_eq(&said);
+    let (status, _, said) = similar(&["--step", "77"]);
+    assert!(status == Some(2) && said.contains("there is no step 77\n  try: "), "{said}");
 }

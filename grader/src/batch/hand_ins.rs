@@ -116,23 +116,6 @@ pub fn take(hand_in: &HandIn, store: &Store) -> Result<Taken, String> {
     }
 }
 
-/// The kernels of a hand-in for who compares them: step, place, text.
-///
-/// # Errors
-/// What is wrong with the hand-in.
-pub fn texts(hand_in: &HandIn) -> Result<Vec<(u8, String, String)>, String> {
-    if hand_in.path.is_file() {
-        return Err("it is an archive\n  try: Unpack it to a folder.".to_string());
-    }
-    let Kernels { kernels, wrong, .. } = kernels(&hand_in.path);
-    if let Some(reason) = wrong {
-        return Err(reason);
-    }
-    let step = |place: &str| (1..=99).find(|step| places(*step).iter().any(|known| known == place)).unwrap_or_default();
-    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    Ok(kernels.into_iter().map(|(place, bytes)| (step(&place), place, text(bytes))).collect())
-}
-
 /// A hash of texts of any length, one after the other.
 #[derive(Default)]
 struct Hash(Sha256);

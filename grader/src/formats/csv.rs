@@ -4,6 +4,7 @@ use super::step_name;
 use crate::advice::Next;
 use crate::json::Report;
 use harness::Part;
+use harness::answers::plain;
 
 /// The table.
 pub(super) fn render(report: &Report) -> Result<String, String> {
@@ -32,8 +33,38 @@ fn failed(error: impl std::fmt::Display) -> String {
     format!("cannot write CSV: {error}")
 }
 
-/// A text that no spreadsheet takes for a formula, and that stays on one line.
+/// A text that no spreadsheet takes for a formula, and that stays on one line. Some split at `;`, whatever stands in quotes: then each
+/// piece is a cell.
 pub(crate) fn harmless(text: &str) -> String {
-    let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    if text.trim_start().starts_with(['=', '+', '-', '@']) { format!("'{text}") } else { text }
+    // The last four are those of the first that Japanese writes wide.
+    const BEGINS: [char; 8] = ['=', '+', '-', '@', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}'];
+    let skipped = |c: char| c.is_whitespace() || matches!(c, '"' | '\u{fffd}');
+    let text = plain(text).replace(['\n', '\t'], " ");
+    let piece = |piece: &str| match piece.trim_start_matches(skipped).starts_with(BEGINS) {
+        true => format!("'{piece}"),
+        false => piece.to_string(),
+    };
+    text.split(';').map(piece).collect::<Vec<_>>().join(";")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_cell_is_a_formula_wherever_a_spreadsheet_splits() {
+        for (text, cell) in [
+            ("=1+1", "'=1+1"),
+            ("Müller-Lüdenscheidt; Anna", "Müller-Lüdenscheidt; Anna"),
+            ("anna;=cmd|'/c calc'!A0", "anna;'=cmd|'/c calc'!A0"),
+            ("a; \"@SUM(1)", "a;' \"@SUM(1)"),
+            ("\t-2", "' -2"),
+            ("\r\n+2", "'\u{fffd} +2"),
+            ("\u{202e}=x", "'\u{fffd}=x"),
+            ("\u{ff1d}1;;\u{ff20}", "'\u{ff1d}1;;'\u{ff20}"),
+            ("a = b - c", "a = b - c"),
+        ] {
+            assert_eq!(harmless(text), cell, "{text:?}");
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! A grade as one web page that needs nothing else: no script, no font, no other file. It follows the reader's dark mode.
 
-use super::{explanation, step_name};
+use super::{explanation, shown, step_name};
 use crate::json::{Report, State, Step};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -36,6 +36,7 @@ pub(crate) fn document(title: &str, body: &Markup) -> String {
 
 /// The page of a grade. `of`: whose it is, and what all steps of the course can give, also those that were not handed in.
 pub(crate) fn page(report: &Report, of: Option<(&str, u32)>) -> String {
+    let report = &shown(report);
     let name = of.map(|(name, _)| name);
     let title = name.map_or("Grade".to_string(), |name| format!("Grade of {name}"));
     let body = html! {

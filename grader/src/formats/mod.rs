@@ -1,19 +1,22 @@
 //! The ways to write a grade: for people, for programs, and for the systems that courses use.
 //!
 //! Each is made from the same [`Report`], so all say the same points and the same next thing to do. What a student wrote (names, lines
-//! of code in explanations) is hostile everywhere: it is escaped as each format asks for.
+//! of code in explanations) is hostile everywhere: it is escaped as each format asks for, and signs that cannot be seen or turn a line
+//! around are replaced. JSON alone has texts as they are.
 
 mod autolab;
 mod csv;
 mod gradescope;
 pub(crate) mod html;
 mod junit;
+pub mod not_graded;
 
 pub(crate) use self::csv::harmless;
 
 use crate::json::{self, PartReport, Report, State, Step};
 use crate::{Grade, table};
 use clap::ValueEnum;
+use harness::answers::plain;
 
 /// A way to write a grade.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -50,6 +53,10 @@ pub fn render(format: Format, grade: &Grade, report: &Report) -> Result<String, 
 /// # Errors
 /// As [`render`].
 pub fn of_report(format: Format, report: &Report) -> Result<String, String> {
+    if matches!(format, Format::Text | Format::Json) {
+        return json::render(report);
+    }
+    let report = &shown(report);
     match format {
         Format::Text | Format::Json => json::render(report),
         Format::Gradescope => gradescope::render(report),
@@ -58,6 +65,25 @@ pub fn of_report(format: Format, report: &Report) -> Result<String, String> {
         Format::Csv => csv::render(report),
         Format::Html => Ok(html::page(report, None)),
     }
+}
+
+/// The report without signs that cannot be seen, move a cursor or turn a line around. Our own words have none.
+fn shown(report: &Report) -> Report {
+    let clean = |text: &mut String| *text = text.split('\n').map(plain).collect::<Vec<_>>().join("\n");
+    let mut report = report.clone();
+    for step in &mut report.steps {
+        step.file.iter_mut().chain(&mut step.build_failure).for_each(clean);
+        if let Some(next) = &mut step.next {
+            clean(&mut next.title);
+            [&mut next.place, &mut next.task].into_iter().flatten().for_each(clean);
+        }
+        for part in &mut step.parts {
+            clean(&mut part.text);
+            part.title.iter_mut().chain(&mut part.place).for_each(clean);
+        }
+        step.milestones.iter_mut().filter_map(|milestone| milestone.text.as_mut()).for_each(clean);
+    }
+    report
 }
 
 /// What is said of a part: its outcome, what is wrong and why; for `correct`, how far the milestones are.

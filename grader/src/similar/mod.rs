@@ -1,24 +1,29 @@
 //! Which hand-ins of a class are so similar that somebody should look at them.
 //!
-//! **Does:** compare what was written, per step, each kernel with each other; show pairs that stand out, with the lines that both have.
-//! **Never does:** decide anything. Two who work together, or from one page of the book, write alike; and who has copied the
-//! solution word by word is no pair here, since what the solution has weighs nothing.
+//! **Does:** read the kernels of a class ([`Class`]); compare what was written, per step, each kernel with each other; show groups that
+//! stand out, with the lines that they share. **Never does:** decide anything. Two who work together, or from one page of the book, write
+//! alike; and who has copied the solution word by word is in no group, since what the solution has weighs nothing.
 //!
 //! What everybody was given is known: statements of the untouched file are taken away first, whatever they are called now. So it does not
 //! matter where in the file somebody wrote.
 
+mod class;
 mod compare;
+mod groups;
 mod units;
 
-pub use compare::{Found, Pair, compare};
+pub use class::Class;
+pub use compare::{Found, Group, compare};
 pub use units::{Unit, Units, given, units};
 
+use harness::answers::plain;
 use harness::skeleton;
 use harness::workbook::{Workspace, name};
 use std::fmt::Write;
 
-/// The most lines of a pair that are shown.
-const LINES: usize = 12;
+/// The most statements of a group that are shown, and the most lines: each statement has one for each kernel.
+const STATEMENTS: usize = 12;
+const LINES: usize = 30;
 
 /// A kernel of a class.
 #[derive(Clone, Debug)]
@@ -60,49 +65,68 @@ pub fn known_of(step: u8, solution: &str) -> Result<Units, String> {
     Ok(known)
 }
 
-/// Compares the kernels of one step. Gives what to print: nothing if no pair stands out.
+/// Compares the kernels of one step. Gives how many groups stand out, and what to print: nothing if none does.
 pub fn step(step: u8, kernels: &[Kernel], known: &Units) -> (usize, String) {
     let class: Vec<Units> = kernels.iter().map(|kernel| units(&kernel.text, known)).collect();
     let found = compare(&class);
     let mut text = String::new();
-    for pair in &found.pairs {
-        let [a, b] = pair.who;
+    for group in &found.groups {
+        let names: Vec<String> = group.who.iter().map(|who| clean(&kernels[*who].name)).collect();
         // Writing to a string does not fail.
         let _ = writeln!(
             text,
-            "{}: {} and {} share {:.0} % of what is rare (pairs of this class: {:.0} % in the middle; shown from {:.0} % on)",
+            "{}: {} share {} of what is rare (two of this class: {:.0} % in the middle; shown from {:.0} % on)",
             name(step),
-            kernels[a].name,
-            kernels[b].name,
-            100.0 * pair.share,
+            listed(&names),
+            percent(group.share),
             100.0 * found.median,
             100.0 * found.limit
         );
-        let place = |who: usize, unit: &Unit| {
-            let lines = class[who].statements[unit].clone();
-            let first = kernels[who].text.lines().nth(lines.start() - 1).unwrap_or_default();
-            (lines, clean(first.trim()))
+        let most = (LINES / group.who.len()).clamp(2, STATEMENTS);
+        let places = |unit: &Unit| -> Vec<(usize, String)> {
+            let place = |who: &usize| {
+                let line = *class[*who].statements.get(unit)?.start();
+                let first = kernels[*who].text.lines().nth(line - 1).unwrap_or_default();
+                Some((line, format!("{}:{line}  {}", shown(&kernels[*who]), clean(first))))
+            };
+            group.who.iter().filter_map(place).collect()
         };
-        let mut shared: Vec<_> =
-            pair.statements.iter().take(LINES).map(|unit| (place(a, unit), place(b, unit))).collect();
-        shared.sort_by_key(|((lines, _), _)| *lines.start());
-        for ((here, first), (there, second)) in shared {
-            let _ = writeln!(text, "  {}:{}  {first}", shown(&kernels[a]), here.start());
-            let _ = writeln!(text, "  {}:{}  {second}\n", shown(&kernels[b]), there.start());
+        let mut shared: Vec<_> = group.statements.iter().take(most).map(places).collect();
+        shared.sort_by_key(|places| places.first().map(|(line, _)| *line));
+        for places in shared {
+            for (_, place) in places {
+                let _ = writeln!(text, "  {place}");
+            }
+            text.push('\n');
         }
-        if pair.statements.len() > LINES {
-            let _ = writeln!(text, "  and {} more statements\n", pair.statements.len() - LINES);
+        if group.statements.len() > most {
+            let _ = writeln!(text, "  and {} more statements\n", group.statements.len() - most);
         }
     }
-    (found.pairs.len(), text)
+    (found.groups.len(), text)
+}
+
+/// `a, b and c`.
+fn listed(names: &[String]) -> String {
+    match names {
+        [rest @ .., last] if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
+        _ => names.concat(),
+    }
+}
+
+/// `85 %`, or `70 to 85 %`.
+fn percent(share: [f64; 2]) -> String {
+    let [least, most] = share.map(|share| format!("{:.0}", 100.0 * share));
+    if least == most { format!("{most} %") } else { format!("{least} to {most} %") }
 }
 
 fn shown(kernel: &Kernel) -> String {
-    format!("{}/{}", kernel.name, kernel.file)
+    format!("{}/{}", clean(&kernel.name), clean(&kernel.file))
 }
 
-/// A line of a stranger's, fit for a terminal.
+/// A stranger's words on one line, fit for a terminal.
 fn clean(line: &str) -> String {
     const WIDTH: usize = 120;
-    line.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).take(WIDTH).collect()
+    let line: String = line.trim().chars().take(WIDTH).collect();
+    plain(&line).replace(['\t', '\n'], " ")
 }

@@ -1,0 +1,87 @@
+//! What Gradescope and Autolab are sent when there is no grade: without it, a student would see only that the autograder failed.
+//!
+//! Whose fault it is decides. A hand-in that is refused has no points, and the reason is shown. Where the machine or the course is at
+//! fault, **no score is sent**: nobody gets a 0 for that. Gradescope then says that the autograder failed to execute and gives none. Autolab
+//! keeps the scores that are there; without any it writes 0 by itself, so the text says that this is no grade.
+
+use super::Format;
+use harness::answers::plain;
+use harness::workbook::name;
+use serde_json::{Map, Value, json};
+
+/// Whose fault it is that there is no grade.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The hand-in's: it is refused, or holds no kernel.
+    HandIn,
+    /// The machine's, or the course's: no compiler, no sandbox, a rubric that cannot be read.
+    Here,
+}
+
+/// Why there is no grade.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotGraded {
+    /// Whose fault it is.
+    pub fault: Fault,
+    /// The reason, with the way out.
+    pub reason: String,
+}
+
+/// What is not the hand-in's fault unless somebody says so.
+impl From<String> for NotGraded {
+    fn from(reason: String) -> NotGraded {
+        NotGraded { fault: Fault::Here, reason }
+    }
+}
+
+impl NotGraded {
+    /// The hand-in's fault.
+    pub fn hand_in(reason: String) -> NotGraded {
+        NotGraded { fault: Fault::HandIn, reason }
+    }
+
+    /// What a student is told.
+    fn text(&self) -> String {
+        let reason: Vec<String> = self.reason.lines().map(plain).collect();
+        let reason = reason.join("\n");
+        match self.fault {
+            Fault::HandIn => format!("The hand-in is not graded, and has no points.\n\n{reason}"),
+            Fault::Here => format!(
+                "The hand-in could not be graded: ask the course.\nThis is not the fault of the hand-in, and no grade.\n\n{reason}"
+            ),
+        }
+    }
+}
+
+/// What is written in place of a grade of these steps; nothing in formats that no system waits for.
+pub fn render(format: Format, why: &NotGraded, steps: &[u8]) -> Option<String> {
+    match format {
+        Format::Gradescope => Some(gradescope(why)),
+        Format::Autolab => Some(autolab(why, steps)),
+        Format::Text | Format::Json | Format::Junit | Format::Csv | Format::Html => None,
+    }
+}
+
+fn gradescope(why: &NotGraded) -> String {
+    let mut results = json!({
+        "output": why.text(),
+        "output_format": "text",
+        "visibility": "visible",
+        "stdout_visibility": "hidden",
+    });
+    if why.fault == Fault::HandIn {
+        results["score"] = Value::from(0.0);
+        results["tests"] = Value::Array(Vec::new());
+    }
+    format!("{results:#}\n")
+}
+
+fn autolab(why: &NotGraded, steps: &[u8]) -> String {
+    if why.fault == Fault::Here {
+        return why.text() + "\n";
+    }
+    let test = json!({ "hand-in": { "passed": false, "hint": why.text() } });
+    let feedback = json!({ "_presentation": "semantic", "stages": ["hand-in"], "hand-in": test });
+    let scores: Map<String, Value> = steps.iter().map(|step| (name(*step), Value::from(0.0))).collect();
+    format!("{feedback}\n{}\n", json!({ "scores": scores }))
+}

@@ -1,0 +1,95 @@
+//! The kernels of a class, read as `grade` reads them: folders and archives.
+//!
+//! Nothing is passed over in silence: what cannot be read is in [`Class::unread`], by name.
+
+use super::Kernel;
+use crate::batch::hand_ins;
+use crate::handin::HandIn;
+use harness::answers::plain;
+use harness::workbook::name;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// What the hand-ins of a folder hold.
+#[derive(Clone, Debug, Default)]
+pub struct Class {
+    /// Kernels by their step, in the order of the hand-ins' names.
+    pub kernels: BTreeMap<u8, Vec<Kernel>>,
+    /// How many hand-ins there are.
+    pub hand_ins: usize,
+    /// A sentence on each entry that is no hand-in, and one on all hand-ins without a kernel of a step that was asked for.
+    pub notes: Vec<String>,
+    /// What could not be read, and why.
+    pub unread: Vec<String>,
+}
+
+impl Class {
+    /// Reads the hand-ins of a folder. `wanted`: only these steps; if empty, all that exist.
+    ///
+    /// # Errors
+    /// When the folder cannot be read or holds no hand-in, or there is no such step.
+    pub fn read(folder: &Path, existing: &[u8], wanted: &[u8]) -> Result<Class, String> {
+        if let Some(step) = wanted.iter().find(|step| !existing.contains(step)) {
+            let names: Vec<String> = existing.iter().map(|step| name(*step)).collect();
+            return Err(format!("there is no step {step}\n  try: Name one of the steps here: {}.", names.join(", ")));
+        }
+        let steps = if wanted.is_empty() { existing } else { wanted };
+        let (hand_ins, notes) = list(folder)?;
+        let mut class = Class { hand_ins: hand_ins.len(), notes, ..Class::default() };
+        let mut without = Vec::new();
+        for hand_in in &hand_ins {
+            match HandIn::open(&hand_in.path) {
+                Ok(opened) if class.take(&hand_in.name, &hand_in.path, &opened, steps) => {}
+                Ok(_) => without.push(hand_in.name.as_str()),
+                Err(reason) => class.unread.push(plain(&reason)),
+            }
+        }
+        if !without.is_empty() {
+            let of = match steps {
+                [step] => name(*step),
+                _ => "any step".to_string(),
+            };
+            class.notes.push(format!("no kernel for {of} in {}", without.join(", ")));
+        }
+        Ok(class)
+    }
+
+    /// Takes the kernels of a hand-in. Gives whether there is any, read or not.
+    fn take(&mut self, name: &str, path: &Path, opened: &HandIn, steps: &[u8]) -> bool {
+        let (mut found, mut wrong) = (0, 0);
+        for step in steps {
+            match opened.kernel(*step) {
+                Ok(None) => {}
+                Ok(Some(kernel)) => {
+                    found += 1;
+                    let file = kernel.path.strip_prefix(path).unwrap_or(&kernel.path).display().to_string();
+                    let kernel = Kernel { name: name.to_string(), file, text: kernel.text };
+                    self.kernels.entry(*step).or_default().push(kernel);
+                }
+                // One bad kernel hides no other.
+                Err(reason) => {
+                    wrong += 1;
+                    self.unread.push(plain(&reason));
+                }
+            }
+        }
+        found + wrong > 0
+    }
+}
+
+fn list(folder: &Path) -> Result<(Vec<hand_ins::HandIn>, Vec<String>), String> {
+    const TRY: &str = "try: Name the folder in which each hand-in is a folder, a .tar or a .tar.gz file.";
+    let shown = folder.display();
+    if !folder.exists() {
+        return Err(format!("{shown} does not exist\n  {TRY}"));
+    }
+    if !folder.is_dir() {
+        return Err(format!("{shown} is one file; hand-ins are compared with each other\n  {TRY}"));
+    }
+    let (hand_ins, ignored) = hand_ins::list(folder, None)?;
+    if hand_ins.is_empty() {
+        let ignored: Vec<String> = ignored.iter().map(|note| format!("\n  {note}")).collect();
+        return Err(format!("{shown} holds no hand-in{}\n  {TRY}", ignored.concat()));
+    }
+    Ok((hand_ins, ignored))
+}
