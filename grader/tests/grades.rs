@@ -163,7 +163,7 @@ fn json_has_the_documented_shape() {
           "points": 5.12,
           "max_points": 10,
           "score": 5.12,
-          "rubric": "97b33d1d192635ec0e5bc64e51c2995221cf6977700090f7d7a5f7d357f6e255",
+          "rubric": "55169ce5201943394c8c4f413ae72ce75a0a81dfb119efba728183c682046d28",
           "steps": [
             {
               "step": 1,
