@@ -396,12 +396,6 @@ impl<'a> Cluster<'a> {
         (*state >> 20).is_multiple_of(n)
     }
 
-    /// Whether an adversarial schedule elects the last lane of this mask instead of the first: the choice never changes
-    /// within a run (PTX ISA 9.7.13.14).
-    pub fn elects_last(&self, mask: u32) -> bool {
-        self.options.seed.is_some_and(|seed| mix(mix(seed) ^ u64::from(mask)) >> 20 & 1 == 1)
-    }
-
     /// Brings bytes of global memory into L2: how many were not there.
     pub fn missed(&mut self, runs: Runs) -> u64 {
         self.lines.missed(&self.global.cache, runs)
@@ -448,7 +442,11 @@ impl<'a> Cluster<'a> {
     pub fn race(&mut self, race: Race) {
         let key = (race.conflict.first.site, race.second.site, race.memory, race.conflict.reason);
         match self.race_keys.get(&key) {
-            Some(&n) => self.races[n].count += 1,
+            Some(&n) => {
+                let known = &mut self.races[n];
+                known.count += 1;
+                known.in_time &= race.in_time;
+            }
             None => {
                 self.race_keys.insert(key, self.races.len());
                 let issuer = match self.kind(race.second) {

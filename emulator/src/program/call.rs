@@ -5,6 +5,7 @@
 use super::Bad;
 use super::layout::layout;
 use super::lower::{Binding, Lowering, not_modelled, wrong};
+use super::op::{Op, TRUE, Trap};
 use crate::diagnostic::Diagnostic;
 use crate::syntax::ast::{Function, Instruction, Module, Operand};
 use std::collections::HashMap;
@@ -17,6 +18,22 @@ const MOST_DEPTH: usize = 64;
 
 /// The function and the operands of its results and parameters.
 type Call<'a> = (&'a Function, Vec<(String, Binding)>);
+
+/// The system's functions, which CUDA's runtime brings along and a module only declares: what takes the place of a call.
+fn of_the_system(name: &str, bound: &[(String, Binding)]) -> Option<Op> {
+    let [
+        (_, Binding::Argument(expression, 8)),
+        (_, Binding::Argument(file, 8)),
+        (_, Binding::Argument(line, 4)),
+        (_, Binding::Argument(function, 8)),
+        _,
+    ] = bound
+    else {
+        return None;
+    };
+    let (expression, file, line, function) = (*expression, *file, *line, *function);
+    (name == "__assertfail").then_some(Op::Trap(Trap::Assertion { expression, file, line, function }))
+}
 
 impl Lowering {
     /// `call{.uni} (results), function, (parameters);`
@@ -32,6 +49,10 @@ impl Lowering {
         }
         let (function, bound) = self.called(module, inst)?;
         let Some(body) = &function.body else {
+            if let Some(op) = of_the_system(&function.name, &bound) {
+                self.emit(op, TRUE, false, vec![], vec![]);
+                return Ok(());
+            }
             return Err(not_modelled(&format!("the function `{}` without a body", function.name), "Define it here."));
         };
         if self.calls.contains(&function.name) {

@@ -44,6 +44,17 @@ pub struct Inst {
     pub facts: super::facts::Facts,
 }
 
+/// What ends a launch with an error.
+#[derive(Clone, Copy, Debug)]
+pub enum Trap {
+    /// `trap`
+    Trap,
+    /// `brkpt`
+    Breakpoint,
+    /// A call of `__assertfail`: places of its parameters in the thread's local memory (the expression, the file, the line, the function)
+    Assertion { expression: u32, file: u32, line: u32, function: u32 },
+}
+
 /// A memory operand: `[base + offset]`.
 #[derive(Clone, Copy, Debug)]
 pub struct Address {
@@ -258,8 +269,8 @@ pub enum Op {
     BranchTable { index: u16, targets: Box<[u32]>, reconverge: u32 },
     /// `ret`, `exit`
     Exit,
-    /// `trap`
-    Trap,
+    /// What ends the launch with an error
+    Trap(Trap),
     /// `ld`
     Load(Box<super::atomic::LoadOp>),
     /// `st`
