@@ -15,7 +15,10 @@ pub const CODES: &[(&str, &str)] = &[
     ("can-hang", "another interleaving of the launch waits for ever"),
     ("cluster-barrier", "barrier.cluster.arrive and wait that do not alternate"),
     ("copy-barrier", "a copy's mbarrier in a CTA that does not get the data"),
-    ("cta-not-started", "another CTA of the cluster is needed before it is known to have started"),
+    (
+        "cta-not-started",
+        "another CTA of the cluster is needed before it is known to have started (a note of tcgen05.alloc)",
+    ),
     ("early-arrival", "a phase of an mbarrier is completed by an arrival that does not wait for the MMA"),
     ("hang", "nothing can go on: a wait is never satisfied"),
     ("instruction-budget", "the run was ended after the allowed number of instructions"),
@@ -78,11 +81,15 @@ pub const CODES: &[(&str, &str)] = &[
     ("ptx-syntax", "text that is not PTX"),
     ("ptx-target", "a `.target` or `.version` that does not exist, or that lacks an instruction of the module"),
     ("phase-overtaken", "a phase of an mbarrier may complete before a waiter has seen the one before"),
+    ("print", "a kernel prints a text whose conversions are none, or lack their arguments"),
     ("product-added-twice", "an MMA adds the product of the same slices to the same accumulator again (a note)"),
     ("race-global", "two unordered accesses of global memory, one of them a write"),
     ("race-shared", "two unordered accesses of shared memory, one of them a write"),
     ("race-tensor", "two unordered accesses of tensor memory, one of them a write"),
-    ("remote-use-outlives-cta", "a CTA may end before another one of its cluster has used its shared memory"),
+    (
+        "remote-use-outlives-cta",
+        "a CTA may end before another one of its cluster has used its shared memory (a note of arrivals behind which others have parted)",
+    ),
     ("same-value-written-twice", "two warps store the same value without being ordered (a note)"),
     (
         "swizzle-mismatch",

@@ -1,4 +1,4 @@
-//! GEMMs out of libraries whose kernels run on B200s: CUTLASS 4, compiled by nvcc, and CuTe DSL. They must load, run on every schedule
+//! GEMMs out of libraries whose kernels run on B200s: CUTLASS 4 and ThunderKittens, compiled by nvcc, and CuTe DSL. They must load, run on every schedule
 //! without a finding, and give the right matrix. Text, launch and where each comes from lie in `libraries/`.
 
 use emulator::{Launch, Options, Report};
@@ -57,6 +57,8 @@ struct Kernel {
 const CUTE_DSL: Kernel =
     Kernel { name: "", size: [512, 256, 256], inputs: F16, outputs: F16, b: Rows, d: Rows, beta: 0.0 };
 
+const THUNDERKITTENS: Kernel = Kernel { size: [512, 512, 512], inputs: Bf16, outputs: Bf16, b: Columns, ..CUTE_DSL };
+
 const KERNELS: &[Kernel] = &[
     Kernel { name: "cutlass_two_sm", size: [264, 136, 328], outputs: F32, beta: 0.5, ..CUTE_DSL },
     Kernel { name: "cutlass_one_sm", size: [200, 136, 200], ..CUTE_DSL },
@@ -68,6 +70,11 @@ const KERNELS: &[Kernel] = &[
     Kernel { name: "cute_dsl_software_pipeline", ..CUTE_DSL },
     Kernel { name: "cute_dsl_persistent", ..CUTE_DSL },
     Kernel { name: "cute_dsl_dynamic", ..CUTE_DSL },
+    Kernel { name: "thunderkittens_level_07", ..THUNDERKITTENS },
+    Kernel { name: "thunderkittens_level_08", ..THUNDERKITTENS },
+    Kernel { name: "thunderkittens_level_09", ..THUNDERKITTENS },
+    Kernel { name: "thunderkittens_pairs", size: [1024, 1024, 1024], b: Rows, ..THUNDERKITTENS },
+    Kernel { name: "thunderkittens_overlap", b: Rows, ..THUNDERKITTENS },
 ];
 
 /// Notes that these kernels are known for: what the ISA asks for and no GPU misses.
@@ -79,6 +86,9 @@ const KNOWN: &[&str] = &[
     "bulk-store-outlives-thread",
     "mbarrier-init-unordered",
     "wait-result-unread",
+    "cta-not-started",
+    "tensor-freed-in-use",
+    "remote-use-outlives-cta",
 ];
 
 impl Kernel {
@@ -159,5 +169,10 @@ kernels!(
     cute_dsl_plain,
     cute_dsl_software_pipeline,
     cute_dsl_persistent,
-    cute_dsl_dynamic
+    cute_dsl_dynamic,
+    thunderkittens_level_07,
+    thunderkittens_level_08,
+    thunderkittens_level_09,
+    thunderkittens_pairs,
+    thunderkittens_overlap
 );

@@ -16,7 +16,7 @@ use crate::launch::Launch;
 use crate::order::{ActorId, Reason, Shadow, Stamp, Views};
 use crate::program::Kernel;
 use crate::protocol::Record;
-use crate::report::{Actor, Event, EventKind, Issuer, Memory};
+use crate::report::{Actor, Event, EventKind, Issuer, Memory, Printed};
 use crate::tensor_map::TensorMap;
 use crate::time::Costs;
 use crate::{MAX_SHARED, Options};
@@ -157,6 +157,9 @@ pub struct Cluster<'a> {
     /// The time of the event that is being handled.
     pub now: u64,
     pub trace: Vec<Event>,
+    /// What its threads printed, and how many texts more.
+    pub printed: Vec<Printed>,
+    pub printed_beyond: u64,
     pub polls: u64,
     random: Option<u64>,
 }
@@ -237,6 +240,8 @@ impl<'a> Cluster<'a> {
             end: start,
             now: start,
             trace: Vec::new(),
+            printed: Vec::new(),
+            printed_beyond: 0,
             polls: 0,
             random: s.options.seed.map(|seed| mix(seed ^ u64::from(index) << 40)),
         };

@@ -57,7 +57,9 @@ impl Cluster<'_> {
         if matches!(race.conflict.reason, Reason::NoFenceBefore | Reason::NoFenceAfter) {
             return self.explain_missing_fence(race, name);
         }
-        if race.in_time {
+        if race.in_time
+            && matches!(self.kind(first), Some(ActorKind::TensorLoads(reader)) if self.warps.get(reader as usize).is_some_and(|warp| first.epoch > warp.loads_waited))
+        {
             let what = if race.frees { "freed" } else { "overwritten" };
             let note = draft(
                 "missing-wait-ld",
@@ -88,6 +90,16 @@ impl Cluster<'_> {
                 WAIT_RULE,
                 WAIT_HELP.into(),
             );
+        }
+        if race.frees && race.in_time {
+            let note = draft(
+                "tensor-freed-in-use",
+                "{} is freed after its use in time, but only by way of threads that have ended or of relaxed synchronisation".to_string(),
+                vec![self.label(second.site, "freed here"), self.label(first.site, "used here")],
+                FREE_RULE,
+                FREE_HELP.into(),
+            );
+            return Draft { severity: Severity::Note, ..note };
         }
         if race.frees {
             let (what, help) = match self.kind(first) {

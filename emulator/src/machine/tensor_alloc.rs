@@ -100,7 +100,7 @@ impl Cluster<'_> {
                 "Launch clusters of an even number of CTAs, or use cta_group::1.".into(),
             ))));
         }
-        self.must_have_started(at.w, peer, at.site);
+        self.should_have_started(at.w, peer, at.site);
         let mut waiting = None;
         for (n, warp) in self.warps.iter().enumerate().filter(|(_, warp)| warp.cta == peer) {
             for (k, fragment) in warp.fragments.iter().enumerate() {

@@ -237,10 +237,11 @@ impl Cluster<'_> {
         Ok(())
     }
 
-    /// Whether a warp knows that the first of two accesses of tensor memory, a `tcgen05.ld`, has brought registers that were used.
+    /// Whether a warp knows that the first of two accesses of tensor memory is over, though nothing orders the two: a `tcgen05.ld` has
+    /// brought registers that were used, who has waited for an MMA has ended.
     pub fn was_in_time(&self, w: usize, conflict: &Conflict) -> bool {
         let first = conflict.first;
-        matches!(self.kind(first), Some(ActorKind::TensorLoads(_)))
+        matches!(self.kind(first), Some(ActorKind::TensorLoads(_) | ActorKind::Mmas { .. }))
             && self.warps[w].views.came_before(first.actor) >= first.epoch
     }
 

@@ -20,7 +20,15 @@ const MOST_DEPTH: usize = 64;
 type Call<'a> = (&'a Function, Vec<(String, Binding)>);
 
 /// The system's functions, which CUDA's runtime brings along and a module only declares: what takes the place of a call.
+// (CUDA C++ Programming Guide, Formatted Output and Assertion; PTX Interoperability, System Calls.)
 fn of_the_system(name: &str, bound: &[(String, Binding)]) -> Option<Op> {
+    if let (
+        "vprintf",
+        [(_, Binding::Argument(result, 4)), (_, Binding::Argument(format, 8)), (_, Binding::Argument(arguments, 8))],
+    ) = (name, bound)
+    {
+        return Some(Op::Print { format: *format, arguments: *arguments, result: *result });
+    }
     let [
         (_, Binding::Argument(expression, 8)),
         (_, Binding::Argument(file, 8)),

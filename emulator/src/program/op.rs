@@ -271,6 +271,8 @@ pub enum Op {
     Exit,
     /// What ends the launch with an error
     Trap(Trap),
+    /// A call of `vprintf`: places of its parameters, and of what it returns, in the thread's local memory
+    Print { format: u32, arguments: u32, result: u32 },
     /// `ld`
     Load(Box<super::atomic::LoadOp>),
     /// `st`

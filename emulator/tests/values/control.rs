@@ -109,6 +109,6 @@ fn an_assertion_says_what_does_not_hold_and_where() {
     let report = run(&load(&text(5)), &launch("k", 32, vec![zeroes("out", 8)]), None, 100_000);
     let [finding] = report.findings.as_slice() else { panic!("{:#?}", report.findings) };
     assert_eq!(finding.code, "trap");
-    assert_eq!(finding.title, "thread 5 of CTA 0: the assertion `row < rows` does not hold");
+    assert_eq!(finding.title, "thread (5, 0, 0) of CTA (0, 0, 0): the assertion `row < rows` does not hold");
     assert!(finding.help.contains("tile.cuh:42, in `void store(int)`"), "{}", finding.help);
 }
