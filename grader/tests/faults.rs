@@ -70,7 +70,10 @@ fn what_this_machine_cannot_do_is_not() {
     one.arguments = vec![one.program.display().to_string(), "/hand-in-scratch/answer".to_string()];
     one.outputs.push(Output { name: "answer".to_string(), to: folder.path().join("missing/answer") });
     let told = run(&cage, &one);
-    assert!(told.failure().is_some_and(|why| why.contains("cannot write") && why.contains("missing/answer")), "{told:?}");
+    assert!(
+        told.failure().is_some_and(|why| why.contains("cannot write") && why.contains("missing/answer")),
+        "{told:?}"
+    );
     // The compiler is gone.
     let (_folder, one) = spec("/no/such/compiler", &[]);
     let told = run(&cage, &Spec { job: Job::Compiler, shown: Vec::new(), ..one });

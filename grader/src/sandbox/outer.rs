@@ -237,7 +237,9 @@ fn watch(child: &mut Child, limits: &Limits) -> io::Result<(ExitStatus, Option<C
         asleep += if sleeps { pause } else { Duration::ZERO };
         let cut = match limits {
             Limits { asleep_seconds, .. } if sleeps && asleep.as_secs() >= *asleep_seconds => Some(Cut::Asleep),
-            Limits { wall_seconds, .. } if *wall_seconds > 0 && begin.elapsed().as_secs() >= *wall_seconds => Some(Cut::Late),
+            Limits { wall_seconds, .. } if *wall_seconds > 0 && begin.elapsed().as_secs() >= *wall_seconds => {
+                Some(Cut::Late)
+            }
             _ => None,
         };
         if cut.is_some() {
@@ -261,7 +263,8 @@ fn cpu_seconds_of_children() -> f64 {
     const USER_AND_SYSTEM: std::ops::Range<usize> = 13..15;
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let fields: Vec<&str> = stat.rsplit_once(") ").map(|(_, rest)| rest.split(' ').collect()).unwrap_or_default();
-    let ticks: u64 = fields.get(USER_AND_SYSTEM).into_iter().flatten().filter_map(|field| field.parse::<u64>().ok()).sum();
+    let ticks: u64 =
+        fields.get(USER_AND_SYSTEM).into_iter().flatten().filter_map(|field| field.parse::<u64>().ok()).sum();
     ticks as f64 / clock_ticks_per_second() as f64
 }
 
