@@ -24,7 +24,7 @@ const COPIED: [&str; 15] = [
 ];
 
 /// What is left out of it: tests of the project's own, which show solutions or need them, and what only they need.
-pub(super) const LEFT_OUT: [&str; 12] = [
+pub(super) const LEFT_OUT: [&str; 13] = [
     "device/tests",
     "docs/figures.md",
     "docs/grader.md",
@@ -34,6 +34,7 @@ pub(super) const LEFT_OUT: [&str; 12] = [
     "emulator/tests/common",
     "emulator/tests/forms",
     "emulator/tests/kernels",
+    "emulator/tests/libraries",
     "emulator/tests/silicon",
     "harness/tests",
     "ptx/tests",
