@@ -5,9 +5,10 @@ use std::fs;
 use std::path::{Component, Path};
 
 /// What is copied, from the top folder. Whatever else lies there stays there.
-const COPIED: [&str; 15] = [
+const COPIED: [&str; 16] = [
     ".cargo",
     ".gitignore",
+    "AGENTS.md",
     "Cargo.lock",
     "Cargo.toml",
     "LICENSE-APACHE",
