@@ -81,7 +81,6 @@ fn every_todo_has_its_hints() {
             for stage in ["where to look", "a part of the code"] {
                 assert!(hints[..end].contains(&format!("<summary>{stage}</summary>")), "TODO {todo}: no `{stage}`");
             }
-            assert!(hints[..end].contains('…'), "TODO {todo}: what is shown of the code leaves nothing to write");
         }
     }
     assert!(seen >= 70, "{seen} TODOs");

@@ -14,6 +14,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+/// How a run in this folder went.
+type AskEnding = dyn Fn(&Path) -> Ending + Send + Sync;
+
 /// A kernel source in another process.
 pub struct Emitted {
     command: Box<dyn Fn() -> Command + Send + Sync>,
@@ -21,7 +24,7 @@ pub struct Emitted {
     /// What the program prints is to be shown, and was not yet.
     echo: AtomicBool,
     /// How a run went, by who ran it, in this folder.
-    ending: Option<Box<dyn Fn(&Path) -> Ending + Send + Sync>>,
+    ending: Option<Box<AskEnding>>,
     /// What did not work on this machine.
     here: Mutex<Option<String>>,
 }

@@ -5,7 +5,7 @@
 use super::Bad;
 use super::layout::layout;
 use super::lower::{Binding, Lowering, not_modelled, wrong};
-use super::op::{Op, TRUE, Trap};
+use super::op::{Abort, Op, TRUE};
 use crate::diagnostic::Diagnostic;
 use crate::syntax::ast::{Function, Instruction, Module, Operand};
 use std::collections::HashMap;
@@ -40,7 +40,7 @@ fn of_the_system(name: &str, bound: &[(String, Binding)]) -> Option<Op> {
         return None;
     };
     let (expression, file, line, function) = (*expression, *file, *line, *function);
-    (name == "__assertfail").then_some(Op::Trap(Trap::Assertion { expression, file, line, function }))
+    (name == "__assertfail").then_some(Op::Trap(Abort::Assertion { expression, file, line, function }))
 }
 
 impl Lowering {

@@ -46,7 +46,7 @@ pub struct Inst {
 
 /// What ends a launch with an error.
 #[derive(Clone, Copy, Debug)]
-pub enum Trap {
+pub enum Abort {
     /// `trap`
     Trap,
     /// `brkpt`
@@ -270,7 +270,7 @@ pub enum Op {
     /// `ret`, `exit`
     Exit,
     /// What ends the launch with an error
-    Trap(Trap),
+    Trap(Abort),
     /// A call of `vprintf`: places of its parameters, and of what it returns, in the thread's local memory
     Print { format: u32, arguments: u32, result: u32 },
     /// `ld`

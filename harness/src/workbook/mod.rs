@@ -36,7 +36,7 @@ pub use workspace::{Workspace, name, number};
 
 use crate::diagnostics::{self, Sources};
 use crate::steps::hopper::HOPPER;
-use crate::{BuildFailure, Emitted, InProcess, JudgeOptions, KernelSource, Problem, reference_kernels};
+use crate::{BuildFailure, Built, Emitted, InProcess, JudgeOptions, KernelSource, Problem, reference_kernels};
 use clap::{Parser, Subcommand};
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -76,6 +76,24 @@ enum Action {
         #[arg(long, value_name = "FILE.json")]
         timeline: Option<PathBuf>,
         /// Show the reference solution in place of your file
+        #[cfg(feature = "solutions")]
+        #[arg(long)]
+        solution: bool,
+    },
+    /// What your kernel's warps and engines do when, on the simulated clock, as a page to look at in a browser
+    Trace {
+        /// The step: step07, 07 or 7
+        step: String,
+        /// The problem: MxNxK, or MxNxK:bf16 (without it: the first size that the step is tested with)
+        #[arg(long, value_name = "MxNxK", value_parser = self::size)]
+        size: Option<Problem>,
+        /// Where to write the page
+        #[arg(long, value_name = "FILE.html", default_value = "trace.html")]
+        out: PathBuf,
+        /// Write the same for ui.perfetto.dev, too
+        #[arg(long, value_name = "FILE.json")]
+        perfetto: Option<PathBuf>,
+        /// The reference solution in place of your file
         #[cfg(feature = "solutions")]
         #[arg(long)]
         solution: bool,
@@ -259,6 +277,25 @@ fn act(workspace: &Workspace, action: Action) -> Result<ExitCode, String> {
             let step = if step == bench::HOPPER { HOPPER } else { workspace.named(&step)? };
             print(&inspect_step(workspace, step, size, timeline.as_deref(), solution)?);
         }
+        Action::Trace {
+            step,
+            size,
+            out,
+            perfetto,
+            #[cfg(feature = "solutions")]
+            solution,
+        } => {
+            #[cfg(not(feature = "solutions"))]
+            let solution = false;
+            let step = if step == bench::HOPPER { HOPPER } else { workspace.named(&step)? };
+            let (built, problem) = built(workspace, step, size, solution)?;
+            if let Some(path) = perfetto {
+                print(&timeline::write(&path, &built, problem, step)?);
+            }
+            let whose = if solution { "the solution of " } else { "" };
+            let title = format!("{whose}{} for {problem}", name(step));
+            print(&timeline::write_page(&out, &built, problem, step, &title)?);
+        }
         Action::Diff { from, to, size, mine } => {
             let steps = [workspace.named(&from)?, workspace.named(&to)?];
             print(&changes(workspace, steps, size, mine, |step| binary(workspace, step))?);
@@ -383,13 +420,8 @@ fn run_hopper() -> Result<ExitCode, String> {
     Ok(if verdict.passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn inspect_step(
-    workspace: &Workspace,
-    step: u8,
-    size: Option<Problem>,
-    timeline: Option<&Path>,
-    solution: bool,
-) -> Result<String, String> {
+/// The kernel of a step, for a problem or the first one that the step is tested with.
+fn built(workspace: &Workspace, step: u8, size: Option<Problem>, solution: bool) -> Result<(Built, Problem), String> {
     let known = crate::step(step).ok_or_else(|| format!("{} is unknown to this program", name(step)))?;
     let first = known.sizes.first().copied().unwrap_or(Problem::f16(128, 128, 64));
     let problem = size.unwrap_or(first);
@@ -410,6 +442,17 @@ fn inspect_step(
         };
         format!("there is no kernel to show\n\n{}", crate::report::paint(why.trim_end()).trim_end())
     })?;
+    Ok((built, problem))
+}
+
+fn inspect_step(
+    workspace: &Workspace,
+    step: u8,
+    size: Option<Problem>,
+    timeline: Option<&Path>,
+    solution: bool,
+) -> Result<String, String> {
+    let (built, problem) = built(workspace, step, size, solution)?;
     if let Some(path) = timeline {
         return timeline::write(path, &built, problem, step);
     }
