@@ -52,6 +52,7 @@ fn the_tree_without_solutions() {
         {
             ".cargo",
             ".gitignore",
+            "AGENTS.md",
             "Cargo.lock",
             "Cargo.toml",
             "LICENSE-APACHE",
