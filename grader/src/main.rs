@@ -298,7 +298,12 @@ fn verdict(
     options: &JudgeOptions,
 ) -> Result<Graded, String> {
     let step = harness::step(number).ok_or_else(|| format!("step {number} is unknown to this program"))?;
-    Ok(Graded { file, verdict: judge(step, source, options) })
+    let verdict = judge(step, source, options);
+    match &verdict.here {
+        // Nobody gets points, or none, for that.
+        Some(why) => Err(format!("this machine failed while {} was graded: {why}", name(number))),
+        None => Ok(Graded { file, verdict }),
+    }
 }
 
 /// The checkout that the grader is run in, or else the one that it was built from.

@@ -7,7 +7,7 @@ use super::Job;
 use libc::c_long;
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
-    apply_filter,
+    apply_filter, sock_filter,
 };
 use std::collections::BTreeMap;
 
@@ -51,7 +51,6 @@ const PROGRAM: &[c_long] = &[
     libc::SYS_openat,
     libc::SYS_ppoll,
     libc::SYS_pread64,
-    libc::SYS_prlimit64,
     libc::SYS_pwrite64,
     libc::SYS_read,
     libc::SYS_readlinkat,
@@ -98,12 +97,16 @@ const NOT_FOR_COMPILERS: &[c_long] = &[
     libc::SYS_accept4,
     libc::SYS_acct,
     libc::SYS_add_key,
+    libc::SYS_adjtimex,
     libc::SYS_bind,
     libc::SYS_bpf,
     libc::SYS_chroot,
+    libc::SYS_clock_adjtime,
+    libc::SYS_clock_settime,
     libc::SYS_connect,
     libc::SYS_delete_module,
     libc::SYS_fanotify_init,
+    libc::SYS_fanotify_mark,
     libc::SYS_finit_module,
     libc::SYS_fsconfig,
     libc::SYS_fsmount,
@@ -114,32 +117,45 @@ const NOT_FOR_COMPILERS: &[c_long] = &[
     libc::SYS_io_uring_register,
     libc::SYS_io_uring_setup,
     libc::SYS_kcmp,
+    libc::SYS_kexec_file_load,
     libc::SYS_kexec_load,
     libc::SYS_keyctl,
     libc::SYS_listen,
+    libc::SYS_lookup_dcookie,
     libc::SYS_mknodat,
     libc::SYS_mount,
     libc::SYS_mount_setattr,
     libc::SYS_move_mount,
+    libc::SYS_move_pages,
+    libc::SYS_migrate_pages,
     libc::SYS_name_to_handle_at,
     libc::SYS_open_by_handle_at,
     libc::SYS_open_tree,
+    OPEN_TREE_ATTR,
     libc::SYS_perf_event_open,
     libc::SYS_personality,
     libc::SYS_pidfd_getfd,
     libc::SYS_pidfd_open,
+    libc::SYS_pidfd_send_signal,
     libc::SYS_pivot_root,
     libc::SYS_process_madvise,
+    libc::SYS_process_mrelease,
     libc::SYS_process_vm_readv,
     libc::SYS_process_vm_writev,
     libc::SYS_ptrace,
     libc::SYS_quotactl,
+    libc::SYS_quotactl_fd,
     libc::SYS_reboot,
     libc::SYS_request_key,
     libc::SYS_seccomp,
+    libc::SYS_setdomainname,
+    libc::SYS_sethostname,
     libc::SYS_setns,
     libc::SYS_settimeofday,
     libc::SYS_socket,
+    libc::SYS_socketpair,
+    STATMOUNT,
+    LISTMOUNT,
     libc::SYS_swapoff,
     libc::SYS_swapon,
     libc::SYS_syslog,
@@ -148,6 +164,50 @@ const NOT_FOR_COMPILERS: &[c_long] = &[
     libc::SYS_userfaultfd,
     libc::SYS_vhangup,
 ];
+
+/// Calls of newer kernels, with one number on all architectures.
+const STATMOUNT: c_long = 457;
+const LISTMOUNT: c_long = 458;
+const OPEN_TREE_ATTR: c_long = 467;
+
+/// The same under names that only this architecture has.
+#[cfg(target_arch = "x86_64")]
+const NOT_FOR_COMPILERS_OF_OLD: &[c_long] = &[
+    libc::SYS_ioperm,
+    libc::SYS_iopl,
+    libc::SYS_mknod,
+    libc::SYS_modify_ldt,
+    libc::SYS_nfsservctl,
+    libc::SYS_uselib,
+    libc::SYS__sysctl,
+];
+#[cfg(not(target_arch = "x86_64"))]
+const NOT_FOR_COMPILERS_OF_OLD: &[c_long] = &[];
+
+/// Refuses the calls of x32: those of x86-64 with other numbers, under the same name of the architecture. A list of what is
+/// forbidden does not know them.
+#[cfg(target_arch = "x86_64")]
+fn without_x32() -> Option<BpfProgram> {
+    // From the kernel's `linux/bpf_common.h` and `asm/unistd.h`.
+    const LOAD_WORD: u16 = 0x20;
+    const JUMP_IF_AT_LEAST: u16 = 0x35;
+    const RETURN: u16 = 0x06;
+    const X32: u32 = 1 << 30;
+    let step = |code, jt, k| sock_filter { code, jt, jf: 0, k };
+    let forbidden = libc::SECCOMP_RET_ERRNO | libc::EPERM.unsigned_abs();
+    Some(vec![
+        // The number of the call comes first in what a filter sees.
+        step(LOAD_WORD, 0, 0),
+        step(JUMP_IF_AT_LEAST, 1, X32),
+        step(RETURN, 0, libc::SECCOMP_RET_ALLOW),
+        step(RETURN, 0, forbidden),
+    ])
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn without_x32() -> Option<BpfProgram> {
+    None
+}
 
 /// Leaves this process, and what it becomes, the calls of a job.
 pub(super) fn filter(job: Job) -> Result<(), String> {
@@ -165,14 +225,17 @@ fn programs(job: Job) -> Result<Vec<BpfProgram>, seccompiler::BackendError> {
     let arch = || std::env::consts::ARCH.try_into();
     let all = |calls: &[c_long]| calls.iter().map(|call| (*call, Vec::new())).collect::<BTreeMap<_, _>>();
     if job != Job::Compiler {
-        let allowed = all(&[PROGRAM, PROGRAM_OF_OLD].concat());
+        let mut allowed = all(&[PROGRAM, PROGRAM_OF_OLD].concat());
+        // To ask for a limit, not to set one: who lowers its own is killed as if this machine had failed.
+        let asks = SeccompCondition::new(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Eq, 0)?;
+        allowed.insert(libc::SYS_prlimit64, vec![SeccompRule::new(vec![asks])?]);
         let filter = SeccompFilter::new(allowed, denied(libc::EPERM), SeccompAction::Allow, arch()?)?;
         return Ok(vec![filter.try_into()?]);
     }
     // Its flags lie in memory, where no filter sees them. Who is told that it does not exist takes `clone`.
     let clone3 = all(&[libc::SYS_clone3]);
     let clone3 = SeccompFilter::new(clone3, SeccompAction::Allow, denied(libc::ENOSYS), arch()?)?;
-    let mut forbidden = all(NOT_FOR_COMPILERS);
+    let mut forbidden = all(&[NOT_FOR_COMPILERS, NOT_FOR_COMPILERS_OF_OLD].concat());
     let namespaces = [
         libc::CLONE_NEWNS,
         libc::CLONE_NEWUSER,
@@ -190,5 +253,5 @@ fn programs(job: Job) -> Result<Vec<BpfProgram>, seccompiler::BackendError> {
     }
     forbidden.insert(libc::SYS_clone, rules);
     let forbidden = SeccompFilter::new(forbidden, SeccompAction::Allow, denied(libc::EPERM), arch()?)?;
-    Ok(vec![clone3.try_into()?, forbidden.try_into()?])
+    Ok(without_x32().into_iter().chain([clone3.try_into()?, forbidden.try_into()?]).collect())
 }

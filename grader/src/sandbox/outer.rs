@@ -4,10 +4,11 @@
 //! reads nothing that the program wrote, except to copy plain files of known names.
 
 use super::spec::{LIBRARIES, PATH, PROC, TOOLS, WORK};
-use super::{INNER, Job, Spec, raw};
+use super::report::{Channel, Reached, Report};
+use super::{Enforced, INNER, Job, NO_SANDBOX, Spec, inner, raw};
 use rustix::fs::Mode;
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_bind_recursive, mount_change, mount_remount};
-use rustix::process::{Signal, getegid, geteuid, set_parent_process_death_signal, umask};
+use rustix::process::{Signal, getegid, geteuid, getppid, set_parent_process_death_signal, umask};
 use rustix::thread::UnshareFlags;
 use std::ffi::CString;
 use std::fs::{self, File, OpenOptions};
@@ -15,7 +16,9 @@ use std::io::{self, Read};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, ExitStatus};
+use std::process::{Child, Command, ExitCode, ExitStatus};
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// Devices without a content.
 const DEVICES: [&str; 2] = ["/dev/null", "/dev/zero"];
@@ -24,8 +27,23 @@ const ACCOUNTS: u32 = 2_000_000_000;
 /// What the tree of mount points may take.
 const SKELETON_BYTES: u64 = 1 << 20;
 
-/// Runs a program as the specification says.
+/// What making the place and bringing the results out may take, beside the program's own time.
+const LAST: Duration = Duration::from_secs(30);
+
+/// Runs a program as the specification says, and says how far it came. What fails on the way is this machine's.
 pub(super) fn run(spec: &Spec) -> Result<ExitCode, String> {
+    // Whatever hangs, a mount or this process, does not hang for ever; what is inside ends with this process.
+    raw::end_after(Duration::from_secs(spec.limits.clock_seconds.max(1)) + LAST);
+    let mut channel = Channel::open(&spec.report())?;
+    let mut report = Report::default();
+    channel.say(&report)?;
+    let failed = locked(spec, &mut channel, &mut report).err();
+    let well = failed.is_none();
+    channel.say(&Report { failed, ..report })?;
+    Ok(if well { ExitCode::SUCCESS } else { ExitCode::from(NO_SANDBOX) })
+}
+
+fn locked(spec: &Spec, channel: &mut Channel, report: &mut Report) -> Result<(), String> {
     let mut spec = spec.clone();
     let input = match &spec.input {
         Some((path, name)) => Some((fs::read(path).map_err(|e| format!("cannot read {}: {e}", path.display()))?, name)),
@@ -38,6 +56,10 @@ pub(super) fn run(spec: &Spec) -> Result<ExitCode, String> {
     umask(Mode::from_raw_mode(0o022));
     // Later than `isolate`: a change of rights forgets it.
     set_parent_process_death_signal(Some(Signal::KILL)).map_err(|e| format!("cannot be bound to the grader: {e}"))?;
+    // It may have ended before this process was bound to it, and this process may be another's child by now.
+    if getppid().map(|parent| parent.as_raw_nonzero().get().unsigned_abs()) != Some(spec.parent) {
+        return Err("the grader has ended".to_string());
+    }
     fs::create_dir(&spec.stage).map_err(|error| format!("cannot make {}: {error}", spec.stage.display()))?;
     furnish(&spec)?;
     let work = inside(&spec.stage, Path::new(WORK));
@@ -46,16 +68,38 @@ pub(super) fn run(spec: &Spec) -> Result<ExitCode, String> {
         fs::write(&path, content).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
         fs::set_permissions(&path, fs::Permissions::from_mode(0o444)).map_err(|error| error.to_string())?;
     }
-    let status = start(&spec).map_err(|error| format!("cannot start the program: {error}"))?;
-    for output in &spec.outputs {
-        // What is no plain file is not there.
-        if let Err(error) = bring_out(&work.join(&output.name), &output.to, spec.limits.scratch)
-            && error.kind() != io::ErrorKind::NotFound
-        {
-            eprintln!("sandbox: {} was not taken: {error}", output.name);
+    report.reached = Reached::Entered;
+    channel.say(report)?;
+    let (begin, killed_before) = (Instant::now(), killed_for_memory());
+    let (mut child, enforced) = start(&spec)?;
+    report.enforced = Some(enforced);
+    report.reached = Reached::Started;
+    channel.say(report)?;
+    let status = wait(&mut child, Duration::from_secs(spec.limits.clock_seconds.max(1)))
+        .map_err(|error| format!("cannot wait for the program: {error}"))?;
+    report.seconds = begin.elapsed().as_secs_f64();
+    report.cpu_seconds = raw::cpu_seconds_of_children().map_err(|e| format!("cannot tell the CPU time: {e}"))?;
+    report.short_of_memory = killed_for_memory() > killed_before;
+    report.clock_ran_out = status.is_none();
+    report.code = status.and_then(|status| status.code());
+    report.signal = status.and_then(|status| status.signal());
+    // What a program leaves that did not end well is of no use.
+    for output in spec.outputs.iter().filter(|_| report.code == Some(0)) {
+        match bring_out(&work.join(&output.name), &output.to, spec.limits.scratch) {
+            Ok(None) => report.brought_out.push(output.name.clone()),
+            Ok(Some(why)) => report.not_taken.push(format!("{}: {why}", output.name)),
+            Err(error) => return Err(format!("cannot bring out {}: {error}", output.name)),
         }
     }
-    Ok(ended(status))
+    report.reached = Reached::Ended;
+    Ok(())
+}
+
+/// How many processes the kernel has ended for want of memory; 0 where it does not say.
+fn killed_for_memory() -> u64 {
+    let text = fs::read_to_string("/proc/vmstat").unwrap_or_default();
+    let count = text.lines().find_map(|line| line.strip_prefix("oom_kill "));
+    count.and_then(|count| count.trim().parse().ok()).unwrap_or_default()
 }
 
 /// Namespaces of its own. As root with an account of its own; else in a user namespace, where this account is root.
@@ -95,8 +139,14 @@ fn furnish(spec: &Spec) -> Result<(), String> {
     let devices: &[&str] = if spec.job == Job::Compiler { &DEVICES } else { &[] };
     let system = LIBRARIES.iter().chain(tools).chain(devices).map(PathBuf::from);
     let mut shown = Vec::new();
-    for path in system.chain(spec.shown.iter().cloned()) {
-        let Ok(about) = path.symlink_metadata() else { continue };
+    let system = system.map(|path| (path, false));
+    for (path, needed) in system.chain(spec.shown.iter().map(|path| (path.clone(), true))) {
+        let about = match path.symlink_metadata() {
+            Ok(about) => about,
+            // No system has all of them.
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !needed => continue,
+            Err(error) => return Err(failed("look at", &path, &error)),
+        };
         let at = inside(&spec.stage, &path);
         if at.symlink_metadata().is_ok_and(|there| there.is_symlink()) {
             continue;
@@ -176,46 +226,65 @@ pub(super) fn inside(stage: &Path, path: &Path) -> PathBuf {
     stage.join(path.strip_prefix("/").unwrap_or(path))
 }
 
-/// Starts the part that becomes the program: the first process of the process namespace.
-fn start(spec: &Spec) -> io::Result<ExitStatus> {
+/// Starts the part that becomes the program: the first process of the process namespace. Gives it when it has.
+fn start(spec: &Spec) -> Result<(Child, Enforced), String> {
+    let failed = |error: &dyn std::fmt::Display| format!("cannot start the program: {error}");
+    let (hears, says) = io::pipe().map_err(|error| failed(&error))?;
     let mut command = Command::new("/proc/self/exe");
-    command.arg(INNER).arg(spec.to_json()).env_clear();
+    command.arg(INNER).arg(spec.to_json()).env_clear().stdin(says);
     command.envs([("PATH", PATH), ("LC_ALL", "C"), ("TMPDIR", WORK)]).envs(spec.environment.iter().cloned());
-    command.status()
+    let mut child = command.spawn().map_err(|error| failed(&error))?;
+    // It holds the end of the pipe that is to be closed.
+    drop(command);
+    match inner::listen(hears) {
+        Ok(enforced) => Ok((child, enforced)),
+        Err(why) => {
+            let _ = child.kill();
+            let _ = child.wait();
+            Err(why)
+        }
+    }
 }
 
-/// Copies a plain file out of the scratch folder.
-fn bring_out(from: &Path, to: &Path, most: u64) -> io::Result<()> {
+/// Waits for the end of the program; `None`: its time was over, and it was ended, with all that it started.
+fn wait(child: &mut Child, limit: Duration) -> io::Result<Option<ExitStatus>> {
+    const LONGEST_PAUSE: Duration = Duration::from_millis(20);
+    let begin = Instant::now();
+    let mut pause = Duration::from_millis(1);
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        if begin.elapsed() >= limit {
+            child.kill()?;
+            child.wait()?;
+            return Ok(None);
+        }
+        thread::sleep(pause);
+        pause = (pause * 2).min(LONGEST_PAUSE);
+    }
+}
+
+/// Copies a plain file out of the scratch folder. Gives why there was nothing to copy; an error is this machine's.
+fn bring_out(from: &Path, to: &Path, most: u64) -> io::Result<Option<String>> {
     // Neither a link is followed nor a pipe waited for.
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(from)?;
+    let file = match OpenOptions::new().read(true).custom_flags(flags).open(from) {
+        Ok(file) => file,
+        // Nothing, a link, or a socket: that is what the program left.
+        Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ELOOP | libc::ENXIO | libc::ENOTDIR)) => {
+            return Ok(Some(error.to_string()));
+        }
+        Err(error) => return Err(error),
+    };
     let about = file.metadata()?;
     if !about.is_file() || about.len() > most {
-        return Err(io::Error::other(format!("it is not a plain file of at most {most} bytes")));
+        return Ok(Some(format!("it is not a plain file of at most {most} bytes")));
     }
     let mut copy = File::create(to)?;
     io::copy(&mut file.take(most), &mut copy)?;
-    copy.set_permissions(fs::Permissions::from_mode(0o755))
-}
-
-/// The program's exit status; of a signal, what it means here.
-fn ended(status: ExitStatus) -> ExitCode {
-    const SIGNALLED: u8 = 128;
-    if let Some(signal) = status.signal() {
-        let why = match signal {
-            libc::SIGXCPU => ": its CPU time was used up",
-            libc::SIGXFSZ => ": a file became too large",
-            libc::SIGSYS => ": it made a system call that is not allowed",
-            // The hard limit of CPU time, the kernel short of memory, or the grader.
-            libc::SIGKILL => ": its CPU time or its memory was used up",
-            libc::SIGSEGV => ": it used memory that it does not have, or its stack was used up",
-            libc::SIGABRT => ": it gave up",
-            _ => "",
-        };
-        eprintln!("sandbox: the program was ended by signal {signal}{why}");
-        return ExitCode::from(u8::try_from(signal).map_or(u8::MAX, |signal| SIGNALLED.saturating_add(signal)));
-    }
-    ExitCode::from(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
+    copy.set_permissions(fs::Permissions::from_mode(0o755))?;
+    Ok(None)
 }
 
 #[cfg(test)]
@@ -232,11 +301,17 @@ mod tests {
         // A pipe without a writer: who waits for it waits for ever.
         assert!(Command::new("mkfifo").arg(at("pipe")).status().unwrap().success());
         for name in ["folder", "link", "pipe", "missing"] {
-            bring_out(&at(name), &at("out"), 8).expect_err(name);
+            let why = bring_out(&at(name), &at("out"), 8).expect(name);
+            assert!(why.is_some(), "{name}");
             assert!(!at("out").exists(), "{name}");
         }
-        bring_out(&at("plain"), &at("out"), 7).expect_err("it is too large");
-        bring_out(&at("plain"), &at("out"), 8).unwrap();
+        assert!(bring_out(&at("plain"), &at("out"), 7).unwrap().is_some(), "it is too large");
+        assert_eq!(bring_out(&at("plain"), &at("out"), 8).unwrap(), None);
         assert_eq!(fs::read_to_string(at("out")).unwrap(), "12345678");
+        // A place that cannot be written to is not the program's fault.
+        bring_out(&at("plain"), &at("folder/no/out"), 8).expect_err("it cannot be written");
+        if Path::new("/dev/full").exists() {
+            bring_out(&at("plain"), Path::new("/dev/full"), 8).expect_err("the disk is full");
+        }
     }
 }
