@@ -286,8 +286,18 @@ fn the_compiler_sees_what_it_needs_and_no_more() {
     assert!(!seen(&toolchain.sysroot).contains(&toolchain.sysroot));
 }
 
-/// A hand-in whose kernel function sleeps, being graded.
-fn sleeper(folder: &Path) -> Child {
+/// Being graded, and ended with the test.
+struct Sleeper(Child);
+
+impl Drop for Sleeper {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A hand-in whose kernel function sleeps.
+fn sleeper(folder: &Path) -> Sleeper {
     fs::write(
         folder.join("step01.rs"),
         "pub fn kernel(_: &mut ptx::Cta, _: &ptx::Gemm) { std::thread::sleep(std::time::Duration::from_secs(900)) }\n",
@@ -295,7 +305,7 @@ fn sleeper(folder: &Path) -> Child {
     .expect("written");
     let mut grade = Command::new(GRADER);
     grade.arg("grade").arg(folder).current_dir(root()).stdout(Stdio::null()).stderr(Stdio::null());
-    grade.spawn().expect("it starts")
+    Sleeper(grade.spawn().expect("it starts"))
 }
 
 #[test]
@@ -305,9 +315,9 @@ fn a_grader_that_is_killed_leaves_nothing() {
     }
     let folder = tempfile::tempdir().expect("a folder");
     let mut grader = sleeper(folder.path());
-    let number = grader.id().to_string();
+    let number = grader.0.id().to_string();
     // Its sandbox names it, and so does the program that sleeps in it: by the file of its answer.
-    let parent = format!("\"parent\":{number}}}");
+    let parent = format!("\"parent\":{number},");
     let asked = || running(&parent).into_iter().find(|(_, line)| line.contains("\"job\":\"Program\""));
     until("the kernel is not built", || asked().is_some());
     let (_, line) = asked().expect("it runs");
@@ -315,8 +325,8 @@ fn a_grader_that_is_killed_leaves_nothing() {
     let scratch = PathBuf::from(scratch.expect("the program's folder"));
     let inside = format!("{}/program --emit {WORK}", scratch.display());
     until("the program is not started", || !running(&inside).is_empty());
-    grader.kill().expect("SIGKILL");
-    grader.wait().expect("ended");
+    grader.0.kill().expect("SIGKILL");
+    grader.0.wait().expect("ended");
     until("something goes on without its grader", || running(&inside).is_empty() && running(&parent).is_empty());
     // What it left on the disk goes with the next one.
     assert!(scratch.exists(), "{}", scratch.display());

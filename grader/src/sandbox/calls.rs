@@ -153,7 +153,6 @@ const NOT_FOR_COMPILERS: &[c_long] = &[
     libc::SYS_setns,
     libc::SYS_settimeofday,
     libc::SYS_socket,
-    libc::SYS_socketpair,
     STATMOUNT,
     LISTMOUNT,
     libc::SYS_swapoff,
@@ -252,6 +251,10 @@ fn programs(job: Job) -> Result<Vec<BpfProgram>, seccompiler::BackendError> {
         rules.push(SeccompRule::new(vec![set])?);
     }
     forbidden.insert(libc::SYS_clone, rules);
+    // rustc starts its linker with a pair of local sockets, which lead nowhere else. Other families are other parts of the kernel.
+    let local = u64::from(libc::AF_UNIX.unsigned_abs());
+    let other = SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, local)?;
+    forbidden.insert(libc::SYS_socketpair, vec![SeccompRule::new(vec![other])?]);
     let forbidden = SeccompFilter::new(forbidden, SeccompAction::Allow, denied(libc::EPERM), arch()?)?;
     Ok(without_x32().into_iter().chain([clone3.try_into()?, forbidden.try_into()?]).collect())
 }
