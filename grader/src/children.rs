@@ -123,7 +123,8 @@ fn wait(child: &mut Child, within: &Within) -> std::io::Result<Ended> {
         if within.cpu.is_some() && status.is_none() {
             cpu = cpu_time(child.id()).unwrap_or(cpu);
         }
-        let ended = Ended { cpu_seconds: cpu.as_secs_f64(), seconds: begin.elapsed().as_secs_f64(), ..Ended::default() };
+        let ended =
+            Ended { cpu_seconds: cpu.as_secs_f64(), seconds: begin.elapsed().as_secs_f64(), ..Ended::default() };
         if let Some(status) = status {
             #[cfg(unix)]
             let signal = std::os::unix::process::ExitStatusExt::signal(&status);
@@ -151,7 +152,7 @@ fn wait(child: &mut Child, within: &Within) -> std::io::Result<Ended> {
 
 /// The CPU time of a process, and of those that it has waited for.
 #[cfg(target_os = "linux")]
-fn cpu_time(process: u32) -> Option<Duration> {
+pub(crate) fn cpu_time(process: u32) -> Option<Duration> {
     // The kernel tells it in hundredths of a second, whatever it counts in.
     const TICK: Duration = Duration::from_millis(10);
     let text = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
@@ -193,7 +194,8 @@ mod tests {
     #[test]
     fn what_sleeps_takes_no_cpu_time_and_what_turns_does() {
         let run = |script: &str, clock: u64, cpu: u64| {
-            let within = Within { clock: Duration::from_secs(clock), cpu: Some(Duration::from_secs(cpu)), output: 1 << 20 };
+            let within =
+                Within { clock: Duration::from_secs(clock), cpu: Some(Duration::from_secs(cpu)), output: 1 << 20 };
             run_within(Command::new("sh").args(["-c", script]), &within).unwrap()
         };
         let slept = run("sleep 2; echo done", 60, 1);

@@ -13,7 +13,8 @@ const LOCK: &str = "lock";
 /// When the file cannot be written, or the file system knows no locks.
 pub(crate) fn wait(path: &Path, told: Option<&str>) -> Result<File, String> {
     let failed = |error: std::io::Error| {
-        let way_out = "try: Have the checkout on a disk of this machine; not every file system of a network knows locks.";
+        let way_out =
+            "try: Have the checkout on a disk of this machine; not every file system of a network knows locks.";
         format!("cannot lock {}: {error}\n  {way_out}", path.display())
     };
     let file = open(path).map_err(failed)?;

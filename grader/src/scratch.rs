@@ -132,12 +132,7 @@ pub fn build(toolchain: &Toolchain, cage: &Cage, kernel: &Kernel, limits: TimeLi
 }
 
 /// Runs the compiler on a kernel in a scratch folder. An error is this machine's.
-fn compile(
-    toolchain: &Toolchain,
-    cage: &Cage,
-    kernel: &Kernel,
-    limits: TimeLimits,
-) -> Result<(Folder, Ran), String> {
+fn compile(toolchain: &Toolchain, cage: &Cage, kernel: &Kernel, limits: TimeLimits) -> Result<(Folder, Ran), String> {
     let folder = lay_out(toolchain, kernel)?;
     let spec = rustc(toolchain, cage, folder.path(), kernel.step)?;
     let ran = cage.run(&Spec { limits: limits.compiler(), ..spec })?;

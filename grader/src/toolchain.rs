@@ -53,8 +53,7 @@ impl Toolchain {
         fs::create_dir_all(&grader).map_err(|error| format!("cannot make {}: {error}", grader.display()))?;
         // Another grader would compile, in the same folder, what this one has begun to use.
         let lock = grader.join("lock");
-        let told =
-            format!("waiting for another grader that compiles what hand-ins use (it holds {})", lock.display());
+        let told = format!("waiting for another grader that compiles what hand-ins use (it holds {})", lock.display());
         let _alone = locks::wait(&lock, Some(&told))?;
         let manifest = lay_out(&root, &grader)?;
         // Side by side: each of the two takes a tenth of a second when there is nothing to do.

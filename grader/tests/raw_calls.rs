@@ -158,6 +158,6 @@ fn no_call_that_reaches_out_is_left_to_a_compiler() {
     let wrong: Vec<&&str> = tried.iter().filter(|line| !line.ends_with(": Some(1)")).collect();
     assert!(wrong.is_empty(), "{wrong:#?} of\n{}", ran.stdout);
     assert!(ran.stdout.contains("a local pair") && ran.stdout.contains("a thread runs"), "{ran:?}");
-    assert!( ran.stdout.contains(&format!("{} calls", tried.len())), "{ran:?}");
+    assert!(ran.stdout.contains(&format!("{} calls", tried.len())), "{ran:?}");
     assert!(tried.len() > 120, "{}", tried.len());
 }

@@ -34,7 +34,8 @@ pub(crate) fn read(path: &Path) -> Result<Answer, BuildFailure> {
     let about = match fs::symlink_metadata(path) {
         Ok(about) => about,
         Err(e) if e.kind() == ErrorKind::NotFound => {
-            let what = "the program that builds the kernel left no answer: it ended before the kernel function returned";
+            let what =
+                "the program that builds the kernel left no answer: it ended before the kernel function returned";
             return Err(wrong(what.to_string()));
         }
         Err(e) => return Err(here(e)),

@@ -105,7 +105,10 @@ mod tests {
         let Ok(ended) = run(Command::new("sh").args(["-c", script]), Duration::from_secs(20)) else {
             panic!("it was ended");
         };
-        assert_eq!((ended.success, ended.stdout.len(), last_lines(&ended.stderr).as_str()), (false, 1 << 20, "; it said:\nwhy"));
+        assert_eq!(
+            (ended.success, ended.stdout.len(), last_lines(&ended.stderr).as_str()),
+            (false, 1 << 20, "; it said:\nwhy")
+        );
     }
 
     #[test]

@@ -3,9 +3,10 @@
 //! It stays outside: in the process namespace of the grader, where the program has no name for it, and with the grader's files. It
 //! reads nothing that the program wrote, except to copy plain files of known names.
 
-use super::spec::{LIBRARIES, PATH, PROC, TOOLS, WORK};
 use super::report::{Channel, Reached, Report};
-use super::{Enforced, INNER, Job, NO_SANDBOX, Spec, inner, raw};
+use super::spec::{LIBRARIES, PATH, PROC, TOOLS, WORK};
+use super::{Enforced, INNER, Job, Limits, NO_SANDBOX, Spec, inner, raw};
+use crate::children;
 use rustix::fs::Mode;
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_bind_recursive, mount_change, mount_remount};
 use rustix::process::{Signal, getegid, geteuid, getppid, set_parent_process_death_signal, umask};
@@ -75,12 +76,11 @@ fn locked(spec: &Spec, channel: &mut Channel, report: &mut Report) -> Result<(),
     report.enforced = Some(enforced);
     report.reached = Reached::Started;
     channel.say(report)?;
-    let status = wait(&mut child, Duration::from_secs(spec.limits.clock_seconds.max(1)))
-        .map_err(|error| format!("cannot wait for the program: {error}"))?;
+    let status =
+        wait(&mut child, &spec.limits, report).map_err(|error| format!("cannot wait for the program: {error}"))?;
     report.seconds = begin.elapsed().as_secs_f64();
     report.cpu_seconds = raw::cpu_seconds_of_children().map_err(|e| format!("cannot tell the CPU time: {e}"))?;
     report.short_of_memory = killed_for_memory() > killed_before;
-    report.clock_ran_out = status.is_none();
     report.code = status.and_then(|status| status.code());
     report.signal = status.and_then(|status| status.signal());
     // What a program leaves that did not end well is of no use.
@@ -246,8 +246,10 @@ fn start(spec: &Spec) -> Result<(Child, Enforced), String> {
     }
 }
 
-/// Waits for the end of the program; `None`: its time was over, and it was ended, with all that it started.
-fn wait(child: &mut Child, limit: Duration) -> io::Result<Option<ExitStatus>> {
+/// Waits for the end of the program; `None`: its time was over, and it was ended, with all that it started. The report says which.
+fn wait(child: &mut Child, limits: &Limits, report: &mut Report) -> io::Result<Option<ExitStatus>> {
+    let (cpu, clock) =
+        (Duration::from_secs(limits.cpu_seconds.max(1)), Duration::from_secs(limits.clock_seconds.max(1)));
     const LONGEST_PAUSE: Duration = Duration::from_millis(20);
     let begin = Instant::now();
     let mut pause = Duration::from_millis(1);
@@ -255,7 +257,9 @@ fn wait(child: &mut Child, limit: Duration) -> io::Result<Option<ExitStatus>> {
         if let Some(status) = child.try_wait()? {
             return Ok(Some(status));
         }
-        if begin.elapsed() >= limit {
+        report.cpu_ran_out = children::cpu_time(child.id()).is_some_and(|used| used >= cpu);
+        report.clock_ran_out = !report.cpu_ran_out && begin.elapsed() >= clock;
+        if report.cpu_ran_out || report.clock_ran_out {
             child.kill()?;
             child.wait()?;
             return Ok(None);
@@ -272,7 +276,9 @@ fn bring_out(from: &Path, to: &Path, most: u64) -> io::Result<Option<String>> {
     let file = match OpenOptions::new().read(true).custom_flags(flags).open(from) {
         Ok(file) => file,
         // Nothing, a link, or a socket: that is what the program left.
-        Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ELOOP | libc::ENXIO | libc::ENOTDIR)) => {
+        Err(error)
+            if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ELOOP | libc::ENXIO | libc::ENOTDIR)) =>
+        {
             return Ok(Some(error.to_string()));
         }
         Err(error) => return Err(error),

@@ -36,6 +36,8 @@ pub(super) struct Report {
     pub code: Option<i32>,
     /// The signal that ended it.
     pub signal: Option<i32>,
+    /// It was ended because its CPU time was used up.
+    pub cpu_ran_out: bool,
     /// It was ended because its time on the clock was over.
     pub clock_ran_out: bool,
     /// The machine ran out of memory meanwhile, and the kernel ended some process.

@@ -42,8 +42,8 @@ pub struct Ran {
 
 /// The sandbox ends by itself. What is later than that by so much is ended from outside, and is its fault.
 const GRACE: Duration = Duration::from_secs(60);
-/// The kernel counts CPU time in ticks.
-const TICK_SECONDS: f64 = 0.1;
+/// Who was killed after so much of its CPU time was killed for that: the kernel counts in ticks, which differ from the time that it tells.
+const USED_UP: f64 = 0.9;
 /// Signals as Linux numbers them; there is no sandbox elsewhere.
 const SIGKILL: i32 = 9;
 const SIGXCPU: i32 = 24;
@@ -104,8 +104,9 @@ fn judged(said: children::Ended, report: Option<Report>, limits: &Limits) -> Res
         };
         return Err(format!("the sandbox was ended {when}"));
     }
-    let used_up = report.cpu_seconds + TICK_SECONDS >= limits.cpu_seconds as f64;
+    let used_up = report.cpu_seconds >= USED_UP * limits.cpu_seconds as f64;
     let end = match (report.code, report.signal) {
+        _ if report.cpu_ran_out => End::CpuUsedUp,
         _ if report.clock_ran_out => End::ClockRanOut,
         (_, Some(SIGKILL | SIGXCPU)) if used_up => End::CpuUsedUp,
         // A program cannot send itself this one, and its own limits send it for CPU time alone.
@@ -199,7 +200,8 @@ mod tests {
 
     fn of(report: Option<Report>) -> Result<End, String> {
         // Whatever its own exit status is, the report alone counts.
-        let said = children::Ended { code: Some(3), stderr: "sandbox: all went well".to_string(), ..Default::default() };
+        let said =
+            children::Ended { code: Some(3), stderr: "sandbox: all went well".to_string(), ..Default::default() };
         judged(said, report, &Limits { cpu_seconds: 20, ..Limits::default() }).map(|ran| ran.end)
     }
 
@@ -209,7 +211,8 @@ mod tests {
         assert_eq!(of(Some(ended())), Ok(End::Exited(0)));
         assert_eq!(of(Some(Report { code: Some(125), ..ended() })), Ok(End::Exited(125)));
         assert_eq!(of(Some(signalled(6, 0.5))), Ok(End::Signalled(6)));
-        assert_eq!(of(Some(signalled(SIGKILL, 20.0))), Ok(End::CpuUsedUp));
+        assert_eq!(of(Some(signalled(SIGKILL, 19.5))), Ok(End::CpuUsedUp), "by the kernel");
+        assert_eq!(of(Some(Report { cpu_ran_out: true, ..signalled(SIGKILL, 20.0) })), Ok(End::CpuUsedUp));
         assert_eq!(of(Some(Report { clock_ran_out: true, ..signalled(SIGKILL, 0.1) })), Ok(End::ClockRanOut));
         assert_eq!(of(Some(Report { short_of_memory: true, ..ended() })), Ok(End::Exited(0)), "others ran out");
         let here = [
