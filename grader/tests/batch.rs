@@ -340,3 +340,31 @@ fn an_archive_that_the_workbook_packs_is_graded_and_its_kept_copy_is_watched() {
     assert!(errors.contains(&known), "{errors}");
     assert_eq!(fs::read_to_string(&path).expect("read"), later);
 }
+
+/// A machine that fails gives nobody a grade. What it could not do is tried twice, told as its own, and done when it can be.
+#[test]
+fn a_machine_that_fails_gives_no_grade_and_is_tried_again() {
+    let class = Class::new(&[("student", "fn broken( {")]);
+    let nowhere = class.folder.path().join("nowhere");
+    let mut broken = class.batch("grades", &[]);
+    let begin = Instant::now();
+    // Nothing can be locked in without a folder for temporary files.
+    let (status, text, errors) = said({
+        broken.env("TMPDIR", &nowhere);
+        broken
+    });
+    assert_eq!(status, Some(1), "{text}{errors}");
+    assert!(text.starts_with("0 graded now, 0 kept from before, 1 not graded\n"), "{text}");
+    assert!(begin.elapsed() >= Duration::from_secs(5), "it was tried once");
+    let Outcome::NotGraded { reason, here: true } = &class.records("grades")["student"].outcome else {
+        panic!("{:?}", class.records("grades")["student"].outcome)
+    };
+    assert!(reason.starts_with("because of this machine, twice: hand-ins cannot be locked in"), "{reason}");
+    let table = fs::read_to_string(class.grades("grades").join("grades.csv")).expect("a table");
+    assert!(table.contains("student,,"), "no score, not 0: {table}");
+    assert!(table.contains("not graded: because of this machine"), "{table}");
+    // The machine is mended: nobody has to ask for another try.
+    let (status, text, errors) = said(class.batch("grades", &[]));
+    assert_eq!(status, Some(0), "{errors}");
+    assert!(text.starts_with("1 graded now, 0 kept from before, 0 not graded\n"), "{text}");
+}

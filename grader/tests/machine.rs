@@ -8,6 +8,7 @@ use grader::sandbox::{Cage, End, Job, Limits, Output, Ran, Spec, WORK};
 use grader::scratch::{self, ScratchError, TimeLimits};
 use grader::toolchain::Toolchain;
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -211,7 +212,7 @@ fn running(text: &str) -> Vec<(u32, String)> {
     found.filter(|(_, line)| line.contains(text)).collect()
 }
 
-fn until(what: &str, holds: impl Fn() -> bool) {
+fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !holds() {
         assert!(begin.elapsed() < Duration::from_secs(120), "{what}");
@@ -368,4 +369,25 @@ fn the_grader_says_whose_fault_it_is() {
     // A folder for temporary files that there is not: nothing can be locked in.
     let (status, why, said) = graded(folder.path(), Some(&folder.path().join("none")));
     assert_eq!((status, why.map(|why| why.fault)), (Some(2), Some(Fault::Here)), "{said}");
+}
+
+/// Two at once would compile into one folder.
+#[test]
+fn a_grader_waits_for_another_that_compiles_what_all_use_and_says_so() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("step01.rs"), "fn broken( {").expect("written");
+    Toolchain::prepare(root()).expect("what hand-ins use");
+    let path = root().join("target/grader/lock");
+    let lock = fs::File::options().write(true).open(&path).expect("the lock");
+    lock.lock().expect("it is free soon");
+    let mut command = Command::new(GRADER);
+    command.args(["grade", "--trust"]).arg(folder.path()).current_dir(root());
+    let mut grader = Sleeper(command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("it starts"));
+    let said = BufReader::new(grader.0.stderr.take().expect("a pipe")).lines();
+    let told = said.map_while(Result::ok).find(|line| line.contains("waiting for another grader"));
+    assert!(told.is_some_and(|line| line.contains(&path.display().to_string())), "it does not say that it waits");
+    std::thread::sleep(Duration::from_millis(200));
+    assert_eq!(grader.0.try_wait().expect("asked"), None, "it did not wait");
+    drop(lock);
+    until("it waits for nobody", || grader.0.try_wait().expect("asked").is_some_and(|status| status.code() == Some(1)));
 }

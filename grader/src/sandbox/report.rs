@@ -54,8 +54,10 @@ pub(super) struct Report {
 
 /// The file that reports are written to.
 #[derive(Debug)]
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "there is no sandbox there"))]
 pub(super) struct Channel(File);
 
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "there is no sandbox there"))]
 impl Channel {
     pub(super) fn open(path: &Path) -> Result<Channel, String> {
         let file = File::create(path).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
