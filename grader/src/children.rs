@@ -1,25 +1,59 @@
 //! Programs that the grader starts: what they write, how long they take, and that none outlives it.
 
 use std::io::Read;
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::thread::{self, JoinHandle};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// What is read of a program's output.
 const MAX_OUTPUT: u64 = 16 << 20;
 
+/// Once a program has ended, its pipes are read so long: what it started may keep them open for ever.
+const REST: Duration = Duration::from_secs(5);
+
 /// A program that has ended.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Ended {
-    /// It took too long, and was ended.
-    pub timed_out: bool,
+    /// It took too long, and was ended: what was used up.
+    pub stopped: Option<Stopped>,
     /// Its exit status, if it ended by itself.
     pub code: Option<i32>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+    /// CPU time that it had used when it was last looked at; only counted where it is limited.
+    pub cpu_seconds: f64,
+    /// Time on the clock.
+    pub seconds: f64,
     pub stdout: String,
     pub stderr: String,
 }
 
+/// Why a program was ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stopped {
+    Clock,
+    Cpu,
+}
+
+/// What a program may take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Within {
+    /// Time on the clock.
+    pub clock: Duration,
+    /// CPU time, with that of the programs that it waited for; where the system does not say it, the clock alone counts.
+    pub cpu: Option<Duration>,
+    /// Bytes of its output that are kept, of each stream.
+    pub output: u64,
+}
+
 /// Runs a program and what it starts to their end, or to ours.
 pub(crate) fn run(command: &mut Command, limit: Duration) -> Result<Ended, String> {
+    run_within(command, &Within { clock: limit, cpu: None, output: MAX_OUTPUT })
+}
+
+/// The same, within more limits.
+pub(crate) fn run_within(command: &mut Command, within: &Within) -> Result<Ended, String> {
     let name = command.get_program().to_string_lossy().into_owned();
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     // A group of its own: when time is up, what the program started must end too.
@@ -28,15 +62,12 @@ pub(crate) fn run(command: &mut Command, limit: Duration) -> Result<Ended, Strin
     let mut child = command.spawn().map_err(|error| format!("cannot start {name}: {error}"))?;
     #[cfg(unix)]
     let _warden = Warden::of(&child);
-    let stdout = read(child.stdout.take());
-    let stderr = read(child.stderr.take());
-    let status = wait(&mut child, limit).map_err(|error| format!("cannot wait for {name}: {error}"))?;
-    Ok(Ended {
-        timed_out: status.is_none(),
-        code: status.and_then(|status| status.code()),
-        stdout: stdout.join().unwrap_or_default(),
-        stderr: stderr.join().unwrap_or_default(),
-    })
+    let stdout = read(child.stdout.take(), within.output);
+    let stderr = read(child.stderr.take(), within.output);
+    let mut ended = wait(&mut child, within).map_err(|error| format!("cannot wait for {name}: {error}"))?;
+    ended.stdout = stdout.recv_timeout(REST).unwrap_or_default();
+    ended.stderr = stderr.recv_timeout(REST).unwrap_or_default();
+    Ok(ended)
 }
 
 /// A process that ends a group of processes when this one is gone, by whatever way. A group of its own gets no Ctrl-C.
@@ -66,37 +97,74 @@ impl Drop for Warden {
 }
 
 /// Reads a pipe to its end, and keeps its beginning.
-fn read(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<String> {
+fn read(pipe: Option<impl Read + Send + 'static>, most: u64) -> mpsc::Receiver<String> {
+    let (send, receive) = mpsc::channel();
     thread::spawn(move || {
         let mut text = Vec::new();
         if let Some(mut pipe) = pipe {
             // A pipe that breaks ends the text; the program's exit says the rest. What is too much is read and dropped, since
             // it would stop at a full pipe.
-            let _ = pipe.by_ref().take(MAX_OUTPUT).read_to_end(&mut text);
+            let _ = pipe.by_ref().take(most).read_to_end(&mut text);
             let _ = std::io::copy(&mut pipe, &mut std::io::sink());
         }
-        String::from_utf8_lossy(&text).into_owned()
-    })
+        // Nobody listens any more when the rest takes too long.
+        let _ = send.send(String::from_utf8_lossy(&text).into_owned());
+    });
+    receive
 }
 
-/// The exit status of a process that ended by itself in time.
-fn wait(child: &mut Child, limit: Duration) -> std::io::Result<Option<ExitStatus>> {
+/// Waits for its end, or ends it.
+fn wait(child: &mut Child, within: &Within) -> std::io::Result<Ended> {
+    const LONGEST_PAUSE: Duration = Duration::from_millis(20);
     let begin = Instant::now();
+    let (mut pause, mut cpu) = (Duration::from_millis(1), Duration::ZERO);
     loop {
-        match child.try_wait() {
-            Ok(Some(status)) => return Ok(Some(status)),
-            Ok(None) if begin.elapsed() < limit => thread::sleep(Duration::from_millis(20)),
-            Ok(None) => {
-                #[cfg(unix)]
-                let _ = Command::new("kill").args(["-KILL", "--", &format!("-{}", child.id())]).status();
-                // It may have ended just now; either way it is gone afterwards.
-                let _ = child.kill();
-                let _ = child.wait();
-                return Ok(None);
-            }
-            Err(error) => return Err(error),
+        let status = child.try_wait()?;
+        if within.cpu.is_some() && status.is_none() {
+            cpu = cpu_time(child.id()).unwrap_or(cpu);
         }
+        let ended =
+            Ended { cpu_seconds: cpu.as_secs_f64(), seconds: begin.elapsed().as_secs_f64(), ..Ended::default() };
+        if let Some(status) = status {
+            #[cfg(unix)]
+            let signal = std::os::unix::process::ExitStatusExt::signal(&status);
+            #[cfg(not(unix))]
+            let signal = None;
+            return Ok(Ended { code: status.code(), signal, ..ended });
+        }
+        let stopped = if within.cpu.is_some_and(|most| cpu >= most) {
+            Some(Stopped::Cpu)
+        } else {
+            (begin.elapsed() >= within.clock).then_some(Stopped::Clock)
+        };
+        if stopped.is_some() {
+            #[cfg(unix)]
+            let _ = Command::new("kill").args(["-KILL", "--", &format!("-{}", child.id())]).status();
+            // It may have ended just now; either way it is gone afterwards.
+            let _ = child.kill();
+            let _ = child.wait();
+            return Ok(Ended { stopped, ..ended });
+        }
+        thread::sleep(pause);
+        pause = (pause * 2).min(LONGEST_PAUSE);
     }
+}
+
+/// The CPU time of a process, and of those that it has waited for.
+#[cfg(target_os = "linux")]
+pub(crate) fn cpu_time(process: u32) -> Option<Duration> {
+    // The kernel tells it in hundredths of a second, whatever it counts in.
+    const TICK: Duration = Duration::from_millis(10);
+    let text = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // The name, in brackets, may hold anything. Of what follows, the 12th to the 15th are ticks.
+    let rest = text.get(text.rfind(')')? + 1..)?;
+    let ticks: u32 = rest.split_whitespace().skip(11).take(4).filter_map(|ticks| ticks.parse::<u32>().ok()).sum();
+    Some(TICK * ticks)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn cpu_time(_: u32) -> Option<Duration> {
+    None
 }
 
 #[cfg(all(test, unix))]
@@ -120,5 +188,21 @@ mod tests {
         // As when this process ends.
         drop(warden.0.stdin.take());
         assert_eq!(group.wait().unwrap().signal(), Some(9));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn what_sleeps_takes_no_cpu_time_and_what_turns_does() {
+        let run = |script: &str, clock: u64, cpu: u64| {
+            let within =
+                Within { clock: Duration::from_secs(clock), cpu: Some(Duration::from_secs(cpu)), output: 1 << 20 };
+            run_within(Command::new("sh").args(["-c", script]), &within).unwrap()
+        };
+        let slept = run("sleep 2; echo done", 60, 1);
+        assert_eq!((slept.stopped, slept.code, slept.stdout.as_str()), (None, Some(0), "done\n"));
+        let turned = run("while :; do :; done", 60, 1);
+        assert_eq!(turned.stopped, Some(Stopped::Cpu), "{turned:?}");
+        let clock = run("sleep 60", 1, 5);
+        assert!(clock.stopped == Some(Stopped::Clock) && clock.seconds < 20.0, "{clock:?}");
     }
 }

@@ -46,6 +46,7 @@ mod children;
 pub mod formats;
 pub mod handin;
 pub mod json;
+mod locks;
 mod plain;
 pub mod rubric;
 pub mod sandbox;

@@ -275,10 +275,7 @@ fn one(toolchain: &Toolchain, cage: &Cage, kernel: &Kernel, options: &JudgeOptio
         Ok(built) => {
             // Not this checkout's file of the same name.
             let options = JudgeOptions { sources: built.sources(), ..options.clone() };
-            let source = built.source();
-            let graded = verdict(kernel.step, file, &source, &options);
-            // What this machine could not do is no fault of the hand-in: there is no grade then.
-            source.failed_here().map_or(graded, Err)
+            verdict(kernel.step, file, &built.source(), &options)
         }
         Err(ScratchError::HandIn(failure)) => verdict(kernel.step, file, &NoKernel(failure), options),
         Err(ScratchError::Here(error)) => Err(error),
@@ -301,7 +298,12 @@ fn verdict(
     options: &JudgeOptions,
 ) -> Result<Graded, String> {
     let step = harness::step(number).ok_or_else(|| format!("step {number} is unknown to this program"))?;
-    Ok(Graded { file, verdict: judge(step, source, options) })
+    let verdict = judge(step, source, options);
+    match &verdict.here {
+        // Nobody gets points, or none, for that.
+        Some(why) => Err(format!("this machine failed while {} was graded: {why}", name(number))),
+        None => Ok(Graded { file, verdict }),
+    }
 }
 
 /// The checkout that the grader is run in, or else the one that it was built from.

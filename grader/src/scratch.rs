@@ -3,40 +3,50 @@
 //! `lib.rs` and the program are ours; a hand-in brings `kernel.rs` and nothing else. Its crates are compiled already
 //! ([`Toolchain`]), so that rustc is all that runs, and it runs in the [`Cage`]. So does the program that comes out of it.
 
-use crate::children;
 use crate::handin::Kernel;
-use crate::sandbox::{Cage, Job, Limits, Output, Spec, TOLD, Told};
+use crate::locks::Folder;
+use crate::sandbox::{Cage, End, Job, Limits, Output, PATIENCE, Ran, Spec};
 use crate::toolchain::Toolchain;
 use harness::answers::plain;
 use harness::diagnostics::Sources;
 use harness::workbook::name;
-use harness::{BuildFailure, Emitted, Ending};
+use harness::{BuildFailure, Emitted, emitted};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
-use tempfile::TempDir;
+use std::time::Duration;
 
-/// Scratch folders that are older were left by a grader that was killed: grading one hand-in takes minutes.
-const LEFT_OVER: Duration = Duration::from_secs(24 * 60 * 60);
 /// What is shown of the compiler's errors.
 const MAX_ERROR_LINES: usize = 60;
 const MAX_ERROR_BYTES: usize = 64 << 10;
 
-/// Exit status of a program that a signal ended: more than this.
-const SIGNALLED: i32 = 128;
-
-/// How much CPU time a hand-in may take. In a sandbox the time of a clock does not count: a machine with much to do takes longer.
+/// How long a hand-in may take: CPU time. A busy machine is nobody's fault.
 #[derive(Clone, Copy, Debug)]
 pub struct TimeLimits {
     /// Its compilation.
     pub compile: Duration,
     /// Building a kernel's PTX.
     pub emit: Duration,
+    /// On the clock, so many times as long.
+    pub patience: u32,
 }
 
 impl Default for TimeLimits {
     fn default() -> TimeLimits {
-        TimeLimits { compile: Duration::from_secs(120), emit: Duration::from_secs(20) }
+        TimeLimits {
+            compile: Duration::from_secs(Limits::COMPILER.cpu_seconds),
+            emit: Duration::from_secs(Limits::PROGRAM.cpu_seconds),
+            patience: PATIENCE as u32,
+        }
+    }
+}
+
+impl TimeLimits {
+    fn compiler(self) -> Limits {
+        Limits::COMPILER.times(self.compile, self.compile * self.patience)
+    }
+
+    fn program(self) -> Limits {
+        Limits::PROGRAM.times(self.emit, self.emit * self.patience)
     }
 }
 
@@ -45,42 +55,44 @@ impl Default for TimeLimits {
 pub struct Scratch {
     program: PathBuf,
     cage: Cage,
-    emit: Duration,
-    folder: TempDir,
+    limits: Limits,
+    folder: Folder,
 }
 
 impl Scratch {
     /// The kernel source: the built program, in its own process.
     pub fn source(&self) -> Emitted {
-        let seconds = self.emit.as_secs().max(1);
-        let limits = Limits::PROGRAM.of_time(seconds, true);
         let spec = Spec {
             job: Job::Program,
             program: self.program.clone(),
             shown: vec![self.program.clone()],
-            limits,
+            limits: self.limits,
             ..Spec::default()
         };
         let cage = self.cage.clone();
-        let (wall, locked) = wall(&cage, self.emit, &limits);
-        let emitted = Emitted::from_command(move || cage.command(&spec)).timeout(wall);
-        if !locked {
-            return emitted;
-        }
-        emitted.ending(move |folder| match Told::read(&folder.join(TOLD)) {
-            Err(why) => Ending::Here(why),
-            Ok(told) => match told.failure() {
-                Some(why) => Ending::Here(why),
-                None if told.took_too_long(seconds) => Ending::TookTooLong(format!("{seconds} s")),
-                None => Ending::ByItself,
-            },
-        })
+        let ask = move |request: &Path, answer: &Path| cage.run(&spec.clone().asks(&cage, request, answer)).map(asked);
+        // Beside the program: what is left there is removed when nobody holds it any more.
+        Emitted::by(ask).within(self.folder.path())
     }
 
     /// Where the lines of Rust are that its PTX names.
     pub fn sources(&self) -> Sources {
         Sources::at(self.folder.path())
     }
+}
+
+/// What the judge is told of a program that was asked for a kernel.
+fn asked(ran: Ran) -> emitted::Asked {
+    let end = match (ran.too_long(), ran.failure()) {
+        (Some(limit), _) => emitted::End::TookTooLong(limit),
+        (None, Some(how)) => emitted::End::Failed(how),
+        (None, None) => emitted::End::Well,
+    };
+    let mut stderr = ran.stderr;
+    for why in ran.not_taken {
+        stderr = format!("{}\nsandbox: {why}", stderr.trim_end());
+    }
+    emitted::Asked { end, stdout: ran.stdout, stderr }
 }
 
 /// Why there is no program.
@@ -97,56 +109,53 @@ pub enum ScratchError {
 /// # Errors
 /// See [`ScratchError`].
 pub fn build(toolchain: &Toolchain, cage: &Cage, kernel: &Kernel, limits: TimeLimits) -> Result<Scratch, ScratchError> {
-    let folder = lay_out(toolchain, kernel).map_err(ScratchError::Here)?;
+    let (folder, ran) = compile(toolchain, cage, kernel, limits).map_err(ScratchError::Here)?;
     let program = folder.path().join("program");
-    let seconds = limits.compile.as_secs().max(1);
-    let spec = Spec {
-        limits: Limits::COMPILER.of_time(seconds, false),
-        told: folder.path().join(TOLD),
-        ..rustc(toolchain, cage, folder.path(), kernel.step)
-    };
-    let (wall, locked) = wall(cage, limits.compile, &spec.limits);
-    let said = children::run(&mut cage.command(&spec), wall).map_err(ScratchError::Here)?;
     let no_answer = |message: String| ScratchError::HandIn(BuildFailure::NoAnswer { message });
-    let mut too_long = said.timed_out;
-    if locked {
-        let told = Told::read(&spec.told).map_err(ScratchError::Here)?;
-        if let Some(why) = told.failure() {
-            return Err(ScratchError::Here(why));
-        }
-        too_long = told.took_too_long(seconds);
+    if let Some(limit) = ran.too_long() {
+        return Err(no_answer(format!("compiling it took longer than {limit} and was ended")));
     }
-    if too_long {
-        return Err(no_answer(format!("compiling it took longer than {seconds} s and was ended")));
+    if ran.end == End::Exited(0) && program.is_file() {
+        return Ok(Scratch { program, cage: cage.clone(), limits: limits.program(), folder });
     }
-    match said.code {
-        Some(0) if program.is_file() => Ok(Scratch { program, cage: cage.clone(), emit: limits.emit, folder }),
-        // What a compiler says then is of use to those who make it.
-        Some(code) if code > SIGNALLED => {
-            let end = said.stderr.trim_end().lines().last().unwrap_or_default();
-            let end = end.strip_prefix("sandbox: the program was ended").unwrap_or(end);
-            Err(no_answer(format!(
-                "it does not compile: the compiler was ended{}\n  \
-                 try: Look for macros, constants or statics that grow without bound; a kernel needs less than {} MiB to compile.",
-                plain(end),
-                Limits::COMPILER.memory >> 20
-            )))
-        }
-        _ => Err(no_answer(format!("it does not compile:\n{}", plain(&shortened(&said.stderr))))),
-    }
+    drop(folder);
+    control(toolchain, cage, kernel.step, limits).map_err(ScratchError::Here)?;
+    // What a compiler says when it is ended is of use to those who make it.
+    Err(no_answer(match (ran.end, ran.failure()) {
+        (End::Signalled(_), Some(how)) => format!(
+            "it does not compile: the compiler was {how}\n  \
+             try: Look for macros, constants or statics that grow without bound; a kernel needs less than {} MiB to compile.",
+            Limits::COMPILER.memory >> 20
+        ),
+        _ => format!("it does not compile:\n{}", plain(&shortened(&ran.stderr))),
+    }))
 }
 
-/// The longest that a run may take by the clock, and whether it is locked in: then it is ended, and judged, by its sandbox.
-fn wall(cage: &Cage, limit: Duration, limits: &Limits) -> (Duration, bool) {
-    const MARGIN: Duration = Duration::from_secs(60);
-    match cage {
-        Cage::Locked { .. } => (Duration::from_secs(limits.wall_seconds) + MARGIN, true),
-        Cage::Open => (limit, false),
+/// Runs the compiler on a kernel in a scratch folder. An error is this machine's.
+fn compile(toolchain: &Toolchain, cage: &Cage, kernel: &Kernel, limits: TimeLimits) -> Result<(Folder, Ran), String> {
+    let folder = lay_out(toolchain, kernel)?;
+    let spec = rustc(toolchain, cage, folder.path(), kernel.step)?;
+    let ran = cage.run(&Spec { limits: limits.compiler(), ..spec })?;
+    Ok((folder, ran))
+}
+
+/// A compiler that fails may want for memory, processes, or a file that somebody removed, and its words do not tell: then it fails on
+/// this text, too.
+fn control(toolchain: &Toolchain, cage: &Cage, step: u8, limits: TimeLimits) -> Result<(), String> {
+    let text = "pub fn kernel(_: &mut ptx::Cta, _: &ptx::Gemm) {}\n".to_string();
+    let kernel = Kernel { step, path: PathBuf::from("kernel.rs"), text };
+    let (_folder, ran) = compile(toolchain, cage, &kernel, limits)?;
+    match ran.failure() {
+        None => Ok(()),
+        Some(how) => Err(format!(
+            "the compiler fails here, and not on this hand-in alone: of an empty kernel it says ({how}):\n{}",
+            plain(&shortened(&ran.stderr))
+        )),
     }
 }
 
 /// The compiler on a scratch folder. Paths in messages are those of a checkout: it starts in a folder that is laid out like one.
-fn rustc(toolchain: &Toolchain, cage: &Cage, folder: &Path, step: u8) -> Spec {
+fn rustc(toolchain: &Toolchain, cage: &Cage, folder: &Path, step: u8) -> Result<Spec, String> {
     let step = name(step);
     let text = |path: &Path| path.display().to_string();
     let work = cage.work(folder);
@@ -172,7 +181,9 @@ fn rustc(toolchain: &Toolchain, cage: &Cage, folder: &Path, step: u8) -> Spec {
         toolchain.crates.iter().flat_map(|(name, file)| ["--extern".to_string(), format!("{name}={}", text(file))]),
     );
     arguments.extend(["-o".to_string(), text(&work.join("program")), format!("steps/{step}/src/lib.rs")]);
-    Spec {
+    let mut shown = toolchain.compiler()?;
+    shown.extend([toolchain.folder.clone(), folder.join("steps")]);
+    Ok(Spec {
         job: Job::Compiler,
         program: toolchain.rustc(),
         arguments,
@@ -180,13 +191,12 @@ fn rustc(toolchain: &Toolchain, cage: &Cage, folder: &Path, step: u8) -> Spec {
         without_proc: vec!["-Clinker-features=-lld".to_string()],
         // The loader would find the compiler's libraries by /proc.
         environment: vec![("LD_LIBRARY_PATH".to_string(), text(&toolchain.sysroot.join("lib")))],
-        // Of the toolchain's folder no more than it needs: a distribution's is /usr.
-        shown: vec![toolchain.rustc(), toolchain.sysroot.join("lib"), toolchain.folder.clone(), folder.join("steps")],
+        shown,
         outputs: vec![Output { name: "program".to_string(), to: folder.join("program") }],
         limits: Limits::COMPILER,
         stage: folder.join("stage"),
         ..Spec::default()
-    }
+    })
 }
 
 /// The beginning of the compiler's errors.
@@ -206,11 +216,9 @@ fn shortened(errors: &str) -> String {
 }
 
 /// Writes the scratch folder: a step's sources, laid out as in a checkout.
-fn lay_out(toolchain: &Toolchain, kernel: &Kernel) -> Result<TempDir, String> {
+fn lay_out(toolchain: &Toolchain, kernel: &Kernel) -> Result<Folder, String> {
     let step = name(kernel.step);
-    sweep(&toolchain.scratch, SystemTime::now());
-    let folder =
-        TempDir::new_in(&toolchain.scratch).map_err(|error| format!("cannot make a scratch folder: {error}"))?;
+    let folder = Folder::make(&toolchain.scratch)?;
     let source = folder.path().join("steps").join(&step).join("src");
     fs::create_dir_all(&source).map_err(|error| format!("cannot make {}: {error}", source.display()))?;
     let ours = toolchain.root.join("steps").join(&step).join("src/lib.rs");
@@ -239,34 +247,4 @@ fn open_to_others(path: &Path, mode: u32) -> std::io::Result<()> {
 #[cfg(not(unix))]
 fn open_to_others(_: &Path, _: u32) -> std::io::Result<()> {
     Ok(())
-}
-
-/// Removes the scratch crates that nobody works in any more.
-fn sweep(scratch: &Path, now: SystemTime) {
-    let Ok(entries) = fs::read_dir(scratch) else { return };
-    for entry in entries.flatten() {
-        let made = entry.metadata().and_then(|about| about.modified());
-        let age = made.ok().and_then(|made| now.duration_since(made).ok());
-        if age.is_some_and(|age| age > LEFT_OVER) {
-            // What cannot be removed costs space, nothing else.
-            let _ = fs::remove_dir_all(entry.path());
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_a_killed_grader_left_is_removed() {
-        let scratch = tempfile::tempdir().unwrap();
-        let left = scratch.path().join(".tmpAbc/steps");
-        fs::create_dir_all(&left).unwrap();
-        let now = SystemTime::now();
-        sweep(scratch.path(), now + LEFT_OVER / 2);
-        assert!(left.exists());
-        sweep(scratch.path(), now + LEFT_OVER + Duration::from_secs(60));
-        assert!(!scratch.path().join(".tmpAbc").exists() && scratch.path().exists());
-    }
 }

@@ -3,6 +3,7 @@
 //! Cargo runs here, on our own manifests alone. So nothing of a hand-in is read where there is something to write to.
 
 use crate::children;
+use crate::locks;
 use crate::sandbox::is_shown;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -49,6 +50,11 @@ impl Toolchain {
         }
         let grader = root.join("target/grader");
         let target = grader.join("shared");
+        fs::create_dir_all(&grader).map_err(|error| format!("cannot make {}: {error}", grader.display()))?;
+        // Another grader would compile, in the same folder, what this one has begun to use.
+        let lock = grader.join("lock");
+        let told = format!("waiting for another grader that compiles what hand-ins use (it holds {})", lock.display());
+        let _alone = locks::wait(&lock, Some(&told))?;
         let manifest = lay_out(&root, &grader)?;
         // Side by side: each of the two takes a tenth of a second when there is nothing to do.
         let (sysroot, crates) = thread::scope(|scope| {
@@ -68,6 +74,25 @@ impl Toolchain {
     /// The compiler itself, not what chooses one.
     pub fn rustc(&self) -> PathBuf {
         self.sysroot.join("bin/rustc")
+    }
+
+    /// What rustc needs of its folder: itself, its libraries, and what it compiles with. The folder may be `/usr`, or hold other programs.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn compiler(&self) -> Result<Vec<PathBuf>, String> {
+        let libraries = self.sysroot.join("lib");
+        let failed = |error: std::io::Error| format!("cannot read {}: {error}", libraries.display());
+        let mut needed = vec![self.rustc(), libraries.join("rustlib")];
+        for entry in fs::read_dir(&libraries).map_err(failed)? {
+            let path = entry.map_err(failed)?.path();
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            // `libLLVM.so.21.1-rust-1.95.0-stable` is one, too.
+            if path.is_file() && (name.ends_with(".so") || name.contains(".so.")) {
+                needed.push(path);
+            }
+        }
+        Ok(needed)
     }
 }
 
@@ -141,7 +166,7 @@ fn cargo(
         // Our lines are named as in a checkout, wherever it lies.
         .env("CARGO_ENCODED_RUSTFLAGS", format!("--remap-path-prefix={}/=", root.display()));
     let said = children::run(&mut command, CARGO_LIMIT)?;
-    if said.timed_out {
+    if said.stopped.is_some() {
         return Err(format!("compiling what hand-ins use took longer than {} s", CARGO_LIMIT.as_secs()));
     }
     let messages: Vec<serde_json::Value> =

@@ -112,10 +112,13 @@ impl Range {
     fn grade(&self, attack: &Attack) -> Verdict {
         let kernel = Kernel { step: attack.step, path: PathBuf::from("kernel.rs"), text: attack.text.clone() };
         let step = harness::step(attack.step).expect("the step exists");
-        let limits = TimeLimits { compile: Duration::from_secs(30), emit: Duration::from_secs(5) };
+        let limits = TimeLimits { compile: Duration::from_secs(30), emit: Duration::from_secs(5), patience: 3 };
         match scratch::build(&self.toolchain, &self.cage, &kernel, limits) {
             Ok(built) => {
-                judge(step, &built.source(), &JudgeOptions { sources: built.sources(), ..JudgeOptions::default() })
+                let options = JudgeOptions { sources: built.sources(), ..JudgeOptions::default() };
+                let verdict = judge(step, &built.source(), &options);
+                assert_eq!(verdict.here, None, "{}: no attack makes this machine fail", attack.name);
+                verdict
             }
             Err(ScratchError::HandIn(failure)) => judge(step, &NoKernel(failure), &JudgeOptions::default()),
             Err(ScratchError::Here(error)) => panic!("{}: the grader failed: {error}", attack.name),
@@ -148,6 +151,11 @@ impl Range {
     }
 }
 
+/// `GRADER_REQUIRE_SANDBOX=1`: a machine without a sandbox fails these tests.
+fn required() -> bool {
+    std::env::var_os("GRADER_REQUIRE_SANDBOX").is_some_and(|value| value == "1")
+}
+
 /// The sandbox; where this machine has none, that the grader says so and refuses.
 fn range() -> Option<Range> {
     colored::control::set_override(false);
@@ -159,6 +167,7 @@ fn range() -> Option<Range> {
         Err(error) => {
             assert!(std::env::var_os("GRADER_REQUIRE_SANDBOX").is_none(), "GRADER_REQUIRE_SANDBOX is set: {error}");
             println!("NOT ENFORCEABLE HERE, so that no attack ran: {error}");
+            assert!(!required(), "GRADER_REQUIRE_SANDBOX is set, and there is no sandbox: {error}");
             let output = Command::new(env!("CARGO_BIN_EXE_grader"))
                 .args(["grade", concat!(env!("CARGO_MANIFEST_DIR"), "/../solutions/src")])
                 .output()

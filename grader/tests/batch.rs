@@ -92,7 +92,7 @@ fn bad_hand_ins_stop_nobody_and_hostile_names_stay_text() {
     assert!(!errors.contains('\u{1b}'), "{errors}");
     let records = class.records("grades");
     let why = |name: &str| match &records[name].outcome {
-        Outcome::NotGraded { reason } => reason.clone(),
+        Outcome::NotGraded { reason, .. } => reason.clone(),
         Outcome::Graded(_) => panic!("{name} is graded"),
     };
     assert!(why("empty").starts_with("empty holds no kernel"), "{}", why("empty"));
@@ -194,7 +194,7 @@ fn a_hand_in_that_does_not_end_is_ended_and_can_be_tried_again() {
     let (status, text, _) = said(class.batch("grades", &["--limit", "1", "--grade-with", &program]));
     assert!(begin.elapsed() < Duration::from_secs(60), "{:?}", begin.elapsed());
     assert_eq!((status, text.lines().next()), (Some(1), Some("0 graded now, 0 kept from before, 1 not graded")));
-    let Outcome::NotGraded { reason } = &class.records("grades")["slow"].outcome else { panic!("graded") };
+    let Outcome::NotGraded { reason, .. } = &class.records("grades")["slow"].outcome else { panic!("graded") };
     assert_eq!(reason, "grading it took longer than 1 s and was ended");
     // A batch that is killed takes it along, though it does not look at its input.
     let running = || {
@@ -221,7 +221,7 @@ fn a_hand_in_that_does_not_end_is_ended_and_can_be_tried_again() {
         said(class.batch("grades", &[&["--grade-with", &program], options].concat()));
         class.records("grades")["slow"].outcome.clone()
     };
-    let not_graded = |reason: &str| Outcome::NotGraded { reason: reason.to_string() };
+    let not_graded = |reason: &str| Outcome::not_graded(reason.to_string());
     assert_eq!(again(&[]), not_graded("grading it took longer than 1 s and was ended"), "kept");
     assert_eq!(again(&["--retry"]), not_graded("no kernel"));
     // What is started in place of the grader decides on grades, too.
@@ -325,7 +325,7 @@ fn an_archive_that_the_workbook_packs_is_graded_and_its_kept_copy_is_watched() {
     fs::write(&kept, "no archive").expect("written");
     let (status, _, errors) = said(class.batch("grades", &["--step", "1"]));
     assert_eq!(status, Some(1), "{errors}");
-    let Outcome::NotGraded { reason } = &class.records("grades")["dora.tar"].outcome else { panic!("graded") };
+    let Outcome::NotGraded { reason, .. } = &class.records("grades")["dora.tar"].outcome else { panic!("graded") };
     assert!(reason.contains("was changed since it was kept: its hash is another\n  try: "), "{reason}");
     fs::write(&kept, good).expect("written");
 
@@ -339,4 +339,32 @@ fn an_archive_that_the_workbook_packs_is_graded_and_its_kept_copy_is_watched() {
         format!("{} has schema 2; this grader knows 1\n  try: ", path.canonicalize().expect("a path").display());
     assert!(errors.contains(&known), "{errors}");
     assert_eq!(fs::read_to_string(&path).expect("read"), later);
+}
+
+/// A machine that fails gives nobody a grade. What it could not do is tried twice, told as its own, and done when it can be.
+#[test]
+fn a_machine_that_fails_gives_no_grade_and_is_tried_again() {
+    let class = Class::new(&[("student", "fn broken( {")]);
+    let nowhere = class.folder.path().join("nowhere");
+    let mut broken = class.batch("grades", &[]);
+    let begin = Instant::now();
+    // Nothing can be locked in without a folder for temporary files.
+    let (status, text, errors) = said({
+        broken.env("TMPDIR", &nowhere);
+        broken
+    });
+    assert_eq!(status, Some(1), "{text}{errors}");
+    assert!(text.starts_with("0 graded now, 0 kept from before, 1 not graded\n"), "{text}");
+    assert!(begin.elapsed() >= Duration::from_secs(5), "it was tried once");
+    let Outcome::NotGraded { reason, here: true } = &class.records("grades")["student"].outcome else {
+        panic!("{:?}", class.records("grades")["student"].outcome)
+    };
+    assert!(reason.starts_with("because of this machine, twice: hand-ins cannot be locked in"), "{reason}");
+    let table = fs::read_to_string(class.grades("grades").join("grades.csv")).expect("a table");
+    assert!(table.contains("student,,"), "no score, not 0: {table}");
+    assert!(table.contains("not graded: because of this machine"), "{table}");
+    // The machine is mended: nobody has to ask for another try.
+    let (status, text, errors) = said(class.batch("grades", &[]));
+    assert_eq!(status, Some(0), "{errors}");
+    assert!(text.starts_with("1 graded now, 0 kept from before, 0 not graded\n"), "{text}");
 }

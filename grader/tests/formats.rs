@@ -29,6 +29,7 @@ fn verdict(step: u8, outcomes: [Outcome; 5], first: MilestoneState) -> Graded {
         device: "emulator".to_string(),
         parts: Part::ALL.map(|part| (part, outcomes.next().expect("five"))),
         milestones: milestones.collect(),
+        here: None,
         build_failure: None,
         points: 0.0,
         max_points: known.points,

@@ -44,6 +44,7 @@ fn graded(step: u8, title: &str, points: f64, max_points: u32, outcomes: [Outcom
         device: "emulator".to_string(),
         parts,
         milestones: states.into_iter().enumerate().map(milestone).collect(),
+        here: None,
         build_failure: None,
         points,
         max_points,

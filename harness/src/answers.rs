@@ -7,6 +7,7 @@
 use crate::source::{BuildErrorAt, BuildFailure, Built, Param, Place};
 use emit::Answer;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::Path;
 
 /// The largest answer that is read. A kernel of ten thousand instructions is about 1 MiB.
@@ -25,17 +26,26 @@ const MAX_BYTES: u64 = 16 << 20;
 /// Reads an answer file.
 ///
 /// # Errors
-/// When it is missing, or no answer: what is wrong with it.
-pub(crate) fn read(path: &Path) -> Result<Answer, String> {
+/// When it is missing, or no answer: what is wrong with it. When this machine does not give it: [`BuildFailure::Here`].
+pub(crate) fn read(path: &Path) -> Result<Answer, BuildFailure> {
+    let wrong = |message: String| BuildFailure::NoAnswer { message };
+    let here = |e: std::io::Error| BuildFailure::Here { message: format!("cannot read the answer: {e}") };
     // An answer is a plain file: a link or a pipe made by the program would make the judge read something else.
-    let about = fs::symlink_metadata(path).map_err(|_| {
-        "the program that builds the kernel left no answer: it ended before the kernel function returned".to_string()
-    })?;
+    let about = match fs::symlink_metadata(path) {
+        Ok(about) => about,
+        Err(e) if e.kind() == ErrorKind::NotFound => {
+            let what =
+                "the program that builds the kernel left no answer: it ended before the kernel function returned";
+            return Err(wrong(what.to_string()));
+        }
+        Err(e) => return Err(here(e)),
+    };
     if !about.is_file() || about.len() > MAX_ANSWER {
-        return Err(format!("the answer is not a file of at most {} MiB", MAX_ANSWER >> 20));
+        return Err(wrong(format!("the answer is not a file of at most {} MiB", MAX_ANSWER >> 20)));
     }
-    let text = fs::read_to_string(path).map_err(|e| format!("cannot read the answer: {e}"))?;
-    parse(&text)
+    let bytes = fs::read(path).map_err(here)?;
+    let text = String::from_utf8(bytes).map_err(|_| wrong("the answer is not UTF-8".to_string()))?;
+    parse(&text).map_err(wrong)
 }
 
 /// Reads the text of an answer.
@@ -57,7 +67,10 @@ pub fn parse(text: &str) -> Result<Answer, String> {
             BuildFailure::Panicked { message, place } => {
                 BuildFailure::Panicked { message: plain(&message), place: place.map(shown_place) }
             }
-            BuildFailure::NoAnswer { message } => BuildFailure::NoAnswer { message: plain(&message) },
+            // Only this side of the answer knows what failed here.
+            BuildFailure::NoAnswer { message } | BuildFailure::Here { message } => {
+                BuildFailure::NoAnswer { message: plain(&message) }
+            }
         })),
     }
 }

@@ -11,73 +11,79 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// How a run in this folder went.
-type AskEnding = dyn Fn(&Path) -> Ending + Send + Sync;
+/// What became of a program that was asked for a kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// How it ended.
+    pub end: End,
+    /// What it printed.
+    pub stdout: String,
+    /// What it wrote to stderr.
+    pub stderr: String,
+}
+
+/// How a program ended that was asked for a kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum End {
+    /// By itself, and it says that all went well.
+    Well,
+    /// By itself or by a signal, and not well: how, in a few words.
+    Failed(String),
+    /// It took too long, and was ended: after what, in a few words.
+    TookTooLong(String),
+}
+
+/// Asks a program for a kernel: with the paths of the request and of the answer. An error is this machine's.
+type Ask = dyn Fn(&Path, &Path) -> Result<Asked, String> + Send + Sync;
 
 /// A kernel source in another process.
 pub struct Emitted {
-    command: Box<dyn Fn() -> Command + Send + Sync>,
-    timeout: Duration,
+    ask: Box<Ask>,
+    /// Where requests and answers lie; `None`: in the system's folder for such.
+    folder: Option<PathBuf>,
     /// What the program prints is to be shown, and was not yet.
     echo: AtomicBool,
-    /// How a run went, by who ran it, in this folder.
-    ending: Option<Box<AskEnding>>,
-    /// What did not work on this machine.
-    here: Mutex<Option<String>>,
 }
 
-/// How a program came to its end, said by who runs it rather than by the program.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ending {
-    /// By itself.
-    ByItself,
-    /// It was ended after so long: "20 s of CPU time".
-    TookTooLong(String),
-    /// It did not run, or what it left could not be taken: this machine is to blame.
-    Here(String),
-}
+/// The longest that a step's test binary may take.
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 impl Emitted {
     /// A step's test binary.
     pub fn new(program: impl Into<PathBuf>) -> Emitted {
         let program = program.into();
-        Emitted::from_command(move || Command::new(&program))
+        Emitted::from_command(move || Command::new(&program), TIMEOUT)
     }
 
-    /// Anything that takes `--emit REQUEST ANSWER` as its last arguments, for example the binary in a sandbox.
-    pub fn from_command(command: impl Fn() -> Command + Send + Sync + 'static) -> Emitted {
-        Emitted {
-            command: Box::new(command),
-            timeout: Duration::from_secs(10),
-            echo: AtomicBool::new(false),
-            ending: None,
-            here: Mutex::new(None),
-        }
+    /// Anything that takes `--emit REQUEST ANSWER` as its last arguments. It is ended after so long.
+    pub fn from_command(command: impl Fn() -> Command + Send + Sync + 'static, timeout: Duration) -> Emitted {
+        Emitted::by(move |request, answer| {
+            let mut command = command();
+            let ended = match process::run(command.arg("--emit").arg(request).arg(answer), timeout) {
+                Ok(ended) => ended,
+                Err(process::Failure::TookTooLong(seconds)) => {
+                    let end = End::TookTooLong(format!("{seconds} s"));
+                    return Ok(Asked { end, stdout: String::new(), stderr: String::new() });
+                }
+                Err(failure @ process::Failure::DoesNotStart(_)) => return Err(failure.to_string()),
+            };
+            let end = if ended.success { End::Well } else { End::Failed(ended.status) };
+            Ok(Asked { end, stdout: ended.stdout, stderr: ended.stderr })
+        })
     }
 
-    /// Ends the process after so long.
-    pub fn timeout(mut self, timeout: Duration) -> Emitted {
-        self.timeout = timeout;
+    /// Any way to ask a program for a kernel, for example in a sandbox. It gets the paths of the request and of the answer; its error is
+    /// what failed on this machine.
+    pub fn by(ask: impl Fn(&Path, &Path) -> Result<Asked, String> + Send + Sync + 'static) -> Emitted {
+        Emitted { ask: Box::new(ask), folder: None, echo: AtomicBool::new(false) }
+    }
+
+    /// Requests and answers lie in a folder of their own below this one.
+    pub fn within(mut self, folder: impl Into<PathBuf>) -> Emitted {
+        self.folder = Some(folder.into());
         self
-    }
-
-    /// Asks how each run went, with the folder of its answer, after it.
-    pub fn ending(mut self, ending: impl Fn(&Path) -> Ending + Send + Sync + 'static) -> Emitted {
-        self.ending = Some(Box::new(ending));
-        self
-    }
-
-    /// What did not work on this machine, if anything: then what was built, or was not, says nothing of the kernel.
-    pub fn failed_here(&self) -> Option<String> {
-        self.here.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn here(&self, message: String) -> BuildFailure {
-        self.here.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(|| message.clone());
-        BuildFailure::NoAnswer { message }
     }
 
     /// Shows on stderr what the kernel function prints: once, though it is built for several problems.
@@ -90,48 +96,55 @@ impl Emitted {
 impl KernelSource for Emitted {
     fn build(&self, problem: &Problem, sms: u32) -> Result<Built, BuildFailure> {
         let no_answer = |message: String| BuildFailure::NoAnswer { message };
-        let here = |message: String| self.here(message);
-        let folder = tempfile::tempdir().map_err(|e| here(format!("cannot make a scratch folder: {e}")))?;
+        let here = |message: String| BuildFailure::Here { message };
+        let folder = match &self.folder {
+            Some(folder) => tempfile::tempdir_in(folder),
+            None => tempfile::tempdir(),
+        };
+        let folder = folder.map_err(|e| here(format!("cannot make a scratch folder: {e}")))?;
         let (request, reply) = (folder.path().join("request.json"), folder.path().join("answer.json"));
         let text = serde_json::to_string(&Request { problem: *problem, sms }).map_err(|e| here(e.to_string()))?;
         fs::write(&request, text).map_err(|e| here(format!("cannot write {}: {e}", request.display())))?;
 
-        let mut command = (self.command)();
-        command.arg("--emit").arg(&request).arg(&reply);
-        let too_long = |limit: &str| {
-            no_answer(format!(
-                "building the kernel for {problem} took longer than {limit} and was ended\n\
-                 try: Look for a Rust loop that does not end: `repeat` loops on the GPU, a Rust `for` unrolls while building."
-            ))
-        };
-        let ended = process::run(&mut command, self.timeout);
-        if let Some(ending) = &self.ending {
-            match ending(folder.path()) {
-                Ending::ByItself => {}
-                Ending::TookTooLong(limit) => return Err(too_long(&limit)),
-                Ending::Here(why) => return Err(here(why)),
+        let asked = (self.ask)(&request, &reply).map_err(here)?;
+        let said = process::last_lines(&asked.stderr);
+        match asked.end {
+            End::Well => {}
+            End::TookTooLong(limit) => {
+                return Err(no_answer(format!(
+                    "building the kernel for {problem} took longer than {limit} and was ended\n\
+                     try: Look for a Rust loop that does not end: `repeat` loops on the GPU, a Rust `for` unrolls while building."
+                )));
+            }
+            End::Failed(how) => {
+                // A program that may write the answer itself fails when it cannot.
+                writable(folder.path()).map_err(here)?;
+                return Err(no_answer(format!(
+                    "the program that builds the kernel failed ({how}){}",
+                    answers::plain(&said)
+                )));
             }
         }
-        let ended = ended.map_err(|failure| match failure {
-            process::Failure::TookTooLong(limit) => too_long(&format!("{limit} s")),
-            failure => here(failure.to_string()),
-        })?;
-        let printed = format!("{}{}", ended.stdout, ended.stderr);
-        if ended.success && !printed.trim().is_empty() && self.echo.swap(false, Ordering::Relaxed) {
+        let printed = format!("{}{}", asked.stdout, asked.stderr);
+        if !printed.trim().is_empty() && self.echo.swap(false, Ordering::Relaxed) {
             // A front end may be in the middle of a line.
             eprintln!("\nprinted while the kernel was built for {problem}:\n{}", answers::plain(printed.trim_end()));
         }
-        if !ended.success {
-            return Err(no_answer(format!(
-                "the program that builds the kernel failed ({}){}",
-                ended.status,
-                answers::plain(&ended.said())
-            )));
-        }
-        let answer = answers::read(&reply).map_err(|e| no_answer(format!("{e}{}", answers::plain(&ended.said()))))?;
+        let answer = answers::read(&reply).map_err(|failure| match failure {
+            BuildFailure::NoAnswer { message } => no_answer(format!("{message}{}", answers::plain(&said))),
+            other => other,
+        })?;
         match answer {
             Answer::Built(built) => Ok(built),
             Answer::Failed(failure) => Err(failure),
         }
     }
+}
+
+/// Whether an answer could be written here: nobody is to blame for a full disk but this machine.
+fn writable(folder: &Path) -> Result<(), String> {
+    // An answer is seldom larger.
+    const BYTES: usize = 1 << 20;
+    let path = folder.join("room");
+    fs::write(&path, vec![1; BYTES]).map_err(|e| format!("cannot write {}: {e}", path.display()))
 }

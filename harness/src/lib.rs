@@ -71,7 +71,7 @@ pub mod workbook;
 
 pub use device::Device;
 pub use emit::{Answer, Request, problem, source};
-pub use emitted::{Emitted, Ending};
+pub use emitted::Emitted;
 pub use inputs::{InputKind, Inputs};
 pub use judge::{judge, structure};
 pub use options::{Demands, JudgeOptions};

@@ -16,14 +16,12 @@ pub(crate) struct Ended {
     pub(crate) stderr: String,
 }
 
-impl Ended {
-    /// The last of what it wrote to stderr, as a continuation of a sentence.
-    pub(crate) fn said(&self) -> String {
-        const LINES: usize = 20;
-        let lines: Vec<&str> = self.stderr.trim().lines().collect();
-        let tail = &lines[lines.len().saturating_sub(LINES)..];
-        if tail.is_empty() { String::new() } else { format!("; it said:\n{}", tail.join("\n")) }
-    }
+/// The last of what a program wrote to stderr, as a continuation of a sentence.
+pub(crate) fn last_lines(stderr: &str) -> String {
+    const LINES: usize = 20;
+    let lines: Vec<&str> = stderr.trim().lines().collect();
+    let tail = &lines[lines.len().saturating_sub(LINES)..];
+    if tail.is_empty() { String::new() } else { format!("; it said:\n{}", tail.join("\n")) }
 }
 
 /// A program that did not.
@@ -107,7 +105,10 @@ mod tests {
         let Ok(ended) = run(Command::new("sh").args(["-c", script]), Duration::from_secs(20)) else {
             panic!("it was ended");
         };
-        assert_eq!((ended.success, ended.stdout.len(), ended.said().as_str()), (false, 1 << 20, "; it said:\nwhy"));
+        assert_eq!(
+            (ended.success, ended.stdout.len(), last_lines(&ended.stderr).as_str()),
+            (false, 1 << 20, "; it said:\nwhy")
+        );
     }
 
     #[test]

@@ -135,12 +135,16 @@ fn another_process_is_asked_and_not_trusted() {
     std::fs::write(&prepared, serde_json::to_string(&Answer::Built(built.clone())).expect("plain data")).expect("ours");
     // `sh -c SCRIPT sh --emit REQUEST ANSWER`: $2 is the request, $3 the answer.
     let asked = |script: String, seconds: f64| {
-        let source = Emitted::from_command(move || {
+        let shell = move || {
             let mut command = Command::new("sh");
             command.args(["-c", &script, "sh"]);
             command
-        });
-        source.timeout(Duration::from_secs_f64(seconds)).build(&SIZE, 148).map_err(|failure| failure.to_string())
+        };
+        let built = Emitted::from_command(shell, Duration::from_secs_f64(seconds)).build(&SIZE, 148);
+        built.map_err(|failure| match failure {
+            BuildFailure::NoAnswer { message } => message,
+            other => panic!("the program's fault is told as {other:?}"),
+        })
     };
     let prepared = prepared.display();
     assert_eq!(asked(format!("grep -q 128x128x64 \"$2\" && cp '{prepared}' \"$3\""), 10.0), Ok(built));
@@ -152,4 +156,41 @@ fn another_process_is_asked_and_not_trusted() {
     assert!(said("echo '{' > \"$3\"", 10.0).contains("the answer is not a kernel"));
     assert!(said(&format!("ln -s '{prepared}' \"$3\""), 10.0).contains("the answer is not a file"));
     assert!(said("sleep 60", 0.2).contains("took longer than"));
+    // What only this side knows cannot be said by the other.
+    let forged = r#"echo '{"failed":{"here":{"message":"the disk is full"}}}' > "$3""#;
+    assert!(said(forged, 10.0).contains("the answer is not a kernel"));
+}
+
+/// A full disk, a folder that cannot be written, a program that does not start: no verdict on the kernel, and its part is not failed.
+#[cfg(unix)]
+#[test]
+fn what_fails_here_is_not_the_kernels_fault() {
+    use std::process::Command;
+
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let nowhere = folder.path().join("nowhere");
+    let script = |script: &'static str| {
+        move || {
+            let mut command = Command::new("sh");
+            command.args(["-c", script, "sh"]);
+            command
+        }
+    };
+    let limit = Duration::from_secs(10);
+    let sources = [
+        ("no folder", "cannot make a scratch folder", Emitted::from_command(script("exit 0"), limit).within(&nowhere)),
+        ("no program", "cannot start", Emitted::new(&nowhere)),
+        ("no sandbox", "no more processes", Emitted::by(|_, _| Err("no more processes".to_string()))),
+        // As on a full disk: the program cannot write its answer, and nobody else could.
+        ("no room", "room: ", Emitted::from_command(script(r#"mkdir "$(dirname "$3")/room"; exit 1"#), limit)),
+    ];
+    for (name, says, source) in sources {
+        let built = source.build(&SIZE, 148);
+        assert!(matches!(&built, Err(BuildFailure::Here { message }) if message.contains(says)), "{name}: {built:?}");
+        let verdict = verdict(&source);
+        assert!(verdict.here.as_ref().is_some_and(|why| why.contains(says)), "{name}: {verdict:?}");
+        assert_eq!(verdict.build_failure, None, "{name}");
+        assert!(matches!(verdict.part(Part::Correct), Outcome::NotChecked { .. }), "{name}: {verdict:?}");
+        assert!(!verdict.passed() && !verdict.only_unchecked(), "{name}");
+    }
 }

@@ -341,6 +341,7 @@ fn verdict(outcomes: [fn() -> Outcome; 5], states: Vec<MilestoneState>) -> Verdi
         device: "emulator".to_string(),
         milestones: milestones.collect(),
         parts: std::array::from_fn(|part| (Part::ALL[part], outcomes[part]())),
+        here: None,
         build_failure: None,
         points: 0.0,
         max_points: 5,

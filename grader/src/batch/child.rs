@@ -5,6 +5,7 @@
 
 use super::seed;
 use super::store::{Asked, Outcome};
+use crate::formats::not_graded::{self, Fault, NotGraded};
 use crate::json::{Report, SCHEMA};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -41,7 +42,10 @@ impl Grader {
         match self.run(path, asked) {
             Ok(report) => Outcome::Graded(Box::new(self.told(report, path, name))),
             // The copy's place says nothing to who reads this.
-            Err(reason) => Outcome::NotGraded { reason: reason.replace(&*path.to_string_lossy(), name) },
+            Err(why) => Outcome::NotGraded {
+                reason: why.reason.replace(&*path.to_string_lossy(), name),
+                here: why.fault == Fault::Here,
+            },
         }
     }
 
@@ -54,7 +58,9 @@ impl Grader {
         if self.secret { seed::untold(report, self.seed) } else { report }
     }
 
-    fn run(&self, path: &Path, asked: &Asked) -> Result<Report, String> {
+    /// What says nothing of whose fault it is has the hand-in's: it is told as it is, and not tried again.
+    fn run(&self, path: &Path, asked: &Asked) -> Result<Report, NotGraded> {
+        let unknown = NotGraded::hand_in;
         let mut command = Command::new(&self.program);
         command.arg("grade").arg(path).args(["--format", "json", "--seed", "-", "--rubric"]).arg(&self.rubric);
         command.args(asked.steps.iter().flat_map(|step| ["--step".to_string(), step.to_string()]));
@@ -84,22 +90,28 @@ impl Grader {
         let text = |pipe: mpsc::Receiver<Vec<u8>>| pipe.recv_timeout(REST).unwrap_or_default();
         let (grade, said) = (text(stdout), String::from_utf8_lossy(&text(stderr)).into_owned());
         let Some(status) = status else {
-            return Err(format!("grading it took longer than {} s and was ended", self.limit.as_secs()));
+            return Err(unknown(format!("grading it took longer than {} s and was ended", self.limit.as_secs())));
         };
-        // 0: all passed; 1: not all; 2: it could not be graded, and the last message says why.
+        // 0: all passed; 1: not all; 2: it could not be graded, and why.
+        if status.code() == Some(2)
+            && let Some(why) = not_graded::parse(&grade)
+        {
+            return Err(why);
+        }
         match status.code() {
             Some(0 | 1) => match serde_json::from_slice(&grade) {
-                Ok(Report { schema, .. }) if schema != SCHEMA => Err(format!(
+                Ok(Report { schema, .. }) if schema != SCHEMA => Err(unknown(format!(
                     "{} gave a grade of schema {schema}; known is {SCHEMA}\n  try: Grade with a grader of this version.",
                     self.program.display()
-                )),
-                read => read.map_err(|error| format!("the grader gave no grade: {error}")),
+                ))),
+                read => read.map_err(|error| unknown(format!("the grader gave no grade: {error}"))),
             },
+            // Another program in place of the grader, or a wrong argument.
             Some(2) if said.contains("error: ") => {
                 let at = said.rfind("error: ").unwrap_or_default();
-                Err(said[at..].trim_start_matches("error: ").trim_end().to_string())
+                Err(unknown(said[at..].trim_start_matches("error: ").trim_end().to_string()))
             }
-            _ => Err(format!("the grader ended without a grade ({status}); it said:\n{}", said.trim_end())),
+            _ => Err(unknown(format!("the grader ended without a grade ({status}); it said:\n{}", said.trim_end()))),
         }
     }
 }

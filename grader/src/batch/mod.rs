@@ -285,7 +285,8 @@ impl Running<'_> {
             && record.identity == identity
         {
             let graded = matches!(record.outcome, Outcome::Graded(_));
-            if graded || !batch.retry {
+            // A machine that failed may be mended: that it did is no result of the hand-in.
+            if graded || !(batch.retry || record.outcome.failed_here()) {
                 return Ok(State::Kept(graded));
             }
         }

@@ -100,6 +100,6 @@ fn text(outcome: &Outcome) -> Result<String, String> {
             report.steps.iter_mut().for_each(|step| step.seconds = 0.0);
             render(&report)
         }
-        Outcome::NotGraded { reason } => Ok(format!("not graded: {reason}\n")),
+        Outcome::NotGraded { reason, .. } => Ok(format!("not graded: {reason}\n")),
     }
 }

@@ -100,7 +100,22 @@ pub enum Outcome {
     NotGraded {
         /// Why.
         reason: String,
+        /// The machine failed, or the course's files did: it is graded again whenever the batch is given again.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        here: bool,
     },
+}
+
+impl Outcome {
+    /// A hand-in that could not be graded.
+    pub fn not_graded(reason: String) -> Outcome {
+        Outcome::NotGraded { reason, here: false }
+    }
+
+    /// This machine is why there is no grade.
+    pub fn failed_here(&self) -> bool {
+        matches!(self, Outcome::NotGraded { here: true, .. })
+    }
 }
 
 /// A folder of grades. While it is open, no other batch writes to it.

@@ -49,7 +49,7 @@ pub fn write(store: &Store, hand_ins: &[HandIn], rubric: &Rubric, steps: &[u8]) 
         let Some(record) = store.result(&hand_in.id)? else { continue };
         let page = match &record.outcome {
             Outcome::Graded(report) => html::page(report, Some((&record.name, of))),
-            Outcome::NotGraded { reason } => not_graded(&record.name, reason),
+            Outcome::NotGraded { reason, .. } => not_graded(&record.name, reason),
         };
         let path = store.folder.join("reports").join(format!("{}.html", hand_in.id));
         fs::write(&path, page).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
@@ -116,7 +116,7 @@ fn row(id: &str, record: &Record) -> Row {
             row.points = report.steps.iter().map(|step| (step.step, step.points)).collect();
             row.note = first_next(report).unwrap_or_default();
         }
-        Outcome::NotGraded { reason } => {
+        Outcome::NotGraded { reason, .. } => {
             row.note = format!("not graded: {}", reason.lines().next().unwrap_or_default());
         }
     }

@@ -60,8 +60,11 @@ impl Work {
             limit: common.limit,
         };
         let outcome = match &self.kept {
-            Ok(path) => same_tools(grader.grade(path, &self.name, &self.asked), &common.versions),
-            Err(reason) => Outcome::NotGraded { reason: reason.clone() },
+            Ok(path) => {
+                let grade = || grader.grade(path, &self.name, &self.asked);
+                same_tools(twice(grade, PAUSE), &common.versions)
+            }
+            Err(reason) => Outcome::not_graded(reason.clone()),
         };
         Record {
             schema: store::SCHEMA,
@@ -76,6 +79,25 @@ impl Work {
             seconds: crate::json::rounded(begin.elapsed().as_secs_f64()),
             outcome,
         }
+    }
+}
+
+/// Before a machine that failed is tried again.
+const PAUSE: Duration = Duration::from_secs(5);
+
+/// Once more, if this machine failed: a disk may have room again, and others may have gone.
+fn twice(grade: impl Fn() -> Outcome, pause: Duration) -> Outcome {
+    let first = grade();
+    if !first.failed_here() {
+        return first;
+    }
+    std::thread::sleep(pause);
+    match grade() {
+        Outcome::NotGraded { reason, here: true } => {
+            let reason = format!("because of this machine, twice: {reason}");
+            Outcome::NotGraded { reason, here: true }
+        }
+        second => second,
     }
 }
 
@@ -96,5 +118,26 @@ fn same_tools(outcome: Outcome, begun: &Versions) -> Outcome {
          try: Have the same on all nodes, leave the checkout as it is meanwhile, and give --retry.",
         others.join("; ")
     );
-    Outcome::NotGraded { reason }
+    Outcome::not_graded(reason)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    #[test]
+    fn what_fails_here_is_tried_once_more() {
+        let here = |reason: &str| Outcome::NotGraded { reason: reason.to_string(), here: true };
+        let tries = |outcomes: [Outcome; 2]| {
+            let count = Cell::new(0);
+            let outcome = twice(|| outcomes[count.replace(count.get() + 1)].clone(), Duration::ZERO);
+            (outcome, count.get())
+        };
+        let no_kernel = Outcome::not_graded("no kernel".to_string());
+        assert_eq!(tries([no_kernel.clone(), here("unused")]), (no_kernel.clone(), 1));
+        assert_eq!(tries([here("the disk is full"), no_kernel.clone()]), (no_kernel, 2));
+        let (both, count) = tries([here("the disk is full"), here("no more processes")]);
+        assert_eq!((both, count), (here("because of this machine, twice: no more processes"), 2));
+    }
 }

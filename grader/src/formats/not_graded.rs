@@ -5,12 +5,15 @@
 //! keeps the scores that are there; without any it writes 0 by itself, so the text says that this is no grade.
 
 use super::Format;
+use crate::json::SCHEMA;
 use harness::answers::plain;
 use harness::workbook::name;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 /// Whose fault it is that there is no grade.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Fault {
     /// The hand-in's: it is refused, or holds no kernel.
     HandIn,
@@ -19,7 +22,7 @@ pub enum Fault {
 }
 
 /// Why there is no grade.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotGraded {
     /// Whose fault it is.
     pub fault: Fault,
@@ -58,8 +61,21 @@ pub fn render(format: Format, why: &NotGraded, steps: &[u8]) -> Option<String> {
     match format {
         Format::Gradescope => Some(gradescope(why)),
         Format::Autolab => Some(autolab(why, steps)),
-        Format::Text | Format::Json | Format::Junit | Format::Csv | Format::Html => None,
+        Format::Json => Some(format!("{:#}\n", json!({ "schema": SCHEMA, "not_graded": why }))),
+        Format::Text | Format::Junit | Format::Csv | Format::Html => None,
     }
+}
+
+/// What `render` wrote as JSON: why there is no grade.
+pub fn parse(json: &[u8]) -> Option<NotGraded> {
+    /// The one object.
+    #[derive(Deserialize)]
+    struct Written {
+        schema: u32,
+        not_graded: NotGraded,
+    }
+    let written: Written = serde_json::from_slice(json).ok()?;
+    (written.schema == SCHEMA).then_some(written.not_graded)
 }
 
 fn gradescope(why: &NotGraded) -> String {

@@ -7,7 +7,7 @@ use super::Job;
 use libc::c_long;
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
-    apply_filter,
+    apply_filter, sock_filter,
 };
 use std::collections::BTreeMap;
 
@@ -51,7 +51,6 @@ const PROGRAM: &[c_long] = &[
     libc::SYS_openat,
     libc::SYS_ppoll,
     libc::SYS_pread64,
-    libc::SYS_prlimit64,
     libc::SYS_pwrite64,
     libc::SYS_read,
     libc::SYS_readlinkat,
@@ -92,7 +91,7 @@ const PROGRAM_OF_OLD: &[c_long] = &[
 #[cfg(not(target_arch = "x86_64"))]
 const PROGRAM_OF_OLD: &[c_long] = &[];
 
-/// What reaches out of a sandbox, or into the kernel's less tried parts. Not `socketpair`: both ends are its own, and Rust starts processes with one.
+/// What reaches out of a sandbox, or into the kernel's less tried parts.
 const NOT_FOR_COMPILERS: &[c_long] = &[
     libc::SYS_accept,
     libc::SYS_accept4,
@@ -107,6 +106,7 @@ const NOT_FOR_COMPILERS: &[c_long] = &[
     libc::SYS_connect,
     libc::SYS_delete_module,
     libc::SYS_fanotify_init,
+    libc::SYS_fanotify_mark,
     libc::SYS_finit_module,
     libc::SYS_fsconfig,
     libc::SYS_fsmount,
@@ -121,14 +121,17 @@ const NOT_FOR_COMPILERS: &[c_long] = &[
     libc::SYS_kexec_load,
     libc::SYS_keyctl,
     libc::SYS_listen,
-    libc::SYS_memfd_secret,
+    libc::SYS_lookup_dcookie,
     libc::SYS_mknodat,
     libc::SYS_mount,
     libc::SYS_mount_setattr,
     libc::SYS_move_mount,
+    libc::SYS_move_pages,
+    libc::SYS_migrate_pages,
     libc::SYS_name_to_handle_at,
     libc::SYS_open_by_handle_at,
     libc::SYS_open_tree,
+    OPEN_TREE_ATTR,
     libc::SYS_perf_event_open,
     libc::SYS_personality,
     libc::SYS_pidfd_getfd,
@@ -136,6 +139,7 @@ const NOT_FOR_COMPILERS: &[c_long] = &[
     libc::SYS_pidfd_send_signal,
     libc::SYS_pivot_root,
     libc::SYS_process_madvise,
+    libc::SYS_process_mrelease,
     libc::SYS_process_vm_readv,
     libc::SYS_process_vm_writev,
     libc::SYS_ptrace,
@@ -149,6 +153,8 @@ const NOT_FOR_COMPILERS: &[c_long] = &[
     libc::SYS_setns,
     libc::SYS_settimeofday,
     libc::SYS_socket,
+    STATMOUNT,
+    LISTMOUNT,
     libc::SYS_swapoff,
     libc::SYS_swapon,
     libc::SYS_syslog,
@@ -158,25 +164,48 @@ const NOT_FOR_COMPILERS: &[c_long] = &[
     libc::SYS_vhangup,
 ];
 
-/// The same under their names of old, and what only this architecture has.
+/// Calls of newer kernels, with one number on all architectures.
+const STATMOUNT: c_long = 457;
+const LISTMOUNT: c_long = 458;
+const OPEN_TREE_ATTR: c_long = 467;
+
+/// The same under names that only this architecture has.
 #[cfg(target_arch = "x86_64")]
-const NOT_FOR_COMPILERS_OF_OLD: &[c_long] =
-    &[libc::SYS_ioperm, libc::SYS_iopl, libc::SYS_mknod, libc::SYS_modify_ldt, libc::SYS_uselib, libc::SYS__sysctl];
+const NOT_FOR_COMPILERS_OF_OLD: &[c_long] = &[
+    libc::SYS_ioperm,
+    libc::SYS_iopl,
+    libc::SYS_mknod,
+    libc::SYS_modify_ldt,
+    libc::SYS_nfsservctl,
+    libc::SYS_uselib,
+    libc::SYS__sysctl,
+];
 #[cfg(not(target_arch = "x86_64"))]
 const NOT_FOR_COMPILERS_OF_OLD: &[c_long] = &[];
 
-/// All that a compiler is denied. The kernel may know a second set of numbers (x32): the same with this bit, and some of their own.
-fn denied_to_compilers() -> Vec<c_long> {
-    const X32: c_long = 0x4000_0000;
-    const X32_OWN: std::ops::RangeInclusive<c_long> = 512..=547;
-    let calls = [NOT_FOR_COMPILERS, NOT_FOR_COMPILERS_OF_OLD].concat();
-    if cfg!(target_arch = "x86_64") {
-        let others = calls.iter().copied().chain(X32_OWN).map(|call| X32 + call);
-        // Processes and namespaces: a compiler has no use for them by these numbers.
-        let processes = [libc::SYS_clone, libc::SYS_clone3].map(|call| X32 + call);
-        return calls.iter().copied().chain(others).chain(processes).collect();
-    }
-    calls
+/// Refuses the calls of x32: those of x86-64 with other numbers, under the same name of the architecture. A list of what is
+/// forbidden does not know them.
+#[cfg(target_arch = "x86_64")]
+fn without_x32() -> Option<BpfProgram> {
+    // From the kernel's `linux/bpf_common.h` and `asm/unistd.h`.
+    const LOAD_WORD: u16 = 0x20;
+    const JUMP_IF_AT_LEAST: u16 = 0x35;
+    const RETURN: u16 = 0x06;
+    const X32: u32 = 1 << 30;
+    let step = |code, jt, k| sock_filter { code, jt, jf: 0, k };
+    let forbidden = libc::SECCOMP_RET_ERRNO | libc::EPERM.unsigned_abs();
+    Some(vec![
+        // The number of the call comes first in what a filter sees.
+        step(LOAD_WORD, 0, 0),
+        step(JUMP_IF_AT_LEAST, 1, X32),
+        step(RETURN, 0, libc::SECCOMP_RET_ALLOW),
+        step(RETURN, 0, forbidden),
+    ])
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn without_x32() -> Option<BpfProgram> {
+    None
 }
 
 /// Leaves this process, and what it becomes, the calls of a job.
@@ -195,14 +224,17 @@ fn programs(job: Job) -> Result<Vec<BpfProgram>, seccompiler::BackendError> {
     let arch = || std::env::consts::ARCH.try_into();
     let all = |calls: &[c_long]| calls.iter().map(|call| (*call, Vec::new())).collect::<BTreeMap<_, _>>();
     if job != Job::Compiler {
-        let allowed = all(&[PROGRAM, PROGRAM_OF_OLD].concat());
+        let mut allowed = all(&[PROGRAM, PROGRAM_OF_OLD].concat());
+        // To ask for a limit, not to set one: who lowers its own is killed as if this machine had failed.
+        let asks = SeccompCondition::new(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Eq, 0)?;
+        allowed.insert(libc::SYS_prlimit64, vec![SeccompRule::new(vec![asks])?]);
         let filter = SeccompFilter::new(allowed, denied(libc::EPERM), SeccompAction::Allow, arch()?)?;
         return Ok(vec![filter.try_into()?]);
     }
     // Its flags lie in memory, where no filter sees them. Who is told that it does not exist takes `clone`.
     let clone3 = all(&[libc::SYS_clone3]);
     let clone3 = SeccompFilter::new(clone3, SeccompAction::Allow, denied(libc::ENOSYS), arch()?)?;
-    let mut forbidden = all(&denied_to_compilers());
+    let mut forbidden = all(&[NOT_FOR_COMPILERS, NOT_FOR_COMPILERS_OF_OLD].concat());
     let namespaces = [
         libc::CLONE_NEWNS,
         libc::CLONE_NEWUSER,
@@ -219,6 +251,10 @@ fn programs(job: Job) -> Result<Vec<BpfProgram>, seccompiler::BackendError> {
         rules.push(SeccompRule::new(vec![set])?);
     }
     forbidden.insert(libc::SYS_clone, rules);
+    // rustc starts its linker with a pair of local sockets, which lead nowhere else. Other families are other parts of the kernel.
+    let local = u64::from(libc::AF_UNIX.unsigned_abs());
+    let other = SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, local)?;
+    forbidden.insert(libc::SYS_socketpair, vec![SeccompRule::new(vec![other])?]);
     let forbidden = SeccompFilter::new(forbidden, SeccompAction::Allow, denied(libc::EPERM), arch()?)?;
-    Ok(vec![clone3.try_into()?, forbidden.try_into()?])
+    Ok(without_x32().into_iter().chain([clone3.try_into()?, forbidden.try_into()?]).collect())
 }

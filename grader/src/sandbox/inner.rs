@@ -1,59 +1,83 @@
 //! Gives up all rights, step by step, and becomes the program.
 
 use super::spec::{PROC, WORK};
-use super::{BEGUN, Enforced, Job, Limits, Spec, calls, outer, raw};
+use super::{Enforced, Job, Limits, Spec, calls, outer, raw};
 use landlock::{
     ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr,
     RulesetCreatedAttr, RulesetStatus, Scope,
 };
-use rustix::fs::{Mode, OFlags, open};
-use rustix::io::{fcntl_dupfd_cloexec, write};
 use rustix::mount::{MountFlags, UnmountFlags, mount, mount_remount, unmount};
 use rustix::process::{Resource, Rlimit, Signal, pivot_root, set_parent_process_death_signal, setrlimit};
-use rustix::stdio::{dup2_stdin, stdin};
 use rustix::thread::{
     CapabilitiesSecureBits, CapabilitySet, CapabilitySets, Gid, Uid, UnshareFlags, clear_ambient_capability_set,
     remove_capability_from_bounding_set, set_capabilities, set_capabilities_secure_bits, set_no_new_privs,
     set_thread_groups, set_thread_res_gid, set_thread_res_uid,
 };
+use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::fmt::Display;
-use std::os::fd::OwnedFd;
+use std::fs::File;
+use std::io::{Read, Write, stdin};
+use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, ExitCode};
 
-/// Becomes the program. Gives why it did not.
-pub(super) fn become_program(arguments: &[OsString]) -> String {
-    let outer = match channel() {
-        Ok(outer) => outer,
-        Err(error) => return failed("take what leads to the outer part", &error),
-    };
-    // The outer part reads it to its end; when that is gone, this part must not go on.
-    let say = |text: &str| write(&outer, text.as_bytes()).map_err(|error| failed("tell the outer part", &error));
-    let error = match prepare(arguments).and_then(|prepared| say(BEGUN).map(|_| prepared)) {
-        Ok((spec, enforced)) if spec.job == Job::Probe => {
-            println!("{}", serde_json::to_string(&enforced).unwrap_or_default());
-            std::process::exit(0)
-        }
-        Ok((spec, _)) => {
+/// What this process says to the one outside, before it becomes the program.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Word {
+    /// All is as it must be; next is the program.
+    Prepared(Enforced),
+    /// It is not, or the program cannot be started.
+    Failed(String),
+}
+
+/// Becomes the program. What is in its way is said to the process outside.
+///
+/// The pipe to it comes as the standard input, and is closed when the program takes over: whatever that is, it says nothing there.
+pub(super) fn become_program(arguments: &[OsString]) -> Result<ExitCode, String> {
+    let channel = stdin().as_fd().try_clone_to_owned().map_err(|error| failed("keep the pipe", &error))?;
+    let mut channel = File::from(channel);
+    let nothing = File::open("/dev/null").map_err(|error| failed("open /dev/null", &error))?;
+    rustix::stdio::dup2_stdin(&nothing).map_err(|error| failed("close the standard input", &error))?;
+    let error = match prepare(arguments) {
+        Ok((spec, enforced)) => {
+            // Who was outside may have ended before this process was bound to it: then nobody reads, and this fails.
+            say(&mut channel, &Word::Prepared(enforced))?;
+            if spec.job == Job::Probe {
+                return Ok(ExitCode::SUCCESS);
+            }
             let mut command = Command::new(&spec.program);
             command.args(&spec.arguments).args(&spec.without_proc);
             format!("cannot start {}: {}", spec.program.display(), command.exec())
         }
         Err(error) => error,
     };
-    // That it ends says it, too.
-    let _ = say(&error);
-    error
+    say(&mut channel, &Word::Failed(error))?;
+    Ok(ExitCode::from(super::NO_SANDBOX))
 }
 
-/// What leads to the outer part stands in for the standard input until here. It is closed when the program begins.
-fn channel() -> rustix::io::Result<OwnedFd> {
-    let outer = fcntl_dupfd_cloexec(stdin(), 3)?;
-    let nothing = open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
-    dup2_stdin(&nothing)?;
-    Ok(outer)
+fn say(channel: &mut File, word: &Word) -> Result<(), String> {
+    let mut line = serde_json::to_string(word).map_err(|error| error.to_string())?;
+    line.push('\n');
+    channel.write_all(line.as_bytes()).map_err(|error| failed("reach the process outside", &error))
+}
+
+/// What was said, to its end: that all is prepared and the program runs, or why not.
+pub(super) fn listen(channel: impl Read) -> Result<Enforced, String> {
+    const MOST: u64 = 64 << 10;
+    let mut text = String::new();
+    channel.take(MOST).read_to_string(&mut text).map_err(|error| failed("hear the process inside", &error))?;
+    let mut prepared = Err("the sandbox was ended before all rights were given up".to_string());
+    for line in text.lines() {
+        match serde_json::from_str(line) {
+            Ok(Word::Prepared(enforced)) => prepared = Ok(enforced),
+            Ok(Word::Failed(why)) => return Err(why),
+            Err(error) => return Err(failed("understand the process inside", &error)),
+        }
+    }
+    prepared
 }
 
 fn prepare(arguments: &[OsString]) -> Result<(Spec, Enforced), String> {
@@ -79,11 +103,22 @@ fn prepare(arguments: &[OsString]) -> Result<(Spec, Enforced), String> {
     };
     if spec.job == Job::Probe {
         enforced.holes = holes();
-        return Ok((spec, enforced));
+    } else {
+        as_required(&enforced, spec.required.as_ref())?;
     }
-    match enforced.missing().as_slice() {
-        [] => Ok((spec, enforced)),
-        missing => Err(missing.join("; ")),
+    Ok((spec, enforced))
+}
+
+/// Whether this run has all that the probe had: what worked once may fail now, for want of memory or of namespaces.
+fn as_required(enforced: &Enforced, required: Option<&Enforced>) -> Result<(), String> {
+    let missing = enforced.missing();
+    if !missing.is_empty() {
+        return Err(format!("this run could not be locked in: {}", missing.join("; ")));
+    }
+    match required {
+        Some(required) if required == enforced => Ok(()),
+        Some(required) => Err(format!("this run could not be locked in as the probe was: {enforced}; not {required}")),
+        None => Err("nothing says how this run must be locked in".to_string()),
     }
 }
 
@@ -111,9 +146,13 @@ fn enter(spec: &Spec) -> Result<bool, String> {
     Ok(seen)
 }
 
+/// The process outside ends a program whose CPU time is used up, and says so. The kernel does if that comes too late, or for a process
+/// that the program started; it counts in another way, which differs by a few percent, and does not say why.
+const SPARE_CPU_SECONDS: u64 = 5;
+
 fn limit(limits: &Limits) -> Result<(), String> {
     let all = [
-        (Resource::Cpu, limits.cpu_seconds.max(1)),
+        (Resource::Cpu, limits.cpu_seconds.max(1) + SPARE_CPU_SECONDS),
         (Resource::As, limits.memory.max(64 << 20)),
         (Resource::Fsize, limits.scratch),
         (Resource::Nproc, limits.processes.max(1)),
@@ -206,4 +245,52 @@ fn holes() -> Vec<String> {
     possible("another account", set_thread_res_uid(Uid::ROOT, Uid::ROOT, Uid::ROOT).is_ok());
     possible("a namespace", raw::unshare(UnshareFlags::NEWUSER).is_ok());
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn probed() -> Enforced {
+        Enforced {
+            namespaces: ["mount", "pid", "network", "ipc", "uts", "cgroup"].map(str::to_string).to_vec(),
+            identity: "account of its own".to_string(),
+            seccomp: true,
+            landlock: "full".to_string(),
+            process_limit: true,
+            holes: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_run_with_less_than_the_probe_had_is_refused() {
+        as_required(&probed(), Some(&probed())).expect("the same");
+        as_required(&probed(), None).expect_err("nobody asked the probe");
+        let less = [
+            Enforced { namespaces: vec!["mount".to_string()], ..probed() },
+            Enforced { namespaces: ["mount", "pid", "network", "ipc"].map(str::to_string).to_vec(), ..probed() },
+            Enforced { identity: "user namespace".to_string(), ..probed() },
+            Enforced { seccomp: false, ..probed() },
+            Enforced { landlock: "partial".to_string(), ..probed() },
+            Enforced { process_limit: false, ..probed() },
+        ];
+        for run in less {
+            let why = as_required(&run, Some(&probed())).expect_err("it has less");
+            assert!(why.starts_with("this run could not be locked in"), "{why}");
+        }
+    }
+
+    #[test]
+    fn only_who_was_prepared_and_did_not_fail_runs() {
+        let said = |words: &[Word]| {
+            let lines: Vec<String> = words.iter().map(|word| serde_json::to_string(word).unwrap()).collect();
+            listen(lines.join("\n").as_bytes())
+        };
+        assert_eq!(said(&[Word::Prepared(probed())]), Ok(probed()));
+        assert!(said(&[]).unwrap_err().contains("before all rights"));
+        assert_eq!(said(&[Word::Failed("no pid".to_string())]), Err("no pid".to_string()));
+        let exec = [Word::Prepared(probed()), Word::Failed("cannot start it".to_string())];
+        assert_eq!(said(&exec), Err("cannot start it".to_string()));
+        listen(&b"{\"prepa"[..]).expect_err("it was cut off");
+    }
 }

@@ -11,11 +11,12 @@
 //! | module | idea |
 //! |---|---|
 //! | [`spec`] | what is run, what it sees, what it may use up |
+//! | `run` | runs a program, and says how it ended, or that this machine failed |
+//! | `report` | what is said of a run, where the program cannot reach |
 //! | `outer` | makes the place, waits, brings the results out |
 //! | `inner` | gives up all rights, and becomes the program |
-//! | [`Told`] | what the outer process tells of a run, where the program cannot reach |
 //! | `calls` | which system calls are left |
-//! | `raw` | the two calls that are `unsafe` |
+//! | `raw` | the calls that are `unsafe` |
 
 #[cfg(target_os = "linux")]
 mod calls;
@@ -25,11 +26,12 @@ mod inner;
 mod outer;
 #[cfg(target_os = "linux")]
 mod raw;
+mod report;
+mod run;
 pub mod spec;
-mod told;
 
-pub use spec::{Job, Limits, Output, Spec, TOLD, WORK, is_shown};
-pub use told::{Cut, Told};
+pub use run::{End, Ran};
+pub use spec::{Job, Limits, Output, PATIENCE, Spec, WORK, is_shown};
 
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
@@ -41,11 +43,8 @@ use std::process::{Command, ExitCode, Stdio};
 const OUTER: &str = "__sandboxed";
 /// The hidden command that becomes the program.
 const INNER: &str = "__sandboxed-inner";
-/// What the inner part says right before it becomes the program.
-#[cfg(target_os = "linux")]
-const BEGUN: &str = "begun\n";
-/// Exit status when the sandbox itself could not be made.
-pub const NO_SANDBOX: u8 = 125;
+/// Exit status when the sandbox itself could not be made. Programs may have it, too: what counts is the report.
+const NO_SANDBOX: u8 = 125;
 
 /// What is enforced for each program, as the machine here allows it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -151,11 +150,13 @@ impl Cage {
     }
 
     /// The command that runs a program so.
-    pub fn command(&self, spec: &Spec) -> Command {
+    fn command(&self, spec: &Spec) -> Command {
         let mut command = match self {
-            Cage::Locked { launcher, .. } => {
+            Cage::Locked { launcher, enforced } => {
                 let mut command = Command::new(launcher);
-                command.arg(OUTER).arg(Spec { grader: std::process::id(), ..spec.clone() }.to_json());
+                let required = (spec.job != Job::Probe).then(|| enforced.clone());
+                let spec = Spec { required, parent: std::process::id(), ..spec.clone() };
+                command.arg(OUTER).arg(spec.to_json());
                 command
             }
             Cage::Open => {
@@ -188,14 +189,14 @@ fn probe(launcher: &Path) -> Result<Enforced, String> {
         return Err(format!("it needs Linux, and this is {}", std::env::consts::OS));
     }
     let folder = tempfile::tempdir().map_err(|error| format!("cannot make a scratch folder: {error}"))?;
-    let spec = Spec { job: Job::Probe, stage: folder.path().join("stage"), ..Spec::default() };
-    let mut command = Cage::Locked { launcher: launcher.to_path_buf(), enforced: Enforced::default() }.command(&spec);
-    let output = command.output().map_err(|error| format!("cannot start {}: {error}", launcher.display()))?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    if !output.status.success() {
-        return Err(said.trim().trim_start_matches("sandbox: ").to_string());
+    let stage = folder.path().join("stage");
+    let spec = Spec { job: Job::Probe, stage, limits: Limits::PROGRAM, ..Spec::default() };
+    let probed = Cage::Locked { launcher: launcher.to_path_buf(), enforced: Enforced::default() }.run(&spec)?;
+    if let Some(how) = probed.failure() {
+        return Err(format!("its probe failed ({how}): {}", probed.stderr.trim()));
     }
-    serde_json::from_slice(&output.stdout).map_err(|error| format!("its probe said nothing: {error}; {}", said.trim()))
+    let report = report::read(&spec.report()).and_then(|report| report.enforced);
+    report.ok_or_else(|| "its probe said nothing".to_string())
 }
 
 /// Answers the hidden commands, if these arguments are one.
@@ -222,7 +223,7 @@ fn enter_outer(arguments: &[OsString]) -> Result<ExitCode, String> {
 
 fn enter_inner(arguments: &[OsString]) -> Result<ExitCode, String> {
     #[cfg(target_os = "linux")]
-    return Err(inner::become_program(arguments));
+    return inner::become_program(arguments);
     #[cfg(not(target_os = "linux"))]
     return Err(format!("it needs Linux; cannot run {arguments:?}"));
 }

@@ -3,13 +3,13 @@
 //! It stays outside: in the process namespace of the grader, where the program has no name for it, and with the grader's files. It
 //! reads nothing that the program wrote, except to copy plain files of known names.
 
+use super::report::{Channel, Reached, Report};
 use super::spec::{LIBRARIES, PATH, PROC, TOOLS, WORK};
-use super::{BEGUN, Cut, INNER, Job, Limits, Spec, Told, raw};
+use super::{Enforced, INNER, Job, Limits, NO_SANDBOX, Spec, inner, raw};
+use crate::children;
 use rustix::fs::Mode;
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_bind_recursive, mount_change, mount_remount};
-use rustix::param::clock_ticks_per_second;
-use rustix::pipe::{PipeFlags, pipe_with};
-use rustix::process::{Pid, Signal, getegid, geteuid, getppid, set_parent_process_death_signal, umask};
+use rustix::process::{Signal, getegid, geteuid, getppid, set_parent_process_death_signal, umask};
 use rustix::thread::UnshareFlags;
 use std::ffi::CString;
 use std::fs::{self, File, OpenOptions};
@@ -17,7 +17,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitCode, ExitStatus};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -28,19 +28,23 @@ const ACCOUNTS: u32 = 2_000_000_000;
 /// What the tree of mount points may take.
 const SKELETON_BYTES: u64 = 1 << 20;
 
-/// Runs a program as the specification says, and tells how that went.
+/// What making the place and bringing the results out may take, beside the program's own time.
+const LAST: Duration = Duration::from_secs(30);
+
+/// Runs a program as the specification says, and says how far it came. What fails on the way is this machine's.
 pub(super) fn run(spec: &Spec) -> Result<ExitCode, String> {
-    let mut told = Told::default();
-    let result = locked(spec, &mut told);
-    told.failed = result.as_ref().err().cloned();
-    if !spec.told.as_os_str().is_empty() {
-        let text = serde_json::to_vec(&told).map_err(|error| error.to_string())?;
-        fs::write(&spec.told, text).map_err(|error| format!("cannot write {}: {error}", spec.told.display()))?;
-    }
-    result
+    // Whatever hangs, a mount or this process, does not hang for ever; what is inside ends with this process.
+    raw::end_after(Duration::from_secs(spec.limits.clock_seconds.max(1)) + LAST);
+    let mut channel = Channel::open(&spec.report())?;
+    let mut report = Report::default();
+    channel.say(&report)?;
+    let failed = locked(spec, &mut channel, &mut report).err();
+    let well = failed.is_none();
+    channel.say(&Report { failed, ..report })?;
+    Ok(if well { ExitCode::SUCCESS } else { ExitCode::from(NO_SANDBOX) })
 }
 
-fn locked(spec: &Spec, told: &mut Told) -> Result<ExitCode, String> {
+fn locked(spec: &Spec, channel: &mut Channel, report: &mut Report) -> Result<(), String> {
     let mut spec = spec.clone();
     let input = match &spec.input {
         Some((path, name)) => Some((fs::read(path).map_err(|e| format!("cannot read {}: {e}", path.display()))?, name)),
@@ -53,13 +57,9 @@ fn locked(spec: &Spec, told: &mut Told) -> Result<ExitCode, String> {
     umask(Mode::from_raw_mode(0o022));
     // Later than `isolate`: a change of rights forgets it.
     set_parent_process_death_signal(Some(Signal::KILL)).map_err(|e| format!("cannot be bound to the grader: {e}"))?;
-    // It may have gone before that.
-    if getppid().map(Pid::as_raw_nonzero).map(|id| id.get().unsigned_abs()) != Some(spec.grader) {
-        return Err("the grader that wanted this has gone".to_string());
-    }
-    // As the probe did: what it found missing is missing here.
-    if spec.job != Job::Probe && !spec.process_limit {
-        return Err("no limit on processes: this account is root, and may not give a program another".to_string());
+    // It may have ended before this process was bound to it, and this process may be another's child by now.
+    if getppid().map(|parent| parent.as_raw_nonzero().get().unsigned_abs()) != Some(spec.parent) {
+        return Err("the grader has ended".to_string());
     }
     fs::create_dir(&spec.stage).map_err(|error| format!("cannot make {}: {error}", spec.stage.display()))?;
     furnish(&spec)?;
@@ -69,15 +69,37 @@ fn locked(spec: &Spec, told: &mut Told) -> Result<ExitCode, String> {
         fs::write(&path, content).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
         fs::set_permissions(&path, fs::Permissions::from_mode(0o444)).map_err(|error| error.to_string())?;
     }
-    let status = start(&spec, told)?;
-    for output in &spec.outputs {
-        let taken = bring_out(&work.join(&output.name), &output.to, spec.limits.scratch)
-            .map_err(|error| format!("cannot write {}: {error}", output.to.display()))?;
-        if let Taken::Refused(why) = taken {
-            eprintln!("sandbox: {} was not taken: {why}", output.name);
+    report.reached = Reached::Entered;
+    channel.say(report)?;
+    let (begin, killed_before) = (Instant::now(), killed_for_memory());
+    let (mut child, enforced) = start(&spec)?;
+    report.enforced = Some(enforced);
+    report.reached = Reached::Started;
+    channel.say(report)?;
+    let status =
+        wait(&mut child, &spec.limits, report).map_err(|error| format!("cannot wait for the program: {error}"))?;
+    report.seconds = begin.elapsed().as_secs_f64();
+    report.cpu_seconds = raw::cpu_seconds_of_children().map_err(|e| format!("cannot tell the CPU time: {e}"))?;
+    report.short_of_memory = killed_for_memory() > killed_before;
+    report.code = status.and_then(|status| status.code());
+    report.signal = status.and_then(|status| status.signal());
+    // What a program leaves that did not end well is of no use.
+    for output in spec.outputs.iter().filter(|_| report.code == Some(0)) {
+        match bring_out(&work.join(&output.name), &output.to, spec.limits.scratch) {
+            Ok(None) => report.brought_out.push(output.name.clone()),
+            Ok(Some(why)) => report.not_taken.push(format!("{}: {why}", output.name)),
+            Err(error) => return Err(format!("cannot bring out {}: {error}", output.name)),
         }
     }
-    Ok(ended(status))
+    report.reached = Reached::Ended;
+    Ok(())
+}
+
+/// How many processes the kernel has ended for want of memory; 0 where it does not say.
+fn killed_for_memory() -> u64 {
+    let text = fs::read_to_string("/proc/vmstat").unwrap_or_default();
+    let count = text.lines().find_map(|line| line.strip_prefix("oom_kill "));
+    count.and_then(|count| count.trim().parse().ok()).unwrap_or_default()
 }
 
 /// Namespaces of its own. As root with an account of its own; else in a user namespace, where this account is root.
@@ -117,8 +139,14 @@ fn furnish(spec: &Spec) -> Result<(), String> {
     let devices: &[&str] = if spec.job == Job::Compiler { &DEVICES } else { &[] };
     let system = LIBRARIES.iter().chain(tools).chain(devices).map(PathBuf::from);
     let mut shown = Vec::new();
-    for path in system.chain(spec.shown.iter().cloned()) {
-        let Ok(about) = path.symlink_metadata() else { continue };
+    let system = system.map(|path| (path, false));
+    for (path, needed) in system.chain(spec.shown.iter().map(|path| (path.clone(), true))) {
+        let about = match path.symlink_metadata() {
+            Ok(about) => about,
+            // No system has all of them.
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !needed => continue,
+            Err(error) => return Err(failed("look at", &path, &error)),
+        };
         let at = inside(&spec.stage, &path);
         if at.symlink_metadata().is_ok_and(|there| there.is_symlink()) {
             continue;
@@ -198,142 +226,76 @@ pub(super) fn inside(stage: &Path, path: &Path) -> PathBuf {
     stage.join(path.strip_prefix("/").unwrap_or(path))
 }
 
-/// Starts the part that becomes the program, the first process of the process namespace, and waits for its end.
-fn start(spec: &Spec, told: &mut Told) -> Result<ExitStatus, String> {
+/// Starts the part that becomes the program: the first process of the process namespace. Gives it when it has.
+fn start(spec: &Spec) -> Result<(Child, Enforced), String> {
     let failed = |error: &dyn std::fmt::Display| format!("cannot start the program: {error}");
-    // By this the inner part says how far it came. The program does not get it.
-    let (from_inner, to_outer) = pipe_with(PipeFlags::CLOEXEC).map_err(|error| failed(&error))?;
+    let (hears, says) = io::pipe().map_err(|error| failed(&error))?;
     let mut command = Command::new("/proc/self/exe");
-    command.arg(INNER).arg(spec.to_json()).env_clear().stdin(Stdio::from(to_outer));
+    command.arg(INNER).arg(spec.to_json()).env_clear().stdin(says);
     command.envs([("PATH", PATH), ("LC_ALL", "C"), ("TMPDIR", WORK)]).envs(spec.environment.iter().cloned());
     let mut child = command.spawn().map_err(|error| failed(&error))?;
+    // It holds the end of the pipe that is to be closed.
     drop(command);
-    let mut said = String::new();
-    // It ends when the program has begun, or the inner part is gone.
-    File::from(from_inner).read_to_string(&mut said).map_err(|error| failed(&error))?;
-    let (status, cut) = watch(&mut child, &spec.limits).map_err(|error| format!("cannot wait for it: {error}"))?;
-    (told.signal, told.cut, told.cpu_seconds) = (status.signal(), cut, cpu_seconds_of_children());
-    match said.strip_prefix(BEGUN) {
-        Some("") => Ok(status),
-        // A hand-in may make something that is no program.
-        Some(error) if spec.job == Job::Program => {
-            eprintln!("sandbox: {error}");
-            Ok(status)
+    match inner::listen(hears) {
+        Ok(enforced) => Ok((child, enforced)),
+        Err(why) => {
+            let _ = child.kill();
+            let _ = child.wait();
+            Err(why)
         }
-        Some(error) => Err(error.to_string()),
-        None if said.is_empty() => Err(failed(&format!("it ended before it had begun ({status})"))),
-        None => Err(said),
     }
 }
 
-/// Waits for a program, and ends it when it sleeps for too long, or takes far too long.
-fn watch(child: &mut Child, limits: &Limits) -> io::Result<(ExitStatus, Option<Cut>)> {
-    let (begin, mut asleep, mut pause) = (Instant::now(), Duration::ZERO, Duration::from_millis(1));
+/// Waits for the end of the program; `None`: its time was over, and it was ended, with all that it started. The report says which.
+fn wait(child: &mut Child, limits: &Limits, report: &mut Report) -> io::Result<Option<ExitStatus>> {
+    let (cpu, clock) =
+        (Duration::from_secs(limits.cpu_seconds.max(1)), Duration::from_secs(limits.clock_seconds.max(1)));
+    const LONGEST_PAUSE: Duration = Duration::from_millis(20);
+    let begin = Instant::now();
+    let mut pause = Duration::from_millis(1);
     loop {
         if let Some(status) = child.try_wait()? {
-            return Ok((status, None));
+            return Ok(Some(status));
         }
-        let sleeps = limits.asleep_seconds > 0 && is_asleep(child.id());
-        asleep += if sleeps { pause } else { Duration::ZERO };
-        let cut = match limits {
-            Limits { asleep_seconds, .. } if sleeps && asleep.as_secs() >= *asleep_seconds => Some(Cut::Asleep),
-            Limits { wall_seconds, .. } if *wall_seconds > 0 && begin.elapsed().as_secs() >= *wall_seconds => {
-                Some(Cut::Late)
-            }
-            _ => None,
-        };
-        if cut.is_some() {
+        report.cpu_ran_out = children::cpu_time(child.id()).is_some_and(|used| used >= cpu);
+        report.clock_ran_out = !report.cpu_ran_out && begin.elapsed() >= clock;
+        if report.cpu_ran_out || report.clock_ran_out {
             child.kill()?;
-            return Ok((child.wait()?, cut));
+            child.wait()?;
+            return Ok(None);
         }
         thread::sleep(pause);
-        pause = (pause * 2).min(Duration::from_millis(20));
+        pause = (pause * 2).min(LONGEST_PAUSE);
     }
 }
 
-/// Whether a process waits for something, rather than for a processor.
-fn is_asleep(process: u32) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-    // The name, in brackets, may hold anything.
-    stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('S'))
-}
-
-/// CPU time of all children that have ended, and of theirs.
-fn cpu_seconds_of_children() -> f64 {
-    const USER_AND_SYSTEM: std::ops::Range<usize> = 13..15;
-    let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    let fields: Vec<&str> = stat.rsplit_once(") ").map(|(_, rest)| rest.split(' ').collect()).unwrap_or_default();
-    let ticks: u64 =
-        fields.get(USER_AND_SYSTEM).into_iter().flatten().filter_map(|field| field.parse::<u64>().ok()).sum();
-    ticks as f64 / clock_ticks_per_second() as f64
-}
-
-/// What came of a file that is to be brought out.
-#[derive(Debug, PartialEq, Eq)]
-enum Taken {
-    Yes,
-    NotThere,
-    /// It is no plain file, or too large.
-    Refused(String),
-}
-
-/// Copies a plain file out of the scratch folder. An error is this machine's: it could not be written.
-fn bring_out(from: &Path, to: &Path, most: u64) -> io::Result<Taken> {
+/// Copies a plain file out of the scratch folder. Gives why there was nothing to copy; an error is this machine's.
+fn bring_out(from: &Path, to: &Path, most: u64) -> io::Result<Option<String>> {
     // Neither a link is followed nor a pipe waited for.
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
     let file = match OpenOptions::new().read(true).custom_flags(flags).open(from) {
         Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Taken::NotThere),
-        Err(error) => return Ok(Taken::Refused(error.to_string())),
+        // Nothing, a link, or a socket: that is what the program left.
+        Err(error)
+            if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ELOOP | libc::ENXIO | libc::ENOTDIR)) =>
+        {
+            return Ok(Some(error.to_string()));
+        }
+        Err(error) => return Err(error),
     };
-    match file.metadata() {
-        Ok(about) if about.is_file() && about.len() <= most => {}
-        _ => return Ok(Taken::Refused(format!("it is not a plain file of at most {most} bytes"))),
+    let about = file.metadata()?;
+    if !about.is_file() || about.len() > most {
+        return Ok(Some(format!("it is not a plain file of at most {most} bytes")));
     }
     let mut copy = File::create(to)?;
     io::copy(&mut file.take(most), &mut copy)?;
     copy.set_permissions(fs::Permissions::from_mode(0o755))?;
-    Ok(Taken::Yes)
-}
-
-/// The program's exit status; of a signal, what it means here.
-fn ended(status: ExitStatus) -> ExitCode {
-    const SIGNALLED: u8 = 128;
-    if let Some(signal) = status.signal() {
-        let why = match signal {
-            libc::SIGXCPU => ": its CPU time was used up",
-            libc::SIGXFSZ => ": a file became too large",
-            libc::SIGSYS => ": it made a system call that is not allowed",
-            // The hard limit of CPU time, the kernel short of memory, or the grader.
-            libc::SIGKILL => ": its CPU time or its memory was used up",
-            libc::SIGSEGV => ": it used memory that it does not have, or its stack was used up",
-            libc::SIGABRT => ": it gave up",
-            _ => "",
-        };
-        eprintln!("sandbox: the program was ended by signal {signal}{why}");
-        return ExitCode::from(u8::try_from(signal).map_or(u8::MAX, |signal| SIGNALLED.saturating_add(signal)));
-    }
-    ExitCode::from(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
+    Ok(None)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn who_sleeps_is_told_from_who_works() {
-        let run = |script: &str, limits: Limits| {
-            let mut child = Command::new("sh").args(["-c", script]).spawn().unwrap();
-            let (status, cut) = watch(&mut child, &limits).unwrap();
-            (status.success(), cut)
-        };
-        let limits = Limits { asleep_seconds: 1, wall_seconds: 3, ..Limits::default() };
-        assert_eq!(run("exec sleep 60", limits), (false, Some(Cut::Asleep)));
-        // The state that it is in while it has work: one that is starved of processors looks the same.
-        assert_eq!(run("while :; do :; done", limits), (false, Some(Cut::Late)));
-        assert_eq!(run("sleep 0.1", limits), (true, None));
-        assert!(cpu_seconds_of_children() > 1.0, "{}", cpu_seconds_of_children());
-    }
 
     #[test]
     fn only_plain_files_of_the_right_size_are_brought_out() {
@@ -344,15 +306,18 @@ mod tests {
         std::os::unix::fs::symlink(at("plain"), at("link")).unwrap();
         // A pipe without a writer: who waits for it waits for ever.
         assert!(Command::new("mkfifo").arg(at("pipe")).status().unwrap().success());
-        for name in ["folder", "link", "pipe"] {
-            assert!(matches!(bring_out(&at(name), &at("out"), 8), Ok(Taken::Refused(_))), "{name}");
+        for name in ["folder", "link", "pipe", "missing"] {
+            let why = bring_out(&at(name), &at("out"), 8).expect(name);
+            assert!(why.is_some(), "{name}");
             assert!(!at("out").exists(), "{name}");
         }
-        assert_eq!(bring_out(&at("missing"), &at("out"), 8).unwrap(), Taken::NotThere);
-        assert!(matches!(bring_out(&at("plain"), &at("out"), 7), Ok(Taken::Refused(_))), "it is too large");
-        // What cannot be written is this machine's fault, not the program's.
-        bring_out(&at("plain"), &at("folder"), 8).expect_err("a folder is there");
-        assert_eq!(bring_out(&at("plain"), &at("out"), 8).unwrap(), Taken::Yes);
+        assert!(bring_out(&at("plain"), &at("out"), 7).unwrap().is_some(), "it is too large");
+        assert_eq!(bring_out(&at("plain"), &at("out"), 8).unwrap(), None);
         assert_eq!(fs::read_to_string(at("out")).unwrap(), "12345678");
+        // A place that cannot be written to is not the program's fault.
+        bring_out(&at("plain"), &at("folder/no/out"), 8).expect_err("it cannot be written");
+        if Path::new("/dev/full").exists() {
+            bring_out(&at("plain"), Path::new("/dev/full"), 8).expect_err("the disk is full");
+        }
     }
 }

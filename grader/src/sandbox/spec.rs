@@ -1,13 +1,13 @@
 //! What is run in a sandbox: the program, what it sees, what it may use up, what is taken out.
 
+use super::Enforced;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// The one folder that a locked program can write to.
 pub const WORK: &str = "/hand-in-scratch";
-/// The file in which the outer process tells of a run, beside the answer.
-pub const TOLD: &str = "told.json";
 /// Where the compiler sees its own processes.
 pub(super) const PROC: &str = "/proc";
 /// Where a locked program looks for others.
@@ -36,11 +36,16 @@ pub enum Job {
     Probe,
 }
 
+/// So many times its CPU time a program may take on the clock.
+pub const PATIENCE: u64 = 10;
+
 /// What may be used up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// Seconds of CPU time of a process.
     pub cpu_seconds: u64,
+    /// Seconds on the clock: for those that sleep, and on a machine that does much else.
+    pub clock_seconds: u64,
     /// Bytes of address space of a process.
     pub memory: u64,
     /// Bytes of all files in the scratch folder; also the most that is brought out of it.
@@ -49,28 +54,35 @@ pub struct Limits {
     pub processes: u64,
     /// Open files.
     pub files: u64,
-    /// Seconds that it may sleep; 0: it may as long as it likes, since it waits for what it started.
-    pub asleep_seconds: u64,
-    /// Seconds from its begin to its end. Generous: a machine with much to do takes longer, and that is nobody's fault.
-    pub wall_seconds: u64,
+    /// Bytes of its output that are kept, of each stream.
+    pub output: u64,
 }
 
 impl Limits {
     /// The compiler and its linker.
-    pub const COMPILER: Limits =
-        Limits { memory: 4 << 30, scratch: 256 << 20, processes: 64, files: 256, ..Limits::NONE }.of_time(120, false);
+    pub const COMPILER: Limits = Limits {
+        cpu_seconds: 120,
+        clock_seconds: 120 * PATIENCE,
+        memory: 4 << 30,
+        scratch: 256 << 20,
+        processes: 64,
+        files: 256,
+        output: 16 << 20,
+    };
     /// The program that builds a kernel.
-    pub const PROGRAM: Limits =
-        Limits { memory: 1 << 30, scratch: 80 << 20, processes: 1, files: 32, ..Limits::NONE }.of_time(20, true);
-    const NONE: Limits =
-        Limits { cpu_seconds: 0, memory: 0, scratch: 0, processes: 0, files: 0, asleep_seconds: 0, wall_seconds: 0 };
-    /// How much longer than its CPU time a run may take.
-    const PATIENCE: u64 = 10;
+    pub const PROGRAM: Limits = Limits {
+        cpu_seconds: 20,
+        clock_seconds: 20 * PATIENCE,
+        memory: 1 << 30,
+        scratch: 80 << 20,
+        processes: 1,
+        files: 32,
+        output: 1 << 20,
+    };
 
-    /// The same with so much CPU time, and as much sleep if it is one process that has nothing to wait for.
-    pub const fn of_time(self, cpu_seconds: u64, alone: bool) -> Limits {
-        let asleep_seconds = if alone { cpu_seconds } else { 0 };
-        Limits { cpu_seconds, asleep_seconds, wall_seconds: cpu_seconds * Limits::PATIENCE, ..self }
+    /// With other times.
+    pub fn times(self, cpu: Duration, clock: Duration) -> Limits {
+        Limits { cpu_seconds: cpu.as_secs().max(1), clock_seconds: clock.as_secs().max(1), ..self }
     }
 }
 
@@ -90,7 +102,7 @@ pub struct Spec {
     pub job: Job,
     /// The program.
     pub program: PathBuf,
-    /// Its arguments. A request for a kernel, `--emit REQUEST ANSWER`, may follow the specification on the command line.
+    /// Its arguments.
     pub arguments: Vec<String>,
     /// Arguments for a system that gives no `/proc` to a [`Job::Compiler`].
     pub without_proc: Vec<String>,
@@ -104,16 +116,16 @@ pub struct Spec {
     pub outputs: Vec<Output>,
     /// What it may use up.
     pub limits: Limits,
-    /// A folder that does not exist yet and that nobody else uses: the sandbox is put together there. Empty: beside the answer.
+    /// A folder that does not exist yet and that nobody else uses: the sandbox is put together there. Beside it, what the sandbox says.
     pub stage: PathBuf,
     /// A file that is copied into the scratch folder, and its name there.
     pub input: Option<(PathBuf, String)>,
-    /// Where the outer process tells how the run went ([`super::Told`]): a path that the program does not see. Empty: beside the answer.
-    pub told: PathBuf,
-    /// The process that waits for this run: without it, it ends.
-    pub grader: u32,
     /// The account that the program gets; none in a user namespace. Filled in by the sandbox.
     pub account: Option<u32>,
+    /// What must be enforced; `None`: what can be, which is for the probe alone. Filled in by the cage.
+    pub required: Option<Enforced>,
+    /// The process that started the sandbox. Filled in by the cage.
+    pub parent: u32,
     /// The namespaces that it has. Filled in by the sandbox.
     pub namespaces: Vec<String>,
     /// The limit on processes holds: it does not for the machine's own root. Filled in by the sandbox.
@@ -127,32 +139,13 @@ impl Spec {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// Reads the argument of the hidden commands. `--emit REQUEST ANSWER` behind it, paths outside of the sandbox, becomes the same
-    /// with paths inside, a file that is copied in, and one that is brought out.
+    /// Reads the argument of the hidden commands.
     ///
     /// # Errors
     /// When it is none.
     pub(super) fn from_arguments(arguments: &[OsString]) -> Result<Spec, String> {
         let usage = || "this command is the grader's own; it takes what `Spec` holds as JSON".to_string();
-        let [spec, rest @ ..] = arguments else { return Err(usage()) };
-        let mut spec: Spec = serde_json::from_str(spec.to_str().ok_or_else(usage)?).map_err(|_| usage())?;
-        match rest {
-            [] => {}
-            [emit, request, answer] if emit == "--emit" => {
-                let answer = PathBuf::from(answer);
-                if spec.stage.as_os_str().is_empty() {
-                    spec.stage = answer.with_file_name("stage");
-                }
-                if spec.told.as_os_str().is_empty() {
-                    spec.told = answer.with_file_name(TOLD);
-                }
-                spec.arguments =
-                    ["--emit".to_string(), format!("{WORK}/request.json"), format!("{WORK}/answer.json")].to_vec();
-                spec.input = Some((PathBuf::from(request), "request.json".to_string()));
-                spec.outputs.push(Output { name: "answer.json".to_string(), to: answer });
-            }
-            _ => return Err(usage()),
-        }
-        Ok(spec)
+        let [spec] = arguments else { return Err(usage()) };
+        serde_json::from_str(spec.to_str().ok_or_else(usage)?).map_err(|_| usage())
     }
 }

@@ -146,6 +146,12 @@ pub enum BuildFailure {
         /// What happened.
         message: String,
     },
+    /// This machine failed: that says nothing of the kernel. No answer of a program can hold it.
+    #[serde(skip)]
+    Here {
+        /// What failed, and the way out.
+        message: String,
+    },
 }
 
 impl fmt::Display for BuildFailure {
@@ -163,7 +169,7 @@ impl fmt::Display for BuildFailure {
             }
             BuildFailure::Panicked { message, place: Some(place) } => write!(f, "{place}: panicked: {message}"),
             BuildFailure::Panicked { message, place: None } => write!(f, "the kernel function panicked: {message}"),
-            BuildFailure::NoAnswer { message } => f.write_str(message),
+            BuildFailure::NoAnswer { message } | BuildFailure::Here { message } => f.write_str(message),
         }
     }
 }

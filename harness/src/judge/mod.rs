@@ -126,6 +126,7 @@ impl Judge<'_> {
             parts: Part::ALL.map(|part| (part, Outcome::NotReached { reason: reason.clone() })),
             milestones: milestones.collect(),
             build_failure: None,
+            here: None,
             points: 0.0,
             max_points: self.step.points,
             seconds: 0.0,
@@ -153,8 +154,10 @@ impl Judge<'_> {
     }
 
     fn stopped(&self, mut verdict: Verdict, stop: &Stop) -> Verdict {
-        if let Stop::NotBuilt(failure, ..) = stop {
-            verdict.build_failure = Some(failure.to_string());
+        match stop {
+            Stop::NotBuilt(BuildFailure::Here { message }, ..) => verdict.here = Some(message.clone()),
+            Stop::NotBuilt(failure, ..) => verdict.build_failure = Some(failure.to_string()),
+            Stop::Open(..) | Stop::Refused(_) => {}
         }
         let outcome = self.why(stop);
         self.set(&mut verdict, Part::Correct, outcome);
@@ -164,6 +167,9 @@ impl Judge<'_> {
     /// Why there is nothing to judge.
     fn why(&self, stop: &Stop) -> Outcome {
         match stop {
+            Stop::NotBuilt(BuildFailure::Here { message }, ..) => {
+                Outcome::NotChecked { reason: format!("this machine failed, not the kernel: {message}") }
+            }
             Stop::NotBuilt(failure, problem, sms) => self.not_built(failure, problem, *sms),
             Stop::Open(built, _) => {
                 let first = built.todos.first().map(|todo| todo.id.as_str()).unwrap_or_default();
@@ -193,7 +199,7 @@ impl Judge<'_> {
                 [] => "the builder refused the kernel".to_string(),
             },
             BuildFailure::Panicked { .. } => "the kernel function panicked".to_string(),
-            BuildFailure::NoAnswer { .. } => "the kernel could not be built".to_string(),
+            BuildFailure::NoAnswer { .. } | BuildFailure::Here { .. } => "the kernel could not be built".to_string(),
         };
         let (step, plural) = (self.step.number, if sms == 1 { "" } else { "s" });
         let what_for = format!("Built for {problem} on {sms} SM{plural}, which step {step} has to solve.\n");

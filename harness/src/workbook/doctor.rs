@@ -76,7 +76,7 @@ fn assembler() -> Result<String, String> {
     let version = ended.stdout.split("release ").nth(1).and_then(|rest| rest.split(',').next());
     match version {
         Some(version) if ended.success => Ok(format!("{version}, {place}")),
-        _ => Err(format!("{place} does not run ({}){}", ended.status, ended.said())),
+        _ => Err(format!("{place} does not run ({}){}", ended.status, process::last_lines(&ended.stderr))),
     }
 }
 

@@ -200,6 +200,6 @@ pub fn work(folder: &Path, index: usize) -> Result<(), String> {
     store.keep_result(&id, &record)?;
     match record.outcome {
         Outcome::Graded(_) => Ok(()),
-        Outcome::NotGraded { reason } => Err(reason),
+        Outcome::NotGraded { reason, .. } => Err(reason),
     }
 }
