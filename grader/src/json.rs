@@ -4,10 +4,13 @@
 
 use crate::advice::{self, Next};
 use crate::rubric::{Moment, Rubric};
+use crate::sandbox::Cage;
 use crate::versions::Versions;
 use crate::{Grade, Graded};
 use harness::{MilestoneState, Outcome, Part};
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::collections::BTreeSet;
 
 /// The version of the shape: a reader that knows it can read all that follow within the same number.
 pub const SCHEMA: u32 = 1;
@@ -37,8 +40,70 @@ pub struct Report {
     /// What graded it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub versions: Option<Versions>,
+    /// What was enforced while the hand-in was compiled and run; `None`: nothing of a hand-in ran, or an earlier grader did not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<Sandbox>,
     /// The steps.
     pub steps: Vec<Step>,
+}
+
+/// What was enforced: the fields of [`Enforced`](crate::sandbox::Enforced), or that nothing was.
+///
+/// Fields, not the type itself: a grade of a grader that enforces more, or less, can be read, too.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Sandbox {
+    /// Nothing.
+    Open(Open),
+    /// These.
+    Enforced(Map<String, Value>),
+}
+
+/// Who has said that nothing needs to be enforced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Open {
+    /// A person, with `--trust`.
+    Trusted,
+}
+
+impl Sandbox {
+    /// What a cage enforces.
+    ///
+    /// # Errors
+    /// When it cannot be written as JSON.
+    pub fn of(cage: &Cage) -> Result<Sandbox, String> {
+        let Some(enforced) = cage.enforced() else { return Ok(Sandbox::Open(Open::Trusted)) };
+        match serde_json::to_value(enforced) {
+            Ok(Value::Object(fields)) => Ok(Sandbox::Enforced(fields)),
+            Ok(other) => Err(format!("what the sandbox enforces is no list: {other}")),
+            Err(error) => Err(format!("cannot write JSON: {error}")),
+        }
+    }
+
+    /// What is another there than now: a sentence on each.
+    pub fn others(then: Option<&Sandbox>, now: Option<&Sandbox>) -> Vec<String> {
+        let text = |value: Option<&Value>| value.map_or("none".to_string(), Value::to_string);
+        match (then, now) {
+            (Some(Sandbox::Enforced(then)), Some(Sandbox::Enforced(now))) => {
+                let names: BTreeSet<&String> = then.keys().chain(now.keys()).collect();
+                let other = names.into_iter().filter(|name| then.get(*name) != now.get(*name));
+                let say = |name: &String| {
+                    format!("the sandbox's `{name}` was {}, and is {} now", text(then.get(name)), text(now.get(name)))
+                };
+                other.map(say).collect()
+            }
+            (then, now) if then == now => Vec::new(),
+            (then, now) => {
+                let word = |sandbox: Option<&Sandbox>| match sandbox {
+                    None => "not told",
+                    Some(Sandbox::Open(Open::Trusted)) => "none (--trust)",
+                    Some(Sandbox::Enforced(_)) => "enforced",
+                };
+                vec![format!("the sandbox was {}, and is {} now", word(then), word(now))]
+            }
+        }
+    }
 }
 
 /// How late a hand-in is.
@@ -158,6 +223,8 @@ pub struct About {
     pub handed_in: Option<Moment>,
     /// What graded it.
     pub versions: Option<Versions>,
+    /// What was enforced while the hand-in ran.
+    pub sandbox: Option<Sandbox>,
 }
 
 /// The grade, as all formats but the table show it.
@@ -180,6 +247,7 @@ pub fn report(grade: &Grade, about: &About) -> Report {
         late,
         rubric: about.rubric.hash(),
         versions: about.versions.clone(),
+        sandbox: about.sandbox.clone(),
         steps: grade.steps.iter().map(|graded| step(graded, &about.rubric)).collect(),
     }
 }

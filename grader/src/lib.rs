@@ -36,6 +36,7 @@
 //! | [`advice`] | what a student does next |
 //! | [`table`], [`json`], [`formats`] | the ways to print a grade |
 //! | [`versions`] | what graded it |
+//! | [`verdicts`] | of equal kernels one is judged |
 //! | [`batch`] | many hand-ins, in processes of their own |
 //! | [`similar`] | hand-ins that stand out by what they share |
 
@@ -54,6 +55,7 @@ pub mod scratch;
 pub mod similar;
 pub mod table;
 pub mod toolchain;
+pub mod verdicts;
 pub mod versions;
 
 use harness::Verdict;

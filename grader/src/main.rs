@@ -6,11 +6,12 @@ use clap::{Args, Parser, Subcommand};
 use grader::formats::not_graded::{self, Fault, NotGraded};
 use grader::formats::{self, Format};
 use grader::handin::{HandIn, Kernel};
-use grader::json::{self, About};
+use grader::json::{self, About, Sandbox};
 use grader::rubric::{Moment, Rubric};
 use grader::sandbox::{self, Cage};
 use grader::scratch::{self, ScratchError, TimeLimits};
 use grader::toolchain::Toolchain;
+use grader::verdicts::Verdicts;
 use grader::versions::Versions;
 use grader::{Grade, Graded};
 use harness::answers::plain;
@@ -50,6 +51,9 @@ enum Action {
         /// Says when it was handed in: Gradescope's submission_metadata.json
         #[arg(long, value_name = "FILE", conflicts_with = "handed_in")]
         metadata: Option<PathBuf>,
+        /// Where a batch keeps verdicts on kernels, and finds them again
+        #[arg(long, value_name = "FOLDER", hide = true)]
+        verdicts: Option<PathBuf>,
         #[command(flatten)]
         trust: Trust,
     },
@@ -135,11 +139,13 @@ fn act(cli: &Cli) -> Result<bool, NotGraded> {
             print(&rubric.to_toml());
             Ok(true)
         }
-        Action::Solutions => grade(cli, rubric, None, |options| Ok(solutions(&cli.asked.steps, options)?)),
-        Action::Grade { hand_in, handed_in, metadata, trust } => {
+        Action::Solutions => grade(cli, rubric, None, |options| {
+            Ok(Judged { steps: solutions(&cli.asked.steps, options)?, sandbox: None, versions: None })
+        }),
+        Action::Grade { hand_in, handed_in, metadata, verdicts, trust } => {
             let created = metadata.as_deref().map(gradescope_moment).transpose()?;
             grade(cli, rubric, handed_in.clone().or(created), |options| {
-                self::hand_in(hand_in, *trust, &cli.asked.steps, options)
+                self::hand_in(hand_in, *trust, verdicts.as_deref(), &cli.asked.steps, options)
             })
         }
         Action::Sandbox => Ok(sandboxed(cli.asked.format)?),
@@ -183,12 +189,21 @@ fn print(text: &str) {
     let _ = std::io::stdout().write_all(text.as_bytes());
 }
 
+/// Verdicts, and how they came about.
+struct Judged {
+    steps: Vec<Graded>,
+    /// What was enforced while a hand-in ran.
+    sandbox: Option<Sandbox>,
+    /// What judged, where that was asked already.
+    versions: Option<Versions>,
+}
+
 /// Judges, gives points by the rubric, and prints. Gives whether everything passed.
 fn grade(
     cli: &Cli,
     rubric: Rubric,
     handed_in: Option<Moment>,
-    judged: impl FnOnce(&JudgeOptions) -> Result<Vec<Graded>, NotGraded>,
+    judge: impl FnOnce(&JudgeOptions) -> Result<Judged, NotGraded>,
 ) -> Result<bool, NotGraded> {
     let asked = &cli.asked;
     if rubric.late.is_some() && handed_in.is_none() && matches!(cli.action, Action::Grade { .. }) {
@@ -205,11 +220,15 @@ fn grade(
     if let Some(seed) = seed {
         options.input_seed = seed;
     }
-    let mut grade = Grade { steps: judged(&options)?, allow_unchecked: asked.allow_unchecked, seed };
+    let judged = judge(&options)?;
+    let mut grade = Grade { steps: judged.steps, allow_unchecked: asked.allow_unchecked, seed };
     rubric.give_points(&mut grade);
     // The tools are asked only where someone reads the answer.
-    let versions = (asked.format != Format::Text).then(|| workspace().map(|workspace| Versions::here(&workspace.root)));
-    let about = About { rubric, handed_in, versions: versions.transpose()? };
+    let versions = match judged.versions {
+        None if asked.format != Format::Text => Some(Versions::here(&workspace()?.root)),
+        known => known,
+    };
+    let about = About { rubric, handed_in, versions, sandbox: judged.sandbox };
     print(&formats::render(asked.format, &grade, &json::report(&grade, &about))?);
     Ok(grade.passed())
 }
@@ -247,7 +266,13 @@ fn solutions(wanted: &[u8], options: &JudgeOptions) -> Result<Vec<Graded>, Strin
     graded.into_iter().map(|(_, one)| one).collect()
 }
 
-fn hand_in(folder: &Path, trust: Trust, wanted: &[u8], options: &JudgeOptions) -> Result<Vec<Graded>, NotGraded> {
+fn hand_in(
+    folder: &Path,
+    trust: Trust,
+    verdicts: Option<&Path>,
+    wanted: &[u8],
+    options: &JudgeOptions,
+) -> Result<Judged, NotGraded> {
     let workspace = workspace()?;
     let existing = workspace.steps();
     // Who grades has named the folder and the steps; the rest is the hand-in's.
@@ -261,15 +286,51 @@ fn hand_in(folder: &Path, trust: Trust, wanted: &[u8], options: &JudgeOptions) -
     }
     let cage = trust.cage()?;
     eprintln!("{cage}");
-    let toolchain = {
-        let _patience = Patience::new("compiling what all hand-ins use …".to_string());
-        Toolchain::prepare(&workspace.root)?
-    };
-    Ok(kernels.iter().map(|kernel| one(&toolchain, &cage, kernel, options)).collect::<Result<_, String>>()?)
+    let sandbox = Sandbox::of(&cage)?;
+    let tools = || Versions::here(&workspace.root);
+    let known = verdicts.and_then(|folder| Verdicts::of(folder, &sandbox, options, tools));
+    let mut toolchain = None;
+    let (mut steps, mut found) = (Vec::new(), Vec::new());
+    for kernel in &kernels {
+        if let Some(verdict) = known.as_ref().and_then(|known| known.find(kernel, options)) {
+            steps.push(Graded { file: file(kernel), verdict });
+            continue;
+        }
+        // Not before it is needed: where all verdicts are known, nothing is compiled.
+        let toolchain = match &toolchain {
+            Some(ready) => ready,
+            None => {
+                let _patience = Patience::new("compiling what all hand-ins use …".to_string());
+                toolchain.insert(Toolchain::prepare(&workspace.root)?)
+            }
+        };
+        let graded = one(toolchain, &cage, kernel, options)?;
+        found.push((kernel, graded.verdict.clone()));
+        steps.push(graded);
+    }
+    let mut versions = known.as_ref().map(|known| known.tools.clone());
+    if let (Some(known), false) = (&known, found.is_empty()) {
+        // What changed meanwhile may have judged some of them.
+        let now = tools();
+        if now.deciding() == known.tools.deciding() {
+            for (kernel, verdict) in &found {
+                if let Err(error) = known.keep(kernel, options, verdict) {
+                    eprintln!("note: {error}: who hands in the same is judged anew");
+                }
+            }
+        }
+        versions = Some(now);
+    }
+    Ok(Judged { steps, sandbox: Some(sandbox), versions })
+}
+
+/// The file of a kernel, as a grade names it.
+fn file(kernel: &Kernel) -> Option<String> {
+    Some(kernel.path.display().to_string())
 }
 
 fn one(toolchain: &Toolchain, cage: &Cage, kernel: &Kernel, options: &JudgeOptions) -> Result<Graded, String> {
-    let file = Some(kernel.path.display().to_string());
+    let file = file(kernel);
     let _patience = Patience::new(format!("building and judging {} …", name(kernel.step)));
     match scratch::build(toolchain, cage, kernel, TimeLimits::default()) {
         Ok(built) => {

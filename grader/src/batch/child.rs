@@ -34,6 +34,8 @@ pub struct Grader {
     pub secret: bool,
     /// The longest that one may take.
     pub limit: Duration,
+    /// Where verdicts on kernels are kept, so that of equal ones one is judged; `None`: each is judged.
+    pub verdicts: Option<PathBuf>,
 }
 
 impl Grader {
@@ -66,6 +68,9 @@ impl Grader {
         command.args(asked.steps.iter().flat_map(|step| ["--step".to_string(), step.to_string()]));
         command.args(asked.allow_unchecked.then_some("--allow-unchecked"));
         command.args(asked.handed_in.iter().flat_map(|moment| ["--handed-in", moment]));
+        if let Some(folder) = &self.verdicts {
+            command.arg("--verdicts").arg(folder);
+        }
         command.args(&asked.options);
         // As it was when the batch began, also for who grades again, or on another machine.
         match asked.device.as_str() {

@@ -108,6 +108,11 @@ impl Batch {
         if self.rubric.late.is_some() && unknown > 0 {
             say(&format!("note: nothing says when {unknown} of the hand-ins came (--handed-in): they lose no points"));
         }
+        // Another program in place of this one judges by itself, perhaps where this folder is not seen.
+        let verdicts = match &grade_with {
+            None => Some(store.verdicts(commitment.is_some())?),
+            Some(_) => None,
+        };
         let common = Common {
             program,
             rubric: store.keep_rubric(&self.rubric)?,
@@ -116,6 +121,7 @@ impl Batch {
             seed_commitment: commitment,
             limit: self.limit,
             versions: Versions { grade_with, ..self.versions.clone() },
+            verdicts,
         };
         let running = Running { batch: self, store: &store, common: &common, seed, prepared: OnceLock::new() };
         let done = match &self.slurm {

@@ -3,7 +3,7 @@
 use super::child::Grader;
 use super::store::{Outcome, Record, Store};
 use super::{hand_ins, seed};
-use crate::json::{Report, render};
+use crate::json::{Report, Sandbox, render};
 use crate::versions::Versions;
 use similar::TextDiff;
 use std::fmt::Write;
@@ -40,7 +40,7 @@ pub fn regrade(
             Some(seed) => (seed, false),
             None => (seed::reveal(&store)?.seed, true),
         };
-        let grader = Grader { program: program.to_path_buf(), rubric, seed, secret, limit };
+        let grader = Grader { program: program.to_path_buf(), rubric, seed, secret, limit, verdicts: None };
         let again = grader.grade(&path, &record.name, &record.asked);
         let difference = difference(&record.outcome, &again)?;
         let verdict = if difference.is_empty() { "identical" } else { "DIFFERENT" };
@@ -49,6 +49,11 @@ pub fn regrade(
         // They say why a grade may differ, and are no difference.
         for other in record.versions.others(here) {
             let _ = writeln!(text, "note: {other}");
+        }
+        if let (Outcome::Graded(then), Outcome::Graded(now)) = (&record.outcome, &again) {
+            for other in Sandbox::others(then.sandbox.as_ref(), now.sandbox.as_ref()) {
+                let _ = writeln!(text, "note: {other}");
+            }
         }
         text += &difference;
         same &= difference.is_empty();
@@ -91,12 +96,13 @@ fn difference(then: &Outcome, now: &Outcome) -> Result<String, String> {
     Ok(diff.unified_diff().context_radius(2).header("the stored grade", "the grade now").to_string())
 }
 
-/// A grade without what no two runs have in common: times, and versions, which are compared beside it.
+/// A grade without what no two runs have in common: times, and what is compared beside it, versions and sandbox.
 fn text(outcome: &Outcome) -> Result<String, String> {
     match outcome {
         Outcome::Graded(report) => {
             let mut report = Report::clone(report);
             report.versions = None;
+            report.sandbox = None;
             report.steps.iter_mut().for_each(|step| step.seconds = 0.0);
             render(&report)
         }

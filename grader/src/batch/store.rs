@@ -6,7 +6,8 @@
 //! | `hand-ins/HASH…` | what was graded |
 //! | `rubrics/HASH.toml` | by what it was graded |
 //! | `reports/ID.html`, `grades.csv`, `index.html` | made from the results, each time anew |
-//! | `secret/seed.json` | a seed that is not told yet |
+//! | `verdicts/KEY.json` | verdicts on kernels, of use while a batch runs ([`crate::verdicts`]) |
+//! | `secret/seed.json`, `secret/verdicts/` | a seed that is not told yet, and verdicts by which one could guess it |
 
 use super::hand_ins::ARCHIVE_ENDS;
 use crate::json::Report;
@@ -174,7 +175,7 @@ impl Store {
 
     /// Removes what a batch left that was killed while it wrote. Nobody else writes now.
     fn sweep(&self) {
-        for sub in ["results", "hand-ins", "rubrics", "."] {
+        for sub in ["results", "hand-ins", "rubrics", "verdicts", "secret", "secret/verdicts", "."] {
             let Ok(entries) = fs::read_dir(self.folder.join(sub)) else { continue };
             for entry in entries.flatten() {
                 if entry.file_name().to_string_lossy().starts_with(UNFINISHED) {
@@ -195,6 +196,16 @@ impl Store {
     /// Where a rubric is kept.
     pub fn kept_rubric(&self, hash: &str) -> PathBuf {
         self.folder.join("rubrics").join(format!("{hash}.toml"))
+    }
+
+    /// Where verdicts on kernels are kept. Their names and texts come from the seed: those of a secret one lie beside it.
+    ///
+    /// # Errors
+    /// When the folder cannot be made.
+    pub fn verdicts(&self, secret: bool) -> Result<PathBuf, String> {
+        let folder = self.folder.join(if secret { "secret/verdicts" } else { "verdicts" });
+        fs::create_dir_all(&folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
+        Ok(folder)
     }
 
     /// Keeps a rubric. Gives its file.

@@ -45,6 +45,8 @@ pub struct Common {
     pub limit: Duration,
     /// What grades.
     pub versions: Versions,
+    /// Where verdicts on kernels are kept; `None`: each kernel is judged.
+    pub verdicts: Option<PathBuf>,
 }
 
 impl Work {
@@ -58,6 +60,7 @@ impl Work {
             seed,
             secret: common.seed.is_none(),
             limit: common.limit,
+            verdicts: common.verdicts,
         };
         let outcome = match &self.kept {
             Ok(path) => {

@@ -1,0 +1,246 @@
+//! Verdicts on kernels that a batch has judged already: of a class, many hand in the same file, above all those that were never touched.
+//!
+//! **Does:** keep a verdict under the hash of all that decides on it: the kernel's text, its step, seed and options of the judge, what of the
+//! rubric the judge is asked for, the grader and its tools, what the sandbox enforces. **Never does:** hold anything of a student: names of
+//! files, points and lateness are not in it. The grader alone writes here, after the hand-in has ended, and a hand-in sees no such folder; where
+//! it is not locked in (`--trust`), or runs on a GPU, nothing is kept and nothing is found.
+//!
+//! What could come out otherwise the next time is not kept: that there is no kernel (a compiler may run out of time or memory, because of what
+//! runs beside it), and that something could not be checked.
+
+use crate::handin::Kernel;
+use crate::json::Sandbox;
+use crate::versions::Versions;
+use harness::workbook::pack::sha256;
+use harness::workbook::whole::write_whole;
+use harness::{Device, JudgeOptions, Outcome, Verdict};
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The version of [`Entry`].
+const SCHEMA: u32 = 1;
+
+/// A folder of verdicts, for one grader with its tools.
+#[derive(Clone, Debug)]
+pub struct Verdicts {
+    folder: PathBuf,
+    sandbox: Sandbox,
+    /// What judges.
+    pub tools: Versions,
+}
+
+/// All that decides on a verdict.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Key {
+    step: u8,
+    /// SHA-256 of the kernel's text.
+    kernel: String,
+    input_seed: u64,
+    /// The schedules.
+    seeds: u32,
+    seed: Option<u64>,
+    sms: u32,
+    full: bool,
+    sizes: String,
+    timed: String,
+    /// In bits: the same number, not one that prints alike.
+    fast: u64,
+    tools: Vec<(String, Option<String>)>,
+    sandbox: Sandbox,
+}
+
+/// A file of the folder.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    schema: u32,
+    key: Key,
+    verdict: Verdict,
+}
+
+impl Verdicts {
+    /// The verdicts in a folder; `None` where none may be kept. `tools` says what judges.
+    pub fn of(
+        folder: &Path,
+        sandbox: &Sandbox,
+        options: &JudgeOptions,
+        tools: impl FnOnce() -> Versions,
+    ) -> Option<Verdicts> {
+        let keeps = matches!(sandbox, Sandbox::Enforced(_)) && matches!(options.device, Device::Emulator);
+        keeps.then(|| Verdicts { folder: folder.to_path_buf(), sandbox: sandbox.clone(), tools: tools() })
+    }
+
+    /// The verdict on a kernel, if an equal one was judged. A file that is damaged, or of another kernel, is none.
+    pub fn find(&self, kernel: &Kernel, options: &JudgeOptions) -> Option<Verdict> {
+        let key = self.key(kernel, options)?;
+        let entry: Entry = serde_json::from_slice(&fs::read(self.path(&key)?).ok()?).ok()?;
+        (entry.schema == SCHEMA && entry.key == key && entry.verdict.step == kernel.step).then_some(entry.verdict)
+    }
+
+    /// Keeps a verdict, if it is one that comes out the same each time.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn keep(&self, kernel: &Kernel, options: &JudgeOptions, verdict: &Verdict) -> Result<(), String> {
+        let unchecked = verdict.parts.iter().any(|(_, outcome)| matches!(outcome, Outcome::NotChecked { .. }));
+        let Some(key) = self.key(kernel, options).filter(|_| verdict.build_failure.is_none() && !unchecked) else {
+            return Ok(());
+        };
+        let Some(path) = self.path(&key) else { return Ok(()) };
+        let entry = Entry { schema: SCHEMA, key, verdict: verdict.clone() };
+        let text = serde_json::to_vec(&entry).map_err(|error| format!("cannot write JSON: {error}"))?;
+        write_whole(&path, &text).map_err(|error| format!("cannot write {}: {error}", path.display()))
+    }
+
+    fn key(&self, kernel: &Kernel, options: &JudgeOptions) -> Option<Key> {
+        // Each by its name: whoever adds an option decides here whether a verdict depends on it.
+        let JudgeOptions { device: _, seeds, seed, input_seed, sms, threads: _, full, sources: _, demands } = options;
+        let step = harness::step(kernel.step)?;
+        let tools = self.tools.deciding();
+        Some(Key {
+            step: kernel.step,
+            kernel: sha256(kernel.text.as_bytes()),
+            input_seed: *input_seed,
+            seeds: *seeds,
+            seed: *seed,
+            sms: *sms,
+            full: *full,
+            sizes: format!("{:?}", demands.sizes(step)),
+            timed: format!("{:?}", demands.timed(step)),
+            fast: demands.fast(step).to_bits(),
+            tools: tools.map(|(name, version)| (name.to_string(), version.map(str::to_string))).to_vec(),
+            sandbox: self.sandbox.clone(),
+        })
+    }
+
+    fn path(&self, key: &Key) -> Option<PathBuf> {
+        let text = serde_json::to_vec(key).ok()?;
+        Some(self.folder.join(format!("{}.json", sha256(&text))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use harness::Part;
+    use serde_json::json;
+
+    fn tools() -> Versions {
+        Versions {
+            workbook: "0".to_string(),
+            emulator: "0".to_string(),
+            grader: "g".to_string(),
+            sources: None,
+            grade_with: None,
+            rustc: Some("r".to_string()),
+            ptxas: None,
+        }
+    }
+
+    fn sandbox(landlock: &str) -> Sandbox {
+        serde_json::from_value(json!({ "landlock": landlock })).unwrap()
+    }
+
+    fn kernel(step: u8, text: &str) -> Kernel {
+        Kernel { step, path: PathBuf::from("anna/step01.rs"), text: text.to_string() }
+    }
+
+    /// A verdict whose parts are all passed, but for one.
+    fn verdict(outcome: Outcome) -> Verdict {
+        let passed = || Outcome::Passed { detail: "all of it".to_string() };
+        let mut parts = Part::ALL.map(|part| (part, passed()));
+        parts[3].1 = outcome;
+        Verdict {
+            step: 1,
+            title: "one tile".to_string(),
+            device: "emulator".to_string(),
+            parts,
+            milestones: Vec::new(),
+            build_failure: None,
+            points: 5.0,
+            max_points: 5,
+            seconds: 1.0,
+        }
+    }
+
+    #[test]
+    fn a_verdict_is_found_for_the_same_and_for_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let options = JudgeOptions::default();
+        let of = |sandbox: &Sandbox, tools: Versions| Verdicts::of(folder.path(), sandbox, &options, || tools).unwrap();
+        let full = sandbox("full");
+        let known = of(&full, tools());
+        let failed = Outcome::Failed { title: "too much".to_string(), text: "shared memory".to_string() };
+        known.keep(&kernel(1, "a"), &options, &verdict(failed.clone())).unwrap();
+        let found = |known: &Verdicts, kernel: &Kernel, options: &JudgeOptions| known.find(kernel, options).is_some();
+        let other_place = Kernel { path: PathBuf::from("ben/step01/kernel.rs"), ..kernel(1, "a") };
+        assert_eq!(known.find(&other_place, &options).unwrap().part(Part::Resources), &failed);
+        assert!(!found(&known, &kernel(1, "b"), &options) && !found(&known, &kernel(2, "a"), &options));
+        let mut demands = options.demands.clone();
+        demands.fast.insert(1, 1.1);
+        let mut timed = options.demands.clone();
+        timed.timed.insert(1, harness::step(2).unwrap().timed);
+        let mut sizes = options.demands.clone();
+        sizes.sizes.insert(1, Vec::new());
+        let with = |change: fn(&mut JudgeOptions)| {
+            let mut changed = options.clone();
+            change(&mut changed);
+            changed
+        };
+        let changed = [
+            with(|options| options.input_seed = 1),
+            with(|options| options.seeds = 9),
+            with(|options| options.seed = Some(1)),
+            with(|options| options.sms = 147),
+            with(|options| options.full = true),
+            JudgeOptions { demands, ..options.clone() },
+            JudgeOptions { demands: timed, ..options.clone() },
+            JudgeOptions { demands: sizes, ..options.clone() },
+        ];
+        for (index, changed) in changed.iter().enumerate() {
+            assert!(!found(&known, &kernel(1, "a"), changed), "option {index}");
+        }
+        // What a rubric says of another step is nothing to this one.
+        let mut elsewhere = options.demands.clone();
+        elsewhere.fast.insert(2, 1.1);
+        assert!(found(&known, &kernel(1, "a"), &JudgeOptions { demands: elsewhere, ..options.clone() }));
+        let others = [
+            Versions { grader: "h".to_string(), ..tools() },
+            Versions { sources: Some("s".to_string()), ..tools() },
+            Versions { rustc: None, ..tools() },
+            Versions { ptxas: Some("p".to_string()), ..tools() },
+        ];
+        for other in others {
+            assert!(!found(&of(&full, other.clone()), &kernel(1, "a"), &options), "{other:?}");
+        }
+        assert!(!found(&of(&sandbox("none"), tools()), &kernel(1, "a"), &options));
+        let trusted = Sandbox::of(&crate::sandbox::Cage::Open).unwrap();
+        assert!(Verdicts::of(folder.path(), &trusted, &options, tools).is_none(), "it could write here");
+    }
+
+    #[test]
+    fn what_may_come_out_otherwise_is_not_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let options = JudgeOptions::default();
+        let known = Verdicts::of(folder.path(), &sandbox("full"), &options, tools).unwrap();
+        let passed = verdict(Outcome::Passed { detail: String::new() });
+        let late = Verdict { build_failure: Some("compiling it took longer than 120 s".to_string()), ..passed.clone() };
+        let unchecked = verdict(Outcome::NotChecked { reason: "ptxas took longer than 60 s".to_string() });
+        for verdict in [late, unchecked] {
+            known.keep(&kernel(1, "a"), &options, &verdict).unwrap();
+            assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "{verdict:?}");
+        }
+        known.keep(&kernel(1, "a"), &options, &passed).unwrap();
+        let file = fs::read_dir(folder.path()).unwrap().next().unwrap().unwrap().path();
+        assert!(known.find(&kernel(1, "a"), &options).is_some());
+        // A verdict of another kernel under this name, and half of one.
+        known.keep(&kernel(1, "b"), &options, &passed).unwrap();
+        let other = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path()).find(|path| *path != file);
+        fs::copy(other.unwrap(), &file).unwrap();
+        assert!(known.find(&kernel(1, "a"), &options).is_none(), "it is b's");
+        fs::write(&file, &fs::read(&file).unwrap()[..40]).unwrap();
+        assert!(known.find(&kernel(1, "a"), &options).is_none(), "it is cut off");
+    }
+}
