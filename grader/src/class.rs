@@ -17,7 +17,7 @@ use std::time::Duration;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Action {
-    /// A folder of hand-ins: each sub-folder, .tar and .tar.gz is one
+    /// A folder of hand-ins: each sub-folder, .tar, .tar.gz and .tgz is one
     Batch {
         /// The folder of hand-ins
         hand_ins: PathBuf,

@@ -1,10 +1,16 @@
 //! Which files of a hand-in, a folder or an archive, are kernels.
 
 use crate::archive::{self, Contents};
-use crate::plain::{self, Found};
+use crate::folder::{self, Folder, Named};
 use harness::workbook::name;
 use harness::workbook::pack::MAX_KERNEL;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
+
+/// How the names of archives end.
+pub const ARCHIVES: [&str; 3] = [".tar.gz", ".tgz", ".tar"];
+/// What can be a hand-in, for messages.
+pub const KINDS: &str = "a folder, a .tar, a .tar.gz or a .tgz file";
 
 /// A kernel file of a hand-in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,11 +35,16 @@ pub fn places(step: u8) -> [String; 4] {
 }
 
 /// A hand-in: a folder, or an archive that was read once.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct HandIn {
     path: PathBuf,
-    /// None for a folder.
-    contents: Option<Contents>,
+    files: Files,
+}
+
+#[derive(Debug)]
+enum Files {
+    Folder(Folder),
+    Archive(Contents),
 }
 
 /// The kernels in a folder or an archive: [`HandIn::open`], then [`HandIn::find`].
@@ -41,7 +52,7 @@ pub struct HandIn {
 /// # Errors
 /// As both.
 pub fn find(folder: &Path, existing: &[u8], wanted: &[u8]) -> Result<Vec<Kernel>, String> {
-    HandIn::open(folder)?.find(existing, wanted)
+    HandIn::open(folder, Named::ByPerson)?.find(existing, wanted)
 }
 
 impl HandIn {
@@ -49,8 +60,8 @@ impl HandIn {
     ///
     /// # Errors
     /// When there is none, or it is an archive that is refused.
-    pub fn open(path: &Path) -> Result<HandIn, String> {
-        Ok(HandIn { path: path.to_path_buf(), contents: open(path)? })
+    pub fn open(path: &Path, named: Named) -> Result<HandIn, String> {
+        Ok(HandIn { path: path.to_path_buf(), files: open(path, named)? })
     }
 
     /// The kernels for the steps that exist. `wanted`: those that must be there; if empty, at least one must.
@@ -87,9 +98,9 @@ impl HandIn {
     /// # Errors
     /// When there are two, or it is not a file that can be taken.
     pub fn kernel(&self, step: u8) -> Result<Option<Kernel>, String> {
-        match &self.contents {
-            Some(contents) => packed(&self.path, contents, step),
-            None => kernel(&self.path, step),
+        match &self.files {
+            Files::Archive(contents) => packed(&self.path, contents, step),
+            Files::Folder(folder) => kernel(&self.path, folder, step),
         }
     }
 
@@ -106,7 +117,8 @@ impl HandIn {
         let names: Vec<String> = missing.iter().map(|step| name(*step)).collect();
         let ignored: Vec<String> = self.ignored(existing).iter().map(|note| format!("\n  {note}")).collect();
         format!(
-            "{} holds no kernel for {}; looked for{}{}",
+            "{} holds no kernel for {}; looked for{}{}\n  \
+             try: Put each kernel at one of these places, or hand in what `cargo workbook pack` writes.",
             self.path.display(),
             names.join(", "),
             looked.concat(),
@@ -117,36 +129,38 @@ impl HandIn {
     /// Kernels that are not graded, since this checkout has no such step, and what an archive holds beside kernels: a sentence on each.
     pub fn ignored(&self, existing: &[u8]) -> Vec<String> {
         let there = |step: &u8| {
-            let place = places(*step).into_iter().find(|place| match &self.contents {
-                Some(contents) => contents.kernels.contains_key(place),
-                None => self.path.join(place).exists(),
+            let place = places(*step).into_iter().find(|place| match &self.files {
+                Files::Archive(contents) => contents.kernels.contains_key(place),
+                Files::Folder(folder) => folder.holds(place),
             });
             place.map(|place| self.path.join(place))
         };
         let steps = (1..=99).filter(|step| !existing.contains(step));
         let say = |step| Some(format!("{} is not graded: there is no step {step} here", there(&step)?.display()));
         let mut notes: Vec<String> = steps.filter_map(say).collect();
-        let contents = self.contents.iter().flat_map(|contents| &contents.notes);
-        notes.extend(contents.map(|note| format!("{}: {note}", self.path.display())));
+        if let Files::Archive(contents) = &self.files {
+            notes.extend(contents.notes.iter().map(|note| format!("{}: {note}", self.path.display())));
+        }
         notes
     }
 }
 
-/// The contents of an archive; none for a folder.
-fn open(hand_in: &Path) -> Result<Option<Contents>, String> {
-    if hand_in.is_dir() {
-        return Ok(None);
-    }
-    let shown = hand_in.display();
+fn open(path: &Path, named: Named) -> Result<Files, String> {
+    let shown = path.display();
     const TRY: &str = "try: Give what was handed in: a folder, or the archive that `cargo workbook pack` writes.";
-    if !hand_in.exists() {
-        return Err(format!("{shown} does not exist\n  {TRY}"));
+    let failed = |error: io::Error| match error.kind() {
+        ErrorKind::NotFound => format!("{shown} does not exist\n  {TRY}"),
+        ErrorKind::InvalidInput => format!("{shown} is neither a folder nor a plain file\n  {TRY}"),
+        _ => format!("{shown} cannot be opened: {error}\n  {TRY}"),
+    };
+    match Folder::open(path, named) {
+        Ok(folder) => return Ok(Files::Folder(folder)),
+        Err(error) if error.kind() == ErrorKind::NotADirectory => {}
+        Err(error) => return Err(failed(error)),
     }
-    if !hand_in.is_file() {
-        return Err(format!("{shown} is neither a folder nor a plain file\n  {TRY}"));
-    }
+    let file = folder::plain_file(path, named).map_err(failed)?;
     let is_kernel = |name: &str| (1..=99).any(|step| places(step).iter().any(|place| place == name));
-    archive::read(hand_in, is_kernel).map(Some).map_err(|error| format!("{shown}: {error}"))
+    archive::read(file, is_kernel).map(Files::Archive).map_err(|error| format!("{shown}: {error}"))
 }
 
 /// The kernel of a step in an archive.
@@ -162,26 +176,23 @@ fn packed(path: &Path, contents: &Contents, step: u8) -> Result<Option<Kernel>, 
     }
 }
 
-fn kernel(folder: &Path, step: u8) -> Result<Option<Kernel>, String> {
-    let mut found = Vec::new();
+/// The kernel of a step in a folder.
+fn kernel(path: &Path, folder: &Folder, step: u8) -> Result<Option<Kernel>, String> {
+    let mut found: Option<(PathBuf, Vec<u8>)> = None;
     for place in places(step) {
-        match plain::read(folder, Path::new(&place), MAX_KERNEL) {
-            Found::Nothing => {}
-            Found::File(bytes) => found.push((folder.join(place), bytes)),
-            // The place, or a part of it, is named below the folder.
-            Found::Wrong(why) => return Err(why.replacen(&place, &folder.join(&place).display().to_string(), 1)),
+        let read = folder.read(&place, MAX_KERNEL).map_err(|odd| format!("{}/{odd}", path.display()))?;
+        let (Some(bytes), place) = (read, path.join(&place)) else { continue };
+        if let Some((first, _)) = &found {
+            return Err(format!(
+                "two kernels for step {step}: {} and {}\n  try: Leave the one that counts.",
+                first.display(),
+                place.display()
+            ));
         }
+        found = Some((place, bytes));
     }
-    match found.as_slice() {
-        [] => Ok(None),
-        [(path, bytes)] => match String::from_utf8(bytes.clone()) {
-            Ok(text) => Ok(Some(Kernel { step, path: path.clone(), text })),
-            Err(_) => Err(format!("cannot read {}: stream did not contain valid UTF-8", path.display())),
-        },
-        [(first, _), (second, _), ..] => Err(format!(
-            "two kernels for step {step}: {} and {}\n  try: Leave the one that counts.",
-            first.display(),
-            second.display()
-        )),
-    }
+    let Some((path, bytes)) = found else { return Ok(None) };
+    let text = String::from_utf8(bytes)
+        .map_err(|_| format!("{} is not UTF-8 text\n  try: Save it as UTF-8, as Rust asks.", path.display()))?;
+    Ok(Some(Kernel { step, path, text }))
 }

@@ -28,7 +28,7 @@
 //!
 //! | module | idea |
 //! |---|---|
-//! | [`handin`], [`archive`] | which files of a hand-in are kernels |
+//! | [`handin`], [`archive`], [`folder`] | which files of a hand-in are kernels, and how a stranger's files are read |
 //! | [`scratch`] | builds one, apart from everything else |
 //! | [`toolchain`] | what it is built with |
 //! | [`sandbox`] | runs what a stranger wrote |
@@ -44,11 +44,11 @@ pub mod advice;
 pub mod archive;
 pub mod batch;
 mod children;
+pub mod folder;
 pub mod formats;
 pub mod handin;
 pub mod json;
 mod locks;
-mod plain;
 pub mod rubric;
 pub mod sandbox;
 pub mod scratch;

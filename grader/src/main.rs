@@ -3,6 +3,7 @@
 mod class;
 
 use clap::{Args, Parser, Subcommand};
+use grader::folder::Named;
 use grader::formats::not_graded::{self, Fault, NotGraded};
 use grader::formats::{self, Format};
 use grader::handin::{HandIn, Kernel};
@@ -279,7 +280,7 @@ fn hand_in(
     let fault =
         if folder.exists() && wanted.iter().all(|step| existing.contains(step)) { Fault::HandIn } else { Fault::Here };
     let refused = |reason| NotGraded { fault, reason };
-    let hand_in = HandIn::open(folder).map_err(refused)?;
+    let hand_in = HandIn::open(folder, Named::ByPerson).map_err(refused)?;
     let kernels = hand_in.find(&existing, wanted).map_err(refused)?;
     for note in hand_in.ignored(&existing) {
         eprintln!("note: {note}");

@@ -159,6 +159,7 @@ mod tests {
             parts,
             milestones: Vec::new(),
             build_failure: None,
+            here: None,
             points: 5.0,
             max_points: 5,
             seconds: 1.0,

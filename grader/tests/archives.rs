@@ -3,6 +3,7 @@
 use expect_test::expect;
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use grader::folder::Named;
 use grader::handin::{HandIn, find};
 use harness::workbook::pack::{MANIFEST, Manifest, Packed, SCHEMA};
 use std::fs;
@@ -78,7 +79,7 @@ fn kernels_are_taken_from_archives_and_the_rest_is_left_alone() {
             FOLDER/handin.tar: `steps/step01/Cargo.toml` is left alone: only kernels are graded
             FOLDER/handin.tar: `build.rs` is left alone: only kernels are graded"#]]
         .assert_eq(
-            &HandIn::open(&path)
+            &HandIn::open(&path, Named::ByPerson)
                 .expect("opened")
                 .ignored(&[1, 2])
                 .join("\n")
@@ -88,7 +89,9 @@ fn kernels_are_taken_from_archives_and_the_rest_is_left_alone() {
     // Without a list it counts, too, and that is said.
     let (_folder, path) = written(&tar(&[file("step02.rs", "// two\n")]));
     assert_eq!(find(&path, &[1, 2], &[]).expect("taken")[0].step, 2);
-    assert!(HandIn::open(&path).expect("opened").ignored(&[1, 2])[0].contains("there is no manifest.json"));
+    assert!(
+        HandIn::open(&path, Named::ByPerson).expect("opened").ignored(&[1, 2])[0].contains("there is no manifest.json")
+    );
 }
 
 #[test]
@@ -112,6 +115,8 @@ fn each_odd_entry_is_refused_by_its_reason() {
         ("steps\\step01.rs", EntryType::Regular),
         ("stеp01.rs", EntryType::Regular), // a Cyrillic letter
         ("/", EntryType::Regular),
+        ("step01.rs/", EntryType::Regular), // a folder for `tar`
+        ("step01.rs/.", EntryType::Regular),
     ]
     .iter()
     .map(|(name, kind)| refused(&tar(&[(name.as_bytes(), *kind, b""), file("step02.rs", "//")])))
@@ -140,10 +145,92 @@ fn each_odd_entry_is_refused_by_its_reason() {
         FOLDER/handin.tar: refused (odd-name): `steps\\step01.rs`
         FOLDER/handin.tar: refused (odd-name): `stеp01.rs`
         FOLDER/handin.tar: refused (absolute-path): `/` begins at the root
+        FOLDER/handin.tar: refused (odd-name): `step01.rs/`
+        FOLDER/handin.tar: refused (odd-name): `step01.rs/.`
         FOLDER/handin.tar: refused (odd-name): a name is not UTF-8: `step\xff01.rs`
         FOLDER/handin.tar: refused (duplicate): `step01.rs` is in it twice
         FOLDER/handin.tar: refused (not-text): `step01.rs` is not UTF-8 text"#]]
     .assert_eq(&said.join("\n"));
+}
+
+/// A record of an extended header.
+fn record(key: &str, value: &str) -> String {
+    let length = |digits: usize| digits + 1 + key.len() + 1 + value.len() + 1;
+    let digits = (1..).find(|digits| length(*digits).to_string().len() == *digits).expect("a length");
+    format!("{} {key}={value}\n", length(digits))
+}
+
+/// A file behind an extended header of this content.
+fn behind(kind: EntryType, header: &str, name: &str) -> Vec<u8> {
+    tar(&[(b"PaxHeaders/0", kind, header.as_bytes()), file(name, "// mine\n"), file("step02.rs", "// two\n")])
+}
+
+#[test]
+fn what_an_extended_header_says_is_what_tar_sees_or_the_archive_is_refused() {
+    let steps = |bytes: &[u8]| {
+        let (folder, path) = written(bytes);
+        let ours: Vec<u8> = find(&path, &[1, 2], &[]).expect("taken").iter().map(|kernel| kernel.step).collect();
+        // The program itself, where there is one.
+        let listed = std::process::Command::new("tar").arg("-tf").arg(&path).output();
+        if let Ok(listed) = listed {
+            let names = String::from_utf8_lossy(&listed.stdout).into_owned();
+            let theirs: Vec<u8> =
+                [1, 2].into_iter().filter(|step| names.lines().any(|name| name == format!("step0{step}.rs"))).collect();
+            assert_eq!(ours, theirs, "{names}");
+        }
+        drop(folder);
+        ours
+    };
+    let harmless = record("mtime", "1700000000.5") + &record("uname", "anna") + &record("comment", "a=b c");
+    assert_eq!(steps(&behind(EntryType::XHeader, &harmless, "step01.rs")), [1, 2]);
+    assert_eq!(steps(&behind(EntryType::XGlobalHeader, &record("comment", "6da3fe9"), "step01.rs")), [1, 2]);
+    // Its name is what the header says, whatever stands behind.
+    assert_eq!(steps(&behind(EntryType::XHeader, &record("path", "notes.txt"), "step01.rs")), [2]);
+    assert_eq!(steps(&behind(EntryType::XHeader, &record("path", "step01.rs"), "notes.txt")), [1, 2]);
+    assert_eq!(steps(&behind(EntryType::XHeader, &record("size", "8"), "step01.rs")), [1, 2]);
+
+    let pax = |header: String| refused(&behind(EntryType::XHeader, &header, "step01.rs"));
+    let said = [
+        pax(record("path", "../step01.rs")),
+        pax(record("path", "/step01.rs")),
+        pax(record("path", "step01.rs\0.txt")),
+        pax(record("path", "")),
+        pax(record("path", "a.rs") + &record("path", "step01.rs")),
+        pax(record("size", "512")),
+        pax(record("size", "0")),
+        pax(record("size", "-8")),
+        pax(record("linkpath", "/etc/passwd")),
+        pax(record("GNU.sparse.name", "step01.rs")),
+        pax("12 path=a\n".to_string()),
+        pax("9 path=ab".to_string()),
+        pax("path=step01.rs\n".to_string()),
+        pax(" ".repeat(70_000)),
+        refused(&behind(EntryType::XGlobalHeader, &record("path", "step01.rs"), "notes.txt")),
+        refused(&tar(&[
+            (b"x", EntryType::XHeader, record("path", "step01.rs").as_bytes()),
+            (b"x", EntryType::XHeader, record("mtime", "1").as_bytes()),
+            file("notes.txt", "//"),
+        ])),
+        refused(&tar(&[file("step01.rs", "//"), (b"x", EntryType::XHeader, record("mtime", "1").as_bytes())])),
+    ];
+    expect![[r#"
+        FOLDER/handin.tar: refused (parent-path): `../step01.rs` leads out of the archive
+        FOLDER/handin.tar: refused (absolute-path): `/step01.rs` begins at the root
+        FOLDER/handin.tar: refused (odd-name): `step01.rs\0.txt`
+        FOLDER/handin.tar: refused (odd-name): ``
+        FOLDER/handin.tar: refused (extended-header): an extended header says `path` twice
+        FOLDER/handin.tar: refused (extended-header): an extended header says that a file has 512 bytes, and its own says 8
+        FOLDER/handin.tar: refused (extended-header): an extended header says that a file has 0 bytes, and its own says 8
+        FOLDER/handin.tar: refused (extended-header): an extended header says a `size` that is no number
+        FOLDER/handin.tar: refused (link): an extended header names where a link leads
+        FOLDER/handin.tar: refused (sparse): an extended header speaks of a file with holes
+        FOLDER/handin.tar: refused (extended-header): an extended header holds a record of another length than it says
+        FOLDER/handin.tar: refused (extended-header): an extended header holds a record of another length than it says
+        FOLDER/handin.tar: refused (extended-header): an extended header holds a record without a length
+        FOLDER/handin.tar: refused (too-large): an extended header has 70000 bytes; allowed are 65536
+        FOLDER/handin.tar: refused (extended-header): an extended header gives one path to all entries
+        FOLDER/handin.tar: refused (extended-header): two extended headers stand before one entry
+        FOLDER/handin.tar: refused (extended-header): an extended header stands before nothing"#]].assert_eq(&said.join("\n"));
 }
 
 #[test]
@@ -168,6 +255,7 @@ fn bombs_are_refused_before_they_take_memory() {
         refused(&tar(&[file("step01.rs", "//")])[..600]),
         refused(b"#!/bin/sh\nrm -rf /\n"),
         refused(b"\x1f\x8bnot gzip at all"),
+        refused(&[b'x'; 2048]),
         refused(b""),
     ];
     expect![[r#"
@@ -178,6 +266,7 @@ fn bombs_are_refused_before_they_take_memory() {
         FOLDER/handin.tar: refused (not-an-archive): it is cut off, or no tar archive: unexpected EOF during skip
         FOLDER/handin.tar: refused (not-an-archive): it is cut off, or no tar archive: failed to read entire block
         FOLDER/handin.tar: refused (not-an-archive): it is cut off, or no tar archive: invalid gzip header
+        FOLDER/handin.tar: refused (not-an-archive): it is cut off, or no tar archive: numeric field was not a number
         FOLDER/handin.tar holds no kernel for step01, step02; looked for
             steps/step01/src/kernel.rs
             step01/src/kernel.rs
@@ -187,7 +276,8 @@ fn bombs_are_refused_before_they_take_memory() {
             step02/src/kernel.rs
             step02/kernel.rs
             step02.rs
-          FOLDER/handin.tar: there is no manifest.json: `cargo workbook pack` did not write this archive"#]]
+          FOLDER/handin.tar: there is no manifest.json: `cargo workbook pack` did not write this archive
+          try: Put each kernel at one of these places, or hand in what `cargo workbook pack` writes."#]]
     .assert_eq(&said.join("\n"));
 }
 

@@ -301,7 +301,7 @@ fn a_rubric_changes_points_and_lateness_takes_some_away() {
     let mut grade = grade();
     rubric.give_points(&mut grade);
     let about =
-        About { rubric, handed_in: Some(Moment::parse("2026-12-02T11:00:00Z").expect("a moment")), versions: None };
+        About { rubric, handed_in: Some(Moment::parse("2026-12-02T11:00:00Z").expect("a moment")), ..About::default() };
     let report = json::report(&grade, &about);
     let points: Vec<f64> = report.steps.iter().map(|step| step.points).collect();
     // 70 % of 20; five of six milestones of 40 % of 5; 90 % of 10.

@@ -379,7 +379,8 @@ fn a_folder_without_what_was_asked() {
                 steps/step01/src/kernel.rs
                 step01/src/kernel.rs
                 step01/kernel.rs
-                step01.rs"#]],
+                step01.rs
+              try: Put each kernel at one of these places, or hand in what `cargo workbook pack` writes."#]],
     );
     refuses(
         folder(&["step01.rs"]).path(),
@@ -389,7 +390,8 @@ fn a_folder_without_what_was_asked() {
                 steps/step02/src/kernel.rs
                 step02/src/kernel.rs
                 step02/kernel.rs
-                step02.rs"#]],
+                step02.rs
+              try: Put each kernel at one of these places, or hand in what `cargo workbook pack` writes."#]],
     );
     refuses(
         folder(&["step03.rs", "step07/kernel.rs"]).path(),
@@ -405,7 +407,8 @@ fn a_folder_without_what_was_asked() {
                 step02/kernel.rs
                 step02.rs
               FOLDER/step03.rs is not graded: there is no step 3 here
-              FOLDER/step07/kernel.rs is not graded: there is no step 7 here"#]],
+              FOLDER/step07/kernel.rs is not graded: there is no step 7 here
+              try: Put each kernel at one of these places, or hand in what `cargo workbook pack` writes."#]],
     );
     refuses(
         folder(&["step01.rs"]).path(),
@@ -445,10 +448,22 @@ fn a_folder_without_what_was_asked() {
     );
     let large = folder(&[]);
     fs::write(large.path().join("step01.rs"), vec![b' '; (1 << 20) + 1]).expect("written");
-    refuses(large.path(), &[], expect!["FOLDER/step01.rs has 1048577 bytes; allowed are 1048576"]);
+    refuses(
+        large.path(),
+        &[],
+        expect![[r#"
+        FOLDER/step01.rs has 1048577 bytes; allowed are 1048576
+          try: Generate tables in code."#]],
+    );
     let binary = folder(&[]);
     fs::write(binary.path().join("step01.rs"), [0xff]).expect("written");
-    refuses(binary.path(), &[], expect!["cannot read FOLDER/step01.rs: stream did not contain valid UTF-8"]);
+    refuses(
+        binary.path(),
+        &[],
+        expect![[r#"
+        FOLDER/step01.rs is not UTF-8 text
+          try: Save it as UTF-8, as Rust asks."#]],
+    );
 }
 
 #[cfg(unix)]
@@ -461,7 +476,7 @@ fn links_are_not_followed_out_of_a_hand_in() {
         &[],
         expect![[r#"
             FOLDER/step01.rs is a symbolic link
-              try: Hand in the file itself."#]],
+              try: Hand in the files themselves."#]],
     );
 }
 

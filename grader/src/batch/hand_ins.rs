@@ -4,8 +4,8 @@
 //! Links are not followed. What is graded is the copy, so nobody changes it meanwhile, and it can be graded again.
 
 use super::store::Store;
-use crate::handin::places;
-use crate::plain::{self, Found};
+use crate::folder::{Folder, Named, plain_file};
+use crate::handin::{ARCHIVES, KINDS, places};
 use harness::workbook::pack::{MAX_KERNEL, hex};
 use harness::workbook::whole::{UNFINISHED, sync_folder};
 use sha2::{Digest, Sha256};
@@ -70,7 +70,7 @@ pub fn list(folder: &Path, out: Option<&Path>) -> Result<(Vec<HandIn>, Vec<Strin
         if about.is_dir() || archive {
             hand_ins.push(HandIn { id: id(&entry.file_name()), name, path });
         } else {
-            ignored.push(format!("{name} is no hand-in: it is neither a folder nor a .tar, .tar.gz or .tgz file"));
+            ignored.push(format!("{name} is no hand-in: it is not {KINDS}"));
         }
     }
     hand_ins.sort_by(|a, b| (&a.name, &a.id).cmp(&(&b.name, &b.id)));
@@ -101,13 +101,10 @@ fn id(name: &OsStr) -> String {
     format!("{}-{}", readable, &hex(&Sha256::digest(name.as_encoded_bytes()))[..16])
 }
 
-/// How the names of archives end, the longer ones first.
-pub(super) const ARCHIVE_ENDS: [&str; 3] = [".tar.gz", ".tgz", ".tar"];
-
 /// How the name of an archive ends.
 fn archive_end(name: &OsStr) -> Option<&'static str> {
     let name = name.to_str()?.to_ascii_lowercase();
-    ARCHIVE_ENDS.into_iter().find(|end| name.ends_with(end))
+    ARCHIVES.into_iter().find(|end| name.ends_with(end))
 }
 
 /// Copies a hand-in to where it is kept.
@@ -115,14 +112,20 @@ fn archive_end(name: &OsStr) -> Option<&'static str> {
 /// # Errors
 /// When the copy cannot be written. What is wrong with the hand-in itself is in [`Taken::kept`].
 pub fn take(hand_in: &HandIn, store: &Store) -> Result<Taken, String> {
-    if let Err(error) = hand_in.path.symlink_metadata() {
+    let gone = |error: io::Error| {
         // Its hash is that of nothing, so it is graded once it is there again.
         let reason = format!("{} was there, and cannot be looked at now: {error}", hand_in.name);
-        return Ok(Taken { hash: Hash::default().end(), kept: Err(reason) });
-    }
-    match hand_in.path.file_name().and_then(archive_end) {
-        Some(end) if hand_in.path.is_file() => take_archive(hand_in, end, store),
-        _ => take_folder(hand_in, store),
+        Ok(Taken { hash: Hash::default().end(), kept: Err(reason) })
+    };
+    match Folder::open(&hand_in.path, Named::ByEntry) {
+        Ok(folder) => take_folder(&folder, store),
+        Err(not_a_folder) => match hand_in.path.file_name().and_then(archive_end) {
+            None => gone(not_a_folder),
+            Some(end) => match plain_file(&hand_in.path, Named::ByEntry) {
+                Ok(file) => take_archive(file, &hand_in.name, end, store),
+                Err(error) => gone(error),
+            },
+        },
     }
 }
 
@@ -149,17 +152,19 @@ struct Kernels {
 }
 
 /// Of a folder only the kernels are taken: nothing else of it is graded.
-fn kernels(folder: &Path) -> Kernels {
+fn kernels(folder: &Folder) -> Kernels {
     let (mut hash, mut kernels, mut wrong) = (Hash::default(), Vec::new(), None);
     for place in (1..=99).flat_map(places) {
-        match plain::read(folder, Path::new(&place), MAX_KERNEL) {
-            Found::Nothing => {}
-            Found::File(bytes) => {
+        match folder.read(&place, MAX_KERNEL) {
+            Ok(None) => {}
+            Ok(Some(bytes)) => {
                 hash.add(place.as_bytes());
                 hash.add(&bytes);
                 kernels.push((place, bytes));
             }
-            Found::Wrong(reason) => {
+            // Not the same as nothing: a hand-in on a disk that fails must not lose its points.
+            Err(odd) => {
+                let reason = odd.to_string();
                 hash.add(reason.as_bytes());
                 wrong.get_or_insert(reason);
             }
@@ -173,14 +178,15 @@ fn kernels(folder: &Path) -> Kernels {
 /// # Errors
 /// When it cannot be read.
 pub fn hash(kept: &Path) -> Result<String, String> {
+    let failed = |error: io::Error| format!("cannot read {}: {error}", kept.display());
     match kept.file_name().and_then(archive_end) {
-        Some(end) => archive_hash(kept, end).map_err(|error| format!("cannot read {}: {error}", kept.display())),
-        None => Ok(kernels(kept).hash),
+        Some(end) => plain_file(kept, Named::ByEntry).and_then(|file| archive_hash(file, end)).map_err(failed),
+        None => Ok(kernels(&Folder::open(kept, Named::ByEntry).map_err(failed)?).hash),
     }
 }
 
-fn take_folder(hand_in: &HandIn, store: &Store) -> Result<Taken, String> {
-    let Kernels { hash, kernels, wrong } = kernels(&hand_in.path);
+fn take_folder(folder: &Folder, store: &Store) -> Result<Taken, String> {
+    let Kernels { hash, kernels, wrong } = kernels(folder);
     if let Some(reason) = wrong {
         return Ok(Taken { hash, kept: Err(reason) });
     }
@@ -225,23 +231,23 @@ pub fn unchanged(kept: PathBuf, expected: &str) -> Result<PathBuf, String> {
     ))
 }
 
-fn archive_hash(path: &Path, end: &str) -> io::Result<String> {
+fn archive_hash(mut file: File, end: &str) -> io::Result<String> {
     let mut sha = Sha256::new();
-    io::copy(&mut File::open(path)?, &mut crate::versions::HashWriter(&mut sha))?;
+    io::copy(&mut file, &mut crate::versions::HashWriter(&mut sha))?;
     // A folder with the bytes of an archive in it is another hand-in.
     Ok(hex(&Sha256::digest(format!("{end} {}", hex(&sha.finalize())))))
 }
 
-fn take_archive(hand_in: &HandIn, end: &str, store: &Store) -> Result<Taken, String> {
+fn take_archive(file: File, name: &str, end: &str, store: &Store) -> Result<Taken, String> {
     let folder = store.folder.join("hand-ins");
     let failed = |error: io::Error| format!("cannot write below {}: {error}", folder.display());
     let mut copy = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(&folder).map_err(failed)?;
-    let copied = File::open(&hand_in.path).and_then(|file| io::copy(&mut file.take(MAX_ARCHIVE + 1), &mut copy));
-    let hash = archive_hash(copy.path(), end).map_err(failed)?;
+    let copied = io::copy(&mut file.take(MAX_ARCHIVE + 1), &mut copy);
+    let hash = copy.reopen().and_then(|copy| archive_hash(copy, end)).map_err(failed)?;
     match copied {
-        Err(error) => return Ok(Taken { hash, kept: Err(format!("cannot read {}: {error}", hand_in.name)) }),
+        Err(error) => return Ok(Taken { hash, kept: Err(format!("cannot read {name}: {error}")) }),
         Ok(bytes) if bytes > MAX_ARCHIVE => {
-            let reason = format!("{} has more than {MAX_ARCHIVE} bytes", hand_in.name);
+            let reason = format!("{name} has more than {MAX_ARCHIVE} bytes");
             return Ok(Taken { hash, kept: Err(reason) });
         }
         Ok(_) => {}

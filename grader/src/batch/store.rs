@@ -9,7 +9,7 @@
 //! | `verdicts/KEY.json` | verdicts on kernels, of use while a batch runs ([`crate::verdicts`]) |
 //! | `secret/seed.json`, `secret/verdicts/` | a seed that is not told yet, and verdicts by which one could guess it |
 
-use super::hand_ins::ARCHIVE_ENDS;
+use crate::handin::ARCHIVES;
 use crate::json::Report;
 use crate::rubric::Rubric;
 use crate::versions::Versions;
@@ -190,7 +190,7 @@ impl Store {
     /// Where a hand-in of this hash is kept: a folder, or an archive with one of these ends.
     pub fn kept_hand_in(&self, hash: &str) -> Option<PathBuf> {
         let path = |end: &str| self.folder.join("hand-ins").join(format!("{hash}{end}"));
-        [""].into_iter().chain(ARCHIVE_ENDS).map(path).find(|path| path.exists())
+        [""].into_iter().chain(ARCHIVES).map(path).find(|path| path.exists())
     }
 
     /// Where a rubric is kept.

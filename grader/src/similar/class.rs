@@ -4,7 +4,8 @@
 
 use super::Kernel;
 use crate::batch::hand_ins;
-use crate::handin::HandIn;
+use crate::folder::Named;
+use crate::handin::{HandIn, KINDS};
 use harness::answers::plain;
 use harness::workbook::name;
 use std::collections::BTreeMap;
@@ -38,7 +39,7 @@ impl Class {
         let mut class = Class { hand_ins: hand_ins.len(), notes, ..Class::default() };
         let mut without = Vec::new();
         for hand_in in &hand_ins {
-            match HandIn::open(&hand_in.path) {
+            match HandIn::open(&hand_in.path, Named::ByEntry) {
                 Ok(opened) if class.take(&hand_in.name, &hand_in.path, &opened, steps) => {}
                 Ok(_) => without.push(hand_in.name.as_str()),
                 Err(reason) => class.unread.push(plain(&reason)),
@@ -78,18 +79,18 @@ impl Class {
 }
 
 fn list(folder: &Path) -> Result<(Vec<hand_ins::HandIn>, Vec<String>), String> {
-    const TRY: &str = "try: Name the folder in which each hand-in is a folder, a .tar, a .tar.gz or a .tgz file.";
+    let way_out = format!("try: Name the folder in which each hand-in is {KINDS}.");
     let shown = folder.display();
     if !folder.exists() {
-        return Err(format!("{shown} does not exist\n  {TRY}"));
+        return Err(format!("{shown} does not exist\n  {way_out}"));
     }
     if !folder.is_dir() {
-        return Err(format!("{shown} is one file; hand-ins are compared with each other\n  {TRY}"));
+        return Err(format!("{shown} is one file; hand-ins are compared with each other\n  {way_out}"));
     }
     let (hand_ins, ignored) = hand_ins::list(folder, None)?;
     if hand_ins.is_empty() {
         let ignored: Vec<String> = ignored.iter().map(|note| format!("\n  {note}")).collect();
-        return Err(format!("{shown} holds no hand-in{}\n  {TRY}", ignored.concat()));
+        return Err(format!("{shown} holds no hand-in{}\n  {way_out}", ignored.concat()));
     }
     Ok((hand_ins, ignored))
 }

@@ -1,15 +1,17 @@
-//! Hand-ins as one file: what `cargo workbook pack` writes, and any other `.tar` or `.tar.gz`.
+//! Hand-ins as one file: what `cargo workbook pack` writes, and any other `.tar`, `.tar.gz` or `.tgz`.
 //!
 //! **Does:** read it in memory, within bounds, and give the kernels in it. **Never does:** write a file, follow a link, or believe a
 //! size. What is odd is refused by a name ([`Refused::reason`]); other plain files are left alone, with a note.
 
+mod pax;
+
 use flate2::read::MultiGzDecoder;
 use harness::workbook::pack::{MANIFEST, MAX_KERNEL, Manifest, Packed, SCHEMA};
+use pax::{Extended, MAX_PAX};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
-use std::path::Path;
 use tar::{Archive, EntryType};
 
 /// The most that is unpacked of an archive, headers and files that are left alone included.
@@ -38,7 +40,7 @@ pub struct Contents {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
     /// The reason's name; these stay: `not-an-archive`, `too-large`, `too-many-entries`, `absolute-path`, `parent-path`, `odd-name`,
-    /// `link`, `not-a-file`, `sparse`, `duplicate`, `not-text`, `manifest`, `hash-mismatch`, `not-in-manifest`, `not-in-archive`.
+    /// `link`, `not-a-file`, `sparse`, `extended-header`, `duplicate`, `not-text`, `manifest`, `hash-mismatch`, `not-in-manifest`, `not-in-archive`.
     pub reason: &'static str,
     /// What was found.
     pub found: String,
@@ -58,9 +60,8 @@ fn refused<T>(reason: &'static str, found: impl Into<String>) -> Result<T, Refus
 ///
 /// # Errors
 /// [`Refused`].
-pub fn read(path: &Path, is_kernel: impl Fn(&str) -> bool) -> Result<Contents, Refused> {
+pub fn read(file: File, is_kernel: impl Fn(&str) -> bool) -> Result<Contents, Refused> {
     let broken = |error: io::Error| Refused { reason: "not-an-archive", found: format!("it cannot be read: {error}") };
-    let file = File::open(path).map_err(broken)?;
     let about = file.metadata().map_err(broken)?;
     if about.len() > MAX_FILE {
         return refused("too-large", format!("it has {} bytes; up to {MAX_FILE} are read", about.len()));
@@ -74,15 +75,37 @@ pub fn read(path: &Path, is_kernel: impl Fn(&str) -> bool) -> Result<Contents, R
     unpack(file, is_kernel)
 }
 
+/// Why reading stopped.
+fn broken(error: &io::Error) -> Refused {
+    /// What those who read tar and gzip say without a word of the file; other messages of theirs quote it, with whatever is in it.
+    const KNOWN: [&str; 9] = [
+        "failed to read entire block",
+        "unexpected EOF during skip",
+        "unexpected end of file",
+        "archive header checksum mismatch",
+        "found block of 0s not followed by a second block of 0s",
+        "numeric field was not a number",
+        "invalid gzip header",
+        "corrupt gzip stream does not have a matching checksum",
+        "corrupt deflate stream",
+    ];
+    if error.get_ref().is_some_and(|inner| inner.is::<TooLarge>()) {
+        return Refused { reason: "too-large", found: format!("unpacked it has more than {MAX_UNPACKED} bytes") };
+    }
+    let said = error.to_string();
+    let said = KNOWN.iter().find(|known| said.starts_with(**known)).map(|known| format!(": {known}"));
+    let said = said.unwrap_or_default();
+    Refused { reason: "not-an-archive", found: format!("it is cut off, or no tar archive{said}") }
+}
+
 fn unpack(reader: impl Read, is_kernel: impl Fn(&str) -> bool) -> Result<Contents, Refused> {
     let mut found = Found::default();
     let mut left_alone = 0;
     // One byte more than allowed tells a full archive from one that is too large.
     let mut archive = Archive::new(Bounded { reader, left: MAX_UNPACKED });
-    let broken = |error: io::Error| match error.get_ref().is_some_and(|inner| inner.is::<TooLarge>()) {
-        true => Refused { reason: "too-large", found: format!("unpacked it has more than {MAX_UNPACKED} bytes") },
-        false => Refused { reason: "not-an-archive", found: format!("it is cut off, or no tar archive: {error}") },
-    };
+    let broken = |error: io::Error| broken(&error);
+    // What an extended header says of the next entry.
+    let mut extended: Option<Extended> = None;
     // Raw: extensions that change names and sizes are entries like others.
     for (count, entry) in archive.entries().map_err(broken)?.raw(true).enumerate() {
         let mut entry = entry.map_err(broken)?;
@@ -91,9 +114,33 @@ fn unpack(reader: impl Read, is_kernel: impl Fn(&str) -> bool) -> Result<Content
         }
         let kind = entry.header().entry_type();
         if matches!(kind, EntryType::XHeader | EntryType::XGlobalHeader) {
+            let size = entry.size();
+            if size > MAX_PAX {
+                return refused("too-large", format!("an extended header has {size} bytes; allowed are {MAX_PAX}"));
+            }
+            let mut content = Vec::new();
+            entry.by_ref().take(MAX_PAX).read_to_end(&mut content).map_err(broken)?;
+            if content.len() as u64 != size {
+                return refused("not-an-archive", "an extended header is cut off");
+            }
+            let read = pax::read(&content, kind == EntryType::XGlobalHeader)?;
+            // Programs disagree on which of two counts.
+            if extended.is_some() {
+                return refused("extended-header", "two extended headers stand before one entry");
+            }
+            if kind == EntryType::XHeader {
+                extended = Some(read);
+            }
             continue;
         }
-        let Some(name) = checked(&entry.path_bytes(), kind)? else { continue };
+        let Extended { path, size: said } = extended.take().unwrap_or_default();
+        if let Some(said) = said.filter(|said| *said != entry.size()) {
+            let found =
+                format!("an extended header says that a file has {said} bytes, and its own says {}", entry.size());
+            return refused("extended-header", found);
+        }
+        let path = path.unwrap_or_else(|| entry.path_bytes().into_owned());
+        let Some(name) = checked(&path, kind)? else { continue };
         let size = entry.size();
         let most = if name == MANIFEST { MAX_MANIFEST } else { MAX_KERNEL };
         if name != MANIFEST && !is_kernel(&name) {
@@ -114,6 +161,9 @@ fn unpack(reader: impl Read, is_kernel: impl Fn(&str) -> bool) -> Result<Content
         if found.files.insert(name.clone(), content).is_some() {
             return refused("duplicate", format!("`{name}` is in it twice"));
         }
+    }
+    if extended.is_some() {
+        return refused("extended-header", "an extended header stands before nothing");
     }
     if left_alone > MAX_NOTES {
         found.notes.push(format!("{} more files are left alone", left_alone - MAX_NOTES));
@@ -154,8 +204,10 @@ fn checked(raw: &[u8], kind: EntryType) -> Result<Option<String>, Refused> {
     if kind == EntryType::Directory {
         return Ok(None);
     }
+    // With a slash at its end, a file is a folder for `tar`.
+    let folder = parts.last().is_none_or(|last| !name.ends_with(last));
     let name = parts.join("/");
-    if name.is_empty() || name.chars().any(odd) {
+    if folder || name.is_empty() || name.chars().any(odd) {
         return refused("odd-name", format!("`{shown}`"));
     }
     Ok(Some(name))
