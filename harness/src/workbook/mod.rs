@@ -19,6 +19,7 @@ pub mod pack;
 mod patience;
 mod timeline;
 pub mod tokens;
+mod trace;
 pub mod whole;
 mod workspace;
 
@@ -75,6 +76,30 @@ enum Action {
         /// Write what happens when in place of it: a simulated timeline of warps and engines, for ui.perfetto.dev
         #[arg(long, value_name = "FILE.json")]
         timeline: Option<PathBuf>,
+        /// Show the reference solution in place of your file
+        #[cfg(feature = "solutions")]
+        #[arg(long)]
+        solution: bool,
+    },
+    /// What the warps and engines of a step do when, simulated: a page that opens in any browser, without a network
+    Trace {
+        /// The step: step01, 01 or 1; or `hopper`: the kernel for an H100 or H200
+        step: String,
+        /// The problem: MxNxK, or MxNxK:bf16 (without it: the first size that the step is tested with)
+        #[arg(long, value_name = "MxNxK", value_parser = self::size)]
+        size: Option<Problem>,
+        /// The page (without it: trace-STEP.html below .workbook)
+        #[arg(long, short, value_name = "FILE.html")]
+        out: Option<PathBuf>,
+        /// Also write the timeline for ui.perfetto.dev
+        #[arg(long, value_name = "FILE.json")]
+        perfetto: Option<PathBuf>,
+        /// CTAs that the page shows, made up to whole clusters
+        #[arg(long, value_name = "CTAS", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=1024))]
+        ctas: u32,
+        /// Open the page in the browser
+        #[arg(long)]
+        open: bool,
         /// Show the reference solution in place of your file
         #[cfg(feature = "solutions")]
         #[arg(long)]
@@ -259,6 +284,23 @@ fn act(workspace: &Workspace, action: Action) -> Result<ExitCode, String> {
             let step = if step == bench::HOPPER { HOPPER } else { workspace.named(&step)? };
             print(&inspect_step(workspace, step, size, timeline.as_deref(), solution)?);
         }
+        Action::Trace {
+            step,
+            size,
+            out,
+            perfetto,
+            ctas,
+            open,
+            #[cfg(feature = "solutions")]
+            solution,
+        } => {
+            #[cfg(not(feature = "solutions"))]
+            let solution = false;
+            let step = if step == bench::HOPPER { HOPPER } else { workspace.named(&step)? };
+            let options = trace::Options { out, perfetto, ctas, open };
+            let (problem, built) = built(workspace, step, size, solution)?;
+            print(&trace::trace(workspace, step, problem, &built, &options)?);
+        }
         Action::Diff { from, to, size, mine } => {
             let steps = [workspace.named(&from)?, workspace.named(&to)?];
             print(&changes(workspace, steps, size, mine, |step| binary(workspace, step))?);
@@ -383,13 +425,13 @@ fn run_hopper() -> Result<ExitCode, String> {
     Ok(if verdict.passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn inspect_step(
+/// The kernel of a step at a problem, without one at the first that it is tested with: the student's, or the solution.
+fn built(
     workspace: &Workspace,
     step: u8,
     size: Option<Problem>,
-    timeline: Option<&Path>,
     solution: bool,
-) -> Result<String, String> {
+) -> Result<(Problem, crate::Built), String> {
     let known = crate::step(step).ok_or_else(|| format!("{} is unknown to this program", name(step)))?;
     let first = known.sizes.first().copied().unwrap_or(Problem::f16(128, 128, 64));
     let problem = size.unwrap_or(first);
@@ -410,17 +452,34 @@ fn inspect_step(
         };
         format!("there is no kernel to show\n\n{}", crate::report::paint(why.trim_end()).trim_end())
     })?;
-    if let Some(path) = timeline {
-        return timeline::write(path, &built, problem, step);
-    }
+    Ok((problem, built))
+}
+
+/// Lines of files of the workspace, each file read once.
+fn source_lines(workspace: &Workspace) -> impl FnMut(&str, u32) -> Option<String> {
     let mut files: HashMap<String, Vec<String>> = HashMap::new();
-    let mut line = |file: &str, number: u32| {
+    let root = workspace.root.clone();
+    move |file: &str, number: u32| {
         let lines = files.entry(file.to_string()).or_insert_with(|| {
-            let text = fs::read_to_string(workspace.root.join(file)).unwrap_or_default();
+            let text = fs::read_to_string(root.join(file)).unwrap_or_default();
             text.lines().map(str::to_string).collect()
         });
         lines.get(usize::try_from(number).ok()?.checked_sub(1)?).cloned()
-    };
+    }
+}
+
+fn inspect_step(
+    workspace: &Workspace,
+    step: u8,
+    size: Option<Problem>,
+    timeline: Option<&Path>,
+    solution: bool,
+) -> Result<String, String> {
+    let (problem, built) = built(workspace, step, size, solution)?;
+    if let Some(path) = timeline {
+        return timeline::write(path, &built, problem, step);
+    }
+    let mut line = source_lines(workspace);
     let whose = if solution { "the solution of " } else { "" };
     let mut text = format!("{whose}{} for {problem}\n\n", name(step));
     text.push_str(&listing(&built, &mut line));

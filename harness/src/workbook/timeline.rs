@@ -1,16 +1,18 @@
 //! What a kernel's warps and engines do when, as a file for a trace viewer.
 
 use crate::{Built, Problem, diagnostics, launch, steps};
-use emulator::Options;
+use emulator::{Launch, Options, Report};
 use std::fs;
 use std::path::Path;
 
 /// Runs the kernel for its times and writes its timeline; says what was written.
 pub fn write(path: &Path, built: &Built, problem: Problem, step: u8) -> Result<String, String> {
-    // A file that was there is no timeline to be replaced, unless it was one.
-    if fs::read(path).is_ok_and(|bytes| !emulator::is_timeline(&bytes)) {
-        return Err(format!("{} exists and is no timeline: name another file", path.display()));
-    }
+    let (report, launch) = run(built, problem, step)?;
+    write_perfetto(path, &report, &launch)
+}
+
+/// Runs the kernel for its times.
+pub(super) fn run(built: &Built, problem: Problem, step: u8) -> Result<(Report, Launch), String> {
     let refused = |list: &[emulator::Diagnostic]| {
         let sources = diagnostics::Sources::default();
         format!("the kernel does not run\n\n{}", diagnostics::render_all(list, &sources).trim_end())
@@ -20,7 +22,16 @@ pub fn write(path: &Path, built: &Built, problem: Problem, step: u8) -> Result<S
     let max_instructions = steps::step(step).map_or(1 << 28, |step| step.max_instructions(&problem));
     let options = Options { timing_only: true, trace: true, max_instructions, ..Options::default() };
     let report = emulator::run(&program, &launch, &options);
-    let json = serde_json::to_string(&emulator::timeline(&report.trace, &launch)).map_err(|error| error.to_string())?;
+    Ok((report, launch))
+}
+
+/// Writes a timeline for Perfetto; says what was written.
+pub(super) fn write_perfetto(path: &Path, report: &Report, launch: &Launch) -> Result<String, String> {
+    // A file that was there is no timeline to be replaced, unless it was one.
+    if fs::read(path).is_ok_and(|bytes| !emulator::is_timeline(&bytes)) {
+        return Err(format!("{} exists and is no timeline: name another file", path.display()));
+    }
+    let json = serde_json::to_string(&emulator::timeline(&report.trace, launch)).map_err(|error| error.to_string())?;
     fs::write(path, json).map_err(|error| format!("{} cannot be written: {error}", path.display()))?;
     let mut text = format!(
         "{} events in {} simulated cycles, to {}\nopen it in ui.perfetto.dev; one microsecond there is one cycle\n",
@@ -28,8 +39,11 @@ pub fn write(path: &Path, built: &Built, problem: Problem, step: u8) -> Result<S
         report.cycles,
         path.display()
     );
-    if !report.completed {
-        text += "the run did not come to its end: `cargo workbook run` says why\n";
-    }
+    text += ended(report);
     Ok(text)
+}
+
+/// What is to be said of a run that did not end.
+pub(super) fn ended(report: &Report) -> &'static str {
+    if report.completed { "" } else { "the run did not come to its end: `cargo workbook run` says why\n" }
 }
