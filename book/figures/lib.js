@@ -156,10 +156,10 @@
       for (const one of [next, end]) one.setAttribute("aria-disabled", at === last);
     };
     const press = (to) => () => go(to());
-    const first = button("⏮", "First step", press(() => 0));
+    const first = button("|◀", "First step", press(() => 0));
     const back = button("◀", "Step back", press(() => at - 1));
     const next = button("▶", "Step forward", press(() => at + 1));
-    const end = button("⏭", "Last step", press(() => options.count() - 1));
+    const end = button("▶|", "Last step", press(() => options.count() - 1));
     box.append(first, back, next, end, place);
     box.says = says;
     box.go = go;
@@ -209,7 +209,17 @@
     }
   }
 
+  // What is wider than the page can be scrolled by keyboard, too: tables and listings of the book.
+  function scrollable() {
+    for (const box of document.querySelectorAll("main .table-wrapper, main pre > code")) {
+      if (box.scrollWidth > box.clientWidth) box.setAttribute("tabindex", "0");
+      else if (box.getAttribute("tabindex") === "0") box.removeAttribute("tabindex");
+    }
+  }
+
   async function begin() {
+    scrollable();
+    window.addEventListener("resize", scrollable);
     const figures = Array.from(document.querySelectorAll(".figure[data-figure]"));
     if (figures.length === 0 || !figures.some((root) => !root.dataset.state)) return;
     for (const root of figures) root.dataset.state = "waits";

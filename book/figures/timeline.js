@@ -39,7 +39,7 @@
     whole();
 
     function drawRun(recording, width, top, withPointer) {
-      const label = width < 480 ? 76 : 104;
+      const label = width < 480 ? 92 : 104;
       const rows = lanes(recording);
       const place = new Map(rows.map((lane, row) => [lane.index, row]));
       const scale = (width - label - 4) / (view[1] - view[0]);
@@ -48,7 +48,8 @@
       const parts = [];
       rows.forEach((lane, row) => {
         parts.push(lib.rect(label, top + row * LANE, width - label - 4, LANE - 2, "f-lane"));
-        parts.push(lib.text(0, top + row * LANE + 14, lane.name, "f-label"));
+        const same = rows.slice(0, row).filter((before) => before.name === lane.name).length;
+        parts.push(lib.text(0, top + row * LANE + 14, same === 0 ? lane.name : `${lane.name} (${same + 1})`, "f-label"));
       });
       const last = new Map();
       for (const event of recording.events) {
