@@ -49,7 +49,7 @@
   }
 
   lib.define("cta-pair-tile", async function (root) {
-    let name = root.dataset.recording || "step09";
+    let name = lib.asksFor(root, "step09");
     let run = await lib.recording(name);
     let tile = collect(run);
     const colour = (cta) => (cta === 0 ? "f-a" : "f-b");

@@ -120,7 +120,12 @@
         group.hidden = kind !== "instruction";
         steps.go(0);
       }), group, el("span", { class: "figure-field" }, el("label", { for: inputId }, "number"), input), el("span", {}, "examples"), steps);
+    const asked = /^0x[0-9a-f]+$/i.test(root.dataset.value || "") ? BigInt(root.dataset.value) : null;
     lib.frame(root, "a descriptor and its fields", [controls, picture, steps.says, form], steps);
     steps.go(0);
+    if (asked !== null && asked < 1n << BigInt(KINDS[kind].width)) {
+      bits = asked;
+      refresh(true);
+    }
   });
 })();

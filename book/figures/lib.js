@@ -109,6 +109,12 @@
     return box;
   }
 
+  // Which run a page asks for: `data-recording="step04"`, or `data-step` with the number of a step.
+  function asksFor(root, otherwise) {
+    const { recording, step } = root.dataset;
+    return recording || (step ? `step${step.padStart(2, "0")}` : otherwise);
+  }
+
   // A picture: `draw(width)` gives an SVG element for that many pixels. It is drawn again when the width changes.
   function picture(draw) {
     const box = el("div", { class: "figure-picture" });
@@ -237,7 +243,7 @@
   }
 
   window.bookFigures = {
-    recorded, data, load, el, svg, id, button, choice, number, table, details, picture, sheet, rect, text, stepper, frame, define, begin,
+    recorded, data, load, el, svg, id, button, choice, number, table, details, asksFor, picture, sheet, rect, text, stepper, frame, define, begin,
   };
   // A page that holds its data itself begins when it is complete.
   if (here) {

@@ -6,7 +6,7 @@
 
   lib.define("mbarrier", async function (root) {
     const names = (root.dataset.recordings || "step01,step04,step07,step09").split(",");
-    let name = root.dataset.recording || names[0];
+    let name = lib.asksFor(root, names[0]);
     if (!names.includes(name)) names.unshift(name);
     let run = await lib.recording(name);
     let barrier = root.dataset.barrier || lib.barriers(run)[0];

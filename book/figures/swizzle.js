@@ -9,7 +9,8 @@
   const CHUNK = 16;
 
   lib.define("swizzle", function (root) {
-    let mode = root.dataset.mode || "b128";
+    const wanted = root.dataset.mode || "128";
+    let mode = wanted in SWIZZLES ? wanted : `b${wanted}`;
     let read = root.dataset.read || "column";
     let span = SWIZZLES[mode].span;
 

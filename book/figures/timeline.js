@@ -21,7 +21,7 @@
 
   lib.define("timeline", async function (root) {
     const options = (root.dataset.recordings || "").split(",").map((name) => name.trim()).filter(Boolean);
-    let name = root.dataset.recording || options[0] || "step07";
+    let name = lib.asksFor(root, options[0] || "step07");
     let besideName = root.dataset.beside || "";
     const names = options.length > 0 ? options : besideName || root.dataset.recording === "trace" ? [name, besideName].filter(Boolean)
       : Array.from({ length: 10 }, (_, n) => "step" + String(n + 1).padStart(2, "0"));

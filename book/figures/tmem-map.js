@@ -47,7 +47,7 @@
 
   lib.define("tmem-map", async function (root) {
     const names = (root.dataset.recordings || "step01,step04,step07,step09,step10").split(",");
-    let name = root.dataset.recording || "step07";
+    let name = lib.asksFor(root, "step07");
     let run = await lib.recording(name);
     let list = collect(run, 0);
 

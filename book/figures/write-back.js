@@ -55,7 +55,7 @@
 
   lib.define("write-back", async function (root) {
     const names = (root.dataset.recordings || "step01,step03,step04,step07,step09,step10").split(",");
-    let name = root.dataset.recording || "step04";
+    let name = lib.asksFor(root, "step04");
     let run = await lib.recording(name);
     let list = collect(run);
     const who = (one) => (one.who.size === 1 ? Array.from(one.who)[0] : `${one.who.size} warps`);

@@ -59,3 +59,63 @@ fn every_page_begins_with_its_title() {
         assert_eq!(text.lines().next(), Some(format!("# {title}").as_str()), "book/src/{file}");
     }
 }
+
+/// Each TODO has its three hints, on the page of its step.
+#[test]
+fn every_todo_has_its_hints() {
+    let mut seen = 0;
+    for step in 1..=10 {
+        let files =
+            ["solutions/src", "harness/untouched"].map(|folder| root().join(folder).join(format!("step{step:02}.rs")));
+        let Some(kernel) = files.iter().find_map(|file| fs::read_to_string(file).ok()) else { continue };
+        let page = fs::read_to_string(root().join(format!("book/src/step{step:02}.md"))).expect("the step's page");
+        let todos = kernel
+            .lines()
+            .filter_map(|line| line.trim().strip_prefix("// TODO ")?.split_once(':'))
+            .map(|(number, _)| number);
+        for todo in todos {
+            seen += 1;
+            let hints = page.split_once(&format!("<summary>TODO {todo}: a nudge</summary>")).map(|(_, rest)| rest);
+            let hints = hints.unwrap_or_else(|| panic!("book/src/step{step:02}.md has no hints for TODO {todo}"));
+            let end = hints.find("<summary>TODO").unwrap_or(hints.len());
+            for stage in ["where to look", "a part of the code"] {
+                assert!(hints[..end].contains(&format!("<summary>{stage}</summary>")), "TODO {todo}: no `{stage}`");
+            }
+        }
+    }
+    assert!(seen >= 70, "{seen} TODOs");
+}
+
+/// Links from page to page lead somewhere.
+#[test]
+fn every_link_leads_to_a_page() {
+    let pages = pages();
+    let mut wrong = Vec::new();
+    for (_, file) in &pages {
+        let text = fs::read_to_string(root().join("book/src").join(file)).expect("a page");
+        for (index, line) in text.lines().enumerate() {
+            for target in line.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+                let page = target.split('#').next().unwrap_or_default();
+                let elsewhere = target.starts_with("https://") || page.is_empty();
+                if !elsewhere
+                    && !pages.iter().any(|(_, known)| known == page)
+                    && !root().join("book/src").join(page).exists()
+                {
+                    wrong.push(format!("book/src/{file}:{}: {target}", index + 1));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// No page is left out of the table of contents.
+#[test]
+fn every_page_is_in_the_table_of_contents() {
+    let pages = pages();
+    for entry in fs::read_dir(root().join("book/src")).expect("a folder").flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let known = name == "SUMMARY.md" || !name.ends_with(".md") || pages.iter().any(|(_, file)| *file == name);
+        assert!(known, "book/src/{name} is not in SUMMARY.md");
+    }
+}

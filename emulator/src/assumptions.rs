@@ -43,12 +43,6 @@ pub const ASSUMPTIONS: &[Assumption] = &[
         "Many commits in a row to two mbarriers of another CTA; wait for the last, and look at once whether the first has arrived.",
     ),
     assume(
-        "elect-lane",
-        "elect.sync elects the lowest lane of the member mask; an adversarial schedule elects the highest. The choice never changes for the same mask.",
-        "The ISA only says that one lane is elected and that the choice is deterministic. An H200 elected the lowest for 9 masks (silicon/lanes/elect); a choice that holds across calls is what libraries rely on.",
-        "Elect with many masks on the device and record the lanes; it stays a matter of the generation.",
-    ),
-    assume(
         "f16-accumulator-upper-half",
         "With an FP16 accumulator, the upper half of each 32-bit cell of tensor memory becomes zero.",
         "The ISA does not say what the unused half holds.",

@@ -83,8 +83,8 @@ pub use numerics::{MmaStep, Numerics};
 pub use order::{RULES, Rule};
 pub use program::{FORMS, Program, load, special_registers};
 pub use report::{
-    Actor, Barrier, Copy, CopyKind, CtaState, Deadlock, Event, EventKind, Issuer, Memory, Mma, OperandRead, Report,
-    Usage, Wgmma,
+    Actor, Barrier, Copy, CopyKind, CtaState, Deadlock, Event, EventKind, Issuer, Memory, Mma, OperandRead, Printed,
+    Report, Usage, Wgmma,
 };
 pub use settled::{SETTLED, Settled};
 pub use tensor_map::{Element, Swizzle, TensorMap};

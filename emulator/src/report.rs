@@ -35,6 +35,19 @@ pub struct Report {
     /// What happened, if asked for ([`crate::Options::trace`]): in the order of [`Event::start`]; of what began in the same cycle,
     /// clusters by their number, and what a cluster did in the order in which it was simulated. The same in every run.
     pub trace: Vec<Event>,
+    /// What the kernel printed (`printf`): cluster by cluster, in each in the order in which it was simulated.
+    pub printed: Vec<Printed>,
+    /// Texts more that it printed: of a cluster the first thousand are kept.
+    pub printed_beyond: u64,
+}
+
+/// A text that a thread printed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Printed {
+    /// The thread and its CTA.
+    pub thread: String,
+    /// As it was printed.
+    pub text: String,
 }
 
 /// Whether any interleaving in which all warps take the paths of this run can get stuck.

@@ -46,7 +46,7 @@ pub const SETTLED: &[Settled] = &[
     },
     Settled {
         name: "elected-lane",
-        holds: "elect.sync elects the lowest lane of the member mask.",
+        holds: "elect.sync elects the lowest lane of the member mask. Kernels of CUTLASS 4 trap if it is another one.",
         cases: &["lanes/elect"],
     },
     Settled {
@@ -126,6 +126,16 @@ pub const SETTLED: &[Settled] = &[
             "wgmma_numerics/chain_bf16_f32",
             "wgmma_numerics/subnormal_bf16_f32",
             "wgmma_numerics/without_d_bf16_f32",
+        ],
+    },
+    Settled {
+        name: "whole-warp-copies",
+        holds: "A copy that several lanes execute is made once for each: a reduction adds so many times, a load brings its bytes so many times.",
+        cases: &[
+            "whole_warp/bulk_reduce",
+            "whole_warp/tensor_load_32",
+            "whole_warp/tensor_reduce",
+            "whole_warp/tensor_reduce_half",
         ],
     },
 ];

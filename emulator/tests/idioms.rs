@@ -258,7 +258,7 @@ fn idioms() -> Vec<Case> {
             &[],
             AS_IT_IS,
             &[("@wait_read", "    cp.async.bulk.wait_group.read 1;")],
-            Among(&[("bulk-store-outlives-thread", "@store")]),
+            Among(&[("race-shared", "@store"), ("race-shared", "@st_tile")]),
         ),
         idiom(
             "13",

@@ -1,9 +1,9 @@
 //! Which files of a hand-in, a folder or an archive, are kernels.
 
 use crate::archive::{self, Contents};
+use crate::plain::{self, Found};
 use harness::workbook::name;
 use harness::workbook::pack::MAX_KERNEL;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A kernel file of a hand-in.
@@ -163,28 +163,25 @@ fn packed(path: &Path, contents: &Contents, step: u8) -> Result<Option<Kernel>, 
 }
 
 fn kernel(folder: &Path, step: u8) -> Result<Option<Kernel>, String> {
-    // `symlink_metadata`: a link is not followed out of the hand-in.
-    let found: Vec<PathBuf> =
-        places(step).iter().map(|place| folder.join(place)).filter(|path| path.symlink_metadata().is_ok()).collect();
-    let path = match found.as_slice() {
-        [] => return Ok(None),
-        [path] => path.clone(),
-        [first, second, ..] => {
-            return Err(format!(
-                "two kernels for step {step}: {} and {}\n  try: Leave the one that counts.",
-                first.display(),
-                second.display()
-            ));
+    let mut found = Vec::new();
+    for place in places(step) {
+        match plain::read(folder, Path::new(&place), MAX_KERNEL) {
+            Found::Nothing => {}
+            Found::File(bytes) => found.push((folder.join(place), bytes)),
+            // The place, or a part of it, is named below the folder.
+            Found::Wrong(why) => return Err(why.replacen(&place, &folder.join(&place).display().to_string(), 1)),
         }
-    };
-    let about = path.symlink_metadata().map_err(|error| format!("cannot look at {}: {error}", path.display()))?;
-    if !about.is_file() {
-        let what = if about.is_symlink() { "a symbolic link" } else { "no plain file" };
-        return Err(format!("{} is {what}\n  try: Hand in the file itself.", path.display()));
     }
-    if about.len() > MAX_KERNEL {
-        return Err(format!("{} has {} bytes; allowed are {MAX_KERNEL}", path.display(), about.len()));
+    match found.as_slice() {
+        [] => Ok(None),
+        [(path, bytes)] => match String::from_utf8(bytes.clone()) {
+            Ok(text) => Ok(Some(Kernel { step, path: path.clone(), text })),
+            Err(_) => Err(format!("cannot read {}: stream did not contain valid UTF-8", path.display())),
+        },
+        [(first, _), (second, _), ..] => Err(format!(
+            "two kernels for step {step}: {} and {}\n  try: Leave the one that counts.",
+            first.display(),
+            second.display()
+        )),
     }
-    let text = fs::read_to_string(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
-    Ok(Some(Kernel { step, path, text }))
 }

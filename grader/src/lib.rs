@@ -46,6 +46,7 @@ mod children;
 pub mod formats;
 pub mod handin;
 pub mod json;
+mod plain;
 pub mod rubric;
 pub mod sandbox;
 pub mod scratch;

@@ -275,7 +275,10 @@ fn one(toolchain: &Toolchain, cage: &Cage, kernel: &Kernel, options: &JudgeOptio
         Ok(built) => {
             // Not this checkout's file of the same name.
             let options = JudgeOptions { sources: built.sources(), ..options.clone() };
-            verdict(kernel.step, file, &built.source(), &options)
+            let source = built.source();
+            let graded = verdict(kernel.step, file, &source, &options);
+            // What this machine could not do is no fault of the hand-in: there is no grade then.
+            source.failed_here().map_or(graded, Err)
         }
         Err(ScratchError::HandIn(failure)) => verdict(kernel.step, file, &NoKernel(failure), options),
         Err(ScratchError::Here(error)) => Err(error),

@@ -5,12 +5,12 @@
 
 use crate::children;
 use crate::handin::Kernel;
-use crate::sandbox::{Cage, Job, Limits, NO_SANDBOX, Output, Spec};
+use crate::sandbox::{Cage, Job, Limits, Output, Spec, TOLD, Told};
 use crate::toolchain::Toolchain;
 use harness::answers::plain;
 use harness::diagnostics::Sources;
 use harness::workbook::name;
-use harness::{BuildFailure, Emitted};
+use harness::{BuildFailure, Emitted, Ending};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -22,13 +22,10 @@ const LEFT_OVER: Duration = Duration::from_secs(24 * 60 * 60);
 const MAX_ERROR_LINES: usize = 60;
 const MAX_ERROR_BYTES: usize = 64 << 10;
 
-/// Exit status of a program whose libraries are not found.
-const NO_PROGRAM: i32 = 127;
-
 /// Exit status of a program that a signal ended: more than this.
 const SIGNALLED: i32 = 128;
 
-/// How long a hand-in may take.
+/// How much CPU time a hand-in may take. In a sandbox the time of a clock does not count: a machine with much to do takes longer.
 #[derive(Clone, Copy, Debug)]
 pub struct TimeLimits {
     /// Its compilation.
@@ -55,15 +52,29 @@ pub struct Scratch {
 impl Scratch {
     /// The kernel source: the built program, in its own process.
     pub fn source(&self) -> Emitted {
+        let seconds = self.emit.as_secs().max(1);
+        let limits = Limits::PROGRAM.of_time(seconds, true);
         let spec = Spec {
             job: Job::Program,
             program: self.program.clone(),
             shown: vec![self.program.clone()],
-            limits: Limits::PROGRAM,
+            limits,
             ..Spec::default()
         };
         let cage = self.cage.clone();
-        Emitted::from_command(move || cage.command(&spec)).timeout(self.emit)
+        let (wall, locked) = wall(&cage, self.emit, &limits);
+        let emitted = Emitted::from_command(move || cage.command(&spec)).timeout(wall);
+        if !locked {
+            return emitted;
+        }
+        emitted.ending(move |folder| match Told::read(&folder.join(TOLD)) {
+            Err(why) => Ending::Here(why),
+            Ok(told) => match told.failure() {
+                Some(why) => Ending::Here(why),
+                None if told.took_too_long(seconds) => Ending::TookTooLong(format!("{seconds} s")),
+                None => Ending::ByItself,
+            },
+        })
     }
 
     /// Where the lines of Rust are that its PTX names.
@@ -88,18 +99,28 @@ pub enum ScratchError {
 pub fn build(toolchain: &Toolchain, cage: &Cage, kernel: &Kernel, limits: TimeLimits) -> Result<Scratch, ScratchError> {
     let folder = lay_out(toolchain, kernel).map_err(ScratchError::Here)?;
     let program = folder.path().join("program");
-    let mut command = cage.command(&rustc(toolchain, cage, folder.path(), kernel.step));
-    let said = children::run(&mut command, limits.compile).map_err(ScratchError::Here)?;
+    let seconds = limits.compile.as_secs().max(1);
+    let spec = Spec {
+        limits: Limits::COMPILER.of_time(seconds, false),
+        told: folder.path().join(TOLD),
+        ..rustc(toolchain, cage, folder.path(), kernel.step)
+    };
+    let (wall, locked) = wall(cage, limits.compile, &spec.limits);
+    let said = children::run(&mut cage.command(&spec), wall).map_err(ScratchError::Here)?;
     let no_answer = |message: String| ScratchError::HandIn(BuildFailure::NoAnswer { message });
-    if said.timed_out {
-        let limit = limits.compile.as_secs();
-        return Err(no_answer(format!("compiling it took longer than {limit} s and was ended")));
+    let mut too_long = said.timed_out;
+    if locked {
+        let told = Told::read(&spec.told).map_err(ScratchError::Here)?;
+        if let Some(why) = told.failure() {
+            return Err(ScratchError::Here(why));
+        }
+        too_long = told.took_too_long(seconds);
+    }
+    if too_long {
+        return Err(no_answer(format!("compiling it took longer than {seconds} s and was ended")));
     }
     match said.code {
         Some(0) if program.is_file() => Ok(Scratch { program, cage: cage.clone(), emit: limits.emit, folder }),
-        Some(code) if [i32::from(NO_SANDBOX), NO_PROGRAM].contains(&code) => {
-            Err(ScratchError::Here(said.stderr.trim_end().to_string()))
-        }
         // What a compiler says then is of use to those who make it.
         Some(code) if code > SIGNALLED => {
             let end = said.stderr.trim_end().lines().last().unwrap_or_default();
@@ -112,6 +133,15 @@ pub fn build(toolchain: &Toolchain, cage: &Cage, kernel: &Kernel, limits: TimeLi
             )))
         }
         _ => Err(no_answer(format!("it does not compile:\n{}", plain(&shortened(&said.stderr))))),
+    }
+}
+
+/// The longest that a run may take by the clock, and whether it is locked in: then it is ended, and judged, by its sandbox.
+fn wall(cage: &Cage, limit: Duration, limits: &Limits) -> (Duration, bool) {
+    const MARGIN: Duration = Duration::from_secs(60);
+    match cage {
+        Cage::Locked { .. } => (Duration::from_secs(limits.wall_seconds) + MARGIN, true),
+        Cage::Open => (limit, false),
     }
 }
 
@@ -150,7 +180,8 @@ fn rustc(toolchain: &Toolchain, cage: &Cage, folder: &Path, step: u8) -> Spec {
         without_proc: vec!["-Clinker-features=-lld".to_string()],
         // The loader would find the compiler's libraries by /proc.
         environment: vec![("LD_LIBRARY_PATH".to_string(), text(&toolchain.sysroot.join("lib")))],
-        shown: vec![toolchain.sysroot.clone(), toolchain.folder.clone(), folder.join("steps")],
+        // Of the toolchain's folder no more than it needs: a distribution's is /usr.
+        shown: vec![toolchain.rustc(), toolchain.sysroot.join("lib"), toolchain.folder.clone(), folder.join("steps")],
         outputs: vec![Output { name: "program".to_string(), to: folder.join("program") }],
         limits: Limits::COMPILER,
         stage: folder.join("stage"),

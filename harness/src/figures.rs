@@ -7,7 +7,7 @@ use crate::problem::Problem;
 use crate::recording::{self, Recording};
 use crate::reference_kernels::{self, Recipe};
 use crate::{launch, source::Built};
-use emulator::{EventKind, Gpu, Options, Report};
+use emulator::{EventKind, Options, Report};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -35,11 +35,6 @@ pub struct Held {
 /// The file with them, beside the recipes of the steps.
 const FILE: &str = "figures.json.gz";
 
-/// The product that steps 3 to 10 are recorded at: with two SMs step 10 has two tiles for its pair of CTAs, and a tile has more rounds than
-/// a ring has stages.
-const PRODUCT: Problem = Problem::f16(1024, 256, 384);
-/// SMs there: those that stay on their SM get several tiles.
-const SMS: u32 = 2;
 /// One tile with so many rounds that a ring of eight stages goes round twice.
 const DEEP: Problem = Problem::f16(128, 64, 1024);
 /// Two tiles for one CTA.
@@ -55,18 +50,22 @@ const ORDER: &str = "order_";
 #[cfg(feature = "solutions")]
 fn solutions() -> Vec<(String, u8, Problem, u32)> {
     let mut all = Vec::new();
+    let sms = crate::JudgeOptions::default().sms;
     for step in 1..=10 {
+        // Those that the pages of the steps speak of; from step 6 on most CTAs have two tiles or more.
         let problem = match step {
             1 => Problem::f16(128, 128, 64),
-            2 => Problem::f16(128, 128, 384),
-            _ => PRODUCT,
+            2 => Problem::f16(128, 128, 512),
+            3..=5 => Problem::f16(256, 256, 512),
+            6..=8 => Problem::f16(2048, 2304, 512),
+            _ => Problem::f16(4096, 4608, 512),
         };
-        all.push((format!("step{step:02}"), step, problem, SMS));
+        all.push((format!("step{step:02}"), step, problem, sms));
     }
     all.push(("bytes_right".to_string(), 4, ROUNDS, 1));
     all.push(("protocol_right".to_string(), 7, TWO_TILES, 1));
     for step in [5, 6, 9] {
-        all.push((format!("{ORDER}step{step:02}"), step, MANY_TILES, crate::JudgeOptions::default().sms));
+        all.push((format!("{ORDER}step{step:02}"), step, MANY_TILES, sms));
     }
     all
 }
@@ -143,6 +142,11 @@ pub fn is_order(kernel: &Recorded) -> bool {
     kernel.name.starts_with(ORDER)
 }
 
+/// Whether a kernel is a step's, at the size that its page speaks of: it runs for its times, as `cargo workbook trace` does.
+fn is_step(kernel: &Recorded) -> bool {
+    kernel.name.strip_prefix("step").is_some_and(|rest| rest.chars().all(|c| c.is_ascii_digit()))
+}
+
 /// Runs a kernel and records the first two CTAs.
 ///
 /// # Errors
@@ -150,12 +154,17 @@ pub fn is_order(kernel: &Recorded) -> bool {
 pub fn record(kernel: &Recorded) -> Result<Recording, String> {
     let Recipe { problem, kernel: built, sms } = &kernel.recipe;
     let failed = |why: String| format!("{} cannot be recorded: {why}", kernel.name);
-    // As behind a launch of its own kind: the first loads take what later ones take.
-    let zeros = Options { trace: true, warm_l2: true, gpu: Some(Gpu::B200), ..Options::default() };
-    let program = emulator::load(&built.ptx).map_err(|_| failed("its text does not load".to_string()))?;
-    let inputs = crate::Inputs::new(*problem, crate::InputKind::Normal, 0);
-    let launch = launch::launch(built, &inputs).map_err(|refused| failed(refused.to_string()))?;
-    let report = emulator::run(&program, &launch, &zeros);
+    let (report, launch) = if is_step(kernel) {
+        let options = Options { trace: true, timing_only: true, ..Options::default() };
+        simulate(built, *problem, &options).map_err(failed)?
+    } else {
+        // With all rules, since some are wrong; and as behind a launch of its own kind: the first loads take what later ones take.
+        let options = Options { trace: true, warm_l2: true, ..Options::default() };
+        let program = emulator::load(&built.ptx).map_err(|_| failed("its text does not load".to_string()))?;
+        let inputs = crate::Inputs::new(*problem, crate::InputKind::Normal, 0);
+        let launch = launch::launch(built, &inputs).map_err(|refused| failed(refused.to_string()))?;
+        (emulator::run(&program, &launch, &options), launch)
+    };
     let plural = if *sms == 1 { "" } else { "s" };
     let title = format!("{} for {problem}, built for {sms} SM{plural}", kernel.name);
     Ok(recording::record(&title, &report, &launch, 2, usize::MAX))
@@ -167,7 +176,7 @@ pub fn record(kernel: &Recorded) -> Result<Recording, String> {
 /// When it does not run.
 pub fn order(kernel: &Recorded) -> Result<Value, String> {
     let Recipe { problem, kernel: built, sms } = &kernel.recipe;
-    let options = Options { trace: true, timing_only: true, gpu: Some(Gpu::B200), ..Options::default() };
+    let options = Options { trace: true, timing_only: true, ..Options::default() };
     let (report, launch) = simulate(built, *problem, &options)?;
     if !report.completed {
         return Err(format!("{} does not come to its end", kernel.name));

@@ -74,7 +74,7 @@ pub mod workbook;
 
 pub use device::Device;
 pub use emit::{Answer, Request, problem, source};
-pub use emitted::Emitted;
+pub use emitted::{Emitted, Ending};
 pub use inputs::{InputKind, Inputs};
 pub use judge::{judge, structure};
 pub use options::{Demands, JudgeOptions};

@@ -35,7 +35,7 @@ pub struct Recording {
     /// CTAs of the launch in x, y, z; of a cluster; threads of a CTA.
     pub launch: [[u32; 3]; 3],
     /// CTAs whose events are here, of all.
-    pub ctas: [u64; 2],
+    pub ctas: [u32; 2],
     /// Names of shared and tensor memory, with offset and bytes (of tensor memory: columns).
     pub regions: Value,
     /// Tracks, in the order in which they are shown.
@@ -70,13 +70,15 @@ impl Texts {
 
 /// The recording of a run with [`emulator::Options::trace`]: events of the first CTAs, whole clusters, at most so many events (but always a
 /// cluster).
-pub fn record(title: &str, report: &Report, launch: &Launch, ctas: u64, most: usize) -> Recording {
-    let timeline = serde_json::to_value(emulator::timeline(&report.trace, launch)).unwrap_or_default();
+pub fn record(title: &str, report: &Report, launch: &Launch, ctas: u32, most: usize) -> Recording {
+    let of_cluster = launch.cluster.iter().map(|n| (*n).max(1)).product::<u32>();
+    let shown = shown(&report.trace, ctas, of_cluster, most);
+    // What other CTAs did is not turned into JSON: of a large launch it is nearly all.
+    let kept: Vec<emulator::Event> = report.trace.iter().filter(|event| event.cta < shown).cloned().collect();
+    let timeline = serde_json::to_value(emulator::timeline(&kept, launch)).unwrap_or_default();
     let entries = timeline["traceEvents"].as_array().map(Vec::as_slice).unwrap_or_default();
     let number = |entry: &Value, key: &str| entry[key].as_u64();
     let track = |entry: &Value| Some((number(entry, "pid")?, number(entry, "tid")?));
-    let of_cluster = launch.cluster.iter().map(|n| u64::from((*n).max(1))).product::<u64>();
-    let shown = shown(entries, ctas, of_cluster, most);
 
     let mut names: BTreeMap<(u64, u64), String> = BTreeMap::new();
     for entry in entries.iter().filter(|entry| entry["ph"] == "M" && entry["name"] == "thread_name") {
@@ -84,7 +86,7 @@ pub fn record(title: &str, report: &Report, launch: &Launch, ctas: u64, most: us
             names.insert(at, name.to_string());
         }
     }
-    names.retain(|(cta, _), _| *cta < shown);
+    names.retain(|(cta, _), _| *cta < u64::from(shown));
     let lane_of: HashMap<(u64, u64), usize> = names.keys().enumerate().map(|(index, at)| (*at, index)).collect();
     let lanes = names.into_iter().map(|((cta, track), name)| Lane { cta, track, name }).collect();
 
@@ -118,7 +120,7 @@ pub fn record(title: &str, report: &Report, launch: &Launch, ctas: u64, most: us
         let name = region.stage.map_or(region.name.clone(), |stage| format!("{}[{stage}]", region.name));
         json!({"name": name, "space": region.space, "offset": region.offset, "bytes": region.bytes, "kind": region.kind})
     });
-    let all = launch.grid.iter().map(|n| u64::from(*n)).product();
+    let all = launch.grid.iter().product();
     Recording {
         title: title.to_string(),
         cycles: report.cycles,
@@ -135,15 +137,12 @@ pub fn record(title: &str, report: &Report, launch: &Launch, ctas: u64, most: us
 }
 
 /// How many CTAs are shown: those asked for, made up to whole clusters, as long as their events are not too many.
-fn shown(entries: &[Value], ctas: u64, of_cluster: u64, most: usize) -> u64 {
-    let mut counts: BTreeMap<u64, usize> = BTreeMap::new();
-    for entry in entries.iter().filter(|entry| entry["ph"] == "X") {
-        if let Some(cta) = entry["pid"].as_u64() {
-            *counts.entry(cta / of_cluster).or_default() += 1;
-        }
+fn shown(trace: &[emulator::Event], ctas: u32, of_cluster: u32, most: usize) -> u32 {
+    let mut counts: BTreeMap<u32, usize> = BTreeMap::new();
+    for event in trace {
+        *counts.entry(event.cta / of_cluster).or_default() += 1;
     }
-    let mut events = 0;
-    let mut clusters = 0;
+    let (mut events, mut clusters) = (0, 0);
     while clusters * of_cluster < ctas {
         events += counts.get(&clusters).copied().unwrap_or_default();
         if clusters > 0 && events > most {

@@ -5,7 +5,7 @@ use crate::bad_input::{self, BadInput};
 use crate::progress::Progress;
 use crate::show::{self, Texts};
 use crate::{launch_file, locate};
-use emulator::{Deadlock, Diagnostic, Label, Launch, Memory, Options, Report};
+use emulator::{Deadlock, Diagnostic, Label, Launch, Memory, Options, Printed, Report};
 use serde::Serialize;
 use std::fmt::Write;
 use std::fs;
@@ -52,6 +52,8 @@ struct Run {
     incomplete: Vec<String>,
     deadlock: Deadlock,
     timing: Vec<Label>,
+    printed: Vec<Printed>,
+    printed_beyond: u64,
 }
 
 /// A buffer that was written to a file.
@@ -209,6 +211,8 @@ impl Run {
             incomplete: report.incomplete,
             deadlock: report.deadlock,
             timing: report.timing,
+            printed: report.printed,
+            printed_beyond: report.printed_beyond,
         }
     }
 
@@ -225,7 +229,7 @@ struct Seen<'a> {
 
 impl Summary<'_> {
     fn text(&self, texts: &Texts, notes: Notes) -> String {
-        let mut out = String::new();
+        let mut out = self.printed();
         let findings = self.seen(|run| &run.findings);
         out += &self.first_few(texts, &findings);
         let mut incomplete: Vec<&String> = self.runs.iter().flat_map(|run| &run.incomplete).collect();
@@ -283,6 +287,23 @@ impl Summary<'_> {
                 );
             }
             out.push('\n');
+        }
+        out
+    }
+
+    /// What the kernel printed, of the first run: the others print the same, or what their findings tell.
+    fn printed(&self) -> String {
+        let mut out = String::new();
+        let Some(run) = self.runs.first() else { return out };
+        for Printed { thread, text } in &run.printed {
+            let text: String =
+                text.chars().map(|c| if c.is_control() && c != '\n' && c != '\t' { '?' } else { c }).collect();
+            for line in text.lines() {
+                let _ = writeln!(out, "printed by {thread}: {line}");
+            }
+        }
+        if run.printed_beyond > 0 {
+            let _ = writeln!(out, "printed {} times more", run.printed_beyond);
         }
         out
     }

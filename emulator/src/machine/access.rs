@@ -536,7 +536,7 @@ impl<'a> Cluster<'a> {
     }
 
     /// A place in the frame of a lane.
-    fn local_target(&mut self, w: usize, lane: usize, at: u64, total: u64) -> Option<Target> {
+    pub(super) fn local_target(&mut self, w: usize, lane: usize, at: u64, total: u64) -> Option<Target> {
         let frame = self.kernel.local_bytes;
         at.checked_add(total).filter(|&end| end <= u64::from(frame))?;
         let local = &mut self.warps[w].local;

@@ -22,7 +22,7 @@ use crate::Values;
 use crate::diagnostic::Label;
 use crate::order::{Far, Stamp, Views};
 use crate::program::op::Op;
-use crate::report::{CtaState, Deadlock, Event, Report};
+use crate::report::{CtaState, Deadlock, Event, Printed, Report};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -87,6 +87,8 @@ pub struct Chip<'a> {
     findings: Vec<(u32, Findings)>,
     ctas: Vec<(u32, Vec<CtaState>)>,
     trace: Vec<(u32, Vec<Event>)>,
+    printed: Vec<(u32, Vec<Printed>)>,
+    printed_beyond: u64,
     /// Clusters that have begun, and those of them that compute values.
     begun: u32,
     computed: Vec<u32>,
@@ -157,6 +159,8 @@ impl<'a> Chip<'a> {
             findings: vec![],
             ctas: vec![],
             trace: vec![],
+            printed: vec![],
+            printed_beyond: 0,
             begun: 0,
             computed: vec![],
             missing: vec![],
@@ -427,6 +431,8 @@ impl<'a> Chip<'a> {
             self.ctas.push((running.index, cluster.snapshots()));
         }
         self.trace.push((running.index, std::mem::take(&mut cluster.trace)));
+        self.printed.push((running.index, std::mem::take(&mut cluster.printed)));
+        self.printed_beyond += cluster.printed_beyond;
         self.findings.push((running.index, std::mem::take(&mut cluster.findings)));
         cluster.global = Arc::default();
         self.ended.push(cluster);
@@ -451,6 +457,7 @@ impl<'a> Chip<'a> {
         self.findings.sort_by_key(|f| f.0);
         self.ctas.sort_by_key(|c| c.0);
         self.trace.sort_by_key(|t| t.0);
+        self.printed.sort_by_key(|t| t.0);
         let mut findings = Findings::default();
         for (_, more) in self.findings {
             findings.join(more);
@@ -507,6 +514,8 @@ impl<'a> Chip<'a> {
             buffers: buffers.map(|b| b.memory).collect(),
             ctas: self.ctas.into_iter().flat_map(|c| c.1).collect(),
             trace,
+            printed: self.printed.into_iter().flat_map(|t| t.1).collect(),
+            printed_beyond: self.printed_beyond,
         }
     }
 }

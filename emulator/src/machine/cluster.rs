@@ -16,7 +16,7 @@ use crate::launch::Launch;
 use crate::order::{ActorId, Reason, Shadow, Stamp, Views};
 use crate::program::Kernel;
 use crate::protocol::Record;
-use crate::report::{Actor, Event, EventKind, Issuer, Memory};
+use crate::report::{Actor, Event, EventKind, Issuer, Memory, Printed};
 use crate::tensor_map::TensorMap;
 use crate::time::Costs;
 use crate::{MAX_SHARED, Options};
@@ -157,6 +157,9 @@ pub struct Cluster<'a> {
     /// The time of the event that is being handled.
     pub now: u64,
     pub trace: Vec<Event>,
+    /// What its threads printed, and how many texts more.
+    pub printed: Vec<Printed>,
+    pub printed_beyond: u64,
     pub polls: u64,
     random: Option<u64>,
 }
@@ -237,6 +240,8 @@ impl<'a> Cluster<'a> {
             end: start,
             now: start,
             trace: Vec::new(),
+            printed: Vec::new(),
+            printed_beyond: 0,
             polls: 0,
             random: s.options.seed.map(|seed| mix(seed ^ u64::from(index) << 40)),
         };
@@ -396,12 +401,6 @@ impl<'a> Cluster<'a> {
         (*state >> 20).is_multiple_of(n)
     }
 
-    /// Whether an adversarial schedule elects the last lane of this mask instead of the first: the choice never changes
-    /// within a run (PTX ISA 9.7.13.14).
-    pub fn elects_last(&self, mask: u32) -> bool {
-        self.options.seed.is_some_and(|seed| mix(mix(seed) ^ u64::from(mask)) >> 20 & 1 == 1)
-    }
-
     /// Brings bytes of global memory into L2: how many were not there.
     pub fn missed(&mut self, runs: Runs) -> u64 {
         self.lines.missed(&self.global.cache, runs)
@@ -448,7 +447,11 @@ impl<'a> Cluster<'a> {
     pub fn race(&mut self, race: Race) {
         let key = (race.conflict.first.site, race.second.site, race.memory, race.conflict.reason);
         match self.race_keys.get(&key) {
-            Some(&n) => self.races[n].count += 1,
+            Some(&n) => {
+                let known = &mut self.races[n];
+                known.count += 1;
+                known.in_time &= race.in_time;
+            }
             None => {
                 self.race_keys.insert(key, self.races.len());
                 let issuer = match self.kind(race.second) {

@@ -10,6 +10,8 @@ use crate::order::{Reason, Stamp};
 pub const WAIT_RULE: &str = "tcgen05.ld is asynchronous, and tcgen05.wait::ld is what waits for it (PTX ISA 9.7.16.8.5). Using a register waits \
                              for that register (9.7.16.6.4.5), but puts nothing else in order: neither what overwrites or frees the columns \
                              next, nor a barrier that says they were read.";
+const IN_TIME_RULE: &str = "tcgen05.wait::ld is what waits for a tcgen05.ld (PTX ISA 9.7.16.8.5). Using one of its registers waits for the load as well \
+                            (9.7.16.6.4.5): the columns have been read by then, as compilers rely on; the ISA says so of the register alone.";
 pub const WAIT_HELP: &str = "Put tcgen05.wait::ld.sync.aligned between the load and the first use of its registers.";
 pub const FREE_RULE: &str = "Freed columns may go to another CTA at once, so every access to them must be complete and \
                              ordered before the tcgen05.dealloc (PTX ISA 9.7.16.6, 9.7.16.7.1).";
@@ -55,6 +57,24 @@ impl Cluster<'_> {
         if matches!(race.conflict.reason, Reason::NoFenceBefore | Reason::NoFenceAfter) {
             return self.explain_missing_fence(race, name);
         }
+        if race.in_time
+            && matches!(self.kind(first), Some(ActorKind::TensorLoads(reader)) if self.warps.get(reader as usize).is_some_and(|warp| first.epoch > warp.loads_waited))
+        {
+            let what = if race.frees { "freed" } else { "overwritten" };
+            let note = draft(
+                "missing-wait-ld",
+                format!(
+                    "{{}} is {what} after the registers of the tcgen05.ld that reads it were used, but without tcgen05.wait::ld"
+                ),
+                vec![
+                    self.label(first.site, format!("{} reads it here, asynchronously", self.who(first))),
+                    self.label(second.site, format!("{what} here")),
+                ],
+                IN_TIME_RULE,
+                WAIT_HELP.into(),
+            );
+            return Draft { severity: Severity::Note, ..note };
+        }
         if let Some(ActorKind::TensorLoads(reader)) = self.kind(first)
             && self.warps.get(reader as usize).is_some_and(|warp| first.epoch > warp.loads_waited)
             && (race.frees || is_mma(second) && !race.unwritten)
@@ -70,6 +90,16 @@ impl Cluster<'_> {
                 WAIT_RULE,
                 WAIT_HELP.into(),
             );
+        }
+        if race.frees && race.in_time {
+            let note = draft(
+                "tensor-freed-in-use",
+                "{} is freed after its use in time, but only by way of threads that have ended or of relaxed synchronisation".to_string(),
+                vec![self.label(second.site, "freed here"), self.label(first.site, "used here")],
+                FREE_RULE,
+                FREE_HELP.into(),
+            );
+            return Draft { severity: Severity::Note, ..note };
         }
         if race.frees {
             let (what, help) = match self.kind(first) {

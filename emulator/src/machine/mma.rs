@@ -389,7 +389,8 @@ impl Cluster<'_> {
                 _ => None,
             };
             let (memory, passed) = (RaceMemory::Tensor(c), passed.unwrap_or_default());
-            self.race(Race { passed, unwritten, ..Race::new(memory, conflict, stamp) });
+            let in_time = self.was_in_time(w, &conflict);
+            self.race(Race { passed, unwritten, in_time, ..Race::new(memory, conflict, stamp) });
         }
     }
 

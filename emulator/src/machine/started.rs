@@ -9,8 +9,32 @@ use super::tensor::Allocation;
 use crate::diagnostic::Severity;
 
 impl Cluster<'_> {
-    /// A warp is about to use another CTA's memory, or to allocate together with it.
+    /// A warp is about to use another CTA's memory.
     pub fn must_have_started(&mut self, w: usize, target: usize, site: u32) {
+        self.needs(
+            w,
+            target,
+            site,
+            Severity::Finding,
+            "The shared memory of another CTA can be used only once it is known to have started: before that the access faults (CUDA \
+             programming guide, distributed shared memory).",
+        );
+    }
+
+    /// A warp is about to allocate together with another CTA. On a B300 the allocation waited for a peer that came late
+    /// (NVIDIA/cutlass#3435: what fails is that the other one frees before), and kernels of ThunderKittens begin so.
+    pub fn should_have_started(&mut self, w: usize, target: usize, site: u32) {
+        self.needs(
+            w,
+            target,
+            site,
+            Severity::Note,
+            "Who executes tcgen05.alloc.cta_group::2 must make sure that the peer CTA has been launched (PTX ISA 9.7.16.7.1; \
+             NVIDIA/cutlass#3316).",
+        );
+    }
+
+    fn needs(&mut self, w: usize, target: usize, site: u32, severity: Severity, rule: &str) {
         if self.options.timing_only || self.warps[w].met & (1 << target) != 0 {
             return;
         }
@@ -24,14 +48,12 @@ impl Cluster<'_> {
             "cta-not-started",
             site,
             format!("CTA {target} may not have started when CTA {from} needs it"),
-            "A CTA of the cluster can be used, its shared memory or as the peer of a tcgen05.alloc.cta_group::2, only once it is known \
-             to have started: before that the access faults or the allocation hangs (CUDA programming guide, distributed shared memory; \
-             NVIDIA/cutlass issue 3316).",
+            rule,
             "Put a cluster barrier before it, which all threads of both CTAs pass: barrier.cluster.arrive (.relaxed will do) and \
              barrier.cluster.wait."
                 .to_string(),
         );
-        diagnostic.severity = Severity::Finding;
+        diagnostic.severity = severity;
         diagnostic.labels[0].text = format!("nothing has told this warp of CTA {from} that CTA {target} runs");
         self.findings.add(diagnostic);
     }

@@ -177,6 +177,8 @@ pub struct Race {
     /// Both write, and the same value.
     pub same_value: bool,
     pub frees: bool,
+    /// The first was over in time, though nothing that orders accesses says so: a `tcgen05.ld` whose registers have been used.
+    pub in_time: bool,
     pub count: u64,
 }
 
@@ -192,6 +194,7 @@ impl Race {
             late: false,
             same_value: false,
             frees: false,
+            in_time: false,
             count: 1,
         }
     }

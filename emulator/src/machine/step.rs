@@ -145,15 +145,8 @@ impl<'a> Cluster<'a> {
             Op::Hint => {}
             Op::TensorFence { .. } | Op::TensorRelinquish | Op::TensorWait { .. } => self.tensor_wait(at, &inst.op)?,
             Op::Sleep => self.warps[w].fragments[f].ready_at += 100,
-            Op::Trap => {
-                return Err(Some(Box::new(self.problem(
-                    "trap",
-                    site,
-                    "the kernel executed `trap`".into(),
-                    "`trap` ends the launch with an error (PTX ISA 9.7.19.4).",
-                    "The kernel checks for something here, and the check failed.".into(),
-                ))));
-            }
+            Op::Print { format, arguments, result } => self.print(at, *format, *arguments, *result)?,
+            Op::Trap(trap) => return Err(Some(Box::new(self.trapped(at, *trap)))),
             _ => {}
         }
         // Whoever blocked or was merged has moved on already.
@@ -200,12 +193,11 @@ impl<'a> Cluster<'a> {
         self.record.meet(w, mask, site);
         match *op {
             Op::Elect { d, p, .. } => {
-                // Any lane of the mask may be elected, always the same for the same mask.
-                let leader = if self.elects_last(mask) { 31 - mask.leading_zeros() as usize } else { first };
+                // The lowest lane on every schedule: see `settled`.
                 let warp = &mut self.warps[w];
-                warp.registers.write_pred(p, mask, 1 << leader);
+                warp.registers.write_pred(p, mask, 1 << first);
                 if let Some(d) = d {
-                    warp.registers.write32(d, mask, &[leader as u32; 32]);
+                    warp.registers.write32(d, mask, &[first as u32; 32]);
                 }
             }
             Op::Shuffle { mode, d, p, a, b, c, .. } => {

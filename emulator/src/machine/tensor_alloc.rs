@@ -100,7 +100,7 @@ impl Cluster<'_> {
                 "Launch clusters of an even number of CTAs, or use cta_group::1.".into(),
             ))));
         }
-        self.must_have_started(at.w, peer, at.site);
+        self.should_have_started(at.w, peer, at.site);
         let mut waiting = None;
         for (n, warp) in self.warps.iter().enumerate().filter(|(_, warp)| warp.cta == peer) {
             for (k, fragment) in warp.fragments.iter().enumerate() {
@@ -182,7 +182,8 @@ impl Cluster<'_> {
             let conflict = self.ctas[c].tensor_shadow.write(at, u64::from(columns) * CELL, &access);
             // Freeing asks for order, not for fences.
             if let Some(conflict) = conflict.filter(|c| c.reason == Reason::Unordered) {
-                self.race(Race { frees: true, ..Race::new(RaceMemory::Tensor(c), conflict, stamp) });
+                let in_time = self.was_in_time(w, &conflict);
+                self.race(Race { frees: true, in_time, ..Race::new(RaceMemory::Tensor(c), conflict, stamp) });
             }
         }
         self.ctas[c].tensor.free(allocation, site);

@@ -6,7 +6,7 @@ use super::state::{ActorKind, At, Race, RaceMemory, Span};
 use super::tensor::{CELL, COLUMNS, LANES};
 use super::warp::{OpenLoad, lanes};
 use crate::diagnostic::{Diagnostic, Severity};
-use crate::order::{Access, Stamp};
+use crate::order::{Access, Conflict, Stamp};
 use crate::program::op::{Address, Op, Reg, TensorShape};
 use crate::protocol::What;
 use crate::report::EventKind;
@@ -218,7 +218,15 @@ impl Cluster<'_> {
         let (actor, time) = self.when(w, f);
         let delay = self.jitter(400);
         let done_at = time + self.costs.tensor_load + self.costs.tensor_load_per_column * u64::from(columns) + delay;
-        self.warps[w].open_loads.push(OpenLoad { site, d: d.into(), defined, landed: false, origin, done_at });
+        self.warps[w].open_loads.push(OpenLoad {
+            site,
+            epoch: stamp.epoch,
+            d: d.into(),
+            defined,
+            landed: false,
+            origin,
+            done_at,
+        });
         let rows = shape.size().0;
         self.trace(c, actor, Span::of_warp(w, time, done_at), site, || EventKind::TensorLoad {
             column,
@@ -227,6 +235,14 @@ impl Cluster<'_> {
             lanes: rows,
         });
         Ok(())
+    }
+
+    /// Whether a warp knows that the first of two accesses of tensor memory is over, though nothing orders the two: a `tcgen05.ld` has
+    /// brought registers that were used, who has waited for an MMA has ended.
+    pub fn was_in_time(&self, w: usize, conflict: &Conflict) -> bool {
+        let first = conflict.first;
+        matches!(self.kind(first), Some(ActorKind::TensorLoads(_) | ActorKind::Mmas { .. }))
+            && self.warps[w].views.came_before(first.actor) >= first.epoch
     }
 
     /// Multiplies what a `tcgen05.ld` brings ([`crate::Options::tensor_load_factor`]).
@@ -297,7 +313,8 @@ impl Cluster<'_> {
             let at = u64::from(lane / 32 * COLUMNS + from) * CELL;
             let access = Access { proxyless: true, ..Access::new(stamp, &self.warps[w].views) };
             if let Some(conflict) = self.ctas[c].tensor_shadow.write(at, u64::from(columns) * CELL, &access) {
-                self.race(Race::new(RaceMemory::Tensor(c), conflict, stamp));
+                let in_time = self.was_in_time(w, &conflict);
+                self.race(Race { in_time, ..Race::new(RaceMemory::Tensor(c), conflict, stamp) });
             }
         }
         let (_, time) = self.when(w, f);
@@ -384,6 +401,10 @@ impl Cluster<'_> {
             let fragment = &mut self.warps[w].fragments[f];
             fragment.ready_at = fragment.ready_at.max(load.done_at);
             self.land(w, &load);
+            // The register has come, so the load has read: in time, though the ISA says so of nobody else's accesses.
+            let warp = &mut self.warps[w];
+            let read_all = warp.open_loads.iter().take_while(|load| load.landed).last().map_or(0, |load| load.epoch);
+            warp.loads.raise(&mut warp.views.order, read_all);
             if written && !read {
                 let labels = vec![
                     self.label(load.site, "this load may still write the register afterwards"),

@@ -11,9 +11,10 @@ use super::slices::Tile;
 use super::state::{At, Pending, Race, RaceMemory, Slot, Span};
 use super::step::PARAM_WINDOW;
 use super::warp::lanes;
+use crate::diagnostic::Severity;
 use crate::order::{Access, Clock, Far, Stamp, Strength};
 use crate::program::RESERVED_SHARED;
-use crate::program::op::{Reg, TmaKind, TmaOp};
+use crate::program::op::{Address, Reg, TmaKind, TmaOp};
 use crate::protocol::{self, What};
 use crate::report::{self, Actor, CopyKind, EventKind, Memory};
 use crate::tensor_map::{Element, Swizzle, TensorMap};
@@ -63,16 +64,43 @@ pub struct Copy {
 impl Cluster<'_> {
     /// Issues a bulk copy, for each lane that executes it.
     pub fn tma(&mut self, at: At, op: &TmaOp) -> Result<(), Stop> {
-        let At { w, f, mask, .. } = at;
+        let At { w, f, mask, site } = at;
+        let mut first = None;
         for lane in lanes(mask) {
             let one = At { mask: 1 << lane, ..at };
-            self.tma_one(one, lane, op)?;
-            self.warps[w].fragments[f].ready_at += self.costs.tma_issue;
+            let registers = &self.warps[w].registers;
+            let operand =
+                |address: &Address| (registers.lane(address.base, lane) as u64).wrapping_add(address.offset as u64);
+            let coordinates =
+                op.coordinates.iter().chain(op.bytes.iter()).map(|&c| registers.b32[usize::from(c)][lane]);
+            let this = (operand(&op.map), operand(&op.shared), coordinates.collect::<SmallVec<[u32; 6]>>());
+            // The same store as that of the lane before: the assembler makes one instruction of both, for the warp (ptxas 13, UTMASTG).
+            let again = op.kind == TmaKind::Store && first.as_ref() == Some(&this);
+            self.tma_one(one, lane, op, again)?;
+            if again {
+                self.stored_by_many_lanes(site, mask.count_ones());
+            } else {
+                self.warps[w].fragments[f].ready_at += self.costs.tma_issue;
+            }
+            first = Some(this);
         }
         Ok(())
     }
 
-    fn tma_one(&mut self, at: At, lane: usize, op: &TmaOp) -> Result<(), Stop> {
+    fn stored_by_many_lanes(&mut self, site: u32, lanes: u32) {
+        let mut diagnostic = self.problem(
+            "issued-by-many-lanes",
+            site,
+            format!("{lanes} lanes execute this store, each for the same bytes"),
+            "Each thread that executes a copy asks for one (PTX ISA, cp.async.bulk.tensor). The assembler makes one of such stores where the \
+             whole warp has the same operands; of a reduction or a load each is made (measured on an H100).",
+            "Let one elected lane execute it (elect.sync), and the same one commit it and wait for it.".into(),
+        );
+        diagnostic.severity = Severity::Note;
+        self.findings.add(diagnostic);
+    }
+
+    fn tma_one(&mut self, at: At, lane: usize, op: &TmaOp, again: bool) -> Result<(), Stop> {
         let At { w, f, site, .. } = at;
         let bad = |this: &Self, code, what: String, rule: &str, help: &str| -> Stop {
             Some(Box::new(this.problem(code, site, what, rule, help.into())))
@@ -222,7 +250,12 @@ impl Cluster<'_> {
         };
         let now = self.warps[w].fragments[f].ready_at;
         for (_, runs) in rows.iter().filter_map(|rows| rows.inside) {
-            self.touch_global(w, now, runs, if load { reads } else { writes }, !load);
+            if again {
+                // It writes what the one before writes, and races with whom that one races.
+                self.tracker.touch(runs, writes, &self.warps[w].views, self.scopes.homes(), true);
+            } else {
+                self.touch_global(w, now, runs, if load { reads } else { writes }, !load);
+            }
         }
         for (n, &slot) in shared.iter().enumerate() {
             let stamp = if load { self.barriers[barriers[n] as usize].stamp(site, self.index) } else { reads };
@@ -251,7 +284,8 @@ impl Cluster<'_> {
         // When.
         let cta = self.warps[w].cta;
         let delay = self.jitter(2000);
-        let (cycles, latency) = self.copy_cost(cta, op.kind, bytes, &rows);
+        let (cycles, latency) =
+            if again { (0, self.costs.tma_store) } else { self.copy_cost(cta, op.kind, bytes, &rows) };
         let start = now.max(self.ctas[cta].tma_free) + delay;
         let mut end = start + cycles;
         self.ctas[cta].tma_free = end;
@@ -259,7 +293,8 @@ impl Cluster<'_> {
         if !load {
             // Stores leave one after the other, and no load waits for that. They are read as they leave.
             let begin = start.max(self.ctas[cta].tma_store_free);
-            let left = end.max(begin + (u64::from(bytes) * self.costs.tma_store_per_kb).div_ceil(1024));
+            let moved = if again { 0 } else { u64::from(bytes) };
+            let left = end.max(begin + (moved * self.costs.tma_store_per_kb).div_ceil(1024));
             self.ctas[cta].tma_store_free = left;
             end = left + self.costs.tma_store_read.min(latency);
             done = left + latency;

@@ -297,6 +297,8 @@ pub struct Meeting {
 #[derive(Clone, Debug)]
 pub struct OpenLoad {
     pub site: u32,
+    /// Its number among the warp's loads.
+    pub epoch: u32,
     pub d: Box<[u16]>,
     /// Lanes defined, for each register.
     pub defined: Vec<u32>,

@@ -5,6 +5,7 @@
 use super::Bad;
 use super::layout::layout;
 use super::lower::{Binding, Lowering, not_modelled, wrong};
+use super::op::{Abort, Op, TRUE};
 use crate::diagnostic::Diagnostic;
 use crate::syntax::ast::{Function, Instruction, Module, Operand};
 use std::collections::HashMap;
@@ -17,6 +18,30 @@ const MOST_DEPTH: usize = 64;
 
 /// The function and the operands of its results and parameters.
 type Call<'a> = (&'a Function, Vec<(String, Binding)>);
+
+/// The system's functions, which CUDA's runtime brings along and a module only declares: what takes the place of a call.
+// (CUDA C++ Programming Guide, Formatted Output and Assertion; PTX Interoperability, System Calls.)
+fn of_the_system(name: &str, bound: &[(String, Binding)]) -> Option<Op> {
+    if let (
+        "vprintf",
+        [(_, Binding::Argument(result, 4)), (_, Binding::Argument(format, 8)), (_, Binding::Argument(arguments, 8))],
+    ) = (name, bound)
+    {
+        return Some(Op::Print { format: *format, arguments: *arguments, result: *result });
+    }
+    let [
+        (_, Binding::Argument(expression, 8)),
+        (_, Binding::Argument(file, 8)),
+        (_, Binding::Argument(line, 4)),
+        (_, Binding::Argument(function, 8)),
+        _,
+    ] = bound
+    else {
+        return None;
+    };
+    let (expression, file, line, function) = (*expression, *file, *line, *function);
+    (name == "__assertfail").then_some(Op::Trap(Abort::Assertion { expression, file, line, function }))
+}
 
 impl Lowering {
     /// `call{.uni} (results), function, (parameters);`
@@ -32,6 +57,10 @@ impl Lowering {
         }
         let (function, bound) = self.called(module, inst)?;
         let Some(body) = &function.body else {
+            if let Some(op) = of_the_system(&function.name, &bound) {
+                self.emit(op, TRUE, false, vec![], vec![]);
+                return Ok(());
+            }
             return Err(not_modelled(&format!("the function `{}` without a body", function.name), "Define it here."));
         };
         if self.calls.contains(&function.name) {

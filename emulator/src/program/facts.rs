@@ -167,7 +167,7 @@ fn distance(code: &[Inst], from: usize, test: impl Fn(usize, &Inst) -> Way) -> O
                 }
             }
             Op::BranchTable { targets, .. } => targets.iter().for_each(|&target| go(target as usize)),
-            Op::Exit | Op::Trap if !inst.facts.guarded => {}
+            Op::Exit | Op::Trap(_) if !inst.facts.guarded => {}
             _ => go(at + 1),
         }
     }

@@ -57,10 +57,10 @@ pub fn successors(code: &[Inst], guarded_end: bool) -> Vec<Vec<usize>> {
             Op::Branch { target, .. } if conditional => vec![next, (target as usize).min(exit)],
             Op::Branch { target, .. } => vec![(target as usize).min(exit)],
             Op::Exit if conditional && guarded_end => vec![next, exit],
-            Op::Exit | Op::Trap if conditional => vec![next],
+            Op::Exit | Op::Trap(_) if conditional => vec![next],
             Op::Exit => vec![exit],
             // The run ends: nobody waits.
-            Op::Trap => vec![],
+            Op::Trap(_) => vec![],
             _ => vec![next],
         }
     };

@@ -44,6 +44,17 @@ pub struct Inst {
     pub facts: super::facts::Facts,
 }
 
+/// What ends a launch with an error.
+#[derive(Clone, Copy, Debug)]
+pub enum Abort {
+    /// `trap`
+    Trap,
+    /// `brkpt`
+    Breakpoint,
+    /// A call of `__assertfail`: places of its parameters in the thread's local memory (the expression, the file, the line, the function)
+    Assertion { expression: u32, file: u32, line: u32, function: u32 },
+}
+
 /// A memory operand: `[base + offset]`.
 #[derive(Clone, Copy, Debug)]
 pub struct Address {
@@ -258,8 +269,10 @@ pub enum Op {
     BranchTable { index: u16, targets: Box<[u32]>, reconverge: u32 },
     /// `ret`, `exit`
     Exit,
-    /// `trap`
-    Trap,
+    /// What ends the launch with an error
+    Trap(Abort),
+    /// A call of `vprintf`: places of its parameters, and of what it returns, in the thread's local memory
+    Print { format: u32, arguments: u32, result: u32 },
     /// `ld`
     Load(Box<super::atomic::LoadOp>),
     /// `st`

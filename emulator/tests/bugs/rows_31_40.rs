@@ -1,8 +1,8 @@
 //! Stores, roles, columns; and what no kernel can show.
 
-use super::case::{Base, Case, Expect, case};
+use super::case::{Base, Case, Expect, Result, case};
 use Base::{Ring, Small};
-use Expect::{Finds, Sometimes};
+use Expect::{Finds, Notes, Sometimes};
 use emulator::Param;
 
 /// Two groups of 128 threads, each with a barrier of its own.
@@ -79,7 +79,7 @@ pub fn cases() -> Vec<Case> {
             stores,
             Ring,
             &[("@wait_read", "")],
-            Finds(&[("bulk-store-outlives-thread", "@store"), ("race-shared", "@st_tile"), ("race-shared", "@store")]),
+            Finds(&[("race-shared", "@st_tile"), ("race-shared", "@store")]),
         ),
         case(
             "31b",
@@ -98,7 +98,7 @@ pub fn cases() -> Vec<Case> {
                 ("@wait_read", ""),
                 ("@tile_free", "    setp.eq.u32 %p10, %r0, 32;\n    @%p10 cp.async.bulk.wait_group.read 0;\n{}"),
             ],
-            Finds(&[("bulk-store-outlives-thread", "@store"), ("race-shared", "@st_tile"), ("race-shared", "@store")]),
+            Finds(&[("race-shared", "@st_tile"), ("race-shared", "@store")]),
         ),
         case(
             "31d",
@@ -106,7 +106,8 @@ pub fn cases() -> Vec<Case> {
             stores,
             Ring,
             &[("@wait_read", "")],
-            Finds(&[("bulk-store-outlives-thread", "@store")]),
+            // It is launched for the first tile alone.
+            Notes("bulk-store-outlives-thread", "@store", Result::Wrong),
         )
         .launched(|launch| launch.params[4] = Param::U32(1)),
         case(
@@ -115,7 +116,7 @@ pub fn cases() -> Vec<Case> {
             stores,
             Ring,
             &[("@commit_group", "")],
-            Finds(&[("race-shared", "@st_tile"), ("race-shared", "@store"), ("bulk-store-outlives-thread", "@store")]),
+            Finds(&[("race-shared", "@st_tile"), ("race-shared", "@store")]),
         ),
         case(
             "32",

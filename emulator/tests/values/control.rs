@@ -34,6 +34,11 @@ pub fn rows() -> Vec<Row> {
             "setp.eq.u32 %p1, 1, 1",
             "trap",
         ),
+        one("setp.eq.u32 %p1, 0, 1; mov.u32 %r0, 1; @%p1 brkpt;", 1).with(
+            "setp.eq.u32 %p1, 0, 1",
+            "setp.eq.u32 %p1, 1, 1",
+            "trap",
+        ),
         // It takes time, and no value comes of it.
         one(
             "mov.u32 %r1, %clock; nanosleep.u32 20; mov.u32 %r2, %clock; setp.gt.u32 %p1, %r2, %r1; selp.b32 %r0, 1, 0, %p1;",
@@ -73,4 +78,37 @@ fn device_functions_are_put_in_place_of_their_calls() {
     }
     let errors = emulator::load(&text("call (result), twice, (value);\n")).expect_err("recursion");
     assert!(errors[0].title.contains("recursive"), "{errors:#?}");
+}
+
+/// What nvcc makes of `assert`: the function is declared, and CUDA's runtime brings it along.
+#[test]
+fn an_assertion_says_what_does_not_hold_and_where() {
+    let string = |name: &str, text: &str| {
+        let bytes: Vec<String> = text.bytes().chain([0]).map(|byte| byte.to_string()).collect();
+        format!(".global .align 1 .b8 {name}[{}] = {{{}}};\n", bytes.len(), bytes.join(", "))
+    };
+    let text = |limit: u32| {
+        let strings = [("said", "row < rows"), ("where", "tile.cuh"), ("who", "void store(int)")];
+        let strings: String = strings.iter().map(|(name, text)| string(name, text)).collect();
+        let addresses: String = [("p0", "said"), ("p1", "where"), ("p3", "who")]
+            .iter()
+            .map(|(to, name)| format!("mov.b64 %d1, {name};\ncvta.global.u64 %d1, %d1;\nst.param.b64 [{to}], %d1;\n"))
+            .collect();
+        format!(
+            ".version 8.7\n.target sm_100a\n.address_size 64\n\
+             .extern .func __assertfail(.param .b64 a, .param .b64 b, .param .b32 c, .param .b64 d, .param .b64 e);\n{strings}\
+             .visible .entry k(.param .u64 out)\n{{\n.reg .pred %p;\n.reg .b32 %r;\n.reg .b64 %d<4>;\n\
+             mov.u32 %r, %tid.x;\nsetp.lt.u32 %p, %r, {limit};\n@%p bra FINE;\n\
+             {{ .param .b64 p0; .param .b64 p1; .param .b32 p2; .param .b64 p3; .param .b64 p4;\n{addresses}\
+             st.param.b32 [p2], 42;\nst.param.b64 [p4], 1;\ncall.uni __assertfail, (p0, p1, p2, p3, p4); }}\n\
+             FINE:\nret;\n}}\n"
+        )
+    };
+    let report = run(&load(&text(32)), &launch("k", 32, vec![zeroes("out", 8)]), None, 100_000);
+    assert!(report.is_clean(), "{:#?}", report.findings);
+    let report = run(&load(&text(5)), &launch("k", 32, vec![zeroes("out", 8)]), None, 100_000);
+    let [finding] = report.findings.as_slice() else { panic!("{:#?}", report.findings) };
+    assert_eq!(finding.code, "trap");
+    assert_eq!(finding.title, "thread (5, 0, 0) of CTA (0, 0, 0): the assertion `row < rows` does not hold");
+    assert!(finding.help.contains("tile.cuh:42, in `void store(int)`"), "{}", finding.help);
 }

@@ -5,19 +5,18 @@
 
 use super::store::Store;
 use crate::handin::places;
-use harness::workbook::pack::hex;
+use crate::plain::{self, Found};
+use harness::workbook::pack::{MAX_KERNEL, hex};
 use harness::workbook::whole::{UNFINISHED, sync_folder};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, Read};
-use std::path::{Component, Path, PathBuf};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
 
 /// The largest archive that is taken.
 const MAX_ARCHIVE: u64 = 64 << 20;
-/// The largest kernel file, as in [`crate::handin`].
-const MAX_KERNEL: u64 = 1 << 20;
 
 /// A hand-in of a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,10 +43,11 @@ pub struct Taken {
 /// # Errors
 /// When the folder cannot be read, or grades would lie in it.
 pub fn list(folder: &Path, out: Option<&Path>) -> Result<(Vec<HandIn>, Vec<String>), String> {
-    let failed = |error: io::Error| format!("cannot read {}: {error}", folder.display());
+    const TRY: &str = "try: Name the folder in which each hand-in is a folder, a .tar, a .tar.gz or a .tgz file.";
+    let failed = |error: io::Error| format!("cannot read {}: {error}\n  {TRY}", folder.display());
     let real = fs::canonicalize(folder).map_err(failed)?;
     if let Some(out) = out
-        && fs::canonicalize(out).is_ok_and(|out| out.starts_with(&real))
+        && is_below(out, &real)
     {
         return Err(format!(
             "the grades, {}, would lie among the hand-ins, {}\n  try: Name a folder beside it with --out.",
@@ -70,12 +70,19 @@ pub fn list(folder: &Path, out: Option<&Path>) -> Result<(Vec<HandIn>, Vec<Strin
         if about.is_dir() || archive {
             hand_ins.push(HandIn { id: id(&entry.file_name()), name, path });
         } else {
-            ignored.push(format!("{name} is no hand-in: it is neither a folder nor a .tar or .tar.gz file"));
+            ignored.push(format!("{name} is no hand-in: it is neither a folder nor a .tar, .tar.gz or .tgz file"));
         }
     }
     hand_ins.sort_by(|a, b| (&a.name, &a.id).cmp(&(&b.name, &b.id)));
     ignored.sort_unstable();
     Ok((hand_ins, ignored))
+}
+
+/// Whether a folder, which need not exist yet, is or would be in another one.
+fn is_below(folder: &Path, other: &Path) -> bool {
+    let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_path_buf());
+    let real = folder.ancestors().find_map(|above| fs::canonicalize(above).ok());
+    real.is_some_and(|real| real.starts_with(other))
 }
 
 /// A name without what moves a cursor or turns a line around.
@@ -94,10 +101,13 @@ fn id(name: &OsStr) -> String {
     format!("{}-{}", readable, &hex(&Sha256::digest(name.as_encoded_bytes()))[..16])
 }
 
+/// How the names of archives end, the longer ones first.
+pub(super) const ARCHIVE_ENDS: [&str; 3] = [".tar.gz", ".tgz", ".tar"];
+
 /// How the name of an archive ends.
 fn archive_end(name: &OsStr) -> Option<&'static str> {
     let name = name.to_str()?.to_ascii_lowercase();
-    [".tar.gz", ".tar"].into_iter().find(|end| name.ends_with(end))
+    ARCHIVE_ENDS.into_iter().find(|end| name.ends_with(end))
 }
 
 /// Copies a hand-in to where it is kept.
@@ -142,9 +152,9 @@ struct Kernels {
 fn kernels(folder: &Path) -> Kernels {
     let (mut hash, mut kernels, mut wrong) = (Hash::default(), Vec::new(), None);
     for place in (1..=99).flat_map(places) {
-        match plain(folder, Path::new(&place)) {
+        match plain::read(folder, Path::new(&place), MAX_KERNEL) {
             Found::Nothing => {}
-            Found::Kernel(bytes) => {
+            Found::File(bytes) => {
                 hash.add(place.as_bytes());
                 hash.add(&bytes);
                 kernels.push((place, bytes));
@@ -213,43 +223,6 @@ pub fn unchanged(kept: PathBuf, expected: &str) -> Result<PathBuf, String> {
          try: Look who writes there. When it is removed, a batch with --retry keeps it anew.",
         kept.display()
     ))
-}
-
-enum Found {
-    Nothing,
-    Kernel(Vec<u8>),
-    Wrong(String),
-}
-
-/// Reads a plain file below a folder; neither it nor a folder on the way to it is a link.
-fn plain(folder: &Path, place: &Path) -> Found {
-    let mut path = folder.to_path_buf();
-    for component in place.components() {
-        let Component::Normal(name) = component else { return Found::Nothing };
-        path.push(name);
-        match path.symlink_metadata() {
-            Ok(about) if about.is_symlink() => {
-                let part = path.strip_prefix(folder).unwrap_or(&path).display();
-                return Found::Wrong(format!("{part} is a symbolic link\n  try: Hand in the files themselves."));
-            }
-            Ok(_) => {}
-            Err(error) if [ErrorKind::NotFound, ErrorKind::NotADirectory].contains(&error.kind()) => {
-                return Found::Nothing;
-            }
-            // Not the same as nothing: a hand-in on a disk that fails must not lose its points.
-            Err(error) => return Found::Wrong(format!("cannot look at {}: {error}", place.display())),
-        }
-    }
-    let place = place.display();
-    if !path.is_file() {
-        return Found::Wrong(format!("{place} is no plain file\n  try: Hand in the file itself."));
-    }
-    let mut bytes = Vec::new();
-    match File::open(&path).and_then(|file| file.take(MAX_KERNEL + 1).read_to_end(&mut bytes)) {
-        Ok(read) if read as u64 > MAX_KERNEL => Found::Wrong(format!("{place} has more than {MAX_KERNEL} bytes")),
-        Ok(_) => Found::Kernel(bytes),
-        Err(error) => Found::Wrong(format!("cannot read {place}: {error}")),
-    }
 }
 
 fn archive_hash(path: &Path, end: &str) -> io::Result<String> {

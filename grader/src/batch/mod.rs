@@ -79,6 +79,9 @@ impl Batch {
     /// # Errors
     /// When the batch cannot go on: folders that cannot be read or written, or that another batch writes to.
     pub fn run(&self, say: impl Fn(&str)) -> Result<Done, String> {
+        // Before anything is written: what is wrong with what was asked leaves nothing behind.
+        let (hand_ins, ignored) = hand_ins::list(&self.hand_ins, Some(&self.out))?;
+        let (program, grade_with) = who_grades(self.grader.as_deref())?;
         let store = Store::open(&self.out)?;
         slurm::end_earlier(&store, &say)?;
         let (seed, commitment) = if self.seed_commit {
@@ -88,7 +91,6 @@ impl Batch {
         } else {
             (self.seed.unwrap_or_default(), None)
         };
-        let (hand_ins, ignored) = hand_ins::list(&self.hand_ins, Some(&self.out))?;
         for note in &ignored {
             say(&format!("note: {note}"));
         }
@@ -96,7 +98,7 @@ impl Batch {
         if hand_ins.is_empty() && !self.seed_commit {
             let folder = self.hand_ins.display();
             return Err(format!(
-                "{folder} holds no hand-in\n  try: Name the folder in which each hand-in is a folder, a .tar or a .tar.gz file."
+                "{folder} holds no hand-in\n  try: Name the folder in which each hand-in is a folder, a .tar, a .tar.gz or a .tgz file."
             ));
         }
         if let Some(unknown) = self.handed_in.keys().find(|name| hand_ins.iter().all(|one| one.name != **name)) {
@@ -106,7 +108,6 @@ impl Batch {
         if self.rubric.late.is_some() && unknown > 0 {
             say(&format!("note: nothing says when {unknown} of the hand-ins came (--handed-in): they lose no points"));
         }
-        let (program, grade_with) = who_grades(self.grader.as_deref())?;
         let common = Common {
             program,
             rubric: store.keep_rubric(&self.rubric)?,

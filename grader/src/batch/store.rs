@@ -8,6 +8,7 @@
 //! | `reports/ID.html`, `grades.csv`, `index.html` | made from the results, each time anew |
 //! | `secret/seed.json` | a seed that is not told yet |
 
+use super::hand_ins::ARCHIVE_ENDS;
 use crate::json::Report;
 use crate::rubric::Rubric;
 use crate::versions::Versions;
@@ -119,7 +120,9 @@ impl Store {
     pub fn open(folder: &Path) -> Result<Store, String> {
         for sub in ["results", "hand-ins", "rubrics", "reports"] {
             let path = folder.join(sub);
-            fs::create_dir_all(&path).map_err(|error| format!("cannot make {}: {error}", path.display()))?;
+            fs::create_dir_all(&path).map_err(|error| {
+                format!("cannot make {}: {error}\n  try: Name a folder that can be written with --out.", path.display())
+            })?;
         }
         let path = folder.join("lock");
         let lock = File::create(&path).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
@@ -171,7 +174,7 @@ impl Store {
     /// Where a hand-in of this hash is kept: a folder, or an archive with one of these ends.
     pub fn kept_hand_in(&self, hash: &str) -> Option<PathBuf> {
         let path = |end: &str| self.folder.join("hand-ins").join(format!("{hash}{end}"));
-        ["", ".tar", ".tar.gz"].into_iter().map(path).find(|path| path.exists())
+        [""].into_iter().chain(ARCHIVE_ENDS).map(path).find(|path| path.exists())
     }
 
     /// Where a rubric is kept.

@@ -92,15 +92,18 @@ const PROGRAM_OF_OLD: &[c_long] = &[
 #[cfg(not(target_arch = "x86_64"))]
 const PROGRAM_OF_OLD: &[c_long] = &[];
 
-/// What reaches out of a sandbox, or into the kernel's less tried parts.
+/// What reaches out of a sandbox, or into the kernel's less tried parts. Not `socketpair`: both ends are its own, and Rust starts processes with one.
 const NOT_FOR_COMPILERS: &[c_long] = &[
     libc::SYS_accept,
     libc::SYS_accept4,
     libc::SYS_acct,
     libc::SYS_add_key,
+    libc::SYS_adjtimex,
     libc::SYS_bind,
     libc::SYS_bpf,
     libc::SYS_chroot,
+    libc::SYS_clock_adjtime,
+    libc::SYS_clock_settime,
     libc::SYS_connect,
     libc::SYS_delete_module,
     libc::SYS_fanotify_init,
@@ -114,9 +117,11 @@ const NOT_FOR_COMPILERS: &[c_long] = &[
     libc::SYS_io_uring_register,
     libc::SYS_io_uring_setup,
     libc::SYS_kcmp,
+    libc::SYS_kexec_file_load,
     libc::SYS_kexec_load,
     libc::SYS_keyctl,
     libc::SYS_listen,
+    libc::SYS_memfd_secret,
     libc::SYS_mknodat,
     libc::SYS_mount,
     libc::SYS_mount_setattr,
@@ -128,15 +133,19 @@ const NOT_FOR_COMPILERS: &[c_long] = &[
     libc::SYS_personality,
     libc::SYS_pidfd_getfd,
     libc::SYS_pidfd_open,
+    libc::SYS_pidfd_send_signal,
     libc::SYS_pivot_root,
     libc::SYS_process_madvise,
     libc::SYS_process_vm_readv,
     libc::SYS_process_vm_writev,
     libc::SYS_ptrace,
     libc::SYS_quotactl,
+    libc::SYS_quotactl_fd,
     libc::SYS_reboot,
     libc::SYS_request_key,
     libc::SYS_seccomp,
+    libc::SYS_setdomainname,
+    libc::SYS_sethostname,
     libc::SYS_setns,
     libc::SYS_settimeofday,
     libc::SYS_socket,
@@ -148,6 +157,27 @@ const NOT_FOR_COMPILERS: &[c_long] = &[
     libc::SYS_userfaultfd,
     libc::SYS_vhangup,
 ];
+
+/// The same under their names of old, and what only this architecture has.
+#[cfg(target_arch = "x86_64")]
+const NOT_FOR_COMPILERS_OF_OLD: &[c_long] =
+    &[libc::SYS_ioperm, libc::SYS_iopl, libc::SYS_mknod, libc::SYS_modify_ldt, libc::SYS_uselib, libc::SYS__sysctl];
+#[cfg(not(target_arch = "x86_64"))]
+const NOT_FOR_COMPILERS_OF_OLD: &[c_long] = &[];
+
+/// All that a compiler is denied. The kernel may know a second set of numbers (x32): the same with this bit, and some of their own.
+fn denied_to_compilers() -> Vec<c_long> {
+    const X32: c_long = 0x4000_0000;
+    const X32_OWN: std::ops::RangeInclusive<c_long> = 512..=547;
+    let calls = [NOT_FOR_COMPILERS, NOT_FOR_COMPILERS_OF_OLD].concat();
+    if cfg!(target_arch = "x86_64") {
+        let others = calls.iter().copied().chain(X32_OWN).map(|call| X32 + call);
+        // Processes and namespaces: a compiler has no use for them by these numbers.
+        let processes = [libc::SYS_clone, libc::SYS_clone3].map(|call| X32 + call);
+        return calls.iter().copied().chain(others).chain(processes).collect();
+    }
+    calls
+}
 
 /// Leaves this process, and what it becomes, the calls of a job.
 pub(super) fn filter(job: Job) -> Result<(), String> {
@@ -172,7 +202,7 @@ fn programs(job: Job) -> Result<Vec<BpfProgram>, seccompiler::BackendError> {
     // Its flags lie in memory, where no filter sees them. Who is told that it does not exist takes `clone`.
     let clone3 = all(&[libc::SYS_clone3]);
     let clone3 = SeccompFilter::new(clone3, SeccompAction::Allow, denied(libc::ENOSYS), arch()?)?;
-    let mut forbidden = all(NOT_FOR_COMPILERS);
+    let mut forbidden = all(&denied_to_compilers());
     let namespaces = [
         libc::CLONE_NEWNS,
         libc::CLONE_NEWUSER,

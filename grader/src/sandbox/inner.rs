@@ -1,13 +1,16 @@
 //! Gives up all rights, step by step, and becomes the program.
 
 use super::spec::{PROC, WORK};
-use super::{Enforced, Job, Limits, Spec, calls, outer, raw};
+use super::{BEGUN, Enforced, Job, Limits, Spec, calls, outer, raw};
 use landlock::{
     ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr,
     RulesetCreatedAttr, RulesetStatus, Scope,
 };
+use rustix::fs::{Mode, OFlags, open};
+use rustix::io::{fcntl_dupfd_cloexec, write};
 use rustix::mount::{MountFlags, UnmountFlags, mount, mount_remount, unmount};
 use rustix::process::{Resource, Rlimit, Signal, pivot_root, set_parent_process_death_signal, setrlimit};
+use rustix::stdio::{dup2_stdin, stdin};
 use rustix::thread::{
     CapabilitiesSecureBits, CapabilitySet, CapabilitySets, Gid, Uid, UnshareFlags, clear_ambient_capability_set,
     remove_capability_from_bounding_set, set_capabilities, set_capabilities_secure_bits, set_no_new_privs,
@@ -15,13 +18,20 @@ use rustix::thread::{
 };
 use std::ffi::OsString;
 use std::fmt::Display;
+use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
 /// Becomes the program. Gives why it did not.
 pub(super) fn become_program(arguments: &[OsString]) -> String {
-    match prepare(arguments) {
+    let outer = match channel() {
+        Ok(outer) => outer,
+        Err(error) => return failed("take what leads to the outer part", &error),
+    };
+    // The outer part reads it to its end; when that is gone, this part must not go on.
+    let say = |text: &str| write(&outer, text.as_bytes()).map_err(|error| failed("tell the outer part", &error));
+    let error = match prepare(arguments).and_then(|prepared| say(BEGUN).map(|_| prepared)) {
         Ok((spec, enforced)) if spec.job == Job::Probe => {
             println!("{}", serde_json::to_string(&enforced).unwrap_or_default());
             std::process::exit(0)
@@ -32,7 +42,18 @@ pub(super) fn become_program(arguments: &[OsString]) -> String {
             format!("cannot start {}: {}", spec.program.display(), command.exec())
         }
         Err(error) => error,
-    }
+    };
+    // That it ends says it, too.
+    let _ = say(&error);
+    error
+}
+
+/// What leads to the outer part stands in for the standard input until here. It is closed when the program begins.
+fn channel() -> rustix::io::Result<OwnedFd> {
+    let outer = fcntl_dupfd_cloexec(stdin(), 3)?;
+    let nothing = open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+    dup2_stdin(&nothing)?;
+    Ok(outer)
 }
 
 fn prepare(arguments: &[OsString]) -> Result<(Spec, Enforced), String> {
@@ -58,8 +79,12 @@ fn prepare(arguments: &[OsString]) -> Result<(Spec, Enforced), String> {
     };
     if spec.job == Job::Probe {
         enforced.holes = holes();
+        return Ok((spec, enforced));
     }
-    Ok((spec, enforced))
+    match enforced.missing().as_slice() {
+        [] => Ok((spec, enforced)),
+        missing => Err(missing.join("; ")),
+    }
 }
 
 fn failed(what: &str, error: &dyn Display) -> String {

@@ -13,6 +13,7 @@
 //! | [`spec`] | what is run, what it sees, what it may use up |
 //! | `outer` | makes the place, waits, brings the results out |
 //! | `inner` | gives up all rights, and becomes the program |
+//! | [`Told`] | what the outer process tells of a run, where the program cannot reach |
 //! | `calls` | which system calls are left |
 //! | `raw` | the two calls that are `unsafe` |
 
@@ -25,8 +26,10 @@ mod outer;
 #[cfg(target_os = "linux")]
 mod raw;
 pub mod spec;
+mod told;
 
-pub use spec::{Job, Limits, Output, Spec, WORK, is_shown};
+pub use spec::{Job, Limits, Output, Spec, TOLD, WORK, is_shown};
+pub use told::{Cut, Told};
 
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
@@ -38,6 +41,9 @@ use std::process::{Command, ExitCode, Stdio};
 const OUTER: &str = "__sandboxed";
 /// The hidden command that becomes the program.
 const INNER: &str = "__sandboxed-inner";
+/// What the inner part says right before it becomes the program.
+#[cfg(target_os = "linux")]
+const BEGUN: &str = "begun\n";
 /// Exit status when the sandbox itself could not be made.
 pub const NO_SANDBOX: u8 = 125;
 
@@ -149,7 +155,7 @@ impl Cage {
         let mut command = match self {
             Cage::Locked { launcher, .. } => {
                 let mut command = Command::new(launcher);
-                command.arg(OUTER).arg(spec.to_json());
+                command.arg(OUTER).arg(Spec { grader: std::process::id(), ..spec.clone() }.to_json());
                 command
             }
             Cage::Open => {

@@ -4,10 +4,12 @@
 //! reads nothing that the program wrote, except to copy plain files of known names.
 
 use super::spec::{LIBRARIES, PATH, PROC, TOOLS, WORK};
-use super::{INNER, Job, Spec, raw};
+use super::{BEGUN, Cut, INNER, Job, Limits, Spec, Told, raw};
 use rustix::fs::Mode;
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_bind_recursive, mount_change, mount_remount};
-use rustix::process::{Signal, getegid, geteuid, set_parent_process_death_signal, umask};
+use rustix::param::clock_ticks_per_second;
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{Pid, Signal, getegid, geteuid, getppid, set_parent_process_death_signal, umask};
 use rustix::thread::UnshareFlags;
 use std::ffi::CString;
 use std::fs::{self, File, OpenOptions};
@@ -15,7 +17,9 @@ use std::io::{self, Read};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, ExitStatus};
+use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// Devices without a content.
 const DEVICES: [&str; 2] = ["/dev/null", "/dev/zero"];
@@ -24,8 +28,19 @@ const ACCOUNTS: u32 = 2_000_000_000;
 /// What the tree of mount points may take.
 const SKELETON_BYTES: u64 = 1 << 20;
 
-/// Runs a program as the specification says.
+/// Runs a program as the specification says, and tells how that went.
 pub(super) fn run(spec: &Spec) -> Result<ExitCode, String> {
+    let mut told = Told::default();
+    let result = locked(spec, &mut told);
+    told.failed = result.as_ref().err().cloned();
+    if !spec.told.as_os_str().is_empty() {
+        let text = serde_json::to_vec(&told).map_err(|error| error.to_string())?;
+        fs::write(&spec.told, text).map_err(|error| format!("cannot write {}: {error}", spec.told.display()))?;
+    }
+    result
+}
+
+fn locked(spec: &Spec, told: &mut Told) -> Result<ExitCode, String> {
     let mut spec = spec.clone();
     let input = match &spec.input {
         Some((path, name)) => Some((fs::read(path).map_err(|e| format!("cannot read {}: {e}", path.display()))?, name)),
@@ -38,6 +53,14 @@ pub(super) fn run(spec: &Spec) -> Result<ExitCode, String> {
     umask(Mode::from_raw_mode(0o022));
     // Later than `isolate`: a change of rights forgets it.
     set_parent_process_death_signal(Some(Signal::KILL)).map_err(|e| format!("cannot be bound to the grader: {e}"))?;
+    // It may have gone before that.
+    if getppid().map(Pid::as_raw_nonzero).map(|id| id.get().unsigned_abs()) != Some(spec.grader) {
+        return Err("the grader that wanted this has gone".to_string());
+    }
+    // As the probe did: what it found missing is missing here.
+    if spec.job != Job::Probe && !spec.process_limit {
+        return Err("no limit on processes: this account is root, and may not give a program another".to_string());
+    }
     fs::create_dir(&spec.stage).map_err(|error| format!("cannot make {}: {error}", spec.stage.display()))?;
     furnish(&spec)?;
     let work = inside(&spec.stage, Path::new(WORK));
@@ -46,13 +69,12 @@ pub(super) fn run(spec: &Spec) -> Result<ExitCode, String> {
         fs::write(&path, content).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
         fs::set_permissions(&path, fs::Permissions::from_mode(0o444)).map_err(|error| error.to_string())?;
     }
-    let status = start(&spec).map_err(|error| format!("cannot start the program: {error}"))?;
+    let status = start(&spec, told)?;
     for output in &spec.outputs {
-        // What is no plain file is not there.
-        if let Err(error) = bring_out(&work.join(&output.name), &output.to, spec.limits.scratch)
-            && error.kind() != io::ErrorKind::NotFound
-        {
-            eprintln!("sandbox: {} was not taken: {error}", output.name);
+        let taken = bring_out(&work.join(&output.name), &output.to, spec.limits.scratch)
+            .map_err(|error| format!("cannot write {}: {error}", output.to.display()))?;
+        if let Taken::Refused(why) = taken {
+            eprintln!("sandbox: {} was not taken: {why}", output.name);
         }
     }
     Ok(ended(status))
@@ -176,26 +198,102 @@ pub(super) fn inside(stage: &Path, path: &Path) -> PathBuf {
     stage.join(path.strip_prefix("/").unwrap_or(path))
 }
 
-/// Starts the part that becomes the program: the first process of the process namespace.
-fn start(spec: &Spec) -> io::Result<ExitStatus> {
+/// Starts the part that becomes the program, the first process of the process namespace, and waits for its end.
+fn start(spec: &Spec, told: &mut Told) -> Result<ExitStatus, String> {
+    let failed = |error: &dyn std::fmt::Display| format!("cannot start the program: {error}");
+    // By this the inner part says how far it came. The program does not get it.
+    let (from_inner, to_outer) = pipe_with(PipeFlags::CLOEXEC).map_err(|error| failed(&error))?;
     let mut command = Command::new("/proc/self/exe");
-    command.arg(INNER).arg(spec.to_json()).env_clear();
+    command.arg(INNER).arg(spec.to_json()).env_clear().stdin(Stdio::from(to_outer));
     command.envs([("PATH", PATH), ("LC_ALL", "C"), ("TMPDIR", WORK)]).envs(spec.environment.iter().cloned());
-    command.status()
+    let mut child = command.spawn().map_err(|error| failed(&error))?;
+    drop(command);
+    let mut said = String::new();
+    // It ends when the program has begun, or the inner part is gone.
+    File::from(from_inner).read_to_string(&mut said).map_err(|error| failed(&error))?;
+    let (status, cut) = watch(&mut child, &spec.limits).map_err(|error| format!("cannot wait for it: {error}"))?;
+    (told.signal, told.cut, told.cpu_seconds) = (status.signal(), cut, cpu_seconds_of_children());
+    match said.strip_prefix(BEGUN) {
+        Some("") => Ok(status),
+        // A hand-in may make something that is no program.
+        Some(error) if spec.job == Job::Program => {
+            eprintln!("sandbox: {error}");
+            Ok(status)
+        }
+        Some(error) => Err(error.to_string()),
+        None if said.is_empty() => Err(failed(&format!("it ended before it had begun ({status})"))),
+        None => Err(said),
+    }
 }
 
-/// Copies a plain file out of the scratch folder.
-fn bring_out(from: &Path, to: &Path, most: u64) -> io::Result<()> {
+/// Waits for a program, and ends it when it sleeps for too long, or takes far too long.
+fn watch(child: &mut Child, limits: &Limits) -> io::Result<(ExitStatus, Option<Cut>)> {
+    let (begin, mut asleep, mut pause) = (Instant::now(), Duration::ZERO, Duration::from_millis(1));
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok((status, None));
+        }
+        let sleeps = limits.asleep_seconds > 0 && is_asleep(child.id());
+        asleep += if sleeps { pause } else { Duration::ZERO };
+        let cut = match limits {
+            Limits { asleep_seconds, .. } if sleeps && asleep.as_secs() >= *asleep_seconds => Some(Cut::Asleep),
+            Limits { wall_seconds, .. } if *wall_seconds > 0 && begin.elapsed().as_secs() >= *wall_seconds => {
+                Some(Cut::Late)
+            }
+            _ => None,
+        };
+        if cut.is_some() {
+            child.kill()?;
+            return Ok((child.wait()?, cut));
+        }
+        thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(20));
+    }
+}
+
+/// Whether a process waits for something, rather than for a processor.
+fn is_asleep(process: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    // The name, in brackets, may hold anything.
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('S'))
+}
+
+/// CPU time of all children that have ended, and of theirs.
+fn cpu_seconds_of_children() -> f64 {
+    const USER_AND_SYSTEM: std::ops::Range<usize> = 13..15;
+    let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let fields: Vec<&str> = stat.rsplit_once(") ").map(|(_, rest)| rest.split(' ').collect()).unwrap_or_default();
+    let ticks: u64 =
+        fields.get(USER_AND_SYSTEM).into_iter().flatten().filter_map(|field| field.parse::<u64>().ok()).sum();
+    ticks as f64 / clock_ticks_per_second() as f64
+}
+
+/// What came of a file that is to be brought out.
+#[derive(Debug, PartialEq, Eq)]
+enum Taken {
+    Yes,
+    NotThere,
+    /// It is no plain file, or too large.
+    Refused(String),
+}
+
+/// Copies a plain file out of the scratch folder. An error is this machine's: it could not be written.
+fn bring_out(from: &Path, to: &Path, most: u64) -> io::Result<Taken> {
     // Neither a link is followed nor a pipe waited for.
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(from)?;
-    let about = file.metadata()?;
-    if !about.is_file() || about.len() > most {
-        return Err(io::Error::other(format!("it is not a plain file of at most {most} bytes")));
+    let file = match OpenOptions::new().read(true).custom_flags(flags).open(from) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Taken::NotThere),
+        Err(error) => return Ok(Taken::Refused(error.to_string())),
+    };
+    match file.metadata() {
+        Ok(about) if about.is_file() && about.len() <= most => {}
+        _ => return Ok(Taken::Refused(format!("it is not a plain file of at most {most} bytes"))),
     }
     let mut copy = File::create(to)?;
     io::copy(&mut file.take(most), &mut copy)?;
-    copy.set_permissions(fs::Permissions::from_mode(0o755))
+    copy.set_permissions(fs::Permissions::from_mode(0o755))?;
+    Ok(Taken::Yes)
 }
 
 /// The program's exit status; of a signal, what it means here.
@@ -223,6 +321,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn who_sleeps_is_told_from_who_works() {
+        let run = |script: &str, limits: Limits| {
+            let mut child = Command::new("sh").args(["-c", script]).spawn().unwrap();
+            let (status, cut) = watch(&mut child, &limits).unwrap();
+            (status.success(), cut)
+        };
+        let limits = Limits { asleep_seconds: 1, wall_seconds: 3, ..Limits::default() };
+        assert_eq!(run("exec sleep 60", limits), (false, Some(Cut::Asleep)));
+        // The state that it is in while it has work: one that is starved of processors looks the same.
+        assert_eq!(run("while :; do :; done", limits), (false, Some(Cut::Late)));
+        assert_eq!(run("sleep 0.1", limits), (true, None));
+        assert!(cpu_seconds_of_children() > 1.0, "{}", cpu_seconds_of_children());
+    }
+
+    #[test]
     fn only_plain_files_of_the_right_size_are_brought_out() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
@@ -231,12 +344,15 @@ mod tests {
         std::os::unix::fs::symlink(at("plain"), at("link")).unwrap();
         // A pipe without a writer: who waits for it waits for ever.
         assert!(Command::new("mkfifo").arg(at("pipe")).status().unwrap().success());
-        for name in ["folder", "link", "pipe", "missing"] {
-            bring_out(&at(name), &at("out"), 8).expect_err(name);
+        for name in ["folder", "link", "pipe"] {
+            assert!(matches!(bring_out(&at(name), &at("out"), 8), Ok(Taken::Refused(_))), "{name}");
             assert!(!at("out").exists(), "{name}");
         }
-        bring_out(&at("plain"), &at("out"), 7).expect_err("it is too large");
-        bring_out(&at("plain"), &at("out"), 8).unwrap();
+        assert_eq!(bring_out(&at("missing"), &at("out"), 8).unwrap(), Taken::NotThere);
+        assert!(matches!(bring_out(&at("plain"), &at("out"), 7), Ok(Taken::Refused(_))), "it is too large");
+        // What cannot be written is this machine's fault, not the program's.
+        bring_out(&at("plain"), &at("folder"), 8).expect_err("a folder is there");
+        assert_eq!(bring_out(&at("plain"), &at("out"), 8).unwrap(), Taken::Yes);
         assert_eq!(fs::read_to_string(at("out")).unwrap(), "12345678");
     }
 }

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 /// The one folder that a locked program can write to.
 pub const WORK: &str = "/hand-in-scratch";
+/// The file in which the outer process tells of a run, beside the answer.
+pub const TOLD: &str = "told.json";
 /// Where the compiler sees its own processes.
 pub(super) const PROC: &str = "/proc";
 /// Where a locked program looks for others.
@@ -47,14 +49,29 @@ pub struct Limits {
     pub processes: u64,
     /// Open files.
     pub files: u64,
+    /// Seconds that it may sleep; 0: it may as long as it likes, since it waits for what it started.
+    pub asleep_seconds: u64,
+    /// Seconds from its begin to its end. Generous: a machine with much to do takes longer, and that is nobody's fault.
+    pub wall_seconds: u64,
 }
 
 impl Limits {
     /// The compiler and its linker.
     pub const COMPILER: Limits =
-        Limits { cpu_seconds: 120, memory: 4 << 30, scratch: 256 << 20, processes: 64, files: 256 };
+        Limits { memory: 4 << 30, scratch: 256 << 20, processes: 64, files: 256, ..Limits::NONE }.of_time(120, false);
     /// The program that builds a kernel.
-    pub const PROGRAM: Limits = Limits { cpu_seconds: 20, memory: 1 << 30, scratch: 80 << 20, processes: 1, files: 32 };
+    pub const PROGRAM: Limits =
+        Limits { memory: 1 << 30, scratch: 80 << 20, processes: 1, files: 32, ..Limits::NONE }.of_time(20, true);
+    const NONE: Limits =
+        Limits { cpu_seconds: 0, memory: 0, scratch: 0, processes: 0, files: 0, asleep_seconds: 0, wall_seconds: 0 };
+    /// How much longer than its CPU time a run may take.
+    const PATIENCE: u64 = 10;
+
+    /// The same with so much CPU time, and as much sleep if it is one process that has nothing to wait for.
+    pub const fn of_time(self, cpu_seconds: u64, alone: bool) -> Limits {
+        let asleep_seconds = if alone { cpu_seconds } else { 0 };
+        Limits { cpu_seconds, asleep_seconds, wall_seconds: cpu_seconds * Limits::PATIENCE, ..self }
+    }
 }
 
 /// A file that is brought out, if the program leaves a plain file of this name.
@@ -91,6 +108,10 @@ pub struct Spec {
     pub stage: PathBuf,
     /// A file that is copied into the scratch folder, and its name there.
     pub input: Option<(PathBuf, String)>,
+    /// Where the outer process tells how the run went ([`super::Told`]): a path that the program does not see. Empty: beside the answer.
+    pub told: PathBuf,
+    /// The process that waits for this run: without it, it ends.
+    pub grader: u32,
     /// The account that the program gets; none in a user namespace. Filled in by the sandbox.
     pub account: Option<u32>,
     /// The namespaces that it has. Filled in by the sandbox.
@@ -121,6 +142,9 @@ impl Spec {
                 let answer = PathBuf::from(answer);
                 if spec.stage.as_os_str().is_empty() {
                     spec.stage = answer.with_file_name("stage");
+                }
+                if spec.told.as_os_str().is_empty() {
+                    spec.told = answer.with_file_name(TOLD);
                 }
                 spec.arguments =
                     ["--emit".to_string(), format!("{WORK}/request.json"), format!("{WORK}/answer.json")].to_vec();

@@ -78,7 +78,7 @@ impl Class {
 }
 
 fn list(folder: &Path) -> Result<(Vec<hand_ins::HandIn>, Vec<String>), String> {
-    const TRY: &str = "try: Name the folder in which each hand-in is a folder, a .tar or a .tar.gz file.";
+    const TRY: &str = "try: Name the folder in which each hand-in is a folder, a .tar, a .tar.gz or a .tgz file.";
     let shown = folder.display();
     if !folder.exists() {
         return Err(format!("{shown} does not exist\n  {TRY}"));

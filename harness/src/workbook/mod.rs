@@ -88,9 +88,9 @@ enum Action {
         /// The problem: MxNxK, or MxNxK:bf16 (without it: the first size that the step is tested with)
         #[arg(long, value_name = "MxNxK", value_parser = self::size)]
         size: Option<Problem>,
-        /// The page (without it: trace-STEP.html below .workbook)
-        #[arg(long, short, value_name = "FILE.html")]
-        out: Option<PathBuf>,
+        /// The page
+        #[arg(long, short, value_name = "FILE.html", default_value = "trace.html")]
+        out: PathBuf,
         /// Also write the timeline for ui.perfetto.dev
         #[arg(long, value_name = "FILE.json")]
         perfetto: Option<PathBuf>,
@@ -297,7 +297,7 @@ fn act(workspace: &Workspace, action: Action) -> Result<ExitCode, String> {
             #[cfg(not(feature = "solutions"))]
             let solution = false;
             let step = if step == bench::HOPPER { HOPPER } else { workspace.named(&step)? };
-            let options = trace::Options { out, perfetto, ctas, open };
+            let options = trace::Options { out, perfetto, ctas, open, solution };
             let (problem, built) = built(workspace, step, size, solution)?;
             print(&trace::trace(workspace, step, problem, &built, &options)?);
         }

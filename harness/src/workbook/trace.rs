@@ -11,13 +11,15 @@ use std::process::{Command, Stdio};
 /// What was asked for.
 pub struct Options {
     /// The page.
-    pub out: Option<PathBuf>,
+    pub out: PathBuf,
     /// The timeline for Perfetto.
     pub perfetto: Option<PathBuf>,
     /// CTAs on the page.
     pub ctas: u32,
     /// Open it.
     pub open: bool,
+    /// It is the reference solution.
+    pub solution: bool,
 }
 
 /// The first bytes of a page: a file that begins so may be replaced by a newer one.
@@ -41,29 +43,23 @@ pub fn trace(
     built: &Built,
     options: &Options,
 ) -> Result<String, String> {
-    let folder = workspace.root.join(".workbook");
-    let out = match &options.out {
-        Some(out) => out.clone(),
-        None => {
-            fs::create_dir_all(&folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
-            folder.join(format!("trace-{}.html", name(step)))
-        }
-    };
-    if fs::read(&out).is_ok_and(|bytes| !bytes.starts_with(BEGIN.as_bytes())) {
+    let out = &options.out;
+    if fs::read(out).is_ok_and(|bytes| !bytes.starts_with(BEGIN.as_bytes())) {
         return Err(format!(
             "{} exists and is no page of `trace`; nothing was changed\n  try: Name another file with `--out`.",
             out.display()
         ));
     }
     let (report, launch) = timeline::run(built, problem, step)?;
-    let title = format!("{} for {problem}", name(step));
-    let recording = recording::record(&title, &report, &launch, options.ctas.into(), MOST);
+    let whose = if options.solution { "the solution of " } else { "" };
+    let title = format!("{whose}{} for {problem}", name(step));
+    let recording = recording::record(&title, &report, &launch, options.ctas, MOST);
     let recording = recording.with_sources(&mut source_lines(workspace));
     let page = page(&recording)?;
-    fs::write(&out, page).map_err(|error| format!("{} cannot be written: {error}", out.display()))?;
+    fs::write(out, page).map_err(|error| format!("{} cannot be written: {error}", out.display()))?;
     let [shown, all] = recording.ctas;
     let mut text = format!(
-        "{} events of {shown} of {all} CTAs, in {} simulated cycles: {}\n",
+        "{} events of {shown} of {all} CTAs in {} simulated cycles, to {}\nopen it in a browser; it needs nothing else\n",
         recording.events.len(),
         report.cycles,
         out.display()
@@ -73,7 +69,7 @@ pub fn trace(
         text += &timeline::write_perfetto(path, &report, &launch)?;
     }
     if options.open {
-        open(&out)?;
+        open(out)?;
     }
     Ok(text)
 }

@@ -3,7 +3,7 @@
 use super::{Decoded, Family, Lowering, Operands, wrong};
 use crate::program::lanes::fold;
 use crate::program::lower::Binding;
-use crate::program::op::{Op, Reg, ShuffleMode, VoteMode};
+use crate::program::op::{Abort, Op, Reg, ShuffleMode, VoteMode};
 use crate::syntax::ast::Operand;
 
 pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) -> Family {
@@ -45,7 +45,8 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
                 _ => Op::Exit,
             }
         }
-        ("trap", []) => Op::Trap,
+        ("trap", []) => Op::Trap(Abort::Trap),
+        ("brkpt", []) => Op::Trap(Abort::Breakpoint),
         ("clusterlaunchcontrol", ["try_cancel", "async", rest @ ..]) => {
             let all = rest.contains(&"multicast::cluster::all");
             let known = |m: &&str| {

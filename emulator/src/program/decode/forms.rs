@@ -100,6 +100,7 @@ pub const FORMS: &[&str] = &[
     "ret{.uni}?",
     "exit",
     "trap",
+    "brkpt",
     "nanosleep.u32",
     // integers
     "{add|sub}.{s16|u16|s32|u32|s64|u64}",

@@ -5,9 +5,10 @@ use std::fs;
 use std::path::{Component, Path};
 
 /// What is copied, from the top folder. Whatever else lies there stays there.
-const COPIED: [&str; 15] = [
+const COPIED: [&str; 16] = [
     ".cargo",
     ".gitignore",
+    "AGENTS.md",
     "Cargo.lock",
     "Cargo.toml",
     "LICENSE-APACHE",
@@ -24,7 +25,7 @@ const COPIED: [&str; 15] = [
 ];
 
 /// What is left out of it: tests of the project's own, which show solutions or need them, and what only they need.
-pub(super) const LEFT_OUT: [&str; 12] = [
+pub(super) const LEFT_OUT: [&str; 13] = [
     "device/tests",
     "docs/figures.md",
     "docs/grader.md",
@@ -34,6 +35,7 @@ pub(super) const LEFT_OUT: [&str; 12] = [
     "emulator/tests/common",
     "emulator/tests/forms",
     "emulator/tests/kernels",
+    "emulator/tests/libraries",
     "emulator/tests/silicon",
     "harness/tests",
     "ptx/tests",

@@ -1,0 +1,127 @@
+//! What the pages of the steps show of the code agrees with the code: hints with the solutions, listings with the untouched files.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+fn page(step: u32) -> String {
+    let path = root().join(format!("book/src/step{step:02}.md"));
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn dense(text: &str) -> String {
+    text.chars().filter(|c| !c.is_whitespace()).collect()
+}
+
+/// Where `line` ends in `code` at the earliest; `…` in it stands for anything.
+fn find(code: &str, line: &str) -> Option<usize> {
+    let mut at = 0;
+    for piece in line.split('…') {
+        at += code.get(at..)?.find(piece)? + piece.len();
+    }
+    Some(at)
+}
+
+/// `(number of the TODO, its lines)` of a solution.
+fn regions(solution: &str) -> Vec<(String, String)> {
+    let mut regions = Vec::new();
+    for part in solution.split("// ANCHOR: todo_").skip(1) {
+        let (name, rest) = part.split_once('\n').expect("a line behind an anchor");
+        let lines = rest.split("// ANCHOR_END").next().unwrap_or_default();
+        regions.push((name.trim().replace('_', "."), lines.to_string()));
+    }
+    regions
+}
+
+/// The Rust listings of a text.
+fn listings(text: &str) -> Vec<String> {
+    let listing = |part: &str| part.split("```").next().unwrap_or_default().to_string();
+    text.split("```rust,ignore\n").skip(1).map(listing).collect()
+}
+
+/// Each line of a hint stands in the solution's region, in the same order, with anything in place of `…`; and something is left to write.
+#[test]
+fn hints_agree_with_the_solutions() {
+    let folder = root().join("solutions/src");
+    if !folder.is_dir() {
+        return; // the student edition has no solutions
+    }
+    let mut wrong = Vec::new();
+    let mut seen = 0;
+    for step in 1..=10 {
+        let page = page(step);
+        let solution = fs::read_to_string(folder.join(format!("step{step:02}.rs"))).expect("a solution");
+        for (todo, region) in regions(&solution) {
+            let hints = page.split_once(&format!("<summary>TODO {todo}: a nudge</summary>"));
+            let hint = hints.and_then(|(_, rest)| listings(rest).into_iter().next());
+            let Some(hint) = hint else {
+                wrong.push(format!("TODO {todo} has no hint with code"));
+                continue;
+            };
+            seen += 1;
+            let region = dense(&region);
+            let mut rest = region.as_str();
+            for line in hint.lines() {
+                let line = dense(line);
+                match find(rest, &line) {
+                    // A bracket that closes may be that of a line that is not shown.
+                    Some(_) if line.starts_with('}') => {}
+                    Some(end) => rest = &rest[end..],
+                    None => {
+                        wrong.push(format!("TODO {todo}: the solution has no line like `{line}`, or not in this place"))
+                    }
+                }
+            }
+            let shown: usize = hint.lines().map(|line| dense(line).replace('…', "").len()).sum();
+            if shown * 100 > region.len() * 95 {
+                wrong.push(format!("TODO {todo}: the hint shows {shown} of {} characters", region.len()));
+            }
+        }
+    }
+    assert!(seen >= 70, "{seen} hints");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// What a page shows of a file, outside of hints, stands in that file as the student gets it.
+#[test]
+fn listings_stand_in_the_untouched_files() {
+    let mut wrong = Vec::new();
+    let mut seen = 0;
+    for step in 1..=10 {
+        let files =
+            ["harness/untouched", "solutions/src"].map(|folder| root().join(folder).join(format!("step{step:02}.rs")));
+        let file =
+            files.iter().find_map(|file| fs::read_to_string(file).ok()).expect("an untouched file or a solution");
+        let mut file = file;
+        // What belongs to the TODOs is none of the untouched file.
+        for (_, region) in regions(&file.clone()) {
+            file = file.replace(&region, "");
+        }
+        let file = dense(&file);
+        let page = page(step);
+        let outside: String = page
+            .split("<details><summary>TODO")
+            .enumerate()
+            .map(|(index, part)| {
+                if index == 0 {
+                    part
+                } else {
+                    part.rsplit_once("</details>\n</details>\n</details>").map_or("", |(_, rest)| rest)
+                }
+            })
+            .collect();
+        for listing in listings(&outside) {
+            for line in listing.lines() {
+                seen += 1;
+                if find(&file, &dense(line)).is_none() {
+                    wrong.push(format!("book/src/step{step:02}.md: the file of the step has no line `{line}`"));
+                }
+            }
+        }
+    }
+    assert!(seen >= 30, "{seen} lines");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

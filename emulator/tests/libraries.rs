@@ -1,0 +1,178 @@
+//! GEMMs out of libraries whose kernels run on B200s: CUTLASS 4 and ThunderKittens, compiled by nvcc, and CuTe DSL. They must load, run on every schedule
+//! without a finding, and give the right matrix. Text, launch and where each comes from lie in `libraries/`.
+
+use emulator::{Launch, Options, Report};
+use half::{bf16, f16};
+
+/// What elements are.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Element {
+    F16,
+    Bf16,
+    F32,
+}
+use Element::{Bf16, F16, F32};
+
+impl Element {
+    fn bytes(self) -> usize {
+        if self == F32 { 4 } else { 2 }
+    }
+
+    fn read(self, bytes: &[u8]) -> f32 {
+        match self {
+            F16 => f16::from_le_bytes([bytes[0], bytes[1]]).to_f32(),
+            Bf16 => bf16::from_le_bytes([bytes[0], bytes[1]]).to_f32(),
+            F32 => f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]),
+        }
+    }
+
+    fn round(self, value: f32) -> f32 {
+        match self {
+            F16 => f16::from_f32(value).to_f32(),
+            Bf16 => bf16::from_f32(value).to_f32(),
+            F32 => value,
+        }
+    }
+}
+
+/// How a matrix lies in memory.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Order {
+    Rows,
+    Columns,
+}
+use Order::{Columns, Rows};
+
+/// `D = A Bᵀ + beta C`: A is M × K by rows, B is N × K.
+struct Kernel {
+    name: &'static str,
+    size: [usize; 3],
+    inputs: Element,
+    outputs: Element,
+    b: Order,
+    d: Order,
+    beta: f32,
+}
+
+const CUTE_DSL: Kernel =
+    Kernel { name: "", size: [512, 256, 256], inputs: F16, outputs: F16, b: Rows, d: Rows, beta: 0.0 };
+
+const THUNDERKITTENS: Kernel = Kernel { size: [512, 512, 512], inputs: Bf16, outputs: Bf16, b: Columns, ..CUTE_DSL };
+
+const KERNELS: &[Kernel] = &[
+    Kernel { name: "cutlass_two_sm", size: [264, 136, 328], outputs: F32, beta: 0.5, ..CUTE_DSL },
+    Kernel { name: "cutlass_one_sm", size: [200, 136, 200], ..CUTE_DSL },
+    Kernel { name: "cutlass_mn_bf16", size: [512, 512, 128], inputs: Bf16, outputs: Bf16, b: Columns, ..CUTE_DSL },
+    Kernel { name: "cutlass_streamk", size: [512, 256, 1024], ..CUTE_DSL },
+    Kernel { name: "cutlass_static_p", size: [256, 512, 192], ..CUTE_DSL },
+    Kernel { name: "cutlass_nosmem", outputs: F32, d: Columns, ..CUTE_DSL },
+    Kernel { name: "cute_dsl_plain", ..CUTE_DSL },
+    Kernel { name: "cute_dsl_software_pipeline", ..CUTE_DSL },
+    Kernel { name: "cute_dsl_persistent", ..CUTE_DSL },
+    Kernel { name: "cute_dsl_dynamic", ..CUTE_DSL },
+    Kernel { name: "thunderkittens_level_07", ..THUNDERKITTENS },
+    Kernel { name: "thunderkittens_level_08", ..THUNDERKITTENS },
+    Kernel { name: "thunderkittens_level_09", ..THUNDERKITTENS },
+    Kernel { name: "thunderkittens_pairs", size: [1024, 1024, 1024], b: Rows, ..THUNDERKITTENS },
+    Kernel { name: "thunderkittens_overlap", b: Rows, ..THUNDERKITTENS },
+];
+
+/// Notes that these kernels are known for: what the ISA asks for and no GPU misses.
+const KNOWN: &[&str] = &[
+    "missing-tensor-fence",
+    "missing-wait-ld",
+    "missing-proxy-fence-before-overwrite",
+    "issued-by-many-lanes",
+    "bulk-store-outlives-thread",
+    "mbarrier-init-unordered",
+    "wait-result-unread",
+    "cta-not-started",
+    "tensor-freed-in-use",
+    "remote-use-outlives-cta",
+];
+
+impl Kernel {
+    /// Elements of D that differ from the exact sum, rounded once.
+    fn wrong(&self, launch: &Launch, report: &Report) -> usize {
+        let [m, n, k] = self.size;
+        let at = |buffer: usize, element: Element, at: usize| {
+            element.read(&report.buffers[buffer].bytes[at * element.bytes()..])
+        };
+        let place = |order, row, column, rows, columns| {
+            if order == Rows { row * columns + column } else { column * rows + row }
+        };
+        let read = |buffer, order, rows, columns| {
+            let element = |row, column| at(buffer, self.inputs, place(order, row, column, rows, columns));
+            (0..rows * columns).map(|n| element(n / columns, n % columns)).collect::<Vec<f32>>()
+        };
+        let (a, b) = (read(0, Rows, m, k), read(1, self.b, n, k));
+        // A launch of CuTe DSL has no C.
+        let d = launch.buffers.iter().position(|buffer| buffer.name == "D").expect("D");
+        let is_wrong = |&element: &usize| {
+            let (row, column) = (element / n, element % n);
+            let mut sum: f32 = a[row * k..][..k].iter().zip(&b[column * k..][..k]).map(|(x, y)| x * y).sum();
+            let place = place(self.d, row, column, m, n);
+            if self.beta != 0.0 {
+                sum += self.beta * at(2, self.outputs, place);
+            }
+            at(d, self.outputs, place) != self.outputs.round(sum)
+        };
+        (0..m * n).filter(is_wrong).count()
+    }
+}
+
+/// Adversarial schedules of each kernel: a few, or as many as `EMULATOR_SEEDS` says (`.ci/run` asks for 50).
+fn seeds() -> u64 {
+    std::env::var("EMULATOR_SEEDS").map_or(2, |n| n.parse().expect("EMULATOR_SEEDS is a number"))
+}
+
+fn runs(name: &str) {
+    let kernel = KERNELS.iter().find(|kernel| kernel.name == name).expect("a kernel of the table");
+    let path = |ending: &str| format!("{}/tests/libraries/{name}.{ending}", env!("CARGO_MANIFEST_DIR"));
+    let read = |ending: &str| std::fs::read_to_string(path(ending)).unwrap_or_else(|e| panic!("{}: {e}", path(ending)));
+    let launch: Launch = serde_json::from_str(&read("json")).unwrap_or_else(|e| panic!("{}: {e}", path("json")));
+    let program = emulator::load(&read("ptx")).unwrap_or_else(|e| panic!("{name} does not load: {e:#?}"));
+    for seed in std::iter::once(None).chain((0..seeds()).map(Some)) {
+        let options = Options { seed, max_instructions: 100_000_000, ..Default::default() };
+        let report = emulator::run(&program, &launch, &options);
+        assert!(report.is_clean(), "{name}, seed {seed:?}: {:#?}{:#?}", report.findings, report.incomplete);
+        let other = report.notes.iter().find(|note| !KNOWN.contains(&note.code));
+        assert!(other.is_none(), "{name}, seed {seed:?}: {other:#?}");
+        assert_eq!(kernel.wrong(&launch, &report), 0, "{name}, seed {seed:?}");
+    }
+}
+
+macro_rules! kernels {
+    ($($name:ident),*) => {
+        $(#[test] fn $name() { runs(stringify!($name)); })*
+
+        /// No kernel is left out.
+        #[test]
+        fn all_are_run() {
+            let run = [$(stringify!($name)),*];
+            assert!(KERNELS.iter().all(|kernel| run.contains(&kernel.name)));
+            let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/libraries");
+            let files = std::fs::read_dir(folder).expect("a folder").flatten();
+            let texts = files.filter(|file| file.path().extension().is_some_and(|ending| ending == "ptx")).count();
+            assert_eq!(texts, run.len());
+        }
+    };
+}
+
+kernels!(
+    cutlass_two_sm,
+    cutlass_one_sm,
+    cutlass_mn_bf16,
+    cutlass_streamk,
+    cutlass_static_p,
+    cutlass_nosmem,
+    cute_dsl_plain,
+    cute_dsl_software_pipeline,
+    cute_dsl_persistent,
+    cute_dsl_dynamic,
+    thunderkittens_level_07,
+    thunderkittens_level_08,
+    thunderkittens_level_09,
+    thunderkittens_pairs,
+    thunderkittens_overlap
+);
