@@ -33,7 +33,7 @@
     let name = root.dataset.recording in RUNS ? root.dataset.recording : "producer_begins_with_phase_0";
     const right = await lib.recording("protocol_right");
     let report = null;
-    let web = null;
+    let web = { waits: [], arrivals: new Map() };
     let list = [];
 
     function follow() {

@@ -198,6 +198,21 @@ mod tests {
         }
     }
 
+    /// Also of a kernel in which two threads multiply, and where only times were asked for.
+    #[test]
+    fn each_mma_is_covered_by_one_commit() {
+        for kernel in figures::kernels().expect("kernels").iter().filter(|kernel| kernel.name.starts_with("step")) {
+            let recording = figures::record(kernel).expect("it runs");
+            let text = |index: usize| recording.texts[index].as_str();
+            let mmas = recording.events.iter().filter(|event| text(event.5).starts_with("MMA")).count();
+            let covered: usize = (recording.events.iter().filter(|event| text(event.5).starts_with("commit")))
+                .flat_map(|event| event.7.chunks(2).filter(|pair| text(pair[0]) == "MMAs"))
+                .map(|pair| text(pair[1]).parse::<usize>().expect("a number"))
+                .sum();
+            assert!(mmas > 0 && covered == mmas, "{}: {mmas} MMAs, commits cover {covered}", kernel.name);
+        }
+    }
+
     #[test]
     fn a_text_cannot_end_the_script_that_it_stands_in() {
         assert_eq!(for_script(&"</script>").unwrap(), "\"\\u003c/script>\"");
