@@ -40,7 +40,7 @@
         if (at >= list.length) return ["The emulator says: ", el("code", {}, finding().code), `: ${finding().title}. `, finding().help];
         const step = list[at];
         const done = step.state.complete ? ` Phase ${step.before.phase} is complete.` : "";
-        return `Cycle ${step.at}: ${step.who ? `${step.who.join(", ")} ` : ""}${step.words}.${done}`;
+        return `Cycle ${step.at}: ${step.words}.${done}`;
       },
     });
     const table = lib.details("The runs as a table", () => lib.table(["cycle", "what", "arrivals missing", "bytes to come"], list.map((step) => [String(step.at), step.words, String(step.state.pending), String(step.state.bytes)]), `tma2mma, announced: ${RUNS[name]}`));
@@ -55,5 +55,6 @@
     const controls = el("div", { class: "figure-controls" }, lib.choice("announced", Object.entries(RUNS), name, change), steps);
     lib.frame(root, "bytes announced, bytes that come", [controls, picture, steps.says, table], steps);
     await change(name);
+    steps.go(1, true);
   });
 })();

@@ -21,7 +21,7 @@
       const rows = Number(event.details.bytes) / ROW_BYTES;
       const first = place(event.details)[1];
       list.push({ kind: event.name === "load A" ? "A" : "B", cta: event.cta, first, rows, at: event.start, key,
-        words: `TMA of CTA ${event.cta} loads rows ${first} to ${first + rows - 1} of ${event.name.slice(5)} to its own shared memory, ${event.details.shared}; the bytes count on ${event.details.mbarriers}.` });
+        words: `the TMA engine of CTA ${event.cta} loads rows ${first} to ${first + rows - 1} of ${event.name.slice(5)} to its own shared memory, ${event.details.shared}; the bytes count on ${event.details.mbarriers}.` });
     }
     // What does not lie in the first tile is of a later one.
     const most = { A: 0, B: 0 };
@@ -30,8 +30,9 @@
     for (const event of run.events) {
       if (event.name.startsWith("MMA") && event.details.accumulates === "false" && !firstMmas.some((one) => one.columnsText === event.details.columns)) {
         const [m, n] = event.name.slice(4).split("x").map(Number);
-        firstMmas.push({ kind: "MMA", at: event.start, m, n, ctas: JSON.parse(event.details.CTAs), columnsText: event.details.columns,
-          words: `One thread of CTA ${run.lanes[event.by].cta} issues ${event.name}: the tensor cores of CTAs ${JSON.parse(event.details.CTAs).join(" and ")} read A and B of both, and each writes 128 rows to columns ${lib.span(event.details.columns)[0]} to ${lib.span(event.details.columns)[0] + lib.span(event.details.columns)[1] - 1} of its own tensor memory.` });
+        const rows = loads.filter((one) => one.details.shared === event.details.A).map((one) => place(one.details)[1]);
+        firstMmas.push({ kind: "MMA", at: event.start, m, n, first: Math.min(...rows), ctas: JSON.parse(event.details.CTAs), columnsText: event.details.columns,
+          words: `one thread of CTA ${run.lanes[event.by].cta} issues ${event.name}: the tensor cores of CTAs ${JSON.parse(event.details.CTAs).join(" and ")} read A and B of both, and each writes 128 rows to columns ${lib.span(event.details.columns)[0]} to ${lib.span(event.details.columns)[0] + lib.span(event.details.columns)[1] - 1} of its own tensor memory.` });
       }
     }
     list.push(...firstMmas);
@@ -43,7 +44,7 @@
       if (row + rows > most.A || column + columns > most.B || stored.has(`${row},${column}`)) continue;
       stored.add(`${row},${column}`);
       list.push({ kind: "D", cta: event.cta, first: row, rows, column, columns, at: event.start,
-        words: `TMA of CTA ${event.cta} writes rows ${row} to ${row + rows - 1}, columns ${column} to ${column + columns - 1} of D.` });
+        words: `the TMA engine of CTA ${event.cta} writes rows ${row} to ${row + rows - 1}, columns ${column} to ${column + columns - 1} of D.` });
     }
     return { list, height: most.A, width: most.B };
   }
@@ -74,9 +75,8 @@
         if (one.kind === "A") parts.push(lib.rect(aLeft, dTop + one.first * scale, side, one.rows * scale, `f-cell ${colour(one.cta)}${is}`), lib.text(aLeft + 4, dTop + (one.first + one.rows / 2) * scale + 4, `CTA ${one.cta}`, "f-inside"));
         if (one.kind === "B") parts.push(lib.rect(dLeft + one.first * scale, margin, one.rows * scale, side, `f-cell ${colour(one.cta)}${is}`), lib.text(dLeft + (one.first + one.rows / 2) * scale, margin + side / 2 + 4, `CTA ${one.cta}`, "f-inside", "middle"));
         if (one.kind === "MMA") {
-          const before = done.filter((each) => each.kind === "MMA").indexOf(one) * one.m;
           one.ctas.forEach((cta, rank) => {
-            const y = dTop + (before + rank * (one.m / 2)) * scale;
+            const y = dTop + (one.first + rank * (one.m / 2)) * scale;
             parts.push(lib.rect(dLeft, y, one.n * scale, (one.m / 2) * scale, `f-cell ${colour(cta)} f-dim${is}`), lib.text(dLeft + (one.n * scale) / 2, y + (one.m / 4) * scale + 4, width < 480 ? `CTA ${cta}` : `tensor memory of CTA ${cta}`, "f-label", "middle"));
           });
         }
@@ -87,7 +87,7 @@
     const steps = lib.stepper({
       label: "Loads, MMAs and stores of the first tile",
       count: () => tile.list.length,
-      show: (at) => { picture.again(); return tile.list[at] ? `Cycle ${tile.list[at].at}. ${tile.list[at].words}` : "Nothing."; },
+      show: (at) => { picture.again(); return tile.list[at] ? `Cycle ${tile.list[at].at}: ${tile.list[at].words}` : "Nothing."; },
     });
     const rows = (kind, cta) => tile.list.filter((one) => one.kind === kind && one.cta === cta).map((one) => `${one.first} to ${one.first + one.rows - 1}`);
     const unique = (list) => Array.from(new Set(list)).join(", ");

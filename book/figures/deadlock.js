@@ -10,6 +10,8 @@
   };
   const ROLES = { "warp 7": "loads", "warp 4": "multiplies", "warp 0": "writes back", "warp 1": "writes back", "warp 2": "writes back", "warp 3": "writes back" };
 
+  const named = (warp) => warp.replace("w", "W");
+
   function graph(report, right) {
     const waits = [];
     for (const label of report.labels) {
@@ -43,7 +45,7 @@
       let wait = web.waits[0];
       while (wait && !seen.has(wait.warp)) {
         seen.add(wait.warp);
-        path.push({ kind: "wait", wait, words: `${wait.warp} (${ROLES[wait.warp] || "other work"}) waits for ${wait.barrier}, parity ${wait.parity}.` });
+        path.push({ kind: "wait", wait, words: `${named(wait.warp)} (${ROLES[wait.warp] || "other work"}) waits for ${wait.barrier}, parity ${wait.parity}.` });
         const next = web.arrivals.get(wait.barrier) || [];
         const by = next.find((warp) => web.waits.some((one) => one.warp === warp)) || next[0];
         if (!by) break;
@@ -51,7 +53,7 @@
         path.push({ kind: "arrive", wait, by, words: `In the kernel without the mistake ${next.length > 3 ? `${next.length} warps` : next.join(", ")} arrive${next.length === 1 ? "s" : ""} there, or the engine that ${next.length === 1 ? "it asks" : "they ask"}.${then && seen.has(by) ? " The circle is closed: nobody can go on." : then ? "" : ` ${by} does not wait: the arrival is missing.`}` });
         wait = then;
       }
-      for (const other of web.waits) if (!seen.has(other.warp)) path.push({ kind: "wait", wait: other, words: `${other.warp} (${ROLES[other.warp] || "other work"}) waits for ${other.barrier}, parity ${other.parity}, behind them.` });
+      for (const other of web.waits) if (!seen.has(other.warp)) path.push({ kind: "wait", wait: other, words: `${named(other.warp)} (${ROLES[other.warp] || "other work"}) waits for ${other.barrier}, parity ${other.parity}, behind them.` });
       path.push({ kind: "says", words: `The emulator says: ${report.title}. ${report.help}` });
       return path;
     }

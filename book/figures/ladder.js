@@ -3,7 +3,7 @@
   "use strict";
   const lib = window.bookFigures;
   const { el, svg } = lib;
-  const CLOCK = "the emulator's clock (simulated)";
+  const CLOCK = "The emulator's clock (simulated)";
 
   lib.define("ladder", async function (root) {
     const data = await lib.data("ladder");

@@ -60,9 +60,8 @@
     });
 
     const line = (step) => {
-      const who = step.who ? (step.who.length > 1 ? `${step.who.length} warps: ` : `${step.who[0]}: `) : "";
       const done = step.state.complete ? ` Phase ${step.before.phase} is complete, phase ${step.state.phase} begins.` : "";
-      return `${who}${step.words}.${done}`;
+      return `${step.words}.${done}`;
     };
     const steps = lib.stepper({
       label: "What happens to the mbarrier",
@@ -72,7 +71,7 @@
         const step = list[at];
         if (!step) return "Nothing happens to this mbarrier.";
         const end = at === list.length - 1 && !run.completed ? " The run does not come to its end." : "";
-        return `Cycle ${step.at}. ${line(step)}${end}`;
+        return `Cycle ${step.at}: ${line(step)}${end}`;
       },
     });
     const table = lib.details("All that happens to it, as a table", () => lib.table(["cycle", "what", "phase", "arrivals missing", "bytes to come"],

@@ -66,9 +66,9 @@
       }
       if (here && event.name === `wait ${name}`) {
         const fresh = !/^\d+$/.test(details.phase);
-        const passes = fresh ? "it passes at once, on a fresh mbarrier" : `it passes: phase ${details.phase} is complete`;
-        list.push({ at: event.start, rank: 3, kind: "ask", parity: Number(details.parity), who: [who(event)], words: `asks for parity ${details.parity}` });
-        list.push({ at: event.end, rank: 4, kind: "pass", parity: Number(details.parity), who: [who(event)], words: passes });
+        const passes = fresh ? "at once, on a fresh mbarrier" : `phase ${details.phase} is complete`;
+        list.push({ at: event.start, rank: 3, kind: "ask", parity: Number(details.parity), who: [who(event)], key: "" });
+        list.push({ at: event.end, rank: 4, kind: "pass", parity: Number(details.parity), who: [who(event)], key: passes });
       }
     }
     list.sort((a, b) => a.at - b.at || a.rank - b.rank);
@@ -76,8 +76,13 @@
     const steps = [];
     for (const step of list) {
       const before = steps[steps.length - 1];
-      if (before && step.who && before.kind === step.kind && before.parity === step.parity && before.words === step.words && step.at - before.at < 40) before.who.push(...step.who);
+      if (before && step.who && before.kind === step.kind && before.parity === step.parity && before.key === step.key && step.at - before.at < 40) before.who.push(...step.who);
       else steps.push(step);
+    }
+    for (const step of steps.filter((one) => one.who)) {
+      const many = step.who.length > 1;
+      const name = many ? `${step.who.length} warps` : step.who[0];
+      step.words = step.kind === "ask" ? `${name} ask${many ? "" : "s"} for parity ${step.parity}` : `the wait${many ? "s" : ""} of ${name} for parity ${step.parity} pass${many ? "" : "es"}: ${step.key}`;
     }
     const state = { phase: 0, expected: 0, pending: 0, bytes: 0 };
     for (const step of steps) {

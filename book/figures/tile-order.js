@@ -50,12 +50,12 @@
     for (const name of Object.keys(KERNELS)) all[name] = collect(await lib.data(name));
     let name = root.dataset.kernel in KERNELS ? root.dataset.kernel : "order_step06";
     const kib = (bytes) => `${Math.round(bytes / 1024)} KiB`;
-    const words = (sum, turn) => `Turn ${turn + 1}: ${sum.tiles} tiles of 128 × 128. For each 64 columns of K they ask for ${kib(sum.asked)}; ${kib(sum.different)} of that are different (${sum.a} row blocks of A, ${sum.b} of B). Each byte that comes from DRAM is used ${(sum.asked / sum.different).toFixed(1)} times.`;
+    const words = (sum, turn) => `Turn ${turn + 1}: ${sum.tiles} tiles of 128 × 128. For each 64 columns of K they ask for ${kib(sum.asked)}; ${kib(sum.different)} of that are different (${sum.a} row blocks of A, ${sum.b} of B). If each of them comes to L2 once, it is used ${(sum.asked / sum.different).toFixed(1)} times.`;
     const picture = lib.picture((width) => {
       const now = all[name];
       const left = 30;
       const cell = Math.min((width - left - 4) / now.columns, 22);
-      const parts = [lib.text(left, 11, "columns of D, in tiles →", "f-tick"), lib.text(0, 28, "rows", "f-tick")];
+      const parts = [lib.text(left, 11, "tile columns of D →, tile rows ↓", "f-tick")];
       for (let row = 0; row < now.rows; row += 4) parts.push(lib.text(left - 5, 18 + row * cell * 0.6 + 14, String(row), "f-tick", "end"));
       for (const tile of now.list) {
         const is = tile.turn === steps.at();

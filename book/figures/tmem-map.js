@@ -11,9 +11,10 @@
   function collect(run, cta) {
     const list = [];
     const add = (kind, event, columns, lanes, words) => {
-      const before = list.length > 0 ? list[list.length - 1] : null;
-      const joins = before && before.kind === kind && before.columns.join() === columns.join() && event.start <= before.to + 400 && (kind === "mma" || kind === "load");
-      if (joins) {
+      // Back to the last thing of another kind.
+      const since = list.findLastIndex((one) => one.kind !== kind) + 1;
+      const before = kind === "mma" || kind === "load" ? list.slice(since).find((one) => one.columns.join() === columns.join()) : null;
+      if (before) {
         before.count += 1;
         before.to = Math.max(before.to, event.end);
         before.lanes.push(lanes);
@@ -36,11 +37,11 @@
 
   function words(one) {
     const columns = `columns ${one.columns[0]} to ${one.columns[0] + one.columns[1] - 1}`;
-    const who = Array.from(one.who).join(", ");
-    const times = `cycles ${one.from} to ${one.to}`;
+    const who = Array.from(one.who).sort().join(", ");
+    const times = `Cycles ${one.from} to ${one.to}`;
     if (one.kind === "alloc") return `Cycle ${one.from}: ${who} allocates ${columns}. They hold anything now.`;
     if (one.kind === "free") return `Cycle ${one.from}: ${who} frees ${columns}.`;
-    if (one.kind === "mma") return `${times}: ${one.count} MMA${one.count === 1 ? "" : "s"} write ${columns}, all 128 lanes. The first ${one.words} what is there.`;
+    if (one.kind === "mma") return `${times}: ${one.count} MMA${one.count === 1 ? " writes" : "s write"} ${columns}, all 128 lanes. The first ${one.words} what is there.`;
     const lanes = one.lanes.map(([first, count]) => `${first} to ${first + count - 1}`).sort((a, b) => parseInt(a, 10) - parseInt(b, 10));
     return `${times}: ${who} read${one.who.size === 1 ? "s" : ""} ${columns}; each warp reaches its own 32 lanes: ${lanes.join(", ")}.`;
   }

@@ -20,7 +20,9 @@
     let columns = 0;
     const read = new Set();
     for (const event of run.events.slice(Math.max(first, 0))) {
-      if (event.cta !== 0) continue;
+      // One warpgroup, and what it asks of the engine.
+      const warp = run.lanes[event.by ?? event.lane];
+      if (event.cta !== 0 || warp.cta !== 0 || warp.track > 3) continue;
       const isEngine = run.lanes[event.lane].track >= 2000;
       const kind = kinds.find(([pattern]) => pattern.test(event.name));
       if (!kind || (isEngine && kind[1] !== "store") || run.lanes[event.lane].track >= 1000 && !isEngine) continue;
@@ -41,8 +43,8 @@
       }
       const before = list.findLast((one) => one.name === name);
       // What stands between two of a kind ends the first.
-      const between = before ? list.slice(list.indexOf(before) + 1).some((one) => !["wait", "barrier", "fence"].includes(one.name) || one.name === "fence" && name === "store") : true;
-      if (before && !between && event.start - before.to < 600 && !(name === "barrier" && before.who.has(event.laneName)) && (name !== "load" || before.columns === event.details.columns)) {
+      const between = before ? list.slice(list.indexOf(before) + 1).some((one) => !["wait", "barrier", "fence", "tma", "arrive"].includes(one.name) || (one.name === "fence" && name === "store")) : true;
+      if (before && !between && event.start - before.to < 600 && !(["wait", "barrier", "fence", "load"].includes(name) && before.who.has(event.laneName)) && (name !== "load" || before.columns === event.details.columns)) {
         before.to = Math.max(before.to, event.end);
         before.bytes += bytes(event);
         before.count += 1;
@@ -59,7 +61,7 @@
     let run = await lib.recording(name);
     let list = collect(run);
     const who = (one) => (one.who.size === 1 ? Array.from(one.who)[0] : `${one.who.size} warps`);
-    const words = (one) => `Cycles ${one.from} to ${one.to}: ${who(one)}: ${one.words}${one.columns && one.name === "load" ? `, columns ${lib.span(one.columns)[0]} to ${lib.span(one.columns).reduce((a, b) => a + b) - 1}` : ""}.${one.bytes ? ` ${one.bytes} bytes in ${one.count} instruction${one.count === 1 ? "" : "s"} of a warp.`.replace(/of a warp/, one.name === "tma" ? "to the TMA engine" : "of a warp") : ""}`;
+    const words = (one) => `Cycles ${one.from} to ${one.to}, ${who(one)}: ${one.words}${one.columns && one.name === "load" ? `, columns ${lib.span(one.columns)[0]} to ${lib.span(one.columns).reduce((a, b) => a + b) - 1}` : ""}.${one.bytes ? ` ${one.bytes} bytes in ${one.count} instruction${one.count === 1 ? "" : "s"} of a warp.`.replace(/of a warp/, one.name === "tma" ? "to the TMA engine" : "of a warp") : ""}`;
 
     const picture = lib.picture((width) => {
       const one = list[steps.at()];
