@@ -1,26 +1,45 @@
 //! Builds the book: `cargo run -p book` writes it to `target/book`, as HTML without anything from the network.
 //!
-//! The sources are plain mdBook: the `mdbook` program works on this folder as well.
+//! **Does:** render the pages; record what the figures show, by running the emulator; with `serve` show the book on localhost. **Never does:**
+//! hold a number that a figure shows. The sources are plain mdBook: the `mdbook` program works on this folder as well, and figures then show
+//! their text.
 
-use mdbook_driver::MDBook;
-use std::path::Path;
+mod arguments;
+mod data;
+mod serve;
+mod site;
+
+use arguments::Arguments;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let build = |book: MDBook| book.build().map(|()| book.build_dir_for("html"));
-    match MDBook::load(folder).and_then(build) {
-        Ok(html) => {
-            // The path has `..` in it; show the one that a person would write.
-            let html = html.canonicalize().unwrap_or(html);
-            println!("{}", html.join("index.html").display());
-            ExitCode::SUCCESS
-        }
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("the book in {} does not build: {error:#}", folder.display());
+            eprintln!("error: {error}");
             ExitCode::FAILURE
         }
     }
+}
+
+fn run() -> Result<(), String> {
+    let arguments = match Arguments::read(std::env::args().skip(1))? {
+        Some(arguments) => arguments,
+        None => {
+            println!("{}", arguments::USAGE);
+            return Ok(());
+        }
+    };
+    let html = site::build(arguments.out.as_deref())?;
+    let index = html.join("index.html");
+    println!("{}", index.display());
+    if let Some(port) = arguments.serve {
+        return serve::serve(&html, port, arguments.open);
+    }
+    if arguments.open {
+        serve::open(&index.display().to_string())?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -371,6 +371,15 @@ pub struct Mma {
     pub b: OperandRead,
 }
 
+impl Mma {
+    /// Columns of tensor memory that the accumulator takes in each CTA: of 128 rows of a pair, half of the product's lie beside the
+    /// other half (layout B).
+    pub fn accumulator_columns(&self) -> u32 {
+        let [m, n, _] = self.shape;
+        if (m, self.ctas.len()) == (128, 2) { n / 2 } else { n }
+    }
+}
+
 /// What a warpgroup's MMA did.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Wgmma {

@@ -196,6 +196,8 @@ fn describe<'a>(event: &Event, launch: &Launch) -> (Cow<'a, str>, &'static str, 
         }
         EventKind::Mma(mma) => {
             arg("accumulator", region(launch, RegionSpace::Tensor, mma.column as i32));
+            arg("columns", format!("{} from {}", mma.accumulator_columns(), mma.column));
+            arg("CTAs", format!("{:?}", mma.ctas));
             arg("accumulates", mma.accumulate.to_string());
             arg("A", operand(launch, Some(&mma.a)));
             arg("B", operand(launch, Some(&mma.b)));

@@ -31,6 +31,7 @@
 //! | [`judge`](mod@judge), [`options`], [`verdict`], [`points`], [`fast`] | the verdict and how it is reached |
 //! | [`diagnostics`], [`ptxas`] | findings and assembler errors at the lines of Rust |
 //! | [`report`], [`test_main`] | what people see |
+//! | [`recording`], [`figures`] | runs as small JSON; those that the figures of the book are made from |
 //! | [`skeleton`], [`workbook`] | the files students get; the command they type |
 
 pub mod answers;
@@ -45,6 +46,7 @@ pub mod device;
 pub mod diagnostics;
 pub mod emitted;
 pub mod fast;
+pub mod figures;
 mod findings;
 mod gemm;
 pub mod inputs;
@@ -57,6 +59,7 @@ pub mod placement;
 pub mod points;
 mod process;
 pub mod ptxas;
+pub mod recording;
 pub mod reference;
 pub mod reference_kernels;
 pub mod report;

@@ -120,34 +120,51 @@ fn file(folder: &Path, step: u8) -> PathBuf {
 /// # Errors
 /// When the file cannot be written.
 pub fn write(folder: &Path, step: u8, recipes: &[Recipe]) -> Result<(), String> {
-    let path = file(folder, step);
+    write_packed(&file(folder, step), recipes)
+}
+
+/// Writes a value as packed JSON.
+///
+/// # Errors
+/// When the file cannot be written.
+pub fn write_packed(path: &Path, value: &(impl Serialize + ?Sized)) -> Result<(), String> {
     let failed = |error: &dyn std::fmt::Display| format!("cannot write {}: {error}", path.display());
-    let text = serde_json::to_vec(recipes).map_err(|error| failed(&error))?;
+    let text = serde_json::to_vec(value).map_err(|error| failed(&error))?;
     let mut packed = GzEncoder::new(Vec::new(), Compression::best());
     packed.write_all(&text).map_err(|error| failed(&error))?;
     let bytes = packed.finish().map_err(|error| failed(&error))?;
-    fs::write(&path, bytes).map_err(|error| failed(&error))
+    fs::write(path, bytes).map_err(|error| failed(&error))
 }
 
 /// The largest text that a file of recipes is unpacked to.
 const LARGEST: u64 = 64 << 20;
+
+const WAY_OUT: &str = "try: Get the file back from the course's material.";
+
+/// Reads what [`write_packed`] wrote.
+///
+/// # Errors
+/// When the file is not there, or holds something else.
+pub fn read_packed<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, String> {
+    let packed = fs::read(path).map_err(|error| format!("cannot read {}: {error}\n{WAY_OUT}", path.display()))?;
+    let broken = |error: &dyn std::fmt::Display| {
+        format!("{} holds no reference kernels of this version: {error}\n{WAY_OUT}", path.display())
+    };
+    let mut text = String::new();
+    GzDecoder::new(packed.as_slice()).take(LARGEST).read_to_string(&mut text).map_err(|error| broken(&error))?;
+    serde_json::from_str(&text).map_err(|error| broken(&error))
+}
 
 /// The recipe of a step for a problem and a device.
 ///
 /// # Errors
 /// When there is none: the text names the file, what was found in it, and a way out.
 pub fn find(folder: &Path, step: u8, problem: &Problem, sms: u32) -> Result<Built, String> {
-    const WAY_OUT: &str = "try: Get the file back from the course's material.";
     let path = file(folder, step);
-    let packed = fs::read(&path).map_err(|error| {
-        format!("the reference kernel of step {step} is not there: cannot read {}: {error}\n{WAY_OUT}", path.display())
-    })?;
-    let broken = |error: &dyn std::fmt::Display| {
-        format!("{} holds no reference kernels of this version: {error}\n{WAY_OUT}", path.display())
+    let missing = |error| {
+        if path.exists() { error } else { format!("the reference kernel of step {step} is not there: {error}") }
     };
-    let mut text = String::new();
-    GzDecoder::new(packed.as_slice()).take(LARGEST).read_to_string(&mut text).map_err(|error| broken(&error))?;
-    let recipes: Vec<Recipe> = serde_json::from_str(&text).map_err(|error| broken(&error))?;
+    let recipes: Vec<Recipe> = read_packed(&path).map_err(missing)?;
     let held = recipes.iter().map(|recipe| format!("{} on {} SMs", recipe.problem, recipe.sms));
     let held: Vec<String> = held.collect();
     let found = recipes.into_iter().find(|recipe| recipe.problem == *problem && recipe.sms == sms);

@@ -123,7 +123,7 @@ pub struct Cluster<'a> {
     pub batches: super::batch::Batches,
     pub commits: Vec<Commit>,
     /// The last MMA of each queue that a commit covers.
-    pub covered: FxHashMap<ActorId, u32>,
+    pub covered: FxHashMap<(usize, usize), u32>,
     pub copies: Vec<super::tma::Copy>,
     /// Places in `copies` of those that nobody asks for any more.
     pub free_copies: Vec<usize>,

@@ -30,10 +30,11 @@ impl Cluster<'_> {
                 };
                 let queue = self.mma_queues.get(&(w, lane)).copied();
                 let (actor, epoch) = queue.map_or((self.warps[w].actor, 0), |q| (q.actor, q.epoch));
-                let covered = self.covered.get(&actor).copied().unwrap_or(0);
+                // By thread: where only times are wanted all threads are one actor.
+                let covered = self.covered.get(&(w, lane)).copied().unwrap_or(0);
                 // It arrives when the thread's last MMA is complete, whether an earlier commit covers that one or not.
                 let busy = queue.map_or(0, |q| q.busy_until);
-                self.covered.insert(actor, epoch);
+                self.covered.insert((w, lane), epoch);
                 let order = self.warps[w].starts();
                 let thread = self.next_commit(w, lane);
                 let mut latest = thread.busy_until;

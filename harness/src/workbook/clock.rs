@@ -20,7 +20,7 @@ const GPU: &str = "B200";
 /// Below, a published time is that of the launch: the host's part takes longer than the kernel.
 const SMALLEST: u32 = 2048;
 /// The first step whose published kernel moves tiles by TMA, as ours; those before copy element by element.
-const FIRST: u8 = 4;
+pub(crate) const FIRST: u8 = 4;
 
 /// What the numbers rest on.
 pub const ASSUMPTIONS: [&str; 3] = [
@@ -156,6 +156,15 @@ fn simulate(step: u8, problem: Problem) -> Result<(u64, Usage), String> {
             Err(format!("the solution of {label} does not run for {problem}: {why}"))
         }
     }
+}
+
+/// Simulated cycles of a step's solution, and TFLOP/s at the emulator's clock.
+///
+/// # Errors
+/// When it does not run.
+pub fn tflops(step: u8, problem: Problem) -> Result<(u64, f64), String> {
+    let (cycles, _) = simulate(step, problem)?;
+    Ok((cycles, 2.0 * problem.products() as f64 / Gpu::B200.launch_time(cycles) / 1e3))
 }
 
 /// What a run is bound by: what it used most, if that was busy nearly always; else its warps waited for each other.

@@ -19,6 +19,7 @@ pub mod pack;
 mod patience;
 mod timeline;
 pub mod tokens;
+mod trace;
 pub mod whole;
 mod workspace;
 
@@ -36,7 +37,7 @@ pub use workspace::{Workspace, name, number};
 
 use crate::diagnostics::{self, Sources};
 use crate::steps::hopper::HOPPER;
-use crate::{BuildFailure, Built, Emitted, InProcess, JudgeOptions, KernelSource, Problem, reference_kernels};
+use crate::{BuildFailure, Emitted, InProcess, JudgeOptions, KernelSource, Problem, reference_kernels};
 use clap::{Parser, Subcommand};
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -80,20 +81,26 @@ enum Action {
         #[arg(long)]
         solution: bool,
     },
-    /// What your kernel's warps and engines do when, on the simulated clock, as a page to look at in a browser
+    /// What the warps and engines of a step do when, simulated: a page that opens in any browser, without a network
     Trace {
-        /// The step: step07, 07 or 7
+        /// The step: step01, 01 or 1; or `hopper`: the kernel for an H100 or H200
         step: String,
         /// The problem: MxNxK, or MxNxK:bf16 (without it: the first size that the step is tested with)
         #[arg(long, value_name = "MxNxK", value_parser = self::size)]
         size: Option<Problem>,
-        /// Where to write the page
-        #[arg(long, value_name = "FILE.html", default_value = "trace.html")]
+        /// The page
+        #[arg(long, short, value_name = "FILE.html", default_value = "trace.html")]
         out: PathBuf,
-        /// Write the same for ui.perfetto.dev, too
+        /// Also write the timeline for ui.perfetto.dev
         #[arg(long, value_name = "FILE.json")]
         perfetto: Option<PathBuf>,
-        /// The reference solution in place of your file
+        /// CTAs that the page shows, made up to whole clusters
+        #[arg(long, value_name = "CTAS", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=1024))]
+        ctas: u32,
+        /// Open the page in the browser
+        #[arg(long)]
+        open: bool,
+        /// Show the reference solution in place of your file
         #[cfg(feature = "solutions")]
         #[arg(long)]
         solution: bool,
@@ -282,19 +289,17 @@ fn act(workspace: &Workspace, action: Action) -> Result<ExitCode, String> {
             size,
             out,
             perfetto,
+            ctas,
+            open,
             #[cfg(feature = "solutions")]
             solution,
         } => {
             #[cfg(not(feature = "solutions"))]
             let solution = false;
             let step = if step == bench::HOPPER { HOPPER } else { workspace.named(&step)? };
-            let (built, problem) = built(workspace, step, size, solution)?;
-            if let Some(path) = perfetto {
-                print(&timeline::write(&path, &built, problem, step)?);
-            }
-            let whose = if solution { "the solution of " } else { "" };
-            let title = format!("{whose}{} for {problem}", name(step));
-            print(&timeline::write_page(&out, &built, problem, step, &title)?);
+            let options = trace::Options { out, perfetto, ctas, open, solution };
+            let (problem, built) = built(workspace, step, size, solution)?;
+            print(&trace::trace(workspace, step, problem, &built, &options)?);
         }
         Action::Diff { from, to, size, mine } => {
             let steps = [workspace.named(&from)?, workspace.named(&to)?];
@@ -420,8 +425,13 @@ fn run_hopper() -> Result<ExitCode, String> {
     Ok(if verdict.passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The kernel of a step, for a problem or the first one that the step is tested with.
-fn built(workspace: &Workspace, step: u8, size: Option<Problem>, solution: bool) -> Result<(Built, Problem), String> {
+/// The kernel of a step at a problem, without one at the first that it is tested with: the student's, or the solution.
+fn built(
+    workspace: &Workspace,
+    step: u8,
+    size: Option<Problem>,
+    solution: bool,
+) -> Result<(Problem, crate::Built), String> {
     let known = crate::step(step).ok_or_else(|| format!("{} is unknown to this program", name(step)))?;
     let first = known.sizes.first().copied().unwrap_or(Problem::f16(128, 128, 64));
     let problem = size.unwrap_or(first);
@@ -442,7 +452,20 @@ fn built(workspace: &Workspace, step: u8, size: Option<Problem>, solution: bool)
         };
         format!("there is no kernel to show\n\n{}", crate::report::paint(why.trim_end()).trim_end())
     })?;
-    Ok((built, problem))
+    Ok((problem, built))
+}
+
+/// Lines of files of the workspace, each file read once.
+fn source_lines(workspace: &Workspace) -> impl FnMut(&str, u32) -> Option<String> {
+    let mut files: HashMap<String, Vec<String>> = HashMap::new();
+    let root = workspace.root.clone();
+    move |file: &str, number: u32| {
+        let lines = files.entry(file.to_string()).or_insert_with(|| {
+            let text = fs::read_to_string(root.join(file)).unwrap_or_default();
+            text.lines().map(str::to_string).collect()
+        });
+        lines.get(usize::try_from(number).ok()?.checked_sub(1)?).cloned()
+    }
 }
 
 fn inspect_step(
@@ -452,18 +475,11 @@ fn inspect_step(
     timeline: Option<&Path>,
     solution: bool,
 ) -> Result<String, String> {
-    let (built, problem) = built(workspace, step, size, solution)?;
+    let (problem, built) = built(workspace, step, size, solution)?;
     if let Some(path) = timeline {
         return timeline::write(path, &built, problem, step);
     }
-    let mut files: HashMap<String, Vec<String>> = HashMap::new();
-    let mut line = |file: &str, number: u32| {
-        let lines = files.entry(file.to_string()).or_insert_with(|| {
-            let text = fs::read_to_string(workspace.root.join(file)).unwrap_or_default();
-            text.lines().map(str::to_string).collect()
-        });
-        lines.get(usize::try_from(number).ok()?.checked_sub(1)?).cloned()
-    };
+    let mut line = source_lines(workspace);
     let whose = if solution { "the solution of " } else { "" };
     let mut text = format!("{whose}{} for {problem}\n\n", name(step));
     text.push_str(&listing(&built, &mut line));

@@ -29,7 +29,7 @@ pub fn student_edition(workspace: &Workspace, folder: &Path) -> Result<String, S
     let root = scratch.path().join("tree");
     let files = tree::copy(&workspace.root, &root)?;
     let steps = steps(workspace, &root)?;
-    let recipes = recipes(&root)?;
+    let recipes = recipes(&workspace.root, &root)?;
     lock(&root)?;
     references::check(&root)?;
 
@@ -96,8 +96,8 @@ fn steps(workspace: &Workspace, root: &Path) -> Result<usize, String> {
     Ok(solved.len())
 }
 
-/// Writes the reference kernels that `fast` asks for.
-fn recipes(root: &Path) -> Result<usize, String> {
+/// Writes the reference kernels that `fast` asks for, and those of the book's figures.
+fn recipes(source: &Path, root: &Path) -> Result<usize, String> {
     let folder = root.join(reference_kernels::FOLDER);
     fs::create_dir_all(&folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
     let sms = JudgeOptions::default().sms;
@@ -111,6 +111,7 @@ fn recipes(root: &Path) -> Result<usize, String> {
         reference_kernels::write(&folder, step.number, &recipes)?;
         count += recipes.len();
     }
+    count += crate::figures::write(&folder, source)?;
     Ok(count)
 }
 

@@ -1,0 +1,128 @@
+// Loads every page of the built book in headless Chromium: no errors on the console, every figure steps by keyboard, no serious finding of
+// axe-core, a picture of each figure at the width of a phone and of a desk.
+//
+// node check.mjs MODULES CHROMIUM BOOK PICTURES [PAGE …]: folders with node_modules, the program, `http://…` or `file://…` of the book, the
+// folder for pictures, and pages (without them: all that the table of contents names).
+import { createRequire } from "node:module";
+import { mkdirSync } from "node:fs";
+import { join, resolve } from "node:path";
+
+const [modules, chromium, book, pictures, ...only] = process.argv.slice(2);
+const require = createRequire(join(resolve(modules), "package.json"));
+const playwright = require("playwright-core");
+const axe = require.resolve("axe-core/axe.min.js");
+const WIDTHS = { phone: 360, desk: 1280 };
+const problems = [];
+const seen = new Map();
+mkdirSync(pictures, { recursive: true });
+
+const browser = await playwright.chromium.launch({
+  executablePath: chromium,
+  args: ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync"],
+});
+
+async function opened(context, page) {
+  const tab = await context.newPage();
+  tab.setDefaultTimeout(8000);
+  const tell = (what) => problems.push(`${page}: ${what}`);
+  tab.on("console", (message) => { if (["error", "warning"].includes(message.type())) tell(`console: ${message.text()}`); });
+  tab.on("pageerror", (error) => tell(`error: ${error.stack || error.message}`));
+  tab.on("request", (request) => { if (!request.url().startsWith(book) && !request.url().startsWith("data:")) tell(`asks for ${request.url()}`); });
+  await tab.goto(`${book}/${page}`);
+  await tab.waitForFunction(() => Array.from(document.querySelectorAll(".figure[data-figure]")).every((f) => ["on", "off"].includes(f.dataset.state)));
+  return tab;
+}
+
+async function contents() {
+  const context = await browser.newContext();
+  const tab = await context.newPage();
+  await tab.goto(`${book}/index.html`);
+  const links = await tab.evaluate(() => Array.from(document.querySelectorAll("mdbook-sidebar-scrollbox a[href]"), (a) => a.href));
+  await context.close();
+  const pages = links.map((link) => link.split("#")[0].slice(book.length + 1)).filter(Boolean);
+  return Array.from(new Set(pages));
+}
+
+// Every figure: it began, the keyboard moves it, and what is said of it changes.
+async function keyboard(tab, page) {
+  for (const figure of await tab.locator(".figure[data-figure]").all()) {
+    const name = await figure.getAttribute("data-figure");
+    const tell = (what) => problems.push(`${page}: figure ${name}: ${what}`);
+    if ((await figure.getAttribute("data-state")) !== "on") {
+      tell(`it did not begin: ${await figure.getAttribute("data-why")}`);
+      continue;
+    }
+    const says = figure.locator("[role=status]").first();
+    if ((await says.count()) === 0) { tell("nothing says what it shows"); continue; }
+    const stops = figure.locator(".figure-steps button");
+    if ((await stops.count()) > 0) {
+      await stops.first().focus();
+      const heard = new Set([await says.innerText()]);
+      for (const key of ["ArrowRight", "ArrowRight", "End", "ArrowLeft", "Home"]) {
+        await tab.keyboard.press(key);
+        heard.add(await says.innerText());
+      }
+      if (heard.size < 2) tell(`arrow keys change nothing: ${Array.from(heard)}`);
+    }
+    // Each choice and each field works, too, and nothing breaks at its ends.
+    // One choice may replace another.
+    await figure.evaluate(async (root) => {
+      for (const select of Array.from(root.querySelectorAll("select"))) {
+        const was = select.value;
+        for (const value of [...Array.from(select.options, (option) => option.value).slice(-2), was]) {
+          if (!select.isConnected) break;
+          select.value = value;
+          select.dispatchEvent(new Event("change"));
+          await new Promise((done) => setTimeout(done, 30));
+        }
+      }
+    });
+    for (const checked of await figure.locator("input[type=checkbox]").all()) { await checked.focus(); await tab.keyboard.press("Space"); await tab.keyboard.press("Space"); }
+    for (const details of await figure.locator("details.figure-details > summary").all()) { await details.focus(); await tab.keyboard.press("Enter"); }
+    const lost = await figure.evaluate((root) => Array.from(root.querySelectorAll("details.figure-details[open]")).filter((d) => d.innerText.trim().length < 20).length);
+    if (lost > 0) tell("a table or text is empty");
+    if (tab.url().split("#")[0] !== `${book}/${page}`) tell("a key left the page");
+    seen.set(name, page);
+  }
+}
+
+async function accessible(tab, page, theme) {
+  await tab.addScriptTag({ path: axe });
+  // mdBook's own menus are not ours; what stands on the page is.
+  const found = await tab.evaluate(() => window.axe.run("main", { resultTypes: ["violations"] }));
+  for (const one of found.violations) {
+    if (!["serious", "critical"].includes(one.impact)) continue;
+    const where = one.nodes.slice(0, 3).map((node) => `${node.target.join(" ")} ${node.any.concat(node.all).map((check) => check.message).join("; ")}`);
+    problems.push(`${page} (${theme}): axe ${one.id} (${one.impact}): ${where.join(" | ")}`);
+  }
+}
+
+const pages = only.length > 0 ? only : await contents();
+for (const [width, pixels] of Object.entries(WIDTHS)) {
+  for (const theme of width === "desk" ? ["light", "navy"] : ["light"]) {
+    const context = await browser.newContext({ viewport: { width: pixels, height: 900 }, reducedMotion: "reduce" });
+    await context.addInitScript((name) => { try { localStorage.setItem("mdbook-theme", name); } catch { /* a file has none */ } }, theme);
+    for (const page of pages) {
+      const tab = await opened(context, page);
+      const figures = await tab.locator(".figure[data-figure]").all();
+      for (const [number, figure] of figures.entries()) {
+        const name = await figure.getAttribute("data-figure");
+        const again = number === 0 ? "" : `-${number + 1}`;
+        await figure.scrollIntoViewIfNeeded();
+        const file = `${page.replace(/\.html$/, "").replaceAll("/", "-")}-${name}${again}-${width}${theme === "light" ? "" : "-dark"}.png`;
+        await figure.screenshot({ path: join(pictures, file) });
+        const wide = await figure.evaluate((root) => root.scrollWidth - root.clientWidth);
+        if (wide > 1) problems.push(`${page}: figure ${name} is ${wide} pixels too wide at ${pixels}`);
+      }
+      if (width === "desk" && theme === "light") await keyboard(tab, page);
+      if (width === "desk" || figures.length > 0) await accessible(tab, page, `${width}, ${theme}`);
+      await tab.close();
+    }
+    await context.close();
+  }
+}
+await browser.close();
+console.log(`${pages.length} pages; figures: ${Array.from(seen, ([name, page]) => `${name} (${page})`).join(", ")}`);
+for (const problem of new Set(problems)) console.log(`FAILED ${problem}`);
+process.exit(problems.length === 0 ? 0 : 1);
