@@ -19,8 +19,6 @@ const NOT_MODELLED: &[(&str, &[&str])] = &[
     ("mbarrier.complete_tx", &["mbarrier/complete_tx"]),
     ("mbarrier.arrive.noComplete", &["mbarrier/pending_count"]),
     ("mbarrier.arrive_drop", &["mbarrier/arrive_drop"]),
-    ("cvt.rn.f16x2.e4m3x2", &["convert/from_fp8"]),
-    ("cvt.rn.satfinite.e4m3x2", &["convert/to_fp8"]),
 ];
 
 /// Ranges of bytes, each from its first up to its second.

@@ -77,6 +77,7 @@ impl Cluster<'_> {
             Op::MatrixLoad { address, transposed, d } => self.matrix(at, address, *transposed, d, true),
             Op::MatrixStore { address, transposed, s } => self.matrix(at, address, *transposed, s, false),
             Op::TryCancel { to, barrier, all } => self.try_cancel(at, to, barrier, *all),
+            Op::MapReplace { .. } | Op::MapPublish { .. } | Op::MapAcquire { .. } => self.tensor_maps(at, op),
             op => self.tensor(at, op),
         }
     }

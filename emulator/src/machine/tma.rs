@@ -10,6 +10,7 @@ use super::outbox::Item;
 use super::slices::Tile;
 use super::state::{At, Pending, Race, RaceMemory, Slot, Span};
 use super::step::PARAM_WINDOW;
+use super::tensor_maps::MAP_BYTES;
 use super::warp::lanes;
 use crate::order::{Access, Clock, Far, Stamp, Strength};
 use crate::program::RESERVED_SHARED;
@@ -340,19 +341,27 @@ impl Cluster<'_> {
         } else {
             (address & !0xffff_ffff == PARAM_WINDOW).then_some(address & 0xffff_ffff)
         };
-        let mut object = [0; 128];
+        let mut object = [0; MAP_BYTES];
         let found = match param {
             Some(offset) => {
-                let end = offset.saturating_add(128) as usize;
+                let end = offset.saturating_add(MAP_BYTES as u64) as usize;
                 self.params.get(offset as usize..end).map(|bytes| object.copy_from_slice(bytes))
             }
-            None => self.global.find(address, 128).map(|(buffer, offset)| {
-                let mut seen = Memory::undefined(128);
-                self.outbox.copy(&self.global, buffer, offset, 128, &mut seen, 0);
-                object.copy_from_slice(&seen.bytes);
-                let time = self.warps[at.w].fragments[at.f].ready_at;
-                self.outbox.push(time, Item::Map { buffer });
-            }),
+            None => match self.global.find(address, MAP_BYTES as u64) {
+                Some((buffer, offset)) => {
+                    let mut seen = Memory::undefined(MAP_BYTES);
+                    self.outbox.copy(&self.global, buffer, offset, MAP_BYTES, &mut seen, 0);
+                    object.copy_from_slice(&seen.bytes);
+                    let acquired = self.use_map(at, lane, buffer, offset);
+                    let time = self.warps[at.w].fragments[at.f].ready_at;
+                    self.outbox.push(time, Item::Map { buffer, offset, site: at.site, acquired });
+                    if let Some(lacking) = self.map_lacks(at, &seen, address) {
+                        return Err(lacking);
+                    }
+                    Some(())
+                }
+                None => None,
+            },
         };
         let rule = "A tensor copy takes the address of a tensor map: 128 bytes that cuTensorMapEncodeTiled wrote, in a parameter or in \
                     global memory, aligned to 64 (PTX ISA, tensor maps).";

@@ -219,6 +219,9 @@ impl Op {
                 | Op::BarrierArrive { .. }
                 | Op::ClusterArrive { .. }
                 | Op::Tma(_)
+                | Op::MapReplace { .. }
+                | Op::MapPublish { .. }
+                | Op::MapRelease { .. }
                 | Op::Mma(_)
                 | Op::Wgmma(_)
                 | Op::Exit
@@ -278,6 +281,9 @@ impl Op {
                 | Op::AsyncWait { .. }
                 | Op::MatrixLoad { .. }
                 | Op::MatrixStore { .. }
+                | Op::MapReplace { .. }
+                | Op::MapPublish { .. }
+                | Op::MapAcquire { .. }
                 | Op::TryCancel { .. }
                 | Op::Tma(_)
                 | Op::BulkCommit

@@ -16,6 +16,7 @@ mod flow;
 pub(crate) mod lanes;
 mod layout;
 mod lower;
+mod narrow;
 mod near;
 pub(crate) mod op;
 pub(crate) mod packed;

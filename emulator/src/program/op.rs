@@ -342,6 +342,18 @@ pub enum Op {
     MatrixLoad { address: Address, transposed: bool, d: Box<[u16]> },
     /// `stmatrix`
     MatrixStore { address: Address, transposed: bool, s: Box<[u16]> },
+    /// `mma.sync`
+    WarpMma(Box<WarpMmaOp>),
+    /// `movmatrix`
+    MoveMatrix { d: u16, a: u16 },
+    /// `tensormap.replace`: a field of the map at an address
+    MapReplace { space: Space, address: Address, field: crate::tensor_map::Field, value: Reg },
+    /// `tensormap.cp_fenceproxy`: 128 bytes of shared memory to global memory, and a release for who reads tensor maps
+    MapPublish { to: Address, from: Address, scope: super::atomic::Scope },
+    /// `fence.proxy.tensormap::generic.release`
+    MapRelease { scope: super::atomic::Scope },
+    /// `fence.proxy.tensormap::generic.acquire`, of the map at an address
+    MapAcquire { address: Address, scope: super::atomic::Scope },
     /// `clusterlaunchcontrol.try_cancel`
     TryCancel { to: Address, barrier: Address, all: bool },
     /// `clusterlaunchcontrol.query_cancel.is_canceled`
@@ -412,6 +424,25 @@ pub enum Reduction {
     Xor,
     Inc,
     Dec,
+}
+
+/// Operands of `mma.sync`: 16 rows of A, 8 columns of B.
+#[derive(Debug)]
+pub struct WarpMmaOp {
+    /// A and B are BF16; else FP16.
+    pub bf16: bool,
+    /// C and D are FP32; else FP16, two in a register.
+    pub d_f32: bool,
+    /// Columns of A and rows of B: 8 or 16.
+    pub depth: usize,
+    /// D; `Reg::Sink` for `_`.
+    pub d: Vec<Reg>,
+    /// Fragments of A, B and C.
+    pub a: Vec<u16>,
+    /// See `a`.
+    pub b: Vec<u16>,
+    /// See `a`.
+    pub c: Vec<u16>,
 }
 
 /// Operands of `tcgen05.mma`.

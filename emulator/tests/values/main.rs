@@ -18,11 +18,14 @@ mod matrices;
 mod mbarriers;
 mod memory;
 mod mma;
+mod narrow;
 mod refusals;
 mod row;
 mod tensor;
+mod tensor_maps;
 mod tma;
 mod tma_layout;
+mod warp_mma;
 mod wgmma;
 
 use row::Row;
@@ -42,9 +45,12 @@ const TABLES: &[fn() -> Vec<Row>] = &[
     mbarriers::rows,
     memory::rows,
     mma::rows,
+    narrow::rows,
     tensor::rows,
+    tensor_maps::rows,
     tma::rows,
     tma_layout::rows,
+    warp_mma::rows,
     wgmma::rows,
 ];
 

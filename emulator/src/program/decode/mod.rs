@@ -9,7 +9,9 @@ mod nearest;
 pub(super) mod special;
 mod synchronisation;
 mod tensor;
+mod tensor_map;
 pub(super) mod types;
+mod warp_matrix;
 mod wgmma;
 
 use super::Bad;
@@ -49,6 +51,8 @@ pub(super) fn decode(l: &mut Lowering, inst: &Instruction) -> Result<Decoded, Ba
         synchronisation::decode,
         bulk::decode,
         tensor::decode,
+        warp_matrix::decode,
+        tensor_map::decode,
         wgmma::decode,
     ];
     for family in families {
