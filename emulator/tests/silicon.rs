@@ -16,9 +16,6 @@ use std::fmt::Write;
 
 /// Cases that the emulator refuses to load, as it must: what it does not model it names. The instruction, and the cases.
 const NOT_MODELLED: &[(&str, &[&str])] = &[
-    ("mbarrier.complete_tx", &["mbarrier/complete_tx"]),
-    ("mbarrier.arrive.noComplete", &["mbarrier/pending_count"]),
-    ("mbarrier.arrive_drop", &["mbarrier/arrive_drop"]),
 ];
 
 /// Ranges of bytes, each from its first up to its second.

@@ -37,6 +37,7 @@ impl Cluster<'_> {
             Op::MapReplace { space, ref address, field, value } => self.map_replace(at, space, address, field, value),
             Op::MapPublish { ref to, ref from, scope } => self.map_publish(at, to, from, scope),
             Op::MapAcquire { ref address, scope } => self.map_acquire(at, address, scope),
+            Op::Discard { space, ref address } => self.discard(at, space, address),
             _ => Ok(()),
         }
     }
@@ -140,6 +141,28 @@ impl Cluster<'_> {
         }
         self.warps[w].fragments[f].ready_at += self.costs.fence;
         self.warps[w].map_release(mask, scope);
+        self.acted();
+        Ok(())
+    }
+
+    /// `discard`: a line of global memory has no value any more (PTX ISA, discard).
+    fn discard(&mut self, at: At, space: Space, address: &Address) -> Result<(), Stop> {
+        let At { w, mask, site, .. } = at;
+        let targets = self.targets(at, space, address, MAP_BYTES as u64, Access::Store)?;
+        let stamp = self.stamp(w, mask, site);
+        for (lane, target) in targets {
+            let Target::Global { buffer, offset } = target else {
+                return Err(Some(Box::new(self.problem(
+                    "ptx-semantics",
+                    site,
+                    "`discard` of memory that is not global".into(),
+                    "discard takes 128 bytes of global memory, aligned to 128 (PTX ISA, discard).",
+                    "Give it an address in global memory, or remove it.".into(),
+                ))));
+            };
+            self.order(at, &[(lane, target)], MAP_BYTES as u64, true, false, stamp);
+            self.write_map(at, Memory::undefined(MAP_BYTES), buffer, offset, stamp);
+        }
         self.acted();
         Ok(())
     }

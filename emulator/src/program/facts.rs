@@ -284,6 +284,7 @@ impl Op {
                 | Op::MapReplace { .. }
                 | Op::MapPublish { .. }
                 | Op::MapAcquire { .. }
+                | Op::Discard { .. }
                 | Op::TryCancel { .. }
                 | Op::Tma(_)
                 | Op::BulkCommit

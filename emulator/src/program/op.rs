@@ -291,9 +291,10 @@ pub enum Op {
         remote: bool,
         relaxed: bool,
         wide: bool,
+        kind: ArrivalKind,
     },
-    /// `mbarrier.expect_tx`
-    BarrierExpect { address: Address, bytes: u16, remote: bool },
+    /// `mbarrier.expect_tx`, or `mbarrier.complete_tx`
+    BarrierExpect { address: Address, bytes: u16, remote: bool, complete: bool },
     /// `barrier.cluster.arrive`
     ClusterArrive { relaxed: bool, aligned: bool },
     /// `barrier.cluster.wait`
@@ -354,6 +355,8 @@ pub enum Op {
     MapRelease { scope: super::atomic::Scope },
     /// `fence.proxy.tensormap::generic.acquire`, of the map at an address
     MapAcquire { address: Address, scope: super::atomic::Scope },
+    /// `discard`: what 128 bytes of global memory hold is not needed any more
+    Discard { space: Space, address: Address },
     /// `clusterlaunchcontrol.try_cancel`
     TryCancel { to: Address, barrier: Address, all: bool },
     /// `clusterlaunchcontrol.query_cancel.is_canceled`
@@ -488,6 +491,15 @@ pub enum ShuffleMode {
     Butterfly,
     /// `.idx`
     Index,
+}
+
+/// What else an arrival at an mbarrier does, or must not do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ArrivalKind {
+    /// `arrive_drop`: the phases behind take so many arrivals fewer.
+    pub drops: bool,
+    /// `.noComplete`: it must not complete the phase.
+    pub no_complete: bool,
 }
 
 /// What `barrier.red` makes of the predicates.

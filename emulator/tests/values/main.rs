@@ -3,6 +3,8 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+#[path = "../../../ptx/tests/ptxas/mod.rs"]
+mod ptxas;
 
 mod atomics;
 mod barriers;
@@ -10,6 +12,7 @@ mod clusters;
 mod comparisons;
 mod control;
 mod conversions;
+mod counts;
 mod coverage;
 mod floats;
 mod integers;
@@ -25,6 +28,7 @@ mod tensor;
 mod tensor_maps;
 mod tma;
 mod tma_layout;
+mod vectors;
 mod warp_mma;
 mod wgmma;
 
@@ -37,6 +41,7 @@ const TABLES: &[fn() -> Vec<Row>] = &[
     clusters::rows,
     comparisons::rows,
     control::rows,
+    counts::rows,
     conversions::rows,
     floats::rows,
     integers::rows,
@@ -50,6 +55,7 @@ const TABLES: &[fn() -> Vec<Row>] = &[
     tensor_maps::rows,
     tma::rows,
     tma_layout::rows,
+    vectors::rows,
     warp_mma::rows,
     wgmma::rows,
 ];
@@ -58,6 +64,29 @@ const TABLES: &[fn() -> Vec<Row>] = &[
 fn every_form_has_a_row() {
     let rows: Vec<Row> = TABLES.iter().flat_map(|table| table()).collect();
     coverage::check(&rows);
+}
+
+/// ptxas takes the rows of these tables as they stand.
+#[test]
+fn ptxas_takes_the_rows() {
+    for (name, rows) in [
+        ("counts", counts::rows()),
+        ("matrices", matrices::rows()),
+        ("narrow", narrow::rows()),
+        ("tensor_maps", tensor_maps::rows()),
+        ("vectors", vectors::rows()),
+        ("warp_mma", warp_mma::rows()),
+    ] {
+        assert!(!rows.is_empty(), "{name}");
+        let mut module = String::new();
+        for (n, row) in rows.iter().enumerate() {
+            let text = row.text().replace(", debug", "");
+            let (header, entry) = text.trim_end_matches('\0').split_once(".visible .entry k(").expect("a row is one entry");
+            module = if n == 0 { header.into() } else { module };
+            module += &format!(".visible .entry k{n}({entry}");
+        }
+        ptxas::assemble(&format!("rows_of_{name}"), &module);
+    }
 }
 
 /// A few rows of each table, as kernels, for the fuzzer to begin with (`emulator/fuzz`).

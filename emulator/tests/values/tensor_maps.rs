@@ -91,9 +91,10 @@ pub fn rows() -> Vec<Row> {
     let moved = "add.s64 %d7, %d7, 64;\n@%p1 tensormap.replace.tile.global_address.shared::cta.b1024.b64 [smem], %d7;\nbar.warp.sync 0xffffffff;\n";
     let text = format!("{moved}{}{}", publish("gpu"), acquire("gpu"));
     rows.push(
-        row(&text, &used("8, 0", 32))
-            .around(copied, "")
+        bare(32, &text)
+            .around(copied, &used("8, 0", 32))
             .around(BEGIN, "")
+            .input(numbered(64))
             .map(host.clone(), false)
             .gives(0, &[word(41), word(45), word(57), word(61)]),
     );

@@ -174,7 +174,9 @@ fn wants(base: &str, mods: &[&str], operand: usize) -> Want {
         ("lop3", 4) => Want::Anything,
         (base, _) if ALIKE.contains(&base) => Want::of(ty),
         ("ld", 0) | ("st", 1) => Want::wide(ty),
-        ("atom", 0) | ("atom" | "red", 1..) => Want::of(ty),
+        ("atom", 0) | ("atom" | "red", 1..) => {
+            Want::of(mods.iter().rev().find(|m| named(m).is_some()).copied().unwrap_or_default())
+        }
         ("cvt", 0) => narrow(mods.len().checked_sub(2).map_or("", |n| mods[n])),
         ("cvt", _) => narrow(ty),
         _ => counts(base, mods, operand),
@@ -202,7 +204,9 @@ fn counts(base: &str, mods: &[&str], operand: usize) -> Want {
         // A thread count, and a predicate.
         ("bar" | "barrier", _, _) if has("red") => Want::Anything,
         ("bar" | "barrier", "sync" | "arrive" | "cta" | "warp", _) => Want::Count,
-        ("mbarrier", "init" | "expect_tx", 1) => Want::Count,
+        ("mbarrier", "init" | "expect_tx" | "complete_tx", 1) => Want::Count,
+        ("mbarrier", "pending_count", 0) => Want::Count,
+        ("mbarrier", "pending_count", 1) => Want::of("u64"),
         ("mbarrier", "arrive" | "arrive_drop", 0) => Want::of("u64"),
         ("mbarrier", "arrive" | "arrive_drop", 2) => Want::Count,
         ("mbarrier", "try_wait" | "test_wait", 2) if has("parity") => Want::Count,
