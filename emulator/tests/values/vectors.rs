@@ -3,7 +3,7 @@
 use crate::row::{Row, check, one};
 
 const ORDERS: &[&str] =
-    &["", ".relaxed.gpu", ".acquire.cta", ".release.cluster", ".acq_rel.sys"];
+    &["", ".relaxed.gpu", ".relaxed.sys", ".acquire.cta", ".release.cta", ".release.cluster", ".acq_rel.sys"];
 
 pub fn rows() -> Vec<Row> {
     let mut rows = floats();
