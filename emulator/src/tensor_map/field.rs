@@ -1,4 +1,5 @@
-//! The fields of a tensor map that `tensormap.replace` writes, and where they lie in the 128-byte object.
+//! The fields of a tensor map that `tensormap.replace` writes, and where they lie in the 128-byte object: as an H200 wrote each of
+//! them into a map of zeroes, but for the packed types and the atomicity of swizzles, which it does not have.
 
 use smallvec::{SmallVec, smallvec};
 
@@ -90,13 +91,13 @@ impl Field {
             // Rank less one.
             FieldKind::Rank => smallvec![(word(2) + 4, 3, within("rank", 0, 4)?)],
             FieldKind::Element => {
-                // TF32 is stored as FP32 is; the packed types behind it come two earlier.
+                // TF32 has the codes of FP32, and a bit of its own; the packed types behind it come two earlier.
                 let code = match value {
                     11 | 12 => value - 4,
                     13.. => value - 2,
                     _ => value,
                 };
-                smallvec![(word(2) + 7, 4, code)]
+                smallvec![(word(2) + 7, 4, code), (word(2) + 16, 1, u64::from(matches!(value, 11 | 12)))]
             }
             FieldKind::Interleave => smallvec![(word(2) + 11, 2, value)],
             FieldKind::Swizzle => smallvec![(word(2) + 13, 2, value)],
