@@ -13,6 +13,7 @@
 
 mod access;
 mod async_copy;
+mod async_store;
 mod atomics;
 mod batch;
 mod bounding_box;

@@ -6,7 +6,8 @@
 use super::cluster::{Cluster, Stop};
 use super::state::At;
 use crate::numerics::MmaStep;
-use crate::program::op::{Reg, WarpMmaOp};
+use crate::program::op::Reg;
+use crate::program::warp_mma::WarpMmaOp;
 
 /// Cycles from an `mma.sync` to its result. Roughly: not measured.
 const LATENCY: u64 = 32;

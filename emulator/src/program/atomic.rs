@@ -96,6 +96,28 @@ pub struct StoreOp {
     pub sync: Option<Sync>,
 }
 
+/// What else an arrival at an mbarrier does, or must not do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ArrivalKind {
+    /// `arrive_drop`: the phases behind take so many arrivals fewer.
+    pub drops: bool,
+    /// `.noComplete`: it must not complete the phase.
+    pub no_complete: bool,
+}
+
+/// Operands of `st.async`.
+#[derive(Debug)]
+pub struct AsyncStoreOp {
+    /// To where, in the shared memory of any CTA of the cluster.
+    pub to: Address,
+    /// The mbarrier that counts the bytes.
+    pub barrier: Address,
+    /// Bytes of an element.
+    pub bytes: u8,
+    /// One register an element.
+    pub s: Box<[Reg]>,
+}
+
 /// From the old value and the operands to the new one.
 pub type Update = fn(u64, u64, u64) -> u64;
 

@@ -89,6 +89,7 @@ fn stored_by(inst: &Inst) -> Vec<Reg> {
     match &inst.op {
         Op::Store(op) => op.s.to_vec(),
         Op::Atomic(op) => op.t.into_iter().chain([op.s]).collect(),
+        Op::AsyncStore(op) => op.s.to_vec(),
         Op::TensorStore { s, .. } | Op::MatrixStore { s, .. } => s.iter().map(|&reg| Reg::B32(reg)).collect(),
         _ => vec![],
     }
@@ -104,6 +105,7 @@ fn deciding(inst: &Inst) -> Vec<Reg> {
         }
         Op::Store(op) => vec![op.address.base],
         Op::Atomic(op) => vec![op.address.base],
+        Op::AsyncStore(op) => vec![op.to.base, op.barrier.base],
         Op::TensorStore { tensor, .. } => vec![tensor.base],
         Op::MatrixStore { address, .. } => vec![address.base],
         Op::Wgmma(op) => op.deciding(),

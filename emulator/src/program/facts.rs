@@ -219,6 +219,7 @@ impl Op {
                 | Op::BarrierArrive { .. }
                 | Op::ClusterArrive { .. }
                 | Op::Tma(_)
+                | Op::AsyncStore(_)
                 | Op::MapReplace { .. }
                 | Op::MapPublish { .. }
                 | Op::MapRelease { .. }
@@ -285,6 +286,7 @@ impl Op {
                 | Op::MapPublish { .. }
                 | Op::MapAcquire { .. }
                 | Op::Discard { .. }
+                | Op::AsyncStore(_)
                 | Op::TryCancel { .. }
                 | Op::Tma(_)
                 | Op::BulkCommit

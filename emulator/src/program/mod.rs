@@ -24,6 +24,7 @@ mod registers;
 mod rounding;
 mod targets;
 mod variables;
+pub mod warp_mma;
 pub mod wgmma;
 
 use crate::diagnostic::{Diagnostic, Label, Place, Severity, Source};

@@ -99,13 +99,20 @@ enum Tie {
 fn tf32(x: u32, tie: Tie, relu: bool, satfinite: bool) -> u32 {
     let sign = x & 0x8000_0000;
     let magnitude = x & 0x7fff_ffff;
+    if tie == Tie::Away {
+        // The assembler makes integer operations of it, for NaNs, too: an H200 makes an infinity of 0xff800001, and with `.satfinite`
+        // 0x7fbfe000 of 0x7fc00000 (silicon/convert/to_tf32). The ISA does not say what becomes of them.
+        let rounded = x.wrapping_add(0x1000) & !0x1fff;
+        let special = satfinite && rounded >> 23 & 0xff == 0xff;
+        return if special { rounded - 0x2000 } else { rounded };
+    }
     if magnitude > 0x7f80_0000 {
-        return 0x7fff_ffff;
+        // As an H200 gives it (silicon/convert/to_tf32): the bits below are zero here, too.
+        return 0x7fff_e000;
     }
     let added = match tie {
         Tie::Even => 0xfff + (magnitude >> 13 & 1),
-        Tie::Away => 0x1000,
-        Tie::Cut => 0,
+        Tie::Away | Tie::Cut => 0,
     };
     let most = if satfinite { 0x7f7f_e000 } else { 0x7f80_0000 };
     let rounded = if magnitude == 0x7f80_0000 { magnitude } else { magnitude + added & !0x1fff };

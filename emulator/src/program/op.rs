@@ -291,7 +291,7 @@ pub enum Op {
         remote: bool,
         relaxed: bool,
         wide: bool,
-        kind: ArrivalKind,
+        kind: super::atomic::ArrivalKind,
     },
     /// `mbarrier.expect_tx`, or `mbarrier.complete_tx`
     BarrierExpect { address: Address, bytes: u16, remote: bool, complete: bool },
@@ -344,7 +344,7 @@ pub enum Op {
     /// `stmatrix`
     MatrixStore { address: Address, transposed: bool, s: Box<[u16]> },
     /// `mma.sync`
-    WarpMma(Box<WarpMmaOp>),
+    WarpMma(Box<super::warp_mma::WarpMmaOp>),
     /// `movmatrix`
     MoveMatrix { d: u16, a: u16 },
     /// `tensormap.replace`: a field of the map at an address
@@ -355,6 +355,8 @@ pub enum Op {
     MapRelease { scope: super::atomic::Scope },
     /// `fence.proxy.tensormap::generic.acquire`, of the map at an address
     MapAcquire { address: Address, scope: super::atomic::Scope },
+    /// `st.async`
+    AsyncStore(Box<super::atomic::AsyncStoreOp>),
     /// `discard`: what 128 bytes of global memory hold is not needed any more
     Discard { space: Space, address: Address },
     /// `clusterlaunchcontrol.try_cancel`
@@ -429,25 +431,6 @@ pub enum Reduction {
     Dec,
 }
 
-/// Operands of `mma.sync`: 16 rows of A, 8 columns of B.
-#[derive(Debug)]
-pub struct WarpMmaOp {
-    /// A and B are BF16; else FP16.
-    pub bf16: bool,
-    /// C and D are FP32; else FP16, two in a register.
-    pub d_f32: bool,
-    /// Columns of A and rows of B: 8 or 16.
-    pub depth: usize,
-    /// D; `Reg::Sink` for `_`.
-    pub d: Vec<Reg>,
-    /// Fragments of A, B and C.
-    pub a: Vec<u16>,
-    /// See `a`.
-    pub b: Vec<u16>,
-    /// See `a`.
-    pub c: Vec<u16>,
-}
-
 /// Operands of `tcgen05.mma`.
 #[derive(Debug)]
 pub struct MmaOp {
@@ -491,15 +474,6 @@ pub enum ShuffleMode {
     Butterfly,
     /// `.idx`
     Index,
-}
-
-/// What else an arrival at an mbarrier does, or must not do.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ArrivalKind {
-    /// `arrive_drop`: the phases behind take so many arrivals fewer.
-    pub drops: bool,
-    /// `.noComplete`: it must not complete the phase.
-    pub no_complete: bool,
 }
 
 /// What `barrier.red` makes of the predicates.

@@ -170,6 +170,7 @@ const NEEDS: &[Need] = &[
     ("mma", ".m16n8k16", Gpus::From(80), (7, 0)),
     ("mma", "", Gpus::From(75), (6, 5)),
     ("movmatrix", "", Gpus::From(75), (7, 8)),
+    ("st.async|red.async", "", Gpus::From(90), (8, 1)),
     ("ld|st|atom|red", "::cluster", Gpus::From(90), (7, 8)),
     ("ld|st|atom|red", ".cluster", Gpus::From(90), (7, 8)),
     ("ld|st", ".v8", Gpus::From(100), (8, 8)),

@@ -1,5 +1,6 @@
 //! The fields of a tensor map that `tensormap.replace` writes, and where they lie in the 128-byte object: as an H200 wrote each of
-//! them into a map of zeroes, but for the packed types and the atomicity of swizzles, which it does not have.
+//! them into zeroes and into ones (silicon/tensor_map/replace), but for the packed types and the atomicity of swizzles, which it does
+//! not have.
 
 use smallvec::{SmallVec, smallvec};
 
@@ -91,16 +92,16 @@ impl Field {
             // Rank less one.
             FieldKind::Rank => smallvec![(word(2) + 4, 3, within("rank", 0, 4)?)],
             FieldKind::Element => {
-                // TF32 has the codes of FP32, and a bit of its own; the packed types behind it come two earlier.
-                let code = match value {
-                    11 | 12 => value - 4,
-                    13.. => value - 2,
-                    _ => value,
-                };
-                smallvec![(word(2) + 7, 4, code), (word(2) + 16, 1, u64::from(matches!(value, 11 | 12)))]
+                // TF32 has the codes of FP32, and sets a bit that other types leave as it is; the packed types behind it come two
+                // earlier.
+                match value {
+                    11 | 12 => smallvec![(word(2) + 7, 4, value - 4), (word(2) + 16, 1, 1)],
+                    13.. => smallvec![(word(2) + 7, 4, value - 2)],
+                    _ => smallvec![(word(2) + 7, 4, value)],
+                }
             }
             FieldKind::Interleave => smallvec![(word(2) + 11, 2, value)],
-            FieldKind::Swizzle => smallvec![(word(2) + 13, 2, value)],
+            FieldKind::Swizzle => smallvec![(word(2) + 13, 2, value & 3), (word(2) + 22, 1, value >> 2)],
             FieldKind::Fill => smallvec![(word(2) + 15, 1, value)],
             FieldKind::SwizzleAtomicity => smallvec![(word(2) + 19, 2, value)],
             FieldKind::GlobalStride => {

@@ -6,6 +6,7 @@ mod common;
 #[path = "../../../ptx/tests/ptxas/mod.rs"]
 mod ptxas;
 
+mod async_store;
 mod atomics;
 mod barriers;
 mod clusters;
@@ -36,6 +37,7 @@ use row::Row;
 
 /// Every table.
 const TABLES: &[fn() -> Vec<Row>] = &[
+    async_store::rows,
     atomics::rows,
     barriers::rows,
     clusters::rows,
@@ -70,6 +72,7 @@ fn every_form_has_a_row() {
 #[test]
 fn ptxas_takes_the_rows() {
     for (name, rows) in [
+        ("async_store", async_store::rows()),
         ("counts", counts::rows()),
         ("matrices", matrices::rows()),
         ("narrow", narrow::rows()),

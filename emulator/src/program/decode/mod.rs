@@ -1,6 +1,7 @@
 //! One instruction, from its text to an [`Op`]. Each family has its file; this one holds what they share.
 
 mod arithmetic;
+mod async_store;
 mod bulk;
 mod control;
 mod forms;
@@ -47,6 +48,7 @@ pub(super) fn decode(l: &mut Lowering, inst: &Instruction) -> Result<Decoded, Ba
     let families = [
         arithmetic::decode,
         memory::decode,
+        async_store::decode,
         control::decode,
         synchronisation::decode,
         bulk::decode,

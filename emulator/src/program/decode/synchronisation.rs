@@ -3,9 +3,9 @@
 use crate::program::Bad;
 use super::{Decoded, Family, Lowering, Operands, base as base_of, wrong};
 use crate::program::alu::alu;
-use crate::program::atomic::{Scope, Sync};
+use crate::program::atomic::{ArrivalKind, Scope, Sync};
 use crate::program::lanes::lanes;
-use crate::program::op::{Address, ArrivalKind, BarrierVote, Op, Reg, Space};
+use crate::program::op::{Address, BarrierVote, Op, Reg, Space};
 use crate::syntax::ast::Operand;
 
 pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) -> Family {

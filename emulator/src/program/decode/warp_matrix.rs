@@ -1,7 +1,8 @@
 //! `mma.sync` and `movmatrix`: the tensor core of one warp.
 
 use super::{Decoded, Family, Lowering, Operands, wrong};
-use crate::program::op::{Op, Reg, WarpMmaOp};
+use crate::program::op::{Op, Reg};
+use crate::program::warp_mma::WarpMmaOp;
 use crate::syntax::ast::Operand;
 
 pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) -> Family {
