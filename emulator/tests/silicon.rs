@@ -15,8 +15,7 @@ use recording::{Outcome, Recording};
 use std::fmt::Write;
 
 /// Cases that the emulator refuses to load, as it must: what it does not model it names. The instruction, and the cases.
-const NOT_MODELLED: &[(&str, &[&str])] = &[
-];
+const NOT_MODELLED: &[(&str, &[&str])] = &[];
 
 /// Ranges of bytes, each from its first up to its second.
 type Bytes = &'static [(usize, usize)];

@@ -72,7 +72,12 @@ impl Outputs {
             for start in runs.starts() {
                 let (first, bytes) = memory.defined_among(start as usize, runs.bytes as usize);
                 let Some(at) = first.map(|at| at as u64) else { continue };
-                let new = || Again { at, before: tracker.writer(runs.buffer, at).map(|by| by.site), site: stamp.site, bytes: 0 };
+                let new = || Again {
+                    at,
+                    before: tracker.writer(runs.buffer, at).map(|by| by.site),
+                    site: stamp.site,
+                    bytes: 0,
+                };
                 output.again.get_or_insert_with(new).bytes += bytes as u64;
             }
         }

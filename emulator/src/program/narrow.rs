@@ -17,7 +17,8 @@ struct Format {
 }
 
 const E4M3: Format = Format { fraction: 3, bias: 7, greatest: 0x7e, infinity: None, nan: Some(0x7f), sign: 0x80 };
-const E5M2: Format = Format { fraction: 2, bias: 15, greatest: 0x7b, infinity: Some(0x7c), nan: Some(0x7f), sign: 0x80 };
+const E5M2: Format =
+    Format { fraction: 2, bias: 15, greatest: 0x7b, infinity: Some(0x7c), nan: Some(0x7f), sign: 0x80 };
 const E2M3: Format = Format { fraction: 3, bias: 1, greatest: 0x1f, infinity: None, nan: None, sign: 0x20 };
 const E3M2: Format = Format { fraction: 2, bias: 3, greatest: 0x1f, infinity: None, nan: None, sign: 0x20 };
 const E2M1: Format = Format { fraction: 1, bias: 1, greatest: 0x7, infinity: None, nan: None, sign: 0x8 };
@@ -49,7 +50,8 @@ impl Format {
         let unit = 2f64.powi(exponent - self.fraction as i32);
         let steps = (x.abs() / unit).round_ties_even();
         // From the least normal exponent on, the steps carry the leading one: they and the exponent add up to the bits.
-        let bits = (f64::from(exponent - 1 + self.bias) * f64::from(1 << self.fraction) + steps).min(self.greatest.into());
+        let bits =
+            (f64::from(exponent - 1 + self.bias) * f64::from(1 << self.fraction) + steps).min(self.greatest.into());
         bits as u32 | if x.is_sign_negative() { self.sign } else { 0 }
     }
 }

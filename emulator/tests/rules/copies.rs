@@ -134,12 +134,7 @@ pub fn maps() -> Vec<Case> {
         order("tensor-map", PAIR, codes, pair(&marked(RELEASE), ACQUIRE)),
         order("tensor-map", PAIR, codes, pair(RELEASE, &marked(ACQUIRE))),
         order("tensor-map", GRID, codes, grid(&marked(ACQUIRE))),
-        none(
-            "tensor-map-of-another-cta",
-            CLUSTER,
-            codes,
-            cluster(&format!("@%cta0 {ACQUIRE} // rule: {ACQUIRE}")),
-        ),
+        none("tensor-map-of-another-cta", CLUSTER, codes, cluster(&format!("@%cta0 {ACQUIRE} // rule: {ACQUIRE}"))),
         none(
             "tensor-map-is-another-proxy",
             PAIR,

@@ -45,7 +45,11 @@ fn form(weak: &str, (space, to, bar): (&str, &str, &str), ty: &str, lanes: u32) 
         (format!(".v{lanes}"), format!("{{{}}}", list.join(", ")))
     };
     let last = (lanes - 1) * bytes;
-    let get = if bytes == 8 { format!("ld.shared.b64 %d0, [smem+{last}];") } else { format!("ld.shared.b32 %r0, [smem+{last}];") };
+    let get = if bytes == 8 {
+        format!("ld.shared.b64 %d0, [smem+{last}];")
+    } else {
+        format!("ld.shared.b32 %r0, [smem+{last}];")
+    };
     let body = format!(
         "mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], {0};\n\
          st.async{weak}{space}.mbarrier::complete_tx::bytes{vector}.{ty} {to}, {value}, {bar};\n{WAIT}{get}",

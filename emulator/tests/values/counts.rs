@@ -64,14 +64,16 @@ pub fn rows() -> Vec<Row> {
     for (space, at) in &PLACES[..3] {
         for order in ["", ".release.cta"] {
             // Of five: five are pending before the first, four before the second, two before the third.
-            let without = |n: u32, count: u32| format!("mbarrier.arrive.noComplete{order}{space}.b64 %d{n}, {at}, {count};\n");
+            let without =
+                |n: u32, count: u32| format!("mbarrier.arrive.noComplete{order}{space}.b64 %d{n}, {at}, {count};\n");
             let read = "mbarrier.pending_count.b64 %r1, %d1;\nmbarrier.pending_count.b64 %r2, %d2;\nmbarrier.pending_count.b64 %r3, %d3;\n\
                         shl.b32 %r2, %r2, 8; shl.b32 %r3, %r3, 16; or.b32 %r0, %r1, %r2; or.b32 %r0, %r0, %r3;\n";
             let last = without(3, 1);
-            rows.push(
-                row(5, &format!("{}{}{last}{read}", without(1, 1), without(2, 2)), 0x2_0405)
-                    .with(&last, &without(3, 2), "mbarrier-overflow"),
-            );
+            rows.push(row(5, &format!("{}{}{last}{read}", without(1, 1), without(2, 2)), 0x2_0405).with(
+                &last,
+                &without(3, 2),
+                "mbarrier-overflow",
+            ));
             // It drops out without completing; then four complete the phase, and the next one.
             let drop = format!("mbarrier.arrive_drop.noComplete{order}{space}.b64 %d1, {at}, 1;\n");
             let four = "mbarrier.arrive.shared::cta.b64 _, [bar], 4;\n";

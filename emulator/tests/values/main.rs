@@ -84,7 +84,8 @@ fn ptxas_takes_the_rows() {
         let mut module = String::new();
         for (n, row) in rows.iter().enumerate() {
             let text = row.text().replace(", debug", "");
-            let (header, entry) = text.trim_end_matches('\0').split_once(".visible .entry k(").expect("a row is one entry");
+            let (header, entry) =
+                text.trim_end_matches('\0').split_once(".visible .entry k(").expect("a row is one entry");
             module = if n == 0 { header.into() } else { module };
             module += &format!(".visible .entry k{n}({entry}");
         }

@@ -23,7 +23,12 @@ const NARROW: &[(&str, [(f32, u64); 6], u64, u64)] = &[
     // 4 bits of exponent, 3 of fraction: 448 is the greatest, 2^-9 the least. NaN stays NaN.
     ("e4m3x2", [(1.0, 0x38), (1.0625, 0x38), (1.1875, 0x3a), (448.0, 0x7e), (1e9, 0x7e), (0.001953125, 1)], 0x7f, 0x80),
     // 5 and 2: 57344 and 2^-16. Its infinity is not reached.
-    ("e5m2x2", [(1.0, 0x3c), (1.125, 0x3c), (1.375, 0x3e), (57344.0, 0x7b), (1e9, 0x7b), (0.0000152587890625, 1)], 0x7f, 0x80),
+    (
+        "e5m2x2",
+        [(1.0, 0x3c), (1.125, 0x3c), (1.375, 0x3e), (57344.0, 0x7b), (1e9, 0x7b), (0.0000152587890625, 1)],
+        0x7f,
+        0x80,
+    ),
     // 2 and 3: 7.5 and 0.125. There is no NaN: it becomes the greatest number.
     ("e2m3x2", [(1.0, 0x08), (0.0625, 0), (0.1875, 2), (7.5, 0x1f), (8.0, 0x1f), (0.125, 1)], 0x1f, 0x20),
     // 3 and 2: 28 and 0.0625.

@@ -167,8 +167,10 @@ fn a_refusal_names_the_nearest_form() {
             The nearest form that is modelled: `red.global.max.noftz.v2.f16`. `emulate --list-instructions` lists all.
         multimem.ld_reduce.relaxed.gpu.global.add.f32
             No form of this opcode is modelled; `emulate --list-instructions` lists all that are.
-        st.async.shared::cluster.mbarrier::complete_tx::bytes.b32
-            The nearest form that is modelled: `st.shared::cluster.b32`. `emulate --list-instructions` lists all.
+        st.async.release.gpu.global.b32
+            The nearest form that is modelled: `st.release.gpu.global.b32`. `emulate --list-instructions` lists all.
+        red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32
+            The nearest form that is modelled: `red.relaxed.cluster.shared::cluster.add.u32`. `emulate --list-instructions` lists all.
         ld.mmio.sys.global.b32
             The nearest form that is modelled: `ld.global.b32`. `emulate --list-instructions` lists all.
         tcgen05.mma.cta_group::1.kind::tf32

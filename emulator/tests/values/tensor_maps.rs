@@ -37,7 +37,9 @@ fn replaced(space: &str, address: &str, fields: &[(&str, &str)]) -> String {
 }
 
 fn publish(scope: &str) -> String {
-    format!("tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.{scope}.sync.aligned [%d10], [%r21], 128;\n")
+    format!(
+        "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.{scope}.sync.aligned [%d10], [%r21], 128;\n"
+    )
 }
 
 fn acquire(scope: &str) -> String {
@@ -115,22 +117,50 @@ fn findings() -> Vec<Row> {
             // Another rank than the copy's, a box that is no multiple of 16 bytes, an address and an interleave that there are not.
             .with("rank.shared::cta.b1024.b32 [smem], 1", "rank.shared::cta.b1024.b32 [smem], 2", "tensor-map")
             .with("[smem], 0, 8;", "[smem], 0, 4;", "tensor-map")
-            .with("interleave_layout.shared::cta.b1024.b32 [smem], 0", "interleave_layout.shared::cta.b1024.b32 [smem], 1", "tensor-map")
+            .with(
+                "interleave_layout.shared::cta.b1024.b32 [smem], 0",
+                "interleave_layout.shared::cta.b1024.b32 [smem], 1",
+                "tensor-map",
+            )
             .with("[smem], %d7", "[smem], 24", "tensor-map")
             .with("[smem], 1, 2;", "[smem], 1, 9;", "tensor-map")
-            .with("global_stride.shared::cta.b1024.b64 [smem], 0, 32", "global_stride.shared::cta.b1024.b64 [smem], 0, 24", "tensor-map")
+            .with(
+                "global_stride.shared::cta.b1024.b64 [smem], 0, 32",
+                "global_stride.shared::cta.b1024.b64 [smem], 0, 24",
+                "tensor-map",
+            )
             .with("rank.shared::cta.b1024.b32 [smem], 1", "rank.shared::cta.b1024.b32 [smem], 7", "tensor-map")
             // Outside of shared memory, misaligned, in a parameter.
-            .with("interleave_layout.shared::cta.b1024.b32 [smem]", "interleave_layout.shared::cta.b1024.b32 [smem+65536]", "out-of-bounds")
-            .with("interleave_layout.shared::cta.b1024.b32 [smem]", "interleave_layout.shared::cta.b1024.b32 [smem+32]", "misaligned-address")
+            .with(
+                "interleave_layout.shared::cta.b1024.b32 [smem]",
+                "interleave_layout.shared::cta.b1024.b32 [smem+65536]",
+                "out-of-bounds",
+            )
+            .with(
+                "interleave_layout.shared::cta.b1024.b32 [smem]",
+                "interleave_layout.shared::cta.b1024.b32 [smem+32]",
+                "misaligned-address",
+            )
             .with("[%d10], [%r21], 128", "[%d10+16], [%r21], 128", "misaligned-address")
             .with("interleave_layout.shared::cta.b1024.b32 [smem]", "interleave_layout.b1024.b32 [%d6]", "tensor-map")
             // One lane alone, or each its own map.
             .with("tensormap.cp_fenceproxy", "@%p1 tensormap.cp_fenceproxy", "aligned-lanes-missing")
-            .with("fence.proxy.tensormap::generic.acquire.gpu [%d10]", "fence.proxy.tensormap::generic.acquire.gpu [%d6]", "tensor-map")
-            .with("fence.proxy.tensormap::generic.acquire.gpu [%d10]", "fence.proxy.tensormap::generic.acquire.gpu [%d8]", "tensor-map-not-acquired")
+            .with(
+                "fence.proxy.tensormap::generic.acquire.gpu [%d10]",
+                "fence.proxy.tensormap::generic.acquire.gpu [%d6]",
+                "tensor-map",
+            )
+            .with(
+                "fence.proxy.tensormap::generic.acquire.gpu [%d10]",
+                "fence.proxy.tensormap::generic.acquire.gpu [%d8]",
+                "tensor-map-not-acquired",
+            )
             // Another warp's lanes, of which nothing tells.
-            .with("@%p1 tensormap.replace.tile.fill_mode.shared::cta.b1024.b32 [smem], 1;", "@%p1 mov.u32 %r1, %r50;\n@%p1 tensormap.replace.tile.rank.shared::cta.b1024.b32 [smem], %r1;", "undefined-operand"),
+            .with(
+                "@%p1 tensormap.replace.tile.fill_mode.shared::cta.b1024.b32 [smem], 1;",
+                "@%p1 mov.u32 %r1, %r50;\n@%p1 tensormap.replace.tile.rank.shared::cta.b1024.b32 [smem], %r1;",
+                "undefined-operand",
+            ),
     ]
 }
 

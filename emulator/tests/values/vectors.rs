@@ -28,9 +28,8 @@ fn floats() -> Vec<Row> {
                 (2, "%f1, %f2", "%f5, %f6", [0x4080_0000_4000_0000, 0x4080_0000_4040_0000]),
                 (4, "%f1, %f2, %f3, %f4", "_, %f6, _, _", [0x4080_0000_4000_0000, 0x4100_0000_40c0_0000]),
             ] {
-                let atom = format!(
-                    "atom{order}{space}.add.v{lanes}.f32 {{{to}}}, [%d8+64], {{{list}}};\nmov.b32 %r0, %f6;"
-                );
+                let atom =
+                    format!("atom{order}{space}.add.v{lanes}.f32 {{{to}}}, [%d8+64], {{{list}}};\nmov.b32 %r0, %f6;");
                 rows.push(one(&atom, 0x4000_0000).around(set, "").gives(8, &words));
                 if of_red(order) {
                     let red = format!("red{order}{space}.add.v{lanes}.f32 [%d8+64], {{{list}}};\nmov.u32 %r0, 1;");
@@ -45,9 +44,11 @@ fn floats() -> Vec<Row> {
     }
     // A subnormal number is flushed in global memory, as without a vector; the end of the buffer lies within the vector.
     rows.push(
-        one("red.global.add.v2.f32 [%d8+64], {0f00000001, 0f80000001};\nmov.u32 %r0, 1;", 1)
-            .gives(8, &[0])
-            .with("[%d8+64]", "[%d8+0x40000]", "out-of-bounds"),
+        one("red.global.add.v2.f32 [%d8+64], {0f00000001, 0f80000001};\nmov.u32 %r0, 1;", 1).gives(8, &[0]).with(
+            "[%d8+64]",
+            "[%d8+0x40000]",
+            "out-of-bounds",
+        ),
     );
     rows
 }
@@ -74,7 +75,9 @@ fn halves() -> Vec<Row> {
                 for lanes in [2usize, 4, 8].into_iter().filter(|&lanes| lanes < 8 || !pair) {
                     let space = if (n + lanes) % 3 == 0 { "" } else { ".global" };
                     let bytes = lanes * if pair { 4 } else { 2 };
-                    let low = |bytes: usize| if bytes == 4 { four(new) & 0xffff_ffff | four(one_) & !0xffff_ffff } else { four(new) };
+                    let low = |bytes: usize| {
+                        if bytes == 4 { four(new) & 0xffff_ffff | four(one_) & !0xffff_ffff } else { four(new) }
+                    };
                     let words = [low(bytes), if bytes == 16 { four(new) } else { four(one_) }];
                     let list = vec![format!("%{class}1"); lanes].join(", ");
                     let mut to = vec!["_".to_string(); lanes];
@@ -82,10 +85,13 @@ fn halves() -> Vec<Row> {
                     let get = if pair { "mov.b32 %r0, %r2;" } else { "cvt.u32.u16 %r0, %h2;" };
                     let old = if pair { one_ * 0x1_0001 } else { one_ };
                     let to = to.join(", ");
-                    let atom = format!("atom{order}{space}.{what}.noftz.v{lanes}.{ty} {{{to}}}, [%d8+64], {{{list}}};\n{get}");
+                    let atom =
+                        format!("atom{order}{space}.{what}.noftz.v{lanes}.{ty} {{{to}}}, [%d8+64], {{{list}}};\n{get}");
                     rows.push(one(&atom, old).around(&set, "").gives(8, &words));
                     if of_red(order) {
-                        let red = format!("red{order}{space}.{what}.noftz.v{lanes}.{ty} [%d8+64], {{{list}}};\nmov.u32 %r0, 1;");
+                        let red = format!(
+                            "red{order}{space}.{what}.noftz.v{lanes}.{ty} [%d8+64], {{{list}}};\nmov.u32 %r0, 1;"
+                        );
                         rows.push(one(&red, 1).around(&set, "").gives(8, &words));
                     }
                 }
@@ -100,8 +106,9 @@ fn lines() -> Vec<Row> {
     let mut rows: Vec<Row> = ["discard.global.L2", "discard.L2"]
         .into_iter()
         .map(|discard| {
-            let body =
-                format!("st.global.b32 [%d8+128], 7;\n{discard} [%d8+128], 128;\n{written}ld.global.b32 %r0, [%d8+128];");
+            let body = format!(
+                "st.global.b32 [%d8+128], 7;\n{discard} [%d8+128], 128;\n{written}ld.global.b32 %r0, [%d8+128];"
+            );
             // What was there is gone; a line is aligned, and is global memory.
             one(&body, 8)
                 .without(written, "undefined-value-stored")

@@ -56,9 +56,14 @@ fn kernel(depth: usize, types: &str) -> (String, String) {
     };
     let (a, b, c_list) = (list(a), list(b), list(c));
     let d: Vec<String> = (40..40 + c).map(|n| format!("%x{n}")).collect();
-    let body =
-        format!("{load}mma.sync.aligned.m16n8k{depth}.row.col.{types} {{{}}}, {{{a}}}, {{{b}}}, {{{c_list}}};\n", d.join(", "));
-    let store = format!("mul.wide.u32 %d11, %r98, 16; add.s64 %d11, %d11, %d8; st.global.v{c}.b32 [%d11], {{{}}};", d.join(", "));
+    let body = format!(
+        "{load}mma.sync.aligned.m16n8k{depth}.row.col.{types} {{{}}}, {{{a}}}, {{{b}}}, {{{c_list}}};\n",
+        d.join(", ")
+    );
+    let store = format!(
+        "mul.wide.u32 %d11, %r98, 16; add.s64 %d11, %d11, %d8; st.global.v{c}.b32 [%d11], {{{}}};",
+        d.join(", ")
+    );
     (body, store)
 }
 

@@ -1,7 +1,7 @@
 //! Barriers, mbarriers and fences.
 
-use crate::program::Bad;
 use super::{Decoded, Family, Lowering, Operands, base as base_of, wrong};
+use crate::program::Bad;
 use crate::program::alu::alu;
 use crate::program::atomic::{ArrivalKind, Scope, Sync};
 use crate::program::lanes::lanes;
