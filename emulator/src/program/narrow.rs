@@ -117,7 +117,7 @@ fn tf32(x: u32, tie: Tie, relu: bool, satfinite: bool) -> u32 {
         Tie::Away | Tie::Cut => 0,
     };
     let most = if satfinite { 0x7f7f_e000 } else { 0x7f80_0000 };
-    let rounded = if magnitude == 0x7f80_0000 { magnitude } else { magnitude + added & !0x1fff };
+    let rounded = if magnitude == 0x7f80_0000 { magnitude } else { (magnitude + added) & !0x1fff };
     if relu && sign != 0 { 0 } else { sign | rounded.min(most) }
 }
 

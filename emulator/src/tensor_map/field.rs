@@ -110,7 +110,8 @@ impl Field {
                         "`global_stride` {n} is set to {value} bytes (allowed: multiples of 16 below 2^40)"
                     ));
                 }
-                smallvec![(word(3 + n), 32, value / 16 & 0xffff_ffff), (word(7) + 4 * n, 4, value / 16 >> 32)]
+                let units = value / 16;
+                smallvec![(word(3 + n), 32, units & 0xffff_ffff), (word(7) + 4 * n, 4, units >> 32)]
             }
             FieldKind::GlobalDim => {
                 let size = within(&format!("global_dim {n}"), 1, u32::MAX.into())?;

@@ -18,14 +18,17 @@ fn fp32(x: f32) -> u64 {
     x.to_bits().into()
 }
 
+/// FP32 numbers, and what each becomes.
+type Values = [(f32, u64); 6];
+
 /// FP32 numbers and what they become: numbers, ties in both directions, the least number and half of it, too much, and NaN.
-const NARROW: &[(&str, [(f32, u64); 6], u64, u64)] = &[
+const NARROW: &[(&str, Values, u64, u64)] = &[
     // 4 bits of exponent, 3 of fraction: 448 is the greatest, 2^-9 the least. NaN stays NaN.
     ("e4m3x2", [(1.0, 0x38), (1.0625, 0x38), (1.1875, 0x3a), (448.0, 0x7e), (1e9, 0x7e), (0.001953125, 1)], 0x7f, 0x80),
     // 5 and 2: 57344 and 2^-16. Its infinity is not reached.
     (
         "e5m2x2",
-        [(1.0, 0x3c), (1.125, 0x3c), (1.375, 0x3e), (57344.0, 0x7b), (1e9, 0x7b), (0.0000152587890625, 1)],
+        [(1.0, 0x3c), (1.125, 0x3c), (1.375, 0x3e), (57344.0, 0x7b), (1e9, 0x7b), (1.0 / 65536.0, 1)],
         0x7f,
         0x80,
     ),
