@@ -1,11 +1,12 @@
-//! `st.async`: a copy of what a thread's registers hold, to the shared memory of a CTA of the cluster (PTX ISA, st.async).
+//! `st.async` and `red.async`: a copy of what a thread's registers hold, to the shared memory of a CTA of the cluster, or a reduction
+//! there (PTX ISA, st.async, red.async).
 
 use super::bounding_box::Rows;
 use super::cluster::{Cluster, Stop};
 use super::state::{At, Pending};
 use super::tma::Copy;
 use super::warp::lanes;
-use crate::order::Stamp;
+use crate::order::{Stamp, Strength};
 use crate::program::atomic::AsyncStoreOp;
 use crate::program::op::TmaKind;
 use crate::protocol::What;
@@ -29,7 +30,7 @@ impl Cluster<'_> {
                     "copy-barrier",
                     site,
                     format!("the data goes to CTA {}, the mbarrier lies in CTA {}", slot.cta, named.cta),
-                    "The mbarrier of st.async lies in the CTA that gets the data (PTX ISA, st.async).",
+                    "The mbarrier of st.async and red.async lies in the CTA that gets the data (PTX ISA, st.async).",
                     "Map both addresses to the same CTA (mapa).".into(),
                 ))));
             }
@@ -44,7 +45,9 @@ impl Cluster<'_> {
             }
             let b = &self.barriers[barrier as usize];
             let (stamp, epoch) = (b.stamp(site, self.index), b.next_epoch());
-            let stamp = Stamp { asynchronous: false, ..stamp };
+            // A reduction is relaxed, at the scope of the cluster.
+            let strength = if op.update.is_some() { Strength::Cluster } else { Strength::Weak };
+            let stamp = Stamp { asynchronous: false, strength, ..stamp };
             self.touch_shared(w, slot, total, stamp, true);
             self.barriers[barrier as usize].promise(slot.cta, site);
             let issue = self.record.add(w, 1 << lane, site, What::Issue { tells: 1 });
@@ -63,6 +66,7 @@ impl Cluster<'_> {
                 bytes: total,
                 extent: total,
                 data: Some(data),
+                update: op.update,
                 fill_nan: false,
                 blank: false,
                 order: self.warps[w].starts(),

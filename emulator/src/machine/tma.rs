@@ -14,6 +14,7 @@ use super::tensor_maps::MAP_BYTES;
 use super::warp::lanes;
 use crate::order::{Access, Clock, Far, Stamp, Strength};
 use crate::program::RESERVED_SHARED;
+use crate::program::atomic::Update;
 use crate::program::op::{Reg, TmaKind, TmaOp};
 use crate::protocol::{self, What};
 use crate::report::{self, Actor, CopyKind, EventKind, Memory};
@@ -49,6 +50,8 @@ pub struct Copy {
     pub extent: u32,
     /// What was read.
     pub data: Option<Memory>,
+    /// What `red.async` makes of the destination and the data.
+    pub update: Option<Update>,
     pub fill_nan: bool,
     /// It moves no data: its destination becomes blank.
     pub blank: bool,
@@ -285,6 +288,7 @@ impl Cluster<'_> {
             bytes,
             extent,
             data: None,
+            update: None,
             fill_nan,
             blank: false,
             order: self.warps[w].starts(),

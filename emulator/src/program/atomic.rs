@@ -105,7 +105,7 @@ pub struct ArrivalKind {
     pub no_complete: bool,
 }
 
-/// Operands of `st.async`.
+/// Operands of `st.async`, and of `red.async`.
 #[derive(Debug)]
 pub struct AsyncStoreOp {
     /// To where, in the shared memory of any CTA of the cluster.
@@ -116,6 +116,8 @@ pub struct AsyncStoreOp {
     pub bytes: u8,
     /// One register an element.
     pub s: Box<[Reg]>,
+    /// What `red.async` makes of the value that is there and of that of the register.
+    pub update: Option<Update>,
 }
 
 /// From the old value and the operands to the new one.

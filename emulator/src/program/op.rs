@@ -355,7 +355,7 @@ pub enum Op {
     MapRelease { scope: super::atomic::Scope },
     /// `fence.proxy.tensormap::generic.acquire`, of the map at an address
     MapAcquire { address: Address, scope: super::atomic::Scope },
-    /// `st.async`
+    /// `st.async`, `red.async`
     AsyncStore(Box<super::atomic::AsyncStoreOp>),
     /// `discard`: what 128 bytes of global memory hold is not needed any more
     Discard { space: Space, address: Address },

@@ -1,4 +1,4 @@
-//! `st.async`: to the own CTA in each form, to another one, and what is found without the wait.
+//! `st.async` and `red.async`: to the own CTA in each form, to another one, and what is found without the wait.
 
 use crate::row::{Row, bare, check, one};
 
@@ -19,8 +19,54 @@ pub fn rows() -> Vec<Row> {
         }
     }
     rows.push(to_another());
+    rows.extend(reductions());
     rows
 }
+
+/// Old value, operand, new value.
+fn reductions() -> Vec<Row> {
+    let mut rows = Vec::new();
+    let minus = |n: u64| 0u64.wrapping_sub(n) & 0xffff_ffff;
+    for (what, ty, old, operand, new) in [
+        ("add", "u32", 12, 30, 42),
+        ("add", "s32", 12, minus(13), minus(1)),
+        ("add", "u64", 1 << 40, u64::MAX, (1 << 40) - 1),
+        ("min", "u32", minus(1), 3, 3),
+        ("max", "u32", minus(1), 3, minus(1)),
+        ("min", "s32", minus(1), 3, minus(1)),
+        ("max", "s32", minus(1), 3, 3),
+        ("inc", "u32", 7, 7, 0),
+        ("dec", "u32", 0, 7, 7),
+        ("and", "b32", 0b1100, 0b1010, 0b1000),
+        ("or", "b32", 0b1100, 0b1010, 0b1110),
+        ("xor", "b32", 0b1100, 0b1010, 0b0110),
+    ] {
+        for (space, to, bar) in [("", "[%d14]", "[%d15]"), (".shared::cluster", "[%r80]", "[%r81]")] {
+            let (class, bits, bytes) = if ty == "u64" { ('d', "b64", 8) } else { ('r', "b32", 4) };
+            let body = format!(
+                "mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], {bytes};\n\
+                 red.async.relaxed.cluster{space}.mbarrier::complete_tx::bytes.{what}.{ty} {to}, %{class}1, {bar};\n{WAIT}\
+                 ld.shared.{bits} %{class}0, [smem];"
+            );
+            let begin = format!("{BEGIN}mov.{bits} %{class}1, {operand:#x};\nst.shared.{bits} [smem], {old};\n");
+            rows.push(one(&body, new).around(&begin, "").without(WAIT, "race-shared"));
+        }
+    }
+    // 32 threads add to one value, at once: they do not race with each other.
+    let body = format!(
+        "@%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 128;\n\
+         red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [%r80], %r98, [%r81];\n{WAIT}\
+         ld.shared.b32 %r0, [smem];\ncvt.u64.u32 %d0, %r0;\nst.global.b64 [%d9], %d0;"
+    );
+    let begin = format!(
+        "setp.eq.u32 %p1, %r98, 0;\n@!%p1 bra SET;\n{BEGIN}st.shared.b32 [smem], 0;\nSET:\nbar.warp.sync 0xffffffff;\nmov.u32 %r80, smem; mov.u32 %r81, bar;\n"
+    );
+    rows.push(bare(32, &body).around(&begin, "").gives(0, &[496; 32]));
+    rows
+}
+
+const BEGIN: &str = "mov.u32 %r80, smem; mov.u32 %r81, bar; mov.u64 %d14, smem; cvta.shared.u64 %d14, %d14; mov.u64 %d15, bar; cvta.shared.u64 %d15, %d15;\n\
+                     mbarrier.init.shared::cta.b64 [bar], 1;\n";
 
 /// The elements are 1, 2, 3, 4; the last is read.
 fn form(weak: &str, (space, to, bar): (&str, &str, &str), ty: &str, lanes: u32) -> Row {
@@ -55,9 +101,7 @@ fn form(weak: &str, (space, to, bar): (&str, &str, &str), ty: &str, lanes: u32) 
          st.async{weak}{space}.mbarrier::complete_tx::bytes{vector}.{ty} {to}, {value}, {bar};\n{WAIT}{get}",
         lanes * bytes
     );
-    let begin = "mov.u32 %r80, smem; mov.u32 %r81, bar; mov.u64 %d14, smem; cvta.shared.u64 %d14, %d14; mov.u64 %d15, bar; cvta.shared.u64 %d15, %d15;\n\
-                 mbarrier.init.shared::cta.b64 [bar], 1;\n";
-    one(&body, lanes.into()).around(&format!("{begin}{set}"), "").without(WAIT, "race-shared")
+    one(&body, lanes.into()).around(&format!("{BEGIN}{set}"), "").without(WAIT, "race-shared")
 }
 
 /// Each thread of CTA 0 stores its number to CTA 1, 8 bytes apart, where they come in any order; 256 bytes are counted.

@@ -132,7 +132,7 @@ fn a_refusal_names_the_nearest_form() {
         "red.global.max.noftz.f16 [%d8], %h0;",
         "multimem.ld_reduce.relaxed.gpu.global.add.f32 %f0, [%d8];",
         "st.async.release.gpu.global.b32 [%d0], %r1;",
-        "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [%r0], %r1, [%r2];",
+        "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.min.u64 [%r0], %d1, [%r2];",
         "ld.mmio.sys.global.b32 %r0, [%d8];",
         "tcgen05.mma.cta_group::1.kind::tf32 [%r1], %d0, %d1, %r2, %p0;",
         "tcgen05.st.sync.aligned.16x96b.x2.b32 [%r1], {%r2, %r3};",
@@ -169,8 +169,8 @@ fn a_refusal_names_the_nearest_form() {
             No form of this opcode is modelled; `emulate --list-instructions` lists all that are.
         st.async.release.gpu.global.b32
             The nearest form that is modelled: `st.release.gpu.global.b32`. `emulate --list-instructions` lists all.
-        red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32
-            The nearest form that is modelled: `red.relaxed.cluster.shared::cluster.add.u32`. `emulate --list-instructions` lists all.
+        red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.min.u64
+            The nearest form that is modelled: `red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.min.u32`. `emulate --list-instructions` lists all.
         ld.mmio.sys.global.b32
             The nearest form that is modelled: `ld.global.b32`. `emulate --list-instructions` lists all.
         tcgen05.mma.cta_group::1.kind::tf32

@@ -78,6 +78,7 @@ pub const FORMS: &[&str] = &[
     // memory; cache hints and eviction priorities may stand where the ISA has them
     "ld{.weak|.volatile|{.relaxed|.acquire}{.cta|.cluster|.gpu|.sys}}?{.global|.const|.shared{::cta|::cluster}?|.local|.param}?{.nc}?{.v2|.v4|.v8}?.{b8|u8|s8|b16|u16|s16|b32|u32|s32|f32|b64|u64|s64|f64|b128}",
     "st{.weak|.volatile|{.relaxed|.release}{.cta|.cluster|.gpu|.sys}}?{.global|.shared{::cta|::cluster}?|.local}?{.v2|.v4|.v8}?.{b8|u8|s8|b16|u16|s16|b32|u32|s32|f32|b64|u64|s64|f64|b128}",
+    "red.async.relaxed.cluster{.shared::cluster}?.mbarrier::complete_tx::bytes.{{inc|dec}.u32|{min|max}.{u32|s32}|add.{u32|s32|u64}|{and|or|xor}.b32}",
     "st.async{.weak}?{.shared{::cluster}?}?.mbarrier::complete_tx::bytes.{b32|u32|s32|f32|b64|u64|s64|f64}",
     "st.async{.weak}?{.shared{::cluster}?}?.mbarrier::complete_tx::bytes.{v2.{b32|u32|s32|f32|b64|u64|s64|f64}|v4.{b32|u32|s32|f32}}",
     "atom{.relaxed|.acquire|.release|.acq_rel}?{.cta|.cluster|.gpu|.sys}?{.global|.shared{::cta|::cluster}?}?.add.{u32|s32|u64|f32|f64}",
