@@ -157,6 +157,12 @@ pub const ASSUMPTIONS: &[Assumption] = &[
         "Count false results within short times over many waits on the device.",
     ),
     assume(
+        "ue8m0-of-negative-numbers",
+        "cvt to ue8m0x2 drops the sign of its source and rounds the magnitude: -1.5 with .rp is the factor 2; what lies below 2^-127, zero too, is that factor.",
+        "The ISA gives scale factors no sign, and does not say what becomes of a negative number. Only Blackwell has the conversion.",
+        "The conversion of signed numbers with .rz and .rp on a B200.",
+    ),
+    assume(
         "unpacked-upper-half",
         "tcgen05.st with .unpack::16b makes the upper half of each 32-bit cell zero.",
         "The ISA says where the two halves of a register go; it does not say what the rest of the cells holds.",

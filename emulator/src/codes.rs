@@ -102,6 +102,7 @@ pub const CODES: &[(&str, &str)] = &[
     ("tensor-freed-in-use", "tensor memory freed while it may still be used"),
     ("tensor-lane-quarter", "a warp addresses lanes of tensor memory that it cannot reach"),
     ("tensor-map", "a tensor map that is none, or does not fit its copy"),
+    ("tensor-map-not-acquired", "a tensor map that the kernel changed, used without the tensormap proxy's fences"),
     ("tensor-memory-leak", "tensor memory that is never freed"),
     ("tensor-relinquished", "tcgen05.alloc after relinquish_alloc_permit"),
     ("trap", "the kernel executed trap"),

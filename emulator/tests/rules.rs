@@ -59,6 +59,11 @@ fn proxies() {
 }
 
 #[test]
+fn tensor_maps() {
+    prove(&copies::maps());
+}
+
+#[test]
 fn copies() {
     prove(&copies::copies());
 }
@@ -89,6 +94,7 @@ fn cases() -> Vec<Case> {
         memory::mbarriers(),
         memory::scopes(),
         copies::proxies(),
+        copies::maps(),
         copies::copies(),
         tensor::tensor(),
         tensor::hopper(),

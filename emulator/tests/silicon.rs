@@ -15,13 +15,7 @@ use recording::{Outcome, Recording};
 use std::fmt::Write;
 
 /// Cases that the emulator refuses to load, as it must: what it does not model it names. The instruction, and the cases.
-const NOT_MODELLED: &[(&str, &[&str])] = &[
-    ("mbarrier.complete_tx", &["mbarrier/complete_tx"]),
-    ("mbarrier.arrive.noComplete", &["mbarrier/pending_count"]),
-    ("mbarrier.arrive_drop", &["mbarrier/arrive_drop"]),
-    ("cvt.rn.f16x2.e4m3x2", &["convert/from_fp8"]),
-    ("cvt.rn.satfinite.e4m3x2", &["convert/to_fp8"]),
-];
+const NOT_MODELLED: &[(&str, &[&str])] = &[];
 
 /// Ranges of bytes, each from its first up to its second.
 type Bytes = &'static [(usize, usize)];

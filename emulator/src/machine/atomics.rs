@@ -225,6 +225,9 @@ impl<'a> Cluster<'a> {
     pub fn atomic(&mut self, at: At, op: &AtomicOp) -> Result<(), Stop> {
         let At { w, f, mask, site } = at;
         let each = usize::from(op.bytes);
+        if usize::from(op.whole) > each {
+            self.targets(at, op.space, &op.address, op.whole.into(), super::access::Access::Update)?;
+        }
         let targets = self.targets(at, op.space, &op.address, each as u64, super::access::Access::Update)?;
         if targets.iter().any(|(_, t)| matches!(t, Target::Local(_) | Target::Param(_))) {
             return Err(Some(Box::new(self.problem(

@@ -16,6 +16,7 @@ use super::outputs::Outputs;
 use super::schedule::Progress;
 use super::share::{Rates, ctas_an_sm};
 use super::state::{Race, RaceMemory};
+use super::tensor_maps::MAP_BYTES;
 use super::threads::{side_by_side, threads};
 use super::tracker::Tracker;
 use crate::Values;
@@ -265,7 +266,15 @@ impl<'a> Chip<'a> {
         self.outputs.see(&item, same, &self.global, &self.tracker);
         match item {
             Item::Read { runs, stamp, known } => self.check(at, &[runs], stamp, &known, false, false),
-            Item::Map { .. } => {}
+            Item::Map { buffer, offset, site, acquired } => {
+                let acquired = Views::far_only(acquired);
+                let own = self.cluster(at).index;
+                let writers = (0..MAP_BYTES as u64).step_by(4).filter_map(|n| self.tracker.writer(buffer, offset + n));
+                let missing = |by: &Stamp| by.cluster != own && by.epoch > acquired.far(by.cluster, by.actor).0;
+                if let Some(by) = writers.into_iter().find(missing) {
+                    self.cluster(at).map_not_acquired(site, by.site, true);
+                }
+            }
             Item::Write(write) => {
                 self.check(at, &write.runs, write.stamp, &write.known, true, same);
                 write.finish(Arc::make_mut(&mut self.global));

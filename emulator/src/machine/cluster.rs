@@ -69,6 +69,7 @@ pub struct Cluster<'a> {
     pub tracker: Tracker,
     /// Who makes loads that nothing orders, once there was one.
     pub non_coherent: Option<ActorId>,
+    pub acquired: super::tensor_maps::Acquired,
     pub findings: Findings,
     pub index: u32,
     /// It computes no values; `None`: it does.
@@ -181,6 +182,7 @@ impl<'a> Cluster<'a> {
             outbox: Outbox::default(),
             tracker: Tracker::new(if s.options.timing_only { 0 } else { s.buffers }, false),
             non_coherent: None,
+            acquired: Default::default(),
             findings: Findings::default(),
             index,
             blank: (!s.options.values.include(index)).then(|| Blank::new(kernel, s.dependences)),

@@ -9,6 +9,7 @@ use super::origins::Source;
 use super::outbox::{Item, Write};
 use super::state::Slot;
 use super::tma::Copy;
+use crate::program::atomic::Update;
 use crate::program::op::TmaKind;
 use crate::report::Memory;
 use crate::tensor_map::Swizzle;
@@ -96,7 +97,9 @@ impl Cluster<'_> {
             TmaKind::Load | TmaKind::Forward => {
                 for slot in copy.shared.iter().filter(|_| !timing_only) {
                     let shared = &mut self.ctas[slot.cta].shared;
-                    if blank {
+                    if let Some(update) = copy.update {
+                        combine(shared, slot.offset as usize, copy.bytes as usize, &data, update);
+                    } else if blank {
                         shared.write_blank(slot.offset as usize, copy.extent as usize);
                     } else if direct {
                         deliver(shared, &copy.rows, &self.global, slot.offset, copy.swizzle);
@@ -186,6 +189,17 @@ impl Cluster<'_> {
         for slot in copy.shared.clone() {
             self.keep_origins(site, slot, extent, from);
         }
+    }
+}
+
+/// `red.async` takes effect on one value.
+fn combine(shared: &mut Memory, at: usize, bytes: usize, data: &Memory, update: Update) {
+    let ((old, defined), (new, _)) = (shared.load(at, bytes), data.load(0, bytes));
+    let blank = shared.any_blank(at, bytes) || data.any_blank(0, bytes);
+    let low = u64::MAX >> (64 - 8 * bytes);
+    shared.store(at, bytes, (update(old as u64, new as u64, 0) & low).into(), defined);
+    if blank {
+        shared.mark_blank(at, bytes);
     }
 }
 

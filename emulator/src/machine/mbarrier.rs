@@ -187,6 +187,11 @@ impl Mbarrier {
         Ok(())
     }
 
+    /// `arrive_drop`: the phases behind take so many arrivals fewer.
+    pub fn drop_expected(&mut self, count: u32) {
+        self.expected = self.expected.saturating_sub(count);
+    }
+
     /// An arrival of this warp, or bytes that its copy brings, counts for the current phase.
     pub fn comes(&mut self, warp: usize, site: u32, bytes: bool) {
         let phase = self.phase;
@@ -198,7 +203,9 @@ impl Mbarrier {
 
     /// Begins the next phase if this one is complete; tells whether it did.
     pub fn complete(&mut self) -> bool {
-        if self.pending != 0 || self.bytes != 0 {
+        // All have dropped out: nothing arrives any more.
+        let over = self.expected == 0 && self.arrivals.is_empty();
+        if self.pending != 0 || self.bytes != 0 || over {
             return false;
         }
         self.phase += 1;

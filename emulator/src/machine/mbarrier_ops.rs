@@ -240,7 +240,9 @@ impl Cluster<'_> {
     }
 
     pub fn barrier_arrive(&mut self, at: At, op: &Op) -> Result<(), Stop> {
-        let &Op::BarrierArrive { ref address, count, expect, state, remote, relaxed, wide } = op else { return Ok(()) };
+        let &Op::BarrierArrive { ref address, count, expect, state, remote, relaxed, wide, kind } = op else {
+            return Ok(());
+        };
         let At { w, f, mask, site } = at;
         let time = self.warps[w].fragments[f].ready_at;
         let addresses = self.barrier_addresses(at, address, remote)?;
@@ -267,9 +269,30 @@ impl Cluster<'_> {
                 if let Some(bytes) = bytes {
                     self.expect(barrier, bytes, site)?;
                 }
+                // The phase, and what it waited for before this arrival.
+                let b = &self.barriers[barrier as usize];
+                let (phase, pending) = (b.phase, b.pending);
                 if let Some(d) = state {
-                    let phase = self.barriers[barrier as usize].phase;
-                    self.warps[w].registers.set_lane(Reg::B64(d), lane, phase.into());
+                    let token = phase & 0xffff_ffff | u64::from(pending) << 32;
+                    self.warps[w].registers.set_lane(Reg::B64(d), lane, token.into());
+                }
+                if kind.no_complete && count >= pending {
+                    return Err(Some(Box::new(self.problem(
+                        "mbarrier-overflow",
+                        site,
+                        format!(
+                            "{} gets {} without completion in phase {phase}, which waits for {pending}",
+                            self.barrier_name(barrier),
+                            counted(count, "arrival")
+                        ),
+                        "An arrival with .noComplete must not complete the phase: it leaves one arrival pending at least (PTX ISA, \
+                         mbarrier.arrive).",
+                        "Let the last arrival of a phase be one without .noComplete.".into(),
+                    ))));
+                }
+                if kind.drops {
+                    self.record.add(w, 1 << lane, site, What::Drop { barrier, count });
+                    self.barriers[barrier as usize].drop_expected(count);
                 }
                 let span = Span::of_warp(w, time, time);
                 self.arrive(
@@ -330,6 +353,23 @@ impl Cluster<'_> {
                 format!("{name} would wait for {total} bytes"),
                 "The pending bytes of a phase stay within ±1,048,575 (PTX ISA 9.7.13.15.2).",
                 "Announce the bytes of one stage only.".into(),
+            ))));
+        }
+        Ok(())
+    }
+
+    /// `mbarrier.complete_tx`: bytes that nobody copied count as if they had come.
+    pub fn complete_bytes(&mut self, barrier: u32, bytes: u32, site: u32) -> Result<(), Stop> {
+        let b = &mut self.barriers[barrier as usize];
+        b.bytes -= i64::from(bytes);
+        if b.bytes < -LIMIT {
+            let (total, name) = (-b.bytes, self.barrier_name(barrier));
+            return Err(Some(Box::new(self.problem(
+                "mbarrier-bytes",
+                site,
+                format!("{name} would have {total} bytes more than were announced"),
+                "The pending bytes of a phase stay within ±1,048,575 (PTX ISA 9.7.13.15.2).",
+                "Announce as many bytes with mbarrier.expect_tx as are completed.".into(),
             ))));
         }
         Ok(())

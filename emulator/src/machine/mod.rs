@@ -13,6 +13,7 @@
 
 mod access;
 mod async_copy;
+mod async_store;
 mod atomics;
 mod batch;
 mod bounding_box;
@@ -74,6 +75,7 @@ mod step;
 mod sync;
 pub(crate) mod tensor;
 mod tensor_alloc;
+mod tensor_maps;
 mod tensor_ops;
 mod threads;
 pub(crate) mod tiles;
@@ -82,6 +84,7 @@ mod tracker;
 mod trap;
 mod values;
 mod warp;
+mod warp_mma;
 mod wgmma;
 mod wgmma_descriptor;
 mod wgmma_work;

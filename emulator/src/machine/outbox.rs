@@ -23,9 +23,12 @@ pub enum Item<'a> {
         stamp: Stamp,
         known: Far,
     },
-    /// A tensor map was read from this buffer.
+    /// A copy read its tensor map here; what acquire fences have brought of other clusters.
     Map {
         buffer: usize,
+        offset: u64,
+        site: u32,
+        acquired: Far,
     },
     Write(Box<Write>),
     /// A strong write, after the [`Item::Write`] itself, tells what the writer knew: inside its cluster, and outside.

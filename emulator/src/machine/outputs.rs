@@ -44,7 +44,7 @@ impl Outputs {
     pub fn see(&mut self, item: &Item, same: bool, global: &Global, tracker: &Tracker) {
         match item {
             Item::Read { runs, .. } => self.used(runs.buffer),
-            Item::Map { buffer } => self.used(*buffer),
+            Item::Map { buffer, .. } => self.used(*buffer),
             Item::Load(job) => job.buffers().for_each(|buffer| self.used(buffer)),
             Item::Atomic(job) => job.places().for_each(|(buffer, _)| self.used(buffer)),
             Item::Write(write) => self.write(write, same, global, tracker),
@@ -72,7 +72,12 @@ impl Outputs {
             for start in runs.starts() {
                 let (first, bytes) = memory.defined_among(start as usize, runs.bytes as usize);
                 let Some(at) = first.map(|at| at as u64) else { continue };
-                let new = || Again { at, before: tracker.writer(runs.buffer, at), site: stamp.site, bytes: 0 };
+                let new = || Again {
+                    at,
+                    before: tracker.writer(runs.buffer, at).map(|by| by.site),
+                    site: stamp.site,
+                    bytes: 0,
+                };
                 output.again.get_or_insert_with(new).bytes += bytes as u64;
             }
         }

@@ -116,6 +116,9 @@ impl<'a> Cluster<'a> {
                 }
                 self.synchronise(at, op)?;
             }
+            Op::WarpMma(op) => self.warp_mma(at, op)?,
+            Op::MoveMatrix { d, a } => self.move_matrix(at, *d, *a)?,
+            Op::MapRelease { scope } => self.map_release(at, *scope),
             Op::ProxyFence { shared, global } => {
                 self.warps[w].fragments[f].ready_at += self.costs.fence;
                 self.proxy_fence(w, mask, (*shared, *global), site);

@@ -35,7 +35,7 @@ impl Cluster<'_> {
                 Ok(())
             }
             Op::BarrierArrive { .. } => self.barrier_arrive(at, op),
-            Op::BarrierExpect { address, bytes, remote } => {
+            Op::BarrierExpect { address, bytes, remote, complete } => {
                 for (slot, who) in self.barrier_addresses(at, address, *remote)? {
                     let barrier = self.barrier(w, slot, site, "used")?;
                     if slot.cta != self.warps[w].cta {
@@ -46,6 +46,13 @@ impl Cluster<'_> {
                     }
                     for lane in lanes(who) {
                         let bytes = self.warps[w].registers.b32[usize::from(*bytes)][lane];
+                        if *complete {
+                            // As an engine does it: of memory it tells nothing.
+                            let issue = self.record.add(w, 1 << lane, site, What::Issue { tells: 1 });
+                            self.record.done(issue, barrier, 0, bytes);
+                            self.complete_bytes(barrier, bytes, site)?;
+                            continue;
+                        }
                         self.record.add(w, 1 << lane, site, What::Arrive { barrier, count: 0, bytes });
                         self.expect(barrier, bytes, site)?;
                         let (actor, time) = self.when(w, f);
@@ -76,7 +83,11 @@ impl Cluster<'_> {
             }
             Op::MatrixLoad { address, transposed, d } => self.matrix(at, address, *transposed, d, true),
             Op::MatrixStore { address, transposed, s } => self.matrix(at, address, *transposed, s, false),
+            Op::AsyncStore(op) => self.async_store(at, op),
             Op::TryCancel { to, barrier, all } => self.try_cancel(at, to, barrier, *all),
+            Op::MapReplace { .. } | Op::MapPublish { .. } | Op::MapAcquire { .. } | Op::Discard { .. } => {
+                self.tensor_maps(at, op)
+            }
             op => self.tensor(at, op),
         }
     }

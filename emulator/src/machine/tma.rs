@@ -10,10 +10,12 @@ use super::outbox::Item;
 use super::slices::Tile;
 use super::state::{At, Pending, Race, RaceMemory, Slot, Span};
 use super::step::PARAM_WINDOW;
+use super::tensor_maps::MAP_BYTES;
 use super::warp::lanes;
 use crate::diagnostic::Severity;
 use crate::order::{Access, Clock, Far, Stamp, Strength};
 use crate::program::RESERVED_SHARED;
+use crate::program::atomic::Update;
 use crate::program::op::{Address, Reg, TmaKind, TmaOp};
 use crate::protocol::{self, What};
 use crate::report::{self, Actor, CopyKind, EventKind, Memory};
@@ -49,6 +51,8 @@ pub struct Copy {
     pub extent: u32,
     /// What was read.
     pub data: Option<Memory>,
+    /// What `red.async` makes of the destination and the data.
+    pub update: Option<Update>,
     pub fill_nan: bool,
     /// It moves no data: its destination becomes blank.
     pub blank: bool,
@@ -319,6 +323,7 @@ impl Cluster<'_> {
             bytes,
             extent,
             data: None,
+            update: None,
             fill_nan,
             blank: false,
             order: self.warps[w].starts(),
@@ -375,19 +380,27 @@ impl Cluster<'_> {
         } else {
             (address & !0xffff_ffff == PARAM_WINDOW).then_some(address & 0xffff_ffff)
         };
-        let mut object = [0; 128];
+        let mut object = [0; MAP_BYTES];
         let found = match param {
             Some(offset) => {
-                let end = offset.saturating_add(128) as usize;
+                let end = offset.saturating_add(MAP_BYTES as u64) as usize;
                 self.params.get(offset as usize..end).map(|bytes| object.copy_from_slice(bytes))
             }
-            None => self.global.find(address, 128).map(|(buffer, offset)| {
-                let mut seen = Memory::undefined(128);
-                self.outbox.copy(&self.global, buffer, offset, 128, &mut seen, 0);
-                object.copy_from_slice(&seen.bytes);
-                let time = self.warps[at.w].fragments[at.f].ready_at;
-                self.outbox.push(time, Item::Map { buffer });
-            }),
+            None => match self.global.find(address, MAP_BYTES as u64) {
+                Some((buffer, offset)) => {
+                    let mut seen = Memory::undefined(MAP_BYTES);
+                    self.outbox.copy(&self.global, buffer, offset, MAP_BYTES, &mut seen, 0);
+                    object.copy_from_slice(&seen.bytes);
+                    let acquired = self.use_map(at, lane, buffer, offset);
+                    let time = self.warps[at.w].fragments[at.f].ready_at;
+                    self.outbox.push(time, Item::Map { buffer, offset, site: at.site, acquired });
+                    if let Some(lacking) = self.map_lacks(at, &seen, address) {
+                        return Err(lacking);
+                    }
+                    Some(())
+                }
+                None => None,
+            },
         };
         let rule = "A tensor copy takes the address of a tensor map: 128 bytes that cuTensorMapEncodeTiled wrote, in a parameter or in \
                     global memory, aligned to 64 (PTX ISA, tensor maps).";

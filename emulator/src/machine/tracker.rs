@@ -115,9 +115,9 @@ impl Tracker {
         found
     }
 
-    /// The statement that wrote a byte of a buffer, as far as that is remembered.
-    pub fn writer(&self, buffer: usize, at: u64) -> Option<u32> {
-        self.buffers.get(buffer)?.shadow.writer(at).map(|stamp| stamp.site)
+    /// Who wrote a byte of a buffer, as far as that is remembered.
+    pub fn writer(&self, buffer: usize, at: u64) -> Option<Stamp> {
+        self.buffers.get(buffer)?.shadow.writer(at)
     }
 }
 

@@ -503,6 +503,25 @@ impl Warp {
     /// `fence.proxy.async` by these lanes: what happened before is visible to the asynchronous proxy. What other lanes of
     /// the warp did since the warp last synchronised did not happen before.
     pub fn proxy_fence(&mut self, mask: u32, shared: bool, global: bool) {
+        let known = self.known_to(mask);
+        if shared {
+            self.views.fenced.join(&known);
+        }
+        if global {
+            self.views.fenced_global.join(&known);
+            self.views.fence_far();
+        }
+    }
+
+    /// A release fence for tensor maps, by these lanes: who acquires the map may use what happened before.
+    pub fn map_release(&mut self, mask: u32, scope: Scope) {
+        let known = self.known_to(mask);
+        self.views.maps.join(&known);
+        self.fence(scope);
+    }
+
+    /// What happened before, to the eyes of these lanes. What they do next is told apart from it.
+    fn known_to(&mut self, mask: u32) -> Clock {
         let mut known = self.views.hb.clone();
         self.advance();
         if mask != self.live {
@@ -513,12 +532,6 @@ impl Warp {
                 }
             }
         }
-        if shared {
-            self.views.fenced.join(&known);
-        }
-        if global {
-            self.views.fenced_global.join(&known);
-            self.views.fence_far();
-        }
+        known
     }
 }

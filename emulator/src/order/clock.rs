@@ -138,6 +138,9 @@ pub struct Views {
     pub fenced: Clock,
     /// The same of global memory: a fence may cover only it, or only shared memory.
     pub fenced_global: Clock,
+    /// The accesses among them that a release fence for tensor maps has covered: `tensormap.cp_fenceproxy`, or
+    /// `fence.proxy.tensormap::generic.release`.
+    pub maps: Clock,
     /// Accesses of tensor memory that a `tcgen05.fence::before_thread_sync` (or a commit, which implies one) has put before
     /// the synchronisation through which they became known.
     pub before: Clock,
@@ -189,6 +192,7 @@ impl Views {
             scoped: self.scoped.clone(),
             fenced: self.fenced.clone(),
             fenced_global: self.fenced_global.clone(),
+            maps: self.maps.clone(),
             before: self.before.clone(),
             after: Clock::default(),
             inits: self.inits.clone(),
@@ -203,6 +207,7 @@ impl Views {
         self.scoped.join(&other.scoped);
         self.fenced.join(&other.fenced);
         self.fenced_global.join(&other.fenced_global);
+        self.maps.join(&other.maps);
         self.before.join(&other.before);
         self.inits.join(&other.inits);
         self.order.join(&other.order);

@@ -256,6 +256,30 @@ pub const RULES: &[Rule] = &[
         "PTX ISA, cp.async.bulk.wait_group",
     ),
     rule(
+        "tensor-map",
+        "A thread writes into a tensor map in global memory; a release fence for tensor maps follows (tensormap.cp_fenceproxy, which \
+         writes it as well, or fence.proxy.tensormap::generic.release).",
+        "Behind synchronisation, a thread executes fence.proxy.tensormap::generic.acquire of the map's address, and its CTA then issues a \
+         copy with the map.",
+        "The writes come before the copy reads the map. Both fences also order what a fence of their scope does. Maps in parameters, and those \
+         that the host has written before the launch, need none.",
+        "PTX ISA 9.7.13.4, tensormap.cp_fenceproxy",
+    ),
+    rule(
+        "tensor-map-of-another-cta",
+        "A CTA acquires a tensor map that the kernel has changed, and tells another one.",
+        "The other CTA issues a copy with the map.",
+        "Nothing for the copy: the acquire fence is for the CTA that executes it.",
+        "PTX ISA 9.7.13.4",
+    ),
+    rule(
+        "tensor-map-is-another-proxy",
+        "A thread writes into a tensor map and executes fence.proxy.async or a fence of the generic proxy.",
+        "Behind synchronisation, a copy uses the map.",
+        "Nothing for the copy's reading of the map, which goes through the tensormap proxy.",
+        "PTX ISA 8.6, 9.7.13.4",
+    ),
+    rule(
         "cp-async-group",
         "cp.async, then cp.async.wait_group or wait_all by the same thread; for others, synchronisation behind that.",
         "An access of the bytes.",

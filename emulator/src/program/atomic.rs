@@ -96,6 +96,30 @@ pub struct StoreOp {
     pub sync: Option<Sync>,
 }
 
+/// What else an arrival at an mbarrier does, or must not do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ArrivalKind {
+    /// `arrive_drop`: the phases behind take so many arrivals fewer.
+    pub drops: bool,
+    /// `.noComplete`: it must not complete the phase.
+    pub no_complete: bool,
+}
+
+/// Operands of `st.async`, and of `red.async`.
+#[derive(Debug)]
+pub struct AsyncStoreOp {
+    /// To where, in the shared memory of any CTA of the cluster.
+    pub to: Address,
+    /// The mbarrier that counts the bytes.
+    pub barrier: Address,
+    /// Bytes of an element.
+    pub bytes: u8,
+    /// One register an element.
+    pub s: Box<[Reg]>,
+    /// What `red.async` makes of the value that is there and of that of the register.
+    pub update: Option<Update>,
+}
+
 /// From the old value and the operands to the new one.
 pub type Update = fn(u64, u64, u64) -> u64;
 
@@ -107,6 +131,8 @@ pub struct AtomicOp {
     pub address: Address,
     /// Bytes of the value: 2, 4 or 8.
     pub bytes: u8,
+    /// The address is that of a vector of so many bytes: aligned to them, and all of it within memory.
+    pub whole: u8,
     /// What it computes in shared memory.
     pub update: Update,
     /// What it computes in global memory.
@@ -144,7 +170,10 @@ pub fn update(op: &str, ty: &str) -> Option<(Update, u8)> {
         x as u32
     }
     fn half(ty: &str, a: u64, b: u64) -> u64 {
-        match packed::alu("add", &[], ty) {
+        of_halves("add", ty, a, b)
+    }
+    fn of_halves(op: &str, ty: &str, a: u64, b: u64) -> u64 {
+        match packed::alu(op, &[], ty) {
             Some(super::op::Alu::B32(g)) => {
                 let mut r = [0; 32];
                 g(&mut r, &[a as u32; 32], &[b as u32; 32]);
@@ -162,6 +191,14 @@ pub fn update(op: &str, ty: &str) -> Option<(Update, u8)> {
         ("add", "bf16") => |a, b, _| half("bf16", a, b),
         ("add", "f16x2") => |a, b, _| half("f16x2", a, b),
         ("add", "bf16x2") => |a, b, _| half("bf16x2", a, b),
+        ("min", "f16") => |a, b, _| of_halves("min", "f16", a, b),
+        ("max", "f16") => |a, b, _| of_halves("max", "f16", a, b),
+        ("min", "f16x2") => |a, b, _| of_halves("min", "f16x2", a, b),
+        ("max", "f16x2") => |a, b, _| of_halves("max", "f16x2", a, b),
+        ("min", "bf16") => |a, b, _| of_halves("min", "bf16", a, b),
+        ("max", "bf16") => |a, b, _| of_halves("max", "bf16", a, b),
+        ("min", "bf16x2") => |a, b, _| of_halves("min", "bf16x2", a, b),
+        ("max", "bf16x2") => |a, b, _| of_halves("max", "bf16x2", a, b),
         ("min", "u32" | "u64") => |a, b, _| a.min(b),
         ("max", "u32" | "u64") => |a, b, _| a.max(b),
         ("min", "s32") => |a, b, _| i(w(a)).min(i(w(b))) as u32 as u64,

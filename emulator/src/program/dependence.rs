@@ -80,7 +80,8 @@ impl Dependence {
 
 /// Results depend on operands, and on nothing else does anything.
 fn carries(inst: &Inst) -> bool {
-    inst.facts.plain || matches!(inst.op, Op::Shuffle { .. } | Op::Vote { .. } | Op::Reduce { .. } | Op::Match { .. })
+    let lanes = matches!(inst.op, Op::Shuffle { .. } | Op::Vote { .. } | Op::Reduce { .. } | Op::Match { .. });
+    inst.facts.plain || lanes || matches!(inst.op, Op::WarpMma(_) | Op::MoveMatrix { .. })
 }
 
 /// Registers that an instruction stores, or combines with memory.
@@ -88,6 +89,7 @@ fn stored_by(inst: &Inst) -> Vec<Reg> {
     match &inst.op {
         Op::Store(op) => op.s.to_vec(),
         Op::Atomic(op) => op.t.into_iter().chain([op.s]).collect(),
+        Op::AsyncStore(op) => op.s.to_vec(),
         Op::TensorStore { s, .. } | Op::MatrixStore { s, .. } => s.iter().map(|&reg| Reg::B32(reg)).collect(),
         _ => vec![],
     }
@@ -97,11 +99,13 @@ fn stored_by(inst: &Inst) -> Vec<Reg> {
 fn deciding(inst: &Inst) -> Vec<Reg> {
     match &inst.op {
         _ if inst.facts.plain => vec![],
+        Op::WarpMma(_) | Op::MoveMatrix { .. } => vec![],
         Op::Shuffle { mask, .. } | Op::Vote { mask, .. } | Op::Reduce { mask, .. } | Op::Match { mask, .. } => {
             vec![Reg::B32(*mask)]
         }
         Op::Store(op) => vec![op.address.base],
         Op::Atomic(op) => vec![op.address.base],
+        Op::AsyncStore(op) => vec![op.to.base, op.barrier.base],
         Op::TensorStore { tensor, .. } => vec![tensor.base],
         Op::MatrixStore { address, .. } => vec![address.base],
         Op::Wgmma(op) => op.deciding(),

@@ -219,6 +219,10 @@ impl Op {
                 | Op::BarrierArrive { .. }
                 | Op::ClusterArrive { .. }
                 | Op::Tma(_)
+                | Op::AsyncStore(_)
+                | Op::MapReplace { .. }
+                | Op::MapPublish { .. }
+                | Op::MapRelease { .. }
                 | Op::Mma(_)
                 | Op::Wgmma(_)
                 | Op::Exit
@@ -278,6 +282,11 @@ impl Op {
                 | Op::AsyncWait { .. }
                 | Op::MatrixLoad { .. }
                 | Op::MatrixStore { .. }
+                | Op::MapReplace { .. }
+                | Op::MapPublish { .. }
+                | Op::MapAcquire { .. }
+                | Op::Discard { .. }
+                | Op::AsyncStore(_)
                 | Op::TryCancel { .. }
                 | Op::Tma(_)
                 | Op::BulkCommit

@@ -36,8 +36,12 @@ pub(super) fn layout(variable: &Variable) -> Result<(u32, u32), Bad> {
     };
     let mut bytes = u64::from(element * lanes);
     let align = variable.align.unwrap_or(element * lanes).max(1);
+    // An array without a size has as many elements as its initialiser, in whole rows.
+    let rest = variable.dimensions.iter().skip(1).map(|d| d.unwrap_or(0)).fold(u64::from(lanes), u64::saturating_mul);
+    let listed = (variable.initial.len() as u64).checked_div(rest).unwrap_or(0);
+    let listed = listed + u64::from(listed * rest < variable.initial.len() as u64);
     for dimension in &variable.dimensions {
-        bytes = bytes.saturating_mul(dimension.unwrap_or(0));
+        bytes = bytes.saturating_mul(dimension.unwrap_or(listed));
     }
     if bytes > 1 << 28 || !align.is_power_of_two() || align > 1 << 16 {
         return Err(wrong(

@@ -16,6 +16,7 @@ mod flow;
 pub(crate) mod lanes;
 mod layout;
 mod lower;
+mod narrow;
 mod near;
 pub(crate) mod op;
 pub(crate) mod packed;
@@ -23,6 +24,7 @@ mod registers;
 mod rounding;
 mod targets;
 mod variables;
+pub mod warp_mma;
 pub mod wgmma;
 
 use crate::diagnostic::{Diagnostic, Label, Place, Severity, Source};

@@ -304,9 +304,10 @@ pub enum Op {
         remote: bool,
         relaxed: bool,
         wide: bool,
+        kind: super::atomic::ArrivalKind,
     },
-    /// `mbarrier.expect_tx`
-    BarrierExpect { address: Address, bytes: u16, remote: bool },
+    /// `mbarrier.expect_tx`, or `mbarrier.complete_tx`
+    BarrierExpect { address: Address, bytes: u16, remote: bool, complete: bool },
     /// `barrier.cluster.arrive`
     ClusterArrive { relaxed: bool, aligned: bool },
     /// `barrier.cluster.wait`
@@ -355,6 +356,22 @@ pub enum Op {
     MatrixLoad { address: Address, transposed: bool, d: Box<[u16]> },
     /// `stmatrix`
     MatrixStore { address: Address, transposed: bool, s: Box<[u16]> },
+    /// `mma.sync`
+    WarpMma(Box<super::warp_mma::WarpMmaOp>),
+    /// `movmatrix`
+    MoveMatrix { d: u16, a: u16 },
+    /// `tensormap.replace`: a field of the map at an address
+    MapReplace { space: Space, address: Address, field: crate::tensor_map::Field, value: Reg },
+    /// `tensormap.cp_fenceproxy`: 128 bytes of shared memory to global memory, and a release for who reads tensor maps
+    MapPublish { to: Address, from: Address, scope: super::atomic::Scope },
+    /// `fence.proxy.tensormap::generic.release`
+    MapRelease { scope: super::atomic::Scope },
+    /// `fence.proxy.tensormap::generic.acquire`, of the map at an address
+    MapAcquire { address: Address, scope: super::atomic::Scope },
+    /// `st.async`, `red.async`
+    AsyncStore(Box<super::atomic::AsyncStoreOp>),
+    /// `discard`: what 128 bytes of global memory hold is not needed any more
+    Discard { space: Space, address: Address },
     /// `clusterlaunchcontrol.try_cancel`
     TryCancel { to: Address, barrier: Address, all: bool },
     /// `clusterlaunchcontrol.query_cancel.is_canceled`

@@ -36,6 +36,17 @@ pub(super) fn module_variables(module: &Module) -> (Vec<Variable>, Vec<(Span, Ba
     let mut placed = Vec::new();
     let (mut base, mut total) = (FIRST, 0u64);
     for v in &module.variables {
+        // ptxas says so of each: with the ABI, these belong to a function.
+        if matches!(v.space.as_str(), "reg" | "local" | "param") {
+            errors.push((
+                v.span,
+                wrong(
+                    format!("`{}` is a `.{}` variable of the module", v.name, v.space),
+                    "Declare it in the function that uses it; the module has variables in `.global`, `.const` and `.shared`.",
+                ),
+            ));
+            continue;
+        }
         let here = matches!(v.space.as_str(), "global" | "const") && !v.linkage.iter().any(|l| l == ".extern");
         if !here {
             continue;

@@ -261,6 +261,11 @@ impl Examiner {
                 self.ends(n, step.site, barrier, &clock);
                 self.barriers.remove(&barrier);
             }
+            What::Drop { barrier, count } => {
+                if let Some(b) = self.barriers.get_mut(&barrier) {
+                    b.expected = b.expected.saturating_sub(count);
+                }
+            }
             What::Arrive { barrier, count, bytes } => {
                 self.counts(n, step.site, barrier, (count, bytes.into()), &clock, Some(place));
             }

@@ -219,6 +219,11 @@ impl<'a> Machine<'a> {
                 self.mbarriers.insert(barrier, new);
             }
             What::Inval { barrier } => drop(self.mbarriers.remove(&barrier)),
+            What::Drop { barrier, count } => {
+                if let Some(b) = self.mbarriers.get_mut(&barrier) {
+                    b.expected = b.expected.saturating_sub(count);
+                }
+            }
             What::Arrive { barrier, count, bytes } => return self.counts(barrier, count, i64::from(bytes)),
             What::Done { barrier, count, bytes, .. } => return self.counts(barrier, count, -i64::from(bytes)),
             What::Named { cta, id, expected } => {

@@ -36,6 +36,11 @@ pub enum What {
         count: u32,
         bytes: u32,
     },
+    /// The phases behind this one take so many arrivals fewer.
+    Drop {
+        barrier: u32,
+        count: u32,
+    },
     /// A wait that passed, and asks again where it does not.
     Wait {
         barrier: u32,

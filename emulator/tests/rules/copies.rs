@@ -1,6 +1,6 @@
 //! Proxies, bulk copies and `cp.async`.
 
-use super::case::{Case, PAIR, none, order};
+use super::case::{CLUSTER, Case, GRID, PAIR, none, order};
 
 const SHARED: &[&str] = &["race-shared"];
 const GLOBAL: &[&str] = &["race-global"];
@@ -92,6 +92,60 @@ pub fn proxies() -> Vec<Case> {
                 "@%first st.shared.u32 [tile], 7;\n{INIT}\n@%warp1 ld.shared.u32 %r2, [tile];\n\
                  fence.proxy.async.shared::cta; // rule\nbar.sync 0;\n@!%warp0 bra END;\n{ARRIVE}\n{LOAD}\n{WAIT}\nEND:"
             ),
+        ),
+    ]
+}
+
+/// Thread 0 of the CTAs for which `%p3` holds makes the map at `out`: 64 bytes from 1024 bytes on, in boxes of 16.
+const MAKE: &str = "add.s64 %rd0, %out, 1024;\n@%p3 tensormap.replace.tile.global_address.global.b1024.b64 [%out], %rd0;\n\
+                    @%p3 tensormap.replace.tile.global_dim.global.b1024.b32 [%out], 0, 64;\n\
+                    @%p3 tensormap.replace.tile.box_dim.global.b1024.b32 [%out], 0, 16;";
+const RELEASE: &str = "@%p3 fence.proxy.tensormap::generic.release.gpu;";
+const ACQUIRE: &str = "fence.proxy.tensormap::generic.acquire.gpu [%out], 128;";
+/// The thread for which `%p4` holds loads a box; its warp waits for it.
+const USE: &str = "@%p4 mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar_a], 16;\n\
+                   @%p4 cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes [tile], [%out, {0}], [bar_a];";
+
+pub fn maps() -> Vec<Case> {
+    let codes = &["tensor-map-not-acquired"];
+    // Warp 0 makes the map, warp 1 uses it.
+    let pair = |release: &str, acquire: &str| {
+        format!(
+            "{INIT}\nmov.pred %p3, %first;\nsetp.eq.u32 %p4, %t, 32;\n{MAKE}\n{release}\nbar.sync 0;\n@!%warp1 bra END;\n{acquire}\n{USE}\n{WAIT}\nEND:"
+        )
+    };
+    let cluster = |acquire: &str| {
+        format!(
+            "{INIT}\nand.pred %p3, %first, %cta0;\nnot.pred %p5, %cta0;\nand.pred %p4, %first, %p5;\n{MAKE}\n{RELEASE}\n\
+             barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\n{acquire}\nbarrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\n\
+             @%cta0 bra END;\n{USE}\n{WAIT}\nEND:"
+        )
+    };
+    // Cluster 0 makes the map and sets a flag; cluster 1 waits for the flag.
+    let grid = |acquire: &str| {
+        format!(
+            "{INIT}\nand.pred %p3, %first, %cluster0;\nmov.pred %p4, %first;\n@!%cluster0 bra READ;\n{MAKE}\n{RELEASE}\n\
+             @%p3 st.release.gpu.global.u32 [%out+2048], 1;\nbra END;\nREAD:\nld.acquire.gpu.global.u32 %r2, [%out+2048];\n\
+             setp.eq.u32 %p5, %r2, 0;\n@%p5 bra READ;\n{acquire}\n{USE}\n{WAIT}\nEND:"
+        )
+    };
+    let marked = |line: &str| format!("{line} // rule");
+    vec![
+        order("tensor-map", PAIR, codes, pair(&marked(RELEASE), ACQUIRE)),
+        order("tensor-map", PAIR, codes, pair(RELEASE, &marked(ACQUIRE))),
+        order("tensor-map", GRID, codes, grid(&marked(ACQUIRE))),
+        none("tensor-map-of-another-cta", CLUSTER, codes, cluster(&format!("@%cta0 {ACQUIRE} // rule: {ACQUIRE}"))),
+        none(
+            "tensor-map-is-another-proxy",
+            PAIR,
+            codes,
+            pair(RELEASE, &format!("fence.proxy.async; // rule: {ACQUIRE}")),
+        ),
+        none(
+            "tensor-map-is-another-proxy",
+            PAIR,
+            codes,
+            pair(&format!("@%p3 fence.acq_rel.gpu; // rule: {RELEASE}"), ACQUIRE),
         ),
     ]
 }

@@ -3,13 +3,17 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+#[path = "../../../ptx/tests/ptxas/mod.rs"]
+mod ptxas;
 
+mod async_store;
 mod atomics;
 mod barriers;
 mod clusters;
 mod comparisons;
 mod control;
 mod conversions;
+mod counts;
 mod coverage;
 mod floats;
 mod integers;
@@ -18,22 +22,28 @@ mod matrices;
 mod mbarriers;
 mod memory;
 mod mma;
+mod narrow;
 mod refusals;
 mod row;
 mod tensor;
+mod tensor_maps;
 mod tma;
 mod tma_layout;
+mod vectors;
+mod warp_mma;
 mod wgmma;
 
 use row::Row;
 
 /// Every table.
 const TABLES: &[fn() -> Vec<Row>] = &[
+    async_store::rows,
     atomics::rows,
     barriers::rows,
     clusters::rows,
     comparisons::rows,
     control::rows,
+    counts::rows,
     conversions::rows,
     floats::rows,
     integers::rows,
@@ -42,9 +52,13 @@ const TABLES: &[fn() -> Vec<Row>] = &[
     mbarriers::rows,
     memory::rows,
     mma::rows,
+    narrow::rows,
     tensor::rows,
+    tensor_maps::rows,
     tma::rows,
     tma_layout::rows,
+    vectors::rows,
+    warp_mma::rows,
     wgmma::rows,
 ];
 
@@ -52,6 +66,31 @@ const TABLES: &[fn() -> Vec<Row>] = &[
 fn every_form_has_a_row() {
     let rows: Vec<Row> = TABLES.iter().flat_map(|table| table()).collect();
     coverage::check(&rows);
+}
+
+/// ptxas takes the rows of these tables as they stand.
+#[test]
+fn ptxas_takes_the_rows() {
+    for (name, rows) in [
+        ("async_store", async_store::rows()),
+        ("counts", counts::rows()),
+        ("matrices", matrices::rows()),
+        ("narrow", narrow::rows()),
+        ("tensor_maps", tensor_maps::rows()),
+        ("vectors", vectors::rows()),
+        ("warp_mma", warp_mma::rows()),
+    ] {
+        assert!(!rows.is_empty(), "{name}");
+        let mut module = String::new();
+        for (n, row) in rows.iter().enumerate() {
+            let text = row.text().replace(", debug", "");
+            let (header, entry) =
+                text.trim_end_matches('\0').split_once(".visible .entry k(").expect("a row is one entry");
+            module = if n == 0 { header.into() } else { module };
+            module += &format!(".visible .entry k{n}({entry}");
+        }
+        ptxas::assemble(&format!("rows_of_{name}"), &module);
+    }
 }
 
 /// A few rows of each table, as kernels, for the fuzzer to begin with (`emulator/fuzz`).

@@ -4,7 +4,7 @@ use crate::row::{Row, bare, check, each, one};
 
 pub fn rows() -> Vec<Row> {
     let mut rows = Vec::new();
-    for space in ["shared", "shared::cta"] {
+    for space in ["", ".shared", ".shared::cta"] {
         for (count, times) in [(1, "x1"), (2, "x2"), (4, "x4")] {
             for trans in ["", ".trans"] {
                 rows.extend(matrices(count, times, trans, space));
@@ -31,13 +31,14 @@ fn matrices(count: u64, times: &str, trans: &str, space: &str) -> Vec<Row> {
     let regs: Vec<String> = (1..=count).map(|n| format!("%r{n}")).collect();
     let regs = regs.join(", ");
     // Lane n stores row n % 8 of matrix n / 8, whose rows lie 32 bytes apart, and names its address.
-    let address = "shl.b32 %r20, %r98, 5; mov.u32 %r21, smem; add.u32 %r20, %r20, %r21;\n";
+    let address = "shl.b32 %r20, %r98, 5; mov.u32 %r21, smem; add.u32 %r20, %r20, %r21; cvt.u64.u32 %d14, %r20; cvta.shared.u64 %d14, %d14;\n";
+    let at = if space.is_empty() { "%d14" } else { "%r20" };
     let fill = "shr.u32 %r22, %r98, 3; shl.b32 %r22, %r22, 8; and.b32 %r23, %r98, 7; shl.b32 %r23, %r23, 4; or.b32 %r22, %r22, %r23;\n\
                 mad.lo.u32 %r24, %r22, 0x10001, 0x10000; add.u32 %r25, %r24, 0x20002; add.u32 %r26, %r24, 0x40004; add.u32 %r27, %r24, 0x60006;\n\
                 st.shared.v4.b32 [%r20], {%r24, %r25, %r26, %r27}; bar.sync 0;\n";
     // The last matrix's fragment.
     let load =
-        format!("ldmatrix.sync.aligned.m8n8.{times}{trans}.{space}.b16 {{{regs}}}, [%r20];\nmov.b32 %r0, %r{count};");
+        format!("ldmatrix.sync.aligned.m8n8.{times}{trans}{space}.b16 {{{regs}}}, [{at}];\nmov.b32 %r0, %r{count};");
     let loaded = each(32, &load, |t| fragment(count - 1, t, !trans.is_empty())).around(&format!("{address}{fill}"), "");
     // The other way: each thread stores its fragment, then row t % 8 of the last matrix is read by its lane, second word.
     let mut set = String::new();
@@ -51,7 +52,7 @@ fn matrices(count: u64, times: &str, trans: &str, space: &str) -> Vec<Row> {
             256 * m
         );
     }
-    let store = format!("stmatrix.sync.aligned.m8n8.{times}{trans}.{space}.b16 [%r20], {{{regs}}};\nbar.sync 0;");
+    let store = format!("stmatrix.sync.aligned.m8n8.{times}{trans}{space}.b16 [{at}], {{{regs}}};\nbar.sync 0;");
     let (m, first) = (count - 1, 8 * (count - 1));
     let stored = bare(32, &store)
         .around(&format!("{address}{set}"), "setp.ge.u32 %p1, %r98, 8; @%p1 ret;\nadd.u32 %r20, %r20, OFFSET; ld.shared.b32 %r0, [%r20+4]; cvt.u64.u32 %d0, %r0; st.global.b64 [%d9], %d0;".replace("OFFSET", &(32 * first).to_string()).as_str())

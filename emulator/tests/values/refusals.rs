@@ -129,18 +129,22 @@ fn a_refusal_names_the_nearest_form() {
     let mut said = String::new();
     for statement in [
         "atom.global.add.s16 %h0, [%d8], %h1;",
-        "red.global.add.v2.f32 [%d8], {%f0, %f1};",
+        "red.global.max.noftz.f16 [%d8], %h0;",
+        "multimem.ld_reduce.relaxed.gpu.global.add.f32 %f0, [%d8];",
+        "st.async.release.gpu.global.b32 [%d0], %r1;",
+        "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.min.u64 [%r0], %d1, [%r2];",
         "ld.mmio.sys.global.b32 %r0, [%d8];",
         "tcgen05.mma.cta_group::1.kind::tf32 [%r1], %d0, %d1, %r2, %p0;",
         "tcgen05.st.sync.aligned.16x96b.x2.b32 [%r1], {%r2, %r3};",
         "tcgen05.cp.cta_group::1.128x256b [%r1], %d0;",
-        "mbarrier.arrive_drop.shared.b64 _, [bar];",
-        "mbarrier.arrive.noComplete.shared.b64 %d0, [bar], 1;",
+        "mbarrier.arrive.noComplete.relaxed.cta.shared.b64 %d0, [bar], 1;",
         "cp.async.bulk.tensor.2d.shared::cta.global.im2col.mbarrier::complete_tx::bytes [smem], [%d6, {0, 0}], [bar];",
         "cp.async.mbarrier.arrive.shared.b64 [bar];",
         "cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.add.u32 [%d8], [smem], 16, [bar];",
-        "cvt.rna.tf32.f32 %r0, %f0;",
-        "cvt.rn.satfinite.e4m3x2.f32 %h0, %f0, %f1;",
+        "cvt.rs.bf16x2.f32 %r0, %f0, %f1, %r1;",
+        "cvt.rn.e4m3x2.f32 %h0, %f0, %f1;",
+        "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%r0, %r1, %r2, %r3}, {%r0, %r1, %r2, %r3}, {%r0, %r1}, {%r0, %r1, %r2, %r3};",
+        "tensormap.replace.im2col.rank.shared::cta.b1024.b32 [smem], 1;",
         "fma.rm.f64 %e0, %e1, %e2, %e3;",
         "shfl.up.b32 %r0, %r1, 1, 0;",
         "fence.acquire.gpu;",
@@ -159,8 +163,14 @@ fn a_refusal_names_the_nearest_form() {
     expect![[r#"
         atom.global.add.s16
             The nearest form that is modelled: `atom.global.add.s32`. `emulate --list-instructions` lists all.
-        red.global.add.v2.f32
-            The nearest form that is modelled: `red.global.add.f32`. `emulate --list-instructions` lists all.
+        red.global.max.noftz.f16
+            The nearest form that is modelled: `red.global.max.noftz.v2.f16`. `emulate --list-instructions` lists all.
+        multimem.ld_reduce.relaxed.gpu.global.add.f32
+            No form of this opcode is modelled; `emulate --list-instructions` lists all that are.
+        st.async.release.gpu.global.b32
+            The nearest form that is modelled: `st.release.gpu.global.b32`. `emulate --list-instructions` lists all.
+        red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.min.u64
+            The nearest form that is modelled: `red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.min.u32`. `emulate --list-instructions` lists all.
         ld.mmio.sys.global.b32
             The nearest form that is modelled: `ld.global.b32`. `emulate --list-instructions` lists all.
         tcgen05.mma.cta_group::1.kind::tf32
@@ -169,20 +179,22 @@ fn a_refusal_names_the_nearest_form() {
             The nearest form that is modelled: `tcgen05.st.sync.aligned.16x64b.x2.b32`. `emulate --list-instructions` lists all.
         tcgen05.cp.cta_group::1.128x256b
             The nearest form that is modelled: `tcgen05.mma.cta_group::1.kind::f16`. `emulate --list-instructions` lists all.
-        mbarrier.arrive_drop.shared.b64
-            The nearest form that is modelled: `mbarrier.arrive.shared.b64`. `emulate --list-instructions` lists all.
-        mbarrier.arrive.noComplete.shared.b64
-            The nearest form that is modelled: `mbarrier.arrive.shared.b64`. `emulate --list-instructions` lists all.
+        mbarrier.arrive.noComplete.relaxed.cta.shared.b64
+            The nearest form that is modelled: `mbarrier.arrive.relaxed.cta.shared.b64`. `emulate --list-instructions` lists all.
         cp.async.bulk.tensor.2d.shared::cta.global.im2col.mbarrier::complete_tx::bytes
             The nearest form that is modelled: `cp.async.bulk.tensor.2d.shared::cta.global.mbarrier::complete_tx::bytes`. `emulate --list-instructions` lists all.
         cp.async.mbarrier.arrive.shared.b64
             The nearest form that is modelled: `cp.async.ca.shared.global`. `emulate --list-instructions` lists all.
         cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.add.u32
             The nearest form that is modelled: `cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes`. `emulate --list-instructions` lists all.
-        cvt.rna.tf32.f32
-            The nearest form that is modelled: `cvt.rni.f32.f32`. `emulate --list-instructions` lists all.
-        cvt.rn.satfinite.e4m3x2.f32
-            The nearest form that is modelled: `cvt.rn.satfinite.f16.f32`. `emulate --list-instructions` lists all.
+        cvt.rs.bf16x2.f32
+            The nearest form that is modelled: `cvt.f32.bf16`. `emulate --list-instructions` lists all.
+        cvt.rn.e4m3x2.f32
+            The nearest form that is modelled: `cvt.rn.satfinite.e4m3x2.f32`. `emulate --list-instructions` lists all.
+        mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32
+            The nearest form that is modelled: `mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32`. `emulate --list-instructions` lists all.
+        tensormap.replace.im2col.rank.shared::cta.b1024.b32
+            The nearest form that is modelled: `tensormap.replace.tile.rank.shared::cta.b1024.b32`. `emulate --list-instructions` lists all.
         fma.rm.f64
             The nearest form that is modelled: `fma.rm.f32`. `emulate --list-instructions` lists all.
         shfl.up.b32

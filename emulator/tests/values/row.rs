@@ -192,7 +192,7 @@ pub fn kernel(body: &str) -> String {
          .visible .entry k(.param .u64 out, .param .u64 in, .param .align 64 .b8 map[128])\n{{\n\
          .local .align 16 .b8 frame[32];\n.shared .align 1024 .b8 smem[32768];\n.shared .align 16 .b8 response[16];\n\
          .shared .align 8 .b64 bar[4];\n.shared .align 4 .b32 slot;\n\
-         .reg .pred %p<10>;\n.reg .b16 %h<8>;\n.reg .b32 %r<100>;\n.reg .b64 %d<16>;\n.reg .f32 %f<8>;\n\
+         .reg .pred %p<10>;\n.reg .b8 %b<4>;\n.reg .b16 %h<8>;\n.reg .b32 %r<100>;\n.reg .b64 %d<16>;\n.reg .f32 %f<8>;\n\
          .reg .f64 %e<4>;\n.reg .b128 %q<2>;\n.reg .b32 %x<128>;\n\
          mov.u32 %r98, %tid.x;\nmov.u32 %r97, %cluster_ctarank;\nmov.u32 %r96, %ctaid.x;\nmov.u32 %r95, %ntid.x;\n\
          mad.lo.u32 %r99, %r96, %r95, %r98;\nld.param.u64 %d8, [out];\nld.param.u64 %d7, [in];\n\
@@ -202,7 +202,7 @@ pub fn kernel(body: &str) -> String {
     )
 }
 
-/// One instruction of one thread. A register is named by its class and what it holds: `h` 16 bits, `r` 32, `d` 64, `f` FP32, `e`
+/// One instruction of one thread. A register is named by its class and what it holds: `b` 8 bits, `h` 16, `r` 32, `d` 64, `f` FP32, `e`
 /// FP64, `p` a predicate. The result is compared as bits.
 pub fn op(opcode: &str, to: char, sources: &[(char, u64)], expected: u64) -> Row {
     let mut body = String::new();
@@ -215,11 +215,13 @@ pub fn op(opcode: &str, to: char, sources: &[(char, u64)], expected: u64) -> Row
             'f' => format!("mov.b32 %f{n}, 0f{value:08X};\n"),
             'e' => format!("mov.b64 %e{n}, 0d{value:016X};\n"),
             'd' => format!("mov.b64 %d{n}, {value:#x};\n"),
+            'b' => format!("cvt.u8.u32 %b{n}, {value:#x};\n"),
             'p' => format!("setp.eq.u32 %p{n}, {value}, 1;\n"),
             _ => format!("mov.b32 %{class}{n}, {value:#x};\n"),
         };
     }
     let end = match to {
+        'b' => "cvt.u32.u8 %r0, %b0;",
         'h' => "cvt.u32.u16 %r0, %h0;",
         'f' => "mov.b32 %r0, %f0;",
         'e' => "mov.b64 %d0, %e0;",

@@ -4,7 +4,7 @@ use super::{Decoded, Family, Lowering, Operands, describe, types, wrong};
 use crate::program::layout::type_bytes;
 use crate::program::lower::Binding;
 use crate::program::op::{Alu, Logic, Op, Reg, TRUE};
-use crate::program::{alu, convert};
+use crate::program::{alu, convert, narrow};
 use crate::syntax::ast::Operand;
 
 pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) -> Family {
@@ -364,7 +364,7 @@ fn cvta(l: &mut Lowering, mods: &[&str], o: &Operands) -> Family {
 
 fn cvt(l: &mut Lowering, mods: &[&str], o: &Operands) -> Family {
     let [flags @ .., to, from] = mods else { return Ok(None) };
-    if let Some(f) = convert::convert(flags, to, from) {
+    if let Some(f) = convert::convert(flags, to, from).or_else(|| narrow::convert(flags, to, from)) {
         return apply(l, f, o, *from == "f32").map(Some);
     }
     if matches!(*to, "f16x2" | "bf16x2") {

@@ -235,8 +235,15 @@ fn order(mods: &[&str], o: &Operands) -> Result<Option<Sync>, Bad> {
 
 /// `atom`, and `red`, which gives nothing back.
 fn atomic(l: &mut Lowering, gives: bool, mods: &[&str], o: &Operands) -> Family {
-    let Some((ty, rest)) = mods.split_last() else { return Ok(None) };
-    let (mut space, mut what, mut hint) = (Space::Generic, None, false);
+    // The type of a vector may stand before the operation.
+    let is_type = |m: &&str| type_bytes(m).is_some();
+    let Some(&ty) = mods.iter().rev().find(|m| is_type(m)) else { return Ok(None) };
+    let rest: Vec<&str> = mods.iter().copied().filter(|m| !is_type(m)).collect();
+    let rest = rest.as_slice();
+    let (mut space, mut what, mut hint, mut lanes) = (Space::Generic, None, false, 1);
+    if mods.len() != rest.len() + 1 {
+        return Ok(None);
+    }
     for m in rest {
         match *m {
             "global" => space = Space::Global,
@@ -247,6 +254,9 @@ fn atomic(l: &mut Lowering, gives: bool, mods: &[&str], o: &Operands) -> Family 
             "acquire" | "acq_rel" if gives => {}
             "add" | "min" | "max" | "and" | "or" | "xor" | "inc" | "dec" if what.is_none() => what = Some(*m),
             "exch" | "cas" if what.is_none() && gives => what = Some(*m),
+            "v2" => lanes = 2,
+            "v4" => lanes = 4,
+            "v8" => lanes = 8,
             // Sums of FP16 and BF16 keep subnormals.
             "noftz" if ty.contains("f16") => {}
             "L2::cache_hint" => hint = true,
@@ -255,6 +265,19 @@ fn atomic(l: &mut Lowering, gives: bool, mods: &[&str], o: &Operands) -> Family 
     }
     let Some((what, (update, bytes))) = what.and_then(|what| Some((what, update(what, ty)?))) else { return Ok(None) };
     let Some((update_global, _)) = update_global(what, ty) else { return Ok(None) };
+    // Which vectors there are, and that only they have extremes of halves (PTX ISA, red, atom).
+    let halves = ty.contains("f16");
+    let vector = match (what, ty) {
+        ("add", "f32") => lanes <= 4,
+        ("add" | "min" | "max", "f16" | "bf16") => rest.contains(&"noftz"),
+        ("add" | "min" | "max", "f16x2" | "bf16x2") => rest.contains(&"noftz") && lanes <= 4,
+        _ => false,
+    };
+    if lanes > 1 && (!vector || matches!(space, Space::Shared | Space::SharedCluster))
+        || lanes == 1 && (halves && what != "add" || mods.last() != Some(&ty))
+    {
+        return Ok(None);
+    }
     // Without them: relaxed, at the scope of the GPU (PTX ISA, atom).
     let sync = match rest.iter().find_map(|m| Sync::scope(m)) {
         Some(scope) if order(rest, o).is_err() => Sync { scope, acquire: false, release: false },
@@ -271,7 +294,24 @@ fn atomic(l: &mut Lowering, gives: bool, mods: &[&str], o: &Operands) -> Family 
     let memory = o.get(first)?;
     let address = l.address(memory)?;
     l.check_space(memory, space, o.opcode)?;
-    let float = matches!(*ty, "f32" | "f64");
+    let float = matches!(ty, "f32" | "f64");
+    if lanes > 1 {
+        let policy = if hint { Some(l.source64(o.get(count - 1)?)?) } else { None };
+        let op = AtomicOp {
+            space,
+            address,
+            bytes,
+            whole: bytes * lanes as u8,
+            update,
+            update_global,
+            replaces: false,
+            d: None,
+            s: Reg::Sink,
+            t: None,
+            sync,
+        };
+        return vector_atomic(l, o, (gives, lanes, float), op, policy);
+    }
     let mut uses = base_of(&address);
     let s = l.source(o.get(first + 1)?, bytes.into(), float)?;
     uses.push(s);
@@ -286,8 +326,48 @@ fn atomic(l: &mut Lowering, gives: bool, mods: &[&str], o: &Operands) -> Family 
         Some(d) => Some(Reg::B32(l.destination32(d)?)),
     };
     let replaces = what == "exch";
-    let op = AtomicOp { space, address, bytes, update, update_global, replaces, d, s, t, sync };
+    let op = AtomicOp { space, address, bytes, whole: bytes, update, update_global, replaces, d, s, t, sync };
     Ok(Some(Decoded::new(Op::Atomic(Box::new(op)), uses, d.into_iter().collect())))
+}
+
+/// An operation on a vector is one on each element, in no order (PTX ISA, red, atom).
+fn vector_atomic(
+    l: &mut Lowering,
+    o: &Operands,
+    (gives, lanes, float): (bool, usize, bool),
+    whole: AtomicOp,
+    policy: Option<u16>,
+) -> Family {
+    let first = usize::from(gives);
+    let list = |n: usize| match o.get(n)? {
+        Operand::Vector(list) if list.len() == lanes => Ok(list.clone()),
+        other => Err(wrong(
+            format!("`{}` takes a vector of {lanes} registers, found {}", o.opcode, describe(other)),
+            "Name one register for each element, in braces.",
+        )),
+    };
+    let sources = list(first + 1)?;
+    let results = if gives { list(0)? } else { vec![Operand::Sink; lanes] };
+    let mut last = None;
+    for (n, (source, result)) in sources.iter().zip(&results).enumerate() {
+        let s = l.source(source, whole.bytes.into(), float)?;
+        let d = match result {
+            Operand::Sink => None,
+            result => Some(Reg::B32(l.destination32(result)?)),
+        };
+        let offset = whole.address.offset.wrapping_add((n * usize::from(whole.bytes)) as i64);
+        let address = crate::program::op::Address { offset, ..whole.address };
+        let width = if n == 0 { whole.whole } else { whole.bytes };
+        let op = AtomicOp { address, whole: width, d, s, ..whole };
+        let mut uses = base_of(&address);
+        uses.push(s);
+        uses.extend(policy.map(Reg::B64));
+        let decoded = Decoded::new(Op::Atomic(Box::new(op)), uses, d.into_iter().collect());
+        if let Some(Decoded { op, uses, defs }) = last.replace(decoded) {
+            l.emit(op, crate::program::op::TRUE, false, uses, defs);
+        }
+    }
+    Ok(last)
 }
 
 /// `createpolicy.fractional`: the value is opaque, and what takes it changes speed only.

@@ -1,6 +1,7 @@
 //! One instruction, from its text to an [`Op`]. Each family has its file; this one holds what they share.
 
 mod arithmetic;
+mod async_store;
 mod bulk;
 mod control;
 mod forms;
@@ -9,7 +10,9 @@ mod nearest;
 pub(super) mod special;
 mod synchronisation;
 mod tensor;
+mod tensor_map;
 pub(super) mod types;
+mod warp_matrix;
 mod wgmma;
 
 use super::Bad;
@@ -45,10 +48,13 @@ pub(super) fn decode(l: &mut Lowering, inst: &Instruction) -> Result<Decoded, Ba
     let families = [
         arithmetic::decode,
         memory::decode,
+        async_store::decode,
         control::decode,
         synchronisation::decode,
         bulk::decode,
         tensor::decode,
+        warp_matrix::decode,
+        tensor_map::decode,
         wgmma::decode,
     ];
     for family in families {

@@ -1,9 +1,11 @@
 //! Barriers, mbarriers and fences.
 
 use super::{Decoded, Family, Lowering, Operands, base as base_of, wrong};
+use crate::program::Bad;
 use crate::program::alu::alu;
-use crate::program::atomic::{Scope, Sync};
-use crate::program::op::{BarrierVote, Op, Reg};
+use crate::program::atomic::{ArrivalKind, Scope, Sync};
+use crate::program::lanes::lanes;
+use crate::program::op::{Address, BarrierVote, Op, Reg, Space};
 use crate::syntax::ast::Operand;
 
 pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) -> Family {
@@ -13,9 +15,9 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
             let mask = l.source32(o.get(0)?, false)?;
             Ok(Some(Decoded::new(Op::WarpSync { mask }, vec![Reg::B32(mask)], vec![])))
         }
-        ("barrier", ["cluster", ..]) | ("mapa" | "getctarank" | "setmaxnreg" | "griddepcontrol" | "prefetch", _) => {
-            cluster(l, base, mods, o)
-        }
+        ("barrier", ["cluster", ..])
+        | ("mapa" | "getctarank" | "setmaxnreg" | "griddepcontrol" | "prefetch" | "prefetchu", _)
+        | ("applypriority" | "discard", _) => cluster(l, base, mods, o),
         ("bar" | "barrier", _) => cta_barrier(l, base, mods, o),
         ("mbarrier", [what, rest @ ..]) => mbarrier(l, what, rest, o),
         ("fence", ["proxy", "async"] | ["proxy", "async", "shared::cta" | "shared::cluster" | "global"]) => {
@@ -24,6 +26,11 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
             let space = mods.get(2).copied();
             let (shared, global) = (space != Some("global"), matches!(space, None | Some("global")));
             Ok(Some(Decoded::new(Op::ProxyFence { shared, global }, vec![], vec![])))
+        }
+        // Two addresses of the same bytes: here, memory has one each.
+        ("fence" | "membar", ["proxy", "alias"]) => {
+            o.expect(0..=0)?;
+            Ok(Some(Decoded::new(Op::Hint, vec![], vec![])))
         }
         ("fence", ["mbarrier_init", "release", "cluster"]) => {
             o.expect(0..=0)?;
@@ -104,6 +111,7 @@ struct Modifiers {
     space: bool,
     relaxed: bool,
     cluster: bool,
+    no_complete: bool,
 }
 
 fn modifiers(rest: &[&str]) -> Option<Modifiers> {
@@ -117,6 +125,7 @@ fn modifiers(rest: &[&str]) -> Option<Modifiers> {
             "release" | "acquire" | "cta" => {}
             "relaxed" => m.relaxed = true,
             "cluster" => m.cluster = true,
+            "noComplete" => m.no_complete = true,
             _ => return None,
         }
     }
@@ -125,8 +134,14 @@ fn modifiers(rest: &[&str]) -> Option<Modifiers> {
 
 fn mbarrier(l: &mut Lowering, what: &str, rest: &[&str], o: &Operands) -> Family {
     let Some((&"b64", rest)) = rest.split_last() else { return Ok(None) };
+    if what == "pending_count" && rest.is_empty() {
+        return pending_count(l, o);
+    }
     let Some(m) = modifiers(rest) else { return Ok(None) };
-    if m.remote && !matches!(what, "arrive" | "expect_tx") {
+    if m.no_complete && (!matches!(what, "arrive" | "arrive_drop") || m.expect_tx || m.relaxed || m.cluster) {
+        return Ok(None);
+    }
+    if m.remote && (m.no_complete || !matches!(what, "arrive" | "arrive_drop" | "expect_tx" | "complete_tx")) {
         return Err(wrong(
             format!("`mbarrier.{what}` takes only mbarriers of the own CTA"),
             "Use `.shared::cta`, and let a thread of the barrier's CTA do it.",
@@ -146,10 +161,11 @@ fn mbarrier(l: &mut Lowering, what: &str, rest: &[&str], o: &Operands) -> Family
             let address = l.address(o.get(0)?)?;
             Ok(Some(Decoded::new(Op::BarrierInval { address }, base_of(&address), vec![])))
         }
-        "arrive" if !m.parity => {
+        "arrive" | "arrive_drop" if !m.parity => {
             // The state is not given for a remote barrier, and may be left out altogether.
             let first = usize::from(!matches!(o.get(0)?, Operand::Memory(..)));
-            o.expect(if m.expect_tx { first + 2..=first + 2 } else { first + 1..=first + 2 })?;
+            let all = m.expect_tx || m.no_complete;
+            o.expect(if all { first + 2..=first + 2 } else { first + 1..=first + 2 })?;
             let (state, defs) = match o.get(0)? {
                 Operand::Name(_) if m.remote => {
                     return Err(wrong(
@@ -171,16 +187,18 @@ fn mbarrier(l: &mut Lowering, what: &str, rest: &[&str], o: &Operands) -> Family
             let Modifiers { relaxed, cluster: wide, .. } = m;
             // PTX ISA 9.7.13.15.16, example 4.
             let remote = m.remote || !m.space && state.is_none();
-            let op = Op::BarrierArrive { address, count, expect, state, remote, relaxed, wide };
+            let kind = ArrivalKind { drops: what == "arrive_drop", no_complete: m.no_complete };
+            let op = Op::BarrierArrive { address, count, expect, state, remote, relaxed, wide, kind };
             Ok(Some(Decoded::new(op, uses, defs)))
         }
-        "expect_tx" if !m.parity => {
+        "expect_tx" | "complete_tx" if !m.parity && !m.expect_tx => {
             o.expect(2..=2)?;
             let address = l.address(o.get(0)?)?;
             let bytes = l.source32(o.get(1)?, false)?;
             let mut uses = base_of(&address);
             uses.push(Reg::B32(bytes));
-            Ok(Some(Decoded::new(Op::BarrierExpect { address, bytes, remote: m.remote || !m.space }, uses, vec![])))
+            let (remote, complete) = (m.remote || !m.space, what == "complete_tx");
+            Ok(Some(Decoded::new(Op::BarrierExpect { address, bytes, remote, complete }, uses, vec![])))
         }
         "try_wait" | "test_wait" => {
             let block = what == "try_wait";
@@ -201,7 +219,15 @@ fn mbarrier(l: &mut Lowering, what: &str, rest: &[&str], o: &Operands) -> Family
     }
 }
 
-/// A state that an arrival gave is the number of its phase; the wait is for the end of that one.
+/// The arrivals that a phase waited for before the one that gave the state: the state's upper half.
+fn pending_count(l: &mut Lowering, o: &Operands) -> Family {
+    o.expect(2..=2)?;
+    let (d, s) = (l.destination32(o.get(0)?)?, l.source64(o.get(1)?)?);
+    let f = lanes!(Narrow |state: u64| (state >> 32) as u32);
+    Ok(Some(Decoded::new(Op::Alu { f, d, s: [s, 0, 0] }, vec![Reg::B64(s)], vec![Reg::B32(d)])))
+}
+
+/// The lower half of a state that an arrival gave is the number of its phase; the wait is for the end of that one.
 fn state_parity(l: &mut Lowering, state: &Operand) -> Result<u16, crate::program::Bad> {
     let s = l.source64(state)?;
     let Reg::B32(d) = l.register("b32")? else { return l.constant32(0) };
@@ -216,6 +242,18 @@ fn state_parity(l: &mut Lowering, state: &Operand) -> Result<u16, crate::program
 
 fn convert(to: &str, from: &str) -> Option<crate::program::op::Alu> {
     crate::program::convert::convert(&[], to, from)
+}
+
+/// The operands of what is done to a line of L2: its address and 128.
+fn line(l: &mut Lowering, o: &Operands) -> Result<Address, Bad> {
+    o.expect(2..=2)?;
+    match o.get(1)? {
+        Operand::Integer(128) => l.address(o.get(0)?),
+        other => Err(wrong(
+            format!("`{}` of {} bytes", o.opcode, super::describe(other)),
+            "It takes 128 bytes: write `128`.",
+        )),
+    }
 }
 
 /// `barrier.cluster.{arrive,wait}` and what concerns addresses of other CTAs.
@@ -264,12 +302,27 @@ pub(super) fn cluster(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands)
                 )),
             }
         }
+        ("applypriority", ["L2::evict_normal"] | ["global", "L2::evict_normal"]) => {
+            let address = line(l, o)?;
+            Ok(Some(Decoded::new(Op::Hint, base_of(&address), vec![])))
+        }
+        ("discard", ["L2"] | ["global", "L2"]) => {
+            let address = line(l, o)?;
+            let space = if mods.len() == 2 { Space::Global } else { Space::Generic };
+            l.check_space(o.get(0)?, space, o.opcode)?;
+            Ok(Some(Decoded::new(Op::Discard { space, address }, base_of(&address), vec![])))
+        }
         // Grids overlap, caches are warmed: results do not depend on it.
         ("griddepcontrol", ["wait" | "launch_dependents"]) => Ok(Some(Decoded::new(Op::Hint, vec![], vec![]))),
         (
             "prefetch",
-            ["tensormap"] | ["const" | "param", "tensormap"] | ["L1" | "L2"] | ["global" | "local", "L1" | "L2"],
-        ) => {
+            ["tensormap"]
+            | ["const" | "param", "tensormap"]
+            | ["L1" | "L2"]
+            | ["global" | "local", "L1" | "L2"]
+            | ["global", "L2::evict_last" | "L2::evict_normal"],
+        )
+        | ("prefetchu", ["L1"]) => {
             o.expect(1..=1)?;
             let address = l.address(o.get(0)?)?;
             Ok(Some(Decoded::new(Op::Hint, base_of(&address), vec![])))

@@ -174,10 +174,22 @@ fn wants(base: &str, mods: &[&str], operand: usize) -> Want {
         ("lop3", 4) => Want::Anything,
         (base, _) if ALIKE.contains(&base) => Want::of(ty),
         ("ld", 0) | ("st", 1) => Want::wide(ty),
-        ("atom", 0) | ("atom" | "red", 1..) => Want::of(ty),
-        ("cvt", 0) => Want::wide(mods.len().checked_sub(2).map_or("", |n| mods[n])),
-        ("cvt", _) => Want::wide(ty),
+        ("atom", 0) | ("atom" | "red", 1..) => {
+            Want::of(mods.iter().rev().find(|m| named(m).is_some()).copied().unwrap_or_default())
+        }
+        ("cvt", 0) => narrow(mods.len().checked_sub(2).map_or("", |n| mods[n])),
+        ("cvt", _) => narrow(ty),
         _ => counts(base, mods, operand),
+    }
+}
+
+/// Numbers of fewer than 16 bits are held as bits, of no other width; what else `cvt` takes may be wider.
+fn narrow(ty: &str) -> Want {
+    match ty {
+        "e4m3x2" | "e5m2x2" | "e2m3x2" | "e3m2x2" | "ue8m0x2" => Want::Only(&["b16"]),
+        "e2m1x2" => Want::Only(&["b8"]),
+        "tf32" => Want::Only(&["b32"]),
+        _ => Want::wide(ty),
     }
 }
 
@@ -192,7 +204,9 @@ fn counts(base: &str, mods: &[&str], operand: usize) -> Want {
         // A thread count, and a predicate.
         ("bar" | "barrier", _, _) if has("red") => Want::Anything,
         ("bar" | "barrier", "sync" | "arrive" | "cta" | "warp", _) => Want::Count,
-        ("mbarrier", "init" | "expect_tx", 1) => Want::Count,
+        ("mbarrier", "init" | "expect_tx" | "complete_tx", 1) => Want::Count,
+        ("mbarrier", "pending_count", 0) => Want::Count,
+        ("mbarrier", "pending_count", 1) => Want::of("u64"),
         ("mbarrier", "arrive" | "arrive_drop", 0) => Want::of("u64"),
         ("mbarrier", "arrive" | "arrive_drop", 2) => Want::Count,
         ("mbarrier", "try_wait" | "test_wait", 2) if has("parity") => Want::Count,
@@ -201,6 +215,13 @@ fn counts(base: &str, mods: &[&str], operand: usize) -> Want {
         ("tcgen05", "alloc", 1) | ("tcgen05", "dealloc", _) => Want::Count,
         ("tcgen05", "mma", 1 | 2) => Want::of("u64"),
         ("tcgen05", "mma", 3) => Want::Count,
+        ("tensormap", "replace", at) if at > 0 && has("b64") => Want::of("u64"),
+        ("tensormap", "replace", 1..) => Want::Count,
+        ("movmatrix", _, _) => Want::of("b32"),
+        // FP32 fragments take constants, those of pairs do not.
+        ("mma", _, 0 | 3) if mods.last() == Some(&"f32") => Want::of("f32"),
+        ("mma", _, 1 | 2) if has("bf16") => Want::of("bf16x2"),
+        ("mma", _, _) => Want::of("f16x2"),
         ("wgmma", "mma_async", at) => match at {
             0 if mods[mods.len() - 3..].first() == Some(&"f32") => Want::Only(&["b32", "f32"]),
             // A register of two elements: bits, or two FP16 numbers; no integers, as ptxas says.

@@ -1,0 +1,79 @@
+//! `st.async` and `red.async`: a store to shared memory of the cluster, or a reduction there, whose bytes an mbarrier counts.
+
+use super::{Decoded, Family, Lowering, Operands, base as base_of, describe, wrong};
+use crate::program::atomic::{AsyncStoreOp, update};
+use crate::program::layout::type_bytes;
+use crate::program::op::{Op, Space};
+use crate::syntax::ast::Operand;
+
+pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) -> Family {
+    if base == "red" {
+        return reduction(l, mods, o);
+    }
+    let ("st", ["async", rest @ .., ty]) = (base, mods) else { return Ok(None) };
+    let Some(bytes @ (4 | 8)) = type_bytes(ty).filter(|_| ty.len() == 3) else { return Ok(None) };
+    let (mut lanes, mut counted) = (1, false);
+    for part in rest {
+        match *part {
+            "weak" | "shared" | "shared::cluster" => {}
+            "mbarrier::complete_tx::bytes" => counted = true,
+            "v2" => lanes = 2,
+            "v4" => lanes = 4,
+            _ => return Ok(None),
+        }
+    }
+    if !counted || bytes * lanes > 16 {
+        return Ok(None);
+    }
+    o.expect(3..=3)?;
+    let (to, barrier) = (l.address(o.get(0)?)?, l.address(o.get(2)?)?);
+    l.check_space(o.get(0)?, Space::SharedCluster, o.opcode)?;
+    l.check_space(o.get(2)?, Space::SharedCluster, o.opcode)?;
+    let list = match o.get(1)? {
+        Operand::Vector(list) => list.as_slice(),
+        single => std::slice::from_ref(single),
+    };
+    if list.len() != lanes as usize {
+        return Err(wrong(
+            format!("`{}` stores {lanes} elements, its value is {}", o.opcode, describe(o.get(1)?)),
+            "Name one register for each element.",
+        ));
+    }
+    let float = ty.starts_with('f');
+    let mut s = Vec::new();
+    for part in list {
+        s.push(l.source(part, bytes, float)?);
+    }
+    let mut uses = base_of(&to);
+    uses.extend(base_of(&barrier));
+    uses.extend(&s);
+    let op = AsyncStoreOp { to, barrier, bytes: bytes as u8, s: s.into(), update: None };
+    Ok(Some(Decoded::new(Op::AsyncStore(Box::new(op)), uses, vec![])))
+}
+
+/// `red.async.relaxed.cluster`.
+fn reduction(l: &mut Lowering, mods: &[&str], o: &Operands) -> Family {
+    let ["async", "relaxed", "cluster", rest @ .., what, ty] = mods else { return Ok(None) };
+    if !matches!(rest, ["mbarrier::complete_tx::bytes"] | ["shared::cluster", "mbarrier::complete_tx::bytes"]) {
+        return Ok(None);
+    }
+    // Those that there are (PTX ISA, red.async).
+    let known = match *what {
+        "inc" | "dec" => *ty == "u32",
+        "min" | "max" => matches!(*ty, "u32" | "s32"),
+        "add" => matches!(*ty, "u32" | "s32" | "u64"),
+        "and" | "or" | "xor" => *ty == "b32",
+        _ => false,
+    };
+    let Some((update, bytes)) = update(what, ty).filter(|_| known) else { return Ok(None) };
+    o.expect(3..=3)?;
+    let (to, barrier) = (l.address(o.get(0)?)?, l.address(o.get(2)?)?);
+    l.check_space(o.get(0)?, Space::SharedCluster, o.opcode)?;
+    l.check_space(o.get(2)?, Space::SharedCluster, o.opcode)?;
+    let s = l.source(o.get(1)?, bytes.into(), false)?;
+    let mut uses = base_of(&to);
+    uses.extend(base_of(&barrier));
+    uses.push(s);
+    let op = AsyncStoreOp { to, barrier, bytes, s: [s].into(), update: Some(update) };
+    Ok(Some(Decoded::new(Op::AsyncStore(Box::new(op)), uses, vec![])))
+}

@@ -1,0 +1,62 @@
+//! `mma.sync` and `movmatrix`: the tensor core of one warp.
+
+use super::{Decoded, Family, Lowering, Operands, wrong};
+use crate::program::op::{Op, Reg};
+use crate::program::warp_mma::WarpMmaOp;
+use crate::syntax::ast::Operand;
+
+pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) -> Family {
+    match (base, mods) {
+        ("mma", ["sync", "aligned", shape, "row", "col", d, a, b, c]) => {
+            let depth = match *shape {
+                "m16n8k16" => 16,
+                "m16n8k8" => 8,
+                _ => return Ok(None),
+            };
+            let (bf16, d_f32) = match (*d, *a, *b, *c) {
+                ("f32", "f16", "f16", "f32") => (false, true),
+                ("f16", "f16", "f16", "f16") => (false, false),
+                ("f32", "bf16", "bf16", "f32") => (true, true),
+                _ => return Ok(None),
+            };
+            o.expect(4..=4)?;
+            let accumulators = if d_f32 { 4 } else { 2 };
+            let lists = [accumulators, depth / 4, depth / 8, accumulators];
+            let mut regs: [Vec<Reg>; 4] = Default::default();
+            for (n, (regs, count)) in regs.iter_mut().zip(lists).enumerate() {
+                let Operand::Vector(list) = o.get(n)? else {
+                    return Err(wrong(
+                        format!("operand {} of `{}` is no vector", n + 1, o.opcode),
+                        format!("Name {count} registers in braces."),
+                    ));
+                };
+                if list.len() != count {
+                    return Err(wrong(
+                        format!("operand {} of `{}` has {} registers", n + 1, o.opcode, list.len()),
+                        format!("This shape takes {count} (PTX ISA, mma)."),
+                    ));
+                }
+                for part in list {
+                    regs.push(match n {
+                        0 if *part == Operand::Sink => Reg::Sink,
+                        0 => Reg::B32(l.destination32(part)?),
+                        _ => Reg::B32(l.source32(part, n == 3 && d_f32)?),
+                    });
+                }
+            }
+            let [d, a, b, c] = regs;
+            let uses = [&a[..], &b, &c].concat();
+            let numbers = |list: Vec<Reg>| {
+                list.into_iter().filter_map(|reg| if let Reg::B32(r) = reg { Some(r) } else { None }).collect()
+            };
+            let op = WarpMmaOp { bf16, d_f32, depth, d: d.clone(), a: numbers(a), b: numbers(b), c: numbers(c) };
+            Ok(Some(Decoded::new(Op::WarpMma(Box::new(op)), uses, d)))
+        }
+        ("movmatrix", ["sync", "aligned", "m8n8", "trans", "b16"]) => {
+            o.expect(2..=2)?;
+            let (d, a) = (l.destination32(o.get(0)?)?, l.source32(o.get(1)?, false)?);
+            Ok(Some(Decoded::new(Op::MoveMatrix { d, a }, vec![Reg::B32(a)], vec![Reg::B32(d)])))
+        }
+        _ => Ok(None),
+    }
+}

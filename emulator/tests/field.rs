@@ -1,0 +1,89 @@
+//! What kernels in the field use, against what the emulator says it models: `field/mnemonics.txt` is the list, `forms/list.txt` has a
+//! statement that loads for each, `forms/refused.txt` what is not modelled yet.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+const FIELD: &str = include_str!("field/mnemonics.txt");
+const LIST: &str = include_str!("forms/list.txt");
+const REFUSED: &str = include_str!("forms/refused.txt");
+
+fn first_words(list: &str) -> BTreeSet<&str> {
+    let lines = list.lines().filter(|line| !line.starts_with('#'));
+    lines.filter_map(|line| line.split_whitespace().next()).map(|word| word.trim_end_matches(';')).collect()
+}
+
+/// The parts of an opcode, sorted: real code writes modifiers in several orders. Hints of loads and stores are in no form.
+fn sorted(opcode: &str) -> Vec<&str> {
+    let base = opcode.split('.').next().unwrap_or_default();
+    let hints = ["ld", "st", "atom", "red"].contains(&base);
+    let mut parts: Vec<&str> =
+        opcode.split('.').filter(|part| !(hints && (part.starts_with("L1::") || part.starts_with("L2::")))).collect();
+    parts.sort_unstable();
+    parts
+}
+
+/// All opcodes of a form, up to the `}` or `|` that ends this part of it.
+fn written_out(rest: &mut &str) -> Vec<String> {
+    let mut all = vec![String::new()];
+    while let Some(c) = rest.chars().next() {
+        let mut choices = Vec::new();
+        if c == '{' {
+            while !rest.starts_with('}') {
+                *rest = &rest[1..];
+                choices.extend(written_out(rest));
+            }
+            *rest = &rest[1..];
+            if let Some(behind) = rest.strip_prefix('?') {
+                *rest = behind;
+                choices.push(String::new());
+            }
+        } else if c == '|' || c == '}' {
+            break;
+        } else if let Some(behind) = rest.strip_prefix("xN") {
+            *rest = behind;
+            choices.extend((0..8).map(|n| format!("x{}", 1 << n)));
+        } else {
+            *rest = &rest[1..];
+            choices.push(c.to_string());
+        }
+        all = all.iter().flat_map(|begun| choices.iter().map(move |choice| format!("{begun}{choice}"))).collect();
+    }
+    all
+}
+
+#[test]
+fn what_the_field_uses_is_modelled_or_on_the_list_of_what_is_not_yet() {
+    let (modelled, refused) = (first_words(LIST), first_words(REFUSED));
+    let field = first_words(FIELD);
+    assert!(field.len() > 350, "the list of the field has {} mnemonics: it is not read", field.len());
+    let counts: BTreeMap<&str, u32> = FIELD
+        .lines()
+        .filter(|line| !line.starts_with('#') && !line.is_empty())
+        .map(|line| line.rsplit_once(' ').expect(line))
+        .map(|(mnemonic, count)| (mnemonic, count.parse().expect(mnemonic)))
+        .collect();
+    assert!(counts.values().all(|count| (1..=124).contains(count)), "a count is not one of 124 kernels");
+    println!("{} mnemonics, {} modelled", field.len(), field.intersection(&modelled).count());
+    for mnemonic in field.difference(&modelled) {
+        println!("missing, in {} kernels: {mnemonic}", counts[mnemonic]);
+    }
+    let unknown: Vec<&&str> = field.iter().filter(|m| !modelled.contains(*m) && !refused.contains(*m)).collect();
+    assert!(unknown.is_empty(), "neither in forms/list.txt nor in forms/refused.txt: {unknown:#?}");
+    let done: Vec<&&str> = refused.intersection(&modelled).collect();
+    assert!(done.is_empty(), "modelled, and still in forms/refused.txt: {done:#?}");
+    let unused: Vec<&&str> = refused.difference(&field).collect();
+    assert!(unused.is_empty(), "in forms/refused.txt, but no kernel uses it: {unused:#?}");
+}
+
+/// `emulate --list-instructions` prints the forms: what kernels use and what is modelled is the same list.
+#[test]
+fn the_list_of_instructions_has_every_modelled_mnemonic_of_the_field() {
+    let opcodes: Vec<String> = emulator::FORMS.iter().flat_map(|form| written_out(&mut &**form)).collect();
+    let forms: BTreeSet<Vec<&str>> = opcodes.iter().map(|opcode| sorted(opcode)).collect();
+    let refused = first_words(REFUSED);
+    let modelled = first_words(FIELD).into_iter().filter(|m| !refused.contains(m));
+    let missing: Vec<&str> = modelled.filter(|m| !forms.contains(&sorted(m))).collect();
+    assert!(missing.is_empty(), "in no form of `emulate --list-instructions`: {missing:#?}");
+    let listed: Vec<&&str> = refused.iter().filter(|m| forms.contains(&sorted(m))).collect();
+    assert!(listed.is_empty(), "`emulate --list-instructions` has what is refused: {listed:#?}");
+}

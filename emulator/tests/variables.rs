@@ -1,0 +1,67 @@
+//! Variables of the module: which there are, and what initialisers put into them. ptxas 13.5 was asked about each.
+
+mod common;
+
+use common::{launch, load, run, word32, word64, zeroes};
+
+fn kernel(declarations: &str, body: &str) -> String {
+    format!(
+        ".version 9.0\n.target sm_100a\n.address_size 64\n{declarations}\n.visible .entry k(.param .u64 out)\n{{\n\
+         .reg .b16 %h<2>;\n.reg .b32 %r<8>;\n.reg .b64 %d<4>;\nld.param.u64 %d0, [out];\n{body}\nret;\n}}\n"
+    )
+}
+
+/// Constants of each kind: declaration, an access that leaves a word, and the word.
+#[test]
+fn constants_begin_with_their_initialisers() {
+    for (declaration, access, wanted) in [
+        (".const .align 4 .b32 c[4] = {1, 2, 3, 4};", "ld.const.b32 %r0, [c+4];", 2),
+        (".const .align 4 .f32 c = 0f3F800000;", "ld.const.b32 %r0, [c];", 0x3f80_0000),
+        (".const .align 4 .f32 c[2] = {2, 0.5};", "ld.const.b32 %r0, [c+4];", 0x3f00_0000),
+        (".const .align 4 .b32 c[2][2] = {{1, 2}, {3, 4}};", "ld.const.b32 %r0, [c+12];", 4),
+        (".const .align 4 .b32 c[2][2] = {{1}, {3, 4}};", "ld.const.b32 %r0, [c+4];", 0),
+        // As many elements as there are values.
+        (".const .align 4 .b32 c[] = {1, 2, 3};", "ld.const.b32 %r0, [c+8];", 3),
+        (".const .align 4 .b32 c[][2] = {{1, 2}, {3, 4}, {5, 6}};", "ld.const.b32 %r0, [c+20];", 6),
+        (".const .align 2 .s16 c[3] = {-1, 2+3, 1<<4};", "ld.const.b16 %h0, [c+4]; cvt.u32.u16 %r0, %h0;", 16),
+        (".const .align 16 .v4 .b32 c = {1, 2, 3, 4};", "ld.const.v4.b32 {%r1, %r2, %r0, %r3}, [c];", 3),
+        (".const .align 8 .f64 c[2] = {1.5, 0d4008000000000000};", "ld.const.v2.b32 {%r1, %r0}, [c+8];", 0x4008_0000),
+        (".const .align 4 .b8 c[8] = {0x12, 0b101, -1, 6, 5};", "ld.const.b32 %r0, [c];", 0x06ff_0512),
+        // The rest is zero.
+        (".const .align 4 .b32 c[4] = {1};", "ld.const.b32 %r0, [c+12];", 0),
+    ] {
+        let text = kernel(declaration, &format!("{access}\nst.global.b32 [%d0], %r0;"));
+        let report = run(&load(&text), &launch("k", 1, vec![zeroes("out", 8)]), None, 1000);
+        assert!(report.is_clean(), "{declaration}: {:#?}", report.findings);
+        assert_eq!(word32(&report, 0), wanted, "{declaration}");
+    }
+}
+
+/// The address of a variable, as it is and 4 further on: both lead to it.
+#[test]
+fn constants_hold_addresses() {
+    let declarations = ".global .align 8 .b32 g[2] = {7, 9};\n.const .align 8 .u64 c[2] = {g, generic(g)+4};";
+    let body = "ld.const.v2.b64 {%d1, %d2}, [c];\nld.global.b32 %r0, [%d1]; ld.b32 %r1, [%d2];\nst.global.v2.b32 [%d0], {%r0, %r1};";
+    let report = run(&load(&kernel(declarations, body)), &launch("k", 1, vec![zeroes("out", 8)]), None, 1000);
+    assert!(report.is_clean(), "{:#?}", report.findings);
+    assert_eq!(word64(&report, 0), 9 << 32 | 7);
+}
+
+/// Registers, local memory and parameters belong to a function.
+#[test]
+fn the_module_has_no_registers_local_memory_or_parameters() {
+    for declaration in [".reg .b32 %g;", ".local .align 4 .b32 g[4];", ".param .b32 g;", ".param .align 8 .b8 g[8];"] {
+        let errors = emulator::load(&kernel(declaration, "")).expect_err(declaration);
+        let d = &errors[0];
+        assert_eq!((d.code, d.labels[0].place.line), ("ptx-semantics", 4), "{declaration}: {d:#?}");
+        assert!(d.title.contains("variable of the module"), "{declaration}: {d:#?}");
+    }
+}
+
+/// Constants are written by nobody.
+#[test]
+fn a_store_to_a_constant_is_refused() {
+    let text = kernel(".const .align 4 .b32 c = 1;", "mov.u64 %d1, c;\ncvta.const.u64 %d1, %d1;\nst.b32 [%d1], 2;");
+    let report = run(&load(&text), &launch("k", 1, vec![zeroes("out", 8)]), None, 1000);
+    assert_eq!(common::codes(&report), ["out-of-bounds"], "{:#?}", report.findings);
+}
