@@ -34,6 +34,12 @@ async function opened(context, page) {
   return tab;
 }
 
+// Some pages at a time: most of a page's time is waiting.
+async function each(list, check) {
+  const left = Array.from(list);
+  await Promise.all(Array.from({ length: 4 }, async () => { while (left.length > 0) await check(left.shift()); }));
+}
+
 async function contents() {
   const context = await browser.newContext();
   const tab = await context.newPage();
@@ -99,28 +105,30 @@ async function accessible(tab, page, theme) {
 }
 
 const pages = only.length > 0 ? only : await contents();
-for (const [width, pixels] of Object.entries(WIDTHS)) {
-  for (const theme of width === "desk" ? ["light", "navy"] : ["light"]) {
-    const context = await browser.newContext({ viewport: { width: pixels, height: 900 }, reducedMotion: "reduce" });
-    await context.addInitScript((name) => { try { localStorage.setItem("mdbook-theme", name); } catch { /* a file has none */ } }, theme);
-    for (const page of pages) {
-      const tab = await opened(context, page);
-      const figures = await tab.locator(".figure[data-figure]").all();
-      for (const [number, figure] of figures.entries()) {
-        const name = await figure.getAttribute("data-figure");
-        const again = number === 0 ? "" : `-${number + 1}`;
-        await figure.scrollIntoViewIfNeeded();
-        const file = `${page.replace(/\.html$/, "").replaceAll("/", "-")}-${name}${again}-${width}${theme === "light" ? "" : "-dark"}.png`;
-        await figure.screenshot({ path: join(pictures, file) });
-        const wide = await figure.evaluate((root) => root.scrollWidth - root.clientWidth);
-        if (wide > 1) problems.push(`${page}: figure ${name} is ${wide} pixels too wide at ${pixels}`);
-      }
-      if (width === "desk" && theme === "light") await keyboard(tab, page);
-      if (width === "desk" || figures.length > 0) await accessible(tab, page, `${width}, ${theme}`);
-      await tab.close();
+// Every page at a desk; those with figures, and the first, also on a phone and in a dark theme.
+const again = new Set(pages.slice(0, 1));
+for (const [width, theme] of [["desk", "light"], ["phone", "light"], ["desk", "navy"]]) {
+  const first = width === "desk" && theme === "light";
+  const context = await browser.newContext({ viewport: { width: WIDTHS[width], height: 900 }, reducedMotion: "reduce" });
+  await context.addInitScript((name) => { try { localStorage.setItem("mdbook-theme", name); } catch { /* a file has none */ } }, theme);
+  await each(first ? pages : again, async (page) => {
+    const tab = await opened(context, page);
+    const figures = await tab.locator(".figure[data-figure]").all();
+    if (figures.length > 0) again.add(page);
+    for (const [number, figure] of figures.entries()) {
+      const name = await figure.getAttribute("data-figure");
+      const count = number === 0 ? "" : `-${number + 1}`;
+      await figure.scrollIntoViewIfNeeded();
+      const file = `${page.replace(/\.html$/, "").replaceAll("/", "-")}-${name}${count}-${width}${theme === "light" ? "" : "-dark"}.png`;
+      await figure.screenshot({ path: join(pictures, file) });
+      const wide = await figure.evaluate((root) => root.scrollWidth - root.clientWidth);
+      if (wide > 1) problems.push(`${page}: figure ${name} is ${wide} pixels too wide at ${WIDTHS[width]}`);
     }
-    await context.close();
-  }
+    if (first) await keyboard(tab, page);
+    await accessible(tab, page, `${width}, ${theme}`);
+    await tab.close();
+  });
+  await context.close();
 }
 await browser.close();
 console.log(`${pages.length} pages; figures: ${Array.from(seen, ([name, page]) => `${name} (${page})`).join(", ")}`);
