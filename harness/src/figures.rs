@@ -36,12 +36,16 @@ pub struct Held {
 const FILE: &str = "figures.json.gz";
 
 /// One tile with so many rounds that a ring of eight stages goes round twice.
+#[cfg(feature = "solutions")]
 const DEEP: Problem = Problem::f16(128, 64, 1024);
 /// Two tiles for one CTA.
+#[cfg(feature = "solutions")]
 const TWO_TILES: Problem = Problem::f16(256, 128, 320);
 /// A few rounds.
+#[cfg(feature = "solutions")]
 const ROUNDS: Problem = Problem::f16(128, 128, 192);
 /// Several turns for each SM of a B200, one round each.
+#[cfg(feature = "solutions")]
 const MANY_TILES: Problem = Problem::f16(4096, 2048, 64);
 /// Kernels of which only the order of tiles is recorded begin so.
 const ORDER: &str = "order_";

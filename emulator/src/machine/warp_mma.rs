@@ -9,8 +9,9 @@ use crate::numerics::MmaStep;
 use crate::program::op::Reg;
 use crate::program::warp_mma::WarpMmaOp;
 
-/// Cycles from an `mma.sync` to its result. Roughly: not measured.
-const LATENCY: u64 = 32;
+/// Cycles from an `mma.sync` m16n8k16, or a `movmatrix`, to its result: what a chain of 16 takes on an H200, less what is around it
+/// (`emulator/tests/silicon/timing/warp_mma`). Of a B200 nothing is known.
+const LATENCY: u64 = 23;
 
 const ROWS: usize = 16;
 const COLUMNS: usize = 8;
