@@ -1,5 +1,6 @@
 //! Findings shown as rustc shows errors: at the lines of Rust that made the PTX.
 
+use crate::builder_calls::named_in;
 use crate::source::{BuildErrorAt, Place};
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use emulator::{Diagnostic, Label, Severity};
@@ -210,10 +211,13 @@ impl<'a> Finding<'a> {
         if self.count > 1 {
             group = group.element(Level::NOTE.message(again.as_str()));
         }
-        for (level, text) in [(Level::NOTE.with_name("rule"), self.rule), (Level::HELP.with_name("try"), self.help)] {
-            if !text.is_empty() {
-                group = group.element(level.message(text));
-            }
+        // Lines of Rust: who wrote them has the builder's names before his eyes.
+        let of_rust = self.notes.iter().any(|note| note.file.is_some());
+        let calls = of_rust.then(|| named_in(self.help)).flatten().unwrap_or_default();
+        let said = [("rule", self.rule), ("try", self.help), ("builder", calls.as_str())];
+        for (name, text) in said.into_iter().filter(|(_, text)| !text.is_empty()) {
+            let level = if name == "rule" { Level::NOTE } else { Level::HELP };
+            group = group.element(level.with_name(name).message(text));
         }
         let text = Renderer::plain().render(&[group]);
         let mut text: String = text.lines().map(|line| format!("{}\n", line.trim_end())).collect();

@@ -29,13 +29,14 @@
 //! | [`sampled`] | large problems, of which a sample is checked |
 //! | [`observe`], [`steps`] | one run, looked at closely; what each step asks for |
 //! | [`judge`](mod@judge), [`options`], [`verdict`], [`points`], [`fast`] | the verdict and how it is reached |
-//! | [`diagnostics`], [`ptxas`] | findings and assembler errors at the lines of Rust |
+//! | [`diagnostics`], [`builder_calls`], [`ptxas`] | findings and assembler errors at the lines of Rust, in the builder's words |
 //! | [`report`], [`test_main`] | what people see |
 //! | [`recording`], [`figures`] | runs as small JSON; those that the figures of the book are made from |
 //! | [`skeleton`], [`workbook`] | the files students get; the command they type |
 
 pub mod answers;
 pub mod bench;
+pub mod builder_calls;
 pub mod bundle;
 pub mod compare;
 #[cfg(feature = "solutions")]

@@ -13,7 +13,7 @@ mod doctor;
 #[cfg(feature = "solutions")]
 mod edition;
 mod files;
-mod inspect;
+pub mod inspect;
 mod list;
 pub mod pack;
 mod patience;
