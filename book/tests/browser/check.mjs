@@ -86,8 +86,11 @@ async function keyboard(tab, page) {
     });
     for (const checked of await figure.locator("input[type=checkbox]").all()) { await checked.focus(); await tab.keyboard.press("Space"); await tab.keyboard.press("Space"); }
     for (const details of await figure.locator("details.figure-details > summary").all()) { await details.focus(); await tab.keyboard.press("Enter"); }
-    const lost = await figure.evaluate((root) => Array.from(root.querySelectorAll("details.figure-details[open]")).filter((d) => d.innerText.trim().length < 20).length);
-    if (lost > 0) tell("a table or text is empty");
+    // What a choice asked for may still be on its way.
+    const empty = () => figure.evaluate((root) => Array.from(root.querySelectorAll("details.figure-details[open]")).some((d) => d.innerText.trim().length < 20));
+    const until = Date.now() + 5000;
+    while ((await empty()) && Date.now() < until) await tab.waitForTimeout(50);
+    if (await empty()) tell("a table or text is empty");
     if (tab.url().split("#")[0] !== `${book}/${page}`) tell("a key left the page");
     seen.set(name, page);
   }
