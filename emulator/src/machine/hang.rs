@@ -284,13 +284,18 @@ impl Cluster<'_> {
             return self.only_at_the_twin(barrier, twin, wait);
         }
         let passed_before = self.warps[root.warp].passed.iter().any(|passed| passed.barrier == barrier);
+        let committed = |site| {
+            let mut behind = self.kernel.code.iter().skip_while(move |inst| inst.site != site);
+            behind.any(|inst| matches!(inst.op, Op::Commit { .. }))
+        };
+        let not_committed = self.issued.last.filter(|&site| !committed(site));
         let mut d = self.hang(
             root.site,
             format!("the wait for {name} never ends: nothing ever arrives at it"),
             if parity == 0 && !passed_before && (self.loads_next(root.site) || self.is_told_by_threads(b.offset)) {
                 "If it waits for a stage or an accumulator to be free, as all are at the beginning, let it begin with parity 1: that \
                  passes on a fresh mbarrier. Otherwise let something arrive at it before."
-            } else if self.issued.last.is_some() {
+            } else if not_committed.is_some() {
                 "Let the MMAs' thread execute tcgen05.commit to it, or a thread mbarrier.arrive, before others wait."
             } else {
                 "Let a thread execute mbarrier.arrive on it (with expect_tx if copies bring their bytes to it) before others wait. If it \
@@ -303,11 +308,7 @@ impl Cluster<'_> {
         match reached.first() {
             Some(&site) => d.labels.push(self.label(site, "this would arrive, but was never executed")),
             None => {
-                let follows = |site| {
-                    let mut behind = self.kernel.code.iter().skip_while(move |inst| inst.site != site);
-                    behind.any(|inst| matches!(inst.op, Op::Commit { .. }))
-                };
-                if let Some(site) = self.issued.last.filter(|&site| !follows(site)) {
+                if let Some(site) = not_committed {
                     d.labels.push(self.label(site, "no tcgen05.commit follows this MMA"));
                 }
             }
