@@ -80,7 +80,10 @@ mod tests {
     fn arguments_are_read_or_refused() {
         assert_eq!(read(""), Ok(Some(Arguments::default())));
         assert_eq!(read("serve --port 0").unwrap().unwrap().serve, Some(0));
-        assert_eq!(read("serve --open").unwrap().unwrap(), Arguments { serve: Some(PORT), open: true, ..Arguments::default() });
+        assert_eq!(
+            read("serve --open").unwrap().unwrap(),
+            Arguments { serve: Some(PORT), open: true, ..Arguments::default() }
+        );
         assert_eq!(read("--help"), Ok(None));
         assert_eq!(read("findings").unwrap().unwrap().findings, Some(Findings::Write));
         assert_eq!(read("findings --check").unwrap().unwrap().findings, Some(Findings::Check));

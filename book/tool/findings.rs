@@ -101,7 +101,8 @@ fn asked(text: &str, what: &str) -> Option<u32> {
 fn example(name: &str) -> Result<Said, String> {
     let path = folder().join(format!("{name}.ptx"));
     let text = fs::read_to_string(&path).map_err(|error| failed(&path, &error))?;
-    let threads = asked(&text, "threads").ok_or_else(|| format!("{}: the first line names no threads", path.display()))?;
+    let threads =
+        asked(&text, "threads").ok_or_else(|| format!("{}: the first line names no threads", path.display()))?;
     let ctas = asked(&text, "CTAs").unwrap_or(1);
     let zeroes = Buffer { name: "out".into(), content: Content::Fill { bytes: 4096, value: 0 }, ..Buffer::default() };
     let has_parameter = text.contains(".param .u64");
@@ -164,7 +165,10 @@ fn codes() -> Vec<(&'static str, &'static str)> {
 }
 
 /// The page of a code: the first of the `findings-*.md` that has a heading for it.
-fn pages() -> Result<BTreeMap<String, String>, String> {
+///
+/// # Errors
+/// When a page cannot be read.
+pub fn pages() -> Result<BTreeMap<String, String>, String> {
     let src = site::folder().join("src");
     let mut files: Vec<String> = fs::read_dir(&src)
         .map_err(|error| failed(&src, &error))?
@@ -202,12 +206,13 @@ fn table() -> Result<String, String> {
 /// # Errors
 /// When a kernel cannot be built, or a file not be written.
 pub fn write() -> Result<(), String> {
-    let chosen = choose()?;
     let folder = folder();
     let put = |name: String, text: String| {
         let path = folder.join(name);
         fs::write(&path, text).map_err(|error| failed(&path, &error))
     };
+    put("table.txt".to_string(), table()?)?;
+    let chosen = choose()?;
     for (code, _) in codes() {
         let Some(origin) = chosen.get(code) else {
             println!("{code}: no kernel gets it");
@@ -217,7 +222,7 @@ pub fn write() -> Result<(), String> {
         let text = said(origin)?.and_then(|said| output(code, origin, &said));
         put(format!("{code}.txt"), text.ok_or_else(|| format!("{origin} does not get {code} again"))?)?;
     }
-    put("table.txt".to_string(), table()?)
+    Ok(())
 }
 
 /// One kernel for each code.

@@ -7,6 +7,7 @@
 mod arguments;
 mod data;
 mod findings;
+mod links;
 mod serve;
 mod site;
 
