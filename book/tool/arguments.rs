@@ -7,9 +7,19 @@ pub const USAGE: &str = "\
 cargo run -p book                          writes the book to target/book, and names its first page
 cargo run -p book -- --open                and opens it in the browser
 cargo run -p book -- --out FOLDER          writes it to that folder, new, empty, or with a book in it
-cargo run -p book -- serve [--port PORT]   shows it on http://localhost:3000, or that port, until Ctrl-C; with --open in the browser";
+cargo run -p book -- serve [--port PORT]   shows it on http://localhost:3000, or that port, until Ctrl-C; with --open in the browser
+cargo run -p book -- findings [--check]    writes what the emulator says for each of its codes to book/src/findings; --check compares";
 
 const PORT: u16 = 3000;
+
+/// What becomes of the outputs of the findings' pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Findings {
+    /// They are made again.
+    Write,
+    /// They are compared with what is said now.
+    Check,
+}
 
 /// The arguments.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -20,6 +30,8 @@ pub struct Arguments {
     pub open: bool,
     /// Where the book is written.
     pub out: Option<PathBuf>,
+    /// The outputs of the findings' pages, and not the book.
+    pub findings: Option<Findings>,
 }
 
 impl Arguments {
@@ -35,6 +47,8 @@ impl Arguments {
             let mut value = |what: &str| given.next().ok_or_else(|| format!("`{argument}` lacks {what}\n\n{USAGE}"));
             match argument.as_str() {
                 "serve" => serve = true,
+                "findings" => arguments.findings = Some(Findings::Write),
+                "--check" if arguments.findings.is_some() => arguments.findings = Some(Findings::Check),
                 "--open" => arguments.open = true,
                 "--out" => arguments.out = Some(PathBuf::from(value("a folder")?)),
                 "--port" => {
@@ -66,12 +80,18 @@ mod tests {
     fn arguments_are_read_or_refused() {
         assert_eq!(read(""), Ok(Some(Arguments::default())));
         assert_eq!(read("serve --port 0").unwrap().unwrap().serve, Some(0));
-        assert_eq!(read("serve --open").unwrap().unwrap(), Arguments { serve: Some(PORT), open: true, out: None });
+        assert_eq!(
+            read("serve --open").unwrap().unwrap(),
+            Arguments { serve: Some(PORT), open: true, ..Arguments::default() }
+        );
         assert_eq!(read("--help"), Ok(None));
+        assert_eq!(read("findings").unwrap().unwrap().findings, Some(Findings::Write));
+        assert_eq!(read("findings --check").unwrap().unwrap().findings, Some(Findings::Check));
         for (words, why) in [
             ("--port 1", "needs `serve`"),
             ("serve --port", "lacks a port"),
             ("serve --port 70000", "`70000` is no port"),
+            ("--check", "`--check` is unknown"),
             ("watch", "`watch` is unknown"),
         ] {
             assert!(read(words).unwrap_err().contains(why), "{words}: {:?}", read(words));

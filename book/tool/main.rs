@@ -6,10 +6,12 @@
 
 mod arguments;
 mod data;
+mod findings;
+mod links;
 mod serve;
 mod site;
 
-use arguments::Arguments;
+use arguments::{Arguments, Findings};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -30,6 +32,14 @@ fn run() -> Result<(), String> {
             return Ok(());
         }
     };
+    match arguments.findings {
+        Some(Findings::Write) => return findings::write(),
+        Some(Findings::Check) => {
+            println!("{}", findings::check()?);
+            return Ok(());
+        }
+        None => {}
+    }
     let html = site::build(arguments.out.as_deref())?;
     let index = html.join("index.html");
     println!("{}", index.display());

@@ -1,6 +1,6 @@
 //! The built book: pages by mdBook, and beside them the figures' scripts and data.
 
-use crate::data;
+use crate::{data, findings, links};
 use mdbook_driver::MDBook;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,6 +20,11 @@ pub fn build(out: Option<&Path>) -> Result<PathBuf, String> {
     if let Some(out) = out {
         book.config.build.build_dir = free(out)?;
     }
+    let pages = findings::pages().map_err(|error| failed(&error))?;
+    book.book.for_each_chapter_mut(|chapter| {
+        let own = chapter.path.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
+        chapter.content = links::linked(&chapter.content, &own, &pages);
+    });
     book.build().map_err(|error| failed(&format!("{error:#}")))?;
     let html = book.build_dir_for("html");
     // The path has `..` in it; show the one that a person would write.

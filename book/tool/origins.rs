@@ -1,0 +1,151 @@
+//! The mistakes and the mutants.
+
+use super::{BUDGET, Origin, Said, run};
+use crate::site;
+use emulator::{Diagnostic, Launch};
+use harness::corpus::kernels::{Kernel, STEPS};
+use harness::corpus::{Change, Kind, Mutant, maps, mutants};
+use harness::diagnostics::Sources;
+use harness::steps::hopper::HOPPER;
+use harness::{InProcess, InputKind, Inputs, KernelSource, Problem, launch};
+use mistakes::{ALL, Mistake};
+use std::cell::RefCell;
+use std::fs;
+use std::rc::Rc;
+use std::thread;
+
+/// Sizes, each with the SMs of its GPU, that together show what goes wrong in a step: rounds fewer and more than stages, several tiles for a CTA,
+/// parts of tiles at the edges.
+fn problems(step: u8) -> Vec<(Problem, u32)> {
+    let of = |sizes: &[([u32; 3], u32)]| sizes.iter().map(|&([m, n, k], sms)| (Problem::f16(m, n, k), sms)).collect();
+    match step {
+        1 => of(&[([128, 128, 64], 148)]),
+        2 => of(&[([128, 128, 192], 148)]),
+        3 => of(&[([128, 256, 192], 148), ([256, 128, 64], 148)]),
+        4 => of(&[([128, 256, 192], 148), ([200, 136, 72], 148)]),
+        5 => of(&[([128, 256, 320], 148), ([128, 128, 64], 148), ([200, 136, 640], 148)]),
+        6..=8 => of(&[([640, 128, 320], 2), ([640, 128, 64], 2), ([200, 392, 328], 2)]),
+        9 => of(&[([1280, 256, 384], 4), ([1280, 256, 64], 4), ([456, 520, 328], 4)]),
+        _ => of(&[([2560, 256, 384], 4), ([2560, 256, 64], 4), ([712, 520, 328], 4)]),
+    }
+}
+
+/// What is said of a mistake at the first size at which anything is, with that size.
+fn judge(mistake: &Mistake) -> Result<(Problem, Vec<Diagnostic>), String> {
+    for (problem, sms) in problems(mistake.step) {
+        // What the builder refuses has no finding.
+        let Ok(built) = InProcess(mistake.kernel).build(&problem, sms) else { continue };
+        let inputs = Inputs::new(problem, InputKind::Normal, 0);
+        let launch = launch::launch(&built, &inputs).map_err(|refused| refused.to_string())?;
+        let said = run(&built.ptx, &launch, BUDGET);
+        if !said.is_empty() {
+            return Ok((problem, said));
+        }
+    }
+    Ok((problems(mistake.step)[0].0, Vec::new()))
+}
+
+/// A mistake, shown at the lines of the step's file as it is with the mistake.
+pub fn mistake(name: &str) -> Result<Said, String> {
+    let mistake = ALL.iter().find(|mistake| mistake.name == name);
+    let mistake = mistake.ok_or_else(|| format!("there is no mistake `{name}`"))?;
+    let (problem, mut diagnostics) = judge(mistake)?;
+    let file = format!("steps/step{:02}/src/kernel.rs", mistake.step);
+    // The compiler knows the file by where it was written when the mistakes were built.
+    let sources = diagnostics.iter_mut().flat_map(|diagnostic| &mut diagnostic.labels);
+    for source in sources.filter_map(|label| label.place.source.as_mut()) {
+        source.file.clone_from(&file);
+    }
+    let folder = tempfile::tempdir().map_err(|error| format!("no folder for the lines of a mistake: {error}"))?;
+    let path = folder.path().join(&file);
+    let written = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(&path, mistake.source));
+    written.map_err(|error| super::failed(&path, &error))?;
+    let title = mistake.says("title").next().unwrap_or_default();
+    Ok(Said {
+        about: format!(" at {problem}: the kernel {title}"),
+        diagnostics,
+        sources: Sources::at(folder.path()),
+        _folder: Some(folder),
+    })
+}
+
+thread_local! {
+    /// The kernel that was asked for last, with its mutants: outputs come in any order, and kernels take time to make.
+    static LAST: RefCell<Vec<Rc<(Kernel, Vec<Mutant>)>>> = const { RefCell::new(Vec::new()) };
+}
+
+fn kernel(step: u8) -> Result<Rc<(Kernel, Vec<Mutant>)>, String> {
+    if let Some(known) = LAST.with_borrow(|all| all.iter().find(|known| known.0.step == step).cloned()) {
+        return Ok(known);
+    }
+    let kernel = Kernel::new(step)?;
+    let mutants = mutants(&kernel, &Kind::ALL);
+    let made = Rc::new((kernel, mutants));
+    LAST.with_borrow_mut(|all| all.push(made.clone()));
+    Ok(made)
+}
+
+/// The text and the launch of a mutant.
+fn mutated(kernel: &Kernel, mutant: &Mutant) -> (String, Launch) {
+    match &mutant.change {
+        Change::Lines(lines) => (kernel.text.with(lines), kernel.launch.clone()),
+        Change::Map(param, change) => (kernel.built.ptx.clone(), maps::with(&kernel.launch, *param, *change)),
+    }
+}
+
+/// A mutant, by its number.
+pub fn mutant(id: &str) -> Result<Said, String> {
+    let unknown = || format!("there is no mutant `{id}` any more");
+    let step: u8 = id.split('/').next().and_then(|step| step.parse().ok()).ok_or_else(unknown)?;
+    let made = kernel(step)?;
+    let (kernel, mutants) = (&made.0, &made.1);
+    let mutant = mutants.iter().find(|mutant| mutant.id == id).ok_or_else(unknown)?;
+    let (ptx, launch) = mutated(kernel, mutant);
+    let of = if step == HOPPER { "the kernel for Hopper".to_string() } else { format!("step {step}") };
+    Ok(Said {
+        about: format!(", {of} at {}: {}", kernel.problem, mutant.diff(&kernel.text)),
+        diagnostics: run(&ptx, &launch, BUDGET),
+        sources: Sources::at(site::folder().join("..")),
+        _folder: None,
+    })
+}
+
+type Codes = Vec<&'static str>;
+
+/// The codes of every mutant of a step.
+fn of_step(step: u8) -> Result<Vec<(Origin, Codes)>, String> {
+    let made = kernel(step)?;
+    let said = |mutant: &Mutant| {
+        let (ptx, launch) = mutated(&made.0, mutant);
+        let codes = run(&ptx, &launch, BUDGET).iter().map(|diagnostic| diagnostic.code).collect();
+        (Origin::Mutant(mutant.id.clone()), codes)
+    };
+    Ok(made.1.iter().map(said).collect())
+}
+
+/// The codes of every mistake and every mutant, in the order in which they are taken.
+pub fn all() -> Result<Vec<(Origin, Codes)>, String> {
+    let mut order = Vec::new();
+    for mistake in ALL {
+        let codes = judge(mistake)?.1.iter().map(|diagnostic| diagnostic.code).collect();
+        order.push((Origin::Mistake(mistake.name.to_string()), codes));
+    }
+    let mut steps = STEPS.to_vec();
+    steps.sort_by_key(|step| (*step == HOPPER, *step));
+    let all: Vec<Result<_, String>> = thread::scope(|scope| {
+        // Odd and even ones: the later a step, the longer it takes.
+        let halves: Vec<_> = (0..2)
+            .map(|half| {
+                let own: Vec<u8> = steps.iter().copied().skip(half).step_by(2).collect();
+                scope.spawn(move || own.into_iter().map(|step| (step, of_step(step))).collect::<Vec<_>>())
+            })
+            .collect();
+        let mut all: Vec<_> = halves.into_iter().flat_map(|half| half.join().unwrap_or_default()).collect();
+        all.sort_by_key(|(step, _)| steps.iter().position(|known| known == step));
+        all.into_iter().map(|(_, result)| result).collect()
+    });
+    for of_step in all {
+        order.extend(of_step?);
+    }
+    Ok(order)
+}
