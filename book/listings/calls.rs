@@ -70,9 +70,8 @@ pub fn of_one_cta(k: &mut Cta, gemm: &Gemm) {
                 let at = PipelineState::producer(t, 2);
                 // ANCHOR_END: state
                 // ANCHOR: repeat
-                t.repeat(k_tiles, |t, round| {
+                t.repeat(k_tiles, |t, _| {
                     t.wait(free.at(at.stage()), at.phase());
-                    t.tma_load(a.at(at.stage()), &gemm.a, (round * 64, cta * 128), full.at(at.stage()));
                     at.advance(t);
                 });
                 // ANCHOR_END: repeat

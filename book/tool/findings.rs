@@ -225,16 +225,27 @@ pub fn write() -> Result<(), String> {
     Ok(())
 }
 
+/// The codes of a kernel, in the order in which they are said.
+pub type Codes = Vec<&'static str>;
+
+/// What is said of the mistakes and the mutants.
+#[cfg(feature = "solutions")]
+fn of_solutions() -> Result<Vec<(Origin, Codes)>, String> {
+    origins::all()
+}
+
+/// There are none here.
+#[cfg(not(feature = "solutions"))]
+fn of_solutions() -> Result<Vec<(Origin, Codes)>, String> {
+    Err("the outputs are made in the full tree, which has the mistakes and the mutants".to_string())
+}
+
 /// One kernel for each code.
 ///
 /// The first of which the code is the first that is said: of the mistakes, by name; of the corpus, steps 1 to 10 and then the kernel for Hopper;
 /// of the kernels of `src/findings`. Then the first of which it is said at all, in the same order.
 fn choose() -> Result<BTreeMap<&'static str, Origin>, String> {
-    let mut order: Vec<(Origin, Vec<&'static str>)> = Vec::new();
-    #[cfg(feature = "solutions")]
-    order.extend(origins::all()?);
-    #[cfg(not(feature = "solutions"))]
-    return Err("the outputs are made in the full tree, where the mistakes and mutants are".to_string());
+    let mut order = of_solutions()?;
     for name in examples()? {
         let codes = example(&name)?.diagnostics.iter().map(|diagnostic| diagnostic.code).collect();
         order.push((Origin::Example(name), codes));

@@ -30,7 +30,7 @@ pub fn linked(text: &str, own: &str, pages: &BTreeMap<String, String>) -> String
 fn of_line(line: &str, own: &str, pages: &BTreeMap<String, String>) -> String {
     let pieces: Vec<&str> = line.split('`').collect();
     // Backticks that are not in pairs, or in a row, are something else.
-    if pieces.len() % 2 == 0 || line.contains("``") {
+    if pieces.len().is_multiple_of(2) || line.contains("``") {
         return line.to_string();
     }
     let mut shown = String::with_capacity(line.len());

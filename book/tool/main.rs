@@ -8,6 +8,7 @@ mod arguments;
 mod data;
 mod findings;
 mod links;
+mod listings;
 mod serve;
 mod site;
 

@@ -1,6 +1,6 @@
 //! The mistakes and the mutants.
 
-use super::{BUDGET, Origin, Said, run};
+use super::{BUDGET, Codes, Origin, Said, run};
 use crate::site;
 use emulator::{Diagnostic, Launch};
 use harness::corpus::kernels::{Kernel, STEPS};
@@ -69,19 +69,22 @@ pub fn mistake(name: &str) -> Result<Said, String> {
     })
 }
 
+/// A kernel with its mutants.
+type Made = Rc<(Kernel, Vec<Mutant>)>;
+
 thread_local! {
-    /// The kernel that was asked for last, with its mutants: outputs come in any order, and kernels take time to make.
-    static LAST: RefCell<Vec<Rc<(Kernel, Vec<Mutant>)>>> = const { RefCell::new(Vec::new()) };
+    /// Those that were asked for: outputs come in any order, and kernels take time to make.
+    static MADE: RefCell<Vec<Made>> = const { RefCell::new(Vec::new()) };
 }
 
-fn kernel(step: u8) -> Result<Rc<(Kernel, Vec<Mutant>)>, String> {
-    if let Some(known) = LAST.with_borrow(|all| all.iter().find(|known| known.0.step == step).cloned()) {
+fn kernel(step: u8) -> Result<Made, String> {
+    if let Some(known) = MADE.with_borrow(|all| all.iter().find(|known| known.0.step == step).cloned()) {
         return Ok(known);
     }
     let kernel = Kernel::new(step)?;
     let mutants = mutants(&kernel, &Kind::ALL);
     let made = Rc::new((kernel, mutants));
-    LAST.with_borrow_mut(|all| all.push(made.clone()));
+    MADE.with_borrow_mut(|all| all.push(made.clone()));
     Ok(made)
 }
 
@@ -109,8 +112,6 @@ pub fn mutant(id: &str) -> Result<Said, String> {
         _folder: None,
     })
 }
-
-type Codes = Vec<&'static str>;
 
 /// The codes of every mutant of a step.
 fn of_step(step: u8) -> Result<Vec<(Origin, Codes)>, String> {

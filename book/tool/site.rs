@@ -1,6 +1,6 @@
 //! The built book: pages by mdBook, and beside them the figures' scripts and data.
 
-use crate::{data, findings, links};
+use crate::{data, findings, links, listings};
 use mdbook_driver::MDBook;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,9 +21,11 @@ pub fn build(out: Option<&Path>) -> Result<PathBuf, String> {
         book.config.build.build_dir = free(out)?;
     }
     let pages = findings::pages().map_err(|error| failed(&error))?;
+    let calls = folder().join("listings/calls.rs");
+    let calls = fs::read_to_string(&calls).map_err(|error| failed(&format!("{}: {error}", calls.display())))?;
     book.book.for_each_chapter_mut(|chapter| {
         let own = chapter.path.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
-        chapter.content = links::linked(&chapter.content, &own, &pages);
+        chapter.content = listings::shown(&links::linked(&chapter.content, &own, &pages), &calls);
     });
     book.build().map_err(|error| failed(&format!("{error:#}")))?;
     let html = book.build_dir_for("html");
