@@ -135,7 +135,7 @@ impl Action {
                 print(&format!(
                     "{} graded now, {} kept from before, {} not graded\n{out}/grades.csv\n{out}/index.html\n",
                     done.graded, done.kept, done.not_graded
-                ));
+                ))?;
                 if done.not_graded > 0 {
                     eprintln!(
                         "note: {out}/index.html says why hand-ins could not be graded; --retry grades them again"
@@ -147,7 +147,7 @@ impl Action {
                 let (program, grade_with) = grader::batch::who_grades(grade_with.as_deref())?;
                 let here = Versions { grade_with, ..Versions::here(&workspace()?.root) };
                 let (text, same) = regrade::regrade(grades, hash, &program, Duration::from_secs(*limit), &here)?;
-                print(&text);
+                print(&text)?;
                 Ok(same)
             }
             Action::Work { folder, index } => slurm::work(folder, *index).map(|()| true),
@@ -158,7 +158,7 @@ impl Action {
                 print(&format!(
                     "seed:       {number}\nnonce:      {nonce}\ncommitment: {commitment}\n\
                      check it with: printf %s {number}{nonce} | sha256sum\n"
-                ));
+                ))?;
                 Ok(true)
             }
         }
@@ -200,7 +200,7 @@ fn similar(folder: &Path, wanted: &[u8]) -> Result<bool, String> {
             continue;
         }
         let (groups, text) = similar::step(*step, kernels, &similar::known(&workspace, *step)?);
-        print(&text);
+        print(&text)?;
         (found, compared) = (found + groups, compared + kernels.len());
         steps.push(name(*step));
     }
@@ -217,7 +217,7 @@ fn similar(folder: &Path, wanted: &[u8]) -> Result<bool, String> {
         let unread = unread.map(|unread| format!("; {unread}")).unwrap_or_default();
         return Err(format!("nothing was compared in {}{unread}\n  {way_out}", folder.display()));
     }
-    print(&format!("{compared} kernels compared, of {}; groups that stand out: {found}\n", steps.join(", ")));
+    print(&format!("{compared} kernels compared, of {}; groups that stand out: {found}\n", steps.join(", ")))?;
     // Who reads only the status must not take silence for an answer.
     unread.map_or(Ok(found == 0), Err)
 }

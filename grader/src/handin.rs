@@ -1,7 +1,8 @@
 //! Which files of a hand-in, a folder or an archive, are kernels.
 
 use crate::archive::{self, Contents};
-use crate::folder::{self, Folder, Named};
+use crate::folder::{self, Folder, Named, Odd};
+use crate::formats::not_graded::NotGraded;
 use harness::workbook::name;
 use harness::workbook::pack::MAX_KERNEL;
 use std::io::{self, ErrorKind};
@@ -51,7 +52,7 @@ enum Files {
 ///
 /// # Errors
 /// As both.
-pub fn find(folder: &Path, existing: &[u8], wanted: &[u8]) -> Result<Vec<Kernel>, String> {
+pub fn find(folder: &Path, existing: &[u8], wanted: &[u8]) -> Result<Vec<Kernel>, NotGraded> {
     HandIn::open(folder, Named::ByPerson)?.find(existing, wanted)
 }
 
@@ -59,8 +60,8 @@ impl HandIn {
     /// Opens it, and reads an archive.
     ///
     /// # Errors
-    /// When there is none, or it is an archive that is refused.
-    pub fn open(path: &Path, named: Named) -> Result<HandIn, String> {
+    /// When there is none or the system does not give it, which is nobody's fault who handed it in; or it is an archive that is refused.
+    pub fn open(path: &Path, named: Named) -> Result<HandIn, NotGraded> {
         Ok(HandIn { path: path.to_path_buf(), files: open(path, named)? })
     }
 
@@ -68,14 +69,15 @@ impl HandIn {
     ///
     /// # Errors
     /// What is missing, found twice, or not a file that can be taken; with what was looked for.
-    pub fn find(&self, existing: &[u8], wanted: &[u8]) -> Result<Vec<Kernel>, String> {
+    pub fn find(&self, existing: &[u8], wanted: &[u8]) -> Result<Vec<Kernel>, NotGraded> {
         for step in wanted {
             if !existing.contains(step) {
                 let names: Vec<String> = existing.iter().map(|step| name(*step)).collect();
                 return Err(format!(
                     "there is no step {step}\n  try: Name one of the steps here: {}.",
                     names.join(", ")
-                ));
+                )
+                .into());
             }
         }
         let steps = if wanted.is_empty() { existing } else { wanted };
@@ -88,7 +90,7 @@ impl HandIn {
             }
         }
         if kernels.is_empty() || !(wanted.is_empty() || missing.is_empty()) {
-            return Err(self.lacks(&missing, existing));
+            return Err(NotGraded::hand_in(self.lacks(&missing, existing)));
         }
         Ok(kernels)
     }
@@ -97,9 +99,9 @@ impl HandIn {
     ///
     /// # Errors
     /// When there are two, or it is not a file that can be taken.
-    pub fn kernel(&self, step: u8) -> Result<Option<Kernel>, String> {
+    pub fn kernel(&self, step: u8) -> Result<Option<Kernel>, NotGraded> {
         match &self.files {
-            Files::Archive(contents) => packed(&self.path, contents, step),
+            Files::Archive(contents) => packed(&self.path, contents, step).map_err(NotGraded::hand_in),
             Files::Folder(folder) => kernel(&self.path, folder, step),
         }
     }
@@ -145,13 +147,13 @@ impl HandIn {
     }
 }
 
-fn open(path: &Path, named: Named) -> Result<Files, String> {
+fn open(path: &Path, named: Named) -> Result<Files, NotGraded> {
     let shown = path.display();
     const TRY: &str = "try: Give what was handed in: a folder, or the archive that `cargo workbook pack` writes.";
     let failed = |error: io::Error| match error.kind() {
-        ErrorKind::NotFound => format!("{shown} does not exist\n  {TRY}"),
-        ErrorKind::InvalidInput => format!("{shown} is neither a folder nor a plain file\n  {TRY}"),
-        _ => format!("{shown} cannot be opened: {error}\n  {TRY}"),
+        ErrorKind::NotFound => NotGraded::from(format!("{shown} does not exist\n  {TRY}")),
+        ErrorKind::InvalidInput => NotGraded::hand_in(format!("{shown} is neither a folder nor a plain file\n  {TRY}")),
+        _ => NotGraded::from(format!("{shown} cannot be opened: {error}\n  {TRY}")),
     };
     match Folder::open(path, named) {
         Ok(folder) => return Ok(Files::Folder(folder)),
@@ -160,7 +162,10 @@ fn open(path: &Path, named: Named) -> Result<Files, String> {
     }
     let file = folder::plain_file(path, named).map_err(failed)?;
     let is_kernel = |name: &str| (1..=99).any(|step| places(step).iter().any(|place| place == name));
-    archive::read(file, is_kernel).map(Files::Archive).map_err(|error| format!("{shown}: {error}"))
+    archive::read(file, is_kernel).map(Files::Archive).map_err(|refused| {
+        let reason = format!("{shown}: {refused}");
+        if refused.reason == archive::UNREADABLE { reason.into() } else { NotGraded::hand_in(reason) }
+    })
 }
 
 /// The kernel of a step in an archive.
@@ -177,22 +182,25 @@ fn packed(path: &Path, contents: &Contents, step: u8) -> Result<Option<Kernel>, 
 }
 
 /// The kernel of a step in a folder.
-fn kernel(path: &Path, folder: &Folder, step: u8) -> Result<Option<Kernel>, String> {
+fn kernel(path: &Path, folder: &Folder, step: u8) -> Result<Option<Kernel>, NotGraded> {
     let mut found: Option<(PathBuf, Vec<u8>)> = None;
     for place in places(step) {
-        let read = folder.read(&place, MAX_KERNEL).map_err(|odd| format!("{}/{odd}", path.display()))?;
+        let read = folder.read(&place, MAX_KERNEL).map_err(|odd| {
+            let reason = format!("{}/{odd}", path.display());
+            if matches!(odd, Odd::Failed(..)) { reason.into() } else { NotGraded::hand_in(reason) }
+        })?;
         let (Some(bytes), place) = (read, path.join(&place)) else { continue };
         if let Some((first, _)) = &found {
-            return Err(format!(
+            return Err(NotGraded::hand_in(format!(
                 "two kernels for step {step}: {} and {}\n  try: Leave the one that counts.",
                 first.display(),
                 place.display()
-            ));
+            )));
         }
         found = Some((place, bytes));
     }
     let Some((path, bytes)) = found else { return Ok(None) };
-    let text = String::from_utf8(bytes)
-        .map_err(|_| format!("{} is not UTF-8 text\n  try: Save it as UTF-8, as Rust asks.", path.display()))?;
+    let not_text = || format!("{} is not UTF-8 text\n  try: Save it as UTF-8, as Rust asks.", path.display());
+    let text = String::from_utf8(bytes).map_err(|_| NotGraded::hand_in(not_text()))?;
     Ok(Some(Kernel { step, path, text }))
 }

@@ -4,7 +4,7 @@ mod class;
 
 use clap::{Args, Parser, Subcommand};
 use grader::folder::Named;
-use grader::formats::not_graded::{self, Fault, NotGraded};
+use grader::formats::not_graded::{self, NotGraded};
 use grader::formats::{self, Format};
 use grader::handin::{HandIn, Kernel};
 use grader::json::{self, About, Sandbox};
@@ -126,7 +126,9 @@ fn main() -> ExitCode {
                     [] => workspace().map(|workspace| workspace.steps()).unwrap_or_default(),
                     wanted => wanted.to_vec(),
                 };
-                print(&not_graded::render(cli.asked.format, &why, &steps).unwrap_or_default());
+                if let Err(error) = print(&not_graded::render(cli.asked.format, &why, &steps).unwrap_or_default()) {
+                    eprintln!("error: {error}");
+                }
             }
             ExitCode::from(2)
         }
@@ -137,7 +139,7 @@ fn act(cli: &Cli) -> Result<bool, NotGraded> {
     let rubric = cli.asked.rubric.as_deref().map(Rubric::read).transpose()?.unwrap_or_default();
     match &cli.action {
         Action::Rubric => {
-            print(&rubric.to_toml());
+            print(&rubric.to_toml())?;
             Ok(true)
         }
         Action::Solutions => grade(cli, rubric, None, |options| {
@@ -175,10 +177,10 @@ fn gradescope_moment(path: &Path) -> Result<Moment, String> {
 fn sandboxed(format: Format) -> Result<bool, String> {
     let cage = Trust { trust: false }.cage()?;
     match format {
-        Format::Text => print(&format!("{cage}\n")),
+        Format::Text => print(&format!("{cage}\n"))?,
         Format::Json => {
             let enforced = serde_json::to_string_pretty(&cage.enforced()).map_err(|error| error.to_string())?;
-            print(&format!("{enforced}\n"));
+            print(&format!("{enforced}\n"))?;
         }
         _ => return Err("`grader sandbox` prints text or JSON\n  try: --format text, or --format json.".to_string()),
     }
@@ -186,8 +188,17 @@ fn sandboxed(format: Format) -> Result<bool, String> {
 }
 
 /// Prints, and does not mind a reader that went away.
-fn print(text: &str) {
-    let _ = std::io::stdout().write_all(text.as_bytes());
+///
+/// # Errors
+/// When it cannot be written: a disk is full. A grade that is cut off must not look like one.
+fn print(text: &str) -> Result<(), String> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(format!("cannot write the output: {error}\n  try: Make room where it is sent to."))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Verdicts, and how they came about.
@@ -230,7 +241,7 @@ fn grade(
         known => known,
     };
     let about = About { rubric, handed_in, versions, sandbox: judged.sandbox };
-    print(&formats::render(asked.format, &grade, &json::report(&grade, &about))?);
+    print(&formats::render(asked.format, &grade, &json::report(&grade, &about))?)?;
     Ok(grade.passed())
 }
 
@@ -276,12 +287,8 @@ fn hand_in(
 ) -> Result<Judged, NotGraded> {
     let workspace = workspace()?;
     let existing = workspace.steps();
-    // Who grades has named the folder and the steps; the rest is the hand-in's.
-    let fault =
-        if folder.exists() && wanted.iter().all(|step| existing.contains(step)) { Fault::HandIn } else { Fault::Here };
-    let refused = |reason| NotGraded { fault, reason };
-    let hand_in = HandIn::open(folder, Named::ByPerson).map_err(refused)?;
-    let kernels = hand_in.find(&existing, wanted).map_err(refused)?;
+    let hand_in = HandIn::open(folder, Named::ByPerson)?;
+    let kernels = hand_in.find(&existing, wanted)?;
     for note in hand_in.ignored(&existing) {
         eprintln!("note: {note}");
     }

@@ -109,23 +109,41 @@ pub enum ScratchError {
 /// # Errors
 /// See [`ScratchError`].
 pub fn build(toolchain: &Toolchain, cage: &Cage, kernel: &Kernel, limits: TimeLimits) -> Result<Scratch, ScratchError> {
-    let (folder, ran) = compile(toolchain, cage, kernel, limits).map_err(ScratchError::Here)?;
-    let program = folder.path().join("program");
+    let tried = || -> Result<Result<Scratch, Ran>, ScratchError> {
+        let (folder, ran) = compile(toolchain, cage, kernel, limits).map_err(ScratchError::Here)?;
+        let program = folder.path().join("program");
+        let is_there = ran.end == End::Exited(0) && program.is_file();
+        Ok(if is_there {
+            Ok(Scratch { program, cage: cage.clone(), limits: limits.program(), folder })
+        } else {
+            Err(ran)
+        })
+    };
     let no_answer = |message: String| ScratchError::HandIn(BuildFailure::NoAnswer { message });
-    if let Some(limit) = ran.too_long() {
-        return Err(no_answer(format!("compiling it took longer than {limit} and was ended")));
+    let too_long = |limit: &str| no_answer(format!("compiling it took longer than {limit} and was ended"));
+    match tried()? {
+        Ok(scratch) => return Ok(scratch),
+        Err(ran) => ran.too_long().map_or(Ok(()), |limit| Err(too_long(&limit)))?,
     }
-    if ran.end == End::Exited(0) && program.is_file() {
-        return Ok(Scratch { program, cage: cage.clone(), limits: limits.program(), folder });
-    }
-    drop(folder);
+    // What failed may have been this machine, for a moment: the compiler must work on another text, and then fail on this one again.
     control(toolchain, cage, kernel.step, limits).map_err(ScratchError::Here)?;
+    let ran = match tried()? {
+        Ok(scratch) => return Ok(scratch),
+        Err(ran) => ran,
+    };
+    if let Some(limit) = ran.too_long() {
+        return Err(too_long(&limit));
+    }
     // What a compiler says when it is ended is of use to those who make it.
     Err(no_answer(match (ran.end, ran.failure()) {
         (End::Signalled(_), Some(how)) => format!(
             "it does not compile: the compiler was {how}\n  \
              try: Look for macros, constants or statics that grow without bound; a kernel needs less than {} MiB to compile.",
             Limits::COMPILER.memory >> 20
+        ),
+        (_, None) => format!(
+            "it compiles, and its program cannot be taken: {}\n  try: Look for tables that are built into it.",
+            ran.not_taken.first().map_or("there is none", String::as_str)
         ),
         _ => format!("it does not compile:\n{}", plain(&shortened(&ran.stderr))),
     }))

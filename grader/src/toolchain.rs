@@ -161,6 +161,8 @@ fn cargo(
         .args(["build", "--quiet", "--message-format=json", "--manifest-path"])
         .arg(manifest)
         .args(offline.then_some("--offline"))
+        // As `rustc` is asked: what chooses a compiler may go by the folder.
+        .current_dir(root)
         .env("CARGO_TARGET_DIR", target)
         .env("CARGO_INCREMENTAL", "0")
         // Our lines are named as in a checkout, wherever it lies.

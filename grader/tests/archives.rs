@@ -46,7 +46,7 @@ fn written(bytes: &[u8]) -> (TempDir, PathBuf) {
 fn refused(bytes: &[u8]) -> String {
     let (folder, path) = written(bytes);
     let error = find(&path, &[1, 2], &[]).expect_err("must be refused");
-    let text = error.replace(&*folder.path().to_string_lossy(), "FOLDER");
+    let text = error.reason.replace(&*folder.path().to_string_lossy(), "FOLDER");
     text.strip_suffix("\n  try: Hand in what `cargo workbook pack` writes.").unwrap_or(&text).to_string()
 }
 

@@ -366,7 +366,7 @@ fn a_kernel_is_found_at_each_of_its_places() {
 
 fn refuses(folder: &Path, wanted: &[u8], expected: Expect) {
     let error = find(folder, &[1, 2], wanted).expect_err("must be refused");
-    expected.assert_eq(&error.replace(&*folder.to_string_lossy(), "FOLDER"));
+    expected.assert_eq(&error.reason.replace(&*folder.to_string_lossy(), "FOLDER"));
 }
 
 #[test]

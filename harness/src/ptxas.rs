@@ -3,7 +3,7 @@
 use crate::process;
 use crate::source::Place;
 use device::Target;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 use std::{env, fs};
@@ -35,8 +35,10 @@ pub struct AssemblerError {
 /// Why the assembler gave no answer, or that it refused the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// There is none, or it does not run: what happened and how to get it.
+    /// There is none, or another program in its place: how to get it.
     Unavailable(String),
+    /// It does not work on this machine: that says nothing of the text.
+    Here(String),
     /// It refuses the text.
     Refused(Vec<AssemblerError>),
 }
@@ -69,36 +71,89 @@ pub fn target(ptx: &str) -> String {
 
 /// Assembles PTX text for the target that it names; for sm_100a if it names none.
 ///
+/// An answer without a line of the text (a crash, "fatal", no end) may come from this machine, which lacks memory or a file: then the
+/// same is asked again, and the text is to blame only if it fails again and a text that is known to assemble does not.
+///
 /// # Errors
 /// [`Failure`].
 pub fn assemble(ptx: &str) -> Result<Usage, Failure> {
-    // Long enough for the largest kernel, short enough for a text made to take for ever.
-    const TIMEOUT: Duration = Duration::from_secs(60);
-    let unavailable = Failure::Unavailable;
-    let ptxas = find().map_err(unavailable)?;
-    let folder = tempfile::tempdir().map_err(|e| unavailable(format!("cannot make a scratch folder: {e}")))?;
+    let ptxas = find().map_err(Failure::Unavailable)?;
+    assemble_with(&ptxas, ptx)
+}
+
+/// The same with this assembler.
+fn assemble_with(ptxas: &Path, ptx: &str) -> Result<Usage, Failure> {
+    /// Assembles on every target that this workbook knows.
+    const KNOWN: &str = ".version 8.7\n.target sm_100a\n.address_size 64\n.visible .entry known()\n{\n    ret;\n}\n";
+    let answer = match attempt(ptxas, ptx)? {
+        Answer::Failed(_) => attempt(ptxas, ptx)?,
+        answer => answer,
+    };
+    let how = match answer {
+        Answer::Usage(usage) => return Ok(usage),
+        Answer::Refused(errors) => return Err(Failure::Refused(errors)),
+        Answer::Silent(why) => return Err(Failure::Unavailable(why)),
+        Answer::Failed(how) => how,
+    };
+    match attempt(ptxas, KNOWN)? {
+        Answer::Usage(_) => Err(Failure::Refused(vec![AssemblerError { line: 0, message: how, source: None }])),
+        Answer::Refused(_) | Answer::Silent(_) | Answer::Failed(_) => {
+            Err(Failure::Here(format!("{} fails here on any text: {how}", ptxas.display())))
+        }
+    }
+}
+
+/// What the assembler made of a text.
+enum Answer {
+    Usage(Usage),
+    /// Lines that it refuses.
+    Refused(Vec<AssemblerError>),
+    /// It succeeds and does not say what the kernel takes: another program in its place.
+    Silent(String),
+    /// It names no line: what it says, or how it ended.
+    Failed(String),
+}
+
+/// Asks the assembler once. An error is this machine's.
+fn attempt(ptxas: &Path, ptx: &str) -> Result<Answer, Failure> {
+    // The largest kernel takes a second; a machine that does much else takes longer.
+    const TIMEOUT: Duration = Duration::from_secs(120);
+    let here = Failure::Here;
+    let folder = tempfile::tempdir().map_err(|e| here(format!("cannot make a scratch folder: {e}")))?;
     let (text, machine_code) = (folder.path().join("kernel.ptx"), folder.path().join("kernel.cubin"));
-    fs::write(&text, ptx).map_err(|e| unavailable(format!("cannot write {}: {e}", text.display())))?;
-    let mut command = Command::new(&ptxas);
+    fs::write(&text, ptx).map_err(|e| here(format!("cannot write {}: {e}", text.display())))?;
+    let mut command = Command::new(ptxas);
     let target = target(ptx);
     command.arg(format!("-arch={target}")).arg("-v").arg(&text).arg("-o").arg(&machine_code);
-    let ended = process::run(&mut command, TIMEOUT).map_err(|failure| unavailable(failure.to_string()))?;
+    let ended = match process::run(&mut command, TIMEOUT) {
+        Ok(ended) => ended,
+        Err(failure @ process::Failure::TookTooLong(_)) => return Ok(Answer::Failed(failure.to_string())),
+        Err(failure) => return Err(here(failure.to_string())),
+    };
     let said = format!("{}{}", ended.stderr, ended.stdout);
     if ended.success {
-        return usage(&said).ok_or_else(|| {
-            let said = match said.trim() {
-                "" => "nothing".to_string(),
-                text => format!("`{}`", text.lines().next().unwrap_or_default()),
-            };
-            let name = ptxas.display();
-            unavailable(format!("{name} does not say how many registers the kernel takes, it printed {said}; {HOW}"))
-        });
+        return Ok(usage(&said).map_or_else(
+            || {
+                let said = match said.trim() {
+                    "" => "nothing".to_string(),
+                    text => format!("`{}`", text.lines().next().unwrap_or_default()),
+                };
+                let name = ptxas.display();
+                Answer::Silent(format!(
+                    "{name} does not say how many registers the kernel takes, it printed {said}; {HOW}"
+                ))
+            },
+            Answer::Usage,
+        ));
     }
     let errors = errors(&said, ptx);
-    if errors.is_empty() {
-        return Err(unavailable(format!("{} failed ({}): {}", ptxas.display(), ended.status, said.trim())));
+    if !errors.is_empty() {
+        return Ok(Answer::Refused(errors));
     }
-    Err(Failure::Refused(errors))
+    Ok(Answer::Failed(match fatal(&said) {
+        Some(fatal) => fatal,
+        None => format!("it ended with {}", ended.status),
+    }))
 }
 
 /// Reads what `ptxas -v` says: `Used 40 registers, used 1 barriers, 1024 bytes smem` and
@@ -128,7 +183,7 @@ fn usage(said: &str) -> Option<Usage> {
     told.then_some(usage)
 }
 
-/// Reads `ptxas FILE, line N; error   : TEXT` (and `ptxas fatal   : TEXT` when that is all there is).
+/// Reads `ptxas FILE, line N; error   : TEXT`.
 fn errors(said: &str, ptx: &str) -> Vec<AssemblerError> {
     let mut found: Vec<AssemblerError> = Vec::new();
     for line in said.lines() {
@@ -139,16 +194,13 @@ fn errors(said: &str, ptx: &str) -> Vec<AssemblerError> {
         let message = rest.trim_start().trim_start_matches(':').trim().to_string();
         found.push(AssemblerError { line: number, message, source: source(ptx, number) });
     }
-    if found.is_empty() {
-        let fatal =
-            said.lines().filter_map(|line| line.strip_prefix("ptxas fatal").or(line.strip_prefix("ptxas error")));
-        found.extend(fatal.map(|rest| AssemblerError {
-            line: 0,
-            message: rest.trim_start().trim_start_matches(':').trim().to_string(),
-            source: None,
-        }));
-    }
     found
+}
+
+/// Reads `ptxas fatal   : TEXT`, which names no line.
+fn fatal(said: &str) -> Option<String> {
+    let line = said.lines().find_map(|line| line.strip_prefix("ptxas fatal").or(line.strip_prefix("ptxas error")))?;
+    Some(line.trim_start().trim_start_matches(':').trim().to_string())
 }
 
 /// The line of Rust that the `.loc` in force at this line of PTX names.
@@ -191,6 +243,41 @@ mod tests {
         assert_eq!(usage(SAID), Some(Usage { registers: 40, static_shared: 1024, stack: 16, spills: 12 }));
         // Another program in its place, that succeeds and says nothing.
         assert_eq!(usage("ptxas info    : 0 bytes gmem\n"), None);
+    }
+
+    /// An assembler that answers the known text, and others as the script says; and what it makes of a text.
+    #[cfg(unix)]
+    fn with_script(known: &str, others: &str) -> Result<Usage, Failure> {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ptxas");
+        let script = format!(
+            "#!/bin/sh\ncount=$(cat {0}/count 2>/dev/null || echo 0); echo $((count + 1)) > {0}/count\n\
+             if grep -q 'entry known' \"$3\"; then {known}; else {others}; fi\n",
+            folder.path().display()
+        );
+        fs::write(&path, script).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        assemble_with(&path, ".version 8.7\n.target sm_100a\n.visible .entry mine() { ret; }\n")
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn what_fails_on_any_text_is_not_the_texts_fault() {
+        const USED: &str = "echo 'ptxas info    : Used 8 registers' >&2";
+        const FATAL: &str = "echo 'ptxas fatal   : Memory allocation failure' >&2; exit 1";
+        let refused = |found: Result<Usage, Failure>| match found {
+            Err(Failure::Refused(errors)) => errors[0].message.clone(),
+            other => panic!("{other:?}"),
+        };
+        let here = |found: Result<Usage, Failure>| assert!(matches!(found, Err(Failure::Here(_))), "{found:?}");
+        assert_eq!(refused(with_script(USED, FATAL)), "Memory allocation failure");
+        assert!(refused(with_script(USED, "exit 139")).contains("139"));
+        here(with_script(FATAL, FATAL));
+        here(with_script("exit 139", "kill -s SEGV $$"));
+        // It passes: the second answer counts.
+        let once = format!("if [ $count = 0 ]; then {FATAL}; else {USED}; fi");
+        assert_eq!(with_script("exit 1", &once).unwrap().registers, 8);
     }
 
     #[test]

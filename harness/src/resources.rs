@@ -18,7 +18,15 @@ const MAX_COLUMNS: u32 = 512;
 
 /// Checks the kernel of a run, and others that were built for other problems. `leaks` is what builder or emulator say of tensor
 /// memory that was not freed.
-pub(crate) fn check(seen: &Observation, others: &[(&Built, Problem)], leaks: &str, sources: &Sources) -> Outcome {
+///
+/// # Errors
+/// When the assembler does not work on this machine.
+pub(crate) fn check(
+    seen: &Observation,
+    others: &[(&Built, Problem)],
+    leaks: &str,
+    sources: &Sources,
+) -> Result<Outcome, String> {
     let mut wrong = Vec::new();
     let columns = seen.report.ctas.iter().map(|cta| cta.tensor_columns).max().unwrap_or(0);
     if columns > MAX_COLUMNS {
@@ -27,17 +35,21 @@ pub(crate) fn check(seen: &Observation, others: &[(&Built, Problem)], leaks: &st
     if !leaks.is_empty() {
         wrong.push(leaks.to_string());
     }
-    let first = assembled(&seen.built, sources);
+    let first = assembled(&seen.built, sources)?;
     wrong.extend(first.wrong.iter().cloned());
     // A kernel may be another one for each problem.
     let mut texts = vec![&seen.built.ptx];
+    let mut registers = first.registers;
     for (built, problem) in others {
         if wrong.is_empty() && !texts.contains(&&built.ptx) {
             texts.push(&built.ptx);
-            wrong.extend(assembled(built, sources).wrong.iter().map(|wrong| format!("{wrong}Built for {problem}.\n")));
+            let taken = assembled(built, sources)?;
+            wrong.extend(taken.wrong.iter().map(|wrong| format!("{wrong}Built for {problem}.\n")));
+            // A text of which nothing is known is not one that passed.
+            registers = registers.and_then(|known| taken.registers.map(|_| known));
         }
     }
-    match (wrong.first(), &first.registers) {
+    Ok(match (wrong.first(), &registers) {
         (Some(first), _) => {
             let title = first.lines().next().unwrap_or_default();
             let title =
@@ -53,7 +65,7 @@ pub(crate) fn check(seen: &Observation, others: &[(&Built, Problem)], leaks: &st
                 first.shared
             ),
         },
-    }
+    })
 }
 
 /// What a kernel takes.
@@ -66,7 +78,8 @@ struct Taken {
     wrong: Vec<String>,
 }
 
-fn assembled(built: &Built, sources: &Sources) -> Taken {
+/// Asks the assembler. An error is this machine's.
+fn assembled(built: &Built, sources: &Sources) -> Result<Taken, String> {
     let mut wrong = Vec::new();
     let (registers, static_shared) = match ptxas::assemble(&built.ptx) {
         Ok(usage) => {
@@ -89,7 +102,10 @@ fn assembled(built: &Built, sources: &Sources) -> Taken {
         }
         Err(Failure::Refused(errors)) => {
             for error in errors {
-                let title = format!("ptxas refuses line {} of the PTX: {}", error.line, error.message);
+                let title = match error.line {
+                    0 => format!("ptxas refuses the PTX: {}", error.message),
+                    line => format!("ptxas refuses line {line} of the PTX: {}", error.message),
+                };
                 wrong.push(match &error.source {
                     Some(place) => diagnostics::at(&title, place, "written by this call", "", sources),
                     None => format!("{title}\n"),
@@ -98,10 +114,11 @@ fn assembled(built: &Built, sources: &Sources) -> Taken {
             (Ok(0), 0)
         }
         Err(Failure::Unavailable(why)) => (Err(why), 0),
+        Err(Failure::Here(why)) => return Err(why),
     };
     let shared = built.dynamic_shared.saturating_add(static_shared);
     if shared > MAX_SHARED {
         wrong.push(format!("it takes {shared} bytes of shared memory; a CTA may have {MAX_SHARED}\n"));
     }
-    Taken { registers, shared, wrong }
+    Ok(Taken { registers, shared, wrong })
 }

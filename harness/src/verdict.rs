@@ -133,7 +133,7 @@ pub struct Verdict {
     pub milestones: Vec<MilestoneResult>,
     /// Why there is no kernel to judge, if so.
     pub build_failure: Option<String>,
-    /// What failed on this machine, if that is why there is no kernel: then this is no verdict on the kernel.
+    /// What failed on this machine, if something did: then this is no verdict on the kernel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub here: Option<String>,
     /// Points reached.

@@ -8,6 +8,7 @@ mod pax;
 use flate2::read::MultiGzDecoder;
 use harness::workbook::pack::{MANIFEST, MAX_KERNEL, Manifest, Packed, SCHEMA};
 use pax::{Extended, MAX_PAX};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::File;
@@ -17,7 +18,7 @@ use tar::{Archive, EntryType};
 /// The most that is unpacked of an archive, headers and files that are left alone included.
 const MAX_UNPACKED: u64 = 32 << 20;
 /// The largest archive file.
-const MAX_FILE: u64 = 32 << 20;
+pub(crate) const MAX_FILE: u64 = 32 << 20;
 /// The most entries.
 const MAX_ENTRIES: usize = 1000;
 /// The longest name.
@@ -41,13 +42,24 @@ pub struct Contents {
 pub struct Refused {
     /// The reason's name; these stay: `not-an-archive`, `too-large`, `too-many-entries`, `absolute-path`, `parent-path`, `odd-name`,
     /// `link`, `not-a-file`, `sparse`, `extended-header`, `duplicate`, `not-text`, `manifest`, `hash-mismatch`, `not-in-manifest`, `not-in-archive`.
+    /// And [`UNREADABLE`], which is this machine's fault.
     pub reason: &'static str,
     /// What was found.
     pub found: String,
 }
 
+/// The reason's name when the system does not give the file.
+pub const UNREADABLE: &str = "unreadable";
+
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.reason == UNREADABLE {
+            return write!(
+                f,
+                "it cannot be read: {}\n  try: Look at the disk it lies on, and who may read it.",
+                self.found
+            );
+        }
         write!(f, "refused ({}): {}\n  try: Hand in what `cargo workbook pack` writes.", self.reason, self.found)
     }
 }
@@ -61,18 +73,37 @@ fn refused<T>(reason: &'static str, found: impl Into<String>) -> Result<T, Refus
 /// # Errors
 /// [`Refused`].
 pub fn read(file: File, is_kernel: impl Fn(&str) -> bool) -> Result<Contents, Refused> {
-    let broken = |error: io::Error| Refused { reason: "not-an-archive", found: format!("it cannot be read: {error}") };
-    let about = file.metadata().map_err(broken)?;
+    let unreadable = |error: &io::Error| Refused { reason: UNREADABLE, found: error.to_string() };
+    let about = file.metadata().map_err(|error| unreadable(&error))?;
     if about.len() > MAX_FILE {
         return refused("too-large", format!("it has {} bytes; up to {MAX_FILE} are read", about.len()));
     }
+    let failed = RefCell::new(None);
     // It may grow while it is read.
-    let mut file = BufReader::new(file.take(MAX_FILE));
-    let magic = io::BufRead::fill_buf(&mut file).map_err(broken)?;
-    if magic.starts_with(&[0x1f, 0x8b]) {
-        return unpack(MultiGzDecoder::new(file), is_kernel);
+    let mut file = BufReader::new(Watched { reader: file.take(MAX_FILE), failed: &failed });
+    let read = match io::BufRead::fill_buf(&mut file) {
+        Ok([0x1f, 0x8b, ..]) => unpack(MultiGzDecoder::new(file), is_kernel),
+        Ok(_) => unpack(file, is_kernel),
+        Err(error) => Err(unreadable(&error)),
+    };
+    // Whatever those who read tar and gzip make of it.
+    failed.into_inner().map_or(read, |error| Err(unreadable(&error)))
+}
+
+/// A reader that keeps what the system says when it gives nothing.
+struct Watched<'a, R> {
+    reader: R,
+    failed: &'a RefCell<Option<io::Error>>,
+}
+
+impl<R: Read> Read for Watched<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.reader.read(buffer).inspect_err(|error| {
+            if error.kind() != io::ErrorKind::Interrupted {
+                *self.failed.borrow_mut() = Some(io::Error::new(error.kind(), error.to_string()));
+            }
+        })
     }
-    unpack(file, is_kernel)
 }
 
 /// Why reading stopped.

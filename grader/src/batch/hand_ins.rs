@@ -4,19 +4,18 @@
 //! Links are not followed. What is graded is the copy, so nobody changes it meanwhile, and it can be graded again.
 
 use super::store::Store;
-use crate::folder::{Folder, Named, plain_file};
+use crate::archive::MAX_FILE;
+use crate::folder::{Folder, Named, Odd, plain_file};
 use crate::handin::{ARCHIVES, KINDS, places};
 use harness::workbook::pack::{MAX_KERNEL, hex};
 use harness::workbook::whole::{UNFINISHED, sync_folder};
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-
-/// The largest archive that is taken.
-const MAX_ARCHIVE: u64 = 64 << 20;
 
 /// A hand-in of a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,7 +34,22 @@ pub struct Taken {
     /// SHA-256 of what would be graded.
     pub hash: String,
     /// The copy, or why there is none.
-    pub kept: Result<PathBuf, String>,
+    pub kept: Result<PathBuf, NoCopy>,
+}
+
+/// Why there is no copy of a hand-in.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NoCopy {
+    /// What was found, or what failed.
+    pub reason: String,
+    /// The system did not give it: then nothing is known of the hand-in, and its hash is none.
+    pub here: bool,
+}
+
+impl NoCopy {
+    fn here(reason: String) -> NoCopy {
+        NoCopy { reason, here: true }
+    }
 }
 
 /// The hand-ins of a folder in the order of their names, and a sentence on each entry that is none. An entry that goes away meanwhile is none.
@@ -61,8 +75,13 @@ pub fn list(folder: &Path, out: Option<&Path>) -> Result<(Vec<HandIn>, Vec<Strin
         let (path, name) = (entry.path(), shown(&entry.file_name()));
         let about = match path.symlink_metadata() {
             Ok(about) => about,
-            Err(error) => {
-                ignored.push(format!("{name} is left out: it cannot be looked at: {error}"));
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                ignored.push(format!("{name} is left out: it went away"));
+                continue;
+            }
+            // It may be one: who hands in must not be left out because of a disk.
+            Err(_) => {
+                hand_ins.push(HandIn { id: id(&entry.file_name()), name, path });
                 continue;
             }
         };
@@ -115,7 +134,7 @@ pub fn take(hand_in: &HandIn, store: &Store) -> Result<Taken, String> {
     let gone = |error: io::Error| {
         // Its hash is that of nothing, so it is graded once it is there again.
         let reason = format!("{} was there, and cannot be looked at now: {error}", hand_in.name);
-        Ok(Taken { hash: Hash::default().end(), kept: Err(reason) })
+        Ok(Taken { hash: Hash::default().end(), kept: Err(NoCopy::here(reason)) })
     };
     match Folder::open(&hand_in.path, Named::ByEntry) {
         Ok(folder) => take_folder(&folder, store),
@@ -148,7 +167,7 @@ impl Hash {
 struct Kernels {
     hash: String,
     kernels: Vec<(String, Vec<u8>)>,
-    wrong: Option<String>,
+    wrong: Option<NoCopy>,
 }
 
 /// Of a folder only the kernels are taken: nothing else of it is graded.
@@ -164,9 +183,12 @@ fn kernels(folder: &Folder) -> Kernels {
             }
             // Not the same as nothing: a hand-in on a disk that fails must not lose its points.
             Err(odd) => {
-                let reason = odd.to_string();
+                let (reason, here) = (odd.to_string(), matches!(odd, Odd::Failed(..)));
                 hash.add(reason.as_bytes());
-                wrong.get_or_insert(reason);
+                // What the system does not give decides: who looks again may find nothing wrong.
+                if here || wrong.is_none() {
+                    wrong = Some(NoCopy { reason, here });
+                }
             }
         }
     }
@@ -187,8 +209,8 @@ pub fn hash(kept: &Path) -> Result<String, String> {
 
 fn take_folder(folder: &Folder, store: &Store) -> Result<Taken, String> {
     let Kernels { hash, kernels, wrong } = kernels(folder);
-    if let Some(reason) = wrong {
-        return Ok(Taken { hash, kept: Err(reason) });
+    if let Some(wrong) = wrong {
+        return Ok(Taken { hash, kept: Err(wrong) });
     }
     let kept = store.folder.join("hand-ins").join(&hash);
     if !kept.is_dir() {
@@ -212,7 +234,7 @@ fn take_folder(folder: &Folder, store: &Store) -> Result<Taken, String> {
             Err(error) => return Err(failed(error)),
         }
     }
-    let kept = unchanged(kept, &hash);
+    let kept = unchanged(kept, &hash).map_err(NoCopy::here);
     Ok(Taken { hash, kept })
 }
 
@@ -238,19 +260,33 @@ fn archive_hash(mut file: File, end: &str) -> io::Result<String> {
     Ok(hex(&Sha256::digest(format!("{end} {}", hex(&sha.finalize())))))
 }
 
-fn take_archive(file: File, name: &str, end: &str, store: &Store) -> Result<Taken, String> {
+fn take_archive(mut file: File, name: &str, end: &str, store: &Store) -> Result<Taken, String> {
     let folder = store.folder.join("hand-ins");
     let failed = |error: io::Error| format!("cannot write below {}: {error}", folder.display());
     let mut copy = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(&folder).map_err(failed)?;
-    let copied = io::copy(&mut file.take(MAX_ARCHIVE + 1), &mut copy);
-    let hash = copy.reopen().and_then(|copy| archive_hash(copy, end)).map_err(failed)?;
-    match copied {
-        Err(error) => return Ok(Taken { hash, kept: Err(format!("cannot read {name}: {error}")) }),
-        Ok(bytes) if bytes > MAX_ARCHIVE => {
-            let reason = format!("{name} has more than {MAX_ARCHIVE} bytes");
-            return Ok(Taken { hash, kept: Err(reason) });
+    let mut bytes = 0;
+    // Not `io::copy`: a disk that is full here is nobody's fault who handed something in.
+    let mut part = vec![0; 64 << 10];
+    loop {
+        let count = match file.read(&mut part) {
+            Ok(0) => break,
+            Ok(count) => count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => {
+                let reason = format!("cannot read {name}: {error}");
+                return Ok(Taken { hash: Hash::default().end(), kept: Err(NoCopy::here(reason)) });
+            }
+        };
+        copy.write_all(&part[..count]).map_err(failed)?;
+        bytes += count as u64;
+        if bytes > MAX_FILE {
+            break;
         }
-        Ok(_) => {}
+    }
+    let hash = copy.reopen().and_then(|copy| archive_hash(copy, end)).map_err(failed)?;
+    if bytes > MAX_FILE {
+        let reason = format!("{name} has more than {MAX_FILE} bytes");
+        return Ok(Taken { hash, kept: Err(NoCopy { reason, here: false }) });
     }
     let kept = folder.join(format!("{hash}{end}"));
     if !kept.is_file() {
@@ -258,7 +294,7 @@ fn take_archive(file: File, name: &str, end: &str, store: &Store) -> Result<Take
         copy.persist(&kept).map_err(|error| failed(error.error))?;
         sync_folder(&folder).map_err(failed)?;
     }
-    let kept = unchanged(kept, &hash);
+    let kept = unchanged(kept, &hash).map_err(NoCopy::here);
     Ok(Taken { hash, kept })
 }
 

@@ -1,6 +1,7 @@
 //! One hand-in that waits to be graded, with all that it takes: here, or on another machine that sees the folder of grades.
 
 use super::child::Grader;
+use super::hand_ins::NoCopy;
 use super::store::{self, Asked, Outcome, Record};
 use crate::versions::Versions;
 use serde::{Deserialize, Serialize};
@@ -18,7 +19,7 @@ pub struct Work {
     /// Its hash.
     pub hand_in: String,
     /// The copy that is graded, or why there is none.
-    pub kept: Result<PathBuf, String>,
+    pub kept: Result<PathBuf, NoCopy>,
     /// What its result will be a result of.
     pub identity: String,
     /// What is asked.
@@ -67,7 +68,7 @@ impl Work {
                 let grade = || grader.grade(path, &self.name, &self.asked);
                 same_tools(twice(grade, PAUSE), &common.versions)
             }
-            Err(reason) => Outcome::not_graded(reason.clone()),
+            Err(none) => Outcome::NotGraded { reason: none.reason.clone(), here: none.here },
         };
         Record {
             schema: store::SCHEMA,

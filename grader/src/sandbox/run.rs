@@ -164,7 +164,8 @@ fn meaning(signal: i32) -> &'static str {
     match signal {
         4 => ": it made an instruction that there is not",
         6 => ": it gave up",
-        11 => ": it used memory that it does not have, or its stack was used up",
+        // The first process of a namespace cannot end itself by signal 6: `abort` ends by this one.
+        11 => ": it used memory that it does not have, its stack was used up, or it gave up (abort)",
         25 => ": a file became too large",
         31 => ": it made a system call that is not allowed",
         _ => "",

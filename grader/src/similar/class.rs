@@ -42,7 +42,7 @@ impl Class {
             match HandIn::open(&hand_in.path, Named::ByEntry) {
                 Ok(opened) if class.take(&hand_in.name, &hand_in.path, &opened, steps) => {}
                 Ok(_) => without.push(hand_in.name.as_str()),
-                Err(reason) => class.unread.push(plain(&reason)),
+                Err(unread) => class.unread.push(plain(&unread.reason)),
             }
         }
         if !without.is_empty() {
@@ -68,9 +68,9 @@ impl Class {
                     self.kernels.entry(*step).or_default().push(kernel);
                 }
                 // One bad kernel hides no other.
-                Err(reason) => {
+                Err(unread) => {
                     wrong += 1;
-                    self.unread.push(plain(&reason));
+                    self.unread.push(plain(&unread.reason));
                 }
             }
         }

@@ -317,6 +317,10 @@ impl Judge<'_> {
             let bf16 = cases.iter().find(|case| case.problem.dtype == Dtype::Bf16);
             let others: Vec<_> = longest.into_iter().chain(bf16).map(|case| (&case.built, case.problem)).collect();
             let resources = resources::check(&seen, &others, &leaks, &self.options.sources);
+            let resources = resources.unwrap_or_else(|why| {
+                verdict.here = Some(why.clone());
+                Outcome::NotChecked { reason: why }
+            });
             self.set(&mut verdict, Part::Resources, resources);
             let fast = match &self.options.device {
                 Device::Emulator => self.fast(cases, &seen),

@@ -7,6 +7,7 @@
 mod queue;
 mod submission;
 
+use super::hand_ins::NoCopy;
 use super::seed;
 use super::store::{Outcome, Store};
 use super::work::Work;
@@ -66,10 +67,10 @@ impl Slurm {
         }
         for one in work {
             let reason = format!(
-                "no node graded it in {TRIES} tries\n  try: Look at {}/slurm/*/*.log, and give --retry.",
+                "no node graded it in {TRIES} tries\n  try: Look at {}/slurm/*/*.log, and give the batch again.",
                 store.folder.display()
             );
-            let untried = Work { kept: Err(reason), ..one };
+            let untried = Work { kept: Err(NoCopy { reason, here: true }), ..one };
             let id = untried.id.clone();
             store.keep_result(&id, &untried.run(0))?;
         }
