@@ -111,6 +111,7 @@ pub struct Cluster<'a> {
     /// Places in `mmas` of those that are complete.
     pub free_mmas: Vec<usize>,
     pub issued: super::mma::Issued,
+    pub tensor_copies: Vec<super::tensor_copy::PendingTensorCopy>,
     pub products: super::loaded::Products,
     /// By the first warp of each.
     pub warpgroups: FxHashMap<usize, super::wgmma::Warpgroup>,
@@ -210,6 +211,7 @@ impl<'a> Cluster<'a> {
             mmas: Vec::new(),
             free_mmas: Vec::new(),
             issued: Default::default(),
+            tensor_copies: Vec::new(),
             products: Default::default(),
             warpgroups: FxHashMap::default(),
             wgmmas: Vec::new(),
