@@ -1,6 +1,6 @@
 //! Every instruction that real Blackwell GEMM kernels use loads, or is refused by name; what each computes is in `values`.
 //!
-//! The lists are the union over kernels of seven compilers: `forms/list.txt` is modelled, `forms/refused.txt` is not yet.
+//! The list `forms/list.txt` is the union over kernels of seven compilers; what `forms/refused.txt` names beside it is not modelled yet.
 
 use std::collections::BTreeSet;
 

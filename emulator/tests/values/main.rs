@@ -17,6 +17,7 @@ mod counts;
 mod coverage;
 mod floats;
 mod integers;
+mod kinds;
 mod lanes;
 mod matrices;
 mod mbarriers;
@@ -26,6 +27,7 @@ mod narrow;
 mod refusals;
 mod row;
 mod tensor;
+mod tensor_copy;
 mod tensor_maps;
 mod tma;
 mod tma_layout;
@@ -47,6 +49,7 @@ const TABLES: &[fn() -> Vec<Row>] = &[
     conversions::rows,
     floats::rows,
     integers::rows,
+    kinds::rows,
     lanes::rows,
     matrices::rows,
     mbarriers::rows,
@@ -54,6 +57,7 @@ const TABLES: &[fn() -> Vec<Row>] = &[
     mma::rows,
     narrow::rows,
     tensor::rows,
+    tensor_copy::rows,
     tensor_maps::rows,
     tma::rows,
     tma_layout::rows,
@@ -74,8 +78,10 @@ fn ptxas_takes_the_rows() {
     for (name, rows) in [
         ("async_store", async_store::rows()),
         ("counts", counts::rows()),
+        ("kinds", kinds::rows()),
         ("matrices", matrices::rows()),
         ("narrow", narrow::rows()),
+        ("tensor_copy", tensor_copy::rows()),
         ("tensor_maps", tensor_maps::rows()),
         ("vectors", vectors::rows()),
         ("warp_mma", warp_mma::rows()),
