@@ -121,6 +121,12 @@ pub const ASSUMPTIONS: &[Assumption] = &[
         "Number all columns, load with a distance of 16 and .pack::16b, and see which columns come.",
     ),
     assume(
+        "padded-box-bytes",
+        "A load of padded elements of 4 or 6 bits counts the bytes that it takes from global memory on its mbarrier; the padding holds nothing defined afterwards.",
+        "The ISA says that padding is not initialised, and not whether it counts. CUTLASS announces the packed bytes.",
+        "One such load on the device, with an mbarrier that expects the one number or the other.",
+    ),
+    assume(
         "registers-by-liveness",
         "A thread takes as many registers as 32-bit values are alive at once in the PTX text, in steps of 8, at least 16 and at most what `.maxnreg` says. It decides how many CTAs share an SM, and so only times.",
         "The assembler decides: it keeps more values for speed, or spills some.",

@@ -6,8 +6,8 @@
 //! enough MMAs wait.
 
 use super::cluster::Cluster;
-use super::mma::{Operands, PendingMma};
 use super::kinds;
+use super::mma::{Operands, PendingMma};
 use super::product::{Factors, Product, Strip};
 use super::simd;
 use super::state::Cta;

@@ -146,7 +146,7 @@ fn undefined_results_have_an_origin() {
     let none = SharedDescriptor::default();
     let descriptor = InstructionDescriptor::decode(0x0808_0010, Kind::F16, 0, 1).unwrap();
     let mut mma = PendingMma {
-                site: 0,
+        site: 0,
         descriptor,
         group: smallvec![0],
         a: Source::Shared(none),

@@ -138,7 +138,8 @@ impl Cluster<'_> {
             let what = format!("has {these} at byte {column} of the rows of the box, {those} at byte {}", next % w);
             (what, Severity::Finding)
         } else if row + eight < tile.rows {
-            let what = format!("has {these} in rows {row} to {} of the box, {those} not in the next rows", row + eight - 1);
+            let what =
+                format!("has {these} in rows {row} to {} of the box, {those} not in the next rows", row + eight - 1);
             (what, Severity::Note)
         } else {
             return;

@@ -60,7 +60,9 @@ impl Number {
     /// Itself, or what it is with the other sign.
     pub fn negated(self, negate: bool) -> Number {
         match self {
-            Number::Finite { significand, exponent } if negate => Number::Finite { significand: -significand, exponent },
+            Number::Finite { significand, exponent } if negate => {
+                Number::Finite { significand: -significand, exponent }
+            }
             Number::Infinite { negative } => Number::Infinite { negative: negative != negate },
             other => other,
         }

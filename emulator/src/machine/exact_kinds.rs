@@ -67,7 +67,8 @@ fn parts(i: &InstructionDescriptor, format: Format, negate: bool, row: &Row, fac
         scales: [(8, 0); 4],
         bad_scale: false,
     };
-    let numbers: Vec<Number> = elements(i, format, row).into_iter().map(|bits| number(format, bits).negated(negate)).collect();
+    let numbers: Vec<Number> =
+        elements(i, format, row).into_iter().map(|bits| number(format, bits).negated(negate)).collect();
     for (n, number) in numbers.iter().enumerate() {
         match *number {
             Number::Finite { significand, exponent } => {
@@ -80,7 +81,9 @@ fn parts(i: &InstructionDescriptor, format: Format, negate: bool, row: &Row, fac
         parts.special = Some(numbers);
     }
     if let (Some(Scaling { format, .. }), Some(factors)) = (i.scaling, factors) {
-        for (scale, &bits) in parts.scales.iter_mut().zip(factors.iter().take(i.scaling.map_or(0, |s| s.factors) as usize)) {
+        for (scale, &bits) in
+            parts.scales.iter_mut().zip(factors.iter().take(i.scaling.map_or(0, |s| s.factors) as usize))
+        {
             let exponent = format.exponent(bits);
             match format.value(bits) {
                 Some(value) => *scale = ((value * 2f64.powi(3 - exponent)) as i64, exponent),
@@ -94,15 +97,18 @@ fn parts(i: &InstructionDescriptor, format: Format, negate: bool, row: &Row, fac
 /// All elements of D.
 pub fn run(product: Product) {
     let Product { descriptor: i, accumulate, scale, a, b, scales, strips, cells, .. } = product;
-    let rows: Vec<Parts> = (a.iter().enumerate()).map(|(n, row)| parts(i, i.a, i.negate_a, row, scales.a.get(n))).collect();
-    let columns: Vec<Parts> = (b.iter().enumerate()).map(|(n, row)| parts(i, i.b, i.negate_b, row, scales.b.get(n))).collect();
+    let rows: Vec<Parts> =
+        (a.iter().enumerate()).map(|(n, row)| parts(i, i.a, i.negate_a, row, scales.a.get(n))).collect();
+    let columns: Vec<Parts> =
+        (b.iter().enumerate()).map(|(n, row)| parts(i, i.b, i.negate_b, row, scales.b.get(n))).collect();
     let groups = matches!(i.kind, Kind::Mxf4 | Kind::Mxf4nvf4);
     for strip in strips {
         for &(row, first) in strip.rows {
             let cells = &mut cells[first..first + strip.columns.len()];
             for (cell, column) in cells.iter_mut().zip(&columns[strip.columns.clone()]) {
                 let before = Before::new(i.d, accumulate, scale, *cell);
-                *cell = if groups { in_groups(i, &rows[row], column, before) } else { one(i, &rows[row], column, before) };
+                *cell =
+                    if groups { in_groups(i, &rows[row], column, before) } else { one(i, &rows[row], column, before) };
             }
         }
     }
@@ -148,12 +154,15 @@ impl Before {
 
 /// Products that are neither finite nor zero times something.
 fn special(a: &Parts, b: &Parts, depth: usize, infinities: &mut [bool; 2]) -> bool {
-    let finite = |parts: &Parts, n: usize| Number::Finite { significand: parts.significands[n], exponent: parts.exponents[n] };
+    let finite =
+        |parts: &Parts, n: usize| Number::Finite { significand: parts.significands[n], exponent: parts.exponents[n] };
     let of = |parts: &Parts, n: usize| parts.special.as_ref().map_or_else(|| finite(parts, n), |all| all[n]);
     for n in 0..depth {
         match (of(a, n), of(b, n)) {
             (Number::Nan, _) | (_, Number::Nan) => return true,
-            (Number::Infinite { negative }, Number::Infinite { negative: other }) => infinities[usize::from(negative != other)] = true,
+            (Number::Infinite { negative }, Number::Infinite { negative: other }) => {
+                infinities[usize::from(negative != other)] = true
+            }
             (Number::Infinite { negative }, Number::Finite { significand, .. })
             | (Number::Finite { significand, .. }, Number::Infinite { negative }) => {
                 if significand == 0 {

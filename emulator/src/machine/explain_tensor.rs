@@ -201,7 +201,9 @@ impl Cluster<'_> {
                     read,
                     self.label(commit.site, format!("the {work}'s completion arrives in phase {phase}")),
                 ],
-                format!("Let one arrival complete one phase for each wait: a single tcgen05.commit, after the last {work}."),
+                format!(
+                    "Let one arrival complete one phase for each wait: a single tcgen05.commit, after the last {work}."
+                ),
             );
         }
         match passed {

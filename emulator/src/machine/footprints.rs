@@ -59,7 +59,13 @@ mod tests {
     use super::*;
 
     fn descriptor(start: u32, swizzle: u32) -> SharedDescriptor {
-        SharedDescriptor { start, leading: 4096, stride: if swizzle == 0 { 256 } else { 8 * swizzle }, swizzle, ..Default::default() }
+        SharedDescriptor {
+            start,
+            leading: 4096,
+            stride: if swizzle == 0 { 256 } else { 8 * swizzle },
+            swizzle,
+            ..Default::default()
+        }
     }
 
     #[test]

@@ -62,8 +62,13 @@ impl Fields {
     fn reserved(self) -> Result<(), BadDescriptor> {
         let name = self.kind.name();
         let (mask, which) = match self.kind {
-            Kind::F16 | Kind::Tf32 | Kind::F8f6f4 => (0b1111 | 1 << 6 | 1 << 23 | 1 << 29 | 0b11 << 30, "0–3, 6, 23 and 29–31"),
-            Kind::I8 => (0b111 | 1 << 6 | 0b11 << 13 | 1 << 23 | 1 << 29 | 0b11 << 30, "0–2, 6, 13–14 (integers are not negated), 23 and 29–31"),
+            Kind::F16 | Kind::Tf32 | Kind::F8f6f4 => {
+                (0b1111 | 1 << 6 | 1 << 23 | 1 << 29 | 0b11 << 30, "0–3, 6, 23 and 29–31")
+            }
+            Kind::I8 => (
+                0b111 | 1 << 6 | 0b11 << 13 | 1 << 23 | 1 << 29 | 0b11 << 30,
+                "0–2, 6, 13–14 (integers are not negated), 23 and 29–31",
+            ),
             Kind::Mxf8f6f4 => (0b1111 | 1 << 6 | 0b111 << 24 | 1 << 31, "0–3, 6, 24–26 and 31"),
             Kind::Mxf4 | Kind::Mxf4nvf4 => (
                 0b1111 | 1 << 6 | 1 << 12 | 0b11 << 15 | 0b111 << 24 | 1 << 31,
@@ -115,7 +120,9 @@ impl Fields {
             (accumulator, Format::of(self.kind, a), Format::of(self.kind, b))
         else {
             let (found, d) = match self.kind {
-                Kind::F16 | Kind::F8f6f4 => (format!("has formats D = {d}, A = {a}, B = {b}"), "D 0 (FP16) or 1 (FP32), "),
+                Kind::F16 | Kind::F8f6f4 => {
+                    (format!("has formats D = {d}, A = {a}, B = {b}"), "D 0 (FP16) or 1 (FP32), ")
+                }
                 Kind::Tf32 => (format!("has formats D = {d}, A = {a}, B = {b}"), "D 1 (FP32), "),
                 Kind::I8 => (format!("has formats D = {d}, A = {a}, B = {b}"), "D 2 (S32), "),
                 _ => (format!("has formats A = {a}, B = {b}"), ""),
@@ -248,7 +255,13 @@ mod tests {
             (tf32 & !(1 << 4), Kind::Tf32, 1, "D = 0, A = 2, B = 2", "D 1 (FP32), A and B 2 (TF32)"),
             (tf32 & !(2 << 7), Kind::Tf32, 1, "A = 0", "A and B 2 (TF32)"),
             (tf32 | 1 << 2, Kind::Tf32, 1, "kind::tf32: 0x4", "bits 0–3, 6, 23 and 29–31 are zero"),
-            (shape | 2 << 7, Kind::F8f6f4, 1, "D = 0, A = 2, B = 0", "0 (E4M3), 1 (E5M2), 3 (E2M3), 4 (E3M2) or 5 (E2M1)"),
+            (
+                shape | 2 << 7,
+                Kind::F8f6f4,
+                1,
+                "D = 0, A = 2, B = 0",
+                "0 (E4M3), 1 (E5M2), 3 (E2M3), 4 (E3M2) or 5 (E2M1)",
+            ),
             (shape | 1 << 4 | 1 << 15 | 3 << 7, Kind::F8f6f4, 1, "MN-major (bit 15) for A in E2M3", "bit 15 is 0"),
             (shape | 1 << 4 | 1 << 16 | 5 << 10, Kind::F8f6f4, 1, "MN-major (bit 16) for B in E2M1", "bit 16 is 0"),
             (8 << 24 | 3 << 17 | 1 << 16, Kind::F8f6f4, 1, "N = 24 for an MN-major B", "a multiple of 16"),

@@ -26,7 +26,8 @@ impl Case {
         };
         let shape = if factors > 0 { 1 << 27 | 8 << 17 } else { 8 << 24 | 8 << 17 };
         let descriptor = InstructionDescriptor::decode(shape | self.bits, self.kind, factors, 1).unwrap();
-        let row = |bytes: &[u8; 32]| -> Row { std::array::from_fn(|n| u16::from_le_bytes([bytes[2 * n], bytes[2 * n + 1]])) };
+        let row =
+            |bytes: &[u8; 32]| -> Row { std::array::from_fn(|n| u16::from_le_bytes([bytes[2 * n], bytes[2 * n + 1]])) };
         let mut cells = [self.d.unwrap_or(0x1234)];
         simd::run(Product {
             numerics,
@@ -76,7 +77,8 @@ fn eight_six_and_four_bits() {
     };
     let (e4m3, e5m2, e2m3, e3m2, e2m1) = (0, 1, 3, 4, 5);
     case((e4m3, e4m3), &[0x38; 32], &[0x40; 32], None).gives(float(64.0), "32 times 1 × 2");
-    case((e4m3, e4m3), &[0x7e; 32], &[0xfe; 32], Some(float(1.0))).gives(float(1.0 - 6_422_528.0), "32 times 448 × -448, and 1");
+    case((e4m3, e4m3), &[0x7e; 32], &[0xfe; 32], Some(float(1.0)))
+        .gives(float(1.0 - 6_422_528.0), "32 times 448 × -448, and 1");
     case((e4m3, e4m3), &[1], &[0x81], None).gives(float(-(2f32.powi(-18))), "subnormal: 2^-9 × -2^-9");
     case((e4m3, e4m3), &[0x7f], &[0], None).gives(0x7fff_ffff, "NaN × 0");
     case((e4m3, e4m3), &[0xff], &[0x38], None).gives(0x7fff_ffff, "-NaN × 1");
@@ -158,7 +160,8 @@ fn scale_factors_multiply_their_blocks() {
     };
     eights(&[0x38; 32], &[0x38; 32], (128, 130), Some(float(1.0))).gives(float(513.0), "32 × 2 × 8 + 1");
     eights(&[0x38], &[0x38], (254, 0), None).gives(float(1.0), "2^127 × 2^-127");
-    eights(&[0x7e], &[0x38], (254, 27), None).gives(float(448.0 * 2f32.powi(27)), "448 · 2^127 is beyond FP32, the product is not");
+    eights(&[0x7e], &[0x38], (254, 27), None)
+        .gives(float(448.0 * 2f32.powi(27)), "448 · 2^127 is beyond FP32, the product is not");
     eights(&[0], &[0], (255, 127), None).gives(0x7fff_ffff, "a scale factor that is NaN");
     let fours = |kind, bits: u32, a: &[u8], b: &[u8], scales, d| Case {
         kind,
@@ -176,7 +179,8 @@ fn scale_factors_multiply_their_blocks() {
     let mut b = [0; 32];
     (a[0], b[0], a[31], b[31]) = (0x07, 0x11, 0xb0, 0x44);
     let four_blocks = ([0x3c, 0, 0, 0x30], [0x40, 0, 0, 0x38]);
-    fours(Kind::Mxf4nvf4, 0, &a, &b, four_blocks, None).gives(float(3.0 * 1.5 * 2.0 - 3.0 * 0.5), "1.5 × 2 and 0.5 × 1");
+    fours(Kind::Mxf4nvf4, 0, &a, &b, four_blocks, None)
+        .gives(float(3.0 * 1.5 * 2.0 - 3.0 * 0.5), "1.5 × 2 and 0.5 × 1");
     let small = ([1, 0, 0, 0], [1, 0, 0, 0]);
     fours(Kind::Mxf4nvf4, 0, &[2], &[2], small, None).gives(float(2f32.powi(-18)), "subnormal scale factors");
     let nan = ([0x38; 4], [0x38, 0x7f, 0x38, 0x38]);

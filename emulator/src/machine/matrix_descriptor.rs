@@ -137,10 +137,7 @@ impl SharedDescriptor {
             (true, 0) => (mn << log >> 7) * self.stride + k % 8 * 16 + k / 8 * self.leading,
             (true, _) => {
                 let (atom, pattern) = (w << 3 >> log, self.pattern());
-                (mn % atom << log >> 3)
-                    + mn / atom * self.leading
-                    + k % pattern * w
-                    + k / pattern * self.stride
+                (mn % atom << log >> 3) + mn / atom * self.leading + k % pattern * w + k / pattern * self.stride
             }
         };
         self.swizzled(self.start.wrapping_add(offset))

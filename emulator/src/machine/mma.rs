@@ -2,11 +2,11 @@
 
 use super::boxes::Laid;
 use super::cluster::{Cluster, Stop};
-use super::operand::Operand;
-use super::state::{ActorKind, At, Pending, Race, RaceMemory, Span};
 use super::instruction_descriptor::Accumulator;
 use super::mma_operands::Checked;
+use super::operand::Operand;
 use super::scale_factors::ScaleFactors;
+use super::state::{ActorKind, At, Pending, Race, RaceMemory, Span};
 use super::tensor::{CELL, COLUMNS, InstructionDescriptor, Layout, SharedDescriptor};
 use super::warp::{Queue, lanes};
 use crate::diagnostic::Severity;

@@ -1,9 +1,9 @@
 //! The descriptors and addresses of an MMA: decoded, and checked against the memories.
 
 use super::cluster::{Cluster, Stop};
-use super::mma::{Inputs, Source};
 use super::formats::Format;
 use super::matrix_descriptor::BadDescriptor;
+use super::mma::{Inputs, Source};
 use super::tensor::{InstructionDescriptor, Layout, SharedDescriptor};
 use crate::order::{BLOCK, Footprint};
 use crate::program::RESERVED_SHARED;
@@ -38,7 +38,8 @@ fn check_direction(which: &str, format: Format, mn_major: bool, d: &SharedDescri
         (32, _) => 6,
         _ => 0,
     };
-    let found = format!("the matrix descriptor of {which}, MN-major {}, has swizzle code {code} in bits 61–63", format.name());
+    let found =
+        format!("the matrix descriptor of {which}, MN-major {}, has swizzle code {code} in bits 61–63", format.name());
     let allowed = if tf32 {
         "for MN-major operands of 32 bits: 1 (128 bytes, in atoms of 32)"
     } else {
@@ -98,11 +99,14 @@ impl Cluster<'_> {
             if lane == 0 && missing.is_none() {
                 continue;
             }
-            let (verb, pronoun) = if what.ends_with('r') || what.ends_with("d A") { ("is", "it") } else { ("are", "they") };
+            let (verb, pronoun) =
+                if what.ends_with('r') || what.ends_with("d A") { ("is", "it") } else { ("are", "they") };
             let takes = if pronoun == "it" { "takes" } else { "take" };
             let why = match missing {
                 Some(c) if lane == 0 => {
-                    format!("{pronoun} {takes} {columns} columns from {column} on, of which column {c} is not allocated")
+                    format!(
+                        "{pronoun} {takes} {columns} columns from {column} on, of which column {c} is not allocated"
+                    )
                 }
                 _ => {
                     let begins = if pronoun == "it" { "begins" } else { "begin" };

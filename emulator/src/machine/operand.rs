@@ -224,8 +224,13 @@ mod tests {
             let mn_major = case % 2 == 1;
             let swizzle = [0, 32, 64, 128][case as usize / 2 % 4];
             let mut any = |n: u64| (random.next() % n) as u32 * 16;
-            let mut d =
-                SharedDescriptor { start: 4096 + any(64), leading: any(70), stride: any(70), swizzle, ..Default::default() };
+            let mut d = SharedDescriptor {
+                start: 4096 + any(64),
+                leading: any(70),
+                stride: any(70),
+                swizzle,
+                ..Default::default()
+            };
             if case % 5 == 0 {
                 // As tiles of whole patterns lie.
                 (d.start, d.stride) = (4096 + d.start % 128, d.stride / 512 * 1024 + 1024);

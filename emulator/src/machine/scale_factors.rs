@@ -27,7 +27,14 @@ impl ScaleFactors {
 }
 
 /// The factors of a row: its bytes in a quarter of the lanes, and whether they hold a defined value.
-fn factors(tensor: &TensorMemory, column: u32, row: u32, quarter: u32, scaling: &Scaling, first: u32) -> ([u8; 4], bool) {
+fn factors(
+    tensor: &TensorMemory,
+    column: u32,
+    row: u32,
+    quarter: u32,
+    scaling: &Scaling,
+    first: u32,
+) -> ([u8; 4], bool) {
     let (cell, defined) = tensor.get(32 * quarter + row % 32, column + row / 32);
     let mut bytes = [0; 4];
     let wanted = cell.to_le_bytes().into_iter().skip(first as usize).take(scaling.factors as usize);
@@ -36,15 +43,24 @@ fn factors(tensor: &TensorMemory, column: u32, row: u32, quarter: u32, scaling: 
 }
 
 /// Appends the factors of so many rows; the first row of which the quarters do not hold the same, and whether each is defined.
-fn read(tensor: &TensorMemory, column: u32, rows: u32, scaling: &Scaling, first: u32, to: &mut Vec<[u8; 4]>) -> (Option<u32>, Vec<bool>) {
+fn read(
+    tensor: &TensorMemory,
+    column: u32,
+    rows: u32,
+    scaling: &Scaling,
+    first: u32,
+    to: &mut Vec<[u8; 4]>,
+) -> (Option<u32>, Vec<bool>) {
     let (mut apart, mut defined) = (None, Vec::with_capacity(rows as usize));
     for row in 0..rows {
-        let copies: [_; 4] = std::array::from_fn(|quarter| factors(tensor, column, row, quarter as u32, scaling, first));
-        if apart.is_none() && copies.iter().any(|copy| *copy != copies[0]) {
+        let copies: [_; 4] =
+            std::array::from_fn(|quarter| factors(tensor, column, row, quarter as u32, scaling, first));
+        let whole = copies.iter().all(|copy| copy.1);
+        if apart.is_none() && whole && copies.iter().any(|copy| copy.0 != copies[0].0) {
             apart = Some(row);
         }
         to.push(copies[0].0);
-        defined.push(copies.iter().all(|copy| copy.1));
+        defined.push(whole);
     }
     (apart, defined)
 }
@@ -98,8 +114,12 @@ impl Cluster<'_> {
         let undefined = |operand: &Operand| operand.defined.iter().any(|&defined| !defined);
         if self.mmas[n].origin == 0 && (undefined(&operands.b) || operands.a.iter().any(undefined)) {
             let (site, name) = (self.mmas[n].site, self.tensor_name(a));
-            self.mmas[n].origin =
-                self.origin(site, format!("this MMA reads scale factors in {name} that nothing has written, or an operand is not defined"));
+            self.mmas[n].origin = self.origin(
+                site,
+                format!(
+                    "this MMA reads scale factors in {name} that nothing has written, or an operand is not defined"
+                ),
+            );
         }
         if let Some(apart) = apart.filter(|_| !blank && !self.options.timing_only) {
             self.factors_apart(n, apart);

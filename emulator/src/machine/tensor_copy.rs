@@ -163,7 +163,11 @@ impl Cluster<'_> {
             queue.busy_until = latest;
         }
         let span = Span { w, issued: now, start, end: latest };
-        self.trace(group[0], Actor::TensorCore, span, site, || EventKind::TensorCopy { column, columns, bytes: rows * bytes });
+        self.trace(group[0], Actor::TensorCore, span, site, || EventKind::TensorCopy {
+            column,
+            columns,
+            bytes: rows * bytes,
+        });
         if self.options.timing_only {
             return Ok(());
         }
@@ -238,13 +242,16 @@ impl Cluster<'_> {
                 let (mut cells, mut defined): Row = ([0; 8], [false; 8]);
                 for chunk in 0..bytes / 16 {
                     let at = copy.source.chunk(row, 16 * chunk, false) as usize;
-                    let Some(from) = shared.bytes.get(at..).and_then(|bytes| bytes.first_chunk::<16>()) else { continue };
+                    let Some(from) = shared.bytes.get(at..).and_then(|bytes| bytes.first_chunk::<16>()) else {
+                        continue;
+                    };
                     let whole = shared.all_defined(at, elements.data as usize);
                     let words = unpack(*from, elements);
                     for (n, word) in words.as_chunks::<4>().0.iter().enumerate() {
                         let cell = chunk as usize * 4 + n;
                         cells[cell] = u32::from_le_bytes(*word);
-                        defined[cell] = if copy.op.unpack.is_some() { whole } else { shared.all_defined(at + 4 * n, 4) };
+                        defined[cell] =
+                            if copy.op.unpack.is_some() { whole } else { shared.all_defined(at + 4 * n, 4) };
                     }
                 }
                 (cells, defined)

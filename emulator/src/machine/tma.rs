@@ -180,7 +180,10 @@ impl Cluster<'_> {
                     "Use the map that was made for this copy.",
                 ));
             }
-            let first = i64::from(coordinates[0]) * i64::from(map.element.bytes());
+            if let Some(refused) = self.packed_copy(at, op, &map, coordinates[0]) {
+                return Err(refused);
+            }
+            let first = i64::from(coordinates[0]) * i64::from(map.element.bits()) / 8;
             if first % 16 != 0 {
                 let what = format!(
                     "the box begins {first} bytes into the innermost dimension (coordinate {})",
@@ -229,6 +232,7 @@ impl Cluster<'_> {
 
         // The shared side.
         let extent = rows.last().map_or(bytes, |last| last.linear + (last.count - 1) * last.pitch + last.bytes);
+        let extent = if element.padded().is_some() { extent.next_multiple_of(16) } else { extent };
         let slot = self.shared_slot(at, lane, &op.shared, op.remote, extent, align)?;
         let shared: SmallVec<[Slot; 2]> = match targets {
             None => smallvec![slot],
@@ -275,7 +279,11 @@ impl Cluster<'_> {
             }
         }
         for &slot in &shared {
-            let tile = Tile::new(slot.offset, extent, swizzle, site, &rows, coordinates.len() == 2);
+            let mut tile = Tile::new(slot.offset, extent, swizzle, site, &rows, coordinates.len() == 2);
+            if element.padded().is_some() {
+                // A row is 128 elements, in pieces.
+                (tile.pitch, tile.rows) = (128, tile.rows / 8);
+            }
             self.lay_out(slot.cta, tile, (load, plain_bytes.is_none()));
         }
         if let Some(from) = from {
@@ -353,6 +361,41 @@ impl Cluster<'_> {
         }
         self.push_event(done, Pending::CopyDone(n));
         Ok(())
+    }
+
+    /// What the ISA says of copies of elements of fewer than 8 bits (restrictions on tensor copy instructions).
+    fn packed_copy(&self, at: At, op: &TmaOp, map: &TensorMap, first: i32) -> Option<Stop> {
+        let element = map.element;
+        let (code, what, help) = match op.kind {
+            _ if !element.is_packed() => return None,
+            TmaKind::Reduce(_) => {
+                ("tensor-map", "a reduction of packed elements".to_string(), "Reduce elements of 16 bits or more.")
+            }
+            TmaKind::Store if element == Element::U4Align16 => (
+                "tensor-map",
+                "a store of padded elements of 4 bits".into(),
+                "Store them with a map whose elements are bytes.",
+            ),
+            TmaKind::Store if element == Element::U6Align16 => (
+                "tensor-map",
+                "a store of elements of 6 bits, which is not modelled".into(),
+                "Loads of such elements are modelled; store with a map whose elements are bytes.",
+            ),
+            _ if element.padded().is_some() && first % 128 != 0 => (
+                "tensor-coordinate",
+                format!("the box of padded elements begins at coordinate {first} of the innermost dimension"),
+                "Let the innermost coordinate be a multiple of 128.",
+            ),
+            _ if element.padded().is_none() && first % 32 != 0 => (
+                "tensor-coordinate",
+                format!("the box of elements of 4 bits begins at coordinate {first} of the innermost dimension"),
+                "Let the innermost coordinate be a multiple of 32, which are 16 bytes.",
+            ),
+            _ => return None,
+        };
+        const RULE: &str = "Padded elements are loaded, from multiples of 128 of the innermost coordinate on; no packed element is reduced (PTX ISA, \
+                            restrictions on tensor copy instructions). A box begins on a multiple of 16 bytes.";
+        Some(Some(Box::new(self.problem(code, at.site, what, RULE, help.into()))))
     }
 
     /// What a copy costs: cycles of the TMA engine, and from there to its end.

@@ -217,7 +217,8 @@ impl Case {
             }
             for j in 0..self.factors {
                 for r in 0..m_each {
-                    image[a_size + b_size + r % 32 * 16 + r / 32 * 4 + self.ids[0] + j] = self.factor(0, cta * m_each + r, j).0;
+                    image[a_size + b_size + r % 32 * 16 + r / 32 * 4 + self.ids[0] + j] =
+                        self.factor(0, cta * m_each + r, j).0;
                 }
                 for r in 0..self.n {
                     let at = a_size + b_size + 512 + r / 128 * 512 + r % 32 * 16 + r % 128 / 32 * 4 + self.ids[1] + j;
@@ -232,7 +233,11 @@ impl Case {
                 // In sixteenths: a quarter for the scale factor of A, and one for that of B.
                 let product = |k: usize| {
                     let block = k * self.factors.max(1) / depth;
-                    let scales = if self.factors == 0 { 16 } else { self.factor(0, row, block).1 * self.factor(1, column, block).1 };
+                    let scales = if self.factors == 0 {
+                        16
+                    } else {
+                        self.factor(0, row, block).1 * self.factor(1, column, block).1
+                    };
                     a[row * depth + k] * b[column * depth + k] * scales
                 };
                 let sum: i32 = (0..depth).map(product).sum();
@@ -253,7 +258,13 @@ impl Case {
         let words: Vec<u64> = cells.chunks(2).map(|c| u64::from(c[0]) | u64::from(c[1]) << 32).collect();
         let body = self.body(a_size, a_size + b_size);
         let row = bare(128, &body).ctas(ctas as u32, ctas as u32).input(input).gives(0, &words);
-        let before = set_up(ctas as u32, each, columns, self.cell(i64::from(self.before) * 16), self.a_in_tensor.then_some(m_each));
+        let before = set_up(
+            ctas as u32,
+            each,
+            columns,
+            self.cell(i64::from(self.before) * 16),
+            self.a_in_tensor.then_some(m_each),
+        );
         row.around(&before, &read_back(ctas as u32, columns))
     }
 
@@ -431,7 +442,13 @@ fn scaled() -> Vec<Case> {
     let fours = Case { kind: "mxf4", a: E2m1, b: E2m1, factors: 2, ..CASE };
     let few = Case { kind: "mxf4nvf4", vector: ".scale_vec::4X", factors: 4, ue4m3: true, ..fours.clone() };
     for (n, vector) in ["", ".scale_vec::1X", ".block32"].into_iter().enumerate() {
-        cases.push(Case { vector, ids: [n, 3 - n], a: [E4m3, E5m2, E2m1][n], b: [E3m2, E4m3, E2m3][n], ..eights.clone() });
+        cases.push(Case {
+            vector,
+            ids: [n, 3 - n],
+            a: [E4m3, E5m2, E2m1][n],
+            b: [E3m2, E4m3, E2m3][n],
+            ..eights.clone()
+        });
     }
     for (vector, ids) in [("", [0, 2]), (".scale_vec::2X", [2, 0]), (".block32", [2, 2])] {
         cases.push(Case { vector, ids, ..fours.clone() });
@@ -462,7 +479,14 @@ fn scaled() -> Vec<Case> {
     for (a_mn, b_mn) in [(true, false), (false, true)] {
         cases.push(Case { a_mn, b_mn, ..eights.clone() });
     }
-    cases.push(Case { collector: ".collector::a::discard", vector: ".block32", m: 256, pair: true, swizzle: 64, ..eights });
+    cases.push(Case {
+        collector: ".collector::a::discard",
+        vector: ".block32",
+        m: 256,
+        pair: true,
+        swizzle: 64,
+        ..eights
+    });
     cases
 }
 
@@ -473,9 +497,26 @@ fn order() -> Vec<Row> {
     vec![
         // Scale factors that nobody has brought.
         eights.clone().without(copies, "undefined-value-stored"),
-        // All four quarters need them.
-        eights.with(copies, "tcgen05.cp.cta_group::1.128x128b [%r90+384], %d5;", "scale-factors-apart"),
+        // All four quarters need them: these come from the first 2 KB of A.
+        eights
+            .with(copies, "tcgen05.cp.cta_group::1.128x128b [%r90+384], %d2;", "scale-factors-apart")
+            .with("[%r90+384], [%r90+400], ", "[%r90+510], [%r90+400], ", "tensor-address")
+            .with("[%r90+384], [%r90+400], ", "[%r90+384], [%r90+512], ", "tensor-address")
+            .with("warpx4 [%r90+384]", "warpx4 [%r90+509]", "tensor-address"),
+        // Fields that the kind does not take.
+        wrong(&CASE, 1 << 2, "instruction-descriptor"),
+        wrong(&Case { kind: "mxf8f6f4", factors: 1, n: 16, ..CASE }, 1 << 24, "instruction-descriptor"),
+        wrong(&Case { kind: "i8", a: S8, b: S8, ..CASE }, 1 << 13, "instruction-descriptor"),
+        // MN-major TF32 lies in atoms of 32 bytes, and nothing else does.
+        wrong(&Case { kind: "tf32", a: Tf32, b: Tf32, ..CASE }, 1 << 15, "matrix-descriptor"),
+        wrong(&Case { wide: true, ..CASE }, 1 << 16, "matrix-descriptor"),
     ]
+}
+
+/// With these bits set in the instruction descriptor as well.
+fn wrong(case: &Case, bits: u32, code: &'static str) -> Row {
+    let idesc = |bits: u32| format!(", {:#x}, ", bits);
+    case.row().with(&idesc(case.idesc()), &idesc(case.idesc() | bits), code)
 }
 
 #[test]

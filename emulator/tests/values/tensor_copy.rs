@@ -27,7 +27,9 @@ impl Case {
             // Warps 0 and 2 get rows 0 to 31, 1 and 3 get rows 32 to 63.
             "64x128b.warpx2::02_13" => (64, 16, |row| vec![row, row + 64]),
             // Warps 0 and 1 get rows 0 to 31, 2 and 3 get rows 32 to 63.
-            "64x128b.warpx2::01_23" => (64, 16, |row| if row < 32 { vec![row, row + 32] } else { vec![row + 32, row + 64] }),
+            "64x128b.warpx2::01_23" => {
+                (64, 16, |row| if row < 32 { vec![row, row + 32] } else { vec![row + 32, row + 64] })
+            }
             _ => (32, 16, |row| vec![row, row + 32, row + 64, row + 96]),
         }
     }
@@ -108,8 +110,7 @@ impl Case {
 
 pub fn rows() -> Vec<Row> {
     let mut rows = Vec::new();
-    let shapes =
-        ["128x256b", "4x256b", "128x128b", "64x128b.warpx2::02_13", "64x128b.warpx2::01_23", "32x128b.warpx4"];
+    let shapes = ["128x256b", "4x256b", "128x128b", "64x128b.warpx2::02_13", "64x128b.warpx2::01_23", "32x128b.warpx4"];
     for shape in shapes {
         for swizzle in [0, 32, 64, 128] {
             rows.push(Case { shape, unpack: 0, swizzle, pair: false }.row());
@@ -125,7 +126,11 @@ pub fn rows() -> Vec<Row> {
     let one = || Case { shape: "128x256b", unpack: 0, swizzle: 0, pair: false }.row();
     rows.push(one().without(commit, "hang").with(wait, "", "mma-not-awaited"));
     // All lanes of a warp copy: the same bytes 32 times.
-    rows.push(one().with("setp.eq.u32 %p1, %r98, 0;\nsetp.eq.and", "setp.lt.u32 %p1, %r98, 32;\nsetp.eq.and", "issued-by-many-lanes"));
+    rows.push(one().with(
+        "setp.eq.u32 %p1, %r98, 0;\nsetp.eq.and",
+        "setp.lt.u32 %p1, %r98, 32;\nsetp.eq.and",
+        "issued-by-many-lanes",
+    ));
     // Stores that no proxy fence makes visible.
     rows.push(one().with("fence.proxy.async.shared::cta;", "", "missing-proxy-fence"));
     rows
