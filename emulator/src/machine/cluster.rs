@@ -112,6 +112,8 @@ pub struct Cluster<'a> {
     pub free_mmas: Vec<usize>,
     pub issued: super::mma::Issued,
     pub tensor_copies: Vec<super::tensor_copy::PendingTensorCopy>,
+    /// Places in `tensor_copies` of those that are complete.
+    pub free_tensor_copies: Vec<usize>,
     pub products: super::loaded::Products,
     /// By the first warp of each.
     pub warpgroups: FxHashMap<usize, super::wgmma::Warpgroup>,
@@ -212,6 +214,7 @@ impl<'a> Cluster<'a> {
             free_mmas: Vec::new(),
             issued: Default::default(),
             tensor_copies: Vec::new(),
+            free_tensor_copies: Vec::new(),
             products: Default::default(),
             warpgroups: FxHashMap::default(),
             wgmmas: Vec::new(),

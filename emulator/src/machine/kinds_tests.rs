@@ -24,7 +24,8 @@ impl Case {
             (true, _) if self.kind == Kind::Mxf4 => 2,
             (true, _) => 4,
         };
-        let shape = if factors > 0 { 1 << 27 | 8 << 17 } else { 8 << 24 | 8 << 17 };
+        // M = 128, in either place of the field.
+        let shape = 1 << 27 | 8 << 17;
         let descriptor = InstructionDescriptor::decode(shape | self.bits, self.kind, factors, 1).unwrap();
         let row =
             |bytes: &[u8; 32]| -> Row { std::array::from_fn(|n| u16::from_le_bytes([bytes[2 * n], bytes[2 * n + 1]])) };

@@ -137,7 +137,7 @@ impl SharedDescriptor {
             (true, 0) => (mn << log >> 7) * self.stride + k % 8 * 16 + k / 8 * self.leading,
             (true, _) => {
                 let (atom, pattern) = (w << 3 >> log, self.pattern());
-                (mn % atom << log >> 3) + mn / atom * self.leading + k % pattern * w + k / pattern * self.stride
+                ((mn % atom) << log >> 3) + mn / atom * self.leading + k % pattern * w + k / pattern * self.stride
             }
         };
         self.swizzled(self.start.wrapping_add(offset))
@@ -211,7 +211,11 @@ mod tests {
         assert_eq!(d.chunk(16, 0, true), 0x2010);
         assert_eq!(d.chunk(64, 0, true), 0x2000 + 8192);
         assert_eq!(d.chunk(0, 8, true), 0x2000 + 512);
-        assert_eq!(d.chunk(16, 2, true), 0x2000 + 2 * 64 + (1 ^ 1) * 16, "row 2 lies in the second line of 128 bytes");
+        assert_eq!(
+            d.chunk(16, 2, true),
+            0x2000 + 2 * 64,
+            "row 2 lies in the second line of 128 bytes: chunk 1 goes to chunk 0"
+        );
         assert_eq!(chunks(64, true, Elements::B8).count(), 4 * 32);
     }
 }

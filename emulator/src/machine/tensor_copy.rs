@@ -172,16 +172,18 @@ impl Cluster<'_> {
             return Ok(());
         }
         let (early, late) = (self.perturbed(3), self.perturbed(3));
-        let n = self.tensor_copies.len();
-        self.tensor_copies.push(PendingTensorCopy {
-            site,
-            op: *op,
-            group: group.clone(),
-            source,
-            column,
-            rows: None,
-            read_late: late,
-        });
+        let copy =
+            PendingTensorCopy { site, op: *op, group: group.clone(), source, column, rows: None, read_late: late };
+        let n = match self.free_tensor_copies.pop() {
+            Some(n) => {
+                self.tensor_copies[n] = copy;
+                n
+            }
+            None => {
+                self.tensor_copies.push(copy);
+                self.tensor_copies.len() - 1
+            }
+        };
         if early && !late {
             self.tensor_copy_read(n);
         } else if !late {
@@ -291,6 +293,7 @@ impl Cluster<'_> {
                 }
             }
         }
+        self.free_tensor_copies.push(n);
         self.end = self.end.max(time);
     }
 }

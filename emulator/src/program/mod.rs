@@ -24,6 +24,7 @@ pub(crate) mod packed;
 mod registers;
 mod rounding;
 mod targets;
+mod tensor_core;
 mod variables;
 pub mod warp_mma;
 pub mod wgmma;

@@ -5,23 +5,10 @@
 //! that TF32 cuts off, padding of FP6 and FP4) is set.
 
 use crate::common::matrix;
+use crate::formats::{Format, Format::*, packed};
 use crate::mma::{read_back, set_up};
 use crate::row::{Row, bare, check};
 use half::f16;
-
-/// The format of an operand.
-#[derive(Clone, Copy, PartialEq)]
-enum Format {
-    Tf32,
-    E4m3,
-    E5m2,
-    E2m3,
-    E3m2,
-    E2m1,
-    U8,
-    S8,
-}
-use Format::*;
 
 /// A product: D = A Bᵀ, with scale factors where the kind has them.
 #[derive(Clone)]
@@ -80,66 +67,15 @@ const CASE: Case = Case {
     ids: [0; 2],
 };
 
-impl Format {
-    /// Its code in the instruction descriptor.
-    fn code(self, kind: &str) -> u32 {
-        match self {
-            Tf32 => 2,
-            E4m3 | U8 => 0,
-            E5m2 | S8 => 1,
-            E2m3 => 3,
-            E3m2 => 4,
-            E2m1 if kind.starts_with("mxf4") => 1,
-            E2m1 => 5,
-        }
-    }
-
-    /// The bits of an integer from -4 to 4.
-    fn bits(self, x: i32) -> u32 {
-        let (magnitudes, sign) = match self {
-            // With bits behind the ten of the fraction.
-            Tf32 => return (x as f32).to_bits() | 0x1fff,
-            U8 | S8 => return u32::from(x as u8),
-            E4m3 => ([0, 0x38, 0x40, 0x44, 0x48], 0x80),
-            E5m2 => ([0, 0x3c, 0x40, 0x42, 0x44], 0x80),
-            E2m3 => ([0, 0x08, 0x10, 0x14, 0x18], 0x20),
-            E3m2 => ([0, 0x0c, 0x10, 0x12, 0x14], 0x20),
-            E2m1 => ([0, 2, 4, 5, 6], 8),
-        };
-        magnitudes[x.unsigned_abs() as usize] | if x < 0 { sign } else { 0 }
-    }
-}
-
-/// 32 bytes of a row: its elements as they lie side by side in shared memory, or in containers as in tensor memory.
-fn packed(format: Format, kind: &str, row: &[i32], containers: bool) -> Vec<u8> {
-    let bits: Vec<u32> = row.iter().map(|&x| format.bits(x)).collect();
-    let groups = |data: usize, width: usize| -> Vec<u8> {
-        let group = |sixteen: &[u32]| {
-            let all = sixteen.iter().enumerate().fold(0u128, |all, (n, &x)| all | u128::from(x) << (n * width));
-            let padding = u128::MAX << (8 * data);
-            (all | padding).to_le_bytes()
-        };
-        bits.chunks(16).flat_map(group).collect()
-    };
-    match format {
-        Tf32 => bits.iter().flat_map(|x| x.to_le_bytes()).collect(),
-        E2m1 if kind.starts_with("mxf4") => bits.chunks(2).map(|two| (two[0] | two[1] << 4) as u8).collect(),
-        E2m1 if containers => bits.iter().map(|x| (x << 2) as u8).collect(),
-        E2m1 => groups(8, 4),
-        E2m3 | E3m2 if !containers => groups(12, 6),
-        _ => bits.iter().map(|&x| x as u8).collect(),
-    }
-}
-
 /// Where the byte `b` of a row lies in a K-major image.
 fn k_major(row: usize, b: usize, w: usize, wide: bool, rows: usize) -> usize {
     let chunk = match (w, wide) {
         (0, _) => return b / 16 * rows * 16 + row * 16 + b % 16,
         // Pairs of chunks move together.
-        (128, true) => (b / 32 ^ row % 4) * 2 + b / 16 % 2,
-        (128, _) => b / 16 ^ row % 8,
-        (64, _) => b / 16 ^ row % 8 / 2,
-        _ => b / 16 ^ row % 8 / 4,
+        (128, true) => ((b / 32) ^ (row % 4)) * 2 + b / 16 % 2,
+        (128, _) => (b / 16) ^ (row % 8),
+        (64, _) => (b / 16) ^ (row % 8 / 2),
+        _ => (b / 16) ^ (row % 8 / 4),
     };
     row * w + chunk * 16 + b % 16
 }
@@ -153,10 +89,10 @@ fn mn_major(mn: usize, k: usize, w: usize, s: usize, depth: usize) -> usize {
     let atom = w / s;
     let (part, byte) = (mn / atom, mn % atom * s);
     let chunk = match (w, s) {
-        (128, 4) => (byte / 32 ^ k % 4) * 2 + byte / 16 % 2,
-        (128, _) => byte / 16 ^ k % 8,
-        (64, _) => byte / 16 ^ k % 8 / 2,
-        _ => byte / 16 ^ k % 8 / 4,
+        (128, 4) => ((byte / 32) ^ (k % 4)) * 2 + byte / 16 % 2,
+        (128, _) => (byte / 16) ^ (k % 8),
+        (64, _) => (byte / 16) ^ (k % 8 / 2),
+        _ => (byte / 16) ^ (k % 8 / 4),
     };
     part * depth * w + k * w + chunk * 16 + byte % 16
 }

@@ -16,6 +16,7 @@ mod conversions;
 mod counts;
 mod coverage;
 mod floats;
+mod formats;
 mod integers;
 mod kinds;
 mod lanes;

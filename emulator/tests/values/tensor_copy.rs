@@ -58,9 +58,9 @@ impl Case {
                     let at = cta * image_size
                         + match self.swizzle {
                             0 => chunk * 2048 + row * 16,
-                            128 => row * 128 + (chunk ^ row % 8) * 16,
-                            64 => row * 64 + (chunk ^ row % 8 / 2) * 16,
-                            _ => row * 32 + (chunk ^ row % 8 / 4) * 16,
+                            128 => row * 128 + (chunk ^ (row % 8)) * 16,
+                            64 => row * 64 + (chunk ^ (row % 8 / 2)) * 16,
+                            _ => row * 32 + (chunk ^ (row % 8 / 4)) * 16,
                         };
                     input[at] = (row + 3 * chunk + 100 * cta) as u8;
                     let to = self.unpacked(&input[at..at + 16]);
