@@ -66,7 +66,7 @@ impl Packing<'_> {
                 let address = self.address(&path, *buffer, map.address)?;
                 let map = of_the_driver(map, address).ok_or_else(|| {
                     let why = "elements of 4 and 6 bits are for the emulator; a GPU gets maps of 8 bits and more";
-                    refused(format!("{path}.map.element"), why.into())
+                    refused(format!("{path}.map.element"), why)
                 })?;
                 let object = (self.encode)(&map);
                 object.map_err(|why| refused(format!("{path}.map"), format!("is no tensor map: {why}")))?.to_vec()
