@@ -43,6 +43,12 @@ pub const ASSUMPTIONS: &[Assumption] = &[
         "Many commits in a row to two mbarriers of another CTA; wait for the last, and look at once whether the first has arrived.",
     ),
     assume(
+        "copy-behind-mma",
+        "A tcgen05.cp writes scale factors, or A, in tensor memory only when the MMAs that its thread issued before have read them; copies of one thread write in the order of their issue.",
+        "The ISA lists tcgen05.cp before tcgen05.mma as a pipeline, not the other way round. CUTLASS and DeepGEMM copy the scale factors of each stage over those of the stage before, without waiting for its MMAs.",
+        "A long block-scaled MMA and, right behind it, a copy of other scale factors to the same columns, many times.",
+    ),
+    assume(
         "f16-accumulator-upper-half",
         "With an FP16 accumulator, the upper half of each 32-bit cell of tensor memory becomes zero.",
         "The ISA does not say what the unused half holds.",
@@ -59,6 +65,18 @@ pub const ASSUMPTIONS: &[Assumption] = &[
         "A plain load followed by an asynchronous overwrite of the same bytes needs a proxy fence. Without one there is a note, not a finding.",
         "The memory model asks for it; no machine code was seen that fails when only a barrier lies between, while bugs of this kind were reported.",
         "A kernel that reads a tile and reloads it by TMA after a barrier, without a fence, for many hours on the device.",
+    ),
+    assume(
+        "k-major-with-larger-atoms",
+        "A K-major operand with swizzle code 1 (128 bytes, in atoms of 32) has rows of 128 bytes of which pairs of 16-byte chunks change places by bits 7 and 8 of the address.",
+        "One table of the ISA allows this swizzle for K-major operands of any size, another has no such atom; libraries use it for MN-major TF32 only.",
+        "One MMA with K-major operands of that swizzle on the device.",
+    ),
+    assume(
+        "kinds-numerics",
+        "Numerics::Exact computes kind::tf32, f8f6f4 and mxf8f6f4 as it does kind::f16, with 8 or 32 products and a scale factor's exponent added to each product that is not zero. Of mxf4 and mxf4nvf4, 16 products each are added without error, multiplied with both scale factors, given the exponent of these two, and cut off 35 bits below the largest. The low 13 bits of TF32 do not count, but a NaN stays one. With an infinite D, a block-scaled result is infinite.",
+        "That is MMA-Sim's model, compared with a B200 for dense MMAs of one CTA. What becomes of zeros, of infinite accumulators of 4-bit kinds and of a NaN whose upper bits are those of an infinity is not said there. The ISA is silent on all of it, but for integers, whose sums are exact.",
+        "MMAs of each kind with random and adversarial exponents on a B200, against Exact.",
     ),
     assume(
         "lanes-in-step",
@@ -103,6 +121,12 @@ pub const ASSUMPTIONS: &[Assumption] = &[
         "Number all columns, load with a distance of 16 and .pack::16b, and see which columns come.",
     ),
     assume(
+        "padded-box-bytes",
+        "A load of padded elements of 4 or 6 bits counts the bytes that it takes from global memory on its mbarrier; the padding holds nothing defined afterwards.",
+        "The ISA says that padding is not initialised, and not whether it counts. CUTLASS announces the packed bytes.",
+        "One such load on the device, with an mbarrier that expects the one number or the other.",
+    ),
+    assume(
         "registers-by-liveness",
         "A thread takes as many registers as 32-bit values are alive at once in the PTX text, in steps of 8, at least 16 and at most what `.maxnreg` says. It decides how many CTAs share an SM, and so only times.",
         "The assembler decides: it keeps more values for speed, or spills some.",
@@ -115,10 +139,34 @@ pub const ASSUMPTIONS: &[Assumption] = &[
         "Print the address of the first shared variable, and %reserved_smem_offset_end, on a B200.",
     ),
     assume(
+        "scale-factor-address",
+        "The two highest bits of the address of scale factors do not count: the instruction descriptor says which byte of a cell the first one is.",
+        "CUTLASS has that byte's number there as well as in the descriptor, and passes both. The ISA says nothing of these bits.",
+        "A block-scaled MMA with other bits in the address than in the descriptor.",
+    ),
+    assume(
+        "scale-factor-layout",
+        "The scale factors of row r (or column r) lie in lane r mod 32 of each quarter of the lanes, in column r / 32 from the first on; of several, the first in the lowest byte.",
+        "The ISA shows it in pictures and says that all quarters need a copy; the layout is the one that CUTLASS prepares.",
+        "A block-scaled MMA on the device with scale factors that all differ.",
+    ),
+    assume(
+        "scale-factors-of-a-pair",
+        "Of a CTA pair, each CTA has the scale factors of its own rows of A, and of all columns of B.",
+        "The ISA does not say how they are divided. CUTLASS copies all those of B to both CTAs.",
+        "A block-scaled MMA of a pair on the device, with different scale factors of B in the two.",
+    ),
+    assume(
         "scale-input-d",
         "scale-input-d divides D without rounding before it is added: Exact lowers D's exponent and leaves its significand, Fast multiplies by a power of two.",
         "The ISA gives the factor; nobody has published what becomes of a D whose scaled value would be subnormal.",
         "MMAs of zero operands with a subnormal D, and with one that scaling makes subnormal, on the device.",
+    ),
+    assume(
+        "sub-byte-containers",
+        "FP6 and FP4 of kind::f8f6f4 and mxf8f6f4 lie in bits 0 to 5, and 2 to 5, of a container of 8 bits in tensor memory, and whatever the other bits hold does not count. In shared memory sixteen of them, the first in the lowest bits, stand before their padding, which does not count either.",
+        "The ISA shows it in pictures, and does not say what becomes of the other bits.",
+        "One MMA of each format with other bits set in containers and padding.",
     ),
     assume(
         "swizzle-with-larger-atoms",
@@ -131,6 +179,12 @@ pub const ASSUMPTIONS: &[Assumption] = &[
         "tcgen05.alloc gives the lowest free columns at a multiple of their number; the first allocation of a CTA alone on its SM begins at column 0.",
         "Disassembly shows a search in a bitmap of 16 slots with 32 columns each. Where it begins to search, and the alignment, are not documented.",
         "Allocate and free in many orders on the device and record the columns.",
+    ),
+    assume(
+        "tensor-copy-multicast",
+        "tcgen05.cp.64x128b.warpx2::02_13 brings rows 0 to 31 to the lanes of warps 0 and 2, and rows 32 to 63 to those of 1 and 3; with ::01_23 to those of 0 and 1, and of 2 and 3. A tcgen05.cp begins at lane 0.",
+        "The ISA says which warps form a pair and that each of a pair gets half of the data, which can be read in two ways; the one here is that of CUTLASS's layouts.",
+        "One copy of each form on the device, and a dump of all lanes.",
     ),
     assume(
         "tensor-lane-field",

@@ -91,6 +91,7 @@ pub const CODES: &[(&str, &str)] = &[
         "a CTA may end before another one of its cluster has used its shared memory (a note of arrivals behind which others have parted)",
     ),
     ("same-value-written-twice", "two warps store the same value without being ordered (a note)"),
+    ("scale-factors-apart", "the quarters of tensor memory's lanes do not hold the same scale factors"),
     (
         "swizzle-mismatch",
         "a tile is read with another swizzle than it was loaded with (a note if it was loaded without one)",

@@ -1,4 +1,4 @@
-//! What one `tcgen05.mma` of `kind::f16`, or one `wgmma.mma_async` of depth 16, computes.
+//! What one `tcgen05.mma`, or one `wgmma.mma_async` of depth 16, computes.
 
 use crate::machine::product::{Factors, Product, Strip};
 use crate::machine::{simd, tiles};
@@ -34,6 +34,12 @@ use crate::machine::{simd, tiles};
 /// For `wgmma.mma_async` with FP16 and BF16 operands MMA-Sim has the same model with the same 25 bits, after Hopper. An H200 gave
 /// the bits of this one in all 25 cases of silicon/wgmma_numerics, 4096 sums each.
 ///
+/// Of the other kinds of `tcgen05.mma`, the same model has `kind::tf32` (without the low 13 bits of each element), `f8f6f4` and
+/// `mxf8f6f4` (whose scale factors add to the exponent of each product that is not zero), with 8 or 32 products. `mxf4` and `mxf4nvf4`
+/// add 16 products each without error and multiply the sum with both scale factors; such a term's exponent is that of these two, and terms
+/// are cut off below 2^(E − 35). `kind::i8` is exact: D goes round, or ends at the largest and the smallest number where the instruction
+/// descriptor says so.
+///
 /// Nobody has published a comparison for the following, and the model is taken to hold all the same: `cta_group::2`; A in
 /// tensor memory; negated operands; `scale-input-d`, which here lowers D's exponent and leaves its significand as it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -46,6 +52,9 @@ pub enum Numerics {
     /// (`amx-bf16`, Linux): products of an MMA are added to each other first, in the order of the CPU, and such sums to D;
     /// but FP16 accumulators, and operands that are not finite, or in BF16 so small or large that tiles would not keep
     /// them, stay with the vectors. On one CPU the same MMAs give the same bits.
+    ///
+    /// The kinds beside `kind::f16` stay with the vectors; elements count times their scale factors, and where FP32 does not hold those,
+    /// the MMA is computed as by [`Exact`](Numerics::Exact).
     #[default]
     Fast,
     /// Bit for bit after the model of MMA-Sim.

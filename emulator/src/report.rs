@@ -280,6 +280,15 @@ pub enum EventKind {
     },
     /// A `tcgen05.mma`, from when the tensor core began it until its result is in tensor memory.
     Mma(Box<Mma>),
+    /// A `tcgen05.cp`, from when the tensor core began it until what it brings is in tensor memory.
+    TensorCopy {
+        /// First column.
+        column: u32,
+        /// Columns.
+        columns: u32,
+        /// Bytes of shared memory, of each CTA.
+        bytes: u32,
+    },
     /// A `wgmma.mma_async` of a warpgroup, from when the tensor cores began it until its result may be in registers. The issuer is
     /// the warpgroup's first warp; it was issued when the last of the four warps came to it.
     Wgmma(Box<Wgmma>),
@@ -402,6 +411,7 @@ pub struct OperandRead {
     pub end: i32,
     /// The descriptor's swizzle: bytes of the pattern's row: 0, 32, 64 or 128.
     pub swizzle: u32,
-    /// The operand, row after row (rows × depth) as 16-bit patterns, if asked for ([`crate::Options::keep_operands`]).
+    /// The operand, row after row, 32 bytes of each as 16-bit patterns, if asked for ([`crate::Options::keep_operands`]): elements of
+    /// 16 bits, halves of TF32, pairs of 8-bit elements. FP6 and FP4 of `kind::f8f6f4` are in containers of 8 bits, as in tensor memory.
     pub elements: Vec<u16>,
 }

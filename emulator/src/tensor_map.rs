@@ -4,6 +4,7 @@
 //! driver for CUDA 13.0 writes the same for all maps of `tests/tensor_maps.txt`. It is the assumption `tensor-map-object`.
 
 mod field;
+mod padded;
 
 pub use field::{Field, FieldKind};
 use serde::{Deserialize, Serialize};
@@ -34,7 +35,8 @@ pub struct TensorMap {
     pub fill_nan: bool,
 }
 
-/// Type of a tensor's elements: the codes are those of `tensormap.replace` (PTX ISA, tensormap.replace).
+/// Type of a tensor's elements: the codes are those of the 128-byte object. `tensormap.replace` has the same up to 10 (PTX ISA,
+/// tensormap.replace).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs)]
@@ -50,10 +52,16 @@ pub enum Element {
     F32Ftz = 8,
     F64 = 9,
     Bf16 = 10,
+    /// Elements of 4 bits, side by side (`CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN8B`, `.b4x16`).
+    U4Align8 = 11,
+    /// Elements of 4 bits: in shared memory 16 of them, then 8 bytes that nobody writes (`…_16U4_ALIGN16B`, `.b4x16_p64`).
+    U4Align16 = 12,
+    /// Elements of 6 bits: in shared memory 16 of them, then 4 bytes that nobody writes (`…_16U6_ALIGN16B`, `.b6x16_p32`).
+    U6Align16 = 13,
 }
 
 impl Element {
-    const ALL: [Element; 11] = [
+    const ALL: [Element; 14] = [
         Element::U8,
         Element::U16,
         Element::U32,
@@ -65,16 +73,45 @@ impl Element {
         Element::F32Ftz,
         Element::F64,
         Element::Bf16,
+        Element::U4Align8,
+        Element::U4Align16,
+        Element::U6Align16,
     ];
 
-    /// Bytes of an element.
+    /// Bytes of an element; of fewer than 8 bits, 1.
     pub fn bytes(self) -> u32 {
+        self.bits().div_ceil(8)
+    }
+
+    /// Bits of an element.
+    pub fn bits(self) -> u32 {
         match self {
-            Element::U8 => 1,
-            Element::U16 | Element::F16 | Element::Bf16 => 2,
-            Element::U32 | Element::S32 | Element::F32 | Element::F32Ftz => 4,
-            Element::U64 | Element::S64 | Element::F64 => 8,
+            Element::U4Align8 | Element::U4Align16 => 4,
+            Element::U6Align16 => 6,
+            Element::U8 => 8,
+            Element::U16 | Element::F16 | Element::Bf16 => 16,
+            Element::U32 | Element::S32 | Element::F32 | Element::F32Ftz => 32,
+            Element::U64 | Element::S64 | Element::F64 => 64,
         }
+    }
+
+    /// Bytes that so many elements take in global memory.
+    pub fn bytes_of(self, elements: u32) -> u32 {
+        elements * self.bits() / 8
+    }
+
+    /// Bytes of global memory that 16 bytes of shared memory hold, where padding follows them.
+    pub fn padded(self) -> Option<u32> {
+        match self {
+            Element::U4Align16 => Some(8),
+            Element::U6Align16 => Some(12),
+            _ => None,
+        }
+    }
+
+    /// Whether it has fewer than 8 bits.
+    pub fn is_packed(self) -> bool {
+        self.bits() < 8
     }
 
     /// Whether NaN can fill it.
@@ -186,7 +223,8 @@ impl TensorMap {
                 _ => w[14] |= (self.box_dims[n] - 1) << (8 * (n - 1)),
             }
         }
-        w[16] = tile;
+        // Zero for packed elements, as others saw the driver write it.
+        w[16] = if self.element.is_packed() { 0 } else { tile };
         w[18] = match self.swizzle {
             Swizzle::None => 0x10,
             Swizzle::B32 => 0x100,
@@ -215,7 +253,7 @@ impl TensorMap {
         let rank = (w[2] >> 4 & 7) as usize + 1;
         let code = w[2] >> 7 & 0xf;
         let element = Element::ALL.into_iter().find(|e| *e as u32 == code);
-        let element = element.ok_or_else(|| format!("its element type has code {code} (0 to 10 are modelled)"))?;
+        let element = element.ok_or_else(|| format!("its element type has code {code} (0 to 13 are modelled)"))?;
         if rank > 5 {
             return Err(format!("its rank is {rank} (1 to 5)"));
         }
@@ -253,9 +291,10 @@ impl TensorMap {
         self.box_dims.get(n).map_or(1, |b| b.div_ceil(stride))
     }
 
-    /// Bytes of a whole box, which is what a load counts on its mbarrier, also where it hangs over the tensor's edge.
+    /// Bytes of a whole box, which is what a load counts on its mbarrier, also where it hangs over the tensor's edge; padding does not
+    /// count (assumption `padded-box-bytes`).
     pub fn box_bytes(&self) -> u32 {
-        (0..self.dims.len()).map(|n| self.box_elements(n)).product::<u32>() * self.element.bytes()
+        self.element.bytes_of((0..self.dims.len()).map(|n| self.box_elements(n)).product::<u32>())
     }
 
     /// The rules of `cuTensorMapEncodeTiled` (CUDA driver API). `Err`: the field that breaks one, and how.
@@ -302,7 +341,26 @@ impl TensorMap {
                 return fail(format!("strides[{n}]"), is);
             }
         }
-        let inner = self.box_dims[0] * self.element.bytes();
+        if let Some(packed) = self.element.padded() {
+            return self.check_padded(packed).map_err(|(field, is)| {
+                let why = format!("`{field}` {is}");
+                (field, why)
+            });
+        }
+        if self.element.is_packed() && !self.dims[0].is_multiple_of(2) {
+            return fail(
+                "dims[0]".into(),
+                format!("is {} (allowed with elements of 4 bits: multiples of 2)", self.dims[0]),
+            );
+        }
+        let inner = self.element.bytes_of(self.box_dims[0]);
+        if self.element.is_packed() && !self.box_dims[0].is_multiple_of(32) {
+            let is = format!(
+                "is {} (allowed with elements of 4 bits: multiples of 32, which are 16 bytes)",
+                self.box_dims[0]
+            );
+            return fail("box_dims[0]".into(), is);
+        }
         let rows = format!(
             "is {}, which makes rows of {inner} bytes with elements of {}",
             self.box_dims[0],

@@ -107,6 +107,10 @@ pub struct Costs {
     pub tensor_load: u64,
     /// From the end of a `wgmma`'s interval to where the wait for its group sees it complete.
     pub wgmma_latency: u64,
+    /// Bytes that a `tcgen05.cp` copies in a cycle. Estimate: as shared memory gives them to an MMA.
+    pub tensor_copy_bytes_per_cycle: u64,
+    /// From there to its end. Estimate: as of a small MMA.
+    pub tensor_copy: u64,
     /// `tcgen05.alloc` and `dealloc`. Estimate, as no measurement is known: like an atomic on another CTA's shared
     /// memory, 188 (QuickRunCUDA, B300).
     pub tensor_alloc: u64,
@@ -162,6 +166,8 @@ impl Costs {
         tensor_load_per_column: 2,
         tensor_load: 40,
         tensor_alloc: 188,
+        tensor_copy_bytes_per_cycle: 128,
+        tensor_copy: 104,
     };
 
     /// NVIDIA H200. Where nothing is known of Hopper, the B200's number stands. "Measured" is what `silicon clock` shows, less what
@@ -222,7 +228,8 @@ impl Costs {
         }
     }
 
-    /// Cycles between two MMAs of depth 16: the tensor core takes N/2 (N/4 for the 64 rows that each CTA of a pair has with
+    /// Cycles between two MMAs, of any kind: all take 32 bytes of each row, and TF32 half as many products a cycle, 8-bit types twice and
+    /// 4-bit types four times as many as FP16 (SemiAnalysis, B200). The tensor core takes N/2 (N/4 for the 64 rows that each CTA of a pair has with
     /// M = 128); the operands come through the shared-memory port of each SM at 128 bytes a cycle (SemiAnalysis, B200).
     ///
     /// A `wgmma` of 64 rows takes the same on Hopper's four tensor cores, which the warpgroups of an SM share: 128 cycles with

@@ -194,6 +194,9 @@ fn describe<'a>(event: &Event, launch: &Launch) -> (Cow<'a, str>, &'static str, 
             arg("columns", format!("{columns} from {column}"));
             ("tcgen05.dealloc".into(), "tensor memory")
         }
+        EventKind::TensorCopy { column, columns, bytes } => {
+            (format!("tcgen05.cp: {bytes} bytes to columns {column} to {}", column + columns - 1), "copy")
+        }
         EventKind::Mma(mma) => {
             arg("accumulator", region(launch, RegionSpace::Tensor, mma.column as i32));
             arg("columns", format!("{} from {}", mma.accumulator_columns(), mma.column));

@@ -6,6 +6,7 @@
 //! enough MMAs wait.
 
 use super::cluster::Cluster;
+use super::kinds;
 use super::mma::{Operands, PendingMma};
 use super::product::{Factors, Product, Strip};
 use super::simd;
@@ -13,6 +14,7 @@ use super::state::Cta;
 use super::tensor::{InstructionDescriptor, LANES, Layout, TensorMemory};
 use super::tiles;
 use crate::numerics::Numerics;
+use crate::program::kind::Kind;
 
 /// Steps that are computed together. Their panels of B stay in the first-level cache.
 const DEPTH: usize = 8;
@@ -194,6 +196,9 @@ impl Batches {
         ctas: &mut [impl AsMut<TensorMemory>],
     ) {
         let accumulator = defined(m, &operands, ctas);
+        if m.descriptor.kind != Kind::F16 {
+            return self.at_once(numerics, &accumulator, m, operands, ctas);
+        }
         let joins = |b: &Batch| m.accumulate && m.scale == 0 && b.accumulator == accumulator;
         if let Some(at) = self.waiting.iter().position(joins) {
             self.waiting[at].steps.push(operands);
@@ -202,11 +207,61 @@ impl Batches {
             }
             return;
         }
-        while let Some(at) = self.waiting.iter().position(|b| b.accumulator.overlaps(&accumulator)) {
-            self.compute(at, numerics, ctas);
-        }
+        self.compute_overlapping(numerics, &accumulator, ctas);
         let (accumulate, scale) = (m.accumulate, m.scale);
         self.waiting.push(Batch { accumulator, accumulate, scale, steps: vec![operands] });
+    }
+
+    /// What waits for the same cells is computed.
+    fn compute_overlapping(&mut self, numerics: Numerics, with: &Accumulator, ctas: &mut [impl AsMut<TensorMemory>]) {
+        while let Some(at) = self.waiting.iter().position(|b| b.accumulator.overlaps(with)) {
+            self.compute(at, numerics, ctas);
+        }
+    }
+
+    /// An MMA of another kind than `kind::f16` is computed when it is complete.
+    fn at_once(
+        &mut self,
+        numerics: Numerics,
+        accumulator: &Accumulator,
+        m: &PendingMma,
+        operands: Operands,
+        ctas: &mut [impl AsMut<TensorMemory>],
+    ) {
+        self.compute_overlapping(numerics, accumulator, ctas);
+        let run = accumulator.layout().columns(m.descriptor.n);
+        for (place, &c) in m.group.iter().enumerate() {
+            let parts = self.parts_of(accumulator, place);
+            let parts = &self.parts[parts].2;
+            let strips: Vec<Strip> = (parts.iter())
+                .map(|(first, rows)| Strip { rows, columns: *first as usize..(*first + run) as usize })
+                .collect();
+            simd::run(kinds::Product {
+                numerics,
+                descriptor: &m.descriptor,
+                accumulate: m.accumulate,
+                scale: m.scale,
+                a: &operands.a[place].bits,
+                b: &operands.b.bits,
+                scales: &operands.factors[place],
+                strips: &strips,
+                factors: &mut self.factors,
+                cells: ctas[c].as_mut().cells_mut(),
+            });
+        }
+        self.spare.push(operands.emptied());
+    }
+
+    /// The place of the parts of an accumulator in one CTA of its group.
+    fn parts_of(&mut self, accumulator: &Accumulator, place: usize) -> usize {
+        let known = self.parts.iter().position(|(a, p, _)| *p == place && a == accumulator);
+        known.unwrap_or_else(|| {
+            if self.parts.len() == KEPT {
+                self.parts.clear();
+            }
+            self.parts.push((accumulator.clone(), place, accumulator.parts(place)));
+            self.parts.len() - 1
+        })
     }
 
     /// Only its memory.
@@ -220,14 +275,7 @@ impl Batches {
         let batch = self.waiting.swap_remove(at);
         let (first, count) = (batch.accumulator.cta, batch.accumulator.ctas);
         for (place, cta) in ctas[first..first + count].iter_mut().enumerate() {
-            let known = self.parts.iter().position(|(a, p, _)| *p == place && *a == batch.accumulator);
-            let known = known.unwrap_or_else(|| {
-                if self.parts.len() == KEPT {
-                    self.parts.clear();
-                }
-                self.parts.push((batch.accumulator.clone(), place, batch.accumulator.parts(place)));
-                self.parts.len() - 1
-            });
+            let known = self.parts_of(&batch.accumulator, place);
             batch.compute(numerics, place, &self.parts[known].2, &mut self.factors, cta.as_mut());
         }
         self.spare.extend(batch.steps.into_iter().map(Operands::emptied));

@@ -1,10 +1,12 @@
 //! MMAs that wait give what they give one by one.
 
 use super::super::exact::tests::Random;
+use super::super::formats::Format;
 use super::super::mma::Source;
 use super::super::operand::Operand;
 use super::super::tensor::SharedDescriptor;
 use super::*;
+use crate::program::kind::Kind;
 use half::f16;
 use smallvec::smallvec;
 
@@ -72,11 +74,12 @@ fn waiting_changes_nothing() {
             let (n, d_f32) = (16 * (1 + one(5) as u32), one(4) != 0);
             let bits = (m / 16) << 24 | (n / 8) << 17 | u32::from(d_f32) << 4 | u32::from(one(8) == 7) << 13;
             let bf = if d_f32 && one(3) == 0 { 1 << 7 | 1 << 10 } else { 0 };
-            let descriptor = InstructionDescriptor::decode(bits | bf, if pair { 2 } else { 1 }).unwrap();
+            let descriptor = InstructionDescriptor::decode(bits | bf, Kind::F16, 0, if pair { 2 } else { 1 }).unwrap();
             let group = if pair { smallvec![0, 1] } else { smallvec![one(2) as usize] };
             let disabled = if one(3) == 0 { u128::from(one(1 << 60)) << one(68) } else { 0 };
-            let none = SharedDescriptor { start: 0, leading: 0, stride: 0, swizzle: 0 };
+            let none = SharedDescriptor::default();
             let fresh = PendingMma {
+                site: 0,
                 descriptor,
                 group,
                 a: Source::Shared(none),
@@ -89,6 +92,7 @@ fn waiting_changes_nothing() {
                 event: None,
                 origin: 0,
                 read_late: false,
+                factors: None,
             };
             let mut mma = again.unwrap_or(fresh);
             if one(6) == 0 {
@@ -96,7 +100,7 @@ fn waiting_changes_nothing() {
             }
             mma.accumulate = one(7) != 0;
             mma.scale = if one(7) == 0 { one(16) as u32 } else { 0 };
-            let bf = mma.descriptor.a_bf16;
+            let bf = mma.descriptor.a == Format::Bf16;
             let mut operand = |rows: u32| {
                 let holes = random.next().is_multiple_of(4);
                 let mut element = || {
@@ -112,7 +116,7 @@ fn waiting_changes_nothing() {
             let rows = mma.descriptor.m / mma.group.len() as u32;
             let (a, b) = ([operand(rows), operand(rows)], operand(mma.descriptor.n));
             let copy = |o: &Operand| Operand { bits: o.bits.clone(), defined: o.defined.clone() };
-            let operands = Operands { a: [copy(&a[0]), copy(&a[1])], b: copy(&b) };
+            let operands = Operands { a: [copy(&a[0]), copy(&a[1])], b: copy(&b), ..Default::default() };
             model.mma(numerics, &mma, &operands);
             batches.add(numerics, &mma, operands, &mut ctas);
             joined += u32::from(batches.waiting.iter().any(|batch| batch.steps.len() > 1));
@@ -139,9 +143,10 @@ fn waiting_changes_nothing() {
 /// A cell without a defined value says why.
 #[test]
 fn undefined_results_have_an_origin() {
-    let none = SharedDescriptor { start: 0, leading: 0, stride: 0, swizzle: 0 };
-    let descriptor = InstructionDescriptor::decode(0x0808_0010, 1).unwrap();
+    let none = SharedDescriptor::default();
+    let descriptor = InstructionDescriptor::decode(0x0808_0010, Kind::F16, 0, 1).unwrap();
     let mut mma = PendingMma {
+        site: 0,
         descriptor,
         group: smallvec![0],
         a: Source::Shared(none),
@@ -154,6 +159,7 @@ fn undefined_results_have_an_origin() {
         event: None,
         origin: 3,
         read_late: false,
+        factors: None,
     };
     let operand = |rows: usize, hole: usize| {
         let defined = (0..rows).map(|row| row != hole).collect();
@@ -161,12 +167,12 @@ fn undefined_results_have_an_origin() {
     };
     let mut ctas = [TensorMemory::new()];
     let mut batches = Batches::default();
-    let operands = Operands { a: [operand(128, 1000), Operand::default()], b: operand(32, 5) };
+    let operands = Operands { a: [operand(128, 1000), Operand::default()], b: operand(32, 5), ..Default::default() };
     batches.add(Numerics::Fast, &mma, operands, &mut ctas);
     assert_eq!((ctas[0].origin(64 + 5), ctas[0].origin(64 + 6)), (3, 0));
     // What is added to it stays undefined, for the first reason.
     (mma.accumulate, mma.origin) = (true, 4);
-    let operands = Operands { a: [operand(128, 1000), Operand::default()], b: operand(32, 1000) };
+    let operands = Operands { a: [operand(128, 1000), Operand::default()], b: operand(32, 1000), ..Default::default() };
     batches.add(Numerics::Fast, &mma, operands, &mut ctas);
     assert_eq!(
         (ctas[0].origin(64 + 5), ctas[0].defined_lanes(64 + 5), ctas[0].defined_lanes(64 + 6)),

@@ -22,6 +22,21 @@ pub struct Rows {
 }
 
 impl Rows {
+    /// Each row in pieces of so many bytes, which take 16 bytes of shared memory each. A row lies within the tensor or does not.
+    fn padded(self, packed: u32) -> impl Iterator<Item = Rows> {
+        let inside = self.inside.map(|(_, runs)| runs).filter(|runs| runs.bytes == self.bytes);
+        (0..self.count).map(move |n| Rows {
+            linear: self.linear + n * self.pitch,
+            bytes: packed,
+            pitch: 16,
+            count: self.bytes / packed,
+            inside: inside.map(|runs| {
+                let first = runs.first + u64::from(n) * runs.pitch;
+                (0, Runs { first, bytes: packed, count: self.bytes / packed, pitch: packed.into(), ..runs })
+            }),
+        })
+    }
+
     /// Bytes that lie side by side, in global memory or not.
     pub fn plain(bytes: u32, place: Option<(usize, u64)>) -> Rows {
         let inside = place.map(|(buffer, at)| (0, Runs::one(buffer, at, bytes)));
@@ -54,10 +69,11 @@ impl Rows {
 impl Cluster<'_> {
     /// The rows of a box.
     pub fn box_rows(&self, site: u32, map: &TensorMap, coordinates: &[i32]) -> Result<SmallVec<[Rows; 1]>, Stop> {
-        let size = map.element.bytes();
         let rank = map.dims.len();
-        let bytes = map.box_elements(0) * size;
-        let shared_pitch = map.swizzle.span().unwrap_or(bytes).max(bytes);
+        let (element, padded) = (map.element, map.element.padded());
+        let bytes = element.bytes_of(map.box_elements(0));
+        let width = padded.map_or(bytes, |packed| bytes / packed * 16);
+        let shared_pitch = map.swizzle.span().unwrap_or(width).max(width);
         let c0 = i64::from(coordinates[0]);
         let (low, high) = (c0.max(0), (c0 + i64::from(map.box_elements(0))).min(map.dims[0] as i64));
         // Dimension 1 in runs; the others one index after the other.
@@ -94,12 +110,15 @@ impl Cluster<'_> {
                 if within {
                     let index = (c1 + i64::from(begin) * stride) as u64;
                     let row = if rank > 1 { index.wrapping_mul(map.strides[0]) } else { 0 };
-                    let first = address.wrapping_add(row).wrapping_add(low as u64 * u64::from(size));
-                    let len = (high - low) as u32 * size;
+                    let first = address.wrapping_add(row).wrapping_add(low as u64 * u64::from(element.bits()) / 8);
+                    let len = element.bytes_of((high - low) as u32);
                     let runs = self.place_rows(site, first, len, count, pitch)?;
-                    rows.inside = Some(((low - c0) as u32 * size, runs));
+                    rows.inside = Some((element.bytes_of((low - c0) as u32), runs));
                 }
-                list.push(rows);
+                match padded {
+                    Some(packed) => list.extend(rows.padded(packed)),
+                    None => list.push(rows),
+                }
             }
         }
         Ok(list)

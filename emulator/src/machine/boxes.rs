@@ -1,7 +1,6 @@
 //! Whether the matrix descriptor of an operand and the box that was loaded there agree on where its rows lie.
 
 use super::cluster::Cluster;
-use super::loaded::swizzle_of;
 use super::tensor::{SharedDescriptor, chunks};
 use crate::diagnostic::Severity;
 use crate::order::Footprint;
@@ -19,7 +18,7 @@ pub struct Laid<'a> {
     pub site: u32,
 }
 
-/// The first of eight elements that lie side by side: row of A or column of B, and depth.
+/// The first of the elements of a chunk: row of A or column of B, and depth.
 type Element = (u32, u32);
 
 const RULE: &str = "The stride offset of a matrix descriptor leads from eight rows of an operand to the next eight, the leading offset \
@@ -38,11 +37,12 @@ impl Laid<'_> {
 
     /// The parts of a tile lie side by side, each with rows of its own: the number of an element's part.
     fn part(&self, (mn, k): Element) -> u32 {
+        let few = self.d.elements.of_chunk();
         match (self.mn_major, self.d.swizzle) {
-            (false, 0) => k / 8,
+            (false, 0) => k / few,
             (false, _) => 0,
-            (true, 0) => mn / 8,
-            (true, w) => mn / (w / 2),
+            (true, 0) => mn / few,
+            (true, w) => mn / (few * w / 16),
         }
     }
 
@@ -50,7 +50,7 @@ impl Laid<'_> {
     fn overlap(&self) -> Option<(Element, Element, bool)> {
         let first_two = |same_part: bool| {
             let place = |e: Element| (if same_part { self.part(e) } else { 0 }, self.d.chunk(e.0, e.1, self.mn_major));
-            let mut all: Vec<_> = chunks(self.rows, self.mn_major).map(|e| (place(e), e)).collect();
+            let mut all: Vec<_> = chunks(self.rows, self.mn_major, self.d.elements).map(|e| (place(e), e)).collect();
             all.sort_unstable();
             let twice = all.windows(2).filter(|two| two[0].0 == two[1].0).map(|two| (two[0].1, two[1].1));
             twice.min().map(|(a, b)| (a, b, same_part))
@@ -60,21 +60,21 @@ impl Laid<'_> {
 
     /// Whether a row of the operand goes on in the next row of a swizzled tile.
     fn runs_over(&self) -> bool {
-        let (w, bytes) = (self.d.swizzle, if self.mn_major { 2 * self.rows } else { 32 });
+        let (w, bytes) = (self.d.swizzle, if self.mn_major { self.rows << self.d.elements.log_bits >> 3 } else { 32 });
         w != 0 && self.d.start % w + bytes.min(w) > w
     }
 
     /// Whether its second eight rows do not follow the first eight in a swizzled tile.
     fn leaps(&self) -> bool {
         let more = self.mn_major || self.rows > 8;
-        self.d.swizzle != 0 && more && self.d.stride != 8 * self.d.swizzle
+        self.d.swizzle != 0 && more && self.d.stride != self.d.pattern() * self.d.swizzle
     }
 }
 
 impl Cluster<'_> {
     /// An MMA reads an operand of a CTA, which covers this: it should have been loaded as it is read.
     pub fn check_layout(&mut self, cta: usize, laid: Laid, footprint: &Footprint, base: u64) {
-        self.check_swizzle(cta, footprint.runs(base), swizzle_of(laid.d.swizzle), laid.name, laid.site);
+        self.check_swizzle(cta, footprint.runs(base), laid.d.mode(), laid.name, laid.site);
         self.ctas[cta].loaded.read_granules(footprint.runs(base));
         if footprint.granules() < u64::from(2 * laid.rows) {
             self.overlaps(cta, laid);
@@ -109,7 +109,8 @@ impl Cluster<'_> {
         let windows = !same_part && d.leading.is_multiple_of(laid.row_bytes());
         diagnostic.severity = if repeats || windows { Severity::Note } else { Severity::Finding };
         diagnostic.labels[0].text = format!(
-            "{name} takes 8 elements from {} and from {} on out of the same 16 bytes (stride offset {} bytes, leading offset {} bytes)",
+            "{name} takes {} elements from {} and from {} on out of the same 16 bytes (stride offset {} bytes, leading offset {} bytes)",
+            d.elements.of_chunk(),
             element(first),
             element(second),
             d.stride,
@@ -125,19 +126,20 @@ impl Cluster<'_> {
         let (column, next) = (d.start % w, d.start.wrapping_add(if laid.runs_over() { w } else { d.stride }));
         let loaded = &self.ctas[cta].loaded;
         // A swizzle stays within the rows of a tile.
-        let box_at = |at: u32| loaded.tile(at - at % w).filter(|tile| tile.swizzle == swizzle_of(w));
+        let box_at = |at: u32| loaded.tile(at - at % w).filter(|tile| tile.swizzle == d.mode());
         let (Some(&tile), Some(_)) = (box_at(d.start), box_at(next)) else { return };
         let row = (d.start - column).saturating_sub(tile.start) / w;
-        let [these, those] =
-            if mn_major { ["depths 0 to 7", "depths 8 to 15"] } else { ["rows 0 to 7", "rows 8 to 15"] };
+        let (eight, what) = if mn_major { (d.pattern(), "depths") } else { (8, "rows") };
+        let [these, those] = [0, eight].map(|first| format!("{what} {first} to {}", first + eight - 1));
         let (what, severity) = if laid.runs_over() {
             let what = format!("begins at byte {column} of a row of the box and goes on in the next row");
             (what, Severity::Finding)
         } else if next % w != column {
             let what = format!("has {these} at byte {column} of the rows of the box, {those} at byte {}", next % w);
             (what, Severity::Finding)
-        } else if row + 8 < tile.rows {
-            let what = format!("has {these} in rows {row} to {} of the box, {those} not in the next eight", row + 7);
+        } else if row + eight < tile.rows {
+            let what =
+                format!("has {these} in rows {row} to {} of the box, {those} not in the next rows", row + eight - 1);
             (what, Severity::Note)
         } else {
             return;
@@ -149,7 +151,7 @@ impl Cluster<'_> {
             RULE,
             format!(
                 "For a box of rows of {w} bytes, set the stride offset (bits 32 to 45) to {} bytes and begin within a row.",
-                8 * w
+                eight * w
             ),
         );
         diagnostic.severity = severity;
@@ -166,7 +168,7 @@ mod tests {
     fn laid(swizzle: u32, leading: u32, stride: u32, mn_major: bool) -> Laid<'static> {
         Laid {
             name: "A",
-            d: SharedDescriptor { start: 0x8000, leading, stride, swizzle },
+            d: SharedDescriptor { start: 0x8000, leading, stride, swizzle, ..Default::default() },
             rows: 128,
             mn_major,
             site: 0,

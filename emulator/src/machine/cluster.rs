@@ -111,6 +111,9 @@ pub struct Cluster<'a> {
     /// Places in `mmas` of those that are complete.
     pub free_mmas: Vec<usize>,
     pub issued: super::mma::Issued,
+    pub tensor_copies: Vec<super::tensor_copy::PendingTensorCopy>,
+    /// Places in `tensor_copies` of those that are complete.
+    pub free_tensor_copies: Vec<usize>,
     pub products: super::loaded::Products,
     /// By the first warp of each.
     pub warpgroups: FxHashMap<usize, super::wgmma::Warpgroup>,
@@ -210,6 +213,8 @@ impl<'a> Cluster<'a> {
             mmas: Vec::new(),
             free_mmas: Vec::new(),
             issued: Default::default(),
+            tensor_copies: Vec::new(),
+            free_tensor_copies: Vec::new(),
             products: Default::default(),
             warpgroups: FxHashMap::default(),
             wgmmas: Vec::new(),

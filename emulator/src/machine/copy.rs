@@ -105,6 +105,9 @@ impl Cluster<'_> {
                         deliver(shared, &copy.rows, &self.global, slot.offset, copy.swizzle);
                     } else {
                         scatter_rows(shared, &data, slot.offset, &copy.rows, copy.swizzle);
+                        if let Some(packed) = copy.element.padded() {
+                            undefine_padding(shared, slot.offset, &copy.rows, packed, copy.swizzle);
+                        }
                     }
                 }
                 let (site, issue, bytes, warp) = (copy.site, copy.issue, copy.bytes, copy.warp);
@@ -220,6 +223,14 @@ fn scatter_rows(shared: &mut Memory, data: &Memory, offset: u32, rows: &[Rows], 
         for start in rows.starts() {
             scatter_chunks(shared, data, offset, start..start + rows.bytes, swizzle);
         }
+    }
+}
+
+/// What padding holds behind so many bytes of each 16 is not known (PTX ISA 5.5.1.1).
+fn undefine_padding(shared: &mut Memory, offset: u32, rows: &[Rows], packed: u32, swizzle: Swizzle) {
+    for start in rows.iter().flat_map(|rows| rows.starts()) {
+        let at = swizzle.apply(offset + start) + packed;
+        shared.mark(at as usize, (16 - packed) as usize, false);
     }
 }
 

@@ -7,9 +7,9 @@ use super::simd::{Lanes, PAIR, WIDTH};
 use crate::numerics::MmaStep;
 
 /// Fractional bits that a term keeps, counted from the largest exponent.
-const FRACTION: i32 = 25;
+pub const FRACTION: i32 = 25;
 /// The exponent of a zero, in any format, and of a product that is zero.
-const ZERO: i32 = -126;
+pub const ZERO: i32 = -126;
 /// Stands for the exponent of a factor that is zero: below all others, also when the other factor's is added. What [`block`] computes
 /// has a term above [`ZERO`].
 const ZERO_FACTOR: i16 = -2048;
@@ -28,7 +28,7 @@ pub fn exponent<const MANTISSA: u32, const EXPONENT: u32>(bits: u16) -> i16 {
 
 /// A number taken apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Number {
+pub enum Number {
     /// significand · 2^(exponent − 23): not normalised.
     Finite {
         significand: i64,
@@ -41,7 +41,7 @@ enum Number {
 }
 
 impl Number {
-    fn new(bits: u32, mantissa: u32, width: u32) -> Number {
+    pub fn new(bits: u32, mantissa: u32, width: u32) -> Number {
         let most = (1 << width) - 1;
         let (fraction, field) = (i64::from(bits & ((1 << mantissa) - 1)), (bits >> mantissa & most) as i32);
         let negative = bits >> (mantissa + width) & 1 == 1;
@@ -55,6 +55,17 @@ impl Number {
         };
         let significand = significand << (23 - mantissa);
         Number::Finite { significand: if negative { -significand } else { significand }, exponent }
+    }
+
+    /// Itself, or what it is with the other sign.
+    pub fn negated(self, negate: bool) -> Number {
+        match self {
+            Number::Finite { significand, exponent } if negate => {
+                Number::Finite { significand: -significand, exponent }
+            }
+            Number::Infinite { negative } => Number::Infinite { negative: negative != negate },
+            other => other,
+        }
     }
 
     fn element(bits: u16, bf: bool) -> Number {
@@ -114,7 +125,7 @@ fn one(step: &MmaStep, a: &[u16], b: &[u16], cell: u32) -> u32 {
 }
 
 /// sum · 2^unit in the format of D: FP32 cut off, FP16 to nearest even.
-fn round(sum: i64, unit: i32, d_f32: bool) -> u32 {
+pub fn round(sum: i64, unit: i32, d_f32: bool) -> u32 {
     let (mantissa, bias, sign) = if d_f32 { (23, 127, 31) } else { (10, 15, 15) };
     let infinity = (2 * bias as u32 + 1) << mantissa;
     let magnitude = sum.unsigned_abs();

@@ -182,7 +182,7 @@ impl Cluster<'_> {
             };
         }
         if race.conflict.reason == Reason::NotFenced {
-            let reader = if is_mma(second) { "the MMA".to_string() } else { self.who(second) };
+            let reader = if is_mma(second) { format!("the {}", self.tensor_work(second)) } else { self.who(second) };
             let verb = if race.conflict.second_writes { "writes" } else { "reads" };
             let by = if is_mma(second) {
                 "the tensor core reads it here".into()
@@ -221,7 +221,7 @@ impl Cluster<'_> {
                 });
                 return draft(
                     "operand-not-ready",
-                    format!("the MMA may read {{}} before {} has stored it", self.who(store)),
+                    format!("the {} may read {{}} before {} has stored it", self.tensor_work(mma), self.who(store)),
                     cure.labels_behind([
                         self.label(mma.site, "the tensor core reads it here"),
                         self.label(
@@ -245,13 +245,14 @@ impl Cluster<'_> {
             };
             let mut labels = vec![
                 self.label(store.site, "stored to here"),
-                self.label(mma.site, "the tensor core reads it for this MMA"),
+                self.label(mma.site, format!("the tensor core reads it for this {}", self.tensor_work(mma))),
             ];
             let (earlier, better) = self.passed_earlier(race, mma).unzip();
             labels.extend(earlier);
+            let work = if self.is_tensor_copy(mma.site) { "a tcgen05.cp" } else { "an MMA" };
             return draft(
                 "operand-overwritten",
-                format!("{} stores to {{}} while an MMA may still be reading it", self.who(store)),
+                format!("{} stores to {{}} while {work} may still be reading it", self.who(store)),
                 labels,
                 rule,
                 better.unwrap_or_else(|| help.into()),

@@ -103,6 +103,9 @@ impl Cluster<'_> {
         }
         if race.frees {
             let (what, help) = match self.kind(first) {
+                Some(ActorKind::Mmas { .. }) if self.is_tensor_copy(first.site) => {
+                    ("a tcgen05.cp may still be writing it", FREE_HELP.into())
+                }
                 Some(ActorKind::Mmas { .. }) => ("an MMA may still be writing it", FREE_HELP.into()),
                 Some(ActorKind::TensorStores(_)) => {
                     ("a tcgen05.st may still be writing it", FREE_HELP.replace("wait::ld", "wait::st"))
@@ -130,9 +133,10 @@ impl Cluster<'_> {
             return self.explain_early_read(race, mma, load, &name);
         }
         if is_mma(second) && is_load(first) {
+            let work = self.tensor_work(second);
             return draft(
                 "accumulator-overwritten",
-                format!("the MMA overwrites {{}} while {} may still be reading it", self.who(first)),
+                format!("the {work} overwrites {{}} while {} may still be reading it", self.who(first)),
                 vec![
                     self.label(second.site, "the tensor core writes it here"),
                     self.label(first.site, "read here; its completion is not ordered before the MMA"),
@@ -163,7 +167,8 @@ impl Cluster<'_> {
         let draft = Draft::of(race, name);
         let base = |code, title, labels, help| Draft { early: true, ..draft(code, title, labels, RULE, help) };
         let read = self.label(load.site, format!("{} reads it here", self.who(load)));
-        let written = self.label(mma.site, "the MMA that writes it");
+        let work = self.tensor_work(mma);
+        let written = self.label(mma.site, format!("the {work} that writes it"));
         // Of several that follow it, the one to whose mbarrier the reader has listened, though it heard of nothing new there.
         let mut commits = self.commits.iter().filter(|c| c.queue == mma.actor && c.epoch >= mma.epoch).peekable();
         let first = commits.peek().copied();
@@ -171,10 +176,11 @@ impl Cluster<'_> {
         let Some(commit) = heard.or(first) else {
             return base(
                 "mma-not-committed",
-                "{} is read before the MMA is complete: no tcgen05.commit follows the MMA".into(),
+                format!("{{}} is read before the {work} is complete: no tcgen05.commit follows the {work}"),
                 vec![written, read],
-                "After the last MMA, let the same thread execute tcgen05.commit to an mbarrier, and let the readers wait for it."
-                    .into(),
+                format!(
+                    "After the last {work}, let the same thread execute tcgen05.commit to an mbarrier, and let the readers wait for it."
+                ),
             );
         };
         let barrier = self.barrier_name(commit.barrier);
@@ -188,14 +194,16 @@ impl Cluster<'_> {
         {
             return base(
                 "early-arrival",
-                format!("{barrier} completes phase {n} before the MMA that writes {{}} is complete"),
+                format!("{barrier} completes phase {n} before the {work} that writes {{}} is complete"),
                 vec![
                     self.label(early, format!("an arrival from here completes phase {n}")),
                     self.label(*site, format!("this wait passed on phase {n}")),
                     read,
-                    self.label(commit.site, format!("the MMA's completion arrives in phase {phase}")),
+                    self.label(commit.site, format!("the {work}'s completion arrives in phase {phase}")),
                 ],
-                "Let one arrival complete one phase for each wait: a single tcgen05.commit, after the last MMA.".into(),
+                format!(
+                    "Let one arrival complete one phase for each wait: a single tcgen05.commit, after the last {work}."
+                ),
             );
         }
         match passed {
@@ -207,7 +215,7 @@ impl Cluster<'_> {
                 base(
                     "wrong-phase",
                     format!(
-                        "the wait for parity {} of {barrier} passes before the MMA that writes {{}} is complete",
+                        "the wait for parity {} of {barrier} passes before the {work} that writes {{}} is complete",
                         p.parity
                     ),
                     vec![self.label(p.site, format!("this wait passed {why}")), read, arrival],
@@ -216,7 +224,7 @@ impl Cluster<'_> {
             }
             _ => base(
                 "mma-not-awaited",
-                format!("{} reads {{}} without waiting for the MMA that writes it", self.who(load)),
+                format!("{} reads {{}} without waiting for the {work} that writes it", self.who(load)),
                 vec![read, written, arrival],
                 format!(
                     "Let every warp that reads it wait for {barrier} (mbarrier.try_wait.parity, parity {}) first.",
@@ -248,6 +256,11 @@ impl Cluster<'_> {
         Some((label, help))
     }
 
+    /// What the tensor core does for a statement: an MMA or a copy.
+    pub fn tensor_work(&self, stamp: Stamp) -> &'static str {
+        if self.is_tensor_copy(stamp.site) { "tcgen05.cp" } else { "MMA" }
+    }
+
     /// The statement of the last arrival in a phase.
     fn early_arrival(&self, barrier: u32, phase: u64) -> Option<u32> {
         let history = &self.barriers[barrier as usize].history;
@@ -268,10 +281,11 @@ impl Cluster<'_> {
             if self.findings.mentions(&self.place(site)) {
                 continue;
             }
+            let work = if self.is_tensor_copy(site) { "tcgen05.cp" } else { "MMA" };
             let mut diagnostic = self.problem(
                 "mma-outlives-cta",
                 site,
-                "the CTA ends although nobody has waited for this MMA".into(),
+                format!("the CTA ends although nobody has waited for this {work}"),
                 "An MMA is known to be complete only after a tcgen05.commit and a wait for its mbarrier (PTX ISA \
                  9.7.16.6.2.1.1); the memory that it works on is the CTA's, and goes with the CTA.",
                 "Commit the last MMA to an mbarrier and wait for it before the CTA ends.".into(),

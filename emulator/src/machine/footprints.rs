@@ -22,7 +22,7 @@ impl Footprints {
             self.0.clear();
         }
         let known = self.0.entry(key).or_insert_with(|| {
-            let chunks = tensor::chunks(rows, mn_major).map(|(mn, k)| inside.chunk(mn, k, mn_major).into());
+            let chunks = tensor::chunks(rows, mn_major, d.elements).map(|(mn, k)| inside.chunk(mn, k, mn_major).into());
             Arc::new(Footprint::new(chunks))
         });
         (known.clone(), u64::from(d.start) / BLOCK)
@@ -30,10 +30,11 @@ impl Footprints {
 }
 
 impl Memory {
-    /// The first granule of these whose bytes are not all defined: its address. The caller has checked the bounds.
-    pub(crate) fn undefined_granule(&self, runs: impl Iterator<Item = Run>) -> Option<u32> {
+    /// The first granule of these of which not all of the first bytes, so many, are defined: its address. The caller has checked the bounds.
+    pub(crate) fn undefined_granule(&self, runs: impl Iterator<Item = Run>, data: u32) -> Option<u32> {
         // A word says it of 64 bytes: four granules.
         const WORDS: usize = BLOCK as usize / 64;
+        let whole = (1u64 << data) - 1;
         for Run { block, blocks, granules } in runs {
             let first = block as usize * WORDS;
             let words = &self.defined[first..self.defined.len().min(first + blocks as usize * WORDS)];
@@ -43,7 +44,7 @@ impl Memory {
             }
             for (n, &word) in (0..).zip(words) {
                 let covered = granules >> (4 * (n % WORDS as u32)) & 0xf;
-                let missing = (0..4).find(|g| covered >> g & 1 == 1 && word >> (16 * g) & 0xffff != 0xffff);
+                let missing = (0..4).find(|g| covered >> g & 1 == 1 && word >> (16 * g) & whole != whole);
                 if let Some(granule) = missing {
                     return Some(block as u32 * BLOCK as u32 + n * 64 + granule * 16);
                 }
@@ -58,7 +59,13 @@ mod tests {
     use super::*;
 
     fn descriptor(start: u32, swizzle: u32) -> SharedDescriptor {
-        SharedDescriptor { start, leading: 4096, stride: if swizzle == 0 { 256 } else { 8 * swizzle }, swizzle }
+        SharedDescriptor {
+            start,
+            leading: 4096,
+            stride: if swizzle == 0 { 256 } else { 8 * swizzle },
+            swizzle,
+            ..Default::default()
+        }
     }
 
     #[test]
@@ -69,7 +76,7 @@ mod tests {
         }) {
             let d = descriptor(start, swizzle);
             let mut chunks: Vec<u64> =
-                tensor::chunks(64, mn_major).map(|(mn, k)| d.chunk(mn, k, mn_major).into()).collect();
+                tensor::chunks(64, mn_major, d.elements).map(|(mn, k)| d.chunk(mn, k, mn_major).into()).collect();
             chunks.sort_unstable();
             let (footprint, base) = footprints.of(&d, 64, mn_major);
             let granules: Vec<u64> = footprint
@@ -106,15 +113,15 @@ mod tests {
         let d = descriptor(1024, 128);
         let (footprint, base) = Footprints::default().of(&d, 128, false);
         let mut memory = Memory::undefined(1024 + 128 * 128);
-        for (mn, k) in tensor::chunks(128, false) {
-            assert!(memory.undefined_granule(footprint.runs(base)).is_some());
+        for (mn, k) in tensor::chunks(128, false, d.elements) {
+            assert!(memory.undefined_granule(footprint.runs(base), 16).is_some());
             memory.store(d.chunk(mn, k, false) as usize, 16, 0, true);
         }
-        assert_eq!(memory.undefined_granule(footprint.runs(base)), None);
-        for (at, n) in tensor::chunks(128, false).zip(0..) {
+        assert_eq!(memory.undefined_granule(footprint.runs(base), 16), None);
+        for (at, n) in tensor::chunks(128, false, d.elements).zip(0..) {
             let at = d.chunk(at.0, at.1, false);
             memory.store((at + n % 16) as usize, 1, 0, false);
-            assert_eq!(memory.undefined_granule(footprint.runs(base)), Some(at));
+            assert_eq!(memory.undefined_granule(footprint.runs(base), 16), Some(at));
             memory.store((at + n % 16) as usize, 1, 0, true);
         }
     }

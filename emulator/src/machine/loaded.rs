@@ -152,16 +152,6 @@ pub struct Products(VecDeque<Product>);
 /// A tile of 64 columns is multiplied in four steps, by several warps perhaps.
 const REMEMBERED: usize = 16;
 
-/// The swizzle that a matrix descriptor names by the bytes of its rows.
-pub fn swizzle_of(bytes: u32) -> Swizzle {
-    match bytes {
-        32 => Swizzle::B32,
-        64 => Swizzle::B64,
-        128 => Swizzle::B128,
-        _ => Swizzle::None,
-    }
-}
-
 fn name(swizzle: Swizzle) -> &'static str {
     match swizzle {
         Swizzle::None => "without a swizzle",
@@ -241,9 +231,9 @@ impl Cluster<'_> {
                 "product-added-twice",
                 site,
                 format!("an MMA adds the product of the same slices of {} and {} to the same accumulator again", names[0], names[1]),
-                "Each slice of 16 columns of A and B counts once in a product of matrices. The result of this is defined, but it is no \
+                "Each slice of A and B counts once in a product of matrices. The result of this is defined, but it is no \
                  such product.",
-                "Advance the descriptors of A and B for each MMA: by 32 bytes in a K-major tile of 16-bit elements.".into(),
+                "Advance the descriptors of A and B for each MMA: by 32 bytes in a K-major tile.".into(),
             );
             diagnostic.severity = Severity::Note;
             if before != site {

@@ -2,12 +2,16 @@
 
 use super::boxes::Laid;
 use super::cluster::{Cluster, Stop};
+use super::instruction_descriptor::Accumulator;
+use super::mma_operands::Checked;
 use super::operand::Operand;
+use super::scale_factors::ScaleFactors;
 use super::state::{ActorKind, At, Pending, Race, RaceMemory, Span};
 use super::tensor::{CELL, COLUMNS, InstructionDescriptor, Layout, SharedDescriptor};
 use super::warp::{Queue, lanes};
 use crate::diagnostic::Severity;
 use crate::order::{Access, Footprint, Rows, Stamp, Views};
+use crate::program::kind::Kind;
 use crate::program::op::{Address, MmaA, MmaOp};
 use crate::report::{Actor, EventKind, Mma, OperandRead};
 use rustc_hash::FxHashMap;
@@ -28,6 +32,7 @@ pub type Group = SmallVec<[usize; 2]>;
 /// An MMA on its way.
 #[derive(Debug)]
 pub struct PendingMma {
+    pub site: u32,
     pub descriptor: InstructionDescriptor,
     pub group: Group,
     pub a: Source,
@@ -44,6 +49,8 @@ pub struct PendingMma {
     pub event: Option<usize>,
     pub origin: u32,
     pub read_late: bool,
+    /// The columns that the scale factors of A and of B begin at, of kinds that have them.
+    pub factors: Option<[u32; 2]>,
 }
 
 /// What an MMA has read.
@@ -51,6 +58,8 @@ pub struct PendingMma {
 pub struct Operands {
     pub a: [Operand; 2],
     pub b: Operand,
+    /// Of each CTA, where there are any.
+    pub factors: [ScaleFactors; 2],
 }
 
 impl Operands {
@@ -58,6 +67,7 @@ impl Operands {
     pub fn emptied(mut self) -> Operands {
         self.a.iter_mut().for_each(Operand::clear);
         self.b.clear();
+        self.factors.iter_mut().for_each(ScaleFactors::clear);
         self
     }
 }
@@ -70,6 +80,8 @@ const RECENT: usize = 64;
 pub struct Issued {
     /// The last of them.
     recent: VecDeque<Recent>,
+    /// The last copies to tensor memory.
+    pub copies: super::tensor_copy::IssuedCopies,
     /// The statement of each warp's last one, and of the last one of all.
     pub sites: FxHashMap<usize, u32>,
     pub last: Option<u32>,
@@ -95,6 +107,17 @@ impl Issued {
         self.last = Some(mma.stamp.site);
     }
 
+    /// Whether there was a copy to tensor memory.
+    fn has_copies(&self) -> bool {
+        !self.copies.is_empty()
+    }
+
+    /// The last one whose accumulator has some of these columns: its place, and its statement.
+    pub fn accumulator(&self, column: u32, columns: u32) -> Option<Stamp> {
+        let overlap = |m: &&Recent| m.d.0 < column + columns && column < m.d.0 + m.columns;
+        self.recent.iter().rev().find(overlap).map(|m| m.stamp)
+    }
+
     /// Whether a recent one of the same warp wrote some of these columns.
     fn wrote(&self, warp: usize, column: u32, n: u32) -> bool {
         let overlap = |m: &Recent| m.d.0 < column + n && column < m.d.0 + m.d.2;
@@ -118,6 +141,9 @@ pub struct Inputs {
     accumulate: bool,
     disabled: [u128; 2],
     scale: u32,
+    pub kind: Kind,
+    /// Scale factors of each row, and where those of A and of B are.
+    pub factors: Option<(u32, [u32; 2])>,
 }
 
 impl Cluster<'_> {
@@ -141,6 +167,8 @@ impl Cluster<'_> {
                 accumulate: (r.pred[usize::from(op.accumulate)] >> lane & 1 == 1) != op.accumulate_negated,
                 disabled,
                 scale: op.scale,
+                kind: op.kind,
+                factors: op.factors.as_ref().map(|f| (f.each, [0, 1].map(|n| tensor(&f.at[n], lane)))),
             }
         };
         let all: SmallVec<[_; 1]> = lanes(mask).map(|lane| (lane, inputs(lane))).collect();
@@ -202,13 +230,18 @@ impl Cluster<'_> {
 
     fn issue_mma(&mut self, at: At, lane: usize, group: &[usize], inputs: Inputs) -> Result<(), Stop> {
         let At { w, f, site, .. } = at;
-        let (i, a, b, column) = self.decode_mma(site, group, &inputs)?;
+        let Checked { descriptor: i, a, b, column, factors } = self.decode_mma(site, group, &inputs)?;
         let layout = Layout::of(i.m, group.len());
         if self.options.tensor_load_factor != 1.0 {
-            if !i.d_f32 {
-                self.factor_fails.get_or_insert((site, "its accumulator is FP16"));
-            } else if matches!(a, Source::Tensor(_)) {
-                self.factor_fails.get_or_insert((site, "its A lies in tensor memory"));
+            let why = match (i.d, a) {
+                (Accumulator::F16, _) => Some("its accumulator is FP16"),
+                (Accumulator::S32, _) => Some("its accumulator is S32"),
+                (Accumulator::F32, Source::Tensor(_)) => Some("its A lies in tensor memory"),
+                (Accumulator::F32, _) if factors.is_some() => Some("its scale factors lie in tensor memory"),
+                _ => None,
+            };
+            if let Some(why) = why {
+                self.factor_fails.get_or_insert((site, why));
             }
         }
 
@@ -219,7 +252,7 @@ impl Cluster<'_> {
         }
         let Some(queue) = self.mma_queues.get_mut(&key) else { return Ok(()) };
         queue.epoch += 1;
-        let Queue { actor, epoch, .. } = *queue;
+        let Queue { actor, epoch, busy_until } = *queue;
         self.warps[w].views.after.raise(actor, epoch);
         let stamp = Stamp::asynchronous(actor, epoch, site, self.index);
         self.mma_reaches(w, group, (actor, epoch), site);
@@ -236,8 +269,9 @@ impl Cluster<'_> {
                 if self.options.timing_only {
                     continue;
                 }
-                unwritten =
-                    unwritten.or_else(|| self.ctas[c].shared.undefined_granule(footprint.runs(base)).map(|at| (c, at)));
+                let shared = &self.ctas[c].shared;
+                let missing = || shared.undefined_granule(footprint.runs(base), d.elements.data);
+                unwritten = unwritten.or_else(|| missing().map(|at| (c, at)));
                 let views = std::mem::take(&mut self.warps[w].views);
                 self.touch_operand(&views, c, &footprint, base, stamp);
                 self.warps[w].views = views;
@@ -256,6 +290,7 @@ impl Cluster<'_> {
                 self.touch_tensor(w, c, from, 8, stamp, false);
             }
         }
+        self.touch_factors(w, group, &i, factors, stamp);
         for &c in group {
             self.touch_tensor(w, c, column, layout.columns(i.n), stamp, true);
         }
@@ -276,7 +311,11 @@ impl Cluster<'_> {
         }
         // What was measured ends with the sight of the commit.
         let latency = self.costs.mma_latency(m_each, group.len() > 1, matches!(a, Source::Shared(_)));
-        let latest = end + latency.saturating_sub(self.costs.wake);
+        let mut latest = end + latency.saturating_sub(self.costs.wake);
+        if self.issued.has_copies() {
+            // It works with what copies of its thread bring to tensor memory.
+            latest = latest.max(busy_until);
+        }
         if let Some(queue) = self.mma_queues.get_mut(&key) {
             queue.busy_until = latest;
         }
@@ -284,17 +323,19 @@ impl Cluster<'_> {
         let none = || OperandRead { offset: 0, end: 0, swizzle: 0, elements: vec![] };
         let ra = if a_shared.is_some() { parts.next() } else { None }.unwrap_or_else(none);
         let rb = parts.next().unwrap_or_else(none);
-        let (shape, cta_group, accumulate) = ([i.m, i.n, 16], group.len() as u32, inputs.accumulate);
+        let (shape, cta_group, accumulate) = ([i.m, i.n, i.kind.depth()], group.len() as u32, inputs.accumulate);
         let ctas = group.iter().filter(|_| self.options.trace).map(|&c| self.cta_index(c)).collect();
         let span = Span { w, issued: now, start, end: latest };
         let event = self.trace(group[0], Actor::TensorCore, span, site, || {
             EventKind::Mma(Box::new(Mma { shape, cta_group, accumulate, column, ctas, a: ra, b: rb }))
         });
         let (early, late) = (self.perturbed(3), self.perturbed(3));
+        let late = late || self.issued.has_copies() && matches!(a, Source::Tensor(_));
         let recent = Recent { warp: w, d: (column, i.m, i.n), columns: layout.columns(i.n), stamp };
         self.accumulators_apart(&recent);
         self.issued.add(recent);
         let mma = PendingMma {
+            site,
             descriptor: i,
             group: group.into(),
             a,
@@ -307,6 +348,7 @@ impl Cluster<'_> {
             event,
             origin,
             read_late: late,
+            factors,
         };
         let n = match self.free_mmas.pop() {
             Some(n) => {
@@ -370,7 +412,7 @@ impl Cluster<'_> {
     }
 
     /// Checks an MMA's access to columns of tensor memory against earlier ones.
-    fn touch_tensor(&mut self, w: usize, c: usize, column: u32, columns: u32, stamp: Stamp, writes: bool) {
+    pub fn touch_tensor(&mut self, w: usize, c: usize, column: u32, columns: u32, stamp: Stamp, writes: bool) {
         let len = u64::from(columns) * CELL;
         let access = Access { proxyless: true, ..Access::new(stamp, &self.warps[w].views) };
         let quarters = Rows { first: u64::from(column) * CELL, bytes: len, count: 4, pitch: u64::from(COLUMNS) * CELL };
@@ -382,7 +424,7 @@ impl Cluster<'_> {
             let access = Access { proxyless: true, ..Access::new(stamp, &self.warps[w].views) };
             let shadow = &mut self.ctas[c].tensor_shadow;
             let conflict = if writes { shadow.write(at, len, &access) } else { shadow.read(at, len, &access) };
-            let Some(conflict) = conflict else { continue };
+            let Some(conflict) = conflict.filter(|conflict| !self.pipelined_copy(w, conflict, stamp)) else { continue };
             let unwritten = !self.ctas[c].tensor.get(quarter * 32, (conflict.byte / CELL) as u32 % COLUMNS).1;
             let passed = match self.actors.get(conflict.first.actor as usize) {
                 Some(ActorKind::TensorLoads(r)) => self.warps.get(*r as usize).map(|w| w.passed.clone()),
@@ -423,62 +465,5 @@ impl Cluster<'_> {
             }
             None => 0,
         }
-    }
-
-    /// The tensor core reads the operands of an MMA.
-    pub fn mma_read(&mut self, n: usize) {
-        if let Source::Tensor(_) = self.mmas[n].a {
-            self.settle();
-        }
-        let mut operands = self.batches.spare();
-        let m = &self.mmas[n];
-        let (i, g) = (m.descriptor, m.group.len() as u32);
-        if self.blank.is_some() {
-            // Which rows hold defined values, and nothing else.
-            for ((&c, a), n) in m.group.iter().zip(&mut operands.a).zip(0..) {
-                match m.a {
-                    Source::Shared(d) => a.look(0, &self.ctas[c].shared, &d, i.m / g, i.a_mn_major),
-                    Source::Tensor(column) => {
-                        a.look_at_tensor(0, &self.ctas[c].tensor, column, i.m / g, Layout::of(i.m, m.group.len()));
-                    }
-                }
-                let before = (n * i.n / g) as usize;
-                operands.b.look(before, &self.ctas[c].shared, &m.b, i.n / g, i.b_mn_major);
-            }
-            self.mmas[n].operands = Some(operands);
-            return;
-        }
-        for (&c, a) in m.group.iter().zip(&mut operands.a) {
-            match m.a {
-                Source::Shared(d) => a.read(&self.ctas[c].shared, &d, i.m / g, i.a_mn_major),
-                Source::Tensor(column) => {
-                    a.read_tensor(&self.ctas[c].tensor, column, i.m / g, Layout::of(i.m, m.group.len()));
-                }
-            }
-            operands.b.read(&self.ctas[c].shared, &m.b, i.n / g, i.b_mn_major);
-        }
-        if self.options.keep_operands
-            && let Some(event) = m.event
-            && let EventKind::Mma(mma) = &mut self.trace[event].kind
-        {
-            mma.a.elements = operands.a.iter().flat_map(|part| part.bits.as_flattened().iter().copied()).collect();
-            mma.b.elements = operands.b.bits.as_flattened().to_vec();
-        }
-        self.mmas[n].operands = Some(operands);
-    }
-
-    /// The product is in tensor memory: from now on, who looks sees it.
-    pub fn mma_done(&mut self, n: usize, time: u64) {
-        if self.mmas[n].read_late {
-            self.mma_read(n);
-        }
-        if let Some(operands) = self.mmas[n].operands.take() {
-            match self.blank {
-                Some(_) => self.batches.define(&self.mmas[n], operands, &mut self.ctas),
-                None => self.batches.add(self.options.numerics, &self.mmas[n], operands, &mut self.ctas),
-            }
-        }
-        self.free_mmas.push(n);
-        self.end = self.end.max(time);
     }
 }

@@ -1,34 +1,75 @@
 //! The descriptors and addresses of an MMA: decoded, and checked against the memories.
 
 use super::cluster::{Cluster, Stop};
+use super::formats::Format;
+use super::matrix_descriptor::BadDescriptor;
 use super::mma::{Inputs, Source};
 use super::tensor::{InstructionDescriptor, Layout, SharedDescriptor};
 use crate::order::{BLOCK, Footprint};
 use crate::program::RESERVED_SHARED;
 use crate::report::OperandRead;
 
+/// The descriptors and addresses of an MMA.
+pub struct Checked {
+    pub descriptor: InstructionDescriptor,
+    pub a: Source,
+    pub b: SharedDescriptor,
+    /// The accumulator's first column.
+    pub column: u32,
+    /// The first columns of the scale factors of A and of B.
+    pub factors: Option<[u32; 2]>,
+}
+
+/// Columns that scale factors of so many rows take: a byte, two or four of a cell for each row, 32 rows a column.
+pub fn factor_columns(rows: u32) -> u32 {
+    rows.div_ceil(32)
+}
+
+/// Whether an operand can be read in this direction with this swizzle (PTX ISA 9.7.16.10.3).
+fn check_direction(which: &str, format: Format, mn_major: bool, d: &SharedDescriptor) -> Result<(), BadDescriptor> {
+    let tf32 = format == Format::Tf32;
+    if !mn_major || d.wide == tf32 {
+        return Ok(());
+    }
+    let code = match (d.swizzle, d.wide) {
+        (128, true) => 1,
+        (128, false) => 2,
+        (64, _) => 4,
+        (32, _) => 6,
+        _ => 0,
+    };
+    let found =
+        format!("the matrix descriptor of {which}, MN-major {}, has swizzle code {code} in bits 61–63", format.name());
+    let allowed = if tf32 {
+        "for MN-major operands of 32 bits: 1 (128 bytes, in atoms of 32)"
+    } else {
+        "for MN-major operands of 8 and 16 bits: 0 (none), 2 (128 bytes), 4 (64 bytes), 6 (32 bytes)"
+    };
+    Err((found, allowed.into()))
+}
+
 impl Cluster<'_> {
     /// The descriptors and addresses of an MMA, checked.
-    pub fn decode_mma(
-        &mut self,
-        site: u32,
-        group: &[usize],
-        inputs: &Inputs,
-    ) -> Result<(InstructionDescriptor, Source, SharedDescriptor, u32), Stop> {
+    pub fn decode_mma(&mut self, site: u32, group: &[usize], inputs: &Inputs) -> Result<Checked, Stop> {
         let bad = |this: &Self, code, (found, allowed): (String, String), rule: &str| -> Stop {
             Some(Box::new(this.problem(code, site, found, rule, format!("Allowed: {allowed}."))))
         };
-        let i = InstructionDescriptor::decode(inputs.idesc, group.len() as u32).map_err(|e| {
+        let each = inputs.factors.map_or(0, |(each, _)| each);
+        let i = InstructionDescriptor::decode(inputs.idesc, inputs.kind, each, group.len() as u32).map_err(|e| {
             bad(self, "instruction-descriptor", e, "The instruction descriptor follows PTX ISA 9.7.16.4.2; hardware raises an illegal instruction or computes something else.")
         })?;
-        let matrix = |bits| {
-            SharedDescriptor::decode(bits).map_err(|e| {
+        let matrix = |which, bits, format: Format, mn_major| -> Result<SharedDescriptor, Stop> {
+            let d = SharedDescriptor::decode(bits, format.elements(i.kind)).map_err(|e| {
                 bad(self, "matrix-descriptor", e, "The shared-memory descriptor follows PTX ISA 9.7.16.4.1.")
-            })
+            })?;
+            check_direction(which, format, mn_major, &d).map_err(|e| {
+                bad(self, "matrix-descriptor", e, "Which swizzles an operand can have depends on its direction and the size of its elements (PTX ISA 9.7.16.10.3).")
+            })?;
+            Ok(d)
         };
-        let b = matrix(inputs.b)?;
+        let b = matrix("B", inputs.b, i.b, i.b_mn_major)?;
         let a = match inputs.a {
-            (false, bits) => Source::Shared(matrix(bits)?),
+            (false, bits) => Source::Shared(matrix("A", bits, i.a, i.a_mn_major)?),
             (true, _) if i.a_mn_major => {
                 let found = format!("the instruction descriptor {:#010x} says MN-major for A", inputs.idesc);
                 let allowed = "A in tensor memory is K-major: bit 15 is 0".to_string();
@@ -42,31 +83,46 @@ impl Cluster<'_> {
             (true, address) => Source::Tensor(address as u32 & 0xffff),
         };
         let columns = Layout::of(i.m, group.len()).columns(i.n);
-        let (lane, column) = (inputs.d >> 16, inputs.d & 0xffff);
-        let of_a = match inputs.a {
-            (true, address) => Some(("operand A", address as u32 >> 16, address as u32 & 0xffff, 8)),
-            _ => None,
-        };
-        for (what, lane, column, columns) in std::iter::once(("accumulator", lane, column, columns)).chain(of_a) {
+        let column = inputs.d & 0xffff;
+        let mut parts = vec![("accumulator", inputs.d >> 16, column, columns)];
+        if let (true, address) = inputs.a {
+            parts.push(("operand A", address as u32 >> 16, address as u32 & 0xffff, 8));
+        }
+        if let Some((_, [a, b])) = inputs.factors {
+            // Libraries keep the byte of the first factor in the two highest bits, as the instruction descriptor has it.
+            let lane = |address: u32| address >> 16 & 0x3fff;
+            parts.push(("scale factors of A", lane(a), a & 0xffff, factor_columns(i.m / group.len() as u32)));
+            parts.push(("scale factors of B", lane(b), b & 0xffff, factor_columns(i.n)));
+        }
+        for (what, lane, column, columns) in parts {
             let missing = group.iter().filter_map(|&g| self.ctas[g].tensor.unallocated(column, columns)).min();
             if lane == 0 && missing.is_none() {
                 continue;
             }
+            let (verb, pronoun) =
+                if what.ends_with('r') || what.ends_with("d A") { ("is", "it") } else { ("are", "they") };
+            let takes = if pronoun == "it" { "takes" } else { "take" };
             let why = match missing {
                 Some(c) if lane == 0 => {
-                    format!("it takes {columns} columns from {column} on, of which column {c} is not allocated")
+                    format!(
+                        "{pronoun} {takes} {columns} columns from {column} on, of which column {c} is not allocated"
+                    )
                 }
-                _ => format!("it begins at lane {lane}; it must begin at lane 0"),
+                _ => {
+                    let begins = if pronoun == "it" { "begins" } else { "begin" };
+                    format!("{pronoun} {begins} at lane {lane}; {pronoun} must begin at lane 0")
+                }
             };
             return Err(Some(Box::new(self.problem(
                 "tensor-address",
                 site,
-                format!("the MMA's {what} is at {:#x}: {why}", lane << 16 | column),
+                format!("the MMA's {what} {verb} at {:#x}: {why}", lane << 16 | column),
                 "What an MMA uses of tensor memory lies in columns that tcgen05.alloc gave (PTX ISA 9.7.16.7.1).",
                 "Pass the address that tcgen05.alloc wrote, plus a column offset within the allocation.".into(),
             ))));
         }
-        Ok((i, a, b, column))
+        let factors = inputs.factors.map(|(_, at)| at.map(|address| address & 0xffff));
+        Ok(Checked { descriptor: i, a, b, column, factors })
     }
 
     /// The bytes that a descriptor covers, checked against the CTA's shared memory.

@@ -230,6 +230,8 @@ impl Cluster<'_> {
         match event {
             Pending::MmaRead(n) => self.mma_read(n),
             Pending::MmaDone(n) => self.mma_done(n, time),
+            Pending::TensorCopyRead(n) => self.tensor_copy_read(n),
+            Pending::TensorCopyDone(n) => self.tensor_copy_done(n, time),
             Pending::WgmmaRead(n) => self.wgmma_read(n),
             Pending::WgmmaDone(n) => self.wgmma_done(n, time),
             Pending::CommitArrive(n) => return self.commit_arrive(n, time),

@@ -216,6 +216,8 @@ pub enum RaceMemory {
 pub enum Pending {
     MmaRead(usize),
     MmaDone(usize),
+    TensorCopyRead(usize),
+    TensorCopyDone(usize),
     CommitArrive(usize),
     WgmmaRead(usize),
     WgmmaDone(usize),

@@ -1,8 +1,9 @@
-//! Tensor memory, the descriptors of `tcgen05.mma`, and the product itself.
+//! Tensor memory, and where an accumulator lies in it.
 
+pub use super::instruction_descriptor::InstructionDescriptor;
+pub use super::matrix_descriptor::{SharedDescriptor, chunks};
 use super::product::Line;
 use super::simd;
-use crate::numerics::MmaStep;
 use crate::report::Memory;
 
 /// Columns of 32-bit cells.
@@ -212,164 +213,6 @@ impl TensorMemory {
     }
 }
 
-/// The instruction descriptor of `kind::f16` (PTX ISA 9.7.16.4.2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct InstructionDescriptor {
-    pub m: u32,
-    pub n: u32,
-    /// FP32 accumulator; else FP16.
-    pub d_f32: bool,
-    pub a_bf16: bool,
-    pub b_bf16: bool,
-    pub negate_a: bool,
-    pub negate_b: bool,
-    /// MN-major instead of K-major.
-    pub a_mn_major: bool,
-    pub b_mn_major: bool,
-}
-
-/// What is wrong with a descriptor: what was found, and what is allowed.
-pub type BadDescriptor = (String, String);
-
-impl InstructionDescriptor {
-    /// What an MMA with it computes.
-    pub fn step(&self, accumulate: bool, scale: u32) -> MmaStep {
-        let InstructionDescriptor { d_f32, a_bf16, b_bf16, negate_a, negate_b, .. } = *self;
-        MmaStep { a_bf16, b_bf16, d_f32, negate_a, negate_b, accumulate, scale }
-    }
-
-    /// The fields, for an MMA of this many CTAs.
-    pub fn decode(bits: u32, ctas: u32) -> Result<InstructionDescriptor, BadDescriptor> {
-        let field = |low: u32, width: u32| bits >> low & ((1 << width) - 1);
-        let (n, m) = (field(17, 6) * 8, field(24, 5) * 16);
-        let bad = |found: String, allowed: &str| Err((found, allowed.to_string()));
-        if bits & (0b111 | 1 << 3 | 1 << 6 | 1 << 23 | 1 << 29 | 0b11 << 30) != 0 {
-            return bad(
-                format!("the instruction descriptor {bits:#010x} sets bits that are zero for kind::f16"),
-                "bits 0–3, 6, 23 and 29–31 are zero in a dense kind::f16 MMA",
-            );
-        }
-        let (shapes, step) = if ctas == 1 { ([64, 128], 8) } else { ([128, 256], 16) };
-        if !shapes.contains(&m) || n == 0 || n > 256 || !n.is_multiple_of(step) {
-            let allowed = if ctas == 1 {
-                "with cta_group::1, M is 64 or 128 and N a multiple of 8 up to 256"
-            } else {
-                "with cta_group::2, M is 128 or 256 and N a multiple of 16 up to 256"
-            };
-            return bad(format!("the instruction descriptor {bits:#010x} says M = {m}, N = {n}"), allowed);
-        }
-        let (d, a, b) = (field(4, 2), field(7, 3), field(10, 3));
-        if d > 1 || a > 1 || b > 1 {
-            return bad(
-                format!("the instruction descriptor {bits:#010x} has formats D = {d}, A = {a}, B = {b}"),
-                "for kind::f16: D 0 (FP16) or 1 (FP32), A and B 0 (FP16) or 1 (BF16)",
-            );
-        }
-        if d == 0 && (a == 1 || b == 1) {
-            return bad(
-                format!("the instruction descriptor {bits:#010x} accumulates BF16 products in FP16"),
-                "an FP16 accumulator takes FP16 operands",
-            );
-        }
-        Ok(InstructionDescriptor {
-            m,
-            n,
-            d_f32: d == 1,
-            a_bf16: a == 1,
-            b_bf16: b == 1,
-            negate_a: field(13, 1) == 1,
-            negate_b: field(14, 1) == 1,
-            a_mn_major: field(15, 1) == 1,
-            b_mn_major: field(16, 1) == 1,
-        })
-    }
-}
-
-/// A shared-memory matrix descriptor (PTX ISA 9.7.16.4.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct SharedDescriptor {
-    /// Offset in the CTA's shared window.
-    pub start: u32,
-    /// Leading-dimension byte offset.
-    pub leading: u32,
-    /// Stride-dimension byte offset.
-    pub stride: u32,
-    /// Bytes of the swizzle pattern's row: 0, 32, 64, 128.
-    pub swizzle: u32,
-}
-
-impl SharedDescriptor {
-    pub fn decode(bits: u64) -> Result<SharedDescriptor, BadDescriptor> {
-        let field = |low: u32, width: u32| (bits >> low & ((1 << width) - 1)) as u32;
-        let swizzle = match field(61, 3) {
-            0 => 0,
-            2 => 128,
-            4 => 64,
-            6 => 32,
-            other => {
-                return Err((
-                    format!("the matrix descriptor {bits:#018x} has swizzle code {other} in bits 61–63"),
-                    "for 16-bit operands: 0 (none), 2 (128 bytes), 4 (64 bytes), 6 (32 bytes)".into(),
-                ));
-            }
-        };
-        if field(46, 3) != 0b001 {
-            return Err((
-                format!("the matrix descriptor {bits:#018x} has {:#05b} in bits 46–48", field(46, 3)),
-                "Blackwell descriptors hold the constant 0b001 there; Hopper's do not".into(),
-            ));
-        }
-        if field(49, 3) != 0 || field(52, 1) != 0 {
-            return Err((
-                format!("the matrix descriptor {bits:#018x} has a base offset or an absolute leading dimension"),
-                "base offset 0 (bits 49–51) and relative mode (bit 52 = 0) are modelled: align the tile to its swizzle \
-                 pattern (1024, 512 or 256 bytes)"
-                    .into(),
-            ));
-        }
-        Ok(SharedDescriptor {
-            start: field(0, 14) << 4,
-            leading: field(16, 14) << 4,
-            stride: field(32, 14) << 4,
-            swizzle,
-        })
-    }
-
-    /// Where the 16 bytes at row (or column) `mn` and depth `k` of a 16-bit operand lie: 8 elements along k (K-major)
-    /// or along mn (MN-major). PTX ISA 9.7.16.3.3 (canonical layouts); the swizzle is an exclusive or on the address.
-    pub fn chunk(&self, mn: u32, k: u32, mn_major: bool) -> u32 {
-        let (w, mn_lead, mn_stride) = (self.swizzle, self.leading, self.stride);
-        let offset = match (mn_major, w) {
-            (false, 0) => mn % 8 * 16 + mn / 8 * self.stride + k / 8 * self.leading,
-            (false, _) => mn % 8 * w + mn / 8 * self.stride + k * 2,
-            (true, 0) => mn / 8 * mn_stride + k % 8 * 16 + k / 8 * mn_lead,
-            (true, _) => {
-                let atom = w / 2;
-                mn % atom * 2 + mn / atom * self.leading + k % 8 * w + k / 8 * self.stride
-            }
-        };
-        swizzle(self.start.wrapping_add(offset), w)
-    }
-}
-
-/// The swizzle: an exclusive or of address bits 4–6 with bits 7–9, as many as the pattern has.
-pub fn swizzle(address: u32, width: u32) -> u32 {
-    match width {
-        32 => address ^ (address >> 7 & 1) << 4,
-        64 => address ^ (address >> 7 & 3) << 4,
-        128 => address ^ (address >> 7 & 7) << 4,
-        _ => address,
-    }
-}
-
-/// The 16-byte chunks of a rows × 16 operand: (mn, k) of the first element of each.
-pub fn chunks(rows: u32, mn_major: bool) -> impl Iterator<Item = (u32, u32)> {
-    let (outer, inner, step_outer, step_inner) = if mn_major { (16, rows, 1, 8) } else { (rows, 16, 1, 8) };
-    (0..outer)
-        .step_by(step_outer)
-        .flat_map(move |o| (0..inner).step_by(step_inner).map(move |i| if mn_major { (i, o) } else { (o, i) }))
-}
-
 /// Where the elements of an accumulator lie in a CTA's tensor memory (PTX ISA, tcgen05 data path layouts).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
@@ -416,7 +259,6 @@ impl Layout {
 mod tests {
     use super::*;
 
-    /// PTX ISA 9.7.16.3.3: in rows of 128 bytes, the 16-byte chunk c of row r goes to chunk c ^ (r % 8).
     #[test]
     fn the_first_column_that_nobody_holds_is_found() {
         let mut memory = TensorMemory::new();
@@ -429,28 +271,6 @@ mod tests {
                 assert_eq!(memory.unallocated(column, columns), expected, "{columns} from {column}");
             }
         }
-    }
-
-    #[test]
-    fn k_major_128_byte_swizzle_permutes_chunks_by_row() {
-        let d = SharedDescriptor::decode(0x4000_4040_0000_0000 | 0x2000 >> 4).unwrap();
-        assert_eq!((d.start, d.stride, d.swizzle), (0x2000, 1024, 128));
-        assert_eq!(d.chunk(3, 8, false), 0x2000 + 3 * 128 + (1 ^ 3) * 16);
-        assert_eq!(d.chunk(9, 0, false), 0x2000 + 1024 + 128 + 16);
-        // The descriptor of the second K = 16 slice starts 32 bytes on: the pattern stays with the address.
-        let next = SharedDescriptor { start: d.start + 32, ..d };
-        assert_eq!(next.chunk(3, 0, false), 0x2000 + 3 * 128 + 16, "chunk 2 of row 3 lies where 2 ^ 3 = 1 points");
-    }
-
-    #[test]
-    fn instruction_descriptors_decode_to_the_isa_examples() {
-        let i = InstructionDescriptor::decode(0x0820_0010, 1).unwrap();
-        assert_eq!((i.m, i.n, i.d_f32, i.a_bf16), (128, 128, true, false));
-        let i = InstructionDescriptor::decode(0x0840_0490, 1).unwrap();
-        assert_eq!((i.m, i.n, i.a_bf16, i.b_bf16), (128, 256, true, true));
-        // 256 rows need a pair of CTAs.
-        assert!(InstructionDescriptor::decode(0x1040_0490, 1).is_err());
-        assert_eq!(InstructionDescriptor::decode(0x1040_0490, 2).unwrap().m, 256);
     }
 
     #[test]

@@ -21,6 +21,7 @@ impl Cluster<'_> {
             Op::TensorFree { tensor, columns, .. } => self.tensor_free(at, *tensor, *columns),
             Op::TensorLoad { shape, tensor, d, pack } => self.tensor_load(at, *shape, tensor, d, *pack),
             Op::Mma(op) => self.mma(at, op),
+            Op::TensorCopy(op) => self.tensor_copy(at, op),
             Op::Commit { address, pair, targets } => self.commit(at, address, *pair, *targets),
             _ => Ok(()),
         }

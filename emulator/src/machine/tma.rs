@@ -180,7 +180,10 @@ impl Cluster<'_> {
                     "Use the map that was made for this copy.",
                 ));
             }
-            let first = i64::from(coordinates[0]) * i64::from(map.element.bytes());
+            if let Some(refused) = self.packed_copy(at, op, &map, coordinates[0]) {
+                return Err(refused);
+            }
+            let first = i64::from(coordinates[0]) * i64::from(map.element.bits()) / 8;
             if first % 16 != 0 {
                 let what = format!(
                     "the box begins {first} bytes into the innermost dimension (coordinate {})",
@@ -229,6 +232,7 @@ impl Cluster<'_> {
 
         // The shared side.
         let extent = rows.last().map_or(bytes, |last| last.linear + (last.count - 1) * last.pitch + last.bytes);
+        let extent = if element.padded().is_some() { extent.next_multiple_of(16) } else { extent };
         let slot = self.shared_slot(at, lane, &op.shared, op.remote, extent, align)?;
         let shared: SmallVec<[Slot; 2]> = match targets {
             None => smallvec![slot],
@@ -275,7 +279,11 @@ impl Cluster<'_> {
             }
         }
         for &slot in &shared {
-            let tile = Tile::new(slot.offset, extent, swizzle, site, &rows, coordinates.len() == 2);
+            let mut tile = Tile::new(slot.offset, extent, swizzle, site, &rows, coordinates.len() == 2);
+            if element.padded().is_some() {
+                // A row is 128 elements, in pieces.
+                (tile.pitch, tile.rows) = (128, tile.rows / 8);
+            }
             self.lay_out(slot.cta, tile, (load, plain_bytes.is_none()));
         }
         if let Some(from) = from {

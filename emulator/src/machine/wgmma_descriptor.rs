@@ -1,6 +1,6 @@
 //! The matrix descriptor of `wgmma`: the fields of `tcgen05`'s at the same places, other codes.
 
-use super::tensor::{BadDescriptor, SharedDescriptor};
+use super::matrix_descriptor::{BadDescriptor, SharedDescriptor};
 
 impl SharedDescriptor {
     /// The descriptor of a `wgmma` operand (PTX ISA, wgmma, Matrix Descriptor Format).
@@ -27,6 +27,7 @@ impl SharedDescriptor {
             leading: field(16, 14) << 4,
             stride: field(32, 14) << 4,
             swizzle,
+            ..Default::default()
         })
     }
 }

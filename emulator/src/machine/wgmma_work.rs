@@ -106,7 +106,7 @@ impl Cluster<'_> {
             if self.options.timing_only {
                 continue;
             }
-            unwritten = unwritten.or_else(|| self.ctas[cta].shared.undefined_granule(footprint.runs(base)));
+            unwritten = unwritten.or_else(|| self.ctas[cta].shared.undefined_granule(footprint.runs(base), 16));
             self.touch_operand(&views, cta, &footprint, base, stamp);
             self.check_layout(cta, Laid { name: which, d, rows, mn_major, site }, &footprint, base);
         }

@@ -295,9 +295,9 @@ pub const RULES: &[Rule] = &[
     ),
     rule(
         "commit",
-        "tcgen05.mma, then tcgen05.commit by the same thread.",
+        "tcgen05.mma or tcgen05.cp, then tcgen05.commit by the same thread.",
         "A wait for the mbarrier phase that the commit's arrival completes.",
-        "The MMAs of the thread before the commit (their reads of shared memory, their accesses of tensor memory) come before what the \
+        "The MMAs and copies of the thread before the commit (their reads of shared memory, their accesses of tensor memory) come before what the \
          waiting threads do next, through either proxy. It includes tcgen05.fence::before_thread_sync.",
         "PTX ISA 9.7.16.6.2.1.1, 9.7.16.6.4.4",
     ),
@@ -313,6 +313,36 @@ pub const RULES: &[Rule] = &[
         "tcgen05.mma.",
         "tcgen05.mma by the same thread, with the same accumulator and shape.",
         "The second adds to what the first left: they run as a pipeline. MMAs of two threads, and of accumulators that overlap, do not.",
+        "PTX ISA 9.7.16.6.1, 9.7.16.6.2",
+    ),
+    rule(
+        "mma-after-copy",
+        "tcgen05.cp.",
+        "tcgen05.mma that works with what the copy brings, by the same thread, or by one that has learnt of the copy's issue \
+         (tcgen05.fence::before_thread_sync, synchronisation, ::after_thread_sync).",
+        "The copy comes before the MMA: they run as a pipeline, and nobody waits for a commit in between.",
+        "PTX ISA 9.7.16.6.2, 9.7.16.6.4.3",
+    ),
+    rule(
+        "copy-after-mma",
+        "tcgen05.mma reads scale factors, or A, in tensor memory.",
+        "tcgen05.cp by the same thread to the same columns.",
+        "The MMA has read them before. The ISA does not list this pair; kernels of libraries copy the scale factors of each stage over those of \
+         the one before without a wait.",
+        "PTX ISA 9.7.16.6.2; assumption copy-behind-mma",
+    ),
+    rule(
+        "copy-over-an-accumulator",
+        "tcgen05.mma.",
+        "tcgen05.cp, later in the same thread, to columns of the accumulator.",
+        "Nothing: only the other way round the two run as a pipeline. It takes a commit and a wait.",
+        "PTX ISA 9.7.16.6.1, 9.7.16.6.2",
+    ),
+    rule(
+        "load-after-copy",
+        "tcgen05.cp.",
+        "tcgen05.ld (or st) of the columns, later in the same thread.",
+        "Nothing: program order does not order the two. It takes a commit and a wait.",
         "PTX ISA 9.7.16.6.1, 9.7.16.6.2",
     ),
     rule(

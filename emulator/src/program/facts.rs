@@ -224,6 +224,7 @@ impl Op {
                 | Op::MapPublish { .. }
                 | Op::MapRelease { .. }
                 | Op::Mma(_)
+                | Op::TensorCopy(_)
                 | Op::Wgmma(_)
                 | Op::Exit
         )
@@ -272,6 +273,7 @@ impl Op {
                 | Op::TensorLoad { .. }
                 | Op::TensorStore { .. }
                 | Op::Mma(_)
+                | Op::TensorCopy(_)
                 | Op::Wgmma(_)
                 | Op::WgmmaWait { .. }
                 | Op::SetRegisters { .. }

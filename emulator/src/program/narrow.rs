@@ -6,7 +6,7 @@ use half::f16;
 
 /// A format of fewer than 16 bits: its bits of fraction, the bias of its exponent, its greatest number and its NaN.
 #[derive(Clone, Copy, Debug)]
-struct Format {
+pub struct Format {
     fraction: u32,
     bias: i32,
     greatest: u32,
@@ -16,16 +16,16 @@ struct Format {
     sign: u32,
 }
 
-const E4M3: Format = Format { fraction: 3, bias: 7, greatest: 0x7e, infinity: None, nan: Some(0x7f), sign: 0x80 };
-const E5M2: Format =
+pub const E4M3: Format = Format { fraction: 3, bias: 7, greatest: 0x7e, infinity: None, nan: Some(0x7f), sign: 0x80 };
+pub const E5M2: Format =
     Format { fraction: 2, bias: 15, greatest: 0x7b, infinity: Some(0x7c), nan: Some(0x7f), sign: 0x80 };
-const E2M3: Format = Format { fraction: 3, bias: 1, greatest: 0x1f, infinity: None, nan: None, sign: 0x20 };
-const E3M2: Format = Format { fraction: 2, bias: 3, greatest: 0x1f, infinity: None, nan: None, sign: 0x20 };
-const E2M1: Format = Format { fraction: 1, bias: 1, greatest: 0x7, infinity: None, nan: None, sign: 0x8 };
+pub const E2M3: Format = Format { fraction: 3, bias: 1, greatest: 0x1f, infinity: None, nan: None, sign: 0x20 };
+pub const E3M2: Format = Format { fraction: 2, bias: 3, greatest: 0x1f, infinity: None, nan: None, sign: 0x20 };
+pub const E2M1: Format = Format { fraction: 1, bias: 1, greatest: 0x7, infinity: None, nan: None, sign: 0x8 };
 
 impl Format {
     /// The number that these bits stand for; bits above the format's do not count.
-    fn value(self, bits: u32) -> f64 {
+    pub fn value(self, bits: u32) -> f64 {
         let magnitude = bits & (self.sign - 1);
         let (exponent, fraction) = (magnitude >> self.fraction, magnitude & ((1 << self.fraction) - 1));
         let one = f64::from(1 << self.fraction);
@@ -36,6 +36,12 @@ impl Format {
             _ => (1.0 + f64::from(fraction) / one) * 2f64.powi(exponent as i32 - self.bias),
         };
         if bits & self.sign != 0 { -value } else { value }
+    }
+
+    /// The exponent of a number's significand as the format writes it: of a subnormal one, the least.
+    pub fn exponent(self, bits: u32) -> i32 {
+        let field = (bits & (self.sign - 1)) >> self.fraction;
+        field.max(1) as i32 - self.bias
     }
 
     /// To nearest even; what is larger than the greatest number becomes that one.

@@ -1,5 +1,7 @@
 //! Instructions after decoding: dense, registers renumbered, immediates turned into constant registers.
 
+pub use super::tensor_core::{MmaA, MmaFactors, MmaOp, Packed, TensorCopyOp, TensorCopyShape};
+
 /// A 32-bit register of a warp: one value a lane. Narrower registers live in the low bits.
 pub type L32 = [u32; 32];
 /// A 64-bit register of a warp.
@@ -334,8 +336,10 @@ pub enum Op {
     TensorStore { shape: TensorShape, tensor: Address, s: Box<[u16]>, unpack: bool },
     /// `tcgen05.wait::ld` or `::st`
     TensorWait { loads: bool },
-    /// `tcgen05.mma.kind::f16`
+    /// `tcgen05.mma`
     Mma(Box<MmaOp>),
+    /// `tcgen05.cp`
+    TensorCopy(TensorCopyOp),
     /// `tcgen05.commit`; `targets`: the multicast mask
     Commit { address: Address, pair: bool, targets: Option<u16> },
     /// `tcgen05.fence::before_thread_sync` or `::after_thread_sync`
@@ -442,38 +446,6 @@ pub enum Reduction {
     Xor,
     Inc,
     Dec,
-}
-
-/// Operands of `tcgen05.mma`.
-#[derive(Debug)]
-pub struct MmaOp {
-    /// `cta_group::2`
-    pub pair: bool,
-    /// The accumulator.
-    pub d: Address,
-    /// A.
-    pub a: MmaA,
-    /// Descriptor of B.
-    pub b: u16,
-    /// Instruction descriptor.
-    pub idesc: u16,
-    /// disable-output-lane: none, 4 or 8 registers.
-    pub disabled: Vec<u16>,
-    /// enable-input-d.
-    pub accumulate: u16,
-    /// Written as `!p`.
-    pub accumulate_negated: bool,
-    /// scale-input-d.
-    pub scale: u32,
-}
-
-/// A of `tcgen05.mma`.
-#[derive(Debug)]
-pub enum MmaA {
-    /// A descriptor.
-    Shared(u16),
-    /// In tensor memory.
-    Tensor(Address),
 }
 
 /// `shfl.sync`'s mode.

@@ -62,13 +62,15 @@ struct Capability {
     number: u32,
     /// With the suffix `a` or `f`: for this GPU, or its family, and no later one.
     suffixed: bool,
+    /// With the suffix `a`.
+    own: bool,
 }
 
 /// `None`: the name is none of a GPU.
 fn capability(target: &str) -> Option<Capability> {
     let name = target.strip_prefix("sm_")?;
     let digits = name.trim_end_matches(['a', 'f']);
-    Some(Capability { number: digits.parse().ok()?, suffixed: digits != name })
+    Some(Capability { number: digits.parse().ok()?, suffixed: digits != name, own: name.ends_with('a') })
 }
 
 impl Program {
@@ -80,7 +82,7 @@ impl Program {
             Gpu::H200 => 90,
         };
         self.targets.iter().find_map(|target| {
-            let Capability { number, suffixed } = capability(target)?;
+            let Capability { number, suffixed, .. } = capability(target)?;
             let refused = number > own || number < own && suffixed;
             refused.then(|| format!("the kernel is for `.target {target}`, this GPU is sm_{own}a"))
         })
@@ -96,16 +98,22 @@ enum Gpus {
     Suffixed(u32),
     /// Those with tensor memory, on targets with the suffix `a` or `f`.
     TensorMemory,
+    /// The same, with the suffix `a`.
+    OwnTensorMemory,
+    /// Those whose tensor core multiplies integers.
+    TensorIntegers,
     /// Hopper alone, on `sm_90a`.
     Hopper,
 }
 
 impl Gpus {
-    fn have(self, Capability { number, suffixed }: Capability) -> bool {
+    fn have(self, Capability { number, suffixed, own }: Capability) -> bool {
         match self {
             Gpus::From(first) => number >= first,
             Gpus::Suffixed(first) => number >= first && suffixed,
             Gpus::TensorMemory => (100..120).contains(&number) && suffixed,
+            Gpus::OwnTensorMemory => (100..120).contains(&number) && own,
+            Gpus::TensorIntegers => [100, 101, 110].contains(&number) && own,
             Gpus::Hopper => number == 90 && suffixed,
         }
     }
@@ -116,6 +124,10 @@ impl Gpus {
             Gpus::Suffixed(90) => "a target with a suffix from `sm_90a` on, such as `sm_90a` or `sm_100a`".into(),
             Gpus::Suffixed(first) => format!("a target with a suffix from `sm_{first}` on, such as `sm_{first}a`"),
             Gpus::TensorMemory => "a target with tensor memory, such as `sm_100a`, `sm_100f` or `sm_103a`".into(),
+            Gpus::OwnTensorMemory => {
+                "a target with tensor memory and the suffix `a`, such as `sm_100a` or `sm_103a`".into()
+            }
+            Gpus::TensorIntegers => "`sm_100a`, `sm_101a` or `sm_110a`".into(),
             Gpus::Hopper => "`sm_90a` and no other target".into(),
         }
     }
@@ -126,7 +138,7 @@ impl Gpus {
             Gpus::From(first @ 0..90) => format!("sm_{first}"),
             Gpus::From(90) | Gpus::Hopper => "sm_90a".into(),
             Gpus::Suffixed(first) => format!("sm_{first}a"),
-            Gpus::From(_) | Gpus::TensorMemory => "sm_100a".into(),
+            Gpus::From(_) | Gpus::TensorMemory | Gpus::OwnTensorMemory | Gpus::TensorIntegers => "sm_100a".into(),
         }
     }
 }
@@ -136,6 +148,11 @@ type Need = (&'static str, &'static str, Gpus, Version);
 
 /// What instructions need. The first row that fits counts.
 const NEEDS: &[Need] = &[
+    ("tcgen05", ".kind::i8", Gpus::TensorIntegers, (8, 6)),
+    ("tcgen05", ".kind::mxf4nvf4.block_scale.scale_vec::", Gpus::OwnTensorMemory, (8, 7)),
+    ("tcgen05", ".scale_vec::", Gpus::OwnTensorMemory, (8, 6)),
+    ("tcgen05", ".block16", Gpus::TensorMemory, (8, 8)),
+    ("tcgen05", ".block32", Gpus::TensorMemory, (8, 8)),
     ("tcgen05", "", Gpus::TensorMemory, (8, 6)),
     ("wgmma", "", Gpus::Hopper, (8, 0)),
     ("cp.async.bulk", ".cta_group", Gpus::TensorMemory, (8, 6)),
@@ -403,6 +420,17 @@ mod tests {
         let needs = |name| need(name).map(|(.., gpus, version)| (*gpus, *version));
         for (name, expected) in [
             ("tcgen05.ld.sync.aligned.32x32b.x1.b32", Some((Gpus::TensorMemory, (8, 6)))),
+            ("tcgen05.mma.cta_group::1.kind::i8", Some((Gpus::TensorIntegers, (8, 6)))),
+            (
+                "tcgen05.mma.cta_group::2.kind::mxf4nvf4.block_scale.scale_vec::4X",
+                Some((Gpus::OwnTensorMemory, (8, 7))),
+            ),
+            (
+                "tcgen05.mma.cta_group::2.kind::mxf8f6f4.block_scale.scale_vec::1X",
+                Some((Gpus::OwnTensorMemory, (8, 6))),
+            ),
+            ("tcgen05.mma.cta_group::2.kind::mxf8f6f4.block_scale.block32", Some((Gpus::TensorMemory, (8, 8)))),
+            ("tcgen05.mma.cta_group::2.kind::mxf8f6f4.block_scale", Some((Gpus::TensorMemory, (8, 6)))),
             ("cp.async.ca.shared.global", Some((Gpus::From(80), (7, 0)))),
             ("cp.async.bulk.commit_group", Some((Gpus::From(90), (8, 0)))),
             ("mbarrier.arrive.expect_tx.shared::cta.b64", Some((Gpus::From(90), (8, 0)))),

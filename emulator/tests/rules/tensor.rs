@@ -13,6 +13,10 @@ const SET_UP: &str = "@%first st.shared.u32 [tile], 1;\nfence.proxy.async.shared
 const FREE: &str = "tcgen05.fence::before_thread_sync;\nbar.sync 0;\n\
     @%warp0 tcgen05.dealloc.cta_group::1.sync.aligned.b32 %tensor, 32;";
 const MMA: &str = "tcgen05.mma.cta_group::1.kind::f16 [%tensor], %tile, %tile, 0x08080010, 0;";
+/// With scale factors of A from column 16 on, of B in column 20.
+const SCALED: &str = "tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale [%tensor], %tile, %tile, 0x08820000, [%tensor+16], [%tensor+20], 0;";
+/// Brings the scale factors of A.
+const COPY: &str = "tcgen05.cp.cta_group::1.32x128b.warpx4 [%tensor+16], %tile;";
 const COMMIT: &str = "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64";
 const READ: &str = "tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r2}, [%r5];";
 const WRITE: &str = "mov.b32 %r2, 0;\ntcgen05.st.sync.aligned.32x32b.x1.b32 [%r5], {%r2};";
@@ -104,6 +108,82 @@ pub fn tensor() -> Vec<Case> {
             kernel(&format!(
                 "@%first {MMA}\n@%first {MMA} // rule: @%first {}\n@%first {COMMIT} [bar_a];\n{a}\n{}",
                 MMA.replace("0x08080010", "0x04040010"),
+                epilogue()
+            )),
+        ),
+        // The copies of another thread are no part of the pipeline.
+        order(
+            "mma-after-copy",
+            PAIR,
+            &["race-tensor"],
+            kernel(&format!(
+                "setp.eq.u32 %p3, %t, 0; // rule: setp.eq.u32 %p3, %t, 32;\n@%p3 {COPY}\n@%first {SCALED}\n\
+                 @%first {COMMIT} [bar_a];\n@%p3 {COMMIT} [bar_b];\n{a}\n{b}"
+            )),
+        ),
+        // Unless the thread has told of their issue; nobody waits for them.
+        order(
+            "mma-after-copy",
+            PAIR,
+            &["race-tensor"],
+            kernel(&format!(
+                "@%p2 {COPY}\n@%p2 {COMMIT} [bar_b];\ntcgen05.fence::before_thread_sync;\nbar.sync 0; // rule\n\
+                 tcgen05.fence::after_thread_sync;\n@%first {SCALED}\n@%first {COMMIT} [bar_a];\n{a}\n{b}"
+            )),
+        ),
+        // The next stage's scale factors.
+        order(
+            "copy-after-mma",
+            PAIR,
+            &["race-tensor"],
+            kernel(&format!(
+                "setp.eq.u32 %p3, %t, 0; // rule: setp.eq.u32 %p3, %t, 32;\n@%first {COPY}\n@%first {SCALED}\n@%p3 {COPY}\n\
+                 @%first {SCALED} // rule\n@%first {COMMIT} [bar_a];\n@%p3 {COMMIT} [bar_b];\n{a}\n{b}"
+            )),
+        ),
+        // Others overwrite scale factors when the MMA is known to have read them.
+        order(
+            "commit",
+            PAIR,
+            &["race-tensor"],
+            kernel(&format!(
+                "@%first {SCALED}\n@%first {COMMIT} [bar_a];\nbar.sync 0;\n@%warp1 bra WRITE;\n{a}\nbra MEET;\n\
+                 WRITE:\nmbarrier.try_wait.parity.shared::cta.b64 %p1, [bar_a], 0; // rule\n@!%p1 bra WRITE; // rule\n\
+                 tcgen05.fence::after_thread_sync;\nmov.b32 %r2, 0;\nadd.u32 %r6, %r5, 17;\n\
+                 tcgen05.st.sync.aligned.32x32b.x1.b32 [%r6], {{%r2}};\ntcgen05.wait::st.sync.aligned;\nMEET:"
+            )),
+        ),
+        // And the tile that a copy reads.
+        order(
+            "commit",
+            PAIR,
+            &["operand-overwritten"],
+            kernel(&format!(
+                "@%first {COPY}\n@%first {COMMIT} [bar_a];\nbar.sync 0;\n@%warp1 bra WRITE;\n{a}\nbra MEET;\n\
+                 WRITE:\nmbarrier.try_wait.parity.shared::cta.b64 %p1, [bar_a], 0; // rule\n@!%p1 bra WRITE; // rule\n\
+                 st.shared.u32 [tile], 7;\nMEET:"
+            )),
+        ),
+        none(
+            "copy-over-an-accumulator",
+            PAIR,
+            &["race-tensor"],
+            kernel(&format!(
+                "@%first {MMA}\n// rule: @%first {COMMIT} [bar_a];\n// rule: W:\n\
+                 // rule: mbarrier.try_wait.parity.shared::cta.b64 %p1, [bar_a], 0;\n// rule: @!%p1 bra W;\n\
+                 @%first {}\n@%first {COMMIT} [bar_b];\n{b}",
+                COPY.replace("+16", "")
+            )),
+        ),
+        none(
+            "load-after-copy",
+            PAIR,
+            &["mma-not-committed"],
+            kernel(&format!(
+                "@%first {}\n// rule: @%first {COMMIT} [bar_a];\n\
+                 @%warp0 bra READ;\nbra MEET;\nREAD:\n// rule: mbarrier.try_wait.parity.shared::cta.b64 %p1, [bar_a], 0;\n\
+                 // rule: @!%p1 bra READ;\ntcgen05.fence::after_thread_sync;\n{}\nMEET:",
+                COPY.replace("+16", ""),
                 epilogue()
             )),
         ),

@@ -16,7 +16,9 @@ mod conversions;
 mod counts;
 mod coverage;
 mod floats;
+mod formats;
 mod integers;
+mod kinds;
 mod lanes;
 mod matrices;
 mod mbarriers;
@@ -26,6 +28,7 @@ mod narrow;
 mod refusals;
 mod row;
 mod tensor;
+mod tensor_copy;
 mod tensor_maps;
 mod tma;
 mod tma_layout;
@@ -47,6 +50,7 @@ const TABLES: &[fn() -> Vec<Row>] = &[
     conversions::rows,
     floats::rows,
     integers::rows,
+    kinds::rows,
     lanes::rows,
     matrices::rows,
     mbarriers::rows,
@@ -54,6 +58,7 @@ const TABLES: &[fn() -> Vec<Row>] = &[
     mma::rows,
     narrow::rows,
     tensor::rows,
+    tensor_copy::rows,
     tensor_maps::rows,
     tma::rows,
     tma_layout::rows,
@@ -74,8 +79,10 @@ fn ptxas_takes_the_rows() {
     for (name, rows) in [
         ("async_store", async_store::rows()),
         ("counts", counts::rows()),
+        ("kinds", kinds::rows()),
         ("matrices", matrices::rows()),
         ("narrow", narrow::rows()),
+        ("tensor_copy", tensor_copy::rows()),
         ("tensor_maps", tensor_maps::rows()),
         ("vectors", vectors::rows()),
         ("warp_mma", warp_mma::rows()),

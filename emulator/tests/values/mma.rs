@@ -160,7 +160,10 @@ impl Case {
         }
         let words: Vec<u64> = cells.chunks(2).map(|c| u64::from(c[0]) | u64::from(c[1]) << 32).collect();
         let row = bare(128, &self.body(idesc, a_size)).ctas(ctas as u32, ctas as u32).input(input).gives(0, &words);
-        row.around(&self.before(a_size + b_size, columns, m_each), &self.behind(columns))
+        let a_in_tensor = self.a_in_tensor.then_some(m_each);
+        let g = self.group();
+        let before = set_up(g, a_size + b_size, columns, self.cell(self.before), a_in_tensor);
+        row.around(&before, &read_back(g, columns))
     }
 
     /// A value of D in its cell; an FP16 one leaves the upper half zero.
@@ -172,38 +175,6 @@ impl Case {
 
     fn group(&self) -> u32 {
         if self.pair { 2 } else { 1 }
-    }
-
-    /// Allocates, fills shared memory and D, and makes it visible.
-    fn before(&self, bytes: usize, columns: usize, m_each: usize) -> String {
-        let g = self.group();
-        let mut text = format!(
-            "setp.lt.u32 %p8, %r98, 32;\nsetp.eq.u32 %p7, %r98, 0;\n@%p7 mbarrier.init.shared::cta.b64 [bar], 1;\n\
-             @%p7 fence.mbarrier_init.release.cluster;\nbarrier.cluster.arrive; barrier.cluster.wait;\n\
-             @%p8 tcgen05.alloc.cta_group::{g}.sync.aligned.shared::cta.b32 [slot], 512;\n\
-             mov.u32 %r1, smem;\nmul.wide.u32 %d1, %r97, {bytes};\nadd.s64 %d1, %d1, %d7;\n\
-             shl.b32 %r2, %r98, 4;\nFILL:\nadd.u32 %r3, %r1, %r2;\ncvt.u64.u32 %d2, %r2;\nadd.s64 %d2, %d2, %d1;\n\
-             setp.ge.u32 %p1, %r2, {bytes};\n@%p1 bra FILLED;\nld.global.v4.b32 {{%r4, %r5, %r6, %r7}}, [%d2];\n\
-             st.shared.v4.b32 [%r3], {{%r4, %r5, %r6, %r7}};\nadd.u32 %r2, %r2, 2048;\nbra FILL;\nFILLED:\n\
-             fence.proxy.async.shared::cta;\nbar.sync 0;\nld.shared.b32 %r90, [slot];\nshr.u32 %r91, %r98, 5;\nshl.b32 %r91, %r91, 21;\n\
-             add.u32 %r91, %r91, %r90;\nmov.u32 %r92, {:#x};\nmov.u32 %r2, 0;\nCLEAR:\nadd.u32 %r3, %r91, %r2;\n\
-             tcgen05.st.sync.aligned.32x32b.x1.b32 [%r3], {{%r92}};\nadd.u32 %r2, %r2, 1;\nsetp.lt.u32 %p1, %r2, {columns};\n@%p1 bra CLEAR;\n",
-            self.cell(self.before)
-        );
-        if self.a_in_tensor {
-            // Row r of A in the lane of row r of D, eight columns from 256 on.
-            let row = if m_each == 64 && !self.pair {
-                "shr.u32 %r4, %r98, 5; shl.b32 %r4, %r4, 4; and.b32 %r5, %r98, 15; or.b32 %r4, %r4, %r5;"
-            } else {
-                "mov.u32 %r4, %r98;"
-            };
-            let row = if self.pair && m_each == 64 { "and.b32 %r4, %r98, 63;" } else { row };
-            text += &format!(
-                "{row}\nmul.wide.u32 %d2, %r4, 32;\nadd.s64 %d2, %d2, %d1;\nld.global.v8.b32 {{%x0, %x1, %x2, %x3, %x4, %x5, %x6, %x7}}, [%d2];\n\
-                 tcgen05.st.sync.aligned.32x32b.x8.b32 [%r91+256], {{%x0, %x1, %x2, %x3, %x4, %x5, %x6, %x7}};\n"
-            );
-        }
-        text + "tcgen05.wait::st.sync.aligned;\ntcgen05.fence::before_thread_sync;\nbarrier.cluster.arrive; barrier.cluster.wait;\ntcgen05.fence::after_thread_sync;\n"
     }
 
     /// One thread multiplies and commits; all wait.
@@ -238,19 +209,48 @@ impl Case {
             u8::from(self.accumulate),
         )
     }
+}
 
-    /// Each thread stores its lane.
-    fn behind(&self, columns: usize) -> String {
-        let g = self.group();
-        format!(
-            "mad.lo.u32 %r2, %r97, 128, %r98;\nmul.wide.u32 %d1, %r2, {};\nadd.s64 %d1, %d1, %d8;\nmov.u32 %r2, 0;\nDRAIN:\n\
-             add.u32 %r3, %r91, %r2;\ntcgen05.ld.sync.aligned.32x32b.x2.b32 {{%r4, %r5}}, [%r3];\ntcgen05.wait::ld.sync.aligned;\n\
-             st.global.v2.b32 [%d1], {{%r4, %r5}};\nadd.s64 %d1, %d1, 8;\nadd.u32 %r2, %r2, 2;\nsetp.lt.u32 %p1, %r2, {columns};\n@%p1 bra DRAIN;\n\
-             tcgen05.fence::before_thread_sync;\nbar.sync 0;\nbarrier.cluster.arrive; barrier.cluster.wait;\n\
-             @%p8 tcgen05.dealloc.cta_group::{g}.sync.aligned.b32 %r90, 512;",
-            4 * columns
-        )
+/// Allocates, fills so many bytes of shared memory, and D with a value, and makes it visible; A in tensor memory, for a CTA's rows of it
+/// in lanes of D, comes from the first bytes.
+pub fn set_up(g: u32, bytes: usize, columns: usize, before: u32, a_in_tensor: Option<usize>) -> String {
+    let mut text = format!(
+        "setp.lt.u32 %p8, %r98, 32;\nsetp.eq.u32 %p7, %r98, 0;\n@%p7 mbarrier.init.shared::cta.b64 [bar], 1;\n\
+         @%p7 fence.mbarrier_init.release.cluster;\nbarrier.cluster.arrive; barrier.cluster.wait;\n\
+         @%p8 tcgen05.alloc.cta_group::{g}.sync.aligned.shared::cta.b32 [slot], 512;\n\
+         mov.u32 %r1, smem;\nmul.wide.u32 %d1, %r97, {bytes};\nadd.s64 %d1, %d1, %d7;\n\
+         shl.b32 %r2, %r98, 4;\nFILL:\nadd.u32 %r3, %r1, %r2;\ncvt.u64.u32 %d2, %r2;\nadd.s64 %d2, %d2, %d1;\n\
+         setp.ge.u32 %p1, %r2, {bytes};\n@%p1 bra FILLED;\nld.global.v4.b32 {{%r4, %r5, %r6, %r7}}, [%d2];\n\
+         st.shared.v4.b32 [%r3], {{%r4, %r5, %r6, %r7}};\nadd.u32 %r2, %r2, 2048;\nbra FILL;\nFILLED:\n\
+         fence.proxy.async.shared::cta;\nbar.sync 0;\nld.shared.b32 %r90, [slot];\nshr.u32 %r91, %r98, 5;\nshl.b32 %r91, %r91, 21;\n\
+         add.u32 %r91, %r91, %r90;\nmov.u32 %r92, {before:#x};\nmov.u32 %r2, 0;\nCLEAR:\nadd.u32 %r3, %r91, %r2;\n\
+         tcgen05.st.sync.aligned.32x32b.x1.b32 [%r3], {{%r92}};\nadd.u32 %r2, %r2, 1;\nsetp.lt.u32 %p1, %r2, {columns};\n@%p1 bra CLEAR;\n",
+    );
+    if let Some(m_each) = a_in_tensor {
+        // Row r of A in the lane of row r of D, eight columns from 256 on.
+        let row = match (m_each, g) {
+            (64, 1) => "shr.u32 %r4, %r98, 5; shl.b32 %r4, %r4, 4; and.b32 %r5, %r98, 15; or.b32 %r4, %r4, %r5;",
+            (64, _) => "and.b32 %r4, %r98, 63;",
+            _ => "mov.u32 %r4, %r98;",
+        };
+        text += &format!(
+            "{row}\nmul.wide.u32 %d2, %r4, 32;\nadd.s64 %d2, %d2, %d1;\nld.global.v8.b32 {{%x0, %x1, %x2, %x3, %x4, %x5, %x6, %x7}}, [%d2];\n\
+             tcgen05.st.sync.aligned.32x32b.x8.b32 [%r91+256], {{%x0, %x1, %x2, %x3, %x4, %x5, %x6, %x7}};\n"
+        );
     }
+    text + "tcgen05.wait::st.sync.aligned;\ntcgen05.fence::before_thread_sync;\nbarrier.cluster.arrive; barrier.cluster.wait;\ntcgen05.fence::after_thread_sync;\n"
+}
+
+/// Each thread stores its lane.
+pub fn read_back(g: u32, columns: usize) -> String {
+    format!(
+        "mad.lo.u32 %r2, %r97, 128, %r98;\nmul.wide.u32 %d1, %r2, {};\nadd.s64 %d1, %d1, %d8;\nmov.u32 %r2, 0;\nDRAIN:\n\
+         add.u32 %r3, %r91, %r2;\ntcgen05.ld.sync.aligned.32x32b.x2.b32 {{%r4, %r5}}, [%r3];\ntcgen05.wait::ld.sync.aligned;\n\
+         st.global.v2.b32 [%d1], {{%r4, %r5}};\nadd.s64 %d1, %d1, 8;\nadd.u32 %r2, %r2, 2;\nsetp.lt.u32 %p1, %r2, {columns};\n@%p1 bra DRAIN;\n\
+         tcgen05.fence::before_thread_sync;\nbar.sync 0;\nbarrier.cluster.arrive; barrier.cluster.wait;\n\
+         @%p8 tcgen05.dealloc.cta_group::{g}.sync.aligned.b32 %r90, 512;",
+        4 * columns
+    )
 }
 
 pub fn rows() -> Vec<Row> {

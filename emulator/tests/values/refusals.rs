@@ -102,6 +102,45 @@ fn registers_and_constants_of_other_types_are_refused() {
     }
 }
 
+/// Forms of a kind that ptxas refuses as well.
+#[test]
+fn modifiers_and_operands_fit_the_kind() {
+    for (statement, says) in [
+        (
+            "tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale [%r1], %d0, %d1, %r2, [%r3], [%r4], %p0;",
+            "`.scale_vec::4X` or `.block16`",
+        ),
+        (
+            "tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale.block16 [%r1], %d0, %d1, %r2, [%r3], [%r4], %p0;",
+            "`.scale_vec::1X` or `.block32`, or neither",
+        ),
+        (
+            "tcgen05.mma.cta_group::1.kind::mxf4.block_scale.scale_vec::4X [%r1], %d0, %d1, %r2, [%r3], [%r4], %p0;",
+            "`.scale_vec::2X` or `.block32`, or neither",
+        ),
+        ("tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale [%r1], %d0, %d1, %r2, %p0;", "takes 7 operands, found 5"),
+        ("tcgen05.mma.cta_group::1.kind::mxf4.block_scale [%r1], %d0, %d1, %r2, %r3, [%r4], %p0;", "memory operand"),
+        ("tcgen05.mma.cta_group::1.kind::f8f6f4 [%r1], %d0, %d1, %r2, %p0, 1;", "`kind::f8f6f4` with scale-input-d"),
+        (
+            "tcgen05.mma.cta_group::1.kind::i8 [%r1], %d0, %d1, %r2, {%r3, %r4, %r5, %r6}, %p0, 0;",
+            "`kind::i8` with scale-input-d",
+        ),
+        (
+            "tcgen05.mma.cta_group::1.kind::tf32 [%r1], %d0, %d1, %r2, {%r3, %r4}, %p0;",
+            "has 2 registers, this form takes 4",
+        ),
+        ("tcgen05.cp.cta_group::1.4x256b [%r1], %r2;", "`%r2` is not a 64-bit register"),
+        ("tcgen05.cp.cta_group::1.4x256b [%d1], %d2;", "is not an address in tensor memory"),
+    ] {
+        let text = kernel(statement);
+        let errors = emulator::load(&text).expect_err(statement);
+        let line = text.lines().position(|l| l == statement).map_or(0, |n| n + 1);
+        let d = &errors[0];
+        assert!(d.code == "ptx-semantics" && d.labels[0].place.line as usize == line, "{statement}: {d:#?}");
+        assert!(format!("{} {}", d.title, d.help).contains(says), "{statement}: {d:#?}");
+    }
+}
+
 /// Headers and names that no GPU takes.
 #[test]
 fn modules_that_ptxas_refuses_are_refused() {
@@ -134,9 +173,14 @@ fn a_refusal_names_the_nearest_form() {
         "st.async.release.gpu.global.b32 [%d0], %r1;",
         "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.min.u64 [%r0], %d1, [%r2];",
         "ld.mmio.sys.global.b32 %r0, [%d8];",
-        "tcgen05.mma.cta_group::1.kind::tf32 [%r1], %d0, %d1, %r2, %p0;",
+        "tcgen05.mma.ws.cta_group::1.kind::tf32 [%r1], %d0, %d1, %r2, %p0;",
+        "tcgen05.mma.sp.cta_group::1.kind::f8f6f4 [%r1], %d0, %d1, [%r3], %r2, %p0;",
+        "tcgen05.mma.cta_group::1.kind::i8.ashift [%r1], [%r3], %d1, %r2, %p0;",
+        "tcgen05.mma.sp.cta_group::2.kind::mxf8f6f4.block_scale [%r1], %d0, %d1, [%r5], %r2, [%r3], [%r4], %p0;",
+        "tcgen05.shift.cta_group::1.down [%r1];",
         "tcgen05.st.sync.aligned.16x96b.x2.b32 [%r1], {%r2, %r3};",
-        "tcgen05.cp.cta_group::1.128x256b [%r1], %d0;",
+        "tcgen05.cp.cta_group::1.64x128b [%r1], %d0;",
+        "tcgen05.cp.cta_group::1.128x256b.b8x16.b4x16_p32 [%r1], %d0;",
         "mbarrier.arrive.noComplete.relaxed.cta.shared.b64 %d0, [bar], 1;",
         "cp.async.bulk.tensor.2d.shared::cta.global.im2col.mbarrier::complete_tx::bytes [smem], [%d6, {0, 0}], [bar];",
         "cp.async.mbarrier.arrive.shared.b64 [bar];",
@@ -173,12 +217,22 @@ fn a_refusal_names_the_nearest_form() {
             The nearest form that is modelled: `red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.min.u32`. `emulate --list-instructions` lists all.
         ld.mmio.sys.global.b32
             The nearest form that is modelled: `ld.global.b32`. `emulate --list-instructions` lists all.
-        tcgen05.mma.cta_group::1.kind::tf32
+        tcgen05.mma.ws.cta_group::1.kind::tf32
+            The nearest form that is modelled: `tcgen05.mma.cta_group::1.kind::tf32`. `emulate --list-instructions` lists all.
+        tcgen05.mma.sp.cta_group::1.kind::f8f6f4
+            The nearest form that is modelled: `tcgen05.mma.cta_group::1.kind::f8f6f4`. `emulate --list-instructions` lists all.
+        tcgen05.mma.cta_group::1.kind::i8.ashift
+            The nearest form that is modelled: `tcgen05.mma.cta_group::1.kind::i8`. `emulate --list-instructions` lists all.
+        tcgen05.mma.sp.cta_group::2.kind::mxf8f6f4.block_scale
+            The nearest form that is modelled: `tcgen05.mma.cta_group::2.kind::mxf8f6f4.block_scale`. `emulate --list-instructions` lists all.
+        tcgen05.shift.cta_group::1.down
             The nearest form that is modelled: `tcgen05.mma.cta_group::1.kind::f16`. `emulate --list-instructions` lists all.
         tcgen05.st.sync.aligned.16x96b.x2.b32
             The nearest form that is modelled: `tcgen05.st.sync.aligned.16x64b.x2.b32`. `emulate --list-instructions` lists all.
-        tcgen05.cp.cta_group::1.128x256b
-            The nearest form that is modelled: `tcgen05.mma.cta_group::1.kind::f16`. `emulate --list-instructions` lists all.
+        tcgen05.cp.cta_group::1.64x128b
+            The nearest form that is modelled: `tcgen05.cp.cta_group::1.64x128b.warpx2::02_13`. `emulate --list-instructions` lists all.
+        tcgen05.cp.cta_group::1.128x256b.b8x16.b4x16_p32
+            The nearest form that is modelled: `tcgen05.cp.cta_group::1.128x256b.b8x16.b4x16_p64`. `emulate --list-instructions` lists all.
         mbarrier.arrive.noComplete.relaxed.cta.shared.b64
             The nearest form that is modelled: `mbarrier.arrive.relaxed.cta.shared.b64`. `emulate --list-instructions` lists all.
         cp.async.bulk.tensor.2d.shared::cta.global.im2col.mbarrier::complete_tx::bytes

@@ -54,7 +54,117 @@ pub fn rows() -> Vec<Row> {
     rows.extend(edges());
     rows.extend(strides());
     rows.extend(dimensions());
+    rows.extend(packed());
     rows
+}
+
+/// Elements of 4 and 6 bits: 128 of them make a row, of 64 or 96 bytes in global memory. Padded, 16 of them stand before 8 or 4 bytes that
+/// hold nothing. The mbarrier counts the packed bytes.
+fn packed() -> Vec<Row> {
+    let mut rows = Vec::new();
+    for (element, packed, swizzle) in [
+        (Element::U4Align16, 8, Swizzle::None),
+        (Element::U4Align16, 8, Swizzle::B128),
+        (Element::U4Align16, 8, Swizzle::B128Atom32),
+        (Element::U6Align16, 12, Swizzle::None),
+        (Element::U6Align16, 12, Swizzle::B128),
+    ] {
+        // Two rows of 256 elements; the box is the second half of both, and a third row beyond the tensor.
+        let pitch = 16 * packed;
+        let input: Vec<u8> = (0..2 * pitch).map(|n| (n % 251) as u8 + 1).collect();
+        let map = TensorMap {
+            address: 0,
+            element,
+            dims: vec![256, 2],
+            strides: vec![pitch as u64],
+            box_dims: vec![128, 3],
+            element_strides: vec![],
+            swizzle,
+            fill_nan: false,
+        };
+        let row = load(2, "128, 0", 3 * 8 * packed as u32, 0).map(map, false).input(input.clone());
+        // The first 8 bytes of each chunk, or 12 in words of 4.
+        let (mut dump, mut expected, mut at) = (String::new(), vec![], 0);
+        for chunk in 0..24 {
+            let (line, c) = (chunk / 8, chunk % 8);
+            let place = line * 128
+                + 16 * match swizzle {
+                    Swizzle::B128 => c ^ line,
+                    Swizzle::B128Atom32 => ((c / 2) ^ line) * 2 + c % 2,
+                    _ => c,
+                };
+            for word in 0..packed / 4 {
+                dump += &format!("ld.shared.u32 %r1, [smem+{}];\nst.global.u32 [%d8+{at}], %r1;\n", place + 4 * word);
+                let from = line * pitch + 8 * packed + c * packed + 4 * word;
+                let bytes = if line < 2 { [0, 1, 2, 3].map(|n| input[from + n]) } else { [0; 4] };
+                expected.push(u32::from_le_bytes(bytes));
+                at += 4;
+            }
+        }
+        let words: Vec<u64> = expected.chunks(2).map(|two| u64::from(two[0]) | u64::from(two[1]) << 32).collect();
+        let padding = format!("ld.shared.u32 %r1, [smem+{packed}];\nst.global.u32 [%d8], %r1;\n");
+        let first = dump.lines().take(2).collect::<Vec<_>>().join("\n");
+        rows.push(row.around("", &dump).gives(0, &words).with(
+            &format!("{first}\n"),
+            &padding,
+            "undefined-value-stored",
+        ));
+    }
+    // Without padding: as they lie.
+    let map = TensorMap {
+        address: 0,
+        element: Element::U4Align8,
+        dims: vec![64, 2],
+        strides: vec![32],
+        box_dims: vec![32, 2],
+        element_strides: vec![],
+        swizzle: Swizzle::None,
+        fill_nan: false,
+    };
+    let expected = [word([9, 10, 11, 12]), word([13, 14, 15, 16]), word([25, 26, 27, 28]), word([29, 30, 31, 32])];
+    rows.push(load(2, "32, 0", 32, 4).map(map, false).input(numbered(32)).gives(0, &expected));
+    rows
+}
+
+/// What padded elements cannot be, and what a map of them must hold.
+#[test]
+fn packed_elements_have_rules_of_their_own() {
+    let map = |element| TensorMap {
+        address: 0,
+        element,
+        dims: vec![256, 2],
+        strides: vec![128],
+        box_dims: vec![128, 2],
+        element_strides: vec![],
+        swizzle: Swizzle::B128,
+        fill_nan: false,
+    };
+    let four = || map(Element::U4Align16);
+    for (map, says) in [
+        (TensorMap { address: 16, ..four() }, "`address` is 0x10 (allowed with padded elements: multiples of 32)"),
+        (
+            TensorMap { dims: vec![192, 2], ..four() },
+            "`dims[0]` is 192 (allowed with padded elements: multiples of 128)",
+        ),
+        (TensorMap { box_dims: vec![64, 2], ..four() }, "`box_dims[0]` is 64 (allowed with padded elements: 128)"),
+        (
+            TensorMap { strides: vec![144], ..four() },
+            "`strides` has 144 bytes (allowed with padded elements: multiples of 32)",
+        ),
+        (TensorMap { swizzle: Swizzle::B64, ..four() }, "`swizzle` is one that padded elements cannot have"),
+        (TensorMap { fill_nan: true, ..four() }, "`fill_nan` is true"),
+        (
+            TensorMap { box_dims: vec![40, 2], ..map(Element::U4Align8) },
+            "`box_dims[0]` is 40 (allowed with elements of 4 bits",
+        ),
+    ] {
+        let why = map.encode().expect_err(says);
+        assert!(why.contains(says), "{why}, expected {says}");
+    }
+    for element in [Element::U4Align8, Element::U4Align16, Element::U6Align16] {
+        let object = map(element).encode().expect("the map is allowed");
+        assert_eq!(TensorMap::decode(&object).map(|map| map.element), Ok(element));
+    }
 }
 
 /// For each mode: bytes of a row, and where 16-byte chunk `c` of row `r` lies, as chunk of that row (PTX ISA, swizzling modes:

@@ -64,7 +64,11 @@ impl Packing<'_> {
             Param::TensorMap { buffer, map } => {
                 let path = format!("{path}.tensor_map");
                 let address = self.address(&path, *buffer, map.address)?;
-                let object = (self.encode)(&of_the_driver(map, address));
+                let map = of_the_driver(map, address).ok_or_else(|| {
+                    let why = "elements of 4 and 6 bits are for the emulator; a GPU gets maps of 8 bits and more";
+                    refused(format!("{path}.map.element"), why)
+                })?;
+                let object = (self.encode)(&map);
                 object.map_err(|why| refused(format!("{path}.map"), format!("is no tensor map: {why}")))?.to_vec()
             }
             Param::Struct(block) => self.block(&format!("{path}.struct"), block)?,
@@ -84,10 +88,10 @@ impl Packing<'_> {
     }
 }
 
-/// The map as the driver takes it.
-fn of_the_driver(map: &emulator::TensorMap, address: u64) -> device::TensorMap {
+/// The map as the driver takes it; `None`: with elements that `device` has no name for.
+fn of_the_driver(map: &emulator::TensorMap, address: u64) -> Option<device::TensorMap> {
     let emulator::TensorMap { address: _, element, dims, strides, box_dims, element_strides, swizzle, fill_nan } = map;
-    device::TensorMap {
+    Some(device::TensorMap {
         element: match element {
             emulator::Element::U8 => device::Element::U8,
             emulator::Element::U16 => device::Element::U16,
@@ -100,6 +104,7 @@ fn of_the_driver(map: &emulator::TensorMap, address: u64) -> device::TensorMap {
             emulator::Element::F32Ftz => device::Element::F32Ftz,
             emulator::Element::F64 => device::Element::F64,
             emulator::Element::Bf16 => device::Element::Bf16,
+            emulator::Element::U4Align8 | emulator::Element::U4Align16 | emulator::Element::U6Align16 => return None,
         },
         address,
         dims: dims.clone(),
@@ -116,7 +121,7 @@ fn of_the_driver(map: &emulator::TensorMap, address: u64) -> device::TensorMap {
             emulator::Swizzle::B128Atom64 => device::Swizzle::B128Atom64,
         },
         fill_nan: *fill_nan,
-    }
+    })
 }
 
 #[cfg(test)]

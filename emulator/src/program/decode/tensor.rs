@@ -2,7 +2,10 @@
 
 use super::{Decoded, Family, Lowering, Operands, base as base_of, describe, wrong};
 use crate::program::Bad;
-use crate::program::op::{Address, MmaA, MmaOp, Op, Reg, TensorShape};
+use crate::program::kind::Kind;
+use crate::program::op::{
+    Address, MmaA, MmaFactors, MmaOp, Op, Packed, Reg, TensorCopyOp, TensorCopyShape, TensorShape,
+};
 use crate::syntax::ast::Operand;
 
 pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) -> Family {
@@ -93,14 +96,47 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
             let before = *fence == "fence::before_thread_sync";
             Ok(Some(Decoded::new(Op::TensorFence { before }, vec![], vec![])))
         }
-        // Collector hints change speed only (PTX ISA, tcgen05.mma).
-        ["mma", "cta_group::1", "kind::f16"]
-        | [
-            "mma",
-            "cta_group::1",
-            "kind::f16",
-            "collector::a::discard" | "collector::a::lastuse" | "collector::a::fill" | "collector::a::use",
-        ] => mma(l, o, pair).map(Some),
+        ["mma", "cta_group::1", kind, rest @ ..] => {
+            let Some(kind) = Kind::named(kind) else { return Ok(None) };
+            // Collector hints change speed only (PTX ISA, tcgen05.mma).
+            let rest = match rest {
+                [
+                    rest @ ..,
+                    "collector::a::discard" | "collector::a::lastuse" | "collector::a::fill" | "collector::a::use",
+                ] => rest,
+                rest => rest,
+            };
+            match (kind.is_scaled(), rest) {
+                (false, []) => mma(l, o, pair, kind, None).map(Some),
+                (true, ["block_scale", vector @ ..]) if vector.iter().all(|m| SCALE_VECTORS.contains(m)) => {
+                    mma(l, o, pair, kind, Some(factors(kind, vector)?)).map(Some)
+                }
+                _ => Ok(None),
+            }
+        }
+        ["cp", "cta_group::1", rest @ ..] => {
+            let (rest, unpack) = match rest {
+                [rest @ .., "b8x16", "b4x16_p64"] => (rest, Some(Packed::B4)),
+                [rest @ .., "b8x16", "b6x16_p32"] => (rest, Some(Packed::B6)),
+                rest => (rest, None),
+            };
+            let shape = match rest {
+                ["128x256b"] => TensorCopyShape::S128x256b,
+                ["4x256b"] => TensorCopyShape::S4x256b,
+                ["128x128b"] => TensorCopyShape::S128x128b,
+                ["64x128b", "warpx2::02_13"] => TensorCopyShape::S64x128bFar,
+                ["64x128b", "warpx2::01_23"] => TensorCopyShape::S64x128bNear,
+                ["32x128b", "warpx4"] => TensorCopyShape::S32x128b,
+                _ => return Ok(None),
+            };
+            o.expect(2..=2)?;
+            let d = tensor_address(l, o.get(0)?)?;
+            let s = l.source64(o.get(1)?)?;
+            let mut uses = base_of(&d);
+            uses.push(Reg::B64(s));
+            let op = TensorCopyOp { pair, d, s, shape, unpack };
+            Ok(Some(Decoded::new(Op::TensorCopy(op), uses, vec![])))
+        }
         ["commit", "cta_group::1", "mbarrier::arrive::one", rest @ .., "b64"] => {
             let multicast = match rest {
                 [] | ["shared::cluster"] => false,
@@ -158,9 +194,32 @@ fn tensor_address(l: &mut Lowering, operand: &Operand) -> Result<Address, Bad> {
     }
 }
 
-/// `[d], adesc or [a], bdesc, idesc, {disable-output-lane,} enable-input-d {, scale-input-d}`
-fn mma(l: &mut Lowering, o: &Operands, pair: bool) -> Result<Decoded, Bad> {
-    o.expect(5..=7)?;
+/// What may say how many scale factors there are.
+const SCALE_VECTORS: &[&str] = &["scale_vec::1X", "scale_vec::2X", "scale_vec::4X", "block16", "block32"];
+
+/// The scale factors of a row of A that the modifiers behind `.block_scale` say.
+fn factors(kind: Kind, vector: &[&str]) -> Result<u32, Bad> {
+    kind.factors(vector).ok_or_else(|| {
+        let found = match vector {
+            [] => "no size of its scale vectors".into(),
+            some => format!("`.{}`", some.join(".")),
+        };
+        let allowed = match kind {
+            Kind::Mxf8f6f4 => "`.scale_vec::1X` or `.block32`, or neither",
+            Kind::Mxf4 => "`.scale_vec::2X` or `.block32`, or neither",
+            _ => "`.scale_vec::2X` or `.block32`, `.scale_vec::4X` or `.block16`",
+        };
+        wrong(
+            format!("`{}` with {found}", kind.name()),
+            format!("Write one that the kind takes: {allowed} (PTX ISA, tcgen05.mma, valid combinations of .scale_vectorsize)."),
+        )
+    })
+}
+
+/// `[d], adesc or [a], bdesc, idesc, {disable-output-lane,} enable-input-d {, scale-input-d}`; with scale factors
+/// `[d], adesc or [a], bdesc, idesc, [scale-A], [scale-B], enable-input-d`
+fn mma(l: &mut Lowering, o: &Operands, pair: bool, kind: Kind, each: Option<u32>) -> Result<Decoded, Bad> {
+    o.expect(if each.is_some() { 7..=7 } else { 5..=7 })?;
     let d = tensor_address(l, o.get(0)?)?;
     let mut uses = base_of(&d);
     let a = match o.get(1)? {
@@ -180,7 +239,16 @@ fn mma(l: &mut Lowering, o: &Operands, pair: bool) -> Result<Decoded, Bad> {
     uses.extend([Reg::B64(b), Reg::B32(idesc)]);
     let mut next = 4;
     let mut disabled = Vec::new();
-    if let Operand::Vector(list) = o.get(next)? {
+    let mut factors = None;
+    if let Some(each) = each {
+        let at = [tensor_address(l, o.get(next)?)?, tensor_address(l, o.get(next + 1)?)?];
+        uses.extend(at.iter().flat_map(base_of));
+        factors = Some(MmaFactors { each, at });
+        next += 2;
+    }
+    if let Operand::Vector(list) = o.get(next)?
+        && each.is_none()
+    {
         let lanes = if pair { 8 } else { 4 };
         if list.len() != lanes {
             return Err(wrong(
@@ -202,12 +270,18 @@ fn mma(l: &mut Lowering, o: &Operands, pair: bool) -> Result<Decoded, Bad> {
     uses.push(Reg::Pred(accumulate));
     let scale = match o.list.get(next + 1) {
         None => 0,
+        Some(_) if !kind.scales_input() => {
+            return Err(wrong(
+                format!("`{}` with scale-input-d", kind.name()),
+                "Leave it out: `kind::f16` and `kind::tf32` have it (PTX ISA, tcgen05.mma).",
+            ));
+        }
         Some(Operand::Integer(scale @ 0..=15)) => *scale as u32,
         Some(other) => {
             return Err(wrong(format!("scale-input-d is {}", describe(other)), "It is a constant 0 … 15."));
         }
     };
     o.expect(next + 1..=next + 2)?;
-    let op = MmaOp { pair, d, a, b, idesc, disabled, accumulate, accumulate_negated, scale };
+    let op = MmaOp { pair, kind, d, a, b, idesc, disabled, accumulate, accumulate_negated, scale, factors };
     Ok(Decoded::new(Op::Mma(Box::new(op)), uses, vec![]))
 }

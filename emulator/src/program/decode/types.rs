@@ -213,7 +213,7 @@ fn counts(base: &str, mods: &[&str], operand: usize) -> Want {
         ("mbarrier", "try_wait" | "test_wait", 2) => Want::of("u64"),
         ("mbarrier", "try_wait", 3) => Want::Count,
         ("tcgen05", "alloc", 1) | ("tcgen05", "dealloc", _) => Want::Count,
-        ("tcgen05", "mma", 1 | 2) => Want::of("u64"),
+        ("tcgen05", "mma", 1 | 2) | ("tcgen05", "cp", 1) => Want::of("u64"),
         ("tcgen05", "mma", 3) => Want::Count,
         ("tensormap", "replace", at) if at > 0 && has("b64") => Want::of("u64"),
         ("tensormap", "replace", 1..) => Want::Count,

@@ -1,0 +1,68 @@
+//! The tensor core at work on `tcgen05.mma`: operands are read, later D is written.
+
+use super::cluster::Cluster;
+use super::mma::Source;
+use super::tensor::Layout;
+use crate::report::EventKind;
+
+impl Cluster<'_> {
+    /// The tensor core reads the operands of an MMA.
+    pub fn mma_read(&mut self, n: usize) {
+        if let Source::Tensor(_) = self.mmas[n].a {
+            self.settle();
+        }
+        let mut operands = self.batches.spare();
+        let m = &self.mmas[n];
+        let (i, g) = (m.descriptor, m.group.len() as u32);
+        if self.blank.is_some() {
+            // Which rows hold defined values, and nothing else.
+            for ((&c, a), n) in m.group.iter().zip(&mut operands.a).zip(0..) {
+                match m.a {
+                    Source::Shared(d) => a.look(0, &self.ctas[c].shared, &d, i.m / g, i.a_mn_major),
+                    Source::Tensor(column) => {
+                        a.look_at_tensor(0, &self.ctas[c].tensor, column, i.m / g, Layout::of(i.m, m.group.len()));
+                    }
+                }
+                let before = (n * i.n / g) as usize;
+                operands.b.look(before, &self.ctas[c].shared, &m.b, i.n / g, i.b_mn_major);
+            }
+            self.mmas[n].operands = Some(operands);
+            return;
+        }
+        for (&c, a) in m.group.iter().zip(&mut operands.a) {
+            match m.a {
+                Source::Shared(d) => a.read(&self.ctas[c].shared, &d, i.m / g, i.a_mn_major),
+                Source::Tensor(column) => {
+                    a.read_tensor(&self.ctas[c].tensor, column, i.m / g, Layout::of(i.m, m.group.len()));
+                }
+            }
+            operands.b.read(&self.ctas[c].shared, &m.b, i.n / g, i.b_mn_major);
+        }
+        if self.options.keep_operands
+            && let Some(event) = m.event
+            && let EventKind::Mma(mma) = &mut self.trace[event].kind
+        {
+            mma.a.elements = operands.a.iter().flat_map(|part| part.bits.as_flattened().iter().copied()).collect();
+            mma.b.elements = operands.b.bits.as_flattened().to_vec();
+        }
+        self.mmas[n].operands = Some(operands);
+    }
+
+    /// The product is in tensor memory: from now on, who looks sees it.
+    pub fn mma_done(&mut self, n: usize, time: u64) {
+        if self.mmas[n].read_late {
+            self.mma_read(n);
+        }
+        if let Some(mut operands) = self.mmas[n].operands.take() {
+            if self.mmas[n].factors.is_some() {
+                self.read_factors(n, &mut operands);
+            }
+            match self.blank {
+                Some(_) => self.batches.define(&self.mmas[n], operands, &mut self.ctas),
+                None => self.batches.add(self.options.numerics, &self.mmas[n], operands, &mut self.ctas),
+            }
+        }
+        self.free_mmas.push(n);
+        self.end = self.end.max(time);
+    }
+}

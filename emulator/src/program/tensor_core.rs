@@ -1,0 +1,114 @@
+//! Operands of the tensor core's instructions: `tcgen05.mma`, `tcgen05.cp`.
+
+use super::op::Address;
+
+/// Operands of `tcgen05.mma`.
+#[derive(Debug)]
+pub struct MmaOp {
+    /// `cta_group::2`
+    pub pair: bool,
+    /// Of which kind.
+    pub kind: super::kind::Kind,
+    /// The accumulator.
+    pub d: Address,
+    /// A.
+    pub a: MmaA,
+    /// Descriptor of B.
+    pub b: u16,
+    /// Instruction descriptor.
+    pub idesc: u16,
+    /// disable-output-lane: none, 4 or 8 registers.
+    pub disabled: Vec<u16>,
+    /// enable-input-d.
+    pub accumulate: u16,
+    /// Written as `!p`.
+    pub accumulate_negated: bool,
+    /// scale-input-d.
+    pub scale: u32,
+    /// Scale factors of A and of B, of kinds that have them.
+    pub factors: Option<MmaFactors>,
+}
+
+/// Where `tcgen05.mma` finds scale factors in tensor memory.
+#[derive(Debug)]
+pub struct MmaFactors {
+    /// Of a row of A, or of a column of B: 1, 2 or 4.
+    pub each: u32,
+    /// Those of A, and of B.
+    pub at: [Address; 2],
+}
+
+/// Operands of `tcgen05.cp`.
+#[derive(Clone, Copy, Debug)]
+pub struct TensorCopyOp {
+    /// `cta_group::2`
+    pub pair: bool,
+    /// The destination.
+    pub d: Address,
+    /// Descriptor of the source.
+    pub s: u16,
+    /// What goes where.
+    pub shape: TensorCopyShape,
+    /// What elements are unpacked, if they are.
+    pub unpack: Option<Packed>,
+}
+
+/// Shape of a `tcgen05.cp`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TensorCopyShape {
+    /// `.128x256b`
+    S128x256b,
+    /// `.4x256b`
+    S4x256b,
+    /// `.128x128b`
+    S128x128b,
+    /// `.64x128b.warpx2::02_13`
+    S64x128bFar,
+    /// `.64x128b.warpx2::01_23`
+    S64x128bNear,
+    /// `.32x128b.warpx4`
+    S32x128b,
+}
+
+/// Elements that take 8 bits each in tensor memory, and fewer in shared memory (PTX ISA 9.7.16.9.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Packed {
+    /// `.b4x16_p64`
+    B4,
+    /// `.b6x16_p32`
+    B6,
+}
+
+impl TensorCopyShape {
+    /// Rows of the source, and bytes of each.
+    pub fn size(self) -> (u32, u32) {
+        match self {
+            TensorCopyShape::S128x256b => (128, 32),
+            TensorCopyShape::S4x256b => (4, 32),
+            TensorCopyShape::S128x128b => (128, 16),
+            TensorCopyShape::S64x128bFar | TensorCopyShape::S64x128bNear => (64, 16),
+            TensorCopyShape::S32x128b => (32, 16),
+        }
+    }
+
+    /// The lanes that a row goes to (PTX ISA 9.7.16.9.2).
+    pub fn lanes(self, row: u32) -> impl Iterator<Item = u32> {
+        let (first, step, count) = match self {
+            TensorCopyShape::S128x256b | TensorCopyShape::S128x128b => (row, 0, 1),
+            TensorCopyShape::S4x256b => (32 * row, 0, 1),
+            TensorCopyShape::S64x128bFar => (row, 64, 2),
+            TensorCopyShape::S64x128bNear => (row / 32 * 64 + row % 32, 32, 2),
+            TensorCopyShape::S32x128b => (row, 32, 4),
+        };
+        (0..count).map(move |n| first + n * step)
+    }
+}
+
+/// A of `tcgen05.mma`.
+#[derive(Debug)]
+pub enum MmaA {
+    /// A descriptor.
+    Shared(u16),
+    /// In tensor memory.
+    Tensor(Address),
+}
