@@ -30,6 +30,8 @@ pub struct Ran {
     pub end: End,
     /// CPU time that it used, and what it started.
     pub cpu_seconds: f64,
+    /// CPU time that it may use.
+    pub cpu_limit: u64,
     /// Seconds on the clock.
     pub seconds: f64,
     /// What it printed.
@@ -73,6 +75,7 @@ impl Cage {
                 Ok(Ran {
                     end,
                     cpu_seconds: said.cpu_seconds,
+                    cpu_limit: cpu_seconds,
                     seconds: said.seconds,
                     stdout: said.stdout,
                     stderr: said.stderr,
@@ -127,6 +130,7 @@ fn judged(said: children::Ended, report: Option<Report>, limits: &Limits) -> Res
     Ok(Ran {
         end,
         cpu_seconds: report.cpu_seconds,
+        cpu_limit: limits.cpu_seconds,
         seconds: report.seconds,
         stdout: said.stdout,
         stderr: said.stderr,
@@ -149,7 +153,8 @@ impl Ran {
     pub fn too_long(&self) -> Option<String> {
         match self.end {
             End::Exited(_) | End::Signalled(_) => None,
-            End::CpuUsedUp => Some(format!("{:.0} s of CPU time", self.cpu_seconds)),
+            // The limit: what was used differs from run to run, and a grade must not.
+            End::CpuUsedUp => Some(format!("{} s of CPU time", self.cpu_limit)),
             // It had ten times as long as its CPU time could last.
             End::ClockRanOut => Some(format!(
                 "{:.0} s on the clock, of which it used {:.1} s of CPU time (it slept or waited)",
