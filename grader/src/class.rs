@@ -107,7 +107,10 @@ impl Action {
                 sbatch,
                 options,
             } => {
-                let root = workspace()?.root;
+                let workspace = workspace()?;
+                // Before anything is written: what is asked wrongly must replace no grade.
+                grader::handin::there_are(&workspace.steps(), &asked.steps)?;
+                let root = workspace.root;
                 let batch = Batch {
                     hand_ins: hand_ins.clone(),
                     out: out.clone(),

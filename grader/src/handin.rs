@@ -35,6 +35,16 @@ pub fn places(step: u8) -> [String; 4] {
     ]
 }
 
+/// Whether the steps that are asked for exist.
+///
+/// # Errors
+/// The first that does not, and those that do.
+pub fn there_are(existing: &[u8], wanted: &[u8]) -> Result<(), String> {
+    let Some(step) = wanted.iter().find(|step| !existing.contains(step)) else { return Ok(()) };
+    let names: Vec<String> = existing.iter().map(|step| name(*step)).collect();
+    Err(format!("there is no step {step}\n  try: Name one of the steps here: {}.", names.join(", ")))
+}
+
 /// A hand-in: a folder, or an archive that was read once.
 #[derive(Debug)]
 pub struct HandIn {
@@ -70,16 +80,7 @@ impl HandIn {
     /// # Errors
     /// What is missing, found twice, or not a file that can be taken; with what was looked for.
     pub fn find(&self, existing: &[u8], wanted: &[u8]) -> Result<Vec<Kernel>, NotGraded> {
-        for step in wanted {
-            if !existing.contains(step) {
-                let names: Vec<String> = existing.iter().map(|step| name(*step)).collect();
-                return Err(format!(
-                    "there is no step {step}\n  try: Name one of the steps here: {}.",
-                    names.join(", ")
-                )
-                .into());
-            }
-        }
+        there_are(existing, wanted)?;
         let steps = if wanted.is_empty() { existing } else { wanted };
         let mut kernels = Vec::new();
         let mut missing = Vec::new();

@@ -68,6 +68,12 @@ fn a_batch_that_is_killed_three_times_gives_the_grades_of_one_that_ran_through()
     class.write("student 3", "fn broken_otherwise( {");
     let (_, text, _) = said(class.batch("killed", &[]));
     assert!(text.starts_with("1 graded now, 4 kept from before"), "{text}");
+
+    // What is asked wrongly replaces no grade.
+    let before = class.records("killed");
+    let (status, _, errors) = said(class.batch("killed", &["--step", "99"]));
+    assert_eq!((status, errors.lines().next()), (Some(2), Some("error: there is no step 99")), "{errors}");
+    assert_eq!(class.records("killed"), before);
 }
 
 #[cfg(unix)]

@@ -5,7 +5,7 @@
 use super::Kernel;
 use crate::batch::hand_ins;
 use crate::folder::Named;
-use crate::handin::{HandIn, KINDS};
+use crate::handin::{HandIn, KINDS, there_are};
 use harness::answers::plain;
 use harness::workbook::name;
 use std::collections::BTreeMap;
@@ -30,10 +30,7 @@ impl Class {
     /// # Errors
     /// When the folder cannot be read or holds no hand-in, or there is no such step.
     pub fn read(folder: &Path, existing: &[u8], wanted: &[u8]) -> Result<Class, String> {
-        if let Some(step) = wanted.iter().find(|step| !existing.contains(step)) {
-            let names: Vec<String> = existing.iter().map(|step| name(*step)).collect();
-            return Err(format!("there is no step {step}\n  try: Name one of the steps here: {}.", names.join(", ")));
-        }
+        there_are(existing, wanted)?;
         let steps = if wanted.is_empty() { existing } else { wanted };
         let (hand_ins, notes) = list(folder)?;
         let mut class = Class { hand_ins: hand_ins.len(), notes, ..Class::default() };
