@@ -47,6 +47,7 @@ pub const CODES: &[(&str, &str)] = &[
     ("mbarrier-reinitialised", "mbarrier.init on a live mbarrier, or by several lanes"),
     ("mbarrier-split", "a phase is complete before all lanes of a warp have arrived that do so together"),
     ("misaligned-address", "an access that is not aligned to the bytes it moves"),
+    ("missing-acquire", "accesses in order through nothing but a relaxed wait for an mbarrier (a note)"),
     ("missing-proxy-fence", "generic stores read by the asynchronous proxy without fence.proxy.async"),
     (
         "missing-proxy-fence-before-overwrite",
@@ -57,7 +58,10 @@ pub const CODES: &[(&str, &str)] = &[
         "missing-wait-ld",
         "a tcgen05.ld that nothing waits for before its columns or registers are used otherwise (a note if its registers were used before)",
     ),
-    ("missing-wgmma-fence", "a wgmma uses registers that were accessed otherwise, without a wgmma.fence in between"),
+    (
+        "missing-wgmma-fence",
+        "a first wgmma without a wgmma.fence before it, or one whose registers were accessed since the last fence (a note)",
+    ),
     ("mma-not-awaited", "the result of an MMA is read without waiting for its completion"),
     ("mma-not-committed", "the result of an MMA is read although no tcgen05.commit follows it"),
     ("mma-outlives-cta", "the CTA ends although nobody waited for an MMA"),

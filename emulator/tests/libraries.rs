@@ -1,4 +1,4 @@
-//! GEMMs out of libraries whose kernels run on B200s: CUTLASS 4 and ThunderKittens, compiled by nvcc, and CuTe DSL. They must load, run on every schedule
+//! GEMMs out of libraries whose kernels run on B200s: CUTLASS 4, ThunderKittens and Tilus, compiled by nvcc, and CuTe DSL; three of them for Hopper. They must load, run on every schedule
 //! without a finding, and give the right matrix. Text, launch and where each comes from lie in `libraries/`.
 
 use emulator::{Launch, Options, Report};
@@ -59,6 +59,8 @@ const CUTE_DSL: Kernel =
 
 const THUNDERKITTENS: Kernel = Kernel { size: [512, 512, 512], inputs: Bf16, outputs: Bf16, b: Columns, ..CUTE_DSL };
 
+const TILUS: Kernel = Kernel { size: [512, 512, 512], ..CUTE_DSL };
+
 const KERNELS: &[Kernel] = &[
     Kernel { name: "cutlass_two_sm", size: [264, 136, 328], outputs: F32, beta: 0.5, ..CUTE_DSL },
     Kernel { name: "cutlass_one_sm", size: [200, 136, 200], ..CUTE_DSL },
@@ -75,12 +77,22 @@ const KERNELS: &[Kernel] = &[
     Kernel { name: "thunderkittens_level_09", ..THUNDERKITTENS },
     Kernel { name: "thunderkittens_pairs", size: [1024, 1024, 1024], b: Rows, ..THUNDERKITTENS },
     Kernel { name: "thunderkittens_overlap", b: Rows, ..THUNDERKITTENS },
+    Kernel { name: "tilus_blackwell_v1", ..TILUS },
+    Kernel { name: "tilus_blackwell_v3", ..TILUS },
+    Kernel { name: "tilus_blackwell_v4", ..TILUS },
+    Kernel { name: "tilus_blackwell_v5", ..TILUS },
+    Kernel { name: "tilus_blackwell_v6", ..TILUS },
+    Kernel { name: "tilus_hopper_v3", ..TILUS },
+    Kernel { name: "tilus_hopper_v4", ..TILUS },
+    Kernel { name: "tilus_hopper_v5", ..TILUS },
 ];
 
 /// Notes that these kernels are known for: what the ISA asks for and no GPU misses.
 const KNOWN: &[&str] = &[
+    "missing-acquire",
     "missing-tensor-fence",
     "missing-wait-ld",
+    "missing-wgmma-fence",
     "missing-proxy-fence-before-overwrite",
     "issued-by-many-lanes",
     "bulk-store-outlives-thread",
@@ -174,5 +186,13 @@ kernels!(
     thunderkittens_level_08,
     thunderkittens_level_09,
     thunderkittens_pairs,
-    thunderkittens_overlap
+    thunderkittens_overlap,
+    tilus_blackwell_v1,
+    tilus_blackwell_v3,
+    tilus_blackwell_v4,
+    tilus_blackwell_v5,
+    tilus_blackwell_v6,
+    tilus_hopper_v3,
+    tilus_hopper_v4,
+    tilus_hopper_v5
 );

@@ -153,6 +153,7 @@ impl Cluster<'_> {
     fn explain(&self, race: &Race) -> Draft {
         match race.memory {
             _ if race.conflict.reason == Reason::TooNarrow => self.explain_scope(race),
+            _ if race.conflict.reason == Reason::NotAcquired => self.explain_relaxed(race),
             RaceMemory::Shared(_) => self.explain_shared(race),
             RaceMemory::Tensor(_) => self.explain_tensor(race),
             RaceMemory::Global(buffer) => self.explain_global(race, buffer),

@@ -273,7 +273,7 @@ impl Cluster<'_> {
         queues.sort_unstable_by_key(|&(w, lane, _)| (w, lane));
         for (w, _, queue) in queues {
             if self.warps.iter().any(|warp| warp.live != 0)
-                || self.warps.iter().any(|warp| warp.views.hb.get(queue.actor) >= queue.epoch)
+                || self.warps.iter().any(|warp| warp.views.heard(queue.actor) >= queue.epoch)
             {
                 continue;
             }

@@ -58,8 +58,19 @@ impl Cluster<'_> {
     }
 
     fn finding(&mut self, code: &'static str, title: String, labels: &[(u32, String)], rule: &str, help: &str) {
+        self.say(Severity::Finding, code, title, labels, rule, help);
+    }
+
+    fn say(
+        &mut self,
+        severity: Severity,
+        code: &'static str,
+        title: String,
+        labels: &[(u32, String)],
+        rule: &str,
+        help: &str,
+    ) {
         let labels = labels.iter().map(|(site, text)| self.label(*site, text.as_str())).collect();
-        let severity = Severity::Finding;
         self.findings.add(Diagnostic {
             code,
             severity,
@@ -99,14 +110,17 @@ impl Cluster<'_> {
 
     /// No `wgmma.fence` lies before an MMA; with what touched one of its registers since the last one.
     pub fn missing_wgmma_fence(&mut self, w: usize, site: u32, touched: Option<(u32, bool)>) {
-        let (title, labels) = match touched {
+        let (severity, title, labels) = match touched {
             None => (
+                Severity::Finding,
                 format!("{} executes its first wgmma without a wgmma.fence before it", self.warp_name(w)),
                 vec![(site, "this MMA may read registers before they are written".to_string())],
             ),
             Some((other, is_d)) => {
                 let what = if is_d { "the accumulator" } else { "A" };
+                // Compilers move registers there, and ptxas puts a fence of its own in front of the MMA.
                 (
+                    Severity::Note,
                     format!("no wgmma.fence lies between an access of a register and the MMA that has {what} there"),
                     vec![(site, format!("this MMA uses the register for {what}")), (other, "touched here".into())],
                 )
@@ -115,7 +129,7 @@ impl Cluster<'_> {
         // Said once: from here on it is as if there were one.
         self.warps[w].wgmma.fence();
         let help = "Let all warps of the warpgroup execute wgmma.fence after the access, before the MMA.";
-        self.finding("missing-wgmma-fence", title, &labels, FENCE_RULE, help);
+        self.say(severity, "missing-wgmma-fence", title, &labels, FENCE_RULE, help);
     }
 
     /// A thread ends without having waited for its MMAs.

@@ -234,7 +234,7 @@ impl Cluster<'_> {
             }
             return d;
         }
-        let known = self.warps[root.warp].views.hb.get(b.actor);
+        let known = self.warps[root.warp].views.heard(b.actor);
         if b.next_epoch() > known + 2 {
             // Phases went by that the waiter never saw.
             let mut d = self.hang(

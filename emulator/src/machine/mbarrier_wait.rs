@@ -108,7 +108,7 @@ impl Cluster<'_> {
         }
         let b = &self.barriers[barrier as usize];
         let warp = &mut self.warps[w];
-        let before = warp.views.hb.get(b.actor);
+        let before = warp.views.heard(b.actor);
         let (phases, told) = b.learned(parity, before);
         let known = &told.views;
         let fresh = known.hb.get(b.actor) > before;
@@ -116,6 +116,7 @@ impl Cluster<'_> {
         if order.relaxed {
             // The warp learns what it would by an acquire only at its next fence.
             warp.unacquired.join(known);
+            warp.views.hear_late(known);
         } else {
             warp.views.join(known);
         }

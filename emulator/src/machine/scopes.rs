@@ -10,12 +10,18 @@ use super::cluster::Cluster;
 use super::explain::Draft;
 use super::state::{ActorKind, Race, RaceMemory};
 use super::warp::Warp;
+use crate::diagnostic::Severity;
 use crate::order::{Clock, NOWHERE, Stamp, Views};
 use crate::program::atomic::Scope;
+use crate::program::op::Op;
 
 const RULE: &str = "Where no scope is written, an mbarrier arrival releases to its own CTA only, and a wait acquires from its own CTA only. \
                     What a thread of another CTA has stored is ordered before a load when both scopes include the other thread (PTX ISA \
                     8.5, 8.8, 8.9.4, 9.7.13.15.13, 9.7.13.15.16).";
+
+const RELAXED_RULE: &str = "A wait with .relaxed says that a phase is complete, and orders no other access behind it (PTX ISA 8.7.3, \
+                            9.7.13.15.16). ptxas makes the same instruction of it as of a wait that acquires at .cta scope, but is free to \
+                            move accesses in front of it.";
 
 /// Memory order and scope of an arrival or a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,6 +131,43 @@ impl Cluster<'_> {
             self.scopes.note(site, false, order, scoped);
         }
         Clock::default()
+    }
+
+    /// All that orders two accesses is a wait with `.relaxed`: a note.
+    pub fn explain_relaxed(&self, race: &Race) -> Draft {
+        let (first, second) = (race.conflict.first, race.second);
+        let byte = race.conflict.byte;
+        let name = match race.memory {
+            RaceMemory::Global(buffer) => self.global.buffers[buffer].describe(byte),
+            RaceMemory::Shared(_) => self.shared_name(byte as u32),
+            RaceMemory::Tensor(_) => self.tensor_name((byte / 16) as u32 % super::tensor::COLUMNS),
+        };
+        let relaxed = |site| {
+            let waits = |op: &Op| matches!(op, Op::BarrierWait { relaxed: true, .. });
+            self.kernel.code.iter().any(|inst| inst.site == site && waits(&inst.op))
+        };
+        let verb = |writes| if writes { "writes" } else { "reads" };
+        let mut labels = vec![
+            self.label(second.site, format!("{} {} it here", self.who(second), verb(race.conflict.second_writes))),
+            self.label(first.site, format!("{} {} it here", self.who(first), verb(race.conflict.first_writes))),
+        ];
+        let wait = race.passed.iter().rev().find(|passed| relaxed(passed.site));
+        labels.extend(wait.map(|wait| self.label(wait.site, "this wait is relaxed")));
+        Draft {
+            severity: Severity::Note,
+            ..Draft::of(race, &name)(
+                "missing-acquire",
+                format!(
+                    "{} {} {{}} behind {}, but only a relaxed wait puts the two in order",
+                    self.who(second),
+                    verb(race.conflict.second_writes),
+                    self.who(first)
+                ),
+                labels,
+                RELAXED_RULE,
+                "Write the wait as mbarrier.try_wait.parity without .relaxed, which acquires; or put a fence.acq_rel.cta behind it.".into(),
+            )
+        }
     }
 
     /// The statement that kept a store from another CTA.

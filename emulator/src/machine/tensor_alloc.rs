@@ -181,7 +181,7 @@ impl Cluster<'_> {
             let access = Access { proxyless: true, ..Access::new(stamp, &self.warps[w].views) };
             let conflict = self.ctas[c].tensor_shadow.write(at, u64::from(columns) * CELL, &access);
             // Freeing asks for order, not for fences.
-            if let Some(conflict) = conflict.filter(|c| c.reason == Reason::Unordered) {
+            if let Some(conflict) = conflict.filter(|c| matches!(c.reason, Reason::Unordered | Reason::NotAcquired)) {
                 let in_time = self.was_in_time(w, &conflict);
                 self.race(Race { frees: true, in_time, ..Race::new(RaceMemory::Tensor(c), conflict, stamp) });
             }

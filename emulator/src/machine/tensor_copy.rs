@@ -196,7 +196,7 @@ impl Cluster<'_> {
     /// A copy overwrites an accumulator whose MMA is not known to be complete: the two are no pipeline.
     fn overwrites_accumulator(&mut self, w: usize, column: u32, columns: u32, stamp: Stamp) {
         let Some(mma) = self.issued.accumulator(column, columns) else { return };
-        if self.options.timing_only || mma.actor != stamp.actor || mma.epoch <= self.warps[w].views.hb.get(mma.actor) {
+        if self.options.timing_only || mma.actor != stamp.actor || mma.epoch <= self.warps[w].views.heard(mma.actor) {
             return;
         }
         let name = self.tensor_name(column);

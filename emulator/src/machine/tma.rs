@@ -488,7 +488,9 @@ impl Cluster<'_> {
         op: &TmaOp,
     ) -> Result<SmallVec<[u32; 2]>, Stop> {
         let one = At { mask: 1 << lane, ..at };
-        let Some(&(named, _)) = self.barrier_addresses(one, barrier, op.remote)?.first() else {
+        // With .cta_group::2 the address says which CTA of the pair, also where the destination is .shared::cta: ptxas makes the same
+        // instruction of both.
+        let Some(&(named, _)) = self.barrier_addresses(one, barrier, op.remote || op.pair)?.first() else {
             return Ok(smallvec![]);
         };
         let mut list = smallvec![];

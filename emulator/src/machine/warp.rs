@@ -511,6 +511,7 @@ impl Warp {
             self.views.fenced_global.join(&known);
             self.views.fence_far();
         }
+        self.views.fence_late(shared, global);
     }
 
     /// A release fence for tensor maps, by these lanes: who acquires the map may use what happened before.

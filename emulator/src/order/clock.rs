@@ -152,6 +152,9 @@ pub struct Views {
     /// What came before in time although that orders no accesses, beside what `hb` says: an asynchronous operation completes
     /// after all that came before its issue.
     pub order: Clock,
+    /// What would be known beside all this if waits with `.relaxed` acquired: it came before as far as the machine goes, since ptxas
+    /// makes the same instruction of a relaxed wait as of an acquiring one at the scope of the CTA.
+    late: Option<Box<Views>>,
     far: Far,
 }
 
@@ -167,16 +170,52 @@ impl Views {
         }
     }
 
+    /// A relaxed wait has seen what another actor tells.
+    pub fn hear_late(&mut self, told: &Views) {
+        let late = self.late.get_or_insert_default();
+        late.join(told);
+        // One level holds all.
+        if let Some(more) = late.late.take() {
+            late.join(&more);
+        }
+    }
+
+    /// What would be known if relaxed waits acquired, beside what is.
+    pub(super) fn late(&self) -> Option<&Views> {
+        self.late.as_deref()
+    }
+
+    /// The epoch known of an actor, through relaxed waits too.
+    pub fn heard(&self, actor: ActorId) -> u32 {
+        self.late.as_ref().map_or(0, |late| late.hb.get(actor)).max(self.hb.get(actor))
+    }
+
+    /// A `fence.proxy.async` of shared or of global memory covers that as well.
+    pub fn fence_late(&mut self, shared: bool, global: bool) {
+        if let Some(late) = &mut self.late {
+            if shared {
+                late.fenced.join(&late.hb);
+            }
+            if global {
+                late.fenced_global.join(&late.hb);
+            }
+        }
+    }
+
     /// All that came before in time.
     pub fn before_now(&self) -> Clock {
         let mut all = self.order.clone();
         all.join(&self.hb);
+        if let Some(late) = &self.late {
+            all.join(&late.before_now());
+        }
         all
     }
 
     /// Up to which epoch of an actor everything came before in time.
     pub fn came_before(&self, actor: ActorId) -> u32 {
-        self.order.get(actor).max(self.hb.get(actor))
+        let late = self.late.as_ref().map_or(0, |late| late.came_before(actor));
+        late.max(self.order.get(actor)).max(self.hb.get(actor))
     }
 
     /// Keeps of what came before an access of shared memory only what another one knows as well.
@@ -197,6 +236,7 @@ impl Views {
             after: Clock::default(),
             inits: self.inits.clone(),
             order: self.order.clone(),
+            late: self.late.clone(),
             far: self.far.clone(),
         }
     }
@@ -211,6 +251,9 @@ impl Views {
         self.before.join(&other.before);
         self.inits.join(&other.inits);
         self.order.join(&other.order);
+        if let Some(late) = &other.late {
+            self.late.get_or_insert_default().join(late);
+        }
         if let Some(far) = &other.far {
             match &mut self.far {
                 None => self.far = Some(far.clone()),

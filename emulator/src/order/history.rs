@@ -166,7 +166,7 @@ impl<P: Places> History<P> {
         let mut left = vec![places];
         let others = |read: &&Entry<P>| !read.writes && weak(&read.stamp) && read.stamp.actor != access.stamp.actor;
         for read in self.0.iter().filter(others) {
-            if access.unordered(&read.stamp).is_none() {
+            if matches!(access.unordered(&read.stamp), None | Some(Reason::NotAcquired)) {
                 let rest = left.into_iter().flat_map(|places| {
                     let (one, two) = places.without(read.places);
                     [Some(one), two]

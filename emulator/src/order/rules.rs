@@ -151,9 +151,17 @@ pub const RULES: &[Rule] = &[
     rule(
         "mbarrier-relaxed",
         "mbarrier.arrive.relaxed.",
-        "A wait; or any arrival and a wait with .relaxed.",
-        "Nothing of memory, as long as no fence stands beside the relaxed one (fence-and-relaxed).",
-        "PTX ISA 9.7.13.15.13, 9.7.13.15.16",
+        "A wait.",
+        "Nothing of memory, as long as no fence stands beside the arrival (fence-and-relaxed): ptxas moves stores behind it.",
+        "PTX ISA 9.7.13.15.13; ptxas 13",
+    ),
+    rule(
+        "mbarrier-relaxed-wait",
+        "An arrival, or what an engine completes.",
+        "A wait with .relaxed, without a fence behind it (fence-and-relaxed).",
+        "Nothing to the letter, and a note: ptxas makes the same instruction of it as of an acquire at .cta scope, and kernels of Tilus have no \
+         other waits. A load or store of global memory races all the same: an acquire at .cluster scope empties its cache.",
+        "PTX ISA 9.7.13.15.16; ptxas 13",
     ),
     rule(
         "mbarrier-fresh-parity",
@@ -385,8 +393,9 @@ pub const RULES: &[Rule] = &[
         "wgmma-fence",
         "A warp accesses registers; and wgmma.fence.",
         "wgmma.mma_async with these registers as D or A.",
-        "The access of the registers comes before the MMA's. The first wgmma needs a fence in any case; of memory it orders nothing.",
-        "PTX ISA, wgmma.fence",
+        "The access of the registers comes before the MMA's. The first wgmma needs a fence in any case; of memory it orders nothing. Behind a \
+         later access of registers a missing fence is a note: compilers move registers there, and ptxas adds the fence.",
+        "PTX ISA, wgmma.fence; ptxas 13",
     ),
 ];
 

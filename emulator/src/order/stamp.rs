@@ -91,6 +91,8 @@ pub enum Reason {
     TooNarrow,
     /// There is a chain, but no `fence.proxy.async` lies on it.
     NotFenced,
+    /// There is a chain, but a wait of it is relaxed.
+    NotAcquired,
     /// There is a chain, but no `tcgen05.fence::before_thread_sync` at its begin.
     NoFenceBefore,
     /// There is a chain, but no `tcgen05.fence::after_thread_sync` at its end.
@@ -136,7 +138,7 @@ impl<'a> Access<'a> {
             return None;
         }
         if first.epoch > self.views.hb.get(first.actor) {
-            return Some(Reason::Unordered);
+            return Some(self.heard_late(first, crosses));
         }
         if self.proxyless {
             let reason = if first.epoch > self.views.before.get(first.actor) {
@@ -150,18 +152,42 @@ impl<'a> Access<'a> {
         (crosses && first.epoch > fenced.get(first.actor)).then_some(Reason::NotFenced)
     }
 
+    /// Why it is not ordered after an access that it knows nothing of, unless through a relaxed wait. Loads and stores of threads of two
+    /// CTAs want an acquire at the scope of the cluster, of which ptxas makes more than of a relaxed wait: it empties the first-level
+    /// cache of global memory.
+    #[cold]
+    fn heard_late(&self, first: &Stamp, crosses: bool) -> Reason {
+        let generic = !first.asynchronous && !self.stamp.asynchronous;
+        match self.views.late() {
+            Some(late)
+                if late.hb.get(first.actor) >= first.epoch
+                    && !(generic && (self.global || self.of_two_ctas(first))) =>
+            {
+                let fenced =
+                    |views: &Views| (if self.global { &views.fenced_global } else { &views.fenced }).get(first.actor);
+                let missing = crosses && first.epoch > fenced(late).max(fenced(self.views));
+                if missing { Reason::NotFenced } else { Reason::NotAcquired }
+            }
+            _ => Reason::Unordered,
+        }
+    }
+
+    /// Whether two generic accesses are of threads of different CTAs, where that is looked at.
+    fn of_two_ctas(&self, first: &Stamp) -> bool {
+        let home =
+            |stamp: &Stamp| self.homes.and_then(|homes| homes.get(stamp.actor as usize)).copied().unwrap_or(NOWHERE);
+        let (from, to) = (home(first), home(&self.stamp));
+        from != to && from != NOWHERE && to != NOWHERE
+    }
+
     /// Whether a read comes after the write of another CTA only through a scope that does not include both. What only overwrites
     /// needs no more than to come later: production kernels say at `.cta` scope that a buffer is free.
     pub(super) fn too_narrow(&self, first: &Stamp) -> Option<Reason> {
-        let home =
-            |stamp: &Stamp| self.homes.and_then(|homes| homes.get(stamp.actor as usize)).copied().unwrap_or(NOWHERE);
         if first.asynchronous || self.stamp.asynchronous || first.cluster != self.stamp.cluster {
             return None;
         }
-        let (from, to) = (home(first), home(&self.stamp));
         let known = first.epoch <= self.views.hb.get(first.actor) && first.epoch > self.views.scoped.get(first.actor);
-        let apart = from != to && from != NOWHERE && to != NOWHERE;
-        (known && apart && !strong_together(first, &self.stamp)).then_some(Reason::TooNarrow)
+        (known && self.of_two_ctas(first) && !strong_together(first, &self.stamp)).then_some(Reason::TooNarrow)
     }
 
     /// Why it races with an earlier access, when one of them writes.

@@ -238,14 +238,39 @@ pub fn mbarriers() -> Vec<Case> {
             ),
         ),
         none(
-            "mbarrier-relaxed",
+            "mbarrier-relaxed-wait",
             PAIR,
-            SHARED,
+            &["missing-acquire"],
             phase(
                 "",
                 arrive,
                 "mbarrier.try_wait.parity.relaxed.cta.shared::cta.b64 %p1, [bar_a], 0; \
                  // rule: mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 %p1, [bar_a], 0;\n@!%p1 bra WAIT;",
+            ),
+        ),
+        // What a relaxed wait has seen is passed on: to warp 2, through a barrier.
+        none(
+            "mbarrier-relaxed-wait",
+            THREE,
+            &["missing-acquire"],
+            format!(
+                "@%first mbarrier.init.shared::cta.b64 [bar_a], 1;\nbar.sync 0;\n@%warp1 bra WAIT;\n@!%warp0 bra LAST;\n\
+                 @%first st.shared.u32 [tile], 7;\n@%first {arrive}\nbra END;\nWAIT:\n\
+                 mbarrier.try_wait.parity.relaxed.cta.shared::cta.b64 %p1, [bar_a], 0; \
+                 // rule: mbarrier.try_wait.parity.shared::cta.b64 %p1, [bar_a], 0;\n@!%p1 bra WAIT;\nbar.sync 1, 64;\nbra END;\n\
+                 LAST:\nbar.sync 1, 64;\nld.shared.u32 %r2, [tile];\nEND:"
+            ),
+        ),
+        // Global memory.
+        none(
+            "mbarrier-relaxed-wait",
+            PAIR,
+            GLOBAL,
+            format!(
+                "@%first mbarrier.init.shared::cta.b64 [bar_a], 1;\nbar.sync 0;\n@%warp1 bra WAIT;\n\
+                 @%first st.global.u32 [%out], 7;\n@%first {arrive}\nbra END;\nWAIT:\n\
+                 mbarrier.try_wait.parity.relaxed.cta.shared::cta.b64 %p1, [bar_a], 0; \
+                 // rule: mbarrier.try_wait.parity.shared::cta.b64 %p1, [bar_a], 0;\n@!%p1 bra WAIT;\nld.global.u32 %r2, [%out];\nEND:"
             ),
         ),
         none(
@@ -345,6 +370,12 @@ pub fn scopes() -> Vec<Case> {
             CLUSTER,
             SHARED,
             told_across(STORE, ARRIVE, WAIT_RELAXED, &format!("{fence}\n{LOAD}")),
+        ),
+        none(
+            "mbarrier-relaxed-wait",
+            CLUSTER,
+            SHARED,
+            told_across(STORE, ARRIVE, &format!("{WAIT_RELAXED} // rule: {WAIT}"), LOAD),
         ),
     ]
 }
