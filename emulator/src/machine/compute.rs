@@ -188,6 +188,7 @@ impl Cluster<'_> {
     /// Executes one; in these lanes its result is not defined.
     #[inline]
     pub fn plain(&mut self, w: usize, mask: u32, inst: &Inst, undefined: u32) {
+        let parts = if undefined == 0 { None } else { self.warps[w].registers.parts_of_results(&inst.op) };
         if inst.facts.alone {
             self.warps[w].registers.compute(mask, &inst.op);
         } else {
@@ -199,8 +200,12 @@ impl Cluster<'_> {
             return;
         }
         for &d in &inst.defs {
-            self.warps[w].registers.set_defined(d, mask, !undefined);
-            if undefined != 0 {
+            let registers = &mut self.warps[w].registers;
+            match parts.iter().flatten().find(|(reg, _)| *reg == d) {
+                Some((_, lacks)) => registers.set_parts(d, mask, lacks),
+                None => registers.set_defined(d, mask, !undefined),
+            }
+            if mask & !registers.defined(d) != 0 {
                 self.inherit_origin(w, &inst.uses, d, mask, inst.site);
             } else if mask == u32::MAX {
                 self.warps[w].origins.remove(&d);

@@ -23,6 +23,8 @@ pub struct Registers {
     defined: Vec<u32>,
     /// Those that a `tcgen05.ld` is still to bring, by their number.
     loading: Vec<bool>,
+    /// Which bits of registers lack a value, where not all do.
+    pub parts: FxHashMap<Reg, Box<L64>>,
 }
 
 /// What registers hold before they are written: as a float, NaN.
@@ -38,6 +40,7 @@ impl Registers {
             counts: kernel.registers,
             defined: vec![0; usize::from(n32) + usize::from(n64) + usize::from(np)],
             loading: vec![false; usize::from(n32) + usize::from(n64) + usize::from(np)],
+            parts: FxHashMap::default(),
         };
         r.pred[usize::from(TRUE)] = u32::MAX;
         for p in [TRUE, FALSE] {
@@ -129,6 +132,9 @@ impl Registers {
     /// Says of the registers that an instruction has written that they are defined in these lanes.
     #[inline]
     pub fn all_defined(&mut self, inst: &Inst, mask: u32) {
+        if !self.parts.is_empty() {
+            inst.defs.iter().for_each(|&d| self.forget_parts(d, mask));
+        }
         if inst.facts.few {
             inst.facts.writes.iter().for_each(|&n| self.defined[usize::from(n)] |= mask);
         } else {
@@ -139,6 +145,9 @@ impl Registers {
     /// Says, for the lanes of `mask`, in which the value just written is defined.
     #[inline]
     pub fn set_defined(&mut self, reg: Reg, mask: u32, defined: u32) {
+        if !self.parts.is_empty() {
+            self.forget_parts(reg, mask);
+        }
         let n = self.number(reg) as usize;
         let count = match reg {
             Reg::Sink => 0,

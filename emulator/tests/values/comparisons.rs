@@ -157,6 +157,14 @@ fn moves() -> Vec<Row> {
             "mov.b64 %d1, 7; mov.b64 %d2, 5; mov.b128 %q0, {%d1, %d2}; mov.b128 %q1, %q0; mov.b128 {%d3, %d0}, %q1;",
             5,
         ),
+        // A part that was never written does not spoil the others.
+        one("mov.b32 %r1, 7; mov.b64 %d1, {%r1, %r2}; mov.b64 {%r0, _}, %d1;", 7).with(
+            "{%r0, _}",
+            "{_, %r0}",
+            "undefined-value-stored",
+        ),
+        one("mov.b16 %h1, 7; mov.b32 %r1, {%h2, %h1}; mov.b64 %d1, {%r1, %r2}; mov.b64 {_, %h3, _, _}, %d1; cvt.u32.u16 %r0, %h3;", 7)
+            .with("{_, %h3, _, _}", "{%h3, _, _, _}", "undefined-value-stored"),
         // Addresses: the second word of a variable lies 4 bytes behind the first.
         one("mov.u32 %r1, smem; mov.u32 %r2, smem+4; sub.u32 %r0, %r2, %r1;", 4),
         one("mov.u64 %d1, table+4; ld.global.b32 %r0, [%d1];", 0xffff_ffff),

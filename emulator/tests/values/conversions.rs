@@ -39,9 +39,27 @@ pub fn rows() -> Vec<Row> {
     rows.extend(to_integers());
     rows.extend(whole());
     rows.extend(wider());
+    rows.extend(in_64_bits());
     rows.extend(narrower());
     rows.extend(pairs());
     rows
+}
+
+/// Registers of 64 bits for narrower types (PTX ISA 9.4.1): NVVM writes `cvt.s64.s32` of one.
+fn in_64_bits() -> Vec<Row> {
+    let source = ('d', 0x1234_5678_89ab_cdef);
+    vec![
+        op("cvt.s64.s32", 'd', &[source], 0xffff_ffff_89ab_cdef),
+        op("cvt.u64.u32", 'd', &[source], 0x89ab_cdef),
+        op("cvt.u32.u16", 'r', &[source], 0xcdef),
+        op("cvt.s32.s8", 'r', &[source], 0xffff_ffef),
+        op("cvt.rn.f32.s16", 'f', &[source], 0xc648_4400), // −12817
+        op("cvt.s16.s8", 'd', &[source], 0xffff_ffff_ffff_ffef),
+        op("cvt.u16.u8", 'd', &[source], 0xef),
+        op("cvt.u32.u64", 'd', &[source], 0x89ab_cdef),
+        op("cvt.s32.s64", 'd', &[source], 0xffff_ffff_89ab_cdef),
+        op("cvt.sat.s8.s32", 'd', &[('r', 0x8000_0000)], 0xffff_ffff_ffff_ff80),
+    ]
 }
 
 fn between_integers() -> Vec<Row> {

@@ -364,6 +364,11 @@ fn cvta(l: &mut Lowering, mods: &[&str], o: &Operands) -> Family {
 
 fn cvt(l: &mut Lowering, mods: &[&str], o: &Operands) -> Family {
     let [flags @ .., to, from] = mods else { return Ok(None) };
+    if let Some(how) = convert::Conversion::of(flags, to, from)
+        && let Some(wide) = cvt_wide(l, how, o)?
+    {
+        return Ok(Some(wide));
+    }
     if let Some(f) = convert::convert(flags, to, from).or_else(|| narrow::convert(flags, to, from)) {
         return apply(l, f, o, *from == "f32").map(Some);
     }
@@ -377,6 +382,40 @@ fn cvt(l: &mut Lowering, mods: &[&str], o: &Operands) -> Family {
     let d =
         if how.to.bytes() == 8 { Reg::B64(l.destination64(o.get(0)?)?) } else { Reg::B32(l.destination32(o.get(0)?)?) };
     Ok(Some(Decoded::new(Op::Convert { how, d, s }, vec![s], vec![d])))
+}
+
+/// With a register of 64 bits for a narrower type: of a source its low bits count, a result is extended to it (PTX ISA 9.4.1).
+fn cvt_wide(l: &mut Lowering, how: convert::Conversion, o: &Operands) -> Family {
+    o.expect(2..=2)?;
+    let wide = |operand: &Operand, ty: convert::Type| match operand {
+        Operand::Name(name) if ty.bytes() < 8 => match l.lookup(name) {
+            Some(&Binding::Register(reg @ Reg::B64(_), _)) => Some(reg),
+            _ => None,
+        },
+        _ => None,
+    };
+    let (wide_d, wide_s) = (wide(o.get(0)?, how.to), wide(o.get(1)?, how.from));
+    if wide_d.is_none() && wide_s.is_none() {
+        return Ok(None);
+    }
+    let s = match wide_s {
+        Some(reg) => reg,
+        None => l.source(o.get(1)?, if how.from.bytes() == 8 { 8 } else { 4 }, how.from == convert::Type::F32)?,
+    };
+    let Some(d) = wide_d else {
+        let d = if how.to.bytes() == 8 {
+            Reg::B64(l.destination64(o.get(0)?)?)
+        } else {
+            Reg::B32(l.destination32(o.get(0)?)?)
+        };
+        return Ok(Some(Decoded::new(Op::Convert { how, d, s }, vec![s], vec![d])));
+    };
+    let part = l.register("b32")?;
+    l.emit(Op::Convert { how, d: part, s }, TRUE, false, vec![s], vec![part]);
+    let signed = matches!(how.to, convert::Type::Signed(_));
+    let Some(f) = convert::convert(&[], "u64", if signed { "s32" } else { "u32" }) else { return Ok(None) };
+    let (Reg::B32(from), Reg::B64(to)) = (part, d) else { return Ok(None) };
+    Ok(Some(Decoded::new(Op::Alu { f, d: to, s: [from, 0, 0] }, vec![part], vec![d])))
 }
 
 /// `cvt.….f16x2.f32 d, a, b`: two conversions, the first source to the high half.
