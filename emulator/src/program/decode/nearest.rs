@@ -200,8 +200,8 @@ mod tests {
             ("xnor.b32", "Did you mean `xor.b32`?"),
             ("suld.b.1d.b32.trap", "No form of this opcode"),
             (
-                "wgmma.mma_async.sync.aligned.m64n128k8.f32.tf32.tf32",
-                "`wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16`",
+                "wgmma.mma_async.sync.aligned.m64n128k16.f32.tf32.tf32",
+                "`wgmma.mma_async.sync.aligned.m64n128k8.f32.tf32.tf32`",
             ),
             ("wgmma.wait_grp.sync.aligned", "Did you mean `wgmma.wait_group.sync.aligned`?"),
             ("frobnicate.b32", "No form of this opcode"),
