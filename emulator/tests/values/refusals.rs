@@ -259,7 +259,7 @@ fn a_refusal_names_the_nearest_form() {
         fence.acquire.gpu;
             The nearest form that is modelled: `fence.acq_rel.gpu`. `emulate --list-instructions` lists all.
         fence.release.cluster;
-            The nearest form that is modelled: `fence.mbarrier_init.release.cluster`. `emulate --list-instructions` lists all.
+            The nearest form that is modelled: `fence.acq_rel.cluster`. `emulate --list-instructions` lists all.
         atom.global.exch.b128
             The nearest form that is modelled: `atom.global.exch.b32`. `emulate --list-instructions` lists all.
         multimem.red.relaxed.gpu.global.add.f32
