@@ -97,6 +97,12 @@ pub const ASSUMPTIONS: &[Assumption] = &[
         "One such MMA on the device, with other values in the second copy.",
     ),
     assume(
+        "mma-nan-in-cut-bits",
+        "An element of kind::tf32 that is NaN only by its low 13 bits counts as an infinity.",
+        "The ISA says that these bits are ignored, and not what that makes of a NaN. An H200 makes an infinity of it, in wgmma and mma.sync (silicon/wgmma_tf32/special, warp_mma/m16n8k8_tf32_f32); a B200 was not measured.",
+        "One MMA with such an element on the device.",
+    ),
+    assume(
         "mma-other-forms-numerics",
         "Numerics::Exact holds with M = 64, A in tensor memory and negated operands as it does with M = 128 and both operands in shared memory.",
         "No published comparison covers these forms one by one. On an H200, wgmma with A in registers and with negated operands gave the bits of Exact (silicon/wgmma/a_in_registers, negate).",

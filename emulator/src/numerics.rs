@@ -1,4 +1,4 @@
-//! What one `tcgen05.mma`, or one `wgmma.mma_async` of depth 16, computes.
+//! What one `tcgen05.mma` or `wgmma.mma_async` computes.
 
 use crate::machine::product::{Factors, Product, Strip};
 use crate::machine::{simd, tiles};
@@ -31,10 +31,19 @@ use crate::machine::{simd, tiles};
 ///
 /// A D that does not enter is a term +0. Between MMAs, nothing wider than D is kept.
 ///
-/// For `wgmma.mma_async` with FP16 and BF16 operands MMA-Sim has the same model with the same 25 bits, after Hopper. An H200 gave
-/// the bits of this one in all 25 cases of silicon/wgmma_numerics, 4096 sums each.
+/// For `wgmma.mma_async` with FP16, BF16 and TF32 operands MMA-Sim has the same model with the same 25 bits, after Hopper. An H200 gave
+/// the bits of this one in all 26 cases of silicon/wgmma_numerics, 4096 sums each, and in the 14 of silicon/wgmma_tf32, 2048 each. With
+/// FP8 operands Hopper keeps less: terms are cut off below 2^(E − 13), and of the fraction of an FP32 result all but 13 bits are zero. A D
+/// with more bits loses them, also if all products are zero. An FP16 result is rounded from what is left. An H200 gave these bits in all
+/// 51 cases of silicon/wgmma_fp8, with E4M3 and E5M2 on either side.
 ///
-/// Of the other kinds of `tcgen05.mma`, the same model has `kind::tf32` (without the low 13 bits of each element), `f8f6f4` and
+/// `mma.sync` with FP16, BF16 and TF32 operands follows the rule with 25 bits (silicon/warp_mma). For FP8, ptxas (CUDA 13.0; targets
+/// `sm_90a` and `sm_100a`) makes FP16 of both operands and two products of these: first those of the low halves of all registers, from a D
+/// that does not enter, then those of the high halves, in the format of D; C is added to that with one rounding to nearest. Both ways to
+/// compute do the same.
+///
+/// Of the other kinds of `tcgen05.mma`, the same model has `kind::tf32` (without the low 13 bits of each element, so that a NaN of which no
+/// other bit is set becomes an infinity, as on an H200: silicon/wgmma_tf32/special), `f8f6f4` and
 /// `mxf8f6f4` (whose scale factors add to the exponent of each product that is not zero), with 8 or 32 products. `mxf4` and `mxf4nvf4`
 /// add 16 products each without error and multiply the sum with both scale factors; such a term's exponent is that of these two, and terms
 /// are cut off below 2^(E − 35). `kind::i8` is exact: D goes round, or ends at the largest and the smallest number where the instruction
@@ -52,6 +61,8 @@ pub enum Numerics {
     /// (`amx-bf16`, Linux): products of an MMA are added to each other first, in the order of the CPU, and such sums to D;
     /// but FP16 accumulators, and operands that are not finite, or in BF16 so small or large that tiles would not keep
     /// them, stay with the vectors. On one CPU the same MMAs give the same bits.
+    ///
+    /// FP8 of `wgmma.mma_async` keeps all bits of FP32 here, of which hardware drops ten.
     ///
     /// The kinds beside `kind::f16` stay with the vectors; elements count times their scale factors, and where FP32 does not hold those,
     /// the MMA is computed as by [`Exact`](Numerics::Exact).

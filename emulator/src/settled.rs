@@ -60,6 +60,16 @@ pub const SETTLED: &[Settled] = &[
         ],
     },
     Settled {
+        name: "mma-sync-fp8",
+        holds: "mma.sync of FP8 gives two products in FP16, of the low and of the high halves of the registers, to which C is added with one rounding.",
+        cases: &[
+            "warp_mma/m16n8k32_e4m3_e4m3_f32",
+            "warp_mma/m16n8k32_e5m2_e4m3_f32",
+            "warp_mma/m16n8k32_e5m2_e5m2_f16",
+            "warp_mma/m16n8k16_e4m3_e4m3_f16",
+        ],
+    },
+    Settled {
         name: "nan-bits",
         holds: "A NaN result is 0x7fffffff, or 0x7fff in 16 bits, also of neg and abs; FP64 keeps sign and payload, and gives 0xfff8000000000000 for infinity minus infinity; BF16 to FP32 keeps all bits.",
         cases: &[
@@ -117,6 +127,30 @@ pub const SETTLED: &[Settled] = &[
         ],
     },
     Settled {
+        name: "wgmma-fp8-numerics",
+        holds: "wgmma with FP8 operands cuts terms off 13 bits below the largest exponent, and leaves 13 bits of an FP32 result's fraction; an FP16 result is rounded to nearest.",
+        cases: &[
+            "wgmma_fp8/near_e4m3_e4m3_f32",
+            "wgmma_fp8/wide_e5m2_e4m3_f32",
+            "wgmma_fp8/wide_e4m3_e5m2_f16",
+            "wgmma_fp8/cancellation_e5m2_e5m2_f16",
+            "wgmma_fp8/accumulator_alone_e4m3_e4m3_f32",
+            "wgmma_fp8/least_numbers_e4m3_e4m3_f32",
+            "wgmma_fp8/one_product_e5m2_e5m2_f32",
+            "wgmma_fp8/chain_e4m3_e4m3_f32",
+        ],
+    },
+    Settled {
+        name: "wgmma-integers",
+        holds: "wgmma and mma.sync of 8-bit integers add without error; D goes round, or with .satfinite ends at the largest and the smallest number after each MMA.",
+        cases: &[
+            "wgmma_i8/wrap_s8_u8",
+            "wgmma_i8/satfinite_s8_s8",
+            "wgmma_i8/satfinite_u8_u8",
+            "warp_mma/m16n8k32_satfinite_u8_s8",
+        ],
+    },
+    Settled {
         name: "wgmma-numerics",
         holds: "wgmma gives the bits of Numerics::Exact: 25 bits below the largest exponent, cut off towards zero, in FP16 and BF16; a product that is zero has exponent -126.",
         cases: &[
@@ -126,6 +160,19 @@ pub const SETTLED: &[Settled] = &[
             "wgmma_numerics/chain_bf16_f32",
             "wgmma_numerics/subnormal_bf16_f32",
             "wgmma_numerics/without_d_bf16_f32",
+        ],
+    },
+    Settled {
+        name: "wgmma-tf32-numerics",
+        holds: "wgmma and mma.sync with TF32 operands give the bits of Numerics::Exact with 25 bits; the low 13 bits of an element are cut off, also those of a NaN.",
+        cases: &[
+            "wgmma_tf32/near",
+            "wgmma_tf32/wide",
+            "wgmma_tf32/cancellation",
+            "wgmma_tf32/special",
+            "wgmma_tf32/subnormal",
+            "warp_mma/m16n8k4_tf32_f32",
+            "warp_mma/m16n8k8_tf32_f32",
         ],
     },
     Settled {

@@ -275,11 +275,38 @@ fn what_ptxas_refuses_is_refused() {
         let error = refusal(&format!("wgmma.wait_group.sync.aligned {operand};"), "8.0", "sm_90a");
         assert_eq!(error.code, "ptx-semantics", "{operand}: {error:#?}");
     }
+    // The types that are not 16 bits wide: no direction, and integers no signs.
+    let (a, bytes) = ("{%r4, %r5, %r6, %r7}", "wgmma.mma_async.sync.aligned.m64n8k32");
+    for statement in [
+        format!("{bytes}.f32.e4m3.e4m3 {d}, %rd0, %rd1, %p1, 1, 1, 0, 0;"),
+        format!("{bytes}.f32.e4m3.e4m3 {d}, %rd0, %rd1, %p1;"),
+        format!("{bytes}.f32.e4m3.e5m2 {d}, {{%f4, %f5, %f6, %f7}}, %rd1, %p1, 1, 1;"),
+        format!("{bytes}.f16.e4m3.e5m2 {d}, %rd0, %rd1, %p1, 1, 1;"),
+        format!("{bytes}.f16.e4m3.e5m2 {{%f0, %f1}}, %rd0, %rd1, %p1, 1, 1;"),
+        format!("{bytes}.s32.s8.s8 {a}, %rd0, %rd1, %p1, 1, 1;"),
+        format!("{bytes}.s32.s8.s8 {d}, %rd0, %rd1, %p1;"),
+        format!("wgmma.mma_async.sync.aligned.m64n8k8.f32.tf32.tf32 {d}, %rd0, %rd1, %p1, 1, 0;"),
+        format!("wgmma.mma_async.sync.aligned.m64n8k8.f32.tf32.tf32 {d}, {d}, %rd1, %p1, 1, 1;"),
+    ] {
+        let error = refusal(&statement, "8.0", "sm_90a");
+        assert_eq!(error.code, "ptx-semantics", "{statement}: {error:#?}");
+    }
+    for (types, taken) in [("s8.s8", true), ("u8.u8", true), ("s8.u8", false), ("u8.s8", false)] {
+        let statement = format!("{bytes}.s32.{types} {a}, %rd0, %rd1, %p1;");
+        assert_eq!(emulator::load(&kernel(&statement)).is_ok(), taken, "{types} with version 8.0");
+        assert!(emulator::load(&kernel(&statement).replace("n 8.0", "n 8.4")).is_ok(), "{types} with version 8.4");
+    }
     // The rest of the family comes later.
     for opcode in [
-        "wgmma.mma_async.sync.aligned.m64n8k8.f32.tf32.tf32",
-        "wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e5m2",
-        "wgmma.mma_async.sync.aligned.m64n8k32.s32.s8.s8",
+        "wgmma.mma_async.sync.aligned.m64n8k16.f32.tf32.tf32",
+        "wgmma.mma_async.sync.aligned.m64n8k8.f16.tf32.tf32",
+        "wgmma.mma_async.sync.aligned.m64n8k16.f32.e4m3.e5m2",
+        "wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.f16",
+        "wgmma.mma_async.sync.aligned.m64n40k32.s32.s8.s8",
+        "wgmma.mma_async.sync.aligned.m64n8k32.f32.s8.s8",
+        "wgmma.mma_async.sync.aligned.m64n8k32.satfinite.satfinite.s32.s8.s8",
+        "wgmma.mma_async.sync.aligned.m64n8k32.satfinite.f32.e4m3.e4m3",
+        "wgmma.mma_async.sync.aligned.m64n08k32.s32.s8.s8",
         "wgmma.mma_async.sync.aligned.m64n8k256.s32.b1.b1.and.popc",
         "wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16",
         "wgmma.mma_async.sync.aligned.m64n12k16.f32.f16.f16",
@@ -305,6 +332,27 @@ fn exact_sums_are_cut_off() {
     // D less sixteen ones. 25 bits below 2^25 the ones are still there, below 2^26 they are not.
     assert_eq!(of(33_554_432.0), 33_554_416.0);
     assert_eq!(of(67_108_864.0), 67_108_864.0);
+}
+
+/// FP8 keeps 13 bits of each term below the largest exponent, and 13 of an FP32 result's fraction (silicon/wgmma_fp8).
+#[test]
+fn exact_sums_of_fp8_keep_fewer_bits() {
+    // Ones in FP16 are pairs of 0x00 and 0x3c, which is 1 in E5M2: sixteen products of 1.
+    let mma = MMA.replace("k16.f32.f16.f16", "k32.f32.e5m2.e5m2").replace("1, 1, 0, 0", "1, -1");
+    let of = |d: f32, numerics| {
+        let body = format!("mov.b32 %f0, 0f{:08X};\n{FENCE}{mma}{COMMIT}{WAIT}{STORE}", d.to_bits());
+        let options = Options { numerics, ..Default::default() };
+        let report = emulator::run(&load(&kernel(&body)), &launch("k", 128, vec![zeroes("out", 1024)]), &options);
+        assert!(report.is_clean(), "{report:#?}");
+        f32::from_bits(common::word32(&report, 0))
+    };
+    let (exact, fast) = (emulator::Numerics::Exact, emulator::Numerics::Fast);
+    // The unit is 2^(13 - 13): the ones are there. With 2^14 they are cut off, each by itself.
+    assert_eq!((of(8192.0, exact), of(8192.0, fast)), (8176.0, 8176.0));
+    assert_eq!((of(16384.0, exact), of(16384.0, fast)), (16384.0, 16368.0));
+    // 32 and 1023 · 2^-18 more: nothing of it is left in units of 2^(5 - 13); with 1024 · 2^-18, one.
+    assert_eq!(of(f32::from_bits(0x4200_03ff), exact), 16.0);
+    assert_eq!(of(f32::from_bits(0x4200_0400), exact), 16.0 + 2f32.powi(-8));
 }
 
 /// What else kernels for Hopper use, on the target that has it; and what only Blackwell has.

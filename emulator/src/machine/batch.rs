@@ -6,6 +6,7 @@
 //! enough MMAs wait.
 
 use super::cluster::Cluster;
+use super::exact_kinds::Precision;
 use super::kinds;
 use super::mma::{Operands, PendingMma};
 use super::product::{Factors, Product, Strip};
@@ -238,6 +239,7 @@ impl Batches {
                 .collect();
             simd::run(kinds::Product {
                 numerics,
+                precision: Precision::FULL,
                 descriptor: &m.descriptor,
                 accumulate: m.accumulate,
                 scale: m.scale,

@@ -15,6 +15,32 @@ const GROUP: usize = 16;
 /// Fractional bits that such a scaled sum keeps, counted from the largest exponent.
 const GROUP_FRACTION: i32 = 35;
 
+/// How much of a sum counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Precision {
+    /// Fractional bits that a term keeps, counted from the largest exponent.
+    fraction: i32,
+    /// Bits of an FP32 result's fraction that are not zero.
+    kept: u32,
+}
+
+impl Precision {
+    /// That of `tcgen05.mma`.
+    pub const FULL: Precision = Precision { fraction: FRACTION, kept: 23 };
+
+    /// That of `wgmma.mma_async`: FP8 keeps 13 bits, of each term and of an FP32 result.
+    pub fn of_wgmma(kind: Kind) -> Precision {
+        if kind == Kind::F8f6f4 { Precision { fraction: 13, kept: 13 } } else { Precision::FULL }
+    }
+
+    /// A sum in the format of D.
+    fn round(self, sum: i64, top: i32, d: Accumulator) -> u32 {
+        let bits = round(sum, top - self.fraction, d != Accumulator::F16);
+        let kept = if d == Accumulator::F16 { bits } else { bits & !((1 << (23 - self.kept)) - 1) };
+        if kept & 0x7fff_ffff == 0 { 0 } else { kept }
+    }
+}
+
 /// A row of A or a column of B, taken apart.
 struct Parts {
     /// significand · 2^(exponent − 23), not normalised.
@@ -30,9 +56,8 @@ struct Parts {
 /// An element's number.
 fn number(format: Format, bits: u32) -> Number {
     let Some(narrow) = format.narrow() else {
-        // TF32 is cut off to ten bits of fraction. A NaN stays one.
-        let nan = bits & 0x7fff_ffff > 0x7f80_0000;
-        return if nan { Number::Nan } else { Number::new(bits >> 13, 10, 8) };
+        // TF32 is cut off to ten bits of fraction. A NaN whose bits are all cut off becomes an infinity.
+        return Number::new(bits >> 13, 10, 8);
     };
     let value = narrow.value(bits);
     if value.is_nan() {
@@ -96,7 +121,7 @@ fn parts(i: &InstructionDescriptor, format: Format, negate: bool, row: &Row, fac
 
 /// All elements of D.
 pub fn run(product: Product) {
-    let Product { descriptor: i, accumulate, scale, a, b, scales, strips, cells, .. } = product;
+    let Product { descriptor: i, precision, accumulate, scale, a, b, scales, strips, cells, .. } = product;
     let rows: Vec<Parts> =
         (a.iter().enumerate()).map(|(n, row)| parts(i, i.a, i.negate_a, row, scales.a.get(n))).collect();
     let columns: Vec<Parts> =
@@ -107,8 +132,11 @@ pub fn run(product: Product) {
             let cells = &mut cells[first..first + strip.columns.len()];
             for (cell, column) in cells.iter_mut().zip(&columns[strip.columns.clone()]) {
                 let before = Before::new(i.d, accumulate, scale, *cell);
-                *cell =
-                    if groups { in_groups(i, &rows[row], column, before) } else { one(i, &rows[row], column, before) };
+                *cell = if groups {
+                    in_groups(i, &rows[row], column, before)
+                } else {
+                    one(i, precision, &rows[row], column, before)
+                };
             }
         }
     }
@@ -177,7 +205,7 @@ fn special(a: &Parts, b: &Parts, depth: usize, infinities: &mut [bool; 2]) -> bo
 }
 
 /// One element of D: every product is a term.
-fn one(i: &InstructionDescriptor, a: &Parts, b: &Parts, before: Before) -> u32 {
+fn one(i: &InstructionDescriptor, precision: Precision, a: &Parts, b: &Parts, before: Before) -> u32 {
     let depth = i.kind.depth() as usize;
     let mut infinities = [false; 2];
     let d = match before.number {
@@ -203,13 +231,13 @@ fn one(i: &InstructionDescriptor, a: &Parts, b: &Parts, before: Before) -> u32 {
         exponents[n] = if products[n] == 0 { ZERO } else { a.exponents[n] + b.exponents[n] + scale };
         top = top.max(exponents[n]);
     }
-    // In units of 2^(top − 25), cut off.
+    // In units of 2^(top − 25), or another number of bits, cut off.
     let cut = |significand: i64, exponent: i32| {
-        let drop = (46 - FRACTION + top - exponent).min(63);
+        let drop = (46 - precision.fraction + top - exponent).min(63);
         (significand.unsigned_abs() >> drop) as i64 * significand.signum()
     };
     let sum = (0..depth).fold(cut(d.0, d.1), |sum, n| sum + cut(products[n], exponents[n]));
-    round(sum, top - FRACTION, i.d != Accumulator::F16)
+    precision.round(sum, top, i.d)
 }
 
 /// One element of D where products of 4-bit elements are added in groups, and the sums are scaled.

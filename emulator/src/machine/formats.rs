@@ -1,23 +1,9 @@
 //! The formats of an MMA's elements and scale factors, and their values.
 
 use super::matrix_descriptor::Elements;
+pub use crate::program::kind::Format;
 use crate::program::kind::Kind;
 use crate::program::narrow::{self, E2M1, E2M3, E3M2, E4M3, E5M2};
-
-/// The format of the elements of A or of B.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    F16,
-    Bf16,
-    Tf32,
-    E4m3,
-    E5m2,
-    E2m3,
-    E3m2,
-    E2m1,
-    U8,
-    S8,
-}
 
 impl Format {
     /// The format that a code of the instruction descriptor stands for (PTX ISA 9.7.16.4.2).

@@ -3,15 +3,8 @@
 use super::formats::{Format, ScaleFormat};
 use super::matrix_descriptor::BadDescriptor;
 use crate::numerics::MmaStep;
-use crate::program::kind::Kind;
-
-/// The format of an accumulator.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Accumulator {
-    F16,
-    F32,
-    S32,
-}
+pub use crate::program::kind::Accumulator;
+use crate::program::kind::{Kind, Types};
 
 /// What the scale factors of A and B are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +33,27 @@ pub struct InstructionDescriptor {
     pub saturate: bool,
     /// Of kinds that have scale factors.
     pub scaling: Option<Scaling>,
+}
+
+impl Types {
+    /// The descriptor of a `tcgen05.mma` that would multiply the same, K-major.
+    pub fn descriptor(&self, m: u32, n: u32) -> InstructionDescriptor {
+        let Types { kind, d, a, b, saturate } = *self;
+        InstructionDescriptor {
+            kind,
+            m,
+            n,
+            d,
+            a,
+            b,
+            negate_a: false,
+            negate_b: false,
+            a_mn_major: false,
+            b_mn_major: false,
+            saturate,
+            scaling: None,
+        }
+    }
 }
 
 /// The fields of a descriptor.

@@ -1,7 +1,7 @@
 //! The product of one MMA of a kind other than `kind::f16`. Those of `kind::f16` have loops of their own, in [`super::product`]; this
 //! puts elements into FP32, which holds them exactly, and lends the loops of [`Numerics::Fast`].
 
-use super::exact_kinds;
+use super::exact_kinds::{self, Precision};
 use super::formats::Format;
 use super::instruction_descriptor::{Accumulator, InstructionDescriptor};
 use super::operand::bytes;
@@ -17,6 +17,8 @@ pub type Row = [u16; 16];
 /// D = A·Bᵀ (+ D / 2^scale), with scale factors where the kind has them.
 pub struct Product<'a> {
     pub numerics: Numerics,
+    /// What [`Numerics::Exact`] keeps.
+    pub precision: Precision,
     pub descriptor: &'a InstructionDescriptor,
     pub accumulate: bool,
     pub scale: u32,
@@ -180,10 +182,9 @@ impl Decoder {
     }
 }
 
-/// TF32 of FP32 bits. A NaN stays one, though the bits that make it one are cut off.
+/// TF32 of FP32 bits. A NaN whose bits are all cut off becomes an infinity.
 fn tf32(bits: u32) -> u32 {
-    let cut = bits & !0x1fff;
-    if bits & 0x7fff_ffff > 0x7f80_0000 { cut | 0x40_0000 } else { cut }
+    bits & !0x1fff
 }
 
 /// Multiplies the elements of a row with its scale factors. Whether FP32 holds all that.

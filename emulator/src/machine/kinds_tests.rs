@@ -32,6 +32,7 @@ impl Case {
         let mut cells = [self.d.unwrap_or(0x1234)];
         simd::run(Product {
             numerics,
+            precision: Precision::FULL,
             descriptor: &descriptor,
             accumulate: self.d.is_some(),
             scale: 0,
@@ -123,7 +124,8 @@ fn tf32_cuts_thirteen_bits_off() {
     let one = 0x3f80_0000;
     case(&[one | 0x1fff; 8], &[one + 0x80_0000; 8], None).gives(float(16.0), "eight times 1 × 2");
     case(&[one | 0x2000], &[one], None).gives(0x3f80_2000, "the last bit that counts");
-    case(&[0x7f80_0001], &[one], None).gives(0x7fff_ffff, "a NaN whose bits are cut off");
+    case(&[0x7f80_1fff], &[one], None).gives(0x7f80_0000, "a NaN whose bits are cut off: ∞");
+    case(&[0x7f80_2000], &[one], None).gives(0x7fff_ffff, "a NaN of which a bit is left");
     case(&[0x7f80_0000], &[one], Some(one)).gives(0x7f80_0000, "∞");
     case(&[0x1fff], &[0x7f7f_ffff], Some(one)).gives(one, "subnormal and cut to zero");
     case(&[0x0000_2000], &[one], None).gives(0x0000_2000, "the smallest: 2^-136");

@@ -1,13 +1,20 @@
 //! `mma.sync` and `movmatrix`: what the lanes of a warp hold is one matrix (PTX ISA, mma, matrix fragments; movmatrix).
 //!
-//! A lane's group is its number divided by 4, its place the rest. It holds pairs of neighbours in a row of A, of a column of B, and of a
-//! row of C and D. Products are those of `tcgen05.mma`; what is said of [`crate::Numerics`] holds here, too.
+//! A lane's group is its number divided by 4, its place the rest. It holds four bytes of a row of A and of a column of B at a time, and
+//! pairs of neighbours in a row of C and D. Products are those of `tcgen05.mma`, but for FP8: ptxas makes FP16 of it, and two products of
+//! that. What is said of [`crate::Numerics`] holds here, too.
 
 use super::cluster::{Cluster, Stop};
+use super::exact_kinds::Precision;
+use super::product::{Factors, Strip};
+use super::scale_factors::ScaleFactors;
 use super::state::At;
-use crate::numerics::MmaStep;
+use super::{kinds, simd};
+use crate::numerics::{MmaStep, Numerics};
+use crate::program::kind::{Accumulator, Format, Kind, Types};
 use crate::program::op::Reg;
 use crate::program::warp_mma::WarpMmaOp;
+use half::f16;
 
 /// Cycles from an `mma.sync` m16n8k16, or a `movmatrix`, to its result: what a chain of 16 takes on an H200, less what is around it
 /// (`emulator/tests/silicon/timing/warp_mma`). Of a B200 nothing is known.
@@ -16,9 +23,77 @@ const LATENCY: u64 = 23;
 const ROWS: usize = 16;
 const COLUMNS: usize = 8;
 
-/// The half of each lane's register of A, B or C that holds an element, by what is constant in a lane and what pairs run along.
+/// The half of each lane's register of A, B or C that holds two bytes, by what is constant in a lane and what pairs run along.
 fn lane_of(group: usize, along: usize) -> (usize, u32) {
     (4 * group + along % 8 / 2, 16 * (along as u32 % 2))
+}
+
+/// Adds the product of 16 rows of 32 bytes and 8 columns to the cells.
+fn multiply(numerics: Numerics, types: &Types, a: &[u16], b: &[u16], cells: &mut [u32]) -> Result<(), String> {
+    let step = MmaStep {
+        a_bf16: types.a == Format::Bf16,
+        b_bf16: types.b == Format::Bf16,
+        d_f32: types.d == Accumulator::F32,
+        accumulate: true,
+        ..MmaStep::default()
+    };
+    match types.kind {
+        Kind::F16 => step.run_batch(numerics, false, 1, a, b, cells),
+        Kind::F8f6f4 => {
+            let mut sums = vec![0; cells.len()];
+            let step = MmaStep { accumulate: false, ..step };
+            step.run_batch(numerics, false, 2, &halves(types.a, a), &halves(types.b, b), &mut sums)?;
+            for (cell, sum) in cells.iter_mut().zip(sums) {
+                *cell = added(step.d_f32, *cell, sum);
+            }
+            Ok(())
+        }
+        _ => {
+            let rows: Vec<(usize, usize)> = (0..ROWS).map(|row| (row, row * COLUMNS)).collect();
+            simd::run(kinds::Product {
+                numerics,
+                precision: Precision::FULL,
+                descriptor: &types.descriptor(ROWS as u32, COLUMNS as u32),
+                accumulate: true,
+                scale: 0,
+                a: a.as_chunks().0,
+                b: b.as_chunks().0,
+                scales: &ScaleFactors::default(),
+                strips: &[Strip { rows: &rows, columns: 0..COLUMNS }],
+                factors: &mut Factors::default(),
+                cells,
+            });
+            Ok(())
+        }
+    }
+}
+
+/// FP8 as FP16, which holds it exactly: of every register the low half of all rows, then the high half (`F2FP.F16.E4M3.UNPACK_B` of
+/// either half in the machine code, with an `HMMA` behind each).
+fn halves(format: Format, rows: &[u16]) -> Vec<u16> {
+    let value = |byte: u16| match format.narrow() {
+        Some(narrow) if !narrow.value(byte.into()).is_nan() => f16::from_f64(narrow.value(byte.into())).to_bits(),
+        _ => 0x7fff,
+    };
+    let mut list = Vec::with_capacity(2 * rows.len());
+    for half in 0..2 {
+        for row in rows.chunks(16) {
+            let words = row.iter().skip(half).step_by(2).flat_map(|word| [value(word & 0xff), value(word >> 8)]);
+            list.extend(words);
+        }
+    }
+    list
+}
+
+/// `FADD` or `HADD2`: rounded to nearest, with the canonical NaN.
+fn added(d_f32: bool, c: u32, sum: u32) -> u32 {
+    if d_f32 {
+        let value = f32::from_bits(c) + f32::from_bits(sum);
+        return if value.is_nan() { 0x7fff_ffff } else { value.to_bits() };
+    }
+    // FP32 holds enough bits of the sum of two FP16 numbers to be rounded once more.
+    let value = f16::from_bits(c as u16).to_f32() + f16::from_bits(sum as u16).to_f32();
+    if value.is_nan() { 0x7fff } else { f16::from_f32(value).to_bits().into() }
 }
 
 impl Cluster<'_> {
@@ -32,23 +107,24 @@ impl Cluster<'_> {
         let (mut a, mut b) = ([0u16; 16 * ROWS], [0u16; 16 * COLUMNS]);
         let (mut a_lacks, mut b_lacks) = ([false; ROWS], [false; COLUMNS]);
         for (row, lacking) in a_lacks.iter_mut().enumerate() {
-            for k in 0..op.depth {
+            for k in 0..op.bytes / 2 {
                 let (reg, place) = (op.a[row / 8 + 2 * (k / 8)], lane_of(row % 8, k));
                 a[16 * row + k] = half(reg, place);
                 *lacking |= lacks(reg, place);
             }
         }
         for (column, lacking) in b_lacks.iter_mut().enumerate() {
-            for k in 0..op.depth {
+            for k in 0..op.bytes / 2 {
                 let (reg, place) = (op.b[k / 8], lane_of(column, k));
                 b[16 * column + k] = half(reg, place);
                 *lacking |= lacks(reg, place);
             }
         }
+        let wide = op.types.wide_d();
         // Where an element of C and D lies: which of the registers, the lane, and the half of it.
         let place = |row: usize, column: usize| {
             let (lane, shift) = lane_of(row % 8, column);
-            if op.d_f32 { (2 * (row / 8) + column % 2, lane, 0) } else { (row / 8, lane, shift) }
+            if wide { (2 * (row / 8) + column % 2, lane, 0) } else { (row / 8, lane, shift) }
         };
         let mut cells = [0u32; ROWS * COLUMNS];
         let mut defined = vec![u32::MAX; op.d.len()];
@@ -61,9 +137,7 @@ impl Cluster<'_> {
                 }
             }
         }
-        let step =
-            MmaStep { a_bf16: op.bf16, b_bf16: op.bf16, d_f32: op.d_f32, accumulate: true, ..MmaStep::default() };
-        if let Err(why) = step.run_batch(self.options.numerics, false, 1, &a, &b, &mut cells) {
+        if let Err(why) = multiply(self.options.numerics, &op.types, &a, &b, &mut cells) {
             return Err(Some(Box::new(self.problem(
                 "ptx-semantics",
                 site,
@@ -77,7 +151,7 @@ impl Cluster<'_> {
             for column in 0..COLUMNS {
                 let (n, lane, shift) = place(row, column);
                 let cell = cells[COLUMNS * row + column];
-                values[n][lane] |= if op.d_f32 { cell } else { (cell & 0xffff) << shift };
+                values[n][lane] |= if wide { cell } else { (cell & 0xffff) << shift };
             }
         }
         let done = self.warps[w].fragments[f].ready_at + LATENCY;

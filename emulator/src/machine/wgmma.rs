@@ -5,6 +5,7 @@
 //! tensor core until somebody may look at it.
 
 use super::cluster::{Cluster, Stop};
+use super::matrix_descriptor::Elements;
 use super::names::counted;
 use super::operand::Operand;
 use super::state::{ActorKind, At, Span};
@@ -411,8 +412,14 @@ impl<'a> Cluster<'a> {
     }
 
     /// A descriptor of an operand.
-    pub fn wgmma_descriptor(&self, bits: u64, which: &str, site: u32) -> Result<SharedDescriptor, Stop> {
-        SharedDescriptor::decode_hopper(bits).map_err(|(found, allowed)| {
+    pub fn wgmma_descriptor(
+        &self,
+        bits: u64,
+        elements: Elements,
+        which: &str,
+        site: u32,
+    ) -> Result<SharedDescriptor, Stop> {
+        SharedDescriptor::decode_hopper(bits, elements).map_err(|(found, allowed)| {
             let rule = "The matrix descriptor of wgmma follows PTX ISA, Matrix Descriptor Format.";
             let mut problem = self.problem("matrix-descriptor", site, found, rule, format!("Allowed: {allowed}."));
             problem.labels[0].text = format!("the descriptor of {which}");

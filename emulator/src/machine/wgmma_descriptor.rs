@@ -1,10 +1,10 @@
 //! The matrix descriptor of `wgmma`: the fields of `tcgen05`'s at the same places, other codes.
 
-use super::matrix_descriptor::{BadDescriptor, SharedDescriptor};
+use super::matrix_descriptor::{BadDescriptor, Elements, SharedDescriptor};
 
 impl SharedDescriptor {
     /// The descriptor of a `wgmma` operand (PTX ISA, wgmma, Matrix Descriptor Format).
-    pub fn decode_hopper(bits: u64) -> Result<SharedDescriptor, BadDescriptor> {
+    pub fn decode_hopper(bits: u64, elements: Elements) -> Result<SharedDescriptor, BadDescriptor> {
         let field = |low: u32, width: u32| (bits >> low & ((1 << width) - 1)) as u32;
         // A code for each of the two bits: all four have a meaning.
         let swizzle = [0, 128, 64, 32][field(62, 2) as usize];
@@ -27,7 +27,8 @@ impl SharedDescriptor {
             leading: field(16, 14) << 4,
             stride: field(32, 14) << 4,
             swizzle,
-            ..Default::default()
+            wide: false,
+            elements,
         })
     }
 }
@@ -38,13 +39,14 @@ mod tests {
 
     #[test]
     fn descriptors_of_hopper_have_codes_of_their_own() {
-        let of = |code: u64| SharedDescriptor::decode_hopper(code << 62 | 64 << 32 | 1 << 16 | 0x2000 >> 4);
+        let of =
+            |code: u64| SharedDescriptor::decode_hopper(code << 62 | 64 << 32 | 1 << 16 | 0x2000 >> 4, Elements::B16);
         for (code, swizzle) in [(0, 0), (1, 128), (2, 64), (3, 32)] {
             let d = of(code).unwrap();
             assert_eq!((d.start, d.leading, d.stride, d.swizzle), (0x2000, 16, 1024, swizzle));
         }
-        let refused = SharedDescriptor::decode_hopper(0x4000_4040_0000_0200).unwrap_err();
+        let refused = SharedDescriptor::decode_hopper(0x4000_4040_0000_0200, Elements::B16).unwrap_err();
         assert!(refused.1.contains("Blackwell"), "{refused:?}");
-        assert!(SharedDescriptor::decode_hopper(1 << 49).is_err());
+        assert!(SharedDescriptor::decode_hopper(1 << 49, Elements::B16).is_err());
     }
 }

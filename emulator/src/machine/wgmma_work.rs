@@ -2,15 +2,19 @@
 
 use super::boxes::Laid;
 use super::cluster::{Cluster, Stop};
+use super::exact_kinds::Precision;
+use super::formats::Format;
 use super::mma::Operands;
 use super::operand::Operand;
 use super::product::{Factors, Line, Product, Strip};
+use super::scale_factors::ScaleFactors;
 use super::state::{Pending, Span};
-use super::tensor::SharedDescriptor;
+use super::tensor::{InstructionDescriptor, SharedDescriptor};
 use super::wgmma::{Inputs, WARPS};
-use super::{simd, tiles};
+use super::{kinds, simd, tiles};
 use crate::numerics::MmaStep;
 use crate::order::{ActorId, Clock, Stamp, Views};
+use crate::program::kind::Kind;
 use crate::program::op::Reg;
 use crate::program::wgmma::{ROWS, WARP_ROWS, WgmmaOp, d_element};
 use crate::report::{Actor, EventKind, Wgmma};
@@ -72,15 +76,23 @@ pub struct Scratch {
 }
 
 impl WgmmaOp {
-    /// What it computes.
+    /// What it computes, of any type, in the words of `tcgen05.mma`.
+    fn descriptor(&self) -> InstructionDescriptor {
+        let WgmmaOp { n, negate_a, negate_b, .. } = *self;
+        InstructionDescriptor { negate_a, negate_b, ..self.types.descriptor(ROWS, n) }
+    }
+
+    /// What it computes, of 16-bit elements.
     fn step(&self, accumulate: bool) -> MmaStep {
-        let WgmmaOp { d_f32, bf16, negate_a, negate_b, .. } = *self;
-        MmaStep { a_bf16: bf16, b_bf16: bf16, d_f32, negate_a, negate_b, accumulate, scale: 0 }
+        let WgmmaOp { types, negate_a, negate_b, .. } = *self;
+        let (a_bf16, b_bf16) = (types.a == Format::Bf16, types.b == Format::Bf16);
+        MmaStep { a_bf16, b_bf16, d_f32: types.wide_d(), negate_a, negate_b, accumulate, scale: 0 }
     }
 
     /// An MMA that adds to what this one leaves can be computed together with it.
     fn goes_with(&self, next: &WgmmaOp) -> bool {
-        self.same_accumulator(next) && self.step(true) == next.step(true)
+        let what = |op: &WgmmaOp| (op.types, op.negate_a, op.negate_b);
+        self.same_accumulator(next) && what(self) == what(next)
     }
 }
 
@@ -95,8 +107,9 @@ impl Cluster<'_> {
         let (actor, number) = (group.queue.actor, group.queue.epoch);
         let stamp = Stamp::asynchronous(actor, number, site, self.index);
         let cta = self.warps[first].cta;
-        let a = inputs.a.map(|bits| self.wgmma_descriptor(bits, "A", site)).transpose()?;
-        let b = self.wgmma_descriptor(inputs.b, "B", site)?;
+        let elements = |format: Format| format.elements(op.types.kind);
+        let a = inputs.a.map(|bits| self.wgmma_descriptor(bits, elements(op.types.a), "A", site)).transpose()?;
+        let b = self.wgmma_descriptor(inputs.b, elements(op.types.b), "B", site)?;
         let of_a = a.map(|a| ("A", a, ROWS, op.a_mn_major));
         let mut unwritten = None;
         let mut reads = Vec::with_capacity(2);
@@ -129,7 +142,7 @@ impl Cluster<'_> {
         self.ctas[cta].tensor_core_free = end;
         self.ctas[cta].busy.tensor_core += cycles;
         let span = Span { w: first, issued: now, start, end };
-        let shape = [ROWS, op.n, 16];
+        let shape = [ROWS, op.n, op.types.kind.depth()];
         let event = self.trace(cta, Actor::TensorCore, span, site, || {
             let b = reads.pop();
             EventKind::Wgmma(Box::new(Wgmma { shape, accumulate: inputs.accumulate, a: reads.pop(), b }))
@@ -262,10 +275,10 @@ impl Cluster<'_> {
         let Scratch { cells, factors, .. } = &mut self.wgmma_scratch;
         cells.resize(ROWS as usize * pitch / 16, Line::default());
         let cells = simd::flat_mut(cells);
-        let step = op.step(steps[0].accumulate);
+        let (step, wide) = (op.step(steps[0].accumulate), op.types.wide_d());
         let warps = &mut self.warps[first..first + WARPS];
         let place = |q: usize, t: usize, r: usize| {
-            let (row, column) = d_element(op.d_f32, t, r);
+            let (row, column) = d_element(wide, t, r);
             (q * WARP_ROWS as usize + row) * pitch + column
         };
         if step.accumulate {
@@ -273,7 +286,7 @@ impl Cluster<'_> {
                 for (r, &reg) in op.d.iter().enumerate() {
                     for (t, &value) in warp.registers.b32[usize::from(reg)].iter().enumerate() {
                         let at = place(q, t, r);
-                        if op.d_f32 {
+                        if wide {
                             cells[at] = value;
                         } else {
                             (cells[at], cells[at + 1]) = (value & 0xffff, value >> 16);
@@ -283,24 +296,35 @@ impl Cluster<'_> {
             }
         }
         let rows: Vec<(usize, usize)> = (0..ROWS as usize).map(|row| (row, row * pitch)).collect();
-        let a: Vec<_> = steps.iter().map(|step| &step.operands.a[0].bits[..]).collect();
-        let b: Vec<_> = steps.iter().map(|step| &step.operands.b.bits[..]).collect();
-        simd::run(Product {
-            numerics: self.options.numerics,
-            step,
-            a: &a,
-            b: &b,
-            strips: &[Strip { rows: &rows, columns: 0..op.n as usize }],
-            factors,
-            same_b: false,
-            tiles: tiles::of(self.options.numerics, &step),
-            cells,
-        });
+        let strips = &[Strip { rows: &rows, columns: 0..op.n as usize }];
+        let numerics = self.options.numerics;
+        if op.types.kind == Kind::F16 {
+            let a: Vec<_> = steps.iter().map(|step| &step.operands.a[0].bits[..]).collect();
+            let b: Vec<_> = steps.iter().map(|step| &step.operands.b.bits[..]).collect();
+            let tiles = tiles::of(numerics, &step);
+            simd::run(Product { numerics, step, a: &a, b: &b, strips, factors, same_b: false, tiles, cells });
+        } else {
+            for (n, step) in steps.iter().enumerate() {
+                simd::run(kinds::Product {
+                    numerics,
+                    precision: Precision::of_wgmma(op.types.kind),
+                    descriptor: &op.descriptor(),
+                    accumulate: n > 0 || step.accumulate,
+                    scale: 0,
+                    a: &step.operands.a[0].bits,
+                    b: &step.operands.b.bits,
+                    scales: &ScaleFactors::default(),
+                    strips,
+                    factors,
+                    cells,
+                });
+            }
+        }
         for (q, warp) in warps.iter_mut().enumerate() {
             for (r, &reg) in op.d.iter().enumerate() {
                 for (t, value) in warp.registers.b32[usize::from(reg)].iter_mut().enumerate() {
                     let at = place(q, t, r);
-                    *value = if op.d_f32 { cells[at] } else { cells[at] & 0xffff | cells[at + 1] << 16 };
+                    *value = if wide { cells[at] } else { cells[at] & 0xffff | cells[at + 1] << 16 };
                 }
             }
         }
@@ -312,6 +336,7 @@ impl Cluster<'_> {
         let origin = steps.iter().map(|step| step.origin).find(|&origin| origin != 0).unwrap_or(unknown);
         let row_ok = |row| steps.iter().all(|step| step.operands.a[0].is_defined(row));
         let column_ok = |column| steps.iter().all(|step| step.operands.b.is_defined(column));
+        let wide = op.types.wide_d();
         let rows: Vec<bool> = (0..if whole { 0 } else { ROWS as usize }).map(row_ok).collect();
         let columns: Vec<bool> = (0..if whole { 0 } else { op.n as usize }).map(column_ok).collect();
         for (q, warp) in self.warps[first..first + WARPS].iter_mut().enumerate() {
@@ -321,8 +346,8 @@ impl Cluster<'_> {
                     if accumulate && !self.options.timing_only { warp.registers.defined(reg) } else { u32::MAX };
                 let mut now = before;
                 for t in 0..if whole { 0 } else { 32 } {
-                    let (row, column) = d_element(op.d_f32, t, r);
-                    let ok = rows[q * WARP_ROWS as usize + row] && columns[column] && (op.d_f32 || columns[column + 1]);
+                    let (row, column) = d_element(wide, t, r);
+                    let ok = rows[q * WARP_ROWS as usize + row] && columns[column] && (wide || columns[column + 1]);
                     now &= !(u32::from(!ok) << t);
                 }
                 warp.registers.set_defined(reg, u32::MAX, now);

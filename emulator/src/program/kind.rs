@@ -1,4 +1,5 @@
-//! The kinds of `tcgen05.mma` (PTX ISA 9.7.16.2.1, 9.7.16.10).
+//! The kinds of `tcgen05.mma` (PTX ISA 9.7.16.2.1, 9.7.16.10), and the types of elements and accumulators. What `wgmma` and `mma.sync`
+//! multiply goes by the same names.
 
 /// `.kind::…`: which types A and B have, and how deep one MMA is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -77,5 +78,94 @@ impl Kind {
             (Kind::Mxf4nvf4, ["scale_vec::4X"] | ["block16"]) => Some(4),
             _ => None,
         }
+    }
+}
+
+/// The format of the elements of A or of B.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    F16,
+    Bf16,
+    Tf32,
+    E4m3,
+    E5m2,
+    E2m3,
+    E3m2,
+    E2m1,
+    U8,
+    S8,
+}
+
+/// The format of an accumulator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Accumulator {
+    F16,
+    F32,
+    S32,
+}
+
+impl Format {
+    /// The format that PTX has a type for in `mma.sync` and `wgmma.mma_async`.
+    pub fn named(ty: &str) -> Option<Format> {
+        Some(match ty {
+            "f16" => Format::F16,
+            "bf16" => Format::Bf16,
+            "tf32" => Format::Tf32,
+            "e4m3" => Format::E4m3,
+            "e5m2" => Format::E5m2,
+            "u8" => Format::U8,
+            "s8" => Format::S8,
+            _ => return None,
+        })
+    }
+}
+
+impl Accumulator {
+    /// The type of D.
+    pub fn named(ty: &str) -> Option<Accumulator> {
+        Some(match ty {
+            "f16" => Accumulator::F16,
+            "f32" => Accumulator::F32,
+            "s32" => Accumulator::S32,
+            _ => return None,
+        })
+    }
+}
+
+/// What `wgmma.mma_async` or `mma.sync` multiplies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Types {
+    /// The kind of `tcgen05.mma` that multiplies the same.
+    pub kind: Kind,
+    /// The accumulator.
+    pub d: Accumulator,
+    /// The elements of A.
+    pub a: Format,
+    /// The elements of B.
+    pub b: Format,
+    /// `.satfinite`: sums of integers end at the largest and the smallest.
+    pub saturate: bool,
+}
+
+impl Types {
+    /// The types that an opcode names in the order of `wgmma.mma_async`, without `.satfinite`.
+    pub fn named(d: &str, a: &str, b: &str) -> Option<Types> {
+        let (d, a, b) = (Accumulator::named(d)?, Format::named(a)?, Format::named(b)?);
+        let kind = match (d, a, b) {
+            (Accumulator::F16 | Accumulator::F32, Format::F16, Format::F16) => Kind::F16,
+            (Accumulator::F32, Format::Bf16, Format::Bf16) => Kind::F16,
+            (Accumulator::F32, Format::Tf32, Format::Tf32) => Kind::Tf32,
+            (Accumulator::F16 | Accumulator::F32, Format::E4m3 | Format::E5m2, Format::E4m3 | Format::E5m2) => {
+                Kind::F8f6f4
+            }
+            (Accumulator::S32, Format::U8 | Format::S8, Format::U8 | Format::S8) => Kind::I8,
+            _ => return None,
+        };
+        Some(Types { kind, d, a, b, saturate: false })
+    }
+
+    /// An element of D fills a register; else two FP16 numbers do.
+    pub fn wide_d(&self) -> bool {
+        self.d != Accumulator::F16
     }
 }

@@ -1,16 +1,14 @@
 //! `mma.sync`, decoded.
 
+use super::kind::Types;
 use super::op::Reg;
 
 /// Operands of `mma.sync`: 16 rows of A, 8 columns of B.
 #[derive(Debug)]
 pub struct WarpMmaOp {
-    /// A and B are BF16; else FP16.
-    pub bf16: bool,
-    /// C and D are FP32; else FP16, two in a register.
-    pub d_f32: bool,
-    /// Columns of A and rows of B: 8 or 16.
-    pub depth: usize,
+    pub types: Types,
+    /// Bytes of a row of A and of a column of B: 16 or 32.
+    pub bytes: usize,
     /// D; `Reg::Sink` for `_`.
     pub d: Vec<Reg>,
     /// Fragments of A, B and C.

@@ -1,5 +1,6 @@
 //! `wgmma.mma_async`, decoded, and which elements of D and A the registers of each thread hold.
 
+use super::kind::Types;
 use super::op::Reg;
 
 /// Rows of D: those of all four warps.
@@ -7,16 +8,13 @@ pub const ROWS: u32 = 64;
 /// Rows of D that a warp holds.
 pub const WARP_ROWS: u32 = 16;
 
-/// Operands of `wgmma.mma_async` with FP16 or BF16 operands.
+/// Operands of `wgmma.mma_async`.
 #[derive(Debug)]
 pub struct WgmmaOp {
     /// Columns of D.
     pub n: u32,
-    /// FP32 accumulator; else FP16.
-    pub d_f32: bool,
-    /// A and B are BF16; else FP16.
-    pub bf16: bool,
-    /// The registers of D: an FP32 number each, or two FP16 numbers.
+    pub types: Types,
+    /// The registers of D: an FP32 number or an integer each, or two FP16 numbers.
     pub d: Box<[u16]>,
     /// A.
     pub a: WgmmaA,
@@ -39,14 +37,15 @@ pub struct WgmmaOp {
 pub enum WgmmaA {
     /// A descriptor.
     Shared(u16),
-    /// Four registers of two elements.
+    /// Four registers of one, two or four elements.
     Registers([u16; 4]),
 }
 
 impl WgmmaOp {
     /// Both write the same registers in the same shape: they may follow each other without a wait (PTX ISA, wgmma.fence).
     pub fn same_accumulator(&self, other: &WgmmaOp) -> bool {
-        self.d == other.d && self.n == other.n && self.d_f32 == other.d_f32
+        let shape = |op: &WgmmaOp| (op.n, op.types.kind.depth(), op.types.d);
+        self.d == other.d && shape(self) == shape(other)
     }
 
     /// The registers that A lies in; none: it lies in shared memory.
@@ -70,13 +69,14 @@ impl WgmmaOp {
 }
 
 /// Row within the warp's sixteen, and column, of the first element that register `r` of D holds in thread `t` of a warp (PTX ISA,
-/// register fragments of wgmma.mma_async.m64nNk16). An FP16 register holds the next column as well.
-pub fn d_element(d_f32: bool, t: usize, r: usize) -> (usize, usize) {
-    let (pair, odd) = if d_f32 { (r / 2, r % 2) } else { (r, 0) };
+/// register fragments of wgmma.mma_async; they are the same for all types of A and B). An FP16 register holds the next column as well.
+pub fn d_element(wide: bool, t: usize, r: usize) -> (usize, usize) {
+    let (pair, odd) = if wide { (r / 2, r % 2) } else { (r, 0) };
     (t / 4 + 8 * (pair % 2), pair / 2 * 8 + t % 4 * 2 + odd)
 }
 
-/// Row within the warp's sixteen, and depth, of the first of the two elements that register `r` of A holds in thread `t`.
+/// Row within the warp's sixteen, and depth in units of two bytes, of what register `r` of A holds in thread `t`: four bytes of the row.
+/// Elements of any size are the bytes that they would be in shared memory.
 pub fn a_element(t: usize, r: usize) -> (usize, usize) {
     (t / 4 + 8 * (r % 2), r / 2 * 8 + t % 4 * 2)
 }
@@ -90,11 +90,11 @@ mod tests {
     #[test]
     fn fragments_hold_every_element_once() {
         for n in [8, 24, 256] {
-            for d_f32 in [true, false] {
-                let (registers, each) = if d_f32 { (n / 2, 1) } else { (n / 4, 2) };
+            for wide in [true, false] {
+                let (registers, each) = if wide { (n / 2, 1) } else { (n / 4, 2) };
                 let mut seen = BTreeSet::new();
                 for (t, r) in (0..32).flat_map(|t| (0..registers).map(move |r| (t, r))) {
-                    let (row, column) = d_element(d_f32, t, r);
+                    let (row, column) = d_element(wide, t, r);
                     (0..each).for_each(|more| assert!(seen.insert((row, column + more)), "{t} {r}"));
                 }
                 assert_eq!(seen.len(), 16 * n);

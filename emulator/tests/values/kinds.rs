@@ -68,7 +68,7 @@ const CASE: Case = Case {
 };
 
 /// Where the byte `b` of a row lies in a K-major image.
-fn k_major(row: usize, b: usize, w: usize, wide: bool, rows: usize) -> usize {
+pub fn k_major(row: usize, b: usize, w: usize, wide: bool, rows: usize) -> usize {
     let chunk = match (w, wide) {
         (0, _) => return b / 16 * rows * 16 + row * 16 + b % 16,
         // Pairs of chunks move together.

@@ -34,7 +34,9 @@ mod tma;
 mod tma_layout;
 mod vectors;
 mod warp_mma;
+mod warp_mma_kinds;
 mod wgmma;
+mod wgmma_kinds;
 
 use row::Row;
 
@@ -64,7 +66,9 @@ const TABLES: &[fn() -> Vec<Row>] = &[
     tma_layout::rows,
     vectors::rows,
     warp_mma::rows,
+    warp_mma_kinds::rows,
     wgmma::rows,
+    wgmma_kinds::rows,
 ];
 
 #[test]
@@ -86,6 +90,8 @@ fn ptxas_takes_the_rows() {
         ("tensor_maps", tensor_maps::rows()),
         ("vectors", vectors::rows()),
         ("warp_mma", warp_mma::rows()),
+        ("warp_mma_kinds", warp_mma_kinds::rows()),
+        ("wgmma_kinds", wgmma_kinds::rows()),
     ] {
         assert!(!rows.is_empty(), "{name}");
         let mut module = String::new();

@@ -187,11 +187,14 @@ fn a_refusal_names_the_nearest_form() {
         "cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.add.u32 [%d8], [smem], 16, [bar];",
         "cvt.rs.bf16x2.f32 %r0, %f0, %f1, %r1;",
         "cvt.rn.e4m3x2.f32 %h0, %f0, %f1;",
-        "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%r0, %r1, %r2, %r3}, {%r0, %r1, %r2, %r3}, {%r0, %r1}, {%r0, %r1, %r2, %r3};",
+        "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32 {%r0, %r1, %r2, %r3}, {%r0, %r1, %r2, %r3}, {%r0, %r1}, {%r0, %r1, %r2, %r3};",
         "tensormap.replace.im2col.rank.shared::cta.b1024.b32 [smem], 1;",
         "fma.rm.f64 %e0, %e1, %e2, %e3;",
         "shfl.up.b32 %r0, %r1, 1, 0;",
         "fence.acquire.gpu;",
+        "fence.release.cluster;",
+        "atom.global.exch.b128 %q0, [%d8], %q1;",
+        "multimem.red.relaxed.gpu.global.add.f32 [%d8], %f0;",
         "ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8 {%r0, %r1}, [%r2];",
         "redux.sync.min.NaN.f32 %f0, %f1, -1;",
         "sqrt.approx.f64 %e0, %e1;",
@@ -245,8 +248,8 @@ fn a_refusal_names_the_nearest_form() {
             The nearest form that is modelled: `cvt.f32.bf16`. `emulate --list-instructions` lists all.
         cvt.rn.e4m3x2.f32
             The nearest form that is modelled: `cvt.rn.satfinite.e4m3x2.f32`. `emulate --list-instructions` lists all.
-        mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32
-            The nearest form that is modelled: `mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32`. `emulate --list-instructions` lists all.
+        mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32
+            The nearest form that is modelled: `mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32`. `emulate --list-instructions` lists all.
         tensormap.replace.im2col.rank.shared::cta.b1024.b32
             The nearest form that is modelled: `tensormap.replace.tile.rank.shared::cta.b1024.b32`. `emulate --list-instructions` lists all.
         fma.rm.f64
@@ -255,6 +258,12 @@ fn a_refusal_names_the_nearest_form() {
             The nearest form that is modelled: `shfl.sync.up.b32`. `emulate --list-instructions` lists all.
         fence.acquire.gpu;
             The nearest form that is modelled: `fence.acq_rel.gpu`. `emulate --list-instructions` lists all.
+        fence.release.cluster;
+            The nearest form that is modelled: `fence.acq_rel.cluster`. `emulate --list-instructions` lists all.
+        atom.global.exch.b128
+            The nearest form that is modelled: `atom.global.exch.b32`. `emulate --list-instructions` lists all.
+        multimem.red.relaxed.gpu.global.add.f32
+            No form of this opcode is modelled; `emulate --list-instructions` lists all that are.
         ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8
             The nearest form that is modelled: `ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16`. `emulate --list-instructions` lists all.
         redux.sync.min.NaN.f32

@@ -44,8 +44,8 @@ const CASE: Case = Case {
     identity: false,
 };
 
-/// The descriptor of an image of [`place`], without its address: Hopper's code of the swizzle, and no constant.
-fn descriptor(mn_major: bool, w: usize, rows: usize) -> u64 {
+/// The descriptor of an image of [`place`] (K-major: of elements of any size), without its address: Hopper's code of the swizzle, and no constant.
+pub fn descriptor(mn_major: bool, w: usize, rows: usize) -> u64 {
     let (leading, stride) = match (mn_major, w) {
         (false, 0) => (rows * 16, 128),
         (false, _) => (16, 8 * w),
@@ -58,7 +58,7 @@ fn descriptor(mn_major: bool, w: usize, rows: usize) -> u64 {
 
 /// The thread that holds an element of a matrix of 64 rows, the pair of columns or depths counted within eight, and which of the
 /// thread's pairs it lies in.
-fn holder(row: usize, column: usize) -> (usize, usize) {
+pub fn holder(row: usize, column: usize) -> (usize, usize) {
     (row / 16 * 32 + row % 8 * 4 + column % 8 / 2, column / 8 * 2 + row % 16 / 8)
 }
 
@@ -115,26 +115,13 @@ impl Case {
         }
         let words: Vec<u64> = words.chunks(2).map(|c| u64::from(c[0]) | u64::from(c[1]) << 32).collect();
         let row = bare(128, &self.body(a_size)).hopper().input(input.clone()).gives(0, &words);
-        row.around(&self.fill(input.len()), &self.drain())
+        let before = self.value(self.before) * if self.half_d { 0x1_0001 } else { 1 };
+        row.around(&fill(input.len(), registers, before), &drain(registers))
     }
 
     /// Registers of D.
     fn registers(&self) -> usize {
         if self.half_d { self.n / 4 } else { self.n / 2 }
-    }
-
-    /// Copies the images to shared memory, and A to registers; sets D.
-    fn fill(&self, bytes: usize) -> String {
-        let before = if self.half_d { self.value(self.before) * 0x1_0001 } else { self.value(self.before) };
-        let d: String = (0..self.registers()).map(|r| format!("mov.b32 %x{r}, {before:#x};\n")).collect();
-        format!(
-            "mov.u32 %r1, smem;\nshl.b32 %r2, %r98, 4;\ncvt.u64.u32 %d2, %r2;\nadd.s64 %d2, %d2, %d7;\n\
-             ld.global.v4.b32 {{%r40, %r41, %r42, %r43}}, [%d2];\n\
-             FILL:\nadd.u32 %r3, %r1, %r2;\ncvt.u64.u32 %d2, %r2;\nadd.s64 %d2, %d2, %d7;\n\
-             setp.ge.u32 %p1, %r2, {bytes};\n@%p1 bra FILLED;\nld.global.v4.b32 {{%r4, %r5, %r6, %r7}}, [%d2];\n\
-             st.shared.v4.b32 [%r3], {{%r4, %r5, %r6, %r7}};\nadd.u32 %r2, %r2, 2048;\nbra FILL;\nFILLED:\n\
-             fence.proxy.async.shared::cta;\nbar.sync 0;\n{d}setp.eq.u32 %p1, %r95, %r95;\nsetp.ne.u32 %p2, %r95, %r95;\n"
-        )
     }
 
     fn body(&self, a_size: usize) -> String {
@@ -164,13 +151,25 @@ impl Case {
             sign(self.negate[1]),
         )
     }
+}
 
-    /// Each thread stores its registers.
-    fn drain(&self) -> String {
-        let stores: String =
-            (0..self.registers()).map(|r| format!("st.global.b32 [%d1+{}], %x{r};\n", 4 * r)).collect();
-        format!("mul.wide.u32 %d1, %r98, {};\nadd.s64 %d1, %d1, %d8;\n{stores}", 4 * self.registers())
-    }
+/// Copies the images to shared memory, and 16 bytes for each thread to registers; puts `before` into so many registers of D.
+pub fn fill(bytes: usize, registers: usize, before: u32) -> String {
+    let d: String = (0..registers).map(|r| format!("mov.b32 %x{r}, {before:#x};\n")).collect();
+    format!(
+        "mov.u32 %r1, smem;\nshl.b32 %r2, %r98, 4;\ncvt.u64.u32 %d2, %r2;\nadd.s64 %d2, %d2, %d7;\n\
+         ld.global.v4.b32 {{%r40, %r41, %r42, %r43}}, [%d2];\n\
+         FILL:\nadd.u32 %r3, %r1, %r2;\ncvt.u64.u32 %d2, %r2;\nadd.s64 %d2, %d2, %d7;\n\
+         setp.ge.u32 %p1, %r2, {bytes};\n@%p1 bra FILLED;\nld.global.v4.b32 {{%r4, %r5, %r6, %r7}}, [%d2];\n\
+         st.shared.v4.b32 [%r3], {{%r4, %r5, %r6, %r7}};\nadd.u32 %r2, %r2, 2048;\nbra FILL;\nFILLED:\n\
+         fence.proxy.async.shared::cta;\nbar.sync 0;\n{d}setp.eq.u32 %p1, %r95, %r95;\nsetp.ne.u32 %p2, %r95, %r95;\n"
+    )
+}
+
+/// Each thread stores its registers.
+pub fn drain(registers: usize) -> String {
+    let stores: String = (0..registers).map(|r| format!("st.global.b32 [%d1+{}], %x{r};\n", 4 * r)).collect();
+    format!("mul.wide.u32 %d1, %r98, {};\nadd.s64 %d1, %d1, %d8;\n{stores}", 4 * registers)
 }
 
 pub fn rows() -> Vec<Row> {

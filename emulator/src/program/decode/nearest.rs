@@ -25,7 +25,9 @@ pub fn advice(opcode: &str) -> String {
         return "No form of this opcode is modelled; `emulate --list-instructions` lists all that are.".into();
     };
     let mut wanted = vec![meant];
-    wanted.extend(&parts[1..]);
+    // A fence of one direction is not modelled; the one of both does what it does.
+    let one_way = |part: &&str| meant == "fence" && parts.len() == 3 && matches!(*part, "acquire" | "release");
+    wanted.extend(parts[1..].iter().map(|part| if one_way(part) { "acq_rel" } else { part }));
     let written = forms.iter().filter(|(words, _)| words.iter().any(|word| word == meant));
     let best = written
         .map(|(_, form)| {
@@ -200,8 +202,8 @@ mod tests {
             ("xnor.b32", "Did you mean `xor.b32`?"),
             ("suld.b.1d.b32.trap", "No form of this opcode"),
             (
-                "wgmma.mma_async.sync.aligned.m64n128k8.f32.tf32.tf32",
-                "`wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16`",
+                "wgmma.mma_async.sync.aligned.m64n128k16.f32.tf32.tf32",
+                "`wgmma.mma_async.sync.aligned.m64n128k8.f32.tf32.tf32`",
             ),
             ("wgmma.wait_grp.sync.aligned", "Did you mean `wgmma.wait_group.sync.aligned`?"),
             ("frobnicate.b32", "No form of this opcode"),

@@ -219,11 +219,15 @@ fn counts(base: &str, mods: &[&str], operand: usize) -> Want {
         ("tensormap", "replace", 1..) => Want::Count,
         ("movmatrix", _, _) => Want::of("b32"),
         // FP32 fragments take constants, those of pairs do not.
-        ("mma", _, 0 | 3) if mods.last() == Some(&"f32") => Want::of("f32"),
+        ("mma", _, 0 | 3) if has("f32") => Want::of("f32"),
+        ("mma", _, 0 | 3) if has("s32") => Want::of("s32"),
         ("mma", _, 1 | 2) if has("bf16") => Want::of("bf16x2"),
+        ("mma", _, 1 | 2) if has("tf32") => Want::of("b32"),
+        ("mma", _, 1 | 2) if !has("f16") || has("e4m3") || has("e5m2") => Want::Anything,
         ("mma", _, _) => Want::of("f16x2"),
         ("wgmma", "mma_async", at) => match at {
-            0 if mods[mods.len() - 3..].first() == Some(&"f32") => Want::Only(&["b32", "f32"]),
+            0 if has("f32") => Want::Only(&["b32", "f32"]),
+            0 if has("s32") => Want::Only(&["b32", "s32", "u32"]),
             // A register of two elements: bits, or two FP16 numbers; no integers, as ptxas says.
             0 => Want::Only(&["b32", "f16x2"]),
             1 | 2 => Want::of("u64"),
@@ -262,6 +266,7 @@ pub fn check(l: &Lowering, inst: &Instruction) -> Result<(), Bad> {
         let want = match (base, mods) {
             // It is put together of parts, or taken apart.
             ("mov", [ty]) => named(ty).map_or(Want::Anything, |ty| part(ty, elements.len() as u32)),
+            ("wgmma", _) if n == 1 && mods.contains(&"s32") => Want::Anything,
             ("wgmma", _) if n == 1 => Want::Only(&["b32", "f16x2"]),
             ("tcgen05", ["ld" | "st", ..]) | ("ldmatrix" | "stmatrix", _) => Want::of("b32"),
             _ => wants(base, mods, n),

@@ -1,27 +1,19 @@
 //! `mma.sync` and `movmatrix`: the tensor core of one warp.
 
 use super::{Decoded, Family, Lowering, Operands, wrong};
+use crate::program::kind::{Accumulator, Kind, Types};
 use crate::program::op::{Op, Reg};
 use crate::program::warp_mma::WarpMmaOp;
 use crate::syntax::ast::Operand;
 
 pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) -> Family {
     match (base, mods) {
-        ("mma", ["sync", "aligned", shape, "row", "col", d, a, b, c]) => {
-            let depth = match *shape {
-                "m16n8k16" => 16,
-                "m16n8k8" => 8,
-                _ => return Ok(None),
-            };
-            let (bf16, d_f32) = match (*d, *a, *b, *c) {
-                ("f32", "f16", "f16", "f32") => (false, true),
-                ("f16", "f16", "f16", "f16") => (false, false),
-                ("f32", "bf16", "bf16", "f32") => (true, true),
-                _ => return Ok(None),
-            };
+        ("mma", ["sync", "aligned", shape, "row", "col", types @ ..]) => {
+            let Some((bytes, types)) = form(shape, types) else { return Ok(None) };
+            let d_f32 = types.d == Accumulator::F32;
             o.expect(4..=4)?;
-            let accumulators = if d_f32 { 4 } else { 2 };
-            let lists = [accumulators, depth / 4, depth / 8, accumulators];
+            let accumulators = if types.wide_d() { 4 } else { 2 };
+            let lists = [accumulators, bytes / 8, bytes / 16, accumulators];
             let mut regs: [Vec<Reg>; 4] = Default::default();
             for (n, (regs, count)) in regs.iter_mut().zip(lists).enumerate() {
                 let Operand::Vector(list) = o.get(n)? else {
@@ -49,7 +41,7 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
             let numbers = |list: Vec<Reg>| {
                 list.into_iter().filter_map(|reg| if let Reg::B32(r) = reg { Some(r) } else { None }).collect()
             };
-            let op = WarpMmaOp { bf16, d_f32, depth, d: d.clone(), a: numbers(a), b: numbers(b), c: numbers(c) };
+            let op = WarpMmaOp { types, bytes, d: d.clone(), a: numbers(a), b: numbers(b), c: numbers(c) };
             Ok(Some(Decoded::new(Op::WarpMma(Box::new(op)), uses, d)))
         }
         ("movmatrix", ["sync", "aligned", "m8n8", "trans", "b16"]) => {
@@ -59,4 +51,21 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
         }
         _ => Ok(None),
     }
+}
+
+/// Bytes of a row of A, and the types, that shape and types name: D, A, B and C. `.satfinite` may stand anywhere among the types of
+/// integers, as ptxas has it.
+fn form(shape: &str, types: &[&str]) -> Option<(usize, Types)> {
+    let rest: Vec<&str> = types.iter().copied().filter(|part| *part != "satfinite").collect();
+    let [d, a, b, c] = rest[..] else { return None };
+    let (named, times) = (Types::named(d, a, b)?, types.len() - rest.len());
+    if c != d || times > usize::from(named.kind == Kind::I8) {
+        return None;
+    }
+    let bytes = match (shape, named.kind) {
+        ("m16n8k4", Kind::Tf32) | ("m16n8k8", Kind::F16) | ("m16n8k16", Kind::F8f6f4 | Kind::I8) => 16,
+        ("m16n8k8", Kind::Tf32) | ("m16n8k16", Kind::F16) | ("m16n8k32", Kind::F8f6f4 | Kind::I8) => 32,
+        _ => return None,
+    };
+    Some((bytes, Types { saturate: times == 1, ..named }))
 }

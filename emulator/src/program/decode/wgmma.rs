@@ -2,6 +2,7 @@
 
 use super::{Decoded, Family, Lowering, Operands, describe, wrong};
 use crate::program::Bad;
+use crate::program::kind::{Kind, Types};
 use crate::program::op::{Op, Reg};
 use crate::program::wgmma::{WgmmaA, WgmmaOp};
 use crate::syntax::ast::Operand;
@@ -36,46 +37,53 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
                 )),
             }
         }
-        ("mma_async", [shape, d, a, b]) => {
-            let Some(n) = columns(shape) else { return Ok(None) };
-            let (d_f32, bf16) = match (*d, *a, *b) {
-                ("f32", "f16", "f16") => (true, false),
-                ("f32", "bf16", "bf16") => (true, true),
-                ("f16", "f16", "f16") => (false, false),
-                _ => return Ok(None),
-            };
-            mma(l, o, n, d_f32, bf16).map(Some)
-        }
+        ("mma_async", [shape, types @ ..]) => match form(shape, types) {
+            Some((n, types)) => mma(l, o, n, types).map(Some),
+            None => Ok(None),
+        },
         _ => Ok(None),
     }
 }
 
-/// N of `m64nNk16`.
-fn columns(shape: &str) -> Option<u32> {
-    let n = shape.strip_prefix("m64n")?.strip_suffix("k16")?;
-    let number: u32 = n.parse().ok()?;
-    (number.to_string() == n && number.is_multiple_of(8) && (8..=256).contains(&number)).then_some(number)
+/// N and the types that shape and types name. `.satfinite` may stand anywhere among the types of integers, as ptxas has it.
+fn form(shape: &str, types: &[&str]) -> Option<(u32, Types)> {
+    let rest: Vec<&str> = types.iter().copied().filter(|part| *part != "satfinite").collect();
+    let [d, a, b] = rest[..] else { return None };
+    let (named, times) = (Types::named(d, a, b)?, types.len() - rest.len());
+    if times > usize::from(named.kind == Kind::I8) {
+        return None;
+    }
+    let types = Types { saturate: times == 1, ..named };
+    let (n, depth) = shape.strip_prefix("m64n")?.split_once('k')?;
+    let n: u32 = Some(n).filter(|n| !n.starts_with('0'))?.parse().ok()?;
+    let even = n.is_multiple_of(8) && (8..=256).contains(&n);
+    // Integers have N = 8 and 24, else multiples of 16 (PTX ISA, wgmma.mma_async, shapes).
+    let fits = even && (types.kind != Kind::I8 || n <= 24 || n.is_multiple_of(16));
+    (fits && depth == types.kind.depth().to_string()).then_some((n, types))
 }
 
-/// `{d}, adesc or {a}, bdesc, scale-d, imm-scale-a, imm-scale-b{, imm-trans-a}, imm-trans-b`
-fn mma(l: &mut Lowering, o: &Operands, n: u32, d_f32: bool, bf16: bool) -> Result<Decoded, Bad> {
+/// `{d}, adesc or {a}, bdesc, scale-d{, imm-scale-a, imm-scale-b}{, imm-trans-a}{, imm-trans-b}`: integers are not negated, and only
+/// elements of 16 bits can lie the other way round.
+fn mma(l: &mut Lowering, o: &Operands, n: u32, types: Types) -> Result<Decoded, Bad> {
     let in_registers = matches!(o.get(1)?, Operand::Vector(_));
-    if in_registers {
-        o.expect(7..=7)?
-    } else {
-        o.expect(8..=8)?
-    }
+    let count = match (types.kind, in_registers) {
+        (Kind::F16, true) => 7,
+        (Kind::F16, false) => 8,
+        (Kind::I8, _) => 4,
+        _ => 6,
+    };
+    o.expect(count..=count)?;
     let Operand::Vector(list) = o.get(0)? else {
         return Err(wrong(
             format!("D of `{}` is {}", o.opcode, describe(o.get(0)?)),
             "Name the registers of the accumulator in a vector `{…}`.",
         ));
     };
-    let count = if d_f32 { n / 2 } else { n / 4 } as usize;
+    let count = if types.wide_d() { n / 2 } else { n / 4 } as usize;
     if list.len() != count {
         return Err(wrong(
             format!("D of `{}` has {} registers, its vector names {}", o.opcode, count, list.len()),
-            "A thread holds N/2 FP32 numbers of D, or N/2 FP16 numbers in N/4 registers.",
+            "A thread holds N/2 FP32 numbers or integers of D, or N/2 FP16 numbers in N/4 registers.",
         ));
     }
     let mut d = Vec::with_capacity(count);
@@ -97,7 +105,7 @@ fn mma(l: &mut Lowering, o: &Operands, n: u32, d_f32: bool, bf16: bool) -> Resul
             let [a0, a1, a2, a3] = list.as_slice() else {
                 return Err(wrong(
                     format!("A of `{}` has 4 registers, its vector names {}", o.opcode, list.len()),
-                    "A thread holds 8 elements of A, two a register.",
+                    "A thread holds 16 bytes of A, four a register.",
                 ));
             };
             let mut registers = [0; 4];
@@ -132,13 +140,14 @@ fn mma(l: &mut Lowering, o: &Operands, n: u32, d_f32: bool, bf16: bool) -> Resul
             "It is 0 for K-major, 1 for an operand that lies the other way round.",
         )),
     };
-    let (negate_a, negate_b) = (negate(4, "a")?, negate(5, "b")?);
-    let a_mn_major = !in_registers && turned(6, "a")?;
-    let b_mn_major = turned(o.len() - 1, "b")?;
+    let signed = types.kind != Kind::I8;
+    let (negate_a, negate_b) = (signed && negate(4, "a")?, signed && negate(5, "b")?);
+    let turns = types.kind == Kind::F16;
+    let a_mn_major = turns && !in_registers && turned(6, "a")?;
+    let b_mn_major = turns && turned(o.len() - 1, "b")?;
     let op = WgmmaOp {
         n,
-        d_f32,
-        bf16,
+        types,
         d: d.into(),
         a,
         b,
