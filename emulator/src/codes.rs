@@ -30,7 +30,10 @@ pub const CODES: &[(&str, &str)] = &[
     ("lanes-missing", "lanes of the member mask did not reach a warp-wide instruction"),
     ("launch", "the launch does not fit the kernel or the GPU"),
     ("loaded-never-read", "a box that a tensor copy loads, or a part of it, is never read (a note)"),
-    ("load-outlives-cta", "the CTA ends although nobody waited for a copy into its shared memory"),
+    (
+        "load-outlives-cta",
+        "the CTA ends although nobody waited for a copy into its shared memory (a note of a copy that it issued itself)",
+    ),
     ("matrix-descriptor", "a shared-memory descriptor is not valid"),
     ("mbarrier-address", "an mbarrier operation on something that is no mbarrier's address"),
     ("mbarrier-bytes", "more bytes pending than an mbarrier can count"),
@@ -48,7 +51,10 @@ pub const CODES: &[(&str, &str)] = &[
     ("mbarrier-split", "a phase is complete before all lanes of a warp have arrived that do so together"),
     ("misaligned-address", "an access that is not aligned to the bytes it moves"),
     ("missing-acquire", "accesses in order through nothing but a relaxed wait for an mbarrier (a note)"),
-    ("missing-proxy-fence", "generic stores read by the asynchronous proxy without fence.proxy.async"),
+    (
+        "missing-proxy-fence",
+        "generic stores read by the asynchronous proxy without fence.proxy.async (a note of cp.async that an MMA reads)",
+    ),
     (
         "missing-proxy-fence-before-overwrite",
         "generic accesses followed by an asynchronous overwrite without a proxy fence (a note)",

@@ -134,11 +134,11 @@ fn plain_uses_of_another_ctas_memory() {
     }
 }
 
-/// A copy that counts its bytes in the other CTA: found as one that the CTA which gets them may not outlive.
+/// A copy that counts its bytes in the other CTA: noted as one that the CTA which gets them, and issued it, may not outlive.
 #[test]
 fn a_copy_that_counts_its_bytes_in_the_other_cta() {
     let (copy, wait) = (late_copy(82944), WAIT_FOR_LATE_COPY);
     let both = "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;";
-    pair_gives(&format!("{copy}{both}"), "", Some("load-outlives-cta"));
+    pair_gives(&format!("{copy}{both}"), "", None);
     pair_gives(&format!("{copy}{wait}{both}"), "", None);
 }

@@ -64,10 +64,15 @@ fn an_mbarrier_outlives_what_completes_on_it() {
 #[test]
 fn a_cta_outlives_the_copies_into_it() {
     let outlives = Some("load-outlives-cta");
-    for asked in [COPY, REQUEST] {
-        for (wait, code) in [("", outlives), (WAIT, None)] {
-            gives(&format!("@!%p0 ret;\n{INIT}\n{asked}\n{wait}"), 32, code);
-        }
+    for (wait, code) in [("", outlives), (WAIT, None)] {
+        gives(&format!("@!%p0 ret;\n{INIT}\n{REQUEST}\n{wait}"), 32, code);
+    }
+    // Its own copy: an H200 keeps the shared memory, so that it is a note.
+    for (wait, code) in [("", outlives), (WAIT, None)] {
+        let body = format!("@!%p0 ret;\n{INIT}\n{COPY}\n{wait}");
+        gives(&body, 32, None);
+        let noted: Vec<&str> = run(&body, 32, None).notes.iter().map(|note| note.code).collect();
+        assert_eq!(noted, Vec::from_iter(code), "{body}");
     }
     let other = format!(
         "@%p0 mbarrier.init.shared::cta.b64 [bar], 1;\n@%p0 fence.proxy.async;\nbar.sync 0;\nsetp.ge.u32 %p2, %r0, 32;\n\

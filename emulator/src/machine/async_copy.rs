@@ -2,13 +2,18 @@
 
 use super::access::Target;
 use super::cluster::{Cluster, Stop};
+use super::mbarrier_ops::Arrival;
 use super::memory::Runs;
 use super::names::counted;
 use super::origins::Source;
-use super::state::{ActorKind, At, Slot};
+use super::state::{ActorKind, At, CopiesArrival, Pending, Slot, Span};
 use super::warp::lanes;
-use crate::order::Stamp;
+use crate::order::{Stamp, Views};
 use crate::program::op::{Address, Reg};
+use crate::protocol::What;
+
+/// Epochs that an arrival closed are remembered, so many.
+const OPEN: usize = 64;
 
 impl Cluster<'_> {
     /// Copies up to 16 bytes a lane. The data is there at once; that nobody may rely on it before the group was waited for
@@ -71,12 +76,82 @@ impl Cluster<'_> {
         self.warps[w].copies.epoch += 1;
     }
 
+    /// `cp.async.mbarrier.arrive`: each lane arrives when its copies so far are complete. Unless the arrivals are `counted` among those
+    /// that the mbarrier was initialised for, the phase takes as many more first (PTX ISA, cp.async.mbarrier.arrive).
+    pub fn async_arrive(&mut self, at: At, address: &Address, counted: bool) -> Result<(), Stop> {
+        let At { w, f, site, .. } = at;
+        let now = self.warps[w].fragments[f].ready_at;
+        let warp = &mut self.warps[w];
+        if warp.copies.is_used() {
+            warp.copies.epoch += 1;
+            warp.copies_open.push(warp.copies.epoch);
+            // Nobody waits for so old ones.
+            if warp.copies_open.len() > OPEN {
+                warp.copies_open.remove(0);
+            }
+        }
+        let copies = warp.copies;
+        let order = warp.starts();
+        for (slot, who) in self.barrier_addresses(at, address, false)? {
+            let barrier = self.barrier(w, slot, site, "arrived at")?;
+            let count = who.count_ones();
+            if !counted && self.barriers[barrier as usize].raise_pending(count).is_err() {
+                return Err(Some(Box::new(self.problem(
+                    "mbarrier-count",
+                    site,
+                    format!("{} would take more than 1,048,575 arrivals", self.barrier_name(barrier)),
+                    "The pending count of an mbarrier is at most 1,048,575 (PTX ISA, cp.async.mbarrier.arrive).",
+                    "Write .noinc, and initialise the mbarrier for these arrivals.".into(),
+                ))));
+            }
+            let issue = counted.then(|| self.record.add(w, who, site, What::Issue { tells: 1 }));
+            let order = order.clone();
+            let time = now.max(copies.busy_until) + self.jitter(300);
+            self.copies_arrivals.push(CopiesArrival {
+                site,
+                issue,
+                barrier,
+                count,
+                warp: w,
+                issued: now,
+                copies,
+                order,
+            });
+            self.push_event(time, Pending::CopiesArrive(self.copies_arrivals.len() - 1));
+        }
+        self.warps[w].fragments[f].ready_at += self.costs.mbarrier;
+        Ok(())
+    }
+
+    /// The copies are complete: the arrivals.
+    pub fn copies_arrive(&mut self, n: usize, time: u64) -> Result<(), Stop> {
+        let arrival = &mut self.copies_arrivals[n];
+        let mut views = Views::default();
+        views.order = std::mem::take(&mut arrival.order);
+        let &mut CopiesArrival { site, issue, barrier, count, warp, issued, copies, .. } = arrival;
+        // It tells of the copies, of nothing else that its thread did.
+        copies.raise(&mut views.hb, copies.epoch);
+        if let Some(issue) = issue {
+            self.record.done(issue, barrier, count, 0);
+        }
+        let arrival = Arrival { count, announced: 0, site, engine: true };
+        self.arrive(barrier, arrival, &views, Span { w: warp, issued, start: time, end: time })
+    }
+
     /// `cp.async.wait_group`: all but so many groups are complete; `None`: everything is, committed or not.
     pub fn async_wait(&mut self, at: At, pending: Option<u32>) {
         let warp = &mut self.warps[at.w];
         let last = match pending {
             None => warp.copies.epoch + 1,
-            Some(n) => warp.copies.epoch.saturating_sub(n),
+            Some(n) => {
+                let open = |epoch: u32| warp.copies_open.contains(&epoch);
+                let (mut last, mut left) = (warp.copies.epoch, n);
+                while last > 0 && (left > 0 || open(last)) {
+                    left -= u32::from(left > 0 && !open(last));
+                    last -= 1;
+                }
+                last
+            }
         };
         if warp.copies.is_used() {
             warp.views.raise(warp.copies.actor, last);

@@ -49,7 +49,7 @@ impl Cluster<'_> {
             let strength = if op.update.is_some() { Strength::Cluster } else { Strength::Weak };
             let stamp = Stamp { asynchronous: false, strength, ..stamp };
             self.touch_shared(w, slot, total, stamp, true);
-            self.barriers[barrier as usize].promise(slot.cta, site);
+            self.barriers[barrier as usize].promise(slot.cta, site, false);
             let issue = self.record.add(w, 1 << lane, site, What::Issue { tells: 1 });
             let copy = Copy {
                 site,

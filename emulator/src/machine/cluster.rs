@@ -126,6 +126,7 @@ pub struct Cluster<'a> {
     /// Those that are complete and not computed yet.
     pub batches: super::batch::Batches,
     pub commits: Vec<Commit>,
+    pub copies_arrivals: Vec<super::state::CopiesArrival>,
     /// The last MMA of each queue that a commit covers.
     pub covered: FxHashMap<(usize, usize), u32>,
     pub copies: Vec<super::tma::Copy>,
@@ -224,6 +225,7 @@ impl<'a> Cluster<'a> {
             footprints: Default::default(),
             batches: Default::default(),
             commits: Vec::new(),
+            copies_arrivals: Vec::new(),
             covered: FxHashMap::default(),
             copies: Vec::new(),
             free_copies: Vec::new(),
@@ -355,6 +357,7 @@ impl<'a> Cluster<'a> {
                 narrow_fences: Vec::new(),
                 loads: Queue::default(),
                 copies: Queue::default(),
+                copies_open: Default::default(),
                 stores: Queue::default(),
                 wgmma: Default::default(),
                 open_loads: Vec::new(),

@@ -199,7 +199,10 @@ impl Cluster<'_> {
             {
                 labels.extend(warp.narrow_fences.first().map(|(site, why)| self.label(*site, why.as_str())));
             }
-            return draft(
+            let copied = matches!(self.kind(first), Some(ActorKind::AsyncCopies(_)));
+            // CUTLASS and Tilus let MMAs read what cp.async wrote without this fence.
+            let severity = if copied && is_mma(second) { Severity::Note } else { Severity::Finding };
+            let finding = draft(
                 "missing-proxy-fence",
                 format!(
                     "{reader} {verb} {{}} through the asynchronous proxy, but no proxy fence follows the stores that wrote it"
@@ -209,6 +212,7 @@ impl Cluster<'_> {
                 "Let every thread that stores execute fence.proxy.async.shared::cta after its stores, before the barrier."
                     .into(),
             );
+            return Draft { severity, ..finding };
         }
         if is_mma(second) || is_mma(first) {
             let (mma, store) = if is_mma(second) { (second, first) } else { (first, second) };

@@ -78,7 +78,7 @@ impl Cluster<'_> {
                 let stamp = self.barriers[barrier as usize].stamp(site, self.index);
                 self.touch_shared(w, slot, 16, stamp, true);
                 let b = &mut self.barriers[barrier as usize];
-                b.promise(cta, site);
+                b.promise(cta, site, false);
                 targets.push((slot, barrier, b.next_epoch()));
             }
             let time = self.warps[w].fragments[f].ready_at;

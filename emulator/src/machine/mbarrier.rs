@@ -137,6 +137,8 @@ pub struct Promise {
     pub epoch: u32,
     /// The statement.
     pub site: u32,
+    /// All were issued in the CTA that gets the bytes.
+    pub own: bool,
 }
 
 impl Mbarrier {
@@ -184,6 +186,15 @@ impl Mbarrier {
             self.history.push((self.phase, site));
         }
         self.current.views.join(views);
+        Ok(())
+    }
+
+    /// The current phase takes so many arrivals more. `Err`: more than it can.
+    pub fn raise_pending(&mut self, count: u32) -> Result<(), ()> {
+        if i64::from(self.pending) + i64::from(count) > LIMIT {
+            return Err(());
+        }
+        self.pending += count;
         Ok(())
     }
 
@@ -258,10 +269,10 @@ impl Mbarrier {
     }
 
     /// A write of bytes in this CTA begins, which the current phase waits for.
-    pub fn promise(&mut self, cta: usize, site: u32) {
-        let new = Promise { cta, epoch: self.next_epoch(), site };
+    pub fn promise(&mut self, cta: usize, site: u32, own: bool) {
+        let new = Promise { cta, epoch: self.next_epoch(), site, own };
         match self.promises.iter_mut().find(|known| known.cta == cta) {
-            Some(known) => *known = new,
+            Some(known) => *known = Promise { own: own && (known.own || known.epoch < new.epoch), ..new },
             None => self.promises.push(new),
         }
     }

@@ -78,7 +78,8 @@ impl Cluster<'_> {
                  overwrites that one's (PTX ISA 5.1.7).",
                 self.wait_for(barrier, &promise, "before the last thread ends, or issue no copy that nobody needs"),
             );
-            diagnostic.severity = Severity::Finding;
+            // The CTA's shared memory is kept until its own copies are there.
+            diagnostic.severity = if promise.own { Severity::Note } else { Severity::Finding };
             diagnostic.labels[0].text = "no thread of the CTA waits for this copy".into();
             // Others that complete the same phase.
             let b = &self.barriers[barrier as usize];

@@ -238,6 +238,7 @@ impl Cluster<'_> {
             Pending::CopyRead(n) => self.copy_read(n),
             Pending::CopyDone(n) => return self.copy_done(n, time),
             Pending::Response(n) => self.respond(n, time),
+            Pending::CopiesArrive(n) => return self.copies_arrive(n, time),
         }
         Ok(())
     }

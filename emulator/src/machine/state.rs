@@ -155,6 +155,22 @@ pub struct Commit {
     pub arrival: Option<(ActorId, u32)>,
 }
 
+/// Arrivals of lanes whose `cp.async` so far are to be complete before.
+#[derive(Debug)]
+pub struct CopiesArrival {
+    pub site: u32,
+    /// Its step in the record, if the arrivals count among the expected ones.
+    pub issue: Option<u32>,
+    pub barrier: u32,
+    pub count: u32,
+    pub warp: usize,
+    pub issued: u64,
+    /// The copies that are complete then.
+    pub copies: super::warp::Queue,
+    /// What came before it was issued.
+    pub order: Clock,
+}
+
 /// Why a value is undefined.
 #[derive(Clone, Debug)]
 pub struct Origin {
@@ -226,6 +242,8 @@ pub enum Pending {
     CopyDone(usize),
     /// A response of cluster launch control.
     Response(usize),
+    /// The `cp.async` of some lanes are complete, and they arrive.
+    CopiesArrive(usize),
 }
 
 /// A kind of actor, for messages.

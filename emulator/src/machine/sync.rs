@@ -77,6 +77,7 @@ impl Cluster<'_> {
                 self.async_commit(at.w);
                 Ok(())
             }
+            Op::AsyncArrive { address, counted } => self.async_arrive(at, address, *counted),
             Op::AsyncWait { pending } => {
                 self.async_wait(at, *pending);
                 Ok(())

@@ -289,8 +289,9 @@ impl Cluster<'_> {
         if let Some(from) = from {
             self.touch_shared(w, from, bytes, reads, false);
         }
+        let home = self.warps[w].cta;
         for (&barrier, slot) in barriers.iter().zip(&shared) {
-            self.barriers[barrier as usize].promise(slot.cta, site);
+            self.barriers[barrier as usize].promise(slot.cta, site, slot.cta == home);
         }
 
         // When.

@@ -375,6 +375,8 @@ pub struct Warp {
     pub loads: Queue,
     /// Its `cp.async` groups.
     pub copies: Queue,
+    /// Epochs of them that an arrival closed, and no `cp.async.commit_group`: they belong to the group behind them.
+    pub copies_open: SmallVec<[u32; 4]>,
     pub stores: Queue,
     /// Its side of its warpgroup's MMAs.
     pub wgmma: super::wgmma::Own,

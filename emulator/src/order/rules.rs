@@ -295,6 +295,20 @@ pub const RULES: &[Rule] = &[
         "PTX ISA 9.7.9.25.3, cp.async.wait_group",
     ),
     rule(
+        "cp-async-arrive",
+        "cp.async, then cp.async.mbarrier.arrive by the same thread.",
+        "A wait for the phase that the arrival counts for.",
+        "The copies come before what the waiting thread does next, as accesses through the generic proxy. That an MMA reads what cp.async wrote without a fence.proxy.async is a note: kernels of CUTLASS do.",
+        "PTX ISA, cp.async.mbarrier.arrive",
+    ),
+    rule(
+        "cp-async-arrive-tells-of-copies-only",
+        "A thread stores, and executes cp.async.mbarrier.arrive.",
+        "A wait for the phase that the arrival counts for.",
+        "Nothing of the stores: it tells of the copies alone.",
+        "PTX ISA, cp.async.mbarrier.arrive",
+    ),
+    rule(
         "through-a-reader",
         "A write, and a read of the same bytes by somebody who had waited for it, also an engine.",
         "Who has waited for the reader (for the commit of an MMA, say) overwrites the bytes.",

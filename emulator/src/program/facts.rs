@@ -281,6 +281,7 @@ impl Op {
                 | Op::ClusterWait { .. }
                 | Op::AsyncCopy { .. }
                 | Op::AsyncCommit
+                | Op::AsyncArrive { .. }
                 | Op::AsyncWait { .. }
                 | Op::MatrixLoad { .. }
                 | Op::MatrixStore { .. }

@@ -354,6 +354,8 @@ pub enum Op {
     AsyncCopy { to: Address, from: Address, bytes: u8, read: Option<u16> },
     /// `cp.async.commit_group`
     AsyncCommit,
+    /// `cp.async.mbarrier.arrive`; `counted`: `.noinc`, the arrivals are among those that the mbarrier was initialised for
+    AsyncArrive { address: Address, counted: bool },
     /// `cp.async.wait_group` (`wait_all`: `None`)
     AsyncWait { pending: Option<u32> },
     /// `ldmatrix`

@@ -227,6 +227,45 @@ pub fn copies() -> Vec<Case> {
             "@%first cp.async.ca.shared.global [tile], [%out], 16;\ncp.async.wait_all;\n\
              bar.sync 0; // rule\n@%warp1 ld.shared.u32 %r2, [tile];",
         ),
+        order(
+            "cp-async-arrive",
+            PAIR,
+            SHARED,
+            arrives(
+                "@%first cp.async.mbarrier.arrive.noinc.shared::cta.b64 [bar_a]; // rule: @%first mbarrier.arrive.shared::cta.b64 _, [bar_a];",
+                "ld.shared.u32 %r2, [tile];",
+            ),
+        ),
+        // Not counted: the phase takes one more.
+        order(
+            "cp-async-arrive",
+            PAIR,
+            SHARED,
+            arrives(
+                "@%first cp.async.mbarrier.arrive.shared::cta.b64 [bar_a]; // rule\n@%first mbarrier.arrive.shared::cta.b64 _, [bar_a];",
+                "ld.shared.u32 %r2, [tile];",
+            ),
+        ),
+        // It tells of the copies only.
+        none(
+            "cp-async-arrive-tells-of-copies-only",
+            PAIR,
+            SHARED,
+            arrives(
+                "@%first st.shared.u32 [tile+64], 7;\n\
+                 @%first cp.async.mbarrier.arrive.noinc.shared::cta.b64 [bar_a]; // rule: @%first mbarrier.arrive.shared::cta.b64 _, [bar_a];",
+                "ld.shared.u32 %r2, [tile+64];",
+            ),
+        ),
     ]);
     list
+}
+
+/// Thread 0 copies, and arrives at an mbarrier of one arrival; warp 1 waits for it, and does this.
+fn arrives(arrive: &str, then: &str) -> String {
+    format!(
+        "@%first mbarrier.init.shared::cta.b64 [bar_a], 1;\nbar.sync 0;\n@%warp1 bra WAIT;\n\
+         @%first cp.async.ca.shared.global [tile], [%out], 16;\n{arrive}\nbra END;\nWAIT:\n\
+         mbarrier.try_wait.parity.shared::cta.b64 %p1, [bar_a], 0;\n@!%p1 bra WAIT;\n{then}\nEND:"
+    )
 }

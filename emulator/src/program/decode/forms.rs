@@ -107,6 +107,7 @@ pub const FORMS: &[&str] = &[
     "createpolicy.fractional.L2::{evict_first|evict_last|evict_normal|evict_unchanged}{.L2::evict_first|.L2::evict_unchanged}?.b64",
     "cp.async.{ca|cg}.shared{::cta}?.global{.L2::cache_hint}?{.L2::64B|.L2::128B|.L2::256B}?",
     "cp.async.{commit_group|wait_group|wait_all}",
+    "cp.async.mbarrier.arrive{.noinc}?{.shared{::cta}?}?.b64",
     "{ldmatrix|stmatrix}.sync.aligned.m8n8.{x1|x2|x4}{.trans}?{.shared{::cta}?}?.b16",
     "mma.sync.aligned.{m16n8k16|m16n8k8}.row.col.{f32.f16.f16.f32|f16.f16.f16.f16|f32.bf16.bf16.f32}",
     "mma.sync.aligned.{m16n8k8|m16n8k4}.row.col.f32.tf32.tf32.f32",

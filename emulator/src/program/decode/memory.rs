@@ -48,6 +48,18 @@ fn matrix_or_async(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) ->
             Ok(Some(Decoded::new(Op::AsyncCopy { to, from, bytes: *bytes as u8, read }, uses, vec![])))
         }
         ("cp", ["async", "commit_group"]) => Ok(Some(Decoded::new(Op::AsyncCommit, vec![], vec![]))),
+        ("cp", ["async", "mbarrier", "arrive", rest @ .., "b64"]) => {
+            let (counted, space) = match rest {
+                ["noinc", space @ ..] => (true, space),
+                space => (false, space),
+            };
+            if !matches!(space, [] | ["shared" | "shared::cta"]) {
+                return Ok(None);
+            }
+            o.expect(1..=1)?;
+            let address = l.address(o.get(0)?)?;
+            Ok(Some(Decoded::new(Op::AsyncArrive { address, counted }, base_of(&address), vec![])))
+        }
         ("cp", ["async", "wait_all"]) => Ok(Some(Decoded::new(Op::AsyncWait { pending: None }, vec![], vec![]))),
         ("cp", ["async", "wait_group"]) => {
             o.expect(1..=1)?;
