@@ -46,7 +46,7 @@ impl Registers {
                 match f {
                     Alu::U32(f) => set!(r, b32, write32, d, mask, f, a),
                     Alu::B32(f) => set!(r, b32, write32, d, mask, f, a, b),
-                    Alu::T32(f) => set!(r, b32, write32, d, mask, f, a, b, c),
+                    Alu::T32(f) | Alu::Permute(f) => set!(r, b32, write32, d, mask, f, a, b, c),
                     Alu::U64(f) => set!(r, b64, write64, d, mask, f, a),
                     Alu::B64(f) => set!(r, b64, write64, d, mask, f, a, b),
                     Alu::T64(f) => set!(r, b64, write64, d, mask, f, a, b, c),
@@ -188,6 +188,7 @@ impl Cluster<'_> {
     /// Executes one; in these lanes its result is not defined.
     #[inline]
     pub fn plain(&mut self, w: usize, mask: u32, inst: &Inst, undefined: u32) {
+        let parts = if undefined == 0 { None } else { self.warps[w].registers.parts_of_result(&inst.op) };
         if inst.facts.alone {
             self.warps[w].registers.compute(mask, &inst.op);
         } else {
@@ -202,6 +203,9 @@ impl Cluster<'_> {
             self.warps[w].registers.set_defined(d, mask, !undefined);
             if undefined != 0 {
                 self.inherit_origin(w, &inst.uses, d, mask, inst.site);
+                if let Some(lacks) = &parts {
+                    self.warps[w].registers.set_parts(d, undefined, lacks);
+                }
             } else if mask == u32::MAX {
                 self.warps[w].origins.remove(&d);
             }

@@ -64,6 +64,7 @@ mod origins;
 mod outbox;
 mod outputs;
 mod packed_copy;
+mod part_defined;
 mod prepare;
 mod print;
 pub(crate) mod product;

@@ -6,7 +6,7 @@ use crate::order::{ActorId, Clock, Views};
 use crate::program::Kernel;
 use crate::program::atomic::Scope;
 use crate::program::facts::number;
-use crate::program::op::{FALSE, Inst, L32, L64, Op, Reg, TRUE};
+use crate::program::op::{FALSE, Inst, L32, L64, Reg, TRUE};
 use crate::report::Memory;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -23,6 +23,8 @@ pub struct Registers {
     defined: Vec<u32>,
     /// Those that a `tcgen05.ld` is still to bring, by their number.
     loading: Vec<bool>,
+    /// Which bits of 32-bit registers lack a value, where not all do.
+    pub parts: FxHashMap<u16, Box<L32>>,
 }
 
 /// What registers hold before they are written: as a float, NaN.
@@ -38,6 +40,7 @@ impl Registers {
             counts: kernel.registers,
             defined: vec![0; usize::from(n32) + usize::from(n64) + usize::from(np)],
             loading: vec![false; usize::from(n32) + usize::from(n64) + usize::from(np)],
+            parts: FxHashMap::default(),
         };
         r.pred[usize::from(TRUE)] = u32::MAX;
         for p in [TRUE, FALSE] {
@@ -112,20 +115,6 @@ impl Registers {
         registers.iter().for_each(|&reg| self.loading[usize::from(reg)] = loading);
     }
 
-    /// What is not selected does not matter.
-    fn not_selected(&self, inst: &Inst, lacking: u32) -> u32 {
-        let lacks = |reg| !self.defined(reg);
-        let select = |p: u16, negated: bool, a, b| {
-            let p_set = self.pred[usize::from(p)] ^ if negated { u32::MAX } else { 0 };
-            lacks(Reg::Pred(p)) | p_set & lacks(a) | !p_set & lacks(b)
-        };
-        match inst.op {
-            Op::Select32 { a, b, p, negated, .. } => select(p, negated, Reg::B32(a), Reg::B32(b)),
-            Op::Select64 { a, b, p, negated, .. } => select(p, negated, Reg::B64(a), Reg::B64(b)),
-            _ => lacking,
-        }
-    }
-
     /// Says of the registers that an instruction has written that they are defined in these lanes.
     #[inline]
     pub fn all_defined(&mut self, inst: &Inst, mask: u32) {
@@ -147,6 +136,9 @@ impl Registers {
         };
         for d in &mut self.defined[n..n + count] {
             *d = *d & !mask | mask & defined;
+        }
+        if !self.parts.is_empty() {
+            self.forget_parts(reg, mask);
         }
     }
 
