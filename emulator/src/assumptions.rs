@@ -31,6 +31,12 @@ pub const ASSUMPTIONS: &[Assumption] = &[
         "Two CTAs of an SM that allocate 128 columns each and stay for long, with and without relinquish_alloc_permit; clock the second allocation.",
     ),
     assume(
+        "base-offset-without-swizzle",
+        "The base offset of a matrix descriptor of tcgen05 without swizzle does not count.",
+        "The ISA says so of wgmma's descriptor; of tcgen05's it says only that the offset tells where the swizzle's pattern begins. Triton 3.9 writes one into descriptors of scale factors, which have no swizzle, by the formula for patterns of 1024 bytes.",
+        "Copies of numbered scale factors by tcgen05.cp without swizzle, with each base offset.",
+    ),
+    assume(
         "commit-after-earlier-commit",
         "A tcgen05.commit with nothing new behind it arrives when all that earlier commits cover is complete, and promptly if that is done.",
         "The ISA says what a commit tracks; it does not say how a second one behaves that has nothing of its own to track.",

@@ -1,11 +1,16 @@
-//! GEMMs as PTX text from an independent compiler (Gluon, of Triton 3.9), which knows nothing of this emulator. They must load, run
-//! on every schedule without a finding, and give the right matrix. Text, launch and source lie in `gluon/`.
+//! GEMMs and attention as PTX text from an independent compiler (Triton 3.9, most in its language Gluon), which knows nothing of this
+//! emulator. They must load, run on every schedule without a finding, and give the right values. Text, launch and source lie in `gluon/`.
+//! Here: GEMMs of 16-bit elements; `gluon/gemms.rs` has those of other formats, `gluon/attention.rs` attention.
 
+#[path = "gluon/attention.rs"]
+mod attention;
 #[path = "gluon/case.rs"]
 mod case;
+#[path = "gluon/gemms.rs"]
+mod gemms;
 
 use case::{Case, case};
-use emulator::{Deadlock, Options, Report};
+use emulator::{Deadlock, Numerics, Options, Report};
 
 /// Small integers, so that every sum is exact.
 fn matrix(rows: usize, columns: usize, seed: u64) -> Vec<i32> {
@@ -44,35 +49,52 @@ fn runs(name: &str) {
         let bits: Vec<u16> = elements.into_iter().map(|x| case.bits(x as f32)).collect();
         case.fill(buffer, bits.into_iter());
     }
+    on_every_schedule(name, &case, |report| match wrong(&case, report) {
+        0 => Ok(()),
+        wrong => Err(format!("{wrong} elements of D are wrong")),
+    });
+}
+
+/// Runs a kernel on the default schedule, with both ways to round sums, and on adversarial ones: nothing is found, no schedule hangs, and
+/// what it computed is judged by `judge`.
+fn on_every_schedule(name: &str, case: &Case, judge: impl Fn(&Report) -> Result<(), String>) {
     let program = emulator::load(&case.text).unwrap_or_else(|e| panic!("{name} does not load: {e:#?}"));
-    for seed in std::iter::once(None).chain((0..seeds()).map(Some)) {
-        let options = Options { seed, max_instructions: 100_000_000, ..Default::default() };
+    let adversarial = (0..seeds()).map(|seed| (Some(seed), Numerics::Fast));
+    for (seed, numerics) in [(None, Numerics::Fast), (None, Numerics::Exact)].into_iter().chain(adversarial) {
+        let options = Options { seed, numerics, max_instructions: 100_000_000, ..Default::default() };
         let report = emulator::run(&program, &case.launch, &options);
-        assert!(report.is_clean(), "{name}, seed {seed:?}: {:#?}", report.findings);
+        assert!(report.is_clean(), "{name}, seed {seed:?}: {:#?}{:#?}", report.findings, report.incomplete);
         let known = |code: &str| code.starts_with("missing-") || code == "same-value-written-twice";
         let other = report.notes.iter().find(|note| !known(note.code));
         assert!(other.is_none(), "{name}, seed {seed:?}: {other:#?}");
-        assert_eq!(report.deadlock, Deadlock::Impossible);
-        assert_eq!(wrong(&case, &report), 0, "{name}, seed {seed:?}");
+        assert_eq!(report.deadlock, Deadlock::Impossible, "{name}, seed {seed:?}");
+        judge(&report).unwrap_or_else(|why| panic!("{name}, {numerics:?}, seed {seed:?}: {why}"));
     }
 }
 
-/// What `--example gluon` writes is a launch file, and a launch.
+/// What `--example gluon` writes is a launch file, and a launch; and no kernel of the folder is left out of these tests.
 #[test]
 fn launch_files_of_all() {
     let names = case::names();
-    assert_eq!(names.len(), 14);
+    let run: Vec<&str> = FP16.iter().copied().chain(gemms::names()).chain(attention::NAMES.iter().copied()).collect();
+    let left_out: Vec<&String> = names.iter().filter(|name| !run.contains(&name.as_str())).collect();
+    assert!(left_out.is_empty() && names.len() == run.len(), "not run: {left_out:?}");
     for name in names {
         let json = serde_json::to_string(&case::launch_file(&name)).expect("JSON");
         let launch: emulator::Launch = serde_json::from_str(&json).expect("a launch file");
         let program = emulator::load(&case(&name, None).text).expect("PTX");
         emulator::check(&program, &launch).unwrap_or_else(|errors| panic!("{name}: {errors:#?}"));
-        assert_eq!(launch.outputs[0].file, format!("{name}.d.bin"));
+        let expected = if attention::NAMES.contains(&name.as_str()) { "o" } else { "d" };
+        let file = format!("{name}.{expected}.bin");
+        assert!(launch.outputs.iter().any(|output| output.file == file), "{:?}", launch.outputs);
     }
 }
 
 macro_rules! kernels {
-    ($($name:ident),*) => { $(#[test] fn $name() { runs(stringify!($name)); })* };
+    ($($name:ident),*) => {
+        const FP16: &[&str] = &[$(stringify!($name)),*];
+        $(#[test] fn $name() { runs(stringify!($name)); })*
+    };
 }
 
 kernels!(

@@ -4,6 +4,7 @@
 #[path = "gluon/case.rs"]
 mod case;
 
+use case::formats::Format;
 use case::{Case, case};
 use emulator::{Numerics, Options};
 
@@ -81,7 +82,10 @@ fn bit_for_bit(name: &str) {
     let exact = run(Numerics::Exact, None);
     for (at, &got) in exact.iter().enumerate() {
         let (x, y) = (&a[at / n * k..][..k], &b[at % n * k..][..k]);
-        let sum = x.chunks(16).zip(y.chunks(16)).fold(0.0, |d, (x, y)| step(x, y, case.bf, d));
+        let sum = x
+            .chunks(16)
+            .zip(y.chunks(16))
+            .fold(0.0, |d, (x, y)| step(x, y, case.operands[0].format == Format::Bf16, d));
         let want = case.bits(sum);
         assert_eq!(got, want, "{name}, row {}, column {}: {} or {sum}", at / n, at % n, case.value(got));
     }

@@ -75,6 +75,38 @@ fn what_the_field_uses_is_modelled_or_on_the_list_of_what_is_not_yet() {
     assert!(unused.is_empty(), "in forms/refused.txt, but no kernel uses it: {unused:#?}");
 }
 
+/// The mnemonics of a text, as far as its lines begin with them.
+fn mnemonics(text: &str) -> BTreeSet<String> {
+    let lines = text.split(".section").next().unwrap_or(text).lines();
+    let code = lines.map(|line| line.split("//").next().unwrap_or(line));
+    let statements =
+        code.flat_map(|line| line.split(';')).map(|statement| statement.trim_start_matches(['{', '}', ' ', '\t']));
+    let words = statements.filter_map(|statement| {
+        let mut words = statement.split_whitespace().skip_while(|word| word.starts_with('@') || word.ends_with(':'));
+        words.next().filter(|word| word.starts_with(|c: char| c.is_ascii_lowercase()))
+    });
+    words.map(String::from).collect()
+}
+
+/// The list is complete of the kernels that lie beside it.
+#[test]
+fn the_list_of_the_field_has_what_kernels_of_a_compiler_use() {
+    let field = first_words(FIELD);
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/gluon");
+    let mut texts = 0;
+    for file in std::fs::read_dir(folder).expect(folder).flatten() {
+        if file.path().extension().is_none_or(|ending| ending != "ptx") {
+            continue;
+        }
+        texts += 1;
+        let used = mnemonics(&std::fs::read_to_string(file.path()).expect(folder));
+        assert!(used.len() > 30, "{:?}: {} mnemonics: it is not read", file.path(), used.len());
+        let missing: Vec<&String> = used.iter().filter(|m| !field.contains(m.as_str())).collect();
+        assert!(missing.is_empty(), "{:?} uses what field/mnemonics.txt lacks: {missing:#?}", file.path());
+    }
+    assert!(texts > 30, "{folder} has {texts} kernels");
+}
+
 /// `emulate --list-instructions` prints the forms: what kernels use and what is modelled is the same list.
 #[test]
 fn the_list_of_instructions_has_every_modelled_mnemonic_of_the_field() {

@@ -111,21 +111,20 @@ fn what_is_never_written_is_not_blank() {
 fn kernels_of_a_compiler() {
     for name in gluon::names() {
         let mut case = gluon::case(&name, None);
-        for buffer in 0..2 {
-            let bits: Vec<u16> = common::matrix(case.size[buffer], case.size[2], 7 + buffer as u64, 2)
-                .into_iter()
-                .map(|x| case.bits(x as f32))
-                .collect();
-            case.fill(buffer, bits.into_iter());
-        }
+        case.fill_with_small_integers(7);
         let program = load(&case.text);
         let whole = run(&program, &case.launch, None, Values::All);
         assert!(whole.is_clean(), "{name}: {:#?}", whole.findings);
         for clusters in [&[0][..], &[]] {
             let sample = run(&program, &case.launch, None, of(clusters));
             same_but_for_values(&whole, &sample, &format!("{name}, values of {clusters:?}"));
+            if name.starts_with("attention") {
+                // Its logarithm branches where a sum is subnormal.
+                assert!(sample.incomplete.iter().any(|what| what.contains("depends on them")), "{name}");
+                continue;
+            }
             assert!(sample.is_clean(), "{name}: {:?}", sample.incomplete);
-            let d = &sample.buffers[2];
+            let d = &sample.buffers[case.output()];
             let blank: u32 = d.blank.iter().map(|word| word.count_ones()).sum();
             let part = blank as usize * sample.clusters as usize / d.bytes.len();
             assert!(!clusters.is_empty() || blank as usize == d.bytes.len(), "{name}: {blank} bytes of D are blank");

@@ -47,6 +47,13 @@ fn dense(text: &str) -> String {
 fn the_tree_without_solutions() {
     let (_scratch, root) = edition();
     let files = files(&root);
+    for example in files.keys().filter(|file| file.starts_with("emulator/examples/") && file.ends_with(".rs")) {
+        let text = String::from_utf8_lossy(&files[example]);
+        for module in text.lines().filter_map(|line| line.strip_prefix("#[path = \"../tests/")) {
+            let path = format!("emulator/tests/{}", module.trim_end_matches("\"]"));
+            assert!(files.contains_key(&path), "{example} needs {path}, which is not there");
+        }
+    }
     let folders: std::collections::BTreeSet<&str> = files.keys().filter_map(|file| file.split('/').next()).collect();
     expect![[r#"
         {

@@ -39,7 +39,7 @@ impl Cluster<'_> {
                 let thread = self.next_commit(w, lane);
                 let mut latest = thread.busy_until;
                 let (mut barriers, mut last) = (Vec::new(), now);
-                let issue = self.record.add(w, 1 << lane, site, What::Issue { tells: ranks.len() as u8 });
+                let issue = self.record.add(w, 1 << lane, site, What::Issue { tells: ranks.len() as u8, commit: true });
                 for cta in ranks {
                     let barrier = self.barrier(w, Slot { cta, ..slot }, site, "committed to")?;
                     let delay = self.jitter(500);

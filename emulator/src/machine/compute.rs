@@ -46,7 +46,7 @@ impl Registers {
                 match f {
                     Alu::U32(f) => set!(r, b32, write32, d, mask, f, a),
                     Alu::B32(f) => set!(r, b32, write32, d, mask, f, a, b),
-                    Alu::T32(f) => set!(r, b32, write32, d, mask, f, a, b, c),
+                    Alu::T32(f) | Alu::Permute(f) => set!(r, b32, write32, d, mask, f, a, b, c),
                     Alu::U64(f) => set!(r, b64, write64, d, mask, f, a),
                     Alu::B64(f) => set!(r, b64, write64, d, mask, f, a, b),
                     Alu::T64(f) => set!(r, b64, write64, d, mask, f, a, b, c),

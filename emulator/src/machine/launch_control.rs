@@ -85,7 +85,7 @@ impl Cluster<'_> {
             let done_at = time + self.costs.tma_latency + self.jitter(1000);
             let order = self.warps[w].starts();
             self.awaited += 1;
-            let issue = self.record.add(w, 1 << lane, site, What::Issue { tells: targets.len() as u8 });
+            let issue = self.record.add(w, 1 << lane, site, What::Issue { tells: targets.len() as u8, commit: false });
             self.record.depends_on_timing(site, Timing::LaunchControl);
             self.outbox.push(time, Item::Cancel(Box::new(Cancel { site, issue, targets, order, done_at })));
         }

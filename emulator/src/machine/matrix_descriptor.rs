@@ -80,7 +80,8 @@ impl SharedDescriptor {
                 "Blackwell descriptors hold the constant 0b001 there; Hopper's do not".into(),
             ));
         }
-        if field(49, 3) != 0 || field(52, 1) != 0 {
+        // Without swizzle there is no pattern whose place it could tell: assumption `base-offset-without-swizzle`.
+        if swizzle != 0 && field(49, 3) != 0 || field(52, 1) != 0 {
             return Err((
                 format!("the matrix descriptor {bits:#018x} has a base offset or an absolute leading dimension"),
                 "base offset 0 (bits 49–51) and relative mode (bit 52 = 0) are modelled: align the tile to its swizzle \
@@ -165,6 +166,20 @@ mod tests {
         // The descriptor of the second K = 16 slice starts 32 bytes on: the pattern stays with the address.
         let next = SharedDescriptor { start: d.start + 32, ..d };
         assert_eq!(next.chunk(3, 0, false), 0x2000 + 3 * 128 + 16, "chunk 2 of row 3 lies where 2 ^ 3 = 1 points");
+    }
+
+    /// A base offset says where a pattern begins: it is refused where there is one, and says nothing where there is none.
+    #[test]
+    fn base_offsets_belong_to_patterns() {
+        let of = |swizzle: u64, base: u64| {
+            SharedDescriptor::decode(swizzle << 61 | base << 49 | 0x4008 << 32 | 0x2200 >> 4, Elements::B8)
+        };
+        assert_eq!(of(0, 4), of(0, 0));
+        assert!(of(0, 0).is_ok());
+        for swizzle in [1, 2, 4, 6] {
+            let refused = of(swizzle, 4).unwrap_err();
+            assert!(refused.0.contains("base offset"), "{refused:?}");
+        }
     }
 
     /// The same bytes, whatever the elements: 4, 8 and 16 bytes of depth are one chunk.

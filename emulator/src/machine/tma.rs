@@ -315,7 +315,7 @@ impl Cluster<'_> {
         let (early, late) = (self.perturbed(3), self.perturbed(3));
         let issue = match barriers.len() as u8 {
             0 => protocol::NONE,
-            tells => self.record.add(w, 1 << lane, site, What::Issue { tells }),
+            tells => self.record.add(w, 1 << lane, site, What::Issue { tells, commit: false }),
         };
         let copy = Copy {
             site,

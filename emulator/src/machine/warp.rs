@@ -6,7 +6,7 @@ use crate::order::{ActorId, Clock, Views};
 use crate::program::Kernel;
 use crate::program::atomic::Scope;
 use crate::program::facts::number;
-use crate::program::op::{FALSE, Inst, L32, L64, Op, Reg, TRUE};
+use crate::program::op::{FALSE, Inst, L32, L64, Reg, TRUE};
 use crate::report::Memory;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -113,20 +113,6 @@ impl Registers {
     /// A `tcgen05.ld` is to bring these 32-bit registers, or has.
     pub fn set_loading(&mut self, registers: &[u16], loading: bool) {
         registers.iter().for_each(|&reg| self.loading[usize::from(reg)] = loading);
-    }
-
-    /// What is not selected does not matter.
-    fn not_selected(&self, inst: &Inst, lacking: u32) -> u32 {
-        let lacks = |reg| !self.defined(reg);
-        let select = |p: u16, negated: bool, a, b| {
-            let p_set = self.pred[usize::from(p)] ^ if negated { u32::MAX } else { 0 };
-            lacks(Reg::Pred(p)) | p_set & lacks(a) | !p_set & lacks(b)
-        };
-        match inst.op {
-            Op::Select32 { a, b, p, negated, .. } => select(p, negated, Reg::B32(a), Reg::B32(b)),
-            Op::Select64 { a, b, p, negated, .. } => select(p, negated, Reg::B64(a), Reg::B64(b)),
-            _ => lacking,
-        }
     }
 
     /// Says of the registers that an instruction has written that they are defined in these lanes.

@@ -15,7 +15,8 @@ impl SharedDescriptor {
                 format!("bits 14–15, 30–31, 46–48 and 52–61 are zero{hint}"),
             ));
         }
-        if field(49, 3) != 0 {
+        // Without swizzle it means nothing (PTX ISA, wgmma, Matrix Descriptor Format).
+        if swizzle != 0 && field(49, 3) != 0 {
             return Err((
                 format!("the matrix descriptor {bits:#018x} has a base offset"),
                 "base offset 0 (bits 49–51) is modelled: align the tile to its swizzle pattern (1024, 512 or 256 bytes)"
@@ -47,6 +48,11 @@ mod tests {
         }
         let refused = SharedDescriptor::decode_hopper(0x4000_4040_0000_0200, Elements::B16).unwrap_err();
         assert!(refused.1.contains("Blackwell"), "{refused:?}");
-        assert!(SharedDescriptor::decode_hopper(1 << 49, Elements::B16).is_err());
+        assert!(SharedDescriptor::decode_hopper(1 << 62 | 1 << 49, Elements::B16).is_err());
+        let (aligned, not) = (
+            of(0).unwrap(),
+            SharedDescriptor::decode_hopper(1 << 49 | 64 << 32 | 1 << 16 | 0x2000 >> 4, Elements::B16),
+        );
+        assert_eq!(not.unwrap(), aligned);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::lanes::{f, lanes};
 use super::op::Alu;
-use half::f16;
+use half::{bf16, f16};
 
 /// A format of fewer than 16 bits: its bits of fraction, the bias of its exponent, its greatest number and its NaN.
 #[derive(Clone, Copy, Debug)]
@@ -67,6 +67,14 @@ fn half_of(x: f64, relu: bool) -> u32 {
         _ if x.is_nan() => 0x7fff,
         _ if relu && x.is_sign_negative() => 0,
         _ => f16::from_f64(x).to_bits().into(),
+    }
+}
+
+fn bf16_of(x: f64, relu: bool) -> u32 {
+    match x {
+        _ if x.is_nan() => 0x7fff,
+        _ if relu && x.is_sign_negative() => 0,
+        _ => bf16::from_f64(x).to_bits().into(),
     }
 }
 
@@ -160,6 +168,9 @@ pub fn convert(mods: &[&str], to: &str, from: &str) -> Option<Alu> {
                 (_, "f16x2") => lanes!(U32 |a: u32| {
                     half_of($format.value(a >> $bits), $relu) << 16 | half_of($format.value(a), $relu)
                 }),
+                (_, "bf16x2") => lanes!(U32 |a: u32| {
+                    bf16_of($format.value(a >> $bits), $relu) << 16 | bf16_of($format.value(a), $relu)
+                }),
                 _ => return None,
             }
         };
@@ -168,8 +179,9 @@ pub fn convert(mods: &[&str], to: &str, from: &str) -> Option<Alu> {
         };
     }
     // To these formats results are clamped, and it must be said; from them nothing is.
-    let format = if to == "f16x2" { from } else { to };
-    if satfinite == (to == "f16x2") || to == from {
+    let wider = to == "f16x2" || to == "bf16x2";
+    let format = if wider { from } else { to };
+    if satfinite == wider || to == from {
         return None;
     }
     Some(match format {

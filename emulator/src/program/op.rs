@@ -196,6 +196,8 @@ pub enum Alu {
     B32(fn(&mut L32, &L32, &L32)),
     /// 32, 32, 32 → 32
     T32(fn(&mut L32, &L32, &L32, &L32)),
+    /// 32, 32, 32 → 32, each byte of the result out of one byte of the first two, which the third chooses: `prmt`
+    Permute(fn(&mut L32, &L32, &L32, &L32)),
     /// 64 → 64
     U64(fn(&mut L64, &L64)),
     /// 64, 64 → 64

@@ -205,6 +205,7 @@ const NEEDS: &[Need] = &[
     ("atom|red", "bf16", Gpus::From(90), (7, 8)),
     ("add|sub|mul|fma", ".f32x2", Gpus::From(100), (8, 6)),
     ("add|min|max", "16x2", Gpus::From(90), (8, 0)),
+    ("cvt", ".bf16x2.e", Gpus::Suffixed(100), (9, 2)),
     ("cvt", ".ue8m0x2", Gpus::Suffixed(100), (8, 6)),
     ("cvt", ".e2m", Gpus::Suffixed(100), (8, 6)),
     ("cvt", ".e3m2", Gpus::Suffixed(100), (8, 6)),

@@ -1,69 +1,13 @@
 //! The proof that no interleaving gets stuck, or what stands against it.
 
+use super::clock::Clock;
+use super::doubt::{Doubt, Why};
 use super::machine::Shape;
 use super::record::{Record, What};
+use super::registers::Registers;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
-use std::collections::{BTreeSet, VecDeque};
-
-/// What the recorded run does not order, so that another interleaving may do otherwise.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Doubt {
-    /// The step it is about, and its statement.
-    pub step: u32,
-    pub site: u32,
-    pub why: Why,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Why {
-    /// This wait is for `phase` of the mbarrier; the phase behind may complete before the wait looks. `by` is what completes it.
-    Overtaken { barrier: u32, phase: u32, by: u32 },
-    /// This arrival, or these bytes, may come before the phase before theirs is complete.
-    CountsEarly { barrier: u32, phase: u32 },
-    /// This announcement may come behind all arrivals of its phase.
-    AnnouncedLate { barrier: u32, phase: u32 },
-    /// This use of an mbarrier may come before its initialisation.
-    BeforeInit { barrier: u32 },
-    /// The mbarrier is initialised again or invalidated here, which may come before a use.
-    EndsInUse { barrier: u32 },
-    /// This arrival at a CTA barrier may come before the phase before its own is complete.
-    NamedEarly { cta: u8, id: u8 },
-    /// This allocation may wait for columns that the CTA itself holds, or one of another cluster that waits for this one's.
-    Columns,
-    /// The same of the right to allocate.
-    Permit,
-    /// The record does not explain why this wait passed.
-    NotModelled,
-    /// Registers are given back here only behind a warp that takes some: that one may wait for these.
-    Registers,
-}
-
-/// How many steps of each set of lanes, and how many phases of each barrier, came before.
-#[derive(Clone, Debug, Default, PartialEq)]
-struct Clock(Vec<u32>);
-
-impl Clock {
-    fn get(&self, n: usize) -> u32 {
-        self.0.get(n).copied().unwrap_or(0)
-    }
-
-    fn raise(&mut self, n: usize, to: u32) {
-        if self.0.len() <= n {
-            self.0.resize(n + 1, 0);
-        }
-        self.0[n] = self.0[n].max(to);
-    }
-
-    fn join(&mut self, other: &Clock) {
-        if self.0.len() < other.0.len() {
-            self.0.resize(other.0.len(), 0);
-        }
-        for (own, &theirs) in self.0.iter_mut().zip(&other.0) {
-            *own = (*own).max(theirs);
-        }
-    }
-}
+use std::collections::VecDeque;
 
 /// What comes before a step in every interleaving, if the record is proved.
 #[derive(Debug, Default)]
@@ -86,6 +30,7 @@ struct Lanes {
 struct Phases {
     /// Where clocks count its phases: 1 for the initialisation, 1 more for each that is complete.
     at: usize,
+    cta: u16,
     expected: u32,
     pending: u32,
     bytes: i64,
@@ -101,6 +46,8 @@ struct Phases {
     waits: Vec<(u32, u32, u32, usize, u32)>,
     /// The last use by each sequence.
     uses: FxHashMap<usize, u32>,
+    /// What clocks must have of its phases to be behind all that engines have counted. Of what threads count, `uses` tells.
+    by_engines: u32,
 }
 
 /// Completed phases that are remembered: no wait is further behind, or it would have been overtaken.
@@ -124,19 +71,27 @@ struct Examiner {
     warps: FxHashMap<u16, Vec<Lanes>>,
     barriers: FxHashMap<u32, Phases>,
     meetings: FxHashMap<(u8, u8), Meeting>,
-    issued: FxHashMap<u32, (Clock, u8)>,
+    issued: FxHashMap<u32, Issued>,
+    /// Of each sequence's commits that arrive in a CTA: where clocks count them, how many did, and the last one's step.
+    commits: FxHashMap<(usize, u16), (usize, u32, u32)>,
     /// Words of their clocks.
     remembered: usize,
     wgmmas: FxHashMap<u16, VecDeque<(u32, Clock)>>,
     held: Vec<Held>,
     /// Allocations of CTAs that have not given up the right to allocate: nobody else allocates on their SM.
     permits: Vec<(u16, u32, u32)>,
-    /// Steps that took registers, and those that gave some behind one.
-    takes: Vec<(usize, u32)>,
-    gives_late: Vec<(u32, u32)>,
-    /// How many registers a thread each warp has more than at first, now and at most.
-    registers: FxHashMap<u16, (i32, i32)>,
+    registers: Registers,
     shape: Shape,
+}
+
+/// What an engine was asked for.
+#[derive(Clone, Debug, Default)]
+struct Issued {
+    clock: Clock,
+    /// mbarriers that it will still tell.
+    tells: u8,
+    /// The sequence whose commit it is.
+    commits: Option<usize>,
 }
 
 /// Columns of tensor memory that a CTA got, and the step that gave them back.
@@ -163,7 +118,9 @@ pub fn examine(record: &Record, shape: &Shape) -> Option<Certificate> {
             return None;
         }
     }
-    examiner.all_registers();
+    for (step, site) in examiner.registers.in_doubt(&examiner.shape) {
+        examiner.doubt(step, site, Why::Registers);
+    }
     Some(examiner.certificate)
 }
 
@@ -183,19 +140,22 @@ impl Examiner {
         let step = record.steps[n as usize];
         match step.what {
             What::Done { issue, barrier, count, bytes } => {
-                self.certificate.before.push(SmallVec::from_slice(&[issue]));
-                let clock = match self.issued.get_mut(&issue) {
-                    Some((clock, tells)) if *tells > 1 => {
-                        *tells -= 1;
-                        clock.clone()
+                let Issued { mut clock, commits, .. } = match self.issued.get_mut(&issue) {
+                    Some(issued) if issued.tells > 1 => {
+                        issued.tells -= 1;
+                        issued.clone()
                     }
                     _ => {
-                        let clock = self.issued.remove(&issue).unwrap_or_default().0;
-                        self.remembered = self.remembered.saturating_sub(clock.0.len());
-                        clock
+                        let issued = self.issued.remove(&issue).unwrap_or_default();
+                        self.remembered = self.remembered.saturating_sub(issued.clock.0.len());
+                        issued
                     }
                 };
-                self.counts(n, step.site, barrier, (count, -i64::from(bytes)), &clock, None);
+                let mut before = SmallVec::from_slice(&[issue]);
+                let place =
+                    commits.map(|sequence| self.commit_arrives(n, (sequence, barrier), &mut clock, &mut before));
+                self.certificate.before.push(before);
+                self.counts(n, step.site, barrier, (count, -i64::from(bytes)), &clock, place);
                 return;
             }
             What::NamedDone { cta, id } => {
@@ -244,6 +204,7 @@ impl Examiner {
                 clock.raise(at, 1);
                 let new = Phases {
                     at,
+                    cta: step.warp / self.shape.warps() as u16,
                     expected: count,
                     pending: count,
                     bytes: 0,
@@ -254,6 +215,7 @@ impl Examiner {
                     complete: VecDeque::new(),
                     waits: Vec::new(),
                     uses: FxHashMap::default(),
+                    by_engines: 0,
                 };
                 self.barriers.insert(barrier, new);
             }
@@ -270,9 +232,9 @@ impl Examiner {
                 self.counts(n, step.site, barrier, (count, bytes.into()), &clock, Some(place));
             }
             What::Wait { barrier, parity } => self.wait(n, step.site, (barrier, parity), &mut clock, place),
-            What::Issue { tells } => {
+            What::Issue { tells, commit } => {
                 self.remembered += clock.0.len();
-                self.issued.insert(n, (clock.clone(), tells));
+                self.issued.insert(n, Issued { clock: clock.clone(), tells, commits: commit.then_some(sequence) });
             }
             What::Asked { barrier, .. } => self.used(barrier, place),
             What::Named { cta, id, .. } => {
@@ -313,16 +275,8 @@ impl Examiner {
                     held.freed = Some(place);
                 }
             }
-            What::TakeRegisters { count } => {
-                self.takes.push(place);
-                self.registers(step.warp, i32::from(count));
-            }
-            What::GiveRegisters { count } => {
-                self.registers(step.warp, -i32::from(count));
-                if self.takes.iter().any(|take| clock.get(take.0) >= take.1) {
-                    self.gives_late.push((n, step.site));
-                }
-            }
+            What::TakeRegisters { count } => self.registers.takes(step.warp, count, place),
+            What::GiveRegisters { count } => self.registers.gives((n, step.site), step.warp, count, &clock),
             What::Meet | What::Exit => {}
             What::Done { .. } | What::NamedDone { .. } | What::ClusterDone => {}
         }
@@ -376,25 +330,6 @@ impl Examiner {
         meeting.complete.raise(at, rounds);
     }
 
-    fn registers(&mut self, warp: u16, more: i32) {
-        let (now, most) = self.registers.entry(warp).or_default();
-        *now += more;
-        *most = (*most).max(*now);
-    }
-
-    /// If all warps of a CTA can have the most that they ever take, at once, nobody waits for registers for ever. Otherwise those that are
-    /// given must not depend on any that are taken.
-    fn all_registers(&mut self) {
-        let each = self.shape.warps() as u16;
-        let ctas: BTreeSet<u16> = self.registers.keys().map(|warp| warp / each).collect();
-        let short = |cta: &u16| self.registers.iter().filter(|r| r.0 / each == *cta).map(|r| r.1.1).sum::<i32>() > 0;
-        if ctas.iter().any(short) {
-            for (step, site) in std::mem::take(&mut self.gives_late) {
-                self.doubt(step, site, Why::Registers);
-            }
-        }
-    }
-
     /// A use of an mbarrier that tells nothing.
     fn used(&mut self, barrier: u32, (sequence, own): (usize, u32)) {
         if let Some(b) = self.barriers.get_mut(&barrier) {
@@ -407,12 +342,35 @@ impl Examiner {
         let Some(b) = self.barriers.get(&barrier) else { return };
         let used = b.uses.iter().any(|(&sequence, &last)| clock.get(sequence) < last);
         let midway = b.pending != b.expected || b.bytes != 0;
-        if used || midway || clock.get(b.at) != b.phase + 1 {
+        if used || midway || clock.get(b.at) < b.by_engines {
             self.doubt(n, site, Why::EndsInUse { barrier });
         }
     }
 
-    /// Something counts for an mbarrier's current phase. `place`: of the step in its sequence; an engine has none.
+    /// A commit of this sequence arrives at an mbarrier, behind those before it that arrive in its CTA: its place among them.
+    fn commit_arrives(
+        &mut self,
+        n: u32,
+        (sequence, barrier): (usize, u32),
+        clock: &mut Clock,
+        before: &mut SmallVec<[u32; 2]>,
+    ) -> (usize, u32) {
+        let cta = self.barriers.get(&barrier).map_or(u16::MAX, |b| b.cta);
+        let places = &mut self.places;
+        let (at, arrived, last) = self.commits.entry((sequence, cta)).or_insert_with(|| {
+            *places += 1;
+            (*places - 1, 0, n)
+        });
+        if *last != n {
+            before.push(*last);
+        }
+        (*arrived, *last) = (*arrived + 1, n);
+        clock.raise(*at, *arrived);
+        (*at, *arrived)
+    }
+
+    /// Something counts for an mbarrier's current phase. `place`: of the step in its sequence, or of a commit among those of its thread;
+    /// what else an engine does has none.
     fn counts(
         &mut self,
         n: u32,
@@ -433,6 +391,9 @@ impl Examiner {
             if count == 0 && bytes > 0 {
                 b.announced.push((n, site, sequence, own));
             }
+        } else {
+            // 1 for the initialisation, 1 more for the phase that this counts for.
+            b.by_engines = phase + 2;
         }
         if count > 0 {
             b.arrivals.join(clock);

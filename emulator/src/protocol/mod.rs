@@ -23,13 +23,16 @@
 //! whatever the others do; and columns of tensor memory that other clusters hold are given back, unless an allocation is doubted.
 
 mod certificate;
+mod clock;
+mod doubt;
 mod machine;
 mod record;
+mod registers;
 mod search;
 #[cfg(test)]
 mod tests;
 
-pub use certificate::{Doubt, Why};
+pub use doubt::{Doubt, Why};
 pub use machine::Shape;
 pub use record::{NONE, Record, Timing, What};
 pub use search::{Stuck, Waiting};

@@ -54,6 +54,8 @@ pub enum What {
     /// Asked an engine for something that ends by itself, and tells so many mbarriers then.
     Issue {
         tells: u8,
+        /// It is a `tcgen05.commit`: those of a thread arrive in a CTA in the order of their issue (assumption `commits-arrive-in-order`).
+        commit: bool,
     },
     /// An engine has done what the step of this number asked for, and tells an mbarrier.
     Done {

@@ -1,6 +1,7 @@
 //! Looks for an interleaving that gets stuck, where the proof fails.
 
-use super::certificate::{Certificate, Doubt, Why};
+use super::certificate::Certificate;
+use super::doubt::{Doubt, Why};
 use super::machine::{End, Graph, Machine, Shape};
 use super::record::{Record, Step, What};
 

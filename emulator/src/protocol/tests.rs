@@ -52,7 +52,7 @@ fn ring(laps: u32, fault: Fault) -> Record {
         } else {
             add(PRODUCER, What::Arrive { barrier: FULL, count: 1, bytes: 64 });
         }
-        let issue = add(PRODUCER, What::Issue { tells: 1 });
+        let issue = add(PRODUCER, What::Issue { tells: 1, commit: false });
         add(PRODUCER, What::Done { issue, barrier: FULL, count: 0, bytes: 64 });
         add(CONSUMER, waits(FULL, parity));
         add(CONSUMER, What::Arrive { barrier: EMPTY, count: 1, bytes: 0 });
@@ -196,6 +196,70 @@ fn registers_that_are_taken_in_turn() {
     let (Verdict::Refuted(_, doubts) | Verdict::Doubtful(doubts)) = verdict else { panic!("{verdict:?}") };
     assert_eq!(doubts.iter().map(|d| (d.site, d.why)).collect::<Vec<_>>(), [(2, Why::Registers)]);
     assert!(matches!(judge(&record(80, false), &shape), Verdict::Proved));
+}
+
+/// Registers that are given before anybody takes some are there in every interleaving: nobody waits for what is given and taken behind
+/// that, if all can have the most that they then have, at once.
+#[test]
+fn registers_that_are_given_first() {
+    let record = |taken_late: u16| {
+        let mut record = Record::new(false);
+        record.add(1, u32::MAX, 0, What::GiveRegisters { count: 40 });
+        record.add(0, u32::MAX, 1, What::TakeRegisters { count: 40 });
+        for warp in 0..2 {
+            record.add(warp, u32::MAX, 2, What::Named { cta: 0, id: 0, expected: None });
+        }
+        record.add(0, 0, 0, What::NamedDone { cta: 0, id: 0 });
+        for warp in 0..2 {
+            record.add(warp, u32::MAX, 2, What::NamedPassed { cta: 0, id: 0 });
+        }
+        // Behind the barrier, and so behind who takes: given, and taken again.
+        record.add(1, u32::MAX, 3, What::GiveRegisters { count: 20 });
+        let warp = if taken_late == 20 { 1 } else { 0 };
+        record.add(warp, u32::MAX, 4, What::TakeRegisters { count: taken_late });
+        record.add(1, u32::MAX, 5, What::GiveRegisters { count: 0 });
+        record
+    };
+    assert!(matches!(judge(&record(20), &SHAPE), Verdict::Proved));
+    // The other warp takes some of what was given late: it has more than was given first.
+    let verdict = judge(&record(10), &SHAPE);
+    let (Verdict::Refuted(_, doubts) | Verdict::Doubtful(doubts)) = verdict else { panic!("{verdict:?}") };
+    assert_eq!(doubts.iter().map(|d| (d.site, d.why)).collect::<Vec<_>>(), [(3, Why::Registers)]);
+}
+
+/// A barrier's time ends behind a thread's arrival, which nobody waits for; behind a commit, where a later one of its thread is waited
+/// for; not behind bytes that nobody waits for, nor behind another thread's commit.
+#[test]
+fn an_end_that_nobody_waits_for() {
+    let record = |what: &str| {
+        let mut record = Record::new(false);
+        record.add(PRODUCER, 1, 0, What::Init { barrier: FULL, count: 1 });
+        record.add(PRODUCER, 1, 1, What::Init { barrier: EMPTY, count: 1 });
+        let asks = |record: &mut Record, lanes, barrier, (count, bytes)| {
+            let issue = record.add(PRODUCER, lanes, 2, What::Issue { tells: 1, commit: count > 0 });
+            record.done(issue, barrier, count, bytes);
+        };
+        match what {
+            "arrival" => drop(record.add(PRODUCER, 1, 3, What::Arrive { barrier: FULL, count: 1, bytes: 0 })),
+            "commit" => asks(&mut record, 1, FULL, (1, 0)),
+            "commit of another" => {
+                record.meet(PRODUCER, 3, 4);
+                asks(&mut record, 2, FULL, (1, 0));
+            }
+            _ => {
+                record.add(PRODUCER, 1, 3, What::Arrive { barrier: FULL, count: 1, bytes: 64 });
+                asks(&mut record, 1, FULL, (0, 64));
+            }
+        }
+        asks(&mut record, 1, EMPTY, (1, 0));
+        record.add(PRODUCER, 1, 5, What::Wait { barrier: EMPTY, parity: 0 });
+        record.add(PRODUCER, 1, 6, What::Inval { barrier: FULL });
+        record
+    };
+    for (what, proved) in [("arrival", true), ("commit", true), ("commit of another", false), ("bytes", false)] {
+        let verdict = judge(&record(what), &SHAPE);
+        assert_eq!(matches!(verdict, Verdict::Proved), proved, "{what}: {verdict:?}");
+    }
 }
 
 /// Lanes that come to a CTA barrier apart count when the last of them does; a warp that arrives and ends counts once.

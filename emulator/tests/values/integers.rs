@@ -10,7 +10,24 @@ pub fn rows() -> Vec<Row> {
     rows.extend(quotients());
     rows.extend(extremes());
     rows.extend(bits());
+    rows.push(bytes_without_a_value());
     rows
+}
+
+/// A result is defined if all bytes are that it is made of; `%r40` never gets a value.
+fn bytes_without_a_value() -> Row {
+    let last = "prmt.b32 %r0, %r2, %r1, 0x7610;";
+    let body = format!("mov.u32 %r1, 0x44332211;\nprmt.b32 %r2, %r1, %r40, 0x5410;\n{last}");
+    let one = one(&body, 0x4433_2211);
+    [
+        "prmt.b32 %r0, %r2, %r1, 0x7620;",
+        "prmt.b32 %r0, %r2, %r1, 0xa610;",
+        "prmt.b32 %r0, %r2, %r1, %r40;",
+        "add.u32 %r2, %r2, 0; prmt.b32 %r0, %r2, %r1, 0x7610;",
+        "add.u32 %r0, %r2, 0;",
+    ]
+    .into_iter()
+    .fold(one, |row, instead| row.with(last, instead, "undefined-value-stored"))
 }
 
 fn sums() -> Vec<Row> {

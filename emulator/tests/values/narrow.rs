@@ -88,6 +88,21 @@ fn from_narrow() -> Vec<Row> {
         rows.push(op(&format!("cvt.rn.f16x2.{ty}"), 'r', &[(class, bits)], wanted));
         rows.push(op(&format!("cvt.rn.relu.f16x2.{ty}"), 'r', &[(class, bits)], clamped));
     }
+    // The same in BF16, which holds every one of them.
+    for (ty, class, bits, wanted, clamped) in [
+        ("e4m3x2", 'h', 0x7eb8, 0x43e0_bf80, 0x43e0_0000), // 448, −1
+        ("e4m3x2", 'h', 0x017f, 0x3b00_7fff, 0x3b00_7fff), // 2^-9, NaN
+        ("e4m3x2", 'h', 0xff80, 0x7fff_8000, 0x7fff_0000), // NaN, −0
+        ("e5m2x2", 'h', 0x7bfc, 0x4760_ff80, 0x4760_0000), // 57344, −∞
+        ("e5m2x2", 'h', 0x017e, 0x3780_7fff, 0x3780_7fff), // 2^-16, NaN
+        ("e2m3x2", 'h', 0x1f21, 0x40f0_be00, 0x40f0_0000), // 7.5, −0.125
+        ("e3m2x2", 'h', 0x1f21, 0x41e0_bd80, 0x41e0_0000), // 28, −0.0625
+        ("e2m1x2", 'b', 0x79, 0x40c0_bf00, 0x40c0_0000),   // 6, −0.5
+        ("e2m1x2", 'b', 0x53, 0x4040_3fc0, 0x4040_3fc0),   // 3, 1.5
+    ] {
+        rows.push(op(&format!("cvt.rn.bf16x2.{ty}"), 'r', &[(class, bits)], wanted));
+        rows.push(op(&format!("cvt.rn.relu.bf16x2.{ty}"), 'r', &[(class, bits)], clamped));
+    }
     rows
 }
 

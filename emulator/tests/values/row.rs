@@ -186,7 +186,7 @@ pub fn check(rows: &[Row]) {
 /// tensor map; `%r99` is the thread's number, over all CTAs, `%r98` its number in the CTA, `%r97` the CTA's rank.
 pub fn kernel(body: &str) -> String {
     format!(
-        ".version 8.8\n.target sm_100a, debug\n.address_size 64\n\
+        ".version 9.2\n.target sm_100a, debug\n.address_size 64\n\
          .global .align 16 .b32 table[4] = {{10, -1, 0x30, 0}};\n.const .align 8 .f32 half[4] = {{0f3F000000, 2.5, -1.0, 8.0}};\n\
          .global .align 8 .u64 at_table = generic(table)+8;\n.global .align 8 .b64 counter;\n\
          .visible .entry k(.param .u64 out, .param .u64 in, .param .align 64 .b8 map[128])\n{{\n\

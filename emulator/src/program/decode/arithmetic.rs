@@ -47,7 +47,7 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
             extreme_of_three(l, base, mods, o)
         }
         // The mode of `prmt` stands behind its type.
-        "prmt" if mods.len() == 2 => prmt(l, mods, o),
+        "prmt" => prmt(l, mods, o),
         _ => {
             let Some((ty, flags)) = mods.split_last() else { return Ok(None) };
             match alu::alu(base, flags, ty) {
@@ -89,9 +89,10 @@ fn said_how_to_round(base: &str, flags: &[&str], ty: &str, o: &Operands) -> Resu
 }
 
 fn prmt(l: &mut Lowering, mods: &[&str], o: &Operands) -> Family {
-    match alu::alu("prmt", &mods[1..], mods[0]) {
-        Some(f) => apply(l, f, o, false).map(Some),
-        None => Ok(None),
+    let Some((ty, mode)) = mods.split_first() else { return Ok(None) };
+    match alu::alu("prmt", mode, ty) {
+        Some(Alu::T32(f)) => apply(l, Alu::Permute(f), o, false).map(Some),
+        _ => Ok(None),
     }
 }
 
@@ -129,7 +130,7 @@ fn apply(l: &mut Lowering, f: Alu, o: &Operands, float: bool) -> Result<Decoded,
     let (d64, sources): (bool, &[u32]) = match f {
         U32(_) => (false, &[4]),
         B32(_) => (false, &[4, 4]),
-        T32(_) => (false, &[4, 4, 4]),
+        T32(_) | Permute(_) => (false, &[4, 4, 4]),
         U64(_) => (true, &[8]),
         B64(_) => (true, &[8, 8]),
         T64(_) => (true, &[8, 8, 8]),

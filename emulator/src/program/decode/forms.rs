@@ -207,7 +207,7 @@ pub const FORMS: &[&str] = &[
     "cvt.rna{.satfinite}?.tf32.f32",
     "cvt.rn.satfinite{.relu}?.{e4m3x2|e5m2x2}.{f32|f16x2}",
     "cvt.rn.satfinite{.relu}?.{e2m3x2|e3m2x2|e2m1x2}.f32",
-    "cvt.rn{.relu}?.f16x2.{e4m3x2|e5m2x2|e2m3x2|e3m2x2|e2m1x2}",
+    "cvt.rn{.relu}?.{f16x2|bf16x2}.{e4m3x2|e5m2x2|e2m3x2|e3m2x2|e2m1x2}",
     "cvt.{rz|rp}{.satfinite}?.ue8m0x2.{f32|bf16x2}",
     "cvt.rn.bf16x2.ue8m0x2",
 ];

@@ -115,18 +115,20 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
             }
         }
         ["cp", "cta_group::1", rest @ ..] => {
-            let (rest, unpack) = match rest {
+            // ptxas takes the multicast before the shape, too, as compilers on top of LLVM write it.
+            let (multicast, rest): (Vec<&str>, Vec<&str>) = rest.iter().partition(|part| part.starts_with("warpx"));
+            let (rest, unpack) = match rest.as_slice() {
                 [rest @ .., "b8x16", "b4x16_p64"] => (rest, Some(Packed::B4)),
                 [rest @ .., "b8x16", "b6x16_p32"] => (rest, Some(Packed::B6)),
                 rest => (rest, None),
             };
-            let shape = match rest {
-                ["128x256b"] => TensorCopyShape::S128x256b,
-                ["4x256b"] => TensorCopyShape::S4x256b,
-                ["128x128b"] => TensorCopyShape::S128x128b,
-                ["64x128b", "warpx2::02_13"] => TensorCopyShape::S64x128bFar,
-                ["64x128b", "warpx2::01_23"] => TensorCopyShape::S64x128bNear,
-                ["32x128b", "warpx4"] => TensorCopyShape::S32x128b,
+            let shape = match (rest, multicast.as_slice()) {
+                (["128x256b"], []) => TensorCopyShape::S128x256b,
+                (["4x256b"], []) => TensorCopyShape::S4x256b,
+                (["128x128b"], []) => TensorCopyShape::S128x128b,
+                (["64x128b"], ["warpx2::02_13"]) => TensorCopyShape::S64x128bFar,
+                (["64x128b"], ["warpx2::01_23"]) => TensorCopyShape::S64x128bNear,
+                (["32x128b"], ["warpx4"]) => TensorCopyShape::S32x128b,
                 _ => return Ok(None),
             };
             o.expect(2..=2)?;

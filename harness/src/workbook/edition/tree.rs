@@ -41,9 +41,14 @@ pub(super) const LEFT_OUT: [&str; 13] = [
     "ptx/tests",
 ];
 
-/// Tests of the emulator are left out; what they and the documents read (kernels of other compilers, tensor maps) stays.
+/// Tests of the emulator are left out; what they and the documents read (kernels of other compilers, tensor maps) stays, and what an example
+/// reads those with.
 fn is_test_of_emulator(path: &str) -> bool {
-    path.strip_prefix("emulator/tests/").is_some_and(|rest| matches!(rest, "bugs" | "values") || rest.ends_with(".rs"))
+    path.strip_prefix("emulator/tests/").is_some_and(|rest| match rest {
+        "gluon/case.rs" | "gluon/formats.rs" => false,
+        "bugs" | "values" => true,
+        _ => rest.ends_with(".rs"),
+    })
 }
 
 /// Whether a path, from the top folder, lies in what is copied.
