@@ -66,7 +66,7 @@ pub const CODES: &[(&str, &str)] = &[
     ),
     (
         "missing-wgmma-fence",
-        "a first wgmma without a wgmma.fence before it, or one whose registers were accessed since the last fence (a note)",
+        "a first wgmma without a wgmma.fence before it, or one whose registers were accessed since the last fence (a note of its accumulator)",
     ),
     ("mma-not-awaited", "the result of an MMA is read without waiting for its completion"),
     ("mma-not-committed", "the result of an MMA is read although no tcgen05.commit follows it"),

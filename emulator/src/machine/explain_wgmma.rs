@@ -118,9 +118,10 @@ impl Cluster<'_> {
             ),
             Some((other, is_d)) => {
                 let what = if is_d { "the accumulator" } else { "A" };
-                // Compilers move registers there, and ptxas puts a fence of its own in front of the MMA.
+                // Compilers move accumulators there, and ptxas puts a fence of its own in front of the MMA.
+                let severity = if is_d { Severity::Note } else { Severity::Finding };
                 (
-                    Severity::Note,
+                    severity,
                     format!("no wgmma.fence lies between an access of a register and the MMA that has {what} there"),
                     vec![(site, format!("this MMA uses the register for {what}")), (other, "touched here".into())],
                 )

@@ -99,6 +99,34 @@ fn small_copies() -> Vec<Row> {
             .with("wait_group 1", "wait_group 2", "race-shared")
             .without("cp.async.wait_group 1;\n", "race-shared"),
     );
+    // What an arrival closes belongs to the group behind it.
+    rows.push(
+        one("mbarrier.init.shared.b64 [bar], 2;\ncp.async.ca.shared.global [smem], [%d7], 8;\ncp.async.mbarrier.arrive.noinc.b64 [bar];\ncp.async.commit_group;\ncp.async.ca.shared.global [smem+8], [%d7+8], 8;\ncp.async.commit_group;\ncp.async.wait_group 1;\nld.shared.b64 %d0, [smem];", 0x0706_0504_0302_0100)
+            .input(input.clone())
+            .with("wait_group 1", "wait_group 2", "race-shared"),
+    );
+    // Arrivals behind copies: counted ones, and ones that the phase takes beside the others.
+    for space in ["", ".shared", ".shared::cta"] {
+        let wait =
+            "WAIT:\nmbarrier.try_wait.parity.shared.b64 %p9, [bar], 0;\n@!%p9 bra WAIT;\nld.shared.b64 %d0, [smem];";
+        let body = |arrive: &str| {
+            let (base, name) =
+                if space.is_empty() { ("mov.u64 %d1, bar; cvta.shared.u64 %d1, %d1;\n", "%d1") } else { ("", "bar") };
+            let arrive = arrive.replace("SPACE", space).replace("BAR", name);
+            format!(
+                "mbarrier.init.shared.b64 [bar], 1;\n{base}cp.async.ca.shared.global [smem], [%d7], 8;\n{arrive}\n{wait}"
+            )
+        };
+        let counted = "cp.async.mbarrier.arrive.noincSPACE.b64 [BAR];";
+        let beside = "cp.async.mbarrier.arriveSPACE.b64 [BAR];\nmbarrier.arrive.shared.b64 _, [bar];";
+        for arrive in [counted, beside] {
+            let row = one(&body(arrive), 0x0706_0504_0302_0100).input(input.clone());
+            rows.push(match arrive == counted {
+                true => row.with(".noinc", "", "hang"),
+                false => row.without("mbarrier.arrive.shared.b64 _, [bar];", "hang"),
+            });
+        }
+    }
     rows.push(
         one(
             "cp.async.ca.shared.global [smem], [%d7], 8;\ncp.async.wait_all;\nld.shared.b64 %d0, [smem];",

@@ -183,7 +183,6 @@ fn a_refusal_names_the_nearest_form() {
         "tcgen05.cp.cta_group::1.128x256b.b8x16.b4x16_p32 [%r1], %d0;",
         "mbarrier.arrive.noComplete.relaxed.cta.shared.b64 %d0, [bar], 1;",
         "cp.async.bulk.tensor.2d.shared::cta.global.im2col.mbarrier::complete_tx::bytes [smem], [%d6, {0, 0}], [bar];",
-        "cp.async.mbarrier.arrive.shared.b64 [bar];",
         "cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.add.u32 [%d8], [smem], 16, [bar];",
         "cvt.rs.bf16x2.f32 %r0, %f0, %f1, %r1;",
         "cvt.rn.e4m3x2.f32 %h0, %f0, %f1;",
@@ -240,8 +239,6 @@ fn a_refusal_names_the_nearest_form() {
             The nearest form that is modelled: `mbarrier.arrive.relaxed.cta.shared.b64`. `emulate --list-instructions` lists all.
         cp.async.bulk.tensor.2d.shared::cta.global.im2col.mbarrier::complete_tx::bytes
             The nearest form that is modelled: `cp.async.bulk.tensor.2d.shared::cta.global.mbarrier::complete_tx::bytes`. `emulate --list-instructions` lists all.
-        cp.async.mbarrier.arrive.shared.b64
-            The nearest form that is modelled: `cp.async.ca.shared.global`. `emulate --list-instructions` lists all.
         cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.add.u32
             The nearest form that is modelled: `cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes`. `emulate --list-instructions` lists all.
         cvt.rs.bf16x2.f32
