@@ -31,6 +31,15 @@ fn bfe_signed(a: u32, b: u32, c: u32) -> u32 {
     })
 }
 
+/// `bfind`: the place of the highest set bit of so many, or its distance from the top; without one, all ones.
+fn found(a: u64, bits: u32, distance: bool) -> u32 {
+    match a.checked_ilog2() {
+        None => u32::MAX,
+        Some(place) if distance => bits - 1 - place,
+        Some(place) => place,
+    }
+}
+
 fn prmt(a: u32, b: u32, sel: u32) -> u32 {
     let bytes = (u64::from(b) << 32) | u64::from(a);
     (0..4).fold(0, |r, n| {
@@ -257,6 +266,15 @@ pub fn alu(base: &str, mods: &[&str], ty: &str) -> Option<Alu> {
         ("clz", [], "b32") => lanes!(U32 |a: u32| a.leading_zeros()),
         ("brev", [], "b32") => lanes!(U32 |a: u32| a.reverse_bits()),
         ("popc", [], "b64") => lanes!(Narrow |a: u64| a.count_ones()),
+        // The place of the highest bit that is not the sign; with .shiftamt, how far it is from the top (PTX ISA, bfind).
+        ("bfind", [], "u32") => lanes!(U32 |a: u32| found(a.into(), 32, false)),
+        ("bfind", [], "s32") => lanes!(U32 |a: u32| found((a ^ (a as i32 >> 31) as u32).into(), 32, false)),
+        ("bfind", ["shiftamt"], "u32") => lanes!(U32 |a: u32| found(a.into(), 32, true)),
+        ("bfind", ["shiftamt"], "s32") => lanes!(U32 |a: u32| found((a ^ (a as i32 >> 31) as u32).into(), 32, true)),
+        ("bfind", [], "u64") => lanes!(Narrow |a: u64| found(a, 64, false)),
+        ("bfind", [], "s64") => lanes!(Narrow |a: u64| found(a ^ (a as i64 >> 63) as u64, 64, false)),
+        ("bfind", ["shiftamt"], "u64") => lanes!(Narrow |a: u64| found(a, 64, true)),
+        ("bfind", ["shiftamt"], "s64") => lanes!(Narrow |a: u64| found(a ^ (a as i64 >> 63) as u64, 64, true)),
         ("clz", [], "b64") => lanes!(Narrow |a: u64| a.leading_zeros()),
         ("brev", [], "b64") => lanes!(U64 |a: u64| a.reverse_bits()),
         // `.l` gives the high half of b:a shifted left, `.r` the low half of b:a shifted right (PTX ISA, shf).

@@ -156,6 +156,7 @@ pub const FORMS: &[&str] = &[
     "prmt.b32{.f4e|.b4e|.rc8|.ecl|.ecr|.rc16}?",
     "lop3.b32",
     "{popc|clz|brev}.{b32|b64}",
+    "bfind{.shiftamt}?.{u32|s32|u64|s64}",
     // floating point
     "{add|sub|mul}{.rn|.rz|.rm|.rp}?{.ftz}?{.sat}?.f32",
     "{add|sub|mul}{.rn|.rz|.rm|.rp}?{.ftz}?.f32x2",

@@ -165,8 +165,8 @@ fn wants(base: &str, mods: &[&str], operand: usize) -> Want {
         | ("shl" | "shr", 0 | 1)
         | ("bfe", 0 | 1)
         | ("bfi", 0..=2)
-        | ("popc" | "clz", 1) => Want::of(ty),
-        ("shl" | "shr" | "bfe" | "bfi", _) | ("popc" | "clz", 0) => Want::Count,
+        | ("popc" | "clz" | "bfind", 1) => Want::of(ty),
+        ("shl" | "shr" | "bfe" | "bfi", _) | ("popc" | "clz" | "bfind", 0) => Want::Count,
         ("shf", 0..=2) => Want::of(ty),
         ("shf", _) | ("shfl", 4) | ("redux" | "match", 2) | ("match", 0) => Want::Count,
         ("redux" | "match", _) => Want::of(ty),
