@@ -220,6 +220,20 @@ impl Views {
 
     /// Keeps of what came before an access of shared memory only what another one knows as well.
     pub fn keep_common(&mut self, other: &Views) {
+        if self.late.is_some() {
+            let all = |views: &Views, of: fn(&Views) -> &Clock| {
+                let mut all = of(views).clone();
+                views.late.iter().for_each(|late| all.join(of(late)));
+                all
+            };
+            let common = |of: fn(&Views) -> &Clock| {
+                let mut common = all(self, of);
+                common.keep_common(&all(other, of));
+                common
+            };
+            let late = Views { hb: common(|v| &v.hb), fenced: common(|v| &v.fenced), ..Views::default() };
+            self.late = Some(Box::new(late));
+        }
         self.hb.keep_common(&other.hb);
         self.fenced.keep_common(&other.fenced);
     }
