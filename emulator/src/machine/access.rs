@@ -1,6 +1,7 @@
 //! Plain loads and stores: addresses, bounds, costs, and the check against who touched the bytes before.
 
 use super::cluster::{Cluster, Stop};
+use super::copied::CHUNK;
 use super::memory::Runs;
 use super::names::counted;
 use super::outbox::{Item, Write};
@@ -115,6 +116,9 @@ impl<'a> Cluster<'a> {
             return Ok(());
         }
         let undefined = self.receive(w, site, op, &targets);
+        if total == CHUNK && !self.options.timing_only && self.blank.is_none() {
+            self.chunks_loaded(w, op.d[0], &targets);
+        }
         for &reg in op.d.iter() {
             let warp = &mut self.warps[w];
             warp.on_the_way.push(&warp.registers, reg, time);
@@ -249,6 +253,9 @@ impl<'a> Cluster<'a> {
                 race.unwritten = unwritten;
                 race.same_value = same && race.conflict.first_writes;
             }
+        }
+        if total == CHUNK {
+            self.chunks_stored(w, s[0], &targets);
         }
         let time = self.warps[w].fragments[f].ready_at;
         let (mut pieces, mut data) = (Vec::new(), Memory::default());

@@ -81,6 +81,9 @@ impl Cluster<'_> {
         } else if laid.runs_over() || laid.leaps() {
             self.check_rows(cta, laid);
         }
+        if !self.ctas[cta].sources.is_empty() && self.ctas[cta].loaded.tile(laid.d.start).is_none() {
+            self.check_sources(cta, laid);
+        }
     }
 
     /// Elements of an operand lie in the same bytes.
@@ -104,7 +107,10 @@ impl Cluster<'_> {
         );
         // Rows may be repeated on purpose with a stride of 0, unless more than these were loaded; and parts beside each other be windows
         // that overlap, of a convolution, which begin with whole rows of the tile.
-        let loaded = self.ctas[cta].loaded.tile(d.start).map_or(0, |tile| tile.rows);
+        let loaded = match self.ctas[cta].loaded.tile(d.start) {
+            Some(tile) => tile.rows,
+            None => self.rows_copied(cta, &laid),
+        };
         let repeats = laid.row_stride() == 0 && loaded <= 8;
         let windows = !same_part && d.leading.is_multiple_of(laid.row_bytes());
         diagnostic.severity = if repeats || windows { Severity::Note } else { Severity::Finding };

@@ -110,11 +110,12 @@ pub struct Cluster<'a> {
     pub mmas: Vec<super::mma::PendingMma>,
     /// Places in `mmas` of those that are complete.
     pub free_mmas: Vec<usize>,
-    pub issued: super::mma::Issued,
+    pub issued: super::issued::Issued,
     pub tensor_copies: Vec<super::tensor_copy::PendingTensorCopy>,
     /// Places in `tensor_copies` of those that are complete.
     pub free_tensor_copies: Vec<usize>,
     pub products: super::loaded::Products,
+    pub depths: super::depths::Depths,
     /// By the first warp of each.
     pub warpgroups: FxHashMap<usize, super::wgmma::Warpgroup>,
     pub wgmmas: Vec<super::wgmma_work::PendingWgmma>,
@@ -217,6 +218,7 @@ impl<'a> Cluster<'a> {
             tensor_copies: Vec::new(),
             free_tensor_copies: Vec::new(),
             products: Default::default(),
+            depths: Default::default(),
             warpgroups: FxHashMap::default(),
             wgmmas: Vec::new(),
             free_wgmmas: Vec::new(),
@@ -281,6 +283,8 @@ impl<'a> Cluster<'a> {
                 inner,
                 shared,
                 loaded: Default::default(),
+                sources: Default::default(),
+                staged: Default::default(),
                 shared_shadow: if timing_only { Shadow::off() } else { Shadow::default() },
                 tensor,
                 tensor_shadow: if timing_only { Shadow::off() } else { Shadow::default() },
@@ -365,6 +369,7 @@ impl<'a> Cluster<'a> {
                 stores_ready_at: 0,
                 stores_done_at: 0,
                 on_the_way: Default::default(),
+                loaded_chunks: Default::default(),
                 origins: FxHashMap::default(),
                 passed: Vec::new(),
                 polls: 0,

@@ -131,7 +131,8 @@ impl Loaded {
         None
     }
 
-    fn version(&self, offset: u32) -> u32 {
+    /// What tells a box that was loaded there from others.
+    pub fn version(&self, offset: u32) -> u32 {
         self.blocks.get(offset as usize / BLOCK as usize).map_or(0, |content| content.version)
     }
 }
@@ -175,6 +176,9 @@ impl Cluster<'_> {
             let (block, last) = (u64::from(start) / BLOCK, u64::from(start + bytes).div_ceil(BLOCK));
             let all = Run { block, blocks: last - block, granules: u64::MAX };
             self.check_swizzle(cta, std::iter::once(all), swizzle, "", site);
+            if tile.watched && tile.rows > 0 {
+                self.check_staged(cta, &tile);
+            }
         }
         let loaded = &mut self.ctas[cta].loaded;
         match (load, tensor) {

@@ -2,7 +2,9 @@
 
 use super::boxes::Laid;
 use super::cluster::{Cluster, Stop};
+use super::depths::Multiplied;
 use super::instruction_descriptor::Accumulator;
+use super::issued::Recent;
 use super::mma_operands::Checked;
 use super::operand::Operand;
 use super::scale_factors::ScaleFactors;
@@ -14,9 +16,7 @@ use crate::order::{Access, Footprint, Rows, Stamp, Views};
 use crate::program::kind::Kind;
 use crate::program::op::{Address, MmaA, MmaOp};
 use crate::report::{Actor, EventKind, Mma, OperandRead};
-use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
-use std::collections::VecDeque;
 
 /// Where an MMA reads A.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,65 +69,6 @@ impl Operands {
         self.b.clear();
         self.factors.iter_mut().for_each(ScaleFactors::clear);
         self
-    }
-}
-
-/// So many of the MMAs before one are looked at for the reason why it adds to nothing.
-const RECENT: usize = 64;
-
-/// MMAs that were issued, whether they are complete or not.
-#[derive(Debug, Default)]
-pub struct Issued {
-    /// The last of them.
-    recent: VecDeque<Recent>,
-    /// The last copies to tensor memory.
-    pub copies: super::tensor_copy::IssuedCopies,
-    /// The statement of each warp's last one, and of the last one of all.
-    pub sites: FxHashMap<usize, u32>,
-    pub last: Option<u32>,
-}
-
-/// An MMA that was issued.
-#[derive(Debug, Clone, Copy)]
-struct Recent {
-    warp: usize,
-    /// The accumulator: its first column, M and N, and the columns that it takes.
-    d: (u32, u32, u32),
-    columns: u32,
-    stamp: Stamp,
-}
-
-impl Issued {
-    fn add(&mut self, mma: Recent) {
-        if self.recent.len() == RECENT {
-            self.recent.pop_front();
-        }
-        self.recent.push_back(mma);
-        self.sites.insert(mma.warp, mma.stamp.site);
-        self.last = Some(mma.stamp.site);
-    }
-
-    /// Whether there was a copy to tensor memory.
-    fn has_copies(&self) -> bool {
-        !self.copies.is_empty()
-    }
-
-    /// The last one whose accumulator has some of these columns: its place, and its statement.
-    pub fn accumulator(&self, column: u32, columns: u32) -> Option<Stamp> {
-        let overlap = |m: &&Recent| m.d.0 < column + columns && column < m.d.0 + m.columns;
-        self.recent.iter().rev().find(overlap).map(|m| m.stamp)
-    }
-
-    /// Whether a recent one of the same warp wrote some of these columns.
-    fn wrote(&self, warp: usize, column: u32, n: u32) -> bool {
-        let overlap = |m: &Recent| m.d.0 < column + n && column < m.d.0 + m.d.2;
-        self.recent.iter().rev().any(|m| m.warp == warp && overlap(m))
-    }
-
-    /// The last one of the same warp that wrote some of these columns as another accumulator.
-    fn aliased(&self, new: &Recent) -> Option<Recent> {
-        let overlap = |m: &Recent| m.d.0 < new.d.0 + new.columns && new.d.0 < m.d.0 + m.columns;
-        self.recent.iter().rev().find(|m| m.warp == new.warp && m.d != new.d && overlap(m)).copied()
     }
 }
 
@@ -278,6 +219,16 @@ impl Cluster<'_> {
                 self.check_layout(c, Laid { name: which, d, rows, mn_major, site }, &footprint, base);
             }
         }
+        if let (Source::Shared(a), false) = (a, self.options.timing_only) {
+            let laid = |name, d, rows, mn_major| Laid { name, d, rows, mn_major, site };
+            self.check_depths(Multiplied {
+                cta: group[0],
+                accumulator: column,
+                adds: inputs.accumulate,
+                operands: [laid("A", a, m_each, i.a_mn_major), laid("B", b, n_each, i.b_mn_major)],
+                formats: (i.kind == Kind::F16).then_some([i.a, i.b]),
+            });
+        }
         match (inputs.accumulate, a) {
             (true, Source::Shared(a)) if !self.options.timing_only => {
                 self.check_product(group[0], column, [a, b], site);
@@ -287,6 +238,7 @@ impl Cluster<'_> {
         }
         if let Source::Tensor(from) = a {
             for &c in group {
+                self.issued.accumulators_read(c, from, 8);
                 self.touch_tensor(w, c, from, 8, stamp, false);
             }
         }
@@ -331,8 +283,19 @@ impl Cluster<'_> {
         });
         let (early, late) = (self.perturbed(3), self.perturbed(3));
         let late = late || self.issued.has_copies() && matches!(a, Source::Tensor(_));
-        let recent = Recent { warp: w, d: (column, i.m, i.n), columns: layout.columns(i.n), stamp };
+        let recent = Recent {
+            warp: w,
+            ctas: (group[0], group.len()),
+            d: (column, i.m, i.n),
+            columns: layout.columns(i.n),
+            of: i.d,
+            read: false,
+            stamp,
+        };
         self.accumulators_apart(&recent);
+        if !self.options.timing_only {
+            self.check_accumulator(&recent, inputs.accumulate, inputs.disabled == [0; 2]);
+        }
         self.issued.add(recent);
         let mma = PendingMma {
             site,

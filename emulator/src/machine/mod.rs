@@ -12,6 +12,7 @@
 //! | `explain`, `explain_copy`, `explain_bytes`, `explain_tensor`, `explain_wgmma`, `trap`, `print`, `promises`, `remote`, `started`, `hang`, `names`, `findings` | what is said when something is wrong |
 
 mod access;
+mod accumulators;
 mod async_copy;
 mod async_store;
 mod atomics;
@@ -25,7 +26,9 @@ mod chip;
 mod cluster;
 mod commit;
 mod compute;
+mod copied;
 mod copy;
+mod depths;
 mod direct;
 mod diverge;
 mod exact;
@@ -45,6 +48,7 @@ mod hang;
 mod hang_root;
 mod instruction_descriptor;
 mod issue;
+mod issued;
 mod kinds;
 mod launch_control;
 mod loaded;
@@ -78,6 +82,7 @@ mod scopes;
 mod share;
 pub(crate) mod simd;
 mod slices;
+mod staged;
 mod started;
 mod state;
 mod step;

@@ -24,8 +24,12 @@ impl Cluster<'_> {
         let mut last = None;
         for (_, target) in targets {
             let Target::Shared(c, at) = *target else { continue };
-            let (loaded, end) = (&mut self.ctas[c].loaded, at + total as u32);
+            let end = at + total as u32;
             let here = (c, u64::from(at) / BLOCK, u64::from(end).div_ceil(BLOCK));
+            if writes {
+                self.ctas[c].staged.written(at, end);
+            }
+            let loaded = &mut self.ctas[c].loaded;
             if !writes {
                 loaded.read(at, end);
             } else if last.replace(here) != Some(here) {

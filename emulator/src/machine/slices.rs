@@ -2,6 +2,7 @@
 
 use super::bounding_box::Rows;
 use super::cluster::Cluster;
+use super::depths::Origin;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::order::{BLOCK, GRANULE};
 use crate::tensor_map::Swizzle;
@@ -23,6 +24,8 @@ pub struct Tile {
     pub rows: u32,
     /// Who reads it counts: it is made of whole KiB, and all of it lies within the tensor.
     pub watched: bool,
+    /// Of a box of two dimensions, where in its tensor it begins.
+    pub origin: Option<Origin>,
     /// So many KiB hold something of it still.
     kept: u32,
     /// What was gone before anybody had read it.
@@ -68,6 +71,7 @@ impl Tile {
             pitch: rows.first().map_or(bytes, |rows| rows.pitch).max(1),
             rows: if flat { rows.iter().map(|rows| rows.count).sum() } else { 0 },
             watched: whole && rows.iter().all(|rows| rows.dense() && !rows.hangs_over()),
+            origin: None,
             kept: 0,
             lost: Lost::default(),
             reused: false,
@@ -80,7 +84,7 @@ impl Tile {
     }
 
     /// The row and the byte of it that lies at an address.
-    fn place(&self, at: u32) -> (u32, u32) {
+    pub fn place(&self, at: u32) -> (u32, u32) {
         let offset = self.swizzle.apply(at).saturating_sub(self.start);
         (offset / self.pitch, offset % self.pitch)
     }

@@ -57,6 +57,9 @@ pub struct Cta {
     pub shared: Memory,
     pub shared_shadow: Shadow,
     pub loaded: Loaded,
+    /// Where chunks that threads have stored came from.
+    pub sources: super::copied::Sources,
+    pub staged: super::staged::Staged,
     pub tensor: TensorMemory,
     pub tensor_shadow: Shadow,
     pub tensor_relinquished: bool,

@@ -120,6 +120,10 @@ impl Cluster<'_> {
         let registers = if pack { 2 * d.len() } else { d.len() };
         let (lane, column, columns) = self.tensor_range(at, shape, registers, tensor)?;
         self.settle();
+        if !self.options.timing_only {
+            self.check_accumulator_type(site, c, (column, columns), d);
+            self.issued.accumulators_read(c, column, columns);
+        }
         let actor = self.queue_actor(w, |warp| &mut warp.loads, ActorKind::TensorLoads);
         let warp = &mut self.warps[w];
         warp.loads.epoch += 1;

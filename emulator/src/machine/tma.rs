@@ -5,6 +5,7 @@
 
 use super::bounding_box::Rows;
 use super::cluster::{Cluster, Stop};
+use super::depths::Origin;
 use super::names::counted;
 use super::outbox::Item;
 use super::slices::Tile;
@@ -119,6 +120,7 @@ impl Cluster<'_> {
         let (mut element, mut fill_nan) = (op.element.unwrap_or(Element::U8), false);
         let align;
         let (rows, bytes, from);
+        let mut origin = None;
         if let Some(bytes_asked) = plain_bytes {
             let rule = "A plain bulk copy moves a multiple of 16 bytes between addresses that are multiples of 16 (PTX ISA, cp.async.bulk).";
             align = 16;
@@ -222,6 +224,7 @@ impl Cluster<'_> {
                 ));
             }
             rows = self.box_rows(site, &map, &coordinates)?;
+            origin = Origin::of(&map, &coordinates);
         }
         if op.kind == TmaKind::Prefetch {
             for (_, runs) in rows.iter().filter_map(|rows| rows.inside) {
@@ -280,6 +283,7 @@ impl Cluster<'_> {
         }
         for &slot in &shared {
             let mut tile = Tile::new(slot.offset, extent, swizzle, site, &rows, coordinates.len() == 2);
+            tile.origin = origin;
             if element.padded().is_some() {
                 // A row is 128 elements, in pieces.
                 (tile.pitch, tile.rows) = (128, tile.rows / 8);
@@ -540,6 +544,7 @@ impl Cluster<'_> {
             self.race(Race { unwritten, ..Race::new(RaceMemory::Shared(slot.cta), conflict, stamp) });
         }
         if writes {
+            self.ctas[slot.cta].staged.written(slot.offset, slot.offset + bytes);
             self.check_barrier_bytes(slot.cta, slot.offset, slot.offset + bytes, stamp.site);
         }
     }

@@ -374,6 +374,7 @@ pub struct Warp {
     pub stores_done_at: u64,
     /// Registers whose value is still on its way from memory.
     pub on_the_way: OnTheWay,
+    pub loaded_chunks: super::copied::LoadedChunks,
     /// Why a register holds no defined value (index into the run's origins).
     pub origins: FxHashMap<Reg, u32>,
     pub passed: Vec<Passed>,

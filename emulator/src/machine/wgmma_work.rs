@@ -2,6 +2,7 @@
 
 use super::boxes::Laid;
 use super::cluster::{Cluster, Stop};
+use super::depths::Multiplied;
 use super::exact_kinds::Precision;
 use super::formats::Format;
 use super::mma::Operands;
@@ -122,6 +123,18 @@ impl Cluster<'_> {
             unwritten = unwritten.or_else(|| self.ctas[cta].shared.undefined_granule(footprint.runs(base), 16));
             self.touch_operand(&views, cta, &footprint, base, stamp);
             self.check_layout(cta, Laid { name: which, d, rows, mn_major, site }, &footprint, base);
+        }
+        if let (Some(a), false) = (a, self.options.timing_only) {
+            let laid = |name, d, rows, mn_major| Laid { name, d, rows, mn_major, site };
+            // Registers are those of the warpgroup.
+            let accumulator = (first as u32) << 16 | u32::from(op.d.first().copied().unwrap_or_default());
+            self.check_depths(Multiplied {
+                cta,
+                accumulator,
+                adds: inputs.accumulate,
+                operands: [laid("A", a, ROWS, op.a_mn_major), laid("B", b, op.n, op.b_mn_major)],
+                formats: None,
+            });
         }
         self.mark_late(first, stamp);
         let origin = match unwritten {

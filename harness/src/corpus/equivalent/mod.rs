@@ -6,6 +6,7 @@
 
 mod barriers;
 mod data;
+mod fences;
 mod guards;
 mod moved;
 mod repeated;
@@ -75,6 +76,11 @@ pub const RULES: &[Rule] = &[
         name: "across-what-it-does-not-order",
         because: "a fence of tensor memory and a plain access, or another fence, of other memory",
         applies: |kernel, mutant| moved::across_what_it_does_not_order(&kernel.text, mutant),
+    },
+    Rule {
+        name: "fenced-again-behind",
+        because: "another such fence comes before any access of tensor memory, and orders as much",
+        applies: |kernel, mutant| fences::fenced_again_behind(&kernel.text, mutant),
     },
     Rule {
         name: "fence-behind-the-barrier",

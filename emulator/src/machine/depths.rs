@@ -1,0 +1,281 @@
+//! Which depths an MMA multiplies: those of A and of B must be the same ones, of one type, and lie in bytes of their own.
+
+use super::boxes::Laid;
+use super::cluster::Cluster;
+use super::formats::Format;
+use super::tensor::SharedDescriptor;
+use crate::diagnostic::Severity;
+use crate::order::Footprint;
+use crate::tensor_map::{Element, TensorMap};
+use std::collections::{BTreeSet, VecDeque};
+
+/// Where in its tensor a box of two dimensions begins, and how large the tensor is. Dimension 0 is the innermost.
+#[derive(Clone, Copy, Debug)]
+pub struct Origin {
+    pub element: Element,
+    pub at: [i64; 2],
+    pub sizes: [u64; 2],
+}
+
+/// An MMA with both operands in shared memory.
+#[derive(Clone, Copy, Debug)]
+pub struct Multiplied<'a> {
+    pub cta: usize,
+    /// What tells its accumulator from others.
+    pub accumulator: u32,
+    /// It adds to the accumulator.
+    pub adds: bool,
+    /// A and B.
+    pub operands: [Laid<'a>; 2],
+    /// If it can be chosen for each of the two.
+    pub formats: Option<[Format; 2]>,
+}
+
+/// What an operand takes of the box in which it begins.
+#[derive(Clone, Copy, Debug)]
+struct Slice {
+    /// Tells the box from others.
+    version: u32,
+    /// The first depth, counted in the tensor, how many, and how many the tensor has.
+    first: i64,
+    depths: i64,
+    size: i64,
+    element: Element,
+    /// The copy.
+    load: u32,
+}
+
+impl Origin {
+    /// That of a box, if neither its rows nor its elements are taken apart.
+    pub fn of(map: &TensorMap, coordinates: &[i32]) -> Option<Origin> {
+        let ([inner, outer], [width, height]) = (coordinates, map.dims.as_slice()) else { return None };
+        let plain = map.element.padded().is_none() && (0..2).all(|d| map.element_stride(d) == 1);
+        let at = [*inner, *outer].map(i64::from);
+        plain.then_some(Origin { element: map.element, at, sizes: [*width, *height] })
+    }
+}
+
+impl Slice {
+    fn end(&self) -> i64 {
+        self.first + self.depths
+    }
+
+    fn hangs_over(&self) -> bool {
+        self.end() > self.size || self.first < 0
+    }
+
+    fn named(&self, operand: &str) -> String {
+        format!("depths {} to {} of {operand}", self.first, self.end() - 1)
+    }
+}
+
+/// Two boxes that an MMA has multiplied slices of.
+#[derive(Clone, Copy, Debug)]
+struct Pair {
+    cta: usize,
+    accumulator: u32,
+    boxes: [u32; 2],
+    firsts: [i64; 2],
+    site: u32,
+}
+
+/// The last MMAs of a cluster.
+#[derive(Debug, Default)]
+pub struct Depths(VecDeque<Pair>);
+
+/// A box of 64 columns is multiplied in four steps, by several warps perhaps.
+const REMEMBERED: usize = 16;
+
+const RULE: &str = "An MMA adds the products of A's and B's elements of the same depth k (PTX ISA, tcgen05.mma, wgmma.mma_async). Which \
+                    elements those are, the two descriptors and the bits for the major-ness say (PTX ISA 9.7.16.4.1, 9.7.16.4.2).";
+
+impl Depths {
+    /// An MMA of the same accumulator that multiplied the same two boxes at other distances. Remembers this one.
+    fn apart(&mut self, new: Pair, adds: bool) -> Option<Pair> {
+        if !adds {
+            self.0.retain(|p| (p.cta, p.accumulator) != (new.cta, new.accumulator));
+        }
+        let distance = |p: &Pair| p.firsts[0] - p.firsts[1];
+        let same = |p: &&Pair| (p.cta, p.accumulator, p.boxes) == (new.cta, new.accumulator, new.boxes);
+        let other = self.0.iter().filter(same).find(|p| distance(p) != distance(&new)).copied();
+        if self.0.len() == REMEMBERED {
+            self.0.pop_front();
+        }
+        self.0.push_back(new);
+        other
+    }
+}
+
+/// Operands that share bytes, while each has bytes of its own, too.
+fn cross(footprints: [(&Footprint, u64); 2]) -> Option<u32> {
+    let granules = |(footprint, base): (&Footprint, u64)| -> BTreeSet<u64> {
+        let bits = |(block, granules): (u64, u64)| {
+            (0..64).filter(move |bit| granules >> bit & 1 == 1).map(move |bit| block * 64 + bit)
+        };
+        footprint.from(base).flat_map(bits).collect()
+    };
+    let ends = |(footprint, base): (&Footprint, u64)| {
+        let (low, high) = footprint.bounds();
+        (base * crate::order::BLOCK + low, base * crate::order::BLOCK + high)
+    };
+    let [(low, high), (first, end)] = footprints.map(ends);
+    if high <= first || end <= low {
+        return None;
+    }
+    let [a, b] = footprints.map(granules);
+    let shared = a.intersection(&b).next().copied()?;
+    (!a.is_subset(&b) && !b.is_subset(&a)).then_some(shared as u32 * crate::order::GRANULE as u32)
+}
+
+impl Cluster<'_> {
+    /// What an operand takes, if a box of two dimensions was loaded there and it is read as it was loaded.
+    fn slice_of(&self, cta: usize, laid: &Laid) -> Option<Slice> {
+        let Laid { d, mn_major, .. } = *laid;
+        let loaded = &self.ctas[cta].loaded;
+        let at = d.chunk(0, 0, mn_major);
+        let tile = loaded.tile(at).filter(|tile| tile.swizzle == d.mode())?;
+        let origin = tile.origin?;
+        let bits = origin.element.bits();
+        if bits != 1 << d.elements.log_bits {
+            return None;
+        }
+        let (row, byte) = tile.place(at);
+        let (inner, outer) = (origin.at[0] + i64::from(byte * 8 / bits), origin.at[1] + i64::from(row));
+        let (first, size) = if mn_major { (outer, origin.sizes[1]) } else { (inner, origin.sizes[0]) };
+        let depths = d.elements.depth().into();
+        let (element, load) = (origin.element, tile.site);
+        Some(Slice { version: loaded.version(d.start), first, depths, size: size as i64, element, load })
+    }
+
+    /// An MMA multiplies these operands: they should go together.
+    pub fn check_depths(&mut self, mma: Multiplied) {
+        let Multiplied { cta, accumulator, adds, operands: [a, b], formats } = mma;
+        let site = a.site;
+        self.check_apart([a, b]);
+        let (Some(of_a), Some(of_b)) = (self.slice_of(cta, &a), self.slice_of(cta, &b)) else { return };
+        if let Some(formats) = formats {
+            self.check_types(site, [of_a, of_b], formats);
+        }
+        let (boxes, firsts) = ([of_a.version, of_b.version], [of_a.first, of_b.first]);
+        let other = self.depths.apart(Pair { cta, accumulator, boxes, firsts, site }, adds);
+        let beyond = of_a.hangs_over() != of_b.hangs_over() && of_a.first != of_b.first;
+        if other.is_none() && !beyond {
+            return;
+        }
+        let title = format!("an MMA multiplies {} with {}", of_a.named("A"), of_b.named("B"));
+        let help = if a.mn_major || b.mn_major {
+            "Check bits 15 and 16 of the instruction descriptor against how the tiles lie, and advance both descriptors by 16 depths.".to_string()
+        } else if other.is_some() {
+            "Advance both descriptors by the same number of depths for each MMA: 16 elements of 16 bits are 32 bytes of a K-major tile.".to_string()
+        } else {
+            "Give the copies that load A and B the same coordinate along K.".to_string()
+        };
+        let mut diagnostic = self.problem("depth-mismatch", site, title, RULE, help);
+        diagnostic.severity = Severity::Finding;
+        match other {
+            Some(pair) => {
+                let [a, b] = pair.firsts;
+                diagnostic.labels[0].text =
+                    "these are slices of the same two boxes as those of another MMA, which lie otherwise".into();
+                if pair.site != site {
+                    let text = format!("that MMA multiplies A from depth {a} on with B from depth {b} on");
+                    diagnostic.labels.push(self.label(pair.site, text));
+                }
+            }
+            None => {
+                let (name, over) = if of_a.hangs_over() { ("A", of_a) } else { ("B", of_b) };
+                diagnostic.labels[0].text = format!(
+                    "the tensor of {name} has {} depths: beyond them its box holds zeros, and the other one data",
+                    over.size
+                );
+            }
+        }
+        for (name, slice) in [("A", of_a), ("B", of_b)] {
+            diagnostic.labels.push(self.label(slice.load, format!("the box of {name} is loaded here")));
+        }
+        self.findings.add(diagnostic);
+    }
+
+    /// Boxes of one type that an MMA takes for two.
+    fn check_types(&mut self, site: u32, slices: [Slice; 2], formats: [Format; 2]) {
+        let [a, b] = slices;
+        let known = matches!(a.element, Element::F16 | Element::Bf16);
+        if !known || a.element != b.element || formats[0] == formats[1] {
+            return;
+        }
+        let loaded = if a.element == Element::F16 { "FP16" } else { "BF16" };
+        let [of_a, of_b] = formats.map(Format::name);
+        let mut diagnostic = self.problem(
+            "type-mismatch",
+            site,
+            format!("an MMA takes A for {of_a} and B for {of_b}, which were both loaded as {loaded}"),
+            "Bits 7 to 9 of the instruction descriptor are the type of A, bits 10 to 12 that of B (PTX ISA 9.7.16.4.2); nothing converts the \
+             elements on their way.",
+            format!("Give both the type {loaded}."),
+        );
+        diagnostic.severity = Severity::Finding;
+        for (name, slice) in [("A", a), ("B", b)] {
+            diagnostic.labels.push(self.label(slice.load, format!("the box of {name} is loaded here as {loaded}")));
+        }
+        self.findings.add(diagnostic);
+    }
+
+    /// A and B lie in bytes of their own, or one of them is a part of the other.
+    fn check_apart(&mut self, [a, b]: [Laid; 2]) {
+        let of = |this: &mut Self, laid: &Laid| this.footprints.of(&laid.d, laid.rows, laid.mn_major);
+        let ((first, low), (second, high)) = (of(self, &a), of(self, &b));
+        let Some(at) = cross([(&first, low), (&second, high)]) else { return };
+        let name = |d: &SharedDescriptor| self.shared_name(d.start);
+        let title = format!("an MMA takes bytes of {} both for A and for B", self.shared_name(at));
+        let text = format!(
+            "A begins in {} (stride offset {} bytes), B in {} (stride offset {} bytes)",
+            name(&a.d),
+            a.d.stride,
+            name(&b.d),
+            b.d.stride
+        );
+        let mut diagnostic = self.problem(
+            "operand-overlap",
+            a.site,
+            title,
+            "The stride offset of a matrix descriptor leads from eight rows of an operand to the next eight (PTX ISA 9.7.16.4.1, matrix \
+             descriptor). Here it leads one operand into a part of the other one's tile.",
+            "Set the stride offset (bits 32 to 45, in units of 16 bytes) so that each operand stays within its own tile: eight rows of it."
+                .into(),
+        );
+        diagnostic.severity = Severity::Finding;
+        diagnostic.labels[0].text = text;
+        self.findings.add(diagnostic);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pair(boxes: [u32; 2], firsts: [i64; 2]) -> Pair {
+        Pair { cta: 0, accumulator: 0, boxes, firsts, site: 7 }
+    }
+
+    #[test]
+    fn slices_of_two_boxes_keep_their_distance() {
+        let mut depths = Depths::default();
+        for k in [0, 16, 32, 48] {
+            assert!(depths.apart(pair([1, 2], [k, k]), k > 0).is_none());
+        }
+        assert!(depths.apart(pair([3, 4], [64, 0]), true).is_none(), "other boxes, as those of a convolution");
+        assert_eq!(depths.apart(pair([3, 4], [72, 16]), true).map(|p| p.firsts), Some([64, 0]));
+        assert!(depths.apart(pair([3, 4], [8, 16]), false).is_none(), "a new sum");
+    }
+
+    #[test]
+    fn operands_cross_only_where_each_has_bytes_of_its_own() {
+        let all = Footprint::new((0..64).map(|n| n * 16));
+        let [low, high] = [0..40, 32..64].map(|part| Footprint::new(part.map(|n| n * 16)));
+        let even = Footprint::new((0..64).step_by(2).map(|n| n * 16));
+        assert_eq!(cross([(&all, 0), (&low, 0)]), None, "a part of it, as of a product of a matrix with itself");
+        assert_eq!(cross([(&low, 0), (&high, 1)]), None);
+        assert_eq!(cross([(&low, 0), (&high, 0)]), Some(32 * 16));
+        assert_eq!(cross([(&even, 0), (&low, 0)]), Some(0));
+    }
+}

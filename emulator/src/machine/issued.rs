@@ -1,0 +1,88 @@
+//! MMAs that were issued, complete or not: what a later one, or a load, has to do with the ones before.
+
+use super::instruction_descriptor::Accumulator;
+use crate::order::Stamp;
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
+
+/// So many of the MMAs before one are looked at for the reason why it adds to nothing.
+const RECENT: usize = 64;
+
+/// MMAs that were issued, whether they are complete or not.
+#[derive(Debug, Default)]
+pub struct Issued {
+    /// The last of them.
+    recent: VecDeque<Recent>,
+    /// The last copies to tensor memory.
+    pub copies: super::tensor_copy::IssuedCopies,
+    /// The statement of each warp's last one, and of the last one of all.
+    pub sites: FxHashMap<usize, u32>,
+    pub last: Option<u32>,
+}
+
+/// An MMA that was issued.
+#[derive(Debug, Clone, Copy)]
+pub struct Recent {
+    pub warp: usize,
+    /// The first of the CTAs that take part, and how many do.
+    pub ctas: (usize, usize),
+    /// The accumulator: its first column, M and N, and the columns that it takes.
+    pub d: (u32, u32, u32),
+    pub columns: u32,
+    /// What it accumulates in.
+    pub of: Accumulator,
+    /// Somebody has read the accumulator since.
+    pub read: bool,
+    pub stamp: Stamp,
+}
+
+impl Recent {
+    fn lies_in(&self, cta: usize, column: u32, columns: u32) -> bool {
+        let (first, count) = self.ctas;
+        (first..first + count).contains(&cta) && self.d.0 < column + columns && column < self.d.0 + self.columns
+    }
+}
+
+impl Issued {
+    pub fn add(&mut self, mma: Recent) {
+        if self.recent.len() == RECENT {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(mma);
+        self.sites.insert(mma.warp, mma.stamp.site);
+        self.last = Some(mma.stamp.site);
+    }
+
+    /// Whether there was a copy to tensor memory.
+    pub fn has_copies(&self) -> bool {
+        !self.copies.is_empty()
+    }
+
+    /// The last one whose accumulator has some of these columns: its place, and its statement.
+    pub fn accumulator(&self, column: u32, columns: u32) -> Option<Stamp> {
+        let overlap = |m: &&Recent| m.d.0 < column + columns && column < m.d.0 + m.columns;
+        self.recent.iter().rev().find(overlap).map(|m| m.stamp)
+    }
+
+    /// The last one whose accumulator has some of these columns of a CTA.
+    pub fn last_of(&self, cta: usize, column: u32, columns: u32) -> Option<&Recent> {
+        self.recent.iter().rev().find(|m| m.lies_in(cta, column, columns))
+    }
+
+    /// Somebody reads these columns of a CTA.
+    pub fn accumulators_read(&mut self, cta: usize, column: u32, columns: u32) {
+        self.recent.iter_mut().filter(|m| m.lies_in(cta, column, columns)).for_each(|m| m.read = true);
+    }
+
+    /// Whether a recent one of the same warp wrote some of these columns.
+    pub fn wrote(&self, warp: usize, column: u32, n: u32) -> bool {
+        let overlap = |m: &Recent| m.d.0 < column + n && column < m.d.0 + m.d.2;
+        self.recent.iter().rev().any(|m| m.warp == warp && overlap(m))
+    }
+
+    /// The last one of the same warp that wrote some of these columns as another accumulator.
+    pub fn aliased(&self, new: &Recent) -> Option<Recent> {
+        let overlap = |m: &Recent| m.d.0 < new.d.0 + new.columns && new.d.0 < m.d.0 + m.columns;
+        self.recent.iter().rev().find(|m| m.warp == new.warp && m.d != new.d && overlap(m)).copied()
+    }
+}

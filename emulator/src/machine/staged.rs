@@ -1,0 +1,106 @@
+//! Tiles that threads store for a copy out of shared memory, again and again: whether all of a tile was stored anew.
+
+use super::cluster::Cluster;
+use super::slices::Tile;
+use crate::diagnostic::Severity;
+use crate::order::{BLOCK, GRANULE};
+use rustc_hash::FxHashMap;
+
+/// By KiB: the granules that were written since a copy read them. What no copy has read is not there.
+#[derive(Debug, Default)]
+pub struct Staged(FxHashMap<u32, u64>);
+
+const KIB: u32 = BLOCK as u32;
+const CHUNK: u32 = GRANULE as u32;
+
+impl Staged {
+    /// Somebody writes these bytes.
+    #[inline]
+    pub fn written(&mut self, start: u32, end: u32) {
+        if self.0.is_empty() {
+            return;
+        }
+        for chunk in start / CHUNK..end.div_ceil(CHUNK) {
+            if let Some(mask) = self.0.get_mut(&(chunk / 64)) {
+                *mask |= 1 << (chunk % 64);
+            }
+        }
+    }
+
+    /// Whether a copy has read the chunk at an address, and nobody has written it since.
+    fn is_stale(&self, at: u32) -> bool {
+        self.0.get(&(at / KIB)).is_some_and(|mask| mask >> (at % KIB / CHUNK) & 1 == 0)
+    }
+
+    /// A copy reads the chunk at an address.
+    fn copied(&mut self, at: u32) {
+        *self.0.entry(at / KIB).or_insert(u64::MAX) &= !(1 << (at % KIB / CHUNK));
+    }
+}
+
+/// Of chunks in rows, the first that is stale although its row was written, and its column; and another row in which its column was:
+/// the stale chunk, and the other row. Rows or columns that are stale as a whole may be meant to be.
+fn lone(rows: u32, columns: u32, stale: impl Fn(u32, u32) -> bool) -> Option<((u32, u32), u32)> {
+    let all = (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column)));
+    all.filter(|&(row, column)| stale(row, column)).find_map(|(row, column)| {
+        let row_written = (0..columns).any(|other| !stale(row, other));
+        let other = (0..rows).find(|&other| !stale(other, column));
+        other.filter(|_| row_written).map(|other| ((row, column), other))
+    })
+}
+
+impl Cluster<'_> {
+    /// A tensor copy stores a box of two dimensions that lies within its tensor.
+    pub fn check_staged(&mut self, cta: usize, tile: &Tile) {
+        let (columns, staged) = (tile.pitch / CHUNK, &self.ctas[cta].staged);
+        let at = |row: u32, column: u32| tile.swizzle.apply(tile.start + row * tile.pitch + column * CHUNK);
+        let found = lone(tile.rows, columns, |row, column| staged.is_stale(at(row, column)));
+        let staged = &mut self.ctas[cta].staged;
+        for row in 0..tile.rows {
+            (0..columns).for_each(|column| staged.copied(at(row, column)));
+        }
+        let Some(((row, column), other)) = found else { return };
+        let bytes = format!("bytes {} to {}", column * CHUNK, (column + 1) * CHUNK - 1);
+        let mut diagnostic = self.problem(
+            "swizzle-mismatch",
+            tile.site,
+            format!(
+                "a copy stores {bytes} of row {row} of a tile in {} again, although the rest of the tile is new",
+                self.shared_name(tile.start)
+            ),
+            "A copy with a swizzle takes the 16-byte chunks of a row from where the swizzle puts them (PTX ISA 5.5.7, swizzling modes). \
+             Nobody has written there since the last copy: what was meant for this place was stored elsewhere.",
+            "Store chunk c of row r of a tile with the 128-byte swizzle at chunk c xor (r mod 8).".into(),
+        );
+        diagnostic.severity = Severity::Finding;
+        diagnostic.labels[0].text = format!("row {row} has new bytes elsewhere, and {bytes} of row {other} are new");
+        if let Some(writer) = self.ctas[cta].shared_shadow.writer(at(other, column).into()) {
+            diagnostic.labels.push(self.label(writer.site, format!("{bytes} of row {other} were stored here")));
+        }
+        self.findings.add(diagnostic);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_and_columns_may_be_left_as_they_are() {
+        assert_eq!(lone(8, 8, |_, _| true), None);
+        assert_eq!(lone(8, 8, |row, _| row > 5), None, "rows beyond the matrix");
+        assert_eq!(lone(8, 8, |_, column| column == 7), None, "zeros at the end of each row");
+        assert_eq!(lone(8, 8, |row, column| row > 3 && column == 1), Some(((4, 1), 0)));
+    }
+
+    #[test]
+    fn what_no_copy_has_read_is_not_stale() {
+        let mut staged = Staged::default();
+        staged.written(0, 64);
+        assert!(!staged.is_stale(16));
+        (0..4).for_each(|n| staged.copied(1024 + n * 16));
+        assert!(staged.is_stale(1024 + 16) && !staged.is_stale(1024 + 64));
+        staged.written(1040, 1044);
+        assert!(!staged.is_stale(1040) && staged.is_stale(1056));
+    }
+}

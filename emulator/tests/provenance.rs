@@ -1,0 +1,159 @@
+//! What an MMA multiplies comes from where it should: the same depths of A and B, of one type, rows that begin together, sums that are
+//! read. Each as a small edit of a kernel that is right, beside a twin that looks alike and is.
+
+mod common;
+
+use common::pair;
+use emulator::{Buffer, Content, Launch, Param, Report};
+
+const ONE_TILE: &str = include_str!("kernels/one_tile.ptx");
+
+fn one_tile() -> Launch {
+    let bytes = |seed| -> Vec<u8> {
+        let of = |&x: &i32| half::f16::from_f32(x as f32).to_bits().to_le_bytes();
+        common::matrix(128, 64, seed, 4).iter().flat_map(of).collect()
+    };
+    let buffer =
+        |name: &str, content, row| Buffer { name: name.into(), content, row_bytes: Some(row), element_bytes: Some(2) };
+    Launch {
+        entry: "one_tile".into(),
+        grid: [1, 1, 1],
+        cluster: [1, 1, 1],
+        block: [128, 1, 1],
+        buffers: vec![
+            buffer("A", Content::Bytes(bytes(1)), 128),
+            buffer("B", Content::Bytes(bytes(2)), 128),
+            buffer("D", Content::Undefined { bytes: 128 * 128 * 2 }, 256),
+        ],
+        params: (0..3).map(|buffer| Param::Pointer { buffer, offset: 0 }).collect(),
+        ..Default::default()
+    }
+}
+
+#[track_caller]
+fn edited(text: &str, from: &str, to: &str) -> String {
+    assert_eq!(text.matches(from).count(), 1, "`{from}` must occur once");
+    text.replace(from, to)
+}
+
+fn run(text: &str, launch: &Launch, seed: Option<u64>) -> Report {
+    common::run(&common::load(text), launch, seed, 10_000_000)
+}
+
+/// A kernel has this finding on each schedule, and what is shown of it has these parts.
+#[track_caller]
+fn found(text: &str, launch: &Launch, code: &str, parts: &[&str]) {
+    assert!(emulator::CODES.iter().any(|(known, _)| *known == code), "`{code}` is not in CODES");
+    for seed in common::schedules(3) {
+        let report = run(text, launch, seed);
+        let shown = common::rendered(&report);
+        assert!(report.findings.iter().any(|found| found.code == code), "seed {seed:?}: no {code} in\n{shown}");
+        for part in parts {
+            assert!(shown.contains(part), "`{part}` is not in\n{shown}");
+        }
+    }
+}
+
+/// Nothing is found.
+#[track_caller]
+fn silent(text: &str, launch: &Launch) {
+    for seed in common::schedules(3) {
+        let report = run(text, launch, seed);
+        assert!(report.is_clean(), "seed {seed:?}: {}", common::rendered(&report));
+    }
+}
+
+#[test]
+fn slices_of_b_that_run_ahead_of_those_of_a() {
+    let text = edited(pair::TEXT, "add.s64 %rd3, %rd3, 2;", "add.s64 %rd3, %rd3, 1;");
+    let parts = ["an MMA multiplies depths 16 to 31 of A with depths 8 to 23 of B", "the box of B is loaded here"];
+    found(&text, &pair::launch(256, 192), "depth-mismatch", &parts);
+    // The other way round through the tile: another order of the same products.
+    let start = "or.b64 %rd2, %rd2, 0x4000404000000000;\n";
+    let backwards = edited(pair::TEXT, start, &format!("{start}    add.s64 %rd2, %rd2, 6;\n"));
+    let backwards = edited(&backwards, "add.s64 %rd2, %rd2, 2;", "add.s64 %rd2, %rd2, -2;");
+    let backwards = edited(&backwards, "add.s64 %rd3, %rd3, 2;", "add.s64 %rd3, %rd3, -2;");
+    silent(&backwards, &pair::launch(256, 192));
+}
+
+#[test]
+fn an_operand_that_is_read_across() {
+    // Bit 15: A is MN-major. Its depths are rows of the box then.
+    let text = edited(pair::TEXT, "0x10400010", "0x10408010");
+    found(&text, &pair::launch(256, 192), "depth-mismatch", &["Check bits 15 and 16 of the instruction descriptor"]);
+}
+
+#[test]
+fn a_box_that_begins_eight_depths_later() {
+    let to = "add.u32 %r40, %r19, 8;\n    cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.cta_group::2 [%r18], [%rd1, {%r40, %r8}]";
+    let from = "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.cta_group::2 [%r18], [%rd1, {%r19, %r8}]";
+    let text = edited(pair::TEXT, from, to);
+    let parts = ["the tensor of B has 192 depths: beyond them its box holds zeros, and the other one data"];
+    found(&text, &pair::launch(256, 192), "depth-mismatch", &parts);
+    // Both boxes hang over.
+    silent(pair::TEXT, &pair::launch(256, 168));
+}
+
+#[test]
+fn operands_of_two_types() {
+    let text = edited(pair::TEXT, "0x10400010", "0x10400090");
+    let parts = ["an MMA takes A for BF16 and B for FP16, which were both loaded as FP16"];
+    found(&text, &pair::launch(256, 128), "type-mismatch", &parts);
+    // The type of a tensor map is that of its padding: 16 bits are copied as they are.
+    silent(&edited(pair::TEXT, "0x10400010", "0x10400490"), &pair::launch(256, 128));
+}
+
+#[test]
+fn accumulators_that_are_taken_for_another_type() {
+    let half = edited(ONE_TILE, "0x08200010", "0x08200000");
+    let parts =
+        ["the FP16 accumulator of an MMA in", "is taken for FP32 numbers", "FP32 numbers are computed with here"];
+    found(&half, &one_tile(), "type-mismatch", &parts);
+    // As two halves of 16 bits, of which the lower one is the number.
+    let mut bits = half;
+    for (n, [d, a, b]) in [[33, 1, 0], [34, 3, 2], [35, 5, 4], [36, 7, 6]].into_iter().enumerate() {
+        let (low, high) = (25 + 2 * n, 26 + 2 * n);
+        let to = format!(
+            "shl.b32 %r{high}, %r{high}, 16;\n    and.b32 %r{low}, %r{low}, 0xffff;\n    or.b32 %r{d}, %r{low}, %r{high};"
+        );
+        bits = edited(&bits, &format!("cvt.rn.f16x2.f32 %r{d}, %f{a}, %f{b};"), &to);
+    }
+    silent(&bits, &one_tile());
+}
+
+#[test]
+fn a_sum_that_changes_its_type() {
+    let from = "tcgen05.mma.cta_group::1.kind::f16 [%r2], %rd3, %rd4, 0x08200010, %p3;";
+    let to = "selp.b32 %r40, 0x08200010, 0x08200000, %p3;\n    tcgen05.mma.cta_group::1.kind::f16 [%r2], %rd3, %rd4, %r40, %p3;";
+    let parts = ["an MMA adds in FP32 to the accumulator in", "which is FP16"];
+    found(&edited(ONE_TILE, from, to), &one_tile(), "type-mismatch", &parts);
+    silent(&edited(ONE_TILE, from, &to.replace("0x08200000", "0x08200010")), &one_tile());
+}
+
+#[test]
+fn products_that_nobody_reads() {
+    let text = edited(ONE_TILE, "setp.ne.u32 %p3, %r21, 0;", "setp.gt.u32 %p3, %r21, 9;");
+    found(&text, &one_tile(), "product-overwritten", &["which nobody has read"]);
+    silent(ONE_TILE, &one_tile());
+}
+
+#[test]
+fn tiles_that_threads_store_by_another_swizzle() {
+    let text = edited(ONE_TILE, "and.b32 %r4, %r3, 7;", "and.b32 %r4, %r3, 3;");
+    let parts = ["has row 0 from byte 0 of a row of `A` on, row 4 from byte 64 of another", "row 4 was stored here"];
+    found(&text, &one_tile(), "swizzle-mismatch", &parts);
+    // Where each chunk holds the same number, nobody can tell where it came from.
+    let mut launch = one_tile();
+    launch.buffers[0].content = Content::Bytes([0, 0x3c].repeat(128 * 64));
+    launch.buffers[1].content = Content::Bytes([0, 0x3c].repeat(128 * 64));
+    silent(&text, &launch);
+}
+
+#[test]
+fn an_operand_that_reaches_into_the_other_ones_tile() {
+    let from = "cvt.u64.u32 %rd3, %r19;\n    or.b64 %rd3, %rd3, 0x4000404000000000;";
+    let text = edited(ONE_TILE, from, &from.replace("0x40004040", "0x40004080"));
+    found(&text, &one_tile(), "operand-overlap", &["both for A and for B", "stride offset 2048 bytes"]);
+    // A times itself.
+    silent(&edited(ONE_TILE, "mov.u32 %r20, tile_b;", "mov.u32 %r20, tile_a;"), &one_tile());
+}

@@ -1,0 +1,88 @@
+//! Fences of tensor memory that another one makes needless.
+
+use super::super::flow;
+use super::super::text::{Statement, Text};
+use super::super::{Mutant, What};
+
+const AFTER: &str = "tcgen05.fence::after_thread_sync";
+const BEFORE: &str = "tcgen05.fence::before_thread_sync";
+
+/// A `tcgen05.fence::after_thread_sync` is missing, or stands somewhere else, or is the other fence. On every way from its place the
+/// thread comes to another one, before it accesses tensor memory or tells anybody anything. That one orders what comes behind it after
+/// all that the thread has synchronised with until then, also before the first (PTX ISA 9.7.16.11.1). A fence too many does no harm.
+pub fn fenced_again_behind(text: &Text, mutant: &Mutant) -> bool {
+    let is_after = |at: usize| text.statements[at].is(AFTER) && text.statements[at].guard().is_none();
+    let at = match &mutant.what {
+        What::Deleted(at) => *at,
+        What::Changed(at, now) if now.starts_with(BEFORE) => *at,
+        What::Moved(at, across) => *[at, across].into_iter().find(|one| is_after(**one)).unwrap_or(at),
+        _ => return false,
+    };
+    is_after(at) && fenced_on_every_way(text, at)
+}
+
+/// Tells nobody anything, and accesses no tensor memory.
+fn is_quiet(s: &Statement) -> bool {
+    let quiet = ["mbarrier.try_wait", "elect.sync", "fence", BEFORE];
+    s.label().is_some() || s.target().is_some() || flow::is_pure(s) || quiet.iter().any(|opcode| s.is(opcode))
+}
+
+fn fenced_on_every_way(text: &Text, fence: usize) -> bool {
+    let (mut open, mut seen) = (vec![fence + 1], vec![false; text.statements.len()]);
+    while let Some(at) = open.pop() {
+        let Some(s) = text.statements.get(at) else { return false };
+        if std::mem::replace(&mut seen[at], true) || s.is(AFTER) && s.guard().is_none() && at != fence {
+            continue;
+        }
+        if at == fence || !is_quiet(s) {
+            return false;
+        }
+        match text.target(at) {
+            Some(target) if s.guard().is_some() => open.extend([target, at + 1]),
+            Some(target) => open.push(target),
+            None if s.target().is_some() => return false,
+            None => open.push(at + 1),
+        }
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{at, made, text};
+    use super::*;
+
+    const KERNEL: &str = "$tile:
+tcgen05.fence::after_thread_sync;
+mov.u32 %r1, 0;
+$wait:
+mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r2], 0;
+@!%p1 bra $wait;
+tcgen05.fence::after_thread_sync;
+tcgen05.mma.x [%r3], %rd1, %rd2, %r4, %p2;
+setp.lt.u32 %p3, %r1, 5;
+@%p3 bra $tile;
+ret;";
+
+    #[test]
+    fn the_first_of_two_fences() {
+        let of = |text: &Text, n: usize| {
+            let fence = text.find(|s| s.is(AFTER)).nth(n).unwrap();
+            let changed = What::Changed(fence, "tcgen05.fence::before_thread_sync;".to_string());
+            let all = [What::Deleted(fence), changed, What::Moved(fence, fence + 1), What::Moved(fence - 1, fence)];
+            let [first, rest @ ..] = all.map(|what| fenced_again_behind(text, &made(what)));
+            assert!(rest.iter().all(|other| *other == first));
+            first
+        };
+        let kernel = text(KERNEL);
+        assert!(of(&kernel, 0));
+        assert!(!of(&kernel, 1), "the MMA comes behind it");
+        let tells = text(&KERNEL.replace("mov.u32 %r1, 0;", "mbarrier.arrive.b64 _, [%r9];"));
+        assert!(!of(&tells, 0), "somebody is told in between");
+        let around = text(
+            &KERNEL.replace("mov.u32 %r1, 0;", "@%p4 bra $end;").replace("ret;", "$end:\ntcgen05.ld.x {%f1}, [%r3];"),
+        );
+        assert!(!of(&around, 0), "there is a way around the second");
+        assert!(!fenced_again_behind(&kernel, &made(What::Deleted(at(&kernel, "tcgen05.mma")))));
+    }
+}
