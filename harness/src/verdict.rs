@@ -172,10 +172,12 @@ impl Verdict {
         &self.parts[at].1
     }
 
-    /// While a TODO is open: the milestone that comes first of all that are not done, be it open or wrong.
+    /// While a TODO is open: the milestone that comes first of all that are open or wrong. Of what was cut short nothing is known.
     pub fn first_undone(&self) -> Option<&MilestoneResult> {
         self.next_todo()?;
-        self.milestones.iter().find(|milestone| milestone.state != MilestoneState::Done)
+        let undone =
+            |state: &MilestoneState| matches!(state, MilestoneState::Open { .. } | MilestoneState::Wrong { .. });
+        self.milestones.iter().find(|milestone| undone(&milestone.state))
     }
 
     /// The part that failed and says this, too: its text has the same first line.

@@ -410,6 +410,18 @@ const EDITS: &[Edit] = &[
         9,
         &[("    k.cluster_sync();\n    k.warp(0, |w| w.tmem_dealloc", "    k.sync();\n    k.warp(0, |w| w.tmem_dealloc")],
     ),
+    // What a reader of the first pages does.
+    ("round_as_parity_2", 2, &[("k.wait(mma_done, round & 1);", "k.wait(mma_done, round);")]),
+    (
+        "round_as_parity_begun_2",
+        2,
+        &[
+            ("k.wait(mma_done, round & 1);", "k.wait(mma_done, round);"),
+            ("    k.tcgen05_fence_after();\n", "    k.todo(\"2.5\");\n    k.tcgen05_fence_after();\n"),
+        ],
+    ),
+    ("no_fence_behind_the_wait_1", 1, &[("    k.tcgen05_fence_after();\n", "")]),
+    ("no_fence_before_the_loads_2", 2, &[("    k.tcgen05_fence_after();\n", "")]),
     // The mistakes of the table in book/src/step09.md.
     ("own_ld2mma_9", 9, &[("wg.arrive(ld2mma.of_cta(LEADER));", "wg.arrive(ld2mma);")]),
     ("commit_to_one_9", 9, &[("t.commit_multicast(mma2tma.at(s), BOTH);", "t.commit(mma2tma.at(s));")]),

@@ -28,3 +28,89 @@ const DEEPEST: u32 = 8;
 /// So that the deepest ring fits into shared memory, tiles of B are half as wide.
 const NARROW: (&str, &str) = ("const BLK_N: u32 = 128;", "const BLK_N: u32 = 64;");
 const DEPTH: &str = "const PIPE_DEPTH: u32 = 2;";
+
+/// What the answers of the exercises do to a solution. They are run by the book's tests, which hold the numbers of the answers against them.
+const ANSWERS: &[Variant] = &[
+    (
+        "pieces_1",
+        1,
+        &[(
+            "    let sums = k.tmem_load::<{ BLK_N as usize }>(accumulator.lane(row / 32 * 32));
+    k.tmem_wait_load();
+    for (chunk, column) in k.pack_chunks(gemm.dtype, &sums).into_iter().zip((0..).step_by(CHUNK as usize)) {
+        k.store_global_16(gemm.d.at(row, column), chunk);
+    }",
+            "    for part in 0..4 {
+        let sums = k.tmem_load::<32>(accumulator.columns(part * 32, 32).lane(row / 32 * 32));
+        k.tmem_wait_load();
+        let columns = (part * 32..).step_by(CHUNK as usize);
+        for (chunk, column) in k.pack_chunks(gemm.dtype, &sums).into_iter().zip(columns) {
+            k.store_global_16(gemm.d.at(row, column), chunk);
+        }
+    }",
+        )],
+    ),
+    (
+        "one_waits_2",
+        2,
+        &[("k.wait(mma_done, round & 1);", "k.warp(0, |w| w.elect_one(|t| t.wait(mma_done, round & 1))); k.sync();")],
+    ),
+    ("permit_3", 3, &[GIVEN_BACK]),
+    ("permit_4", 4, &[GIVEN_BACK]),
+    ("permit_5", 5, &[GIVEN_BACK]),
+    (
+        "columns_first_3",
+        3,
+        &[
+            ("k.grid(gemm.tiles_m(BLK_M), gemm.tiles_n(BLK_N));", "k.grid(gemm.tiles_n(BLK_N), gemm.tiles_m(BLK_M));"),
+            ("(k.cta_x(), k.cta_y())", "(k.cta_y(), k.cta_x())"),
+        ],
+    ),
+    (
+        "loads_first_4",
+        4,
+        &[
+            ("t.expect_tx(tma2mma, a.bytes() + b.bytes());", ""),
+            (
+                "t.tma_load(b, &gemm.b, (round * BLK_K, n_start), tma2mma);",
+                "t.tma_load(b, &gemm.b, (round * BLK_K, n_start), tma2mma); t.expect_tx(tma2mma, a.bytes() + b.bytes());",
+            ),
+        ],
+    ),
+    ("written_4", 4, &[("t.bulk_wait_read(0);", "t.bulk_wait(0);")]),
+    (
+        "warps_arrive_7",
+        7,
+        &[
+            ("t.barrier_init(ld2mma, WARPGROUP);", "t.barrier_init(ld2mma, 4);"),
+            ("wg.arrive(ld2mma);", "for warp in 0..4 { wg.warp(warp, |w| w.elect_one(|t| t.arrive(ld2mma))); }"),
+        ],
+    ),
+    ("late_7", 7, &[EARLY, LATE]),
+    ("late_8", 8, &[EARLY, LATE]),
+];
+
+const GIVEN_BACK: (&str, &str) = (
+    "w.tmem_alloc(\"accumulator\", BLK_N)",
+    "{ let tmem = w.tmem_alloc(\"accumulator\", BLK_N); w.tmem_relinquish(); tmem }",
+);
+/// The arrival at ld2mma moves from behind the last load to behind the last store.
+const EARLY: (&str, &str) = (
+    "if chunk == EPI_CHUNKS - 1 {
+                    wg.tcgen05_fence_before();
+                    wg.arrive(ld2mma);
+                }",
+    "",
+);
+const LATE: (&str, &str) = (
+    "wg.fence_proxy_async();",
+    "if chunk == EPI_CHUNKS - 1 { wg.tcgen05_fence_before(); wg.arrive(ld2mma); } wg.fence_proxy_async();",
+);
+
+/// Depths of the ring that the pages compare: step, the line that says the depth, how it begins, the depths.
+const DEPTHS: &[(u8, &str, &str, &[u32])] = &[
+    (5, "const PIPE_DEPTH: u32 = 2;", "const PIPE_DEPTH: u32", &[1, 3, 4, 5, 6]),
+    (8, "let depth = depth + 2;", "let depth", &[2, 3, 5, 6]),
+    (9, "const PIPE_DEPTH: u32 = 4;", "const PIPE_DEPTH: u32", &[2, 3, 5, 6]),
+    (10, "const PIPE_DEPTH: u32 = 4;", "const PIPE_DEPTH: u32", &[2, 3]),
+];

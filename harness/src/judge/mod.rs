@@ -247,6 +247,7 @@ impl Judge<'_> {
             }
         }
         let mut waits = false;
+        let home = seen.as_ref().and_then(|seen| self.home(seen, |id| open(id).is_some()));
         for (result, milestone) in verdict.milestones.iter_mut().zip(self.step.milestones) {
             result.state = match (open(milestone.id), &seen) {
                 (Some(todo), _) => MilestoneState::Open { place: todo.place.clone() },
@@ -255,6 +256,7 @@ impl Judge<'_> {
                     Seen::Cut if waits => MilestoneState::NotReached {
                         reason: "cannot be seen yet: it needs what comes before".to_string(),
                     },
+                    Seen::Cut if home.is_some_and(|home| home != milestone.id) => self.state(Seen::Cut, &mut None),
                     seen => self.state(seen, &mut broken),
                 },
                 (None, None) => self.state(Seen::Cut, &mut broken),
@@ -273,13 +275,10 @@ impl Judge<'_> {
 
     /// Why a run did not come to its end.
     fn broken_off(&self, seen: &Observation) -> Option<String> {
-        let report = &seen.report;
-        let mut findings: Vec<&Diagnostic> = report.findings.iter().collect();
-        findings.sort_by_key(|found| rank(found));
-        (!report.completed).then(|| diagnostics::render_all(findings, &self.options.sources))
+        (!seen.report.completed).then(|| diagnostics::render_all(ranked(seen), &self.options.sources))
     }
 
-    /// `broken` is what broke the run off: the first milestone that it cut short shows it.
+    /// `broken` is what broke the run off: the first milestone that it cut short shows it, unless the finding has a home.
     fn state(&self, seen: Seen, broken: &mut Option<String>) -> MilestoneState {
         match seen {
             Seen::Done => MilestoneState::Done,
@@ -329,6 +328,7 @@ impl Judge<'_> {
             self.set(&mut verdict, Part::Fast, fast);
         }
         let mut broken = self.broken_off(&seen);
+        let home = self.home(&seen, |_| false);
         let part = if passed { Part::RaceFree } else { Part::Correct };
         let all = findings.found.iter().chain(findings.notes.iter().filter(|_| passed));
         let flagged: Vec<&str> =
@@ -336,7 +336,10 @@ impl Judge<'_> {
         for (result, milestone) in verdict.milestones.iter_mut().zip(self.step.milestones) {
             // A kernel that is right and clean has reached every milestone, also one that goes another way than ours.
             let seen = if clean { Seen::Done } else { (milestone.check)(&seen) };
-            result.state = self.state(seen, &mut broken);
+            result.state = match seen {
+                Seen::Cut if home.is_some_and(|home| home != milestone.id) => self.state(Seen::Cut, &mut None),
+                seen => self.state(seen, &mut broken),
+            };
             if result.state == MilestoneState::Done && flagged.contains(&milestone.id) {
                 result.state = MilestoneState::Flagged { part };
             }
@@ -436,6 +439,13 @@ impl Judge<'_> {
     fn repeat(&self, seed: u64) -> String {
         format!("repeat: {SEED}={seed} {}\n", self.step.command())
     }
+}
+
+/// The findings of a run, with what says most about the others first.
+fn ranked(seen: &Observation) -> Vec<&Diagnostic> {
+    let mut findings: Vec<&Diagnostic> = seen.report.findings.iter().collect();
+    findings.sort_by_key(|found| rank(found));
+    findings
 }
 
 fn schedule(seed: Option<u64>) -> String {

@@ -1,6 +1,6 @@
 //! Which TODO a finding is about: the one whose code it points at, or whose task the kernel lacks.
 
-use super::Judge;
+use super::{Judge, ranked};
 use crate::diagnostics::{self, Sources};
 use crate::observe::Observation;
 use crate::skeleton;
@@ -23,8 +23,30 @@ impl Judge<'_> {
         if self.step.shape.specialised && AT_THE_END.contains(&diagnostic.code) {
             return self.step.milestones.last();
         }
-        let id = diagnostic.labels.iter().find_map(|label| todo_at(self.step, &self.options.sources, &label.place))?;
-        self.step.milestones.iter().find(|milestone| milestone.id == id)
+        let todos = diagnostic.labels.iter().filter_map(|label| {
+            let id = todo_at(self.step, &self.options.sources, &label.place)?;
+            self.step.milestones.iter().find(|milestone| milestone.id == id)
+        });
+        let todos: Vec<&'static Milestone> = todos.collect();
+        // The line that is shown is the access, and the fence may be asked for beside the wait.
+        let asks_for_it = |milestone: &&&Milestone| {
+            let fence = if diagnostic.title.contains("before_thread_sync") { "before" } else { "after" };
+            milestone.task.contains(&format!("tcgen05_fence_{fence}"))
+        };
+        let fence = todos.iter().find(asks_for_it).filter(|_| diagnostic.code == "missing-tensor-fence");
+        fence.or(todos.first()).copied()
+    }
+
+    /// The milestone whose line broke a run off: what stands in front of it may be right, and was cut short.
+    ///
+    /// None where a TODO in front of it is open, or where its own check says something else.
+    pub(super) fn home(&self, seen: &Observation, open: impl Fn(&str) -> bool) -> Option<&'static str> {
+        if seen.report.completed {
+            return None;
+        }
+        let home = self.milestone_of(ranked(seen).first()?, seen)?;
+        let waits = self.step.milestones.iter().take_while(|milestone| milestone.id != home.id).any(|m| open(m.id));
+        (!waits && matches!((home.check)(seen), Seen::Cut)).then_some(home.id)
     }
 
     /// A finding, with the TODO that it is about and what to read there.

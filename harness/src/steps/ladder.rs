@@ -108,7 +108,7 @@ pub(super) const STEP_2: Step = Step {
         Milestone {
             id: "2.2",
             title: "every round's MMAs add to the same accumulator",
-            task: "Four MMAs a round; of all of them only the very first does not accumulate: `(round + slice).gt(0)`.",
+            task: "Four MMAs a round; of all of them only the very first does not accumulate. The GPU decides: a `Pred`, by `.gt(…)`.",
             read: K_LOOP,
             check: |run| seen::mmas(run, &SIMPLE, seen::Rounds::First),
         },
@@ -122,7 +122,7 @@ pub(super) const STEP_2: Step = Step {
         Milestone {
             id: "2.4",
             title: "every warp waits for every round's MMAs",
-            task: "Wait for this round's phase: parity `round & 1`.",
+            task: "Wait for this round's phase (`k.wait`): its parity is 0, 1, 0, 1, … from round to round.",
             read: MBARRIERS,
             check: |run| seen::every_round_awaited(run, &SIMPLE, "mma_done"),
         },
@@ -169,7 +169,7 @@ pub(super) const STEP_3: Step = Step {
         Milestone {
             id: "3.4",
             title: "every warp waits for every round's MMAs",
-            task: "Wait for this round's phase: parity `round & 1`.",
+            task: "Wait for this round's phase (`k.wait`): its parity is 0, 1, 0, 1, … from round to round.",
             read: MBARRIERS,
             check: |run| seen::every_round_awaited(run, &SIMPLE, "mma_done"),
         },

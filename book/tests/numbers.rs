@@ -1,0 +1,170 @@
+//! Numbers of tables and answers that the emulator computes: each is computed again, and compared with what the page says.
+//!
+//! `UPDATE_EXPECT=1 cargo test -p book --test numbers` writes them into the pages.
+#![cfg(feature = "solutions")]
+
+#[path = "numbers/claims.rs"]
+mod claims;
+#[path = "numbers/runs.rs"]
+mod runs;
+
+use claims::Claim;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::PathBuf;
+
+/// Stands above a table of which a claim covers each row with a number.
+const COMPUTED: &str = "<!-- computed: book/tests/numbers.rs -->";
+
+fn path(page: &str) -> PathBuf {
+    [env!("CARGO_MANIFEST_DIR"), "src", page].iter().collect()
+}
+
+fn read(page: &str) -> String {
+    fs::read_to_string(path(page)).unwrap_or_else(|error| panic!("book/src/{page}: {error}"))
+}
+
+/// A text with one blank for each run of white space, and where each of its bytes stands in the page.
+fn dense(text: &str) -> (Vec<u8>, Vec<usize>) {
+    let (mut bytes, mut places) = (Vec::new(), Vec::new());
+    for (at, byte) in text.bytes().enumerate() {
+        let byte = if byte.is_ascii_whitespace() { b' ' } else { byte };
+        if byte == b' ' && bytes.last() == Some(&b' ') {
+            continue;
+        }
+        bytes.push(byte);
+        places.push(at);
+    }
+    (bytes, places)
+}
+
+/// Where a number ends that begins here: digits, with commas and points between.
+fn number(text: &[u8], from: usize) -> usize {
+    let digit = |at: usize| text.get(at).is_some_and(u8::is_ascii_digit);
+    let mut at = from;
+    while digit(at) || (matches!(text.get(at), Some(b',' | b'.')) && at > from && digit(at + 1)) {
+        at += 1;
+    }
+    at
+}
+
+/// Where the numbers of a template stand (first byte, end), and where the whole ends; `{}` stands for a number.
+fn matched(text: &[u8], from: usize, pieces: &[&str]) -> Option<(Vec<(usize, usize)>, usize)> {
+    let (mut at, mut numbers) = (from, Vec::new());
+    for (index, piece) in pieces.iter().enumerate() {
+        if index > 0 {
+            let end = number(text, at);
+            if end == at {
+                return None;
+            }
+            numbers.push((at, end));
+            at = end;
+        }
+        if !text.get(at..)?.starts_with(piece.as_bytes()) {
+            return None;
+        }
+        at += piece.len();
+    }
+    Some((numbers, at))
+}
+
+/// Where a claim stands: its only place in the page.
+fn find(page: &str, text: &[u8], claim: &Claim) -> Result<(Vec<(usize, usize)>, (usize, usize)), String> {
+    let pieces: Vec<&str> = claim.text.split("{}").collect();
+    assert_eq!(pieces.len(), claim.values.len() + 1, "`{}`: a value for each number", claim.text);
+    let places = (0..text.len()).filter_map(|from| Some((from, matched(text, from, &pieces)?)));
+    let places: Vec<(usize, (Vec<(usize, usize)>, usize))> = places.collect();
+    match places.as_slice() {
+        [(from, (numbers, end))] => Ok((numbers.clone(), (*from, *end))),
+        found => {
+            Err(format!("book/src/{page}: this stands {} times, and must stand once: {}", found.len(), claim.text))
+        }
+    }
+}
+
+fn line(text: &str, at: usize) -> usize {
+    text[..at].matches('\n').count() + 1
+}
+
+/// What stands in the pages is what the emulator says now; and each row of a table that is marked as computed is compared.
+#[test]
+fn numbers_are_fresh() {
+    let update = std::env::var_os("UPDATE_EXPECT").is_some();
+    let mut by_page: BTreeMap<&str, Vec<Claim>> = BTreeMap::new();
+    for claim in claims::all() {
+        by_page.entry(claim.page).or_default().push(claim);
+    }
+    let (mut wrong, mut compared) = (Vec::new(), 0);
+    for (page, claims) in &by_page {
+        let text = read(page);
+        let (bytes, places) = dense(&text);
+        let mut now: Vec<(usize, usize, &str)> = Vec::new();
+        let mut covered = BTreeSet::new();
+        for claim in claims {
+            let (numbers, (from, end)) = match find(page, &bytes, claim) {
+                Ok(found) => found,
+                Err(error) => {
+                    wrong.push(error);
+                    continue;
+                }
+            };
+            covered.extend(line(&text, places[from])..=line(&text, places[end - 1]));
+            for ((first, end), value) in numbers.into_iter().zip(&claim.values) {
+                compared += 1;
+                let (first, end) = (places[first], places[end - 1] + 1);
+                if &text[first..end] != value {
+                    let line = line(&text, first);
+                    wrong.push(format!(
+                        "book/src/{page}:{line}: {} stands there, computed is {value}: {}",
+                        &text[first..end],
+                        claim.text
+                    ));
+                    now.push((first, end, value));
+                }
+            }
+        }
+        let mut in_table = false;
+        for (index, line) in text.lines().enumerate() {
+            let line = line.trim_start();
+            in_table = line == COMPUTED || (in_table && line.starts_with('|'));
+            let has_number = line.starts_with('|') && line.bytes().any(|byte| byte.is_ascii_digit());
+            // The heading and what follows it: sizes and depths are what was asked for.
+            let heading = text.lines().nth(index + 1).is_some_and(|next| next.trim_start().starts_with("|---"));
+            if in_table && has_number && !heading && !covered.contains(&(index + 1)) {
+                wrong.push(format!("book/src/{page}:{}: no claim of book/tests/numbers covers this row", index + 1));
+            }
+        }
+        if update && !now.is_empty() {
+            let mut text = text.clone();
+            now.sort_unstable();
+            for (first, end, value) in now.into_iter().rev() {
+                text.replace_range(first..end, value);
+            }
+            fs::write(path(page), text).unwrap_or_else(|error| panic!("book/src/{page}: {error}"));
+        }
+    }
+    for entry in fs::read_dir(path("")).expect("book/src").flatten() {
+        let page = entry.file_name().to_string_lossy().into_owned();
+        if page.ends_with(".md") && !by_page.contains_key(page.as_str()) && read(&page).contains(COMPUTED) {
+            wrong.push(format!(
+                "book/src/{page}: a table is marked as computed, and no claim of book/tests/numbers is about it"
+            ));
+        }
+    }
+    assert!(compared >= 150, "{compared} numbers were compared");
+    let hint = "try: Run `UPDATE_EXPECT=1 cargo test -p book --test numbers`, and read the diff: the sentences around may be wrong now, too.";
+    assert!(wrong.is_empty(), "{}\n  {hint}", wrong.join("\n"));
+}
+
+/// The comparison sees another number, another sentence, and two of them.
+#[test]
+fn a_stale_number_is_seen() {
+    let claim = |text: &'static str| Claim { page: "p.md", text, values: vec!["3,719".into(), "7".into()] };
+    let (text, _) = dense("It takes 3,720\n  cycles, and 7. It takes 1 cycles.");
+    let (numbers, _) = find("p.md", &text, &claim("takes {} cycles, and {}.")).expect("it stands there");
+    let told: Vec<&str> = numbers.iter().map(|(a, b)| std::str::from_utf8(&text[*a..*b]).expect("digits")).collect();
+    assert_eq!(told, ["3,720", "7"]);
+    assert!(find("p.md", &text, &claim("takes {} hours, and {}.")).is_err());
+    let (twice, _) = dense("takes 1 cycles, and 2. takes 1 cycles, and 2.");
+    assert!(find("p.md", &twice, &claim("takes {} cycles, and {}.")).is_err());
+}

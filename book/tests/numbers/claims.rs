@@ -1,0 +1,282 @@
+//! What the pages say, with the numbers computed.
+
+use crate::runs::{self, Runs, Span};
+
+/// A passage of a page: `{}` stands for each of the values, in their order.
+pub struct Claim {
+    pub page: &'static str,
+    pub text: &'static str,
+    pub values: Vec<String>,
+}
+
+const STEP_1: [u32; 3] = [128, 128, 64];
+const STEP_2: [u32; 3] = [128, 128, 512];
+const SMALL: [u32; 3] = [256, 256, 512];
+const WIDE: [u32; 3] = [2048, 2304, 512];
+const PAIRS: [u32; 3] = [4096, 4608, 512];
+const K1: [u32; 3] = [1024, 1024, 1024];
+const K2: [u32; 3] = [2048, 2048, 2048];
+const K4: [u32; 3] = [4096, 4096, 4096];
+
+fn commas(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+struct Claims {
+    runs: Runs,
+    all: Vec<Claim>,
+}
+
+impl Claims {
+    fn say(&mut self, page: &'static str, text: &'static str, values: &[String]) {
+        self.all.push(Claim { page, text, values: values.to_vec() });
+    }
+
+    fn numbers(&mut self, page: &'static str, text: &'static str, values: &[u64]) {
+        self.say(page, text, &values.iter().map(u64::to_string).collect::<Vec<_>>());
+    }
+
+    /// Whole runs, in cycles.
+    fn cycles(&mut self, page: &'static str, text: &'static str, of: &[(&str, [u32; 3])]) {
+        let values: Vec<u64> = of.iter().map(|(name, size)| self.runs.cycles(name, *size)).collect();
+        self.numbers(page, text, &values);
+    }
+}
+
+/// All claims, with the numbers of this moment.
+pub fn all() -> Vec<Claim> {
+    let mut claims = Claims { runs: Runs::default(), all: Vec::new() };
+    first_steps(&mut claims);
+    tma(&mut claims);
+    roles(&mut claims);
+    pairs(&mut claims);
+    claims.all
+}
+
+fn deep(size: u32) -> [u32; 3] {
+    [4096, 4096, size]
+}
+
+fn first_steps(claims: &mut Claims) {
+    let page = "step01.md";
+    claims.cycles(page, "fast {} cycles, 1.00 times the reference solution's {}", &[("1", STEP_1), ("1", STEP_1)]);
+    claims.cycles(page, "{} cycles instead of {}: four waits", &[("pieces_1", STEP_1), ("1", STEP_1)]);
+    if let (Some(before), Some(after)) = (runs::registers("1", STEP_1), runs::registers("pieces_1", STEP_1)) {
+        claims.numbers(page, "{} registers instead of {}, since", &[after.into(), before.into()]);
+        claims.numbers(page, "assembles for sm_100a: {} registers,", &[before.into()]);
+    }
+
+    let page = "machine.md";
+    let of = |claims: &mut Claims, k: u32| claims.runs.cycles("2", [128, 128, k]);
+    let [short, middle, long] = [64, 512, 4096].map(|k| of(claims, k));
+    let values = [short, middle, long].map(commas);
+    claims.say(page, "The reference solution: {}, {} and {} cycles", &values);
+    let values = [middle - short, (middle - short) / 7, (middle - short) / 7].map(commas);
+    claims.say(
+        page,
+        "Seven more rounds cost {} cycles, {} each; of 56 more it is the same. So 256 cycles of MMAs stand against {}:",
+        &values,
+    );
+    assert_eq!((long - middle) / 56, (middle - short) / 7, "machine.md: of 56 more rounds it is not the same");
+
+    let page = "step02.md";
+    let events = claims.runs.events("2", STEP_2);
+    let rounds = runs::products(&events, 4);
+    let round = runs::busy(&runs::mmas(&events)[..4]);
+    claims.cycles(page, "| the whole kernel | {} |", &[("2", STEP_2)]);
+    claims.numbers(page, "| from one round to the next | {} |", &[runs::from_round_to_round(&events, 4)]);
+    claims.numbers(
+        page,
+        "| of a round: from the end of the MMAs to the next round's first MMA | {} |",
+        &[rounds[1].0 - rounds[0].1],
+    );
+    claims.numbers(page, "| of a round: the tensor core is busy | {} |", &[round]);
+    claims.numbers(
+        page,
+        "| the tensor core is busy, of the whole | {}: one sixth |",
+        &[runs::busy(&runs::mmas(&events))],
+    );
+    claims.numbers(page, "The table says {} cycles for a round.", &[runs::from_round_to_round(&events, 4)]);
+    claims.numbers(page, "{} cycles for four MMAs and the way to the commit's arrival", &[round]);
+    let timed = [128, 128, 1024];
+    claims.cycles(
+        page,
+        "*fast* says {} cycles, 1.02 times the reference's {}.",
+        &[("one_waits_2", timed), ("2", timed)],
+    );
+
+    let page = "step03.md";
+    claims.cycles(page, "| the whole kernel, K = 512 | {} | {} |", &[("2", STEP_2), ("3", SMALL)]);
+    claims.cycles(page, "{} without, {} with:", &[("3", K2), ("permit_3", K2)]);
+    let both = [("4", K2), ("permit_4", K2), ("5", K2), ("permit_5", K2)];
+    claims.cycles(page, "(Step 4: {} and {}. Step 5: {} and {}.)", &both);
+    claims.cycles(page, "else passes. {} cycles instead of {}:", &[("columns_first_3", K4), ("3", K4)]);
+}
+
+fn tma(claims: &mut Claims) {
+    let page = "step04.md";
+    let events = claims.runs.events("4", SMALL);
+    let (mmas, loads) = (runs::mmas(&events), runs::loads(&events));
+    let (reads, stores) = (runs::tensor_loads(&events), runs::stores(&events));
+    let last_store = stores.iter().map(|store| store.1).max().unwrap_or_default();
+    claims.cycles(page, "| the whole kernel | {} |", &[("4", SMALL)]);
+    claims.numbers(page, "| from one round to the next | {} on the mean |", &[runs::from_round_to_round(&events, 4)]);
+    claims.numbers(page, "| of a round: TMA brings both tiles | {} |", &[runs::busy(&loads[..2])]);
+    claims.numbers(page, "| of a round: the tensor core is busy | {} |", &[runs::busy(&mmas[..4])]);
+    claims.numbers(page, "| TMA and the tensor core busy at the same time | {} |", &[runs::both(&mmas, &loads)]);
+    claims.numbers(page, "| the way back: `tcgen05.ld` to the end of TMA's store | {} |", &[last_store - reads[0].0]);
+    claims.cycles(page, "in {} cycles instead of {} at 1024 × 1024 × 1024", &[("loads_first_4", K1), ("4", K1)]);
+    claims.cycles(page, "and slower: {} cycles.", &[("written_4", K1)]);
+    claims.cycles(page, "{} cycles instead of {}. While one CTA of an SM loads", &[("permit_4", K2), ("4", K2)]);
+    claims.cycles(page, "both together {}.", &[("permit_5", K2)]);
+
+    let page = "step05.md";
+    let later = claims.runs.events("5", SMALL);
+    let both = |claims: &mut Claims, text, values: [u64; 2]| claims.numbers(page, text, &values);
+    claims.cycles(page, "| the whole kernel, simulated cycles | {} | {} |", &[("4", SMALL), ("5", SMALL)]);
+    both(
+        claims,
+        "| from one round to the next, on the mean | {} | {} |",
+        [&events, &later].map(|e| runs::from_round_to_round(e, 4)),
+    );
+    both(claims, "| the tensor core is busy | {} | {} |", [&events, &later].map(|e| runs::busy(&runs::mmas(e))));
+    both(
+        claims,
+        "| of that, while TMA loads | {} | {} |",
+        [&events, &later].map(|e| runs::both(&runs::mmas(e), &runs::loads(e))),
+    );
+    let depths = ["depth_1_5", "5", "depth_3_5", "depth_4_5", "depth_5_5", "depth_6_5"].map(|name| (name, K1));
+    claims.cycles(page, "| cycles at 1024 × 1024 × 1024 | {} | {} | {} | {} | {} | {} |", &depths);
+    claims.cycles(page, "faster ({} cycles instead of {}), and", &[("depth_3_5", K1), ("5", K1)]);
+    let three = [("permit_4", K2), ("5", K2), ("permit_5", K2)];
+    claims.cycles(page, "given back: {} cycles. Step 5 as it is: {}. Both: {}.", &three);
+
+    let page = "step06.md";
+    let products = claims.products("6", WIDE, 32);
+    claims.numbers(page, "| first MMA to last MMA of the first tile | {} to {} |", &[products[0].0, products[0].1]);
+    claims.numbers(page, "| first MMA to last MMA of the second tile | {} to {} |", &[products[1].0, products[1].1]);
+    claims.numbers(page, "| the tensor core stands still between the tiles | {} |", &[products[1].0 - products[0].1]);
+    let (reads, stores) = claims.way_back("6", WIDE, 2);
+    claims.numbers(
+        page,
+        "| its way back: first `tcgen05.ld` to the end of TMA's store | {} to {} |",
+        &[reads.0, stores.1],
+    );
+    let sizes = [K1, K2, K4].map(|size| [("5", size), ("6", size)]).concat();
+    claims.cycles(page, "`--size` says {} and {} at 1024³", &sizes[..2]);
+    claims.cycles(page, "{} and {} at 2048³, {} and {} at 4096³.", &sizes[2..]);
+}
+
+impl Claims {
+    fn products(&mut self, name: &str, size: [u32; 3], mmas_each: usize) -> Vec<Span> {
+        runs::products(&self.runs.events(name, size), mmas_each)
+    }
+
+    /// First and last moment of the loads from tensor memory, and of the stores by TMA, of the first tile of so many stores.
+    fn way_back(&mut self, name: &str, size: [u32; 3], chunks: usize) -> (Span, Span) {
+        let events = self.runs.events(name, size);
+        let (reads, stores) = (runs::tensor_loads(&events), runs::stores(&events));
+        let stores = &stores[..chunks];
+        let last = stores.iter().map(|store| store.1).max().unwrap_or_default();
+        (reads[0], (stores[0].0, last))
+    }
+}
+
+fn roles(claims: &mut Claims) {
+    let page = "step07.md";
+    let (before, after) = (claims.products("6", WIDE, 32), claims.products("7", WIDE, 32));
+    let gap = |products: &[Span]| products[1].0 - products[0].1;
+    claims.cycles(page, "| the whole kernel, simulated cycles | {} | {} |", &[("6", WIDE), ("7", WIDE)]);
+    let spans = [before[0].0, before[0].1, after[0].0, after[0].1];
+    claims.numbers(page, "| first to last MMA of the first tile | {} to {} | {} to {} |", &spans);
+    claims.numbers(page, "| the tensor core stands still between the tiles | {} | {} |", &[gap(&before), gap(&after)]);
+    let (six, seven) = (claims.way_back("6", WIDE, 2).1, claims.way_back("7", WIDE, 2).1);
+    claims.numbers(page, "| TMA stores the first tile | {} to {} | {} to {} |", &[six.0, six.1, seven.0, seven.1]);
+    claims.numbers(page, "| first MMA of the second tile | {} | {} |", &[before[1].0, after[1].0]);
+    claims.cycles(page, "in {} cycles (the solution: {}):", &[("warps_arrive_7", K2), ("7", K2)]);
+    let of = |name: &'static str| [512, 1024, 4096].map(|k| (name, deep(k)));
+    claims.cycles(page, "| early | {} | {} | {} |", &of("7"));
+    claims.cycles(page, "| late | {} | {} | {} |", &of("late_7"));
+    let costs = claims.percent(("7", "late_7"), &[512, 1024, 4096]);
+    claims.say(page, "| late costs | {} % | {} % | {} % |", &costs);
+
+    let page = "step08.md";
+    let products = [after, claims.products("8", WIDE, 32)];
+    claims.cycles(page, "| the whole kernel, simulated cycles | {} | {} |", &[("7", WIDE), ("8", WIDE)]);
+    let tile = |n: usize| products.each_ref().map(|of| [of[n].0, of[n].1]).concat();
+    claims.numbers(page, "| first to last MMA of the first tile | {} to {} | {} to {} |", &tile(0));
+    claims.numbers(
+        page,
+        "| the tensor core stands still between the tiles | {} | {} |",
+        &products.each_ref().map(|of| gap(of)),
+    );
+    claims.numbers(page, "| first to last MMA of the second tile | {} to {} | {} to {} |", &tile(1));
+    let lengths = products.each_ref().map(|of| of[1].1 - of[1].0);
+    claims.numbers(page, "begin with work in hand: {} cycles instead of {}.", &[lengths[1], lengths[0]]);
+    let depths = |size| ["depth_2_8", "depth_3_8", "8", "depth_5_8", "depth_6_8"].map(|name| (name, size));
+    claims.cycles(page, "| 2048 × 2048 × 2048 | {} | {} | {} | {} | {} | does not fit |", &depths(K2));
+    claims.cycles(page, "| 4096 × 4096 × 4096 | {} | {} | {} | {} | {} | does not fit |", &depths(K4));
+    let [costs, seven] = [("8", "late_8"), ("7", "late_7")].map(|of| claims.percent(of, &[512])[0].clone());
+    let values = [claims.runs.cycles("late_8", deep(512)), claims.runs.cycles("8", deep(512))].map(|n| n.to_string());
+    let values = [values.to_vec(), vec![costs, seven]].concat();
+    claims.say(page, "At 4096 × 4096 × 512 it is {} cycles instead of {}: {} %, where it was {} % in step 7.", &values);
+    claims.cycles(page, "(At K = 4096: {} instead of {}.)", &[("late_8", K4), ("8", K4)]);
+}
+
+impl Claims {
+    /// How much longer the second of two kernels takes, for each K.
+    fn percent(&mut self, (first, second): (&str, &str), ks: &[u32]) -> Vec<String> {
+        let mut of = |k: u32| {
+            let [first, second] = [first, second].map(|name| self.runs.cycles(name, deep(k)) as f64);
+            format!("{:.0}", (second / first - 1.0) * 100.0)
+        };
+        ks.iter().map(|k| of(*k)).collect()
+    }
+}
+
+fn pairs(claims: &mut Claims) {
+    let page = "step09.md";
+    let products = claims.products("9", PAIRS, 32);
+    let gap = |n: usize| products[n + 1].0 - products[n].1;
+    claims.cycles(page, "| the whole kernel | {} |", &[("9", PAIRS)]);
+    let second = [products[1].0, products[1].1, products[1].1 - products[1].0];
+    claims.numbers(
+        page,
+        "| first to last MMA of the second tile | {} to {}: {} for 32 MMAs of 256 × 256 × 16 |",
+        &second,
+    );
+    claims.numbers(page, "| the tensor core stands still between two tiles | {}, {}, {} |", &[gap(0), gap(1), gap(2)]);
+    let waits = runs::waits_of_each(&claims.runs.events("9", PAIRS), 4, products.len());
+    claims.numbers(page, "`wait ld2mma`, which begins behind its last issue | {}, {}, {} |", &waits[1..4]);
+    let depths = ["depth_2_9", "depth_3_9", "9", "depth_5_9", "depth_6_9"].map(|name| (name, K4));
+    claims.cycles(page, "{}, {}, {}, {}, {} cycles: from four on", &depths);
+
+    let page = "step10.md";
+    let products = claims.products("10", PAIRS, 64);
+    claims.cycles(page, "| the whole kernel | {} (step 9: {}) |", &[("10", PAIRS), ("9", PAIRS)]);
+    claims.numbers(
+        page,
+        "| first to last MMA of the first tile, both consumers | {} to {} |",
+        &[products[0].0, products[0].1],
+    );
+    let commits = runs::commits_of_each(&claims.runs.events("10", PAIRS), products.len());
+    claims.numbers(page, "reach `mma2ld[0]`, `mma2ld[1]` | {} and {} |", &commits);
+    claims.numbers(page, "| the tensor core stands still between the tiles | {} |", &[products[1].0 - products[0].1]);
+    let second = [products[1].0, products[1].1, products[1].1 - products[1].0];
+    claims.numbers(page, "| first to last MMA of the second tile | {} to {}: {} for 64 MMAs |", &second);
+    let depths = [("depth_3_10", K4), ("depth_2_10", K4), ("10", K4)];
+    claims.cycles(page, "{} and {} cycles; with four it is {}.", &depths);
+    let ladder = ["3", "4", "5", "6", "7", "8", "9", "10"].map(|name| (name, K4));
+    claims.cycles(page, "| cycles | {} | {} | {} | {} | {} | {} | {} | {} |", &ladder);
+    let cycles = ladder.map(|(name, size)| claims.runs.cycles(name, size) as f64);
+    let faster: Vec<String> = cycles.windows(2).map(|two| format!("{:.2}", two[0] / two[1])).collect();
+    claims.say(page, "| faster by | | {} | {} | {} | {} | {} | {} | {} |", &faster);
+}
