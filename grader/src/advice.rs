@@ -1,5 +1,6 @@
 //! What a student does next: one TODO or one finding, where it stands, what to try, which page of the book to read.
 
+use harness::judge::mended_elsewhere;
 use harness::{MilestoneState, Outcome, Part, Place, Verdict};
 use serde::{Deserialize, Serialize};
 
@@ -79,7 +80,7 @@ pub fn next(verdict: &Verdict) -> Option<Next> {
             MilestoneState::Open { place } => return Some(todo(verdict, &first.id, Some(shown(place)), None)),
             MilestoneState::Wrong { text } => {
                 let next = todo(verdict, &first.id, place(text), task(text));
-                return Some(mended_elsewhere(next, verdict.step, text));
+                return Some(by_what_mends(next, verdict.step, text));
             }
             _ => {}
         }
@@ -96,11 +97,19 @@ pub fn next(verdict: &Verdict) -> Option<Next> {
     let pointer = text.lines().find_map(|line| line.trim().strip_prefix("TODO ")?.split_once("; read: "));
     Some(match pointer {
         Some((id, read)) => {
-            let next = Next { todo: Some(id.to_string()), ..next }.reading(read);
-            mended_elsewhere(next, verdict.step, text)
+            // The judge has found out which TODO mends it.
+            Next { todo: Some(id.to_string()), ..next }.reading(read)
         }
         None => next.reading(&page_of(verdict.step)),
     })
+}
+
+/// Why there is no kernel: with the line of Rust where that is known, else in the words of who could not build it.
+pub fn why_not_built<'a>(failure: &'a str, explanation: &'a str) -> &'a str {
+    // What has no line is only quoted there.
+    let first = failure.lines().next().unwrap_or_default();
+    let quoted = explanation.strip_prefix("error: ").is_some_and(|quoted| quoted.starts_with(first));
+    if quoted || place(explanation).is_none() { failure } else { explanation }
 }
 
 /// The page of a step.
@@ -126,22 +135,12 @@ fn build(step: u8, failure: &str) -> Next {
     Next { title, place: place(failure), task, ..Next::default() }.reading(&page_of(step))
 }
 
-/// Findings that point at who is harmed, where something is missing before: the word that the TODO has to which it belongs, and the page.
-const ELSEWHERE: [(&str, &str, &str); 2] = [
-    ("missing-proxy-fence", "fence", "proxies and fences (book/src/proxies.md)"),
-    ("mma-not-awaited", "every warp waits", "mbarriers and phases (book/src/mbarriers.md)"),
-];
-
 /// The same, with the TODO that mends it and not the one that its line belongs to.
-fn mended_elsewhere(next: Next, step: u8, text: &str) -> Next {
-    let known = ELSEWHERE.iter().find(|(code, ..)| text.trim_start().starts_with(&format!("finding[{code}]")));
-    let (Some((_, word, read)), Some(step)) = (known, harness::step(step)) else { return next };
-    let Some(harmed) = step.milestones.iter().position(|known| next.todo.as_deref() == Some(known.id)) else {
-        return next;
-    };
-    let before = step.milestones[..=harmed].iter().rev();
-    match before.into_iter().find(|known| known.title.contains(word) || known.task.contains(word)) {
-        Some(mends) => Next { todo: Some(mends.id.to_string()), ..next }.reading(read),
+fn by_what_mends(next: Next, step: u8, text: &str) -> Next {
+    let code = text.trim_start().strip_prefix("finding[").and_then(|text| text.split_once(']'));
+    let (Some((code, _)), Some(step), Some(harmed)) = (code, harness::step(step), &next.todo) else { return next };
+    match mended_elsewhere(step, code, harmed) {
+        Some((mends, read)) => Next { todo: Some(mends.id.to_string()), ..next }.reading(read),
         None => next,
     }
 }
@@ -204,7 +203,7 @@ mod tests {
         let next = Next::default().reading("book: mbarriers and phases (book/src/mbarriers.md)");
         assert_eq!(next.read.as_deref(), Some("mbarriers and phases"));
         let harmed = |todo: &str| Next { todo: Some(todo.to_string()), ..Next::default() };
-        let mended = |step, todo, text| mended_elsewhere(harmed(todo), step, text).line();
+        let mended = |step, todo, text| by_what_mends(harmed(todo), step, text).line();
         assert_eq!(mended(1, "1.3", "finding[missing-proxy-fence]: x"), "TODO 1.2:  (read: proxies and fences)");
         assert_eq!(mended(2, "2.2", "finding[missing-proxy-fence]: x"), "TODO 2.1:  (read: proxies and fences)");
         assert_eq!(mended(2, "2.5", "finding[mma-not-awaited]: x"), "TODO 2.4:  (read: mbarriers and phases)");

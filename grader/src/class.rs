@@ -1,6 +1,6 @@
 //! The commands for a whole class: `batch`, `regrade`, `reveal`, `similar`.
 
-use crate::{Asked, print, workspace};
+use crate::{Asked, Trust, arguments, print, workspace};
 use clap::Subcommand;
 use grader::batch::slurm::{self, Slurm};
 use grader::batch::store::{self, Store};
@@ -25,10 +25,10 @@ pub(crate) enum Action {
         #[arg(long, value_name = "GRADES")]
         out: PathBuf,
         /// So many at a time (without it: half the cores)
-        #[arg(long, value_name = "N", value_parser = jobs)]
+        #[arg(long, value_name = "N", value_parser = jobs, allow_negative_numbers = true)]
         jobs: Option<NonZeroUsize>,
         /// The longest that one may take, in seconds
-        #[arg(long, value_name = "SECONDS", default_value = "3600", value_parser = seconds)]
+        #[arg(long, value_name = "SECONDS", default_value = "3600", value_parser = seconds, allow_negative_numbers = true)]
         limit: u64,
         /// When hand-ins came: a CSV file with the columns `name` and `handed_in`
         #[arg(long, value_name = "FILE")]
@@ -39,6 +39,11 @@ pub(crate) enum Action {
         /// Grade again what could not be graded
         #[arg(long)]
         retry: bool,
+        /// Replace grades that were asked for otherwise: by another rubric, another seed, other steps
+        #[arg(long)]
+        replace: bool,
+        #[command(flatten)]
+        trust: Trust,
         /// The program that grades one, in place of this one: it is given the same arguments
         #[arg(long, value_name = "PROGRAM")]
         grade_with: Option<PathBuf>,
@@ -63,7 +68,7 @@ pub(crate) enum Action {
         #[arg(long, value_name = "HASH")]
         hash: String,
         /// The longest that it may take, in seconds
-        #[arg(long, value_name = "SECONDS", default_value = "3600", value_parser = seconds)]
+        #[arg(long, value_name = "SECONDS", default_value = "3600", value_parser = seconds, allow_negative_numbers = true)]
         limit: u64,
         /// The program that grades it, in place of this one
         #[arg(long, value_name = "PROGRAM")]
@@ -101,6 +106,8 @@ impl Action {
                 handed_in,
                 seed_commit,
                 retry,
+                replace,
+                trust,
                 grade_with,
                 slurm,
                 partition,
@@ -111,6 +118,14 @@ impl Action {
                 // Before anything is written: what is asked wrongly must replace no grade.
                 grader::handin::there_are(&workspace.steps(), &asked.steps)?;
                 let root = workspace.root;
+                let mut options = options.clone();
+                if trust.trust && !options.iter().any(|option| option == "--trust") {
+                    options.push("--trust".to_string());
+                }
+                // What is started in place of the grader may have options of its own.
+                if grade_with.is_none() {
+                    arguments::handed_on(&options, &asked.steps, handed_in.is_some())?;
+                }
                 let batch = Batch {
                     hand_ins: hand_ins.clone(),
                     out: out.clone(),
@@ -125,10 +140,11 @@ impl Action {
                         allow_unchecked: asked.allow_unchecked,
                         handed_in: None,
                         device: std::env::var("WORKBOOK_DEVICE").unwrap_or_default(),
-                        options: options.clone(),
+                        options,
                     },
                     handed_in: handed_in.as_deref().map(moments).transpose()?.unwrap_or_default(),
                     retry: *retry,
+                    replace: *replace,
                     versions: Versions::here(&root),
                     root,
                     slurm: slurm.then(|| Slurm { partition: partition.clone(), options: sbatch.clone(), jobs: *jobs }),
@@ -170,13 +186,13 @@ impl Action {
 
 /// How many at a time.
 fn jobs(text: &str) -> Result<NonZeroUsize, String> {
-    text.parse().map_err(|_| "so many hand-ins at a time are a number from 1 on, such as 4".to_string())
+    text.parse().map_err(|_| "so many hand-ins at a time are a number from 1 on\n  try: --jobs 4".to_string())
 }
 
 /// A limit.
 fn seconds(text: &str) -> Result<u64, String> {
     let seconds = text.parse().ok().filter(|seconds| *seconds > 0);
-    seconds.ok_or_else(|| "a limit is a number of seconds from 1 on, such as 3600".to_string())
+    seconds.ok_or_else(|| "a limit is a number of seconds from 1 on\n  try: --limit 3600".to_string())
 }
 
 /// A kernel is judged on all cores: more hand-ins at a time only use those better that wait for the compiler.
@@ -274,7 +290,8 @@ pub(crate) fn seed(text: &str) -> Result<Seed, String> {
         "-" => Ok(Seed::Input),
         _ => text.parse().map(Seed::Given).map_err(|_| {
             format!(
-                "a seed is a number from 0 to {}, or `-`: then it is the first line of the standard input",
+                "a seed is a number from 0 to {}, or `-`: then it is the first line of the standard input\n  \
+                 try: --seed 1, or leave it out.",
                 u64::MAX
             )
         }),

@@ -46,13 +46,24 @@ pub enum Odd {
 impl fmt::Display for Odd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Odd::Link(part) => write!(f, "{part} is a symbolic link\n  try: Hand in the files themselves."),
+            Odd::Link(part) => write!(
+                f,
+                "{part} is a symbolic link\n  try: Put in its place what it leads to (`cp -rL` copies so). Links are not followed, \
+                 and with one where a kernel is looked for nothing of a hand-in is graded."
+            ),
             Odd::NotPlain(place) => write!(f, "{place} is no plain file\n  try: Hand in the file itself."),
             Odd::TooLarge { place, bytes, most } => {
                 write!(f, "{place} has {bytes} bytes; allowed are {most}\n  try: Generate tables in code.")
             }
             Odd::Failed(place, error) => write!(f, "{place} cannot be read: {error}"),
         }
+    }
+}
+
+impl Odd {
+    /// The same, with the place as it is seen from where the folder lies.
+    pub fn within(&self, folder: &str) -> String {
+        format!("{folder}/{self}")
     }
 }
 
@@ -90,6 +101,16 @@ impl Folder {
         Ok(Some(bytes))
     }
 
+    /// The names in it in their order, those of folders with a `/` at their end, up to so many; and how many more there are. What cannot be
+    /// listed has none: names are only shown.
+    pub fn names(&self, most: usize) -> (Vec<String>, usize) {
+        let mut names = system::names(&self.0).unwrap_or_default();
+        names.sort_unstable();
+        let more = names.len().saturating_sub(most);
+        names.truncate(most);
+        (names, more)
+    }
+
     /// Whether anything is at a place, of whatever kind.
     pub fn holds(&self, place: &str) -> bool {
         !matches!(system::below(&self.0, place), Ok(None))
@@ -113,7 +134,7 @@ mod system {
     //! By file descriptors.
 
     use super::{Named, Odd, absent};
-    use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, openat, statat};
+    use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, openat, statat};
     use std::fs::File;
     use std::io;
     use std::os::fd::{AsFd, OwnedFd};
@@ -142,6 +163,23 @@ mod system {
 
     pub(super) fn file(path: &Path, named: Named) -> io::Result<File> {
         Ok(File::from(openat(CWD, path, READ | links(named), Mode::empty())?))
+    }
+
+    /// The names in a folder, as they are; its own and that of the folder above it are none.
+    pub(super) fn names(folder: &Open) -> io::Result<Vec<String>> {
+        // It may be open only for walking through.
+        let listed = openat(folder, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+        let mut names = Vec::new();
+        for entry in Dir::new(listed)? {
+            let entry = entry?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            match entry.file_type() {
+                _ if name == "." || name == ".." => {}
+                FileType::Directory => names.push(name + "/"),
+                _ => names.push(name),
+            }
+        }
+        Ok(names)
     }
 
     /// What is at a place; `None` if there is nothing.
@@ -225,6 +263,15 @@ mod system {
             true => File::open(path),
             false => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no plain file")),
         }
+    }
+
+    pub(super) fn names(folder: &Open) -> io::Result<Vec<String>> {
+        let name = |entry: io::Result<std::fs::DirEntry>| {
+            let entry = entry?;
+            let end = if entry.file_type()?.is_dir() { "/" } else { "" };
+            Ok(entry.file_name().to_string_lossy().into_owned() + end)
+        };
+        folder.read_dir()?.map(name).collect()
     }
 
     pub(super) fn below(folder: &Open, place: &str) -> Result<Option<File>, Odd> {

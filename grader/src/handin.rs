@@ -3,6 +3,7 @@
 use crate::archive::{self, Contents};
 use crate::folder::{self, Folder, Named, Odd};
 use crate::formats::not_graded::NotGraded;
+use crate::lacks::There;
 use harness::workbook::name;
 use harness::workbook::pack::MAX_KERNEL;
 use std::io::{self, ErrorKind};
@@ -107,30 +108,17 @@ impl HandIn {
         }
     }
 
-    /// That there is no kernel of these steps, and where it was looked for.
+    /// That there is no kernel of these steps, what is there, and where it was looked for.
     fn lacks(&self, missing: &[u8], existing: &[u8]) -> String {
-        // Of many steps the places once, as a pattern.
-        const FEW: usize = 2;
-        let shown = if missing.len() > FEW { &missing[..1] } else { missing };
-        let mut looked: Vec<String> =
-            shown.iter().flat_map(|step| places(*step)).map(|place| format!("\n    {place}")).collect();
-        if missing.len() > FEW {
-            looked.push("\n    and the same for the other steps".to_string());
-        }
-        let names: Vec<String> = missing.iter().map(|step| name(*step)).collect();
-        let ignored: Vec<String> = self.ignored(existing).iter().map(|note| format!("\n  {note}")).collect();
-        format!(
-            "{} holds no kernel for {}; looked for{}{}\n  \
-             try: Put each kernel at one of these places, or hand in what `cargo workbook pack` writes.",
-            self.path.display(),
-            names.join(", "),
-            looked.concat(),
-            ignored.concat()
-        )
+        let there = match &self.files {
+            Files::Archive(contents) => There::of_archive(&contents.names),
+            Files::Folder(folder) => There::of_folder(folder),
+        };
+        there.without(&self.path.display().to_string(), missing, &self.of_no_step(existing))
     }
 
-    /// Kernels that are not graded, since this checkout has no such step, and what an archive holds beside kernels: a sentence on each.
-    pub fn ignored(&self, existing: &[u8]) -> Vec<String> {
+    /// Kernels that are not graded, since this checkout has no such step: a sentence on each.
+    fn of_no_step(&self, existing: &[u8]) -> Vec<String> {
         let there = |step: &u8| {
             let place = places(*step).into_iter().find(|place| match &self.files {
                 Files::Archive(contents) => contents.kernels.contains_key(place),
@@ -140,7 +128,12 @@ impl HandIn {
         };
         let steps = (1..=99).filter(|step| !existing.contains(step));
         let say = |step| Some(format!("{} is not graded: there is no step {step} here", there(&step)?.display()));
-        let mut notes: Vec<String> = steps.filter_map(say).collect();
+        steps.filter_map(say).collect()
+    }
+
+    /// The same, and what an archive holds beside kernels.
+    pub fn ignored(&self, existing: &[u8]) -> Vec<String> {
+        let mut notes = self.of_no_step(existing);
         if let Files::Archive(contents) = &self.files {
             notes.extend(contents.notes.iter().map(|note| format!("{}: {note}", self.path.display())));
         }

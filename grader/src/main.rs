@@ -1,7 +1,9 @@
 //! The `grader` command: grades the reference solutions, a hand-in, or a folder of them.
 
+mod arguments;
 mod class;
 
+use arguments::step_number;
 use clap::{Args, Parser, Subcommand};
 use grader::folder::Named;
 use grader::formats::not_graded::{self, NotGraded};
@@ -31,7 +33,7 @@ use std::sync::{Mutex, PoisonError};
 ///
 /// The exit status is 0 only if everything that was asked for passed, 1 if not, and 2 if it could not be graded.
 #[derive(Debug, Parser)]
-#[command(name = "grader")]
+#[command(name = "grader", version)]
 struct Cli {
     #[command(subcommand)]
     action: Action,
@@ -68,10 +70,10 @@ enum Action {
 }
 
 #[derive(Clone, Copy, Debug, Args)]
-struct Trust {
+pub(crate) struct Trust {
     /// Run hand-ins without a sandbox, with all rights of this account
     #[arg(long)]
-    trust: bool,
+    pub(crate) trust: bool,
 }
 
 impl Trust {
@@ -87,27 +89,21 @@ impl Trust {
 
 #[derive(Debug, Args)]
 struct Asked {
-    /// What is printed
+    /// What is printed, by `grade`, `solutions` and `sandbox` (that: text or json)
     #[arg(long, global = true, value_enum, default_value_t = Format::Text)]
     format: Format,
     /// Pass although a part could not be checked here (e.g. without ptxas)
     #[arg(long, global = true)]
     allow_unchecked: bool,
     /// Seed of the inputs
-    #[arg(long, global = true, value_name = "N", value_parser = class::seed)]
+    #[arg(long, global = true, value_name = "N", value_parser = class::seed, allow_negative_numbers = true)]
     seed: Option<class::Seed>,
     /// What gives points, as TOML (without it: what `grader rubric` prints)
     #[arg(long, global = true, value_name = "FILE")]
     rubric: Option<PathBuf>,
     /// Only this step; may be given again (without it: all that there are)
-    #[arg(long = "step", global = true, value_name = "N", value_parser = step_number)]
+    #[arg(long = "step", global = true, value_name = "N", value_parser = step_number, allow_negative_numbers = true)]
     steps: Vec<u8>,
-}
-
-/// A step: `1`, `01` or `step01`.
-fn step_number(text: &str) -> Result<u8, String> {
-    let number = harness::workbook::number(text.strip_prefix("step").unwrap_or(text));
-    number.ok_or_else(|| "a step is a number from 1 to 99, such as 1, 01 or step01".to_string())
 }
 
 fn main() -> ExitCode {
@@ -130,7 +126,8 @@ fn main() -> ExitCode {
                     [] => workspace().map(|workspace| workspace.steps()).unwrap_or_default(),
                     wanted => wanted.to_vec(),
                 };
-                if let Err(error) = print(&not_graded::render(cli.asked.format, &why, &steps).unwrap_or_default()) {
+                let written = not_graded::render(cli.asked.format, &why, &steps);
+                if let Err(error) = written.and_then(|text| print(&text)) {
                     eprintln!("error: {error}");
                 }
             }
@@ -140,6 +137,7 @@ fn main() -> ExitCode {
 }
 
 fn act(cli: &Cli) -> Result<bool, NotGraded> {
+    arguments::all_used(&cli.action, &cli.asked)?;
     let rubric = cli.asked.rubric.as_deref().map(Rubric::read).transpose()?.unwrap_or_default();
     match &cli.action {
         Action::Rubric => {
@@ -151,15 +149,15 @@ fn act(cli: &Cli) -> Result<bool, NotGraded> {
         }),
         Action::Grade { hand_in, handed_in, metadata, verdicts, trust } => {
             let created = metadata.as_deref().map(gradescope_moment).transpose()?;
+            // Gradescope's file is there for each assignment, whether it has a due date or not.
+            if rubric.late.is_none() && handed_in.is_some() {
+                eprintln!("note: {}", grader::rubric::NOT_DUE);
+            }
             grade(cli, rubric, handed_in.clone().or(created), |options| {
                 self::hand_in(hand_in, *trust, verdicts.as_deref(), &cli.asked.steps, options)
             })
         }
         Action::Sandbox => Ok(sandboxed(cli.asked.format)?),
-        Action::Class(_) if cli.asked.format != Format::Text => {
-            let way_out = "try: Leave it out; a batch writes JSON, CSV and pages by itself.";
-            Err(format!("--format is for `grade` and `solutions`\n  {way_out}").into())
-        }
         Action::Class(action) => Ok(action.act(&cli.asked, rubric)?),
     }
 }

@@ -4,6 +4,7 @@
 //! ([`Toolchain`]), so that rustc is all that runs, and it runs in the [`Cage`]. So does the program that comes out of it.
 
 use crate::handin::Kernel;
+use crate::head;
 use crate::locks::Folder;
 use crate::sandbox::{Cage, End, Job, Limits, Output, PATIENCE, Ran, Spec};
 use crate::toolchain::Toolchain;
@@ -145,7 +146,8 @@ pub fn build(toolchain: &Toolchain, cage: &Cage, kernel: &Kernel, limits: TimeLi
             "it compiles, and its program cannot be taken: {}\n  try: Look for tables that are built into it.",
             ran.not_taken.first().map_or("there is none", String::as_str)
         ),
-        _ => format!("it does not compile:\n{}", plain(&shortened(&ran.stderr))),
+        _ => head::wrong(kernel, &ran.stderr)
+            .unwrap_or_else(|| format!("it does not compile:\n{}", plain(&shortened(&ran.stderr)))),
     }))
 }
 

@@ -54,7 +54,11 @@ fn explain(graded: &Graded) -> String {
     let of = file.as_ref().map(|file| format!(" ({})", shown(file))).unwrap_or_default();
     let mut text = String::new();
     if let Some(failure) = &verdict.build_failure {
-        let _ = writeln!(text, "\n{}\n{}", format!("{step}: no kernel{of}").bold(), indent(failure));
+        let why = match verdict.part(Part::Correct) {
+            Outcome::Failed { text, .. } => advice::why_not_built(failure, text),
+            _ => failure,
+        };
+        let _ = writeln!(text, "\n{}\n{}", format!("{step}: no kernel{of}").bold(), indent(why));
     }
     for (part, outcome) in &verdict.parts {
         match outcome {

@@ -267,16 +267,9 @@ fn bombs_are_refused_before_they_take_memory() {
         FOLDER/handin.tar: refused (not-an-archive): it is cut off, or no tar archive: failed to read entire block
         FOLDER/handin.tar: refused (not-an-archive): it is cut off, or no tar archive: invalid gzip header
         FOLDER/handin.tar: refused (not-an-archive): it is cut off, or no tar archive: numeric field was not a number
-        FOLDER/handin.tar holds no kernel for step01, step02; looked for
-            steps/step01/src/kernel.rs
-            step01/src/kernel.rs
-            step01/kernel.rs
-            step01.rs
-            steps/step02/src/kernel.rs
-            step02/src/kernel.rs
-            step02/kernel.rs
-            step02.rs
-          FOLDER/handin.tar: there is no manifest.json: `cargo workbook pack` did not write this archive
+        FOLDER/handin.tar holds no kernel for step01, step02
+          there is: nothing
+          looked for: steps/step01/src/kernel.rs, step01/src/kernel.rs, step01/kernel.rs, step01.rs, and the same for the other steps
           try: Put each kernel at one of these places, or hand in what `cargo workbook pack` writes."#]]
     .assert_eq(&said.join("\n"));
 }

@@ -93,8 +93,7 @@ fn bad_hand_ins_stop_nobody_and_hostile_names_stay_text() {
 
     let (status, text, errors) = said(class.batch("grades", &["--jobs", "2"]));
     assert_eq!(status, Some(1), "{text}{errors}");
-    assert!(text.starts_with("3 graded now, 0 kept from before, 3 not graded\n"), "{text}{errors}");
-    assert!(errors.contains("note: linked is no hand-in"), "{errors}");
+    assert!(text.starts_with("3 graded now, 0 kept from before, 4 not graded\n"), "{text}{errors}");
     assert!(!errors.contains('\u{1b}'), "{errors}");
     let records = class.records("grades");
     let why = |name: &str| match &records[name].outcome {
@@ -102,7 +101,8 @@ fn bad_hand_ins_stop_nobody_and_hostile_names_stay_text() {
         Outcome::Graded(_) => panic!("{name} is graded"),
     };
     assert!(why("empty").starts_with("empty holds no kernel"), "{}", why("empty"));
-    assert!(why("link").starts_with("step01 is a symbolic link\n  try: "), "{}", why("link"));
+    assert!(why("link").starts_with("link/step01 is a symbolic link\n  try: "), "{}", why("link"));
+    assert!(why("linked").starts_with("linked is a symbolic link, and links are not followed\n  try: "));
     assert!(!why("torn.tar.gz").is_empty());
     // Every file that was written lies where it should, under a harmless name.
     for folder in ["results", "reports"] {
@@ -116,17 +116,17 @@ fn bad_hand_ins_stop_nobody_and_hostile_names_stay_text() {
     }
     let index = fs::read_to_string(class.grades("grades").join("index.html")).expect("index.html");
     assert!(!index.contains("<script") && index.contains("&lt;script&gt;alert(1)&amp;"), "{index}");
-    assert!(index.contains("3 graded, 3 not graded") && index.contains("the kernel could not be built"), "{index}");
+    assert!(index.contains("3 graded, 4 not graded") && index.contains("the kernel could not be built"), "{index}");
     let csv = class.csv("grades");
     let mut reader = csv::Reader::from_reader(csv.as_bytes());
     let names: Vec<String> = reader.records().map(|row| row.expect("a row")[0].to_string()).collect();
-    assert_eq!(names, [script, "'=1+1", "empty", "link", "torn.tar.gz", "\u{fffd}[2J\u{fffd}.."]);
+    assert_eq!(names, [script, "'=1+1", "empty", "link", "linked", "torn.tar.gz", "\u{fffd}[2J\u{fffd}.."]);
     // A hand-in is no folder of hand-ins.
     let mut wrong = class.command(&["batch"]);
     wrong.arg(class.hand_ins().join("=1+1")).arg("--out").arg(class.grades("wrong"));
     let (status, _, errors) = said(wrong);
     assert_eq!(status, Some(2));
-    assert!(errors.contains("holds no hand-in\n  try: "), "{errors}");
+    assert!(errors.contains("holds no hand-in\n  step01.rs is one Rust file; a hand-in is "), "{errors}");
     // A folder of grades among the hand-ins would be graded.
     let mut inside = class.command(&["batch"]);
     inside.arg(class.hand_ins()).arg("--out").arg(class.hand_ins().join("grades"));
@@ -201,7 +201,9 @@ fn a_hand_in_that_does_not_end_is_ended_and_can_be_tried_again() {
     assert!(begin.elapsed() < Duration::from_secs(60), "{:?}", begin.elapsed());
     assert_eq!((status, text.lines().next()), (Some(1), Some("0 graded now, 0 kept from before, 1 not graded")));
     let Outcome::NotGraded { reason, .. } = &class.records("grades")["slow"].outcome else { panic!("graded") };
-    assert_eq!(reason, "grading it took longer than 1 s and was ended");
+    let ended = "grading it took longer than 1 s and was ended\n  \
+                 try: Give the batch again with a larger --limit (seconds), or with --retry if the machine was busy.";
+    assert_eq!(reason, ended);
     // A batch that is killed takes it along, though it does not look at its input.
     let running = || {
         let all = fs::read_dir("/proc").into_iter().flatten().flatten();
@@ -228,11 +230,20 @@ fn a_hand_in_that_does_not_end_is_ended_and_can_be_tried_again() {
         class.records("grades")["slow"].outcome.clone()
     };
     let not_graded = |reason: &str| Outcome::not_graded(reason.to_string());
-    assert_eq!(again(&[]), not_graded("grading it took longer than 1 s and was ended"), "kept");
-    assert_eq!(again(&["--retry"]), not_graded("no kernel"));
+    let kept = Outcome::NotGraded { reason: ended.to_string(), here: false, limit: Some(1) };
+    assert_eq!(again(&["--limit", "1"]), kept, "with the time that it had");
+    assert_eq!(again(&["--limit", "1", "--retry"]), not_graded("no kernel"));
     // What is started in place of the grader decides on grades, too.
     fs::write(&slow, script.replace("no kernel", "no kernel at all")).expect("written");
     assert_eq!(again(&[]), not_graded("no kernel at all"));
+    // Who had too little time is graded again by a batch that gives more.
+    fs::remove_file(&quick).expect("removed");
+    let limit = |outcome| match outcome {
+        Outcome::NotGraded { limit, .. } => limit,
+        Outcome::Graded(_) => panic!("graded"),
+    };
+    assert_eq!(limit(again(&["--limit", "1", "--retry"])), Some(1));
+    assert_eq!(limit(again(&["--limit", "2"])), Some(2));
     let (status, _, errors) = said(class.batch("grades", &["--grade-with", "no/such/program"]));
     assert_eq!(status, Some(2));
     assert!(errors.contains("cannot read no/such/program, which is to grade\n  try: "), "{errors}");
@@ -329,7 +340,7 @@ fn an_archive_that_the_workbook_packs_is_graded_and_its_kept_copy_is_watched() {
     let kept = class.grades("grades").join("hand-ins").join(format!("{}.tar", record.hand_in));
     let good = fs::read(&kept).expect("kept");
     fs::write(&kept, "no archive").expect("written");
-    let (status, _, errors) = said(class.batch("grades", &["--step", "1"]));
+    let (status, _, errors) = said(class.batch("grades", &["--step", "1", "--replace"]));
     assert_eq!(status, Some(1), "{errors}");
     let Outcome::NotGraded { reason, .. } = &class.records("grades")["dora.tar"].outcome else { panic!("graded") };
     assert!(reason.contains("was changed since it was kept: its hash is another\n  try: "), "{reason}");
@@ -362,7 +373,7 @@ fn a_machine_that_fails_gives_no_grade_and_is_tried_again() {
     assert_eq!(status, Some(1), "{text}{errors}");
     assert!(text.starts_with("0 graded now, 0 kept from before, 1 not graded\n"), "{text}");
     assert!(begin.elapsed() >= Duration::from_secs(5), "it was tried once");
-    let Outcome::NotGraded { reason, here: true } = &class.records("grades")["student"].outcome else {
+    let Outcome::NotGraded { reason, here: true, .. } = &class.records("grades")["student"].outcome else {
         panic!("{:?}", class.records("grades")["student"].outcome)
     };
     assert!(reason.starts_with("because of this machine, twice: hand-ins cannot be locked in"), "{reason}");

@@ -1,6 +1,7 @@
 //! What the systems that courses use are sent: each format is read again and held against what its reader documents, by hand-written
 //! checks of the structure (fields, types, values, counts), and what a student wrote stays text in all of them.
 
+use grader::formats::not_graded::{self, NotGraded};
 use grader::formats::{Format, of_report, render};
 use grader::json::{self, About, Report};
 use grader::rubric::{Moment, Rubric};
@@ -8,9 +9,7 @@ use grader::{Grade, Graded};
 use harness::{MilestoneResult, MilestoneState, Outcome, Part, Place, Verdict};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::fs;
 use std::process::Command;
-use tempfile::TempDir;
 
 /// What a student may write into a kernel's messages: ends of elements, formulas, control characters, an end of a CDATA section.
 const HOSTILE: &str = "=cmd|'/c calc'!A0 ;=1+1; \"@x </script><script>alert(1)</script> ]]> & \"quoted\" \u{1b}[31m \u{0} \u{202e} \u{fffe}";
@@ -313,6 +312,102 @@ fn a_rubric_changes_points_and_lateness_takes_some_away() {
 }
 
 #[test]
+fn lateness_stands_in_tables_and_test_reports_too() {
+    let late = |handed_in: &str, per_day: &str| {
+        let text = format!("[late]\ndue = 2026-11-30T12:00:00Z\npoints-per-day = {per_day}\nlatest-day = 3\n");
+        let rubric = Rubric::parse("r.toml", &text).expect("a rubric");
+        let handed_in = Some(Moment::parse(handed_in).expect("a moment"));
+        json::report(&grade(), &About { rubric, handed_in, ..About::default() })
+    };
+    let cells = |report: &Report| {
+        let text = of_report(Format::Csv, report).expect("written");
+        let mut reader = csv::Reader::from_reader(text.as_bytes());
+        let rows: Vec<BTreeMap<String, String>> = reader.deserialize().map(|row| row.expect("a row")).collect();
+        assert_eq!(rows.len(), 3);
+        let cells =
+            |row: &BTreeMap<String, String>| ["late_days", "late_points_lost", "score"].map(|name| row[name].clone());
+        assert!(rows.iter().all(|row| cells(row) == cells(&rows[0])), "all rows say the same: {text}");
+        cells(&rows[0])
+    };
+    let case = |report: &Report| {
+        let text = of_report(Format::Junit, report).expect("written");
+        let document = roxmltree::Document::parse(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
+        jenkins(document.root_element());
+        let failures = document.descendants().filter(|node| node.has_tag_name("failure")).count().to_string();
+        assert_eq!(document.root_element().attribute("failures"), Some(failures.as_str()), "{text}");
+        let tests = document.descendants().filter(|node| node.has_tag_name("testcase")).count().to_string();
+        assert_eq!(document.root_element().attribute("tests"), Some(tests.as_str()), "{text}");
+        let case = document.descendants().find(|node| node.attribute("name") == Some("handed in in time"));
+        case.map(|case| {
+            case.first_element_child()
+                .map(|said| (said.tag_name().name().to_string(), said.text().unwrap_or_default().to_string()))
+                .expect("it says why")
+        })
+    };
+    let said = |kind: &str, text: &str| Some((kind.to_string(), text.to_string()));
+    let report = late("2026-12-02T11:00:00Z", "2.5");
+    assert_eq!(cells(&report), ["2", "5", "10"]);
+    let text = "late: due 2026-11-30T12:00:00Z, handed in 2026-12-02T11:00:00Z; day 2 costs 5 points";
+    assert_eq!(case(&report), said("failure", text));
+    let report = late("2026-11-30T12:00:00Z", "2.5");
+    assert_eq!(cells(&report), ["0", "0", "15"]);
+    assert_eq!(case(&report), said("system-out", "in time: due 2026-11-30T12:00:00Z, handed in 2026-11-30T12:00:00Z"));
+    assert_eq!(
+        case(&late("2026-12-01T12:00:00Z", "0.0")).expect("a case").0,
+        "system-out",
+        "late, and it costs nothing"
+    );
+    assert_eq!(cells(&self::report()), ["", "", "15"]);
+    assert_eq!(case(&self::report()), None, "without a due date there is nothing to be late for");
+}
+
+#[test]
+fn each_format_is_a_whole_document_also_without_a_grade() {
+    for (why, child, counts) in [
+        (NotGraded::hand_in(format!("{HOSTILE}\n  try: this")), "failure", ("1", "0")),
+        (NotGraded::from(format!("{HOSTILE}\n  try: this")), "error", ("0", "1")),
+    ] {
+        let written = |format| not_graded::render(format, &why, &[1, 2]).expect("written");
+        let junit = written(Format::Junit);
+        let document = roxmltree::Document::parse(&junit).unwrap_or_else(|error| panic!("{error}: {junit}"));
+        jenkins(document.root_element());
+        let root = document.root_element();
+        assert_eq!((root.attribute("failures"), root.attribute("errors")), (Some(counts.0), Some(counts.1)), "{junit}");
+        let found = document.descendants().find(|node| node.has_tag_name(child)).expect("it says why");
+        assert!(found.text().is_some_and(|text| text.contains("try: this")), "{junit}");
+        let csv = written(Format::Csv);
+        let mut reader = csv::Reader::from_reader(csv.as_bytes());
+        let columns = reader.headers().expect("a head").clone();
+        let graded = of_report(Format::Csv, &report()).expect("written");
+        assert_eq!(
+            Some(columns.iter().collect::<Vec<_>>().join(",").as_str()),
+            graded.lines().next(),
+            "the same columns"
+        );
+        let rows: Vec<BTreeMap<String, String>> = reader.deserialize().map(|row| row.expect("a row")).collect();
+        let [row] = rows.as_slice() else { panic!("one row: {csv}") };
+        assert_eq!((row["title"].as_str(), row["points"].as_str(), row["score"].as_str()), ("not graded", "", ""));
+        assert!(row["next"].contains("try: this"), "{csv}");
+        let page = written(Format::Html);
+        assert!(
+            page.starts_with("<!DOCTYPE html>")
+                && page.contains("It could not be graded.")
+                && page.contains("try: this")
+        );
+        assert!(!page.contains("<script"), "{page}");
+        for text in [junit, csv, page] {
+            assert!(!text.chars().any(|c| c.is_control() && c != '\n' || c == '\u{202e}'), "{text}");
+        }
+    }
+    // The command writes them, too.
+    let mut command = Command::new(env!("CARGO_BIN_EXE_grader"));
+    let ended = command.args(["grade", "/no/such/folder", "--format", "junit"]).output().expect("started");
+    let text = String::from_utf8_lossy(&ended.stdout).into_owned();
+    jenkins(roxmltree::Document::parse(&text).unwrap_or_else(|error| panic!("{error}: {text}")).root_element());
+    assert!(ended.status.code() == Some(2) && text.contains("/no/such/folder does not exist"), "{text}");
+}
+
+#[test]
 fn a_terminal_is_not_moved_about_by_what_a_student_wrote() {
     colored::control::set_override(false);
     let text = written(Format::Text);
@@ -323,103 +418,4 @@ fn a_terminal_is_not_moved_about_by_what_a_student_wrote() {
         let moves: Vec<char> = text.chars().filter(hidden).collect();
         assert!(moves.is_empty(), "{moves:?} in {text}");
     }
-}
-
-/// A script of docs/grader.md: what stands in the fence that begins so.
-fn documented(begins: &str) -> String {
-    let text = include_str!("../../docs/grader.md");
-    let start = text.find(&format!("\n{begins}")).unwrap_or_else(|| panic!("no {begins}")) + 1;
-    text[start..].split("```").next().unwrap_or_default().to_string()
-}
-
-/// A place as these systems have it: `/autograder` or `/opt/workbook` below a scratch folder, with the grader in it.
-fn system(workbook: &str) -> TempDir {
-    let root = tempfile::tempdir().expect("a scratch folder");
-    let at = root.path().join(workbook.trim_start_matches('/')).join("target/release");
-    fs::create_dir_all(&at).expect("made");
-    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_grader"), at.join("grader")).expect("linked");
-    root
-}
-
-/// An archive with one kernel.
-fn packed(kernel: &str) -> Vec<u8> {
-    let mut builder = tar::Builder::new(Vec::new());
-    let mut header = tar::Header::new_gnu();
-    header.set_size(kernel.len() as u64);
-    builder.append_data(&mut header, "step01.rs", kernel.as_bytes()).expect("appended");
-    builder.into_inner().expect("whole")
-}
-
-/// What `run_autograder` leaves in results.json.
-fn gradescope(metadata: &str, archive: Option<&[u8]>) -> Value {
-    let root = system("/autograder/workbook");
-    let at = |name: &str| root.path().join("autograder").join(name);
-    fs::create_dir_all(at("results")).and_then(|()| fs::create_dir_all(at("submission"))).expect("made");
-    fs::write(at("submission_metadata.json"), metadata).expect("written");
-    if let Some(archive) = archive {
-        fs::write(at("submission/handin.tar"), archive).expect("written");
-    }
-    let script = documented("#!/bin/sh\n# run_autograder")
-        .replace("/autograder", at("").to_string_lossy().trim_end_matches('/'));
-    let ended = Command::new("sh").args(["-c", &script]).output().expect("started");
-    assert!(ended.status.success(), "{ended:?}");
-    let results = fs::read_to_string(at("results/results.json")).expect("written");
-    serde_json::from_str(&results).unwrap_or_else(|error| panic!("{error}: {results:?} {ended:?}"))
-}
-
-/// Gradescope's own example.
-const METADATA: &str = r#"{ "id": 123456, "created_at": "2018-07-01T14:22:32.365935-07:00", "users": [] }"#;
-
-#[test]
-fn what_is_documented_for_gradescope_works_also_without_a_grade() {
-    let refused = gradescope(METADATA, None);
-    assert_eq!(refused["score"], 0.0);
-    let output = refused["output"].as_str().expect("a text");
-    assert!(
-        output.starts_with("The hand-in is not graded, and has no points.") && output.contains("looked for"),
-        "{output}"
-    );
-    let broken = gradescope(METADATA, Some(b"no archive"));
-    assert!(
-        broken["score"] == 0.0 && broken["output"].as_str().is_some_and(|text| text.contains("cargo workbook pack")),
-        "{broken}"
-    );
-    // Nobody gets a 0 for what the course has done.
-    for metadata in ["{}", r#"{ "created_at": "yesterday" }"#, "no JSON"] {
-        let failed = gradescope(metadata, None);
-        let output = failed["output"].as_str().expect("a text");
-        assert!(output.starts_with("The hand-in could not be graded: ask the course."), "{output}");
-        assert!(failed.get("score").is_none() && failed.get("tests").is_none(), "{failed}");
-    }
-    let graded = gradescope(METADATA, Some(&packed("fn broken( {\n")));
-    assert_eq!((graded["score"].as_f64(), graded["tests"].as_array().map(Vec::len)), (Some(0.0), Some(5)), "{graded}");
-    assert!(graded["output"].as_str().is_some_and(|text| text.contains("it does not compile")), "{graded}");
-}
-
-#[test]
-fn what_is_documented_for_autolab_ends_with_scores_or_with_none() {
-    let autolab = |archive: &[u8], device: &str| {
-        let root = system("/opt/workbook");
-        fs::write(root.path().join("handin.tar"), archive).expect("written");
-        let makefile = documented("autograde:").replace("/opt", &root.path().join("opt").to_string_lossy());
-        // Both streams in one file, as its machines have them.
-        fs::write(root.path().join("Makefile"), makefile).expect("written");
-        let mut make = Command::new("sh");
-        make.args(["-c", "make 2>&1"]).current_dir(root.path()).env("WORKBOOK_DEVICE", device);
-        String::from_utf8(make.output().expect("started").stdout).expect("text")
-    };
-    let refused = autolab(b"no archive", "");
-    let lines: Vec<&str> = refused.lines().rev().take(2).collect();
-    let scores: Value = serde_json::from_str(lines[0]).unwrap_or_else(|error| panic!("{error}: {refused}"));
-    let scores = scores["scores"].as_object().expect("scores");
-    assert!(scores.len() == 10 && scores.values().all(|score| score == 0.0), "{refused}");
-    let feedback: Value = serde_json::from_str(lines[1]).unwrap_or_else(|error| panic!("{error}: {refused}"));
-    let hint = feedback["hand-in"]["hand-in"]["hint"].as_str().expect("a hint");
-    assert!(hint.contains("not-an-archive"), "{hint}");
-    let failed = autolab(b"no archive", "abacus");
-    assert!(failed.contains("could not be graded: ask the course") && !failed.contains("scores"), "{failed}");
-    let graded = autolab(&packed("fn broken( {\n"), "");
-    let scores: Value =
-        graded.lines().last().and_then(|line| serde_json::from_str(line).ok()).expect("JSON at the end");
-    assert_eq!(scores["scores"]["step01"], 0.0, "{graded}");
 }

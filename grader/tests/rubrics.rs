@@ -20,8 +20,8 @@ fn errors_name_the_line_the_value_and_what_is_allowed() {
     refused(
         &shares(55, 30),
         expect![[r#"
-        rubric.toml:2: the shares of the parts add up to 105 %
-          try: Let correct, race-free, structure, resources and fast add up to 100 %."#]],
+            rubric.toml:2: the shares of the parts add up to 105 %: correct 55, race-free 15, structure 15, resources 5, fast 15
+              try: Let correct, race-free, structure, resources and fast add up to 100 %."#]],
     );
     refused(
         &shares(50, 60),
@@ -38,7 +38,7 @@ fn errors_name_the_line_the_value_and_what_is_allowed() {
     refused(
         "\n\nfast = \"1.5\"\n",
         expect![[r#"
-            rubric.toml:3: invalid type: string "1.5", expected a number
+            rubric.toml:3: fast = "1.5": allowed is a number
               try: `grader rubric` prints a rubric with all that can be said, and its values."#]],
     );
     refused(
@@ -56,7 +56,7 @@ fn errors_name_the_line_the_value_and_what_is_allowed() {
     refused(
         "[steps.step01]\npoints = -1\n",
         expect![[r#"
-            rubric.toml:2: invalid value: integer `-1`, expected a whole number from 0 on
+            rubric.toml:2: points = -1: allowed is a whole number from 0 on
               try: `grader rubric` prints a rubric with all that can be said, and its values."#]],
     );
     refused(
@@ -90,10 +90,98 @@ fn errors_name_the_line_the_value_and_what_is_allowed() {
           try: Give a number from 0.0 on."#]],
     );
     refused(
+        "[steps.step01]\npoints = 20000\n",
+        expect![[r#"
+        rubric.toml:2: points = 20000
+          try: Give a whole number from 0 to 10000."#]],
+    );
+    refused(
+        "[steps.step01]\npoints = 2.5\n",
+        expect![[r#"
+            rubric.toml:2: points = 2.5: allowed is a whole number from 0 on
+              try: `grader rubric` prints a rubric with all that can be said, and its values."#]],
+    );
+    refused(
+        "[late]\ndue = \"2026-11-30T12:00:00Z\"\npoints-per-day = 1\nlatest-day = 3\n",
+        expect![[r#"
+            rubric.toml:2: due = "2026-11-30T12:00:00Z": allowed is a date and time without quotes
+              try: `grader rubric` prints a rubric with all that can be said, and its values."#]],
+    );
+    refused(
+        "# one\n[late]\ndue = 2026-11-30T12:00:00Z\nlatest-day = 3\n",
+        expect![[r#"
+        rubric.toml:2: missing field `points-per-day`
+          try: A table [late] has all three: due, points-per-day, latest-day."#]],
+    );
+    refused(
+        "[late]\ndue = 2026-11-30T12:00:00Z\npoints-per-day = 1\nlatest-day = -1\n",
+        expect![[r#"
+            rubric.toml:4: latest-day = -1: allowed is a whole number from 0 on
+              try: `grader rubric` prints a rubric with all that can be said, and its values."#]],
+    );
+    refused(
         "[late\n",
         expect![[r#"
         rubric.toml:1: unclosed table, expected `]`
           try: `grader rubric` prints a rubric with all that can be said, and its values."#]],
+    );
+}
+
+#[test]
+fn a_step_that_is_named_twice_is_named_with_both_lines() {
+    refused(
+        "[steps.step01]\npoints = 5\n\n[steps.step1]\npoints = 7\n",
+        expect![[r#"
+        rubric.toml:4: [steps.step1] is step 1 a second time; [steps.step01] in line 1 is the same step
+          try: Leave one table for each step."#]],
+    );
+    // Whatever order the names have.
+    refused(
+        "[steps.step2]\npoints = 5\n\n[steps.step02]\npoints = 7\n",
+        expect![[r#"
+        rubric.toml:4: [steps.step02] is step 2 a second time; [steps.step2] in line 1 is the same step
+          try: Leave one table for each step."#]],
+    );
+    refused(
+        "# points\n[steps.step01]\npoints = 5\n\n[steps.step01]\nfast = 2.0\n",
+        expect![[r#"
+        rubric.toml:5: step01 stands there a second time; it stands in line 2 already
+          try: Leave the one that counts."#]],
+    );
+    refused(
+        "steps.step01.points = 5\n[steps.step01]\nfast = 2.0\n",
+        expect![[r#"
+        rubric.toml:2: step01 stands there a second time; it stands in line 1 already
+          try: Leave the one that counts."#]],
+    );
+    refused(
+        "[steps.step01]\npoints = 5\npoints = 6\n",
+        expect![[r#"
+        rubric.toml:3: points stands there a second time; it stands in line 2 already
+          try: Leave the one that counts."#]],
+    );
+}
+
+#[test]
+fn shares_that_are_left_out_are_as_without_a_rubric() {
+    let own = Rubric::default().shares;
+    let shares = |text: &str| Rubric::parse("r", text).map(|rubric| rubric.shares);
+    assert_eq!(shares("[shares]\n"), Ok(own));
+    let milestones = shares("[shares]\nmilestones = 20\n").expect("the others are as they were");
+    assert_eq!((milestones.parts, milestones.milestones), (own.parts, 20));
+    let moved = shares("[shares]\ncorrect = 60\nfast = 5\n").expect("100 % together");
+    assert_eq!((moved.parts, moved.milestones), ([60, 15, 15, 5, 5], own.milestones));
+    refused(
+        "[shares]\ncorrect = 60\n",
+        expect![[r#"
+            rubric.toml:1: the shares of the parts add up to 110 %: correct 60, and, left out here and so as `grader rubric` prints them, race-free 15, structure 15, resources 5, fast 15
+              try: Let correct, race-free, structure, resources and fast add up to 100 %."#]],
+    );
+    refused(
+        "[shares]\ncorrect = 20\nfast = 45\n",
+        expect![[r#"
+        rubric.toml:1: correct = 20 is less than milestones, 30 where they are left out
+          try: Say `milestones`, up to 20, in this table."#]],
     );
 }
 

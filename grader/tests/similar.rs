@@ -249,7 +249,7 @@ fn a_class_is_read_from_folders_and_archives_and_what_cannot_be_read_is_named() 
     assert_eq!(status, Some(2), "{found}{said}");
     assert!(found.ends_with("3 kernels compared, of step02; groups that stand out: 1\n"), "{found}");
     expect_test::expect![[r#"
-        note: README is no hand-in: it is not a folder, a .tar, a .tar.gz or a .tgz file
+        note: README is a file of another kind; a hand-in is a folder, a .tar, a .tar.gz or a .tgz file
         note: no kernel for step02 in emil
         error: 2 hand-ins or kernels could not be read, and are not compared:
           two kernels for step 2: FOLDER/dora/step02/kernel.rs and FOLDER/dora/step02.rs

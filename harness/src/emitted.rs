@@ -120,7 +120,8 @@ impl KernelSource for Emitted {
                 // A program that may write the answer itself fails when it cannot.
                 writable(folder.path()).map_err(here)?;
                 return Err(no_answer(format!(
-                    "the program that builds the kernel failed ({how}){}",
+                    "the program that builds the kernel failed ({how}){}\n  \
+                     try: Look in the kernel function for what ends a program: `std::process`, calls without an end, tables that fill the memory.",
                     answers::plain(&said)
                 )));
             }

@@ -35,6 +35,8 @@ pub struct Contents {
     pub kernels: BTreeMap<String, String>,
     /// What was left alone, and what is missing: a sentence each.
     pub notes: Vec<String>,
+    /// The names of all files but the manifest, in the archive's order.
+    pub names: Vec<String>,
 }
 
 /// Why an archive is not taken.
@@ -174,6 +176,9 @@ fn unpack(reader: impl Read, is_kernel: impl Fn(&str) -> bool) -> Result<Content
         let Some(name) = checked(&path, kind)? else { continue };
         let size = entry.size();
         let most = if name == MANIFEST { MAX_MANIFEST } else { MAX_KERNEL };
+        if name != MANIFEST {
+            found.names.push(name.clone());
+        }
         if name != MANIFEST && !is_kernel(&name) {
             left_alone += 1;
             if left_alone <= MAX_NOTES {
@@ -248,6 +253,7 @@ fn checked(raw: &[u8], kind: EntryType) -> Result<Option<String>, Refused> {
 struct Found {
     files: BTreeMap<String, Vec<u8>>,
     notes: Vec<String>,
+    names: Vec<String>,
 }
 
 impl Found {
@@ -266,7 +272,7 @@ impl Found {
             };
             kernels.insert(name, text);
         }
-        Ok(Contents { kernels, notes: self.notes })
+        Ok(Contents { kernels, notes: self.notes, names: self.names })
     }
 
     fn compare(&self, text: &[u8]) -> Result<(), Refused> {

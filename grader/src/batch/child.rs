@@ -38,15 +38,38 @@ pub struct Grader {
     pub verdicts: Option<PathBuf>,
 }
 
+/// Why a grader gave no grade.
+enum Ended {
+    /// Its time was up.
+    TooLate,
+    /// For this.
+    Without(NotGraded),
+}
+
+impl From<String> for Ended {
+    fn from(reason: String) -> Ended {
+        Ended::Without(reason.into())
+    }
+}
+
 impl Grader {
     /// Grades a hand-in. Whatever it does, this ends.
     pub fn grade(&self, path: &Path, name: &str, asked: &Asked) -> Outcome {
         match self.run(path, asked) {
             Ok(report) => Outcome::Graded(Box::new(self.told(report, path, name))),
+            Err(Ended::TooLate) => {
+                let seconds = self.limit.as_secs();
+                let reason = format!(
+                    "grading it took longer than {seconds} s and was ended\n  \
+                     try: Give the batch again with a larger --limit (seconds), or with --retry if the machine was busy."
+                );
+                Outcome::NotGraded { reason, here: false, limit: Some(seconds) }
+            }
             // The copy's place says nothing to who reads this.
-            Err(why) => Outcome::NotGraded {
+            Err(Ended::Without(why)) => Outcome::NotGraded {
                 reason: why.reason.replace(&*path.to_string_lossy(), name),
                 here: why.fault == Fault::Here,
+                limit: None,
             },
         }
     }
@@ -61,8 +84,8 @@ impl Grader {
     }
 
     /// What says nothing of whose fault it is has the hand-in's: it is told as it is, and not tried again.
-    fn run(&self, path: &Path, asked: &Asked) -> Result<Report, NotGraded> {
-        let unknown = NotGraded::hand_in;
+    fn run(&self, path: &Path, asked: &Asked) -> Result<Report, Ended> {
+        let unknown = |reason| Ended::Without(NotGraded::hand_in(reason));
         let mut command = Command::new(&self.program);
         command.arg("grade").arg(path).args(["--format", "json", "--seed", "-", "--rubric"]).arg(&self.rubric);
         command.args(asked.steps.iter().flat_map(|step| ["--step".to_string(), step.to_string()]));
@@ -95,13 +118,13 @@ impl Grader {
         let text = |pipe: mpsc::Receiver<Vec<u8>>| pipe.recv_timeout(REST).unwrap_or_default();
         let (grade, said) = (text(stdout), String::from_utf8_lossy(&text(stderr)).into_owned());
         let Some(status) = status else {
-            return Err(unknown(format!("grading it took longer than {} s and was ended", self.limit.as_secs())));
+            return Err(Ended::TooLate);
         };
         // 0: all passed; 1: not all; 2: it could not be graded, and why.
         if status.code() == Some(2)
             && let Some(why) = not_graded::parse(&grade)
         {
-            return Err(why);
+            return Err(Ended::Without(why));
         }
         match status.code() {
             Some(0 | 1) => match serde_json::from_slice(&grade) {

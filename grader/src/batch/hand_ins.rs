@@ -3,10 +3,12 @@
 //! Names and files are a stranger's. A name is shown with its control characters replaced, and names no file here: an [`HandIn::id`] does.
 //! Links are not followed. What is graded is the copy, so nobody changes it meanwhile, and it can be graded again.
 
+use super::odd;
 use super::store::Store;
 use crate::archive::MAX_FILE;
 use crate::folder::{Folder, Named, Odd, plain_file};
-use crate::handin::{ARCHIVES, KINDS, places};
+use crate::handin::{ARCHIVES, places};
+use crate::lacks::There;
 use harness::workbook::pack::{MAX_KERNEL, hex};
 use harness::workbook::whole::{UNFINISHED, sync_folder};
 use serde::{Deserialize, Serialize};
@@ -26,6 +28,8 @@ pub struct HandIn {
     pub id: String,
     /// Where it lies.
     pub path: PathBuf,
+    /// Why nothing of it can be graded, whatever is in it: it is of a kind that no hand-in has. Somebody handed it in all the same.
+    pub odd: Option<String>,
 }
 
 /// A hand-in of which there is a copy, or which cannot be copied.
@@ -52,7 +56,8 @@ impl NoCopy {
     }
 }
 
-/// The hand-ins of a folder in the order of their names, and a sentence on each entry that is none. An entry that goes away meanwhile is none.
+/// The hand-ins of a folder in the order of their names, and a sentence on each entry that is left out: what goes away meanwhile, and files
+/// whose names begin with a dot, which systems leave behind. Whatever else lies there somebody may have handed in ([`HandIn::odd`]).
 ///
 /// # Errors
 /// When the folder cannot be read, or grades would lie in it.
@@ -81,15 +86,18 @@ pub fn list(folder: &Path, out: Option<&Path>) -> Result<(Vec<HandIn>, Vec<Strin
             }
             // It may be one: who hands in must not be left out because of a disk.
             Err(_) => {
-                hand_ins.push(HandIn { id: id(&entry.file_name()), name, path });
+                hand_ins.push(HandIn { id: id(&entry.file_name()), name, path, odd: None });
                 continue;
             }
         };
         let archive = about.is_file() && archive_end(&entry.file_name()).is_some();
         if about.is_dir() || archive {
-            hand_ins.push(HandIn { id: id(&entry.file_name()), name, path });
+            hand_ins.push(HandIn { id: id(&entry.file_name()), name, path, odd: None });
+        } else if name.starts_with('.') {
+            ignored.push(format!("{name} is left out: its name begins with a dot"));
         } else {
-            ignored.push(format!("{name} is no hand-in: it is not {KINDS}"));
+            let odd = Some(odd::why(&name, &about));
+            hand_ins.push(HandIn { id: id(&entry.file_name()), name, path, odd });
         }
     }
     hand_ins.sort_by(|a, b| (&a.name, &a.id).cmp(&(&b.name, &b.id)));
@@ -136,8 +144,14 @@ pub fn take(hand_in: &HandIn, store: &Store) -> Result<Taken, String> {
         let reason = format!("{} was there, and cannot be looked at now: {error}", hand_in.name);
         Ok(Taken { hash: Hash::default().end(), kept: Err(NoCopy::here(reason)) })
     };
+    if let Some(odd) = &hand_in.odd {
+        // By what is said of it: its bytes are not looked at.
+        let mut hash = Hash::default();
+        hash.add(odd.as_bytes());
+        return Ok(Taken { hash: hash.end(), kept: Err(NoCopy { reason: odd.clone(), here: false }) });
+    }
     match Folder::open(&hand_in.path, Named::ByEntry) {
-        Ok(folder) => take_folder(&folder, store),
+        Ok(folder) => take_folder(&folder, &hand_in.name, store),
         Err(not_a_folder) => match hand_in.path.file_name().and_then(archive_end) {
             None => gone(not_a_folder),
             Some(end) => match plain_file(&hand_in.path, Named::ByEntry) {
@@ -171,7 +185,7 @@ struct Kernels {
 }
 
 /// Of a folder only the kernels are taken: nothing else of it is graded.
-fn kernels(folder: &Folder) -> Kernels {
+fn kernels(folder: &Folder, name: &str) -> Kernels {
     let (mut hash, mut kernels, mut wrong) = (Hash::default(), Vec::new(), None);
     for place in (1..=99).flat_map(places) {
         match folder.read(&place, MAX_KERNEL) {
@@ -183,7 +197,7 @@ fn kernels(folder: &Folder) -> Kernels {
             }
             // Not the same as nothing: a hand-in on a disk that fails must not lose its points.
             Err(odd) => {
-                let (reason, here) = (odd.to_string(), matches!(odd, Odd::Failed(..)));
+                let (reason, here) = (odd.within(name), matches!(odd, Odd::Failed(..)));
                 hash.add(reason.as_bytes());
                 // What the system does not give decides: who looks again may find nothing wrong.
                 if here || wrong.is_none() {
@@ -191,6 +205,13 @@ fn kernels(folder: &Folder) -> Kernels {
                 }
             }
         }
+    }
+    if kernels.is_empty() && wrong.is_none() {
+        // The copy would hold nothing that one could name.
+        let steps: Vec<u8> = harness::STEPS.iter().map(|step| step.number).collect();
+        let reason = There::of_folder(folder).without(name, &steps, &[]);
+        hash.add(reason.as_bytes());
+        wrong = Some(NoCopy { reason, here: false });
     }
     Kernels { hash: hash.end(), kernels, wrong }
 }
@@ -203,12 +224,12 @@ pub fn hash(kept: &Path) -> Result<String, String> {
     let failed = |error: io::Error| format!("cannot read {}: {error}", kept.display());
     match kept.file_name().and_then(archive_end) {
         Some(end) => plain_file(kept, Named::ByEntry).and_then(|file| archive_hash(file, end)).map_err(failed),
-        None => Ok(kernels(&Folder::open(kept, Named::ByEntry).map_err(failed)?).hash),
+        None => Ok(kernels(&Folder::open(kept, Named::ByEntry).map_err(failed)?, "").hash),
     }
 }
 
-fn take_folder(folder: &Folder, store: &Store) -> Result<Taken, String> {
-    let Kernels { hash, kernels, wrong } = kernels(folder);
+fn take_folder(folder: &Folder, name: &str, store: &Store) -> Result<Taken, String> {
+    let Kernels { hash, kernels, wrong } = kernels(folder, name);
     if let Some(wrong) = wrong {
         return Ok(Taken { hash, kept: Err(wrong) });
     }
@@ -335,7 +356,8 @@ mod tests {
             let lists: Vec<_> = (0..300).map(|_| list(folder.path(), None)).collect();
             stop.store(true, std::sync::atomic::Ordering::Relaxed);
             for list in lists {
-                let names: Vec<String> = list.unwrap().0.into_iter().map(|hand_in| hand_in.name).collect();
+                let whole = list.unwrap().0.into_iter().filter(|hand_in| hand_in.odd.is_none());
+                let names: Vec<String> = whole.map(|hand_in| hand_in.name).collect();
                 assert_eq!(names, ["anna"]);
             }
         });

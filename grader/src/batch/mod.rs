@@ -5,8 +5,11 @@
 //! names. A result is there whole or not at all, and is known by what it is a result of ([`store::Identity`]): what is there is kept,
 //! what is not is graded.
 
+mod again;
 pub mod child;
 pub mod hand_ins;
+mod odd;
+mod progress;
 pub mod regrade;
 pub mod seed;
 pub mod slurm;
@@ -14,11 +17,12 @@ pub mod store;
 pub mod summary;
 pub mod work;
 
+use crate::handin::KINDS;
 use crate::rubric::{Moment, Rubric};
 use crate::toolchain::Toolchain;
 use crate::versions::{Versions, file_hash};
 use hand_ins::HandIn;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use progress::Progress;
 use slurm::Slurm;
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -54,6 +58,8 @@ pub struct Batch {
     pub handed_in: BTreeMap<String, Moment>,
     /// Grade again what could not be graded.
     pub retry: bool,
+    /// Replace grades that were asked for otherwise: by another rubric, another seed, other steps.
+    pub replace: bool,
     /// What grades.
     pub versions: Versions,
     /// The checkout.
@@ -82,7 +88,19 @@ impl Batch {
         // Before anything is written: what is wrong with what was asked leaves nothing behind.
         let (hand_ins, ignored) = hand_ins::list(&self.hand_ins, Some(&self.out))?;
         let (program, grade_with) = who_grades(self.grader.as_deref())?;
+        // A commitment is worth most before there is a hand-in.
+        if !(self.seed_commit && hand_ins.is_empty()) && hand_ins.iter().all(|one| one.odd.is_some()) {
+            let folder = self.hand_ins.display();
+            let odd: Vec<&str> = hand_ins.iter().filter_map(|one| one.odd.as_deref()?.lines().next()).take(5).collect();
+            let odd: String = odd.iter().map(|line| format!("\n  {line}")).collect();
+            return Err(format!(
+                "{folder} holds no hand-in{odd}\n  try: Name the folder in which each hand-in is {KINDS}."
+            ));
+        }
         let store = Store::open(&self.out)?;
+        if !self.replace {
+            again::as_before(self, &store, &hand_ins)?;
+        }
         slurm::end_earlier(&store, &say)?;
         let (seed, commitment) = if self.seed_commit {
             let secret = seed::commit(&store)?;
@@ -94,17 +112,13 @@ impl Batch {
         for note in &ignored {
             say(&format!("note: {note}"));
         }
-        // A commitment is worth most before there is a hand-in.
-        if hand_ins.is_empty() && !self.seed_commit {
-            let folder = self.hand_ins.display();
-            return Err(format!(
-                "{folder} holds no hand-in\n  try: Name the folder in which each hand-in is a folder, a .tar, a .tar.gz or a .tgz file."
-            ));
-        }
         if let Some(unknown) = self.handed_in.keys().find(|name| hand_ins.iter().all(|one| one.name != **name)) {
             say(&format!("note: no hand-in is called {unknown:?}, for which a moment is given"));
         }
         let unknown = hand_ins.iter().filter(|one| !self.handed_in.contains_key(&one.name)).count();
+        if self.rubric.late.is_none() && !self.handed_in.is_empty() {
+            say(&format!("note: {}", crate::rubric::NOT_DUE));
+        }
         if self.rubric.late.is_some() && unknown > 0 {
             say(&format!("note: nothing says when {unknown} of the hand-ins came (--handed-in): they lose no points"));
         }
@@ -162,15 +176,6 @@ struct Running<'a> {
     prepared: OnceLock<Result<(), String>>,
 }
 
-/// How far it is, where there is a terminal.
-fn bar(hand_ins: usize) -> Result<ProgressBar, String> {
-    let bar = ProgressBar::with_draw_target(Some(hand_ins as u64), ProgressDrawTarget::stderr());
-    let style = ProgressStyle::with_template("{bar:30} {pos} of {len} hand-ins, {eta} left");
-    bar.set_style(style.map_err(|error| error.to_string())?);
-    bar.enable_steady_tick(Duration::from_secs(1));
-    Ok(bar)
-}
-
 /// What is known of a hand-in.
 enum State {
     /// It has a result, and whether that is a grade.
@@ -181,7 +186,7 @@ enum State {
 
 impl Running<'_> {
     fn all(&self, hand_ins: &[HandIn]) -> Result<Done, String> {
-        let bar = bar(hand_ins.len())?;
+        let bar = Progress::of(hand_ins.len())?;
         let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
         let ended: Mutex<Result<Done, String>> = Mutex::new(Ok(Done::default()));
         std::thread::scope(|scope| {
@@ -211,7 +216,7 @@ impl Running<'_> {
                 });
             }
         });
-        bar.finish_and_clear();
+        drop(bar);
         ended.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -260,9 +265,9 @@ impl Running<'_> {
         if !waiting.is_empty() {
             self.prepare()?;
         }
-        let bar = bar(waiting.len())?;
+        let bar = Progress::of(waiting.len())?;
         let ran = slurm.run(self.store, &self.batch.root, waiting, &bar, say);
-        bar.finish_and_clear();
+        drop(bar);
         ran?;
         for id in ids {
             let graded = self.store.result(&id)?.is_some_and(|record| matches!(record.outcome, Outcome::Graded(_)));
@@ -298,8 +303,10 @@ impl Running<'_> {
             && record.identity == identity
         {
             let graded = matches!(record.outcome, Outcome::Graded(_));
-            // A machine that failed may be mended: that it did is no result of the hand-in.
-            if graded || !(batch.retry || record.outcome.failed_here()) {
+            // A machine that failed may be mended: that it did is no result of the hand-in. Nor is a limit that is another now.
+            let again =
+                batch.retry || record.outcome.failed_here() || record.outcome.had_less_than(batch.limit.as_secs());
+            if graded || !again {
                 return Ok(State::Kept(graded));
             }
         }

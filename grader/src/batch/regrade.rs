@@ -65,18 +65,21 @@ fn records(store: &Store, hash: &str) -> Result<Vec<Record>, String> {
     let wanted = hash.to_ascii_lowercase();
     if wanted.len() < DIGITS || !wanted.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return Err(format!(
-            "{hash:?} is no hash\n  try: Give at least {DIGITS} of the 64 digits of `hand_in` in results/*.json."
+            "{hash:?} is no hash\n  try: Give at least {DIGITS} of the 64 hexadecimal digits of `hand_in` in results/*.json."
         ));
     }
-    let mut found: Vec<Record> = Vec::new();
+    let (mut found, mut others): (Vec<Record>, Vec<(String, String)>) = (Vec::new(), Vec::new());
     for id in store.ids()? {
-        found.extend(store.result(&id)?.filter(|record| record.hand_in.starts_with(&wanted)));
+        match store.result(&id)? {
+            Some(record) if record.hand_in.starts_with(&wanted) => found.push(record),
+            Some(record) => others.push((record.hand_in, record.name)),
+            None => {}
+        }
     }
     match found.first() {
-        None => Err(format!(
-            "no result in {} is of a hand-in {hash}\n  try: Give digits of `hand_in` in its results/*.json.",
-            store.folder.display()
-        )),
+        None => {
+            Err(format!("no result in {} is of a hand-in {hash}\n  {}", store.folder.display(), near(&wanted, others)))
+        }
         Some(first) if found.iter().any(|record| record.hand_in != first.hand_in) => {
             let names: Vec<String> =
                 found.iter().map(|record| format!("{} ({})", record.hand_in, record.name)).collect();
@@ -84,6 +87,24 @@ fn records(store: &Store, hash: &str) -> Result<Vec<Record>, String> {
         }
         Some(_) => Ok(found),
     }
+}
+
+/// What is there instead: the hashes that are nearest.
+fn near(wanted: &str, mut others: Vec<(String, String)>) -> String {
+    const SHOWN: usize = 5;
+    const SHORT: usize = 12;
+    if others.is_empty() {
+        return "try: Grade something first: the folder has no result.".to_string();
+    }
+    let same = |hash: &str| wanted.bytes().zip(hash.bytes()).filter(|(a, b)| a == b).count();
+    let begins = |hash: &str| wanted.bytes().zip(hash.bytes()).take_while(|(a, b)| a == b).count();
+    others
+        .sort_by_cached_key(|(hash, name)| (std::cmp::Reverse((begins(hash), same(hash))), name.clone(), hash.clone()));
+    let shown =
+        others.iter().take(SHOWN).map(|(hash, name)| format!("\n    {} ({name})", hash.get(..SHORT).unwrap_or(hash)));
+    let more = others.len().saturating_sub(SHOWN);
+    let more = if more == 0 { String::new() } else { format!("\n    and {more} more, `hand_in` in results/*.json") };
+    format!("try: Give digits of one that is there:{}{more}", shown.collect::<String>())
 }
 
 /// Line by line; empty when it is the same.

@@ -104,13 +104,21 @@ pub enum Outcome {
         /// The machine failed, or the course's files did: it is graded again whenever the batch is given again.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         here: bool,
+        /// It was ended after so many seconds: a batch that gives it more grades it again.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        limit: Option<u64>,
     },
 }
 
 impl Outcome {
     /// A hand-in that could not be graded.
     pub fn not_graded(reason: String) -> Outcome {
-        Outcome::NotGraded { reason, here: false }
+        Outcome::NotGraded { reason, here: false, limit: None }
+    }
+
+    /// It had no grade by a time limit that is shorter than this one.
+    pub fn had_less_than(&self, seconds: u64) -> bool {
+        matches!(self, Outcome::NotGraded { limit: Some(limit), .. } if *limit < seconds)
     }
 
     /// This machine is why there is no grade.

@@ -49,7 +49,7 @@ pub fn write(store: &Store, hand_ins: &[HandIn], rubric: &Rubric, steps: &[u8]) 
         let Some(record) = store.result(&hand_in.id)? else { continue };
         let page = match &record.outcome {
             Outcome::Graded(report) => html::page(report, Some((&record.name, of))),
-            Outcome::NotGraded { reason, .. } => not_graded(&record.name, reason),
+            Outcome::NotGraded { reason, .. } => html::not_graded(Some(&record.name), reason),
         };
         let path = store.folder.join("reports").join(format!("{}.html", hand_in.id));
         fs::write(&path, page).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
@@ -117,10 +117,26 @@ fn row(id: &str, record: &Record) -> Row {
             row.note = first_next(report).unwrap_or_default();
         }
         Outcome::NotGraded { reason, .. } => {
-            row.note = format!("not graded: {}", reason.lines().next().unwrap_or_default());
+            row.note = format!("not graded: {}", on_one_line(reason));
         }
     }
     row
+}
+
+/// A reason whole, on one line; one of many lines, as a compiler's, up to the end of a line.
+fn on_one_line(reason: &str) -> String {
+    const LONG: usize = 600;
+    let mut text = String::new();
+    for line in reason.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        if !text.is_empty() && text.len() + line.len() > LONG {
+            return text + " (the hand-in's page says more)";
+        }
+        if !text.is_empty() {
+            text += if text.ends_with([':', '.', ';', ',']) { " " } else { "; " };
+        }
+        text += line;
+    }
+    text
 }
 
 fn first_next(report: &Report) -> Option<String> {
@@ -144,15 +160,6 @@ fn table(rows: &[Row], steps: &[u8], of: u32) -> Result<Vec<u8>, String> {
         writer.write_record(cells).map_err(failed)?;
     }
     writer.into_inner().map_err(|error| format!("cannot write CSV: {}", error.error()))
-}
-
-fn not_graded(name: &str, reason: &str) -> String {
-    let body = html! {
-        h1 { "Grade of " (name) }
-        p { strong class="failed" { "It could not be graded." } }
-        pre { (reason) }
-    };
-    html::document(&format!("Grade of {name}"), &body)
 }
 
 fn index(rows: &[Row], counts: &Counts, of: u32) -> String {
@@ -231,5 +238,19 @@ fn findings(counts: &Counts) -> Markup {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_stands_on_one_line_and_ends_where_a_line_ends() {
+        let reason = "anna holds no kernel for step01\n  looked for:\n    step01.rs\n  try: Put it there.";
+        assert_eq!(on_one_line(reason), "anna holds no kernel for step01; looked for: step01.rs; try: Put it there.");
+        let long = format!("it ended:\n{}", "one line of many\n".repeat(100));
+        let short = on_one_line(&long);
+        assert!(short.ends_with("one line of many (the hand-in's page says more)") && short.len() < 700, "{short}");
     }
 }

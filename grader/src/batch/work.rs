@@ -68,7 +68,7 @@ impl Work {
                 let grade = || grader.grade(path, &self.name, &self.asked);
                 same_tools(twice(grade, PAUSE), &common.versions)
             }
-            Err(none) => Outcome::NotGraded { reason: none.reason.clone(), here: none.here },
+            Err(none) => Outcome::NotGraded { reason: none.reason.clone(), here: none.here, limit: None },
         };
         Record {
             schema: store::SCHEMA,
@@ -97,9 +97,9 @@ fn twice(grade: impl Fn() -> Outcome, pause: Duration) -> Outcome {
     }
     std::thread::sleep(pause);
     match grade() {
-        Outcome::NotGraded { reason, here: true } => {
+        Outcome::NotGraded { reason, here: true, limit } => {
             let reason = format!("because of this machine, twice: {reason}");
-            Outcome::NotGraded { reason, here: true }
+            Outcome::NotGraded { reason, here: true, limit }
         }
         second => second,
     }
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn what_fails_here_is_tried_once_more() {
-        let here = |reason: &str| Outcome::NotGraded { reason: reason.to_string(), here: true };
+        let here = |reason: &str| Outcome::NotGraded { reason: reason.to_string(), here: true, limit: None };
         let tries = |outcomes: [Outcome; 2]| {
             let count = Cell::new(0);
             let outcome = twice(|| outcomes[count.replace(count.get() + 1)].clone(), Duration::ZERO);

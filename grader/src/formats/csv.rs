@@ -1,5 +1,6 @@
-//! A grade as a table for a spreadsheet: a row for each step.
+//! A grade as a table for a spreadsheet: a row for each step. What lateness costs is of the whole hand-in, and the same in each row.
 
+use super::not_graded::NotGraded;
 use super::step_name;
 use crate::advice::Next;
 use crate::json::Report;
@@ -9,9 +10,11 @@ use harness::answers::plain;
 /// The table.
 pub(super) fn render(report: &Report) -> Result<String, String> {
     let mut writer = csv::Writer::from_writer(Vec::new());
-    let parts = Part::ALL.map(Part::name);
-    let head = ["step", "title", "points", "max_points", "passed"].into_iter().chain(parts).chain(["device", "next"]);
-    writer.write_record(head).map_err(failed)?;
+    writer.write_record(head()).map_err(failed)?;
+    let late = match &report.late {
+        Some(late) => [late.days.to_string(), late.points_lost.to_string(), report.score.to_string()],
+        None => [String::new(), String::new(), report.score.to_string()],
+    };
     for step in &report.steps {
         let mut row = vec![
             step_name(step),
@@ -23,8 +26,33 @@ pub(super) fn render(report: &Report) -> Result<String, String> {
         row.extend(step.parts.iter().map(|part| part.outcome.words().to_string()));
         row.push(step.device.clone());
         row.push(harmless(&step.next.as_ref().map(Next::line).unwrap_or_default()));
+        row.extend(late.clone());
         writer.write_record(row).map_err(failed)?;
     }
+    text(writer)
+}
+
+fn head() -> Vec<&'static str> {
+    let head = ["step", "title", "points", "max_points", "passed"].into_iter().chain(Part::ALL.map(Part::name));
+    head.chain(["device", "next", "late_days", "late_points_lost", "score"]).collect()
+}
+
+/// One row with the reason, and no points: that there is no grade is not the grade 0.
+pub(super) fn not_graded(why: &NotGraded) -> Result<String, String> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    writer.write_record(head()).map_err(failed)?;
+    let row = head().into_iter().map(|column| match column {
+        "step" => "hand-in".to_string(),
+        "title" => "not graded".to_string(),
+        "passed" => "false".to_string(),
+        "next" => harmless(&why.text()),
+        _ => String::new(),
+    });
+    writer.write_record(row).map_err(failed)?;
+    text(writer)
+}
+
+fn text(writer: csv::Writer<Vec<u8>>) -> Result<String, String> {
     let bytes = writer.into_inner().map_err(|error| failed(error.error()))?;
     String::from_utf8(bytes).map_err(failed)
 }

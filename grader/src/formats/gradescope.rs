@@ -2,7 +2,7 @@
 //!
 //! A test for each part of each step. All texts are sent as plain text: Gradescope shows them as they are.
 
-use super::{comes_next, explanation, step_name};
+use super::{comes_next, explanation, late, step_name};
 use crate::json::{Report, State};
 use harness::Part;
 use serde_json::{Value, json};
@@ -36,11 +36,8 @@ pub(super) fn render(report: &Report) -> Result<String, String> {
             output.push(format!("{}: {next}", step_name(step)));
         }
     }
-    if let Some(late) = &report.late
-        && late.days > 0
-    {
-        let (due, came, days, lost) = (&late.due, &late.handed_in, late.days, late.points_lost);
-        output.insert(0, format!("late: due {due}, handed in {came}; day {days} costs {lost} points"));
+    if let Some(lateness) = report.late.as_ref().filter(|late| late.days > 0) {
+        output.insert(0, late(lateness));
     }
     let seconds: f64 = report.steps.iter().map(|step| step.seconds).sum();
     let results = json!({

@@ -70,6 +70,17 @@ pub(crate) fn page(report: &Report, of: Option<(&str, u32)>) -> String {
     document(&title, &body)
 }
 
+/// The page of a hand-in without a grade, and whose it is.
+pub(crate) fn not_graded(name: Option<&str>, reason: &str) -> String {
+    let title = name.map_or("Grade".to_string(), |name| format!("Grade of {name}"));
+    let body = html! {
+        h1 { (title) }
+        p { strong class="failed" { "It could not be graded." } }
+        pre { (reason) }
+    };
+    document(&title, &body)
+}
+
 fn class(state: State) -> &'static str {
     match state {
         State::Passed => "passed",

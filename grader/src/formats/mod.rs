@@ -13,7 +13,8 @@ pub mod not_graded;
 
 pub(crate) use self::csv::harmless;
 
-use crate::json::{self, PartReport, Report, State, Step};
+use crate::advice;
+use crate::json::{self, Lateness, PartReport, Report, State, Step};
 use crate::{Grade, table};
 use clap::ValueEnum;
 use harness::answers::plain;
@@ -94,7 +95,7 @@ fn explanation(step: &Step, part: &PartReport) -> String {
     }
     if part.part == harness::Part::Correct && part.outcome != State::Passed {
         if let Some(failure) = &step.build_failure {
-            return format!("{text}\n\n{failure}");
+            return format!("{text}\n\n{}", advice::why_not_built(failure, part.text.trim_end()));
         }
         for milestone in &step.milestones {
             text += &format!("\n{} {}: {}", milestone.id, milestone.title, milestone.state.replace('_', " "));
@@ -106,6 +107,15 @@ fn explanation(step: &Step, part: &PartReport) -> String {
 /// What comes next in a step, as lines.
 fn comes_next(step: &Step) -> Option<String> {
     Some(format!("what comes next:\n  {}", step.next.as_ref()?.lines().join("\n  ")))
+}
+
+/// When it came, and what that costs.
+fn late(late: &Lateness) -> String {
+    let (due, came, days) = (&late.due, &late.handed_in, late.days);
+    match days {
+        0 => format!("in time: due {due}, handed in {came}"),
+        _ => format!("late: due {due}, handed in {came}; day {days} costs {} points", late.points_lost),
+    }
 }
 
 /// `step01`.

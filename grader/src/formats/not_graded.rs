@@ -1,10 +1,11 @@
-//! What Gradescope and Autolab are sent when there is no grade: without it, a student would see only that the autograder failed.
+//! What is written when there is no grade, in each format but the table: Gradescope's and Autolab's students would see only that the
+//! autograder failed, and who reads a file would find none.
 //!
 //! Whose fault it is decides. A hand-in that is refused has no points, and the reason is shown. Where the machine or the course is at
 //! fault, **no score is sent**: nobody gets a 0 for that. Gradescope then says that the autograder failed to execute and gives none. Autolab
 //! keeps the scores that are there; without any it writes 0 by itself, so the text says that this is no grade.
 
-use super::Format;
+use super::{Format, csv, html, junit};
 use crate::json::SCHEMA;
 use harness::answers::plain;
 use harness::workbook::name;
@@ -44,7 +45,7 @@ impl NotGraded {
     }
 
     /// What a student is told.
-    fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         let reason: Vec<String> = self.reason.lines().map(plain).collect();
         let reason = reason.join("\n");
         match self.fault {
@@ -56,13 +57,19 @@ impl NotGraded {
     }
 }
 
-/// What is written in place of a grade of these steps; nothing in formats that no system waits for.
-pub fn render(format: Format, why: &NotGraded, steps: &[u8]) -> Option<String> {
+/// What is written in place of a grade of these steps. Nothing as text: a person reads the error.
+///
+/// # Errors
+/// When it cannot be written in that format.
+pub fn render(format: Format, why: &NotGraded, steps: &[u8]) -> Result<String, String> {
     match format {
-        Format::Gradescope => Some(gradescope(why)),
-        Format::Autolab => Some(autolab(why, steps)),
-        Format::Json => Some(format!("{:#}\n", json!({ "schema": SCHEMA, "not_graded": why }))),
-        Format::Text | Format::Junit | Format::Csv | Format::Html => None,
+        Format::Gradescope => Ok(gradescope(why)),
+        Format::Autolab => Ok(autolab(why, steps)),
+        Format::Json => Ok(format!("{:#}\n", json!({ "schema": SCHEMA, "not_graded": why }))),
+        Format::Junit => junit::not_graded(why),
+        Format::Csv => csv::not_graded(why),
+        Format::Html => Ok(html::not_graded(None, &why.text())),
+        Format::Text => Ok(String::new()),
     }
 }
 

@@ -34,12 +34,12 @@ struct File {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct FileShares {
-    correct: u32,
-    race_free: u32,
-    structure: u32,
-    resources: u32,
-    fast: u32,
-    milestones: Spanned<u32>,
+    correct: Option<u32>,
+    race_free: Option<u32>,
+    structure: Option<u32>,
+    resources: Option<u32>,
+    fast: Option<u32>,
+    milestones: Option<Spanned<u32>>,
 }
 
 #[derive(Deserialize)]
@@ -49,6 +49,9 @@ struct FileLate {
     points_per_day: Spanned<f64>,
     latest_day: u32,
 }
+
+/// What each of [`FileLate`] needs, where one is missing.
+const LATE_HAS: &str = "A table [late] has all three: due, points-per-day, latest-day.";
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -67,8 +70,66 @@ struct Source<'a> {
 
 impl Source<'_> {
     fn error(&self, at: Option<Range<usize>>, what: impl Display, way_out: impl Display) -> String {
-        let line = at.map_or(1, |at| self.text.get(..at.start).unwrap_or_default().matches('\n').count() + 1);
+        let line = at.map_or(1, |at| self.line(&at));
         format!("{}:{line}: {what}\n  try: {way_out}", self.name)
+    }
+
+    fn line(&self, at: &Range<usize>) -> usize {
+        self.text.get(..at.start).unwrap_or_default().matches('\n').count() + 1
+    }
+
+    /// What TOML says of a text that is no rubric.
+    fn refused(&self, error: &toml::de::Error) -> String {
+        // The first line says what is wrong, and what is allowed there.
+        let what = error.message().lines().collect::<Vec<_>>().join("; ");
+        let at = error.span();
+        let whole = "expected a whole number from 0 on";
+        let what = what
+            .replace("expected f64", "expected a number")
+            .replace("expected u32", whole)
+            .replace("expected a TOML datetime", "expected a date and time without quotes");
+        if let Some(key) = what.strip_prefix("duplicate key") {
+            // The parser shows the second; which of them counts only a person knows.
+            let second = at.as_ref().and_then(|at| self.text.get(at.clone())).unwrap_or_default();
+            let first = at.as_ref().and_then(|at| self.first_named(second, at.start));
+            let twice = match first {
+                Some(first) => format!("{second} stands there a second time; it stands in line {first} already"),
+                None => format!("duplicate key{key}"),
+            };
+            return self.error(at, twice, "Leave the one that counts.");
+        }
+        if what.starts_with("missing field `due`")
+            || what.starts_with("missing field `points-per-day`")
+            || what.starts_with("missing field `latest-day`")
+        {
+            return self.error(at, what, LATE_HAS);
+        }
+        // Of a value that is none the line says which it is, and the parser what is allowed.
+        let of_value = what.starts_with("invalid type: ") || what.starts_with("invalid value: ");
+        let allowed = what.split_once("expected ").filter(|_| of_value).map(|(_, allowed)| allowed);
+        let line = at.as_ref().and_then(|at| self.text.lines().nth(self.line(at) - 1)).map(str::trim);
+        let what = match (line, allowed) {
+            (Some(line), Some(allowed)) => format!("{line}: allowed is {allowed}"),
+            _ => what,
+        };
+        self.error(at, what, "`grader rubric` prints a rubric with all that can be said, and its values.")
+    }
+
+    /// The line of a key, or of a part of a table's name, before this place.
+    fn first_named(&self, key: &str, before: usize) -> Option<usize> {
+        let bare = |text: &str| text.trim().trim_matches(['\'', '"']).to_string();
+        let key = bare(key);
+        let lines = self.text.get(..before)?.lines();
+        let names = |line: &str| {
+            let line = line.trim();
+            let named = match line.strip_prefix('[') {
+                Some(table) => table.split(']').next(),
+                None => line.split('=').next(),
+            };
+            named.is_some_and(|named| named.split('.').any(|part| bare(part) == key))
+        };
+        // The line of the second itself comes last, as far as its beginning.
+        lines.enumerate().find(|(_, line)| !key.is_empty() && names(line)).map(|(index, _)| index + 1)
     }
 }
 
@@ -93,18 +154,7 @@ impl Rubric {
     /// As [`Rubric::read`].
     pub fn parse(name: &str, text: &str) -> Result<Rubric, String> {
         let source = Source { name, text };
-        let file: File = toml::from_str(text).map_err(|error| {
-            // The first line says what is wrong, and what is allowed there.
-            let what = error.message().lines().collect::<Vec<_>>().join("; ");
-            let what = what
-                .replace("expected f64", "expected a number")
-                .replace("expected u32", "expected a whole number from 0 on");
-            source.error(
-                error.span(),
-                what,
-                "`grader rubric` prints a rubric with all that can be said, and its values.",
-            )
-        })?;
+        let file: File = toml::from_str(text).map_err(|error| source.refused(&error))?;
         let mut rubric = Rubric::default();
         if let Some(shares) = file.shares {
             rubric.shares = read_shares(&source, &shares)?;
@@ -114,6 +164,7 @@ impl Rubric {
             rubric.steps.values_mut().for_each(|step| step.fast = fast);
         }
         rubric.late = file.late.map(|late| read_late(&source, &late)).transpose()?;
+        let mut named: BTreeMap<u8, &Spanned<String>> = BTreeMap::new();
         for (key, said) in &file.steps {
             let number = key.get_ref().strip_prefix("step").and_then(harness::workbook::number);
             let Some((number, step)) = number.and_then(|number| Some((number, rubric.steps.get_mut(&number)?))) else {
@@ -121,6 +172,17 @@ impl Rubric {
                 let what = format!("there is no step {:?}", key.get_ref());
                 return Err(source.error(Some(key.span()), what, format!("Name one of {}.", names.join(", "))));
             };
+            if let Some(other) = named.insert(number, key) {
+                let mut lines = [(source.line(&other.span()), other), (source.line(&key.span()), key)];
+                lines.sort_by_key(|(line, _)| *line);
+                let [(first, earlier), (_, later)] = lines;
+                let what = format!(
+                    "[steps.{}] is step {number} a second time; [steps.{}] in line {first} is the same step",
+                    later.get_ref(),
+                    earlier.get_ref()
+                );
+                return Err(source.error(Some(later.span()), what, "Leave one table for each step."));
+            }
             if let Some(points) = &said.points {
                 step.points = within(&source, "points", points, 0, MAX_POINTS)?;
             }
@@ -220,15 +282,46 @@ fn within(source: &Source, what: &str, value: &Spanned<u32>, low: u32, high: u32
 }
 
 fn read_shares(source: &Source, said: &Spanned<FileShares>) -> Result<Shares, String> {
-    let shares = said.get_ref();
-    let parts = [shares.correct, shares.race_free, shares.structure, shares.resources, shares.fast];
+    let (shares, own) = (said.get_ref(), Shares::default());
+    let given = [shares.correct, shares.race_free, shares.structure, shares.resources, shares.fast];
+    let mut parts = own.parts;
+    for (share, given) in parts.iter_mut().zip(given) {
+        *share = given.unwrap_or(*share);
+    }
     let sum: u64 = parts.iter().map(|share| u64::from(*share)).sum();
     if sum != 100 {
+        let listed = |said: bool| {
+            let of = Part::ALL.into_iter().zip(parts.into_iter().zip(given));
+            let of = of.filter(|(_, (_, given))| given.is_some() == said);
+            of.map(|(part, (share, _))| format!("{part} {share}")).collect::<Vec<_>>().join(", ")
+        };
+        let what = match (listed(true), listed(false)) {
+            (said, none) if none.is_empty() => format!("the shares of the parts add up to {sum} %: {said}"),
+            (said, own) => {
+                let said = if said.is_empty() { String::new() } else { format!("{said}, ") };
+                format!(
+                    "the shares of the parts add up to {sum} %: {said}and, left out here and so as `grader rubric` prints them, {own}"
+                )
+            }
+        };
         let way_out = "Let correct, race-free, structure, resources and fast add up to 100 %.";
-        return Err(source.error(Some(said.span()), format!("the shares of the parts add up to {sum} %"), way_out));
+        return Err(source.error(Some(said.span()), what, way_out));
     }
     // Else a kernel would lose points on its way to the right result.
-    let milestones = within(source, "milestones", &shares.milestones, 0, shares.correct)?;
+    let [correct, ..] = parts;
+    let milestones = match &shares.milestones {
+        Some(given) => within(source, "milestones", given, 0, correct)?,
+        None if own.milestones <= correct => own.milestones,
+        None => {
+            let what =
+                format!("correct = {correct} is less than milestones, {} where they are left out", own.milestones);
+            return Err(source.error(
+                Some(said.span()),
+                what,
+                format!("Say `milestones`, up to {correct}, in this table."),
+            ));
+        }
+    };
     Ok(Shares { parts, milestones })
 }
 

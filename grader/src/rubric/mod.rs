@@ -17,6 +17,10 @@ use harness::{Demands, Problem, STEPS};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
+/// What is said where it is known when a hand-in came, and the rubric has no due date.
+pub const NOT_DUE: &str = "--handed-in says when hand-ins came, and the rubric does not say when they were due: being late costs \
+                           nothing. A table [late] in the rubric's file says so";
+
 /// A course's rubric.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rubric {

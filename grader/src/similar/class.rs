@@ -84,7 +84,14 @@ fn list(folder: &Path) -> Result<(Vec<hand_ins::HandIn>, Vec<String>), String> {
     if !folder.is_dir() {
         return Err(format!("{shown} is one file; hand-ins are compared with each other\n  {way_out}"));
     }
-    let (hand_ins, ignored) = hand_ins::list(folder, None)?;
+    let (all, mut ignored) = hand_ins::list(folder, None)?;
+    let mut hand_ins = Vec::new();
+    for one in all {
+        match &one.odd {
+            Some(odd) => ignored.push(odd.lines().next().unwrap_or_default().to_string()),
+            None => hand_ins.push(one),
+        }
+    }
     if hand_ins.is_empty() {
         let ignored: Vec<String> = ignored.iter().map(|note| format!("\n  {note}")).collect();
         return Err(format!("{shown} holds no hand-in{}\n  {way_out}", ignored.concat()));

@@ -20,6 +20,13 @@ pub struct Place {
     pub column: u32,
 }
 
+impl Place {
+    /// Whether it is a line of who wrote the kernel: not of the builder, and not of Rust's library.
+    pub fn is_of_the_kernel(&self) -> bool {
+        !(self.file.starts_with('/') || self.file.starts_with("ptx/"))
+    }
+}
+
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.file, self.line)
@@ -128,6 +135,13 @@ impl From<ptx::BuildError> for BuildErrorAt {
     }
 }
 
+/// What to do about a panic at a line of the kernel.
+pub const LOOK_AT_THE_PANIC: &str = "Look at this line with the eyes of the CPU: a kernel function runs there, once, while the kernel is \
+                                     built, and its Rust values are not those of the GPU.";
+/// What to do about one below it.
+pub const LOOK_AT_THE_CALLS: &str = "Look in the kernel function for the call that ends there: it runs on the CPU, once, while the \
+                                     kernel is built.";
+
 /// Why there is no kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
@@ -167,8 +181,19 @@ impl fmt::Display for BuildFailure {
                 }
                 Ok(())
             }
-            BuildFailure::Panicked { message, place: Some(place) } => write!(f, "{place}: panicked: {message}"),
-            BuildFailure::Panicked { message, place: None } => write!(f, "the kernel function panicked: {message}"),
+            BuildFailure::Panicked { message, place: Some(place) } if place.is_of_the_kernel() => {
+                write!(f, "{place}: the kernel function panicked: {message}\n  try: {LOOK_AT_THE_PANIC}")
+            }
+            BuildFailure::Panicked { message, place } => {
+                write!(f, "the kernel function panicked: {message}")?;
+                if let Some(place) = place {
+                    // Of Rust's own library: without the hash of the compiler's sources.
+                    let shown = place.to_string();
+                    let library = shown.strip_prefix("/rustc/").and_then(|rest| rest.split_once('/'));
+                    write!(f, "\n  in code that it calls, {}", library.map_or(shown.as_str(), |(_, library)| library))?;
+                }
+                write!(f, "\n  try: {LOOK_AT_THE_CALLS}")
+            }
             BuildFailure::NoAnswer { message } | BuildFailure::Here { message } => f.write_str(message),
         }
     }

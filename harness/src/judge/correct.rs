@@ -133,11 +133,11 @@ impl Judge<'_> {
             // the run that they look at.
             let wrong = self.step.milestones.iter().find_map(|milestone| match (milestone.check)(seen) {
                 Seen::Wrong(explanation) => {
-                    let text = diagnostics::explain(&explanation, sources) + &pointer(milestone);
+                    let text = diagnostics::explain(&explanation, sources) + &pointer(self.step, milestone, "");
                     Some((explanation.title, text))
                 }
                 Seen::Found(found) => {
-                    let text = diagnostics::render(&found, sources) + &pointer(milestone);
+                    let text = diagnostics::render(&found, sources) + &pointer(self.step, milestone, found.code);
                     Some((found.title, text))
                 }
                 _ => None,

@@ -5,6 +5,8 @@ mod on_gpu;
 mod structure;
 mod todos;
 
+pub use todos::mended_elsewhere;
+
 pub use structure::structure;
 
 use crate::device::Device;
@@ -185,11 +187,9 @@ impl Judge<'_> {
             BuildFailure::Rejected(errors) => {
                 diagnostics::first_few(errors.iter().map(|error| diagnostics::refused(error, sources)).collect())
             }
-            BuildFailure::Panicked { message, place: Some(place) } => {
+            BuildFailure::Panicked { message, place: Some(place) } if place.is_of_the_kernel() => {
                 let title = format!("the kernel function panicked: {message}");
-                let help = "Look at this line with the eyes of the CPU: a kernel function runs there, once, while the \
-                            kernel is built, and its Rust values are not those of the GPU.";
-                diagnostics::at(&title, place, "here", help, sources)
+                diagnostics::at(&title, place, "here", emit::source::LOOK_AT_THE_PANIC, sources)
             }
             other => format!("error: {other}\n"),
         };

@@ -11,8 +11,24 @@ use emulator::{Diagnostic, Place};
 /// Findings that point at the last use of something that must last longer: what is missing is at the kernel's end.
 const AT_THE_END: &[&str] = &["bulk-store-outlives-thread", "remote-use-outlives-cta", "pair-freed-early"];
 
+/// Findings that point at who is harmed, where something is missing before: the word that the TODO has to which it belongs, and the page.
+const ELSEWHERE: [(&str, &str, &str); 2] = [
+    ("missing-proxy-fence", "fence", "book: proxies and fences (book/src/proxies.md)"),
+    ("mma-not-awaited", "every warp waits", "book: mbarriers and phases (book/src/mbarriers.md)"),
+];
+
+/// The milestone of the TODO that mends a finding, and what to read for it, where that is not the TODO `harmed` that its line belongs to.
+pub fn mended_elsewhere(step: &Step, code: &str, harmed: &str) -> Option<(&'static Milestone, &'static str)> {
+    let (_, word, read) = ELSEWHERE.iter().find(|(known, ..)| *known == code)?;
+    let milestones: &'static [Milestone] = step.milestones;
+    let harmed = milestones.iter().position(|known| known.id == harmed)?;
+    let mends = milestones[..=harmed].iter().rev();
+    let mends = mends.into_iter().find(|known| known.title.contains(word) || known.task.contains(word))?;
+    Some((mends, read))
+}
+
 impl Judge<'_> {
-    /// The milestone of the TODO that a finding is about.
+    /// The milestone of the TODO that a finding is about: the one that mends it.
     pub(super) fn milestone_of(&self, diagnostic: &Diagnostic, seen: &Observation) -> Option<&'static Milestone> {
         if diagnostic.code == "hang" {
             // Who waits need not be who keeps it waiting: the first milestone that is not there says more.
@@ -34,7 +50,8 @@ impl Judge<'_> {
             milestone.task.contains(&format!("tcgen05_fence_{fence}"))
         };
         let fence = todos.iter().find(asks_for_it).filter(|_| diagnostic.code == "missing-tensor-fence");
-        fence.or(todos.first()).copied()
+        let milestone: &'static Milestone = fence.or(todos.first()).copied()?;
+        Some(mended_elsewhere(self.step, diagnostic.code, milestone.id).map_or(milestone, |(mends, _)| mends))
     }
 
     /// The milestone whose line broke a run off: what stands in front of it may be right, and was cut short.
@@ -52,13 +69,18 @@ impl Judge<'_> {
     /// A finding, with the TODO that it is about and what to read there.
     pub(super) fn shown(&self, diagnostic: &Diagnostic, seen: &Observation) -> String {
         let text = diagnostics::render(diagnostic, &self.options.sources);
+        let pointer = |milestone| pointer(self.step, milestone, diagnostic.code);
         text + &self.milestone_of(diagnostic, seen).map(pointer).unwrap_or_default()
     }
 }
 
-/// Where to go on: a line below an explanation.
-pub(super) fn pointer(milestone: &Milestone) -> String {
-    format!("  TODO {}; read: {}\n", milestone.id, milestone.read)
+/// Where to go on: a line below the explanation of a finding of this code, or of what no finding has (then it is empty).
+pub(super) fn pointer(step: &Step, milestone: &Milestone, code: &str) -> String {
+    let (id, read) = match mended_elsewhere(step, code, milestone.id) {
+        Some((mends, read)) => (mends.id, read),
+        None => (milestone.id, milestone.read),
+    };
+    format!("  TODO {id}; read: {read}\n")
 }
 
 /// The TODO of the step whose code stands at this place.

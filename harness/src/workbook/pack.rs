@@ -100,8 +100,43 @@ pub fn pack(workspace: &Workspace, steps: &[u8], out: &Path) -> Result<String, S
         ));
     }
     let bytes = archive(&kernels)?;
-    write_whole(out, &bytes).map_err(|error| format!("cannot write {}: {error}", out.display()))?;
+    replaceable(out)?;
+    write_whole(out, &bytes).map_err(|error| {
+        let way_out = "try: Name a file in a folder that is there and can be written, with `--out`.";
+        // Without the name that it has while it is written.
+        let error = error.to_string();
+        let error = error.split(" at path ").next().unwrap_or_default();
+        format!("cannot write {}: {error}\n  {way_out}", out.display())
+    })?;
     Ok(told(out, &kernels, &left))
+}
+
+/// Whether an archive may be written there: over nothing, or over one that was packed before. Else `--out` with the wrong name would
+/// take a file that somebody has written.
+fn replaceable(out: &Path) -> Result<(), String> {
+    let shown = out.display();
+    match fs::metadata(out) {
+        // What else is wrong with it is said when it is written.
+        Err(_) => Ok(()),
+        Ok(about) if about.is_dir() => {
+            let within = out.join("handin.tar");
+            Err(format!("{shown} is a folder\n  try: Name a file in it: `--out {}`.", within.display()))
+        }
+        // A pipe is not opened: it would wait.
+        Ok(about) if about.is_file() && was_packed(out) => Ok(()),
+        Ok(_) => Err(format!(
+            "{shown} exists, and is no archive that `cargo workbook pack` wrote\n  \
+             try: Name another file with `--out`, or remove this one."
+        )),
+    }
+}
+
+/// Whether its first file is the list that archives begin with.
+fn was_packed(path: &Path) -> bool {
+    let Ok(file) = fs::File::open(path) else { return false };
+    let mut archive = tar::Archive::new(file);
+    let Ok(mut entries) = archive.entries() else { return false };
+    entries.next().is_some_and(|first| first.is_ok_and(|first| first.path_bytes().as_ref() == MANIFEST.as_bytes()))
 }
 
 /// What is told of an archive.
@@ -230,5 +265,30 @@ mod tests {
               try: Generate tables in code."#]]
         .assert_eq(&refused(&workspace, &[2]));
         assert!(!out.exists());
+        // What is there is somebody's work; only an archive that was packed before gives way.
+        fs::write(workspace.root.join(Workspace::kernel(2)), OPEN).unwrap();
+        let refused = |out: &Path| {
+            let error = pack(&workspace, &[2], out).unwrap_err();
+            error.replace(folder.path().to_str().unwrap(), "FOLDER")
+        };
+        let kernel = workspace.root.join(Workspace::kernel(2));
+        expect![[r#"
+            FOLDER/steps/step02/src/kernel.rs exists, and is no archive that `cargo workbook pack` wrote
+              try: Name another file with `--out`, or remove this one."#]]
+        .assert_eq(&refused(&kernel));
+        assert_eq!(fs::read_to_string(&kernel).unwrap(), OPEN);
+        fs::write(&out, "").unwrap();
+        expect![[r#"
+            FOLDER/handin.tar exists, and is no archive that `cargo workbook pack` wrote
+              try: Name another file with `--out`, or remove this one."#]]
+        .assert_eq(&refused(&out));
+        expect![[r#"
+            FOLDER is a folder
+              try: Name a file in it: `--out FOLDER/handin.tar`."#]]
+        .assert_eq(&refused(folder.path()));
+        expect![[r#"
+            cannot write FOLDER/none/handin.tar: No such file or directory (os error 2)
+              try: Name a file in a folder that is there and can be written, with `--out`."#]]
+        .assert_eq(&refused(&folder.path().join("none/handin.tar")));
     }
 }

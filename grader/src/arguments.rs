@@ -1,0 +1,92 @@
+//! What was asked on the command line, looked at before anything is done: options that an action does not have, and those that a batch
+//! hands on.
+
+use crate::{Action, Asked, Cli, class};
+use clap::Parser;
+use clap::error::ErrorKind;
+use grader::formats::Format;
+
+/// A step: `1`, `01` or `step01`.
+pub(crate) fn step_number(text: &str) -> Result<u8, String> {
+    let number = harness::workbook::number(text.strip_prefix("step").unwrap_or(text));
+    number.ok_or_else(|| {
+        let (first, last) = (harness::STEPS.first(), harness::STEPS.last());
+        let known = first.zip(last).map(|(first, last)| format!(": here from {} to {}", first.number, last.number));
+        format!(
+            "a step is a number from 1 to 99, such as 1, 01 or step01\n  try: Name one that there is{}.",
+            known.unwrap_or_default()
+        )
+    })
+}
+
+/// How an action is called, and which of the options that all share it does not have, with a reason.
+fn lacks(action: &Action) -> (&'static str, &'static [&'static str], &'static str) {
+    const STORED: &str = "What a hand-in was graded with is stored in its result.";
+    match action {
+        Action::Solutions => ("solutions", &[], ""),
+        Action::Grade { .. } => ("grade", &[], ""),
+        Action::Sandbox => ("sandbox", &["--allow-unchecked", "--seed", "--rubric", "--step"], "Nothing is graded."),
+        Action::Rubric => {
+            let none = &["--format", "--allow-unchecked", "--seed", "--step"];
+            ("rubric", none, "It prints TOML, the whole of --rubric FILE or of what is used without it.")
+        }
+        Action::Class(class::Action::Batch { .. }) => {
+            ("batch", &["--format"], "A batch writes JSON, CSV and pages by itself, into the folder of --out.")
+        }
+        Action::Class(class::Action::Similar { .. }) => {
+            ("similar", &["--format", "--allow-unchecked", "--seed", "--rubric"], "Nothing is graded.")
+        }
+        Action::Class(class::Action::Regrade { .. }) => {
+            ("regrade", &["--format", "--allow-unchecked", "--seed", "--rubric", "--step"], STORED)
+        }
+        Action::Class(class::Action::Reveal { .. }) => {
+            ("reveal", &["--format", "--allow-unchecked", "--seed", "--rubric", "--step"], "It prints the seed.")
+        }
+        Action::Class(class::Action::Work { .. }) => {
+            ("work", &["--format", "--allow-unchecked", "--seed", "--rubric", "--step"], STORED)
+        }
+    }
+}
+
+/// Whether each option that was given means something to the action: else who gave it would believe that it did.
+pub(crate) fn all_used(action: &Action, asked: &Asked) -> Result<(), String> {
+    let (name, lacks, why) = lacks(action);
+    let given = [
+        ("--format", asked.format != Format::Text),
+        ("--allow-unchecked", asked.allow_unchecked),
+        ("--seed", asked.seed.is_some()),
+        ("--rubric", asked.rubric.is_some()),
+        ("--step", !asked.steps.is_empty()),
+    ];
+    match given.into_iter().find(|(option, given)| *given && lacks.contains(option)) {
+        Some((option, _)) => Err(format!("{option} is not for `grader {name}`\n  try: Leave it out. {why}")),
+        None => Ok(()),
+    }
+}
+
+/// Whether what a batch hands on to each `grader grade` can be asked of it: a mistake there would take the grade of everyone.
+pub(crate) fn handed_on(options: &[String], steps: &[u8], moments: bool) -> Result<(), String> {
+    const HAND_IN: &str = "HAND-IN";
+    // As `grader::batch::child` asks.
+    let ours = ["grader", "grade", HAND_IN, "--format", "json", "--seed", "-", "--rubric", "RUBRIC", "--verdicts", "V"];
+    let ours = ours.into_iter().map(str::to_string);
+    let ours = ours.chain(steps.iter().flat_map(|step| ["--step".to_string(), step.to_string()]));
+    let moment = ["--handed-in", "2026-11-30T12:00:00Z"].map(str::to_string);
+    let ours = ours.chain(moment.into_iter().filter(|_| moments));
+    let error = match Cli::try_parse_from(ours.chain(options.iter().cloned())) {
+        Ok(Cli { action: Action::Grade { hand_in, .. }, .. }) if hand_in.as_os_str() == HAND_IN => return Ok(()),
+        Ok(_) => "they ask for another action".to_string(),
+        Err(error) => match error.kind() {
+            ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => "they ask for no grade".to_string(),
+            _ => {
+                let said = error.to_string();
+                said.lines().next().unwrap_or_default().trim_start_matches("error: ").to_string()
+            }
+        },
+    };
+    let given = options.join(" ");
+    Err(format!(
+        "what stands after `--` is not for `grader grade`: {error}\n  \
+         try: Give its options there, as `grader grade --help` lists them, and those of the batch before `--`. Found: {given}"
+    ))
+}

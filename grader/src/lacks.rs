@@ -1,0 +1,87 @@
+//! What is said of a hand-in without a kernel: what lies there instead, where a kernel was looked for, and what to do.
+
+use crate::folder::Folder;
+use crate::handin::places;
+use harness::answers::plain;
+use harness::workbook::name;
+
+/// So many names are shown.
+const NAMES: usize = 6;
+/// In so many of its folders a kernel is looked for that lies too deep.
+const FOLDERS: usize = 20;
+
+/// What lies in a hand-in.
+#[derive(Debug, Default)]
+pub(crate) struct There {
+    /// Names, as they are.
+    names: Vec<String>,
+    /// How many more.
+    more: usize,
+    /// A kernel that lies one folder too deep.
+    too_deep: Option<String>,
+}
+
+impl There {
+    /// What a folder holds.
+    pub(crate) fn of_folder(folder: &Folder) -> There {
+        let (all, _) = folder.names(usize::MAX);
+        let folders = all.iter().filter(|name| name.ends_with('/')).take(FOLDERS);
+        let steps = || harness::STEPS.iter().flat_map(|step| places(step.number));
+        let too_deep = folders.flat_map(|above| steps().map(move |place| format!("{above}{place}")));
+        let too_deep = too_deep.into_iter().find(|place| folder.holds(place));
+        let (names, more) = folder.names(NAMES);
+        There { names, more, too_deep }
+    }
+
+    /// What an archive holds: the names of its files.
+    pub(crate) fn of_archive(names: &[String]) -> There {
+        let is_kernel = |name: &&String| {
+            let below = name.split_once('/').map(|(_, below)| below);
+            below.is_some_and(|below| {
+                harness::STEPS.iter().any(|step| places(step.number).iter().any(|place| place == below))
+            })
+        };
+        There {
+            names: names.iter().take(NAMES).cloned().collect(),
+            more: names.len().saturating_sub(NAMES),
+            too_deep: names.iter().find(is_kernel).cloned(),
+        }
+    }
+
+    /// That the hand-in `called` so holds no kernel of these steps. `notes`: what else is to be said, a sentence each.
+    pub(crate) fn without(&self, called: &str, missing: &[u8], notes: &[String]) -> String {
+        let of = match missing {
+            [first, .., last] if missing.len() > 2 && missing.is_sorted() => {
+                let all = usize::from(last - first) + 1 == missing.len();
+                if all { format!("{} to {}", name(*first), name(*last)) } else { listed(missing) }
+            }
+            _ => listed(missing),
+        };
+        let first = missing.first().copied().unwrap_or(1);
+        let others = if missing.len() > 1 { ", and the same for the other steps" } else { "" };
+        let shown = |name: &String| format!("`{}`", plain(name).replace(['\n', '\t'], "\u{fffd}"));
+        let there: Vec<String> = self.names.iter().map(shown).collect();
+        let there = match (there.is_empty(), self.more) {
+            (true, _) => "nothing".to_string(),
+            (false, 0) => there.join(", "),
+            (false, more) => format!("{} and {more} more", there.join(", ")),
+        };
+        let notes: String = notes.iter().map(|note| format!("\n  {note}")).collect();
+        let way_out = match &self.too_deep {
+            Some(place) => {
+                let above = place.split('/').next().unwrap_or_default();
+                let (place, above) = (shown(place), shown(&above.to_string()));
+                format!("Hand in what lies in {above}, not the folder around it: {place} is one folder too deep.")
+            }
+            None => "Put each kernel at one of these places, or hand in what `cargo workbook pack` writes.".to_string(),
+        };
+        format!(
+            "{called} holds no kernel for {of}\n  there is: {there}\n  looked for: {}{others}{notes}\n  try: {way_out}",
+            places(first).join(", ")
+        )
+    }
+}
+
+fn listed(steps: &[u8]) -> String {
+    steps.iter().map(|step| name(*step)).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,226 @@
+//! What a batch asks is looked at before a grade is replaced, and each entry of its folder has a row that says what became of it.
+
+mod class;
+
+use class::{Class, files, said};
+use expect_test::{Expect, expect};
+use grader::batch::store::Outcome;
+use std::fs;
+
+/// Refuses a batch, and leaves everything as it was. `names` stand in what is said for what is another each time.
+fn refuses(class: &Class, options: &[&str], names: &[(&str, &str)], expected: Expect) {
+    let all = || (class.records("grades"), class.csv("grades"), files(&class.grades("grades").join("secret")));
+    let before = all();
+    let (status, text, errors) = said(class.batch("grades", options));
+    assert_eq!((status, text.as_str()), (Some(2), ""), "{options:?}: {errors}");
+    let folder = class.folder.path().to_string_lossy().into_owned();
+    let names = [&[(folder.as_str(), "FOLDER")], names].concat();
+    expected.assert_eq(&names.iter().fold(errors, |said, (found, name)| said.replace(found, name)));
+    assert_eq!(before, all(), "{options:?}");
+}
+
+#[test]
+fn a_batch_that_asks_for_something_else_is_refused_and_says_how_it_was_asked_before() {
+    let class = Class::new(&[("anna", "fn broken( {"), ("ben", "fn broken( {")]);
+    let rubric = class.folder.path().join("rubric.toml");
+    fs::write(&rubric, "[steps.step01]\npoints = 7\n").expect("written");
+    let by = ["--rubric", &*rubric.to_string_lossy(), "--seed-commit"];
+    let (status, _, errors) = said(class.batch("grades", &by));
+    assert_eq!(status, Some(0), "{errors}");
+    let commitment = errors.lines().find_map(|line| line.strip_prefix("seed commitment: ")).expect("printed");
+    let hash = class.records("grades")["anna"].rubric.clone();
+    let names = [(hash.as_str(), "HASH"), (&hash[..12], "HASH"), (&commitment[..12], "COMMITMENT")];
+    let line = |text: &str| text.lines().next().map(str::to_string);
+    let (status, text, errors) = said(class.batch("grades", &by));
+    assert_eq!(
+        (status, line(&text).as_deref()),
+        (Some(0), Some("0 graded now, 2 kept from before, 0 not graded")),
+        "{errors}"
+    );
+
+    refuses(
+        &class,
+        &[],
+        &names,
+        expect![[r#"
+        error: this batch asks for something else than the one before, and would replace 2 grades in FOLDER/grades
+          the grade of anna:
+            rubric: then HASH…, now what `grader rubric` prints
+            seed: then a secret one, committed to by COMMITMENT…, now 0, as without an option
+          try: Ask as before: --rubric FOLDER/grades/rubrics/HASH.toml, --seed-commit. To grade all of them anew, give --replace, or another folder with --out.
+    "#]],
+    );
+    let more = [&by[..], &["--step", "1", "--allow-unchecked"]].concat();
+    refuses(
+        &class,
+        &more,
+        &names,
+        expect![[r#"
+        error: this batch asks for something else than the one before, and would replace 2 grades in FOLDER/grades
+          the grade of anna:
+            steps: then all, now 1
+            parts that are not checked: then not allowed, now allowed
+          try: Ask as before: no --step, no --allow-unchecked. To grade all of them anew, give --replace, or another folder with --out.
+    "#]],
+    );
+    refuses(
+        &class,
+        &["--seed", "7", by[0], by[1]],
+        &names,
+        expect![[r#"
+        error: this batch asks for something else than the one before, and would replace 2 grades in FOLDER/grades
+          the grade of anna:
+            seed: then a secret one, committed to by COMMITMENT…, now 7
+          try: Ask as before: --seed-commit. To grade all of them anew, give --replace, or another folder with --out.
+    "#]],
+    );
+    // Who means it says so.
+    let (status, text, errors) = said(class.batch("grades", &["--replace"]));
+    assert_eq!(
+        (status, line(&text).as_deref()),
+        (Some(0), Some("2 graded now, 0 kept from before, 0 not graded")),
+        "{errors}"
+    );
+    assert_eq!(class.records("grades")["anna"].seed, Some(0));
+    refuses(
+        &class,
+        &by,
+        &names,
+        expect![[r#"
+        error: this batch asks for something else than the one before, and would replace 2 grades in FOLDER/grades
+          the grade of anna:
+            rubric: then what `grader rubric` prints, now HASH…
+            seed: then 0, as without an option, now a secret one, committed to by COMMITMENT…
+          try: Ask as before: no --rubric, neither --seed nor --seed-commit. To grade all of them anew, give --replace, or another folder with --out.
+    "#]],
+    );
+    // A hand-in that is new, or another now, is graded; and a grade of one that is not there any more stands in nobody's way.
+    class.write("carla", "fn broken_otherwise( {");
+    class.write("ben", "fn broken_otherwise( {");
+    let (_, text, errors) = said(class.batch("grades", &[]));
+    assert_eq!(line(&text).as_deref(), Some("2 graded now, 1 kept from before, 0 not graded"), "{errors}");
+}
+
+#[test]
+fn options_that_no_grade_has_are_refused_before_they_take_everyones() {
+    let class = Class::new(&[("anna", "fn broken( {")]);
+    let (status, _, errors) = said(class.batch("grades", &[]));
+    assert_eq!(status, Some(0), "{errors}");
+    if !class::sandboxed() {
+        return println!("without a sandbox, `-- --trust` is in each batch here: not tried");
+    }
+    refuses(
+        &class,
+        &["--", "--bogus"],
+        &[],
+        expect![[r#"
+        error: what stands after `--` is not for `grader grade`: unexpected argument '--bogus' found
+          try: Give its options there, as `grader grade --help` lists them, and those of the batch before `--`. Found: --bogus
+    "#]],
+    );
+    refuses(
+        &class,
+        &["--", "--format", "csv"],
+        &[],
+        expect![[r#"
+        error: what stands after `--` is not for `grader grade`: the argument '--format <FORMAT>' cannot be used multiple times
+          try: Give its options there, as `grader grade --help` lists them, and those of the batch before `--`. Found: --format csv
+    "#]],
+    );
+    refuses(
+        &class,
+        &["--", "another"],
+        &[],
+        expect![[r#"
+        error: what stands after `--` is not for `grader grade`: unexpected argument 'another' found
+          try: Give its options there, as `grader grade --help` lists them, and those of the batch before `--`. Found: another
+    "#]],
+    );
+    refuses(
+        &class,
+        &["--", "--help"],
+        &[],
+        expect![[r#"
+        error: what stands after `--` is not for `grader grade`: they ask for no grade
+          try: Give its options there, as `grader grade --help` lists them, and those of the batch before `--`. Found: --help
+    "#]],
+    );
+    refuses(
+        &class,
+        &["--format", "csv"],
+        &[],
+        expect![[r#"
+        error: --format is not for `grader batch`
+          try: Leave it out. A batch writes JSON, CSV and pages by itself, into the folder of --out.
+    "#]],
+    );
+    // Also where there is nothing yet.
+    let (status, _, errors) = said(class.batch("fresh", &["--", "--bogus"]));
+    assert!(status == Some(2) && !class.grades("fresh").exists(), "{errors}");
+    let (status, _, errors) = said(class.batch("trusted", &["--trust"]));
+    assert_eq!(status, Some(0), "{errors}");
+    assert_eq!(class.records("trusted")["anna"].asked.options, ["--trust"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn each_entry_has_a_row_with_what_it_is_and_what_to_do() {
+    let class = Class::new(&[("anna", "fn broken( {")]);
+    let at = |name: &str| class.hand_ins().join(name);
+    for file in ["ben.zip", "step01.rs", "notes", ".DS_Store"] {
+        fs::write(at(file), "").expect("written");
+    }
+    fs::create_dir_all(at("dora/homework/step02")).expect("a folder");
+    fs::write(at("dora/homework/step02/kernel.rs"), "// two").expect("written");
+    fs::write(at("dora/kernel.rs"), "// one").expect("written");
+    std::os::unix::fs::symlink(class.grades("elsewhere"), at("carl")).expect("a link");
+    let (status, text, errors) = said(class.batch("grades", &[]));
+    assert_eq!(status, Some(1), "{errors}");
+    assert!(text.starts_with("1 graded now, 0 kept from before, 5 not graded\n"), "{text}");
+    assert!(errors.contains("note: .DS_Store is left out: its name begins with a dot\n"), "{errors}");
+    let csv = class.csv("grades");
+    let mut reader = csv::Reader::from_reader(csv.as_bytes());
+    let rows = reader.records().map(|row| row.expect("a row"));
+    let rows: Vec<String> = rows.map(|row| format!("{}: {}\n", &row[0], &row[row.len() - 2])).collect();
+    expect![[r#"
+        anna: step01: it does not compile: error: this file contains an unclosed delimiter, at steps/step01/src/kernel.rs:1 (read: step 1)
+        ben.zip: not graded: ben.zip is a .zip file; a hand-in is a folder, a .tar, a .tar.gz or a .tgz file; try: Unpack it into a folder of that name, or ask for what `cargo workbook pack` writes.
+        carl: not graded: carl is a symbolic link, and links are not followed; try: Put what it leads to in its place: the folder or the archive itself.
+        dora: not graded: dora holds no kernel for step01 to step10; there is: `homework/`, `kernel.rs`; looked for: steps/step01/src/kernel.rs, step01/src/kernel.rs, step01/kernel.rs, step01.rs, and the same for the other steps; try: Hand in what lies in `homework`, not the folder around it: `homework/step02/kernel.rs` is one folder too deep.
+        notes: not graded: notes is a file of another kind; a hand-in is a folder, a .tar, a .tar.gz or a .tgz file; try: Ask for what `cargo workbook pack` writes. If it is nobody's hand-in, move it out of this folder.
+        step01.rs: not graded: step01.rs is one Rust file; a hand-in is a folder, a .tar, a .tar.gz or a .tgz file; try: Put it into a folder with the student's name, as `step01.rs`, with the number of its step.
+    "#]].assert_eq(&rows.concat());
+    let index = fs::read_to_string(class.grades("grades").join("index.html")).expect("index.html");
+    for record in class.records("grades").values() {
+        let Outcome::NotGraded { reason, here: false, .. } = &record.outcome else { continue };
+        let way_out = reason.rsplit("try: ").next().expect("a way out");
+        assert!(index.contains(&record.name) && index.contains(&way_out[..20]), "{reason}: {index}");
+    }
+    // Where nothing is a hand-in, the folder is another one.
+    fs::remove_dir_all(at("anna")).expect("removed");
+    fs::remove_dir_all(at("dora")).expect("removed");
+    refuses(
+        &class,
+        &[],
+        &[],
+        expect![[r#"
+        error: FOLDER/hand-ins holds no hand-in
+          ben.zip is a .zip file; a hand-in is a folder, a .tar, a .tar.gz or a .tgz file
+          carl is a symbolic link, and links are not followed
+          notes is a file of another kind; a hand-in is a folder, a .tar, a .tar.gz or a .tgz file
+          step01.rs is one Rust file; a hand-in is a folder, a .tar, a .tar.gz or a .tgz file
+          try: Name the folder in which each hand-in is a folder, a .tar, a .tar.gz or a .tgz file.
+    "#]],
+    );
+}
+
+#[test]
+fn moments_without_a_due_date_cost_nothing_and_that_is_said() {
+    let class = Class::new(&[("anna", "fn broken( {")]);
+    let table = class.folder.path().join("came.csv");
+    fs::write(&table, "name,handed_in\nanna,2026-12-01T12:00:01Z\n").expect("written");
+    let (status, _, errors) = said(class.batch("grades", &["--handed-in", &table.to_string_lossy()]));
+    assert_eq!(status, Some(0), "{errors}");
+    let said_so: Vec<&str> = errors.lines().filter(|line| line.contains("[late]")).collect();
+    expect!["note: --handed-in says when hand-ins came, and the rubric does not say when they were due: being late costs nothing. A table [late] in the rubric's file says so"].assert_eq(&said_so.join("\n"));
+}

@@ -1,0 +1,224 @@
+//! What a student and a teacher read of hand-ins that give no kernel: from the command, for real files.
+
+use expect_test::{Expect, expect};
+use std::fs;
+use std::process::Command;
+use tempfile::TempDir;
+
+fn hand_in(files: &[(&str, &str)]) -> TempDir {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    for (file, text) in files {
+        let path = folder.path().join(file);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        fs::write(path, text).expect("written");
+    }
+    folder
+}
+
+/// Grades it, and gives what is said of the kernel and what comes next, or of the hand-in.
+fn graded(folder: &TempDir, options: &[&str]) -> String {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_grader"));
+    command.arg("grade").arg(folder.path()).args(options).env("NO_COLOR", "1").env_remove("WORKBOOK_DEVICE");
+    // Nothing here means harm, and a machine without a sandbox has the same words.
+    let output = command.arg("--trust").output().expect("the command starts");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).replace(&*folder.path().to_string_lossy(), "HAND-IN");
+    let (said, errors) = (text(&output.stdout), text(&output.stderr));
+    match said.find("\nstep01: no kernel") {
+        Some(at) => said[at + 1..].to_string(),
+        None => errors.lines().filter(|line| !line.starts_with("note: ")).map(|line| format!("{line}\n")).collect(),
+    }
+}
+
+fn says(kernel: &str, expected: Expect) {
+    expected.assert_eq(&graded(&hand_in(&[("step01.rs", kernel)]), &[]));
+}
+
+const SOLUTION: &str = include_str!("../../solutions/src/step01.rs");
+
+#[test]
+fn a_kernel_function_with_another_head_is_told_at_the_students_line() {
+    says(
+        "",
+        expect![[r#"
+        step01: no kernel (HAND-IN/step01.rs)
+            steps/step01/src/kernel.rs:1: it does not compile: the file is empty
+              try: Hand in the file with `pub fn kernel(k: &mut Cta, gemm: &Gemm)`; `cargo workbook reset step01` writes the one to begin with.
+
+        step01: what comes next (HAND-IN/step01.rs)
+            it does not compile: the file is empty
+            --> steps/step01/src/kernel.rs:1
+            try:  Hand in the file with `pub fn kernel(k: &mut Cta, gemm: &Gemm)`; `cargo workbook reset step01` writes the one to begin with.
+            read: step 1 (book/src/step01.md)
+    "#]],
+    );
+    says(
+        &SOLUTION.replace("pub fn kernel(", "fn kernel("),
+        expect![[r#"
+        step01: no kernel (HAND-IN/step01.rs)
+            steps/step01/src/kernel.rs:31: it does not compile: `fn kernel` is not public, so that the grader cannot call it
+              try: Write `pub fn kernel(k: &mut Cta, gemm: &Gemm)`.
+
+        step01: what comes next (HAND-IN/step01.rs)
+            it does not compile: `fn kernel` is not public, so that the grader cannot call it
+            --> steps/step01/src/kernel.rs:31
+            try:  Write `pub fn kernel(k: &mut Cta, gemm: &Gemm)`.
+            read: step 1 (book/src/step01.md)
+    "#]],
+    );
+    says(
+        &SOLUTION.replace("pub fn kernel(", "pub fn my_kernel("),
+        expect![[r#"
+        step01: no kernel (HAND-IN/step01.rs)
+            steps/step01/src/kernel.rs:31: it does not compile: there is no `pub fn kernel`; here stands `fn my_kernel`
+              try: Call the function that is graded `kernel`: `pub fn kernel(k: &mut Cta, gemm: &Gemm)`.
+
+        step01: what comes next (HAND-IN/step01.rs)
+            it does not compile: there is no `pub fn kernel`; here stands `fn my_kernel`
+            --> steps/step01/src/kernel.rs:31
+            try:  Call the function that is graded `kernel`: `pub fn kernel(k: &mut Cta, gemm: &Gemm)`.
+            read: step 1 (book/src/step01.md)
+    "#]],
+    );
+    says(
+        "use ptx::*;\n\npub fn kernel(k: &mut Cta) {}\n",
+        expect![[r#"
+        step01: no kernel (HAND-IN/step01.rs)
+            steps/step01/src/kernel.rs:3: it does not compile: `kernel` takes or gives something else than what it is called with
+              try: Write its head as `pub fn kernel(k: &mut Cta, gemm: &Gemm)`, and let it give nothing.
+
+        step01: what comes next (HAND-IN/step01.rs)
+            it does not compile: `kernel` takes or gives something else than what it is called with
+            --> steps/step01/src/kernel.rs:3
+            try:  Write its head as `pub fn kernel(k: &mut Cta, gemm: &Gemm)`, and let it give nothing.
+            read: step 1 (book/src/step01.md)
+    "#]],
+    );
+}
+
+#[test]
+fn a_kernel_function_that_panics_or_ends_the_program_is_told_plainly() {
+    let body = |line: &str| format!("use ptx::*;\n\npub fn kernel(k: &mut Cta, gemm: &Gemm) {{\n    {line}\n}}\n");
+    says(
+        &body("let b = [1, 2, 3][gemm.m as usize / 2];"),
+        expect![[r#"
+        step01: no kernel (HAND-IN/step01.rs)
+            error: the kernel function panicked: index out of bounds: the len is 3 but the index is 64
+             --> steps/step01/src/kernel.rs:4:13
+              |
+            4 |     let b = [1, 2, 3][gemm.m as usize / 2];
+              |             ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ here
+              |
+              = try: Look at this line with the eyes of the CPU: a kernel function runs there, once, while the kernel is built, and its Rust values are not those of the GPU.
+            Built for 128x128x64 f16 on 148 SMs, which step 1 has to solve.
+
+        step01: what comes next (HAND-IN/step01.rs)
+            the kernel function panicked: index out of bounds: the len is 3 but the index is 64
+            --> steps/step01/src/kernel.rs:4
+            try:  Look at this line with the eyes of the CPU: a kernel function runs there, once, while the kernel is built, and its Rust values are not those of the GPU.
+            read: step 1 (book/src/step01.md)
+    "#]],
+    );
+    says(
+        &body("let all: Vec<u64> = Vec::with_capacity(usize::MAX);"),
+        expect![[r#"
+        step01: no kernel (HAND-IN/step01.rs)
+            the kernel function panicked: capacity overflow
+              in code that it calls, library/alloc/src/raw_vec/mod.rs:28
+              try: Look in the kernel function for the call that ends there: it runs on the CPU, once, while the kernel is built.
+
+        step01: what comes next (HAND-IN/step01.rs)
+            the kernel function panicked: capacity overflow
+            try:  Look in the kernel function for the call that ends there: it runs on the CPU, once, while the kernel is built.
+            read: step 1 (book/src/step01.md)
+    "#]],
+    );
+    says(
+        &body("std::process::exit(3);"),
+        expect![[r#"
+        step01: no kernel (HAND-IN/step01.rs)
+            the program that builds the kernel failed (exit status: 3)
+              try: Look in the kernel function for what ends a program: `std::process`, calls without an end, tables that fill the memory.
+
+        step01: what comes next (HAND-IN/step01.rs)
+            the program that builds the kernel failed (exit status: 3)
+            try:  Look in the kernel function for what ends a program: `std::process`, calls without an end, tables that fill the memory.
+            read: step 1 (book/src/step01.md)
+    "#]],
+    );
+}
+
+#[test]
+fn a_hand_in_without_a_kernel_is_told_with_what_is_there() {
+    let says = |files: &[(&str, &str)], options: &[&str], expected: Expect| {
+        expected.assert_eq(&graded(&hand_in(files), options));
+    };
+    says(
+        &[("kernel.rs", ""), ("notes/a.txt", "")],
+        &[],
+        expect![[r#"
+            error: HAND-IN holds no kernel for step01 to step10
+              there is: `kernel.rs`, `notes/`
+              looked for: steps/step01/src/kernel.rs, step01/src/kernel.rs, step01/kernel.rs, step01.rs, and the same for the other steps
+              try: Put each kernel at one of these places, or hand in what `cargo workbook pack` writes.
+        "#]],
+    );
+    says(
+        &[("homework/steps/step02/src/kernel.rs", "")],
+        &[],
+        expect![[r#"
+            error: HAND-IN holds no kernel for step01 to step10
+              there is: `homework/`
+              looked for: steps/step01/src/kernel.rs, step01/src/kernel.rs, step01/kernel.rs, step01.rs, and the same for the other steps
+              try: Hand in what lies in `homework`, not the folder around it: `homework/steps/step02/src/kernel.rs` is one folder too deep.
+        "#]],
+    );
+    says(
+        &[("step02.rs", "")],
+        &["--step", "1"],
+        expect![[r#"
+        error: HAND-IN holds no kernel for step01
+          there is: `step02.rs`
+          looked for: steps/step01/src/kernel.rs, step01/src/kernel.rs, step01/kernel.rs, step01.rs
+          try: Put each kernel at one of these places, or hand in what `cargo workbook pack` writes.
+    "#]],
+    );
+    let many: Vec<String> = (0..9).map(|n| format!("file{n}\u{202e}")).collect();
+    let many: Vec<(&str, &str)> = many.iter().map(|name| (name.as_str(), "")).collect();
+    says(
+        &many,
+        &["--step", "1"],
+        expect![[r#"
+        error: HAND-IN holds no kernel for step01
+          there is: `file0�`, `file1�`, `file2�`, `file3�`, `file4�`, `file5�` and 3 more
+          looked for: steps/step01/src/kernel.rs, step01/src/kernel.rs, step01/kernel.rs, step01.rs
+          try: Put each kernel at one of these places, or hand in what `cargo workbook pack` writes.
+    "#]],
+    );
+}
+
+#[test]
+fn an_archive_without_a_kernel_is_told_with_what_is_there() {
+    let folder = hand_in(&[]);
+    let mut builder = tar::Builder::new(fs::File::create(folder.path().join("handin.tar")).expect("a file"));
+    for name in ["homework/step01.rs", "homework/notes.txt"] {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(0);
+        builder.append_data(&mut header, name, &b""[..]).expect("appended");
+    }
+    builder.finish().expect("whole");
+    let error = grader::handin::find(&folder.path().join("handin.tar"), &[1], &[]).expect_err("no kernel");
+    expect![[r#"
+        FOLDER/handin.tar holds no kernel for step01
+          there is: `homework/step01.rs`, `homework/notes.txt`
+          looked for: steps/step01/src/kernel.rs, step01/src/kernel.rs, step01/kernel.rs, step01.rs
+          try: Hand in what lies in `homework`, not the folder around it: `homework/step01.rs` is one folder too deep."#]].assert_eq(&error.reason.replace(&*folder.path().to_string_lossy(), "FOLDER"));
+}
+
+#[test]
+fn moments_without_a_due_date_cost_nothing_and_that_is_said() {
+    let folder = hand_in(&[]);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_grader"));
+    command.arg("grade").arg(folder.path()).args(["--handed-in", "2026-12-01T12:00:01Z"]);
+    let said = String::from_utf8_lossy(&command.output().expect("started").stderr).into_owned();
+    assert!(said.starts_with("note: --handed-in says when hand-ins came, and the rubric does not say"), "{said}");
+}
