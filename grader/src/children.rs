@@ -59,9 +59,13 @@ pub(crate) fn run_within(command: &mut Command, within: &Within) -> Result<Ended
     // A group of its own: when time is up, what the program started must end too.
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(command, 0);
+    #[cfg(unix)]
+    let mut warden = Warden::ready();
     let mut child = command.spawn().map_err(|error| format!("cannot start {name}: {error}"))?;
     #[cfg(unix)]
-    let _warden = Warden::of(&child);
+    if let Some(warden) = &mut warden {
+        warden.watch(&child);
+    }
     let stdout = read(child.stdout.take(), within.output);
     let stderr = read(child.stderr.take(), within.output);
     let mut ended = wait(&mut child, within).map_err(|error| format!("cannot wait for {name}: {error}"))?;
@@ -76,14 +80,24 @@ pub(crate) struct Warden(Child);
 
 #[cfg(unix)]
 impl Warden {
-    /// `None` where there is no `sh`: then the group ends by itself.
-    pub(crate) fn of(leader: &Child) -> Option<Warden> {
+    /// Started before the group that it is to watch: to start it takes a while, in which this process may be killed. `None` where there is
+    /// no `sh`: then the group ends by itself.
+    pub(crate) fn ready() -> Option<Warden> {
         let mut command = Command::new("sh");
         // The other end of its input is held here. It is closed when this process ends.
-        command.args(["-c", "cat > /dev/null; kill -s KILL -- \"-$1\"", "warden", &leader.id().to_string()]);
+        command.args(["-c", "read -r group && cat > /dev/null; [ -n \"$group\" ] && kill -s KILL -- \"-$group\""]);
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         command.spawn().ok().map(Warden)
+    }
+
+    /// Tells it the group: that of this process.
+    pub(crate) fn watch(&mut self, leader: &Child) {
+        use std::io::Write;
+        if let Some(stdin) = &mut self.0.stdin {
+            // One that is gone watches nothing, as one that could not be started.
+            let _ = writeln!(stdin, "{}", leader.id()).and_then(|()| stdin.flush());
+        }
     }
 }
 
@@ -180,14 +194,23 @@ mod tests {
     #[test]
     fn a_group_ends_with_who_started_it_and_not_before() {
         let mut group = sleeper();
-        drop(Warden::of(&group).unwrap());
+        let watched = |group: &Child| {
+            let mut warden = Warden::ready().unwrap();
+            warden.watch(group);
+            warden
+        };
+        drop(watched(&group));
         assert_eq!(group.try_wait().unwrap(), None, "a warden that is dismissed does nothing");
-        let mut warden = Warden::of(&group).unwrap();
+        let mut warden = watched(&group);
         thread::sleep(Duration::from_millis(200));
         assert_eq!(group.try_wait().unwrap(), None);
         // As when this process ends.
         drop(warden.0.stdin.take());
         assert_eq!(group.wait().unwrap().signal(), Some(9));
+        // One that was told nothing ends by itself, and nothing else.
+        let mut idle = Warden::ready().unwrap();
+        drop(idle.0.stdin.take());
+        assert_eq!(idle.0.wait().unwrap().code(), Some(1));
     }
 
     #[cfg(target_os = "linux")]

@@ -224,3 +224,28 @@ fn moments_without_a_due_date_cost_nothing_and_that_is_said() {
     let said_so: Vec<&str> = errors.lines().filter(|line| line.contains("[late]")).collect();
     expect!["note: --handed-in says when hand-ins came, and the rubric does not say when they were due: being late costs nothing. A table [late] in the rubric's file says so"].assert_eq(&said_so.join("\n"));
 }
+
+#[test]
+fn a_hash_that_no_result_has_is_answered_with_the_nearest() {
+    let class = Class::new(&[("anna", "fn broken( {"), ("ben", "fn broken( { {")]);
+    let (status, _, errors) = said(class.batch("grades", &[]));
+    assert_eq!(status, Some(0), "{errors}");
+    let (anna, ben) = (class.records("grades")["anna"].hand_in.clone(), class.records("grades")["ben"].hand_in.clone());
+    // A slip in the seventh digit of ben's.
+    let slip = if ben.as_bytes()[6] == b'0' { '1' } else { '0' };
+    let wrong = format!("{}{slip}{}", &ben[..6], &ben[7..12]);
+    let (status, _, errors) =
+        said(class.command(&["regrade", &class.grades("grades").to_string_lossy(), "--hash", &wrong]));
+    assert_eq!(status, Some(2));
+    let folder = class.folder.path().to_string_lossy().into_owned();
+    let errors = [(&*folder, "FOLDER"), (&wrong, "WRONG"), (&anna[..12], "ANNA"), (&ben[..12], "BEN")]
+        .into_iter()
+        .fold(errors, |said, (found, name)| said.replace(found, name));
+    expect![[r#"
+        error: no result in FOLDER/grades is of a hand-in WRONG
+          try: Give digits of one that is there:
+            BEN (ben)
+            ANNA (anna)
+    "#]]
+    .assert_eq(&errors);
+}

@@ -222,3 +222,38 @@ fn moments_without_a_due_date_cost_nothing_and_that_is_said() {
     let said = String::from_utf8_lossy(&command.output().expect("started").stderr).into_owned();
     assert!(said.starts_with("note: --handed-in says when hand-ins came, and the rubric does not say"), "{said}");
 }
+
+/// Both are about who is harmed, TODO 2.2; what mends it is the fence of TODO 2.1.
+#[test]
+fn a_finding_and_what_comes_next_name_the_same_todo() {
+    let kernel = include_str!("../../solutions/src/step02.rs");
+    let fence = "k.fence_proxy_async();";
+    assert_eq!(kernel.matches(fence).count(), 1, "the solution has another text");
+    let folder = hand_in(&[("step02.rs", &kernel.replace(fence, ""))]);
+    let rubric = folder.path().join("rubric.toml");
+    fs::write(&rubric, "[steps.step02]\nsizes = [\"128x128x128 f16\"]\ntimed = \"128x128x128 f16\"\n")
+        .expect("written");
+    let report = |format: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_grader"));
+        command.arg("grade").arg(folder.path()).arg("--rubric").arg(&rubric).args(["--trust", "--format", format]);
+        String::from_utf8_lossy(&command.output().expect("started").stdout).into_owned()
+    };
+    let grade: serde_json::Value = serde_json::from_str(&report("json")).expect("JSON");
+    let step = &grade["steps"][0];
+    let failed = step["parts"].as_array().expect("parts").iter().find(|part| part["outcome"] == "failed");
+    let text = failed.and_then(|part| part["text"].as_str()).unwrap_or_else(|| panic!("nothing failed: {grade:#}"));
+    let pointer = text.lines().find(|line| line.contains("; read: ")).unwrap_or_else(|| panic!("no pointer: {text}"));
+    expect!["  TODO 2.1; read: book: proxies and fences (book/src/proxies.md)"].assert_eq(pointer);
+    assert_eq!(
+        (&step["next"]["todo"], &step["next"]["page"]),
+        (&"2.1".into(), &"book/src/proxies.md".into()),
+        "{step:#}"
+    );
+    // Nor does the page say another one anywhere.
+    let page = report("html");
+    assert!(page.contains("TODO 2.1") && !page.contains("TODO 2.2"), "{page}");
+    let undone =
+        step["milestones"].as_array().expect("milestones").iter().filter(|milestone| milestone["state"] != "done");
+    let undone: Vec<&str> = undone.filter_map(|milestone| milestone["id"].as_str()).collect();
+    assert_eq!(undone, ["2.1"], "{step:#}");
+}

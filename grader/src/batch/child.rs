@@ -104,9 +104,13 @@ impl Grader {
         // A group of its own: when time is up, all of it ends.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        #[cfg(unix)]
+        let mut warden = crate::children::Warden::ready();
         let mut child = command.spawn().map_err(|error| format!("cannot start {}: {error}", self.program.display()))?;
         #[cfg(unix)]
-        let _warden = crate::children::Warden::of(&child);
+        if let Some(warden) = &mut warden {
+            warden.watch(&child);
+        }
         let mut stdin = child.stdin.take();
         if let Some(stdin) = &mut stdin {
             // A process that is gone says so by its exit status.
