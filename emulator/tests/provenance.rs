@@ -135,6 +135,9 @@ fn products_that_nobody_reads() {
     let text = edited(ONE_TILE, "setp.ne.u32 %p3, %r21, 0;", "setp.gt.u32 %p3, %r21, 9;");
     found(&text, &one_tile(), "product-overwritten", &["which nobody has read"]);
     silent(ONE_TILE, &one_tile());
+    // The same product four times, as one does to measure. What is left is of the first slice alone.
+    let again = edited(&text, "add.s64 %rd3, %rd3, 2;", "add.s64 %rd3, %rd3, 0;");
+    silent(&edited(&again, "add.s64 %rd4, %rd4, 2;", "add.s64 %rd4, %rd4, 0;"), &one_tile());
 }
 
 #[test]

@@ -27,7 +27,8 @@ fn name(of: Accumulator) -> &'static str {
 const TYPE_OF_D: &str = "Bits 4 and 5 of the instruction descriptor are the type of D: 0 is FP16, 1 is FP32, 2 is S32 (PTX ISA 9.7.16.4.2).";
 
 impl Cluster<'_> {
-    /// An MMA writes all lanes of an accumulator (`whole`), or adds to it: what did the last one leave there?
+    /// An MMA writes all lanes of an accumulator (`whole`), or adds to it: what did the last one leave there? Who computes the same
+    /// product again, as one does to measure, loses nothing.
     pub fn check_accumulator(&mut self, new: &Recent, adds: bool, whole: bool) {
         let Some(&old) = self.issued.last_of(new.ctas.0, new.d.0, new.columns) else { return };
         if (old.ctas, old.d) != (new.ctas, new.d) {
@@ -47,7 +48,7 @@ impl Cluster<'_> {
             diagnostic.severity = Severity::Finding;
             diagnostic.labels.push(self.label(old.stamp.site, format!("this MMA leaves {was}")));
             self.findings.add(diagnostic);
-        } else if !adds && whole && !old.read {
+        } else if !adds && whole && !old.read && old.operands != new.operands {
             let mut diagnostic = self.problem(
                 "product-overwritten",
                 site,

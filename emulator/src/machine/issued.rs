@@ -31,6 +31,8 @@ pub struct Recent {
     pub columns: u32,
     /// What it accumulates in.
     pub of: Accumulator,
+    /// What it multiplies: where A begins, in either memory, and B.
+    pub operands: (u32, u32),
     /// Somebody has read the accumulator since.
     pub read: bool,
     pub stamp: Stamp,

@@ -289,6 +289,13 @@ impl Cluster<'_> {
             d: (column, i.m, i.n),
             columns: layout.columns(i.n),
             of: i.d,
+            operands: (
+                match a {
+                    Source::Shared(a) => a.start,
+                    Source::Tensor(from) => from,
+                },
+                b.start,
+            ),
             read: false,
             stamp,
         };
