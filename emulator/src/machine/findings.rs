@@ -65,7 +65,7 @@ impl Findings {
     }
 
     /// Findings and errors, then notes. An undefined value whose origin another finding explains is a
-    /// consequence of it, and so is a phase that comes too early.
+    /// consequence of it, and so are a phase that comes too early and a product that nobody has read.
     pub fn finish(mut self) -> (Vec<Diagnostic>, Vec<Diagnostic>) {
         let explained: Vec<bool> = self
             .list
@@ -84,6 +84,10 @@ impl Findings {
                     };
                     let nearer = |other: &Diagnostic| nearer.contains(&other.code) || released(other) || early(other);
                     return self.list.iter().any(nearer);
+                }
+                if d.code == "product-overwritten" {
+                    // Who reads too early, or another phase, has not read what he should have.
+                    return self.list.iter().any(|other| other.code != d.code && other.severity > Severity::Note);
                 }
                 d.code == "undefined-value-stored"
                     && d.labels.first().is_some_and(|origin| {
