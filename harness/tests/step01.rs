@@ -323,8 +323,7 @@ fn one_seed_is_judged_alone() {
 fn a_tile_without_its_swizzle_is_named_with_its_lines() {
     let verdict = verdict(plain_b);
     let text = correct(&verdict);
-    let title =
-        "B in shared memory is laid out row after row without the 128-byte swizzle that its descriptor promises";
+    let title = "the MMA's operand B was stored without the 128-byte swizzle that its descriptor promises";
     assert!(text.contains(title), "{text}");
     assert!(text.contains(&place_of("// the plain store")), "{text}");
     assert!(text.contains("read here as a tile with the 128-byte swizzle"), "{text}");

@@ -105,14 +105,24 @@ impl Cluster<'_> {
                 continue;
             }
             let what = if mn_major { "depth" } else { "row" };
-            let mut diagnostic = self.problem(
-                "swizzle-mismatch",
-                site,
+            // Chunk by chunk as in the buffer, from the first row on whose chunks the swizzle moves.
+            let moved = !mn_major && (line - before) * d.swizzle == 128;
+            let plain = moved && column % span == u64::from(at) % span;
+            let title = if plain {
+                format!(
+                    "the MMA's operand {name} was stored without the {span}-byte swizzle that its descriptor promises"
+                )
+            } else {
                 format!(
                     "the MMA's operand {name} has {what} {before} from byte {known} of a row of `{buffer}` on, {what} {line} from byte \
                      {column} of another",
                     buffer = self.global.buffers[buffer].name
-                ),
+                )
+            };
+            let mut diagnostic = self.problem(
+                "swizzle-mismatch",
+                site,
+                title,
                 "Threads store a tile as the MMA's descriptor reads it: a swizzle permutes the 16-byte chunks by bits of their addresses, and \
                  only the same one finds them again (PTX ISA 5.5.7, swizzling modes; 9.7.16.4.1, matrix descriptor).",
                 "Store chunk c of row r of a tile with the 128-byte swizzle at chunk c xor (r mod 8), and set bits 61 to 63 of the \
@@ -120,9 +130,13 @@ impl Cluster<'_> {
                     .into(),
             );
             diagnostic.severity = Severity::Finding;
-            diagnostic.labels[0].text = format!("read here, by a swizzle of {} bytes (0: none)", d.swizzle);
+            diagnostic.labels[0].text = match d.swizzle {
+                0 => "read here as a tile without a swizzle".into(),
+                swizzle => format!("read here as a tile with the {swizzle}-byte swizzle"),
+            };
             if let Some(writer) = self.ctas[cta].shared_shadow.writer(at.into()) {
-                diagnostic.labels.push(self.label(writer.site, format!("{what} {line} was stored here")));
+                // Who stores goes by the descriptor more often than the other way round.
+                diagnostic.labels.insert(0, self.label(writer.site, format!("{what} {line} was stored here")));
             }
             return self.findings.add(diagnostic);
         }

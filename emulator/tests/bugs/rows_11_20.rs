@@ -60,7 +60,7 @@ pub fn cases() -> Vec<Case> {
             wrong,
             Ring,
             &[("[%rd0, {%r18, %r13}]", "[%rd0, {%r13, %r18}]")],
-            Wrong,
+            Finds(&[("depth-mismatch", "@mma")]),
         ),
         case("13b", "row and column of a store exchanged", wrong, Ring, &[("{%r46, %r45}", "{%r45, %r46}")], Wrong),
         case(
@@ -158,7 +158,14 @@ pub fn cases() -> Vec<Case> {
             Finds(&[("instruction-descriptor", "@mma")]),
         ),
         case("16c", "BF16 instead of FP16", silent, Ring, &[("0x08100010", "0x08100490")], Wrong),
-        case("16d", "A read along M", silent, Ring, &[("0x08100010", "0x08108010")], Wrong),
+        case(
+            "16d",
+            "A read along M",
+            silent,
+            Ring,
+            &[("0x08100010", "0x08108010")],
+            Finds(&[("depth-mismatch", "@mma")]),
+        ),
         case(
             "17a",
             "MMAs of cta_group::1, a commit of cta_group::2",
