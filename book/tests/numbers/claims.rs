@@ -22,7 +22,7 @@ fn commas(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index) % 3 == 0 {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);
@@ -109,7 +109,7 @@ fn first_steps(claims: &mut Claims) {
     let timed = [128, 128, 1024];
     claims.cycles(
         page,
-        "*fast* says {} cycles, 1.02 times the reference's {}.",
+        "*fast* says {} cycles, 1.02 times the reference's {}:",
         &[("one_waits_2", timed), ("2", timed)],
     );
 
