@@ -247,13 +247,7 @@ impl Running<'_> {
                     done.kept += 1;
                     done.not_graded += usize::from(!graded);
                 }
-                State::Waits(work) => {
-                    // What could not be graded before must not pass for the result of this try.
-                    if self.store.result(&hand_in.id)?.is_some_and(|record| record.identity == work.identity) {
-                        self.store.forget(&hand_in.id)?;
-                    }
-                    waiting.push(*work);
-                }
+                State::Waits(work) => waiting.push(*work),
             }
         }
         let ids: Vec<String> = waiting.iter().map(|work| work.id.clone()).collect();

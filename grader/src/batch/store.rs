@@ -259,20 +259,6 @@ impl Store {
         write_whole(&self.result_path(id), &text)
     }
 
-    /// Removes a result that is of no use any more.
-    ///
-    /// # Errors
-    /// When it cannot be removed.
-    pub fn forget(&self, id: &str) -> Result<(), String> {
-        let path = self.result_path(id);
-        match fs::remove_file(&path) {
-            Err(error) if error.kind() != ErrorKind::NotFound => {
-                Err(format!("cannot remove {}: {error}", path.display()))
-            }
-            _ => Ok(()),
-        }
-    }
-
     /// All results, one after the other, in the order of their names.
     ///
     /// # Errors

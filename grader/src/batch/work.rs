@@ -50,6 +50,13 @@ pub struct Common {
     pub verdicts: Option<PathBuf>,
 }
 
+impl Common {
+    /// The longest that grading one may take: both tries, and what lies between them.
+    pub fn longest(&self) -> Duration {
+        2 * (self.limit + ENDING) + PAUSE
+    }
+}
+
 impl Work {
     /// Grades it. `seed`: the seed of the inputs, told or not.
     pub fn run(self, seed: u64) -> Record {
@@ -86,6 +93,8 @@ impl Work {
     }
 }
 
+/// What ending a try may take that is longer than its limit.
+const ENDING: Duration = Duration::from_secs(15);
 /// Before a machine that failed is tried again.
 const PAUSE: Duration = Duration::from_secs(5);
 
