@@ -2,7 +2,7 @@
 
 use super::child::Grader;
 use super::store::{Outcome, Record, Store};
-use super::{hand_ins, seed};
+use super::{hand_ins, options, seed};
 use crate::json::{Report, Sandbox, render};
 use crate::versions::Versions;
 use similar::TextDiff;
@@ -27,6 +27,7 @@ pub fn regrade(
     let store = Store::existing(folder)?;
     let (mut text, mut same) = (String::new(), true);
     for record in records(&store, hash)? {
+        options::allowed(&record.asked.options, here.grade_with.is_some())?;
         let Some(path) = store.kept_hand_in(&record.hand_in) else {
             let what = format!("{} was not kept: it could not be taken from the start", record.name);
             return Err(format!("{what}\n  try: Look at why it has no grade: its result says it."));
@@ -68,11 +69,16 @@ fn records(store: &Store, hash: &str) -> Result<Vec<Record>, String> {
             "{hash:?} is no hash\n  try: Give at least {DIGITS} of the 64 digits of `hand_in` in results/*.json."
         ));
     }
-    let mut found: Vec<Record> = Vec::new();
+    let (mut found, mut unread): (Vec<Record>, Vec<String>) = (Vec::new(), Vec::new());
     for id in store.ids()? {
-        found.extend(store.result(&id)?.filter(|record| record.hand_in.starts_with(&wanted)));
+        match store.result(&id) {
+            Ok(record) => found.extend(record.filter(|record| record.hand_in.starts_with(&wanted))),
+            // Another hand-in's may stand in nobody's way; it may be this one's, too.
+            Err(error) => unread.push(error),
+        }
     }
     match found.first() {
+        None if !unread.is_empty() => Err(super::unread(&unread)),
         None => Err(format!(
             "no result in {} is of a hand-in {hash}\n  try: Give digits of `hand_in` in its results/*.json.",
             store.folder.display()
