@@ -322,7 +322,7 @@ fn hand_in(
     if let (Some(known), false) = (&known, found.is_empty()) {
         // What changed meanwhile may have judged some of them.
         let now = tools();
-        if now.deciding() == known.tools.deciding() {
+        if now.decide_as(&known.tools) {
             for (kernel, verdict) in &found {
                 if let Err(error) = known.keep(kernel, options, verdict) {
                     eprintln!("note: {error}: who hands in the same is judged anew");

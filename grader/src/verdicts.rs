@@ -61,7 +61,7 @@ struct Entry {
 }
 
 impl Verdicts {
-    /// The verdicts in a folder; `None` where none may be kept. `tools` says what judges.
+    /// The verdicts in a folder; `None` where none may be kept. `tools` says what judges: where one of these is unknown, none may.
     pub fn of(
         folder: &Path,
         sandbox: &Sandbox,
@@ -69,7 +69,8 @@ impl Verdicts {
         tools: impl FnOnce() -> Versions,
     ) -> Option<Verdicts> {
         let keeps = matches!(sandbox, Sandbox::Enforced(_)) && matches!(options.device, Device::Emulator);
-        keeps.then(|| Verdicts { folder: folder.to_path_buf(), sandbox: sandbox.clone(), tools: tools() })
+        let tools = keeps.then(tools).filter(|tools| tools.unknowns().is_empty())?;
+        Some(Verdicts { folder: folder.to_path_buf(), sandbox: sandbox.clone(), tools })
     }
 
     /// The verdict on a kernel, if an equal one was judged. A file that is damaged, or of another kernel, is none.
@@ -110,7 +111,7 @@ impl Verdicts {
             sizes: format!("{:?}", demands.sizes(step)),
             timed: format!("{:?}", demands.timed(step)),
             fast: demands.fast(step).to_bits(),
-            tools: tools.map(|(name, version)| (name.to_string(), version.map(str::to_string))).to_vec(),
+            tools: tools.map(|one| (one.name.to_string(), one.version.map(str::to_string))).to_vec(),
             sandbox: self.sandbox.clone(),
         })
     }
@@ -132,7 +133,7 @@ mod tests {
             workbook: "0".to_string(),
             emulator: "0".to_string(),
             grader: "g".to_string(),
-            sources: None,
+            sources: Some("s".to_string()),
             grade_with: None,
             rustc: Some("r".to_string()),
             ptxas: None,
@@ -209,13 +210,15 @@ mod tests {
         assert!(found(&known, &kernel(1, "a"), &JudgeOptions { demands: elsewhere, ..options.clone() }));
         let others = [
             Versions { grader: "h".to_string(), ..tools() },
-            Versions { sources: Some("s".to_string()), ..tools() },
-            Versions { rustc: None, ..tools() },
+            Versions { sources: Some("t".to_string()), ..tools() },
+            Versions { rustc: Some("q".to_string()), ..tools() },
             Versions { ptxas: Some("p".to_string()), ..tools() },
         ];
         for other in others {
             assert!(!found(&of(&full, other.clone()), &kernel(1, "a"), &options), "{other:?}");
         }
+        let unknown = Versions { rustc: Some("unknown: it does not start".to_string()), ..tools() };
+        assert!(Verdicts::of(folder.path(), &full, &options, || unknown).is_none(), "it may be another");
         assert!(!found(&of(&sandbox("none"), tools()), &kernel(1, "a"), &options));
         let trusted = Sandbox::of(&crate::sandbox::Cage::Open).unwrap();
         assert!(Verdicts::of(folder.path(), &trusted, &options, tools).is_none(), "it could write here");

@@ -23,56 +23,113 @@ pub struct Versions {
     pub emulator: String,
     /// The grader as it was built, with the judge, the emulator and the reference kernels in it: SHA-256 of the program.
     pub grader: String,
-    /// What is compiled with a hand-in: SHA-256 of these sources of the checkout. `None`: they could not be read, or it was not asked.
+    /// What is compiled with a hand-in: SHA-256 of these sources of the checkout. `None`: it was not asked.
     #[serde(default)]
     pub sources: Option<String>,
     /// The program of `--grade-with`, which a batch started in place of the grader: its SHA-256.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grade_with: Option<String>,
-    /// The compiler of the hand-ins.
+    /// The compiler of the hand-ins. `None`: it was not asked.
     pub rustc: Option<String>,
-    /// The assembler of the part `resources`.
+    /// The assembler of the part `resources`; `None`: there is none.
     pub ptxas: Option<String>,
+}
+
+/// How the version of something begins that does not say which it is. Two of these are not the same: nobody knows.
+const UNKNOWN: &str = "unknown: ";
+
+fn unknown(why: impl std::fmt::Display) -> String {
+    format!("{UNKNOWN}{why}")
+}
+
+/// Something that decides on a grade.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Deciding<'a> {
+    /// What it is.
+    pub name: &'static str,
+    /// Which one; `None`: there is none, or it is unknown.
+    pub version: Option<&'a str>,
+    /// That there is none is an answer.
+    may_be_none: bool,
+}
+
+impl Deciding<'_> {
+    /// Which one it is cannot be told.
+    pub fn is_unknown(&self) -> bool {
+        self.version.map_or(!self.may_be_none, |version| version.starts_with(UNKNOWN))
+    }
+
+    /// It is the same, as far as that is known.
+    fn is(&self, other: &Deciding) -> bool {
+        self.version == other.version && !self.is_unknown() && !other.is_unknown()
+    }
 }
 
 impl Versions {
     /// Those of this program and of the tools that it will call. `root` is the checkout.
     pub fn here(root: &Path) -> Versions {
         let number = env!("CARGO_PKG_VERSION");
-        let commit =
-            first_line(Command::new("git").current_dir(root).args(["describe", "--always", "--dirty=, changed"]));
+        let commit = said(Command::new("git").current_dir(root).args(["describe", "--always", "--dirty=, changed"]));
         let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-        let assembler = ptxas::find().ok().and_then(|path| last_line(Command::new(path).arg("--version")));
+        let rustc = said(Command::new(rustc).arg("--version").current_dir(root));
+        let assembler = ptxas::find().ok().map(|path| said(Command::new(path).arg("--version")));
+        let first = |text: String| text.lines().next().unwrap_or_default().to_string();
+        let last = |text: String| text.lines().next_back().unwrap_or_default().to_string();
         Versions {
-            workbook: commit.map_or(number.to_string(), |commit| format!("{number} ({commit})")),
+            workbook: commit.map_or(number.to_string(), |commit| format!("{number} ({})", first(commit))),
             emulator: number.to_string(),
-            grader: own_hash().unwrap_or_else(|error| format!("unknown: {error}")),
-            sources: sources(root).ok(),
+            grader: own_hash().unwrap_or_else(unknown),
+            sources: Some(sources(root).unwrap_or_else(unknown)),
             grade_with: None,
-            rustc: first_line(Command::new(rustc).arg("--version").current_dir(root)),
-            ptxas: assembler,
+            rustc: Some(rustc.map_or_else(unknown, first)),
+            ptxas: assembler.map(|said| said.map_or_else(unknown, last)),
         }
     }
 
-    /// What decides on a grade, by name. The number of a workbook and of its emulator do not: the program's hash says more.
-    pub fn deciding(&self) -> [(&'static str, Option<&str>); 5] {
+    /// What decides on a grade. The number of a workbook and of its emulator do not: the program's hash says more.
+    pub fn deciding(&self) -> [Deciding<'_>; 5] {
+        let needed = |name, version| Deciding { name, version, may_be_none: false };
+        let other = |name, version| Deciding { name, version, may_be_none: true };
         [
-            ("grader", Some(&self.grader)),
-            ("the sources compiled with a hand-in", self.sources.as_deref()),
-            ("the program of --grade-with", self.grade_with.as_deref()),
-            ("rustc", self.rustc.as_deref()),
-            ("ptxas", self.ptxas.as_deref()),
+            needed("grader", Some(&self.grader)),
+            needed("the sources compiled with a hand-in", self.sources.as_deref()),
+            other("the program of --grade-with", self.grade_with.as_deref()),
+            needed("rustc", self.rustc.as_deref()),
+            other("ptxas", self.ptxas.as_deref()),
         ]
     }
 
-    /// What is another there than here: a sentence on each.
+    /// The same decide on a grade, and it is known of each of them.
+    pub fn decide_as(&self, other: &Versions) -> bool {
+        self.deciding().iter().zip(&other.deciding()).all(|(one, other)| one.is(other))
+    }
+
+    /// What cannot be told of what decides on a grade: a sentence on each.
+    pub fn unknowns(&self) -> Vec<String> {
+        let unknown = self.deciding().into_iter().filter(Deciding::is_unknown);
+        unknown.map(|one| format!("{} is {}", one.name, shown(&one))).collect()
+    }
+
+    /// What is another there than here, or may be: a sentence on each.
     pub fn others(&self, now: &Versions) -> Vec<String> {
-        let workbook = ("workbook", Some(self.workbook.as_str()), Some(now.workbook.as_str()));
-        let deciding =
-            self.deciding().into_iter().zip(now.deciding()).map(|((name, then), (_, now))| (name, then, now));
-        let other = std::iter::once(workbook).chain(deciding).filter(|(_, then, now)| then != now);
-        let known = |version: Option<&str>| version.unwrap_or("none").to_string();
-        other.map(|(what, then, now)| format!("{what} was {}, and is {} now", known(then), known(now))).collect()
+        let workbook = (self.workbook != now.workbook)
+            .then(|| format!("workbook was {}, and is {} now", self.workbook, now.workbook));
+        let deciding = self.deciding().into_iter().zip(now.deciding()).filter(|(then, now)| !then.is(now));
+        let say = |(then, now): (Deciding, Deciding)| {
+            let whether =
+                if then.is_unknown() || now.is_unknown() { ": whether it is the same cannot be told" } else { "" };
+            format!("{} was {}, and is {} now{whether}", then.name, shown(&then), shown(&now))
+        };
+        workbook.into_iter().chain(deciding.map(say)).collect()
+    }
+}
+
+/// Which one it is, for people.
+fn shown(one: &Deciding) -> String {
+    match one.version {
+        Some(version) => version.to_string(),
+        None if one.is_unknown() => "unknown".to_string(),
+        None => "none".to_string(),
     }
 }
 
@@ -131,15 +188,70 @@ impl io::Write for HashWriter<'_> {
     }
 }
 
-fn said(command: &mut Command) -> Option<String> {
-    let output = command.output().ok()?;
-    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_string())
+/// What a program prints, or why it says nothing.
+fn said(command: &mut Command) -> Result<String, String> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let output = command.output().map_err(|error| format!("cannot start {name}: {error}"))?;
+    let text = String::from_utf8_lossy(&output.stdout).trim().to_string();
+    match output.status.success() && !text.is_empty() {
+        true => Ok(text),
+        false => Err(format!("{name} does not say which it is ({})", output.status)),
+    }
 }
 
-fn first_line(command: &mut Command) -> Option<String> {
-    said(command)?.lines().next().map(str::to_string)
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-fn last_line(command: &mut Command) -> Option<String> {
-    said(command)?.lines().last().map(str::to_string)
+    fn known() -> Versions {
+        Versions {
+            workbook: "0".to_string(),
+            emulator: "0".to_string(),
+            grader: "g".to_string(),
+            sources: Some("s".to_string()),
+            grade_with: None,
+            rustc: Some("r".to_string()),
+            ptxas: None,
+        }
+    }
+
+    #[test]
+    fn what_is_unknown_is_the_same_as_nothing() {
+        assert!(known().decide_as(&known()) && known().others(&known()).is_empty() && known().unknowns().is_empty());
+        let why = "unknown: Permission denied";
+        let unknown = [
+            ("grader", Versions { grader: why.to_string(), ..known() }),
+            ("the sources compiled with a hand-in", Versions { sources: Some(why.to_string()), ..known() }),
+            ("the sources compiled with a hand-in", Versions { sources: None, ..known() }),
+            ("rustc", Versions { rustc: Some(why.to_string()), ..known() }),
+            ("rustc", Versions { rustc: None, ..known() }),
+            ("ptxas", Versions { ptxas: Some(why.to_string()), ..known() }),
+        ];
+        for (name, one) in unknown {
+            assert!(!one.decide_as(&one), "{name}: nobody knows whether it is the same");
+            let [said] = &one.others(&one)[..] else { panic!("{name}: {:?}", one.others(&one)) };
+            assert!(said.starts_with(name) && said.contains("was unknown") && said.contains("is unknown"), "{said}");
+            assert!(said.ends_with(": whether it is the same cannot be told"), "{said}");
+            assert_eq!(one.unknowns().len(), 1, "{name}");
+        }
+        let others =
+            [Versions { grader: "h".to_string(), ..known() }, Versions { ptxas: Some("p".to_string()), ..known() }];
+        for other in others {
+            assert!(!known().decide_as(&other) && !other.decide_as(&known()), "{other:?}");
+            assert!(!known().others(&other)[0].contains("cannot be told"), "{:?}", known().others(&other));
+        }
+    }
+
+    /// A checkout of which files are missing, and a compiler that there is not: that is not told as "none".
+    #[test]
+    fn what_cannot_be_read_or_started_is_unknown_and_says_why() {
+        let folder = tempfile::tempdir().unwrap();
+        let here = Versions::here(folder.path());
+        let sources = here.sources.as_deref().unwrap_or_default();
+        assert!(sources.starts_with(UNKNOWN) && sources.len() > UNKNOWN.len(), "{here:?}");
+        assert!(here.unknowns().iter().any(|said| said.starts_with("the sources")), "{:?}", here.unknowns());
+        let none = said(&mut Command::new(folder.path().join("rustc"))).unwrap_err();
+        assert!(none.contains("cannot start"), "{none}");
+        assert!(said(Command::new("false").arg("")).unwrap_err().contains("does not say"));
+    }
 }

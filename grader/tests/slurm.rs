@@ -29,16 +29,8 @@ echo 7
 #[test]
 fn a_job_array_grades_all_and_a_node_that_fails_is_tried_again() {
     let class = Class::new(&[("anna", "fn a( {"), ("ben's", "fn b( {"), ("carol", "fn c( {")]);
-    let bin = class.folder.path().join("bin");
-    fs::create_dir_all(&bin).expect("a folder");
-    fs::write(bin.join("sbatch"), SBATCH).expect("written");
+    let (bin, path) = stand_in(&class, SBATCH);
     fs::write(bin.join("dead"), "1").expect("written");
-    // All has run when `sbatch` ends, so nothing is left in the queue.
-    fs::write(bin.join("squeue"), "#!/bin/sh\n").expect("written");
-    for command in ["sbatch", "squeue"] {
-        fs::set_permissions(bin.join(command), fs::Permissions::from_mode(0o755)).expect("executable");
-    }
-    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap_or_default());
     let mut command = class
         .batch("it's out", &["--slurm", "--partition", "gpu", "--sbatch=--gpus=1", "--jobs", "2", "--seed-commit"]);
     command.env("PATH", path);
@@ -49,8 +41,9 @@ fn a_job_array_grades_all_and_a_node_that_fails_is_tried_again() {
     assert!(errors.contains("note: 1 of the array's tasks left no result, attempt 1 of 3"), "{errors}");
     let submitted: Vec<&str> = submitted.lines().collect();
     assert_eq!(submitted.len(), 2, "{submitted:?}");
+    // Two tries of an hour, what lies between and after them, and ten minutes for the node.
     for (line, array) in submitted.iter().zip(["--array=0-2%2 ", "--array=0-0%2 "]) {
-        for option in ["--parsable ", "--no-requeue ", array, "--partition=gpu ", "--gpus=1 ", "--time=70 "] {
+        for option in ["--parsable ", "--no-requeue ", array, "--partition=gpu ", "--gpus=1 ", "--time=131 "] {
             assert!(line.contains(option), "no {option:?}: {line}");
         }
     }
@@ -59,6 +52,48 @@ fn a_job_array_grades_all_and_a_node_that_fails_is_tried_again() {
     assert!(text.starts_with("0 graded now, 3 kept from before, 0 not graded\n"), "{text}");
     let records = class.records("it's out");
     assert!(records.values().all(|record| record.seed.is_none() && record.seed_commitment.is_some()));
+}
+
+/// The folder of a stand-in's commands, and the path to search for them first.
+fn stand_in(class: &Class, sbatch: &str) -> (PathBuf, String) {
+    let bin = class.folder.path().join("bin");
+    fs::create_dir_all(&bin).expect("a folder");
+    fs::write(bin.join("sbatch"), sbatch).expect("written");
+    // All has run when `sbatch` ends, so nothing is left in the queue.
+    fs::write(bin.join("squeue"), "#!/bin/sh\n").expect("written");
+    for command in ["sbatch", "squeue"] {
+        fs::set_permissions(bin.join(command), fs::Permissions::from_mode(0o755)).expect("executable");
+    }
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap_or_default());
+    (bin, path)
+}
+
+/// Slurm starts a task again whose node it takes for dead, and the node is not: its task comes to an end later than the other.
+const SLOW_NODE: &str = r#"#!/bin/sh
+for option; do script=$option; done
+export SLURM_ARRAY_TASK_ID=0
+LAGS=1 sh "$script" 2> /dev/null &
+LAGS= sh "$script" 2> /dev/null
+wait
+echo 7
+"#;
+
+#[test]
+fn a_task_that_comes_late_does_not_replace_the_result_that_is_there() {
+    let class = Class::new(&[("anna", "fn a( {")]);
+    let (_, path) = stand_in(&class, SLOW_NODE);
+    let wrapper = class.folder.path().join("grade.sh");
+    let script = "#!/bin/sh\nif [ -n \"$LAGS\" ]; then sleep 3; echo 'error: late' >&2; exit 2; fi\necho 'error: first' >&2; exit 2\n";
+    fs::write(&wrapper, script).expect("written");
+    fs::set_permissions(&wrapper, fs::Permissions::from_mode(0o755)).expect("executable");
+    let mut command = class.batch("grades", &["--slurm", "--grade-with", &wrapper.to_string_lossy()]);
+    let (status, text, errors) = said({
+        command.env("PATH", path);
+        command
+    });
+    assert_eq!(status, Some(1), "{text}{errors}");
+    let first = Outcome::not_graded("first".to_string());
+    assert_eq!(class.records("grades")["anna"].outcome, first, "{text}{errors}");
 }
 
 /// What is started in place of the grader: notes where it is started and for what, and from the start on whose number `hold` names,
@@ -247,7 +282,8 @@ fn a_real_cluster_gives_the_grades_of_this_machine_whatever_fails_meanwhile() {
     batch.kill().expect("SIGKILL");
     batch.wait().expect("ended");
     let before = on.started();
-    let results = class::files(&on.class.grades("killed").join("results"));
+    // The batch may have been killed before it took them.
+    let results = class::files(&on.class.grades("killed").join("slurm/1/results"));
     assert_eq!(results.len(), 2, "{results:?}");
     let held = before[2].3;
     assert!(runs(held), "the old array goes on");

@@ -43,6 +43,20 @@ pub mod step08;
 pub mod step09;
 pub mod step10;
 
+/// The text of each step's file, by its number: that of the kernels in the same program.
+pub const TEXTS: &[(u8, &str)] = &[
+    (1, include_str!("step01.rs")),
+    (2, include_str!("step02.rs")),
+    (3, include_str!("step03.rs")),
+    (4, include_str!("step04.rs")),
+    (5, include_str!("step05.rs")),
+    (6, include_str!("step06.rs")),
+    (7, include_str!("step07.rs")),
+    (8, include_str!("step08.rs")),
+    (9, include_str!("step09.rs")),
+    (10, include_str!("step10.rs")),
+];
+
 /// The kernel of each step, by its number.
 pub const ALL: &[(u8, ptx::KernelFn)] = &[
     (1, step01::kernel),

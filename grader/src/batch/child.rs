@@ -55,8 +55,8 @@ impl From<String> for Ended {
 impl Grader {
     /// Grades a hand-in. Whatever it does, this ends.
     pub fn grade(&self, path: &Path, name: &str, asked: &Asked) -> Outcome {
-        match self.run(path, asked) {
-            Ok(report) => Outcome::Graded(Box::new(self.told(report, path, name))),
+        let outcome = match self.run(path, asked) {
+            Ok(report) => Outcome::Graded(Box::new(of_hand_in(report, path, name))),
             Err(Ended::TooLate) => {
                 let seconds = self.limit.as_secs();
                 let reason = format!(
@@ -71,16 +71,8 @@ impl Grader {
                 here: why.fault == Fault::Here,
                 limit: None,
             },
-        }
-    }
-
-    fn told(&self, mut report: Report, path: &Path, name: &str) -> Report {
-        for step in &mut report.steps {
-            if let Some(file) = &mut step.file {
-                *file = file.replace(&*path.to_string_lossy(), name);
-            }
-        }
-        if self.secret { seed::untold(report, self.seed) } else { report }
+        };
+        if self.secret { seed::untold(outcome, self.seed) } else { outcome }
     }
 
     /// What says nothing of whose fault it is has the hand-in's: it is told as it is, and not tried again.
@@ -146,6 +138,14 @@ impl Grader {
             _ => Err(unknown(format!("the grader ended without a grade ({status}); it said:\n{}", said.trim_end()))),
         }
     }
+}
+
+/// A grade that names the hand-in, not its copy.
+fn of_hand_in(mut report: Report, path: &Path, name: &str) -> Report {
+    for file in report.steps.iter_mut().filter_map(|step| step.file.as_mut()) {
+        *file = file.replace(&*path.to_string_lossy(), name);
+    }
+    report
 }
 
 /// Waits for the end; `None`: time was up, and it was ended.

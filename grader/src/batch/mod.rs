@@ -9,6 +9,7 @@ mod again;
 pub mod child;
 pub mod hand_ins;
 mod odd;
+pub mod options;
 mod progress;
 pub mod regrade;
 pub mod seed;
@@ -87,7 +88,17 @@ impl Batch {
     pub fn run(&self, say: impl Fn(&str)) -> Result<Done, String> {
         // Before anything is written: what is wrong with what was asked leaves nothing behind.
         let (hand_ins, ignored) = hand_ins::list(&self.hand_ins, Some(&self.out))?;
+        options::allowed(&self.asked.options, self.grader.is_some())?;
         let (program, grade_with) = who_grades(self.grader.as_deref())?;
+        // A container or another machine has its own.
+        let unknown = if grade_with.is_none() { self.versions.unknowns() } else { Vec::new() };
+        if !unknown.is_empty() {
+            return Err(format!(
+                "it cannot be told what grades here, so that grades by others would pass for these: {}\n  \
+                 try: Mend that first; `cargo build -p grader`, in the checkout, needs the same.",
+                unknown.join("; ")
+            ));
+        }
         // A commitment is worth most before there is a hand-in.
         if !(self.seed_commit && hand_ins.is_empty()) && hand_ins.iter().all(|one| one.odd.is_some()) {
             let folder = self.hand_ins.display();
@@ -98,6 +109,10 @@ impl Batch {
             ));
         }
         let store = Store::open(&self.out)?;
+        let results = hand_ins.iter().filter_map(|hand_in| store.result(&hand_in.id).err()).collect::<Vec<_>>();
+        if !results.is_empty() {
+            return Err(unread(&results));
+        }
         if !self.replace {
             again::as_before(self, &store, &hand_ins)?;
         }
@@ -145,6 +160,16 @@ impl Batch {
         summary::write(&store, &hand_ins, &self.rubric, &self.asked.steps)?;
         Ok(done)
     }
+}
+
+/// What is said of results that cannot be read: the first of them, and how many more there are.
+fn unread(results: &[String]) -> String {
+    const SHOWN: usize = 3;
+    let mut said = results.iter().take(SHOWN).cloned().collect::<Vec<_>>().join("\n");
+    if let more @ 1.. = results.len().saturating_sub(SHOWN) {
+        said += &format!("\nand {more} more results cannot be read");
+    }
+    said
 }
 
 /// The program that grades one hand-in, wherever it is started from: this one, or another in its place, and then that one's hash.
@@ -252,13 +277,7 @@ impl Running<'_> {
                     done.kept += 1;
                     done.not_graded += usize::from(!graded);
                 }
-                State::Waits(work) => {
-                    // What could not be graded before must not pass for the result of this try.
-                    if self.store.result(&hand_in.id)?.is_some_and(|record| record.identity == work.identity) {
-                        self.store.forget(&hand_in.id)?;
-                    }
-                    waiting.push(*work);
-                }
+                State::Waits(work) => waiting.push(*work),
             }
         }
         let ids: Vec<String> = waiting.iter().map(|work| work.id.clone()).collect();
@@ -286,7 +305,8 @@ impl Running<'_> {
         let seed = self.common.seed_commitment.clone().unwrap_or_else(|| self.seed.to_string());
         let identity = |hand_in: &str| {
             let rubric = &self.common.rubric_hash;
-            Identity { hand_in, rubric, tools: versions.deciding(), seed: &seed, asked: &asked }.hash()
+            let tools = versions.deciding().map(|one| (one.name, one.version));
+            Identity { hand_in, rubric, tools, seed: &seed, asked: &asked }.hash()
         };
         let known = self.store.result(&hand_in.id)?;
         // A grade is not lost because the hand-in cannot be read now.

@@ -2,7 +2,7 @@
 
 use super::child::Grader;
 use super::store::{Outcome, Record, Store};
-use super::{hand_ins, seed};
+use super::{hand_ins, options, seed};
 use crate::json::{Report, Sandbox, render};
 use crate::versions::Versions;
 use similar::TextDiff;
@@ -27,6 +27,7 @@ pub fn regrade(
     let store = Store::existing(folder)?;
     let (mut text, mut same) = (String::new(), true);
     for record in records(&store, hash)? {
+        options::allowed(&record.asked.options, here.grade_with.is_some())?;
         let Some(path) = store.kept_hand_in(&record.hand_in) else {
             let what = format!("{} was not kept: it could not be taken from the start", record.name);
             return Err(format!("{what}\n  try: Look at why it has no grade: its result says it."));
@@ -69,14 +70,18 @@ fn records(store: &Store, hash: &str) -> Result<Vec<Record>, String> {
         ));
     }
     let (mut found, mut others): (Vec<Record>, Vec<(String, String)>) = (Vec::new(), Vec::new());
+    let mut unread: Vec<String> = Vec::new();
     for id in store.ids()? {
-        match store.result(&id)? {
-            Some(record) if record.hand_in.starts_with(&wanted) => found.push(record),
-            Some(record) => others.push((record.hand_in, record.name)),
-            None => {}
+        match store.result(&id) {
+            Ok(Some(record)) if record.hand_in.starts_with(&wanted) => found.push(record),
+            Ok(Some(record)) => others.push((record.hand_in, record.name)),
+            Ok(None) => {}
+            // Another hand-in's may stand in nobody's way; it may be this one's, too.
+            Err(error) => unread.push(error),
         }
     }
     match found.first() {
+        None if !unread.is_empty() => Err(super::unread(&unread)),
         None => {
             Err(format!("no result in {} is of a hand-in {hash}\n  {}", store.folder.display(), near(&wanted, others)))
         }

@@ -3,11 +3,13 @@
 //! The commitment is SHA-256 of the text `SEED‖NONCE`: the seed as a decimal number and 64 hexadecimal digits, with nothing between. It is
 //! published before hand-ins are graded; [`reveal`] tells both.
 
-use super::store::{Store, write_whole};
-use crate::json::{Report, render};
+use super::store::{Outcome, Store, write_whole};
+use crate::json::Report;
 use harness::workbook::pack::hex;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::PathBuf;
@@ -60,7 +62,7 @@ pub fn commit(store: &Store) -> Result<Secret, String> {
     getrandom::fill(&mut random).map_err(|error| format!("the system gives no random numbers: {error}"))?;
     let (seed, nonce) = random.split_at(8);
     let seed = seed.iter().fold(0u64, |seed, byte| seed << 8 | u64::from(*byte));
-    // A number of 19 or 20 digits is found in a text without mistaking another for it, and those that follow have as many.
+    // Its first digits are found in a text without mistaking another number for it, and those that follow have the same ones.
     let seed = (seed | 1 << 63) & !(2 * FOLLOWING - 1);
     let secret = Secret { seed, nonce: hex(nonce) };
     let path = path(store);
@@ -91,16 +93,179 @@ pub fn reveal(store: &Store) -> Result<Secret, String> {
     })
 }
 
-/// A grade that names neither the seed nor those that follow it.
-pub(super) fn untold(mut report: Report, seed: u64) -> Report {
-    report.seed = None;
-    let Ok(mut text) = render(&report) else { return report };
-    for offset in 0..FOLLOWING {
-        let number = seed.wrapping_add(offset).to_string();
-        if text.contains(&number) {
-            text = text.replace(&number, UNTOLD);
+/// How a seed, or one that follows it, could stand in a text: so many of the first digits tell enough of it, also where the text is cut off.
+/// Another number begins with these once in thousands of millions.
+struct Signs(BTreeSet<String>);
+
+impl Signs {
+    fn of(seed: u64) -> Signs {
+        let begin = |text: String, digits: usize| text.chars().take(digits).collect::<String>();
+        // Those between begin as one of the two does.
+        let ends = [seed, seed.wrapping_add(FOLLOWING - 1)];
+        let written = |seed: u64| {
+            let signed = seed.cast_signed().unsigned_abs();
+            [begin(seed.to_string(), 10), begin(signed.to_string(), 10), begin(format!("{seed:x}"), 9)]
+        };
+        Signs(ends.into_iter().flat_map(written).collect())
+    }
+
+    fn stand_in(&self, text: &str) -> bool {
+        self.0.iter().any(|sign| text.contains(sign.as_str()))
+    }
+}
+
+/// A text without its words that tell the seed or one that follows it; `None` if it tells it all the same.
+fn redacted(text: &str, signs: &Signs) -> Option<String> {
+    let word = |sign: char| sign.is_alphanumeric() || sign == '_';
+    let plain = |text: &str| text.chars().filter(|sign| sign.is_alphanumeric()).flat_map(char::to_lowercase).collect();
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(sign) = rest.chars().next() {
+        let length = rest.find(|next| word(next) != word(sign)).unwrap_or(rest.len());
+        let (run, after) = rest.split_at(length);
+        let told = word(sign) && signs.stand_in(&plain(run) as &String);
+        out += if told { UNTOLD } else { run };
+        rest = after;
+    }
+    // With anything between its digits: blanks, points, a turn of the line. Such words are not taken apart.
+    let whole: String = plain(&out);
+    (!signs.stand_in(&whole)).then_some(out)
+}
+
+/// The same of all texts of a value. Gives the place where the seed is told all the same: a text that cannot be mended, a name, or a number.
+fn redact(value: &mut Value, signs: &Signs) -> Result<(), String> {
+    match value {
+        Value::Null | Value::Bool(_) => Ok(()),
+        Value::Number(number) => {
+            let digits: String = number.to_string().chars().filter(char::is_ascii_digit).collect();
+            if signs.stand_in(&digits) { Err(String::new()) } else { Ok(()) }
+        }
+        Value::String(text) => {
+            *text = redacted(text, signs).ok_or_else(String::new)?;
+            Ok(())
+        }
+        Value::Array(values) => {
+            let mut all = values.iter_mut().enumerate();
+            all.try_for_each(|(index, value)| redact(value, signs).map_err(|place| format!("[{index}]{place}")))
+        }
+        Value::Object(fields) => fields.iter_mut().try_for_each(|(name, value)| {
+            if redacted(name, signs).as_ref() != Some(name) {
+                return Err(" (a field's name)".to_string());
+            }
+            redact(value, signs).map_err(|place| format!(".{name}{place}"))
+        }),
+    }
+}
+
+/// What may be told while the seed is secret: neither it nor one that follows it. What cannot be made so is not told at all.
+pub(super) fn untold(outcome: Outcome, seed: u64) -> Outcome {
+    let refused = |found: &str| Outcome::NotGraded {
+        reason: format!(
+            "it is not written, since it could tell the secret seed: {found}\n  \
+             try: Grade it with a seed that is not secret (without --seed-commit), into another folder, to see what stands there."
+        ),
+        here: true,
+        limit: None,
+    };
+    let signs = Signs::of(seed);
+    match outcome {
+        Outcome::NotGraded { reason, here, limit } => match redacted(&reason, &signs) {
+            Some(reason) => Outcome::NotGraded { reason, here, limit },
+            None => refused("the reason why there is no grade"),
+        },
+        Outcome::Graded(mut report) => {
+            report.seed = None;
+            let value = serde_json::to_value(&*report).map_err(|error| error.to_string());
+            let told = value.and_then(|mut value| {
+                redact(&mut value, &signs)
+                    .map_err(|place| format!("the grade's `{}`", place.trim_start_matches('.')))?;
+                // What was read and written anew must be a grade still.
+                serde_json::from_value::<Report>(value)
+                    .map_err(|error| format!("the grade cannot be read again: {error}"))
+            });
+            told.map_or_else(|why| refused(&why), |report| Outcome::Graded(Box::new(report)))
         }
     }
-    // Only texts hold it now, and a text with other words is a text.
-    serde_json::from_str(&text).unwrap_or(report)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    const SEED: u64 = 0x9f3a_5c71_e2b4_0680;
+
+    fn report() -> Report {
+        let step = json!({
+            "step": 1, "title": "one tile", "file": "anna/step01.rs", "device": "emulator", "passed": false, "points": 1.25,
+            "max_points": 5, "build_failure": null, "next": null, "parts": [], "milestones": [], "seconds": 0.5,
+        });
+        let report = json!({
+            "schema": 1, "passed": false, "allow_unchecked": false, "seed": SEED, "points": 1.25, "max_points": 5, "score": 1.25,
+            "rubric": "97b3", "steps": [step],
+        });
+        serde_json::from_value(report).unwrap()
+    }
+
+    fn tells(text: &str) -> bool {
+        let digits: String = text.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_lowercase();
+        let known = [SEED.to_string(), format!("{SEED:x}"), SEED.cast_signed().unsigned_abs().to_string()];
+        known.iter().any(|known| digits.contains(&known[..9]))
+    }
+
+    /// However the seed is written, nothing that is kept tells it: words are taken out, and what cannot be is not kept.
+    #[test]
+    fn no_text_of_a_grade_or_of_a_reason_tells_the_seed() {
+        let last = SEED + FOLLOWING - 1;
+        let grouped = |text: String, by: &str| {
+            let digits: Vec<char> = text.chars().collect();
+            digits.rchunks(3).rev().map(String::from_iter).collect::<Vec<_>>().join(by)
+        };
+        let mended = [
+            format!("wrong for the seed {SEED}, and {last} too"),
+            format!("seed={SEED:#x}; {last:016X}"),
+            format!("Seed({SEED})"),
+            format!("{}u64", grouped(SEED.to_string(), "_")),
+            format!("i64: {}", SEED.cast_signed()),
+            format!("cut off: {}", &SEED.to_string()[..13]),
+        ];
+        for text in &mended {
+            let Outcome::NotGraded { reason, here: false, .. } = untold(Outcome::not_graded(text.clone()), SEED) else {
+                panic!("{text:?} is no reason any more")
+            };
+            assert!(reason.contains(UNTOLD) && !tells(&reason), "{text:?} became {reason:?}");
+            let mut graded = report();
+            graded.steps[0].build_failure = Some(text.clone());
+            let Outcome::Graded(graded) = untold(Outcome::Graded(Box::new(graded)), SEED) else {
+                panic!("{text:?} is no grade any more")
+            };
+            assert!(graded.seed.is_none() && !tells(&serde_json::to_string(&graded).unwrap()), "{text:?}: {graded:?}");
+        }
+        let odd = [grouped(SEED.to_string(), ","), grouped(SEED.to_string(), " "), grouped(last.to_string(), "\n")];
+        for text in &odd {
+            let mut graded = report();
+            graded.steps[0].title.clone_from(text);
+            for outcome in [Outcome::not_graded(text.clone()), Outcome::Graded(Box::new(graded))] {
+                let Outcome::NotGraded { reason, here: true, .. } = untold(outcome.clone(), SEED) else {
+                    panic!("{text:?} is told: {outcome:?}")
+                };
+                assert!(reason.contains("it could tell the secret seed") && !tells(&reason), "{reason}");
+            }
+        }
+        // A number is nothing that a word can be put in place of.
+        let mut graded = report();
+        graded.points = SEED as f64;
+        let Outcome::NotGraded { reason, here: true, .. } = untold(Outcome::Graded(Box::new(graded)), SEED) else {
+            panic!("the number is told")
+        };
+        assert!(reason.contains("the grade's `points`"), "{reason}");
+    }
+
+    #[test]
+    fn what_does_not_tell_it_stays_as_it_is() {
+        let reason = "anna holds no kernel for step01; 18446744073709551615 bytes, sha 505f97b3 0x9f3a_5c71";
+        assert_eq!(untold(Outcome::not_graded(reason.to_string()), SEED), Outcome::not_graded(reason.to_string()));
+        let graded = Outcome::Graded(Box::new(Report { seed: None, ..report() }));
+        assert_eq!(untold(Outcome::Graded(Box::new(report())), SEED), graded);
+    }
 }

@@ -183,7 +183,7 @@ impl Store {
 
     /// Removes what a batch left that was killed while it wrote. Nobody else writes now.
     fn sweep(&self) {
-        for sub in ["results", "hand-ins", "rubrics", "verdicts", "secret", "secret/verdicts", "."] {
+        for sub in ["results", "hand-ins", "rubrics", "reports", "verdicts", "secret", "secret/verdicts", "."] {
             let Ok(entries) = fs::read_dir(self.folder.join(sub)) else { continue };
             for entry in entries.flatten() {
                 if entry.file_name().to_string_lossy().starts_with(UNFINISHED) {
@@ -195,15 +195,19 @@ impl Store {
         }
     }
 
-    /// Where a hand-in of this hash is kept: a folder, or an archive with one of these ends.
+    /// Where a hand-in of this hash is kept: a folder, or an archive with one of these ends. What is no hash names no file.
     pub fn kept_hand_in(&self, hash: &str) -> Option<PathBuf> {
+        if !is_hash(hash) {
+            return None;
+        }
         let path = |end: &str| self.folder.join("hand-ins").join(format!("{hash}{end}"));
         [""].into_iter().chain(ARCHIVES).map(path).find(|path| path.exists())
     }
 
     /// Where a rubric is kept.
     pub fn kept_rubric(&self, hash: &str) -> PathBuf {
-        self.folder.join("rubrics").join(format!("{hash}.toml"))
+        let name = if is_hash(hash) { hash } else { "no-hash" };
+        self.folder.join("rubrics").join(format!("{name}.toml"))
     }
 
     /// Where verdicts on kernels are kept. Their names and texts come from the seed: those of a secret one lie beside it.
@@ -230,10 +234,10 @@ impl Store {
         self.folder.join("results").join(format!("{id}.json"))
     }
 
-    /// The result of a hand-in, if there is one. One that cannot be read is none: it is made again.
+    /// The result of a hand-in, if there is one.
     ///
     /// # Errors
-    /// When the file is there and the system does not give it, or it has a schema that this grader does not know.
+    /// When the file is there and cannot be read: it may be another grader's, with what this one does not know, and is not ours to write over.
     pub fn result(&self, id: &str) -> Result<Option<Record>, String> {
         /// What all schemas have.
         #[derive(Deserialize)]
@@ -246,15 +250,21 @@ impl Store {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(format!("cannot read {}: {error}", path.display())),
         };
-        match serde_json::from_slice(&bytes) {
-            // Another grader's work is not ours to write over.
-            Ok(Head { schema }) if schema != u64::from(SCHEMA) => Err(format!(
+        let odd = |error: serde_json::Error| {
+            format!(
+                "{}:{}: it is no result that this grader can read: {error}\n  try: Use the grader that wrote it, or give another folder \
+                 with --out. If it was damaged, move it away: its hand-in is then graded again.",
+                path.display(),
+                error.line()
+            )
+        };
+        match serde_json::from_slice(&bytes).map_err(odd)? {
+            Head { schema } if schema != u64::from(SCHEMA) => Err(format!(
                 "{} has schema {schema}; this grader knows {SCHEMA}\n  \
                  try: Use the grader that wrote it, or give another folder with --out.",
                 path.display()
             )),
-            Ok(Head { .. }) => Ok(serde_json::from_slice(&bytes).ok()),
-            Err(_) => Ok(None),
+            Head { .. } => serde_json::from_slice(&bytes).map(Some).map_err(odd),
         }
     }
 
@@ -265,20 +275,6 @@ impl Store {
     pub fn keep_result(&self, id: &str, record: &Record) -> Result<(), String> {
         let text = serde_json::to_vec_pretty(record).map_err(|error| format!("cannot write JSON: {error}"))?;
         write_whole(&self.result_path(id), &text)
-    }
-
-    /// Removes a result that is of no use any more.
-    ///
-    /// # Errors
-    /// When it cannot be removed.
-    pub fn forget(&self, id: &str) -> Result<(), String> {
-        let path = self.result_path(id);
-        match fs::remove_file(&path) {
-            Err(error) if error.kind() != ErrorKind::NotFound => {
-                Err(format!("cannot remove {}: {error}", path.display()))
-            }
-            _ => Ok(()),
-        }
     }
 
     /// All results, one after the other, in the order of their names.
@@ -294,6 +290,11 @@ impl Store {
         ids.sort_unstable();
         Ok(ids)
     }
+}
+
+/// Whether this is a SHA-256: a name that leads nowhere else.
+fn is_hash(text: &str) -> bool {
+    text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// Writes a file whole or not at all, and says which one could not be written.

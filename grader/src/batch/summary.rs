@@ -11,7 +11,6 @@ use crate::rubric::Rubric;
 use harness::workbook::name;
 use maud::{Markup, html};
 use std::collections::BTreeMap;
-use std::fs;
 
 /// The most findings that the page lists.
 const FINDINGS: usize = 25;
@@ -52,7 +51,7 @@ pub fn write(store: &Store, hand_ins: &[HandIn], rubric: &Rubric, steps: &[u8]) 
             Outcome::NotGraded { reason, .. } => html::not_graded(Some(&record.name), reason),
         };
         let path = store.folder.join("reports").join(format!("{}.html", hand_in.id));
-        fs::write(&path, page).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+        write_whole(&path, page.as_bytes())?;
         rows.push(row(&hand_in.id, &record));
         counts.add(&record);
     }

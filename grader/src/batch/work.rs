@@ -1,11 +1,11 @@
 //! One hand-in that waits to be graded, with all that it takes: here, or on another machine that sees the folder of grades.
 
 use super::child::Grader;
-use super::hand_ins::NoCopy;
+use super::hand_ins::{self, NoCopy};
 use super::store::{self, Asked, Outcome, Record};
 use crate::versions::Versions;
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// A hand-in that waits.
@@ -50,6 +50,13 @@ pub struct Common {
     pub verdicts: Option<PathBuf>,
 }
 
+impl Common {
+    /// The longest that grading one may take: both tries, and what lies between them.
+    pub fn longest(&self) -> Duration {
+        2 * (self.limit + ENDING) + PAUSE
+    }
+}
+
 impl Work {
     /// Grades it. `seed`: the seed of the inputs, told or not.
     pub fn run(self, seed: u64) -> Record {
@@ -66,7 +73,7 @@ impl Work {
         let outcome = match &self.kept {
             Ok(path) => {
                 let grade = || grader.grade(path, &self.name, &self.asked);
-                same_tools(twice(grade, PAUSE), &common.versions)
+                same_tools(unchanged(path, &self.hand_in, || twice(grade, PAUSE)), &common.versions)
             }
             Err(none) => Outcome::NotGraded { reason: none.reason.clone(), here: none.here, limit: None },
         };
@@ -86,8 +93,21 @@ impl Work {
     }
 }
 
+/// What ending a try may take that is longer than its limit.
+const ENDING: Duration = Duration::from_secs(15);
 /// Before a machine that failed is tried again.
 const PAUSE: Duration = Duration::from_secs(5);
+
+/// A grade of a copy that is what it was kept as, before and after it was graded. Between the listing of a batch and a task of an array lie
+/// hours, and what another hand-in does where it is trusted may reach it.
+fn unchanged(path: &Path, hash: &str, grade: impl FnOnce() -> Outcome) -> Outcome {
+    let looks = || hand_ins::unchanged(path.to_path_buf(), hash).map(drop);
+    let graded = looks().map(|()| grade());
+    match graded.and_then(|outcome| looks().map(|()| outcome)) {
+        Ok(outcome) => outcome,
+        Err(reason) => Outcome::NotGraded { reason, here: true, limit: None },
+    }
+}
 
 /// Once more, if this machine failed: a disk may have room again, and others may have gone.
 fn twice(grade: impl Fn() -> Outcome, pause: Duration) -> Outcome {

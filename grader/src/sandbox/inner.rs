@@ -1,7 +1,7 @@
 //! Gives up all rights, step by step, and becomes the program.
 
 use super::spec::{PROC, WORK};
-use super::{Enforced, Job, Limits, Spec, calls, outer, raw};
+use super::{Enforced, Job, Limits, Spec, account, calls, outer, raw};
 use landlock::{
     ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr,
     RulesetCreatedAttr, RulesetStatus, Scope,
@@ -22,6 +22,7 @@ use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitCode};
+use std::time::Duration;
 
 /// What this process says to the one outside, before it becomes the program.
 #[derive(Debug, Serialize, Deserialize)]
@@ -50,12 +51,25 @@ pub(super) fn become_program(arguments: &[OsString]) -> Result<ExitCode, String>
             }
             let mut command = Command::new(&spec.program);
             command.args(&spec.arguments).args(&spec.without_proc);
-            format!("cannot start {}: {}", spec.program.display(), command.exec())
+            format!("cannot start {}: {}", spec.program.display(), exec(command))
         }
         Err(error) => error,
     };
     say(&mut channel, &Word::Failed(error))?;
     Ok(ExitCode::from(super::NO_SANDBOX))
+}
+
+/// Becomes the program; gives why not. A thread that has ended may count for a moment yet: then there is one process too many.
+fn exec(mut command: Command) -> std::io::Error {
+    const TRIES: u32 = 100;
+    for _ in 0..TRIES {
+        let error = command.exec();
+        if error.kind() != std::io::ErrorKind::WouldBlock {
+            return error;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    command.exec()
 }
 
 fn say(channel: &mut File, word: &Word) -> Result<(), String> {
@@ -86,6 +100,12 @@ fn prepare(arguments: &[OsString]) -> Result<(Spec, Enforced), String> {
         spec.without_proc.clear();
     }
     raw::close_files_on_exec().map_err(|error| failed("close the grader's files", &error))?;
+    if let Some(first) = spec.account {
+        let account = account::unused(first)?;
+        std::os::unix::fs::chown(WORK, Some(account), Some(account))
+            .map_err(|error| failed("give the scratch folder to the program's account", &error))?;
+        spec.account = Some(account);
+    }
     limit(&spec.limits)?;
     drop_rights(&spec)?;
     // After the change of rights, which would forget it.

@@ -15,9 +15,12 @@
 //! | `report` | what is said of a run, where the program cannot reach |
 //! | `outer` | makes the place, waits, brings the results out |
 //! | `inner` | gives up all rights, and becomes the program |
+//! | `account` | whose rights a program has |
 //! | `calls` | which system calls are left |
 //! | `raw` | the calls that are `unsafe` |
 
+#[cfg(target_os = "linux")]
+mod account;
 #[cfg(target_os = "linux")]
 mod calls;
 #[cfg(target_os = "linux")]

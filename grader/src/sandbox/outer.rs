@@ -5,7 +5,7 @@
 
 use super::report::{Channel, Reached, Report};
 use super::spec::{LIBRARIES, PATH, PROC, TOOLS, WORK};
-use super::{Enforced, INNER, Job, Limits, NO_SANDBOX, Spec, inner, raw};
+use super::{Enforced, INNER, Job, Limits, NO_SANDBOX, Spec, account, inner, raw};
 use crate::children;
 use rustix::fs::Mode;
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_bind_recursive, mount_change, mount_remount};
@@ -23,8 +23,6 @@ use std::time::{Duration, Instant};
 
 /// Devices without a content.
 const DEVICES: [&str; 2] = ["/dev/null", "/dev/zero"];
-/// Accounts that no system gives to anyone begin here; each sandbox takes the one of its process number.
-const ACCOUNTS: u32 = 2_000_000_000;
 /// What the tree of mount points may take.
 const SKELETON_BYTES: u64 = 1 << 20;
 
@@ -51,7 +49,9 @@ fn locked(spec: &Spec, channel: &mut Channel, report: &mut Report) -> Result<(),
         None => None,
     };
     let user = geteuid();
-    (spec.account, spec.namespaces) = isolate()?;
+    let has_accounts;
+    (has_accounts, spec.namespaces) = isolate()?;
+    spec.account = if has_accounts { Some(spec.account.map_or_else(account::draw, Ok)?) } else { None };
     spec.process_limit = spec.account.is_some() || !user.is_root();
     // Folders on the way to what is shown must be open to the program's account.
     umask(Mode::from_raw_mode(0o022));
@@ -102,8 +102,8 @@ fn killed_for_memory() -> u64 {
     count.and_then(|count| count.trim().parse().ok()).unwrap_or_default()
 }
 
-/// Namespaces of its own. As root with an account of its own; else in a user namespace, where this account is root.
-fn isolate() -> Result<(Option<u32>, Vec<String>), String> {
+/// Namespaces of its own, and whether there are accounts to give: as root; else it is a user namespace, where this account is root.
+fn isolate() -> Result<(bool, Vec<String>), String> {
     let spaces = UnshareFlags::NEWNS
         | UnshareFlags::NEWPID
         | UnshareFlags::NEWNET
@@ -113,7 +113,7 @@ fn isolate() -> Result<(Option<u32>, Vec<String>), String> {
     let mut names: Vec<String> = ["mount", "pid", "network", "ipc", "uts", "cgroup"].map(str::to_string).to_vec();
     let (user, group) = (geteuid(), getegid());
     if user.is_root() && raw::unshare(spaces).is_ok() {
-        return Ok((Some(ACCOUNTS + std::process::id() % 100_000_000), names));
+        return Ok((true, names));
     }
     raw::unshare(UnshareFlags::NEWUSER | spaces).map_err(|error| {
         format!("no namespaces: {error} (user namespaces are switched off, or a container forbids them)")
@@ -125,7 +125,7 @@ fn isolate() -> Result<(Option<u32>, Vec<String>), String> {
     write("/proc/self/setgroups", "deny".to_string())?;
     write("/proc/self/uid_map", format!("0 {} 1", user.as_raw()))?;
     write("/proc/self/gid_map", format!("0 {} 1", group.as_raw()))?;
-    Ok((None, names))
+    Ok((false, names))
 }
 
 /// Puts the file system together that the program will see, below the stage.

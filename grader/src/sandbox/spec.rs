@@ -120,7 +120,7 @@ pub struct Spec {
     pub stage: PathBuf,
     /// A file that is copied into the scratch folder, and its name there.
     pub input: Option<(PathBuf, String)>,
-    /// The account that the program gets; none in a user namespace. Filled in by the sandbox.
+    /// The account that the program gets, unless it has processes already: then, and without one, one is drawn. None in a user namespace.
     pub account: Option<u32>,
     /// What must be enforced; `None`: what can be, which is for the probe alone. Filled in by the cage.
     pub required: Option<Enforced>,

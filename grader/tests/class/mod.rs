@@ -69,10 +69,16 @@ impl Class {
 
     /// All results, by the names of their hand-ins.
     pub fn records(&self, out: &str) -> BTreeMap<String, Record> {
+        self.records_but(out, Path::new(""))
+    }
+
+    /// The same without the one of this file.
+    pub fn records_but(&self, out: &str, but: &Path) -> BTreeMap<String, Record> {
         let read = |path: PathBuf| -> Record {
             serde_json::from_slice(&fs::read(&path).expect("read")).unwrap_or_else(|error| panic!("{path:?}: {error}"))
         };
-        let records = files(&self.grades(out).join("results")).into_keys().map(read);
+        let is_result = |path: &PathBuf| path != but && path.extension().is_some_and(|end| end == "json");
+        let records = files(&self.grades(out).join("results")).into_keys().filter(is_result).map(read);
         records.map(|record| (record.name.clone(), record)).collect()
     }
 

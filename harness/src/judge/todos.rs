@@ -105,12 +105,41 @@ fn todo_at(step: &Step, sources: &Sources, place: &Place) -> Option<String> {
     above.last().map(str::to_string)
 }
 
-/// The untouched file of a step, as a student edition has it or made from the solution; also the one that this program was built with.
+/// The untouched file of a step, made from the solution that this program holds: a verdict depends on the program, and on no file that lies
+/// about when it judges.
+#[cfg(feature = "solutions")]
+fn untouched(step: u8, _: &Sources) -> Option<String> {
+    let (_, solution) = solutions::TEXTS.iter().find(|(number, _)| *number == step)?;
+    crate::skeleton::generate(step, &format!("solutions/src/step{step:02}.rs"), solution).ok()
+}
+
+/// The untouched file of a step, as a student edition has it; also the one that this program was built with.
+#[cfg(not(feature = "solutions"))]
 fn untouched(step: u8, sources: &Sources) -> Option<String> {
-    let read = |sources: &Sources| {
-        let solution = format!("solutions/src/step{step:02}.rs");
-        let made = || skeleton::generate(step, &solution, &sources.read(&solution)?).ok();
-        sources.read(&format!("harness/untouched/step{step:02}.rs")).or_else(made)
-    };
-    read(sources).or_else(|| read(&Sources::workspace()))
+    let file = crate::workbook::Workspace::untouched(step);
+    sources.read(&file).or_else(|| Sources::workspace().read(&file))
+}
+
+#[cfg(all(test, feature = "solutions"))]
+mod tests {
+    use super::*;
+    use crate::workbook::Workspace;
+    use std::fs;
+
+    #[test]
+    fn the_untouched_files_are_those_of_this_program_whatever_lies_about() {
+        let checkout = Workspace { root: std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..") };
+        let folder = tempfile::tempdir().unwrap();
+        for file in ["harness/untouched", "solutions/src"] {
+            fs::create_dir_all(folder.path().join(file)).unwrap();
+        }
+        for (step, _) in solutions::ALL {
+            for file in [Workspace::untouched(*step), Workspace::solution(*step)] {
+                fs::write(folder.path().join(file), "// another\n").unwrap();
+            }
+            let own = checkout.skeleton(*step).unwrap();
+            let found = untouched(*step, &Sources::at(folder.path()));
+            assert_eq!(found.as_deref(), Some(own.as_str()), "step {step}");
+        }
+    }
 }

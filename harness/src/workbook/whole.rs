@@ -13,6 +13,28 @@ pub const UNFINISHED: &str = ".unfinished-";
 /// What the system says; what was there is still there.
 pub fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
     let path = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+    let (file, folder) = beside(&path, content)?;
+    if let Ok(about) = fs::metadata(&path) {
+        file.as_file().set_permissions(about.permissions())?;
+    }
+    file.as_file().sync_all()?;
+    file.persist(&path).map_err(|error| error.error)?;
+    sync_folder(&folder)
+}
+
+/// The same for a file that is not there yet. Of several who write it at once, one does; what is there is not replaced.
+///
+/// # Errors
+/// `AlreadyExists`, or what the system says.
+pub fn write_new(path: &Path, content: &[u8]) -> io::Result<()> {
+    let (file, folder) = beside(path, content)?;
+    file.as_file().sync_all()?;
+    file.persist_noclobber(path).map_err(|error| error.error)?;
+    sync_folder(&folder)
+}
+
+/// A file of this content beside another, and their folder.
+fn beside(path: &Path, content: &[u8]) -> io::Result<(tempfile::NamedTempFile, PathBuf)> {
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder.to_path_buf(),
         _ => PathBuf::from("."),
@@ -26,12 +48,7 @@ pub fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
     builder.permissions(everybody);
     let mut file = builder.tempfile_in(&folder)?;
     file.write_all(content)?;
-    if let Ok(about) = fs::metadata(&path) {
-        file.as_file().set_permissions(about.permissions())?;
-    }
-    file.as_file().sync_all()?;
-    file.persist(&path).map_err(|error| error.error)?;
-    sync_folder(&folder)
+    Ok((file, folder))
 }
 
 /// Brings the names in a folder to the disk.

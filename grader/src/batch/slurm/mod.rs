@@ -1,15 +1,17 @@
 //! A batch on the nodes of a cluster: a job array of Slurm, a task for each hand-in.
 //!
-//! All nodes see the folder of grades, the checkout and the program under the same paths. A task writes its result as a batch here does: whole or
-//! not at all. What has none when the array has ended was on a node that failed, and is submitted again. A batch that is killed leaves an
-//! array that goes on: the next one ends it ([`end_earlier`]), keeps what it has graded, and submits the rest.
+//! All nodes see the folder of grades, the checkout and the program under the same paths. A task leaves its result in the folder of its
+//! submission, where nobody else writes: whole or not at all, and the first one stays. The batch alone moves results to `results/`, so that a task
+//! of an earlier submission that comes late, from a node that was taken for dead, changes nothing there. What has no result when the array has
+//! ended was on a node that failed, and is submitted again. A batch that is killed leaves an array that goes on: the next one ends it
+//! ([`end_earlier`]), takes what it has graded, and submits the rest.
 
 mod queue;
 mod submission;
 
 use super::hand_ins::NoCopy;
 use super::seed;
-use super::store::{Outcome, Store};
+use super::store::{Outcome, Record, Store};
 use super::work::Work;
 use indicatif::ProgressBar;
 use queue::Queue;
@@ -82,7 +84,7 @@ impl Slurm {
         let Some(first) = work.first() else { return Ok(Vec::new()) };
         let (queue, submission) = (Queue::of(store), Submission::new(store, work)?);
         let at_once = self.jobs.map(|jobs| format!("%{jobs}")).unwrap_or_default();
-        let minutes = (first.common.limit + MARGIN).as_secs().div_ceil(60);
+        let minutes = (first.common.longest() + MARGIN).as_secs().div_ceil(60);
         // A node that fails is counted here: a hand-in that takes nodes down with it must come to an end.
         let options = ["--nodes=1", "--no-requeue", &format!("--time={minutes}")].map(str::to_string).into_iter();
         let options = options.chain([format!("--chdir={}", root.display())]);
@@ -90,7 +92,7 @@ impl Slurm {
         let options = options.chain(self.options.iter().cloned());
         let array = format!("0-{}{at_once}", work.len() - 1);
         let job = queue.submit(&submission.script(), &submission.folder, &array, options)?;
-        let mut missing = work.to_vec();
+        let mut missing: Vec<(usize, Work)> = work.iter().cloned().enumerate().collect();
         let (begin, mut seen) = (Instant::now(), Instant::now());
         loop {
             // Asked before results are looked for: what is missing afterwards stays missing.
@@ -106,7 +108,7 @@ impl Slurm {
                 }
             };
             let before = missing.len();
-            missing = without_result(store, missing)?;
+            missing = gather(store, &submission, missing)?;
             bar.inc((before - missing.len()) as u64);
             if ended {
                 break;
@@ -115,22 +117,52 @@ impl Slurm {
             thread::sleep((Duration::from_secs(1) + begin.elapsed() / 20).min(Duration::from_secs(15)));
         }
         submission.end()?;
-        Ok(missing)
+        submission.gathered()?;
+        Ok(missing.into_iter().map(|(_, work)| work).collect())
     }
 }
 
-/// What has no result of its own yet.
-fn without_result(store: &Store, work: Vec<Work>) -> Result<Vec<Work>, String> {
-    // A folder on a network is read anew when it is opened; without that, a file of another machine may not be seen for a minute.
-    store.ids()?;
+/// Takes the results that tasks have left. Gives the tasks that have left none.
+fn gather(store: &Store, submission: &Submission, work: Vec<(usize, Work)>) -> Result<Vec<(usize, Work)>, String> {
+    let there = submission.results()?;
     let mut missing = Vec::new();
-    for one in work {
-        let there = store.result(&one.id)?.is_some_and(|record| record.identity == one.identity);
-        if !there {
-            missing.push(one);
+    for (index, one) in work {
+        let found = if there.contains(&index) { submission.result(index)? } else { None };
+        match found.filter(|record| is_of(record, &one)) {
+            Some(record) => store.keep_result(&one.id, &record)?,
+            None => missing.push((index, one)),
         }
     }
     Ok(missing)
+}
+
+/// Whether it is a result of this task, and not of another that was put in its place.
+fn is_of(record: &Record, work: &Work) -> bool {
+    record.identity == work.identity && record.hand_in == work.hand_in && record.name == work.name
+}
+
+/// Takes what an earlier batch's array has graded, and the batch did not live to take. A grade that is there already gives way to another grade
+/// alone, and to none by the same tools. What cannot be read stays where it is, and is graded again.
+fn gather_earlier(store: &Store, submission: &Submission, say: impl Fn(&str)) -> Result<(), String> {
+    for index in submission.results()? {
+        let (work, record) = match (submission.task(index), submission.result(index)) {
+            (Ok(work), Ok(Some(record))) => (work, record),
+            (Ok(_), Ok(None)) => continue,
+            (Err(error), _) | (_, Err(error)) => {
+                say(&format!("note: a result of an earlier batch is not taken: {error}"));
+                continue;
+            }
+        };
+        let graded = |record: &Record| matches!(record.outcome, Outcome::Graded(_));
+        let better = match store.result(&work.id)? {
+            Some(known) if graded(&known) => known.identity != record.identity && graded(&record),
+            _ => true,
+        };
+        if is_of(&record, &work) && better {
+            store.keep_result(&work.id, &record)?;
+        }
+    }
+    submission.gathered()
 }
 
 /// Ends what an earlier batch on this folder has left in the queue. What it graded stays.
@@ -138,10 +170,12 @@ fn without_result(store: &Store, work: Vec<Work>) -> Result<Vec<Work>, String> {
 /// # Errors
 /// When the folder cannot be read or written.
 pub fn end_earlier(store: &Store, say: impl Fn(&str)) -> Result<(), String> {
-    let submissions = Submission::all(store)?;
+    let mut submissions = Submission::all(store)?;
     if submissions.is_empty() {
         return Ok(());
     }
+    // The newest last: what was submitted later counts.
+    submissions.sort_by_key(Submission::number);
     let open = submissions.iter().filter(|submission| !submission.ended()).count();
     // From now on none of its tasks begins, and none leaves a result: also if nobody can cancel them here.
     submissions.iter().filter(|submission| !submission.ended()).try_for_each(Submission::end)?;
@@ -169,7 +203,7 @@ pub fn end_earlier(store: &Store, say: impl Fn(&str)) -> Result<(), String> {
         }
         _ => {}
     }
-    Ok(())
+    submissions.iter().filter(|one| !one.is_gathered()).try_for_each(|one| gather_earlier(store, one, &say))
 }
 
 /// One task of an array: grades the hand-in of that number. `folder` is that of the submission.
@@ -184,21 +218,19 @@ pub fn work(folder: &Path, index: usize) -> Result<(), String> {
     }
     let work = submission.task(index)?;
     let store = Store::existing(submission.grades())?;
-    // Slurm may start a task again that was done, and a batch may submit one whose result it does not see yet.
-    let done = store.result(&work.id)?.filter(|record| record.identity == work.identity);
-    if done.is_some_and(|record| matches!(record.outcome, Outcome::Graded(_))) {
+    // Slurm may start a task again that was done.
+    if submission.result(index)?.is_some() {
         return Ok(());
     }
     let seed = match work.common.seed {
         Some(seed) => seed,
         None => seed::reveal(&store)?.seed,
     };
-    let id = work.id.clone();
     let record = work.run(seed);
     if submission.ended() {
         return gone();
     }
-    store.keep_result(&id, &record)?;
+    submission.leave(index, &record)?;
     match record.outcome {
         Outcome::Graded(_) => Ok(()),
         Outcome::NotGraded { reason, .. } => Err(reason),

@@ -1,9 +1,13 @@
-//! The folder of one submission, `GRADES/slurm/N`: a file for each task, the script that starts one, their logs, and whether it has ended.
+//! The folder of one submission, `GRADES/slurm/N`: a file for each task, the script that starts one, their logs, the results that they leave,
+//! whether it has ended, and whether its results were taken.
 //!
-//! When it has, none of its tasks begins or leaves a result any more, whatever became of the job.
+//! When it has ended, none of its tasks begins or leaves a result any more, whatever became of the job. When they were taken, nobody looks there
+//! again: what a task leaves that did not see the end is of no effect.
 
-use crate::batch::store::{Store, write_whole};
+use crate::batch::store::{Record, SCHEMA, Store, write_whole};
 use crate::batch::work::Work;
+use harness::workbook::whole::write_new;
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -28,6 +32,8 @@ impl Submission {
                 Err(error) => return Err(format!("cannot make {}: {error}", folder.display())),
             }
         };
+        let left = submission.left();
+        fs::create_dir(&left).map_err(|error| format!("cannot make {}: {error}", left.display()))?;
         for (index, one) in work.iter().enumerate() {
             let text = serde_json::to_vec_pretty(one).map_err(|error| format!("cannot write JSON: {error}"))?;
             write_whole(&submission.path(index), &text)?;
@@ -56,7 +62,7 @@ impl Submission {
         Ok(submissions)
     }
 
-    fn number(&self) -> Option<u64> {
+    pub(super) fn number(&self) -> Option<u64> {
         self.folder.file_name()?.to_str()?.parse().ok()
     }
 
@@ -82,6 +88,74 @@ impl Submission {
         serde_json::from_slice(&text).map_err(|error| format!("{} is no task: {error}", path.display()))
     }
 
+    /// Where tasks leave their results.
+    fn left(&self) -> PathBuf {
+        self.folder.join("results")
+    }
+
+    fn left_by(&self, index: usize) -> PathBuf {
+        self.left().join(format!("{index}.json"))
+    }
+
+    /// The tasks that have left a result. The folder is read: a file of another machine may otherwise not be seen for a minute.
+    pub(super) fn results(&self) -> Result<BTreeSet<usize>, String> {
+        let folder = self.left();
+        let failed = |error| format!("cannot read {}: {error}", folder.display());
+        let entries = match fs::read_dir(&folder) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(BTreeSet::new()),
+            Err(error) => return Err(failed(error)),
+        };
+        let mut there = BTreeSet::new();
+        for entry in entries {
+            let name = entry.map_err(failed)?.file_name();
+            there.extend(name.to_str().and_then(|name| name.strip_suffix(".json")?.parse::<usize>().ok()));
+        }
+        Ok(there)
+    }
+
+    /// What a task has left.
+    ///
+    /// # Errors
+    /// When it is there and cannot be read: all that takes part is one program, so it was damaged, or is another's.
+    pub(super) fn result(&self, index: usize) -> Result<Option<Record>, String> {
+        let path = self.left_by(index);
+        let text = match fs::read(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(format!("cannot read {}: {error}", path.display())),
+        };
+        match serde_json::from_slice::<Record>(&text) {
+            Ok(record) if record.schema == SCHEMA => Ok(Some(record)),
+            Ok(Record { schema, .. }) => {
+                Err(not_a_result(&path, &format!("it has schema {schema}; known is {SCHEMA}")))
+            }
+            Err(error) => Err(not_a_result(&path, &error.to_string())),
+        }
+    }
+
+    /// Leaves a task's result. If another run of the task was faster, its result stays.
+    pub(super) fn leave(&self, index: usize, record: &Record) -> Result<(), String> {
+        let path = self.left_by(index);
+        let text = serde_json::to_vec_pretty(record).map_err(|error| format!("cannot write JSON: {error}"))?;
+        match write_new(&path, &text) {
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => {
+                Err(format!("cannot write {}: {error}", path.display()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether its results were taken.
+    pub(super) fn is_gathered(&self) -> bool {
+        self.folder.join("gathered").exists()
+    }
+
+    /// They were.
+    pub(super) fn gathered(&self) -> Result<(), String> {
+        write_whole(&self.folder.join("gathered"), b"")
+    }
+
     /// Whether it has ended.
     pub(super) fn ended(&self) -> bool {
         self.folder.join("ended").exists()
@@ -91,6 +165,14 @@ impl Submission {
     pub(super) fn end(&self) -> Result<(), String> {
         write_whole(&self.folder.join("ended"), b"")
     }
+}
+
+fn not_a_result(path: &Path, found: &str) -> String {
+    format!(
+        "{} is no result of a task that this grader can read: {found}\n  \
+         try: Give the batch with the grader that wrote it; or move the file away, and its hand-in is graded again.",
+        path.display()
+    )
 }
 
 /// A path as a word of the shell.
