@@ -1,9 +1,7 @@
 //! What was asked on the command line, looked at before anything is done: options that an action does not have, and those that a batch
 //! hands on.
 
-use crate::{Action, Asked, Cli, class};
-use clap::Parser;
-use clap::error::ErrorKind;
+use crate::{Action, Asked, class};
 use grader::formats::Format;
 
 /// A step: `1`, `01` or `step01`.
@@ -62,31 +60,4 @@ pub(crate) fn all_used(action: &Action, asked: &Asked) -> Result<(), String> {
         Some((option, _)) => Err(format!("{option} is not for `grader {name}`\n  try: Leave it out. {why}")),
         None => Ok(()),
     }
-}
-
-/// Whether what a batch hands on to each `grader grade` can be asked of it: a mistake there would take the grade of everyone.
-pub(crate) fn handed_on(options: &[String], steps: &[u8], moments: bool) -> Result<(), String> {
-    const HAND_IN: &str = "HAND-IN";
-    // As `grader::batch::child` asks.
-    let ours = ["grader", "grade", HAND_IN, "--format", "json", "--seed", "-", "--rubric", "RUBRIC", "--verdicts", "V"];
-    let ours = ours.into_iter().map(str::to_string);
-    let ours = ours.chain(steps.iter().flat_map(|step| ["--step".to_string(), step.to_string()]));
-    let moment = ["--handed-in", "2026-11-30T12:00:00Z"].map(str::to_string);
-    let ours = ours.chain(moment.into_iter().filter(|_| moments));
-    let error = match Cli::try_parse_from(ours.chain(options.iter().cloned())) {
-        Ok(Cli { action: Action::Grade { hand_in, .. }, .. }) if hand_in.as_os_str() == HAND_IN => return Ok(()),
-        Ok(_) => "they ask for another action".to_string(),
-        Err(error) => match error.kind() {
-            ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => "they ask for no grade".to_string(),
-            _ => {
-                let said = error.to_string();
-                said.lines().next().unwrap_or_default().trim_start_matches("error: ").to_string()
-            }
-        },
-    };
-    let given = options.join(" ");
-    Err(format!(
-        "what stands after `--` is not for `grader grade`: {error}\n  \
-         try: Give its options there, as `grader grade --help` lists them, and those of the batch before `--`. Found: {given}"
-    ))
 }

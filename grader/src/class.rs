@@ -1,6 +1,6 @@
 //! The commands for a whole class: `batch`, `regrade`, `reveal`, `similar`.
 
-use crate::{Asked, Trust, arguments, print, workspace};
+use crate::{Asked, Trust, print, workspace};
 use clap::Subcommand;
 use grader::batch::slurm::{self, Slurm};
 use grader::batch::store::{self, Store};
@@ -121,10 +121,6 @@ impl Action {
                 let mut options = options.clone();
                 if trust.trust && !options.iter().any(|option| option == "--trust") {
                     options.push("--trust".to_string());
-                }
-                // What is started in place of the grader may have options of its own.
-                if grade_with.is_none() {
-                    arguments::handed_on(&options, &asked.steps, handed_in.is_some())?;
                 }
                 let batch = Batch {
                     hand_ins: hand_ins.clone(),

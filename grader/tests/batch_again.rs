@@ -114,36 +114,36 @@ fn options_that_no_grade_has_are_refused_before_they_take_everyones() {
         &["--", "--bogus"],
         &[],
         expect![[r#"
-        error: what stands after `--` is not for `grader grade`: unexpected argument '--bogus' found
-          try: Give its options there, as `grader grade --help` lists them, and those of the batch before `--`. Found: --bogus
-    "#]],
+            error: "--bogus" cannot be an option of `grader grade` in a batch: allowed are --trust and --allow-unchecked
+              try: Leave it out.
+        "#]],
     );
     refuses(
         &class,
         &["--", "--format", "csv"],
         &[],
         expect![[r#"
-        error: what stands after `--` is not for `grader grade`: the argument '--format <FORMAT>' cannot be used multiple times
-          try: Give its options there, as `grader grade --help` lists them, and those of the batch before `--`. Found: --format csv
-    "#]],
+            error: "--format" cannot be an option of `grader grade` in a batch: it decides on grades, or names a file that no grade says anything of
+              try: Give it to the batch, before `--`, if it has it: --rubric, --handed-in, --seed, --step.
+        "#]],
     );
     refuses(
         &class,
         &["--", "another"],
         &[],
         expect![[r#"
-        error: what stands after `--` is not for `grader grade`: unexpected argument 'another' found
-          try: Give its options there, as `grader grade --help` lists them, and those of the batch before `--`. Found: another
-    "#]],
+            error: "another" cannot be an option of `grader grade` in a batch: allowed are --trust and --allow-unchecked
+              try: Leave it out.
+        "#]],
     );
     refuses(
         &class,
-        &["--", "--help"],
+        &["--", "--trust", "--trust"],
         &[],
         expect![[r#"
-        error: what stands after `--` is not for `grader grade`: they ask for no grade
-          try: Give its options there, as `grader grade --help` lists them, and those of the batch before `--`. Found: --help
-    "#]],
+            error: "--trust" cannot be an option of `grader grade` in a batch: it stands there twice
+              try: Give it once.
+        "#]],
     );
     refuses(
         &class,

@@ -14,8 +14,14 @@ const OF_BATCH: [&str; 7] = ["--rubric", "--metadata", "--verdicts", "--handed-i
 /// # Errors
 /// The first that may not, and why.
 pub fn allowed(options: &[String], other: bool) -> Result<(), String> {
-    options.iter().try_for_each(|option| {
-        let why = if OWN.contains(&option.as_str()) { None } else { refusal(option, other) };
+    options.iter().enumerate().try_for_each(|(place, option)| {
+        let own = OWN.contains(&option.as_str());
+        let twice = own && options[..place].contains(option);
+        let why = match own {
+            _ if twice => Some("it stands there twice\n  try: Give it once.".to_string()),
+            true => None,
+            false => refusal(option, other),
+        };
         why.map_or(Ok(()), |why| Err(format!("{option:?} cannot be an option of `grader grade` in a batch: {why}")))
     })
 }
