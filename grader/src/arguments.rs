@@ -1,5 +1,4 @@
-//! What was asked on the command line, looked at before anything is done: options that an action does not have, and those that a batch
-//! hands on.
+//! What was asked on the command line, looked at before anything is done: options that an action does not have.
 
 use crate::{Action, Asked, class};
 use grader::formats::Format;

@@ -101,14 +101,11 @@ impl Folder {
         Ok(Some(bytes))
     }
 
-    /// The names in it in their order, those of folders with a `/` at their end, up to so many; and how many more there are. What cannot be
-    /// listed has none: names are only shown.
-    pub fn names(&self, most: usize) -> (Vec<String>, usize) {
+    /// The names in it in their order, those of folders with a `/` at their end. What cannot be listed has none: names are only shown.
+    pub fn names(&self) -> Vec<String> {
         let mut names = system::names(&self.0).unwrap_or_default();
         names.sort_unstable();
-        let more = names.len().saturating_sub(most);
-        names.truncate(most);
-        (names, more)
+        names
     }
 
     /// Whether anything is at a place, of whatever kind.

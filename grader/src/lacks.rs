@@ -24,13 +24,12 @@ pub(crate) struct There {
 impl There {
     /// What a folder holds.
     pub(crate) fn of_folder(folder: &Folder) -> There {
-        let (all, _) = folder.names(usize::MAX);
-        let folders = all.iter().filter(|name| name.ends_with('/')).take(FOLDERS);
+        let names = folder.names();
+        let folders = names.iter().filter(|name| name.ends_with('/')).take(FOLDERS);
         let steps = || harness::STEPS.iter().flat_map(|step| places(step.number));
         let too_deep = folders.flat_map(|above| steps().map(move |place| format!("{above}{place}")));
         let too_deep = too_deep.into_iter().find(|place| folder.holds(place));
-        let (names, more) = folder.names(NAMES);
-        There { names, more, too_deep }
+        There::shown(&names, too_deep)
     }
 
     /// What an archive holds: the names of its files.
@@ -41,11 +40,13 @@ impl There {
                 harness::STEPS.iter().any(|step| places(step.number).iter().any(|place| place == below))
             })
         };
-        There {
-            names: names.iter().take(NAMES).cloned().collect(),
-            more: names.len().saturating_sub(NAMES),
-            too_deep: names.iter().find(is_kernel).cloned(),
-        }
+        There::shown(names, names.iter().find(is_kernel).cloned())
+    }
+
+    /// The first of these names.
+    fn shown(names: &[String], too_deep: Option<String>) -> There {
+        let (names, more) = (names.iter().take(NAMES).cloned().collect(), names.len().saturating_sub(NAMES));
+        There { names, more, too_deep }
     }
 
     /// That the hand-in `called` so holds no kernel of these steps. `notes`: what else is to be said, a sentence each.

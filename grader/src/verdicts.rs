@@ -125,20 +125,9 @@ impl Verdicts {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::versions::tests::known as tools;
     use harness::Part;
     use serde_json::json;
-
-    fn tools() -> Versions {
-        Versions {
-            workbook: "0".to_string(),
-            emulator: "0".to_string(),
-            grader: "g".to_string(),
-            sources: Some("s".to_string()),
-            grade_with: None,
-            rustc: Some("r".to_string()),
-            ptxas: None,
-        }
-    }
 
     fn sandbox(landlock: &str) -> Sandbox {
         serde_json::from_value(json!({ "landlock": landlock })).unwrap()

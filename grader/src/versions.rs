@@ -200,10 +200,11 @@ fn said(command: &mut Command) -> Result<String, String> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    fn known() -> Versions {
+    /// Some that are all known.
+    pub(crate) fn known() -> Versions {
         Versions {
             workbook: "0".to_string(),
             emulator: "0".to_string(),

@@ -16,24 +16,31 @@ struct Difference {
     option: String,
 }
 
-/// Whether no grade that is there was asked for otherwise.
+/// Whether each result that is there can be read, and no grade was asked for otherwise, unless those are to be replaced.
 ///
 /// # Errors
-/// What differs, of the first grade that would be replaced, and the ways out. Nothing is written.
+/// Which cannot be read; or what differs, of the first grade that would be replaced, and the ways out. Nothing is written.
 pub(super) fn as_before(batch: &Batch, store: &Store, hand_ins: &[HandIn]) -> Result<(), String> {
     // Only a seed that was drawn before can be the same.
     let commitment = if batch.seed_commit { seed::reveal(store).ok().map(|secret| secret.commitment()) } else { None };
-    let (mut first, mut replaced) = (None, 0);
+    let (mut unread, mut first, mut replaced) = (Vec::new(), None, 0);
     for hand_in in hand_ins {
-        let Some(record) = store.result(&hand_in.id)? else { continue };
-        if !matches!(record.outcome, Outcome::Graded(_)) {
-            continue;
-        }
+        let record = match store.result(&hand_in.id) {
+            Ok(Some(record)) if !batch.replace && matches!(record.outcome, Outcome::Graded(_)) => record,
+            Ok(_) => continue,
+            Err(error) => {
+                unread.push(error);
+                continue;
+            }
+        };
         let found = differences(batch, store, &record, commitment.as_deref());
         if !found.is_empty() {
             replaced += 1;
             first.get_or_insert((record.name, found));
         }
+    }
+    if !unread.is_empty() {
+        return Err(super::unread(&unread));
     }
     let Some((name, found)) = first else { return Ok(()) };
     let lines: Vec<String> =
