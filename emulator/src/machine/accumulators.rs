@@ -65,27 +65,20 @@ impl Cluster<'_> {
         }
     }
 
-    /// These registers are loaded from columns of tensor memory: whose accumulator they hold, and what it is taken for.
-    pub fn check_accumulator_type(&mut self, site: u32, cta: usize, (column, columns): (u32, u32), d: &[u16]) {
-        let Some(&Recent { of, stamp, .. }) = self.issued.last_of(cta, column, columns) else { return };
-        if of == Accumulator::F32 {
-            return;
-        }
-        let (is, mma) = (name(of), stamp.site);
+    /// The statement that computes with what a load brings to these registers as with FP32 numbers. It follows from the kernel alone.
+    fn taken_for_fp32(&self, site: u32, d: &[u16]) -> Option<u32> {
         // Something else may have been written there.
         let code = &self.kernel.code;
         if code.iter().any(|inst| matches!(inst.op, Op::TensorStore { .. } | Op::TensorCopy(_))) {
-            return;
+            return None;
         }
-        let Some(load) = code.iter().position(|inst| inst.site == site) else { return };
+        let load = code.iter().position(|inst| inst.site == site)?;
         let mut open: Vec<Reg> = d.iter().map(|&reg| Reg::B32(reg)).collect();
-        let mut used = None;
         for inst in &code[load + 1..] {
             if inst.uses.iter().any(|reg| open.contains(reg)) {
                 let text = self.place(inst.site).text;
                 if takes_fp32(&text) {
-                    used = Some(inst.site);
-                    break;
+                    return Some(inst.site);
                 }
                 if text.starts_with("mov.") {
                     open.extend(inst.defs.iter().copied());
@@ -94,9 +87,28 @@ impl Cluster<'_> {
             }
             open.retain(|reg| !inst.defs.contains(reg));
             if open.is_empty() {
-                break;
+                return None;
             }
         }
+        None
+    }
+
+    /// These registers are loaded from columns of tensor memory: whose accumulator they hold, and what it is taken for.
+    pub fn check_accumulator_type(&mut self, site: u32, cta: usize, (column, columns): (u32, u32), d: &[u16]) {
+        let Some(&Recent { of, stamp, .. }) = self.issued.last_of(cta, column, columns) else { return };
+        if of == Accumulator::F32 {
+            return;
+        }
+        let (is, mma) = (name(of), stamp.site);
+        let load = (site, d.first().copied());
+        let used = match self.issued.taken_for_fp32.get(&load) {
+            Some(known) => *known,
+            None => {
+                let used = self.taken_for_fp32(site, d);
+                self.issued.taken_for_fp32.insert(load, used);
+                used
+            }
+        };
         let Some(used) = used else { return };
         let mut diagnostic = self.problem(
             "type-mismatch",

@@ -18,6 +18,9 @@ pub struct Issued {
     /// The statement of each warp's last one, and of the last one of all.
     pub sites: FxHashMap<usize, u32>,
     pub last: Option<u32>,
+    /// Of a load of an accumulator that is not of FP32, by its statement and first register: the statement that computes with what it
+    /// loads as with FP32 numbers.
+    pub taken_for_fp32: FxHashMap<(u32, Option<u16>), Option<u32>>,
 }
 
 /// An MMA that was issued.
@@ -39,9 +42,14 @@ pub struct Recent {
 }
 
 impl Recent {
+    /// Whether its accumulator has some of these columns, in whatever CTA.
+    fn overlaps(&self, column: u32, columns: u32) -> bool {
+        self.d.0 < column + columns && column < self.d.0 + self.columns
+    }
+
     fn lies_in(&self, cta: usize, column: u32, columns: u32) -> bool {
         let (first, count) = self.ctas;
-        (first..first + count).contains(&cta) && self.d.0 < column + columns && column < self.d.0 + self.columns
+        (first..first + count).contains(&cta) && self.overlaps(column, columns)
     }
 }
 
@@ -62,8 +70,7 @@ impl Issued {
 
     /// The last one whose accumulator has some of these columns: its place, and its statement.
     pub fn accumulator(&self, column: u32, columns: u32) -> Option<Stamp> {
-        let overlap = |m: &&Recent| m.d.0 < column + columns && column < m.d.0 + m.columns;
-        self.recent.iter().rev().find(overlap).map(|m| m.stamp)
+        self.recent.iter().rev().find(|m| m.overlaps(column, columns)).map(|m| m.stamp)
     }
 
     /// The last one whose accumulator has some of these columns of a CTA.
@@ -84,7 +91,7 @@ impl Issued {
 
     /// The last one of the same warp that wrote some of these columns as another accumulator.
     pub fn aliased(&self, new: &Recent) -> Option<Recent> {
-        let overlap = |m: &Recent| m.d.0 < new.d.0 + new.columns && new.d.0 < m.d.0 + m.columns;
+        let overlap = |m: &&Recent| m.overlaps(new.d.0, new.columns);
         self.recent.iter().rev().find(|m| m.warp == new.warp && m.d != new.d && overlap(m)).copied()
     }
 }

@@ -133,15 +133,20 @@ impl Cluster<'_> {
         Clock::default()
     }
 
-    /// All that orders two accesses is a wait with `.relaxed`: a note.
-    pub fn explain_relaxed(&self, race: &Race) -> Draft {
-        let (first, second) = (race.conflict.first, race.second);
+    /// What two accesses meet in.
+    fn name_of(&self, race: &Race) -> String {
         let byte = race.conflict.byte;
-        let name = match race.memory {
+        match race.memory {
             RaceMemory::Global(buffer) => self.global.buffers[buffer].describe(byte),
             RaceMemory::Shared(_) => self.shared_name(byte as u32),
             RaceMemory::Tensor(_) => self.tensor_name((byte / 16) as u32 % super::tensor::COLUMNS),
-        };
+        }
+    }
+
+    /// All that orders two accesses is a wait with `.relaxed`: a note.
+    pub fn explain_relaxed(&self, race: &Race) -> Draft {
+        let (first, second) = (race.conflict.first, race.second);
+        let name = self.name_of(race);
         let relaxed = |site| {
             let waits = |op: &Op| matches!(op, Op::BarrierWait { relaxed: true, .. });
             self.kernel.code.iter().any(|inst| inst.site == site && waits(&inst.op))
@@ -206,11 +211,11 @@ impl Cluster<'_> {
             None => ("", "Let what releases and what acquires on the way both be at .cluster scope."),
         };
         labels.extend(keeper.map(|narrow| self.label(narrow.site, text)));
-        let byte = race.conflict.byte;
-        let (code, name) = match race.memory {
-            RaceMemory::Global(buffer) => ("race-global", self.global.buffers[buffer].describe(byte)),
-            RaceMemory::Shared(_) | RaceMemory::Tensor(_) => ("race-shared", self.shared_name(byte as u32)),
+        let code = match race.memory {
+            RaceMemory::Global(_) => "race-global",
+            RaceMemory::Shared(_) | RaceMemory::Tensor(_) => "race-shared",
         };
+        let name = self.name_of(race);
         let title =
             format!("{writer} writes {name}, {reader} reads it, and what orders the two counts within a CTA only");
         Draft { names: vec![], ..Draft::of(race, "")(code, title, labels, RULE, help.into()) }
