@@ -3,43 +3,18 @@
 
 mod common;
 
+use common::one_tile::{TEXT, launch_of, operand};
 use common::{load, schedules};
-use emulator::{Buffer, Content, Diagnostic, Launch, Param, Report};
+use emulator::{Diagnostic, Report};
 use half::f16;
 
-const TEXT: &str = include_str!("kernels/one_tile.ptx");
-
-/// 128 × 64.
-fn matrix(seed: u64) -> Vec<i32> {
-    common::matrix(128, 64, seed, 4)
-}
-
-fn launch(a: &[i32], b: &[i32]) -> Launch {
-    let bytes = |m: &[i32]| m.iter().flat_map(|&x| f16::from_f32(x as f32).to_bits().to_le_bytes()).collect();
-    let buffer =
-        |name: &str, content, row| Buffer { name: name.into(), content, row_bytes: Some(row), element_bytes: Some(2) };
-    Launch {
-        entry: "one_tile".into(),
-        grid: [1, 1, 1],
-        cluster: [1, 1, 1],
-        block: [128, 1, 1],
-        buffers: vec![
-            buffer("A", Content::Bytes(bytes(a)), 128),
-            buffer("B", Content::Bytes(bytes(b)), 128),
-            buffer("D", Content::Undefined { bytes: 128 * 128 * 2 }, 256),
-        ],
-        params: (0..3).map(|buffer| Param::Pointer { buffer, offset: 0 }).collect(),
-        ..Default::default()
-    }
-}
-
 fn run(text: &str, seed: Option<u64>) -> Report {
-    common::run(&load(text), &launch(&matrix(1), &matrix(2)), seed, 1_000_000)
+    common::run(&load(text), &launch_of(&operand(1), &operand(2)), seed, 1_000_000)
 }
 
 /// Elements of D that differ from the exact product.
 fn wrong(report: &Report) -> usize {
-    let (a, b) = (matrix(1), matrix(2));
+    let (a, b) = (operand(1), operand(2));
     let d = &report.buffers[2].bytes;
     let differs = |n: &usize| {
         let (row, column) = (n / 128, n % 128);

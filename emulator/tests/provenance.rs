@@ -3,31 +3,12 @@
 
 mod common;
 
+use common::one_tile::{TEXT as ONE_TILE, launch_of, operand};
 use common::pair;
-use emulator::{Buffer, Content, Launch, Param, Report};
-
-const ONE_TILE: &str = include_str!("kernels/one_tile.ptx");
+use emulator::{Content, Launch, Report};
 
 fn one_tile() -> Launch {
-    let bytes = |seed| -> Vec<u8> {
-        let of = |&x: &i32| half::f16::from_f32(x as f32).to_bits().to_le_bytes();
-        common::matrix(128, 64, seed, 4).iter().flat_map(of).collect()
-    };
-    let buffer =
-        |name: &str, content, row| Buffer { name: name.into(), content, row_bytes: Some(row), element_bytes: Some(2) };
-    Launch {
-        entry: "one_tile".into(),
-        grid: [1, 1, 1],
-        cluster: [1, 1, 1],
-        block: [128, 1, 1],
-        buffers: vec![
-            buffer("A", Content::Bytes(bytes(1)), 128),
-            buffer("B", Content::Bytes(bytes(2)), 128),
-            buffer("D", Content::Undefined { bytes: 128 * 128 * 2 }, 256),
-        ],
-        params: (0..3).map(|buffer| Param::Pointer { buffer, offset: 0 }).collect(),
-        ..Default::default()
-    }
+    launch_of(&operand(1), &operand(2))
 }
 
 #[track_caller]

@@ -1,39 +1,12 @@
 //! Which TODO a verdict names when the line that is shown belongs to another one, or cuts short what stands in front of it.
 
-use harness::diagnostics::Sources;
-use harness::{
-    BuildFailure, Built, InProcess, JudgeOptions, KernelSource, MilestoneState, Outcome, Part, Problem, Step, Verdict,
-    judge, report, step,
-};
+mod judged;
 
-/// An edited solution whose places are files of the folder that holds its text.
-struct Edited(&'static str);
+use harness::{MilestoneState, Outcome, Part, Verdict, report};
+use judged::state;
 
-impl KernelSource for Edited {
-    fn build(&self, problem: &Problem, sms: u32) -> Result<Built, BuildFailure> {
-        let folder = format!("{}/", edited::FOLDER);
-        let mut built = InProcess(edited::kernel(self.0)).build(problem, sms)?;
-        built.ptx = built.ptx.replace(&folder, "");
-        for todo in &mut built.todos {
-            todo.place.file = todo.place.file.replace(&folder, "");
-        }
-        Ok(built)
-    }
-}
-
-/// The verdict at the size that is looked at closely.
 fn judged(name: &'static str) -> Verdict {
-    colored::control::set_override(false);
-    let number = name.rsplit('_').next().and_then(|number| number.parse().ok()).expect("the name ends with the step");
-    let whole = step(number).expect("the step exists");
-    let step = Step { sizes: &[], cases: &[], timed: whole.observed.problem, inputs_per_size: 1, ..*whole };
-    let options = JudgeOptions { seeds: 1, sources: Sources::at(edited::FOLDER), ..JudgeOptions::default() };
-    judge(&step, &Edited(name), &options)
-}
-
-#[track_caller]
-fn state<'a>(verdict: &'a Verdict, id: &str) -> &'a MilestoneState {
-    &verdict.milestones.iter().find(|milestone| milestone.id == id).expect("the step has it").state
+    judged::judged(name, 1)
 }
 
 /// A wait for the number of the round breaks the run off in round 2. It is TODO 2.4 that is not right, and not 2.1, of which the run has not

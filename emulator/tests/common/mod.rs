@@ -3,6 +3,7 @@
 #![allow(dead_code)]
 
 pub mod hopper;
+pub mod one_tile;
 pub mod pair;
 
 use emulator::{Buffer, Content, Launch, Options, Param, Program, Report};

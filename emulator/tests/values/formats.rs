@@ -15,6 +15,17 @@ pub enum Format {
 use Format::*;
 
 impl Format {
+    /// Its name in `mma.sync` and `wgmma.mma_async`, which have these five.
+    pub fn name(self) -> &'static str {
+        match self {
+            Tf32 => "tf32",
+            E4m3 => "e4m3",
+            E5m2 => "e5m2",
+            U8 => "u8",
+            _ => "s8",
+        }
+    }
+
     /// Its code in the instruction descriptor.
     pub fn code(self, kind: &str) -> u32 {
         match self {
@@ -62,5 +73,15 @@ pub fn packed(format: Format, kind: &str, row: &[i32], containers: bool) -> Vec<
         E2m1 => groups(8, 4),
         E2m3 | E3m2 if !containers => groups(12, 6),
         _ => bits.iter().map(|&x| x as u8).collect(),
+    }
+}
+
+/// The bits of a number in D, whose type is as PTX writes it: `s32`, which may saturate, `f16` or `f32`.
+pub fn accumulator(d: &str, saturate: bool, x: i64) -> u32 {
+    match d {
+        "s32" if saturate => x.clamp(i32::MIN.into(), i32::MAX.into()) as u32,
+        "s32" => x as u32,
+        "f16" => half::f16::from_f32(x as f32).to_bits().into(),
+        _ => (x as f32).to_bits(),
     }
 }

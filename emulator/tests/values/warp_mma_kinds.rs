@@ -3,9 +3,8 @@
 //! Places are those of the ISA's text, element by element. All numbers are integers from -4 to 4, and every sum is exact.
 
 use crate::common::matrix;
-use crate::formats::{Format, Format::*, packed};
+use crate::formats::{Format, Format::*, accumulator, packed};
 use crate::row::{Row, bare, check};
-use half::f16;
 
 /// A form: its shape, the type of D as PTX writes it, and those of A and B.
 struct Case {
@@ -14,16 +13,6 @@ struct Case {
     a: Format,
     b: Format,
     saturate: bool,
-}
-
-fn name(format: Format) -> &'static str {
-    match format {
-        Tf32 => "tf32",
-        E4m3 => "e4m3",
-        E5m2 => "e5m2",
-        U8 => "u8",
-        _ => "s8",
-    }
 }
 
 impl Case {
@@ -53,18 +42,13 @@ impl Case {
 
     fn opcode(&self) -> String {
         let saturate = if self.saturate { "satfinite." } else { "" };
-        let (d, a, b) = (self.d, name(self.a), name(self.b));
+        let (d, a, b) = (self.d, self.a.name(), self.b.name());
         format!("mma.sync.aligned.m16n8k{}.row.col.{saturate}{d}.{a}.{b}.{d}", self.depth)
     }
 
     /// Bits of an element of D.
     fn value(&self, x: i64) -> u32 {
-        match self.d {
-            "s32" if self.saturate => x.clamp(i32::MIN.into(), i32::MAX.into()) as u32,
-            "s32" => x as u32,
-            "f16" => f16::from_f32(x as f32).to_bits().into(),
-            _ => (x as f32).to_bits(),
-        }
+        accumulator(self.d, self.saturate, x)
     }
 
     /// Row and column of a lane's four numbers of C and D, in registers.

@@ -172,6 +172,16 @@ pub fn drain(registers: usize) -> String {
     format!("mul.wide.u32 %d1, %r98, {};\nadd.s64 %d1, %d1, %d8;\n{stores}", 4 * registers)
 }
 
+/// A row, and what is found where one of the synchronising instructions around it is missing.
+pub fn without_one(row: Row) -> Row {
+    row.without("wgmma.fence.sync.aligned;\n", "missing-wgmma-fence")
+        .without("wgmma.commit_group.sync.aligned;\n", "wgmma-not-awaited")
+        .without("wgmma.wait_group.sync.aligned 0;\n", "wgmma-not-awaited")
+        .with("wait_group.sync.aligned 0;", "wait_group.sync.aligned 1;", "wgmma-not-awaited")
+        .without("fence.proxy.async.shared::cta;\n", "missing-proxy-fence")
+        .without("bar.sync 0;\n", "operand-not-ready")
+}
+
 pub fn rows() -> Vec<Row> {
     let mut rows = Vec::new();
     // Where each element lies: the identity, for each width of D.
@@ -209,15 +219,7 @@ pub fn rows() -> Vec<Row> {
         rows.push(Case { before: 24.0, scale, ..CASE }.row());
     }
     // What each of the three is for.
-    rows.push(
-        CASE.row()
-            .without("wgmma.fence.sync.aligned;\n", "missing-wgmma-fence")
-            .without("wgmma.commit_group.sync.aligned;\n", "wgmma-not-awaited")
-            .without("wgmma.wait_group.sync.aligned 0;\n", "wgmma-not-awaited")
-            .with("wait_group.sync.aligned 0;", "wait_group.sync.aligned 1;", "wgmma-not-awaited")
-            .without("fence.proxy.async.shared::cta;\n", "missing-proxy-fence")
-            .without("bar.sync 0;\n", "operand-not-ready"),
-    );
+    rows.push(without_one(CASE.row()));
     rows
 }
 
