@@ -7,14 +7,13 @@
 mod claims;
 #[path = "numbers/runs.rs"]
 mod runs;
+#[path = "numbers/tables.rs"]
+mod tables;
 
 use claims::Claim;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
-
-/// Stands above a table of which a claim covers each row with a number.
-const COMPUTED: &str = "<!-- computed: book/tests/numbers.rs -->";
 
 /// Begin and end of each number of a claim.
 type Spans = Vec<(usize, usize)>;
@@ -94,6 +93,28 @@ fn line(text: &str, at: usize) -> usize {
     text.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count() + 1
 }
 
+fn pages() -> Vec<String> {
+    let entries = fs::read_dir(path("")).expect("book/src").flatten();
+    let mut names: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.retain(|name| name.ends_with(".md"));
+    names.sort();
+    names
+}
+
+/// No number stands in a table without a word on where it is from.
+#[test]
+fn each_table_says_where_its_numbers_are_from() {
+    let (mut wrong, mut seen) = (Vec::new(), 0);
+    for page in pages() {
+        let text = read(&page);
+        seen += tables::of(&text).len();
+        wrong
+            .extend(tables::unexplained(&text).into_iter().map(|(line, why)| format!("book/src/{page}:{line}: {why}")));
+    }
+    assert!(seen >= 80, "{seen} tables with numbers were found");
+    assert!(wrong.is_empty(), "{}\n  {}", wrong.join("\n"), tables::WAY_OUT);
+}
+
 /// What stands in the pages is what the emulator says now; and each row of a table that is marked as computed is compared.
 #[test]
 fn numbers_are_fresh() {
@@ -131,15 +152,9 @@ fn numbers_are_fresh() {
                 }
             }
         }
-        let mut in_table = false;
-        for (index, line) in text.lines().enumerate() {
-            let line = line.trim_start();
-            in_table = line == COMPUTED || (in_table && line.starts_with('|'));
-            let has_number = line.starts_with('|') && line.bytes().any(|byte| byte.is_ascii_digit());
-            // The heading and what follows it: sizes and depths are what was asked for.
-            let heading = text.lines().nth(index + 1).is_some_and(|next| next.trim_start().starts_with("|---"));
-            if in_table && has_number && !heading && !covered.contains(&(index + 1)) {
-                wrong.push(format!("book/src/{page}:{}: no claim of book/tests/numbers covers this row", index + 1));
+        for table in tables::of(&text).iter().filter(|table| table.mark.as_deref() == Some(tables::COMPUTED)) {
+            for (line, row) in table.rows.iter().filter(|(line, _)| !covered.contains(line)) {
+                wrong.push(format!("book/src/{page}:{line}: no claim of book/tests/numbers covers this row: {row}"));
             }
         }
         if update && !now.is_empty() {
@@ -151,12 +166,9 @@ fn numbers_are_fresh() {
             fs::write(path(page), text).unwrap_or_else(|error| panic!("book/src/{page}: {error}"));
         }
     }
-    for entry in fs::read_dir(path("")).expect("book/src").flatten() {
-        let page = entry.file_name().to_string_lossy().into_owned();
-        if page.ends_with(".md") && !by_page.contains_key(page.as_str()) && read(&page).contains(COMPUTED) {
-            wrong.push(format!(
-                "book/src/{page}: a table is marked as computed, and no claim of book/tests/numbers is about it"
-            ));
+    for page in pages().iter().filter(|page| !by_page.contains_key(page.as_str())) {
+        if tables::of(&read(page)).iter().any(|table| table.mark.as_deref() == Some(tables::COMPUTED)) {
+            wrong.push(format!("book/src/{page}: a table is marked as computed, and no claim is about this page"));
         }
     }
     assert!(compared >= 150, "{compared} numbers were compared");

@@ -349,6 +349,8 @@ pub struct Copy {
     pub tensor: bool,
     /// Where the box begins in the tensor, innermost dimension first; empty for plain bytes.
     pub coordinates: Vec<i32>,
+    /// Elements of the box in each dimension, in the same order.
+    pub extents: Vec<u32>,
     /// Its place in shared memory: destination of a load, source of a store, of a [`CopyKind::Forward`] the destination.
     pub shared: i32,
     /// The CTAs whose shared memory that is, as indices in launch order: several for a multicast.
@@ -403,7 +405,7 @@ pub struct Wgmma {
 }
 
 /// An operand of an MMA in shared memory, as the hardware read it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct OperandRead {
     /// Lowest byte read.
     pub offset: i32,
@@ -411,6 +413,12 @@ pub struct OperandRead {
     pub end: i32,
     /// The descriptor's swizzle: bytes of the pattern's row: 0, 32, 64 or 128.
     pub swizzle: u32,
+    /// What an element is taken for: `FP16`, `BF16`.
+    pub format: &'static str,
+    /// It is multiplied by −1.
+    pub negated: bool,
+    /// MN-major: columns of shared memory are taken for the operand's rows.
+    pub mn_major: bool,
     /// The operand, row after row, 32 bytes of each as 16-bit patterns, if asked for ([`crate::Options::keep_operands`]): elements of
     /// 16 bits, halves of TF32, pairs of 8-bit elements. FP6 and FP4 of `kind::f8f6f4` are in containers of 8 bits, as in tensor memory.
     pub elements: Vec<u16>,

@@ -270,7 +270,7 @@ mod tests {
     /// What an engine does at the same time lies on tracks of its own; arrows lead there from the warp.
     #[test]
     fn engines_have_as_many_tracks_as_they_need() {
-        let read = OperandRead { offset: 0, end: 16, swizzle: 128, elements: vec![] };
+        let read = OperandRead { offset: 0, end: 16, swizzle: 128, ..OperandRead::default() };
         let mma = |issued, start, end| Event {
             cta: 0,
             actor: Actor::TensorCore,

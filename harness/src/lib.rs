@@ -21,7 +21,7 @@
 //! | module | idea |
 //! |---|---|
 //! | [`problem`], [`inputs`], [`reference`](mod@reference) | what is computed, on what, and what is right |
-//! | [`compare`], [`mismatch`] | whether D is right; what kind of wrong it is |
+//! | [`compare`], [`mismatch`], [`astray`] | whether D is right; what kind of wrong it is; where on its way it went wrong |
 //! | [`source`], [`emitted`], [`answers`] | where kernels come from; what of them is refused |
 //! | [`launch`], [`placement`], [`device`] | from a recipe to a launch; where its matrices lie; what it runs on |
 //! | [`cuda`] | a launch on a GPU |
@@ -35,6 +35,7 @@
 //! | [`skeleton`], [`workbook`] | the files students get; the command they type |
 
 pub mod answers;
+pub mod astray;
 pub mod bench;
 pub mod builder_calls;
 pub mod bundle;

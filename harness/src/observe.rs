@@ -43,7 +43,17 @@ impl Observation {
         inputs: Inputs,
         options: &Options,
     ) -> Observation {
-        let report = run(program, launch::launch(built, &inputs), options);
+        let launch = launch::launch(built, &inputs);
+        Observation::launched(reference, built, inputs, run(program, launch, options))
+    }
+
+    /// The same, of a launch that need not be the kernel's own.
+    pub fn of(built: &Built, program: &Program, inputs: Inputs, launch: &Launch, options: &Options) -> Observation {
+        let reference = Arc::new(Reference::new(&inputs));
+        Observation::launched(reference, built, inputs, emulator::run(program, launch, options))
+    }
+
+    fn launched(reference: Arc<Reference>, built: &Built, inputs: Inputs, report: Report) -> Observation {
         let nothing = emulator::Memory::default();
         let d = report.buffers.get(launch::buffer(Matrix::D)).unwrap_or(&nothing);
         let comparison = Comparison::new(&reference, d);

@@ -10,9 +10,9 @@ const SEED: u64 = 7;
 
 /// Of the mutants of each kind that load and are not proved equivalent, so many percent must be caught, and by a finding: a point less
 /// than what was reached when this was written. What is wanted is 98 and 90. Of what lacks, most are fences of tensor memory that no
-/// machine code shows and other omissions that production kernels rely on (notes), and numbers that are wrong by no rule (a wrong D).
+/// machine code shows and other omissions that production kernels rely on (notes), and hangs.
 const LEAST: [(Kind, f64, f64); 3] =
-    [(Kind::Systematic, 87.0, 70.0), (Kind::Descriptors, 99.0, 80.0), (Kind::Protocol, 94.0, 56.0)];
+    [(Kind::Systematic, 87.0, 70.0), (Kind::Descriptors, 99.0, 95.0), (Kind::Protocol, 94.0, 56.0)];
 
 fn percent(part: usize, whole: usize) -> f64 {
     100.0 * part as f64 / whole.max(1) as f64
@@ -42,7 +42,7 @@ fn a_sample_is_caught_and_the_solutions_are_clean() {
     for (kind, caught, found) in LEAST {
         let mut counts = table::Counts::default();
         all.iter().filter(|judged| judged.mutant.kind == kind).for_each(|judged| counts.add(judged));
-        let (is_caught, is_found) = (percent(counts.caught(), counts.bugs()), percent(counts.finding, counts.bugs()));
+        let (is_caught, is_found) = (percent(counts.caught(), counts.bugs()), percent(counts.found(), counts.bugs()));
         assert!(
             is_caught >= caught,
             "{kind}: {is_caught:.1} % of {} are caught, not {caught} %\n{table}",

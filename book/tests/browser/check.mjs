@@ -108,13 +108,14 @@ async function accessible(tab, page, theme) {
 }
 
 const pages = only.length > 0 ? only : await contents();
-// Every page at a desk; those with figures, and the first, also on a phone and in a dark theme.
-const again = new Set(pages.slice(0, 1));
+// Every page at a desk and on a phone; those with figures, the first, and those one looks things up in, also in a dark theme.
+const LOOKED_UP = /^(builder|glossary|findings.*|instructions.*)\.html$/;
+const again = new Set(pages.slice(0, 1).concat(pages.filter((page) => LOOKED_UP.test(page))));
 for (const [width, theme] of [["desk", "light"], ["phone", "light"], ["desk", "navy"]]) {
   const first = width === "desk" && theme === "light";
   const context = await browser.newContext({ viewport: { width: WIDTHS[width], height: 900 }, reducedMotion: "reduce" });
   await context.addInitScript((name) => { try { localStorage.setItem("mdbook-theme", name); } catch { /* a file has none */ } }, theme);
-  await each(first ? pages : again, async (page) => {
+  await each(theme === "light" ? pages : again, async (page) => {
     const tab = await opened(context, page);
     const figures = await tab.locator(".figure[data-figure]").all();
     if (figures.length > 0) again.add(page);
@@ -127,6 +128,11 @@ for (const [width, theme] of [["desk", "light"], ["phone", "light"], ["desk", "n
       const wide = await figure.evaluate((root) => root.scrollWidth - root.clientWidth);
       if (wide > 1) problems.push(`${page}: figure ${name} is ${wide} pixels too wide at ${WIDTHS[width]}`);
     }
+    const name = page.replace(/\.html$/, "").replaceAll("/", "-");
+    if (again.has(page)) await tab.screenshot({ path: join(pictures, `page-${name}-${width}${theme === "light" ? "" : "-dark"}.png`) });
+    // What is wide scrolls by itself; the page does not.
+    const over = await tab.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+    if (over > 1) problems.push(`${page} is ${over} pixels too wide at ${WIDTHS[width]}`);
     if (first) await keyboard(tab, page);
     await accessible(tab, page, `${width}, ${theme}`);
     await tab.close();

@@ -115,6 +115,8 @@ fn first_steps(claims: &mut Claims) {
 
     let page = "step03.md";
     claims.cycles(page, "| the whole kernel, K = 512 | {} | {} |", &[("2", STEP_2), ("3", SMALL)]);
+    let tiles = [("2", STEP_2), ("3", SMALL)].map(|(name, size)| claims.runs.ctas(name, size));
+    claims.numbers(page, "| products | {} tile | {} tiles |", &tiles);
     claims.cycles(page, "{} without, {} with:", &[("3", K2), ("permit_3", K2)]);
     let both = [("4", K2), ("permit_4", K2), ("5", K2), ("permit_5", K2)];
     claims.cycles(page, "(Step 4: {} and {}. Step 5: {} and {}.)", &both);
@@ -258,6 +260,10 @@ fn pairs(claims: &mut Claims) {
     claims.numbers(page, "`wait ld2mma`, which begins behind its last issue | {}, {}, {} |", &waits[1..4]);
     let depths = ["depth_2_9", "depth_3_9", "9", "depth_5_9", "depth_6_9"].map(|name| (name, K4));
     claims.cycles(page, "{}, {}, {}, {}, {} cycles: from four on", &depths);
+
+    claims.cycles(page, "| 4096 × 4608 × 512 | {} | 34108 |", &[("9", PAIRS)]);
+    claims.cycles(page, "| 4096 × 4096 × 4096 | {} | 165106 |", &[("9", K4)]);
+    claims.cycles(page, "one for each cluster) | {} | 29802 |", &[("9", K2)]);
 
     let page = "step10.md";
     let products = claims.products("10", PAIRS, 64);

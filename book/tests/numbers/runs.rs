@@ -46,6 +46,12 @@ impl Runs {
         self.report(name, size).cycles
     }
 
+    /// How many CTAs there were.
+    pub fn ctas(&mut self, name: &str, size: [u32; 3]) -> u64 {
+        let report = self.report(name, size);
+        report.trace.iter().map(|event| event.cta).collect::<std::collections::BTreeSet<_>>().len() as u64
+    }
+
     /// What CTA 0 and its engines did.
     pub fn events(&mut self, name: &str, size: [u32; 3]) -> Vec<Event> {
         self.report(name, size).trace.iter().filter(|event| event.cta == 0).cloned().collect()

@@ -3,6 +3,7 @@
 use super::boxes::Laid;
 use super::cluster::{Cluster, Stop};
 use super::depths::Multiplied;
+use super::formats::Format;
 use super::instruction_descriptor::Accumulator;
 use super::issued::Recent;
 use super::mma_operands::Checked;
@@ -272,9 +273,15 @@ impl Cluster<'_> {
             queue.busy_until = latest;
         }
         let mut parts = reads.into_iter();
-        let none = || OperandRead { offset: 0, end: 0, swizzle: 0, elements: vec![] };
-        let ra = if a_shared.is_some() { parts.next() } else { None }.unwrap_or_else(none);
-        let rb = parts.next().unwrap_or_else(none);
+        let taken = |read: Option<OperandRead>, format: Format, negated, mn_major| OperandRead {
+            format: format.name(),
+            negated,
+            mn_major,
+            ..read.unwrap_or_default()
+        };
+        let ra = if a_shared.is_some() { parts.next() } else { None };
+        let ra = taken(ra, i.a, i.negate_a, i.a_mn_major);
+        let rb = taken(parts.next(), i.b, i.negate_b, i.b_mn_major);
         let (shape, cta_group, accumulate) = ([i.m, i.n, i.kind.depth()], group.len() as u32, inputs.accumulate);
         let ctas = group.iter().filter(|_| self.options.trace).map(|&c| self.cta_index(c)).collect();
         let span = Span { w, issued: now, start, end: latest };

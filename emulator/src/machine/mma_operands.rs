@@ -148,6 +148,6 @@ impl Cluster<'_> {
             ))));
         }
         let (offset, end) = (self.dynamic_offset(low), self.dynamic_offset(high));
-        Ok(OperandRead { offset, end, swizzle, elements: vec![] })
+        Ok(OperandRead { offset, end, swizzle, ..OperandRead::default() })
     }
 }

@@ -121,6 +121,7 @@ impl Cluster<'_> {
         let align;
         let (rows, bytes, from);
         let mut origin = None;
+        let mut extents = SmallVec::<[u32; 5]>::new();
         if let Some(bytes_asked) = plain_bytes {
             let rule = "A plain bulk copy moves a multiple of 16 bytes between addresses that are multiples of 16 (PTX ISA, cp.async.bulk).";
             align = 16;
@@ -225,6 +226,7 @@ impl Cluster<'_> {
             }
             rows = self.box_rows(site, &map, &coordinates)?;
             origin = Origin::of(&map, &coordinates);
+            extents.extend_from_slice(&map.box_dims);
         }
         if op.kind == TmaKind::Prefetch {
             for (_, runs) in rows.iter().filter_map(|rows| rows.inside) {
@@ -358,7 +360,7 @@ impl Cluster<'_> {
         if !load {
             self.bulk_groups(w, lane).open.push(n);
         }
-        self.trace_copy(n, plain_bytes.is_none(), &coordinates, Span { w, issued: now, start, end: done });
+        self.trace_copy(n, (&coordinates, &extents), Span { w, issued: now, start, end: done });
         if early {
             self.copy_read(n);
         } else if !late {
@@ -549,7 +551,8 @@ impl Cluster<'_> {
         }
     }
 
-    fn trace_copy(&mut self, n: usize, tensor: bool, coordinates: &[i32], span: Span) {
+    /// `place`: where the box begins, and how large it is; both empty for plain bytes.
+    fn trace_copy(&mut self, n: usize, (coordinates, extents): (&[i32], &[u32]), span: Span) {
         if !self.options.trace {
             return;
         }
@@ -561,8 +564,9 @@ impl Cluster<'_> {
                 TmaKind::Reduce(_) => CopyKind::Reduce,
                 TmaKind::Forward => CopyKind::Forward,
             },
-            tensor,
+            tensor: !coordinates.is_empty(),
             coordinates: coordinates.to_vec(),
+            extents: extents.to_vec(),
             shared: copy.shared.first().map_or(0, |slot| self.dynamic_offset(slot.offset)),
             ctas: copy.shared.iter().map(|slot| self.cta_index(slot.cta)).collect(),
             bytes: copy.bytes,

@@ -18,7 +18,7 @@ use crate::order::{ActorId, Clock, Stamp, Views};
 use crate::program::kind::Kind;
 use crate::program::op::Reg;
 use crate::program::wgmma::{ROWS, WARP_ROWS, WgmmaOp, d_element};
-use crate::report::{Actor, EventKind, Wgmma};
+use crate::report::{Actor, EventKind, OperandRead, Wgmma};
 
 /// Steps that are computed together.
 const DEPTH: usize = 8;
@@ -157,8 +157,13 @@ impl Cluster<'_> {
         let span = Span { w: first, issued: now, start, end };
         let shape = [ROWS, op.n, op.types.kind.depth()];
         let event = self.trace(cta, Actor::TensorCore, span, site, || {
-            let b = reads.pop();
-            EventKind::Wgmma(Box::new(Wgmma { shape, accumulate: inputs.accumulate, a: reads.pop(), b }))
+            let types = &op.types;
+            let mut taken = |format: Format, negated, mn_major| {
+                reads.pop().map(|read| OperandRead { format: format.name(), negated, mn_major, ..read })
+            };
+            let b = taken(types.b, op.negate_b, op.b_mn_major);
+            let a = taken(types.a, op.negate_a, op.a_mn_major);
+            EventKind::Wgmma(Box::new(Wgmma { shape, accumulate: inputs.accumulate, a, b }))
         });
         let (early, late) = (self.perturbed(3), self.perturbed(3));
         let mut operands = self.wgmma_scratch.spare.pop().unwrap_or_default();

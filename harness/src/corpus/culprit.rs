@@ -1,4 +1,5 @@
-//! Whether a hang is told of what was changed: the statement itself, or the barrier that it works on.
+//! Whether a hang is told of what was changed: the statement itself, or the barrier that it works on. And whether a product that goes astray
+//! is: the statement, the one that uses what the changed one computes, or a copy by the changed tensor map.
 //!
 //! A change may lie far from where it tells: a register that is computed wrongly is followed to the barrier operations that use it, a
 //! branch to those that it leads around.
@@ -7,6 +8,8 @@ use super::flow;
 use super::kernels::Kernel;
 use super::text::Text;
 use super::{Change, Mutant};
+use crate::astray::Astray;
+use crate::observe::Observation;
 use emulator::{EventKind, Options};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -97,6 +100,38 @@ impl Barriers {
         let first = lines.first().and_then(|line| self.by_line.get(line));
         lines.iter().any(|line| changed.contains(line)) || first.is_some_and(|names| !names.is_disjoint(&about))
     }
+}
+
+/// Whether a place that is named, of a product that went astray, is that of the change.
+pub fn stage_is_told(run: &Observation, kernel: &Kernel, mutant: &Mutant, found: &Astray) -> bool {
+    let named: Vec<u32> = found.explanation.labels.iter().map(|label| label.place.line).collect();
+    match &mutant.change {
+        Change::Lines(lines) => {
+            let changed = kernel.text.find(|s| lines.iter().any(|(line, _)| *line == s.line));
+            used_in(&kernel.text, changed.collect()).iter().any(|line| named.contains(line))
+        }
+        Change::Map(param, _) => {
+            let Some(emulator::Param::TensorMap { buffer, .. }) = kernel.launch.params.get(*param) else {
+                return false;
+            };
+            run.copies()
+                .any(|(event, copy)| copy.buffer.is_none_or(|of| of == *buffer) && named.contains(&event.place.line))
+        }
+    }
+}
+
+/// Lines (from 1) of these statements, and of those that use what they compute, up to those that compute no register.
+fn used_in(text: &Text, mut open: Vec<usize>) -> BTreeSet<u32> {
+    let (mut lines, mut seen) = (BTreeSet::new(), BTreeSet::new());
+    while let Some(at) = open.pop() {
+        if !seen.insert(at) {
+            continue;
+        }
+        lines.insert(text.statements[at].line as u32 + 1);
+        let written = flow::written(&text.statements[at]);
+        open.extend(text.find(|s| flow::touched(s).iter().any(|register| written.contains(register))));
+    }
+    lines
 }
 
 /// The name of a kernel's parameter, counted from 0.

@@ -1,12 +1,15 @@
 //! What the emulator says of a mutant.
 
-use super::culprit::Barriers;
+use super::culprit::{self, Barriers};
 use super::equivalent::{self, Rule};
 use super::kernels::Kernel;
 use super::{Change, Mutant, maps};
+use crate::astray::{self, Astray};
 use crate::compare::Comparison;
 use crate::inputs::to_bytes;
 use crate::launch;
+use crate::mismatch;
+use crate::observe::Observation;
 use crate::source::Matrix;
 use emulator::{Deadlock, Diagnostic, Launch, Options, Report};
 use serde::Serialize;
@@ -28,6 +31,8 @@ const HANGS: [&str; 3] = ["hang", "instruction-budget", "trap"];
 pub enum Verdict {
     /// The emulator says which rule is broken.
     Finding,
+    /// D is wrong, no rule is broken, and the place is named at which the product went astray: that of the change.
+    Astray,
     /// It hangs, or does not end; the emulator says where it waits.
     Hang,
     /// The launch is refused.
@@ -155,6 +160,10 @@ impl<'a> Bench<'a> {
             Err(errors) => (Verdict::Refused, errors.iter().map(code).collect()),
             Ok(runs) => (verdict(&runs), codes(&runs)),
         };
+        let (verdict, codes) = match verdict {
+            Verdict::WrongResult => self.astray(&mutant, &ptx, &launch, codes),
+            _ => (verdict, codes),
+        };
         let rule = equivalent::rule(self.kernel, &mutant);
         let milliseconds = begun.elapsed().as_millis() as u64;
         let hang = codes.iter().find(|code| HANGS.contains(&code.code.as_str()));
@@ -162,6 +171,25 @@ impl<'a> Bench<'a> {
             .filter(|_| verdict == Verdict::Hang)
             .map(|hang| self.barriers.are_told_of(self.kernel, &mutant, &hang.lines));
         Judged { mutant, verdict, codes, rule, culprit, milliseconds }
+    }
+
+    /// Runs a text once more, under the default schedule, to see where its product goes astray.
+    pub fn followed(&self, ptx: &str, launch: &Launch) -> Option<(Observation, Option<Astray>)> {
+        let program = emulator::load(ptx).ok()?;
+        let options = Options { trace: true, keep_operands: true, max_instructions: self.budget, ..Options::default() };
+        let run = Observation::of(&self.kernel.built, &program, self.kernel.inputs.clone(), launch, &options);
+        let mismatch = mismatch::classify(&run.reference, &run.comparison);
+        let found = astray::find(&run, mismatch.as_ref());
+        Some((run, found))
+    }
+
+    /// Of a wrong D: whether it is told where it went astray, at what was changed.
+    fn astray(&self, mutant: &Mutant, ptx: &str, launch: &Launch, mut codes: Vec<Code>) -> (Verdict, Vec<Code>) {
+        let Some((run, Some(found))) = self.followed(ptx, launch) else { return (Verdict::WrongResult, codes) };
+        let lines = found.explanation.labels.iter().map(|label| label.place.line).collect();
+        codes.push(Code { code: found.stage.code().to_string(), lines });
+        let told = culprit::stage_is_told(&run, self.kernel, mutant, &found);
+        (if told { Verdict::Astray } else { Verdict::WrongResult }, codes)
     }
 }
 

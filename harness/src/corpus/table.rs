@@ -19,6 +19,8 @@ pub struct Counts {
     pub equivalent: usize,
     /// Caught by a finding.
     pub finding: usize,
+    /// Caught by a wrong result, of which is told where on its way it went astray.
+    pub astray: usize,
     /// Caught by a hang.
     pub hang: usize,
     /// Caught by a launch that is refused.
@@ -50,13 +52,16 @@ impl Counts {
         }
         *match judged.verdict {
             Verdict::Finding => &mut self.finding,
+            Verdict::Astray => &mut self.astray,
             Verdict::Hang => &mut self.hang,
             Verdict::Launch => &mut self.launch,
             Verdict::WrongResult => &mut self.wrong,
             Verdict::Note => &mut self.note,
             Verdict::Nothing | Verdict::Refused => &mut self.missed,
         } += 1;
-        self.line += usize::from(judged.verdict < Verdict::WrongResult && judged.names_the_line());
+        self.line += usize::from(
+            judged.verdict < Verdict::WrongResult && judged.verdict != Verdict::Astray && judged.names_the_line(),
+        );
     }
 
     /// Mutants that are bugs, as far as is known: those that load and are not proved to be none.
@@ -64,9 +69,14 @@ impl Counts {
         self.made - self.refused - self.equivalent
     }
 
+    /// Those of which is told what is wrong, and where.
+    pub fn found(&self) -> usize {
+        self.finding + self.astray
+    }
+
     /// Those that are caught, by whatever.
     pub fn caught(&self) -> usize {
-        self.finding + self.hang + self.launch + self.wrong
+        self.finding + self.astray + self.hang + self.launch + self.wrong
     }
 }
 
@@ -85,12 +95,12 @@ fn percent(part: usize, whole: usize) -> String {
 }
 
 fn row(text: &mut String, label: &str, counts: &Counts) {
-    let Counts { made, refused, equivalent, finding, hang, launch, wrong, note, missed, .. } = counts;
-    let (caught, found) = (percent(counts.caught(), counts.bugs()), percent(counts.finding, counts.bugs()));
+    let Counts { made, refused, equivalent, finding, astray, hang, launch, wrong, note, missed, .. } = counts;
+    let (caught, found) = (percent(counts.caught(), counts.bugs()), percent(counts.found(), counts.bugs()));
     // Writing to a String cannot fail.
     let _ = writeln!(
         text,
-        "{label:<20} {made:>6} {refused:>8} {equivalent:>11} {finding:>8} {hang:>6} {launch:>7} {wrong:>6} {note:>6} {missed:>7} {caught:>8} {found:>8}"
+        "{label:<20} {made:>6} {refused:>8} {equivalent:>11} {finding:>8} {astray:>7} {hang:>6} {launch:>7} {wrong:>6} {note:>6} {missed:>7} {caught:>8} {found:>8}"
     );
 }
 
@@ -98,8 +108,20 @@ fn row(text: &mut String, label: &str, counts: &Counts) {
 pub fn table(all: &[Judged]) -> String {
     let (total, each) = counts(all);
     let mut text = format!(
-        "{:<20} {:>6} {:>8} {:>11} {:>8} {:>6} {:>7} {:>6} {:>6} {:>7} {:>8} {:>8}\n",
-        "", "made", "refused", "equivalent", "finding", "hang", "launch", "wrong", "note", "missed", "caught", "found"
+        "{:<20} {:>6} {:>8} {:>11} {:>8} {:>7} {:>6} {:>7} {:>6} {:>6} {:>7} {:>8} {:>8}\n",
+        "",
+        "made",
+        "refused",
+        "equivalent",
+        "finding",
+        "astray",
+        "hang",
+        "launch",
+        "wrong",
+        "note",
+        "missed",
+        "caught",
+        "found"
     );
     for ((step, kind), counts) in &each {
         row(&mut text, &format!("{} {kind}", name(*step)), counts);
@@ -113,8 +135,8 @@ pub fn table(all: &[Judged]) -> String {
     }
     row(&mut text, "all", &total);
     text.push_str(
-        "refused: the text does not load; wrong: a wrong D and nothing else; caught and found: of those that load and are not \
-         equivalent\n",
+        "refused: the text does not load; astray: a wrong D, and the changed place is named at which the product went astray; wrong: a wrong D \
+         and no more; found: by a finding or astray; caught and found: of those that load and are not equivalent\n",
     );
     text
 }
@@ -153,6 +175,8 @@ pub fn summary(all: &[Judged]) -> String {
     let right = hangs.iter().filter(|right| **right).count();
     let _ =
         writeln!(text, "{right} of {} hangs are told of what was changed: the line, or first its barrier", hangs.len());
+    let told = percent(total.found() + right, total.bugs());
+    let _ = writeln!(text, "with these hangs, {told} are told of what is wrong, and where");
     let named = total.finding + total.hang + total.launch;
     let _ = writeln!(text, "a changed line is named in {} of {named} findings, hangs and refused launches", total.line);
     if total.contradicted > 0 {

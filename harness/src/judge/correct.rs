@@ -2,6 +2,7 @@
 
 use super::todos::pointer;
 use super::{Case, Judge, tried};
+use crate::astray;
 use crate::diagnostics::{self, Explanation};
 use crate::findings::Findings;
 use crate::inputs::{InputKind, Inputs};
@@ -141,6 +142,13 @@ impl Judge<'_> {
                     Some((found.title, text))
                 }
                 _ => None,
+            });
+            // Else its way is followed from the beginning, in that run if D is wrong there, too.
+            let wrong = wrong.or_else(|| {
+                let mismatch = mismatch::classify(&seen.reference, &seen.comparison)?;
+                let found = astray::find(seen, Some(&mismatch))?;
+                let text = diagnostics::explain(&found.explanation, sources);
+                Some((found.explanation.title, text))
             });
             if let Some((first, text)) = wrong {
                 title = Some(first);

@@ -171,6 +171,10 @@ fn show(id: &str) -> Result<String, String> {
                 ));
                 text.extend(report.incomplete.iter().map(|reason| format!("  not checked: {reason}\n")));
                 text.push_str(&diagnostics::render_all(report.findings.iter().chain(&report.notes), &sources));
+                if report.completed && report.findings.is_empty() && !right {
+                    let astray = bench.followed(&ptx, &launch).and_then(|(_, found)| found);
+                    text.extend(astray.map(|found| diagnostics::explain(&found.explanation, &sources)));
+                }
             }
         }
     }

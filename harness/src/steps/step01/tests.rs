@@ -105,6 +105,7 @@ fn trace(inputs: &Inputs) -> Vec<Event> {
             end: offset + TILE_BYTES as i32,
             swizzle: 128,
             elements: matrix.chunks(64).flat_map(|row| row[slice * 16..][..16].to_vec()).collect(),
+            ..OperandRead::default()
         };
         let mma = Mma {
             shape: [128, 128, 16],
