@@ -1,8 +1,8 @@
 //! Where a product goes astray: of a kernel that breaks no rule and leaves a wrong D, the first place of its data's way that is not what
 //! D = A·Bᵀ takes, read off a traced run.
 //!
-//! The way is followed from its beginning: what each MMA multiplies, and as what ([`multiplied`]); which products are summed
-//! ([`sums`]); what is read out of tensor memory ([`read_out`]); where it is stored ([`stored`]). Rows of A and B are known by their values:
+//! The way is followed from its beginning: what each MMA multiplies, and as what (`multiplied`); which products are summed
+//! (`sums`); what is read out of tensor memory (`read_out`); where it is stored (`stored`). Rows of A and B are known by their values:
 //! the elements of the inputs are random, so that 16 of them are found at one place only. What is said is therefore observed, and not
 //! guessed from the pattern of wrong elements, as [`crate::mismatch`] has to.
 
@@ -72,7 +72,7 @@ fn astray(stage: Stage, explanation: Explanation) -> Astray {
 /// not show it, since its inputs are not random, or tiles hang over, or its MMAs are not those of 16-bit types.
 pub fn find(run: &Observation, mismatch: Option<&Mismatch>) -> Option<Astray> {
     let problem = &run.inputs.problem;
-    let whole = problem.m % 128 == 0 && problem.n % 128 == 0 && problem.k % 64 == 0;
+    let whole = problem.m.is_multiple_of(128) && problem.n.is_multiple_of(128) && problem.k.is_multiple_of(64);
     if !run.report.completed || run.inputs.kind != InputKind::Normal || !whole {
         return None;
     }
