@@ -59,13 +59,14 @@ impl Findings {
             .any(|d| d.severity >= Severity::Finding && d.labels.iter().any(|l| line(&l.place) == line(place)))
     }
 
-    /// Whether a finding of one of these codes has a label on this line.
+    /// Whether a finding of one of these codes has a label on this line. A note does not: what it says changes no verdict.
     pub fn says(&self, codes: &[&str], place: &Place) -> bool {
-        self.list.iter().any(|d| codes.contains(&d.code) && d.labels.iter().any(|l| line(&l.place) == line(place)))
+        let told = |d: &Diagnostic| d.severity > Severity::Note && codes.contains(&d.code);
+        self.list.iter().any(|d| told(d) && d.labels.iter().any(|l| line(&l.place) == line(place)))
     }
 
     /// Findings and errors, then notes. An undefined value whose origin another finding explains is a
-    /// consequence of it, and so are a phase that comes too early and a product that nobody has read.
+    /// consequence of it, and so are a phase that comes too early and a product that nobody has read. A note explains no finding away.
     pub fn finish(mut self) -> (Vec<Diagnostic>, Vec<Diagnostic>) {
         let explained: Vec<bool> = self
             .list
@@ -82,7 +83,10 @@ impl Findings {
                         let shared = |l: &Label| d.labels.iter().any(|label| line(&label.place) == line(&l.place));
                         other.code == "early-arrival" && other.labels.iter().any(shared)
                     };
-                    let nearer = |other: &Diagnostic| nearer.contains(&other.code) || released(other) || early(other);
+                    let nearer = |other: &Diagnostic| {
+                        let nearer = nearer.contains(&other.code) || released(other) || early(other);
+                        nearer && (other.severity > Severity::Note || d.severity == Severity::Note)
+                    };
                     return self.list.iter().any(nearer);
                 }
                 if d.code == "product-overwritten" {
