@@ -34,9 +34,9 @@ impl Cluster<'_> {
         if (old.ctas, old.d) != (new.ctas, new.d) {
             return;
         }
-        let column = self.tensor_name(new.d.0);
         let site = new.stamp.site;
         if adds && old.of != new.of {
+            let column = self.tensor_name(new.d.0);
             let (is, was) = (name(new.of), name(old.of));
             let mut diagnostic = self.problem(
                 "type-mismatch",
@@ -49,6 +49,7 @@ impl Cluster<'_> {
             diagnostic.labels.push(self.label(old.stamp.site, format!("this MMA leaves {was}")));
             self.findings.add(diagnostic);
         } else if !adds && whole && !old.read && old.operands != new.operands {
+            let column = self.tensor_name(new.d.0);
             let mut diagnostic = self.problem(
                 "product-overwritten",
                 site,

@@ -16,6 +16,7 @@ use super::tensor::{InstructionDescriptor, LANES, Layout, TensorMemory};
 use super::tiles;
 use crate::numerics::Numerics;
 use crate::program::kind::Kind;
+use smallvec::SmallVec;
 
 /// Steps that are computed together. Their panels of B stay in the first-level cache.
 const DEPTH: usize = 8;
@@ -96,11 +97,11 @@ impl Batch {
     ) {
         let Accumulator { descriptor: i, .. } = &self.accumulator;
         let run = self.accumulator.layout().columns(i.n);
-        let strips: Vec<Strip> = (parts.iter())
+        let strips: SmallVec<[Strip; 2]> = (parts.iter())
             .map(|(first, rows)| Strip { rows, columns: *first as usize..(*first + run) as usize })
             .collect();
-        let a: Vec<_> = self.steps.iter().map(|o| &o.a[cta].bits[..]).collect();
-        let b: Vec<_> = self.steps.iter().map(|o| &o.b.bits[..]).collect();
+        let a: SmallVec<[_; DEPTH]> = self.steps.iter().map(|o| &o.a[cta].bits[..]).collect();
+        let b: SmallVec<[_; DEPTH]> = self.steps.iter().map(|o| &o.b.bits[..]).collect();
         let step = i.step(self.accumulate, self.scale);
         simd::run(Product {
             numerics,

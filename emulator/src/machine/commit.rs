@@ -46,7 +46,9 @@ impl Cluster<'_> {
                     let time = (now.max(busy) + delay).max(thread.busy_until);
                     latest = latest.max(time);
                     let arrival = self.commit_reaches(w, lane, cta, site);
-                    barriers.push(self.barrier_id(barrier));
+                    if self.options.trace {
+                        barriers.push(self.barrier_id(barrier));
+                    }
                     last = last.max(time);
                     self.commits.push(Commit {
                         site,
@@ -106,7 +108,7 @@ impl Cluster<'_> {
         }
         views.order.raise(thread.0, thread.1);
         views.hb.raise(queue, epoch);
-        views.before.raise(queue, epoch);
+        views.before = views.hb.clone();
         self.commits[n].phase = Some(self.barriers[barrier as usize].phase);
         let arrival = Arrival { count: 1, announced: 0, site, engine: true };
         let outcome = self.arrive(barrier, arrival, &views, Span { w: warp, issued, start: time, end: time });

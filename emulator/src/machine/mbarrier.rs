@@ -236,7 +236,8 @@ impl Mbarrier {
         if self.completed.len() > REMEMBERED {
             self.completed.pop_front();
         }
-        self.previous = std::mem::take(&mut self.arrivals);
+        std::mem::swap(&mut self.previous, &mut self.arrivals);
+        self.arrivals.clear();
         std::mem::swap(&mut self.traffic, &mut self.traffic_before);
         self.traffic.clear();
         true

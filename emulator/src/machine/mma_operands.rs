@@ -8,6 +8,7 @@ use super::tensor::{InstructionDescriptor, Layout, SharedDescriptor};
 use crate::order::{BLOCK, Footprint};
 use crate::program::RESERVED_SHARED;
 use crate::report::OperandRead;
+use smallvec::SmallVec;
 
 /// The descriptors and addresses of an MMA.
 pub struct Checked {
@@ -84,7 +85,7 @@ impl Cluster<'_> {
         };
         let columns = Layout::of(i.m, group.len()).columns(i.n);
         let column = inputs.d & 0xffff;
-        let mut parts = vec![("accumulator", inputs.d >> 16, column, columns)];
+        let mut parts = SmallVec::<[_; 4]>::from_iter([("accumulator", inputs.d >> 16, column, columns)]);
         if let (true, address) = inputs.a {
             parts.push(("operand A", address as u32 >> 16, address as u32 & 0xffff, 8));
         }
