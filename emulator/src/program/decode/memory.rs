@@ -1,6 +1,6 @@
 //! Plain loads and stores.
 
-use super::{Decoded, Family, Lowering, Operands, base as base_of, describe, wrong};
+use super::{Decoded, Family, Lowering, Operands, base as base_of, describe, hints, wrong};
 use crate::program::Bad;
 use crate::program::atomic::{AtomicOp, LoadOp, Scope, StoreOp, Sync, update, update_global};
 use crate::program::layout::type_bytes;
@@ -124,49 +124,34 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
     };
     let Some((ty, rest)) = mods.split_last() else { return Ok(None) };
     let Some(bytes) = type_bytes(ty) else { return Ok(None) };
+    if hints::check(load, mods, o.opcode)?.is_none() {
+        return Ok(None);
+    }
     let (mut space, mut lanes, mut hint, mut non_coherent) = (Space::Generic, 1, false, false);
     for m in rest {
         match *m {
-            "global" => space = Space::Global,
+            // Constants lie in global memory that nobody writes.
+            "global" | "const" => space = Space::Global,
             "shared" | "shared::cta" => space = Space::Shared,
             "shared::cluster" => space = Space::SharedCluster,
             "local" => space = Space::Local,
-            // Constants lie in global memory that nobody writes.
-            "const" if load => space = Space::Global,
             "param" | "param::func" => space = Space::Param,
-            "nc" if load => non_coherent = true,
+            "nc" => non_coherent = true,
             "v2" => lanes = 2,
             "v4" => lanes = 4,
             "v8" => lanes = 8,
-            // Cache hints and eviction priorities have no effect on results (PTX ISA 9.7.9.1, 9.7.9.2).
-            "relaxed" | "volatile" | "cta" | "cluster" | "gpu" | "sys" => {}
-            "acquire" if load => {}
-            "release" if !load => {}
             "L2::cache_hint" => hint = true,
-            "L2::64B" | "L2::128B" | "L2::256B" if load => {}
-            "wb" | "wt" if !load => {}
-            "lu" | "cv" if load => {}
-            "weak"
-            | "ca"
-            | "cg"
-            | "cs"
-            | "L1::no_allocate"
-            | "L1::evict_unchanged"
-            | "L2::evict_first"
-            | "L2::evict_last"
-            | "L2::evict_normal"
-            | "L1::evict_last"
-            | "L1::evict_first"
-            | "L1::evict_normal" => {}
-            _ => return Ok(None),
+            // Orders and scopes below; cache hints and eviction priorities have no effect on results (PTX ISA 9.7.9.1, 9.7.9.2).
+            _ => {}
         }
     }
     let sync = order(rest, o)?;
     let total = bytes * lanes;
-    if total > 32 || (total == 32 && space != Space::Global) {
+    let wide = matches!((lanes, bytes), (4, 8) | (8, 4)) && !rest.contains(&"const");
+    if total > 16 && !(wide && matches!(space, Space::Global | Space::Generic)) {
         return Err(wrong(
             format!("`{}` moves {total} bytes", o.opcode),
-            "One access moves up to 16 bytes, 32 in global memory.",
+            "One access moves up to 16 bytes; in global memory also 32, as `.v8.b32` or `.v4.b64`.",
         ));
     }
     let operands = if hint { 3 } else { 2 };

@@ -5,6 +5,7 @@ mod async_store;
 mod bulk;
 mod control;
 mod forms;
+mod hints;
 mod memory;
 mod nearest;
 pub(super) mod special;
