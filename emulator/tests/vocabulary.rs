@@ -45,6 +45,7 @@ fn refused_by_ptxas(ptxas: &Path, statements: &[String]) -> BTreeMap<usize, Stri
 #[test]
 fn explore() {
     let mut statements = expand::statements(FORMS);
+    if let Ok(file) = std::env::var("STATEMENTS") { statements = std::fs::read_to_string(file).unwrap().lines().map(String::from).collect(); }
     if let Ok(only) = std::env::var("ONLY") { let only: Vec<String> = only.split(',').map(String::from).collect(); statements.retain(|s| only.iter().any(|o| s.starts_with(o.as_str()))); }
     println!("{} statements", statements.len());
     let ptxas = PathBuf::from(std::env::var_os("PTXAS").unwrap());
@@ -52,17 +53,18 @@ fn explore() {
     let refused = refused_by_ptxas(&ptxas, &statements);
     println!("ptxas takes {} in {:?}", statements.len() - refused.keys().filter(|n| **n < statements.len()).count(), begin.elapsed());
     let begin = std::time::Instant::now();
-    let (mut a, mut b) = (String::new(), String::new());
+    let (mut a, mut b, mut c) = (String::new(), String::new(), String::new());
     let mut both = 0;
     for (n, s) in statements.iter().enumerate() {
         match (emulator::load(&format!("{}{}", head(), entry(n, s))), refused.get(&n)) {
             (Ok(_), Some(why)) => a += &format!("{s} | {why}\n"),
             (Err(e), None) => b += &format!("{s} | {}: {}\n", e[0].code, e[0].title),
-            (Ok(_), None) => both += 1,
+            (Ok(_), None) => { both += 1; c += &format!("{s}\n") }
             _ => {}
         }
     }
     println!("emulator {:?}, both take {both}, a {} b {}", begin.elapsed(), a.lines().count(), b.lines().count());
     std::fs::write("/tmp/w10/a.txt", a).unwrap();
     std::fs::write("/tmp/w10/b.txt", b).unwrap();
+    std::fs::write("/tmp/w10/c.txt", c).unwrap();
 }

@@ -107,7 +107,8 @@ pub(super) fn check(load: bool, mods: &[&str], opcode: &str) -> Result<Option<()
         if let Some(other) = clash {
             return pair(order, other);
         }
-        let spaces: &[&str] = if volatile { &["param", "const", "param::func"] } else { &["param", "const", "local", "param::func"] };
+        let spaces: &[&str] =
+            if volatile { &["param", "const", "param::func"] } else { &["param", "const", "local", "param::func"] };
         if let Some(space) = space.filter(|space| spaces.contains(space)) {
             return nowhere(order, space);
         }
@@ -117,7 +118,10 @@ pub(super) fn check(load: bool, mods: &[&str], opcode: &str) -> Result<Option<()
             return pair(weak, nc);
         }
         if space != Some("global") {
-            return Err(wrong(format!("`{opcode}` does not name its space"), "Write `ld.global.nc`: only global memory has it."));
+            return Err(wrong(
+                format!("`{opcode}` does not name its space"),
+                "Write `ld.global.nc`: only global memory has it.",
+            ));
         }
     }
     for about in cached.into_iter().filter(|about| *about != About::Cache).chain([About::Prefetch, About::L2]) {

@@ -27,6 +27,14 @@ fn matrix_or_async(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) ->
             }
             let mut uses = base_of(&to);
             uses.extend(base_of(&from));
+            let hinted = hints.contains(&"L2::cache_hint");
+            if hinted {
+                let policy = o.len() - 1;
+                o.expect(4..=5)?;
+                uses.push(Reg::B64(l.source64(o.get(policy)?)?));
+            } else {
+                o.expect(3..=4)?;
+            }
             let read = match o.list.get(3) {
                 // A predicate says that nothing is read, a number how many bytes.
                 Some(Operand::Name(name)) if matches!(l.lookup(name), Some(Binding::Register(Reg::Pred(_), _))) => {
@@ -38,7 +46,7 @@ fn matrix_or_async(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) ->
                     uses.push(Reg::B32(r));
                     Some(r)
                 }
-                Some(size) if !hints.contains(&"L2::cache_hint") || o.len() == 5 => {
+                Some(size) if !hinted || o.len() == 5 => {
                     let r = l.source32(size, false)?;
                     uses.push(Reg::B32(r));
                     Some(r)
@@ -88,9 +96,11 @@ fn matrix_or_async(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) ->
             let load = base == "ldmatrix";
             let (value, memory) = if load { (o.get(0)?, o.get(1)?) } else { (o.get(1)?, o.get(0)?) };
             let address = l.address(memory)?;
-            let list = match value {
-                Operand::Vector(list) => list.as_slice(),
-                single => std::slice::from_ref(single),
+            let Operand::Vector(list) = value else {
+                return Err(wrong(
+                    format!("`{}` takes a vector, found {}", o.opcode, describe(value)),
+                    "Write its registers in braces, also one: `{%r0}`.",
+                ));
             };
             if list.len() != count {
                 return Err(wrong(
@@ -260,6 +270,12 @@ fn atomic(l: &mut Lowering, gives: bool, mods: &[&str], o: &Operands) -> Family 
             _ => return Ok(None),
         }
     }
+    if hint && matches!(space, Space::Shared | Space::SharedCluster) {
+        return Err(wrong(
+            format!("`{}`: `.L2::cache_hint` says nothing of shared memory", o.opcode),
+            "Leave it out: it is for global memory.",
+        ));
+    }
     let Some((what, (update, bytes))) = what.and_then(|what| Some((what, update(what, ty)?))) else { return Ok(None) };
     let Some((update_global, _)) = update_global(what, ty) else { return Ok(None) };
     // Which vectors there are, and that only they have extremes of halves (PTX ISA, red, atom).
@@ -381,6 +397,15 @@ fn policy(l: &mut Lowering, mods: &[&str], o: &Operands) -> Family {
     }
     o.expect(1..=2)?;
     if o.len() == 2 {
+        let fraction = match o.get(1)? {
+            Operand::Float32(bits) => f64::from(f32::from_bits(*bits)),
+            Operand::Float64(bits) => f64::from_bits(*bits),
+            _ => 1.0,
+        };
+        if !(fraction > 0.0 && fraction <= 1.0) {
+            let help = "It is more than 0 and at most 1 (PTX ISA, createpolicy).";
+            return Err(wrong(format!("the fraction of `createpolicy` is {fraction}"), help));
+        }
         l.source32(o.get(1)?, true)?;
     }
     let (d, s) = (l.destination64(o.get(0)?)?, l.constant64(value)?);

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 /// A form's text: plain, or a choice.
 #[derive(Debug)]
-enum Node {
+pub(super) enum Node {
     Text(String),
     /// `{a|b}`, or `{a|b}?`, which may be left out.
     Choice(Vec<Vec<Node>>, bool),
@@ -45,7 +45,7 @@ pub fn advice(opcode: &str) -> String {
 }
 
 /// All forms, each with the opcodes, without modifiers, that it is of.
-fn forms() -> &'static [(Vec<String>, Vec<Node>)] {
+pub(super) fn forms() -> &'static [(Vec<String>, Vec<Node>)] {
     static FORMS_READ: OnceLock<Vec<(Vec<String>, Vec<Node>)>> = OnceLock::new();
     FORMS_READ.get_or_init(|| {
         let read = |form: &&str| parse(&mut form.chars().peekable(), false);

@@ -255,9 +255,7 @@ fn counts(base: &str, mods: &[&str], operand: usize) -> Want {
 const TAKE_ADDRESSES: &[&str] = &["mov", "cvta", "mapa", "getctarank", "call", "isspacep"];
 
 /// Refuses registers and constants of another type than the operand takes.
-pub fn check(l: &Lowering, inst: &Instruction) -> Result<(), Bad> {
-    let parts: Vec<&str> = inst.opcode.split('.').collect();
-    let (base, mods) = (parts[0], &parts[1..]);
+pub fn check(l: &Lowering, inst: &Instruction, base: &str, mods: &[&str]) -> Result<(), Bad> {
     for (n, operand) in inst.operands.iter().enumerate() {
         let Operand::Vector(elements) = operand else {
             one(l, wants(base, mods, n), operand, inst)?;
