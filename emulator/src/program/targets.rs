@@ -204,6 +204,8 @@ const NEEDS: &[Need] = &[
     ("atom|red", ".v8", Gpus::From(90), (8, 1)),
     ("atom|red", "bf16", Gpus::From(90), (7, 8)),
     ("add|sub|mul|fma", ".f32x2", Gpus::From(100), (8, 6)),
+    ("add|sub|fma", ".f32.f16", Gpus::From(100), (8, 6)),
+    ("add|sub|fma", ".f32.bf16", Gpus::From(100), (8, 6)),
     ("add|min|max", "16x2", Gpus::From(90), (8, 0)),
     ("cvt", ".bf16x2.e", Gpus::Suffixed(100), (9, 2)),
     ("cvt", ".ue8m0x2", Gpus::Suffixed(100), (8, 6)),

@@ -4,6 +4,7 @@ mod arithmetic;
 mod async_store;
 mod bulk;
 mod control;
+mod derived;
 mod forms;
 mod hints;
 mod memory;
@@ -63,6 +64,7 @@ pub(super) fn decode(l: &mut Lowering, inst: &Instruction) -> Result<Decoded, Ba
     let o = Operands { opcode: &inst.opcode, list: &inst.operands };
     let families = [
         arithmetic::decode,
+        derived::decode,
         memory::decode,
         async_store::decode,
         control::decode,
