@@ -76,11 +76,10 @@ fn class(ty: &str) -> Option<char> {
     Some(match ty {
         "pred" => 'p',
         "b8" | "u8" | "s8" | "u4" | "s4" | "e2m1x2" => 'b',
-        "b16" | "u16" | "s16" | "f16" | "bf16" | "e4m3x2" | "e5m2x2" | "e2m3x2" | "e3m2x2" | "ue8m0x2" | "s2f6x2" | "e2m1x4" => {
-            'h'
-        }
-        "b32" | "u32" | "s32" | "f32" | "tf32" | "f16x2" | "bf16x2" | "u16x2" | "s16x2" | "u8x4" | "s8x4" | "e4m3x4"
-        | "e5m2x4" | "e2m3x4" | "e3m2x4" => 'r',
+        "b16" | "u16" | "s16" | "f16" | "bf16" | "e4m3x2" | "e5m2x2" | "e2m3x2" | "e3m2x2" | "ue8m0x2" | "s2f6x2"
+        | "e2m1x4" => 'h',
+        "b32" | "u32" | "s32" | "f32" | "tf32" | "f16x2" | "bf16x2" | "u16x2" | "s16x2" | "u8x4" | "s8x4"
+        | "e4m3x4" | "e5m2x4" | "e2m3x4" | "e3m2x4" => 'r',
         "b64" | "u64" | "s64" | "f64" | "f32x2" => 'd',
         "b128" => 'q',
         _ => return None,

@@ -129,7 +129,6 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
         "ld" => true,
         "st" => false,
         "atom" | "red" => return atomic(l, base == "atom", mods, o),
-        "createpolicy" => return policy(l, mods, o),
         _ => return matrix_or_async(l, base, mods, o),
     };
     let Some((ty, rest)) = mods.split_last() else { return Ok(None) };
@@ -382,34 +381,4 @@ fn vector_atomic(
         }
     }
     Ok(last)
-}
-
-/// `createpolicy.fractional`: the value is opaque, and what takes it changes speed only.
-fn policy(l: &mut Lowering, mods: &[&str], o: &Operands) -> Family {
-    let value = match mods {
-        ["fractional", "L2::evict_first", .., "b64"] => 0x12f0_0000_0000_0000,
-        ["fractional", "L2::evict_last", .., "b64"] => 0x14f0_0000_0000_0000,
-        ["fractional", "L2::evict_normal", .., "b64"] => 0x1000_0000_0000_0000,
-        ["fractional", "L2::evict_unchanged", .., "b64"] => 0x16f0_0000_0000_0000,
-        _ => return Ok(None),
-    };
-    if !matches!(mods, [_, _, "b64"] | [_, _, "L2::evict_unchanged" | "L2::evict_first", "b64"]) {
-        return Ok(None);
-    }
-    o.expect(1..=2)?;
-    if o.len() == 2 {
-        let fraction = match o.get(1)? {
-            Operand::Float32(bits) => f64::from(f32::from_bits(*bits)),
-            Operand::Float64(bits) => f64::from_bits(*bits),
-            _ => 1.0,
-        };
-        if !(fraction > 0.0 && fraction <= 1.0) {
-            let help = "It is more than 0 and at most 1 (PTX ISA, createpolicy).";
-            return Err(wrong(format!("the fraction of `createpolicy` is {fraction}"), help));
-        }
-        l.source32(o.get(1)?, true)?;
-    }
-    let (d, s) = (l.destination64(o.get(0)?)?, l.constant64(value)?);
-    let Some(f) = crate::program::alu::alu("mov", &[], "b64") else { return Ok(None) };
-    Ok(Some(Decoded::new(Op::Alu { f, d, s: [s, 0, 0] }, vec![Reg::B64(s)], vec![Reg::B64(d)])))
 }

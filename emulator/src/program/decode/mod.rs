@@ -9,6 +9,7 @@ mod forms;
 mod hints;
 mod memory;
 mod nearest;
+mod policy;
 pub(super) mod special;
 mod spelling;
 mod synchronisation;
@@ -65,6 +66,7 @@ pub(super) fn decode(l: &mut Lowering, inst: &Instruction) -> Result<Decoded, Ba
     let families = [
         arithmetic::decode,
         derived::decode,
+        policy::decode,
         memory::decode,
         async_store::decode,
         control::decode,

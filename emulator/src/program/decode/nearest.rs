@@ -25,9 +25,7 @@ pub fn advice(opcode: &str) -> String {
         return "No form of this opcode is modelled; `emulate --list-instructions` lists all that are.".into();
     };
     let mut wanted = vec![meant];
-    // A fence of one direction is not modelled; the one of both does what it does.
-    let one_way = |part: &&str| meant == "fence" && parts.len() == 3 && matches!(*part, "acquire" | "release");
-    wanted.extend(parts[1..].iter().map(|part| if one_way(part) { "acq_rel" } else { part }));
+    wanted.extend(&parts[1..]);
     let written = forms.iter().filter(|(words, _)| words.iter().any(|word| word == meant));
     let best = written
         .map(|(_, form)| {
