@@ -100,7 +100,7 @@ pub(super) fn check(load: bool, mods: &[&str], opcode: &str) -> Result<Option<()
     }
     if let Some(order) = order {
         let volatile = order == "volatile";
-        let clash = [About::Cache, About::Writers, About::L1, About::Policy, About::L2, About::Scope]
+        let clash = [About::Cache, About::Writers, About::L1, About::Policy, About::Scope]
             .into_iter()
             .filter(|about| volatile || matches!(about, About::Cache | About::Writers))
             .find_map(find);

@@ -170,8 +170,13 @@ fn mbarrier(l: &mut Lowering, what: &str, rest: &[&str], o: &Operands) -> Family
             Ok(Some(Decoded::new(Op::BarrierInval { address }, base_of(&address), vec![])))
         }
         "arrive" | "arrive_drop" if !m.parity => {
-            // The state is not given for a remote barrier, and may be left out altogether.
-            let first = usize::from(!matches!(o.get(0)?, Operand::Memory(..)));
+            if matches!(o.get(0)?, Operand::Memory(..)) {
+                return Err(wrong(
+                    format!("`{}` has no place for the state", o.opcode),
+                    "Begin with a 64-bit register, or with `_` where nobody needs it.",
+                ));
+            }
+            let first = 1;
             let all = m.expect_tx || m.no_complete;
             o.expect(if all { first + 2..=first + 2 } else { first + 1..=first + 2 })?;
             let (state, defs) = match o.get(0)? {

@@ -181,6 +181,9 @@ fn wants(base: &str, mods: &[&str], operand: usize) -> Want {
         ("lop3", 4) => Want::Anything,
         (base, _) if ALIKE.contains(&base) => Want::of(ty),
         ("ld", 0) | ("st", 1) => Want::wide(ty),
+        // The cache policy.
+        ("red", 2) | ("atom", 4) => Want::of("u64"),
+        ("atom", 3) if mods.contains(&"L2::cache_hint") && !mods.contains(&"cas") => Want::of("u64"),
         ("atom", 0) | ("atom" | "red", 1..) => {
             Want::of(mods.iter().rev().find(|m| named(m).is_some()).copied().unwrap_or_default())
         }
