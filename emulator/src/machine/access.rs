@@ -461,11 +461,12 @@ impl<'a> Cluster<'a> {
                     let named = address.base == Reg::Sink;
                     self.shared_target(w, at & 0xffff_ffff, total, space == Space::SharedCluster && !named)
                 }
-                Space::Generic if at & !0xffff_ffff == SHARED_WINDOW => {
+                // Accesses of 32 bytes are to global memory only.
+                Space::Generic if at & !0xffff_ffff == SHARED_WINDOW && total != 32 => {
                     self.shared_target(w, at & 0xffff_ffff, total, true)
                 }
                 Space::Local => self.local_target(w, lane, at, total),
-                Space::Generic if at & !0xffff_ffff == LOCAL_WINDOW => {
+                Space::Generic if at & !0xffff_ffff == LOCAL_WINDOW && total != 32 => {
                     self.local_target(w, lane, at & 0xffff_ffff, total)
                 }
                 Space::Generic if at & !0xffff_ffff == PARAM_WINDOW => {

@@ -49,9 +49,14 @@ pub struct Fences {
 }
 
 impl Fences {
-    pub fn fence(&mut self, scope: Scope, views: &mut Views) {
+    pub fn acquire(&mut self, scope: Scope, views: &mut Views) {
         if scope >= Scope::Cluster && !views.scoped.is_empty() {
             views.scoped.join(&std::mem::take(&mut self.seen));
+        }
+    }
+
+    pub fn release(&mut self, scope: Scope, views: &Views) {
+        if scope >= Scope::Cluster && !views.scoped.is_empty() {
             self.told.clone_from(&views.scoped);
         }
     }

@@ -4,7 +4,7 @@ use super::cluster::{Cluster, Stop};
 use super::state::{At, Span};
 use super::warp::{State, lanes};
 use crate::diagnostic::{Diagnostic, Severity};
-use crate::program::op::{Op, Reg, ShuffleMode, VoteMode};
+use crate::program::op::{FenceWays, Op, Reg, ShuffleMode, VoteMode};
 
 /// The high half of a generic address of local memory.
 pub const LOCAL_WINDOW: u64 = 0x0000_7c00_0000_0000;
@@ -141,9 +141,13 @@ impl<'a> Cluster<'a> {
                 self.warps[w].fragments[f].ready_at += self.costs.fence;
                 self.warps[w].init_fence();
             }
-            Op::Fence { scope } => {
+            Op::Fence { scope, ways } => {
                 self.warps[w].fragments[f].ready_at += self.costs.fence;
-                self.warps[w].fence(*scope);
+                match ways {
+                    FenceWays::Both => self.warps[w].fence(*scope),
+                    FenceWays::Acquire => self.warps[w].acquire_fence(*scope),
+                    FenceWays::Release => self.warps[w].release_fence(*scope),
+                }
             }
             Op::Hint => {}
             Op::TensorFence { .. } | Op::TensorRelinquish | Op::TensorWait { .. } => self.tensor_wait(at, &inst.op)?,

@@ -470,18 +470,28 @@ impl Warp {
         views
     }
 
-    /// A fence of the generic proxy.
+    /// A fence of the generic proxy, of both directions.
     pub fn fence(&mut self, scope: Scope) {
+        self.acquire_fence(scope);
+        self.release_fence(scope);
+    }
+
+    /// What relaxed operations saw before is known from now on.
+    pub fn acquire_fence(&mut self, scope: Scope) {
         let seen = std::mem::take(&mut self.unacquired);
         self.views.join(&seen);
-        let gpu = scope == Scope::Gpu;
-        if gpu {
+        if scope == Scope::Gpu {
             let seen = std::mem::take(&mut self.unacquired_far);
             self.views.join(&seen);
         }
-        self.fences.fence(scope, &mut self.views);
+        self.fences.acquire(scope, &mut self.views);
+    }
+
+    /// What is known now is told by relaxed operations from now on.
+    pub fn release_fence(&mut self, scope: Scope) {
+        self.fences.release(scope, &self.views);
         self.at_fence = self.release();
-        if gpu {
+        if scope == Scope::Gpu {
             self.at_gpu_fence = self.at_fence.clone();
         }
     }

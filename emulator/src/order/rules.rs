@@ -59,8 +59,8 @@ pub const RULES: &[Rule] = &[
     ),
     rule(
         "fence-and-relaxed",
-        "fence.acq_rel or fence.sc, then a relaxed store, atomic operation, mbarrier arrival or barrier.cluster.arrive.relaxed.",
-        "A relaxed load or wait that sees it, then such a fence; or an acquire.",
+        "fence.release, fence.acq_rel or fence.sc, then a relaxed store, atomic operation, mbarrier arrival or barrier.cluster.arrive.relaxed.",
+        "A relaxed load or wait that sees it, then fence.acquire, fence.acq_rel or fence.sc; or an acquire.",
         "The same as release and acquire. For other CTAs, fences beside mbarrier operations are at the scope of the cluster, or a wider \
          one; for other clusters, both fences are at the scope of the GPU or the system.",
         "PTX ISA 8.7.3, 9.7.13.4",

@@ -4,7 +4,7 @@
 
 use super::lanes::{bh, bits, bits_z, canonical, d, f, fmax, fmin, h, i, l, lanes, of_operands, s16, z};
 use super::op::Alu;
-use super::{packed, rounding};
+use super::{packed, rare, rounding};
 
 /// Shifts clamp the amount at the register's width (PTX ISA 9.7.8.8, 9.7.8.9).
 fn shl32(a: u32, n: u32) -> u32 {
@@ -107,8 +107,8 @@ fn bfe64(a: u64, b: u32, c: u32, signed: bool) -> u64 {
 /// An opcode's base and modifiers (without the type) and type → its function. `None`: not modelled.
 pub fn alu(base: &str, mods: &[&str], ty: &str) -> Option<Alu> {
     Some(match (base, mods, ty) {
-        ("add", [], "s32" | "u32" | "b32") => lanes!(B32 u32::wrapping_add),
-        ("sub", [], "s32" | "u32" | "b32") => lanes!(B32 u32::wrapping_sub),
+        ("add", [], "s32" | "u32") => lanes!(B32 u32::wrapping_add),
+        ("sub", [], "s32" | "u32") => lanes!(B32 u32::wrapping_sub),
         ("add", [], "s64" | "u64") => lanes!(B64 u64::wrapping_add),
         ("sub", [], "s64" | "u64") => lanes!(B64 u64::wrapping_sub),
         ("add", [], "s16" | "u16") => lanes!(B32 |a: u32, b: u32| a.wrapping_add(b) & 0xffff),
@@ -330,7 +330,11 @@ pub fn alu(base: &str, mods: &[&str], ty: &str) -> Option<Alu> {
             lanes!(U32 |a: u32| a)
         }
         ("mov", [], "b64" | "u64" | "s64" | "f64") => lanes!(U64 |a: u64| a),
-        _ => return packed::alu(base, mods, ty).or_else(|| rounding::alu(base, mods, ty)),
+        _ => {
+            return packed::alu(base, mods, ty)
+                .or_else(|| rounding::alu(base, mods, ty))
+                .or_else(|| rare::alu(base, mods, ty));
+        }
     })
 }
 

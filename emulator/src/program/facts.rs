@@ -184,7 +184,7 @@ pub fn needs_scopes(code: &[Inst]) -> bool {
             op,
             Op::BarrierArrive { remote: true, wide: false, .. }
                 | Op::BarrierWait { wide: false, .. }
-                | Op::Fence { scope: Scope::Cta }
+                | Op::Fence { scope: Scope::Cta, .. }
         )
     });
     let stores = |test: fn(Space) -> bool| {

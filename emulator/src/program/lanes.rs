@@ -160,6 +160,10 @@ pub fn fold(what: &str, ty: &str) -> Option<Fold> {
         ("and", "b32") => |a, b| a & b,
         ("or", "b32") => |a, b| a | b,
         ("xor", "b32") => |a, b| a ^ b,
+        ("min", "f32") => |a, b| bits(fmin(f(a), f(b))),
+        ("max", "f32") => |a, b| bits(fmax(f(a), f(b))),
+        ("min.NaN", "f32") => |a, b| if f(a).is_nan() || f(b).is_nan() { 0x7fff_ffff } else { bits(fmin(f(a), f(b))) },
+        ("max.NaN", "f32") => |a, b| if f(a).is_nan() || f(b).is_nan() { 0x7fff_ffff } else { bits(fmax(f(a), f(b))) },
         _ => return None,
     })
 }

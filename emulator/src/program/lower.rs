@@ -9,6 +9,7 @@ use super::variables::{Variable, module_variables, too_many};
 use super::{Bad, Kernel, ParamSlot, Program, RESERVED_SHARED, decode, flow, near, place, targets};
 use crate::diagnostic::{Diagnostic, Label, Severity};
 use crate::syntax::ast::{Function, Instruction, Module, Operand, Statement};
+use rustc_hash::FxHashMap;
 use std::collections::HashMap;
 
 /// What a name stands for.
@@ -60,6 +61,8 @@ pub(super) struct Lowering {
     pub return_to: Option<u32>,
     /// Names without meaning so far: what the first few may have meant is looked for, among all names.
     undeclared: std::cell::Cell<u32>,
+    /// Opcodes that were met, each in the order of its form.
+    pub spellings: FxHashMap<String, decode::Spelling>,
 }
 
 /// Decodes all entries of a module.
@@ -146,6 +149,7 @@ fn entry(
     let mut errors = Vec::new();
     let mut lowering = Lowering {
         undeclared: Default::default(),
+        spellings: FxHashMap::default(),
         plan,
         scopes: vec![HashMap::new(), HashMap::new()],
         placed: HashMap::new(),

@@ -21,6 +21,7 @@ pub(crate) mod narrow;
 mod near;
 pub(crate) mod op;
 pub(crate) mod packed;
+mod rare;
 mod registers;
 mod rounding;
 mod targets;

@@ -293,8 +293,8 @@ pub enum Op {
     ProxyFence { shared: bool, global: bool },
     /// `fence.mbarrier_init`
     InitFence,
-    /// `fence.acq_rel`/`sc`, `membar`
-    Fence { scope: super::atomic::Scope },
+    /// `fence.acq_rel`/`sc`, `membar`, and fences of one direction
+    Fence { scope: super::atomic::Scope, ways: FenceWays },
     /// `mbarrier.init`
     BarrierInit { address: Address, count: u16 },
     /// `mbarrier.inval`
@@ -472,6 +472,15 @@ pub enum BarrierVote {
     And,
     Or,
     Count,
+}
+
+/// In which directions a fence orders.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum FenceWays {
+    Both,
+    Acquire,
+    Release,
 }
 
 /// `vote.sync`'s mode.

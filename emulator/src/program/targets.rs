@@ -100,6 +100,8 @@ enum Gpus {
     TensorMemory,
     /// The same, with the suffix `a`.
     OwnTensorMemory,
+    /// The first of those, `sm_100` and `sm_103`, with the suffix `a` or `f`.
+    FirstTensorMemory,
     /// Those whose tensor core multiplies integers.
     TensorIntegers,
     /// Hopper alone, on `sm_90a`.
@@ -112,6 +114,7 @@ impl Gpus {
             Gpus::From(first) => number >= first,
             Gpus::Suffixed(first) => number >= first && suffixed,
             Gpus::TensorMemory => (100..120).contains(&number) && suffixed,
+            Gpus::FirstTensorMemory => (100..110).contains(&number) && suffixed,
             Gpus::OwnTensorMemory => (100..120).contains(&number) && own,
             Gpus::TensorIntegers => [100, 101, 110].contains(&number) && own,
             Gpus::Hopper => number == 90 && suffixed,
@@ -127,6 +130,7 @@ impl Gpus {
             Gpus::OwnTensorMemory => {
                 "a target with tensor memory and the suffix `a`, such as `sm_100a` or `sm_103a`".into()
             }
+            Gpus::FirstTensorMemory => "`sm_100a`, `sm_100f`, `sm_103a` or `sm_103f`".into(),
             Gpus::TensorIntegers => "`sm_100a`, `sm_101a` or `sm_110a`".into(),
             Gpus::Hopper => "`sm_90a` and no other target".into(),
         }
@@ -138,7 +142,11 @@ impl Gpus {
             Gpus::From(first @ 0..90) => format!("sm_{first}"),
             Gpus::From(90) | Gpus::Hopper => "sm_90a".into(),
             Gpus::Suffixed(first) => format!("sm_{first}a"),
-            Gpus::From(_) | Gpus::TensorMemory | Gpus::OwnTensorMemory | Gpus::TensorIntegers => "sm_100a".into(),
+            Gpus::From(_)
+            | Gpus::TensorMemory
+            | Gpus::OwnTensorMemory
+            | Gpus::FirstTensorMemory
+            | Gpus::TensorIntegers => "sm_100a".into(),
         }
     }
 }
@@ -176,6 +184,9 @@ const NEEDS: &[Need] = &[
     ("mapa|getctarank|griddepcontrol|barrier.cluster|stmatrix", "", Gpus::From(90), (7, 8)),
     ("setmaxnreg", "", Gpus::Suffixed(90), (8, 0)),
     ("fence.proxy.async|fence.mbarrier_init", "", Gpus::From(90), (8, 0)),
+    ("redux", ".f32", Gpus::FirstTensorMemory, (8, 6)),
+    ("fence.acquire|fence.release", "", Gpus::From(90), (8, 6)),
+    ("membar.proxy.async", "", Gpus::From(90), (8, 0)),
     ("fence", ".cluster", Gpus::From(90), (7, 8)),
     ("clusterlaunchcontrol", ".multicast", Gpus::Suffixed(100), (8, 6)),
     ("clusterlaunchcontrol", "", Gpus::From(100), (8, 6)),
@@ -204,6 +215,8 @@ const NEEDS: &[Need] = &[
     ("atom|red", ".v8", Gpus::From(90), (8, 1)),
     ("atom|red", "bf16", Gpus::From(90), (7, 8)),
     ("add|sub|mul|fma", ".f32x2", Gpus::From(100), (8, 6)),
+    ("add|sub|fma", ".f32.f16", Gpus::From(100), (8, 6)),
+    ("add|sub|fma", ".f32.bf16", Gpus::From(100), (8, 6)),
     ("add|min|max", "16x2", Gpus::From(90), (8, 0)),
     ("cvt", ".bf16x2.e", Gpus::Suffixed(100), (9, 2)),
     ("cvt", ".ue8m0x2", Gpus::Suffixed(100), (8, 6)),

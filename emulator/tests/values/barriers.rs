@@ -84,9 +84,13 @@ pub fn rows() -> Vec<Row> {
 /// Two CTAs store and count themselves, relaxed; the one that comes second loads what the other has stored. A fence on each
 /// side orders it.
 fn flag(fence: &str) -> Row {
+    flag_between(fence, fence)
+}
+
+fn flag_between(release: &str, acquire: &str) -> Row {
     let body = format!(
-        "mul.wide.u32 %d1, %r96, 8;\nadd.s64 %d1, %d1, %d8;\nst.global.b32 [%d1+64], 77;\n{fence}\n\
-         atom.relaxed.gpu.global.add.u32 %r1, [counter], 1;\nsetp.eq.u32 %p2, %r1, 0;\n@%p2 bra END;\n{fence}\n\
+        "mul.wide.u32 %d1, %r96, 8;\nadd.s64 %d1, %d1, %d8;\nst.global.b32 [%d1+64], 77;\n{release}\n\
+         atom.relaxed.gpu.global.add.u32 %r1, [counter], 1;\nsetp.eq.u32 %p2, %r1, 0;\n@%p2 bra END;\n{acquire}\n\
          xor.b32 %r3, %r96, 1;\nmul.wide.u32 %d1, %r3, 8;\nadd.s64 %d1, %d1, %d8;\n\
          ld.global.b32 %r2, [%d1+64];\nst.global.b32 [%d8], %r2;\nEND:"
     );
@@ -95,10 +99,14 @@ fn flag(fence: &str) -> Row {
 
 /// The same between the two warps of a CTA, in shared memory.
 fn near_flag(fence: &str) -> Row {
+    near_flag_between(fence, fence)
+}
+
+fn near_flag_between(release: &str, acquire: &str) -> Row {
     let body = format!(
-        "setp.ge.u32 %p1, %r98, 32;\n@%p1 bra SEE;\nsetp.ne.u32 %p3, %r98, 0;\n@%p3 bra END;\nst.shared.b32 [smem+64], 77;\n{fence}\n\
+        "setp.ge.u32 %p1, %r98, 32;\n@%p1 bra SEE;\nsetp.ne.u32 %p3, %r98, 0;\n@%p3 bra END;\nst.shared.b32 [smem+64], 77;\n{release}\n\
          st.relaxed.cta.shared.b32 [slot], 1;\nbra END;\n\
-         SEE:\nld.relaxed.cta.shared.b32 %r1, [slot];\nsetp.eq.u32 %p2, %r1, 0;\n@%p2 bra SEE;\n{fence}\n\
+         SEE:\nld.relaxed.cta.shared.b32 %r1, [slot];\nsetp.eq.u32 %p2, %r1, 0;\n@%p2 bra SEE;\n{acquire}\n\
          ld.shared.b32 %r2, [smem+64];\nst.global.b32 [%d9], %r2;\nEND:"
     );
     let zeroed = "st.shared.b32 [slot], 0;\nbar.sync 0;";
@@ -117,8 +125,30 @@ fn fences() -> Vec<Row> {
         // Not enough for another CTA.
         rows.push(flag("fence.acq_rel.gpu;").with("fence.acq_rel.gpu;", fence, "race-global"));
     }
+    for fence in ["fence.gpu;", "fence.sys;"] {
+        rows.push(flag(fence).without(fence, "race-global"));
+    }
+    for fence in ["fence.cta;", "fence.cluster;"] {
+        rows.push(near_flag(fence).without(fence, "race-shared"));
+    }
+    // One direction is enough on each side, and the other one is not.
+    for scope in ["gpu", "sys"] {
+        let (release, acquire) = (&format!("fence.release.{scope};"), &format!("fence.acquire.{scope};"));
+        let row = flag_between(release, acquire);
+        rows.push(row.with(release, acquire, "race-global").with(acquire, release, "race-global"));
+    }
+    for scope in ["cta", "cluster"] {
+        let (release, acquire) = (&format!("fence.release.{scope};"), &format!("fence.acquire.{scope};"));
+        let row = near_flag_between(release, acquire);
+        rows.push(row.with(release, acquire, "race-shared").with(acquire, release, "race-shared"));
+    }
     // Generic stores that the TMA engine reads: a proxy fence between.
-    for fence in ["fence.proxy.async;", "fence.proxy.async.shared::cta;", "fence.proxy.async.shared::cluster;"] {
+    for fence in [
+        "fence.proxy.async;",
+        "fence.proxy.async.shared::cta;",
+        "fence.proxy.async.shared::cluster;",
+        "membar.proxy.async;",
+    ] {
         let body = format!(
             "st.shared.v2.b64 [smem], {{41, 42}};\n{fence}\ncp.async.bulk.global.shared::cta.bulk_group [%d8], [smem], 16;\n\
              cp.async.bulk.commit_group;\ncp.async.bulk.wait_group 0;"

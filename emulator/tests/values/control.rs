@@ -45,7 +45,7 @@ pub fn rows() -> Vec<Row> {
             1,
         ),
         // The calls are in the test below, which has its own module.
-        bare(1, "call.uni; call;"),
+        bare(1, "call.uni; call; st.param.b32;"),
     ]
 }
 

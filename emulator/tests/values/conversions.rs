@@ -42,6 +42,29 @@ pub fn rows() -> Vec<Row> {
     rows.extend(in_64_bits());
     rows.extend(narrower());
     rows.extend(pairs());
+    rows.extend(between_halves());
+    rows
+}
+
+/// FP16 and BF16 of each other, which round; and `.ftz`, of which integers know nothing.
+fn between_halves() -> Vec<Row> {
+    let mut rows = vec![
+        op("cvt.rn.f16.bf16", 'h', &[('h', 0x3f81)], 0x3c08),
+        op("cvt.rn.bf16.f16", 'h', &[('h', 0x3e00)], 0x3fc0),
+    ];
+    // 2^-25 is half of the least FP16 number; 1 + 2^-10 lies an eighth of a step above 1 in BF16.
+    for (way, least, minus, one) in
+        [("rn", 0, 0x8000, 0x3f80), ("rz", 0, 0x8000, 0x3f80), ("rm", 0, 0x8001, 0x3f80), ("rp", 1, 0x8000, 0x3f81)]
+    {
+        rows.push(op(&format!("cvt.{way}.f16.bf16"), 'h', &[('h', 0x3300)], least));
+        rows.push(op(&format!("cvt.{way}.f16.bf16"), 'h', &[('h', 0xb300)], minus));
+        rows.push(op(&format!("cvt.{way}.bf16.f16"), 'h', &[('h', 0x3c01)], one));
+        rows.push(op(&format!("cvt.{way}.ftz.f32.u32"), 'f', &[('r', 3)], 0x4040_0000));
+    }
+    for (ty, class, minus) in [("8", 'b', 0xff), ("16", 'h', 0xffff), ("32", 'r', 0xffff_ffff), ("64", 'd', u64::MAX)] {
+        rows.push(op(&format!("cvt.rn.ftz.f32.s{ty}"), 'f', &[(class, minus)], 0xbf80_0000));
+        rows.push(op(&format!("cvt.rn.ftz.sat.f32.u{ty}"), 'f', &[(class, minus)], 0x3f80_0000));
+    }
     rows
 }
 

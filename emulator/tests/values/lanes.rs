@@ -50,6 +50,19 @@ pub fn rows() -> Vec<Row> {
         each(32, "sub.s32 %r1, %r98, 4; redux.sync.max.u32 %r0, %r1, 0xffffffff;", |_| 0xffff_ffff),
         each(32, "or.b32 %r1, %r98, 0x60; redux.sync.and.b32 %r0, %r1, 0xffffffff;", |_| 0x60),
         each(32, "redux.sync.or.b32 %r0, %r98, 0xffffffff;", |_| 31),
+        // −4 … 27 as FP32, and NaN in lane 0 in the second half: it counts only with .NaN.
+        each(32, &floats("redux.sync.min.f32 %f0, %f1, -1;"), |_| 0xc040_0000),
+        each(32, &floats("redux.sync.max.f32 %f0, %f1, -1;"), |_| 0x41d8_0000),
+        each(32, &floats("redux.sync.min.abs.f32 %f0, %f1, -1;"), |_| 0),
+        each(32, &floats("redux.sync.max.abs.f32 %f0, %f1, -1;"), |_| 0x41d8_0000),
+        each(32, &floats("redux.sync.min.NaN.f32 %f0, %f1, -1;"), |_| 0x7fff_ffff),
+        each(32, &floats("redux.sync.max.abs.NaN.f32 %f0, %f1, -1;"), |_| 0x7fff_ffff),
+        // Of NaN alone, and of zeros: that with a sign is less.
+        each(1, "mov.b32 %f1, 0f7F800001; redux.sync.min.f32 %f0, %f1, 1; mov.b32 %r0, %f0;", |_| 0x7fff_ffff),
+        each(2, "shl.b32 %r1, %r98, 31; mov.b32 %f1, %r1; redux.sync.max.f32 %f0, %f1, 3; mov.b32 %r0, %f0;", |_| 0),
+        each(2, "shl.b32 %r1, %r98, 31; mov.b32 %f1, %r1; redux.sync.min.f32 %f0, %f1, 3; mov.b32 %r0, %f0;", |_| {
+            0x8000_0000
+        }),
         each(32, "shl.b32 %r1, 1, %r98; redux.sync.xor.b32 %r0, %r1, 0xffffffff;", |_| 0xffff_ffff),
         // Half of a warp: the other lanes' values do not count.
         each(32, "setp.lt.u32 %p1, %r98, 16; mov.u32 %r0, 7; @%p1 redux.sync.add.u32 %r0, %r98, 0xffff;", |n| {
@@ -84,6 +97,13 @@ pub fn rows() -> Vec<Row> {
         each(96, "mov.u32 %r0, %nwarpid;", |_| 3).ctas(2, 2),
         one("mov.u32 %r1, %nctaid.x; mov.u32 %r2, %ntid.x; shl.b32 %r2, %r2, 8; or.b32 %r0, %r1, %r2;", 0x101),
     ]
+}
+
+/// Lane n holds n − 4, lane 0 a NaN.
+fn floats(body: &str) -> String {
+    format!(
+        "sub.s32 %r1, %r98, 4; cvt.rn.f32.s32 %f1, %r1; setp.eq.u32 %p1, %r98, 0; @%p1 mov.b32 %f1, 0f7FC00000;\n{body}\nmov.b32 %r0, %f0;"
+    )
 }
 
 #[test]

@@ -25,6 +25,7 @@ mod mbarriers;
 mod memory;
 mod mma;
 mod narrow;
+mod rare;
 mod refusals;
 mod row;
 mod tensor;
@@ -59,6 +60,7 @@ const TABLES: &[fn() -> Vec<Row>] = &[
     memory::rows,
     mma::rows,
     narrow::rows,
+    rare::rows,
     tensor::rows,
     tensor_copy::rows,
     tensor_maps::rows,
@@ -86,6 +88,7 @@ fn ptxas_takes_the_rows() {
         ("kinds", kinds::rows()),
         ("matrices", matrices::rows()),
         ("narrow", narrow::rows()),
+        ("rare", rare::rows()),
         ("tensor_copy", tensor_copy::rows()),
         ("tensor_maps", tensor_maps::rows()),
         ("vectors", vectors::rows()),

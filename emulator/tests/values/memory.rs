@@ -188,6 +188,19 @@ fn hints() -> Vec<Row> {
             0x30,
         ),
         one(
+            "createpolicy.range.global.L2::evict_last.L2::evict_unchanged.b64 %d1, [%d8], 0x1000, 0x2000; createpolicy.range.L2::evict_first.b64 %d2, [%d8], 64, 128; ld.global.L2::cache_hint.b32 %r0, [table], %d1;",
+            10,
+        ),
+        one(
+            "createpolicy.range.L2::evict_normal.L2::evict_first.b64 %d1, [%d8+8], 64, 64; createpolicy.range.L2::evict_unchanged.b64 %d2, [%d8], 8, 8; createpolicy.cvt.L2.b64 %d3, %d2; ld.global.L2::cache_hint.b32 %r0, [table+8], %d3;",
+            0x30,
+        ),
+        // 32 bytes at a generic address, too; and evicted from L2 as the program says.
+        one(
+            "st.L2::evict_first.v8.b32 [%d8+64], {1, 2, 3, 4, 5, 6, 7, 8}; ld.L1::evict_last.L2::evict_last.L2::128B.v4.b64 {%d1, %d2, %d3, %d4}, [%d8+64]; cvt.u32.u64 %r0, %d4;",
+            7,
+        ),
+        one(
             "prefetch.global.L1 [%d8]; prefetch.global.L2 [%d8+64]; prefetch.L2 [%d8]; prefetch.local.L1 [frame]; mov.u32 %r0, 1;",
             1,
         ),
@@ -201,4 +214,14 @@ fn hints() -> Vec<Row> {
 #[test]
 fn values() {
     check(&rows());
+}
+
+/// ptxas reads modifiers in any order, and so does the emulator; no form has these.
+#[test]
+fn modifiers_stand_in_any_order() {
+    check(&[one(
+        "st.global.gpu.b32.relaxed [%d8+64], 9; ld.v2.global.b32.L1::no_allocate {%r1, %r2}, [%d8+64]; \
+         mad.lo.s32 %r3, %r1, 2, %r2; add.f32.rn %f1, 1.0, 2.0; mov.b32 %r4, %f1; add.u32 %r0, %r3, %r4;",
+        18 + 0x4040_0000,
+    )]);
 }

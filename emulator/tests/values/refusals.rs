@@ -190,12 +190,12 @@ fn a_refusal_names_the_nearest_form() {
         "tensormap.replace.im2col.rank.shared::cta.b1024.b32 [smem], 1;",
         "fma.rm.f64 %e0, %e1, %e2, %e3;",
         "shfl.up.b32 %r0, %r1, 1, 0;",
-        "fence.acquire.gpu;",
-        "fence.release.cluster;",
+        "fence.acquire.sync_restrict::shared::cluster.cluster;",
+        "fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster;",
         "atom.global.exch.b128 %q0, [%d8], %q1;",
         "multimem.red.relaxed.gpu.global.add.f32 [%d8], %f0;",
         "ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8 {%r0, %r1}, [%r2];",
-        "redux.sync.min.NaN.f32 %f0, %f1, -1;",
+        "redux.sync.add.f32 %f0, %f1, -1;",
         "sqrt.approx.f64 %e0, %e1;",
     ] {
         let text = kernel(statement);
@@ -253,18 +253,18 @@ fn a_refusal_names_the_nearest_form() {
             The nearest form that is modelled: `fma.rm.f32`. `emulate --list-instructions` lists all.
         shfl.up.b32
             The nearest form that is modelled: `shfl.sync.up.b32`. `emulate --list-instructions` lists all.
-        fence.acquire.gpu;
-            The nearest form that is modelled: `fence.acq_rel.gpu`. `emulate --list-instructions` lists all.
-        fence.release.cluster;
-            The nearest form that is modelled: `fence.acq_rel.cluster`. `emulate --list-instructions` lists all.
+        fence.acquire.sync_restrict::shared::cluster.cluster;
+            The nearest form that is modelled: `fence.acquire.cluster`. `emulate --list-instructions` lists all.
+        fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster;
+            The nearest form that is modelled: `fence.release.cluster`. `emulate --list-instructions` lists all.
         atom.global.exch.b128
             The nearest form that is modelled: `atom.global.exch.b32`. `emulate --list-instructions` lists all.
         multimem.red.relaxed.gpu.global.add.f32
             No form of this opcode is modelled; `emulate --list-instructions` lists all that are.
         ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8
             The nearest form that is modelled: `ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16`. `emulate --list-instructions` lists all.
-        redux.sync.min.NaN.f32
-            The nearest form that is modelled: `redux.sync.min.u32`. `emulate --list-instructions` lists all.
+        redux.sync.add.f32
+            The nearest form that is modelled: `redux.sync.add.u32`. `emulate --list-instructions` lists all.
         sqrt.approx.f64
             The nearest form that is modelled: `sqrt.approx.f32`. `emulate --list-instructions` lists all.
     "#]].assert_eq(&said);

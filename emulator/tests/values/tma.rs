@@ -44,6 +44,9 @@ fn loads() -> Vec<Row> {
                 "cp.async.bulk.tensor.{rank}d.shared::cta.global.tile.mbarrier::complete_tx::bytes.cta_group::1 [smem], [%d6, {{{at}}}], [bar];"
             ),
             format!(
+                "cp.async.bulk.tensor.{rank}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.cta_group::1 [%r20], [%d6, {{{at}}}], [%r21];"
+            ),
+            format!(
                 "cp.async.bulk.prefetch.tensor.{rank}d.L2.global.tile [%d6, {{{at}}}];\ncp.async.bulk.prefetch.tensor.{rank}d.L2.global.L2::cache_hint [%d6, {{{at}}}], %d5;\n{}",
                 form.replace("1d", &format!("{rank}d")).replace("{0}", &format!("{{{at}}}"))
             ),
@@ -289,10 +292,14 @@ fn clusters() -> Vec<Row> {
             );
         }
         // A pair: both load, and the bytes of both count on the even CTA's barrier.
-        for (form, end) in [(".cta_group::2", ""), (".cta_group::2.L2::cache_hint", ", %d5")] {
+        for (space, form, end) in [
+            ("cluster", ".cta_group::2", ""),
+            ("cluster", ".cta_group::2.L2::cache_hint", ", %d5"),
+            ("cta", ".cta_group::2", ""),
+        ] {
             let body = format!(
                 "{POLICY}setp.eq.u32 %p2, %r97, 0;\n@%p2 mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 32;\nand.b32 %r21, %r21, 0xfeffffff;\n\
-                 cp.async.bulk.tensor.{rank}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes{form} [%r20], [%d6, {{{at}}}], [%r21]{end};\n\
+                 cp.async.bulk.tensor.{rank}d.shared::{space}.global.tile.mbarrier::complete_tx::bytes{form} [%r20], [%d6, {{{at}}}], [%r21]{end};\n\
                  @!%p2 bra END;\n{wait}\nEND:"
             );
             rows.push(

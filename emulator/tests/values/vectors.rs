@@ -118,7 +118,7 @@ fn lines() -> Vec<Row> {
         .collect();
     rows.push(one(
         "applypriority.global.L2::evict_normal [%d8], 128; applypriority.L2::evict_normal [%d8], 128;\n\
-         prefetch.global.L2::evict_last [%d8]; prefetch.global.L2::evict_normal [%d8]; prefetchu.L1 [%d8];\n\
+         prefetch.global.L2::evict_last [%d8]; prefetch.L2::evict_last [%d8]; prefetch.global.L2::evict_normal [%d8]; prefetchu.L1 [%d8];\n\
          fence.proxy.alias; membar.proxy.alias; mov.u32 %r0, 1;",
         1,
     ));

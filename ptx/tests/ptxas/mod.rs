@@ -14,15 +14,21 @@ fn find() -> Option<PathBuf> {
     home.into_iter().chain(std::env::split_paths(&path)).map(|folder| folder.join(&file)).find(|file| file.is_file())
 }
 
-/// Assembles the text and gives what ptxas said about registers and spills; `None` without ptxas. Fails the test when
-/// ptxas refuses the text, or when it is missing and `WORKBOOK_REQUIRE_PTXAS=1`.
-pub fn assemble(name: &str, text: &str) -> Option<String> {
-    let Some(ptxas) = find() else {
+/// Where ptxas is; `None` without it. Fails the test when it is missing and `WORKBOOK_REQUIRE_PTXAS=1`.
+pub fn there() -> Option<PathBuf> {
+    let ptxas = find();
+    if ptxas.is_none() {
         let required = std::env::var_os("WORKBOOK_REQUIRE_PTXAS").is_some_and(|value| value == "1");
         assert!(!required, "no ptxas in PTXAS, CUDA_HOME/bin or PATH, and WORKBOOK_REQUIRE_PTXAS=1 asks for it");
         println!("skipped: no ptxas");
-        return None;
-    };
+    }
+    ptxas
+}
+
+/// Assembles the text and gives what ptxas said about registers and spills; `None` without ptxas. Fails the test when
+/// ptxas refuses the text, or when it is missing and `WORKBOOK_REQUIRE_PTXAS=1`.
+pub fn assemble(name: &str, text: &str) -> Option<String> {
+    let ptxas = there()?;
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let (source, object) = (folder.join(format!("{name}.ptx")), folder.join(format!("{name}.cubin")));
     std::fs::write(&source, text).expect("the scratch folder of tests can be written");

@@ -1,6 +1,7 @@
 //! Branches, ends, and what lanes of a warp tell each other.
 
 use super::{Decoded, Family, Lowering, Operands, wrong};
+use crate::program::alu::alu;
 use crate::program::lanes::fold;
 use crate::program::lower::Binding;
 use crate::program::op::{Abort, Op, Reg, ShuffleMode, VoteMode};
@@ -139,11 +140,22 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
             let uses = [a, b, c, mask].map(Reg::B32).to_vec();
             return Ok(Some(Decoded::new(Op::Shuffle { mode, d, p, a, b, c, mask }, uses, defs)));
         }
-        ("redux", ["sync", what, ty]) => {
-            let Some(what) = fold(what, ty) else { return Ok(None) };
+        ("redux", ["sync", what, flags @ .., ty]) => {
+            let (abs, nan) = (flags.contains(&"abs"), flags.contains(&"NaN"));
+            let what = if nan { fold(&format!("{what}.NaN"), ty) } else { fold(what, ty) };
+            let Some(what) = what else { return Ok(None) };
             o.expect(3..=3)?;
             let d = l.destination32(o.get(0)?)?;
-            let (a, mask) = (l.source32(o.get(1)?, false)?, l.source32(o.get(2)?, false)?);
+            let (mut a, mask) = (l.source32(o.get(1)?, *ty == "f32")?, l.source32(o.get(2)?, false)?);
+            // A magnitude, or the number itself: of a NaN the canonical one.
+            let own = if abs { alu("abs", &[], ty) } else { alu("max", &[], ty) };
+            if *ty == "f32"
+                && let (Some(f), Reg::B32(number)) = (own, l.register("b32")?)
+            {
+                let op = Op::Alu { f, d: number, s: [a, a, 0] };
+                l.emit(op, crate::program::op::TRUE, false, vec![Reg::B32(a)], vec![Reg::B32(number)]);
+                a = number;
+            }
             let uses = [a, mask].map(Reg::B32).to_vec();
             return Ok(Some(Decoded::new(Op::Reduce { what, d, a, mask }, uses, vec![Reg::B32(d)])));
         }

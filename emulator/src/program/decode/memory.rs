@@ -1,6 +1,6 @@
 //! Plain loads and stores.
 
-use super::{Decoded, Family, Lowering, Operands, base as base_of, describe, wrong};
+use super::{Decoded, Family, Lowering, Operands, base as base_of, describe, hints, wrong};
 use crate::program::Bad;
 use crate::program::atomic::{AtomicOp, LoadOp, Scope, StoreOp, Sync, update, update_global};
 use crate::program::layout::type_bytes;
@@ -27,6 +27,14 @@ fn matrix_or_async(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) ->
             }
             let mut uses = base_of(&to);
             uses.extend(base_of(&from));
+            let hinted = hints.contains(&"L2::cache_hint");
+            if hinted {
+                let policy = o.len() - 1;
+                o.expect(4..=5)?;
+                uses.push(Reg::B64(l.source64(o.get(policy)?)?));
+            } else {
+                o.expect(3..=4)?;
+            }
             let read = match o.list.get(3) {
                 // A predicate says that nothing is read, a number how many bytes.
                 Some(Operand::Name(name)) if matches!(l.lookup(name), Some(Binding::Register(Reg::Pred(_), _))) => {
@@ -38,7 +46,7 @@ fn matrix_or_async(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) ->
                     uses.push(Reg::B32(r));
                     Some(r)
                 }
-                Some(size) if !hints.contains(&"L2::cache_hint") || o.len() == 5 => {
+                Some(size) if !hinted || o.len() == 5 => {
                     let r = l.source32(size, false)?;
                     uses.push(Reg::B32(r));
                     Some(r)
@@ -88,9 +96,11 @@ fn matrix_or_async(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) ->
             let load = base == "ldmatrix";
             let (value, memory) = if load { (o.get(0)?, o.get(1)?) } else { (o.get(1)?, o.get(0)?) };
             let address = l.address(memory)?;
-            let list = match value {
-                Operand::Vector(list) => list.as_slice(),
-                single => std::slice::from_ref(single),
+            let Operand::Vector(list) = value else {
+                return Err(wrong(
+                    format!("`{}` takes a vector, found {}", o.opcode, describe(value)),
+                    "Write its registers in braces, also one: `{%r0}`.",
+                ));
             };
             if list.len() != count {
                 return Err(wrong(
@@ -119,54 +129,39 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
         "ld" => true,
         "st" => false,
         "atom" | "red" => return atomic(l, base == "atom", mods, o),
-        "createpolicy" => return policy(l, mods, o),
         _ => return matrix_or_async(l, base, mods, o),
     };
     let Some((ty, rest)) = mods.split_last() else { return Ok(None) };
     let Some(bytes) = type_bytes(ty) else { return Ok(None) };
+    if hints::check(load, mods, o.opcode)?.is_none() {
+        return Ok(None);
+    }
     let (mut space, mut lanes, mut hint, mut non_coherent) = (Space::Generic, 1, false, false);
     for m in rest {
         match *m {
-            "global" => space = Space::Global,
+            // Constants lie in global memory that nobody writes.
+            "global" | "const" => space = Space::Global,
             "shared" | "shared::cta" => space = Space::Shared,
             "shared::cluster" => space = Space::SharedCluster,
             "local" => space = Space::Local,
-            // Constants lie in global memory that nobody writes.
-            "const" if load => space = Space::Global,
             "param" | "param::func" => space = Space::Param,
-            "nc" if load => non_coherent = true,
+            "nc" => non_coherent = true,
             "v2" => lanes = 2,
             "v4" => lanes = 4,
             "v8" => lanes = 8,
-            // Cache hints and eviction priorities have no effect on results (PTX ISA 9.7.9.1, 9.7.9.2).
-            "relaxed" | "volatile" | "cta" | "cluster" | "gpu" | "sys" => {}
-            "acquire" if load => {}
-            "release" if !load => {}
             "L2::cache_hint" => hint = true,
-            "L2::64B" | "L2::128B" | "L2::256B" if load => {}
-            "wb" | "wt" if !load => {}
-            "lu" | "cv" if load => {}
-            "weak"
-            | "ca"
-            | "cg"
-            | "cs"
-            | "L1::no_allocate"
-            | "L1::evict_unchanged"
-            | "L2::evict_first"
-            | "L2::evict_last"
-            | "L2::evict_normal"
-            | "L1::evict_last"
-            | "L1::evict_first"
-            | "L1::evict_normal" => {}
-            _ => return Ok(None),
+            // Orders and scopes below; cache hints and eviction priorities have no effect on results (PTX ISA 9.7.9.1, 9.7.9.2).
+            _ => {}
         }
     }
     let sync = order(rest, o)?;
     let total = bytes * lanes;
-    if total > 32 || (total == 32 && space != Space::Global) {
+    let wide = matches!((lanes, bytes), (4, 8) | (8, 4)) && !rest.contains(&"const");
+    // Eight elements are of 32 bits: ptxas ends without a word on others.
+    if (total > 16 || lanes == 8) && !(wide && matches!(space, Space::Global | Space::Generic)) {
         return Err(wrong(
             format!("`{}` moves {total} bytes", o.opcode),
-            "One access moves up to 16 bytes, 32 in global memory.",
+            "One access moves up to 16 bytes; in global memory also 32, as `.v8.b32` or `.v4.b64`.",
         ));
     }
     let operands = if hint { 3 } else { 2 };
@@ -275,6 +270,12 @@ fn atomic(l: &mut Lowering, gives: bool, mods: &[&str], o: &Operands) -> Family 
             _ => return Ok(None),
         }
     }
+    if hint && matches!(space, Space::Shared | Space::SharedCluster) {
+        return Err(wrong(
+            format!("`{}`: `.L2::cache_hint` says nothing of shared memory", o.opcode),
+            "Leave it out: it is for global memory.",
+        ));
+    }
     let Some((what, (update, bytes))) = what.and_then(|what| Some((what, update(what, ty)?))) else { return Ok(None) };
     let Some((update_global, _)) = update_global(what, ty) else { return Ok(None) };
     // Which vectors there are, and that only they have extremes of halves (PTX ISA, red, atom).
@@ -380,25 +381,4 @@ fn vector_atomic(
         }
     }
     Ok(last)
-}
-
-/// `createpolicy.fractional`: the value is opaque, and what takes it changes speed only.
-fn policy(l: &mut Lowering, mods: &[&str], o: &Operands) -> Family {
-    let value = match mods {
-        ["fractional", "L2::evict_first", .., "b64"] => 0x12f0_0000_0000_0000,
-        ["fractional", "L2::evict_last", .., "b64"] => 0x14f0_0000_0000_0000,
-        ["fractional", "L2::evict_normal", .., "b64"] => 0x1000_0000_0000_0000,
-        ["fractional", "L2::evict_unchanged", .., "b64"] => 0x16f0_0000_0000_0000,
-        _ => return Ok(None),
-    };
-    if !matches!(mods, [_, _, "b64"] | [_, _, "L2::evict_unchanged" | "L2::evict_first", "b64"]) {
-        return Ok(None);
-    }
-    o.expect(1..=2)?;
-    if o.len() == 2 {
-        l.source32(o.get(1)?, true)?;
-    }
-    let (d, s) = (l.destination64(o.get(0)?)?, l.constant64(value)?);
-    let Some(f) = crate::program::alu::alu("mov", &[], "b64") else { return Ok(None) };
-    Ok(Some(Decoded::new(Op::Alu { f, d, s: [s, 0, 0] }, vec![Reg::B64(s)], vec![Reg::B64(d)])))
 }

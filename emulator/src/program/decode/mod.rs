@@ -4,10 +4,14 @@ mod arithmetic;
 mod async_store;
 mod bulk;
 mod control;
+mod derived;
 mod forms;
+mod hints;
 mod memory;
 mod nearest;
+mod policy;
 pub(super) mod special;
+mod spelling;
 mod synchronisation;
 mod tensor;
 mod tensor_map;
@@ -41,12 +45,28 @@ impl Decoded {
 /// What every family's decoder gives: `None` when the opcode is not of this family.
 type Family = Result<Option<Decoded>, Bad>;
 
+/// The modifiers of an opcode in the order of the form that it is of; `None`: it is of none.
+pub(super) type Spelling = Option<Box<str>>;
+
 pub(super) fn decode(l: &mut Lowering, inst: &Instruction) -> Result<Decoded, Bad> {
-    let parts: Vec<&str> = inst.opcode.split('.').collect();
+    let spelling = match l.spellings.get(&inst.opcode) {
+        Some(known) => known.clone(),
+        None => {
+            let parts: Vec<&str> = inst.opcode.split('.').collect();
+            let found: Spelling = spelling::of_a_form(&parts).map(|parts| parts.join(".").into());
+            l.spellings.insert(inst.opcode.clone(), found.clone());
+            found
+        }
+    };
+    // What is of no form may have an error that says more than that.
+    let opcode = spelling.as_deref().unwrap_or(&inst.opcode);
+    let parts: Vec<&str> = opcode.split('.').collect();
     let (base, mods) = (parts[0], &parts[1..]);
     let o = Operands { opcode: &inst.opcode, list: &inst.operands };
     let families = [
         arithmetic::decode,
+        derived::decode,
+        policy::decode,
         memory::decode,
         async_store::decode,
         control::decode,
@@ -59,7 +79,10 @@ pub(super) fn decode(l: &mut Lowering, inst: &Instruction) -> Result<Decoded, Ba
     ];
     for family in families {
         if let Some(decoded) = family(l, base, mods, &o)? {
-            types::check(l, inst)?;
+            if spelling.is_none() {
+                break;
+            }
+            types::check(l, inst, base, mods)?;
             return Ok(decoded);
         }
     }

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 /// A form's text: plain, or a choice.
 #[derive(Debug)]
-enum Node {
+pub(super) enum Node {
     Text(String),
     /// `{a|b}`, or `{a|b}?`, which may be left out.
     Choice(Vec<Vec<Node>>, bool),
@@ -25,9 +25,7 @@ pub fn advice(opcode: &str) -> String {
         return "No form of this opcode is modelled; `emulate --list-instructions` lists all that are.".into();
     };
     let mut wanted = vec![meant];
-    // A fence of one direction is not modelled; the one of both does what it does.
-    let one_way = |part: &&str| meant == "fence" && parts.len() == 3 && matches!(*part, "acquire" | "release");
-    wanted.extend(parts[1..].iter().map(|part| if one_way(part) { "acq_rel" } else { part }));
+    wanted.extend(&parts[1..]);
     let written = forms.iter().filter(|(words, _)| words.iter().any(|word| word == meant));
     let best = written
         .map(|(_, form)| {
@@ -45,7 +43,7 @@ pub fn advice(opcode: &str) -> String {
 }
 
 /// All forms, each with the opcodes, without modifiers, that it is of.
-fn forms() -> &'static [(Vec<String>, Vec<Node>)] {
+pub(super) fn forms() -> &'static [(Vec<String>, Vec<Node>)] {
     static FORMS_READ: OnceLock<Vec<(Vec<String>, Vec<Node>)>> = OnceLock::new();
     FORMS_READ.get_or_init(|| {
         let read = |form: &&str| parse(&mut form.chars().peekable(), false);

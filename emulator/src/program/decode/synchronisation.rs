@@ -5,7 +5,7 @@ use crate::program::Bad;
 use crate::program::alu::alu;
 use crate::program::atomic::{ArrivalKind, Scope, Sync};
 use crate::program::lanes::lanes;
-use crate::program::op::{Address, BarrierVote, Op, Reg, Space};
+use crate::program::op::{Address, BarrierVote, FenceWays, Op, Reg, Space};
 use crate::syntax::ast::Operand;
 
 pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) -> Family {
@@ -20,7 +20,7 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
         | ("applypriority" | "discard", _) => cluster(l, base, mods, o),
         ("bar" | "barrier", _) => cta_barrier(l, base, mods, o),
         ("mbarrier", [what, rest @ ..]) => mbarrier(l, what, rest, o),
-        ("fence", ["proxy", "async"] | ["proxy", "async", "shared::cta" | "shared::cluster" | "global"]) => {
+        ("fence" | "membar", ["proxy", "async"] | ["proxy", "async", "shared::cta" | "shared::cluster" | "global"]) => {
             o.expect(0..=0)?;
             // Without a state space it covers all (PTX ISA, membar, fence).
             let space = mods.get(2).copied();
@@ -36,10 +36,18 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
             o.expect(0..=0)?;
             Ok(Some(Decoded::new(Op::InitFence, vec![], vec![])))
         }
-        ("fence", ["acq_rel" | "sc", "cta" | "cluster" | "gpu" | "sys"]) | ("membar", ["cta" | "gl" | "sys"]) => {
+        // Without a word on its directions it has both (PTX ISA, membar, fence).
+        ("fence", [_, "cta" | "cluster" | "gpu" | "sys"] | ["cta" | "cluster" | "gpu" | "sys"])
+        | ("membar", ["cta" | "gl" | "sys"]) => {
             o.expect(0..=0)?;
+            let ways = match mods {
+                ["acquire", _] => FenceWays::Acquire,
+                ["release", _] => FenceWays::Release,
+                [_] | ["acq_rel" | "sc", _] => FenceWays::Both,
+                _ => return Ok(None),
+            };
             let scope = mods.last().and_then(|scope| Sync::scope(scope)).unwrap_or(Scope::Gpu);
-            Ok(Some(Decoded::new(Op::Fence { scope }, vec![], vec![])))
+            Ok(Some(Decoded::new(Op::Fence { scope, ways }, vec![], vec![])))
         }
         _ => Ok(None),
     }
@@ -162,8 +170,13 @@ fn mbarrier(l: &mut Lowering, what: &str, rest: &[&str], o: &Operands) -> Family
             Ok(Some(Decoded::new(Op::BarrierInval { address }, base_of(&address), vec![])))
         }
         "arrive" | "arrive_drop" if !m.parity => {
-            // The state is not given for a remote barrier, and may be left out altogether.
-            let first = usize::from(!matches!(o.get(0)?, Operand::Memory(..)));
+            if matches!(o.get(0)?, Operand::Memory(..)) {
+                return Err(wrong(
+                    format!("`{}` has no place for the state", o.opcode),
+                    "Begin with a 64-bit register, or with `_` where nobody needs it.",
+                ));
+            }
+            let first = 1;
             let all = m.expect_tx || m.no_complete;
             o.expect(if all { first + 2..=first + 2 } else { first + 1..=first + 2 })?;
             let (state, defs) = match o.get(0)? {
@@ -320,7 +333,8 @@ pub(super) fn cluster(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands)
             | ["const" | "param", "tensormap"]
             | ["L1" | "L2"]
             | ["global" | "local", "L1" | "L2"]
-            | ["global", "L2::evict_last" | "L2::evict_normal"],
+            | ["global", "L2::evict_last" | "L2::evict_normal"]
+            | ["L2::evict_last" | "L2::evict_normal"],
         )
         | ("prefetchu", ["L1"]) => {
             o.expect(1..=1)?;

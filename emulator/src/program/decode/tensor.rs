@@ -171,9 +171,11 @@ fn shaped(shape: &str, times: &str) -> Option<(TensorShape, usize)> {
 }
 
 fn list(l: &mut Lowering, operand: &Operand, count: usize, write: bool) -> Result<Vec<u16>, Bad> {
-    let parts = match operand {
-        Operand::Vector(parts) => parts.as_slice(),
-        single => std::slice::from_ref(single),
+    let Operand::Vector(parts) = operand else {
+        return Err(wrong(
+            format!("expected a vector of {count} registers, found {}", super::describe(operand)),
+            "Write them in braces, also one: `{%r0}`.",
+        ));
     };
     if parts.len() != count {
         return Err(wrong(

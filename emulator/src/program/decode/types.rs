@@ -145,7 +145,8 @@ fn is_of_registers(ty: &Type) -> bool {
 /// Functions of which all operands are of the type that the opcode ends with.
 const ALIKE: &[&str] = &[
     "add", "sub", "mul", "mad", "fma", "div", "rem", "neg", "abs", "min", "max", "rcp", "sqrt", "rsqrt", "ex2", "lg2",
-    "sin", "cos", "tanh", "and", "or", "xor", "not", "brev", "mov", "lop3",
+    "sin", "cos", "tanh", "and", "or", "xor", "not", "brev", "mov", "lop3", "sad", "cnot", "copysign", "bmsk", "mul24",
+    "mad24", "dp4a", "dp2a",
 ];
 
 /// What an operand of an instruction takes.
@@ -158,7 +159,13 @@ fn wants(base: &str, mods: &[&str], operand: usize) -> Want {
         "s32" => "s64",
         other => other,
     };
+    let before = mods.len().checked_sub(2).map_or("", |n| mods[n]);
     match (base, operand) {
+        // Two types: FP32 with narrower operands, and `set` and `slct`, which give another type than they look at.
+        ("add" | "sub" | "fma", 0) | ("add" | "sub", 2) | ("fma", 3) if before == "f32" => Want::of(before),
+        ("set", 0) | ("slct", 0..=2) => Want::of(before),
+        ("set", 1 | 2) | ("slct", 3) | ("testp", 1) | ("szext" | "fns", 0 | 1) => Want::of(ty),
+        ("szext" | "fns", _) => Want::Count,
         ("mul" | "mad", 0 | 3) if mods.contains(&"wide") => Want::of(doubled),
         ("setp", 1 | 2)
         | ("selp", 0..=2)
@@ -174,10 +181,13 @@ fn wants(base: &str, mods: &[&str], operand: usize) -> Want {
         ("lop3", 4) => Want::Anything,
         (base, _) if ALIKE.contains(&base) => Want::of(ty),
         ("ld", 0) | ("st", 1) => Want::wide(ty),
+        // The cache policy.
+        ("red", 2) | ("atom", 4) => Want::of("u64"),
+        ("atom", 3) if mods.contains(&"L2::cache_hint") && !mods.contains(&"cas") => Want::of("u64"),
         ("atom", 0) | ("atom" | "red", 1..) => {
             Want::of(mods.iter().rev().find(|m| named(m).is_some()).copied().unwrap_or_default())
         }
-        ("cvt", 0) => narrow(mods.len().checked_sub(2).map_or("", |n| mods[n])),
+        ("cvt", 0) => narrow(before),
         ("cvt", _) => narrow(ty),
         _ => counts(base, mods, operand),
     }
@@ -255,9 +265,7 @@ fn counts(base: &str, mods: &[&str], operand: usize) -> Want {
 const TAKE_ADDRESSES: &[&str] = &["mov", "cvta", "mapa", "getctarank", "call", "isspacep"];
 
 /// Refuses registers and constants of another type than the operand takes.
-pub fn check(l: &Lowering, inst: &Instruction) -> Result<(), Bad> {
-    let parts: Vec<&str> = inst.opcode.split('.').collect();
-    let (base, mods) = (parts[0], &parts[1..]);
+pub fn check(l: &Lowering, inst: &Instruction, base: &str, mods: &[&str]) -> Result<(), Bad> {
     for (n, operand) in inst.operands.iter().enumerate() {
         let Operand::Vector(elements) = operand else {
             one(l, wants(base, mods, n), operand, inst)?;

@@ -1,0 +1,133 @@
+//! What ptxas takes and what the emulator loads, statement by statement, over the forms of the ISA and many opcodes that are none.
+//!
+//! What ptxas refuses, the emulator refuses: a kernel that it accepts must be one that can run. What ptxas takes and the emulator
+//! refuses is in `vocabulary/not_modelled.txt`, with the reason. ptxas looks at statements before it makes code of them; what it finds only
+//! then is not asked here. Of what ptxas refuses, an eighth is tried; with `VOCABULARY=all` all of it, which takes minutes.
+
+#[path = "vocabulary/expand.rs"]
+mod expand;
+#[path = "../../ptx/tests/ptxas/mod.rs"]
+#[allow(dead_code)]
+mod ptxas;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::Command;
+
+const BLACKWELL: &str = include_str!("vocabulary/forms.txt");
+const HOPPER: &str = include_str!("vocabulary/hopper.txt");
+const NOT_MODELLED: &str = include_str!("vocabulary/not_modelled.txt");
+
+/// Lines before the first kernel, and lines of a kernel.
+const HEAD: usize = 3;
+const LINES: usize = 3;
+
+fn head(target: &str) -> String {
+    format!(".version 9.3\n.target {target}\n.address_size 64\n")
+}
+
+/// A kernel of one statement, which stands in its second line.
+fn entry(n: usize, statement: &str) -> String {
+    let end = if statement.is_empty() { "" } else { ";" };
+    format!(
+        ".visible .entry k{n}() {{ .reg .pred %p<5>; .reg .b8 %b<5>; .reg .b16 %h<13>; .reg .b32 %r<13>; .reg .b64 %d<13>; \
+         .reg .b128 %q<13>; .reg .f32 %f<5>; TABLE: .branchtargets DONE;\n{statement}{end}\nDONE: ret; }}\n"
+    )
+}
+
+/// What ptxas says of the statements that it refuses.
+fn refused(ptxas: &Path, target: &str, statements: &[String]) -> BTreeMap<usize, String> {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let (source, object) = (folder.join(format!("vocabulary.{target}.ptx")), folder.join("vocabulary.cubin"));
+    let mut refused = BTreeMap::new();
+    // A text that it cannot read ends its work: the next round goes on behind it.
+    for _ in 0..200 {
+        let mut text = head(target);
+        for (n, statement) in statements.iter().enumerate() {
+            text += &entry(n, if refused.contains_key(&n) { "" } else { statement });
+        }
+        // An error at the end, so that it makes no code of the rest.
+        text += &entry(statements.len(), "add.none %r0");
+        std::fs::write(&source, &text).expect("the scratch folder of tests can be written");
+        let output = Command::new(ptxas).arg(format!("-arch={target}")).arg(&source).arg("-o").arg(&object).output();
+        let output = output.unwrap_or_else(|error| panic!("{} cannot be run: {error}", ptxas.display()));
+        let said = String::from_utf8_lossy(&output.stderr);
+        let mut fatal = false;
+        for line in said.lines() {
+            // What it says of its own macros names no line of ours.
+            let Some((file, (place, what))) =
+                line.split_once(", line ").and_then(|(f, r)| Some((f, r.split_once(';')?)))
+            else {
+                continue;
+            };
+            if !file.ends_with(".ptx") {
+                continue;
+            }
+            let what = what.trim();
+            if what.starts_with("error") || what.starts_with("fatal") {
+                fatal |= what.starts_with("fatal");
+                let line: usize = place.trim().parse().expect(&said);
+                refused.entry((line - HEAD - 1) / LINES).or_insert_with(|| what.into());
+            }
+        }
+        if !fatal {
+            assert!(refused.remove(&statements.len()).is_some(), "ptxas did not come to the end: {said}");
+            return refused;
+        }
+    }
+    panic!("ptxas cannot read the statements");
+}
+
+/// The beginnings of statements that are not modelled, each with the reason.
+fn not_modelled() -> Vec<(&'static str, &'static str)> {
+    let lines = NOT_MODELLED.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
+    lines.map(|line| line.split_once(" | ").expect("`beginning of a statement | reason`")).collect()
+}
+
+/// Compares the two; which lines of the list were of use.
+fn compare(target: &str, patterns: &str) -> Option<BTreeSet<&'static str>> {
+    let ptxas = ptxas::there()?;
+    let statements = expand::statements(patterns);
+    let refused = refused(&ptxas, target, &statements);
+    let known = not_modelled();
+    let (mut used, mut wrong, mut missing, mut both) = (BTreeSet::new(), Vec::new(), Vec::new(), 0);
+    let all = std::env::var_os("VOCABULARY").is_some_and(|which| which == "all");
+    for (n, statement) in statements.iter().enumerate() {
+        if !all && refused.contains_key(&n) && n % 8 != 0 {
+            continue;
+        }
+        match (emulator::load(&format!("{}{}", head(target), entry(n, statement))), refused.get(&n)) {
+            (Ok(_), None) => both += 1,
+            (Ok(_), Some(why)) => wrong.push(format!("{statement}: {why}")),
+            (Err(errors), None) => match known.iter().find(|(begin, _)| statement.starts_with(begin)) {
+                Some((begin, _)) => _ = used.insert(*begin),
+                None => missing.push(format!("{statement}: {}", errors[0].title)),
+            },
+            (Err(_), Some(_)) => {}
+        }
+    }
+    println!("{target}: {} statements, both take {both}, ptxas refuses {}", statements.len(), refused.len());
+    let some = |list: &[String]| list.iter().take(400).cloned().collect::<Vec<_>>().join("\n");
+    assert!(
+        wrong.is_empty(),
+        "{target}: the emulator loads {} statements that ptxas refuses:\n{}",
+        wrong.len(),
+        some(&wrong)
+    );
+    assert!(
+        missing.is_empty(),
+        "{target}: ptxas takes {} statements that are neither modelled nor in not_modelled.txt:\n{}",
+        missing.len(),
+        some(&missing)
+    );
+    assert!(both > 100, "{target}: both take {both} statements: the patterns are not read");
+    Some(used)
+}
+
+#[test]
+fn what_ptxas_refuses_is_refused_and_what_it_takes_is_modelled_or_on_the_list() {
+    let (Some(mut used), Some(hopper)) = (compare("sm_100a", BLACKWELL), compare("sm_90a", HOPPER)) else { return };
+    used.extend(hopper);
+    let unused: Vec<&str> = not_modelled().into_iter().map(|(begin, _)| begin).filter(|b| !used.contains(b)).collect();
+    assert!(unused.is_empty(), "in not_modelled.txt, and modelled, or of no statement: {unused:#?}");
+}
