@@ -36,11 +36,12 @@
 //! | [`advice`] | what a student does next |
 //! | [`table`], [`json`], [`formats`] | the ways to print a grade |
 //! | [`versions`] | what graded it |
-//! | [`verdicts`] | of equal kernels one is judged |
+//! | [`verdicts`], [`ahead`] | of equal kernels one is judged |
 //! | [`batch`] | many hand-ins, in processes of their own |
 //! | [`similar`] | hand-ins that stand out by what they share |
 
 pub mod advice;
+pub mod ahead;
 pub mod archive;
 pub mod batch;
 mod children;
