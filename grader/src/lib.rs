@@ -32,6 +32,7 @@
 //! | [`scratch`] | builds one, apart from everything else |
 //! | [`toolchain`] | what it is built with |
 //! | [`sandbox`] | runs what a stranger wrote |
+//! | [`memory`] | how much judging it may take |
 //! | [`rubric`] | what a course gives points for |
 //! | [`advice`] | what a student does next |
 //! | [`table`], [`json`], [`formats`] | the ways to print a grade |
@@ -52,6 +53,7 @@ mod head;
 pub mod json;
 mod lacks;
 mod locks;
+pub mod memory;
 pub mod rubric;
 pub mod sandbox;
 pub mod scratch;

@@ -11,6 +11,7 @@ use grader::formats::not_graded::{self, NotGraded};
 use grader::formats::{self, Format};
 use grader::handin::{HandIn, Kernel};
 use grader::json::{self, About, Sandbox};
+use grader::memory;
 use grader::rubric::{Moment, Rubric};
 use grader::sandbox::{self, Cage};
 use grader::scratch::{self, ScratchError, TimeLimits};
@@ -294,6 +295,9 @@ fn hand_in(
     let kernels = hand_in.find(&existing, wanted)?;
     for note in hand_in.ignored(&existing) {
         eprintln!("note: {note}");
+    }
+    if matches!(options.device, Device::Emulator) {
+        memory::bound();
     }
     let cage = trust.cage()?;
     eprintln!("{cage}");

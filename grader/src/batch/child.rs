@@ -7,6 +7,7 @@ use super::seed;
 use super::store::{Asked, Outcome};
 use crate::formats::not_graded::{self, Fault, NotGraded};
 use crate::json::{Report, SCHEMA};
+use crate::memory;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -135,6 +136,11 @@ impl Grader {
                 let at = said.rfind("error: ").unwrap_or_default();
                 Err(unknown(said[at..].trim_start_matches("error: ").trim_end().to_string()))
             }
+            _ if memory::ran_out(&said) => Err(unknown(format!(
+                "judging it takes more than {} MiB of memory, and was ended\n  \
+                 try: Look for a kernel that keeps far more than a product needs: registers, CTAs, variables.",
+                memory::MOST >> 20
+            ))),
             _ => Err(unknown(format!("the grader ended without a grade ({status}); it said:\n{}", said.trim_end()))),
         }
     }

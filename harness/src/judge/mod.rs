@@ -339,6 +339,13 @@ impl Judge<'_> {
                 Device::Cuda(card) => self.fast_on(card.as_ref(), cases, &seen),
             };
             self.set(&mut verdict, Part::Fast, fast);
+            if let (Device::Cuda(_), Some(reason)) = (&self.options.device, on_gpu::tells_apart(cases)) {
+                for part in [Part::RaceFree, Part::Structure] {
+                    if verdict.part(part).passed() {
+                        self.set(&mut verdict, part, Outcome::NotChecked { reason: reason.clone() });
+                    }
+                }
+            }
         }
         let mut broken = self.broken_off(&seen);
         let home = self.home(&seen, |_| false);
