@@ -87,7 +87,7 @@ mod tests {
         let grid = said(|again| again.grid = [2, 1, 1]).expect("it is another");
         assert!(grid.starts_with("the kernel is another each time") && grid.contains("its launch"), "{grid}");
         let head = said(|again| again.ptx = format!("// {}\n{PTX}", "é".repeat(500))).expect("it is another");
-        assert!(head.len() < 700 && head.contains("…` "), "{head}");
+        assert!(head.len() < 700 && head.contains("…`"), "{head}");
         // A place that is none: the text may be anybody's.
         let odd = |loc: &str| {
             let first = Built { ptx: format!("{loc}\na\n"), ..Built::default() };
