@@ -87,3 +87,16 @@ fn is_place(name: &str) -> bool {
 fn listed(steps: &[u8]) -> String {
     steps.iter().map(|step| name(*step)).collect::<Vec<_>>().join(", ")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kernel_of_another_step_at_its_place_is_not_too_deep() {
+        let said = |name: &str| There::of_archive(&[name.to_string()]).without("anna", &[1], &[]);
+        let other = said("steps/step03/src/kernel.rs");
+        assert!(other.contains("there is: `steps/step03/src/kernel.rs`") && !other.contains("too deep"), "{other}");
+        assert!(said("homework/step03/src/kernel.rs").contains("one folder too deep"));
+    }
+}
