@@ -69,8 +69,10 @@ pub(crate) fn run_within(command: &mut Command, within: &Within) -> Result<Ended
     let stdout = read(child.stdout.take(), within.output);
     let stderr = read(child.stderr.take(), within.output);
     let mut ended = wait(&mut child, within).map_err(|error| format!("cannot wait for {name}: {error}"))?;
-    ended.stdout = stdout.recv_timeout(REST).unwrap_or_default();
-    ended.stderr = stderr.recv_timeout(REST).unwrap_or_default();
+    let text = |pipe: mpsc::Receiver<Vec<u8>>| {
+        String::from_utf8_lossy(&pipe.recv_timeout(REST).unwrap_or_default()).into_owned()
+    };
+    (ended.stdout, ended.stderr) = (text(stdout), text(stderr));
     Ok(ended)
 }
 
@@ -111,20 +113,29 @@ impl Drop for Warden {
 }
 
 /// Reads a pipe to its end, and keeps its beginning.
-fn read(pipe: Option<impl Read + Send + 'static>, most: u64) -> mpsc::Receiver<String> {
+pub(crate) fn read(pipe: Option<impl Read + Send + 'static>, most: u64) -> mpsc::Receiver<Vec<u8>> {
     let (send, receive) = mpsc::channel();
     thread::spawn(move || {
-        let mut text = Vec::new();
+        let mut bytes = Vec::new();
         if let Some(mut pipe) = pipe {
             // A pipe that breaks ends the text; the program's exit says the rest. What is too much is read and dropped, since
             // it would stop at a full pipe.
-            let _ = pipe.by_ref().take(most).read_to_end(&mut text);
+            let _ = pipe.by_ref().take(most).read_to_end(&mut bytes);
             let _ = std::io::copy(&mut pipe, &mut std::io::sink());
         }
         // Nobody listens any more when the rest takes too long.
-        let _ = send.send(String::from_utf8_lossy(&text).into_owned());
+        let _ = send.send(bytes);
     });
     receive
+}
+
+/// Ends a process that leads a group of its own, with that group.
+pub(crate) fn end(leader: &mut Child) {
+    #[cfg(unix)]
+    let _ = Command::new("kill").args(["-KILL", "--", &format!("-{}", leader.id())]).status();
+    // It may have ended just now; either way it is gone afterwards.
+    let _ = leader.kill();
+    let _ = leader.wait();
 }
 
 /// Waits for its end, or ends it.
@@ -152,11 +163,7 @@ fn wait(child: &mut Child, within: &Within) -> std::io::Result<Ended> {
             (begin.elapsed() >= within.clock).then_some(Stopped::Clock)
         };
         if stopped.is_some() {
-            #[cfg(unix)]
-            let _ = Command::new("kill").args(["-KILL", "--", &format!("-{}", child.id())]).status();
-            // It may have ended just now; either way it is gone afterwards.
-            let _ = child.kill();
-            let _ = child.wait();
+            end(child);
             return Ok(Ended { stopped, ..ended });
         }
         thread::sleep(pause);

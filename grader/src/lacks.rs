@@ -28,19 +28,15 @@ impl There {
         let folders = names.iter().filter(|name| name.ends_with('/')).take(FOLDERS);
         let steps = || harness::STEPS.iter().flat_map(|step| places(step.number));
         let too_deep = folders.flat_map(|above| steps().map(move |place| format!("{above}{place}")));
-        let too_deep = too_deep.into_iter().find(|place| folder.holds(place));
+        let too_deep = too_deep.into_iter().find(|place| !is_place(place) && folder.holds(place));
         There::shown(&names, too_deep)
     }
 
     /// What an archive holds: the names of its files.
     pub(crate) fn of_archive(names: &[String]) -> There {
-        let is_kernel = |name: &&String| {
-            let below = name.split_once('/').map(|(_, below)| below);
-            below.is_some_and(|below| {
-                harness::STEPS.iter().any(|step| places(step.number).iter().any(|place| place == below))
-            })
-        };
-        There::shown(names, names.iter().find(is_kernel).cloned())
+        let too_deep =
+            |name: &&String| !is_place(name) && name.split_once('/').is_some_and(|(_, below)| is_place(below));
+        There::shown(names, names.iter().find(too_deep).cloned())
     }
 
     /// The first of these names.
@@ -83,6 +79,24 @@ impl There {
     }
 }
 
+/// Whether a kernel of some step is looked for there.
+fn is_place(name: &str) -> bool {
+    harness::STEPS.iter().any(|step| places(step.number).iter().any(|place| place == name))
+}
+
 fn listed(steps: &[u8]) -> String {
     steps.iter().map(|step| name(*step)).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kernel_of_another_step_at_its_place_is_not_too_deep() {
+        let said = |name: &str| There::of_archive(&[name.to_string()]).without("anna", &[1], &[]);
+        let other = said("steps/step03/src/kernel.rs");
+        assert!(other.contains("there is: `steps/step03/src/kernel.rs`") && !other.contains("too deep"), "{other}");
+        assert!(said("homework/step03/src/kernel.rs").contains("one folder too deep"));
+    }
 }

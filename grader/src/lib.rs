@@ -32,15 +32,17 @@
 //! | [`scratch`] | builds one, apart from everything else |
 //! | [`toolchain`] | what it is built with |
 //! | [`sandbox`] | runs what a stranger wrote |
+//! | [`memory`] | how much judging it may take |
 //! | [`rubric`] | what a course gives points for |
 //! | [`advice`] | what a student does next |
 //! | [`table`], [`json`], [`formats`] | the ways to print a grade |
 //! | [`versions`] | what graded it |
-//! | [`verdicts`] | of equal kernels one is judged |
+//! | [`verdicts`], [`ahead`] | of equal kernels one is judged |
 //! | [`batch`] | many hand-ins, in processes of their own |
 //! | [`similar`] | hand-ins that stand out by what they share |
 
 pub mod advice;
+pub mod ahead;
 pub mod archive;
 pub mod batch;
 mod children;
@@ -51,6 +53,7 @@ mod head;
 pub mod json;
 mod lacks;
 mod locks;
+pub mod memory;
 pub mod rubric;
 pub mod sandbox;
 pub mod scratch;

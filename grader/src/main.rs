@@ -5,21 +5,23 @@ mod class;
 
 use arguments::step_number;
 use clap::{Args, Parser, Subcommand};
+use grader::ahead::Ahead;
 use grader::folder::Named;
 use grader::formats::not_graded::{self, NotGraded};
 use grader::formats::{self, Format};
 use grader::handin::{HandIn, Kernel};
 use grader::json::{self, About, Sandbox};
+use grader::memory;
 use grader::rubric::{Moment, Rubric};
 use grader::sandbox::{self, Cage};
 use grader::scratch::{self, ScratchError, TimeLimits};
 use grader::toolchain::Toolchain;
-use grader::verdicts::Verdicts;
+use grader::verdicts::{Same, Verdicts};
 use grader::versions::Versions;
 use grader::{Grade, Graded};
 use harness::answers::plain;
 use harness::workbook::{Patience, Workspace, name};
-use harness::{BuildFailure, Built, Device, InProcess, JudgeOptions, KernelSource, Problem, judge};
+use harness::{BuildFailure, Built, Device, InProcess, JudgeOptions, KernelSource, Problem, Step, judge};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::Write;
@@ -269,7 +271,7 @@ fn solutions(wanted: &[u8], options: &JudgeOptions) -> Result<Vec<Graded>, Strin
         for _ in 0..workers {
             scope.spawn(|| {
                 while let Some((number, kernel)) = chosen.iter().rev().nth(next.fetch_add(1, Ordering::Relaxed)) {
-                    let one = verdict(*number, None, &InProcess(*kernel), &options);
+                    let one = step(*number).and_then(|step| verdict(step, None, &InProcess(*kernel), &options));
                     graded.lock().unwrap_or_else(PoisonError::into_inner).push((*number, one));
                 }
             });
@@ -294,6 +296,9 @@ fn hand_in(
     for note in hand_in.ignored(&existing) {
         eprintln!("note: {note}");
     }
+    if matches!(options.device, Device::Emulator) {
+        memory::bound();
+    }
     let cage = trust.cage()?;
     eprintln!("{cage}");
     let sandbox = Sandbox::of(&cage)?;
@@ -302,7 +307,8 @@ fn hand_in(
     let mut toolchain = None;
     let (mut steps, mut found) = (Vec::new(), Vec::new());
     for kernel in &kernels {
-        if let Some(verdict) = known.as_ref().and_then(|known| known.find(kernel, options)) {
+        let text = Same::text(&kernel.text);
+        if let Some(verdict) = known.as_ref().and_then(|known| known.find(kernel.step, &text, options)) {
             steps.push(Graded { file: file(kernel), verdict });
             continue;
         }
@@ -314,8 +320,8 @@ fn hand_in(
                 toolchain.insert(Toolchain::prepare(&workspace.root)?)
             }
         };
-        let graded = one(toolchain, &cage, kernel, options)?;
-        found.push((kernel, graded.verdict.clone()));
+        let (graded, built) = one(toolchain, &cage, kernel, options, known.as_ref())?;
+        found.extend([Some(text), built].into_iter().flatten().map(|same| (same, graded.verdict.clone())));
         steps.push(graded);
     }
     let mut versions = known.as_ref().map(|known| known.tools.clone());
@@ -323,8 +329,8 @@ fn hand_in(
         // What changed meanwhile may have judged some of them.
         let now = tools();
         if now.decide_as(&known.tools) {
-            for (kernel, verdict) in &found {
-                if let Err(error) = known.keep(kernel, options, verdict) {
+            for (same, verdict) in &found {
+                if let Err(error) = known.keep(same, options, verdict) {
                     eprintln!("note: {error}: who hands in the same is judged anew");
                 }
             }
@@ -339,18 +345,33 @@ fn file(kernel: &Kernel) -> Option<String> {
     Some(kernel.path.display().to_string())
 }
 
-fn one(toolchain: &Toolchain, cage: &Cage, kernel: &Kernel, options: &JudgeOptions) -> Result<Graded, String> {
-    let file = file(kernel);
+/// The verdict on a kernel, and what others have in common with it that are built alike.
+fn one(
+    toolchain: &Toolchain,
+    cage: &Cage,
+    kernel: &Kernel,
+    options: &JudgeOptions,
+    known: Option<&Verdicts>,
+) -> Result<(Graded, Option<Same>), String> {
+    let (file, step) = (file(kernel), step(kernel.step)?);
     let _patience = Patience::new(format!("building and judging {} …", name(kernel.step)));
-    match scratch::build(toolchain, cage, kernel, TimeLimits::default()) {
-        Ok(built) => {
-            // Not this checkout's file of the same name.
-            let options = JudgeOptions { sources: built.sources(), ..options.clone() };
-            verdict(kernel.step, file, &built.source(), &options)
-        }
-        Err(ScratchError::HandIn(failure)) => verdict(kernel.step, file, &NoKernel(failure), options),
-        Err(ScratchError::Here(error)) => Err(error),
+    let built = match scratch::build(toolchain, cage, kernel, TimeLimits::default()) {
+        Ok(built) => built,
+        Err(ScratchError::HandIn(failure)) => return Ok((verdict(step, file, &NoKernel(failure), options)?, None)),
+        Err(ScratchError::Here(error)) => return Err(error),
+    };
+    // Not this checkout's file of the same name.
+    let options = &JudgeOptions { sources: built.sources(), ..options.clone() };
+    let source = built.source();
+    let Some(known) = known else { return Ok((verdict(step, file, &source, options)?, None)) };
+    let ahead = Ahead::of(&source, step, options);
+    let same = ahead.same().cloned();
+    if let Some(verdict) = same.as_ref().and_then(|same| known.find(step.number, same, options))
+        && ahead.is_same_again()
+    {
+        return Ok((Graded { file, verdict }, None));
     }
+    Ok((verdict(step, file, &ahead, options)?, same))
 }
 
 /// A hand-in that gave no program.
@@ -362,17 +383,21 @@ impl KernelSource for NoKernel {
     }
 }
 
+/// A step that this program knows.
+fn step(number: u8) -> Result<&'static Step, String> {
+    harness::step(number).ok_or_else(|| format!("step {number} is unknown to this program"))
+}
+
 fn verdict(
-    number: u8,
+    step: &Step,
     file: Option<String>,
     source: &dyn KernelSource,
     options: &JudgeOptions,
 ) -> Result<Graded, String> {
-    let step = harness::step(number).ok_or_else(|| format!("step {number} is unknown to this program"))?;
     let verdict = judge(step, source, options);
     match &verdict.here {
         // Nobody gets points, or none, for that.
-        Some(why) => Err(format!("this machine failed while {} was graded: {why}", name(number))),
+        Some(why) => Err(format!("this machine failed while {} was graded: {why}", name(step.number))),
         None => Ok(Graded { file, verdict }),
     }
 }

@@ -5,21 +5,23 @@
 //! files, points and lateness are not in it. The grader alone writes here, after the hand-in has ended, and a hand-in sees no such folder; where
 //! it is not locked in (`--trust`), or runs on a GPU, nothing is kept and nothing is found.
 //!
+//! A kernel is known by its text, which says all without a compiler; and one that passes also by what is built of it (see
+//! [`Ahead`](crate::ahead::Ahead)).
+//!
 //! What could come out otherwise the next time is not kept: that there is no kernel (a compiler may run out of time or memory, because of what
 //! runs beside it), and that something could not be checked.
 
-use crate::handin::Kernel;
 use crate::json::Sandbox;
 use crate::versions::Versions;
 use harness::workbook::pack::sha256;
 use harness::workbook::whole::write_whole;
-use harness::{Device, JudgeOptions, Outcome, Verdict};
+use harness::{Device, JudgeOptions, MilestoneState, Outcome, Verdict};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The version of [`Entry`].
-const SCHEMA: u32 = 1;
+const SCHEMA: u32 = 2;
 
 /// A folder of verdicts, for one grader with its tools.
 #[derive(Clone, Debug)]
@@ -35,8 +37,7 @@ pub struct Verdicts {
 #[serde(deny_unknown_fields)]
 struct Key {
     step: u8,
-    /// SHA-256 of the kernel's text.
-    kernel: String,
+    kernel: Same,
     input_seed: u64,
     /// The schedules.
     seeds: u32,
@@ -49,6 +50,33 @@ struct Key {
     fast: u64,
     tools: Vec<(String, Option<String>)>,
     sandbox: Sandbox,
+}
+
+/// In what two kernels of a step are the same, so that they get the same verdict.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Same {
+    /// SHA-256 of their text.
+    Text(String),
+    /// A hash of what is built of them. Only a verdict without a word on them is the same then: their lines may be others.
+    Built(String),
+}
+
+impl Same {
+    /// By its text.
+    pub fn text(text: &str) -> Same {
+        Same::Text(sha256(text.as_bytes()))
+    }
+
+    /// Whether a verdict is that of all that are the same in this.
+    fn shares(&self, verdict: &Verdict) -> bool {
+        match self {
+            Same::Text(_) => true,
+            Same::Built(_) => {
+                verdict.passed() && verdict.milestones.iter().all(|one| one.state == MilestoneState::Done)
+            }
+        }
+    }
 }
 
 /// A file of the folder.
@@ -74,19 +102,20 @@ impl Verdicts {
     }
 
     /// The verdict on a kernel, if an equal one was judged. A file that is damaged, or of another kernel, is none.
-    pub fn find(&self, kernel: &Kernel, options: &JudgeOptions) -> Option<Verdict> {
-        let key = self.key(kernel, options)?;
+    pub fn find(&self, step: u8, kernel: &Same, options: &JudgeOptions) -> Option<Verdict> {
+        let key = self.key(step, kernel, options)?;
         let entry: Entry = serde_json::from_slice(&fs::read(self.path(&key)?).ok()?).ok()?;
-        (entry.schema == SCHEMA && entry.key == key && entry.verdict.step == kernel.step).then_some(entry.verdict)
+        (entry.schema == SCHEMA && entry.key == key && entry.verdict.step == step).then_some(entry.verdict)
     }
 
     /// Keeps a verdict, if it is one that comes out the same each time.
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn keep(&self, kernel: &Kernel, options: &JudgeOptions, verdict: &Verdict) -> Result<(), String> {
+    pub fn keep(&self, kernel: &Same, options: &JudgeOptions, verdict: &Verdict) -> Result<(), String> {
         let unchecked = verdict.parts.iter().any(|(_, outcome)| matches!(outcome, Outcome::NotChecked { .. }));
-        let Some(key) = self.key(kernel, options).filter(|_| verdict.build_failure.is_none() && !unchecked) else {
+        let keeps = verdict.build_failure.is_none() && !unchecked && kernel.shares(verdict);
+        let Some(key) = self.key(verdict.step, kernel, options).filter(|_| keeps) else {
             return Ok(());
         };
         let Some(path) = self.path(&key) else { return Ok(()) };
@@ -95,14 +124,14 @@ impl Verdicts {
         write_whole(&path, &text).map_err(|error| format!("cannot write {}: {error}", path.display()))
     }
 
-    fn key(&self, kernel: &Kernel, options: &JudgeOptions) -> Option<Key> {
+    fn key(&self, step: u8, kernel: &Same, options: &JudgeOptions) -> Option<Key> {
         // Each by its name: whoever adds an option decides here whether a verdict depends on it.
         let JudgeOptions { device: _, seeds, seed, input_seed, sms, threads: _, full, sources: _, demands } = options;
-        let step = harness::step(kernel.step)?;
+        let step = harness::step(step)?;
         let tools = self.tools.deciding();
         Some(Key {
-            step: kernel.step,
-            kernel: sha256(kernel.text.as_bytes()),
+            step: step.number,
+            kernel: kernel.clone(),
             input_seed: *input_seed,
             seeds: *seeds,
             seed: *seed,
@@ -133,10 +162,6 @@ mod tests {
         serde_json::from_value(json!({ "landlock": landlock })).unwrap()
     }
 
-    fn kernel(step: u8, text: &str) -> Kernel {
-        Kernel { step, path: PathBuf::from("anna/step01.rs"), text: text.to_string() }
-    }
-
     /// A verdict whose parts are all passed, but for one.
     fn verdict(outcome: Outcome) -> Verdict {
         let passed = || Outcome::Passed { detail: "all of it".to_string() };
@@ -164,11 +189,13 @@ mod tests {
         let full = sandbox("full");
         let known = of(&full, tools());
         let failed = Outcome::Failed { title: "too much".to_string(), text: "shared memory".to_string() };
-        known.keep(&kernel(1, "a"), &options, &verdict(failed.clone())).unwrap();
-        let found = |known: &Verdicts, kernel: &Kernel, options: &JudgeOptions| known.find(kernel, options).is_some();
-        let other_place = Kernel { path: PathBuf::from("ben/step01/kernel.rs"), ..kernel(1, "a") };
-        assert_eq!(known.find(&other_place, &options).unwrap().part(Part::Resources), &failed);
-        assert!(!found(&known, &kernel(1, "b"), &options) && !found(&known, &kernel(2, "a"), &options));
+        known.keep(&Same::text("a"), &options, &verdict(failed.clone())).unwrap();
+        let found =
+            |known: &Verdicts, text: &str, options: &JudgeOptions| known.find(1, &Same::text(text), options).is_some();
+        assert_eq!(known.find(1, &Same::text("a"), &options).unwrap().part(Part::Resources), &failed);
+        assert!(!found(&known, "b", &options) && known.find(2, &Same::text("a"), &options).is_none());
+        let Same::Text(hash) = Same::text("a") else { unreachable!("it is one") };
+        assert!(known.find(1, &Same::Built(hash), &options).is_none(), "it is of a text");
         let mut demands = options.demands.clone();
         demands.fast.insert(1, 1.1);
         let mut timed = options.demands.clone();
@@ -191,12 +218,12 @@ mod tests {
             JudgeOptions { demands: sizes, ..options.clone() },
         ];
         for (index, changed) in changed.iter().enumerate() {
-            assert!(!found(&known, &kernel(1, "a"), changed), "option {index}");
+            assert!(!found(&known, "a", changed), "option {index}");
         }
         // What a rubric says of another step is nothing to this one.
         let mut elsewhere = options.demands.clone();
         elsewhere.fast.insert(2, 1.1);
-        assert!(found(&known, &kernel(1, "a"), &JudgeOptions { demands: elsewhere, ..options.clone() }));
+        assert!(found(&known, "a", &JudgeOptions { demands: elsewhere, ..options.clone() }));
         let others = [
             Versions { grader: "h".to_string(), ..tools() },
             Versions { sources: Some("t".to_string()), ..tools() },
@@ -204,11 +231,11 @@ mod tests {
             Versions { ptxas: Some("p".to_string()), ..tools() },
         ];
         for other in others {
-            assert!(!found(&of(&full, other.clone()), &kernel(1, "a"), &options), "{other:?}");
+            assert!(!found(&of(&full, other.clone()), "a", &options), "{other:?}");
         }
         let unknown = Versions { rustc: Some("unknown: it does not start".to_string()), ..tools() };
         assert!(Verdicts::of(folder.path(), &full, &options, || unknown).is_none(), "it may be another");
-        assert!(!found(&of(&sandbox("none"), tools()), &kernel(1, "a"), &options));
+        assert!(!found(&of(&sandbox("none"), tools()), "a", &options));
         let trusted = Sandbox::of(&crate::sandbox::Cage::Open).unwrap();
         assert!(Verdicts::of(folder.path(), &trusted, &options, tools).is_none(), "it could write here");
     }
@@ -222,18 +249,37 @@ mod tests {
         let late = Verdict { build_failure: Some("compiling it took longer than 120 s".to_string()), ..passed.clone() };
         let unchecked = verdict(Outcome::NotChecked { reason: "ptxas took longer than 60 s".to_string() });
         for verdict in [late, unchecked] {
-            known.keep(&kernel(1, "a"), &options, &verdict).unwrap();
+            known.keep(&Same::text("a"), &options, &verdict).unwrap();
             assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "{verdict:?}");
         }
-        known.keep(&kernel(1, "a"), &options, &passed).unwrap();
+        known.keep(&Same::text("a"), &options, &passed).unwrap();
         let file = fs::read_dir(folder.path()).unwrap().next().unwrap().unwrap().path();
-        assert!(known.find(&kernel(1, "a"), &options).is_some());
+        assert!(known.find(1, &Same::text("a"), &options).is_some());
         // A verdict of another kernel under this name, and half of one.
-        known.keep(&kernel(1, "b"), &options, &passed).unwrap();
+        known.keep(&Same::text("b"), &options, &passed).unwrap();
         let other = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path()).find(|path| *path != file);
         fs::copy(other.unwrap(), &file).unwrap();
-        assert!(known.find(&kernel(1, "a"), &options).is_none(), "it is b's");
+        assert!(known.find(1, &Same::text("a"), &options).is_none(), "it is b's");
         fs::write(&file, &fs::read(&file).unwrap()[..40]).unwrap();
-        assert!(known.find(&kernel(1, "a"), &options).is_none(), "it is cut off");
+        assert!(known.find(1, &Same::text("a"), &options).is_none(), "it is cut off");
+    }
+    #[test]
+    fn of_what_is_built_alike_only_a_verdict_without_a_word_on_it_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let options = JudgeOptions::default();
+        let known = Verdicts::of(folder.path(), &sandbox("full"), &options, tools).unwrap();
+        let built = Same::Built("0123".to_string());
+        let passed = verdict(Outcome::Passed { detail: String::new() });
+        let milestone = |state| harness::MilestoneResult { id: "1.1".to_string(), title: String::new(), state };
+        let failed = verdict(Outcome::Failed { title: "at kernel.rs:61".to_string(), text: String::new() });
+        let flagged = MilestoneState::Flagged { part: Part::RaceFree };
+        let flagged = Verdict { milestones: vec![milestone(flagged)], ..passed.clone() };
+        for verdict in [failed, flagged] {
+            known.keep(&built, &options, &verdict).unwrap();
+            assert!(known.find(1, &built, &options).is_none(), "{verdict:?}");
+        }
+        let done = Verdict { milestones: vec![milestone(MilestoneState::Done)], ..passed };
+        known.keep(&built, &options, &done).unwrap();
+        assert_eq!(known.find(1, &built, &options).unwrap().milestones, done.milestones);
     }
 }

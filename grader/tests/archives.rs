@@ -300,3 +300,11 @@ fn a_list_that_does_not_say_what_the_archive_holds() {
         FOLDER/handin.tar: refused (manifest): manifest.json is no list of files: invalid type: sequence, expected u32 at line 1 column 1
         FOLDER/handin.tar: refused (too-large): `manifest.json` has 70000 bytes; allowed are 65536"#]].assert_eq(&said.join("\n"));
 }
+
+#[test]
+fn a_zip_file_is_called_one() {
+    for bytes in [b"PK\x03\x04\x14\0".as_slice(), b"PK\x05\x06\0\0"] {
+        let said = refused(bytes);
+        assert!(said.contains("not-an-archive") && said.contains("a ZIP file; read are .tar, .tar.gz"), "{said}");
+    }
+}

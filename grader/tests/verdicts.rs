@@ -17,13 +17,18 @@ fn text(file: String) -> String {
 struct Kernels {
     untouched: String,
     solved: String,
+    /// The same, with another name and on other lines.
+    renamed: String,
     rubric: PathBuf,
 }
 
 fn kernels(class: &Class) -> Kernels {
     let rubric = class.folder.path().join("rubric.toml");
     fs::write(&rubric, "[steps.step01]\nsizes = [\"128x128x64 f16\"]\n").expect("written");
-    Kernels { untouched: text(Workspace::kernel(1)), solved: text(Workspace::solution(1)), rubric }
+    let solved = text(Workspace::solution(1));
+    let renamed = format!("// Mine.\n\n{}", solved.replace("first_row", "row_of_this_thread"));
+    assert_ne!(renamed.matches("row_of_this_thread").count(), 0);
+    Kernels { untouched: text(Workspace::kernel(1)), solved, renamed, rubric }
 }
 
 /// The grade of a hand-in in a batch, as JSON without times and names.
@@ -44,8 +49,10 @@ fn nameless(mut report: Report) -> String {
 #[test]
 fn an_equal_kernel_has_the_grade_that_it_would_have_alone() {
     let class = Class::new(&[]);
-    let Kernels { untouched, solved, rubric } = kernels(&class);
-    for (name, kernel) in [("anna", &untouched), ("ben", &untouched), ("carol", &solved), ("dora", &solved)] {
+    let Kernels { untouched, solved, renamed, rubric } = kernels(&class);
+    let handed_in =
+        [("anna", &untouched), ("ben", &untouched), ("carol", &solved), ("dora", &solved), ("gina", &renamed)];
+    for (name, kernel) in handed_in {
         class.write(name, kernel);
     }
     let rubric = rubric.to_string_lossy().into_owned();
@@ -60,8 +67,14 @@ fn an_equal_kernel_has_the_grade_that_it_would_have_alone() {
     // Without an assembler, a part is not checked: who has one may judge it later.
     let kept = files(&folder);
     let whole = usize::from(harness::ptxas::find().is_ok());
-    assert_eq!(kept.len(), 1 + whole, "one for each text: {kept:?}");
-    for (name, kernel) in [("anna", &untouched), ("ben", &untouched), ("carol", &solved), ("dora", &solved)] {
+    assert_eq!(
+        kept.len(),
+        1 + 3 * whole,
+        "one for each text, and one for what is built of the two that pass: {kept:?}"
+    );
+    for (kernel, names) in
+        [(&untouched, ["anna", "ben"].as_slice()), (&solved, &["carol", "dora"]), (&renamed, &["gina"])]
+    {
         let alone = class.folder.path().join("alone");
         fs::create_dir_all(&alone).expect("a folder");
         fs::write(alone.join("step01.rs"), kernel).expect("written");
@@ -70,7 +83,10 @@ fn an_equal_kernel_has_the_grade_that_it_would_have_alone() {
         let (_, json, errors) = said(command);
         let report: Report = serde_json::from_str(&json).unwrap_or_else(|error| panic!("{error}: {json}{errors}"));
         assert!(matches!(report.sandbox, Some(Sandbox::Enforced(_))), "{:?}", report.sandbox);
-        assert_eq!(grade(&class, "grades", name), nameless(report), "{name}");
+        let alone = nameless(report);
+        for name in names {
+            assert_eq!(grade(&class, "grades", name), alone, "{name}");
+        }
     }
 
     // That a verdict is found, and not made again, is seen by a word in it.
@@ -81,14 +97,18 @@ fn an_equal_kernel_has_the_grade_that_it_would_have_alone() {
     }
     class.write("emil", &untouched);
     class.write("frida", &format!("{untouched}\n// mine\n"));
+    class.write("hans", &format!("{renamed}\n// and his\n"));
+    class.write("ina", &solved.replace("k.sync();", "k.sync(); k.sync();"));
     let found = |name: &str| grade(&class, "grades", name).contains("found again");
     let (status, text, errors) = said(class.batch("grades", &options));
     assert_eq!(
         (status, text.lines().next()),
-        (Some(0), Some("2 graded now, 4 kept from before, 0 not graded")),
+        (Some(0), Some("4 graded now, 5 kept from before, 0 not graded")),
         "{errors}"
     );
-    assert!(found("emil") && !found("frida"), "only the same text is the same kernel");
+    assert!(found("emil") && !found("frida"), "what is not done is the same only with the same text");
+    assert_eq!(found("hans"), whole == 1, "what passes is the same when the same is built of it");
+    assert!(!found("ina"), "another barrier is another kernel");
     // Another seed, other inputs.
     let (status, _, errors) =
         said(class.batch("grades", &["--jobs", "1", "--seed", "6", "--replace", "--rubric", &rubric]));

@@ -4,6 +4,7 @@
 //! texts are short and move no cursor. What a kernel of ours never has is refused by a name; what a kernel may have and a GPU
 //! does not take is left to the launch, which explains it better.
 
+use crate::problem::Problem;
 use crate::source::{BuildErrorAt, BuildFailure, Built, Param, Place};
 use emit::Answer;
 use std::fs;
@@ -11,9 +12,15 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 /// The largest answer that is read. A kernel of ten thousand instructions is about 1 MiB.
-pub const MAX_ANSWER: u64 = 64 << 20;
-/// The longest PTX text.
-const MAX_PTX: usize = 32 << 20;
+pub const MAX_ANSWER: u64 = 16 << 20;
+/// The longest PTX text. The emulator keeps eighty times as much, for each size that is judged.
+const MAX_PTX: usize = 4 << 20;
+/// The most entries of a PTX text.
+const MAX_ENTRIES: usize = 64;
+/// So many CTAs any kernel may have.
+const ANY_CTAS: u64 = 1024;
+/// Elements of D that a CTA computes at least, if there are more of them: a tile of 32 x 32.
+const LEAST_OF_D: u64 = 32 * 32;
 /// The longest name.
 const MAX_NAME: usize = 256;
 /// The longest text for people.
@@ -75,6 +82,23 @@ pub fn parse(text: &str) -> Result<Answer, String> {
     }
 }
 
+/// Whether a kernel is one for this problem. What is kept of a run grows with its CTAs, and a product needs no more than its D has tiles.
+///
+/// # Errors
+/// What is too much.
+pub(crate) fn fits(built: &Built, problem: &Problem) -> Result<(), String> {
+    let ctas: u64 = built.grid.iter().map(|n| u64::from(*n)).product();
+    let most = (u64::from(problem.m) * u64::from(problem.n) / LEAST_OF_D).max(ANY_CTAS);
+    if ctas <= most {
+        return Ok(());
+    }
+    let [x, y, z] = built.grid;
+    Err(format!(
+        "the answer is not a kernel for {problem} (grid): {x} x {y} x {z}; allowed are 1 to {most} CTAs in all\n  \
+         try: Let the grid have a CTA for each tile of D: its rows and columns divided by those of a tile."
+    ))
+}
+
 /// A text as it can be shown: no sign that moves a cursor or turns a line around, and not too long.
 pub fn plain(text: &str) -> String {
     let mut plain: String = text
@@ -89,13 +113,19 @@ pub fn plain(text: &str) -> String {
 }
 
 /// A name as it can be shown, on one line.
-fn named(name: &str) -> String {
+pub fn named(name: &str) -> String {
     name.chars().take(MAX_NAME).map(|sign| if moves(sign) { '\u{fffd}' } else { sign }).collect()
 }
 
+/// Signs that move a cursor, turn a line around, or cannot be seen.
 fn moves(sign: char) -> bool {
     sign.is_control()
-        || matches!(sign, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+        || matches!(
+            sign,
+            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
+                | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{feff}'
+                | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}'
+        )
 }
 
 fn shown(mut errors: Vec<BuildErrorAt>) -> Vec<BuildErrorAt> {
@@ -126,6 +156,11 @@ fn check(built: &Built) -> Result<(), Wrong> {
     }
     if let Some((line, sign)) = hidden(&built.ptx) {
         return Err(("ptx", format!("line {line} holds the sign U+{:04X}, which cannot be seen", u32::from(sign))));
+    }
+    // The emulator lays out each with all variables of the module; the builder writes one.
+    let entries = built.ptx.matches(".entry").count();
+    if entries > MAX_ENTRIES {
+        return Err(("ptx", format!("{entries} entries; up to {MAX_ENTRIES} are read")));
     }
     for (part, [x, y, z], most) in
         [("grid", built.grid, i32::MAX as u64), ("cluster", built.cluster, 1 << 16), ("block", built.block, 1 << 16)]
@@ -221,6 +256,8 @@ mod tests {
         let said = [
             refused(|built| built["name"] = json!("k\u{1b}[2J")),
             refused(|built| built["ptx"] = json!("a\nb\u{1b}c")),
+            refused(|built| built["ptx"] = json!("a\u{61c}b")),
+            refused(|built| built["ptx"] = json!(".entry a() {}\n".repeat(65))),
             refused(|built| built["grid"] = json!([1u32 << 31, 1, 1])),
             refused(|built| built["grid"] = json!([u32::MAX, u32::MAX, u32::MAX])),
             refused(|built| built["grid"] = json!([0, 1, 1])),
@@ -244,6 +281,8 @@ mod tests {
         expect![[r#"
             the answer is not a kernel (name): `k�[2J` is no name of an entry
             the answer is not a kernel (ptx): line 2 holds the sign U+001B, which cannot be seen
+            the answer is not a kernel (ptx): line 1 holds the sign U+061C, which cannot be seen
+            the answer is not a kernel (ptx): 65 entries; up to 64 are read
             the answer is not a kernel (grid): 2147483648 x 1 x 1; allowed are 1 to 2147483647 in all
             the answer is not a kernel (grid): 4294967295 x 4294967295 x 4294967295; allowed are 1 to 2147483647 in all
             the answer is not a kernel (grid): 0 x 1 x 1; allowed are 1 to 2147483647 in all
@@ -266,6 +305,18 @@ mod tests {
     }
 
     #[test]
+    fn a_grid_has_no_more_ctas_than_its_product_has_tiles() {
+        let built = |grid| Built { grid, ..Built::default() };
+        let small = Problem::f16(128, 128, 64);
+        assert_eq!(fits(&built([1024, 1, 1]), &small), Ok(()));
+        assert_eq!(fits(&built([256, 256, 1]), &Problem::f16(8192, 8192, 64)), Ok(()));
+        for grid in [[1025, 1, 1], [1, 1 << 10, 2], [i32::MAX as u32, 1, 1]] {
+            let why = fits(&built(grid), &small).expect_err("it is too much");
+            assert!(why.contains("(grid)") && why.contains("1 to 1024 CTAs") && why.contains("\n  try: "), "{why}");
+        }
+    }
+
+    #[test]
     fn json_that_is_deep_or_not_json_is_refused() {
         let deep = format!("{{\"failed\": {{\"rejected\": {}", "[".repeat(1_000_000));
         let said: Vec<String> = [&deep, r#"{"built": NaN}"#, "", r#"{"failed": {"passed": 5}}"#]
@@ -285,5 +336,11 @@ mod tests {
         let said = failure.to_string();
         assert!(said.starts_with("the kernel function panicked: \u{fffd}[2Jpassed\n5 of 5\n  try: "), "{said}");
         assert!(plain(&"x".repeat(1 << 20)).len() < 20_000);
+        // Whatever turns a line around, or cannot be seen; and what people write stays.
+        for sign in ['\u{61c}', '\u{202e}', '\u{2060}', '\u{2068}', '\u{ad}', '\u{3164}', '\u{e0041}', '\u{85}', '\r'] {
+            assert_eq!(plain(&format!("a{sign}b")), "a\u{fffd}b", "{sign:?}");
+        }
+        let written = "Zoë, 王小明, مريم, עדי, Ærøskøbing: A · Bᵀ → D, 128 × 128, … \u{1f600}";
+        assert_eq!(plain(written), written);
     }
 }

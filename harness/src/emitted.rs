@@ -136,7 +136,7 @@ impl KernelSource for Emitted {
             other => other,
         })?;
         match answer {
-            Answer::Built(built) => Ok(built),
+            Answer::Built(built) => answers::fits(&built, problem).map(|()| built).map_err(no_answer),
             Answer::Failed(failure) => Err(failure),
         }
     }

@@ -96,6 +96,26 @@ fn passed(verdict: &Verdict, part: Part) -> &str {
     }
 }
 
+/// Who reads a clock can tell a GPU from the emulator, and go another way in each.
+#[test]
+fn of_a_kernel_that_reads_a_clock_the_emulator_says_nothing_of_the_gpu() {
+    fn timed(k: &mut ptx::Cta, gemm: &ptx::Gemm) {
+        let clock: ptx::U32 = k.register();
+        k.raw("mov.u32", &[&clock, &"%clock"]);
+        solution()(k, gemm);
+    }
+    let (verdict, _) = judged(timed, |_, work| right(work));
+    passed(&verdict, Part::Correct);
+    for part in [Part::RaceFree, Part::Structure] {
+        let reason = not_checked(&verdict, part);
+        assert!(reason.contains("reads a clock (`mov.u32 %r1, %clock;`)") && reason.contains("\ntry: "), "{reason}");
+    }
+    // On the emulator a clock is the same in each run.
+    let verdict = judge(step(1).unwrap(), &InProcess(timed), &JudgeOptions::default());
+    assert!(verdict.passed() || verdict.only_unchecked(), "{verdict:?}");
+    passed(&verdict, Part::RaceFree);
+}
+
 /// Each size is run in full, on each kind of inputs; times are the GPU's; the rest says that it is the emulator's.
 #[test]
 fn a_right_kernel_passes_and_says_what_was_seen_where() {

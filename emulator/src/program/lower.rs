@@ -5,7 +5,7 @@ use super::facts::{Facts, mark_fragments, mark_waits, needs_scopes};
 use super::layout::{layout, next_multiple};
 use super::op::{FALSE, Inst, Op, Reg, TRUE};
 use super::registers::{self, Plan};
-use super::variables::{Variable, module_variables, too_many};
+use super::variables::{module_variables, too_many};
 use super::{Bad, Kernel, ParamSlot, Program, RESERVED_SHARED, decode, flow, near, place, targets};
 use crate::diagnostic::{Diagnostic, Label, Severity};
 use crate::syntax::ast::{Function, Instruction, Module, Operand, Statement};
@@ -70,10 +70,14 @@ pub(super) fn module(text: &str, module: &Module) -> Result<Program, Vec<Diagnos
     let mut errors = targets::check(text, module);
     let mut kernels = Vec::new();
     let (variables, bad) = module_variables(module);
+    let bases: HashMap<&str, u64> = variables.iter().rev().map(|v| (v.name.as_str(), v.base)).collect();
     errors.extend(bad.into_iter().map(|(span, bad)| at(text, module, span, None, bad)));
-    for (n, function) in module.functions.iter().enumerate() {
+    // The first of each name, up to here: a module of anybody's may have a hundred thousand.
+    let mut named: HashMap<&str, &Function> = HashMap::new();
+    for function in &module.functions {
+        let before = named.get(function.name.as_str()).copied();
+        named.entry(&function.name).or_insert(function);
         let Some(body) = &function.body else { continue };
-        let before = module.functions[..n].iter().find(|f| f.name == function.name);
         if let Some(before) = before.filter(|f| f.body.is_some() || f.is_entry != function.is_entry) {
             let what = wrong(
                 format!("`{}` is defined twice", function.name),
@@ -89,9 +93,9 @@ pub(super) fn module(text: &str, module: &Module) -> Result<Program, Vec<Diagnos
             continue;
         }
         // Once with a place for each register; then with those that can share one.
-        let planned = entry(text, module, function, body, &variables, None).and_then(|kernel| {
+        let planned = entry(text, module, function, body, &bases, None).and_then(|kernel| {
             let plan = registers::plan(&kernel.code, kernel.registers);
-            entry(text, module, function, body, &variables, Some(plan))
+            entry(text, module, function, body, &bases, Some(plan))
         });
         match planned {
             Ok(kernel) => kernels.push(kernel),
@@ -143,7 +147,7 @@ fn entry(
     module: &Module,
     function: &Function,
     body: &[Statement],
-    variables: &[Variable],
+    bases: &HashMap<&str, u64>,
     plan: Option<Plan>,
 ) -> Result<Kernel, Vec<Diagnostic>> {
     let mut errors = Vec::new();
@@ -205,9 +209,9 @@ fn entry(
     // Names of the module may be given another meaning in the function.
     let inner = lowering.scopes.split_off(1);
     for variable in &module.variables {
-        let known = variables.iter().find(|v| v.name == variable.name);
+        let known = bases.get(variable.name.as_str());
         let bound = match known.filter(|_| matches!(variable.space.as_str(), "global" | "const")) {
-            Some(v) => lowering.bind(&v.name, Binding::Global(v.base)),
+            Some(base) => lowering.bind(&variable.name, Binding::Global(*base)),
             None => lowering.variable(variable),
         };
         if let Err(bad) = bound {

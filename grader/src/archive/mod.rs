@@ -85,6 +85,9 @@ pub fn read(file: File, is_kernel: impl Fn(&str) -> bool) -> Result<Contents, Re
     let mut file = BufReader::new(Watched { reader: file.take(MAX_FILE), failed: &failed });
     let read = match io::BufRead::fill_buf(&mut file) {
         Ok([0x1f, 0x8b, ..]) => unpack(MultiGzDecoder::new(file), is_kernel),
+        Ok([b'P', b'K', 3 | 5, 4 | 6, ..]) => {
+            refused("not-an-archive", "it is a ZIP file; read are .tar, .tar.gz and .tgz")
+        }
         Ok(_) => unpack(file, is_kernel),
         Err(error) => Err(unreadable(&error)),
     };

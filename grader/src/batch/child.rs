@@ -5,9 +5,11 @@
 
 use super::seed;
 use super::store::{Asked, Outcome};
+use crate::children;
 use crate::formats::not_graded::{self, Fault, NotGraded};
 use crate::json::{Report, SCHEMA};
-use std::io::{Read, Write};
+use crate::memory;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
@@ -97,7 +99,7 @@ impl Grader {
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         #[cfg(unix)]
-        let mut warden = crate::children::Warden::ready();
+        let mut warden = children::Warden::ready();
         let mut child = command.spawn().map_err(|error| format!("cannot start {}: {error}", self.program.display()))?;
         #[cfg(unix)]
         if let Some(warden) = &mut warden {
@@ -108,7 +110,8 @@ impl Grader {
             // A process that is gone says so by its exit status.
             let _ = writeln!(stdin, "{}", self.seed).and_then(|()| stdin.flush());
         }
-        let (stdout, stderr) = (read(child.stdout.take(), MAX_GRADE), read(child.stderr.take(), MAX_SAID));
+        let (stdout, stderr) =
+            (children::read(child.stdout.take(), MAX_GRADE), children::read(child.stderr.take(), MAX_SAID));
         let status = wait(&mut child, self.limit)?;
         drop(stdin);
         let text = |pipe: mpsc::Receiver<Vec<u8>>| pipe.recv_timeout(REST).unwrap_or_default();
@@ -135,6 +138,11 @@ impl Grader {
                 let at = said.rfind("error: ").unwrap_or_default();
                 Err(unknown(said[at..].trim_start_matches("error: ").trim_end().to_string()))
             }
+            _ if memory::ran_out(&said) => Err(unknown(format!(
+                "judging it takes more than {} MiB of memory, and was ended\n  \
+                 try: Look for a kernel that keeps far more than a product needs: registers, CTAs, variables.",
+                memory::MOST >> 20
+            ))),
             _ => Err(unknown(format!("the grader ended without a grade ({status}); it said:\n{}", said.trim_end()))),
         }
     }
@@ -157,31 +165,11 @@ fn wait(child: &mut Child, limit: Duration) -> Result<Option<ExitStatus>, String
             Ok(Some(status)) => return Ok(Some(status)),
             Ok(None) if begin.elapsed() < limit => thread::sleep(pause),
             Ok(None) => {
-                #[cfg(unix)]
-                let _ = Command::new("kill").args(["-KILL", "--", &format!("-{}", child.id())]).status();
-                // It may have ended just now; either way it is gone afterwards.
-                let _ = child.kill();
-                let _ = child.wait();
+                children::end(child);
                 return Ok(None);
             }
             Err(error) => return Err(format!("cannot wait for the grader: {error}")),
         }
         pause = (pause * 2).min(Duration::from_millis(100));
     }
-}
-
-/// Reads a pipe to its end, and keeps its beginning.
-fn read(pipe: Option<impl Read + Send + 'static>, limit: u64) -> mpsc::Receiver<Vec<u8>> {
-    let (send, receive) = mpsc::channel();
-    thread::spawn(move || {
-        let mut bytes = Vec::new();
-        if let Some(mut pipe) = pipe {
-            // A pipe that breaks ends the text. What is too much is read and dropped: a full pipe would stop the process.
-            let _ = pipe.by_ref().take(limit).read_to_end(&mut bytes);
-            let _ = std::io::copy(&mut pipe, &mut std::io::sink());
-        }
-        // Nobody listens any more when time is up.
-        let _ = send.send(bytes);
-    });
-    receive
 }

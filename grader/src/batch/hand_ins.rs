@@ -9,6 +9,7 @@ use crate::archive::MAX_FILE;
 use crate::folder::{Folder, Named, Odd, plain_file};
 use crate::handin::{ARCHIVES, places};
 use crate::lacks::There;
+use harness::answers::named;
 use harness::workbook::pack::{MAX_KERNEL, hex};
 use harness::workbook::whole::{UNFINISHED, sync_folder};
 use serde::{Deserialize, Serialize};
@@ -114,9 +115,7 @@ fn is_below(folder: &Path, other: &Path) -> bool {
 
 /// A name without what moves a cursor or turns a line around.
 fn shown(name: &OsStr) -> String {
-    let turns =
-        |c: char| matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}');
-    name.to_string_lossy().chars().map(|c| if c.is_control() || turns(c) { '\u{fffd}' } else { c }).collect()
+    named(&name.to_string_lossy())
 }
 
 /// A file name for any name: what is readable of it, and a hash that tells it from all others.

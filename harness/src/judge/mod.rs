@@ -1,5 +1,6 @@
 //! The judge: from a kernel source to a verdict.
 
+mod again;
 mod correct;
 mod on_gpu;
 mod structure;
@@ -71,6 +72,12 @@ fn plan(step: &Step, sizes: &[Problem], timed: Problem) -> Vec<(steps::Case, u32
     plan
 }
 
+/// What a kernel of this step is built for, in the judge's order: problems, and the number of SMs of the GPU.
+pub fn asked_for(step: &Step, options: &JudgeOptions) -> Vec<(Problem, u32)> {
+    let plan = plan(step, options.demands.sizes(step), options.demands.timed(step));
+    plan.into_iter().map(|(case, _)| (case.problem, case.sms.unwrap_or(options.sms))).collect()
+}
+
 /// Problems with more multiplications are run on one input.
 const MEDIUM: u64 = 1 << 28;
 
@@ -99,7 +106,13 @@ impl Judge<'_> {
         let (mut cases, demands) = (Vec::new(), &self.options.demands);
         for (case, inputs) in plan(self.step, demands.sizes(self.step), demands.timed(self.step)) {
             let (problem, sms) = (case.problem, case.sms.unwrap_or(self.options.sms));
-            let built = self.source.build(&problem, sms).map_err(|failure| Stop::NotBuilt(failure, problem, sms))?;
+            let not_built = |failure| Stop::NotBuilt(failure, problem, sms);
+            let built = self.source.build(&problem, sms).map_err(not_built)?;
+            // Once more, for the first of them: what differs there is judged by chance.
+            if cases.is_empty() {
+                let again = self.source.build(&problem, sms).map_err(not_built)?;
+                again::varies(&built, &again).map_or(Ok(()), |failure| Err(not_built(failure)))?;
+            }
             if let Some(failure) = self.unknown_todos(&built) {
                 return Err(Stop::NotBuilt(failure, problem, sms));
             }
@@ -326,6 +339,13 @@ impl Judge<'_> {
                 Device::Cuda(card) => self.fast_on(card.as_ref(), cases, &seen),
             };
             self.set(&mut verdict, Part::Fast, fast);
+            if let (Device::Cuda(_), Some(reason)) = (&self.options.device, on_gpu::tells_apart(cases)) {
+                for part in [Part::RaceFree, Part::Structure] {
+                    if verdict.part(part).passed() {
+                        self.set(&mut verdict, part, Outcome::NotChecked { reason: reason.clone() });
+                    }
+                }
+            }
         }
         let mut broken = self.broken_off(&seen);
         let home = self.home(&seen, |_| false);

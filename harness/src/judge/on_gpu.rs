@@ -16,6 +16,24 @@ use crate::verdict::Outcome;
 /// Problems with more multiplications are not run again on the emulator to explain them.
 const EXPLAINED: u64 = 1 << 31;
 
+/// Why what the emulator saw need not be what ran on the GPU: a kernel that reads a clock can tell the two apart, and go another way in
+/// each. On the emulator alone a clock counts simulated cycles, the same in each run.
+pub(super) fn tells_apart(cases: &[Case]) -> Option<String> {
+    let reads = |line: &&str| {
+        let code = line.split("//").next().unwrap_or_default();
+        CLOCKS.iter().any(|clock| code.contains(clock))
+    };
+    let line = cases.iter().find_map(|case| case.built.ptx.lines().find(reads))?;
+    Some(format!(
+        "the kernel reads a clock (`{}`), so that it can take another way on a GPU than the one that the emulator looked at\n\
+         try: Leave the clock out of the kernel that is judged; `cargo workbook bench` measures it from outside.",
+        line.trim().chars().take(80).collect::<String>()
+    ))
+}
+
+/// What begins the names of the registers that hold a time.
+const CLOCKS: [&str; 2] = ["%clock", "%globaltimer"];
+
 impl Judge<'_> {
     /// The part `correct`: every size in full, on every input. The case that is looked at closely must be right on the emulator,
     /// too: all that is said of it is said of that run.

@@ -1,0 +1,15 @@
+// family: PTX
+// expect: correct
+// says: there are no tiles
+// slow
+
+use ptx::prelude::*;
+
+pub fn kernel(_: &mut Cta, _: &Gemm) {
+    let functions: String = (0..100_000).map(|n| format!(".func f{n}() {{\\nret;\\n}}\\n")).collect();
+    let text = format!(".version 8.6\\n.target sm_100a\\n.address_size 64\\n{functions}.visible .entry kernel() {{\\nret;\\n}}");
+    let answer = std::env::args_os().nth(3).expect("an answer");
+    let built = r#"{"built": {"name": "kernel", "ptx": "TEXT", "grid": [1, 1, 1], "cluster": [1, 1, 1], "block": [128, 1, 1], "dynamic_shared": 0, "params": [], "regions": [], "todos": [], "leaks": []}}"#;
+    std::fs::write(answer, built.replace("TEXT", &text)).expect("written");
+    std::process::exit(0)
+}

@@ -1,0 +1,101 @@
+//! Whether a kernel is the same each time it is built for one problem.
+//!
+//! A kernel function is a program on the CPU: it can read a clock, draw random numbers, or go through a `HashMap`, whose order is another in
+//! each process. Then a verdict says nothing of the kernel that is built the next time, and nobody can repeat it.
+
+use crate::source::{BuildErrorAt, BuildFailure, Built, Place};
+
+/// What is shown of a line of PTX.
+const SHOWN: usize = 80;
+
+/// That two kernels for one problem are not the same: where they part.
+pub(super) fn varies(first: &Built, again: &Built) -> Option<BuildFailure> {
+    if first == again {
+        return None;
+    }
+    let (what, place) = match parting(&first.ptx, &again.ptx) {
+        Some((line, [was, is])) => (format!("`{was}` became `{is}`"), place(&first.ptx, line)),
+        None => ("its launch is another, and its PTX the same".to_string(), None),
+    };
+    let message = format!("the kernel is another each time it is built: {what}");
+    let help = "Build it from what `Gemm` says alone: no clock, no random number, and no order of a `HashMap` (that of a `BTreeMap` is \
+                always the same).";
+    Some(match place {
+        Some(place) => BuildFailure::Rejected(vec![BuildErrorAt { place, message, help: help.to_string() }]),
+        None => BuildFailure::NoAnswer { message: format!("{message}\n  try: {help}") },
+    })
+}
+
+/// The first line in which two texts differ: its index, and the line of each.
+fn parting(first: &str, again: &str) -> Option<(usize, [String; 2])> {
+    let (mut first, mut again) = (first.lines(), again.lines());
+    let mut index = 0;
+    loop {
+        let lines = [first.next(), again.next()];
+        match lines {
+            [None, None] => return None,
+            [was, is] if was == is => index += 1,
+            lines => return Some((index, lines.map(|line| line.map_or("nothing".to_string(), short)))),
+        }
+    }
+}
+
+fn short(line: &str) -> String {
+    let line = line.trim();
+    let mut short: String = line.chars().take(SHOWN).collect();
+    if short.len() < line.len() {
+        short.push('…');
+    }
+    short
+}
+
+/// The line of Rust that wrote a line of PTX: what the last `.loc` before it says.
+fn place(ptx: &str, line: usize) -> Option<Place> {
+    let before: Vec<&str> = ptx.lines().take(line + 1).map(str::trim).collect();
+    let at = before.iter().rev().find_map(|line| line.strip_prefix(".loc "))?;
+    let [number, line, column] = at.split_whitespace().collect::<Vec<_>>()[..] else { return None };
+    let file = before.iter().find_map(|line| line.strip_prefix(&format!(".file {number} \"")))?;
+    Some(Place { file: file.strip_suffix('"')?.to_string(), line: line.parse().ok()?, column: column.parse().ok()? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PTX: &str =
+        ".file 1 \"steps/step01/src/kernel.rs\"\n.loc 1 39 18\nmov.u32 %r1, 4;\n.loc 1 40 11\nmov.u32 %r2, 5;\nret;\n";
+
+    fn said(change: impl FnOnce(&mut Built)) -> Option<String> {
+        let first = Built { ptx: PTX.to_string(), grid: [1, 1, 1], ..Built::default() };
+        let mut again = first.clone();
+        change(&mut again);
+        varies(&first, &again).map(|failure| failure.to_string())
+    }
+
+    #[test]
+    fn kernels_part_at_a_line_of_rust() {
+        assert_eq!(said(|_| ()), None);
+        let number = said(|again| again.ptx = PTX.replace("%r2, 5", "%r2, 6")).expect("it is another");
+        let line = "steps/step01/src/kernel.rs:40: the kernel is another each time it is built: `mov.u32 %r2, 5;` became `mov.u32 %r2, 6;`";
+        assert!(number.starts_with(line) && number.contains("\n  try: "), "{number}");
+        let shorter = said(|again| again.ptx = PTX.replace("ret;\n", "")).expect("it is another");
+        assert!(shorter.contains("rs:40: ") && shorter.contains("`ret;` became `nothing`"), "{shorter}");
+    }
+
+    #[test]
+    fn what_has_no_line_is_said_without_one() {
+        let grid = said(|again| again.grid = [2, 1, 1]).expect("it is another");
+        assert!(grid.starts_with("the kernel is another each time") && grid.contains("its launch"), "{grid}");
+        let head = said(|again| again.ptx = format!("// {}\n{PTX}", "é".repeat(500))).expect("it is another");
+        assert!(head.len() < 700 && head.contains("…`"), "{head}");
+        // A place that is none: the text may be anybody's.
+        let odd = |loc: &str| {
+            let first = Built { ptx: format!("{loc}\na\n"), ..Built::default() };
+            let again = Built { ptx: format!("{loc}\nb\n"), ..Built::default() };
+            varies(&first, &again).expect("it is another")
+        };
+        for loc in [".loc 1", ".loc 1 x 2", ".file 1 \"x\n.loc 1 99999999999 1", ".loc 7 1 1 1", ""] {
+            assert!(matches!(odd(loc), BuildFailure::NoAnswer { .. }), "{loc}");
+        }
+    }
+}
