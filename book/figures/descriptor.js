@@ -4,7 +4,7 @@
   const lib = window.bookFigures;
   const { el } = lib;
   const formulas = window.bookFormulas;
-  const SWIZZLE = { 0: "none", 2: "128 bytes", 4: "64 bytes", 6: "32 bytes" };
+  const SWIZZLE = { 0: "none", 1: "128 bytes, atoms of 32", 2: "128 bytes", 4: "64 bytes", 6: "32 bytes" };
   const KINDS = {
     matrix: {
       name: "shared memory (64 bits)", width: 64, layout: formulas.MATRIX,
@@ -12,7 +12,7 @@
       means: {
         start: (v) => `byte ${v} (0x${v.toString(16)}) of the shared window`, leading: (v) => `${v} bytes`, stride: (v) => `${v} bytes from eight rows to the next eight`,
         constant: (v) => (v === 1 ? "as it must be" : "must be 1"), base: (v) => (v === 0 ? "the tile is aligned to its pattern" : "the pattern begins elsewhere"),
-        mode: (v) => (v === 0 ? "relative" : "absolute"), swizzle: (v) => SWIZZLE[v] || "no mode of 16-bit operands",
+        mode: (v) => (v === 0 ? "relative" : "absolute"), swizzle: (v) => SWIZZLE[v] || "no mode",
       },
       // The tile of step 1, and its four slices along K.
       examples: [0, 1, 2, 3].map((slice) => [`slice ${slice} of a tile at byte 0, 128-byte swizzle`, 0x4000404000000000n + BigInt(slice * 2)])
