@@ -72,7 +72,8 @@
           bits = (bits & ~mask) | (formulas.pack(layout, { [name]: typed }) & mask);
           refresh(true);
         } });
-        return [label, width === 1 ? String(low) : `${low}–${low + width - 1}`, box, means[name](all[name])];
+        const place = width === 1 ? `bit ${low}` : `bits ${low}–${low + width - 1}`;
+        return [el("span", {}, `${label} `, el("span", { class: "figure-aside" }, place)), box, means[name](all[name])];
       });
     }
     const picture = lib.picture((width) => {
@@ -96,7 +97,7 @@
     function refresh(withNumber) {
       if (withNumber) { input.value = hex(); input.removeAttribute("aria-invalid"); }
       const focused = form.contains(document.activeElement) ? document.activeElement.getAttribute("aria-label") : null;
-      form.replaceChildren(lib.table(["field", "bits", "value", "means"], fieldRows(), "Fields: change one, and the number follows").firstChild);
+      form.replaceChildren(lib.table(["field", "value", "means"], fieldRows(), "Fields: change one, and the number follows").firstChild);
       if (focused) form.querySelector(`[aria-label="${focused}"]`).focus();
       picture.again();
       steps.says.textContent = words();

@@ -9,7 +9,8 @@
     const data = await lib.data("ladder");
     const key = (size) => size.join(" × ");
     const sizes = Array.from(new Set(data.published.map((point) => key(point.size)))).filter((size) => new Set(data.published.filter((point) => key(point.size) === size).map((point) => point.step)).size > 2);
-    let size = sizes.includes("2048 × 2048 × 2048") ? "2048 × 2048 × 2048" : sizes[0];
+    const FIRST = "4096 × 4096 × 4096";
+    let size = sizes.includes(FIRST) ? FIRST : sizes[0];
     const STEPS = Array.from({ length: 10 }, (_, n) => n + 1);
     const series = () => {
       const all = new Map();
