@@ -132,8 +132,14 @@ async function touch(tab, page) {
     if (["timeline", "swizzle"].includes(name)) {
       const before = await says.innerText();
       const parts = figure.locator(".figure-picture .f-touch:not(.f-chosen), .figure-picture .f-event:not(.f-chosen)");
-      const widest = await parts.evaluateAll((all) => all.reduce((best, one, at) => (one.getBBox().width > all[best].getBBox().width ? at : best), 0));
-      await parts.nth(widest).tap();
+      // One that nothing else covers.
+      const place = await parts.evaluateAll((all) => {
+        all[0]?.closest(".figure-picture").scrollIntoView({ block: "center" });
+        const middles = all.map((one) => { const box = one.getBoundingClientRect(); return { one, x: box.x + box.width / 2, y: box.y + box.height / 2 }; });
+        const free = middles.find(({ one, x, y }) => document.elementFromPoint(x, y) === one);
+        return free ? { x: free.x, y: free.y } : null;
+      });
+      if (place) await tab.touchscreen.tap(place.x, place.y);
       if ((await says.innerText()) === before) tell("a part of the picture that is touched is not chosen");
     }
     await figure.locator("details.figure-details > summary").first().tap();
