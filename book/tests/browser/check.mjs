@@ -154,6 +154,8 @@ async function printed(tab, page) {
     const light = (colour) => { const [r, g, b] = colour.match(/[\d.]+/g).map(Number); return (0.3 * r + 0.6 * g + 0.1 * b) / 255; };
     const found = [];
     const ink = light(getComputedStyle(document.querySelector("main")).color);
+    const around = Array.from(document.querySelectorAll("nav, #mdbook-sidebar, #mdbook-menu-bar")).filter((node) => node.getClientRects().length > 0);
+    for (const node of around) found.push(`${node.tagName} ${node.id || node.className} is printed`);
     if (ink > 0.4) found.push(`text is light (${ink.toFixed(2)}) on paper`);
     for (const root of document.querySelectorAll(".figure[data-figure]")) {
       const name = root.dataset.figure;
