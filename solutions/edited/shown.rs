@@ -33,7 +33,7 @@ const SHOWN: &[Edit] = &[
     ("no_wait_ld_1", 1, &[("k.tmem_wait_load();", "")]),
     // Step 2.
     ("parity_0_2", 2, &[("round & 1", "0")]),
-    ("each_round_anew_2", 2, &[("(round + slice).gt(0)", "(round * 0 + slice).gt(0)")]),
+    ("each_round_anew_2", 2, &[("(round + slice).gt(0)", "slice > 0")]),
     (
         "one_waits_2",
         2,
@@ -48,7 +48,7 @@ const SHOWN: &[Edit] = &[
         ],
     ),
     ("round_0_overwrites_2", 2, &[("(round + slice).gt(0)", "round.gt(0)")]),
-    ("same_columns_2", 2, &[("let k_start = round * BLK_K;", "let k_start = round * 0;")]),
+    ("same_columns_2", 2, &[("let k_start = round * BLK_K;", "let k_start: U32 = k.variable(0);")]),
     // Step 3.
     ("exchanged_3", 3, &[("(k.cta_x(), k.cta_y())", "(k.cta_y(), k.cta_x())")]),
     ("rows_of_b_3", 3, &[("gemm.b.at(n_start + row", "gemm.b.at(m_start + row")]),
@@ -179,7 +179,7 @@ const SHOWN: &[Edit] = &[
         &[("    k.warp(0, |w| w.elect_one(|t| t.bulk_wait_read(0)));\n    k.sync();", "    k.sync();")],
     ),
     // Step 8.
-    ("depth_of_2_8", 8, &[("let depth = depth + 2;", "let depth = depth + 0;")]),
+    ("depth_of_2_8", 8, &[("let depth = depth + 2;", "let depth = depth.max(2);")]),
     // Step 9.
     ("bytes_of_one_9", 9, &[("CTAS * (a.stage_bytes() + b.stage_bytes())", "a.stage_bytes() + b.stage_bytes()")]),
     (
@@ -260,7 +260,7 @@ const SHOWN: &[Edit] = &[
         ],
     ),
     ("a1_too_near_10", 10, &[("[row_a, row_a + MMA_M]", "[row_a, row_a + BLK_M]")]),
-    ("one_named_barrier_10", 10, &[("let named = consumer + 1;", "let named = consumer * 0 + 1;")]),
+    ("one_named_barrier_10", 10, &[("let named = consumer + 1;", "let named = 1;")]),
     (
         "no_last_waits_9",
         9,
