@@ -131,7 +131,7 @@ fn unchecked(page: &str, text: &str) -> Vec<String> {
     let is_step = page.strip_prefix("step").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
     let blocks = text.split("```rust").skip(1).filter_map(|block| block.split("```").next());
     let code = blocks.filter_map(|block| block.split_once('\n')).map(|(_, code)| code.trim().to_string());
-    let included = |code: &str| code.starts_with("{{#include ../listings/calls.rs:") && code.lines().count() == 1;
+    let included = |code: &str| code.lines().all(|line| line.starts_with("{{#include ../listings/calls.rs:"));
     code.filter(|code| !is_step && !included(code)).collect()
 }
 
