@@ -59,7 +59,7 @@
       const margin = 24;
       const unit = Math.min(width - 90, 420) / 512;
       const side = 64 * 1.1 * Math.max(unit * 1.6, 0.7);
-      const [aLeft, dLeft] = [0, side + 16];
+      const [aLeft, dLeft] = [1, side + 17];
       const dTop = margin + side + 16;
       const scale = Math.min((width - dLeft - 4) / tile.width, 1.2);
       const parts = [];

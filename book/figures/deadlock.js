@@ -74,7 +74,6 @@
         parts.push(lib.rect(rightAt, y(n), wide, 46, `f-cell f-g${now && now.wait === wait ? " f-chosen" : ""}`));
         parts.push(lib.text(rightAt + wide / 2, y(n) + 19, wait.barrier, "f-inside f-head", "middle"), lib.text(rightAt + wide / 2, y(n) + 36, `parity ${wait.parity}`, "f-inside", "middle"));
         parts.push(svg("line", { class: isWait ? "f-strong-line" : "f-line", x1: wide + 4, x2: rightAt - 3, y1: y(n) + 14, y2: y(n) + 14, "marker-end": "url(#figure-arrow)" }));
-        if (width >= 420) parts.push(lib.text((wide + rightAt) / 2, y(n) + 9, "waits for", "f-tick", "middle"));
         for (const by of web.arrivals.get(wait.barrier) || []) {
           const to = row.get(by);
           if (to === undefined) continue;
@@ -82,6 +81,7 @@
           parts.push(svg("line", { class: is ? "f-strong-line" : "f-line", "stroke-dasharray": "6 4", x1: rightAt - 3, x2: wide + 6, y1: y(n) + 32, y2: y(to) + 32, "marker-end": "url(#figure-arrow)" }));
         }
       });
+      if (width >= 420) web.waits.forEach((_, n) => parts.push(lib.text((wide + rightAt) / 2, y(n) + 9, "waits for", "f-tick f-halo", "middle")));
       parts.push(lib.text(2, height + 8, "dashed: who arrives there in the kernel without the mistake", "f-tick"));
       return lib.sheet(width, height + 14, `Waits and arrivals of the hang. ${now ? now.words : ""}`, ...parts);
     });

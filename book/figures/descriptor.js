@@ -4,7 +4,7 @@
   const lib = window.bookFigures;
   const { el } = lib;
   const formulas = window.bookFormulas;
-  const SWIZZLE = { 0: "none", 2: "128 bytes", 4: "64 bytes", 6: "32 bytes" };
+  const SWIZZLE = { 0: "none", 1: "128 bytes, atoms of 32", 2: "128 bytes", 4: "64 bytes", 6: "32 bytes" };
   const KINDS = {
     matrix: {
       name: "shared memory (64 bits)", width: 64, layout: formulas.MATRIX,
@@ -12,7 +12,7 @@
       means: {
         start: (v) => `byte ${v} (0x${v.toString(16)}) of the shared window`, leading: (v) => `${v} bytes`, stride: (v) => `${v} bytes from eight rows to the next eight`,
         constant: (v) => (v === 1 ? "as it must be" : "must be 1"), base: (v) => (v === 0 ? "the tile is aligned to its pattern" : "the pattern begins elsewhere"),
-        mode: (v) => (v === 0 ? "relative" : "absolute"), swizzle: (v) => SWIZZLE[v] || "no mode of 16-bit operands",
+        mode: (v) => (v === 0 ? "relative" : "absolute"), swizzle: (v) => SWIZZLE[v] || "no mode",
       },
       // The tile of step 1, and its four slices along K.
       examples: [0, 1, 2, 3].map((slice) => [`slice ${slice} of a tile at byte 0, 128-byte swizzle`, 0x4000404000000000n + BigInt(slice * 2)])
@@ -72,7 +72,8 @@
           bits = (bits & ~mask) | (formulas.pack(layout, { [name]: typed }) & mask);
           refresh(true);
         } });
-        return [label, width === 1 ? String(low) : `${low}–${low + width - 1}`, box, means[name](all[name])];
+        const place = width === 1 ? `bit ${low}` : `bits ${low}–${low + width - 1}`;
+        return [el("span", {}, `${label} `, el("span", { class: "figure-aside" }, place)), box, means[name](all[name])];
       });
     }
     const picture = lib.picture((width) => {
@@ -96,7 +97,7 @@
     function refresh(withNumber) {
       if (withNumber) { input.value = hex(); input.removeAttribute("aria-invalid"); }
       const focused = form.contains(document.activeElement) ? document.activeElement.getAttribute("aria-label") : null;
-      form.replaceChildren(lib.table(["field", "bits", "value", "means"], fieldRows(), "Fields: change one, and the number follows").firstChild);
+      form.replaceChildren(lib.table(["field", "value", "means"], fieldRows(), "Fields: change one, and the number follows").firstChild);
       if (focused) form.querySelector(`[aria-label="${focused}"]`).focus();
       picture.again();
       steps.says.textContent = words();

@@ -1,4 +1,4 @@
-// What figures compute themselves. `book/tests/formulas.rs` holds each against the emulator.
+// What figures compute themselves. `book/tests/browser/formulas.mjs` holds each against what the emulator does.
 (function (root) {
   "use strict";
 
@@ -29,7 +29,7 @@
   const MATRIX = [
     ["start", 0, 14, 16], ["leading", 16, 14, 16], ["stride", 32, 14, 16], ["constant", 46, 3, 1], ["base", 49, 3, 1], ["mode", 52, 1, 1], ["swizzle", 61, 3, 1],
   ];
-  const MATRIX_SWIZZLES = { 0: 0, 2: 128, 4: 64, 6: 32 };
+  const MATRIX_SWIZZLES = { 0: 0, 1: 128, 2: 128, 4: 64, 6: 32 };
   // The instruction descriptor of kind::f16 (PTX ISA 9.7.16.4.2).
   const INSTRUCTION = [
     ["d", 4, 2, 1], ["a", 7, 3, 1], ["b", 10, 3, 1], ["negate_a", 13, 1, 1], ["negate_b", 14, 1, 1], ["a_mn_major", 15, 1, 1], ["b_mn_major", 16, 1, 1],
@@ -45,9 +45,10 @@
   function matrix(bits) {
     const all = fields(MATRIX, bits);
     let wrong = null;
-    if (MATRIX_SWIZZLES[all.swizzle] === undefined) wrong = `the swizzle code ${all.swizzle} in bits 61 to 63: for 16-bit operands 0 (none), 2 (128 bytes), 4 (64 bytes), 6 (32 bytes)`;
+    if (MATRIX_SWIZZLES[all.swizzle] === undefined) wrong = `the swizzle code ${all.swizzle} in bits 61 to 63: there are 0 (none), 1 (128 bytes, atoms of 32), 2 (128 bytes), 4 (64 bytes), 6 (32 bytes)`;
     else if (all.constant !== 1) wrong = `${all.constant} in bits 46 to 48: Blackwell's descriptors hold the constant 1 there, Hopper's do not`;
-    else if (all.base !== 0 || all.mode !== 0) wrong = "a base offset, or an absolute leading dimension: the emulator models neither";
+    // Without a swizzle there is no pattern whose place a base offset could tell.
+    else if ((all.swizzle !== 0 && all.base !== 0) || all.mode !== 0) wrong = "a base offset, or an absolute leading dimension: the emulator models neither";
     return { ...all, bytes: MATRIX_SWIZZLES[all.swizzle], wrong };
   }
 

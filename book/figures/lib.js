@@ -225,7 +225,9 @@
 
   async function begin() {
     scrollable();
-    window.addEventListener("resize", scrollable);
+    // Letters that come late change what is too wide.
+    for (const event of ["resize", "load"]) window.addEventListener(event, scrollable);
+    document.fonts.ready.then(scrollable);
     const figures = Array.from(document.querySelectorAll(".figure[data-figure]"));
     if (figures.length === 0 || !figures.some((root) => !root.dataset.state)) return;
     for (const root of figures) root.dataset.state = "waits";

@@ -20,6 +20,8 @@
     const place = (row, chunk) => swizzle(mode, row * span + chunk * CHUNK);
     const asked = (at) => read === "column" ? Array.from({ length: 8 }, (_, n) => [Math.floor(at / chunks()) * 8 + n, at % chunks()])
       : Array.from({ length: chunks() }, (_, chunk) => [at, chunk]);
+    // The read that takes a chunk.
+    const readOf = (row, chunk) => (read === "column" ? Math.floor(row / 8) * chunks() + chunk : row);
     const count = () => read === "column" ? chunks() * Math.floor(rows() / 8) : rows();
 
     const picture = lib.picture((width) => {
@@ -36,7 +38,9 @@
           const address = place(row, chunk);
           const [x, y] = [left + Math.floor((address % LINE) / CHUNK) * cell, 18 + Math.floor(address / LINE) * height];
           const is = chosen.has(address & ~15);
-          parts.push(lib.rect(x + 1, y + 1, cell - 2, height - 2, `f-cell ${colours[chunk % 8]}${is ? " f-chosen" : " f-dim"}`, `row ${row}, chunk ${chunk}: byte ${address}, banks ${bank(address)} to ${bank(address) + 3}`));
+          const box = lib.rect(x + 1, y + 1, cell - 2, height - 2, `f-cell f-touch ${colours[chunk % 8]}${is ? " f-chosen" : " f-dim"}`, `row ${row}, chunk ${chunk}: byte ${address}, banks ${bank(address)} to ${bank(address) + 3}`);
+          box.addEventListener("click", () => steps.go(readOf(row, chunk)));
+          parts.push(box);
           // With exchanged halves the second 8 bytes come first.
           parts.push(lib.text(x + cell / 2, y + 19, `${row},${chunk}${address & 8 ? "⇄" : ""}`, is ? "f-inside f-head" : "f-inside", "middle"));
         }

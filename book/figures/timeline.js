@@ -61,7 +61,7 @@
         if (before && before.category === event.category && to - before.from < 1.5 && event !== chosen) continue;
         const wide = Math.max(to - from, 1.2);
         const isChosen = withPointer && event === chosen;
-        const box = lib.rect(from, top + row * LANE + 1, wide, LANE - 4, "f-event " + css(event.category) + (isChosen ? " f-chosen" : ""), event.name);
+        const box = lib.rect(from, top + row * LANE + 1, wide, LANE - 4, "f-event " + css(event.category) + (isChosen ? " f-chosen" : wide < 4 ? " f-thin" : ""), event.name);
         if (withPointer) box.addEventListener("click", () => select(event));
         parts.push(box);
         if (wide > event.name.length * 6.2 + 6) parts.push(lib.text(from + 3, top + row * LANE + 14, event.name, "f-inside"));

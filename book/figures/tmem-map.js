@@ -53,7 +53,7 @@
     let list = collect(run, 0);
 
     const picture = lib.picture((width) => {
-      const left = width < 480 ? 34 : 58;
+      const left = width < 480 ? 34 : 80;
       const room = width - left - 8;
       const scale = room / COLUMNS;
       const top = 18;
@@ -66,7 +66,7 @@
         parts.push(lib.rect(left + column * scale, top, 0.6, high, "f-exit"));
       }
       for (let quarter = 0; quarter < 4; quarter += 1) {
-        parts.push(lib.text(0, top + quarter * (high / 4) + high / 8 + 4, width < 480 ? `${quarter * 32}–` : `lane ${quarter * 32}–`, "f-tick"));
+        parts.push(lib.text(0, top + quarter * (high / 4) + high / 8 + 4, width < 480 ? `${quarter * 32}–` : `lanes ${quarter * 32}–${quarter * 32 + 31}`, "f-tick"));
         parts.push(lib.rect(left, top + quarter * (high / 4), room, 0.6, "f-exit"));
       }
       let held = null;
@@ -82,7 +82,11 @@
       if (one && one.kind === "mma") parts.push(box(one.columns, "f-cell f-b f-chosen", "MMAs write"));
       if (one && one.kind === "load") for (const lanes of one.lanes) parts.push(box(one.columns, "f-cell f-c f-chosen", "a warp reads", lanes));
       const middle = (columns) => left + (columns[0] + columns[1] / 2) * scale;
-      if (one && one.kind !== "free") parts.push(lib.text(Math.max(middle(one.columns), left + 40), top + high / 2 + 4, { alloc: "allocated", mma: "MMAs write", load: "read" }[one.kind], "f-inside f-head", "middle"));
+      // A word that does not fit into its columns stands behind them, on what is below.
+      const word = one && { alloc: "allocated", mma: "MMAs write", load: "read" }[one.kind];
+      const fits = one && one.columns[1] * scale > 84;
+      const behind = one && left + (one.columns[0] + one.columns[1]) * scale + 5;
+      if (word) parts.push(lib.text(fits ? middle(one.columns) : behind, top + high / 2 + 4, word, fits ? "f-inside f-head" : "f-head", fits ? "middle" : "start"));
       // Where in the run this is.
       const line = top + high + 22;
       parts.push(lib.rect(left, line, room, 8, "f-lane"));

@@ -10,11 +10,12 @@ use std::path::{Path, PathBuf};
 #[path = "../listings/calls.rs"]
 mod calls;
 
-const KERNELS: [(&str, ptx::KernelFn); 4] = [
+const KERNELS: [(&str, ptx::KernelFn); 5] = [
     ("of_one_cta", calls::of_one_cta),
     ("of_a_pair", calls::of_a_pair),
     ("of_hopper", calls::of_hopper),
     ("of_other_instructions", calls::of_other_instructions),
+    ("of_values", calls::of_values),
 ];
 
 fn folder() -> &'static Path {
@@ -110,6 +111,8 @@ fn pages() -> Vec<(String, String)> {
         "instructions-barriers.md",
         "instructions-copies.md",
         "instructions-tensor.md",
+        "registers.md",
+        "way-back.md",
     ];
     let read = |name: &&str| (name.to_string(), fs::read_to_string(folder().join("src").join(name)).expect("a page"));
     named.iter().map(read).collect()

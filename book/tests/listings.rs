@@ -125,3 +125,39 @@ fn listings_stand_in_the_untouched_files() {
     assert!(seen >= 30, "{seen} lines");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
+
+/// A listing that no test compares with code that compiles: neither a part of a step's file nor lines of `listings/calls.rs`.
+fn unchecked(page: &str, text: &str) -> Vec<String> {
+    let is_step = page.strip_prefix("step").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    let blocks = text.split("```rust").skip(1).filter_map(|block| block.split("```").next());
+    let code = blocks.filter_map(|block| block.split_once('\n')).map(|(_, code)| code.trim().to_string());
+    let included = |code: &str| code.lines().all(|line| line.starts_with("{{#include ../listings/calls.rs:"));
+    code.filter(|code| !is_step && !included(code)).collect()
+}
+
+/// What looks like Rust is Rust: each listing stands in a file that a test compiles.
+#[test]
+fn every_rust_listing_is_compiled() {
+    let (mut seen, mut wrong) = (0, Vec::new());
+    for entry in fs::read_dir(root().join("book/src")).expect("book/src").flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if !name.ends_with(".md") {
+            continue;
+        }
+        let text = fs::read_to_string(entry.path()).expect("a page");
+        seen += text.matches("```rust").count();
+        // The tests above read such blocks alone.
+        let other = text.split("```rust").skip(1).filter(|block| !block.starts_with(",ignore\n")).count();
+        wrong.extend(
+            (other > 0).then(|| format!("book/src/{name}: {other} blocks of Rust do not begin with ```rust,ignore")),
+        );
+        wrong.extend(
+            unchecked(&name, &text).iter().map(|code| format!("book/src/{name}: no test compiles this:\n{code}")),
+        );
+    }
+    assert!(seen > 170, "{seen} listings");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let typed = "```rust,ignore\nk.sync();\n```";
+    assert_eq!(unchecked("tma.md", typed), ["k.sync();"], "a listing that is typed into a page is seen");
+    assert!(unchecked("step04.md", typed).is_empty());
+}

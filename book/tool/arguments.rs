@@ -8,7 +8,8 @@ cargo run -p book                          writes the book to target/book, and n
 cargo run -p book -- --open                and opens it in the browser
 cargo run -p book -- --out FOLDER          writes it to that folder, new, empty, or with a book in it
 cargo run -p book -- serve [--port PORT]   shows it on http://localhost:3000, or that port, until Ctrl-C; with --open in the browser
-cargo run -p book -- findings [--check]    writes what the emulator says for each of its codes to book/src/findings; --check compares";
+cargo run -p book -- findings [--check]    writes what the emulator says for each of its codes to book/src/findings; --check compares
+cargo run -p book -- formulas              prints what the emulator does with swizzles and descriptors, for the tests of the figures";
 
 const PORT: u16 = 3000;
 
@@ -32,6 +33,8 @@ pub struct Arguments {
     pub out: Option<PathBuf>,
     /// The outputs of the findings' pages, and not the book.
     pub findings: Option<Findings>,
+    /// What the emulator does with swizzles and descriptors, and not the book.
+    pub formulas: bool,
 }
 
 impl Arguments {
@@ -47,6 +50,7 @@ impl Arguments {
             let mut value = |what: &str| given.next().ok_or_else(|| format!("`{argument}` lacks {what}\n\n{USAGE}"));
             match argument.as_str() {
                 "serve" => serve = true,
+                "formulas" => arguments.formulas = true,
                 "findings" => arguments.findings = Some(Findings::Write),
                 "--check" if arguments.findings.is_some() => arguments.findings = Some(Findings::Check),
                 "--open" => arguments.open = true,
@@ -85,6 +89,7 @@ mod tests {
             Arguments { serve: Some(PORT), open: true, ..Arguments::default() }
         );
         assert_eq!(read("--help"), Ok(None));
+        assert!(read("formulas").unwrap().unwrap().formulas);
         assert_eq!(read("findings").unwrap().unwrap().findings, Some(Findings::Write));
         assert_eq!(read("findings --check").unwrap().unwrap().findings, Some(Findings::Check));
         for (words, why) in [

@@ -7,6 +7,7 @@
 mod arguments;
 mod data;
 mod findings;
+mod formulas;
 mod links;
 mod listings;
 mod serve;
@@ -40,6 +41,10 @@ fn run() -> Result<(), String> {
             return Ok(());
         }
         None => {}
+    }
+    if arguments.formulas {
+        println!("{}", formulas::all()?);
+        return Ok(());
     }
     let html = site::build(arguments.out.as_deref())?;
     let index = html.join("index.html");

@@ -1,5 +1,6 @@
-// Loads every page of the built book in headless Chromium: no errors on the console, every figure steps by keyboard, no serious finding of
-// axe-core, a picture of each figure at the width of a phone and of a desk.
+// Loads every page of the built book in headless Chromium: no errors on the console, every figure steps by keyboard and by touch and says the
+// same as text, nothing moves by itself, no serious finding of axe-core, on paper a still on white; a picture of each figure at the width of a
+// phone and of a desk.
 //
 // node check.mjs MODULES CHROMIUM BOOK PICTURES [PAGE …]: folders with node_modules, the program, `http://…` or `file://…` of the book, the
 // folder for pictures, and pages (without them: all that the table of contents names).
@@ -86,6 +87,9 @@ async function keyboard(tab, page) {
     });
     for (const checked of await figure.locator("input[type=checkbox]").all()) { await checked.focus(); await tab.keyboard.press("Space"); await tab.keyboard.press("Space"); }
     for (const details of await figure.locator("details.figure-details > summary").all()) { await details.focus(); await tab.keyboard.press("Enter"); }
+    if ((await figure.locator("details.figure-details, table").count()) === 0) tell("neither a table nor a text says the same");
+    const moving = await figure.evaluate((root) => root.getAnimations({ subtree: true }).length);
+    if (moving > 0) tell(`${moving} parts move although the reader asked for no motion`);
     // What a choice asked for may still be on its way.
     const empty = () => figure.evaluate((root) => Array.from(root.querySelectorAll("details.figure-details[open]")).some((d) => d.innerText.trim().length < 20));
     const until = Date.now() + 5000;
@@ -105,6 +109,69 @@ async function accessible(tab, page, theme) {
     const where = one.nodes.slice(0, 3).map((node) => `${node.target.join(" ")} ${node.any.concat(node.all).map((check) => check.message).join("; ")}`);
     problems.push(`${page} (${theme}): axe ${one.id} (${one.impact}): ${where.join(" | ")}`);
   }
+}
+
+// A finger: the same steps, the parts of pictures that can be chosen, and what opens.
+async function touch(tab, page) {
+  for (const figure of await tab.locator(".figure[data-figure]").all()) {
+    const name = await figure.getAttribute("data-figure");
+    const tell = (what) => problems.push(`${page}: figure ${name}, by touch: ${what}`);
+    const says = figure.locator("[role=status]").first();
+    const heard = new Set([await says.innerText()]);
+    const stops = figure.locator(".figure-steps").first().locator("button");
+    for (const at of [2, 2, 3, 1, 0]) {
+      await stops.nth(at).tap();
+      heard.add(await says.innerText());
+    }
+    if (heard.size < 2) tell(`buttons change nothing: ${Array.from(heard)}`);
+    // Listings have buttons of mdBook's.
+    for (const button of await figure.locator("button:not(pre button)").all()) {
+      const box = await button.boundingBox();
+      if (box && Math.min(box.width, box.height) < 32) tell(`the button "${await button.innerText()}" is ${box.width} by ${box.height} pixels`);
+    }
+    if (["timeline", "swizzle"].includes(name)) {
+      const before = await says.innerText();
+      const parts = figure.locator(".figure-picture .f-touch:not(.f-chosen), .figure-picture .f-event:not(.f-chosen)");
+      // One that nothing else covers.
+      const place = await parts.evaluateAll((all) => {
+        all[0]?.closest(".figure-picture").scrollIntoView({ block: "center" });
+        const middles = all.map((one) => { const box = one.getBoundingClientRect(); return { one, x: box.x + box.width / 2, y: box.y + box.height / 2 }; });
+        const free = middles.find(({ one, x, y }) => document.elementFromPoint(x, y) === one);
+        return free ? { x: free.x, y: free.y } : null;
+      });
+      if (place) await tab.touchscreen.tap(place.x, place.y);
+      if ((await says.innerText()) === before) tell("a part of the picture that is touched is not chosen");
+    }
+    await figure.locator("details.figure-details > summary").first().tap();
+    if ((await figure.locator("details.figure-details[open]").count()) === 0) tell("a table does not open");
+  }
+}
+
+// On paper: the picture and what is said of it, dark on white, without what can only be clicked.
+async function printed(tab, page) {
+  await tab.emulateMedia({ media: "print" });
+  const wrong = await tab.evaluate(() => {
+    const light = (colour) => { const [r, g, b] = colour.match(/[\d.]+/g).map(Number); return (0.3 * r + 0.6 * g + 0.1 * b) / 255; };
+    const found = [];
+    const ink = light(getComputedStyle(document.querySelector("main")).color);
+    const around = Array.from(document.querySelectorAll("nav, #mdbook-sidebar, #mdbook-menu-bar")).filter((node) => node.getClientRects().length > 0);
+    for (const node of around) found.push(`${node.tagName} ${node.id || node.className} is printed`);
+    if (ink > 0.4) found.push(`text is light (${ink.toFixed(2)}) on paper`);
+    for (const root of document.querySelectorAll(".figure[data-figure]")) {
+      const name = root.dataset.figure;
+      const seen = (selector) => Array.from(root.querySelectorAll(selector)).filter((node) => node.getClientRects().length > 0);
+      if (seen(".figure-controls, .figure-steps, button:not(pre button)").length > 0) found.push(`figure ${name}: controls are printed`);
+      if (seen(".figure-picture svg").length === 0) found.push(`figure ${name}: no picture is printed`);
+      if (seen("[role=status]").length === 0) found.push(`figure ${name}: nothing says what it shows`);
+      for (const text of seen(".figure-picture text")) {
+        const fill = light(getComputedStyle(text).fill);
+        if (fill > 0.45) { found.push(`figure ${name}: "${text.textContent}" is light (${fill.toFixed(2)}) on paper`); break; }
+      }
+    }
+    return found;
+  });
+  problems.push(...wrong.map((what) => `${page}, printed: ${what}`));
+  await tab.emulateMedia({ media: "screen" });
 }
 
 const pages = only.length > 0 ? only : await contents();
@@ -130,15 +197,28 @@ for (const [width, theme] of [["desk", "light"], ["phone", "light"], ["desk", "n
     }
     const name = page.replace(/\.html$/, "").replaceAll("/", "-");
     if (again.has(page)) await tab.screenshot({ path: join(pictures, `page-${name}-${width}${theme === "light" ? "" : "-dark"}.png`) });
+    const cut = await tab.evaluate(() => {
+      const edge = document.querySelector("main").getBoundingClientRect().right + 1;
+      return Array.from(document.querySelectorAll("main svg")).filter((one) => one.getBoundingClientRect().right > edge).map((one) => one.getAttribute("aria-label"));
+    });
+    for (const label of cut) problems.push(`${page}: the picture "${label}" is cut at ${WIDTHS[width]}`);
     // What is wide scrolls by itself; the page does not.
     const over = await tab.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
     if (over > 1) problems.push(`${page} is ${over} pixels too wide at ${WIDTHS[width]}`);
     if (first) await keyboard(tab, page);
     await accessible(tab, page, `${width}, ${theme}`);
+    if (theme !== "light") await printed(tab, page);
     await tab.close();
   });
   await context.close();
 }
+const finger = await browser.newContext({ viewport: { width: WIDTHS.phone, height: 800 }, hasTouch: true, isMobile: true });
+await each(Array.from(again), async (page) => {
+  const tab = await opened(finger, page);
+  await touch(tab, page);
+  await tab.close();
+});
+await finger.close();
 await browser.close();
 console.log(`${pages.length} pages; figures: ${Array.from(seen, ([name, page]) => `${name} (${page})`).join(", ")}`);
 for (const problem of new Set(problems)) console.log(`FAILED ${problem}`);

@@ -1,6 +1,7 @@
 //! What the pages say, with the numbers computed.
 
 use crate::runs::{self, Runs, Span};
+use emulator::{Actor, CopyKind, Event, EventKind};
 
 /// A passage of a page: `{}` stands for each of the values, in their order.
 pub struct Claim {
@@ -54,7 +55,9 @@ impl Claims {
 /// All claims, with the numbers of this moment.
 pub fn all() -> Vec<Claim> {
     let mut claims = Claims { runs: Runs::default(), all: Vec::new() };
+    one_tile(&mut claims);
     first_steps(&mut claims);
+    one_way_back(&mut claims);
     tma(&mut claims);
     roles(&mut claims);
     pairs(&mut claims);
@@ -63,6 +66,94 @@ pub fn all() -> Vec<Claim> {
 
 fn deep(size: u32) -> [u32; 3] {
     [4096, 4096, size]
+}
+
+/// From the first begin to the last end.
+fn whole(spans: &[Span]) -> Span {
+    (spans[0].0, spans.iter().map(|span| span.1).max().unwrap_or_default())
+}
+
+fn of_warp(events: &[Event], warp: u32) -> Vec<Event> {
+    events.iter().filter(|event| event.actor == Actor::Warp(warp)).cloned().collect()
+}
+
+/// The way of step 1's tile, as two pages tell it.
+fn one_tile(claims: &mut Claims) {
+    let (events, cycles) = (claims.runs.events("1", STEP_1), claims.runs.cycles("1", STEP_1));
+    let mmas = runs::mmas(&events);
+    let (first, busy) = (mmas[0].0, runs::busy(&mmas));
+    let interval = mmas[1].0 - first;
+    assert_eq!((mmas.len(), interval), (4, 64), "machine.md and step01.md: four MMAs, one every 64 cycles");
+    let of = |events: &[Event], kind: fn(&EventKind) -> bool| runs::spans(events, kind);
+    let meets = |kind: &EventKind| matches!(kind, EventKind::CtaBarrier { .. });
+    let waits = |kind: &EventKind| matches!(kind, EventKind::BarrierWait { .. });
+    let loads = |kind: &EventKind| matches!(kind, EventKind::GlobalLoad { .. });
+    let stores = |kind: &EventKind| matches!(kind, EventKind::GlobalStore { .. });
+    let fences = |kind: &EventKind| matches!(kind, EventKind::ProxyFence);
+    let (met, fenced) = (of(&events, meets), of(&events, fences)[0].0);
+    let (copied, stored) = (of(&events, loads)[0].0, whole(&of(&events, stores)));
+    let (last, woken) = (mmas[3].0 + interval, whole(&of(&events, waits)).1);
+    let read = whole(&runs::tensor_loads(&events));
+
+    let page = "machine.md";
+    claims.numbers(page, "| 0 – {} | a barrier is made", &[met[0].1]);
+    claims.numbers(page, "| {} – {} | each thread loads 16 pieces", &[copied, fenced]);
+    claims.numbers(page, "| {} – {} | each thread fences", &[fenced, met[4].1]);
+    claims.numbers(page, "| {} – {} | four MMAs", &[first, last]);
+    claims.numbers(page, "| {} – {} | the commit arrives", &[last, woken]);
+    claims.numbers(page, "| {} – {} | each warp loads 128 columns", &[read.0, read.1]);
+    claims.numbers(page, "| {} – {} | each thread converts", &[stored.0, stored.1]);
+    claims.numbers(page, "| {} – {} | all meet, tensor memory", &[stored.1, cycles]);
+    let share = format!("{:.0}", (4 * interval) as f64 / cycles as f64 * 100.0);
+    claims.say(page, "works in {} of {} cycles, {} %", &[commas(4 * interval), commas(cycles), share]);
+
+    let page = "step01.md";
+    let own = of_warp(&events, 0);
+    let made = of(&own, |kind| matches!(kind, EventKind::BarrierInit { .. }))[0].0;
+    let taken = of(&own, |kind| matches!(kind, EventKind::TensorAlloc { .. }))[0];
+    let (copied, stored, met) = (whole(&of(&own, loads)), whole(&of(&own, stores)), of(&own, meets));
+    let (fenced, read) = (of(&own, fences)[0].0, runs::tensor_loads(&own)[0]);
+    let commit = events.iter().find(|event| matches!(event.kind, EventKind::Commit { .. }));
+    let issued = commit.map(|event| event.issued + 1).unwrap_or_default();
+    claims.numbers(
+        page,
+        "| {} to {} | makes the barrier, allocates ({} cycles of it)",
+        &[made, taken.1, taken.1 - taken.0],
+    );
+    claims.numbers(page, "| {} to {} | copies:", &[copied.0, copied.1]);
+    claims.numbers(page, "| {} to {} | fence, meets |", &[fenced, met[1].1]);
+    claims.numbers(page, "| {} to {} | issues four MMAs and the commit |", &[first, issued]);
+    claims.numbers(
+        page,
+        "| {} to {} | waits for `mma_done` | the same | multiplies until {},",
+        &[issued, whole(&of(&own, waits)).1, first + busy],
+    );
+    claims.numbers(page, "| {} to {} | `tcgen05.ld` |", &[read.0, read.1]);
+    claims.numbers(page, "| {} to {} | rounds and stores to D |", &[stored.0, stored.1]);
+    claims.numbers(page, "| {} to {} | meets, frees, ends |", &[met[2].0, cycles]);
+    claims.numbers(
+        page,
+        "is through after {} cycles; the tensor core works for {}. Of {} cycles the tensor core is busy for those {}:",
+        &[issued - first, busy, cycles, busy],
+    );
+}
+
+/// What the way back of step 4's tile costs.
+fn one_way_back(claims: &mut Claims) {
+    let events = claims.runs.events("4", SMALL);
+    let read = whole(&runs::tensor_loads(&events));
+    let fenced = whole(&runs::spans(&events, |kind| matches!(kind, EventKind::ProxyFence))).1;
+    let stores =
+        events.iter().filter(|event| matches!(&event.kind, EventKind::Copy(copy) if copy.kind == CopyKind::Store));
+    let asked = stores.map(|event| event.issued + 1).max().unwrap_or_default();
+    // Behind its wait the thread that stored meets the others.
+    let meets = runs::spans(&of_warp(&events, 0), |kind| matches!(kind, EventKind::CtaBarrier { .. }));
+    let engine = meets.last().map_or(0, |meet| meet.0);
+    let page = "way-back.md";
+    claims.numbers(page, "| the last sum of the second half in registers | {} |", &[read.1 - read.0]);
+    claims.numbers(page, "| both tiles of D stored and fenced | {} |", &[fenced - read.1]);
+    claims.numbers(page, "| TMA asked for both stores | {} |", &[asked - fenced]);
+    claims.numbers(page, "| the engine has read both tiles | {} |", &[engine - asked]);
 }
 
 fn first_steps(claims: &mut Claims) {

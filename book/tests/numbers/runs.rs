@@ -70,7 +70,8 @@ pub fn registers(name: &str, size: [u32; 3]) -> Option<u32> {
 /// From when to when.
 pub type Span = (u64, u64);
 
-fn spans(events: &[Event], of: impl Fn(&EventKind) -> bool) -> Vec<Span> {
+/// From when to when each event of a kind was, in their order.
+pub fn spans(events: &[Event], of: impl Fn(&EventKind) -> bool) -> Vec<Span> {
     let mut spans: Vec<Span> = events.iter().filter(|event| of(&event.kind)).map(|e| (e.start, e.end)).collect();
     spans.sort_unstable();
     spans

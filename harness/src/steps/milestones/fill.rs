@@ -65,8 +65,9 @@ pub(in crate::steps) fn loads(run: &Observation, shape: &Shape, wanted: Rounds) 
     let help = "Announce the bytes of all tiles of the round (`t.expect_tx`), then ask TMA for them (`t.tma_load`).";
     for cta in 0..shape.ctas {
         let loads = tma_loads(run, shape, cta);
-        // What a kernel without the rest of the loop does after these rounds says nothing. A role has its loop to itself.
-        let all = wanted == Rounds::All || shape.specialised;
+        // What a kernel without the rest of the loop does after these rounds says nothing. A role has its loop to itself, and with one
+        // stage all loads stand in one place.
+        let all = wanted == Rounds::All || shape.specialised || shape.depth == 1;
         let seen = if all { usize::MAX } else { wanted.count(run, shape) };
         let wanted = wanted.count(run, shape);
         for (index, round) in loads.chunks(per_round).enumerate().take(seen) {
