@@ -12,6 +12,7 @@
 //! | [`descriptors`], [`maps`] | wrong addresses and layouts, in the text and in the launch |
 //! | [`protocol`] | mistakes of a design, each in several lines |
 //! | [`equivalent`] | which mutants cannot behave otherwise, and why |
+//! | [`machine_code`] | whether the assembler makes the same of two texts |
 //! | [`run`], [`table`] | what the emulator says; what people see |
 //! | [`culprit`] | whether a hang is told of what was changed |
 
@@ -20,6 +21,7 @@ pub mod descriptors;
 pub mod equivalent;
 pub mod flow;
 pub mod kernels;
+pub mod machine_code;
 pub mod maps;
 pub mod operands;
 pub mod protocol;

@@ -153,7 +153,15 @@ pub const RULES: &[Rule] = &[
         because: "types of the same size are copied alike: nothing is added, nothing is filled with NaN",
         applies: data::bits_are_copied,
     },
+    SAME_MACHINE_CODE,
 ];
+
+/// The last rule. [`super::run`] asks it of what nothing else proves or catches, since it takes an assembler.
+pub const SAME_MACHINE_CODE: Rule = Rule {
+    name: "same-machine-code",
+    because: "ptxas writes the same instructions for it as for the solution, but for what does nothing",
+    applies: |_, _| false,
+};
 
 /// The first rule that proves a mutant to be no bug.
 pub fn rule(kernel: &Kernel, mutant: &Mutant) -> Option<&'static Rule> {
