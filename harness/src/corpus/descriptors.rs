@@ -169,7 +169,8 @@ fn group(text: &Text, at: usize) -> Option<Mutant> {
     Some(changed(text, at, "CTA group", What::Changed(at, to.code()), &to))
 }
 
-/// Whether an MMA adds to what is there: always, and never.
+/// Whether an MMA adds to what is there: always, and never. A later slice of a round adds in any case, `round + slice > 0`: there it adds
+/// from the second round on.
 fn accumulate(text: &Text, at: usize) -> Vec<Mutant> {
     let mode = text.statements[at].operands().iter().skip(1).find(|operand| operand.starts_with("%p"));
     let Some(set) = mode.and_then(|mode| text.definition(mode, at)) else { return Vec::new() };
@@ -177,12 +178,20 @@ fn accumulate(text: &Text, at: usize) -> Vec<Mutant> {
     let Some(rest) = statement.opcode().strip_prefix("setp.gt.") else { return Vec::new() };
     let to = |comparison: &str| statement.with_opcode(format!("setp.{comparison}.{rest}"));
     // Unsigned: nothing is below 0, all is at least that.
-    let all = [("adds always", "ge"), ("never adds", "lt")];
-    let changed = |(mistake, comparison)| {
-        let to = to(comparison);
-        changed(text, set, mistake, What::Changed(set, to.code()), &to)
+    let more = match round(text, set) {
+        Some(round) => ("adds from the second round on", statement.with_operand(1, round)),
+        None => ("adds always", to("ge")),
     };
-    all.map(changed).to_vec()
+    let changed = |(mistake, to): (_, Statement)| changed(text, set, mistake, What::Changed(set, to.code()), &to);
+    [more, ("never adds", to("lt"))].map(changed).to_vec()
+}
+
+/// The counter of rounds of a comparison `round + slice > 0`, of a slice that is not the first.
+fn round(text: &Text, set: usize) -> Option<String> {
+    let sum = text.statements[set].operands().get(1).and_then(|sum| text.definition(sum, set))?;
+    let [_, round, slice] = text.statements[sum].operands() else { return None };
+    let later = text.statements[sum].is("add.u32") && number(slice).is_some_and(|slice| slice > 0);
+    later.then(|| round.clone())
 }
 
 /// An address in tensor memory: other columns, other lanes.

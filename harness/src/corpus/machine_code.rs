@@ -53,7 +53,7 @@ impl MachineCode {
         let (words, rest) = code.as_chunks::<WORD>();
         let words: Vec<u128> = words.iter().map(|word| u128::from_le_bytes(*word)).collect();
         let is_whole = rest.is_empty() && !words.is_empty();
-        Some(MachineCode { instructions: instructions(&words)?, takes }).filter(|_| is_whole)
+        Some(MachineCode { instructions: instructions(&words), takes }).filter(|_| is_whole)
     }
 }
 
@@ -61,36 +61,40 @@ fn opcode(word: u128) -> u128 {
     word & 0xfff
 }
 
-/// A `NOP` of which nothing is left but what it waits for.
-fn is_nothing(word: u128) -> bool {
-    opcode(word) == NOP && word & RAISES == RAISES
+/// Which words are nothing but, perhaps, a wait for the instruction behind them. A branch may lead around such a wait: then it is an
+/// instruction of its own.
+fn nothings(words: &[u128]) -> Vec<bool> {
+    let is_nop = |word: u128| opcode(word) == NOP && word & RAISES == RAISES;
+    let mut all: Vec<bool> = words.iter().map(|word| is_nop(*word)).collect();
+    for (at, word) in words.iter().enumerate() {
+        let around = apart(words, *word, at).1.and_then(|to| to.checked_sub(1));
+        if let Some(before) = around.filter(|before| words[*before] & WAITS != 0) {
+            all[before] = false;
+        }
+    }
+    all
 }
 
-/// The instructions but for `NOP`s. `None` where one would be read as another program: somebody comes behind a `NOP` that waits.
-fn instructions(words: &[u128]) -> Option<Vec<Instruction>> {
+/// The instructions but for `NOP`s.
+fn instructions(words: &[u128]) -> Vec<Instruction> {
+    let nothing = nothings(words);
     // Of each word, and of the end, the number of the first instruction that counts there.
-    let mut numbers = Vec::with_capacity(words.len() + 1);
-    let mut count = 0;
-    for word in words {
-        numbers.push(count);
-        count += usize::from(!is_nothing(*word));
-    }
-    numbers.push(count);
-    let waits = |at: usize| words.get(at).is_some_and(|word| is_nothing(*word) && word & WAITS != 0);
-    let (mut all, mut waited) = (Vec::with_capacity(count), 0);
+    let mut numbers = vec![0];
+    numbers.extend(nothing.iter().scan(0, |count, nothing| {
+        *count += usize::from(!nothing);
+        Some(*count)
+    }));
+    let (mut all, mut waited) = (Vec::new(), 0);
     for (at, word) in words.iter().enumerate() {
-        if is_nothing(*word) {
+        if nothing[at] {
             waited |= word & WAITS;
             continue;
         }
         let word = (word | std::mem::take(&mut waited)) & !SCHEDULED;
         let (word, to) = apart(words, word, at);
-        if to.is_some_and(|to| to.checked_sub(1).is_some_and(waits)) {
-            return None;
-        }
         all.push(Instruction { word, place: to.and_then(|to| numbers.get(to)).copied() });
     }
-    Some(all)
+    all
 }
 
 /// A word without the place that it names, and that place: the number of a word. A word whose place is none of these is left as it is.
@@ -171,20 +175,21 @@ mod tests {
     #[test]
     fn words_that_do_nothing() {
         let (nop, one, two) = (NOP | PLAIN, 0x123 | PLAIN, 0x456 | PLAIN);
-        let base = instructions(&[branch(2), one, nop, two, branch(-4)]).unwrap();
-        assert_eq!(base, instructions(&[branch(1), one, two | 3 << 105, branch(-3), nop]).unwrap());
-        assert_ne!(base, instructions(&[branch(2), two, nop, one, branch(-4)]).unwrap(), "another order");
-        assert_ne!(base, instructions(&[branch(1), one, nop, two, branch(-3)]).unwrap(), "another loop");
-        assert_ne!(base, instructions(&[branch(2), one, NOP, two, branch(-4)]).unwrap(), "it raises a counter");
+        let base = instructions(&[branch(2), one, nop, two, branch(-4)]);
+        assert_eq!(base, instructions(&[branch(1), one, two | 3 << 105, branch(-3), nop]));
+        assert_ne!(base, instructions(&[branch(2), two, nop, one, branch(-4)]), "another order");
+        assert_ne!(base, instructions(&[branch(1), one, nop, two, branch(-3)]), "another loop");
+        assert_ne!(base, instructions(&[branch(2), one, NOP, two, branch(-4)]), "it raises a counter");
     }
 
     #[test]
     fn what_a_word_that_does_nothing_waits_for() {
         let (waits, one) = (NOP | WAITING, 0x123);
-        let base = instructions(&[waits, one | PLAIN]).unwrap();
-        assert_eq!(base, instructions(&[one | WAITING]).unwrap());
-        assert_ne!(base, instructions(&[one | PLAIN]).unwrap());
-        assert_eq!(instructions(&[branch(1), waits, one | PLAIN]), None, "somebody comes behind the wait");
+        let base = instructions(&[waits, one | PLAIN]);
+        assert_eq!(base, instructions(&[one | WAITING]));
+        assert_ne!(base, instructions(&[one | PLAIN]));
+        let around = instructions(&[branch(1), waits, one | PLAIN]);
+        assert_ne!(around, instructions(&[branch(0), one | WAITING]), "who branches does not wait");
     }
 
     #[test]
@@ -206,7 +211,8 @@ mod tests {
     /// The machine code of a kernel without the first line of this beginning; of the kernel itself, of none. `None` without an assembler.
     fn without(kernel: &Kernel, line: Option<&str>) -> Option<MachineCode> {
         let lines = kernel.text.find(|s| line.is_some_and(|line| s.code().starts_with(line)));
-        let change: Vec<(usize, String)> = lines.take(1).map(|at| (kernel.text.statements[at].line, String::new())).collect();
+        let change: Vec<(usize, String)> =
+            lines.take(1).map(|at| (kernel.text.statements[at].line, String::new())).collect();
         assert_eq!(change.len(), usize::from(line.is_some()));
         match ptxas::object(&kernel.text.with(&change)) {
             Ok(object) => Some(MachineCode::read(&object.elf).expect("a kernel that ptxas wrote")),

@@ -11,6 +11,8 @@ mod guards;
 mod moved;
 mod repeated;
 
+pub(super) use data::passes_over;
+
 use super::kernels::Kernel;
 use super::text::{Statement, Text};
 use super::{Mutant, What};
@@ -33,11 +35,6 @@ pub const RULES: &[Rule] = &[
         applies: |kernel, mutant| repeated::doubled_without_effect(&kernel.text, mutant),
     },
     Rule {
-        name: "asked-twice",
-        because: "a phase that could end between the two questions could, in the solution, end before the first, and hang it",
-        applies: |kernel, mutant| repeated::asked_twice(&kernel.text, mutant),
-    },
-    Rule {
         name: "a-group-of-nothing",
         because: "more groups, all empty, so that a wait that leaves so many open waits for more of the others",
         applies: |kernel, mutant| repeated::a_group_of_nothing(&kernel.text, mutant),
@@ -51,26 +48,6 @@ pub const RULES: &[Rule] = &[
         name: "said-explicitly",
         because: "it is the default, written out or left out; or a wider scope; or a promise less",
         applies: |kernel, mutant| repeated::said_explicitly(&kernel.text, mutant),
-    },
-    Rule {
-        name: "across-registers",
-        because: "its neighbour computes registers that it does not touch",
-        applies: |kernel, mutant| moved::across_registers(&kernel.text, mutant),
-    },
-    Rule {
-        name: "initialised-in-another-order",
-        because: "one thread initialises two barriers, and tells nobody between",
-        applies: |kernel, mutant| moved::initialised_in_another_order(&kernel.text, mutant),
-    },
-    Rule {
-        name: "across-a-label-that-nobody-names",
-        because: "no branch leads to the label",
-        applies: |kernel, mutant| moved::across_an_unused_label(&kernel.text, mutant),
-    },
-    Rule {
-        name: "in-the-loop-of-the-wait",
-        because: "a fence that is executed behind every question is executed behind the last",
-        applies: |kernel, mutant| moved::in_the_loop_of_the_wait(&kernel.text, mutant),
     },
     Rule {
         name: "across-what-it-does-not-order",
@@ -139,11 +116,6 @@ pub const RULES: &[Rule] = &[
         applies: |kernel, mutant| data::a_register_for_nobody(&kernel.text, mutant),
     },
     Rule {
-        name: "true-either-way",
-        because: "what is compared is at least 1",
-        applies: |kernel, mutant| data::true_either_way(&kernel.text, mutant),
-    },
-    Rule {
         name: "leading-offset-unused",
         because: "a swizzled K-major tile has no leading offset: it is not used (PTX ISA, tcgen05: strides)",
         applies: |kernel, mutant| data::leading_offset_unused(&kernel.text, mutant),
@@ -183,7 +155,7 @@ fn neighbours<'a>(text: &'a Text, mutant: &Mutant) -> Option<(usize, &'a Stateme
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::super::{Change, Kind, mutant};
     use super::*;
 

@@ -1,0 +1,160 @@
+//! Across what a synchronising instruction must move, to come to another place for anybody.
+//!
+//! Most synchronising instructions stand beside one that computes registers: the two changed for each other are the same program. So what
+//! does not show on which side of it an instruction stands moves along, up to the first statement that may: one that accesses memory,
+//! synchronises, or parts threads. A wait is one statement.
+
+use super::equivalent::passes_over;
+use super::flow;
+use super::text::{Statement, Text};
+use std::ops::Range;
+
+/// The statement up to which an instruction, or a whole wait, moves up.
+pub fn above(text: &Text, whole: &Range<usize>) -> Option<usize> {
+    let mut at = whole.start;
+    loop {
+        at = at.checked_sub(1)?;
+        // The branch back of a wait: above it is its question.
+        let wait = at.checked_sub(1).and_then(|ask| text.wait_loop(ask));
+        let step = wait.unwrap_or(at..at + 1);
+        if !shows_nothing(text, whole, &step) {
+            return Some(step.start);
+        }
+        at = step.start;
+    }
+}
+
+/// The statement up to which one moves down.
+pub fn below(text: &Text, whole: &Range<usize>) -> Option<usize> {
+    let mut at = whole.end;
+    loop {
+        // A wait begins with its label.
+        let step = text.wait_loop(at + 1).unwrap_or(at..at + 1);
+        if step.end > text.statements.len() {
+            return None;
+        }
+        if !shows_nothing(text, whole, &step) {
+            return Some(step.end - 1);
+        }
+        at = step.end;
+    }
+}
+
+/// Whether two neighbours may change places, and nobody can tell.
+fn shows_nothing(text: &Text, one: &Range<usize>, other: &Range<usize>) -> bool {
+    let (ones, others) = (&text.statements[one.clone()], &text.statements[other.clone()]);
+    let [neighbour] = others else {
+        return is_election(ones) && !others.iter().any(|s| shares(text, ones, s));
+    };
+    if let Some(label) = neighbour.label() {
+        return text.find(|s| s.operands().iter().any(|operand| operand == label)).next().is_none();
+    }
+    if let [statement] = ones
+        && of_two_barriers(statement, neighbour)
+    {
+        return true;
+    }
+    // Whole warps elect: who branches away elects as well as who stays, and nobody elected is asked for.
+    let whole_warps = is_election(ones) && neighbour.target().is_some() && flow::is_of_whole_warps(text, other.start);
+    let ends = neighbour.is("ret") || neighbour.is("exit") || neighbour.target().is_some() && !whole_warps;
+    let passed_over = neighbour.is("setmaxnreg") && passes_over(text);
+    let quiet = flow::is_pure(neighbour) || neighbour.is("elect.sync") || passed_over || is_election(ones);
+    quiet && !ends && !shares(text, ones, neighbour)
+}
+
+fn is_election(statements: &[Statement]) -> bool {
+    matches!(statements, [statement] if statement.is("elect.sync"))
+}
+
+/// Two initialisations of different mbarriers: who could see one without the other is not ordered behind them.
+fn of_two_barriers(one: &Statement, other: &Statement) -> bool {
+    let address = |s: &Statement| s.operands().first().filter(|_| s.is("mbarrier.init")).cloned();
+    let is_constant = |address: &String| !address.contains('%');
+    match (address(one), address(other)) {
+        (Some(one), Some(other)) => one != other && is_constant(&one) && is_constant(&other),
+        _ => false,
+    }
+}
+
+/// Whether one of two writes a register that the other one reads or writes. The loads that `tcgen05.wait::ld` waits for write registers
+/// until then: the neighbour may read them, which waits for the value by itself (PTX ISA 9.7.16.6.4.5), and must not write them;
+/// registers of a `wgmma` it must not touch at all.
+fn shares(text: &Text, ones: &[Statement], neighbour: &Statement) -> bool {
+    let writes = |s: &Statement| flow::is_pure(s) || s.is("elect.sync") || s.is("mbarrier.try_wait");
+    let written = |s: &Statement| if writes(s) { owned(flow::written(s)) } else { Vec::new() };
+    let (theirs, touched) = (written(neighbour), owned(flow::touched(neighbour)));
+    let of = |opcode: &str, register: &String| {
+        text.find(|s| s.is(opcode) && flow::touched(s).contains(&register.as_str())).next().is_some()
+    };
+    ones.iter().any(|s| {
+        let open = match s {
+            _ if s.is("tcgen05.wait") => theirs.iter().any(|register| of("tcgen05.ld", register)),
+            _ if s.is("wgmma") => touched.iter().any(|register| of("wgmma.mma_async", register)),
+            _ => false,
+        };
+        let both = |registers: &[String], others: &[String]| registers.iter().any(|one| others.contains(one));
+        open || both(&theirs, &owned(flow::touched(s))) || both(&written(s), &touched)
+    })
+}
+
+fn owned(registers: Vec<&str>) -> Vec<String> {
+    registers.into_iter().map(str::to_string).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::equivalent::tests::{at, text};
+    use super::*;
+
+    /// What stands where the first statement that begins so would move to: up, and down.
+    fn to(text: &Text, code: &str) -> [Option<String>; 2] {
+        let at = at(text, code);
+        let whole = text.wait_loop(at).unwrap_or(at..at + 1);
+        [above(text, &whole), below(text, &whole)].map(|to| to.map(|to| text.statements[to].code()))
+    }
+
+    fn places(up: &str, down: &str) -> [Option<String>; 2] {
+        [up, down].map(|code| Some(code.to_string()).filter(|code| !code.is_empty()))
+    }
+
+    #[test]
+    fn registers_show_nothing() {
+        let text = text(
+            "st.shared.b32 [%r8], %r9;\nmov.u32 %r1, 0;\nmbarrier.arrive.b64 _, [%r2];\nmov.u32 %r3, 1;\n$nobody:\nld.shared.b32 %r4, [%r5];\nadd.u32 %r6, %r4, 1;\nmbarrier.arrive.b64 _, [%r6+8];\nret;",
+        );
+        assert_eq!(
+            to(&text, "mbarrier.arrive.b64 _, [%r2]"),
+            places("st.shared.b32 [%r8], %r9;", "ld.shared.b32 %r4, [%r5];")
+        );
+        assert_eq!(to(&text, "mbarrier.arrive.b64 _, [%r6+8]"), places("add.u32 %r6, %r4, 1;", "ret;"));
+    }
+
+    #[test]
+    fn a_load_waits_for_itself_and_a_wait_is_one() {
+        let text = text(
+            "tcgen05.ld.x1.b32 {%f1}, [%r9];\ntcgen05.wait::ld.sync.aligned;\ncvt.rn.f16x2.f32 %r1, %f1, %f1;\nmov.f32 %f1, %f2;\n$w:\nmbarrier.try_wait.parity.b64 %p1, [%r3], 0;\n@!%p1 bra $w;\nfence.proxy.async;",
+        );
+        assert_eq!(to(&text, "tcgen05.wait"), places("tcgen05.ld.x1.b32 {%f1}, [%r9];", "mov.f32 %f1, %f2;"));
+        assert_eq!(to(&text, "fence"), places("$w:", ""));
+        assert_eq!(to(&text, "mbarrier.try_wait"), places("tcgen05.wait::ld.sync.aligned;", "fence.proxy.async;"));
+    }
+
+    #[test]
+    fn initialisations_in_any_order() {
+        let text = text(
+            "@!%p1 bra $end;\nmbarrier.init.b64 [s+8], 1;\nmbarrier.init.b64 [s+16], 2;\nmbarrier.init.b64 [%r1], 2;\n$end:\nbar.sync 0;",
+        );
+        assert_eq!(to(&text, "mbarrier.init.b64 [s+8]"), places("@!%p1 bra $end;", "mbarrier.init.b64 [%r1], 2;"));
+        assert_eq!(to(&text, "mbarrier.init.b64 [s+16]"), places("@!%p1 bra $end;", "mbarrier.init.b64 [%r1], 2;"));
+        assert_eq!(to(&text, "mbarrier.init.b64 [%r1]"), places("mbarrier.init.b64 [s+16], 2;", "$end:"));
+    }
+
+    #[test]
+    fn an_election_moves_to_where_others_elect() {
+        let text = text(
+            "$before:\nbar.sync 0;\nmov.u32 %r1, %tid.x;\nshr.u32 %r2, %r1, 5;\nsetp.ne.u32 %p1, %r2, 0;\n@%p1 bra $end;\nelect.sync _|%p2, 0xffffffff;\n@!%p2 bra $end;\nbra $before;\n$end:",
+        );
+        assert_eq!(to(&text, "elect"), places("$before:", "@!%p2 bra $end;"));
+        assert_eq!(to(&text, "bar.sync"), places("$before:", "@%p1 bra $end;"));
+    }
+}
