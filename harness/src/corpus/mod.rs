@@ -154,7 +154,7 @@ pub fn mutants(kernel: &Kernel, kinds: &[Kind]) -> Vec<Mutant> {
     let mut all: Vec<Mutant> = Vec::new();
     for kind in kinds {
         all.extend(match kind {
-            Kind::Systematic => [systematic::mutants(&kernel.text), operands::mutants(kernel)].concat(),
+            Kind::Systematic => [systematic::mutants(kernel), operands::mutants(kernel)].concat(),
             Kind::Descriptors => [descriptors::mutants(&kernel.text), maps::mutants(kernel)].concat(),
             Kind::Protocol => protocol::mutants(kernel),
         });

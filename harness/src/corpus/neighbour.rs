@@ -4,20 +4,22 @@
 //! does not show on which side of it an instruction stands moves along, up to the first statement that may: one that accesses memory,
 //! synchronises, or parts threads. A wait is one statement.
 
-use super::equivalent::passes_over;
+use super::equivalent::{passes_over, tells_of_initialisations};
 use super::flow;
-use super::text::{Statement, Text};
+use super::kernels::Kernel;
+use super::text::{Statement, Text, registers};
 use std::ops::Range;
 
 /// The statement up to which an instruction, or a whole wait, moves up.
-pub fn above(text: &Text, whole: &Range<usize>) -> Option<usize> {
+pub fn above(kernel: &Kernel, whole: &Range<usize>) -> Option<usize> {
+    let text = &kernel.text;
     let mut at = whole.start;
     loop {
         at = at.checked_sub(1)?;
         // The branch back of a wait: above it is its question.
         let wait = at.checked_sub(1).and_then(|ask| text.wait_loop(ask));
         let step = wait.unwrap_or(at..at + 1);
-        if !shows_nothing(text, whole, &step) {
+        if !shows_nothing(kernel, whole, &step) {
             return Some(step.start);
         }
         at = step.start;
@@ -25,7 +27,8 @@ pub fn above(text: &Text, whole: &Range<usize>) -> Option<usize> {
 }
 
 /// The statement up to which one moves down.
-pub fn below(text: &Text, whole: &Range<usize>) -> Option<usize> {
+pub fn below(kernel: &Kernel, whole: &Range<usize>) -> Option<usize> {
+    let text = &kernel.text;
     let mut at = whole.end;
     loop {
         // A wait begins with its label.
@@ -33,7 +36,7 @@ pub fn below(text: &Text, whole: &Range<usize>) -> Option<usize> {
         if step.end > text.statements.len() {
             return None;
         }
-        if !shows_nothing(text, whole, &step) {
+        if !shows_nothing(kernel, whole, &step) {
             return Some(step.end - 1);
         }
         at = step.end;
@@ -41,25 +44,52 @@ pub fn below(text: &Text, whole: &Range<usize>) -> Option<usize> {
 }
 
 /// Whether two neighbours may change places, and nobody can tell.
-fn shows_nothing(text: &Text, one: &Range<usize>, other: &Range<usize>) -> bool {
+fn shows_nothing(kernel: &Kernel, one: &Range<usize>, other: &Range<usize>) -> bool {
+    let text = &kernel.text;
     let (ones, others) = (&text.statements[one.clone()], &text.statements[other.clone()]);
     let [neighbour] = others else {
         return is_election(ones) && !others.iter().any(|s| shares(text, ones, s));
     };
-    if let Some(label) = neighbour.label() {
-        return text.find(|s| s.operands().iter().any(|operand| operand == label)).next().is_none();
+    if neighbour.label().is_some() || neighbour.target().is_some() {
+        return for_the_same(text, one, other.start);
     }
     if let [statement] = ones
-        && of_two_barriers(statement, neighbour)
+        && (of_two_barriers(statement, neighbour) || is_told_later(kernel, statement, other.start))
     {
         return true;
     }
-    // Whole warps elect: who branches away elects as well as who stays, and nobody elected is asked for.
-    let whole_warps = is_election(ones) && neighbour.target().is_some() && flow::is_of_whole_warps(text, other.start);
-    let ends = neighbour.is("ret") || neighbour.is("exit") || neighbour.target().is_some() && !whole_warps;
     let passed_over = neighbour.is("setmaxnreg") && passes_over(text);
     let quiet = flow::is_pure(neighbour) || neighbour.is("elect.sync") || passed_over || is_election(ones);
-    quiet && !ends && !shares(text, ones, neighbour)
+    quiet && !neighbour.is("ret") && !neighbour.is("exit") && !shares(text, ones, neighbour)
+}
+
+/// Whether on the other side of a branch or a label an instruction does the same. An election does as long as whole warps come: nobody
+/// asks who is elected in the others. Waits for groups and commits do where threads more come to it, which have groups of their own; also
+/// a `wgmma` must not lose the rest of its warp.
+fn for_the_same(text: &Text, one: &Range<usize>, at: usize) -> bool {
+    let place = &text.statements[at];
+    let branches: Vec<usize> = match place.label() {
+        Some(label) => text.find(|s| s.target() == Some(label)).collect(),
+        None => vec![at],
+    };
+    let ones = &text.statements[one.clone()];
+    if branches.is_empty() {
+        return true;
+    }
+    if is_election(ones) {
+        return branches.iter().all(|branch| flow::is_of_whole_warps(text, *branch)) && !shares(text, ones, place);
+    }
+    let forward = |branch: &usize| text.target(*branch).is_some_and(|to| to > *branch);
+    let outwards = if place.label().is_some() { at >= one.end } else { at < one.start };
+    let own = ["cp.async.bulk.wait_group", "cp.async.bulk.commit_group"];
+    let own = matches!(ones, [statement] if own.iter().any(|opcode| statement.is(opcode)));
+    own && outwards && branches.iter().all(forward)
+}
+
+/// An initialisation and the fence behind it, where a barrier tells of both in any case.
+fn is_told_later(kernel: &Kernel, one: &Statement, other: usize) -> bool {
+    let is_fence = kernel.text.statements[other].is("fence.mbarrier_init");
+    one.is("mbarrier.init") && is_fence && tells_of_initialisations(kernel, other)
 }
 
 fn is_election(statements: &[Statement]) -> bool {
@@ -83,8 +113,10 @@ fn shares(text: &Text, ones: &[Statement], neighbour: &Statement) -> bool {
     let writes = |s: &Statement| flow::is_pure(s) || s.is("elect.sync") || s.is("mbarrier.try_wait");
     let written = |s: &Statement| if writes(s) { owned(flow::written(s)) } else { Vec::new() };
     let (theirs, touched) = (written(neighbour), owned(flow::touched(neighbour)));
+    // Of a `wgmma`, what stands in braces: descriptors and predicates it reads at once.
     let of = |opcode: &str, register: &String| {
-        text.find(|s| s.is(opcode) && flow::touched(s).contains(&register.as_str())).next().is_some()
+        let holds = |operand: &String| operand.starts_with('{') && registers(operand).any(|one| one == register);
+        text.find(|s| s.is(opcode) && s.operands().iter().any(holds)).next().is_some()
     };
     ones.iter().any(|s| {
         let open = match s {
@@ -106,11 +138,17 @@ mod tests {
     use super::super::equivalent::tests::{at, text};
     use super::*;
 
+    /// Some kernel, with this text.
+    fn kernel(lines: &str) -> Kernel {
+        Kernel { text: text(lines), ..Kernel::new(1).unwrap() }
+    }
+
     /// What stands where the first statement that begins so would move to: up, and down.
-    fn to(text: &Text, code: &str) -> [Option<String>; 2] {
+    fn to(kernel: &Kernel, code: &str) -> [Option<String>; 2] {
+        let text = &kernel.text;
         let at = at(text, code);
         let whole = text.wait_loop(at).unwrap_or(at..at + 1);
-        [above(text, &whole), below(text, &whole)].map(|to| to.map(|to| text.statements[to].code()))
+        [above(kernel, &whole), below(kernel, &whole)].map(|to| to.map(|to| text.statements[to].code()))
     }
 
     fn places(up: &str, down: &str) -> [Option<String>; 2] {
@@ -119,7 +157,7 @@ mod tests {
 
     #[test]
     fn registers_show_nothing() {
-        let text = text(
+        let text = kernel(
             "st.shared.b32 [%r8], %r9;\nmov.u32 %r1, 0;\nmbarrier.arrive.b64 _, [%r2];\nmov.u32 %r3, 1;\n$nobody:\nld.shared.b32 %r4, [%r5];\nadd.u32 %r6, %r4, 1;\nmbarrier.arrive.b64 _, [%r6+8];\nret;",
         );
         assert_eq!(
@@ -131,7 +169,7 @@ mod tests {
 
     #[test]
     fn a_load_waits_for_itself_and_a_wait_is_one() {
-        let text = text(
+        let text = kernel(
             "tcgen05.ld.x1.b32 {%f1}, [%r9];\ntcgen05.wait::ld.sync.aligned;\ncvt.rn.f16x2.f32 %r1, %f1, %f1;\nmov.f32 %f1, %f2;\n$w:\nmbarrier.try_wait.parity.b64 %p1, [%r3], 0;\n@!%p1 bra $w;\nfence.proxy.async;",
         );
         assert_eq!(to(&text, "tcgen05.wait"), places("tcgen05.ld.x1.b32 {%f1}, [%r9];", "mov.f32 %f1, %f2;"));
@@ -141,7 +179,7 @@ mod tests {
 
     #[test]
     fn initialisations_in_any_order() {
-        let text = text(
+        let text = kernel(
             "@!%p1 bra $end;\nmbarrier.init.b64 [s+8], 1;\nmbarrier.init.b64 [s+16], 2;\nmbarrier.init.b64 [%r1], 2;\n$end:\nbar.sync 0;",
         );
         assert_eq!(to(&text, "mbarrier.init.b64 [s+8]"), places("@!%p1 bra $end;", "mbarrier.init.b64 [%r1], 2;"));
@@ -151,10 +189,34 @@ mod tests {
 
     #[test]
     fn an_election_moves_to_where_others_elect() {
-        let text = text(
-            "$before:\nbar.sync 0;\nmov.u32 %r1, %tid.x;\nshr.u32 %r2, %r1, 5;\nsetp.ne.u32 %p1, %r2, 0;\n@%p1 bra $end;\nelect.sync _|%p2, 0xffffffff;\n@!%p2 bra $end;\nbra $before;\n$end:",
+        let text = kernel(
+            "$before:\nbar.sync 0;\nmov.u32 %r1, %tid.x;\nshr.u32 %r2, %r1, 5;\nsetp.ne.u32 %p1, %r2, 0;\n@%p1 bra $end;\nelect.sync _|%p2, 0xffffffff;\n@!%p2 bra $end;\n@%p3 bra $before;\n$end:",
         );
         assert_eq!(to(&text, "elect"), places("$before:", "@!%p2 bra $end;"));
         assert_eq!(to(&text, "bar.sync"), places("$before:", "@%p1 bra $end;"));
+    }
+    #[test]
+    fn an_election_passes_whole_warps_and_no_part_of_one() {
+        let text = kernel(
+            "mov.u32 %r1, %tid.x;\nshr.u32 %r2, %r1, 5;\nelect.sync _|%p3, 0xffffffff;\n@!%p3 bra $elected_end;\nfence.proxy.async;\n$elected_end:\nsetp.ne.u32 %p1, %r2, 0;\n@%p1 bra $end;\nbar.sync 0;\n$end:\nelect.sync _|%p2, 0xffffffff;\n@!%p2 bra $other;\n$other:\nret;",
+        );
+        assert_eq!(to(&text, "elect.sync _|%p2"), places("$elected_end:", "@!%p2 bra $other;"));
+    }
+
+    #[test]
+    fn waits_for_groups_pass_where_more_threads_come() {
+        let text = kernel(
+            "bar.sync 1, 128;\n@%p1 bra $end;\nelect.sync _|%p2, 0xffffffff;\ncp.async.bulk.wait_group.read 0;\n$end:\nbar.sync 2, 128;\n@%p3 bra $end;",
+        );
+        assert_eq!(to(&text, "cp.async"), places("bar.sync 1, 128;", "$end:"), "somebody comes back to the label");
+        let text = kernel("@%p1 bra $end;\ncp.async.bulk.wait_group.read 0;\n$end:\nbar.sync 2, 128;\nret;");
+        assert_eq!(to(&text, "cp.async"), places("", "bar.sync 2, 128;"));
+        assert_eq!(to(&text, "bar.sync 2"), places("$end:", "ret;"));
+    }
+
+    #[test]
+    fn an_initialisation_passes_a_fence_that_is_not_needed() {
+        let kernel = Kernel::new(1).unwrap();
+        assert!(to(&kernel, "mbarrier.init")[1].as_ref().is_some_and(|to| to.starts_with("$elected_end")));
     }
 }

@@ -4,7 +4,7 @@ use super::culprit::{self, Barriers};
 use super::equivalent::{self, Rule};
 use super::kernels::Kernel;
 use super::machine_code::MachineCode;
-use super::{Change, Mutant, maps};
+use super::{Change, Mutant, What, maps};
 use crate::astray::{self, Astray};
 use crate::compare::Comparison;
 use crate::inputs::to_bytes;
@@ -170,13 +170,24 @@ impl<'a> Bench<'a> {
         };
         let rule = equivalent::rule(self.kernel, &mutant);
         let open = rule.is_none() && matches!(verdict, Verdict::Note | Verdict::Nothing);
-        let rule = rule.or_else(|| (open && self.is_the_same_code(&ptx)).then_some(&equivalent::SAME_MACHINE_CODE));
+        let same = || match self.without_a_wait_more(&mutant) {
+            Some(less) => self.is_the_same_code(&less),
+            None => self.is_the_same_code(&ptx),
+        };
+        let rule = rule.or_else(|| (open && same()).then_some(&equivalent::SAME_MACHINE_CODE));
         let milliseconds = begun.elapsed().as_millis() as u64;
         let hang = codes.iter().find(|code| HANGS.contains(&code.code.as_str()));
         let culprit = hang
             .filter(|_| verdict == Verdict::Hang)
             .map(|hang| self.barriers.are_told_of(self.kernel, &mutant, &hang.lines));
         Judged { mutant, verdict, codes, rule, culprit, milliseconds }
+    }
+
+    /// Of a mutant that waits for stores to tensor memory in place of something else, the text without the wait: it only waits.
+    fn without_a_wait_more(&self, mutant: &Mutant) -> Option<String> {
+        let What::Changed(at, now) = &mutant.what else { return None };
+        let line = self.kernel.text.statements[*at].line;
+        now.starts_with("tcgen05.wait::st").then(|| self.kernel.text.with(&[(line, String::new())]))
     }
 
     /// Whether the assembler makes the same of a text as of the solution. Without one: no.

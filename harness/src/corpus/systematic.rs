@@ -4,6 +4,7 @@
 //! one by the ISA, the double stands where it is one more: a wait's waits for the next phase, as a call does that flips the phase; that of
 //! an election elects among those who are left behind the first one's branch.
 
+use super::kernels::Kernel;
 use super::neighbour::{above, below};
 use super::operands::{REGISTER, declared};
 use super::text::{Body, Text, number};
@@ -37,14 +38,15 @@ const SYNCHRONISE: [&str; 22] = [
 ];
 
 /// All of a kernel.
-pub fn mutants(text: &Text) -> Vec<Mutant> {
+pub fn mutants(kernel: &Kernel) -> Vec<Mutant> {
+    let text = &kernel.text;
     let mut all = Vec::new();
     for at in text.find(|statement| SYNCHRONISE.iter().any(|opcode| statement.is(opcode))) {
         let whole = text.wait_loop(at).unwrap_or(at..at + 1);
         all.push(deleted(text, at));
         all.extend(doubled(text, at));
-        let up = above(text, &whole).map(|to| moved(text, at, to..whole.start, whole.clone(), to));
-        let down = below(text, &whole).map(|to| moved(text, at, whole.clone(), whole.end..to + 1, to));
+        let up = above(kernel, &whole).map(|to| moved(text, at, to..whole.start, whole.clone(), to));
+        let down = below(kernel, &whole).map(|to| moved(text, at, whole.clone(), whole.end..to + 1, to));
         all.extend(up.into_iter().chain(down));
     }
     all.extend(text.find(|statement| statement.target().is_some()).filter_map(|at| unguarded(text, at)));
@@ -141,8 +143,9 @@ $end:
 
     /// The text of each mutant, with its mistake, from the line that differs to the end.
     fn made(mistake: &str) -> Vec<String> {
-        let text = Text::new(TEXT);
-        let of = mutants(&text).into_iter().filter(|mutant| mutant.mistake == mistake);
+        let kernel = Kernel { text: Text::new(TEXT), ..Kernel::new(1).unwrap() };
+        let text = &kernel.text;
+        let of = mutants(&kernel).into_iter().filter(|mutant| mutant.mistake == mistake);
         let changed = of.map(|mutant| match &mutant.change {
             Change::Lines(lines) => text.with(lines),
             Change::Map(..) => String::new(),

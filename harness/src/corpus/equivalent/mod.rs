@@ -11,6 +11,7 @@ mod guards;
 mod moved;
 mod repeated;
 
+pub(super) use barriers::tells_of_initialisations;
 pub(super) use data::passes_over;
 
 use super::kernels::Kernel;
@@ -51,7 +52,7 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         name: "across-what-it-does-not-order",
-        because: "a fence of tensor memory and a plain access, or another fence, of other memory",
+        because: "a fence or a wait of tensor memory and a plain access, or another fence, of other memory",
         applies: |kernel, mutant| moved::across_what_it_does_not_order(&kernel.text, mutant),
     },
     Rule {
@@ -88,6 +89,16 @@ pub const RULES: &[Rule] = &[
         name: "nothing-behind-it",
         because: "the kernel ends behind it: there is no access to be ordered",
         applies: |kernel, mutant| barriers::nothing_behind_it(&kernel.text, mutant),
+    },
+    Rule {
+        name: "nothing-left-to-order",
+        because: "who frees tensor memory behind the last barrier has heard of its uses at an earlier one",
+        applies: barriers::nothing_left_to_order,
+    },
+    Rule {
+        name: "expected-behind-the-copy",
+        because: "the phase does not end before this arrival, which counts the bytes as it arrives",
+        applies: |kernel, mutant| moved::expected_behind_the_copy(&kernel.text, mutant),
     },
     Rule {
         name: "only-waits-for-groups",
