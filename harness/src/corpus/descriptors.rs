@@ -70,6 +70,7 @@ pub fn mutants(text: &Text) -> Vec<Mutant> {
             "mov.b32" => all.extend(fields(text, at, 1, INSTRUCTION)),
             "bfe.u32" => all.extend(slice(text, at)),
             "and.b32" => all.extend(staged(text, at)),
+            "mad.lo.u32" => all.extend(stage(text, at)),
             _ => {}
         }
         all.extend(group(text, at));
@@ -133,6 +134,25 @@ fn matrix(text: &Text, at: usize, of: &[Field]) -> Vec<Mutant> {
         all.push(changed(text, at, "offsets swapped", What::Field("offsets swapped", at), &to));
     }
     all
+}
+
+/// The address of a stage in a ring of tiles, `stage * bytes + base`: that of the next stage, and of the one before. Rings of mbarriers
+/// have "next barrier".
+fn stage(text: &Text, at: usize) -> Vec<Mutant> {
+    /// The least that a tile takes.
+    const TILE: i64 = 1024;
+    let statement = &text.statements[at];
+    let [_, index, bytes, base] = statement.operands() else { return Vec::new() };
+    let Some(bytes) = number(bytes).filter(|bytes| *bytes >= TILE && index.starts_with('%')) else { return Vec::new() };
+    let Some(line) = declared(text) else { return Vec::new() };
+    let of = |operation: &str| {
+        let other = format!("{operation}.u32 {REGISTER}, {base}, {bytes};");
+        let to = statement.with_operand(3, REGISTER);
+        let code = text.in_line(statement.line, &format!("{other} {}", to.code()));
+        let lines = Change::Lines(vec![line.clone(), (statement.line, code)]);
+        mutant("stage", Kind::Descriptors, What::Other, lines).at(statement.line + 1)
+    };
+    ["add", "sub"].map(of).to_vec()
 }
 
 /// The address that a descriptor is made of: half and twice the way along K, and 128 bytes off.

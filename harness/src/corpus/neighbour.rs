@@ -47,6 +47,9 @@ pub fn below(kernel: &Kernel, whole: &Range<usize>) -> Option<usize> {
 fn shows_nothing(kernel: &Kernel, one: &Range<usize>, other: &Range<usize>) -> bool {
     let text = &kernel.text;
     let (ones, others) = (&text.statements[one.clone()], &text.statements[other.clone()]);
+    if waits_for_groups(ones) && other.start < one.start {
+        return others.iter().enumerate().all(|(n, s)| is_no_copy_and_no_loop(text, s, other.start + n));
+    }
     let [neighbour] = others else {
         return is_election(ones) && !others.iter().any(|s| shares(text, ones, s));
     };
@@ -64,26 +67,41 @@ fn shows_nothing(kernel: &Kernel, one: &Range<usize>, other: &Range<usize>) -> b
 }
 
 /// Whether on the other side of a branch or a label an instruction does the same. An election does as long as whole warps come: nobody
-/// asks who is elected in the others. Waits for groups and commits do where threads more come to it, which have groups of their own; also
-/// a `wgmma` must not lose the rest of its warp.
+/// asks who is elected in the others. A wait for groups does where threads more come to it, which have groups of their own.
 fn for_the_same(text: &Text, one: &Range<usize>, at: usize) -> bool {
     let place = &text.statements[at];
-    let branches: Vec<usize> = match place.label() {
-        Some(label) => text.find(|s| s.target() == Some(label)).collect(),
-        None => vec![at],
-    };
+    let branches = branches(text, at);
     let ones = &text.statements[one.clone()];
-    if branches.is_empty() {
-        return true;
-    }
     if is_election(ones) {
         return branches.iter().all(|branch| flow::is_of_whole_warps(text, *branch)) && !shares(text, ones, place);
     }
-    let forward = |branch: &usize| text.target(*branch).is_some_and(|to| to > *branch);
-    let outwards = if place.label().is_some() { at >= one.end } else { at < one.start };
-    let own = ["cp.async.bulk.wait_group", "cp.async.bulk.commit_group"];
-    let own = matches!(ones, [statement] if own.iter().any(|opcode| statement.is(opcode)));
-    own && outwards && branches.iter().all(forward)
+    let outwards = waits_for_groups(ones) && place.label().is_some();
+    branches.is_empty() || outwards && branches.iter().all(|branch| is_forward(text, *branch))
+}
+
+/// The branch that a statement is, and those that lead to it.
+fn branches(text: &Text, at: usize) -> Vec<usize> {
+    match text.statements[at].label() {
+        Some(label) => text.find(|s| s.target() == Some(label)).collect(),
+        None => Some(at).filter(|_| text.statements[at].target().is_some()).into_iter().collect(),
+    }
+}
+
+fn is_forward(text: &Text, branch: usize) -> bool {
+    text.target(branch).is_some_and(|to| to > branch)
+}
+
+/// A wait for groups moves up: up to the groups it waits for, a thread that waits earlier does all that follows later.
+fn is_no_copy_and_no_loop(text: &Text, statement: &Statement, at: usize) -> bool {
+    let copies = statement.is("cp.async.bulk") || statement.is("cp.reduce.async.bulk");
+    let whole_wait = at.checked_sub(1).is_some_and(|ask| text.wait_loop(ask).is_some());
+    let in_a_wait = whole_wait || text.wait_loop(at + 1).is_some();
+    let ends = statement.is("ret") || statement.is("exit");
+    !copies && !ends && (in_a_wait || branches(text, at).iter().all(|branch| is_forward(text, *branch)))
+}
+
+fn waits_for_groups(statements: &[Statement]) -> bool {
+    matches!(statements, [statement] if statement.is("cp.async.bulk.wait_group"))
 }
 
 /// An initialisation and the fence behind it, where a barrier tells of both in any case.
@@ -204,14 +222,14 @@ mod tests {
     }
 
     #[test]
-    fn waits_for_groups_pass_where_more_threads_come() {
+    fn waits_for_groups_move_to_their_groups_and_to_where_others_rely_on_them() {
         let text = kernel(
-            "bar.sync 1, 128;\n@%p1 bra $end;\nelect.sync _|%p2, 0xffffffff;\ncp.async.bulk.wait_group.read 0;\n$end:\nbar.sync 2, 128;\n@%p3 bra $end;",
+            "cp.async.bulk.commit_group;\nbar.sync 1, 128;\n@%p1 bra $end;\ncp.async.bulk.wait_group.read 0;\n$end:\nbar.sync 2, 128;\nret;",
         );
-        assert_eq!(to(&text, "cp.async"), places("bar.sync 1, 128;", "$end:"), "somebody comes back to the label");
-        let text = kernel("@%p1 bra $end;\ncp.async.bulk.wait_group.read 0;\n$end:\nbar.sync 2, 128;\nret;");
-        assert_eq!(to(&text, "cp.async"), places("", "bar.sync 2, 128;"));
-        assert_eq!(to(&text, "bar.sync 2"), places("$end:", "ret;"));
+        assert_eq!(to(&text, "cp.async.bulk.wait"), places("cp.async.bulk.commit_group;", "bar.sync 2, 128;"));
+        assert_eq!(to(&text, "cp.async.bulk.commit"), places("", "bar.sync 1, 128;"));
+        let text = kernel("$tile:\nbar.sync 1, 128;\ncp.async.bulk.wait_group.read 0;\n@%p1 bra $tile;\nret;");
+        assert_eq!(to(&text, "cp.async"), places("$tile:", "@%p1 bra $tile;"));
     }
 
     #[test]

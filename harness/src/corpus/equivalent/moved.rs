@@ -1,16 +1,16 @@
 //! Instructions that changed places with a neighbour that has nothing to do with them.
 
-use super::super::Mutant;
 use super::super::text::{Statement, Text};
+use super::super::{Mutant, flow};
 use super::neighbours;
 
 /// `mbarrier.arrive.expect_tx` behind a copy that counts on the same mbarrier, by the same thread, where it was before. The phase is open until
 /// the arrival, which counts its bytes in the same step; bytes that have come before are counted then (PTX ISA 9.7.13.15.5).
 pub fn expected_behind_the_copy(text: &Text, mutant: &Mutant) -> bool {
-    let Some((_, expects, _, copy)) = neighbours(text, mutant) else { return false };
+    let Some((first, expects, second, copy)) = neighbours(text, mutant) else { return false };
     let copies = copy.is("cp.async.bulk") && copy.opcode().contains("complete_tx");
-    let barrier = expects.operands().get(1);
-    let same = barrier.is_some_and(|barrier| copy.operands().contains(barrier));
+    let barrier = expects.operands().get(1).map(|barrier| flow::value(text, barrier, first));
+    let same = barrier.is_some() && copy.operands().last().map(|counts| flow::value(text, counts, second)) == barrier;
     expects.is("mbarrier.arrive.expect_tx") && copies && same && expects.guard() == copy.guard()
 }
 
