@@ -47,7 +47,8 @@ pub fn below(kernel: &Kernel, whole: &Range<usize>) -> Option<usize> {
 fn shows_nothing(kernel: &Kernel, one: &Range<usize>, other: &Range<usize>) -> bool {
     let text = &kernel.text;
     let (ones, others) = (&text.statements[one.clone()], &text.statements[other.clone()]);
-    if waits_for_groups(ones) && other.start < one.start {
+    let up = other.start < one.start;
+    if waits_for_groups(ones) && up || commits_a_group(ones) && !up {
         return others.iter().enumerate().all(|(n, s)| is_no_copy_and_no_loop(text, s, other.start + n));
     }
     let [neighbour] = others else {
@@ -55,6 +56,10 @@ fn shows_nothing(kernel: &Kernel, one: &Range<usize>, other: &Range<usize>) -> b
     };
     if neighbour.label().is_some() || neighbour.target().is_some() {
         return for_the_same(text, one, other.start);
+    }
+    // It orders registers of a `wgmma`, which a wait for an mbarrier does not touch.
+    if neighbour.is("wgmma.fence") && text.wait_loop(one.start + 1).as_ref() == Some(one) {
+        return true;
     }
     if let [statement] = ones
         && (of_two_barriers(statement, neighbour) || is_told_later(kernel, statement, other.start))
@@ -91,13 +96,18 @@ fn is_forward(text: &Text, branch: usize) -> bool {
     text.target(branch).is_some_and(|to| to > branch)
 }
 
-/// A wait for groups moves up: up to the groups it waits for, a thread that waits earlier does all that follows later.
+/// A wait for groups that moves up shows nothing up to the groups it waits for: a thread that waits earlier does all that follows later. A
+/// commit that moves down shows nothing up to the wait, or the next copy.
 fn is_no_copy_and_no_loop(text: &Text, statement: &Statement, at: usize) -> bool {
     let copies = statement.is("cp.async.bulk") || statement.is("cp.reduce.async.bulk");
     let whole_wait = at.checked_sub(1).is_some_and(|ask| text.wait_loop(ask).is_some());
     let in_a_wait = whole_wait || text.wait_loop(at + 1).is_some();
     let ends = statement.is("ret") || statement.is("exit");
     !copies && !ends && (in_a_wait || branches(text, at).iter().all(|branch| is_forward(text, *branch)))
+}
+
+fn commits_a_group(statements: &[Statement]) -> bool {
+    matches!(statements, [statement] if statement.is("cp.async.bulk.commit_group"))
 }
 
 fn waits_for_groups(statements: &[Statement]) -> bool {
@@ -227,7 +237,7 @@ mod tests {
             "cp.async.bulk.commit_group;\nbar.sync 1, 128;\n@%p1 bra $end;\ncp.async.bulk.wait_group.read 0;\n$end:\nbar.sync 2, 128;\nret;",
         );
         assert_eq!(to(&text, "cp.async.bulk.wait"), places("cp.async.bulk.commit_group;", "bar.sync 2, 128;"));
-        assert_eq!(to(&text, "cp.async.bulk.commit"), places("", "bar.sync 1, 128;"));
+        assert_eq!(to(&text, "cp.async.bulk.commit"), places("", "cp.async.bulk.wait_group.read 0;"));
         let text = kernel("$tile:\nbar.sync 1, 128;\ncp.async.bulk.wait_group.read 0;\n@%p1 bra $tile;\nret;");
         assert_eq!(to(&text, "cp.async"), places("$tile:", "@%p1 bra $tile;"));
     }

@@ -61,6 +61,11 @@ pub const RULES: &[Rule] = &[
         applies: |kernel, mutant| fences::fenced_again_behind(&kernel.text, mutant),
     },
     Rule {
+        name: "waited-again-behind",
+        because: "the warp waits for its loads again before it tells anybody that the columns are free",
+        applies: |kernel, mutant| fences::waited_again_behind(&kernel.text, mutant),
+    },
+    Rule {
         name: "fence-behind-the-barrier",
         because: "all who meet execute the fence when they have met, before anything else",
         applies: |kernel, mutant| barriers::fence_behind_the_barrier(&kernel.text, mutant),
