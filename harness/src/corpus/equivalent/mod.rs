@@ -111,9 +111,9 @@ pub const RULES: &[Rule] = &[
         applies: |kernel, mutant| guards::only_waits_for_groups(&kernel.text, mutant),
     },
     Rule {
-        name: "elected-before-the-guard",
-        because: "warps more elect a thread, whole, and use it for nothing",
-        applies: |kernel, mutant| guards::elected_before_the_guard(&kernel.text, mutant),
+        name: "waits-before-its-end",
+        because: "nothing behind it writes to what the groups read, and the thread still waits before its end",
+        applies: |kernel, mutant| guards::waits_before_its_end(&kernel.text, mutant),
     },
     Rule {
         name: "guarded-again-inside",

@@ -2,7 +2,7 @@
 
 use super::super::text::{Statement, Text, number};
 use super::super::{Mutant, What};
-use super::{neighbours, now};
+use super::now;
 
 /// Instructions of which the second of two in a row has nothing left to do. Fences order what came before: the second orders the
 /// same. Waits for groups and tensor memory: what they wait for is complete. `elect.sync`: the same lane is elected for the same
@@ -79,12 +79,6 @@ pub fn said_explicitly(text: &Text, mutant: &Mutant) -> bool {
     let same = now.opcode() == plain(was.opcode(), default) || was.opcode() == plain(now.opcode(), more);
     let promises = was.is("barrier.cluster") && now.opcode() == plain(was.opcode(), &[".aligned"]);
     was.operands() == now.operands() && (promises || same)
-}
-
-/// The moved statement and the one it moved across, if it moved up.
-pub(super) fn moved_up(text: &Text, mutant: &Mutant) -> Option<(usize, usize)> {
-    let What::Moved(at, across) = mutant.what else { return None };
-    neighbours(text, mutant).filter(|_| across < at).map(|_| (at, across))
 }
 
 #[cfg(test)]
