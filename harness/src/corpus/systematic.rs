@@ -1,6 +1,6 @@
 //! Every synchronising instruction deleted, doubled, and moved across its neighbour; every guard dropped.
 //!
-//! A neighbour is the next statement that shows on which side of it the instruction stands: [`neighbour`]. And where two in a row are
+//! A neighbour is the next statement that shows on which side of it the instruction stands: `neighbour`. And where two in a row are
 //! one by the ISA, the double stands where it is one more: a wait's waits for the next phase, as a call does that flips the phase; that of
 //! an election elects among those who are left behind the first one's branch.
 
