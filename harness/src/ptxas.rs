@@ -21,6 +21,15 @@ pub struct Usage {
     pub spills: u32,
 }
 
+/// What the assembler makes of a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Object {
+    /// What the machine code takes.
+    pub usage: Usage,
+    /// The ELF file that it writes.
+    pub elf: Vec<u8>,
+}
+
 /// A line of the text that does not assemble.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AssemblerError {
@@ -77,12 +86,20 @@ pub fn target(ptx: &str) -> String {
 /// # Errors
 /// [`Failure`].
 pub fn assemble(ptx: &str) -> Result<Usage, Failure> {
+    object(ptx).map(|object| object.usage)
+}
+
+/// The same, with the file that the assembler writes.
+///
+/// # Errors
+/// [`Failure`].
+pub fn object(ptx: &str) -> Result<Object, Failure> {
     let ptxas = find().map_err(Failure::Unavailable)?;
     assemble_with(&ptxas, ptx)
 }
 
 /// The same with this assembler.
-fn assemble_with(ptxas: &Path, ptx: &str) -> Result<Usage, Failure> {
+fn assemble_with(ptxas: &Path, ptx: &str) -> Result<Object, Failure> {
     /// Assembles on every target that this workbook knows.
     const KNOWN: &str = ".version 8.7\n.target sm_100a\n.address_size 64\n.visible .entry known()\n{\n    ret;\n}\n";
     let answer = match attempt(ptxas, ptx)? {
@@ -90,13 +107,13 @@ fn assemble_with(ptxas: &Path, ptx: &str) -> Result<Usage, Failure> {
         answer => answer,
     };
     let how = match answer {
-        Answer::Usage(usage) => return Ok(usage),
+        Answer::Object(object) => return Ok(object),
         Answer::Refused(errors) => return Err(Failure::Refused(errors)),
         Answer::Silent(why) => return Err(Failure::Unavailable(why)),
         Answer::Failed(how) => how,
     };
     match attempt(ptxas, KNOWN)? {
-        Answer::Usage(_) => Err(Failure::Refused(vec![AssemblerError { line: 0, message: how, source: None }])),
+        Answer::Object(_) => Err(Failure::Refused(vec![AssemblerError { line: 0, message: how, source: None }])),
         Answer::Refused(_) | Answer::Silent(_) | Answer::Failed(_) => {
             Err(Failure::Here(format!("{} fails here on any text: {how}", ptxas.display())))
         }
@@ -105,7 +122,7 @@ fn assemble_with(ptxas: &Path, ptx: &str) -> Result<Usage, Failure> {
 
 /// What the assembler made of a text.
 enum Answer {
-    Usage(Usage),
+    Object(Object),
     /// Lines that it refuses.
     Refused(Vec<AssemblerError>),
     /// It succeeds and does not say what the kernel takes: another program in its place.
@@ -132,6 +149,8 @@ fn attempt(ptxas: &Path, ptx: &str) -> Result<Answer, Failure> {
     };
     let said = format!("{}{}", ended.stderr, ended.stdout);
     if ended.success {
+        // Another program in its place may write none: then it does not say what the kernel takes, either.
+        let elf = fs::read(&machine_code).unwrap_or_default();
         return Ok(usage(&said).map_or_else(
             || {
                 let said = match said.trim() {
@@ -143,7 +162,7 @@ fn attempt(ptxas: &Path, ptx: &str) -> Result<Answer, Failure> {
                     "{name} does not say how many registers the kernel takes, it printed {said}; {HOW}"
                 ))
             },
-            Answer::Usage,
+            |usage| Answer::Object(Object { usage, elf }),
         ));
     }
     let errors = errors(&said, ptx);
@@ -247,7 +266,7 @@ mod tests {
 
     /// An assembler that answers the known text, and others as the script says; and what it makes of a text.
     #[cfg(unix)]
-    fn with_script(known: &str, others: &str) -> Result<Usage, Failure> {
+    fn with_script(known: &str, others: &str) -> Result<Object, Failure> {
         use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("ptxas");
@@ -266,18 +285,18 @@ mod tests {
     fn what_fails_on_any_text_is_not_the_texts_fault() {
         const USED: &str = "echo 'ptxas info    : Used 8 registers' >&2";
         const FATAL: &str = "echo 'ptxas fatal   : Memory allocation failure' >&2; exit 1";
-        let refused = |found: Result<Usage, Failure>| match found {
+        let refused = |found: Result<Object, Failure>| match found {
             Err(Failure::Refused(errors)) => errors[0].message.clone(),
             other => panic!("{other:?}"),
         };
-        let here = |found: Result<Usage, Failure>| assert!(matches!(found, Err(Failure::Here(_))), "{found:?}");
+        let here = |found: Result<Object, Failure>| assert!(matches!(found, Err(Failure::Here(_))), "{found:?}");
         assert_eq!(refused(with_script(USED, FATAL)), "Memory allocation failure");
         assert!(refused(with_script(USED, "exit 139")).contains("139"));
         here(with_script(FATAL, FATAL));
         here(with_script("exit 139", "kill -s SEGV $$"));
         // It passes: the second answer counts.
         let once = format!("if [ $count = 0 ]; then {FATAL}; else {USED}; fi");
-        assert_eq!(with_script("exit 1", &once).unwrap().registers, 8);
+        assert_eq!(with_script("exit 1", &once).unwrap().usage.registers, 8);
     }
 
     #[test]

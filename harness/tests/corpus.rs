@@ -3,16 +3,19 @@
 use harness::corpus::kernels::{Kernel, STEPS};
 use harness::corpus::run::{Bench, Judged, SEEDS, Verdict, judge_all, verdict};
 use harness::corpus::{Kind, mutants, sample, table};
+use harness::ptxas;
 
 /// Mutants of each step and kind: less than a minute of them.
 const SAMPLE: usize = 20;
 const SEED: u64 = 7;
 
-/// Of the mutants of each kind that load and are not proved equivalent, so many percent must be caught, and by a finding: a point less
-/// than what was reached when this was written. What is wanted is 98 and 90. Of what lacks, most are fences of tensor memory that no
-/// machine code shows and other omissions that production kernels rely on (notes), and hangs.
+/// Of the mutants of each kind that load and are not proved equivalent, so many percent must be caught, and by a finding: less than what was
+/// reached when this was written, by what a sample varies. What is wanted of all kinds together is 98 and 90. Of what lacks, most are fences
+/// of tensor memory that no machine code shows and other omissions that production kernels rely on (notes), and hangs.
 const LEAST: [(Kind, f64, f64); 3] =
-    [(Kind::Systematic, 87.0, 70.0), (Kind::Descriptors, 99.0, 95.0), (Kind::Protocol, 94.0, 56.0)];
+    [(Kind::Systematic, 91.0, 77.0), (Kind::Descriptors, 99.0, 95.0), (Kind::Protocol, 93.0, 56.0)];
+/// The assembler proves so many percent of the systematic ones equivalent that are open without it.
+const ASSEMBLER: f64 = 5.0;
 
 fn percent(part: usize, whole: usize) -> f64 {
     100.0 * part as f64 / whole.max(1) as f64
@@ -43,6 +46,8 @@ fn a_sample_is_caught_and_the_solutions_are_clean() {
         let mut counts = table::Counts::default();
         all.iter().filter(|judged| judged.mutant.kind == kind).for_each(|judged| counts.add(judged));
         let (is_caught, is_found) = (percent(counts.caught(), counts.bugs()), percent(counts.found(), counts.bugs()));
+        let open = if kind == Kind::Systematic && ptxas::find().is_err() { ASSEMBLER } else { 0.0 };
+        let (caught, found) = (caught - open, found - open);
         assert!(
             is_caught >= caught,
             "{kind}: {is_caught:.1} % of {} are caught, not {caught} %\n{table}",

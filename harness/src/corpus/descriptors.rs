@@ -70,6 +70,7 @@ pub fn mutants(text: &Text) -> Vec<Mutant> {
             "mov.b32" => all.extend(fields(text, at, 1, INSTRUCTION)),
             "bfe.u32" => all.extend(slice(text, at)),
             "and.b32" => all.extend(staged(text, at)),
+            "mad.lo.u32" => all.extend(stage(text, at)),
             _ => {}
         }
         all.extend(group(text, at));
@@ -135,6 +136,25 @@ fn matrix(text: &Text, at: usize, of: &[Field]) -> Vec<Mutant> {
     all
 }
 
+/// The address of a stage in a ring of tiles, `stage * bytes + base`: that of the next stage, and of the one before. Rings of mbarriers
+/// have "next barrier".
+fn stage(text: &Text, at: usize) -> Vec<Mutant> {
+    /// The least that a tile takes.
+    const TILE: i64 = 1024;
+    let statement = &text.statements[at];
+    let [_, index, bytes, base] = statement.operands() else { return Vec::new() };
+    let Some(bytes) = number(bytes).filter(|bytes| *bytes >= TILE && index.starts_with('%')) else { return Vec::new() };
+    let Some(line) = declared(text) else { return Vec::new() };
+    let of = |operation: &str| {
+        let other = format!("{operation}.u32 {REGISTER}, {base}, {bytes};");
+        let to = statement.with_operand(3, REGISTER);
+        let code = text.in_line(statement.line, &format!("{other} {}", to.code()));
+        let lines = Change::Lines(vec![line.clone(), (statement.line, code)]);
+        mutant("stage", Kind::Descriptors, What::Other, lines).at(statement.line + 1)
+    };
+    ["add", "sub"].map(of).to_vec()
+}
+
 /// The address that a descriptor is made of: half and twice the way along K, and 128 bytes off.
 fn slice(text: &Text, at: usize) -> Vec<Mutant> {
     let Some(from) = text.statements[at].operands().get(1) else { return Vec::new() };
@@ -169,7 +189,8 @@ fn group(text: &Text, at: usize) -> Option<Mutant> {
     Some(changed(text, at, "CTA group", What::Changed(at, to.code()), &to))
 }
 
-/// Whether an MMA adds to what is there: always, and never.
+/// Whether an MMA adds to what is there: always, and never. A later slice of a round adds in any case, `round + slice > 0`: there it adds
+/// from the second round on.
 fn accumulate(text: &Text, at: usize) -> Vec<Mutant> {
     let mode = text.statements[at].operands().iter().skip(1).find(|operand| operand.starts_with("%p"));
     let Some(set) = mode.and_then(|mode| text.definition(mode, at)) else { return Vec::new() };
@@ -177,12 +198,20 @@ fn accumulate(text: &Text, at: usize) -> Vec<Mutant> {
     let Some(rest) = statement.opcode().strip_prefix("setp.gt.") else { return Vec::new() };
     let to = |comparison: &str| statement.with_opcode(format!("setp.{comparison}.{rest}"));
     // Unsigned: nothing is below 0, all is at least that.
-    let all = [("adds always", "ge"), ("never adds", "lt")];
-    let changed = |(mistake, comparison)| {
-        let to = to(comparison);
-        changed(text, set, mistake, What::Changed(set, to.code()), &to)
+    let more = match round(text, set) {
+        Some(round) => ("adds from the second round on", statement.with_operand(1, round)),
+        None => ("adds always", to("ge")),
     };
-    all.map(changed).to_vec()
+    let changed = |(mistake, to): (_, Statement)| changed(text, set, mistake, What::Changed(set, to.code()), &to);
+    [more, ("never adds", to("lt"))].map(changed).to_vec()
+}
+
+/// The counter of rounds of a comparison `round + slice > 0`, of a slice that is not the first.
+fn round(text: &Text, set: usize) -> Option<String> {
+    let sum = text.statements[set].operands().get(1).and_then(|sum| text.definition(sum, set))?;
+    let [_, round, slice] = text.statements[sum].operands() else { return None };
+    let later = text.statements[sum].is("add.u32") && number(slice).is_some_and(|slice| slice > 0);
+    later.then(|| round.clone())
 }
 
 /// An address in tensor memory: other columns, other lanes.

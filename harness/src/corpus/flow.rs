@@ -105,6 +105,17 @@ pub fn only_definition(text: &Text, register: &str) -> Option<usize> {
     all.next().is_none().then_some(first)
 }
 
+/// An operand with what its registers are computed from in its place, as far as that is written once, by instructions that compute
+/// registers alone: of the same text comes the same value, at neighbouring statements.
+pub fn value(text: &Text, operand: &str, before: usize) -> String {
+    let mut all = registers(operand);
+    let (Some(register), None) = (all.next(), all.next()) else { return operand.to_string() };
+    let once = only_definition(text, register).filter(|at| *at < before).map(|at| &text.statements[at]);
+    let Some(statement) = once.filter(|s| is_pure(s) && s.guard().is_none()) else { return operand.to_string() };
+    let from: Vec<String> = statement.operands()[1..].iter().map(|one| value(text, one, before)).collect();
+    operand.replace(register, &format!("({} {})", statement.opcode(), from.join(", ")))
+}
+
 /// Who comes to a statement, all of them together each time: `None` where a branch lets threads of one group part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Together {

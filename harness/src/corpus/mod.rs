@@ -9,9 +9,11 @@
 //! | [`text`], [`flow`] | the lines of a kernel; which threads come to which of them |
 //! | [`kernels`] | the solutions, each at a size at which all of it is used |
 //! | [`systematic`], [`operands`] | every synchronising instruction deleted, doubled, moved, with other operands |
+//! | `neighbour` | how far a moved one moves |
 //! | [`descriptors`], [`maps`] | wrong addresses and layouts, in the text and in the launch |
 //! | [`protocol`] | mistakes of a design, each in several lines |
 //! | [`equivalent`] | which mutants cannot behave otherwise, and why |
+//! | [`machine_code`] | whether the assembler makes the same of two texts |
 //! | [`run`], [`table`] | what the emulator says; what people see |
 //! | [`culprit`] | whether a hang is told of what was changed |
 
@@ -20,7 +22,9 @@ pub mod descriptors;
 pub mod equivalent;
 pub mod flow;
 pub mod kernels;
+pub mod machine_code;
 pub mod maps;
+mod neighbour;
 pub mod operands;
 pub mod protocol;
 pub mod run;
@@ -32,7 +36,7 @@ use crate::inputs::Random;
 use kernels::Kernel;
 use maps::MapChange;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt::{Display, Formatter, Result as Formatted};
 use text::Text;
 
@@ -70,7 +74,7 @@ pub enum What {
     Deleted(usize),
     /// An instruction stands there twice.
     Doubled(usize),
-    /// A statement, or all of a wait, changed places with its neighbour: which one moved, and across which.
+    /// A statement, or all of a wait, moved across its neighbour, and what lies between along with it: which one moved, and across which.
     Moved(usize, usize),
     /// The branch around instructions that not all threads execute was deleted.
     Unguarded(usize),
@@ -150,17 +154,17 @@ pub fn mutants(kernel: &Kernel, kinds: &[Kind]) -> Vec<Mutant> {
     let mut all: Vec<Mutant> = Vec::new();
     for kind in kinds {
         all.extend(match kind {
-            Kind::Systematic => [systematic::mutants(&kernel.text), operands::mutants(kernel)].concat(),
+            Kind::Systematic => [systematic::mutants(kernel), operands::mutants(kernel)].concat(),
             Kind::Descriptors => [descriptors::mutants(&kernel.text), maps::mutants(kernel)].concat(),
             Kind::Protocol => protocol::mutants(kernel),
         });
     }
-    let mut seen: Vec<Change> = Vec::new();
+    // Two changes may come to the same text: of two neighbours, one moved up and the other one down.
+    let mut seen: HashSet<(String, Option<String>)> = HashSet::from([(kernel.text.with(&[]), None)]);
     let mut count: BTreeMap<String, usize> = BTreeMap::new();
-    all.retain(|mutant| {
-        let is_new = !seen.contains(&mutant.change) && differs(&kernel.text, &mutant.change);
-        seen.extend(is_new.then(|| mutant.change.clone()));
-        is_new
+    all.retain(|mutant| match &mutant.change {
+        Change::Lines(lines) => seen.insert((kernel.text.with(lines), None)),
+        Change::Map(param, change) => seen.insert((String::new(), Some(format!("{param}: {change:?}")))),
     });
     for mutant in &mut all {
         mutant.step = kernel.step;
@@ -170,14 +174,6 @@ pub fn mutants(kernel: &Kernel, kinds: &[Kind]) -> Vec<Mutant> {
         mutant.id = if *number == 1 { id } else { format!("{id}.{number}") };
     }
     all
-}
-
-/// Whether a change changes anything.
-fn differs(text: &Text, change: &Change) -> bool {
-    match change {
-        Change::Lines(lines) => lines.iter().any(|(line, now)| text.lines.get(*line).is_some_and(|was| was != now)),
-        Change::Map(..) => true,
-    }
 }
 
 /// So many of each kind, chosen by a seed, in their order.
@@ -208,9 +204,15 @@ mod tests {
             let all = mutants(&kernel, &Kind::ALL);
             let ids: std::collections::BTreeSet<&str> = all.iter().map(|mutant| mutant.id.as_str()).collect();
             assert!(ids.len() == all.len() && all.len() > 200, "step {step}: {} of {}", ids.len(), all.len());
-            for mutant in &all {
-                assert!(differs(&kernel.text, &mutant.change), "{}", mutant.id);
-            }
+            let texts = all.iter().filter_map(|mutant| match &mutant.change {
+                Change::Lines(lines) => Some(kernel.text.with(lines)),
+                Change::Map(..) => None,
+            });
+            let mut texts: Vec<String> = std::iter::once(kernel.text.with(&[])).chain(texts).collect();
+            let made = texts.len();
+            texts.sort();
+            texts.dedup();
+            assert_eq!(texts.len(), made, "step {step}: the same text twice");
         }
     }
 

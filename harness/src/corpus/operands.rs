@@ -83,7 +83,6 @@ fn opcodes(statement: &Statement) -> Vec<(&'static str, String)> {
     if statement.is("mbarrier.arrive") && !statement.is("mbarrier.arrive.expect_tx") {
         all.push(("semantics", swap(".shared", ".relaxed.cluster.shared")));
         all.push(("scope", swap(".shared", ".release.cluster.shared")));
-        all.push(("scope", swap(".shared", ".release.cta.shared")));
     }
     if statement.is("mbarrier.try_wait") {
         all.push(("semantics", swap(".shared", ".relaxed.cluster.shared")));

@@ -204,7 +204,10 @@ fn ends(text: &Text) -> Vec<Mutant> {
     }
     let freed = text.find(|s| s.is("tcgen05.dealloc")).last().filter(|freed| *freed > last);
     let end = freed.and_then(|freed| (freed..text.statements.len()).find(|at| text.statements[*at].label().is_some()));
-    all.extend(end.map(|end| moved(text, "freed before the barrier", first..last + 1, last + 1..end + 1)));
+    all.extend(end.map(|end| {
+        let what = What::Moved(last, end);
+        Mutant { what, ..moved(text, "freed before the barrier", first..last + 1, last + 1..end + 1) }
+    }));
     all
 }
 

@@ -3,18 +3,20 @@
 use super::culprit::{self, Barriers};
 use super::equivalent::{self, Rule};
 use super::kernels::Kernel;
-use super::{Change, Mutant, maps};
+use super::machine_code::MachineCode;
+use super::{Change, Mutant, What, maps};
 use crate::astray::{self, Astray};
 use crate::compare::Comparison;
 use crate::inputs::to_bytes;
 use crate::launch;
 use crate::mismatch;
 use crate::observe::Observation;
+use crate::ptxas;
 use crate::source::Matrix;
 use emulator::{Deadlock, Diagnostic, Launch, Options, Report};
 use serde::Serialize;
 use std::num::NonZeroUsize;
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 use std::time::Instant;
 
 /// Adversarial schedules beside the default one.
@@ -93,6 +95,8 @@ pub struct Bench<'a> {
     pub kernel: &'a Kernel,
     barriers: Barriers,
     budget: u64,
+    /// Of the solution, where there is an assembler.
+    machine_code: OnceLock<Option<MachineCode>>,
 }
 
 /// A run, and whether D is right after it.
@@ -104,7 +108,7 @@ impl<'a> Bench<'a> {
     /// # Errors
     /// When it does not load.
     pub fn new(kernel: &'a Kernel) -> Result<Bench<'a>, String> {
-        let bench = Bench { kernel, barriers: Barriers::of(kernel)?, budget: 1 << 26 };
+        let bench = Bench { kernel, barriers: Barriers::of(kernel)?, budget: 1 << 26, machine_code: OnceLock::new() };
         let program = emulator::load(&kernel.built.ptx)
             .map_err(|all| format!("step {} does not load: {} errors", kernel.step, all.len()))?;
         let (report, _) = bench.once(&program, &kernel.launch, None);
@@ -165,12 +169,32 @@ impl<'a> Bench<'a> {
             _ => (verdict, codes),
         };
         let rule = equivalent::rule(self.kernel, &mutant);
+        let open = rule.is_none() && matches!(verdict, Verdict::Note | Verdict::Nothing);
+        let same = || match self.without_a_wait_more(&mutant) {
+            Some(less) => self.is_the_same_code(&less),
+            None => self.is_the_same_code(&ptx),
+        };
+        let rule = rule.or_else(|| (open && same()).then_some(&equivalent::SAME_MACHINE_CODE));
         let milliseconds = begun.elapsed().as_millis() as u64;
         let hang = codes.iter().find(|code| HANGS.contains(&code.code.as_str()));
         let culprit = hang
             .filter(|_| verdict == Verdict::Hang)
             .map(|hang| self.barriers.are_told_of(self.kernel, &mutant, &hang.lines));
         Judged { mutant, verdict, codes, rule, culprit, milliseconds }
+    }
+
+    /// Of a mutant that waits for stores to tensor memory in place of something else, the text without the wait: it only waits.
+    fn without_a_wait_more(&self, mutant: &Mutant) -> Option<String> {
+        let What::Changed(at, now) = &mutant.what else { return None };
+        let line = self.kernel.text.statements[*at].line;
+        now.starts_with("tcgen05.wait::st").then(|| self.kernel.text.with(&[(line, String::new())]))
+    }
+
+    /// Whether the assembler makes the same of a text as of the solution. Without one: no.
+    fn is_the_same_code(&self, ptx: &str) -> bool {
+        let code = |ptx: &str| ptxas::object(ptx).ok().and_then(|object| MachineCode::read(&object.elf));
+        let of_solution = self.machine_code.get_or_init(|| code(&self.kernel.built.ptx));
+        of_solution.as_ref().is_some_and(|is| code(ptx).as_ref() == Some(is))
     }
 
     /// Runs a text once more, under the default schedule, to see where its product goes astray.

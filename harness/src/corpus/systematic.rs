@@ -1,6 +1,13 @@
-//! Every synchronising instruction deleted, doubled, and moved by one instruction; every guard dropped.
+//! Every synchronising instruction deleted, doubled, and moved across its neighbour; every guard dropped.
+//!
+//! A neighbour is the next statement that shows on which side of it the instruction stands: `neighbour`. And where two in a row are
+//! one by the ISA, the double stands where it is one more: a wait's waits for the next phase, as a call does that flips the phase; that of
+//! an election elects among those who are left behind the first one's branch.
 
-use super::text::{Body, Text};
+use super::kernels::Kernel;
+use super::neighbour::{above, below};
+use super::operands::{REGISTER, declared};
+use super::text::{Body, Text, number};
 use super::{Change, Kind, Mutant, What, mutant};
 use std::ops::Range;
 
@@ -31,16 +38,15 @@ const SYNCHRONISE: [&str; 22] = [
 ];
 
 /// All of a kernel.
-pub fn mutants(text: &Text) -> Vec<Mutant> {
+pub fn mutants(kernel: &Kernel) -> Vec<Mutant> {
+    let text = &kernel.text;
     let mut all = Vec::new();
     for at in text.find(|statement| SYNCHRONISE.iter().any(|opcode| statement.is(opcode))) {
         let whole = text.wait_loop(at).unwrap_or(at..at + 1);
         all.push(deleted(text, at));
-        all.push(doubled(text, at));
-        // A neighbour is a label or an instruction; the last instruction of a kernel has one.
-        let up = whole.start.checked_sub(1).map(|above| moved(text, at, above..above + 1, whole.clone(), above));
-        let below = whole.end;
-        let down = (below < text.statements.len()).then(|| moved(text, at, whole, below..below + 1, below));
+        all.extend(doubled(text, at));
+        let up = above(kernel, &whole).map(|to| moved(text, at, to..whole.start, whole.clone(), to));
+        let down = below(kernel, &whole).map(|to| moved(text, at, whole.clone(), whole.end..to + 1, to));
         all.extend(up.into_iter().chain(down));
     }
     all.extend(text.find(|statement| statement.target().is_some()).filter_map(|at| unguarded(text, at)));
@@ -58,15 +64,47 @@ fn deleted(text: &Text, at: usize) -> Mutant {
     lines(What::Deleted(at), "delete", gone.map(blank).collect())
 }
 
-/// Twice, on one line.
-fn doubled(text: &Text, at: usize) -> Mutant {
+/// Twice, where that is more than once.
+fn doubled(text: &Text, at: usize) -> Option<Mutant> {
     let statement = &text.statements[at];
+    if text.wait_loop(at).is_some() {
+        return next_phase(text, at);
+    }
     let code = statement.code();
-    let twice = text.in_line(statement.line, &format!("{code} {code}"));
-    lines(What::Doubled(at), "double", vec![(statement.line, twice)])
+    let behind = if is_branched_on(text, at) { at + 1 } else { at };
+    let line = text.statements[behind].line;
+    let twice = text.in_line(line, &format!("{} {code}", text.statements[behind].code()));
+    let what = if behind == at { What::Doubled(at) } else { What::Other };
+    Some(lines(what, "double", vec![(line, twice)]))
 }
 
-/// Two neighbours change places; the lines that they stood on are filled in the new order.
+/// An election, and behind it the branch of those who are not elected.
+fn is_branched_on(text: &Text, at: usize) -> bool {
+    let guard = text.statements.get(at + 1).filter(|next| next.target().is_some()).and_then(|next| next.guard());
+    let elects = |predicate: &String| guard.is_some_and(|guard| predicate.ends_with(&guard.register));
+    text.statements[at].is("elect.sync") && text.statements[at].operands().first().is_some_and(elects)
+}
+
+/// A wait, and one more for the phase behind.
+fn next_phase(text: &Text, at: usize) -> Option<Mutant> {
+    /// A label that no kernel of the builder has.
+    const LABEL: &str = "$mutant";
+    let (ask, back) = (&text.statements[at], &text.statements[at + 1]);
+    let parity = ask.operands().get(2)?;
+    let mut changes = Vec::new();
+    let (flip, other) = match number(parity) {
+        Some(parity) => (String::new(), (1 - parity).to_string()),
+        None => {
+            changes.push(declared(text)?);
+            (format!("xor.b32 {REGISTER}, {parity}, 1; "), REGISTER.to_string())
+        }
+    };
+    let again = format!("{flip}{LABEL}: {} {}", ask.with_operand(2, other).code(), back.with_operand(0, LABEL).code());
+    changes.push((back.line, text.in_line(back.line, &format!("{} {again}", back.code()))));
+    Some(lines(What::Other, "double", changes).at(ask.line + 1))
+}
+
+/// An instruction, and what lies up to its neighbour, change places; the lines that they stood on are filled in the new order.
 fn moved(text: &Text, at: usize, first: Range<usize>, second: Range<usize>, across: usize) -> Mutant {
     let slots = first.start..second.end;
     let order = second.chain(first);
@@ -91,20 +129,23 @@ mod tests {
     use super::*;
 
     const TEXT: &str = "{
-mov.u32 %r1, 0;
+st.shared.b32 [%r2], %r3;
+mov.u32 %r4, 0;
 $wait:
 mbarrier.try_wait.parity.b64 %p1, [%r1], 0;
 @!%p1 bra $wait;
 bar.sync 0;
 @%p1 bra $end;
 elect.sync _|%p2, 0xffffffff;
+@!%p2 bra $end;
 $end:
 }";
 
     /// The text of each mutant, with its mistake, from the line that differs to the end.
     fn made(mistake: &str) -> Vec<String> {
-        let text = Text::new(TEXT);
-        let of = mutants(&text).into_iter().filter(|mutant| mutant.mistake == mistake);
+        let kernel = Kernel { text: Text::new(TEXT), ..Kernel::new(1).unwrap() };
+        let text = &kernel.text;
+        let of = mutants(&kernel).into_iter().filter(|mutant| mutant.mistake == mistake);
         let changed = of.map(|mutant| match &mutant.change {
             Change::Lines(lines) => text.with(lines),
             Change::Map(..) => String::new(),
@@ -118,19 +159,26 @@ $end:
         let deleted = TEXT.replace(wait, "").replace("@!%p1 bra $wait;", "") + "\n";
         let without = |code: &str| TEXT.replace(code, "") + "\n";
         assert_eq!(made("delete"), [deleted, without("bar.sync 0;"), without("elect.sync _|%p2, 0xffffffff;")]);
-        let twice = TEXT.replace("bar.sync 0;", "bar.sync 0; bar.sync 0;") + "\n";
-        assert!(made("double").contains(&twice));
+        let next = "@!%p1 bra $wait; $mutant: mbarrier.try_wait.parity.b64 %p1, [%r1], 1; @!%p1 bra $mutant;";
+        let elect = "elect.sync _|%p2, 0xffffffff;";
+        assert_eq!(
+            made("double"),
+            [
+                TEXT.replace("@!%p1 bra $wait;", next) + "\n",
+                TEXT.replace("bar.sync 0;", "bar.sync 0; bar.sync 0;") + "\n",
+                TEXT.replace("@!%p2 bra $end;", &format!("@!%p2 bra $end; {elect}")) + "\n",
+            ]
+        );
     }
 
     #[test]
     fn moved_and_unguarded() {
-        let up = TEXT.replace(
-            "mov.u32 %r1, 0;\n$wait:\nmbarrier.try_wait.parity.b64 %p1, [%r1], 0;\n@!%p1 bra $wait;",
-            "$wait:\nmbarrier.try_wait.parity.b64 %p1, [%r1], 0;\n@!%p1 bra $wait;\nmov.u32 %r1, 0;",
-        );
-        assert!(made("move up").contains(&(up + "\n")), "a wait moves as a whole: {:#?}", made("move up"));
-        let down = TEXT.replace("elect.sync _|%p2, 0xffffffff;\n$end:", "$end:\nelect.sync _|%p2, 0xffffffff;");
+        let between = "st.shared.b32 [%r2], %r3;\nmov.u32 %r4, 0;\n";
+        let up = TEXT.replace(between, "").replace("@!%p1 bra $wait;\n", &format!("@!%p1 bra $wait;\n{between}"));
+        let ups = made("move up");
+        assert_eq!(ups[0], up + "\n", "a wait moves as a whole, and across what shows it");
+        let down = TEXT.replace("bar.sync 0;\n@%p1 bra $end;", "@%p1 bra $end;\nbar.sync 0;");
         assert!(made("move down").contains(&(down + "\n")));
-        assert_eq!(made("drop guard"), [TEXT.replace("@%p1 bra $end;", "") + "\n"]);
+        assert_eq!(made("drop guard").len(), 2);
     }
 }

@@ -69,9 +69,9 @@ impl Counts {
         self.made - self.refused - self.equivalent
     }
 
-    /// Those of which is told what is wrong, and where.
+    /// Those of which is told what is wrong, and where. A launch that is refused is: its finding names the tensor map and the rule.
     pub fn found(&self) -> usize {
-        self.finding + self.astray
+        self.finding + self.astray + self.launch
     }
 
     /// Those that are caught, by whatever.
@@ -136,7 +136,7 @@ pub fn table(all: &[Judged]) -> String {
     row(&mut text, "all", &total);
     text.push_str(
         "refused: the text does not load; astray: a wrong D, and the changed place is named at which the product went astray; wrong: a wrong D \
-         and no more; found: by a finding or astray; caught and found: of those that load and are not equivalent\n",
+         and no more; found: by a finding, astray, or a refused launch; caught and found: of those that load and are not equivalent\n",
     );
     text
 }

@@ -1,6 +1,6 @@
 //! Barriers to which the same threads come each time, all together.
 
-use super::super::flow::{self, Together, together};
+use super::super::flow::{self, Together, reached_together, together};
 use super::super::kernels::Kernel;
 use super::super::text::{Statement, Text, number};
 use super::super::{Mutant, What};
@@ -88,6 +88,48 @@ fn barrier_behind(kernel: &Kernel, at: usize) -> Option<usize> {
         _ => false,
     };
     tells.then_some(next)
+}
+
+/// Whether a barrier behind a statement tells the cluster of initialisations, with nothing that needs them in between.
+pub fn tells_of_initialisations(kernel: &Kernel, at: usize) -> bool {
+    barrier_behind(kernel, at).is_some()
+}
+
+/// The last barrier of a CTA: behind it tensor memory is freed, and the kernel ends. Without it, the warp that frees still learns of all
+/// that others did there, from an earlier barrier at which it meets all who load: they load behind the MMAs, and nothing uses tensor memory
+/// between the two barriers. Now the barrier is missing, or stands behind the freeing, where as before all threads come to it.
+pub fn nothing_left_to_order(kernel: &Kernel, mutant: &Mutant) -> bool {
+    let text = &kernel.text;
+    let last = match mutant.what {
+        What::Deleted(at) => at,
+        What::Moved(at, across) if across > at && reached_together(text, across) == Some(Together::Cta) => at,
+        _ => return false,
+    };
+    // The address of tensor memory lies where the allocation wrote it, which everybody has learnt of long before.
+    let address = text.statements.iter().find(|s| s.is("tcgen05.alloc")).and_then(|s| s.operands().first());
+    let ends = |s: &Statement| {
+        let frees = ["tcgen05.dealloc", "tcgen05.fence", "ret"].iter().any(|opcode| s.is(opcode));
+        frees
+            || s.is("ld.shared") && s.operands().get(1) == address
+            || s.label().is_some()
+            || s.target().is_some()
+            || flow::is_pure(s)
+    };
+    let is_last = kernel.launch.cluster == [1; 3]
+        && meeting(text, last) == Some(Together::Cta)
+        && text.statements[last + 1..].iter().all(ends);
+    let uses_tensor_memory = |s: &Statement| {
+        s.opcode().starts_with("tcgen05.") && !["tcgen05.fence", "tcgen05.wait"].iter().any(|opcode| s.is(opcode))
+    };
+    let used = text.statements[..last].iter().rposition(uses_tensor_memory).unwrap_or_default();
+    let includes = |who: Together, at: usize| match (who, reached_together(text, at)) {
+        (Together::Cta, Some(_)) => true,
+        (Together::Group(who), Some(Together::Group(other))) => other.is_part_of(who),
+        _ => false,
+    };
+    let mut touch = text.find(|s| ["tcgen05.ld", "tcgen05.st", "tcgen05.dealloc"].iter().any(|opcode| s.is(opcode)));
+    let earlier = (used..last).find_map(|at| meeting(text, at));
+    is_last && earlier.is_some_and(|who| touch.all(|at| includes(who, at)))
 }
 
 /// `fence.mbarrier_init` tells others of initialisations by a relaxed arrival that follows. Here a barrier follows that tells all threads
@@ -222,5 +264,23 @@ ret;";
         assert!(kernel(1, "", "") && kernel(9, "", ""));
         assert!(!kernel(9, "arrive.release", "arrive.relaxed"), "that tells of nothing else");
         assert!(!kernel(1, "bar.sync 0;", "mbarrier.arrive.b64 _, [dynamic_shared];"), "somebody is told before");
+    }
+    #[test]
+    fn the_last_barrier() {
+        let kernel = Kernel::new(4).unwrap();
+        let last = kernel.text.find(|s| s.is("bar.sync")).last().unwrap();
+        assert!(nothing_left_to_order(&kernel, &made(What::Deleted(last))));
+        let before = kernel.text.find(|s| s.is("bar.sync")).filter(|at| *at < last).last().unwrap();
+        assert!(!nothing_left_to_order(&kernel, &made(What::Deleted(before))), "a store is behind it");
+        let without = |of: &Kernel| {
+            let line = of.text.statements[before].line;
+            Kernel { text: Text::new(&of.text.with(&[(line, String::new())])), ..of.clone() }
+        };
+        let first = without(&kernel);
+        let last = first.text.find(|s| s.is("bar.sync")).last().unwrap();
+        assert!(!nothing_left_to_order(&first, &made(What::Deleted(last))), "nobody has heard of the loads");
+        let pair = Kernel::new(9).unwrap();
+        let last = pair.text.find(|s| s.is("barrier.cluster.arrive")).last().unwrap();
+        assert!(!nothing_left_to_order(&pair, &made(What::Deleted(last))), "the other CTA may use its memory");
     }
 }

@@ -1,4 +1,4 @@
-//! Fences of tensor memory that another one makes needless.
+//! Fences and waits of tensor memory that another one makes needless.
 
 use super::super::flow;
 use super::super::text::{Statement, Text};
@@ -18,7 +18,26 @@ pub fn fenced_again_behind(text: &Text, mutant: &Mutant) -> bool {
         What::Moved(at, across) => *[at, across].into_iter().find(|one| is_after(**one)).unwrap_or(at),
         _ => return false,
     };
-    is_after(at) && fenced_on_every_way(text, at)
+    let again = |s: &Statement| s.is(AFTER);
+    is_after(at) && on_every_way(text, at, again, is_quiet)
+}
+
+/// A `tcgen05.wait::ld` is missing, waits for stores instead, or stands before its load. On every way from its place the warp comes to
+/// another one, before it tells anybody anything: until then nobody may overwrite the columns, and registers wait for their values by
+/// themselves (PTX ISA 9.7.16.8.5, 9.7.16.6.4.5).
+pub fn waited_again_behind(text: &Text, mutant: &Mutant) -> bool {
+    let at = match &mutant.what {
+        What::Deleted(at) => *at,
+        What::Changed(at, now) if now.starts_with("tcgen05.wait::st") => *at,
+        What::Moved(at, across) if across < at && text.statements[*across].is("tcgen05.ld") => *at,
+        _ => return false,
+    };
+    let again = |s: &Statement| s.is("tcgen05.wait::ld");
+    let own = |s: &Statement| {
+        let plain = ["tcgen05.ld", "st.shared", "st.global", "ld.shared", "ld.global", "elect.sync"];
+        s.label().is_some() || s.target().is_some() || flow::is_pure(s) || plain.iter().any(|opcode| s.is(opcode))
+    };
+    again(&text.statements[at]) && on_every_way(text, at, again, own)
 }
 
 /// Tells nobody anything, and accesses no tensor memory.
@@ -27,14 +46,15 @@ fn is_quiet(s: &Statement) -> bool {
     s.label().is_some() || s.target().is_some() || flow::is_pure(s) || quiet.iter().any(|opcode| s.is(opcode))
 }
 
-fn fenced_on_every_way(text: &Text, fence: usize) -> bool {
-    let (mut open, mut seen) = (vec![fence + 1], vec![false; text.statements.len()]);
+/// Whether on every way from a statement comes another one of a kind, with nothing but quiet ones in between.
+fn on_every_way(text: &Text, from: usize, again: impl Fn(&Statement) -> bool, quiet: fn(&Statement) -> bool) -> bool {
+    let (mut open, mut seen) = (vec![from + 1], vec![false; text.statements.len()]);
     while let Some(at) = open.pop() {
         let Some(s) = text.statements.get(at) else { return false };
-        if std::mem::replace(&mut seen[at], true) || s.is(AFTER) && s.guard().is_none() && at != fence {
+        if std::mem::replace(&mut seen[at], true) || again(s) && s.guard().is_none() && at != from {
             continue;
         }
-        if at == fence || !is_quiet(s) {
+        if at == from || !quiet(s) {
             return false;
         }
         match text.target(at) {
@@ -84,5 +104,18 @@ ret;";
         );
         assert!(!of(&around, 0), "there is a way around the second");
         assert!(!fenced_again_behind(&kernel, &made(What::Deleted(at(&kernel, "tcgen05.mma")))));
+    }
+    #[test]
+    fn the_first_of_two_waits() {
+        let lines = "tcgen05.ld.x {%f1}, [%r3];\ntcgen05.wait::ld.sync.aligned;\nst.shared.b32 [%r4], %f1;\ntcgen05.ld.x {%f2}, [%r3+1];\ntcgen05.wait::ld.sync.aligned;\nmbarrier.arrive.b64 _, [%r5];";
+        let of = |text: &Text, n: usize| {
+            let wait = text.find(|s| s.is("tcgen05.wait::ld")).nth(n).unwrap();
+            let stores = What::Changed(wait, "tcgen05.wait::st.sync.aligned;".to_string());
+            [What::Deleted(wait), stores, What::Moved(wait, wait - 1)]
+                .map(|what| waited_again_behind(text, &made(what)))
+        };
+        assert_eq!(of(&text(lines), 0), [true; 3]);
+        assert_eq!(of(&text(lines), 1), [false; 3], "somebody is told that the columns are free");
+        assert_eq!(of(&text(&lines.replace("st.shared.b32 [%r4], %f1;", "bar.sync 1, 128;")), 0), [false; 3]);
     }
 }

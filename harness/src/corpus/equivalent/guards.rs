@@ -1,10 +1,9 @@
 //! Parts that more threads execute than before.
 
-use super::super::flow::{self, reached_together};
+use super::super::flow;
 use super::super::kernels::Kernel;
 use super::super::text::{Statement, Text, number};
 use super::super::{Mutant, What};
-use super::repeated::moved_up;
 use std::ops::Range;
 
 /// A part, or a statement, that waits for groups of the thread's own, and that more threads execute now.
@@ -19,6 +18,25 @@ pub fn only_waits_for_groups(text: &Text, mutant: &Mutant) -> bool {
         }
         _ => false,
     }
+}
+
+/// The last wait for a thread's groups, moved down, still before the thread's end. Behind it nothing writes to shared memory, from which the
+/// groups may read until then.
+pub fn waits_before_its_end(text: &Text, mutant: &Mutant) -> bool {
+    let What::Moved(at, across) = mutant.what else { return false };
+    let harmless = |s: &Statement| {
+        let opcodes = ["bar.sync", "barrier.cluster", "cp.async.bulk.wait_group", "elect.sync", "ld.shared", "ret"];
+        let frees = ["tcgen05.dealloc", "tcgen05.fence"].iter().any(|opcode| s.is(opcode));
+        frees
+            || opcodes.iter().any(|opcode| s.is(opcode))
+            || s.label().is_some()
+            || s.target().is_some()
+            || flow::is_pure(s)
+    };
+    let other = &text.statements[across];
+    let all_come = across > at && other.target().is_none() && !other.is("ret");
+    let waits = text.statements[at].is("cp.async.bulk.wait_group") && !flow::repeats(text, at);
+    waits && all_come && text.statements[at..].iter().all(harmless)
 }
 
 /// A part holds such waits, elects, and computes registers that nobody reads outside.
@@ -41,21 +59,6 @@ fn computes_for_itself(text: &Text, part: &Range<usize>) -> bool {
         all.any(|(at, s)| !part.contains(&at) && flow::touched(s).contains(&register))
     };
     !written.any(outside)
-}
-
-/// `elect.sync` before the branch around its part. Warps that take the branch elect, too: all of their lanes come to it, since the
-/// branch is one that whole warps take. The predicate is read nowhere but in the part.
-pub fn elected_before_the_guard(text: &Text, mutant: &Mutant) -> bool {
-    let Some((at, across)) = moved_up(text, mutant) else { return false };
-    let Some(end) = text.target(across).filter(|end| *end > at) else { return false };
-    let whole = flow::is_of_whole_warps(text, across) && reached_together(text, across).is_some();
-    let predicate = flow::written(&text.statements[at]);
-    let outside = |n: usize| {
-        !(across..end).contains(&n) && flow::touched(&text.statements[n]).iter().any(|one| predicate.contains(one))
-    };
-    let guard = text.statements[across].guard().map(|guard| guard.register.as_str());
-    let other = predicate.iter().all(|one| Some(*one) != guard);
-    text.statements[at].is("elect.sync") && whole && other && !(0..text.statements.len()).any(outside)
 }
 
 /// A part for a group of warps, in which parts for some of these warps are all that does more than compute registers.
@@ -141,14 +144,16 @@ ret;";
     }
 
     #[test]
-    fn elections() {
-        let kernel = text(KERNEL);
-        let moved = |text: &Text| made(What::Moved(at(text, "elect"), at(text, "@%p2")));
-        assert!(elected_before_the_guard(&kernel, &moved(&kernel)));
-        let outside = text(&KERNEL.replace("ret;", "@%p3 bra $warp_end;"));
-        assert!(!elected_before_the_guard(&outside, &moved(&outside)), "others read the predicate");
-        let lanes = text(&KERNEL.replace("mov.u32 %r3, %tid.x", "mov.u32 %r3, %laneid"));
-        assert!(!elected_before_the_guard(&lanes, &moved(&lanes)), "lanes part at the branch");
+    fn the_last_wait_for_groups() {
+        let lines =
+            "cp.async.bulk.wait_group.read 0;\nbar.sync 0;\n@%p1 bra $end;\ntcgen05.dealloc.x %r1, 128;\n$end:\nret;";
+        let moved = |text: &Text, across: &str| made(What::Moved(0, at(text, across)));
+        let last = text(lines);
+        assert!(waits_before_its_end(&last, &moved(&last, "bar.sync")));
+        assert!(!waits_before_its_end(&last, &moved(&last, "@%p1")), "some do not come there");
+        assert!(!waits_before_its_end(&last, &moved(&last, "ret")));
+        let stores = text(&lines.replace("tcgen05.dealloc.x %r1, 128", "st.shared.b32 [%r1], %r2"));
+        assert!(!waits_before_its_end(&stores, &moved(&stores, "bar.sync")), "the buffer is written again");
     }
 
     #[test]

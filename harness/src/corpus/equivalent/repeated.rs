@@ -2,7 +2,7 @@
 
 use super::super::text::{Statement, Text, number};
 use super::super::{Mutant, What};
-use super::{neighbours, now};
+use super::now;
 
 /// Instructions of which the second of two in a row has nothing left to do. Fences order what came before: the second orders the
 /// same. Waits for groups and tensor memory: what they wait for is complete. `elect.sync`: the same lane is elected for the same
@@ -24,13 +24,6 @@ const IDEMPOTENT: [&str; 10] = [
 pub fn doubled_without_effect(text: &Text, mutant: &Mutant) -> bool {
     let What::Doubled(at) = mutant.what else { return false };
     IDEMPOTENT.iter().any(|opcode| text.statements[at].is(opcode))
-}
-
-/// A wait asks twice in a row. In between only a phase of the barrier may end. If one could, without anything that this thread does
-/// behind the wait, it could do so before the first question: the solution would wait for a phase that is gone.
-pub fn asked_twice(text: &Text, mutant: &Mutant) -> bool {
-    let What::Doubled(at) = mutant.what else { return false };
-    text.wait_loop(at).is_some()
 }
 
 /// A group is committed twice, or behind a label, where other threads come to it, too. What is more are groups without copies. A wait
@@ -88,17 +81,6 @@ pub fn said_explicitly(text: &Text, mutant: &Mutant) -> bool {
     was.operands() == now.operands() && (promises || same)
 }
 
-/// Whether a fence moved up across the branch back of a wait: [`super::moved`] asks.
-pub(super) fn is_fence(statement: &Statement) -> bool {
-    ["fence", "tcgen05.fence", "wgmma.fence"].iter().any(|opcode| statement.is(opcode))
-}
-
-/// The moved statement and the one it moved across, if it moved up.
-pub(super) fn moved_up(text: &Text, mutant: &Mutant) -> Option<(usize, usize)> {
-    let What::Moved(at, across) = mutant.what else { return None };
-    neighbours(text, mutant).filter(|_| across < at).map(|_| (at, across))
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::tests::{at, made, text};
@@ -110,14 +92,10 @@ mod tests {
 
     #[test]
     fn twice() {
-        let text = text(
-            "$w:\nmbarrier.try_wait.parity.b64 %p1, [%r1], 0;\n@!%p1 bra $w;\nfence.proxy.async;\nbar.sync 0;\nmbarrier.try_wait.parity.b64 %p1, [%r1], 0;\ncp.async.bulk.commit_group;\nmbarrier.arrive.b64 _, [%r1];",
-        );
+        let text = text("fence.proxy.async;\nbar.sync 0;\ncp.async.bulk.commit_group;\nmbarrier.arrive.b64 _, [%r1];");
         let doubled = |code: &str| made(What::Doubled(at(&text, code)));
         assert!(doubled_without_effect(&text, &doubled("fence")));
         assert!(!doubled_without_effect(&text, &doubled("bar.sync")));
-        assert!(asked_twice(&text, &doubled("mbarrier.try_wait")));
-        assert!(!asked_twice(&text, &made(What::Doubled(5))), "it goes on whatever the answer is");
         assert!(a_group_of_nothing(&text, &doubled("cp.async.bulk.commit_group")));
         assert!(!a_group_of_nothing(&text, &doubled("mbarrier.arrive")));
     }
