@@ -340,6 +340,8 @@ kernels!(
     tilus_hopper_v5,
     cute_dsl_nvfp4,
     cute_dsl_fmha,
+    flash_attention_pairs,
+    flash_attention_causal,
     deep_gemm_bf16,
     deep_gemm_bf16_grouped,
     deep_gemm_fp8,

@@ -4,8 +4,13 @@ use crate::{Bf16, Element, F16, F32};
 use emulator::Report;
 
 /// By name.
-pub const OTHERS: &[(&str, fn(&Report) -> usize)] =
-    &[("cute_dsl_fmha", attention), ("deep_gemm_bf16_grouped", grouped), ("deep_gemm_hc_prenorm", with_squares)];
+pub const OTHERS: &[(&str, fn(&Report) -> usize)] = &[
+    ("cute_dsl_fmha", |report| FMHA.wrong(report)),
+    ("flash_attention_pairs", |report| Attention { keys: 320, ..FLASH_ATTENTION }.wrong(report)),
+    ("flash_attention_causal", |report| Attention { causal: true, ..FLASH_ATTENTION }.wrong(report)),
+    ("deep_gemm_bf16_grouped", grouped),
+    ("deep_gemm_hc_prenorm", with_squares),
+];
 
 /// A buffer's numbers.
 fn numbers(report: &Report, buffer: usize, element: Element) -> Vec<f64> {
@@ -16,20 +21,37 @@ fn dot<'a>(a: impl IntoIterator<Item = &'a f64>, b: impl IntoIterator<Item = &'a
     a.into_iter().zip(b).map(|(x, y)| x * y).sum()
 }
 
-/// `O = softmax(Q Kᵀ / 8) V`: 256 queries and 384 keys of 64 FP16 each.
-fn attention(report: &Report) -> usize {
-    const DEPTH: usize = 64;
-    let [q, k, v, o] = [0, 1, 2, 3].map(|buffer| numbers(report, buffer, F16));
-    let mut wrong = 0;
-    for (q, o) in q.chunks_exact(DEPTH).zip(o.chunks_exact(DEPTH)) {
-        let weights: Vec<f64> = k.chunks_exact(DEPTH).map(|k| (dot(q, k) / 8.0).exp()).collect();
-        let sum: f64 = weights.iter().sum();
-        // Weights are rounded to FP16 before the second product: 11 bits of numbers up to 2, and once more at the end.
-        let is_wrong =
-            |&(n, o): &(usize, &f64)| (dot(&weights, v[n..].iter().step_by(DEPTH)) / sum - o).abs() > 1.0 / 512.0;
-        wrong += o.iter().enumerate().filter(is_wrong).count();
+/// `O = softmax(Q Kᵀ / 8) V`, and the logarithms of the sums of the exponentials behind it in some.
+struct Attention {
+    keys: usize,
+    depth: usize,
+    element: Element,
+    /// A query sees the keys up to its own number.
+    causal: bool,
+    logarithms: bool,
+}
+
+const FMHA: Attention = Attention { keys: 384, depth: 64, element: F16, causal: false, logarithms: false };
+const FLASH_ATTENTION: Attention = Attention { depth: 128, element: Bf16, logarithms: true, ..FMHA };
+
+impl Attention {
+    fn wrong(&self, report: &Report) -> usize {
+        let [q, k, v, o] = [0, 1, 2, 3].map(|buffer| numbers(report, buffer, self.element));
+        let logarithms = if self.logarithms { numbers(report, 4, F32) } else { vec![] };
+        // Weights are rounded before the second product, and O once more: 11 or 8 bits of numbers up to 2.
+        let near = if self.element == F16 { 1.0 / 512.0 } else { 1.0 / 64.0 };
+        let mut wrong = 0;
+        for (row, (q, o)) in q.chunks_exact(self.depth).zip(o.chunks_exact(self.depth)).enumerate() {
+            let seen = if self.causal { row + 1 } else { self.keys };
+            let weights: Vec<f64> = k.chunks_exact(self.depth).take(seen).map(|k| (dot(q, k) / 8.0).exp()).collect();
+            let sum: f64 = weights.iter().sum();
+            let right = |n: usize| dot(&weights, v[n..].iter().step_by(self.depth)) / sum;
+            // NaN is wrong, too.
+            wrong += (0..self.depth).filter(|&n| !((right(n) - o[n]).abs() <= near)).count();
+            wrong += logarithms.get(row).map_or(0, |log| usize::from(!((sum.ln() - log).abs() <= 1e-3)));
+        }
+        wrong
     }
-    wrong
 }
 
 /// Rows of A are multiplied by the B of their group, whose number a list gives: `D = A B`, B by rows of N.
