@@ -120,8 +120,9 @@ pub const RULES: &[Rule] = &[
         "cluster-arrive-relaxed",
         "barrier.cluster.arrive.relaxed, behind accesses, without a fence between.",
         "barrier.cluster.wait, also .acquire.",
-        "Nothing of memory. Only time: CTAs have started, or have come so far, and initialisations that a fence.mbarrier_init covers.",
-        "PTX ISA, barrier.cluster",
+        "Nothing of memory, not even of the shared memory of the own CTA. Only time: CTAs have started, or have come so far, and \
+         initialisations that a fence.mbarrier_init covers.",
+        "PTX ISA, barrier.cluster; measured on an H100",
     ),
     rule(
         "end-of-a-cta",

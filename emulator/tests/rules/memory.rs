@@ -193,6 +193,15 @@ pub fn barriers() -> Vec<Case> {
                  barrier.cluster.wait.acquire.aligned;",
             ),
         ),
+        // Within a CTA as well.
+        none(
+            "cluster-arrive-relaxed",
+            PAIR,
+            SHARED,
+            "@%first st.shared.u32 [tile], 7;\n\
+             barrier.cluster.arrive.relaxed.aligned; // rule: barrier.cluster.arrive.release.aligned;\n\
+             barrier.cluster.wait.acquire.aligned;\n@%warp1 ld.shared.u32 %r2, [tile];",
+        ),
         order(
             "end-of-a-cta",
             CLUSTER,

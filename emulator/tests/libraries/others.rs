@@ -1,0 +1,89 @@
+//! What kernels compute that are no plain GEMM: elements of their results that are wrong.
+
+use crate::{Bf16, Element, F16, F32};
+use emulator::Report;
+
+/// By name.
+pub const OTHERS: &[(&str, fn(&Report) -> usize)] = &[
+    ("cute_dsl_fmha", |report| FMHA.wrong(report)),
+    ("flash_attention_pairs", |report| Attention { keys: 320, ..FLASH_ATTENTION }.wrong(report)),
+    ("flash_attention_causal", |report| Attention { causal: true, ..FLASH_ATTENTION }.wrong(report)),
+    ("deep_gemm_bf16_grouped", grouped),
+    ("deep_gemm_hc_prenorm", with_squares),
+];
+
+/// A buffer's numbers.
+fn numbers(report: &Report, buffer: usize, element: Element) -> Vec<f64> {
+    report.buffers[buffer].bytes.chunks_exact(element.bytes()).map(|bytes| f64::from(element.read(bytes))).collect()
+}
+
+fn dot<'a>(a: impl IntoIterator<Item = &'a f64>, b: impl IntoIterator<Item = &'a f64>) -> f64 {
+    a.into_iter().zip(b).map(|(x, y)| x * y).sum()
+}
+
+/// `O = softmax(Q Kᵀ / 8) V`, and the logarithms of the sums of the exponentials behind it in some.
+struct Attention {
+    keys: usize,
+    depth: usize,
+    element: Element,
+    /// A query sees the keys up to its own number.
+    causal: bool,
+    logarithms: bool,
+}
+
+const FMHA: Attention = Attention { keys: 384, depth: 64, element: F16, causal: false, logarithms: false };
+const FLASH_ATTENTION: Attention = Attention { depth: 128, element: Bf16, logarithms: true, ..FMHA };
+
+impl Attention {
+    fn wrong(&self, report: &Report) -> usize {
+        let [q, k, v, o] = [0, 1, 2, 3].map(|buffer| numbers(report, buffer, self.element));
+        let logarithms = if self.logarithms { numbers(report, 4, F32) } else { vec![] };
+        // Weights are rounded before the second product, and O once more: 11 or 8 bits of numbers up to 2.
+        let near = if self.element == F16 { 1.0 / 512.0 } else { 1.0 / 64.0 };
+        let mut wrong = 0;
+        for (row, (q, o)) in q.chunks_exact(self.depth).zip(o.chunks_exact(self.depth)).enumerate() {
+            let seen = if self.causal { row + 1 } else { self.keys };
+            let weights: Vec<f64> = k.chunks_exact(self.depth).take(seen).map(|k| (dot(q, k) / 8.0).exp()).collect();
+            let sum: f64 = weights.iter().sum();
+            let right = |n: usize| dot(&weights, v[n..].iter().step_by(self.depth)) / sum;
+            // NaN is wrong, too.
+            wrong += (0..self.depth).filter(|&n| !((right(n) - o[n]).abs() <= near)).count();
+            wrong += logarithms.get(row).map_or(0, |log| usize::from(!((sum.ln() - log).abs() <= 1e-3)));
+        }
+        wrong
+    }
+}
+
+/// Rows of A are multiplied by the B of their group, whose number a list gives: `D = A B`, B by rows of N.
+fn grouped(report: &Report) -> usize {
+    const N: usize = 256;
+    const K: usize = 256;
+    let [a, b, d] = [0, 1, 3].map(|buffer| numbers(report, buffer, Bf16));
+    let groups = report.buffers[2].bytes.chunks_exact(4).map(|bytes| usize::from(bytes[0]));
+    let rows = a.chunks_exact(K).zip(d.chunks_exact(N)).zip(groups);
+    let wrong = rows.map(|((a, d), group)| {
+        let right = |n: usize| dot(a, b[group * K * N + n..].iter().step_by(N).take(K));
+        (0..N).filter(|&n| d[n] != f64::from(Bf16.round(right(n) as f32))).count()
+    });
+    wrong.sum()
+}
+
+/// `D = A Bᵀ` in TF32, A of 100 rows in BF16, and the sums of squares of A's rows; each in two halves of K.
+fn with_squares(report: &Report) -> usize {
+    const N: usize = 24;
+    const K: usize = 1024;
+    let a = numbers(report, 0, Bf16);
+    let [b, d, squares] = [1, 2, 3].map(|buffer| numbers(report, buffer, F32));
+    let rows = a.len() / K;
+    let mut wrong = 0;
+    for half in 0..2 {
+        let part = half * K / 2..(half + 1) * K / 2;
+        for (row, a) in a.chunks_exact(K).enumerate() {
+            let a = &a[part.clone()];
+            wrong += usize::from(squares[half * rows + row] != dot(a, a));
+            let right = |n: usize| dot(a, &b[n * K..][part.clone()]);
+            wrong += (0..N).filter(|&n| d[(half * rows + row) * N + n] != right(n)).count();
+        }
+    }
+    wrong
+}
