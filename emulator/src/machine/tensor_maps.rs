@@ -19,6 +19,8 @@ use rustc_hash::FxHashMap;
 
 /// Bytes of a tensor map, and what its address is a multiple of.
 pub const MAP_BYTES: usize = 128;
+/// Those that a copy looks at: an H100 loads the same box whatever the others hold (docs/sources.md), and CuTe DSL copies no more of a map.
+pub const USED_BYTES: usize = 64;
 const ALIGN: u64 = 64;
 
 const RULE: &str = "A copy reads its tensor map through the tensormap proxy. What a kernel writes into a map is there for a copy behind a \
@@ -259,9 +261,9 @@ impl Cluster<'_> {
         });
     }
 
-    /// The first byte of a map in memory that holds no defined value, if there is one.
+    /// The first byte that a copy looks at of a map in memory, if one holds no defined value.
     pub fn map_lacks(&self, at: At, map: &Memory, address: u64) -> Option<Stop> {
-        let byte = (0..MAP_BYTES).find(|&n| !map.is_defined(n))?;
+        let byte = (0..USED_BYTES).find(|&n| !map.is_defined(n))?;
         Some(Some(Box::new(self.problem(
             "tensor-map",
             at.site,

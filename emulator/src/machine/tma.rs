@@ -11,7 +11,7 @@ use super::outbox::Item;
 use super::slices::Tile;
 use super::state::{At, Pending, Race, RaceMemory, Slot, Span};
 use super::step::PARAM_WINDOW;
-use super::tensor_maps::MAP_BYTES;
+use super::tensor_maps::{MAP_BYTES, USED_BYTES};
 use super::warp::lanes;
 use crate::diagnostic::Severity;
 use crate::order::{Access, Clock, Far, Stamp, Strength};
@@ -405,7 +405,7 @@ impl Cluster<'_> {
                 Some((buffer, offset)) => {
                     let mut seen = Memory::undefined(MAP_BYTES);
                     self.outbox.copy(&self.global, buffer, offset, MAP_BYTES, &mut seen, 0);
-                    object.copy_from_slice(&seen.bytes);
+                    object[..USED_BYTES].copy_from_slice(&seen.bytes[..USED_BYTES]);
                     let acquired = self.use_map(at, lane, buffer, offset);
                     let time = self.warps[at.w].fragments[at.f].ready_at;
                     self.outbox.push(time, Item::Map { buffer, offset, site: at.site, acquired });

@@ -100,6 +100,16 @@ pub fn rows() -> Vec<Row> {
             .map(host.clone(), false)
             .gives(0, &[word(41), word(45), word(57), word(61)]),
     );
+    // The first half of such a map is all that a copy looks at: nothing writes the other.
+    let half = copied.replace("%r22, 128", "%r22, 64");
+    rows.push(
+        bare(32, &text)
+            .around(&half, &used("8, 0", 32))
+            .around(&BEGIN.replace("st.shared.b32 [%r20], 0;", ""), "")
+            .input(numbered(64))
+            .map(host.clone(), false)
+            .gives(0, &[word(41), word(45), word(57), word(61)]),
+    );
     rows.extend(findings());
     rows
 }
