@@ -3,8 +3,11 @@
 use crate::{Bf16, Element, F16, F32};
 use emulator::Report;
 
+/// Counts the elements of a result that are wrong.
+type Wrong = fn(&Report) -> usize;
+
 /// By name.
-pub const OTHERS: &[(&str, fn(&Report) -> usize)] = &[
+pub const OTHERS: &[(&str, Wrong)] = &[
     ("cute_dsl_fmha", |report| FMHA.wrong(report)),
     ("flash_attention_pairs", |report| Attention { keys: 320, ..FLASH_ATTENTION }.wrong(report)),
     ("flash_attention_causal", |report| Attention { causal: true, ..FLASH_ATTENTION }.wrong(report)),
@@ -19,6 +22,11 @@ fn numbers(report: &Report, buffer: usize, element: Element) -> Vec<f64> {
 
 fn dot<'a>(a: impl IntoIterator<Item = &'a f64>, b: impl IntoIterator<Item = &'a f64>) -> f64 {
     a.into_iter().zip(b).map(|(x, y)| x * y).sum()
+}
+
+/// NaN is near nothing.
+fn is_near(is: f64, should: f64, by: f64) -> bool {
+    (is - should).abs() <= by
 }
 
 /// `O = softmax(Q Kᵀ / 8) V`, and the logarithms of the sums of the exponentials behind it in some.
@@ -46,9 +54,8 @@ impl Attention {
             let weights: Vec<f64> = k.chunks_exact(self.depth).take(seen).map(|k| (dot(q, k) / 8.0).exp()).collect();
             let sum: f64 = weights.iter().sum();
             let right = |n: usize| dot(&weights, v[n..].iter().step_by(self.depth)) / sum;
-            // NaN is wrong, too.
-            wrong += (0..self.depth).filter(|&n| !((right(n) - o[n]).abs() <= near)).count();
-            wrong += logarithms.get(row).map_or(0, |log| usize::from(!((sum.ln() - log).abs() <= 1e-3)));
+            wrong += (0..self.depth).filter(|&n| !is_near(right(n), o[n], near)).count();
+            wrong += logarithms.get(row).map_or(0, |log| usize::from(!is_near(sum.ln(), *log, 1e-3)));
         }
         wrong
     }
