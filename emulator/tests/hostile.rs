@@ -1,6 +1,6 @@
 //! Launch descriptions and texts that ask for too much are refused, and never end the process.
 
-use emulator::{Buffer, Content, Launch, Options, Region, RegionKind, RegionSpace};
+use emulator::{Block, Buffer, Content, Field, Launch, Options, Param, Region, RegionKind, RegionSpace};
 
 const EMPTY: &str = ".version 8.6\n.target sm_100a\n.address_size 64\n.visible .entry k()\n{\nret;\n}\n";
 
@@ -33,6 +33,24 @@ fn launches_that_are_too_large() {
     assert_eq!(refused(EMPTY, &Launch { grid, ..launch() }), "not-modelled");
     let buffer = |bytes| Buffer { name: "b".into(), content: Content::Undefined { bytes }, ..Default::default() };
     for buffers in [vec![buffer(u64::MAX)], vec![buffer(u64::MAX), buffer(u64::MAX)], vec![buffer(1 << 36)]] {
+        assert_eq!(refused(EMPTY, &Launch { buffers, ..launch() }), "launch");
+    }
+}
+
+/// Addresses that lie in a buffer: of a buffer that there is not, beyond its end, beyond the list; and a list that is too long.
+#[test]
+fn lists_of_addresses_beyond_all_bounds() {
+    let list = |size, at, buffer, offset| {
+        let value = Param::Pointer { buffer, offset };
+        let content = Content::Struct(Block { size, fields: vec![Field { at, value }] });
+        vec![Buffer { name: "list".into(), content, ..Default::default() }]
+    };
+    let program = emulator::load(EMPTY).unwrap_or_else(|errors| panic!("{errors:#?}"));
+    let right = Launch { buffers: list(16, 8, 0, 16), ..launch() };
+    assert!(emulator::run(&program, &right, &Options::default()).is_clean());
+    for buffers in
+        [list(16, 8, 1, 0), list(16, 8, 0, 17), list(16, 9, 0, 0), list(16, u32::MAX, 0, 0), list(u32::MAX, 0, 0, 0)]
+    {
         assert_eq!(refused(EMPTY, &Launch { buffers, ..launch() }), "launch");
     }
 }

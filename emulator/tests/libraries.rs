@@ -340,6 +340,8 @@ kernels!(
     tilus_hopper_v5,
     cute_dsl_nvfp4,
     cute_dsl_fmha,
+    cute_dsl_grouped_shared,
+    cute_dsl_grouped_global,
     flash_attention_pairs,
     flash_attention_causal,
     deep_gemm_bf16,

@@ -41,6 +41,8 @@ pub enum Content {
     },
     /// Numbers that a seed gives: the same on every machine.
     Random(Random),
+    /// Values at byte offsets, zeroes elsewhere: for lists of addresses of other buffers, as kernels for groups of matrices take them.
+    Struct(super::param::Block),
     /// The bytes of this file; a relative path counts from the launch file. Only the command `emulate` reads files:
     /// [`crate::run`] refuses this content.
     File(String),
@@ -62,6 +64,7 @@ impl Content {
             Content::Bytes(bytes) => Ok(bytes.len() as u64),
             Content::Fill { bytes, .. } | Content::Undefined { bytes } => Ok(*bytes),
             Content::Random(random) => random.size(),
+            Content::Struct(block) => Ok(u64::from(block.size)),
             Content::File(path) => Err(format!("the file `{path}`, which nobody has read (a run reads no files)")),
         }
     }

@@ -2,6 +2,7 @@
 
 use super::names::counted;
 use super::threads::side_by_side;
+use crate::launch::param::Extent;
 use crate::launch::{Buffer, Content};
 use crate::program::Variable;
 use crate::report::Memory;
@@ -294,11 +295,11 @@ const FIRST: u64 = 0x7f00_0000_0000;
 const STEP: u64 = 1 << 21;
 
 /// Where buffers of these sizes lie.
-pub fn bases(sizes: &[u64]) -> Vec<u64> {
-    let place = |base: &mut u64, size: &u64| {
+pub fn extents(sizes: &[u64]) -> Vec<Extent> {
+    let place = |base: &mut u64, &bytes: &u64| {
         let at = *base;
-        *base = (at + size + STEP).next_multiple_of(STEP);
-        Some(at)
+        *base = (at + bytes + STEP).next_multiple_of(STEP);
+        Some(Extent { base: at, bytes })
     };
     sizes.iter().scan(FIRST, place).collect()
 }
@@ -306,6 +307,8 @@ pub fn bases(sizes: &[u64]) -> Vec<u64> {
 impl Global {
     /// The caller has checked sizes and contents.
     pub fn new(buffers: &[Buffer], variables: &[Variable], l2_bytes: u64, timing_only: bool, threads: usize) -> Global {
+        let sizes: Vec<u64> = buffers.iter().map(|buffer| buffer.content.size().unwrap_or(0)).collect();
+        let extents = extents(&sizes);
         let memories: Vec<Memory> = side_by_side(threads, buffers.len(), |n| match &buffers[n].content {
             content @ (Content::Random(_) | Content::Undefined { .. }) if timing_only => {
                 Memory::zeros(content.size().unwrap_or(0) as usize)
@@ -314,14 +317,14 @@ impl Global {
             Content::Fill { bytes, value } => Memory::from_bytes(vec![*value; *bytes as usize]),
             Content::Undefined { bytes } => Memory::undefined(*bytes as usize),
             Content::Random(random) => Memory::from_bytes(random.bytes()),
+            Content::Struct(block) => Memory::from_bytes(block.bytes("", &extents).unwrap_or_default()),
             // Refused before the run.
             Content::File(_) => Memory::undefined(0),
         });
-        let sizes: Vec<u64> = memories.iter().map(|m| m.bytes.len() as u64).collect();
-        let mut buffers: Vec<GlobalBuffer> = (buffers.iter().zip(memories).zip(bases(&sizes)))
-            .map(|((b, memory), base)| GlobalBuffer {
+        let mut buffers: Vec<GlobalBuffer> = (buffers.iter().zip(memories).zip(&extents))
+            .map(|((b, memory), extent)| GlobalBuffer {
                 name: b.name.clone(),
-                base,
+                base: extent.base,
                 whole: !matches!(b.content, Content::Undefined { .. } | Content::File(_)) || timing_only,
                 memory,
                 row_bytes: b.row_bytes,

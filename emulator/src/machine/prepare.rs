@@ -1,12 +1,12 @@
 //! What is checked before anything runs, and the parameter block.
 
 use super::cluster::cluster_extent;
-use super::memory::bases;
+use super::memory::extents;
 use super::names::counted;
 use crate::MAX_SHARED;
 use crate::diagnostic::{Diagnostic, Label, Place, Severity};
-use crate::launch::Launch;
 use crate::launch::param::Extent;
+use crate::launch::{Content, Launch};
 use crate::program::{Kernel, Program};
 use rustc_hash::FxHashMap;
 
@@ -95,8 +95,15 @@ pub fn prepare<'p>(program: &'p Program, launch: &Launch) -> Result<(&'p Kernel,
     if !errors.is_empty() {
         return Err(errors);
     }
-    let extents: Vec<Extent> =
-        bases(&sizes).into_iter().zip(sizes).map(|(base, bytes)| Extent { base, bytes }).collect();
+    let extents = extents(&sizes);
+    for (n, buffer) in launch.buffers.iter().enumerate() {
+        if let Content::Struct(block) = &buffer.content {
+            let path = format!("buffers[{n}].content.struct");
+            block.bytes(&path, &extents).map_err(|(field, why)| {
+                vec![wrong(&field, format!("buffer {n} {why}"), way_out(&field).into(), None)]
+            })?;
+        }
+    }
     let params = parameters(kernel, launch, &extents).map_err(|error| vec![*error])?;
     Ok((kernel, params))
 }

@@ -3,11 +3,13 @@
 use crate::{Bf16, Element, F16, F32};
 use emulator::Report;
 
-/// Counts the elements of a result that are wrong.
-type Wrong = fn(&Report) -> usize;
+/// Counts the elements that are wrong.
+type Check = fn(&Report) -> usize;
 
 /// By name.
-pub const OTHERS: &[(&str, Wrong)] = &[
+pub const OTHERS: &[(&str, Check)] = &[
+    ("cute_dsl_grouped_shared", products),
+    ("cute_dsl_grouped_global", products),
     ("cute_dsl_fmha", |report| FMHA.wrong(report)),
     ("flash_attention_pairs", |report| Attention { keys: 320, ..FLASH_ATTENTION }.wrong(report)),
     ("flash_attention_causal", |report| Attention { causal: true, ..FLASH_ATTENTION }.wrong(report)),
@@ -24,9 +26,10 @@ fn dot<'a>(a: impl IntoIterator<Item = &'a f64>, b: impl IntoIterator<Item = &'a
     a.into_iter().zip(b).map(|(x, y)| x * y).sum()
 }
 
-/// NaN is near nothing.
-fn is_near(is: f64, should: f64, by: f64) -> bool {
-    (is - should).abs() <= by
+/// NaN differs from everything.
+fn differs(a: f64, b: f64, near: f64) -> bool {
+    let apart = (a - b).abs();
+    apart.is_nan() || apart > near
 }
 
 /// `O = softmax(Q Kᵀ / 8) V`, and the logarithms of the sums of the exponentials behind it in some.
@@ -54,11 +57,25 @@ impl Attention {
             let weights: Vec<f64> = k.chunks_exact(self.depth).take(seen).map(|k| (dot(q, k) / 8.0).exp()).collect();
             let sum: f64 = weights.iter().sum();
             let right = |n: usize| dot(&weights, v[n..].iter().step_by(self.depth)) / sum;
-            wrong += (0..self.depth).filter(|&n| !is_near(right(n), o[n], near)).count();
-            wrong += logarithms.get(row).map_or(0, |log| usize::from(!is_near(sum.ln(), *log, 1e-3)));
+            wrong += (0..self.depth).filter(|&n| differs(right(n), o[n], near)).count();
+            wrong += logarithms.get(row).map_or(0, |log| usize::from(differs(sum.ln(), *log, 1e-3)));
         }
         wrong
     }
+}
+
+/// `D = A Bᵀ` of several sizes, which lie one behind the other in each buffer.
+fn products(report: &Report) -> usize {
+    let [a, b, d] = [0, 1, 2].map(|buffer| numbers(report, buffer, F16));
+    let (mut a, mut b, mut d) = (&a[..], &b[..], &d[..]);
+    let mut wrong = 0;
+    for [m, n, k] in [[256, 128, 128], [128, 256, 192], [200, 136, 72]] {
+        let right = |at: usize| F16.round(dot(&a[at / n * k..][..k], &b[at % n * k..][..k]) as f32);
+        wrong += (0..m * n).filter(|&at| d[at] != f64::from(right(at))).count();
+        (a, b, d) = (&a[m * k..], &b[n * k..], &d[m * n..]);
+    }
+    assert!(d.is_empty());
+    wrong
 }
 
 /// Rows of A are multiplied by the B of their group, whose number a list gives: `D = A B`, B by rows of N.

@@ -201,6 +201,11 @@ pub fn prepare(gpu: &Gpu, ptx: &str, launch: &Launch) -> Result<Ready, CudaFailu
     let extents: Vec<(u64, u64)> = made.iter().map(|buffer| (buffer.address(), buffer.bytes() as u64)).collect();
     let encode = |map: &device::TensorMap| map.encode().map_err(|error| error.to_string());
     let packed = parameters::Packing { buffers: &extents, encode: &encode };
+    for (n, buffer) in buffers.iter().enumerate() {
+        if let Content::Struct(block) = &buffer.content {
+            made[n].write(&packed.block(&format!("buffers[{n}].content.struct"), block)?)?;
+        }
+    }
     let parameters = match param_block {
         Some(block) => {
             let bytes = packed.block("param_block", block)?;
@@ -227,7 +232,8 @@ fn fill(gpu: &Gpu, n: usize, described: &emulator::Buffer) -> Result<device::Buf
     match content {
         Content::Bytes(bytes) => buffer.write(bytes)?,
         Content::Fill { value, .. } => buffer.fill(*value)?,
-        Content::Undefined { .. } => {}
+        // Its addresses are known when all buffers are there.
+        Content::Undefined { .. } | Content::Struct(_) => {}
         Content::Random(random) => buffer.write(&random.bytes())?,
         // Its size is an error already.
         Content::File(path) => return Err(refused(format!("buffers[{n}].content"), format!("is the file `{path}`"))),
