@@ -6,6 +6,7 @@
 use crate::verdicts::Same;
 use harness::workbook::pack::sha256;
 use harness::{BuildFailure, Built, JudgeOptions, KernelSource, Problem, Step, judge};
+use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 /// So many bytes of PTX are kept, of all problems together: far more than a kernel has.
@@ -73,15 +74,13 @@ fn known_by(built: &[One]) -> Same {
 /// PTX with the places of Rust in the order in which they come. Which instructions are of one line stays, since the judge may count them
 /// together; which line that is, is for people.
 fn without_places(ptx: &str) -> String {
-    let mut places: Vec<&str> = Vec::new();
+    let mut places: HashMap<&str, usize> = HashMap::new();
     let mut text = String::with_capacity(ptx.len());
     for line in ptx.split('\n') {
         match line.trim().strip_prefix(".loc ").filter(|place| is_place(place)) {
             Some(place) => {
-                let at = places.iter().position(|known| *known == place).unwrap_or_else(|| {
-                    places.push(place);
-                    places.len() - 1
-                });
+                let next = places.len();
+                let at = *places.entry(place).or_insert(next);
                 text += &format!(".loc #{at}\n");
             }
             None => {

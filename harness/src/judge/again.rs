@@ -3,7 +3,8 @@
 //! A kernel function is a program on the CPU: it can read a clock, draw random numbers, or go through a `HashMap`, whose order is another in
 //! each process. Then a verdict says nothing of the kernel that is built the next time, and nobody can repeat it.
 
-use crate::source::{BuildErrorAt, BuildFailure, Built, Place};
+use crate::ptxas;
+use crate::source::{BuildErrorAt, BuildFailure, Built};
 
 /// What is shown of a line of PTX.
 const SHOWN: usize = 80;
@@ -14,7 +15,7 @@ pub(super) fn varies(first: &Built, again: &Built) -> Option<BuildFailure> {
         return None;
     }
     let (what, place) = match parting(&first.ptx, &again.ptx) {
-        Some((line, [was, is])) => (format!("`{was}` became `{is}`"), place(&first.ptx, line)),
+        Some((line, [was, is])) => (format!("`{was}` became `{is}`"), ptxas::source(&first.ptx, line)),
         None => ("its launch is another, and its PTX the same".to_string(), None),
     };
     let message = format!("the kernel is another each time it is built: {what}");
@@ -26,16 +27,16 @@ pub(super) fn varies(first: &Built, again: &Built) -> Option<BuildFailure> {
     })
 }
 
-/// The first line in which two texts differ: its index, and the line of each.
-fn parting(first: &str, again: &str) -> Option<(usize, [String; 2])> {
+/// The first line in which two texts differ: its number, and the line of each.
+fn parting(first: &str, again: &str) -> Option<(u32, [String; 2])> {
     let (mut first, mut again) = (first.lines(), again.lines());
-    let mut index = 0;
+    let mut number = 1;
     loop {
         let lines = [first.next(), again.next()];
         match lines {
             [None, None] => return None,
-            [was, is] if was == is => index += 1,
-            lines => return Some((index, lines.map(|line| line.map_or("nothing".to_string(), short)))),
+            [was, is] if was == is => number += 1,
+            lines => return Some((number, lines.map(|line| line.map_or("nothing".to_string(), short)))),
         }
     }
 }
@@ -47,15 +48,6 @@ fn short(line: &str) -> String {
         short.push('…');
     }
     short
-}
-
-/// The line of Rust that wrote a line of PTX: what the last `.loc` before it says.
-fn place(ptx: &str, line: usize) -> Option<Place> {
-    let before: Vec<&str> = ptx.lines().take(line + 1).map(str::trim).collect();
-    let at = before.iter().rev().find_map(|line| line.strip_prefix(".loc "))?;
-    let [number, line, column] = at.split_whitespace().collect::<Vec<_>>()[..] else { return None };
-    let file = before.iter().find_map(|line| line.strip_prefix(&format!(".file {number} \"")))?;
-    Some(Place { file: file.strip_suffix('"')?.to_string(), line: line.parse().ok()?, column: column.parse().ok()? })
 }
 
 #[cfg(test)]

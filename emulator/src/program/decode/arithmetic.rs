@@ -4,7 +4,7 @@ use super::{Decoded, Family, Lowering, Operands, describe, types, wrong};
 use crate::program::layout::type_bytes;
 use crate::program::lower::Binding;
 use crate::program::op::{Alu, Logic, Op, Reg, TRUE};
-use crate::program::{alu, convert, narrow};
+use crate::program::{Bad, alu, convert, narrow};
 use crate::syntax::ast::Operand;
 
 pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) -> Family {
@@ -162,6 +162,20 @@ fn apply(l: &mut Lowering, f: Alu, o: &Operands, float: bool) -> Result<Decoded,
     Ok(Decoded::new(Op::Alu { f, d, s }, uses, vec![def]))
 }
 
+/// The predicate that the result of a comparison is combined with: how, which, and whether it is negated.
+pub(super) fn combined_with(
+    l: &mut Lowering,
+    o: &Operands,
+    logic: Option<Logic>,
+) -> Result<Option<(Logic, u16, bool)>, Bad> {
+    let Some(logic) = logic else { return Ok(None) };
+    let (operand, negated) = match o.get(3)? {
+        Operand::Not(name) => (Operand::Name(name.clone()), true),
+        other => (other.clone(), false),
+    };
+    Ok(Some((logic, l.predicate(&operand)?, negated)))
+}
+
 fn setp(l: &mut Lowering, mods: &[&str], o: &Operands) -> Family {
     let (op, logic, ty) = match mods {
         [op, ty] => (*op, None, *ty),
@@ -196,18 +210,8 @@ fn setp(l: &mut Lowering, mods: &[&str], o: &Operands) -> Family {
         l.source(o.get(2)?, bytes, matches!(ty, "f32" | "f64"))?,
     );
     let mut uses = vec![ra, rb];
-    let logic = match logic {
-        None => None,
-        Some(logic) => {
-            let (operand, negated) = match o.get(3)? {
-                Operand::Not(name) => (Operand::Name(name.clone()), true),
-                other => (other.clone(), false),
-            };
-            let c = l.predicate(&operand)?;
-            uses.push(Reg::Pred(c));
-            Some((logic, c, negated))
-        }
-    };
+    let logic = combined_with(l, o, logic)?;
+    uses.extend(logic.map(|(_, c, _)| Reg::Pred(c)));
     let defs = d.into_iter().chain(q).map(Reg::Pred).collect();
     let (Reg::B32(a) | Reg::B64(a), Reg::B32(b) | Reg::B64(b)) = (ra, rb) else { return Ok(None) };
     Ok(Some(Decoded::new(Op::Setp { f, d, q, a, b, logic }, uses, defs)))

@@ -1,5 +1,6 @@
 //! Instructions that are made of others: `set`, `slct`, `testp`, and sums of FP32 with a narrower operand.
 
+use super::arithmetic::combined_with;
 use super::{Decoded, Family, Lowering, Operands, wrong};
 use crate::program::convert::Conversion;
 use crate::program::lanes::lanes;
@@ -83,16 +84,7 @@ fn set(l: &mut Lowering, op: &str, rest: &[&str], (to, from): (&str, &str), o: &
     let operands = if logic.is_some() { 4 } else { 3 };
     o.expect(operands..=operands)?;
     let (a, b) = (l.source(o.get(1)?, bytes(from), is_float(from))?, l.source(o.get(2)?, bytes(from), is_float(from))?);
-    let logic = match logic {
-        None => None,
-        Some(logic) => {
-            let (operand, negated) = match o.get(3)? {
-                Operand::Not(name) => (Operand::Name(name.clone()), true),
-                other => (other.clone(), false),
-            };
-            Some((logic, l.predicate(&operand)?, negated))
-        }
-    };
+    let logic = combined_with(l, o, logic)?;
     let Some(p) = compare(l, f, a, b, logic)? else { return Ok(None) };
     let (yes, no) = (l.constant32(yes)?, l.constant32(0)?);
     select(l, to, o.get(0)?, (Reg::B32(yes), Reg::B32(no), p))
