@@ -1,9 +1,10 @@
 //! How fast a whole GEMM runs: `cargo bench -p gemm-bench`.
 //!
-//! D = A·Bᵀ in FP16, 2048³, on pairs of CTAs: by `tests/gluon/two_cta_ring.ptx`, tiles of 256 × 256 and a ring of three stages, and by
-//! `ws_two_cta.ptx`, tiles of 256 × 128, persistent and warp-specialised. Beside them, in the same process and in turns, the same product in FP32 by the `gemm` crate. Everything
-//! around the kernel counts: copies of the buffers, the clusters, the report. The figures are medians of the rounds.
-//! `-- 1024 3 Fast` is 1024³, three rounds, and of the emulator's rows only those whose name contains `Fast`.
+//! D = A·Bᵀ in FP16, 2048³, on pairs of CTAs, by four kernels: `tests/gluon/two_cta_ring.ptx` (tiles of 256 × 256, a ring of three stages, all
+//! warps walk through it), `ws_two_cta.ptx` (256 × 128, persistent and warp-specialised), and the solutions of steps 9 (256 × 256) and 10 (512 × 256),
+//! built for a B200. Beside them, in the same process and in turns, the same product in FP32 by the `gemm` crate. Everything around the
+//! kernel counts: copies of the buffers, the clusters, the report. The figures are medians of the rounds.
+//! `-- 1024 3 ring` is 1024³, three rounds, and of the emulator's rows only those whose name contains `ring`.
 
 // The `gemm` crate takes pointers.
 #![allow(unsafe_code)]
@@ -11,8 +12,9 @@
 #[path = "../../tests/gluon/case.rs"]
 mod case;
 
-use emulator::{Numerics, Options};
+use emulator::{Launch, Numerics, Options, Program};
 use gemm::Parallelism;
+use harness::{InProcess, InputKind, Inputs, KernelSource, Problem};
 use std::time::Instant;
 
 /// Values in [-2, 2), as FP16 holds them.
@@ -62,76 +64,112 @@ fn peak() -> Option<u64> {
     Some(line.split_whitespace().next()?.parse::<u64>().ok()? / 1024)
 }
 
+/// Processor time of the process, of all its threads: what does not change while others use the machine as well.
+fn processor_time() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let mut fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace().skip(11);
+    // In hundredths of a second, as Linux has it everywhere.
+    let mut ticks = || fields.next().and_then(|ticks| ticks.parse::<f64>().ok()).unwrap_or(f64::NAN);
+    (ticks() + ticks()) / 100.0
+}
+
+/// A kernel that is measured.
+struct Kernel {
+    name: &'static str,
+    program: Program,
+    launch: Launch,
+}
+
+/// A solution, as the harness launches it on a B200.
+fn solution(name: &'static str, kernel: ptx::KernelFn, inputs: &Inputs) -> Kernel {
+    let built = InProcess(kernel).build(&inputs.problem, 148).expect("the solution builds");
+    let launch = harness::launch::launch(&built, inputs).expect("the matrices can be moved");
+    Kernel { name, program: emulator::load(&built.ptx).expect("the kernel loads"), launch }
+}
+
+/// A kernel of `tests/gluon`, with this grid, on A and B.
+fn gluon(name: &'static str, file: &str, grid: u32, inputs: &Inputs) -> Kernel {
+    let Problem { m, n, k, .. } = inputs.problem;
+    let mut case = case::case(file, Some([m, n, k].map(|extent| extent as usize)));
+    case.launch.grid = if file == "two_cta_ring" { [m / 256 * 2, n / 256, 1] } else { [grid, 1, 1] };
+    for (buffer, bits) in [&inputs.a, &inputs.b].into_iter().enumerate() {
+        case.fill(buffer, bits.iter().copied());
+    }
+    Kernel { name, program: emulator::load(&case.text).expect("the kernel loads"), launch: case.launch }
+}
+
 fn main() {
     let mut numbers = std::env::args().skip(1).filter_map(|a| a.parse::<usize>().ok());
     let size = numbers.next().unwrap_or(2048);
     let rounds = numbers.next().unwrap_or(5);
-    let mut case = case::case("two_cta_ring", Some([size; 3]));
-    let mut persistent = case::case("ws_two_cta", Some([size; 3]));
-    let size @ [m, n, k] = case.size;
-    case.launch.grid = [(m / 256 * 2) as u32, (n / 256) as u32, 1];
-    // Two tiles for each pair of CTAs.
-    persistent.launch.grid = [((m / 256) * (n / 128)).max(2) as u32, 1, 1];
-    let (a, b) = (matrix(m * k, 1), matrix(n * k, 2));
-    for (buffer, elements) in [&a, &b].into_iter().enumerate() {
-        let bits: Vec<u16> = elements.iter().map(|&x| case.bits(x)).collect();
-        case.fill(buffer, bits.iter().copied());
-        persistent.fill(buffer, bits.into_iter());
-    }
-    let programs = [&case, &persistent].map(|case| emulator::load(&case.text).expect("the kernel loads"));
-    let mut d = vec![0f32; m * n];
-
     let only = std::env::args().skip(1).find(|a| !a.starts_with("--") && a.parse::<usize>().is_err());
-    let names = ["gemm, 1 thread", "gemm, 2 threads", "Fast", "Exact", "Fast, persistent", "Exact, persistent"];
-    let mut times = [const { Vec::new() }; 6];
+    let extent = u32::try_from(size).expect("a size");
+    let inputs = {
+        let (a, b) = (matrix(size * size, 1), matrix(size * size, 2));
+        let bits = |values: &[f32]| values.iter().map(|&x| half::f16::from_f32(x).to_bits()).collect();
+        let (a, b) = (bits(&a), bits(&b));
+        Inputs { problem: Problem::f16(extent, extent, extent), kind: InputKind::Normal, seed: 1, a, b }
+    };
+    let kernels = [
+        gluon("ring", "two_cta_ring", 0, &inputs),
+        // Two tiles for each pair of CTAs.
+        gluon("persistent", "ws_two_cta", ((extent / 256) * (extent / 128)).max(2), &inputs),
+        solution("step 9", solutions::step09::kernel, &inputs),
+        solution("step 10", solutions::step10::kernel, &inputs),
+    ];
+    let runs: Vec<(String, &Kernel, Numerics)> = (kernels.iter())
+        .flat_map(|kernel| [("Fast", Numerics::Fast), ("Exact", Numerics::Exact)].map(|how| (kernel, how)))
+        .map(|(kernel, (how, numerics))| (format!("{}, {how}", kernel.name), kernel, numerics))
+        .filter(|(name, ..)| only.as_ref().is_none_or(|only| name.contains(only)))
+        .collect();
+
+    let (a, b) = (inputs.a_values(), inputs.b_values());
+    let mut d = vec![0f32; size * size];
+    let mut natives = [vec![], vec![]];
+    let mut times = vec![vec![]; runs.len()];
+    let mut processor = vec![0.0; runs.len() + 1];
     for round in 0..rounds {
-        for (n, times) in times.iter_mut().enumerate() {
-            if n > 1 && only.as_ref().is_some_and(|only| !names[n].contains(only)) {
-                continue;
+        for (times, parallelism) in natives.iter_mut().zip([Parallelism::None, Parallelism::Rayon(2)]) {
+            let (start, used) = (Instant::now(), processor_time());
+            reference([size; 3], &a, &b, &mut d, parallelism);
+            times.push(start.elapsed().as_secs_f64());
+            if !matches!(parallelism, Parallelism::None) {
+                processor[0] += processor_time() - used;
             }
-            let start = Instant::now();
-            let numerics = match n {
-                0 => {
-                    reference(size, &a, &b, &mut d, Parallelism::None);
-                    None
-                }
-                1 => {
-                    reference(size, &a, &b, &mut d, Parallelism::Rayon(2));
-                    None
-                }
-                2 | 4 => Some(Numerics::Fast),
-                _ => Some(Numerics::Exact),
-            };
-            if let Some(numerics) = numerics {
-                let which = usize::from(n > 3);
-                let launch = [&case.launch, &persistent.launch][which];
-                let report = emulator::run(&programs[which], launch, &Options { numerics, ..Options::default() });
-                times.push(start.elapsed().as_secs_f64());
-                assert!(report.is_clean(), "{:?} {:?}", report.findings, report.incomplete);
-                // FP16 results: half a unit in the last place, and what 2048 sums lose.
-                let wrong = (report.buffers[2].bytes.as_chunks().0.iter().zip(&d))
-                    .filter(|&(&bits, &d)| (case.value(u16::from_le_bytes(bits)) - d).abs() > d.abs() / 2048.0 + 0.02)
-                    .count();
-                assert_eq!(wrong, 0, "elements of D that are wrong, {numerics:?}");
-                if round == 0 {
-                    println!("{}: {} cycles, {} warp instructions", names[n], report.cycles, report.instructions);
-                }
-            } else {
-                times.push(start.elapsed().as_secs_f64());
+        }
+        for (n, ((name, kernel, numerics), times)) in (1..).zip(runs.iter().zip(&mut times)) {
+            let (start, used) = (Instant::now(), processor_time());
+            let options =
+                Options { numerics: *numerics, threads: std::num::NonZeroUsize::new(2), ..Options::default() };
+            let report = emulator::run(&kernel.program, &kernel.launch, &options);
+            times.push(start.elapsed().as_secs_f64());
+            processor[n] += processor_time() - used;
+            assert!(report.is_clean(), "{:?} {:?}", report.findings, report.incomplete);
+            // FP16 results: half a unit in the last place, and what 2048 sums lose.
+            let value = |bits: [u8; 2]| half::f16::from_le_bytes(bits).to_f32();
+            let wrong = (report.buffers[2].bytes.as_chunks().0.iter().zip(&d))
+                .filter(|&(&bits, &d)| (value(bits) - d).abs() > d.abs() / 2048.0 + 0.02)
+                .count();
+            assert_eq!(wrong, 0, "elements of D that are wrong: {name}");
+            if round == 0 {
+                println!("{name}: {} cycles, {} warp instructions", report.cycles, report.instructions);
             }
         }
     }
-    let flops = (2 * m * n * k) as f64;
-    let rates = times.map(|mut times| {
+    let rate = |mut times: Vec<f64>| {
         times.sort_by(f64::total_cmp);
-        times.get(times.len() / 2).map(|time| flops / time / 1e9)
-    });
-    println!("{m} × {n} × {k}, {rounds} rounds, GFLOP/s (and the ratio to the gemm crate on 1 and on 2 threads)");
-    let ratio = |rate: f64, to: Option<f64>| 100.0 * rate / to.unwrap_or(f64::NAN);
-    for (name, rate) in names.iter().zip(rates) {
-        if let Some(rate) = rate {
-            println!("{name:16} {rate:7.1}   {:5.1} %   {:5.1} %", ratio(rate, rates[0]), ratio(rate, rates[1]));
-        }
+        2.0 * (size * size * size) as f64 / times[times.len() / 2] / 1e9
+    };
+    println!(
+        "{size}³, {rounds} rounds: GFLOP/s, ratio to the gemm crate on 1 and on 2 threads, and to its processor time on 2"
+    );
+    let [one, two] = natives.map(rate);
+    println!("{:18} {one:7.1}   {:5.1} %   {:5.1} %", "gemm, 1 thread", 100.0, 100.0 * one / two);
+    println!("{:18} {two:7.1}   {:5.1} %   {:5.1} %   {:5.1} %", "gemm, 2 threads", 100.0 * two / one, 100.0, 100.0);
+    for ((name, ..), (times, used)) in runs.iter().zip(times.into_iter().zip(&processor[1..])) {
+        let rate = rate(times);
+        let [alone, together, processor] = [rate / one, rate / two, processor[0] / used].map(|ratio| 100.0 * ratio);
+        println!("{name:18} {rate:7.1}   {alone:5.1} %   {together:5.1} %   {processor:5.1} %");
     }
     if let Some(peak) = peak() {
         println!("the process held at most {peak} MiB");

@@ -1,7 +1,7 @@
 //! The product of MMAs: operands made ready, FP32 sums, results into cells.
 
 use super::exact;
-use super::simd::{Lanes, PAIR, Tiles, WIDTH, Work};
+use super::simd::{Lanes, PAIR, Tiles, WIDTH, Work, prefetch};
 use super::tiles;
 use crate::numerics::{MmaStep, Numerics};
 use std::ops::Range;
@@ -213,7 +213,13 @@ pub fn fast<L: Lanes, const R: usize, const C: usize>(
         let group: [_; C] = std::array::from_fn(|c| panels(n * C + c));
         // Rows that are left over in pairs: fewer would wait for their own sums.
         let (whole, rest) = strip.rows.as_chunks::<R>();
-        for rows in whole {
+        for (rows, following) in whole.iter().zip(1..) {
+            // D comes from far away, unless it is asked for before the block that needs it; a group's last block asks for the next group's first.
+            let (next, at_next) =
+                if following < whole.len() { (&whole[following], at) } else { (&whole[0], at + C * WIDTH) };
+            if step.accumulate && at_next + C * WIDTH <= columns {
+                next.iter().for_each(|(_, cell)| prefetch(&cells[cell + at_next..cell + at_next + C * WIDTH]));
+            }
             block::<L, R, C>(step, a, height, rows, &group, at, C * WIDTH, cells);
         }
         let (pairs, rest) = rest.as_chunks::<2>();

@@ -126,15 +126,15 @@ pub fn flat_mut(lines: &mut [Line<[u32; WIDTH]>]) -> &mut [u32] {
     unsafe { std::slice::from_raw_parts_mut(lines.as_mut_ptr().cast(), lines.len() * WIDTH) }
 }
 
-/// Asks for the cache lines of these bytes: they come while other work is done.
+/// Asks for the cache lines of these values: they come while other work is done.
 #[inline(always)]
-pub fn prefetch(bytes: &[u8]) {
+pub fn prefetch<T>(values: &[T]) {
     #[cfg(target_arch = "x86_64")]
-    for line in bytes.chunks(64) {
+    for line in values.chunks(64 / size_of::<T>().max(1)) {
         x86::prefetch(&line[0]);
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = bytes;
+    let _ = values;
 }
 
 /// Does it with the widest vectors that this CPU has.
