@@ -4,11 +4,10 @@ use super::cluster::Cluster;
 use super::slices::Tile;
 use crate::diagnostic::Severity;
 use crate::order::{BLOCK, GRANULE};
-use rustc_hash::FxHashMap;
 
-/// By KiB: the granules that were written since a copy read them. What no copy has read is not there.
+/// By KiB: the granules that were written since a copy read them, or that no copy has read. Empty before the first copy.
 #[derive(Debug, Default)]
-pub struct Staged(FxHashMap<u32, u64>);
+pub struct Staged(Vec<u64>);
 
 const KIB: u32 = BLOCK as u32;
 const CHUNK: u32 = GRANULE as u32;
@@ -17,24 +16,35 @@ impl Staged {
     /// Somebody writes these bytes.
     #[inline]
     pub fn written(&mut self, start: u32, end: u32) {
-        if self.0.is_empty() {
+        if self.0.is_empty() || start >= end {
             return;
         }
-        for chunk in start / CHUNK..end.div_ceil(CHUNK) {
-            if let Some(mask) = self.0.get_mut(&(chunk / 64)) {
-                *mask |= 1 << (chunk % 64);
-            }
+        let (first, last) = (start / KIB, (end - 1) / KIB);
+        for (n, mask) in (first..=last).zip(self.0.iter_mut().skip(first as usize)) {
+            let from = if n == first { start % KIB / CHUNK } else { 0 };
+            let to = if n == last { (end - 1) % KIB / CHUNK } else { 63 };
+            *mask |= u64::MAX << from & u64::MAX >> (63 - to);
         }
     }
 
     /// Whether a copy has read the chunk at an address, and nobody has written it since.
     fn is_stale(&self, at: u32) -> bool {
-        self.0.get(&(at / KIB)).is_some_and(|mask| mask >> (at % KIB / CHUNK) & 1 == 0)
+        self.0.get((at / KIB) as usize).is_some_and(|mask| mask >> (at % KIB / CHUNK) & 1 == 0)
+    }
+
+    /// Whether that may be so of any chunk of these bytes, those around them in the same KiB included.
+    fn may_be_stale(&self, start: u32, end: u32) -> bool {
+        let blocks = self.0.iter().take(end.div_ceil(KIB) as usize).skip((start / KIB) as usize);
+        blocks.fold(u64::MAX, |all, mask| all & mask) != u64::MAX
     }
 
     /// A copy reads the chunk at an address.
     fn copied(&mut self, at: u32) {
-        *self.0.entry(at / KIB).or_insert(u64::MAX) &= !(1 << (at % KIB / CHUNK));
+        let n = (at / KIB) as usize;
+        if self.0.len() <= n {
+            self.0.resize(n + 1, u64::MAX);
+        }
+        self.0[n] &= !(1 << (at % KIB / CHUNK));
     }
 }
 
@@ -54,7 +64,10 @@ impl Cluster<'_> {
     pub fn check_staged(&mut self, cta: usize, tile: &Tile) {
         let (columns, staged) = (tile.pitch / CHUNK, &self.ctas[cta].staged);
         let at = |row: u32, column: u32| tile.swizzle.apply(tile.start + row * tile.pitch + column * CHUNK);
-        let found = lone(tile.rows, columns, |row, column| staged.is_stale(at(row, column)));
+        // A swizzle stays within its KiB.
+        let end = tile.start + tile.rows * tile.pitch;
+        let stale = staged.may_be_stale(tile.start, end);
+        let found = stale.then(|| lone(tile.rows, columns, |row, column| staged.is_stale(at(row, column)))).flatten();
         let staged = &mut self.ctas[cta].staged;
         for row in 0..tile.rows {
             (0..columns).for_each(|column| staged.copied(at(row, column)));
@@ -101,6 +114,10 @@ mod tests {
         (0..4).for_each(|n| staged.copied(1024 + n * 16));
         assert!(staged.is_stale(1024 + 16) && !staged.is_stale(1024 + 64));
         staged.written(1040, 1044);
-        assert!(!staged.is_stale(1040) && staged.is_stale(1056));
+        assert!(!staged.is_stale(1040) && staged.is_stale(1056) && staged.may_be_stale(1056, 1072));
+        staged.written(1023, 1025);
+        assert!(!staged.is_stale(1024) && staged.is_stale(1056));
+        staged.written(0, 8192);
+        assert!(!staged.may_be_stale(0, 8192));
     }
 }
