@@ -67,17 +67,20 @@
       const now = tile.list[at];
       const done = tile.list.slice(0, at + 1);
       const outline = (x, y, w, h, label, inside) => { parts.push(lib.rect(x, y, w, h, "f-box"), lib.text(x, y - 4, label, "f-label")); if (inside) parts.push(inside); };
+      const part = (one) => `${one.first}–${one.first + one.rows - 1}`;
+      // Two lines in the middle of a part: whose it is, and what of it.
+      const both = (x, y, who, what, kind) => [lib.text(x, y - 3, who, kind, "middle"), lib.text(x, y + 13, what, kind, "middle")];
       outline(aLeft, dTop, side, tile.height * scale, "A");
       outline(dLeft, margin, tile.width * scale, side, "B: its rows are D's columns");
       outline(dLeft, dTop, tile.width * scale, tile.height * scale, "D");
       for (const one of done) {
         const is = one === now ? " f-chosen" : "";
-        if (one.kind === "A") parts.push(lib.rect(aLeft, dTop + one.first * scale, side, one.rows * scale, `f-cell ${colour(one.cta)}${is}`), lib.text(aLeft + 4, dTop + (one.first + one.rows / 2) * scale + 4, `CTA ${one.cta}`, "f-inside"));
-        if (one.kind === "B") parts.push(lib.rect(dLeft + one.first * scale, margin, one.rows * scale, side, `f-cell ${colour(one.cta)}${is}`), lib.text(dLeft + (one.first + one.rows / 2) * scale, margin + side / 2 + 4, `CTA ${one.cta}`, "f-inside", "middle"));
+        if (one.kind === "A") parts.push(lib.rect(aLeft, dTop + one.first * scale, side, one.rows * scale, `f-cell ${colour(one.cta)}${is}`), ...both(aLeft + side / 2, dTop + (one.first + one.rows / 2) * scale, `CTA ${one.cta}`, part(one), "f-inside-small"));
+        if (one.kind === "B") parts.push(lib.rect(dLeft + one.first * scale, margin, one.rows * scale, side, `f-cell ${colour(one.cta)}${is}`), ...both(dLeft + (one.first + one.rows / 2) * scale, margin + side / 2, `CTA ${one.cta}`, width < 480 ? part(one) : `rows ${part(one)}`, "f-inside-small"));
         if (one.kind === "MMA") {
           one.ctas.forEach((cta, rank) => {
             const y = dTop + (one.first + rank * (one.m / 2)) * scale;
-            parts.push(lib.rect(dLeft, y, one.n * scale, (one.m / 2) * scale, `f-cell ${colour(cta)} f-dim${is}`), lib.text(dLeft + (one.n * scale) / 2, y + (one.m / 4) * scale + 4, width < 480 ? `CTA ${cta}` : `tensor memory of CTA ${cta}`, "f-label", "middle"));
+            parts.push(lib.rect(dLeft, y, one.n * scale, (one.m / 2) * scale, `f-cell ${colour(cta)} f-dim${is}`), ...both(dLeft + (one.n * scale) / 2, y + (one.m / 4) * scale, width < 480 ? `CTA ${cta}` : `tensor memory of CTA ${cta}`, `rows ${one.first + rank * (one.m / 2)}–${one.first + (rank + 1) * (one.m / 2) - 1}, ${one.n} columns`, "f-label"));
           });
         }
         if (one.kind === "D") parts.push(lib.rect(dLeft + one.column * scale, dTop + one.first * scale, one.columns * scale, one.rows * scale, `f-cell ${colour(one.cta)}${is}`), lib.text(dLeft + (one.column + one.columns / 2) * scale, dTop + (one.first + one.rows / 2) * scale + 4, `CTA ${one.cta}`, "f-inside-small", "middle"));

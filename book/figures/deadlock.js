@@ -65,7 +65,10 @@
       const rightAt = width - wide - 2;
       const y = (n) => 6 + n * 74;
       const row = new Map(web.waits.map((wait, n) => [wait.warp, n]));
-      const parts = [svg("defs", {}, svg("marker", { id: "figure-arrow", viewBox: "0 0 10 10", refX: 9, refY: 5, markerWidth: 7, markerHeight: 7, orient: "auto-start-reverse" }, svg("path", { d: "M 0 0 L 10 5 L 0 10 z", class: "f-exit" })))];
+      // A head for each kind of line: it takes neither colour nor size from the line.
+      const head = (name, kind) => svg("marker", { id: name, viewBox: "0 0 10 10", refX: 9, refY: 5, markerWidth: 11, markerHeight: 11, markerUnits: "userSpaceOnUse", orient: "auto-start-reverse" }, svg("path", { d: "M 0 0 L 10 5 L 0 10 z", class: kind }));
+      const parts = [svg("defs", {}, head("figure-arrow", "f-exit"), head("figure-arrow-chosen", "f-strong"))];
+      const line = (is, more) => svg("line", { class: is ? "f-strong-line" : "f-line", "marker-end": `url(#figure-arrow${is ? "-chosen" : ""})`, ...more });
       const now = list[steps.at()];
       web.waits.forEach((wait, n) => {
         const isWait = now && now.kind === "wait" && now.wait === wait;
@@ -73,12 +76,12 @@
         parts.push(lib.text(2 + wide / 2, y(n) + 19, wait.warp, "f-inside f-head", "middle"), lib.text(2 + wide / 2, y(n) + 36, ROLES[wait.warp] || "", "f-inside", "middle"));
         parts.push(lib.rect(rightAt, y(n), wide, 46, `f-cell f-g${now && now.wait === wait ? " f-chosen" : ""}`));
         parts.push(lib.text(rightAt + wide / 2, y(n) + 19, wait.barrier, "f-inside f-head", "middle"), lib.text(rightAt + wide / 2, y(n) + 36, `parity ${wait.parity}`, "f-inside", "middle"));
-        parts.push(svg("line", { class: isWait ? "f-strong-line" : "f-line", x1: wide + 4, x2: rightAt - 3, y1: y(n) + 14, y2: y(n) + 14, "marker-end": "url(#figure-arrow)" }));
+        parts.push(line(isWait, { x1: wide + 4, x2: rightAt - 3, y1: y(n) + 14, y2: y(n) + 14 }));
         for (const by of web.arrivals.get(wait.barrier) || []) {
           const to = row.get(by);
           if (to === undefined) continue;
           const is = now && now.kind === "arrive" && now.wait === wait && now.by === by;
-          parts.push(svg("line", { class: is ? "f-strong-line" : "f-line", "stroke-dasharray": "6 4", x1: rightAt - 3, x2: wide + 6, y1: y(n) + 32, y2: y(to) + 32, "marker-end": "url(#figure-arrow)" }));
+          parts.push(line(is, { "stroke-dasharray": "6 4", x1: rightAt - 3, x2: wide + 6, y1: y(n) + 32, y2: y(to) + 32 }));
         }
       });
       if (width >= 420) web.waits.forEach((_, n) => parts.push(lib.text((wide + rightAt) / 2, y(n) + 9, "waits for", "f-tick f-halo", "middle")));

@@ -4,6 +4,9 @@
   const lib = window.bookFigures;
   const { el } = lib;
   const formulas = window.bookFormulas;
+  // Of the fields, in their order: the same for the bits and for the rows of the table.
+  const COLOURS = ["f-a", "f-b", "f-c", "f-g", "f-d", "f-e", "f-f"];
+  const colour = (at) => COLOURS[at % COLOURS.length];
   const SWIZZLE = { 0: "none", 1: "128 bytes, atoms of 32", 2: "128 bytes", 4: "64 bytes", 6: "32 bytes" };
   const KINDS = {
     matrix: {
@@ -63,7 +66,7 @@
     function fieldRows() {
       const { layout, words: names, means } = KINDS[kind];
       const all = formulas.fields(layout, bits);
-      return layout.map(([name, low, width, scale]) => {
+      return layout.map(([name, low, width, scale], at) => {
         const label = names[name];
         const box = el("input", { type: "number", "aria-label": label, min: 0, max: ((2 ** width) - 1) * scale, step: scale, value: all[name], onchange: () => {
           const typed = Math.min(Math.max(Math.floor(Number(box.value) || 0), 0), ((2 ** width) - 1) * scale);
@@ -73,14 +76,13 @@
           refresh(true);
         } });
         const place = width === 1 ? `bit ${low}` : `bits ${low}–${low + width - 1}`;
-        return [el("span", {}, `${label} `, el("span", { class: "figure-aside" }, place)), box, means[name](all[name])];
+        return [el("span", {}, el("span", { class: `f-key ${colour(at)}` }), `${label} `, el("span", { class: "figure-aside" }, place)), box, means[name](all[name])];
       });
     }
     const picture = lib.picture((width) => {
       const { layout, width: count, words: names } = KINDS[kind];
       const perLine = width < 480 ? 16 : 32;
       const cell = Math.floor((width - 2) / perLine);
-      const colours = ["f-a", "f-b", "f-c", "f-g", "f-d", "f-e"];
       const parts = [];
       for (let bit = 0; bit < count; bit += 1) {
         // The highest bit first, as a number is written.
@@ -88,7 +90,7 @@
         const [x, y] = [1 + (bit % perLine) * cell, 14 + Math.floor(bit / perLine) * 42];
         const at = layout.findIndex(([, low, wide]) => from >= low && from < low + wide);
         const one = (bits >> BigInt(from)) & 1n;
-        parts.push(lib.rect(x, y, cell, 22, `f-cell ${at < 0 ? "f-none" : colours[at % colours.length]}`, at < 0 ? `bit ${from}` : `bit ${from}: ${names[layout[at][0]]}`));
+        parts.push(lib.rect(x, y, cell, 22, `f-cell ${at < 0 ? "f-none" : colour(at)}`, at < 0 ? `bit ${from}` : `bit ${from}: ${names[layout[at][0]]}`));
         parts.push(lib.text(x + cell / 2, y + 16, String(one), "f-inside", "middle"));
         if (from % 8 === 7 || from % 8 === 0) parts.push(lib.text(x + cell / 2, y - 3, String(from), "f-tick f-small", "middle"));
       }
@@ -120,7 +122,7 @@
         kind = value;
         group.hidden = kind !== "instruction";
         steps.go(0);
-      }), group, el("span", { class: "figure-field" }, el("label", { for: inputId }, "number"), input), el("span", {}, "examples"), steps);
+      }), group, el("span", { class: "figure-field" }, el("label", { for: inputId }, "number"), input), el("span", { class: "figure-field" }, el("span", {}, "examples"), steps));
     const asked = /^0x[0-9a-f]+$/i.test(root.dataset.value || "") ? BigInt(root.dataset.value) : null;
     lib.frame(root, "a descriptor and its fields", [controls, picture, steps.says, form], steps);
     steps.go(0);

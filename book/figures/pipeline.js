@@ -6,6 +6,8 @@
   const KERNELS = { step05: "one thread does all (step 5)", step07: "a warp loads, a warp multiplies (step 7)" };
   const DEPTHS = [1, 2, 3, 4, 5, 6, 7, 8];
   const ROW = 20;
+  // Of a round: 64 columns of K.
+  const MMAS = 4;
 
   // Cycles in which one of these intervals runs.
   function covered(intervals) {
@@ -24,7 +26,7 @@
       runs[name] = await Promise.all(DEPTHS.map(async (depth) => {
         const run = await lib.recording(`${name}_depth_${depth}`);
         const loads = run.events.filter((event) => event.category === "copy" && event.name.startsWith("load"));
-        const mmas = run.events.filter((event) => event.name.startsWith("MMA"));
+        const mmas = run.events.filter((event) => event.name.startsWith("MMA")).sort((a, b) => a.start - b.start);
         const stages = Array.from({ length: depth }, (_, stage) => loads.filter((event) => depth === 1 || event.details.shared.endsWith(`[${stage}]`)));
         const [from, to] = [Math.min(...loads.map((event) => event.start)), Math.max(...mmas.map((event) => event.end))];
         const busy = covered(mmas.map((event) => [event.start, event.end]));
@@ -55,7 +57,12 @@
           rounds.set(round, [Math.min(from, event.start), Math.max(to, event.end)]);
         }
         for (const [round, [from, to]] of rounds) {
-          parts.push(lib.rect(x(from), stage * ROW + 1, Math.max((to - from) * scale, 1.5), ROW - 4, "f-event f-copy", `round ${round} is loaded, cycles ${from} to ${to}`));
+          const own = one.mmas.slice(round * MMAS, (round + 1) * MMAS);
+          const [first, last] = [own[0].start, Math.max(...own.map((event) => event.end))];
+          const box = (start, end, kind, words) => parts.push(lib.rect(x(start), stage * ROW + 1, Math.max((end - start) * scale, 1.5), ROW - 4, `f-event ${kind}`, `round ${round} ${words}, cycles ${start} to ${end}`));
+          box(from, to, "f-copy", "is loaded");
+          if (first > to) box(to, first, "f-wait", "waits to be multiplied");
+          box(first, last, "f-mma", "is multiplied");
           if ((to - from) * scale > 16) parts.push(lib.text(x(from) + 3, stage * ROW + 14, String(round), "f-inside"));
         }
       });
@@ -64,7 +71,7 @@
       for (const event of one.mmas) parts.push(lib.rect(x(event.start), row * ROW + 1, Math.max(event.cycles * scale, 1), ROW - 4, "f-event f-mma", `${event.name} with ${event.details.A}, cycles ${event.start} to ${event.end}`));
       const bottom = (one.depth + 1) * ROW;
       for (let at = Math.ceil(begin / 2000) * 2000; at <= longest; at += width < 480 ? 8000 : 4000) parts.push(lib.text(x(at), bottom + 12, `cycle ${at}`, "f-tick", at > longest * 0.9 ? "end" : "middle"));
-      return lib.sheet(width, bottom + 16, `${one.depth} stages: loads of each stage and MMAs, cycles ${one.from} to ${one.to}`, ...parts);
+      return lib.sheet(width, bottom + 16, `${one.depth} stages: when each is loaded, waits and is multiplied, and the MMAs, cycles ${one.from} to ${one.to}`, ...parts);
     });
     const percent = (share) => `${Math.round(share * 100)} %`;
     const steps = lib.stepper({
@@ -84,7 +91,7 @@
       "16 rounds of 128 × 64 × 64, simulated; L2 holds the matrices"));
     const controls = el("div", { class: "figure-controls" },
       lib.choice("kernel", Object.entries(KERNELS), kernel, (value) => { kernel = value; steps.go(steps.at()); }), el("span", {}, "stages"), steps);
-    const legend = el("ul", { class: "figure-legend" }, [["copy", "TMA loads, with the number of the round"], ["mma", "MMAs"]].map(([key, words]) => el("li", {}, el("span", { class: "f-key f-" + key }), words)));
+    const legend = el("ul", { class: "figure-legend" }, [["copy", "TMA loads the stage (with the number of the round)"], ["wait", "the stage is full and waits"], ["mma", "MMAs read it"], ["none", "the stage is free"]].map(([key, words]) => el("li", {}, el("span", { class: "f-key f-" + key }), words)));
     lib.frame(root, "a ring of 1 to 8 stages", [controls, picture, steps.says, legend, table], steps);
     steps.go(steps.at());
   });

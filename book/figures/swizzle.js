@@ -46,8 +46,11 @@
         }
       }
       const { counts } = turns(asked(steps.at()).map(([row, chunk]) => place(row, chunk) & ~15), CHUNK);
-      const top = 18 + LINES * height + 18;
+      parts.push(lib.text(left, 18 + LINES * height + 16, "in each cell: row, chunk of the tile", "f-tick"));
+      const top = 18 + LINES * height + 40;
+      const most = Math.max(...counts);
       parts.push(lib.text(left, top, "words that each bank is asked for", "f-label"));
+      parts.push(lib.text(left - 6, top + 14 + (8 - most) * 6, String(most), "f-tick", "end"));
       const bar = (cell * 8) / 32;
       counts.forEach((n, b) => {
         parts.push(lib.rect(left + b * bar + 0.5, top + 8 + (8 - n) * 6, bar - 1, n * 6, n > 1 ? "f-e f-cell" : "f-a f-cell", `bank ${b}: ${n}`));

@@ -52,6 +52,7 @@
         parts.push(lib.text(0, top + row * LANE + 14, same === 0 ? lane.name : `${lane.name} (${same + 1})`, "f-label"));
       });
       const last = new Map();
+      const drawn = new Map();
       for (const event of recording.events) {
         const row = place.get(event.lane);
         if (row === undefined || event.end < view[0] || event.start > view[1]) continue;
@@ -64,8 +65,17 @@
         const box = lib.rect(from, top + row * LANE + 1, wide, LANE - 4, "f-event " + css(event.category) + (isChosen ? " f-chosen" : wide < 4 ? " f-thin" : ""), event.name);
         if (withPointer) box.addEventListener("click", () => select(event));
         parts.push(box);
-        if (wide > event.name.length * 6.2 + 6) parts.push(lib.text(from + 3, top + row * LANE + 14, event.name, "f-inside"));
+        if (!drawn.has(row)) drawn.set(row, []);
+        drawn.get(row).push({ from, to: from + wide, name: event.name });
         last.set(event.lane, { category: event.category, from });
+      }
+      // A name stands where nothing that begins later covers it.
+      for (const [row, boxes] of drawn) {
+        boxes.sort((a, b) => a.from - b.from);
+        boxes.forEach(({ from, to, name: words }, n) => {
+          const free = Math.min(to, n + 1 < boxes.length ? boxes[n + 1].from : to) - from;
+          if (free > words.length * 6.2 + 6) parts.push(lib.text(from + 3, top + row * LANE + 14, words, "f-inside"));
+        });
       }
       if (withPointer && chosen && chosen.by !== null && place.has(chosen.by) && place.has(chosen.lane)) {
         const [fromRow, toRow] = [place.get(chosen.by), place.get(chosen.lane)];
@@ -182,7 +192,8 @@
         lib.button("←", "Earlier", () => show(view[0] - (view[1] - view[0]) / 3, view[1] - (view[1] - view[0]) / 3)),
         lib.button("→", "Later", () => show(view[0] + (view[1] - view[0]) / 3, view[1] + (view[1] - view[0]) / 3)),
         lib.button("all", "Show all", () => { whole(); picture.again(); })));
-    const legend = el("ul", { class: "figure-legend" }, KINDS.map(([kind, words]) => el("li", {}, el("span", { class: "f-key " + css(kind) }), words)));
+    const legend = el("ul", { class: "figure-legend" }, KINDS.map(([kind, words]) => el("li", {}, el("span", { class: "f-key " + css(kind) }), words)),
+      el("li", {}, "(2), (3): what runs at the same time on one engine"));
     refill();
     lib.frame(root, "what warps and engines do when", [controls, picture, steps.says, legend, events], steps);
     root.addEventListener("keydown", (event) => {

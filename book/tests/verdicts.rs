@@ -5,6 +5,10 @@
 #[allow(dead_code)]
 #[path = "../../harness/tests/judged/mod.rs"]
 mod judged;
+#[path = "verdicts/reports.rs"]
+mod reports;
+#[path = "verdicts/texts.rs"]
+mod texts;
 
 use emulator::CODES;
 use harness::verdict::{MilestoneState, Outcome, Part, Verdict};
@@ -106,6 +110,10 @@ const SAID: &[(&str, &str, &str)] = &[
     ("tensor-memory.md", "no barrier before it", "freed_early_1"),
     ("tensor-memory.md", "no `tmem_wait_load`", "no_wait_ld_1"),
     ("tensor-memory.md", "one thread waits for the MMAs", "one_waits_1"),
+    ("mbarriers.md", "a second wait", "waits_again_1"),
+    ("shared-memory.md", "a swizzle by hand", "swizzle_by_hand_1"),
+    ("shared-memory.md", "columns counted in chunks", "columns_in_chunks_1"),
+    ("tma.md", "a box that begins at column 4", "box_at_column_4_4"),
     ("cta-pairs.md", "the bytes of one CTA announced", "bytes_of_one_9"),
     ("cta-pairs.md", "each CTA's copies tell its own", "own_barrier_9"),
     ("cta-pairs.md", "`commit` in place of", "product_of_one_9"),
@@ -215,9 +223,17 @@ fn judged_until(passage: &str, name: &'static str) -> Vec<String> {
     if first.is_empty() {
         return first;
     }
-    let number = name.rsplit('_').next().and_then(|number| number.parse().ok()).expect("the name ends with the step");
     let options = JudgeOptions { sources: Sources::at(edited::FOLDER), ..JudgeOptions::default() };
-    of(&judge(step(number).expect("the step exists"), &judged::Edited(name), &options))
+    of(&judge(edited_step(name), &judged::Edited(name), &options))
+}
+
+/// The step of an edited solution.
+fn step_of(name: &str) -> u8 {
+    name.rsplit('_').next().and_then(|number| number.parse().ok()).expect("the name ends with the step")
+}
+
+fn edited_step(name: &str) -> &'static harness::Step {
+    step(step_of(name)).expect("the step exists")
 }
 
 #[test]

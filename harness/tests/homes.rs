@@ -27,10 +27,17 @@ fn what_breaks_a_run_off_is_shown_at_its_own_todo() {
     assert_eq!(first, Some("2.4"), "{}", report::render(&verdict));
 }
 
-/// The note stands at the load; the fence is asked for by the TODO of the wait in step 1, and by that of the loads in step 2.
+/// The note stands at the load; the fence is asked for by the TODO of the wait in step 1, by that of the loads in step 2, and by that in
+/// which all threads meet in steps 4 to 6.
 #[test]
 fn a_missing_fence_is_that_of_the_todo_that_asks_for_it() {
-    for (name, id) in [("no_fence_behind_the_wait_1", "1.5"), ("no_fence_before_the_loads_2", "2.5")] {
+    for (name, id) in [
+        ("no_fence_behind_the_wait_1", "1.5"),
+        ("no_fence_before_the_loads_2", "2.5"),
+        ("no_fence_behind_the_meeting_4", "4.5"),
+        ("no_fence_behind_the_meeting_5", "5.6"),
+        ("no_fence_behind_the_meeting_6", "6.5"),
+    ] {
         let verdict = judged(name);
         let whole = report::render(&verdict);
         let Outcome::Failed { text, .. } = verdict.part(Part::RaceFree) else { panic!("`{name}`:\n{whole}") };

@@ -422,6 +422,9 @@ const EDITS: &[Edit] = &[
     ),
     ("no_fence_behind_the_wait_1", 1, &[("    k.tcgen05_fence_after();\n", "")]),
     ("no_fence_before_the_loads_2", 2, &[("    k.tcgen05_fence_after();\n", "")]),
+    ("no_fence_behind_the_meeting_4", 4, &[("    k.tcgen05_fence_after();\n", "")]),
+    ("no_fence_behind_the_meeting_5", 5, &[("    k.tcgen05_fence_after();\n", "")]),
+    ("no_fence_behind_the_meeting_6", 6, &[("        k.tcgen05_fence_after();\n", "")]),
     // The mistakes of the table in book/src/step09.md.
     ("own_ld2mma_9", 9, &[("wg.arrive(ld2mma.of_cta(LEADER));", "wg.arrive(ld2mma);")]),
     ("commit_to_one_9", 9, &[("t.commit_multicast(mma2tma.at(s), BOTH);", "t.commit(mma2tma.at(s));")]),

@@ -280,4 +280,32 @@ const SHOWN: &[Edit] = &[
             ),
         ],
     ),
+    // Reports of other pages, and what else they quote.
+    ("waits_again_1", 1, &[("k.wait(mma_done, 0);", "k.wait(mma_done, 0); k.wait(mma_done, 1);")]),
+    ("columns_in_bytes_1", 1, &[("thread % CHUNKS_OF_ROW * CHUNK", "thread % CHUNKS_OF_ROW * 16")]),
+    (
+        "swizzle_by_hand_1",
+        1,
+        &[(
+            "k.store_shared_16(a.at(row, column), from_a);",
+            "k.store_shared_16(a.at_linear(row, column ^ ((row / 8 % 8) * 8)), from_a);",
+        )],
+    ),
+    ("box_at_column_4_4", 4, &[("(round * BLK_K, m_start)", "(round * BLK_K + 4, m_start)")]),
+    (
+        "bytes_of_both_5",
+        5,
+        &[(
+            "t.expect_tx(tma2mma.at(i), a.stage_bytes() + b.stage_bytes());",
+            "t.expect_tx(tma2mma.at(i), PIPE_DEPTH * (a.stage_bytes() + b.stage_bytes()));",
+        )],
+    ),
+    (
+        "rounds_differ_7",
+        7,
+        &[("t.repeat(k_tiles, |t, round| {\n                        // TODO 7.3", "t.repeat((gemm.k / BLK_K).max(1), |t, round| {\n                        // TODO 7.3")],
+    ),
+    ("one_warp_8", 8, &[("const MMA_WARP: u32 = 0;", "const MMA_WARP: u32 = 3;")]),
+    ("ring_of_two_8", 8, &[("PipelineState::consumer(t, depth);", "PipelineState::consumer(t, 2);")]),
+    ("mask_is_the_count_9", 9, &[("t.commit_multicast(mma2ld, BOTH);", "t.commit_multicast(mma2ld, CTAS);")]),
 ];

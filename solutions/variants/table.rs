@@ -88,7 +88,88 @@ const ANSWERS: &[Variant] = &[
     ),
     ("late_7", 7, &[EARLY, LATE]),
     ("late_8", 8, &[EARLY, LATE]),
+    (
+        "two_accumulators_7",
+        7,
+        &[
+            RING_OF_PRODUCTS,
+            RING_OF_FREE,
+            PRODUCER_OF_TWO,
+            CONSUMER_OF_TWO,
+            ("w.tmem_alloc(\"accumulator\", BLK_N)", "w.tmem_alloc(\"accumulator\", 2 * BLK_N)"),
+            WAITS_FOR_ITS_SLOT,
+            (
+                "for slice in 0..BLK_K / MMA_K {
+                            let (a, b) = (a.at(s).k_slice(slice * MMA_K), b.at(s).k_slice(slice * MMA_K));
+                            t.mma(accumulator, a, b, (round + slice).gt(0));
+                        }",
+                "for slot in 0..2 {
+                            t.when(now.eq(slot), |t| {
+                                for slice in 0..BLK_K / MMA_K {
+                                    let (a, b) = (a.at(s).k_slice(slice * MMA_K), b.at(s).k_slice(slice * MMA_K));
+                                    t.mma(accumulator.columns(slot * BLK_N, BLK_N), a, b, (round + slice).gt(0));
+                                }
+                            });
+                        }",
+            ),
+            ("t.commit(mma2ld);", "t.commit(mma2ld.at(now));"),
+            READS_ITS_SLOT,
+            EACH_SLOT,
+            ("// ANCHOR_END: todo_7_7\n            }", "}});}"),
+            ("accumulator.columns(chunk * EPI_N, EPI_N)", "accumulator.columns(slot * BLK_N + chunk * EPI_N, EPI_N)"),
+            ("wg.arrive(ld2mma);", "wg.arrive(ld2mma.at(now));"),
+        ],
+    ),
+    (
+        "two_accumulators_9",
+        9,
+        &[
+            RING_OF_PRODUCTS,
+            RING_OF_FREE,
+            PRODUCER_OF_TWO,
+            CONSUMER_OF_TWO,
+            ("let accumulator = tmem.address(k).columns(0, MMA_N);", "let accumulator = tmem.address(k);"),
+            WAITS_FOR_ITS_SLOT,
+            (
+                "for slice in 0..BLK_K / MMA_K {
+                                let (a, b) = (a.at(s).k_slice(slice * MMA_K), b.at(s).k_slice(slice * MMA_K));
+                                t.mma(accumulator, a, b, (round + slice).gt(0));
+                            }",
+                "for slot in 0..2 {
+                                t.when(now.eq(slot), |t| {
+                                    for slice in 0..BLK_K / MMA_K {
+                                        let (a, b) = (a.at(s).k_slice(slice * MMA_K), b.at(s).k_slice(slice * MMA_K));
+                                        t.mma(accumulator.columns(slot * MMA_N, MMA_N), a, b, (round + slice).gt(0));
+                                    }
+                                });
+                            }",
+            ),
+            ("t.commit_multicast(mma2ld, BOTH);", "t.commit_multicast(mma2ld.at(now), BOTH);"),
+            READS_ITS_SLOT,
+            EACH_SLOT,
+            ("// ANCHOR_END: todo_9_6\n            }", "}});}"),
+            ("accumulator.columns(chunk * EPI_N, EPI_N)", "accumulator.columns(slot * MMA_N + chunk * EPI_N, EPI_N)"),
+            ("wg.arrive(ld2mma.of_cta(LEADER));", "wg.arrive(ld2mma.at(now).of_cta(LEADER));"),
+        ],
+    ),
 ];
+
+/// Two accumulators: the barriers that tell of them are rings, both states have two stages, and the stage chooses the columns.
+const RING_OF_PRODUCTS: (&str, &str) =
+    ("CommitBarrier::new(k, \"mma2ld\")", "CommitBarrier::ring(k, \"mma2ld\", 2)");
+const RING_OF_FREE: (&str, &str) = ("ThreadBarrier::new(k, \"ld2mma\")", "ThreadBarrier::ring(k, \"ld2mma\", 2)");
+const PRODUCER_OF_TWO: (&str, &str) = ("PipelineState::producer(t, 1)", "PipelineState::producer(t, 2)");
+const CONSUMER_OF_TWO: (&str, &str) = ("PipelineState::consumer(wg, 1)", "PipelineState::consumer(wg, 2)");
+const WAITS_FOR_ITS_SLOT: (&str, &str) =
+    ("t.wait(ld2mma, free.phase());", "let now: U32 = t.variable(free.stage()); t.wait(ld2mma.at(now), free.phase());");
+const READS_ITS_SLOT: (&str, &str) = (
+    "wg.wait(mma2ld, full.phase());",
+    "let now: U32 = wg.variable(full.stage()); wg.wait(mma2ld.at(now), full.phase());",
+);
+const EACH_SLOT: (&str, &str) = (
+    "for chunk in 0..EPI_CHUNKS {",
+    "for slot in 0..2 { wg.when_uniform(now.eq(slot), |wg| { for chunk in 0..EPI_CHUNKS {",
+);
 
 const GIVEN_BACK: (&str, &str) = (
     "w.tmem_alloc(\"accumulator\", BLK_N)",

@@ -45,12 +45,17 @@ impl Judge<'_> {
         });
         let todos: Vec<&'static Milestone> = todos.collect();
         // The line that is shown is the access, and the fence may be asked for beside the wait.
-        let asks_for_it = |milestone: &&&Milestone| {
-            let fence = if diagnostic.title.contains("before_thread_sync") { "before" } else { "after" };
-            milestone.task.contains(&format!("tcgen05_fence_{fence}"))
+        let fence = if diagnostic.title.contains("before_thread_sync") { "before" } else { "after" };
+        let asks_for_it = |milestone: &Milestone| milestone.task.contains(&format!("tcgen05_fence_{fence}"));
+        // Where all threads meet for it, that is a TODO of its own, which stands in front of the access.
+        let asked_before = |harmed: &&'static Milestone| {
+            let milestones: &'static [Milestone] = self.step.milestones;
+            let at = milestones.iter().position(|known| known.id == harmed.id)?;
+            milestones[..at].iter().rev().find(|known| fence == "after" && asks_for_it(known))
         };
-        let fence = todos.iter().find(asks_for_it).filter(|_| diagnostic.code == "missing-tensor-fence");
-        let milestone: &'static Milestone = fence.or(todos.first()).copied()?;
+        let fence = (diagnostic.code == "missing-tensor-fence")
+            .then(|| todos.iter().copied().find(|todo| asks_for_it(todo)).or_else(|| asked_before(todos.first()?)));
+        let milestone: &'static Milestone = fence.flatten().or(todos.first().copied())?;
         Some(mended_elsewhere(self.step, diagnostic.code, milestone.id).map_or(milestone, |(mends, _)| mends))
     }
 

@@ -13,7 +13,7 @@ use ptx::RegionKind;
 /// Columns of D that are staged at once in the solutions.
 const STAGED_COLUMNS: u32 = 64;
 const STAGED: &str = "TMA reads a tile as its tensor map says: with the 128-byte swizzle, chunk c of row r lies at chunk \
-                      c ^ (r % 8) (PTX ISA 5.5.6).";
+                      c ^ (r % 8) (PTX ISA 5.5.7).";
 
 /// When the first tile's last MMA ends: the one before the second that does not accumulate.
 pub(super) fn first_tile_end(run: &Observation) -> Option<u64> {
