@@ -8,7 +8,7 @@ const BLK_M: u32 = 128;
 const _: () = assert!(BLK_M == 128, "an MMA has 64 or 128 rows; with 128, row i of D is lane i of tensor memory");
 /// Columns of D, rows of the tile of B.
 const BLK_N: u32 = 128;
-const _: () = assert!(BLK_N <= 256, "an MMA of one CTA has up to 256 columns, in steps of 16 with 128 rows");
+const _: () = assert!(BLK_N <= 256, "an MMA of one CTA has up to 256 columns, in steps of 8");
 const _: () = assert!(BLK_N.is_power_of_two() && BLK_N >= 32, "tensor memory comes in 32, 64, 128, 256, 512 columns");
 const _: () = assert!(BLK_N == BLK_M, "the tiles of A and B have one shape here, so that one loop can copy both");
 /// Columns of the tiles of A and B.

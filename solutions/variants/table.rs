@@ -55,6 +55,30 @@ const ANSWERS: &[Variant] = &[
         2,
         &[("k.wait(mma_done, round & 1);", "k.warp(0, |w| w.elect_one(|t| t.wait(mma_done, round & 1))); k.sync();")],
     ),
+    (
+        "ahead_2",
+        2,
+        &[
+            ("let k_start = round * BLK_K;", "let k_start = round * BLK_K; let mut chunks = Vec::new();"),
+            (
+                "k.store_shared_16(a.at(row, column), from_a);
+            k.store_shared_16(b.at(row, column), from_b);
+        }",
+                "chunks.push((row, from_a, from_b));
+        }
+        k.wait(mma_done, (round + 1) & 1);
+        for (row, from_a, from_b) in chunks {
+            k.store_shared_16(a.at(row, column), from_a);
+            k.store_shared_16(b.at(row, column), from_b);
+        }",
+            ),
+            ("        k.wait(mma_done, round & 1);\n", ""),
+            (
+                "    k.tcgen05_fence_after();\n",
+                "    k.wait(mma_done, (gemm.tiles_k(BLK_K) - 1) & 1);\n    k.tcgen05_fence_after();\n",
+            ),
+        ],
+    ),
     ("permit_3", 3, &[GIVEN_BACK]),
     ("permit_4", 4, &[GIVEN_BACK]),
     ("permit_5", 5, &[GIVEN_BACK]),
@@ -74,6 +98,43 @@ const ANSWERS: &[Variant] = &[
             (
                 "t.tma_load(b, &gemm.b, (round * BLK_K, n_start), tma2mma);",
                 "t.tma_load(b, &gemm.b, (round * BLK_K, n_start), tma2mma); t.expect_tx(tma2mma, a.bytes() + b.bytes());",
+            ),
+        ],
+    ),
+    (
+        "each_part_4",
+        4,
+        &[
+            (
+                "            k.store_shared_16(d.at(part).at(row, column), chunk);
+        }
+",
+                "            k.store_shared_16(d.at(part).at(row, column), chunk);
+        }
+        k.fence_proxy_async();
+        k.sync();
+        k.warp(0, |w| {
+            w.elect_one(|t| {
+                t.tma_store(d.at(part), &gemm.d, (n_start + part * EPI_N, m_start));
+                t.bulk_commit();
+            })
+        });
+",
+            ),
+            (
+                "    // ANCHOR: todo_4_7
+    k.fence_proxy_async();
+    k.sync();
+    k.warp(0, |w| {
+        w.elect_one(|t| {
+            for part in 0..BLK_N / EPI_N {
+                t.tma_store(d.at(part), &gemm.d, (n_start + part * EPI_N, m_start));
+            }
+            t.bulk_commit();
+",
+                "    k.warp(0, |w| {
+        w.elect_one(|t| {
+",
             ),
         ],
     ),

@@ -154,6 +154,7 @@ fn one_way_back(claims: &mut Claims) {
     claims.numbers(page, "| both tiles of D stored and fenced | {} |", &[fenced - read.1]);
     claims.numbers(page, "| TMA asked for both stores | {} |", &[asked - fenced]);
     claims.numbers(page, "| the engine has read both tiles | {} |", &[engine - asked]);
+    claims.cycles(page, "{} cycles instead of {} at 256 × 256 × 512", &[("each_part_4", SMALL), ("4", SMALL)]);
 }
 
 fn first_steps(claims: &mut Claims) {
@@ -203,6 +204,21 @@ fn first_steps(claims: &mut Claims) {
         "*fast* says {} cycles, 1.02 times the reference's {}:",
         &[("one_waits_2", timed), ("2", timed)],
     );
+
+    let page = "k-loop.md";
+    let both = [("2", STEP_2), ("ahead_2", STEP_2)];
+    claims.cycles(page, "| the whole kernel, K = 512 | {} | {} |", &both);
+    let rounds = both.map(|(name, size)| runs::from_round_to_round(&claims.runs.events(name, size), 4));
+    claims.numbers(page, "| from one round to the next | {} | {} |", &rounds);
+
+    let page = "grid.md";
+    // An SM has 228 KiB, and 1 KiB of it is the system's for each CTA (machine.md).
+    for (row, name) in [("| 3 |", "3"), ("| 4 |", "4"), ("| 5 |", "5"), ("| 8 |", "8")] {
+        let bytes = runs::shared_bytes(name, K1);
+        let text = ["| 3 | {} | {} |", "| 4 | {} | {} |", "| 5 | {} | {} |", "| 8 | {} | {} |"];
+        let text = text.into_iter().find(|text| text.starts_with(row)).expect("a row for each");
+        claims.say(page, text, &[commas(bytes), (228 * 1024 / (bytes + 1024)).to_string()]);
+    }
 
     let page = "step03.md";
     claims.cycles(page, "| the whole kernel, K = 512 | {} | {} |", &[("2", STEP_2), ("3", SMALL)]);

@@ -26,6 +26,13 @@ fn built(name: &str, size: [u32; 3]) -> (harness::Built, Problem) {
     (built.unwrap_or_else(|error| panic!("`{name}` at {problem}: {error}")), problem)
 }
 
+/// Bytes of shared memory of a CTA, as the head of its PTX says.
+pub fn shared_bytes(name: &str, size: [u32; 3]) -> u64 {
+    let text = built(name, size).0.ptx;
+    let said = text.split("// Bytes of dynamic shared memory: ").nth(1).and_then(|rest| rest.split('.').next());
+    said.and_then(|number| number.parse().ok()).unwrap_or_else(|| panic!("`{name}`: the head says no bytes"))
+}
+
 impl Runs {
     /// As `cargo workbook inspect --timeline` runs it.
     pub fn report(&mut self, name: &str, size: [u32; 3]) -> &Report {

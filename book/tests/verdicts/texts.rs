@@ -85,14 +85,16 @@ fn what_is_quoted_of_other_texts_is_what_the_verdict_says() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Answers that say of another kernel that it passes.
+/// Answers that say of another kernel that it passes: here at the size that is looked at closely.
 #[test]
 fn answers_that_pass_do() {
-    let answers = [("warps_arrive_7", 7), ("two_accumulators_7", 7), ("two_accumulators_9", 9), ("loads_first_4", 4)];
+    let answers = [("warps_arrive_7", 7), ("two_accumulators_7", 7), ("two_accumulators_9", 9), ("loads_first_4", 4), ("ahead_2", 2), ("each_part_4", 4)];
     for (name, number) in answers {
         let kernel = variants::ANSWERS.iter().find(|(known, ..)| *known == name).expect("an answer").2;
-        let options = JudgeOptions { sources: Sources::none(), ..JudgeOptions::default() };
-        let verdict = judge(step(number).expect("the step exists"), &InProcess(kernel), &options);
+        let whole = step(number).expect("the step exists");
+        let step = Step { sizes: &[], cases: &[], timed: whole.observed.problem, inputs_per_size: 1, ..*whole };
+        let options = JudgeOptions { seeds: 2, sources: Sources::none(), ..JudgeOptions::default() };
+        let verdict = judge(&step, &InProcess(kernel), &options);
         for (part, outcome) in &verdict.parts {
             let failed = matches!(outcome, harness::verdict::Outcome::Failed { .. });
             assert!(!failed, "`{name}`, {part}: {}", harness::report::render(&verdict));
