@@ -216,8 +216,7 @@ const ANSWERS: &[Variant] = &[
 ];
 
 /// Two accumulators: the barriers that tell of them are rings, both states have two stages, and the stage chooses the columns.
-const RING_OF_PRODUCTS: (&str, &str) =
-    ("CommitBarrier::new(k, \"mma2ld\")", "CommitBarrier::ring(k, \"mma2ld\", 2)");
+const RING_OF_PRODUCTS: (&str, &str) = ("CommitBarrier::new(k, \"mma2ld\")", "CommitBarrier::ring(k, \"mma2ld\", 2)");
 const RING_OF_FREE: (&str, &str) = ("ThreadBarrier::new(k, \"ld2mma\")", "ThreadBarrier::ring(k, \"ld2mma\", 2)");
 const PRODUCER_OF_TWO: (&str, &str) = ("PipelineState::producer(t, 1)", "PipelineState::producer(t, 2)");
 const CONSUMER_OF_TWO: (&str, &str) = ("PipelineState::consumer(wg, 1)", "PipelineState::consumer(wg, 2)");

@@ -142,7 +142,8 @@ fn reports_are_what_the_verdict_says() {
     for (name, kernels) in REPORTS {
         let text = page(name);
         let blocks: Vec<&str> = text.split("```text\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
-        let reports: Vec<&str> = blocks.into_iter().filter(|b| BEGINS.iter().any(|begin| b.starts_with(begin))).collect();
+        let reports: Vec<&str> =
+            blocks.into_iter().filter(|b| BEGINS.iter().any(|begin| b.starts_with(begin))).collect();
         assert_eq!(reports.len(), kernels.len(), "book/src/{name}: a kernel for each report");
         for (report, kernel) in reports.iter().zip(*kernels) {
             let groups = groups(report);
@@ -165,9 +166,12 @@ fn reports_are_what_the_verdict_says() {
 #[test]
 fn a_stale_report_is_seen() {
     let said = "error[hang]: it never ends\n --> a.rs:7:9\n  |\n7 |   t.wait(b);\n  |     ^^^^ warp 7 waits\n9 |  k.sync();\n  = try: x\n";
-    let said: Vec<Line> = said.lines().map(|text| line(text, |n| n + 10)).filter(|line| !line.text.is_empty()).collect();
+    let said: Vec<Line> =
+        said.lines().map(|text| line(text, |n| n + 10)).filter(|line| !line.text.is_empty()).collect();
     let stands = |block: &str| missing(&groups(block), &said).is_none();
-    assert!(stands("error[hang]: it never ends\n   --> steps/step01/src/kernel.rs:17:9\n    |\n 17 | t.wait(b);\n    |   ^^^^ warp 7 waits\n...\n    = try: x\n"));
+    assert!(stands(
+        "error[hang]: it never ends\n   --> steps/step01/src/kernel.rs:17:9\n    |\n 17 | t.wait(b);\n    |   ^^^^ warp 7 waits\n...\n    = try: x\n"
+    ));
     assert!(!stands("error[hang]: it never ends\n   --> steps/step01/src/kernel.rs:17:8\n"));
     assert!(!stands(" 16 | t.wait(b);\n"));
     assert!(!stands(" 17 | t.wait(c);\n"));

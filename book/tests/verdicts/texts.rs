@@ -3,7 +3,9 @@
 
 use super::{missing, page, rows, said};
 use harness::verdict::Part;
-use harness::{BuildFailure, Built, InProcess, JudgeOptions, KernelSource, Problem, Step, diagnostics::Sources, judge, step};
+use harness::{
+    BuildFailure, Built, InProcess, JudgeOptions, KernelSource, Problem, Step, diagnostics::Sources, judge, step,
+};
 
 /// What is put in place of what.
 type Changes = &'static [(&'static str, &'static str)];
@@ -23,11 +25,22 @@ const TEXTS: &[(&str, &str, u8, Changes)] = &[
         "tensor-memory.md",
         "64 columns allocated",
         1,
-        &[("[dynamic_shared+32776], 128;", "[dynamic_shared+32776], 64;"), ("sync.aligned.b32 %r285, 128;", "sync.aligned.b32 %r285, 64;")],
+        &[
+            ("[dynamic_shared+32776], 128;", "[dynamic_shared+32776], 64;"),
+            ("sync.aligned.b32 %r285, 128;", "sync.aligned.b32 %r285, 64;"),
+        ],
     ),
     ("tensor-memory.md", "no `tmem_dealloc`", 1, &[("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r285, 128;", "")]),
     ("mbarriers.md", "all lanes issue MMAs and commit", 1, &[("@!%p4 bra $elected_end_2;", "")]),
-    ("mbarriers.md", "made twice", 1, &[(MADE, "mbarrier.init.shared::cta.b64 [dynamic_shared+32768], 1; mbarrier.init.shared::cta.b64 [dynamic_shared+32768], 1;")]),
+    (
+        "mbarriers.md",
+        "made twice",
+        1,
+        &[(
+            MADE,
+            "mbarrier.init.shared::cta.b64 [dynamic_shared+32768], 1; mbarrier.init.shared::cta.b64 [dynamic_shared+32768], 1;",
+        )],
+    ),
     (
         "tma.md",
         "a plain `arrive`",
@@ -38,7 +51,12 @@ const TEXTS: &[(&str, &str, u8, Changes)] = &[
         )],
     ),
     ("tma.md", "a tile at a multiple of 64 bytes", 4, &[("bytes [dynamic_shared], ", "bytes [dynamic_shared+64], ")]),
-    ("cta-pairs.md", "plain copies that tell", 9, &[(".mbarrier::complete_tx::bytes.cta_group::2", ".mbarrier::complete_tx::bytes")]),
+    (
+        "cta-pairs.md",
+        "plain copies that tell",
+        9,
+        &[(".mbarrier::complete_tx::bytes.cta_group::2", ".mbarrier::complete_tx::bytes")],
+    ),
     ("cta-pairs.md", "an instruction descriptor of 128", 9, &[("0x10400010", "0x08400010")]),
 ];
 
@@ -88,7 +106,14 @@ fn what_is_quoted_of_other_texts_is_what_the_verdict_says() {
 /// Answers that say of another kernel that it passes: here at the size that is looked at closely.
 #[test]
 fn answers_that_pass_do() {
-    let answers = [("warps_arrive_7", 7), ("two_accumulators_7", 7), ("two_accumulators_9", 9), ("loads_first_4", 4), ("ahead_2", 2), ("each_part_4", 4)];
+    let answers = [
+        ("warps_arrive_7", 7),
+        ("two_accumulators_7", 7),
+        ("two_accumulators_9", 9),
+        ("loads_first_4", 4),
+        ("ahead_2", 2),
+        ("each_part_4", 4),
+    ];
     for (name, number) in answers {
         let kernel = variants::ANSWERS.iter().find(|(known, ..)| *known == name).expect("an answer").2;
         let whole = step(number).expect("the step exists");
