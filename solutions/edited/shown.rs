@@ -291,6 +291,7 @@ const SHOWN: &[Edit] = &[
             "k.store_shared_16(a.at_linear(row, column ^ ((row / 8 % 8) * 8)), from_a);",
         )],
     ),
+    ("column_of_the_tile_3", 3, &[("gemm.d.at(m_start + row, n_start + column)", "gemm.d.at(m_start + row, column)")]),
     ("box_at_column_4_4", 4, &[("(round * BLK_K, m_start)", "(round * BLK_K + 4, m_start)")]),
     (
         "bytes_of_both_5",
