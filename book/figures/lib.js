@@ -234,7 +234,8 @@
     // What some of them need stands in two files more.
     try {
       await load("recording.js", () => Boolean(window.bookFigures.recording));
-      await load("formulas.js", () => Boolean(window.bookFormulas));
+      // A page that stands alone has what it needs in it, and asks for nothing.
+      if (here) await load("formulas.js", () => Boolean(window.bookFormulas));
     } catch (error) {
       if (!window.bookFigures.recording) {
         for (const root of figures) root.dataset.state = "off";

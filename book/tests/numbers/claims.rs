@@ -213,11 +213,19 @@ fn first_steps(claims: &mut Claims) {
 
     let page = "grid.md";
     // An SM has 228 KiB, and 1 KiB of it is the system's for each CTA (machine.md).
-    for (row, name) in [("| 3 |", "3"), ("| 4 |", "4"), ("| 5 |", "5"), ("| 8 |", "8")] {
-        let bytes = runs::shared_bytes(name, K1);
-        let text = ["| 3 | {} | {} |", "| 4 | {} | {} |", "| 5 | {} | {} |", "| 8 | {} | {} |"];
-        let text = text.into_iter().find(|text| text.starts_with(row)).expect("a row for each");
-        claims.say(page, text, &[commas(bytes), (228 * 1024 / (bytes + 1024)).to_string()]);
+    for (step, threads, text, with_registers) in [
+        ("3", 128, "| 3 | {} | {} |", "| 3 | {} | {} | {} | {} | 128 | 4 |"),
+        ("4", 128, "| 4 | {} | {} |", "| 4 | {} | {} | {} | {} | 128 | 4 |"),
+        ("5", 128, "| 5 | {} | {} |", "| 5 | {} | {} | {} | {} | 128 | 4 |"),
+        ("8", 256, "| 8 | {} | {} |", "| 8 | {} | {} | {} | {} | 128 | 4 |"),
+    ] {
+        let bytes = runs::shared_bytes(step, K1);
+        let mut values = vec![commas(bytes), (228 * 1024 / (bytes + 1024)).to_string()];
+        let registers = runs::registers(step, K1);
+        if let Some(registers) = registers {
+            values.extend([registers.to_string(), (65536 / (registers.next_multiple_of(8) * threads)).to_string()]);
+        }
+        claims.say(page, if registers.is_some() { with_registers } else { text }, &values);
     }
 
     let page = "step03.md";
