@@ -214,10 +214,10 @@ fn first_steps(claims: &mut Claims) {
     let page = "grid.md";
     // An SM has 228 KiB, and 1 KiB of it is the system's for each CTA (machine.md).
     for (step, threads, text, with_registers) in [
-        ("3", 128, "| step 3 | {} | {} |", "| step 3 | {} | {} | {} | {} | 128 | 4 |"),
-        ("4", 128, "| step 4 | {} | {} |", "| step 4 | {} | {} | {} | {} | 128 | 4 |"),
-        ("5", 128, "| step 5 | {} | {} |", "| step 5 | {} | {} | {} | {} | 128 | 4 |"),
-        ("8", 256, "| step 8 | {} | {} |", "| step 8 | {} | {} | {} | {} | 128 | 4 |"),
+        ("3", 128, "| `step03` | {} | {} |", "| `step03` | {} | {} | {} | {} | 128 | 4 |"),
+        ("4", 128, "| `step04` | {} | {} |", "| `step04` | {} | {} | {} | {} | 128 | 4 |"),
+        ("5", 128, "| `step05` | {} | {} |", "| `step05` | {} | {} | {} | {} | 128 | 4 |"),
+        ("8", 256, "| `step08` | {} | {} |", "| `step08` | {} | {} | {} | {} | 128 | 4 |"),
     ] {
         let bytes = runs::shared_bytes(step, K1);
         let mut values = vec![commas(bytes), (228 * 1024 / (bytes + 1024)).to_string()];
