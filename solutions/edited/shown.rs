@@ -304,7 +304,10 @@ const SHOWN: &[Edit] = &[
     (
         "rounds_differ_7",
         7,
-        &[("t.repeat(k_tiles, |t, round| {\n                        // TODO 7.3", "t.repeat((gemm.k / BLK_K).max(1), |t, round| {\n                        // TODO 7.3")],
+        &[(
+            "t.repeat(k_tiles, |t, round| {\n                        // TODO 7.3",
+            "t.repeat((gemm.k / BLK_K).max(1), |t, round| {\n                        // TODO 7.3",
+        )],
     ),
     ("one_warp_8", 8, &[("const MMA_WARP: u32 = 0;", "const MMA_WARP: u32 = 3;")]),
     ("ring_of_two_8", 8, &[("PipelineState::consumer(t, depth);", "PipelineState::consumer(t, 2);")]),
