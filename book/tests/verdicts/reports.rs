@@ -123,7 +123,8 @@ fn unsaid(groups: &[Vec<Line>], verdict: &Verdict, kernel: &str) -> Option<Strin
         let lines: Vec<Line> = (text.lines().map(|text| line(text, &number_of)))
             .filter(|line| !(line.text.is_empty() && line.number.is_none()) && line.text != "...")
             .collect();
-        let Some(group) = missing(groups, &lines) else { return None };
+        // A text that has all of it is enough.
+        let group = missing(groups, &lines)?;
         let begins = lines.iter().filter(|line| groups.iter().flatten().any(|known| known == *line)).count();
         if nearest.as_ref().is_none_or(|(best, _)| begins > *best) {
             let numbered = lines.iter().map(|line| match line.number {
