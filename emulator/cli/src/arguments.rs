@@ -45,6 +45,9 @@ pub struct Arguments {
     /// Only simulate times: matrices are neither moved nor multiplied, and nothing is checked
     #[arg(long, conflicts_with_all = ["seed", "seeds"])]
     timing_only: bool,
+    /// How the tensor core's sums are computed
+    #[arg(long, value_enum, default_value_t = Numerics::Fast, conflicts_with = "timing_only")]
+    numerics: Numerics,
     /// Use so many host threads. No result depends on it. Default: as many as the host runs at once
     #[arg(long, value_name = "N", value_parser = threads)]
     threads: Option<NonZeroUsize>,
@@ -77,6 +80,14 @@ pub enum Notes {
 pub enum Gpu {
     B200,
     H200,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Numerics {
+    /// In FP32, each term rounded to nearest: the last bits are not those of a tensor core
+    Fast,
+    /// Bit for bit as a model of the tensor core has it that was compared with a B200; half as fast
+    Exact,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,6 +166,10 @@ impl Arguments {
             timing_only: self.timing_only,
             trace: self.trace.is_some(),
             threads: self.threads,
+            numerics: match self.numerics {
+                Numerics::Fast => emulator::Numerics::Fast,
+                Numerics::Exact => emulator::Numerics::Exact,
+            },
             ..Default::default()
         };
         Some(Job { kernel, launch, schedules, notes: self.notes, format: self.format, trace: self.trace, options })
