@@ -8,7 +8,7 @@ use super::explain_copy::{Cure, FLAG_RULE};
 use super::state::{ActorKind, Race, RaceMemory};
 use crate::diagnostic::{Diagnostic, Label, Severity};
 use crate::order::{Reason, Stamp};
-use crate::program::op::Op;
+use crate::program::op::{Inst, Op};
 
 const PROXY_RULE: &str = "Loads and stores go through the generic proxy, the tensor core and TMA access memory through the asynchronous \
                           proxy; between the two, the same bytes need a fence.proxy.async (PTX ISA 8.6, 9.7.13.4, 9.7.16.6.5).";
@@ -87,6 +87,7 @@ impl Cluster<'_> {
             let names = match draft.names.as_slice() {
                 [] => String::new(),
                 [one] => one.clone(),
+                [a, b, c, rest @ ..] if rest.len() > 1 => format!("{a}, {b}, {c} and {} more", rest.len()),
                 [most @ .., last] => format!("{} and {last}", most.join(", ")),
             };
             self.findings.add(Diagnostic {
@@ -143,6 +144,7 @@ impl Cluster<'_> {
             Some(ActorKind::NonCoherent) => "a warp".into(),
             Some(ActorKind::AsyncCopies(w)) => format!("cp.async of {}", self.warp_name(w as usize)),
             Some(ActorKind::Mmas { .. } | ActorKind::Wgmmas { .. } | ActorKind::Commits) => "the tensor core".into(),
+            Some(ActorKind::Mbarrier) if self.is_async_store(stamp.site) => "an st.async".into(),
             Some(ActorKind::Mbarrier | ActorKind::BulkReads { .. } | ActorKind::BulkWrites { .. }) => {
                 "the TMA engine".into()
             }
@@ -267,7 +269,7 @@ impl Cluster<'_> {
             return self.explain_same_value(race, name.clone());
         }
         let verb = |writes| if writes { "writes" } else { "reads" };
-        let cure = self.cure_of_copy(race, false).unwrap_or_else(|| {
+        let cure = self.relaxed_cluster_barrier(race).or_else(|| self.cure_of_copy(race, false)).unwrap_or_else(|| {
             let help = if first.site == second.site {
                 "Let each byte be written by one warp: check how the address depends on the thread."
             } else {
@@ -291,6 +293,25 @@ impl Cluster<'_> {
             cure.rule,
             cure.help,
         )
+    }
+
+    /// The first access came before the second in time, and there is a relaxed arrival at the cluster barrier, which orders nothing.
+    fn relaxed_cluster_barrier(&self, race: &Race) -> Option<Cure> {
+        let arrives = |inst: &&Inst| matches!(inst.op, Op::ClusterArrive { relaxed: true, .. });
+        let by_threads = matches!(self.kind(race.conflict.first), Some(ActorKind::Warp(_) | ActorKind::AsyncCopies(_)));
+        let arrival = self.kernel.code.iter().find(arrives).filter(|_| race.in_time && by_threads)?;
+        let cure = Cure::new(
+            "barrier.cluster.arrive.relaxed orders no accesses, not even of the own CTA's shared memory (PTX ISA, barrier.cluster).",
+            "Let the arrival at the cluster barrier release: leave .relaxed out, or put fence.acq_rel.cluster in front of it.",
+        );
+        Some(Cure {
+            labels: vec![self.label(arrival.site, "relaxed: this orders none of the accesses before it")],
+            ..cure
+        })
+    }
+
+    fn is_async_store(&self, site: u32) -> bool {
+        self.kernel.code.iter().any(|inst| inst.site == site && matches!(inst.op, Op::AsyncStore(_)))
     }
 
     /// Two warps store the same value to the same place: a race to the letter, without effect on the value.

@@ -367,8 +367,9 @@ pub struct Warp {
     /// Its side of its warpgroup's MMAs.
     pub wgmma: super::wgmma::Own,
     pub open_loads: Vec<OpenLoad>,
-    /// The last `tcgen05.ld` that a `tcgen05.wait::ld` has waited for.
-    pub loads_waited: u32,
+    /// The warp's own epoch when it issued each of them, loads and stores.
+    pub loads_issued: Vec<u32>,
+    pub stores_issued: Vec<u32>,
     /// When the values of stores are all there: the compiler issues loads ahead of stores that do not need them.
     pub stores_ready_at: u64,
     pub stores_done_at: u64,
