@@ -7,6 +7,8 @@ use std::collections::BTreeSet;
 
 #[path = "bugs/case.rs"]
 mod case;
+#[path = "bugs/foreign.rs"]
+mod foreign;
 #[path = "bugs/own.rs"]
 mod own;
 #[path = "bugs/rows_01_10.rs"]

@@ -21,7 +21,7 @@ use crate::tensor_map::TensorMap;
 use crate::time::Costs;
 use crate::{MAX_SHARED, Options};
 use rustc_hash::FxHashMap;
-use smallvec::smallvec;
+use smallvec::{SmallVec, smallvec};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::sync::Arc;
@@ -359,6 +359,7 @@ impl<'a> Cluster<'a> {
                 bulk: FxHashMap::default(),
                 parts: Vec::new(),
                 narrow_fences: Vec::new(),
+                relaxed_arrivals: SmallVec::new(),
                 loads: Queue::default(),
                 copies: Queue::default(),
                 copies_open: Default::default(),

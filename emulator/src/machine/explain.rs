@@ -8,7 +8,7 @@ use super::explain_copy::{Cure, FLAG_RULE};
 use super::state::{ActorKind, Race, RaceMemory};
 use crate::diagnostic::{Diagnostic, Label, Severity};
 use crate::order::{Reason, Stamp};
-use crate::program::op::{Inst, Op};
+use crate::program::op::Op;
 
 const PROXY_RULE: &str = "Loads and stores go through the generic proxy, the tensor core and TMA access memory through the asynchronous \
                           proxy; between the two, the same bytes need a fence.proxy.async (PTX ISA 8.6, 9.7.13.4, 9.7.16.6.5).";
@@ -295,19 +295,22 @@ impl Cluster<'_> {
         )
     }
 
-    /// The first access came before the second in time, and there is a relaxed arrival at the cluster barrier, which orders nothing.
+    /// The first access came before the second in time, and its warp then arrived at the cluster barrier with `.relaxed`, which orders nothing.
     fn relaxed_cluster_barrier(&self, race: &Race) -> Option<Cure> {
-        let arrives = |inst: &&Inst| matches!(inst.op, Op::ClusterArrive { relaxed: true, .. });
-        let by_threads = matches!(self.kind(race.conflict.first), Some(ActorKind::Warp(_) | ActorKind::AsyncCopies(_)));
-        let arrival = self.kernel.code.iter().find(arrives).filter(|_| race.in_time && by_threads)?;
+        let first = race.conflict.first;
+        let (warp, copied) = match self.kind(first)? {
+            ActorKind::Warp(warp) => (warp, false),
+            ActorKind::AsyncCopies(warp) => (warp, true),
+            _ => return None,
+        };
+        let mut arrivals = self.warps.get(warp as usize)?.relaxed_arrivals.iter();
+        let behind = |&&(_, epoch, copies): &&(u32, u32, u32)| first.epoch <= if copied { copies } else { epoch };
+        let &(site, ..) = arrivals.find(behind).filter(|_| race.in_time)?;
         let cure = Cure::new(
             "barrier.cluster.arrive.relaxed orders no accesses, not even of the own CTA's shared memory (PTX ISA, barrier.cluster).",
             "Let the arrival at the cluster barrier release: leave .relaxed out, or put fence.acq_rel.cluster in front of it.",
         );
-        Some(Cure {
-            labels: vec![self.label(arrival.site, "relaxed: this orders none of the accesses before it")],
-            ..cure
-        })
+        Some(Cure { labels: vec![self.label(site, "relaxed: this orders none of the accesses before it")], ..cure })
     }
 
     fn is_async_store(&self, site: u32) -> bool {

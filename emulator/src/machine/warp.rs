@@ -357,6 +357,8 @@ pub struct Warp {
     pub parts: Vec<(u32, ActorId)>,
     /// Proxy fences that cover less than they may seem to: statement, and why.
     pub narrow_fences: Vec<(u32, String)>,
+    /// Its relaxed arrivals at the cluster barrier: the statement, and its own epoch and that of its `cp.async`s then.
+    pub relaxed_arrivals: SmallVec<[(u32, u32, u32); 2]>,
     /// Its `tcgen05.ld`s and `tcgen05.st`s, in order.
     pub loads: Queue,
     /// Its `cp.async` groups.

@@ -2,7 +2,7 @@
 //! kernel gets wrong. What should be said was written down before the emulator had seen them.
 
 use super::case::{Base, Case, Expect, Result, case, ring_launch};
-use Base::{LaunchControl, Pair, Ring};
+use Base::{LaunchControl, Pair, Ring, Small};
 use Expect::{Among, Finds, Notes, Wrong};
 
 pub fn cases() -> Vec<Case> {
@@ -307,6 +307,40 @@ pub fn cases() -> Vec<Case> {
                 ("mbarrier-bytes", "@expect"),
                 ("mbarrier-bytes", "@load_b"),
             ]),
+        ),
+        // A wait that comes when others have been told is none for them.
+        case(
+            "d25",
+            "tcgen05.wait::ld comes behind the arrival that hands the accumulator back, the registers were used before",
+            own,
+            Ring,
+            &[("@wait_ld", ""), ("@arrive_acc_empty", "{}\n    tcgen05.wait::ld.sync.aligned;")],
+            Notes("missing-wait-ld", "@ld", Result::Right),
+        ),
+        case(
+            "d26",
+            "the producer frees tensor memory when it has nothing more to load",
+            own,
+            Ring,
+            &[("    @%p0 bra FREED;\n", "    setp.ne.u32 %p9, %r1, 4;\n    @%p9 bra FREED;\n"), ("@all_done", "")],
+            Finds(&[("tensor-freed-in-use", "@dealloc")]),
+        ),
+        case(
+            "d27",
+            "what a warp stored is read behind a cluster barrier whose arrival is relaxed",
+            own,
+            Small(
+                2,
+                64,
+                "@%p0 st.shared.u32 [tile], 7; // @st
+barrier.cluster.arrive.aligned; // @first_arrival
+barrier.cluster.wait.aligned;
+ld.shared.u32 %r3, [tile]; // @ld
+barrier.cluster.arrive.aligned;
+barrier.cluster.wait.aligned;",
+            ),
+            &[("@first_arrival", "barrier.cluster.arrive.relaxed.aligned;")],
+            Finds(&[("race-shared", "@ld")]),
         ),
     ]
 }
