@@ -1,4 +1,4 @@
-//! GEMMs and attention out of libraries whose kernels run on B200s: CUTLASS 4, ThunderKittens, Tilus and DeepGEMM, compiled by nvcc, and CuTe DSL; three
+//! GEMMs and attention out of libraries whose kernels run on B200s: CUTLASS 4, ThunderKittens, Tilus, TileLang and DeepGEMM, compiled by nvcc, and CuTe DSL; three
 //! of them for Hopper. They must load, run on every schedule without a finding, but for those that are right, and give the right
 //! result. Text, launch and where each comes from lie in `libraries/`.
 
@@ -97,6 +97,7 @@ const KERNELS: &[Kernel] = &[
     Kernel { name: "tilus_hopper_v3", ..TILUS },
     Kernel { name: "tilus_hopper_v4", ..TILUS },
     Kernel { name: "tilus_hopper_v5", ..TILUS },
+    Kernel { name: "tilelang_pair", size: [512, 512, 256], inputs: Bf16, outputs: Bf16, b: Columns, ..CUTE_DSL },
 ];
 
 /// Notes that these kernels are known for: what the ISA asks for and no GPU misses.
@@ -139,6 +140,7 @@ struct Scaled {
     factors: Option<(Format, usize, Place)>,
     /// Factors of all elements of A and of B behind those.
     whole: bool,
+    b: Order,
     outputs: Element,
     /// What D holds before.
     start: f32,
@@ -150,6 +152,7 @@ const PLAIN: Scaled = Scaled {
     elements: [Format::E4m3; 2],
     factors: None,
     whole: false,
+    b: Rows,
     outputs: Bf16,
     start: 0.0,
 };
@@ -187,7 +190,12 @@ const SCALED: &[Scaled] = &[
         start: 48.564_705,
         ..PLAIN
     },
+    Scaled { name: "tilelang_mxfp8", ..TILELANG },
+    Scaled { name: "tilelang_mxfp8_pair", b: Columns, ..TILELANG },
+    Scaled { name: "tilelang_fp4_fp8", elements: [Format::E2m1, Format::E4m3], ..TILELANG },
 ];
+
+const TILELANG: Scaled = Scaled { size: [256, 512, 512], factors: Some((Format::Ue8m0, 128, Place::Words)), ..PLAIN };
 
 impl Scaled {
     /// Elements of D that differ from the exact sum, rounded once.
@@ -196,7 +204,8 @@ impl Scaled {
         let matrix = |which: usize| -> Vec<f64> {
             let (bytes, rows, format) = (&report.buffers[which].bytes, self.size[which], self.elements[which]);
             let value = |at: usize| {
-                let element = format.value(format.code(bytes, at));
+                let place = if which == 1 && self.b == Columns { at % k * n + at / k } else { at };
+                let element = format.value(format.code(bytes, place));
                 let Some((format, each, place)) = self.factors else { return element };
                 let (row, n) = (at / k, at % k / each);
                 let place = match place {
@@ -338,6 +347,12 @@ kernels!(
     tilus_hopper_v3,
     tilus_hopper_v4,
     tilus_hopper_v5,
+    tilelang_pair,
+    tilelang_mxfp8,
+    tilelang_mxfp8_pair,
+    tilelang_fp4_fp8,
+    tilelang_attention,
+    cutlass_blockwise,
     cute_dsl_nvfp4,
     cute_dsl_fmha,
     cute_dsl_grouped_shared,

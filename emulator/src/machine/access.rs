@@ -295,7 +295,7 @@ impl<'a> Cluster<'a> {
             for (n, &reg) in s.iter().enumerate() {
                 let warp = &self.warps[w];
                 let value = warp.registers.lane(reg, *lane);
-                let defined = warp.registers.defined(reg) >> lane & 1 == 1;
+                let defined = warp.registers.is_low_part_defined(reg, *lane, each);
                 if !defined {
                     let origin = self.origin_of_register(w, reg, site);
                     self.keep_origin(w, target.after(n * each), each, origin);

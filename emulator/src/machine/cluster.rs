@@ -21,7 +21,7 @@ use crate::tensor_map::TensorMap;
 use crate::time::Costs;
 use crate::{MAX_SHARED, Options};
 use rustc_hash::FxHashMap;
-use smallvec::smallvec;
+use smallvec::{SmallVec, smallvec};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::sync::Arc;
@@ -359,13 +359,15 @@ impl<'a> Cluster<'a> {
                 bulk: FxHashMap::default(),
                 parts: Vec::new(),
                 narrow_fences: Vec::new(),
+                relaxed_arrivals: SmallVec::new(),
                 loads: Queue::default(),
                 copies: Queue::default(),
                 copies_open: Default::default(),
                 stores: Queue::default(),
                 wgmma: Default::default(),
                 open_loads: Vec::new(),
-                loads_waited: 0,
+                loads_issued: vec![],
+                stores_issued: vec![],
                 stores_ready_at: 0,
                 stores_done_at: 0,
                 on_the_way: Default::default(),
@@ -460,23 +462,29 @@ impl<'a> Cluster<'a> {
 
     /// Remembers a conflict; it is explained at the end of the run.
     pub fn race(&mut self, race: Race) {
+        let issuer = match self.kind(race.second) {
+            Some(ActorKind::Warp(w) | ActorKind::AsyncCopies(w)) => Some(w),
+            Some(ActorKind::Mmas { warp, .. } | ActorKind::Wgmmas { warp } | ActorKind::BulkReads { warp }) => {
+                Some(warp)
+            }
+            _ => None,
+        };
+        let issuer = issuer.and_then(|w| self.warps.get(w as usize));
+        let first = race.conflict.first;
+        let known = issuer.is_some_and(|warp| warp.views.came_before(first.actor) >= first.epoch);
+        let in_time = race.in_time || known && matches!(race.memory, RaceMemory::Shared(_));
+        let race = Race { in_time, ..race };
         let key = (race.conflict.first.site, race.second.site, race.memory, race.conflict.reason);
         match self.race_keys.get(&key) {
             Some(&n) => {
                 let known = &mut self.races[n];
                 known.count += 1;
                 known.in_time &= race.in_time;
+                known.unwaited &= race.unwaited;
             }
             None => {
                 self.race_keys.insert(key, self.races.len());
-                let issuer = match self.kind(race.second) {
-                    Some(ActorKind::Warp(w) | ActorKind::AsyncCopies(w)) => Some(w),
-                    Some(ActorKind::Mmas { warp, .. } | ActorKind::Wgmmas { warp } | ActorKind::BulkReads { warp }) => {
-                        Some(warp)
-                    }
-                    _ => None,
-                };
-                let passed = match issuer.and_then(|w| self.warps.get(w as usize)) {
+                let passed = match issuer {
                     Some(warp) if race.passed.is_empty() => warp.passed.clone(),
                     _ => race.passed,
                 };

@@ -87,6 +87,7 @@ impl Cluster<'_> {
             let names = match draft.names.as_slice() {
                 [] => String::new(),
                 [one] => one.clone(),
+                [a, b, c, rest @ ..] if rest.len() > 1 => format!("{a}, {b}, {c} and {} more", rest.len()),
                 [most @ .., last] => format!("{} and {last}", most.join(", ")),
             };
             self.findings.add(Diagnostic {
@@ -143,6 +144,7 @@ impl Cluster<'_> {
             Some(ActorKind::NonCoherent) => "a warp".into(),
             Some(ActorKind::AsyncCopies(w)) => format!("cp.async of {}", self.warp_name(w as usize)),
             Some(ActorKind::Mmas { .. } | ActorKind::Wgmmas { .. } | ActorKind::Commits) => "the tensor core".into(),
+            Some(ActorKind::Mbarrier) if self.is_async_store(stamp.site) => "an st.async".into(),
             Some(ActorKind::Mbarrier | ActorKind::BulkReads { .. } | ActorKind::BulkWrites { .. }) => {
                 "the TMA engine".into()
             }
@@ -267,7 +269,7 @@ impl Cluster<'_> {
             return self.explain_same_value(race, name.clone());
         }
         let verb = |writes| if writes { "writes" } else { "reads" };
-        let cure = self.cure_of_copy(race, false).unwrap_or_else(|| {
+        let cure = self.relaxed_cluster_barrier(race).or_else(|| self.cure_of_copy(race, false)).unwrap_or_else(|| {
             let help = if first.site == second.site {
                 "Let each byte be written by one warp: check how the address depends on the thread."
             } else {
@@ -291,6 +293,28 @@ impl Cluster<'_> {
             cure.rule,
             cure.help,
         )
+    }
+
+    /// The first access came before the second in time, and its warp then arrived at the cluster barrier with `.relaxed`, which orders nothing.
+    fn relaxed_cluster_barrier(&self, race: &Race) -> Option<Cure> {
+        let first = race.conflict.first;
+        let (warp, copied) = match self.kind(first)? {
+            ActorKind::Warp(warp) => (warp, false),
+            ActorKind::AsyncCopies(warp) => (warp, true),
+            _ => return None,
+        };
+        let mut arrivals = self.warps.get(warp as usize)?.relaxed_arrivals.iter();
+        let behind = |&&(_, epoch, copies): &&(u32, u32, u32)| first.epoch <= if copied { copies } else { epoch };
+        let &(site, ..) = arrivals.find(behind).filter(|_| race.in_time)?;
+        let cure = Cure::new(
+            "barrier.cluster.arrive.relaxed orders no accesses, not even of the own CTA's shared memory (PTX ISA, barrier.cluster).",
+            "Let the arrival at the cluster barrier release: leave .relaxed out, or put fence.acq_rel.cluster in front of it.",
+        );
+        Some(Cure { labels: vec![self.label(site, "relaxed: this orders none of the accesses before it")], ..cure })
+    }
+
+    fn is_async_store(&self, site: u32) -> bool {
+        self.kernel.code.iter().any(|inst| inst.site == site && matches!(inst.op, Op::AsyncStore(_)))
     }
 
     /// Two warps store the same value to the same place: a race to the letter, without effect on the value.

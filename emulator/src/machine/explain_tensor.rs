@@ -2,7 +2,7 @@
 
 use super::cluster::Cluster;
 use super::explain::Draft;
-use super::state::{ActorKind, Race};
+use super::state::{ActorKind, Commit, Race};
 use super::warp::Passed;
 use crate::diagnostic::{Label, Severity};
 use crate::order::{Reason, Stamp};
@@ -13,6 +13,8 @@ pub const WAIT_RULE: &str = "tcgen05.ld is asynchronous, and tcgen05.wait::ld is
 const IN_TIME_RULE: &str = "tcgen05.wait::ld is what waits for a tcgen05.ld (PTX ISA 9.7.16.8.5). Using one of its registers waits for the load as well \
                             (9.7.16.6.4.5): the columns have been read by then, as compilers rely on; the ISA says so of the register alone.";
 pub const WAIT_HELP: &str = "Put tcgen05.wait::ld.sync.aligned between the load and the first use of its registers.";
+const STORE_RULE: &str = "tcgen05.st is asynchronous, and tcgen05.wait::st is what waits for it (PTX ISA 9.7.16.8.5): without it, a barrier says \
+                          nothing of what it writes (9.7.16.6.1).";
 pub const FREE_RULE: &str = "Freed columns may go to another CTA at once, so every access to them must be complete and \
                              ordered before the tcgen05.dealloc (PTX ISA 9.7.16.6, 9.7.16.7.1).";
 pub const FREE_HELP: &str = "Let every warp pass tcgen05.wait::ld and then a CTA barrier before one warp frees it.";
@@ -57,9 +59,8 @@ impl Cluster<'_> {
         if matches!(race.conflict.reason, Reason::NoFenceBefore | Reason::NoFenceAfter) {
             return self.explain_missing_fence(race, name);
         }
-        if race.in_time
-            && matches!(self.kind(first), Some(ActorKind::TensorLoads(reader)) if self.warps.get(reader as usize).is_some_and(|warp| first.epoch > warp.loads_waited))
-        {
+        let unwaited_load = race.unwaited && matches!(self.kind(first), Some(ActorKind::TensorLoads(_)));
+        if race.in_time && unwaited_load {
             let what = if race.frees { "freed" } else { "overwritten" };
             let note = draft(
                 "missing-wait-ld",
@@ -75,10 +76,7 @@ impl Cluster<'_> {
             );
             return Draft { severity: Severity::Note, ..note };
         }
-        if let Some(ActorKind::TensorLoads(reader)) = self.kind(first)
-            && self.warps.get(reader as usize).is_some_and(|warp| first.epoch > warp.loads_waited)
-            && (race.frees || is_mma(second) && !race.unwritten)
-        {
+        if unwaited_load && (race.frees || !is_mma(second) || !race.unwritten) {
             let what = if race.frees { "freed" } else { "overwritten" };
             return draft(
                 "missing-wait-ld",
@@ -124,6 +122,19 @@ impl Cluster<'_> {
             );
         }
         let is_load = |s| matches!(self.kind(s), Some(ActorKind::TensorLoads(_)));
+        if race.unwaited {
+            let (what, verb) = if is_load(second) { ("read", "reads it") } else { ("accessed", "accesses it") };
+            return draft(
+                "race-tensor",
+                format!("{{}} is {what} although nothing waited for the tcgen05.st that writes it"),
+                vec![
+                    self.label(first.site, format!("{} writes it here, asynchronously", self.who(first))),
+                    self.label(second.site, format!("{} {verb} here", self.who(second))),
+                ],
+                STORE_RULE,
+                "Put tcgen05.wait::st.sync.aligned between the store and the barrier or arrival that tells others of it.".into(),
+            );
+        }
         let pair = match (is_mma(first), is_mma(second)) {
             (true, false) if is_load(second) => Some((first, second)),
             (false, true) if is_load(first) && race.unwritten => Some((second, first)),
@@ -169,11 +180,14 @@ impl Cluster<'_> {
         let read = self.label(load.site, format!("{} reads it here", self.who(load)));
         let work = self.tensor_work(mma);
         let written = self.label(mma.site, format!("the {work} that writes it"));
-        // Of several that follow it, the one to whose mbarrier the reader has listened, though it heard of nothing new there.
-        let mut commits = self.commits.iter().filter(|c| c.queue == mma.actor && c.epoch >= mma.epoch).peekable();
-        let first = commits.peek().copied();
-        let heard = commits.find(|c| race.passed.iter().any(|passed| passed.barrier == c.barrier && !passed.fresh));
-        let Some(commit) = heard.or(first) else {
+        // Of several that follow it, the one to whose mbarrier the reader has listened, though it heard of nothing new there; or at least
+        // somebody else who reads tensor memory.
+        let commits = || self.commits.iter().filter(|c| c.queue == mma.actor && c.epoch >= mma.epoch);
+        let heard = commits().find(|c| race.passed.iter().any(|passed| passed.barrier == c.barrier && !passed.fresh));
+        let readers = || self.warps.iter().filter(|warp| warp.loads.is_used());
+        let knows = |all: &[Passed], c: &Commit| all.iter().any(|passed| passed.barrier == c.barrier);
+        let by_others = || commits().find(|c| !knows(&race.passed, c) && readers().any(|warp| knows(&warp.passed, c)));
+        let Some(commit) = heard.or_else(by_others).or_else(|| commits().next()) else {
             return base(
                 "mma-not-committed",
                 format!("{{}} is read before the {work} is complete: no tcgen05.commit follows the {work}"),

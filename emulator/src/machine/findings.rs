@@ -65,6 +65,18 @@ impl Findings {
         self.list.iter().any(|d| told(d) && d.labels.iter().any(|l| line(&l.place) == line(place)))
     }
 
+    /// An undefined value that another finding may explain: it has a label on the line where the value comes from, or says that somebody
+    /// reads tensor memory too early.
+    fn is_explained(&self, d: &Diagnostic) -> bool {
+        let reads_early = ["mma-not-awaited", "mma-not-committed", "wrong-phase", "early-arrival"];
+        let explains = |other: &Diagnostic, origin: &Label| {
+            let other_line = other.labels.iter().any(|l| line(&l.place) == line(&origin.place));
+            other.severity > Severity::Note && other.code != d.code && (reads_early.contains(&other.code) || other_line)
+        };
+        matches!(d.code, "undefined-value-stored" | "undefined-operand")
+            && d.labels.first().is_some_and(|origin| self.list.iter().any(|other| explains(other, origin)))
+    }
+
     /// Findings and errors, then notes. An undefined value whose origin another finding explains is a
     /// consequence of it, and so are a phase that comes too early and a product that nobody has read. A note explains no finding away.
     pub fn finish(mut self) -> (Vec<Diagnostic>, Vec<Diagnostic>) {
@@ -89,6 +101,12 @@ impl Findings {
                     };
                     return self.list.iter().any(nearer);
                 }
+                if d.code == "scale-factors-apart" {
+                    // They are what an MMA has put there.
+                    let overlaps =
+                        |other: &Diagnostic| other.code == "operand-overlap" && other.severity > Severity::Note;
+                    return self.list.iter().any(overlaps);
+                }
                 if d.code == "product-overwritten" {
                     // Who reads too early, or another phase, has not read what he should have.
                     return self.list.iter().any(|other| other.code != d.code && other.severity > Severity::Note);
@@ -105,8 +123,11 @@ impl Findings {
             .collect();
         let mut explained = explained.into_iter();
         self.list.retain(|_| !explained.next().unwrap_or(false));
-        // A phase is overtaken where something is not waited for: what that does to data says more.
-        self.list.sort_by_key(|d| d.code == "phase-overtaken");
+        // A phase is overtaken where something is not waited for: what that does to data says more. What is undefined because of it comes
+        // behind the finding that says why.
+        let late: Vec<bool> = self.list.iter().map(|d| d.code == "phase-overtaken" || self.is_explained(d)).collect();
+        let mut late = late.into_iter();
+        self.list.sort_by_cached_key(|_| late.next().unwrap_or(false));
         self.list.into_iter().partition(|d| d.severity > Severity::Note)
     }
 }

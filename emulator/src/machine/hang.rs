@@ -283,6 +283,9 @@ impl Cluster<'_> {
         if let Some(twin) = self.busy_twin(barrier) {
             return self.only_at_the_twin(barrier, twin, wait);
         }
+        if let Some(other) = self.other_stage(blocked, root) {
+            return self.only_at_another_stage(root, barrier, other, wait);
+        }
         let passed_before = self.warps[root.warp].passed.iter().any(|passed| passed.barrier == barrier);
         let committed = |site| {
             let mut behind = self.kernel.code.iter().skip_while(move |inst| inst.site != site);

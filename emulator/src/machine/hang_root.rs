@@ -205,12 +205,45 @@ impl Cluster<'_> {
         if !b.came.is_empty() || self.busy_twin(barrier).is_some() || !self.arrival_sites(b.offset).is_empty() {
             return root;
         }
+        if let Some(b) = blocked.iter().find(|b| self.other_stage(blocked, b).is_some()) {
+            return b;
+        }
         let waits = || blocked.iter().filter_map(|b| Some((b, began(b)?)));
         let Some(first) = waits().map(|(_, since)| since).min() else { return root };
         let together = waits().filter(|&(_, since)| since < first + TOGETHER);
         let chosen = together.min_by_key(|(b, since)| (self.role(b.site), *since)).map_or(root, |(b, _)| b);
         // Of those that wait for the same, the first of the list.
         blocked.iter().find(|b| barrier_of(b) == barrier_of(chosen)).unwrap_or(chosen)
+    }
+
+    /// Nothing has ever come to what is waited for, but the same statement has let the warp pass another mbarrier before: that one, if
+    /// who arrived there waits for this warp.
+    pub fn other_stage(&self, blocked: &[Blocked], waiter: &Blocked) -> Option<u32> {
+        let barrier = barrier_of(waiter)?;
+        let passed = |n: u32| {
+            let mut passed = self.warps[waiter.warp].passed.iter();
+            passed.any(|passed| passed.barrier == n && passed.site == waiter.site && passed.phase.is_some())
+        };
+        let has_come = |n: u32| !self.barriers[n as usize].came.is_empty();
+        let waits_for_this = |warp: usize| blocked.iter().any(|b| b.warp == warp && self.due(b).contains(&waiter.warp));
+        let by_one_who_waits = |n: u32| self.barriers[n as usize].came.iter().any(|came| waits_for_this(came.warp));
+        let mut others = (0..self.barriers.len() as u32).filter(|&n| n != barrier);
+        others.find(|&n| !has_come(barrier) && has_come(n) && passed(n) && by_one_who_waits(n))
+    }
+
+    /// Nothing ever arrives at an mbarrier; at one that the same statement has waited for before it does.
+    pub fn only_at_another_stage(&self, waiter: &Blocked, barrier: u32, other: u32, wait: Label) -> Diagnostic {
+        let (name, there) = (self.barrier_name(barrier), self.barrier_name(other));
+        let came = &self.barriers[other as usize].came;
+        let arrival = came.iter().find(|came| !came.bytes).or(came.first());
+        let mut d = self.hang(
+            waiter.site,
+            format!("the wait for {name} never ends: nothing ever arrives at it, only at {there}, which this statement waited for before"),
+            "Let both sides go through the same mbarriers: as many, in the same order.".into(),
+        );
+        d.labels = vec![wait];
+        d.labels.extend(arrival.map(|came| self.label(came.site, format!("this arrives at {there}"))));
+        d
     }
 
     /// Loads follow a statement, and neither MMAs nor reads of their results come before.

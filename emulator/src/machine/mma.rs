@@ -408,8 +408,8 @@ impl Cluster<'_> {
                 _ => None,
             };
             let (memory, passed) = (RaceMemory::Tensor(c), passed.unwrap_or_default());
-            let in_time = self.was_in_time(w, &conflict);
-            self.race(Race { passed, unwritten, in_time, ..Race::new(memory, conflict, stamp) });
+            let (in_time, unwaited) = (self.was_in_time(w, &conflict), self.was_not_waited_for(w, &conflict));
+            self.race(Race { passed, unwritten, in_time, unwaited, ..Race::new(memory, conflict, stamp) });
         }
     }
 

@@ -5,6 +5,7 @@ use super::formats::Format;
 use super::matrix_descriptor::BadDescriptor;
 use super::mma::{Inputs, Source};
 use super::tensor::{InstructionDescriptor, Layout, SharedDescriptor};
+use crate::diagnostic::{Diagnostic, Severity};
 use crate::order::{BLOCK, Footprint};
 use crate::program::RESERVED_SHARED;
 use crate::report::OperandRead;
@@ -95,10 +96,31 @@ impl Cluster<'_> {
             parts.push(("scale factors of A", lane(a), a & 0xffff, factor_columns(i.m / group.len() as u32)));
             parts.push(("scale factors of B", lane(b), b & 0xffff, factor_columns(i.n)));
         }
+        for &(what, _, from, wide) in parts.iter().skip(1) {
+            if from < column + columns && column < from + wide {
+                let overlap = self.problem(
+                    "operand-overlap",
+                    site,
+                    format!(
+                        "columns {from} to {} of the MMA's {what} lie in its accumulator, which takes columns {column} to {}",
+                        from + wide - 1,
+                        column + columns - 1
+                    ),
+                    "Nothing orders what an MMA reads of tensor memory before what it writes there: the columns of its accumulator are none of \
+                     its operands' (PTX ISA 9.7.16.6.1).",
+                    "Let them begin behind the accumulator's last column, or in front of its first.".into(),
+                );
+                self.findings.add(Diagnostic { severity: Severity::Finding, ..overlap });
+            }
+        }
         for (what, lane, column, columns) in parts {
             let missing = group.iter().filter_map(|&g| self.ctas[g].tensor.unallocated(column, columns)).min();
             if lane == 0 && missing.is_none() {
                 continue;
+            }
+            let freed = missing.and_then(|c| group.iter().find_map(|&g| self.ctas[g].tensor.freed(c)));
+            if let Some(freed) = freed.filter(|_| lane == 0) {
+                return Err(Some(Box::new(self.used_after_free("the MMA", column, site, freed))));
             }
             let (verb, pronoun) =
                 if what.ends_with('r') || what.ends_with("d A") { ("is", "it") } else { ("are", "they") };

@@ -42,6 +42,12 @@ impl Registers {
         })
     }
 
+    /// Whether a lane's lowest bytes hold a value: all that a narrow store takes of a register.
+    pub fn is_low_part_defined(&self, reg: Reg, lane: usize, bytes: usize) -> bool {
+        let wanted = low((8 * bytes).min(64) as u8);
+        self.defined(reg) >> lane & 1 == 1 || self.parts.get(&reg).is_some_and(|parts| parts[lane] & wanted == 0)
+    }
+
     /// Bits that each result of an instruction lacks, if it only moves bits. `None`: another instruction.
     pub fn parts_of_results(&self, op: &Op) -> Option<Vec<(Reg, L64)>> {
         match op {

@@ -51,11 +51,17 @@ impl Staged {
 /// Of chunks in rows, the first that is stale although its row was written, and its column; and another row in which its column was:
 /// the stale chunk, and the other row. Rows or columns that are stale as a whole may be meant to be.
 fn lone(rows: u32, columns: u32, stale: impl Fn(u32, u32) -> bool) -> Option<((u32, u32), u32)> {
+    // Each chunk is asked for once, also where much of a tile is stale.
     let all = (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column)));
-    all.filter(|&(row, column)| stale(row, column)).find_map(|(row, column)| {
-        let row_written = (0..columns).any(|other| !stale(row, other));
-        let other = (0..rows).find(|&other| !stale(other, column));
-        other.filter(|_| row_written).map(|other| ((row, column), other))
+    let grid: Vec<bool> = all.map(|(row, column)| stale(row, column)).collect();
+    let lines = || (0..rows).zip(grid.chunks(columns.max(1) as usize));
+    let written = |column: u32| lines().find(|(_, line)| !line[column as usize]).map(|(row, _)| row);
+    let mut others: Vec<Option<Option<u32>>> = vec![None; columns as usize];
+    lines().filter(|(_, line)| line.contains(&false)).find_map(|(row, line)| {
+        (0..columns).filter(|&column| line[column as usize]).find_map(|column| {
+            let other = *others[column as usize].get_or_insert_with(|| written(column));
+            other.map(|other| ((row, column), other))
+        })
     })
 }
 

@@ -198,6 +198,8 @@ pub struct Race {
     pub frees: bool,
     /// The first was over in time, though nothing that orders accesses says so: a `tcgen05.ld` whose registers have been used.
     pub in_time: bool,
+    /// Who made the first, a `tcgen05.ld` or `tcgen05.st`, has synchronised with who made the second, but had not waited for it before.
+    pub unwaited: bool,
     pub count: u64,
 }
 
@@ -214,6 +216,7 @@ impl Race {
             same_value: false,
             frees: false,
             in_time: false,
+            unwaited: false,
             count: 1,
         }
     }

@@ -110,9 +110,11 @@ impl<'a> Cluster<'a> {
             Op::Wgmma(op) => self.wgmma(at, op)?,
             Op::WgmmaFence | Op::WgmmaCommit | Op::WgmmaWait { .. } => self.wgmma_order(at, &inst.op)?,
             op if inst.facts.visible || op.exchanges() || matches!(op, Op::WarpSync { .. }) => {
-                if undefined != 0 {
-                    let reg = inst.uses.iter().copied().find(|&r| mask & !self.warps[w].registers.defined(r) != 0);
-                    return Err(self.undefined_operand(w, site, reg.unwrap_or(Reg::Sink), "an operand"));
+                // A shuffle only moves its value: who gets one that is undefined has that.
+                let moved = if let Op::Shuffle { a, .. } = op { Some(Reg::B32(*a)) } else { None };
+                let undefined = |&r: &Reg| Some(r) != moved && mask & !self.warps[w].registers.defined(r) != 0;
+                if let Some(reg) = inst.uses.iter().copied().find(undefined) {
+                    return Err(self.undefined_operand(w, site, reg, "an operand"));
                 }
                 self.synchronise(at, op)?;
             }
@@ -130,11 +132,17 @@ impl<'a> Cluster<'a> {
             Op::IsCanceled { p, response } => {
                 self.query(w, mask, *response, Some(*p), &[], 0);
                 self.warps[w].registers.set_defined(Reg::Pred(*p), mask, !undefined);
+                if undefined != 0 {
+                    self.inherit_origin(w, &inst.uses, Reg::Pred(*p), mask, site);
+                }
             }
             Op::FirstCta { d, response, first } => {
                 self.query(w, mask, *response, None, d, *first);
                 for &reg in d {
                     self.warps[w].registers.set_defined(reg, mask, !undefined);
+                    if undefined != 0 {
+                        self.inherit_origin(w, &inst.uses, reg, mask, site);
+                    }
                 }
             }
             Op::InitFence => {
@@ -209,11 +217,12 @@ impl<'a> Cluster<'a> {
             }
             Op::Shuffle { mode, d, p, a, b, c, .. } => {
                 let r = &mut self.warps[w].registers;
+                let (moved, known) = (Reg::B32(a), r.defined(Reg::B32(a)));
                 let (a, b, c) = (r.b32[usize::from(a)], r.b32[usize::from(b)], r.b32[usize::from(c)]);
                 let mut value = [0; 32];
                 let mut inside = 0u32;
-                // Lanes that read a register of one that does not take part.
-                let mut lost = 0u32;
+                // Lanes that read a register of one that does not take part, and those that read an undefined one.
+                let (mut lost, mut unknown) = (0u32, 0u32);
                 for i in lanes(mask) {
                     // PTX ISA 9.7.9.6: the segment's bounds come from c.
                     let segment = c[i] >> 8 & 0x1f;
@@ -236,19 +245,22 @@ impl<'a> Cluster<'a> {
                     value[i] = a[source as usize & 31];
                     inside |= u32::from(ok) << i;
                     lost |= u32::from(mask >> (source & 31) & 1 == 0) << i;
+                    unknown |= u32::from(known >> (source & 31) & 1 == 0) << i;
                 }
                 r.write32(d, mask, &value);
                 if let Some(p) = p {
                     r.write_pred(p, mask, inside);
                     r.set_defined(Reg::Pred(p), mask, u32::MAX);
                 }
-                r.set_defined(Reg::B32(d), mask, !lost);
+                r.set_defined(Reg::B32(d), mask, !(lost | unknown));
                 if lost != 0 {
                     let lane = lost.trailing_zeros();
                     let text =
                         format!("lane {lane} gets the value of a lane that does not execute this (PTX ISA 9.7.9.6)");
                     let origin = self.origin(site, text);
                     self.warps[w].origins.insert(Reg::B32(d), origin);
+                } else if unknown != 0 {
+                    self.inherit_origin(w, &[moved], Reg::B32(d), mask, site);
                 } else if mask == u32::MAX {
                     self.warps[w].origins.remove(&Reg::B32(d));
                 }

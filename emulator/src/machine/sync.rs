@@ -372,6 +372,7 @@ impl Cluster<'_> {
         let warp = &mut self.warps[w];
         warp.cluster_arrived |= mask;
         if relaxed {
+            warp.relaxed_arrivals.push((site, warp.epoch, warp.copies.epoch));
             self.cluster_barrier.views.join(&warp.fenced_release());
         } else {
             warp.release_to(&mut self.cluster_barrier.views);

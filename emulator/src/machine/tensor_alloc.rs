@@ -182,8 +182,8 @@ impl Cluster<'_> {
             let conflict = self.ctas[c].tensor_shadow.write(at, u64::from(columns) * CELL, &access);
             // Freeing asks for order, not for fences.
             if let Some(conflict) = conflict.filter(|c| matches!(c.reason, Reason::Unordered | Reason::NotAcquired)) {
-                let in_time = self.was_in_time(w, &conflict);
-                self.race(Race { frees: true, in_time, ..Race::new(RaceMemory::Tensor(c), conflict, stamp) });
+                let (in_time, unwaited) = (self.was_in_time(w, &conflict), self.was_not_waited_for(w, &conflict));
+                self.race(Race { frees: true, in_time, unwaited, ..Race::new(RaceMemory::Tensor(c), conflict, stamp) });
             }
         }
         self.ctas[c].tensor.free(allocation, site);

@@ -75,6 +75,10 @@ impl Cluster<'_> {
     fn check_destination(&self, site: u32, group: &[usize], op: &TensorCopyOp, address: u32) -> Result<u32, Stop> {
         let (lane, column, columns) = (address >> 16, address & 0xffff, Self::copy_columns(op));
         let missing = group.iter().filter_map(|&c| self.ctas[c].tensor.unallocated(column, columns)).min();
+        let freed = missing.and_then(|n| group.iter().find_map(|&c| self.ctas[c].tensor.freed(n)));
+        if let Some(freed) = freed.filter(|_| lane == 0) {
+            return Err(Some(Box::new(self.used_after_free("the tcgen05.cp", column, site, freed))));
+        }
         let why = match missing {
             None if lane == 0 => return Ok(column),
             Some(c) if lane == 0 => {

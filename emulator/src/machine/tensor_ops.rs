@@ -4,7 +4,7 @@ use super::cluster::{Cluster, Stop};
 use super::outbox::Item;
 use super::state::{ActorKind, At, Race, RaceMemory, Span};
 use super::tensor::{CELL, COLUMNS, LANES};
-use super::warp::{OpenLoad, lanes};
+use super::warp::{OpenLoad, Warp, lanes};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::order::{Access, Conflict, Stamp};
 use crate::program::op::{Address, Op, Reg, TensorShape};
@@ -68,7 +68,8 @@ impl Cluster<'_> {
             })
         };
         if let Some(freed) = unallocated.and_then(|n| self.ctas[c].tensor.freed(n)) {
-            return Err(Some(Box::new(self.used_after_free(w, column, site, freed))));
+            let who = format!("warp {}", self.warps[w].index);
+            return Err(Some(Box::new(self.used_after_free(&who, column, site, freed))));
         }
         if let Some((what, help)) = trouble {
             return Err(Some(Box::new(self.problem(
@@ -101,12 +102,13 @@ impl Cluster<'_> {
         Ok((32 * quarter + lane % 32, column, columns))
     }
 
-    fn used_after_free(&self, w: usize, column: u32, site: u32, freed: u32) -> Diagnostic {
+    /// Columns from this one on were freed at `freed`, and `who` accesses them all the same.
+    pub fn used_after_free(&self, who: &str, column: u32, site: u32, freed: u32) -> Diagnostic {
         let name = self.tensor_name(column);
         let mut diagnostic = self.problem(
             "tensor-freed-in-use",
             freed,
-            format!("{name} is freed before warp {} has accessed it", self.warps[w].index),
+            format!("{name} is freed before {who} has accessed it"),
             super::explain_tensor::FREE_RULE,
             super::explain_tensor::FREE_HELP.into(),
         );
@@ -127,6 +129,7 @@ impl Cluster<'_> {
         let actor = self.queue_actor(w, |warp| &mut warp.loads, ActorKind::TensorLoads);
         let warp = &mut self.warps[w];
         warp.loads.epoch += 1;
+        warp.loads_issued.push(warp.epoch);
         warp.views.after.raise(actor, warp.loads.epoch);
         let stamp = Stamp::new(actor, warp.loads.epoch, site, self.index);
         let mut defined = vec![0; d.len()];
@@ -212,12 +215,9 @@ impl Cluster<'_> {
             let at = u64::from(lane / 32 * COLUMNS + from) * CELL;
             let access = Access { proxyless: true, ..Access::new(stamp, &self.warps[w].views) };
             if let Some(conflict) = self.ctas[c].tensor_shadow.read(at, u64::from(columns) * CELL, &access) {
-                let passed = self.warps[w].passed.clone();
-                self.race(Race {
-                    passed,
-                    unwritten: missing.is_some(),
-                    ..Race::new(RaceMemory::Tensor(c), conflict, stamp)
-                });
+                let (passed, unwritten) = (self.warps[w].passed.clone(), missing.is_some());
+                let unwaited = self.was_not_waited_for(w, &conflict);
+                self.race(Race { passed, unwritten, unwaited, ..Race::new(RaceMemory::Tensor(c), conflict, stamp) });
             }
         }
         let (actor, time) = self.when(w, f);
@@ -248,6 +248,20 @@ impl Cluster<'_> {
         let first = conflict.first;
         matches!(self.kind(first), Some(ActorKind::TensorLoads(_) | ActorKind::Mmas { .. }))
             && self.warps[w].views.came_before(first.actor) >= first.epoch
+    }
+
+    /// Whether all that lacks between two accesses of tensor memory is that the first one, a `tcgen05.ld` or `tcgen05.st`, was waited
+    /// for: this warp has learnt of what its warp did up to its issue. A wait that came too late to be told of does not count.
+    pub fn was_not_waited_for(&self, w: usize, conflict: &Conflict) -> bool {
+        let first = conflict.first;
+        let (of, issued): (_, fn(&Warp) -> &[u32]) = match self.kind(first) {
+            Some(ActorKind::TensorLoads(of)) => (of, |warp| &warp.loads_issued),
+            Some(ActorKind::TensorStores(of)) => (of, |warp| &warp.stores_issued),
+            _ => return false,
+        };
+        let Some(of) = self.warps.get(of as usize) else { return false };
+        let at = first.epoch.checked_sub(1).and_then(|n| issued(of).get(n as usize));
+        at.is_some_and(|&epoch| self.warps[w].views.heard(of.actor) >= epoch)
     }
 
     /// Multiplies what a `tcgen05.ld` brings ([`crate::Options::tensor_load_factor`]).
@@ -283,6 +297,7 @@ impl Cluster<'_> {
         let actor = self.queue_actor(w, |warp| &mut warp.stores, ActorKind::TensorStores);
         let warp = &mut self.warps[w];
         warp.stores.epoch += 1;
+        warp.stores_issued.push(warp.epoch);
         warp.views.after.raise(actor, warp.stores.epoch);
         let stamp = Stamp::new(actor, warp.stores.epoch, site, self.index);
         let factor = self.options.tensor_load_factor;
@@ -318,8 +333,8 @@ impl Cluster<'_> {
             let at = u64::from(lane / 32 * COLUMNS + from) * CELL;
             let access = Access { proxyless: true, ..Access::new(stamp, &self.warps[w].views) };
             if let Some(conflict) = self.ctas[c].tensor_shadow.write(at, u64::from(columns) * CELL, &access) {
-                let in_time = self.was_in_time(w, &conflict);
-                self.race(Race { in_time, ..Race::new(RaceMemory::Tensor(c), conflict, stamp) });
+                let (in_time, unwaited) = (self.was_in_time(w, &conflict), self.was_not_waited_for(w, &conflict));
+                self.race(Race { in_time, unwaited, ..Race::new(RaceMemory::Tensor(c), conflict, stamp) });
             }
         }
         let (_, time) = self.when(w, f);
@@ -343,7 +358,6 @@ impl Cluster<'_> {
                     }
                 }
                 let warp = &mut self.warps[w];
-                warp.loads_waited = warp.loads.epoch;
                 warp.loads.raise(&mut warp.views.hb, warp.loads.epoch);
                 warp.fragments[f].ready_at = end;
                 self.trace(c, actor, Span::of_warp(w, time, end), site, || EventKind::TensorWaitLoad);

@@ -357,6 +357,8 @@ pub struct Warp {
     pub parts: Vec<(u32, ActorId)>,
     /// Proxy fences that cover less than they may seem to: statement, and why.
     pub narrow_fences: Vec<(u32, String)>,
+    /// Its relaxed arrivals at the cluster barrier: the statement, and its own epoch and that of its `cp.async`s then.
+    pub relaxed_arrivals: SmallVec<[(u32, u32, u32); 2]>,
     /// Its `tcgen05.ld`s and `tcgen05.st`s, in order.
     pub loads: Queue,
     /// Its `cp.async` groups.
@@ -367,8 +369,9 @@ pub struct Warp {
     /// Its side of its warpgroup's MMAs.
     pub wgmma: super::wgmma::Own,
     pub open_loads: Vec<OpenLoad>,
-    /// The last `tcgen05.ld` that a `tcgen05.wait::ld` has waited for.
-    pub loads_waited: u32,
+    /// The warp's own epoch when it issued each of them, loads and stores.
+    pub loads_issued: Vec<u32>,
+    pub stores_issued: Vec<u32>,
     /// When the values of stores are all there: the compiler issues loads ahead of stores that do not need them.
     pub stores_ready_at: u64,
     pub stores_done_at: u64,

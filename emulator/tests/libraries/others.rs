@@ -1,5 +1,6 @@
 //! What kernels compute that are no plain GEMM: elements of their results that are wrong.
 
+use crate::formats::Format;
 use crate::{Bf16, Element, F16, F32};
 use emulator::Report;
 
@@ -13,6 +14,8 @@ pub const OTHERS: &[(&str, Check)] = &[
     ("cute_dsl_fmha", |report| FMHA.wrong(report)),
     ("flash_attention_pairs", |report| Attention { keys: 320, ..FLASH_ATTENTION }.wrong(report)),
     ("flash_attention_causal", |report| Attention { causal: true, ..FLASH_ATTENTION }.wrong(report)),
+    ("tilelang_attention", |report| Attention { causal: true, element: Bf16, ..FMHA }.wrong(report)),
+    ("cutlass_blockwise", by_blocks),
     ("deep_gemm_bf16_grouped", grouped),
     ("deep_gemm_hc_prenorm", with_squares),
 ];
@@ -76,6 +79,30 @@ fn products(report: &Report) -> usize {
     }
     assert!(d.is_empty());
     wrong
+}
+
+/// `D = A Bᵀ` of E4M3, D by columns. Blocks of 128 × 128 of A and of B have a factor each, which lie by columns, too.
+fn by_blocks(report: &Report) -> usize {
+    const M: usize = 512;
+    const N: usize = 256;
+    const K: usize = 512;
+    let codes = |buffer: usize| -> Vec<f64> {
+        report.buffers[buffer].bytes.iter().map(|&code| Format::E4m3.value(code.into())).collect()
+    };
+    let [a, b, d] = [0, 1, 3].map(codes);
+    let [of_a, of_b] = [4, 5].map(|buffer| numbers(report, buffer, F32));
+    let is_wrong = |&at: &usize| {
+        let (row, column) = (at % M, at / M);
+        let block = |k: usize| {
+            let factor = of_a[k / 128 * (M / 128) + row / 128] * of_b[k / 128 * (N / 128) + column / 128];
+            factor * dot(&a[row * K + k..][..128], &b[column * K + k..][..128])
+        };
+        let right: f64 = (0..K).step_by(128).map(block).sum();
+        // FP32 holds the sum: every order of additions gives it.
+        assert_eq!(right, f64::from(right as f32));
+        d[at] != Format::E4m3.value(Format::E4m3.nearest(right))
+    };
+    (0..M * N).filter(is_wrong).count()
 }
 
 /// Rows of A are multiplied by the B of their group, whose number a list gives: `D = A B`, B by rows of N.

@@ -9,6 +9,17 @@ pub fn rows() -> Vec<Row> {
         each(32, "shfl.sync.up.b32 %r0, %r98, 3, 0, 0xffffffff;", |n| if n < 3 { n } else { n - 3 }),
         each(32, "shfl.sync.down.b32 %r0, %r98, 3, 0x1f, 0xffffffff;", |n| if n > 28 { n } else { n + 3 }),
         each(32, "shfl.sync.bfly.b32 %r0, %r98, 6, 0x1f, 0xffffffff;", |n| n ^ 6),
+        // A sum over 8 lanes. Lanes 4 to 7 get what lanes that are not here hold, and pass it on to nobody who counts.
+        each(
+            32,
+            "setp.lt.u32 %p1, %r98, 8; mov.u32 %r0, 7; mov.u32 %r1, %r98;
+             @%p1 shfl.sync.down.b32 %r2, %r1, 4, 0x1f, 0xff; @%p1 add.u32 %r1, %r1, %r2;
+             @%p1 shfl.sync.down.b32 %r2, %r1, 2, 0x1f, 0xff; @%p1 add.u32 %r1, %r1, %r2;
+             @%p1 shfl.sync.down.b32 %r2, %r1, 1, 0x1f, 0xff; @%p1 add.u32 %r1, %r1, %r2;
+             @%p1 shfl.sync.idx.b32 %r0, %r1, 0, 0x1f, 0xff;",
+            |n| if n < 8 { 28 } else { 7 },
+        )
+        .with("%r1, 0, 0x1f", "%r1, 1, 0x1f", "undefined-value-stored"),
         // Segments of 8 lanes: mask 0x18; the predicate says whether the source lies in the segment.
         each(32, "shfl.sync.down.b32 %r0|%p1, %r98, 2, 0x181f, 0xffffffff; @!%p1 mov.u32 %r0, 99;", |n| {
             if n % 8 < 6 { n + 2 } else { 99 }

@@ -60,6 +60,14 @@ fn types() -> Vec<Row> {
         rows.push(one(&format!("{set}\nst.global.b64 [%d8+64], {around};\nst.global.{ty} [%d8+64], {source};\nld.global.b64 %d0, [%d8+64];"), both));
     }
     rows.push(one("mov.b64 %d1, 3; mov.b64 %d2, 4; mov.b128 %q0, {%d1, %d2}; st.shared.b128 [smem], %q0; ld.shared.b64 %d0, [smem+8];", 4));
+    // Of a register that was put together of four bytes, three without a value, the lowest is stored.
+    let of_bytes =
+        "mov.f32 %f1, 0f40000000; cvt.rn.satfinite.e2m1x2.f32 %b1, %f1, %f1; mov.b32 %r1, {%b1, %b2, %b2, %b2};";
+    rows.push(one(&format!("{of_bytes} st.shared.b8 [smem], %r1; ld.shared.u8 %r0, [smem];"), 0x44).with(
+        "b8 [smem], %r1; ld.shared.u8",
+        "b16 [smem], %r1; ld.shared.u16",
+        "undefined-value-stored",
+    ));
     rows.push(one("st.shared.v2.b64 [smem], {5, 6}; ld.shared.b128 %q0, [smem]; mov.b128 {%d1, %d0}, %q0;", 6));
     // A narrow store takes the low bits of a wider register.
     rows.push(one(

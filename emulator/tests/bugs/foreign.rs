@@ -1,0 +1,78 @@
+//! Kernels of libraries with one idea wrong, which takes several statements. What should be said was written down before the emulator had seen them.
+
+use super::case::told;
+use emulator::{Launch, Options};
+
+/// A kernel of `../libraries`, what is wrong with it, how its text becomes so, and what must be found first: the code, and a part of the line.
+type Bug = (&'static str, &'static str, fn(&str) -> String, &'static str, &'static str);
+
+const BUGS: &[Bug] = &[
+    (
+        "tilelang_mxfp8",
+        "the columns of the scale factors begin within the accumulator",
+        factors_in_the_accumulator,
+        "operand-overlap",
+        "tcgen05.mma",
+    ),
+    (
+        "cutlass_mn_bf16",
+        "along K, B by rows of N is stepped through as if it lay by rows of K",
+        steps_of_another_order,
+        "box-mismatch",
+        "tcgen05.mma",
+    ),
+];
+
+/// The address of the factors' columns is the accumulator's, 240 columns on, but where they are freed.
+fn factors_in_the_accumulator(text: &str) -> String {
+    const FACTORS: &str = "[_ZZ29mxfp8_blockscaled_gemm_kernelE8sfb_data];";
+    let (used, freed) = text.split_at(text.rfind("bar.sync").expect("a barrier before they are freed"));
+    let moved =
+        used.lines().map(|line| match line.trim().strip_prefix("ld.shared.b32").filter(|_| line.ends_with(FACTORS)) {
+            Some(rest) => {
+                let register = rest.split(',').next().unwrap_or_default().trim();
+                format!("{}\nadd.s32 {register}, {register}, 240;", line.replace("8sfb_data", "6C_tmem"))
+            }
+            None => line.into(),
+        });
+    moved.collect::<Vec<String>>().join("\n") + freed
+}
+
+/// 16 rows of K are 128 × 16 bytes on in the descriptors of such a tile; 32 bytes are it where K is the row.
+fn steps_of_another_order(text: &str) -> String {
+    let end = text.rfind("tcgen05.mma").expect("an MMA");
+    let (code, rest) = text.split_at(end);
+    let begin = code.find("tcgen05.mma").expect("more than one");
+    let step = |line: &str| match line.trim().strip_prefix("add.s64").and_then(|rest| rest.rsplit_once(", ")) {
+        Some((_, by @ ("128;" | "256;" | "384;"))) => {
+            line.replace(by, &format!("{};", by.trim_end_matches(';').parse::<u32>().unwrap_or(0) / 64))
+        }
+        _ => line.into(),
+    };
+    code[..begin].to_string() + &code[begin..].lines().map(step).collect::<Vec<String>>().join("\n") + rest
+}
+
+#[test]
+fn kernels_of_libraries() {
+    for (kernel, what, edit, code, place) in BUGS {
+        let path = |ending: &str| format!("{}/tests/libraries/{kernel}.{ending}", env!("CARGO_MANIFEST_DIR"));
+        let read =
+            |ending: &str| std::fs::read_to_string(path(ending)).unwrap_or_else(|e| panic!("{}: {e}", path(ending)));
+        let (right, launch): (String, Launch) = (read("ptx"), serde_json::from_str(&read("json")).expect("a launch"));
+        let text = edit(&right);
+        assert_ne!(text.lines().collect::<Vec<_>>(), right.lines().collect::<Vec<_>>(), "{kernel}");
+        let program = emulator::load(&text).unwrap_or_else(|e| panic!("{kernel}: {e:#?}"));
+        for seed in super::common::schedules(1) {
+            let options = Options { seed, max_instructions: 10_000_000, ..Default::default() };
+            let report = emulator::run(&program, &launch, &options);
+            let first = report.findings.first();
+            let found = first
+                .is_some_and(|d| d.code == *code && d.labels.first().is_some_and(|l| l.place.text.contains(place)));
+            assert!(
+                found,
+                "{kernel}, {what}, seed {seed:?}: {code} at {place} is not first, but\n{}",
+                told(&report.findings)
+            );
+        }
+    }
+}
