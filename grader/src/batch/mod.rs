@@ -192,7 +192,7 @@ struct Running<'a> {
     common: &'a Common,
     seed: u64,
     /// What all hand-ins are compiled with is ready, or why not.
-    prepared: OnceLock<Result<(), String>>,
+    prepared: OnceLock<Result<Toolchain, String>>,
 }
 
 /// What is known of a hand-in.
@@ -253,13 +253,14 @@ impl Running<'_> {
     }
 
     /// Compiles what all hand-ins use, before the first of them: its grader would have to, within the time of that hand-in, and all that run
-    /// beside it would wait.
+    /// beside it would wait. It is held to the end of the batch.
     fn prepare(&self) -> Result<(), String> {
         // A container or another machine has its own.
         if self.batch.grader.is_some() {
             return Ok(());
         }
-        self.prepared.get_or_init(|| Toolchain::prepare(&self.batch.root).map(drop)).clone()
+        let prepared = self.prepared.get_or_init(|| Toolchain::prepare(&self.batch.root));
+        prepared.as_ref().map(|_| ()).map_err(String::clone)
     }
 
     /// Grades all that wait on the nodes of a cluster.
