@@ -5,11 +5,14 @@
 
 #[path = "similar/class.rs"]
 mod class;
+#[path = "similar/ways.rs"]
+mod ways;
 
 use class::{SOLUTION, class, copy, independent, kernel, kernels, pieces, renamed, written};
 use grader::similar::{Kernel, Units, compare, known_of, step};
 use std::collections::BTreeSet;
 use std::process::Command;
+use ways::{STEPS, Ways, draws};
 
 /// Groups that stand out.
 fn groups(kernels: &[Kernel]) -> (usize, String) {
@@ -192,6 +195,33 @@ fn who_takes_the_two_longest_todos_is_found_and_a_ring_of_them_is_one_group() {
             found += usize::from(groups == [ring]);
         }
         assert_eq!(found, 4, "{ring} of {size}");
+    }
+}
+
+/// Steps of other kinds: classes of twenty whose members decide each thing for themselves, and the same with two copies.
+#[test]
+fn in_steps_of_other_kinds_copies_are_found_and_nobody_else() {
+    const CLASSES: u64 = 20;
+    for (step, solution) in STEPS {
+        let ways = Ways::of(step, solution);
+        let (mut found, mut wrong) = (0, Vec::new());
+        for seed in 0..CLASSES {
+            let mut draw = draws(1000 * u64::from(step) + seed);
+            let bodies: Vec<_> = (0..20).map(|_| ways.bodies(&mut draw)).collect();
+            let mut all: Vec<Units> = bodies.iter().map(|one| ways.pieces(&ways.written(one))).collect();
+            wrong.extend(compare(&all).groups.into_iter().map(|group| (seed, group.who)));
+            // 03 has a copy, and 11 two.
+            for origin in [3, 11, 11] {
+                all.push(ways.pieces(&ways.copy(&bodies[origin])));
+            }
+            let groups: Vec<Vec<usize>> = compare(&all).groups.into_iter().map(|group| group.who).collect();
+            found += [vec![3, 20], vec![11, 21, 22]].iter().filter(|ring| groups.contains(ring)).count();
+            wrong.extend(
+                groups.into_iter().filter(|who| ![vec![3, 20], vec![11, 21, 22]].contains(who)).map(|who| (seed, who)),
+            );
+        }
+        println!("step {step}: {found} of {} rings found, others: {wrong:?}", 2 * CLASSES);
+        assert_eq!((found, wrong), (2 * CLASSES as usize, Vec::new()), "step {step}");
     }
 }
 

@@ -70,7 +70,7 @@ pub struct Batch {
 }
 
 /// What a batch did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Done {
     /// Hand-ins that were graded now.
     pub graded: usize,
@@ -78,6 +78,8 @@ pub struct Done {
     pub kept: usize,
     /// Hand-ins that could not be graded, now or before.
     pub not_graded: usize,
+    /// Parts that could not be checked, and gave no points: a sentence on each.
+    pub unchecked: Vec<String>,
 }
 
 impl Batch {
@@ -147,11 +149,11 @@ impl Batch {
             verdicts,
         };
         let running = Running { batch: self, store: &store, common: &common, seed, prepared: OnceLock::new() };
-        let done = match &self.slurm {
+        let mut done = match &self.slurm {
             None => running.all(&hand_ins)?,
             Some(slurm) => running.on_nodes(slurm, &hand_ins, &say)?,
         };
-        summary::write(&store, &hand_ins, &self.rubric, &self.asked.steps)?;
+        done.unchecked = summary::write(&store, &hand_ins, &self.rubric, &self.asked.steps)?;
         Ok(done)
     }
 }
