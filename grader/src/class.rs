@@ -151,6 +151,9 @@ impl Action {
                     "{} graded now, {} kept from before, {} not graded\n{out}/grades.csv\n{out}/index.html\n",
                     done.graded, done.kept, done.not_graded
                 ))?;
+                for sentence in &done.unchecked {
+                    eprintln!("note: {sentence}");
+                }
                 if done.not_graded > 0 {
                     eprintln!(
                         "note: {out}/index.html says why hand-ins could not be graded; --retry grades them again"

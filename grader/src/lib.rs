@@ -30,7 +30,7 @@
 //! |---|---|
 //! | [`handin`], [`archive`], [`folder`] | which files of a hand-in are kernels, and how a stranger's files are read |
 //! | [`scratch`] | builds one, apart from everything else |
-//! | [`toolchain`] | what it is built with |
+//! | [`toolchain`], [`crates`] | what it is built with |
 //! | [`sandbox`] | runs what a stranger wrote |
 //! | [`memory`] | how much judging it may take |
 //! | [`rubric`] | what a course gives points for |
@@ -46,6 +46,7 @@ pub mod ahead;
 pub mod archive;
 pub mod batch;
 mod children;
+pub mod crates;
 pub mod folder;
 pub mod formats;
 pub mod handin;

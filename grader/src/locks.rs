@@ -30,6 +30,16 @@ pub(crate) fn wait(path: &Path, told: Option<&str>) -> Result<File, String> {
     Ok(file)
 }
 
+/// Holds a folder with others who do, until it is dropped: [`sweep`] leaves it alone.
+///
+/// # Errors
+/// As [`wait`].
+pub(crate) fn share(folder: &Path) -> Result<File, String> {
+    let path = folder.join(LOCK);
+    let file = open(&path).and_then(|file| file.lock_shared().map(|()| file));
+    file.map_err(|error| format!("cannot lock {}: {error}", path.display()))
+}
+
 fn open(path: &Path) -> std::io::Result<File> {
     OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)
 }
@@ -62,8 +72,8 @@ impl Folder {
     }
 }
 
-/// Removes the folders that nobody holds.
-fn sweep(parent: &Path) {
+/// Removes the folders that nobody holds. Who calls it is alone: a folder is there before it is held.
+pub(crate) fn sweep(parent: &Path) {
     let folders = fs::read_dir(parent).into_iter().flatten().flatten().map(|entry| entry.path());
     for folder in folders.filter(|path| path.symlink_metadata().is_ok_and(|about| about.is_dir())) {
         if let Some(_held) = left(&folder) {

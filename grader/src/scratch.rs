@@ -196,13 +196,17 @@ fn rustc(toolchain: &Toolchain, cage: &Cage, folder: &Path, step: u8) -> Result<
     arguments.push(format!("--crate-name={step}"));
     // It would look for it in /proc, which it does not see.
     arguments.push(format!("--sysroot={}", text(&toolchain.sysroot)));
-    arguments.push(format!("-Ldependency={}", text(&toolchain.folder)));
+    arguments.push(format!("-Ldependency={}", text(&toolchain.crates.folder)));
     arguments.extend(
-        toolchain.crates.iter().flat_map(|(name, file)| ["--extern".to_string(), format!("{name}={}", text(file))]),
+        toolchain
+            .crates
+            .named
+            .iter()
+            .flat_map(|(name, file)| ["--extern".to_string(), format!("{name}={}", text(file))]),
     );
     arguments.extend(["-o".to_string(), text(&work.join("program")), format!("steps/{step}/src/lib.rs")]);
     let mut shown = toolchain.compiler()?;
-    shown.extend([toolchain.folder.clone(), folder.join("steps")]);
+    shown.extend([toolchain.crates.folder.clone(), folder.join("steps")]);
     Ok(Spec {
         job: Job::Compiler,
         program: toolchain.rustc(),

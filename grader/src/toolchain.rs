@@ -3,8 +3,12 @@
 //! Cargo runs here, on our own manifests alone. So nothing of a hand-in is read where there is something to write to.
 
 use crate::children;
+use crate::crates::{self, Crates, Made};
 use crate::locks;
 use crate::sandbox::is_shown;
+use crate::versions;
+use harness::workbook::pack::hex;
+use sha2::{Digest, Sha256};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -19,19 +23,17 @@ const SAYS_LIMIT: Duration = Duration::from_secs(60);
 /// The crates that a hand-in's program names.
 const CRATES: [&str; 2] = ["ptx", "emit"];
 
-/// What a hand-in is compiled with.
+/// What a hand-in is compiled with. While it lives, nobody writes to it or removes it.
 #[derive(Clone, Debug)]
 pub struct Toolchain {
     /// The checkout of the workbook.
     pub root: PathBuf,
     /// The folder of the toolchain.
     pub sysroot: PathBuf,
-    /// The compiled crates, by name.
-    pub crates: Vec<(String, PathBuf)>,
-    /// The folder of all compiled crates.
-    pub folder: PathBuf,
     /// Where scratch folders are made.
     pub scratch: PathBuf,
+    /// The compiled crates.
+    pub crates: Crates,
 }
 
 impl Toolchain {
@@ -55,20 +57,18 @@ impl Toolchain {
         let lock = grader.join("lock");
         let told = format!("waiting for another grader that compiles what hand-ins use (it holds {})", lock.display());
         let _alone = locks::wait(&lock, Some(&told))?;
-        let manifest = lay_out(&root, &grader)?;
-        // Side by side: each of the two takes a tenth of a second when there is nothing to do.
-        let (sysroot, crates) = thread::scope(|scope| {
-            let sysroot = scope.spawn(|| sysroot(&root));
-            let crates = cargo(&root, &manifest, &target, true);
-            (sysroot.join().unwrap_or_else(|_| Err("asking rustc where it lies failed".to_string())), crates)
-        });
-        let sysroot = real(&sysroot?)?;
-        // Crates that are not on this machine yet.
-        let crates = crates?.or_else(|_| cargo(&root, &manifest, &target, false)?)?;
-        let folder = real(&target.join("debug/deps"))?;
+        let compiler = Compiler::of(&root)?;
+        let key = || key(&root, &compiler);
+        let make = || {
+            let manifest = lay_out(&root, &grader)?;
+            // Not offline: crates that are not on this machine yet.
+            cargo(&root, &manifest, &target, true)?.or_else(|_| cargo(&root, &manifest, &target, false)?)
+        };
+        let crates = crates::of(&grader.join("crates"), &key()?, make, key)?;
+        let sysroot = real(&compiler.sysroot)?;
         let scratch = grader.join("hand-ins");
         fs::create_dir_all(&scratch).map_err(|error| format!("cannot make {}: {error}", scratch.display()))?;
-        Ok(Toolchain { root, sysroot, crates, folder, scratch })
+        Ok(Toolchain { root, sysroot, scratch, crates })
     }
 
     /// The compiler itself, not what chooses one.
@@ -96,36 +96,68 @@ impl Toolchain {
     }
 }
 
-/// Where the compiler of a checkout lies.
-fn sysroot(root: &Path) -> Result<PathBuf, String> {
-    let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
-    let said = children::run(rustc.args(["--print", "sysroot"]).current_dir(root), SAYS_LIMIT)?;
-    if said.code != Some(0) {
-        return Err(format!("rustc does not say where it lies: {}", said.stderr.trim()));
-    }
-    Ok(PathBuf::from(said.stdout.trim()))
+/// The compiler of a checkout.
+struct Compiler {
+    /// Where it lies.
+    sysroot: PathBuf,
+    /// Which one it is, in all words that it has for it.
+    version: String,
 }
 
-/// Writes a crate that does nothing and depends on what hand-ins depend on. Gives its manifest.
-fn lay_out(root: &Path, grader: &Path) -> Result<PathBuf, String> {
-    let folder = grader.join("shared-crate");
-    let source = folder.join("src");
-    fs::create_dir_all(&source).map_err(|error| format!("cannot make {}: {error}", source.display()))?;
+impl Compiler {
+    fn of(root: &Path) -> Result<Compiler, String> {
+        // Side by side: who chooses a compiler takes a while for each question.
+        thread::scope(|scope| {
+            let sysroot = scope.spawn(|| asked(root, &["--print", "sysroot"]));
+            let version = asked(root, &["-vV"])?;
+            let sysroot = sysroot.join().unwrap_or_else(|_| Err("asking rustc where it lies failed".to_string()))?;
+            Ok(Compiler { sysroot: PathBuf::from(sysroot), version })
+        })
+    }
+}
+
+fn asked(root: &Path, arguments: &[&str]) -> Result<String, String> {
+    let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
+    let said = children::run(rustc.args(arguments).current_dir(root), SAYS_LIMIT)?;
+    match said.code {
+        Some(0) => Ok(said.stdout.trim().to_string()),
+        _ => Err(format!("rustc does not say where it lies, and which it is: {}", said.stderr.trim())),
+    }
+}
+
+/// A hash of all that the crates are made from.
+fn key(root: &Path, compiler: &Compiler) -> Result<String, String> {
+    let unread = |error: std::io::Error| format!("cannot read the sources that hand-ins are compiled with: {error}");
+    let sources = versions::shared_sources(root).map_err(unread)?;
+    let all = [&sources, &compiler.version, &compiler.sysroot.display().to_string(), &manifest(root)?];
+    let hash = hex(&Sha256::digest(all.map(String::as_str).join("\n")));
+    Ok(hash[..16].to_string())
+}
+
+/// The manifest of a crate that does nothing and depends on what hand-ins depend on.
+fn manifest(root: &Path) -> Result<String, String> {
     let path = |folder: &str| {
         let path = root.join(folder);
         // JSON strings are TOML strings.
         let text = path.to_str().ok_or_else(|| format!("{} is not UTF-8: cargo cannot name it", path.display()))?;
         serde_json::to_string(text).map_err(|error| error.to_string())
     };
-    let manifest = format!(
+    Ok(format!(
         "[workspace]\nresolver = \"3\"\n\n[package]\nname = \"shared\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\
          publish = false\n\n[dependencies]\nptx = {{ path = {} }}\nemit = {{ path = {} }}\n\n\
          [profile.dev]\ndebug = false\n",
         path("ptx")?,
         path("harness/emit")?
-    );
+    ))
+}
+
+/// Writes that crate. Gives its manifest.
+fn lay_out(root: &Path, grader: &Path) -> Result<PathBuf, String> {
+    let folder = grader.join("shared-crate");
+    let source = folder.join("src");
+    fs::create_dir_all(&source).map_err(|error| format!("cannot make {}: {error}", source.display()))?;
     let lock = fs::read_to_string(root.join("Cargo.lock")).map_err(|error| format!("no Cargo.lock: {error}"))?;
-    for (name, text) in [("Cargo.toml", manifest.as_str()), ("src/lib.rs", "")] {
+    for (name, text) in [("Cargo.toml", manifest(root)?.as_str()), ("src/lib.rs", "")] {
         keep(&folder.join(name), text)?;
     }
     // Cargo removes from it what this crate does not need: only a first one is written.
@@ -150,12 +182,7 @@ fn keep(path: &Path, text: &str) -> Result<(), String> {
 }
 
 /// The compiled crates; in the inner result, why there are none.
-fn cargo(
-    root: &Path,
-    manifest: &Path,
-    target: &Path,
-    offline: bool,
-) -> Result<Result<Vec<(String, PathBuf)>, String>, String> {
+fn cargo(root: &Path, manifest: &Path, target: &Path, offline: bool) -> Result<Result<Made, String>, String> {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command
         .args(["build", "--quiet", "--message-format=json", "--manifest-path"])
@@ -173,19 +200,21 @@ fn cargo(
     }
     let messages: Vec<serde_json::Value> =
         said.stdout.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-    let library = |name: &str| {
-        let message = messages.iter().find(|message| {
-            message["reason"] == "compiler-artifact"
-                && message["target"]["name"] == *name
-                && message["target"]["kind"][0] == "lib"
-        })?;
-        let files = message["filenames"].as_array()?.iter().filter_map(|file| file.as_str());
-        let file = files.into_iter().find(|file| file.ends_with(".rlib"))?;
-        Some((name.to_string(), PathBuf::from(file)))
+    let artifacts = || messages.iter().filter(|message| message["reason"] == "compiler-artifact");
+    let files = |message: &serde_json::Value| {
+        let files = message["filenames"].as_array().into_iter().flatten().filter_map(|file| file.as_str());
+        files.map(PathBuf::from).filter(|file| file.parent().is_some_and(|folder| folder.ends_with("deps"))).collect()
     };
-    let found: Option<Vec<_>> = CRATES.iter().map(|name| library(name)).collect();
-    Ok(match found {
-        Some(crates) if said.code == Some(0) => Ok(crates),
+    let library = |name: &str| {
+        let message =
+            artifacts().find(|message| message["target"]["name"] == *name && message["target"]["kind"][0] == "lib")?;
+        let files: Vec<PathBuf> = files(message);
+        let file = files.into_iter().find(|file| file.extension().is_some_and(|end| end == "rlib"))?;
+        Some((name.to_string(), file))
+    };
+    let named: Option<Vec<_>> = CRATES.iter().map(|name| library(name)).collect();
+    Ok(match named {
+        Some(named) if said.code == Some(0) => Ok(Made { named, files: artifacts().flat_map(files).collect() }),
         _ => {
             let errors: String =
                 messages.iter().filter_map(|message| message["message"]["rendered"].as_str()).collect();

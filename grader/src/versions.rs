@@ -147,12 +147,18 @@ pub(crate) fn file_hash(path: &Path) -> io::Result<String> {
 
 /// SHA-256 of the sources of a checkout that are compiled with a hand-in: each file's name and hash.
 fn sources(root: &Path) -> io::Result<String> {
-    let mut files = Vec::new();
+    let steps = (Workspace { root: root.to_path_buf() }).steps();
+    hash_of(root, steps.into_iter().map(|step| root.join(Workspace::kernel(step)).with_file_name("lib.rs")).collect())
+}
+
+/// The same of those that are compiled once for all hand-ins.
+pub(crate) fn shared_sources(root: &Path) -> io::Result<String> {
+    hash_of(root, Vec::new())
+}
+
+fn hash_of(root: &Path, mut files: Vec<PathBuf>) -> io::Result<String> {
     for place in SHARED {
         below(&root.join(place), &mut files)?;
-    }
-    for step in (Workspace { root: root.to_path_buf() }).steps() {
-        files.push(root.join(Workspace::kernel(step)).with_file_name("lib.rs"));
     }
     files.sort();
     let mut hasher = Sha256::new();

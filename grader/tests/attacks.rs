@@ -48,7 +48,7 @@ fn attack(file: &Path) -> Attack {
         let key = format!("{key}: ");
         header.iter().find_map(|line| line.strip_prefix(&key)).map(str::to_string)
     };
-    let text = match value("base") {
+    let mut text = match value("base") {
         None => text.clone(),
         Some(base) => {
             let mut text = fs::read_to_string(root().join(format!("solutions/src/{base}.rs"))).expect("a solution");
@@ -60,6 +60,19 @@ fn attack(file: &Path) -> Attack {
             text
         }
     };
+    // `repeat: WORD => 1000 TEXT`: what would be long to keep.
+    for line in header.iter().filter_map(|line| line.strip_prefix("repeat: ")) {
+        let (word, (count, with)) = line
+            .split_once(" => ")
+            .and_then(|(word, rest)| Some((word, rest.split_once(' ')?)))
+            .expect("a word, how often, and what");
+        let (kept, code) = text.split_at(text.find("\n\n").expect("a blank line behind the header"));
+        assert_eq!(code.matches(word).count(), 1, "{name}: `{word}` must stand once");
+        text = format!("{kept}{}", code.replace(word, &with.repeat(count.parse().expect("a number"))));
+    }
+    if header.contains(&"windows") {
+        text = format!("\u{feff}{}", text.replace('\n', "\r\n"));
+    }
     Attack {
         expect: value("expect").unwrap_or_else(|| panic!("{name} says what to expect")),
         family: value("family").unwrap_or_else(|| panic!("{name} has a family")),
@@ -131,7 +144,7 @@ impl Range {
         let begin = Instant::now();
         let verdict = self.grade(attack);
         let name = named(&verdict);
-        let points = verdict.points;
+        let (points, most) = (verdict.points, verdict.max_points);
         let shown = table::render(&Grade {
             steps: vec![Graded { file: Some("kernel.rs".to_string()), verdict }],
             allow_unchecked: false,
@@ -145,7 +158,7 @@ impl Range {
             (!shown.contains(&attack.says)).then(|| format!("it does not say `{}`", attack.says)),
             shown.contains("escaped").then(|| "it got out".to_string()),
             shown.contains(cursor).then(|| "what is shown moves the cursor".to_string()),
-            (name != "passed" && points >= 5.0).then(|| format!("it gets {points} points")),
+            (name != "passed" && points >= f64::from(most)).then(|| format!("it gets {points} points")),
         ];
         let complaints: Vec<String> = complaints.into_iter().flatten().collect();
         (!complaints.is_empty()).then(|| format!("{}: {}\n{shown}", attack.name, complaints.join("; ")))

@@ -264,7 +264,7 @@ fn a_compiler_that_cannot_work_here_says_nothing_of_the_text() {
     assert!(matches!(failure, ScratchError::HandIn(_)), "{failure:?}");
     // As when somebody cleans up while hand-ins are graded: rustc then names a line of the text.
     let mut without = toolchain.clone();
-    without.crates[0].1 = place.folder.path().join("libptx.rlib");
+    without.crates.named[0].1 = place.folder.path().join("libptx.rlib");
     let right = kernel(&fs::read_to_string(root().join("solutions/src/step01.rs")).expect("a solution"));
     for text in [&right, &broken] {
         let failure = scratch::build(&without, &place.cage, text, limits).expect_err("there is no crate");

@@ -68,8 +68,8 @@ fn errors_name_the_line_the_value_and_what_is_allowed() {
     refused(
         "[steps.step03]\nsizes = [\"256\"]\n",
         expect![[r#"
-        rubric.toml:2: "256" is no size
-          try: Write M, N, K and the type, f16 or bf16: "256x256x64 f16"."#]],
+            rubric.toml:2: "256" is no size
+              try: Write M, N, K, each from 1 to 65536, and the type, f16 or bf16: "256x256x64 f16"."#]],
     );
     refused(
         "[steps.step03]\nsizes = []\n",

@@ -5,11 +5,14 @@
 
 #[path = "similar/class.rs"]
 mod class;
+#[path = "similar/ways.rs"]
+mod ways;
 
 use class::{SOLUTION, class, copy, independent, kernel, kernels, pieces, renamed, written};
 use grader::similar::{Kernel, Units, compare, known_of, step};
 use std::collections::BTreeSet;
 use std::process::Command;
+use ways::{STEPS, Ways, draws};
 
 /// Groups that stand out.
 fn groups(kernels: &[Kernel]) -> (usize, String) {
@@ -192,6 +195,39 @@ fn who_takes_the_two_longest_todos_is_found_and_a_ring_of_them_is_one_group() {
             found += usize::from(groups == [ring]);
         }
         assert_eq!(found, 4, "{ring} of {size}");
+    }
+}
+
+/// Steps of other kinds: classes of twenty whose members draw for themselves what they write, of few ways that there are; each class also with
+/// two rings of copies. Of ways that are few, two may draw much the same: a pair in one of ten classes is chance.
+#[test]
+fn in_steps_of_other_kinds_copies_are_found_and_nobody_else() {
+    const CLASSES: u64 = 20;
+    let rings = [vec![3, 20], vec![11, 21, 22]];
+    let groups = |class: &[Units]| compare(class).groups.into_iter().map(|group| group.who).collect::<Vec<_>>();
+    let mut said = Vec::new();
+    for (step, solution) in STEPS {
+        let ways = Ways::of(step, solution);
+        let (mut found, mut chance) = (0, Vec::new());
+        for seed in 0..CLASSES {
+            let mut draw = draws(1000 * u64::from(step) + seed);
+            let bodies: Vec<_> = (0..20).map(|_| ways.bodies(&mut draw)).collect();
+            let mut all: Vec<Units> = bodies.iter().map(|one| ways.pieces(&ways.written(one))).collect();
+            chance.extend(groups(&all).into_iter().map(|who| (seed, who)));
+            for origin in [3, 11, 11] {
+                all.push(ways.pieces(&ways.copy(&bodies[origin])));
+            }
+            let with_copies = groups(&all);
+            found += rings.iter().filter(|ring| with_copies.contains(ring)).count();
+        }
+        println!("step {step}: {found} of {} rings found; by chance, in {CLASSES} classes: {chance:?}", 2 * CLASSES);
+        said.push((step, found, chance.len()));
+    }
+    for (step, found, chance) in said {
+        assert!(
+            found as u64 >= 2 * CLASSES - 1 && chance as u64 <= CLASSES / 10,
+            "step {step}: {found} found, {chance} by chance"
+        );
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::diagnostics::{self, Sources};
 use crate::launch;
+use crate::observe;
 use crate::problem::Problem;
 use crate::source::{Built, Matrix};
 use crate::verdict::Outcome;
@@ -11,12 +12,27 @@ use std::fmt::Write;
 /// The largest share of the reference solution's time that is fast, where a course says nothing else.
 pub const FAST: f64 = 1.30;
 
+/// What is asked of a kernel's time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Demanded {
+    /// The problem that is timed.
+    pub problem: Problem,
+    /// The largest share of the reference solution's time.
+    pub limit: f64,
+    /// Multiplications that the MMAs of the run must do.
+    pub products: u64,
+    /// Cycles of a run of the same kernel whose D was checked; 0: there is none.
+    pub checked: u64,
+}
+
 /// Compares a run with one of the reference solution, which `run` makes in the same way. Both are traced: that says where
 /// the time goes, and takes none.
+///
+/// Where nothing is in the matrices of that run, its D says nothing. So it has to do the whole product, and its time is not below that of
+/// the run whose D was checked: a kernel could see that there is nothing, and leave.
 pub(crate) fn check(
     reference: Result<Built, String>,
-    problem: &Problem,
-    limit: f64,
+    demanded: &Demanded,
     own: &Report,
     run: impl Fn(&Built, &Program) -> Report,
 ) -> Outcome {
@@ -31,15 +47,35 @@ pub(crate) fn check(
         Ok(_) => return Outcome::NotChecked { reason: "the reference kernel does not run".to_string() },
         Err(reason) => return Outcome::NotChecked { reason },
     };
-    let own = Work::of(own);
+    let Demanded { problem, limit, products, checked } = *demanded;
+    if !own.completed {
+        let title = "the run that is timed breaks off".to_string();
+        let found: String = diagnostics::render_all(&own.findings, &Sources::none());
+        return Outcome::Failed { text: format!("{title}, at {problem}, where A and B hold zeros.\n{found}"), title };
+    }
+    let done = observe::products_of_mmas(own);
+    if done < products {
+        let title = "the run that is timed does not compute the product".to_string();
+        let text = format!(
+            "{title}: {problem} takes {products} multiplications, and its MMAs do {done}. A and B hold zeros in that run.\n\
+             try: Let the kernel take the same way whatever its matrices hold.\n"
+        );
+        return Outcome::Failed { title, text };
+    }
+    let timed = own.cycles;
+    let own = Work { cycles: timed.max(checked), ..Work::of(own) };
     let ratio = own.cycles as f64 / reference.cycles as f64;
     let detail = format!("{} cycles, {ratio:.2} times the reference solution's {}", own.cycles, reference.cycles);
     if ratio <= limit {
         return Outcome::Passed { detail };
     }
     let text = format!(
-        "{detail}; the limit is {limit:.2} times (simulated cycles, at {}).\n{}try: {}\n",
-        problem,
+        "{detail}; the limit is {limit:.2} times (simulated cycles, at {problem}).\n{}{}try: {}\n",
+        if timed < checked {
+            format!("With zeros in A and B it takes {timed}; the table is of that run.\n")
+        } else {
+            String::new()
+        },
         own.beside(&reference),
         own.advice(&reference)
     );

@@ -24,6 +24,8 @@ pub(crate) struct Findings {
     pub(crate) incomplete: Vec<String>,
     /// Why it is not proved that no interleaving hangs.
     pub(crate) unproved: Vec<String>,
+    /// Cycles of the longest run of the timed problem whose D was checked; 0: there was none.
+    pub(crate) timed_cycles: u64,
 }
 
 impl Findings {

@@ -28,6 +28,15 @@ pub struct Observation {
     pub sms: u32,
 }
 
+/// Multiplications (each with its addition) of all MMAs of a run that was traced.
+pub(crate) fn products_of_mmas(report: &Report) -> u64 {
+    let products = |event: &Event| match &event.kind {
+        EventKind::Mma(mma) => mma.shape.iter().map(|extent| u64::from(*extent)).product::<u64>(),
+        _ => 0,
+    };
+    report.trace.iter().map(products).sum()
+}
+
 impl Observation {
     /// Runs a kernel once. A launch that is refused is a run that could not begin.
     pub fn new(built: &Built, program: &Program, inputs: Inputs, options: &Options) -> Observation {
@@ -118,8 +127,7 @@ impl Observation {
 
     /// Multiplications (each with its addition) of all MMAs.
     pub fn products_of_mmas(&self) -> u64 {
-        let products = |mma: &Mma| mma.shape.iter().map(|extent| u64::from(*extent)).product::<u64>();
-        self.mmas().iter().map(|(_, mma)| products(mma)).sum()
+        products_of_mmas(&self.report)
     }
 
     /// A mismatch of this run, or of another run of the same kernel that was not traced: every run stores the same.

@@ -305,7 +305,9 @@ fn take_archive(mut file: File, name: &str, end: &str, store: &Store) -> Result<
     }
     let hash = copy.reopen().and_then(|copy| archive_hash(copy, end)).map_err(failed)?;
     if bytes > MAX_FILE {
-        let reason = format!("{name} has more than {MAX_FILE} bytes");
+        let reason = format!(
+            "refused (too-large): {name} has more than {MAX_FILE} bytes\n  try: Hand in what `cargo workbook pack` writes."
+        );
         return Ok(Taken { hash, kept: Err(NoCopy { reason, here: false }) });
     }
     let kept = folder.join(format!("{hash}{end}"));

@@ -70,7 +70,7 @@ pub struct Batch {
 }
 
 /// What a batch did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Done {
     /// Hand-ins that were graded now.
     pub graded: usize,
@@ -78,6 +78,8 @@ pub struct Done {
     pub kept: usize,
     /// Hand-ins that could not be graded, now or before.
     pub not_graded: usize,
+    /// Parts that could not be checked, and gave no points: a sentence on each.
+    pub unchecked: Vec<String>,
 }
 
 impl Batch {
@@ -147,11 +149,11 @@ impl Batch {
             verdicts,
         };
         let running = Running { batch: self, store: &store, common: &common, seed, prepared: OnceLock::new() };
-        let done = match &self.slurm {
+        let mut done = match &self.slurm {
             None => running.all(&hand_ins)?,
             Some(slurm) => running.on_nodes(slurm, &hand_ins, &say)?,
         };
-        summary::write(&store, &hand_ins, &self.rubric, &self.asked.steps)?;
+        done.unchecked = summary::write(&store, &hand_ins, &self.rubric, &self.asked.steps)?;
         Ok(done)
     }
 }
@@ -192,7 +194,7 @@ struct Running<'a> {
     common: &'a Common,
     seed: u64,
     /// What all hand-ins are compiled with is ready, or why not.
-    prepared: OnceLock<Result<(), String>>,
+    prepared: OnceLock<Result<Toolchain, String>>,
 }
 
 /// What is known of a hand-in.
@@ -253,13 +255,14 @@ impl Running<'_> {
     }
 
     /// Compiles what all hand-ins use, before the first of them: its grader would have to, within the time of that hand-in, and all that run
-    /// beside it would wait.
+    /// beside it would wait. It is held to the end of the batch.
     fn prepare(&self) -> Result<(), String> {
         // A container or another machine has its own.
         if self.batch.grader.is_some() {
             return Ok(());
         }
-        self.prepared.get_or_init(|| Toolchain::prepare(&self.batch.root).map(drop)).clone()
+        let prepared = self.prepared.get_or_init(|| Toolchain::prepare(&self.batch.root));
+        prepared.as_ref().map(|_| ()).map_err(String::clone)
     }
 
     /// Grades all that wait on the nodes of a cluster.

@@ -10,7 +10,7 @@ use crate::json::{Report, State, Step, rounded};
 use crate::rubric::Rubric;
 use harness::workbook::name;
 use maud::{Markup, html};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The most findings that the page lists.
 const FINDINGS: usize = 25;
@@ -25,6 +25,8 @@ struct Counts {
     /// For each step, part and title: how many have it.
     findings: BTreeMap<(u8, String, String), usize>,
     scores: Vec<f64>,
+    /// For each part and reason, hand-ins of which it could not be checked.
+    unchecked: BTreeMap<(String, String), usize>,
 }
 
 /// A hand-in's row.
@@ -37,11 +39,12 @@ struct Row {
     note: String,
 }
 
-/// Writes `grades.csv`, `index.html` and `reports/`. `steps`: those that were asked for, all if empty.
+/// Writes `grades.csv`, `index.html` and `reports/`. `steps`: those that were asked for, all if empty. Gives what a person should know at once:
+/// parts that could not be checked, and so gave no points.
 ///
 /// # Errors
 /// When results cannot be read, or these cannot be written.
-pub fn write(store: &Store, hand_ins: &[HandIn], rubric: &Rubric, steps: &[u8]) -> Result<(), String> {
+pub fn write(store: &Store, hand_ins: &[HandIn], rubric: &Rubric, steps: &[u8]) -> Result<Vec<String>, String> {
     let (mut counts, mut rows) = (Counts::default(), Vec::new());
     let of = rubric.max_points(steps);
     for hand_in in hand_ins {
@@ -58,13 +61,22 @@ pub fn write(store: &Store, hand_ins: &[HandIn], rubric: &Rubric, steps: &[u8]) 
     let columns: Vec<u8> =
         rubric.steps.keys().copied().filter(|step| steps.is_empty() || steps.contains(step)).collect();
     write_whole(&store.folder.join("grades.csv"), &table(&rows, &columns, of)?)?;
-    write_whole(&store.folder.join("index.html"), index(&rows, &counts, of).as_bytes())
+    let unchecked = counts.unchecked();
+    write_whole(&store.folder.join("index.html"), index(&rows, &counts, &unchecked, of).as_bytes())?;
+    Ok(unchecked)
 }
 
 impl Counts {
     fn add(&mut self, record: &Record) {
         let Outcome::Graded(report) = &record.outcome else { return };
         self.scores.push(report.score);
+        let unchecked =
+            report.steps.iter().flat_map(|step| &step.parts).filter(|part| part.outcome == State::NotChecked);
+        // Each once, however many steps lack it.
+        let reasons: BTreeSet<_> = unchecked.map(|part| (part.part.to_string(), on_one_line(&part.text))).collect();
+        for reason in reasons {
+            *self.unchecked.entry(reason).or_default() += 1;
+        }
         for step in &report.steps {
             self.steps.entry(step.step).or_default()[bin(step)] += 1;
             for part in step.parts.iter().filter(|part| part.outcome == State::Failed) {
@@ -73,6 +85,15 @@ impl Counts {
                 *self.findings.entry(key).or_default() += 1;
             }
         }
+    }
+
+    /// A sentence on each part that could not be checked.
+    fn unchecked(&self) -> Vec<String> {
+        let of = self.scores.len();
+        let say = |((part, why), count): (&(String, String), &usize)| {
+            format!("`{part}` could not be checked in {count} of {of} hand-ins, and gave no points there: {why}")
+        };
+        self.unchecked.iter().map(say).collect()
     }
 
     fn findings(&self) -> Vec<(&(u8, String, String), usize)> {
@@ -113,7 +134,7 @@ fn row(id: &str, record: &Record) -> Row {
             row.score = Some(report.score);
             row.late_days = report.late.as_ref().map_or(0, |late| late.days);
             row.points = report.steps.iter().map(|step| (step.step, step.points)).collect();
-            row.note = first_next(report).unwrap_or_default();
+            row.note = first_next(report).or_else(|| first_unchecked(report)).unwrap_or_default();
         }
         Outcome::NotGraded { reason, .. } => {
             row.note = format!("not graded: {}", on_one_line(reason));
@@ -143,6 +164,14 @@ fn first_next(report: &Report) -> Option<String> {
     Some(format!("{}: {}", name(step.step), step.next.as_ref().map(Next::line)?))
 }
 
+/// Why all points are not there where nothing is left to do.
+fn first_unchecked(report: &Report) -> Option<String> {
+    report.steps.iter().find_map(|step| {
+        let part = step.parts.iter().find(|part| part.outcome == State::NotChecked)?;
+        Some(format!("{}: {} could not be checked here: {}", name(step.step), part.part, on_one_line(&part.text)))
+    })
+}
+
 fn table(rows: &[Row], steps: &[u8], of: u32) -> Result<Vec<u8>, String> {
     let failed = |error: csv::Error| format!("cannot write CSV: {error}");
     let mut writer = csv::Writer::from_writer(Vec::new());
@@ -161,7 +190,7 @@ fn table(rows: &[Row], steps: &[u8], of: u32) -> Result<Vec<u8>, String> {
     writer.into_inner().map_err(|error| format!("cannot write CSV: {}", error.error()))
 }
 
-fn index(rows: &[Row], counts: &Counts, of: u32) -> String {
+fn index(rows: &[Row], counts: &Counts, unchecked: &[String], of: u32) -> String {
     let without: Vec<&Row> = rows.iter().filter(|row| row.score.is_none()).collect();
     let mut scores = counts.scores.clone();
     scores.sort_by(f64::total_cmp);
@@ -174,6 +203,7 @@ fn index(rows: &[Row], counts: &Counts, of: u32) -> String {
                 " Scores of " (of) ": from " (low) " to " (high) ", median " (middle) ", mean " (mean) "."
             }
         }
+        @for sentence in unchecked { p { (sentence) } }
         (distribution(counts))
         (findings(counts))
         @if !without.is_empty() {

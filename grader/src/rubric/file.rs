@@ -363,7 +363,10 @@ fn read_sizes(source: &Source, number: u8, sizes: &Spanned<Vec<Spanned<String>>>
 fn read_size(source: &Source, number: u8, size: &Spanned<String>) -> Result<Problem, String> {
     let found = size.get_ref();
     let problem: Problem = found.parse().map_err(|_| {
-        let way_out = "Write M, N, K and the type, f16 or bf16: \"256x256x64 f16\".";
+        let way_out = format!(
+            "Write M, N, K, each from 1 to {}, and the type, f16 or bf16: \"256x256x64 f16\".",
+            harness::problem::MAX_EXTENT
+        );
         source.error(Some(size.span()), format!("{found:?} is no size"), way_out)
     })?;
     let (allowed, fits) = contract(number, &problem);

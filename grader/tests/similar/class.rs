@@ -8,7 +8,7 @@ pub const SOLUTION: &str = include_str!("../../../solutions/src/step02.rs");
 const CLASS: &str = include_str!("step02.txt");
 
 /// Whatever the twenty call things, and what the untouched file calls them.
-const NAMES: [(&str, &str); 19] = [
+pub const NAMES: [(&str, &str); 19] = [
     ("row", "zeile"),
     ("column", "spalte"),
     ("thread", "faden"),

@@ -81,7 +81,7 @@ impl fmt::Display for ProblemError {
 impl std::error::Error for ProblemError {}
 
 /// The largest extent that is read from text: larger ones are typing mistakes and would only exhaust the memory.
-const MAX_EXTENT: u32 = 65_536;
+pub const MAX_EXTENT: u32 = 65_536;
 
 impl FromStr for Problem {
     type Err = ProblemError;

@@ -13,7 +13,7 @@ use crate::sampled::Sampled;
 use crate::source::Matrix;
 use crate::steps::Seen;
 use crate::verdict::Outcome;
-use emulator::Options;
+use emulator::{Options, Report};
 
 /// Problems with more multiplications are checked on a sample.
 const LARGE: u64 = 1 << 31;
@@ -27,6 +27,7 @@ impl Judge<'_> {
                 let run = self.sample(case, 1.0);
                 let known = findings.incomplete.len();
                 findings.add_report(None, &run.report);
+                self.keep_time(case, &run.report, findings);
                 // Its values depend on what a sample leaves out: then all of them are computed below.
                 if run.report.incomplete.is_empty() || !run.report.findings.is_empty() {
                     runs += 1;
@@ -51,6 +52,7 @@ impl Judge<'_> {
                 let run = run.as_ref().unwrap_or(seen);
                 runs += 1;
                 findings.add(None, run);
+                self.keep_time(case, &run.report, findings);
                 if !(run.report.completed && run.comparison.is_right() && run.overwritten().is_empty()) {
                     return self.incorrect(run, seen, findings);
                 }
@@ -66,6 +68,13 @@ impl Judge<'_> {
             ),
         };
         Outcome::Passed { detail }
+    }
+
+    /// What the timed problem takes when there is something in its matrices.
+    fn keep_time(&self, case: &Case, report: &Report, findings: &mut Findings) {
+        if case.problem == self.options.demands.timed(self.step) && case.sms == self.options.sms {
+            findings.timed_cycles = findings.timed_cycles.max(report.cycles);
+        }
     }
 
     /// The first findings, each with its TODO.

@@ -23,6 +23,7 @@ use crate::points;
 use crate::problem::Problem;
 use crate::resources;
 use crate::source::{BuildErrorAt, BuildFailure, Built, KernelSource};
+use crate::steps::hopper::HOPPER;
 use crate::steps::{self, Seen, Step};
 use crate::verdict::{MilestoneResult, MilestoneState, Outcome, Part, Verdict};
 use emulator::{Diagnostic, Options, Program};
@@ -335,7 +336,7 @@ impl Judge<'_> {
             });
             self.set(&mut verdict, Part::Resources, resources);
             let fast = match &self.options.device {
-                Device::Emulator => self.fast(cases, &seen),
+                Device::Emulator => self.fast(cases, &seen, findings.timed_cycles),
                 Device::Cuda(card) => self.fast_on(card.as_ref(), cases, &seen),
             };
             self.set(&mut verdict, Part::Fast, fast);
@@ -379,13 +380,17 @@ impl Judge<'_> {
         }
     }
 
-    fn fast(&self, cases: &[Case], seen: &Observation) -> Outcome {
+    /// `checked`: cycles of the timed problem in a run whose D was checked; 0: D was checked elsewhere.
+    fn fast(&self, cases: &[Case], seen: &Observation, checked: u64) -> Outcome {
         let demands = &self.options.demands;
         let (timed, limit) = (demands.timed(self.step), demands.fast(self.step));
         let reference = demands.reference(self.step, self.options.sms);
+        // The sums of a `wgmma` are no MMAs of the trace.
+        let products = if self.step.number == HOPPER { 0 } else { timed.products() };
+        let demanded = fast::Demanded { problem: timed, limit, products, checked };
         let options = Options { trace: true, ..self.options(&timed, None) };
         if seen.inputs.problem == timed {
-            return fast::check(reference, &timed, limit, &seen.report, |built, program| {
+            return fast::check(reference, &demanded, &seen.report, |built, program| {
                 observe::run(program, launch::launch(built, &seen.inputs), &options)
             });
         }
@@ -396,7 +401,7 @@ impl Judge<'_> {
         let options = Options { timing_only: true, ..options };
         let times =
             |built: &Built, program: &Program| observe::run(program, launch::times_only(built, timed), &options);
-        fast::check(reference, &timed, limit, &times(&case.built, &case.program), times)
+        fast::check(reference, &demanded, &times(&case.built, &case.program), times)
     }
 
     fn race_free(&self, case: &Case, seen: &Observation, findings: &mut Findings) -> Outcome {

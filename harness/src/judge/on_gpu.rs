@@ -231,7 +231,7 @@ impl Judge<'_> {
             return Outcome::Passed { detail };
         }
         let title = format!("it takes {ratio:.2} times as long as the reference solution");
-        let simulated = match self.fast(cases, seen) {
+        let simulated = match self.fast(cases, seen, 0) {
             Outcome::Failed { text, .. } => format!("Simulated, it looks so:\n{text}"),
             Outcome::Passed { detail } => format!("The simulated times do not show it: {detail}.\n"),
             Outcome::NotChecked { .. } | Outcome::NotReached { .. } => String::new(),
