@@ -8,6 +8,7 @@
 
 mod multiplied;
 mod read_out;
+mod rounds;
 mod stored;
 mod sums;
 
@@ -17,6 +18,7 @@ use crate::mismatch::Mismatch;
 use crate::observe::Observation;
 use emulator::{Copy, CopyKind, Event, EventKind, OperandRead};
 
+const OUTSIDE: &str = "What a box has outside of its tensor is filled with zeros (PTX ISA, tensors: bounding box).";
 /// Columns of A and B that one MMA multiplies.
 const DEPTH: usize = 16;
 
@@ -68,16 +70,16 @@ fn astray(stage: Stage, explanation: Explanation) -> Astray {
     Astray { stage, explanation }
 }
 
-/// Follows the product of a complete run; it has to be traced with its operands ([`emulator::Options::keep_operands`]). `None`: the run does
+/// Follows the product of a run, of one that broke off as far as it came; it has to be traced with its operands ([`emulator::Options::keep_operands`]). `None`: the run does
 /// not show it, since its inputs are not random, or tiles hang over, or its MMAs are not those of 16-bit types.
 pub fn find(run: &Observation, mismatch: Option<&Mismatch>) -> Option<Astray> {
     let problem = &run.inputs.problem;
     let whole = problem.m.is_multiple_of(128) && problem.n.is_multiple_of(128) && problem.k.is_multiple_of(64);
-    if !run.report.completed || run.inputs.kind != InputKind::Normal || !whole {
+    if run.inputs.kind != InputKind::Normal || !whole {
         return None;
     }
     let mmas = multiplied::all(run);
-    if mmas.is_empty() {
+    if mmas.is_empty() && run.report.completed {
         return None;
     }
     if let Some(found) = multiplied::as_what(run, &mmas) {
@@ -87,11 +89,29 @@ pub fn find(run: &Observation, mismatch: Option<&Mismatch>) -> Option<Astray> {
         Ok(factors) => factors,
         Err(found) => return Some(found),
     };
-    multiplied::products(run, &factors)
-        .or_else(|| sums::find(&factors))
+    let begun = multiplied::again(run, &factors).or_else(|| sums::find(run, &factors));
+    if !run.report.completed {
+        // What is missing is missing because it broke off: only what there is tells.
+        return begun.or_else(|| outside(run));
+    }
+    begun
+        .or_else(|| multiplied::missing(run, &factors))
         .or_else(|| read_out::find(run, &factors))
         .or_else(|| stored::find(run, &factors))
         .or_else(|| stored::epilogue(run, mismatch))
+}
+
+/// A load beyond the last column of A and B, of which there are whole tiles.
+fn outside(run: &Observation) -> Option<Astray> {
+    let k = run.inputs.problem.k;
+    let beyond = |copy: &Copy| copy.coordinates.first().is_some_and(|column| i64::from(*column) >= i64::from(k));
+    let (event, copy) = boxes(run, CopyKind::Load).find(|(_, copy)| copy.buffer.is_none() && beyond(copy))?;
+    let title = format!("a box is loaded from column {} on, and A and B have {k}", copy.coordinates[0]);
+    let help = "Load as many tiles along K as there are: K divided by the depth of a tile, rounded up.";
+    let explanation =
+        Explanation::new(title, OUTSIDE, help).at(&event.place, format!("{} is loaded here", box_of(copy)));
+    let explanation = rounds::inner(run, explanation, &event.place, "this loop goes on here, beyond the last column");
+    Some(astray(Stage::Operand, explanation))
 }
 
 /// Copies of boxes, in the order of time.
@@ -117,6 +137,23 @@ fn with_source(
     operand: &OperandRead,
     name: &str,
 ) -> Explanation {
+    match source(run, mma, operand) {
+        Some(Event { kind: EventKind::Copy(copy), place, .. }) => {
+            let explanation = explanation.at(place, format!("{name} of it is loaded here: {}", box_of(copy)));
+            let beyond = copy.buffer.is_none()
+                && copy.coordinates.first().is_some_and(|column| i64::from(*column) >= i64::from(run.inputs.problem.k));
+            match beyond {
+                true => rounds::inner(run, explanation, place, "this loop goes on here, beyond the last column"),
+                false => explanation,
+            }
+        }
+        Some(event) => explanation.at(&event.place, format!("{name} of it is stored here")),
+        None => explanation,
+    }
+}
+
+/// What brought an operand to shared memory.
+fn source<'a>(run: &'a Observation, mma: &Event, operand: &OperandRead) -> Option<&'a Event> {
     let overlaps = |from: i32, bytes: u32| from < operand.end && operand.offset < from.saturating_add(bytes as i32);
     let brought = |event: &&Event| match &event.kind {
         EventKind::Copy(copy) => {
@@ -125,13 +162,5 @@ fn with_source(
         EventKind::SharedStore { offset, bytes } => event.cta == mma.cta && overlaps(*offset, *bytes),
         _ => false,
     };
-    let last =
-        run.report.trace.iter().filter(|event| event.end <= mma.start).filter(brought).max_by_key(|event| event.end);
-    match last {
-        Some(Event { kind: EventKind::Copy(copy), place, .. }) => {
-            explanation.at(place, format!("{name} of it is loaded here: {}", box_of(copy)))
-        }
-        Some(event) => explanation.at(&event.place, format!("{name} of it is stored here")),
-        None => explanation,
-    }
+    run.report.trace.iter().filter(|event| event.end <= mma.start).filter(brought).max_by_key(|event| event.end)
 }

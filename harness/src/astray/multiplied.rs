@@ -1,6 +1,6 @@
 //! What the MMAs multiply.
 
-use super::{Astray, DEPTH, Stage, astray, with_source};
+use super::{Astray, DEPTH, OUTSIDE, Stage, astray, rounds, with_source};
 use crate::diagnostics::Explanation;
 use crate::observe::Observation;
 use emulator::{Event, EventKind, OperandRead};
@@ -152,9 +152,8 @@ fn no_row(run: &Observation, mma: &Mma, operand: &OperandRead, (name, row): (&st
     };
     if elements.iter().all(|element| *element == 0) {
         let title = format!("row {row} of an MMA's operand is zero, and should be 16 columns of a row of {name}");
-        let rule = "What a box has outside of its tensor is filled with zeros (PTX ISA, tensors: bounding box).";
         let help = format!("Check the coordinates of the box, and the extents of the tensor map of {name}.");
-        return astray(Stage::Operand, place(title, rule, help));
+        return astray(Stage::Operand, place(title, OUTSIDE, help));
     }
     if operand.mn_major {
         let title = format!("an MMA takes columns of the tile of {name} for its rows");
@@ -176,34 +175,79 @@ fn no_row(run: &Observation, mma: &Mma, operand: &OperandRead, (name, row): (&st
     astray(Stage::Operand, place(title, OPERAND, help))
 }
 
-/// Products that are computed twice, or not at all.
-pub(super) fn products(run: &Observation, factors: &[Factors]) -> Option<Astray> {
-    let problem = &run.inputs.problem;
-    let (n, slices) = (problem.n as usize, problem.k as usize / DEPTH);
-    // The MMA that computed it, from 1.
-    let mut by = vec![0u32; problem.m as usize * n * slices];
+/// The MMA, from 1, that computed each product: of a row of A and a row of B, at a slice of their columns; 0 for none.
+struct Computed {
+    by: Vec<u32>,
+    n: usize,
+    slices: usize,
+}
+
+impl Computed {
+    fn none(run: &Observation) -> Computed {
+        let problem = &run.inputs.problem;
+        let (n, slices) = (problem.n as usize, problem.k as usize / DEPTH);
+        Computed { by: vec![0; problem.m as usize * n * slices], n, slices }
+    }
+
+    fn at(&mut self, row: usize, column: usize, depth: usize) -> &mut u32 {
+        &mut self.by[(row * self.n + column) * self.slices + depth / DEPTH]
+    }
+}
+
+/// A product that is computed twice.
+pub(super) fn again(run: &Observation, factors: &[Factors]) -> Option<Astray> {
+    let mut computed = Computed::none(run);
     for (number, Factors { mma, rows, columns, depth }) in (1..).zip(factors) {
         for row in rows {
             for column in columns {
-                let by = &mut by[(row * n + column) * slices + depth / DEPTH];
+                let by = computed.at(*row, *column, *depth);
                 if let Some(before) = (*by as usize).checked_sub(1).and_then(|before| factors.get(before)) {
-                    return Some(again(run, (*row, *column, *depth), mma, &before.mma));
+                    return Some(once_more(run, (*row, *column, *depth), mma, &before.mma));
                 }
                 *by = number;
             }
         }
     }
-    let missing = by.iter().position(|by| *by == 0)?;
+    None
+}
+
+/// A product that is not computed at all.
+pub(super) fn missing(run: &Observation, factors: &[Factors]) -> Option<Astray> {
+    let mut computed = Computed::none(run);
+    for (number, Factors { rows, columns, depth, .. }) in (1..).zip(factors) {
+        for row in rows {
+            columns.iter().for_each(|column| *computed.at(*row, *column, *depth) = number);
+        }
+    }
+    let (n, slices) = (computed.n, computed.slices);
+    let missing = computed.by.iter().position(|by| *by == 0)?;
     let (row, column, depth) = (missing / slices / n, missing / slices % n, missing % slices * DEPTH);
     let title = format!("no MMA multiplies row {row} of A by row {column} of B at columns {}", span(depth));
     let help = "Check how many rounds over K and how many tiles there are, and which the loads bring.";
     let last = factors.iter().max_by_key(|factors| factors.mma.event.start)?;
-    let explanation = Explanation::new(title, PRODUCT, help).at(&last.mma.event.place, "the last MMA");
+    let explanation = Explanation::new(title, PRODUCT, help);
+    // Of its tile, all that comes before it along K, or nothing.
+    let tile = &computed.by[(row * n + column) * slices..][..slices];
+    let begun = tile.iter().rposition(|by| *by > 0);
+    let of_tile = begun.and_then(|slice| factors.get(tile[slice] as usize - 1));
+    let explanation = match (begun, of_tile) {
+        (Some(slice), Some(of_tile)) if slice * DEPTH < depth => {
+            let place = &of_tile.mma.event.place;
+            let ends = format!("this loop ends here, behind column {}", (slice + 1) * DEPTH - 1);
+            rounds::inner(run, explanation.at(place, "the last MMA of its tile"), place, &ends)
+        }
+        (None, _) => {
+            let place = &last.mma.event.place;
+            let explanation = explanation.at(place, "the last MMA");
+            rounds::outer(run, explanation, place, "this loop ends here, and that tile is left out")
+        }
+        _ => explanation.at(&last.mma.event.place, "the last MMA"),
+    };
     Some(astray(Stage::Product, explanation))
 }
 
 /// A product that another MMA has computed.
-fn again(run: &Observation, (row, column, depth): (usize, usize, usize), mma: &Mma, before: &Mma) -> Astray {
+fn once_more(run: &Observation, (row, column, depth): (usize, usize, usize), mma: &Mma, before: &Mma) -> Astray {
     let title = format!("an MMA multiplies row {row} of A by row {column} of B once more, at columns {}", span(depth));
     let help = "Check the coordinates of both loads and where the descriptors begin: which tile of D this is for, and which columns.";
     let mut explanation = Explanation::new(title, PRODUCT, help).at(&mma.event.place, "this MMA");

@@ -12,7 +12,7 @@ use crate::launch;
 use crate::mismatch;
 use crate::observe::Observation;
 use crate::ptxas;
-use crate::source::Matrix;
+use crate::source::{Built, Matrix};
 use emulator::{Deadlock, Diagnostic, Launch, Options, Report};
 use serde::Serialize;
 use std::num::NonZeroUsize;
@@ -131,15 +131,16 @@ impl<'a> Bench<'a> {
         right && kept(Matrix::A, &self.kernel.inputs.a) && kept(Matrix::B, &self.kernel.inputs.b)
     }
 
-    /// The runs of a text, up to the first that shows something; the errors of one that does not load.
+    /// The runs of a text, up to the first with a finding, or a launch that is refused; the errors of one that does not load. Behind a hang
+    /// or a wrong D others follow, as in the workbook's own verdict: another schedule may say why.
     pub fn runs(&self, ptx: &str, launch: &Launch, seeds: &[u64]) -> Result<Vec<Run>, Vec<Diagnostic>> {
         let program = emulator::load(ptx)?;
         let mut runs = Vec::new();
         for seed in std::iter::once(None).chain(seeds.iter().copied().map(Some)) {
             let run = self.once(&program, launch, seed);
-            let shows = verdict(std::slice::from_ref(&run)) < Verdict::Note;
+            let is_told = matches!(verdict(std::slice::from_ref(&run)), Verdict::Finding | Verdict::Launch);
             runs.push(run);
-            if shows {
+            if is_told {
                 break;
             }
         }
@@ -162,11 +163,14 @@ impl<'a> Bench<'a> {
         let (ptx, launch) = self.mutated(&mutant);
         let (verdict, codes) = match self.runs(&ptx, &launch, &SEEDS) {
             Err(errors) => (Verdict::Refused, errors.iter().map(code).collect()),
-            Ok(runs) => (verdict(&runs), codes(&runs)),
-        };
-        let (verdict, codes) = match verdict {
-            Verdict::WrongResult => self.astray(&mutant, &ptx, &launch, codes),
-            _ => (verdict, codes),
+            Ok(runs) => match verdict(&runs) {
+                told @ (Verdict::Finding | Verdict::Launch) => (told, codes(&runs)),
+                // Of a wrong D under the default schedule, or a hang.
+                other if matches!(verdict(&runs[..1]), Verdict::WrongResult | Verdict::Hang) => {
+                    self.astray(&mutant, &ptx, &launch, other, codes(&runs))
+                }
+                other => (other, codes(&runs)),
+            },
         };
         let rule = equivalent::rule(self.kernel, &mutant);
         let open = rule.is_none() && matches!(verdict, Verdict::Note | Verdict::Nothing);
@@ -201,19 +205,27 @@ impl<'a> Bench<'a> {
     pub fn followed(&self, ptx: &str, launch: &Launch) -> Option<(Observation, Option<Astray>)> {
         let program = emulator::load(ptx).ok()?;
         let options = Options { trace: true, keep_operands: true, max_instructions: self.budget, ..Options::default() };
-        let run = Observation::of(&self.kernel.built, &program, self.kernel.inputs.clone(), launch, &options);
+        let built = Built { ptx: ptx.to_string(), ..self.kernel.built.clone() };
+        let run = Observation::of(&built, &program, self.kernel.inputs.clone(), launch, &options);
         let mismatch = mismatch::classify(&run.reference, &run.comparison);
         let found = astray::find(&run, mismatch.as_ref());
         Some((run, found))
     }
 
-    /// Of a wrong D: whether it is told where it went astray, at what was changed.
-    fn astray(&self, mutant: &Mutant, ptx: &str, launch: &Launch, mut codes: Vec<Code>) -> (Verdict, Vec<Code>) {
-        let Some((run, Some(found))) = self.followed(ptx, launch) else { return (Verdict::WrongResult, codes) };
+    /// Of a wrong D, or a hang: whether it is told where the product went astray, at what was changed. If it is not, the verdict is the other one.
+    fn astray(
+        &self,
+        mutant: &Mutant,
+        ptx: &str,
+        launch: &Launch,
+        other: Verdict,
+        mut codes: Vec<Code>,
+    ) -> (Verdict, Vec<Code>) {
+        let Some((run, Some(found))) = self.followed(ptx, launch) else { return (other, codes) };
         let lines = found.explanation.labels.iter().map(|label| label.place.line).collect();
         codes.push(Code { code: found.stage.code().to_string(), lines });
         let told = culprit::stage_is_told(&run, self.kernel, mutant, &found);
-        (if told { Verdict::Astray } else { Verdict::WrongResult }, codes)
+        (if told { Verdict::Astray } else { other }, codes)
     }
 }
 
