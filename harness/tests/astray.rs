@@ -2,13 +2,13 @@
 
 #![cfg(feature = "solutions")]
 
-use harness::astray::Stage;
+use harness::astray::{Astray, Stage};
 use harness::corpus::kernels::{Kernel, STEPS};
 use harness::corpus::run::Bench;
 use harness::corpus::{Kind, mutants};
 
 /// What is changed, the stage that must be named, words of its title, and of the PTX instruction that is named first.
-const WRONG: [(&str, Stage, &str, &str); 8] = [
+const WRONG: [(&str, Stage, &str, &str); 17] = [
     ("04/sign-of-A/178", Stage::Descriptor, "multiplies by −A", "tcgen05.mma"),
     ("02/type-of-B/452", Stage::Descriptor, "takes B for BF16, which is FP16", "tcgen05.mma"),
     ("02/transposed-B/435", Stage::Descriptor, "takes columns of the tile of B for its rows", "tcgen05.mma"),
@@ -17,18 +17,70 @@ const WRONG: [(&str, Stage, &str, &str); 8] = [
     ("07/column/366", Stage::ReadOut, "column 0 of an accumulator is never read", "tcgen05.ld"),
     ("00/coordinate/503", Stage::Store, "row 0, column 64 of D is stored twice", "cp.async.bulk.tensor"),
     ("04/map-swizzle/0.7", Stage::Epilogue, "permuted within each row by the 128-byte swizzle", "cp.async.bulk.tensor"),
+    // Rounds and tiles, one too many and one too few; some of them hang.
+    (
+        "02/rounds/466.2",
+        Stage::Product,
+        "no MMA multiplies row 0 of A by row 0 of B at columns 128 to 143",
+        "tcgen05.mma",
+    ),
+    (
+        "06/rounds/568.2",
+        Stage::Product,
+        "no MMA multiplies row 512 of A by row 0 of B at columns 0 to 15",
+        "tcgen05.mma",
+    ),
+    ("07/rounds/153", Stage::Operand, "is zero, and should be 16 columns of a row of A", "tcgen05.mma"),
+    ("07/rounds/153.2", Stage::Sum, "adds to that at row", "tcgen05.mma"),
+    ("07/rounds/316", Stage::Sum, "adds to that at row", "tcgen05.mma"),
+    ("07/rounds/316.2", Stage::Sum, "begins the sum of the tile at row", "tcgen05.mma"),
+    ("08/rounds/165", Stage::Operand, "is zero, and should be 16 columns of a row of A", "tcgen05.mma"),
+    ("08/ring-depth/323.2", Stage::Sum, "adds to that at row", "tcgen05.mma"),
+    ("10/rounds/582.2", Stage::Sum, "adds to that at row", "tcgen05.mma"),
 ];
+
+/// Of rounds and tiles, the end of the loop that is one too long or too short is named, and of another bug of that kind no loop.
+const LOOPS: [(&str, Option<(&str, &str)>); 7] = [
+    ("02/rounds/466.2", Some(("@%p10 bra $repeat;", "this loop ends here, behind column 127"))),
+    ("06/rounds/568.2", Some(("@%p20 bra $tile;", "this loop ends here, and that tile is left out"))),
+    ("07/rounds/153", Some(("@%p9 bra $repeat;", "this loop goes on here, beyond the last column"))),
+    ("07/rounds/153.2", Some(("@%p9 bra $repeat;", "this loop ends here, with columns 256 and on to come"))),
+    (
+        "07/rounds/316",
+        Some(("@%p21 bra $repeat_2;", "this loop goes on here, with all columns of that tile multiplied")),
+    ),
+    ("07/rounds/316.2", Some(("@%p21 bra $repeat_2;", "this loop ends here, with columns 256 and on to come"))),
+    ("08/ring-depth/323.2", None),
+];
+
+/// Where the product of a mutant goes astray that breaks no rule, and may hang.
+fn followed(id: &str) -> Astray {
+    let kernel = Kernel::new(id[..2].parse().expect("a step")).expect("a solution");
+    let bench = Bench::new(&kernel).expect("it runs");
+    let mutant = mutants(&kernel, &Kind::ALL).into_iter().find(|mutant| mutant.id == id);
+    let (ptx, launch) = bench.mutated(&mutant.unwrap_or_else(|| panic!("there is no {id}")));
+    let (run, found) = bench.followed(&ptx, &launch).expect("it loads");
+    let breaks = run.report.findings.iter().any(|found| found.code != "hang");
+    assert!(!breaks && !run.comparison.is_right(), "{id}: {:?}", run.report.findings);
+    found.unwrap_or_else(|| panic!("{id}: nothing is named"))
+}
+
+#[test]
+fn the_loop_that_is_too_long_or_too_short_is_named() {
+    for (id, expected) in LOOPS {
+        let found = followed(id);
+        let labels = &found.explanation.labels;
+        let named = labels.iter().find(|label| label.text.starts_with("this loop"));
+        let named = named.map(|label| (label.place.text.as_str(), label.text.as_str()));
+        assert_eq!(named, expected, "{id}: {labels:#?}");
+        assert!(labels.iter().all(|label| label.place.source.is_some()), "{id}: a place without its line of Rust");
+    }
+}
 
 #[test]
 fn the_first_wrong_place_is_named() {
     for (id, stage, words, instruction) in WRONG {
-        let kernel = Kernel::new(id[..2].parse().expect("a step")).expect("a solution");
-        let bench = Bench::new(&kernel).expect("it runs");
-        let mutant = mutants(&kernel, &Kind::ALL).into_iter().find(|mutant| mutant.id == id);
-        let (ptx, launch) = bench.mutated(&mutant.unwrap_or_else(|| panic!("there is no {id}")));
-        let (run, found) = bench.followed(&ptx, &launch).expect("it loads");
-        assert!(run.report.findings.is_empty() && !run.comparison.is_right(), "{id}: {:?}", run.report.findings);
-        let found = found.unwrap_or_else(|| panic!("{id}: nothing is named"));
+        let found = followed(id);
         assert_eq!(found.stage, stage, "{id}: {:#?}", found.explanation);
         assert!(found.explanation.title.contains(words), "{id}: {}", found.explanation.title);
         let first = &found.explanation.labels[0].place.text;

@@ -116,7 +116,7 @@ fn outside(run: &Observation) -> Option<Astray> {
 
 /// Copies of boxes, in the order of time.
 fn boxes(run: &Observation, kind: CopyKind) -> impl Iterator<Item = (&Event, &Copy)> {
-    run.copies().filter(move |(_, copy)| copy.kind == kind && copy.extents.len() == 2)
+    run.copies().filter(move |(_, copy)| copy.kind == kind && copy.extents.len() == 2 && copy.coordinates.len() == 2)
 }
 
 /// Where a box begins, and how large it is.

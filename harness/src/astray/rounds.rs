@@ -71,7 +71,8 @@ mod tests {
 
     #[test]
     fn loops_from_the_inside() {
-        let ptx = "mov;\n$tile:\n$round: mov;\nmma;\n@%p1 bra $round;\n@!%p2 bra.uni $end; @%p3 bra $tile;\n$end:\nmma;";
+        let ptx =
+            "mov;\n$tile:\n$round: mov;\nmma;\n@%p1 bra $round;\n@!%p2 bra.uni $end; @%p3 bra $tile;\n$end:\nmma;";
         assert_eq!(around(ptx, 4), [3..=5, 2..=6]);
         assert_eq!(around(ptx, 8), [], "a branch forward is no loop");
     }

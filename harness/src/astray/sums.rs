@@ -1,10 +1,12 @@
 //! Which products are summed.
 
 use super::multiplied::Factors;
-use super::{Astray, DEPTH, Stage, astray, rounds, source};
+use super::{Astray, DEPTH, Stage, astray, box_of, boxes, rounds, source};
 use crate::diagnostics::Explanation;
+use crate::launch;
 use crate::observe::Observation;
-use emulator::Event;
+use crate::source::Matrix;
+use emulator::{Copy, CopyKind, Event};
 use std::collections::{BTreeSet, HashMap};
 
 const SUM: &str = "With enable-input-d (of wgmma: scale-d) an MMA adds to its accumulator, without it begins a new sum (PTX ISA, tcgen05.mma, \
@@ -47,7 +49,7 @@ pub(super) fn find(run: &Observation, factors: &[Factors]) -> Option<Astray> {
             _ => None,
         };
         if let Some((title, of)) = wrong {
-            return Some(tell(run, title, of_mma, of == tile, &begun.remove(&of).unwrap_or_default()));
+            return Some(tell(run, title, of_mma, (of, of == tile), &begun.remove(&of).unwrap_or_default()));
         }
         let of_tile = begun.entry(tile).or_default();
         of_tile.depths.insert(*depth);
@@ -60,7 +62,7 @@ pub(super) fn find(run: &Observation, factors: &[Factors]) -> Option<Astray> {
 }
 
 /// What is told of such an MMA: where rounds are at fault, which loop; else, that it accumulates or does not.
-fn tell(run: &Observation, title: String, of: &Factors, same: bool, begun: &Begun) -> Astray {
+fn tell(run: &Observation, title: String, of: &Factors, (tile, same): (Tile, bool), begun: &Begun) -> Astray {
     let event = of.mma.event;
     let missing = (0..run.inputs.problem.k as usize).step_by(DEPTH).find(|depth| !begun.depths.contains(depth));
     let left = begun.last.and_then(|last| rounds::left(run, event, last.issued..=event.issued));
@@ -76,17 +78,31 @@ fn tell(run: &Observation, title: String, of: &Factors, same: bool, begun: &Begu
             let explanation = explain("Let this loop go on until all of K is multiplied.");
             rounds::inner(run, explanation, &event.place, &format!("this loop ends here, with {ahead} to come"))
         }
-        (Some(_), Some(false)) if !same => match source(run, event, of.mma.operands[0]) {
-            Some(load) => {
+        (Some(missing), Some(false)) if !same => match (skipped(run, event, tile.0, missing), source(run, event, of.mma.operands[0])) {
+            (Some((load, copy)), _) => explain("Let the MMAs take the stages in the order in which the loads fill them: both go through a ring of the same depth.")
+                .at(&load.place, format!("{} is loaded here before, which no MMA takes", box_of(copy))),
+            (None, Some(load)) => {
                 let explanation = explain("Let the loads bring all columns of a tile before those of the next one.");
                 let explanation = explanation.at(&load.place, "A of it is loaded here");
                 rounds::inner(run, explanation, &load.place, &format!("this loop ends here, with {ahead} to come"))
             }
-            None => explain(FIRST),
+            (None, None) => explain(FIRST),
         },
         _ => explain(FIRST),
     };
     astray(Stage::Sum, explanation)
+}
+
+/// The load of columns of A that an MMA should have taken before this one, and did not.
+fn skipped<'a>(run: &'a Observation, mma: &Event, row: usize, column: usize) -> Option<(&'a Event, &'a Copy)> {
+    let holds = |from: i32, extent: u32, at: usize| {
+        let (from, at) = (i64::from(from), at as i64);
+        (from..from + i64::from(extent)).contains(&at)
+    };
+    boxes(run, CopyKind::Load).find(|(event, copy)| {
+        let of_a = copy.buffer == Some(launch::buffer(Matrix::A)) && event.end <= mma.start;
+        of_a && holds(copy.coordinates[0], copy.extents[0], column) && holds(copy.coordinates[1], copy.extents[1], row)
+    })
 }
 
 const FIRST: &str = "Let only the very first MMA of a tile not accumulate: `(round + slice).gt(0)`.";

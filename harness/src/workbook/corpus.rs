@@ -22,6 +22,9 @@ pub struct Options {
     /// Mutants of this kind only; may be given several times
     #[arg(long, value_enum, value_delimiter = ',')]
     kind: Vec<Kind>,
+    /// Mutants with this mistake only, such as `rounds` or `next-barrier`; may be given several times
+    #[arg(long, value_name = "MISTAKE", value_delimiter = ',')]
+    mistake: Vec<String>,
     /// So many mutants of each step and kind
     #[arg(long, value_name = "N", default_value_t = 20, conflicts_with_all = ["all", "show"])]
     sample: usize,
@@ -66,7 +69,10 @@ pub fn corpus(options: &Options) -> Result<ExitCode, String> {
         let kernel = Kernel::new(step)?;
         let bench = Bench::new(&kernel)?;
         alarms.extend(false_alarm(&bench)?);
-        let made = mutants(&kernel, &kinds);
+        let mut made = mutants(&kernel, &kinds);
+        let of_mistake =
+            |mutant: &Mutant| mutant.id.split('/').nth(1).is_some_and(|is| options.mistake.iter().any(|one| one == is));
+        made.retain(|mutant| options.mistake.is_empty() || of_mistake(mutant));
         let chosen = if options.all { made } else { sample(made, options.sample, options.seed) };
         let judged = judge(&bench, chosen, threads);
         let open = |judged: &&Judged| judged.rule.is_none() && judged.verdict == Verdict::Nothing;
@@ -171,7 +177,7 @@ fn show(id: &str) -> Result<String, String> {
                 ));
                 text.extend(report.incomplete.iter().map(|reason| format!("  not checked: {reason}\n")));
                 text.push_str(&diagnostics::render_all(report.findings.iter().chain(&report.notes), &sources));
-                if report.completed && report.findings.is_empty() && !right {
+                if !right && report.findings.iter().all(|found| found.code == "hang") {
                     let astray = bench.followed(&ptx, &launch).and_then(|(_, found)| found);
                     text.extend(astray.map(|found| diagnostics::explain(&found.explanation, &sources)));
                 }
