@@ -40,6 +40,41 @@ pub fn waited_again_behind(text: &Text, mutant: &Mutant) -> bool {
     again(&text.statements[at]) && on_every_way(text, at, again, own)
 }
 
+/// A `tcgen05.wait::ld` is missing, waits for stores instead, or stands before its load. All registers that loads have written since the
+/// wait before it are read by instructions behind it before anybody is told anything: the warp has waited for the loads by then, since
+/// registers wait for their values by themselves (PTX ISA 9.7.16.8.5, 9.7.16.6.4.5).
+pub fn used_before_told(text: &Text, mutant: &Mutant) -> bool {
+    let at = match &mutant.what {
+        What::Deleted(at) => *at,
+        What::Changed(at, now) if now.starts_with("tcgen05.wait::st") => *at,
+        What::Moved(at, across) if across < at && text.statements[*across].is("tcgen05.ld") => *at,
+        _ => return false,
+    };
+    if !text.statements[at].is("tcgen05.wait::ld") {
+        return false;
+    }
+    let plain = |s: &&Statement| flow::is_pure(s) || s.is("st.shared");
+    let mut open: Vec<&str> = Vec::new();
+    for before in text.statements[..at].iter().rev() {
+        match before {
+            s if s.is("tcgen05.ld") => open.extend(flow::written(s)),
+            s if s.is("tcgen05.wait::ld") => break,
+            s if plain(&s) => {}
+            _ => return false,
+        }
+    }
+    let loaded = !open.is_empty();
+    for behind in text.statements[at + 1..].iter().take_while(plain) {
+        // A value that is written over is no longer waited for.
+        let read = if flow::is_pure(behind) { flow::read(behind) } else { flow::touched(behind) };
+        if flow::is_pure(behind) && flow::written(behind).iter().any(|one| open.contains(one) && !read.contains(one)) {
+            return false;
+        }
+        open.retain(|register| behind.guard().is_some() || !read.contains(register));
+    }
+    loaded && open.is_empty()
+}
+
 /// Tells nobody anything, and accesses no tensor memory.
 fn is_quiet(s: &Statement) -> bool {
     let quiet = ["mbarrier.try_wait", "elect.sync", "fence", BEFORE];
@@ -117,5 +152,20 @@ ret;";
         assert_eq!(of(&text(lines), 0), [true; 3]);
         assert_eq!(of(&text(lines), 1), [false; 3], "somebody is told that the columns are free");
         assert_eq!(of(&text(&lines.replace("st.shared.b32 [%r4], %f1;", "bar.sync 1, 128;")), 0), [false; 3]);
+    }
+
+    #[test]
+    fn what_is_used_is_there() {
+        let lines = "tcgen05.wait::ld.sync.aligned;\ntcgen05.ld.x {%f1, %f2}, [%r3];\ntcgen05.wait::ld.sync.aligned;\ncvt.rn.f16x2.f32 %r1, %f1, %f2;\nst.shared.b32 [%r4], %r1;\nbar.sync 0;";
+        let proves = |lines: &str| {
+            let text = text(lines);
+            let wait = text.find(|s| s.is("tcgen05.wait::ld")).nth(1).unwrap();
+            used_before_told(&text, &made(What::Deleted(wait)))
+        };
+        assert!(proves(lines));
+        assert!(!proves(&lines.replace("%f1, %f2;", "%f1, %f1;")), "one register is not used");
+        assert!(!proves(&lines.replace("cvt.rn", "bar.sync 0;\ncvt.rn")), "somebody is told before");
+        assert!(!proves(&lines.replace("cvt.rn", "@%p1 bra $end;\ncvt.rn")), "some do not come there");
+        assert!(!proves(&lines.replace("cvt.rn", "mov.f32 %f1, 0f00000000;\ncvt.rn")), "its value is never asked for");
     }
 }

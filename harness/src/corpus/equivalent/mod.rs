@@ -8,6 +8,7 @@ mod barriers;
 mod data;
 mod fences;
 mod guards;
+mod heard;
 mod moved;
 mod repeated;
 
@@ -61,9 +62,19 @@ pub const RULES: &[Rule] = &[
         applies: |kernel, mutant| fences::fenced_again_behind(&kernel.text, mutant),
     },
     Rule {
+        name: "hears-of-loads-alone",
+        because: "behind a wait for loads there is nothing to order but MMAs of the same thread, which are in order by themselves",
+        applies: heard::hears_of_loads_alone,
+    },
+    Rule {
         name: "waited-again-behind",
         because: "the warp waits for its loads again before it tells anybody that the columns are free",
         applies: |kernel, mutant| fences::waited_again_behind(&kernel.text, mutant),
+    },
+    Rule {
+        name: "used-before-told",
+        because: "the warp uses all that it has loaded, which waits for the loads, before it tells anybody that the columns are free",
+        applies: |kernel, mutant| fences::used_before_told(&kernel.text, mutant),
     },
     Rule {
         name: "fence-behind-the-barrier",
@@ -99,6 +110,16 @@ pub const RULES: &[Rule] = &[
         name: "nothing-left-to-order",
         because: "who frees tensor memory behind the last barrier has heard of its uses at an earlier one",
         applies: barriers::nothing_left_to_order,
+    },
+    Rule {
+        name: "in-the-loop-as-well",
+        because: "it stands before the branch back and not behind it: who leaves the loop has waited or fenced, others do it more often",
+        applies: |kernel, mutant| moved::in_the_loop_as_well(&kernel.text, mutant),
+    },
+    Rule {
+        name: "registers-of-no-wait",
+        because: "wgmma.fence orders registers, and a wait for an mbarrier touches none of them",
+        applies: |kernel, mutant| moved::registers_of_no_wait(&kernel.text, mutant),
     },
     Rule {
         name: "expected-behind-the-copy",

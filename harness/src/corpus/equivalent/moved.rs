@@ -1,7 +1,7 @@
 //! Instructions that changed places with a neighbour that has nothing to do with them.
 
-use super::super::text::{Statement, Text};
-use super::super::{Mutant, flow};
+use super::super::text::{Statement, Text, registers};
+use super::super::{Mutant, What, flow};
 use super::neighbours;
 
 /// `mbarrier.arrive.expect_tx` behind a copy that counts on the same mbarrier, by the same thread, where it was before. The phase is open until
@@ -27,9 +27,45 @@ pub fn across_what_it_does_not_order(text: &Text, mutant: &Mutant) -> bool {
     of_tensor_memory(one) && plain(two) || of_tensor_memory(two) && plain(one)
 }
 
+/// A wait for groups of `wgmma`, or a fence, before the branch back of a loop and not behind it, with nothing in between. Who leaves the
+/// loop has done it, where it stood before. Who goes round again does it once more: such waits end by themselves, and a fence too many
+/// does no harm.
+pub fn in_the_loop_as_well(text: &Text, mutant: &Mutant) -> bool {
+    let What::Moved(at, across) = mutant.what else { return false };
+    let more = ["wgmma.wait_group", "tcgen05.fence", "fence.proxy.async"];
+    let back = across < at && text.target(across).is_some_and(|to| to < across);
+    let nobody_comes =
+        |s: &Statement| s.label().is_none_or(|label| text.find(|s| s.target() == Some(label)).next().is_none());
+    let between = |s: &Statement| s.label().is_some() && nobody_comes(s);
+    let is_more = text.statements[at].guard().is_none() && more.iter().any(|opcode| text.statements[at].is(opcode));
+    is_more && back && text.statements[across + 1..at].iter().all(between)
+}
+
+/// `wgmma.fence` and a whole wait for an mbarrier. The fence orders accesses of registers of a `wgmma` (PTX ISA, wgmma.fence); the wait
+/// touches a predicate, an address and a parity.
+pub fn registers_of_no_wait(text: &Text, mutant: &Mutant) -> bool {
+    let What::Moved(at, across) = mutant.what else { return false };
+    let waits = |label: usize| text.wait_loop(label + 1).is_some_and(|whole| whole.start == label);
+    let is_fence = |at: usize| text.statements[at].is("wgmma.fence");
+    let between = &text.statements[at.min(across) + 1..at.max(across)];
+    let quiet = |s: &Statement| flow::is_pure(s) || s.is("mbarrier.try_wait") || s.target().is_some();
+    across < at && is_fence(at) && waits(across) && {
+        let whole = text.wait_loop(across + 1).map_or(0, |whole| whole.len());
+        // Behind the wait only registers for descriptors are computed, which no `wgmma` holds.
+        let computes =
+            |s: &Statement| flow::is_pure(s) && !flow::written(s).iter().any(|register| holds(text, register));
+        between.iter().all(quiet) && between.iter().skip(whole.saturating_sub(1)).all(computes)
+    }
+}
+
+/// Whether a register stands in the braces of a `wgmma`: its accumulator, or A.
+fn holds(text: &Text, register: &str) -> bool {
+    let has = |operand: &String| operand.starts_with('{') && registers(operand).any(|one| one == register);
+    text.find(|s| s.is("wgmma") && s.operands().iter().any(has)).next().is_some()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::super::What;
     use super::super::tests::{at, made, text};
     use super::*;
 
@@ -54,5 +90,39 @@ mod tests {
         assert!(expected_behind_the_copy(&text, &made(What::Moved(0, 1))));
         assert!(!expected_behind_the_copy(&text, &made(What::Moved(2, 1))), "another barrier, and in the other order");
         assert!(!expected_behind_the_copy(&text, &made(What::Moved(2, 3))));
+    }
+
+    #[test]
+    fn before_the_branch_back() {
+        let lines = "$repeat:\nwgmma.commit_group.sync.aligned;\n@%p1 bra $repeat;\n$end:\nwgmma.wait_group.sync.aligned 0;\nret;";
+        let proves = |lines: &str| {
+            let text = text(lines);
+            in_the_loop_as_well(&text, &made(What::Moved(at(&text, "wgmma.wait"), at(&text, "@%p1"))))
+        };
+        assert!(proves(lines));
+        assert!(!proves(&lines.replace("$repeat:", "@%p2 bra $end;\n$repeat:")), "some come around the loop");
+        assert!(
+            !proves(&lines.replace("@%p1 bra $repeat", "@%p1 bra $end")),
+            "a branch forward: who takes it does not wait"
+        );
+        assert!(
+            !proves(&lines.replace("$end:", "$end:\nwgmma.commit_group.sync.aligned;")),
+            "there is more to wait for"
+        );
+    }
+
+    #[test]
+    fn a_fence_of_registers_and_a_wait() {
+        let lines = "$wait:\nmbarrier.try_wait.parity.b64 %p1, [%r1], %r2;\n@!%p1 bra $wait;\nmov.u32 %r3, 0;\nwgmma.fence.sync.aligned;\nwgmma.mma_async.x {%f1}, %rd1, %rd2, %p2;";
+        let proves = |lines: &str| {
+            let text = text(lines);
+            registers_of_no_wait(&text, &made(What::Moved(at(&text, "wgmma.fence"), at(&text, "$wait"))))
+        };
+        assert!(proves(lines));
+        assert!(
+            !proves(&lines.replace("mov.u32 %r3, 0", "mov.f32 %f1, 0f00000000")),
+            "the accumulator is written between"
+        );
+        assert!(!proves(&lines.replace("mov.u32 %r3, 0", "ld.shared.f32 %f1, [%r3]")), "so it is here");
     }
 }
