@@ -23,6 +23,7 @@ const BOTH: &[Step] = &[Step::Add(1), Step::Add(-1)];
 
 /// The instruction descriptor of kind `f16` (PTX ISA 9.7.16.4.2).
 const INSTRUCTION: &[Field] = &[
+    ("sparsity selector", 0, 2, ONE),
     ("sparsity", 2, 1, ONE),
     ("saturation", 3, 1, ONE),
     ("type of D", 4, 2, BOTH),

@@ -36,7 +36,10 @@ pub fn hears_of_loads_alone(kernel: &Kernel, mutant: &Mutant) -> bool {
             _ => Way::Fails,
         }
     });
-    let of_loads = |wait: &usize| barrier(kernel, *wait).is_some_and(|name| tells_of_loads(kernel, &name, fence));
+    let of_loads = |wait: &usize| {
+        barrier(kernel, *wait)
+            .is_some_and(|name| tells_of_loads(kernel, &name, fence) || commits_alone(kernel, &name, fence))
+    };
     heard && !waits.is_empty() && waits.iter().all(of_loads)
 }
 
