@@ -36,7 +36,7 @@ const WRONG: [(&str, Stage, &str, &str); 17] = [
     ("07/rounds/316.2", Stage::Sum, "begins the sum of the tile at row", "tcgen05.mma"),
     ("08/rounds/165", Stage::Operand, "is zero, and should be 16 columns of a row of A", "tcgen05.mma"),
     ("08/ring-depth/323.2", Stage::Sum, "adds to that at row", "tcgen05.mma"),
-    ("10/rounds/582.2", Stage::Sum, "adds to that at row", "tcgen05.mma"),
+    ("10/rounds/582.2", Stage::Sum, "begins the sum of the tile at row", "tcgen05.mma"),
 ];
 
 /// Of rounds and tiles, the end of the loop that is one too long or too short is named, and of another bug of that kind no loop.

@@ -25,6 +25,9 @@ pub struct Options {
     /// Mutants with this mistake only, such as `rounds` or `next-barrier`; may be given several times
     #[arg(long, value_name = "MISTAKE", value_delimiter = ',')]
     mistake: Vec<String>,
+    /// These mutants only, by their names, such as `08/delete/95`; may be given several times
+    #[arg(long, value_name = "ID", value_delimiter = ',', conflicts_with = "sample")]
+    only: Vec<String>,
     /// So many mutants of each step and kind
     #[arg(long, value_name = "N", default_value_t = 20, conflicts_with_all = ["all", "show"])]
     sample: usize,
@@ -73,7 +76,9 @@ pub fn corpus(options: &Options) -> Result<ExitCode, String> {
         let of_mistake =
             |mutant: &Mutant| mutant.id.split('/').nth(1).is_some_and(|is| options.mistake.iter().any(|one| one == is));
         made.retain(|mutant| options.mistake.is_empty() || of_mistake(mutant));
-        let chosen = if options.all { made } else { sample(made, options.sample, options.seed) };
+        made.retain(|mutant| options.only.is_empty() || options.only.contains(&mutant.id));
+        let chosen =
+            if options.all || !options.only.is_empty() { made } else { sample(made, options.sample, options.seed) };
         let judged = judge(&bench, chosen, threads);
         let open = |judged: &&Judged| judged.rule.is_none() && judged.verdict == Verdict::Nothing;
         missed.extend(judged.iter().filter(open).map(|judged| table::line(&kernel, judged)));
