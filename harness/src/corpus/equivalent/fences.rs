@@ -42,7 +42,8 @@ pub fn waited_again_behind(text: &Text, mutant: &Mutant) -> bool {
 
 /// A `tcgen05.wait::ld` is missing, waits for stores instead, or stands before its load. All registers that loads have written since the
 /// wait before it are read by instructions behind it before anybody is told anything: the warp has waited for the loads by then, since
-/// registers wait for their values by themselves (PTX ISA 9.7.16.8.5, 9.7.16.6.4.5).
+/// registers wait for their values by themselves (PTX ISA 9.7.16.8.5, 9.7.16.6.4.5). And nothing is written to tensor memory any more: it
+/// stands in no loop, and all MMAs before it, which the loads follow.
 pub fn used_before_told(text: &Text, mutant: &Mutant) -> bool {
     let at = match &mutant.what {
         What::Deleted(at) => *at,
@@ -50,7 +51,9 @@ pub fn used_before_told(text: &Text, mutant: &Mutant) -> bool {
         What::Moved(at, across) if across < at && text.statements[*across].is("tcgen05.ld") => *at,
         _ => return false,
     };
-    if !text.statements[at].is("tcgen05.wait::ld") {
+    let writes = |s: &Statement| ["tcgen05.mma", "tcgen05.st", "tcgen05.cp"].iter().any(|opcode| s.is(opcode));
+    let last = !flow::repeats(text, at) && !text.statements[at..].iter().any(writes);
+    if !text.statements[at].is("tcgen05.wait::ld") || !last {
         return false;
     }
     let plain = |s: &&Statement| flow::is_pure(s) || s.is("st.shared");
@@ -163,6 +166,8 @@ ret;";
             used_before_told(&text, &made(What::Deleted(wait)))
         };
         assert!(proves(lines));
+        assert!(!proves(&format!("$tile:\n{lines}\n@%p1 bra $tile;")), "the columns are written again");
+        assert!(!proves(&format!("{lines}\ntcgen05.mma.x [%r3], %rd1, %rd2, %r5, %p1;")), "here, too");
         assert!(!proves(&lines.replace("%f1, %f2;", "%f1, %f1;")), "one register is not used");
         assert!(!proves(&lines.replace("cvt.rn", "bar.sync 0;\ncvt.rn")), "somebody is told before");
         assert!(!proves(&lines.replace("cvt.rn", "@%p1 bra $end;\ncvt.rn")), "some do not come there");
