@@ -232,7 +232,7 @@ mod tests {
             text.lines[text.statements[at].line].trim().to_string()
         };
         let expects = place("mbarrier.arrive.expect_tx");
-        let with = |more: &str| format!("{more} {expects}");
+        let with = |more: &str| format!("{more}\n{expects}");
         let none: [usize; 0] = [];
         assert_eq!(proved(7, &expects, &with("tcgen05.ld.sync.aligned.32x32b.x1.b32 {%f1}, [%r3];")), none, "it reads");
         assert_eq!(proved(7, &expects, &with("bar.sync 1, 64;")), none, "it hears of some who may have read");
