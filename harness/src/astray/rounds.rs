@@ -16,7 +16,7 @@ fn around(ptx: &str, line: u32) -> Vec<Loop> {
         let is = |text: &str| text.split_whitespace().any(|word| word.strip_suffix(':') == Some(name));
         lines().find(|(_, text)| is(text)).map(|(at, _)| at)
     };
-    let targets = |text: &'_ str| {
+    let targets = |text: &str| {
         let behind = text.split("bra").skip(1).filter(|rest| rest.starts_with([' ', '.']));
         behind.filter_map(|rest| Some(rest.split(';').next()?.split_whitespace().last()?.to_string())).collect()
     };

@@ -125,12 +125,12 @@ impl Judge<'_> {
         }
         // A kernel that multiplies the wrong tiles may hang because of it: that came first.
         let hangs = !seen.report.completed && !findings.found.is_empty();
-        if hangs && findings.found.iter().all(|(_, found)| found.code == "hang") {
-            if let Some(found) = astray::find(seen, None) {
-                title = Some(found.explanation.title.clone());
-                sections
-                    .insert(0, diagnostics::explain(&found.explanation, sources) + "Behind it, the kernel hangs:\n");
-            }
+        if hangs
+            && findings.found.iter().all(|(_, found)| found.code == "hang")
+            && let Some(found) = astray::find(seen, None)
+        {
+            title = Some(found.explanation.title.clone());
+            sections.insert(0, diagnostics::explain(&found.explanation, sources) + "Behind it, the kernel hangs:\n");
         }
         for matrix in run.overwritten() {
             let changed = overwritten(matrix, seen);
