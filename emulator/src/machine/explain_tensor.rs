@@ -80,13 +80,13 @@ impl Cluster<'_> {
             let what = if race.frees { "freed" } else { "overwritten" };
             return draft(
                 "missing-wait-ld",
-                format!("{{}} is {what} although nothing waited for the tcgen05.ld that reads it"),
+                format!("{{}} is {what} although nothing waited in time for the tcgen05.ld that reads it"),
                 vec![
                     self.label(first.site, format!("{} reads it here, asynchronously", self.who(first))),
                     self.label(second.site, format!("{what} here")),
                 ],
                 WAIT_RULE,
-                WAIT_HELP.into(),
+                "Put tcgen05.wait::ld.sync.aligned between the load and the barrier or arrival that tells others that the columns were read.".into(),
             );
         }
         if race.frees && race.in_time {

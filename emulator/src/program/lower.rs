@@ -105,6 +105,9 @@ pub(super) fn module(text: &str, module: &Module) -> Result<Program, Vec<Diagnos
     if errors.is_empty() { Ok(Program { kernels, variables, targets: module.targets.clone() }) } else { Err(errors) }
 }
 
+/// Errors that are told of a text.
+const MOST_ERRORS: usize = 100;
+
 fn at(
     text: &str,
     module: &Module,
@@ -372,6 +375,7 @@ impl Lowering {
         Ok(reg)
     }
 
+    /// Those behind the hundredth error are not looked at.
     pub fn statements(&mut self, text: &str, module: &Module, body: &[Statement], errors: &mut Vec<Diagnostic>) {
         // Labels may be used before they stand: bind those of this scope first.
         for statement in body {
@@ -384,6 +388,15 @@ impl Lowering {
             }
         }
         for statement in body {
+            if errors.len() >= MOST_ERRORS {
+                let last = errors.last().filter(|_| errors.len() == MOST_ERRORS);
+                errors.extend(last.cloned().map(|last| Diagnostic {
+                    title: format!("there are {MOST_ERRORS} errors up to here: what follows was not looked at"),
+                    help: "Mend the first of them, and look at the text again.".into(),
+                    ..last
+                }));
+                return;
+            }
             match statement {
                 Statement::Variable(v) => {
                     let bound = match self.placed.get(&(v.name.clone(), v.span.start)) {

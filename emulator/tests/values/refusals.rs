@@ -20,6 +20,16 @@ fn a_wrong_space_or_order_is_refused() {
     }
 }
 
+/// A text of nothing but errors is answered in time, and says that it was not read to its end.
+#[test]
+fn a_hundred_errors_are_told() {
+    let errors = emulator::load(&kernel(&"frobnicate.b32 %r0;\n".repeat(50_000))).expect_err("no such instruction");
+    assert_eq!(errors.len(), 101);
+    assert!(errors[99].title.contains("frobnicate"), "{:#?}", errors[99]);
+    assert_eq!(errors[100].title, "there are 100 errors up to here: what follows was not looked at");
+    assert_eq!(errors[100].labels[0].place.line, errors[99].labels[0].place.line);
+}
+
 /// What ptxas 13.5 refuses, word for word tried with it, no GPU would ever run: the message says what is taken.
 #[test]
 fn registers_and_constants_of_other_types_are_refused() {
