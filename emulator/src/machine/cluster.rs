@@ -473,13 +473,15 @@ impl<'a> Cluster<'a> {
         let first = race.conflict.first;
         let known = issuer.is_some_and(|warp| warp.views.came_before(first.actor) >= first.epoch);
         let in_time = race.in_time || known && matches!(race.memory, RaceMemory::Shared(_));
-        let race = Race { in_time, ..race };
+        let relaxed_arrival = if in_time { self.relaxed_arrival_behind(first) } else { None };
+        let race = Race { in_time, relaxed_arrival, ..race };
         let key = (race.conflict.first.site, race.second.site, race.memory, race.conflict.reason);
         match self.race_keys.get(&key) {
             Some(&n) => {
                 let known = &mut self.races[n];
                 known.count += 1;
                 known.in_time &= race.in_time;
+                known.relaxed_arrival = known.relaxed_arrival.filter(|_| race.relaxed_arrival.is_some());
                 known.unwaited &= race.unwaited;
             }
             None => {

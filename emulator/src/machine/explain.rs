@@ -295,9 +295,18 @@ impl Cluster<'_> {
         )
     }
 
-    /// The first access came before the second in time, and its warp then arrived at the cluster barrier with `.relaxed`, which orders nothing.
+    /// The first access came before the second in time, by a relaxed arrival at the cluster barrier, which orders nothing.
     fn relaxed_cluster_barrier(&self, race: &Race) -> Option<Cure> {
-        let first = race.conflict.first;
+        let site = race.relaxed_arrival?;
+        let cure = Cure::new(
+            "barrier.cluster.arrive.relaxed orders no accesses, not even of the own CTA's shared memory (PTX ISA, barrier.cluster).",
+            "Let the arrival at the cluster barrier release: leave .relaxed out, or put fence.acq_rel.cluster in front of it.",
+        );
+        Some(Cure { labels: vec![self.label(site, "relaxed: this orders none of the accesses before it")], ..cure })
+    }
+
+    /// The first relaxed arrival at the cluster barrier behind an access, of those that its warp has made until now.
+    pub fn relaxed_arrival_behind(&self, first: Stamp) -> Option<u32> {
         let (warp, copied) = match self.kind(first)? {
             ActorKind::Warp(warp) => (warp, false),
             ActorKind::AsyncCopies(warp) => (warp, true),
@@ -305,12 +314,7 @@ impl Cluster<'_> {
         };
         let mut arrivals = self.warps.get(warp as usize)?.relaxed_arrivals.iter();
         let behind = |&&(_, epoch, copies): &&(u32, u32, u32)| first.epoch <= if copied { copies } else { epoch };
-        let &(site, ..) = arrivals.find(behind).filter(|_| race.in_time)?;
-        let cure = Cure::new(
-            "barrier.cluster.arrive.relaxed orders no accesses, not even of the own CTA's shared memory (PTX ISA, barrier.cluster).",
-            "Let the arrival at the cluster barrier release: leave .relaxed out, or put fence.acq_rel.cluster in front of it.",
-        );
-        Some(Cure { labels: vec![self.label(site, "relaxed: this orders none of the accesses before it")], ..cure })
+        arrivals.find(behind).map(|&(site, ..)| site)
     }
 
     fn is_async_store(&self, site: u32) -> bool {

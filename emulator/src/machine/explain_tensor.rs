@@ -11,7 +11,8 @@ pub const WAIT_RULE: &str = "tcgen05.ld is asynchronous, and tcgen05.wait::ld is
                              for that register (9.7.16.6.4.5), but puts nothing else in order: neither what overwrites or frees the columns \
                              next, nor a barrier that says they were read.";
 const IN_TIME_RULE: &str = "tcgen05.wait::ld is what waits for a tcgen05.ld (PTX ISA 9.7.16.8.5). Using one of its registers waits for the load as well \
-                            (9.7.16.6.4.5): the columns have been read by then, as compilers rely on; the ISA says so of the register alone.";
+                            (9.7.16.6.4.5): the columns have been read by then, as compilers rely on; the ISA says so of the register alone, and the assembler may move a use \
+                            that is no store behind what tells others.";
 pub const WAIT_HELP: &str = "Put tcgen05.wait::ld.sync.aligned between the load and the first use of its registers.";
 const STORE_RULE: &str = "tcgen05.st is asynchronous, and tcgen05.wait::st is what waits for it (PTX ISA 9.7.16.8.5): without it, a barrier says \
                           nothing of what it writes (9.7.16.6.1).";
@@ -20,6 +21,16 @@ pub const FREE_RULE: &str = "Freed columns may go to another CTA at once, so eve
 pub const FREE_HELP: &str = "Let every warp pass tcgen05.wait::ld and then a CTA barrier before one warp frees it.";
 
 impl Cluster<'_> {
+    /// Whether two accesses of tensor memory are of one warp, or of an MMA that it issues.
+    fn same_warp(&self, first: Stamp, second: Stamp) -> bool {
+        let warp = |stamp: Stamp| match self.kind(stamp)? {
+            ActorKind::TensorLoads(warp) | ActorKind::TensorStores(warp) | ActorKind::Warp(warp) => Some(warp),
+            ActorKind::Mmas { warp, .. } => Some(warp),
+            _ => None,
+        };
+        warp(first).is_some() && warp(first) == warp(second)
+    }
+
     /// The order is there, but not the fences that the ISA asks for: a note.
     fn explain_missing_fence(&self, race: &Race, name: String) -> Draft {
         let (first, second) = (race.conflict.first, race.second);
@@ -65,7 +76,7 @@ impl Cluster<'_> {
             let note = draft(
                 "missing-wait-ld",
                 format!(
-                    "{{}} is {what} after the registers of the tcgen05.ld that reads it were used, but without tcgen05.wait::ld"
+                    "{{}} is {what} after the registers of the tcgen05.ld that reads it were used, but without tcgen05.wait::ld, or with one that comes too late"
                 ),
                 vec![
                     self.label(first.site, format!("{} reads it here, asynchronously", self.who(first))),
@@ -86,7 +97,10 @@ impl Cluster<'_> {
                     self.label(second.site, format!("{what} here")),
                 ],
                 WAIT_RULE,
-                "Put tcgen05.wait::ld.sync.aligned between the load and the barrier or arrival that tells others that the columns were read.".into(),
+                match self.same_warp(first, second) {
+                    true => "Put tcgen05.wait::ld.sync.aligned between the two.".into(),
+                    false => "Put tcgen05.wait::ld.sync.aligned between the load and the barrier or arrival that tells others that the columns were read.".into(),
+                },
             );
         }
         if race.frees && race.in_time {
@@ -126,13 +140,16 @@ impl Cluster<'_> {
             let (what, verb) = if is_load(second) { ("read", "reads it") } else { ("accessed", "accesses it") };
             return draft(
                 "race-tensor",
-                format!("{{}} is {what} although nothing waited for the tcgen05.st that writes it"),
+                format!("{{}} is {what} although nothing waited in time for the tcgen05.st that writes it"),
                 vec![
                     self.label(first.site, format!("{} writes it here, asynchronously", self.who(first))),
                     self.label(second.site, format!("{} {verb} here", self.who(second))),
                 ],
                 STORE_RULE,
-                "Put tcgen05.wait::st.sync.aligned between the store and the barrier or arrival that tells others of it.".into(),
+                match self.same_warp(first, second) {
+                    true => "Put tcgen05.wait::st.sync.aligned between the two.".into(),
+                    false => "Put tcgen05.wait::st.sync.aligned between the store and the barrier or arrival that tells others of it.".into(),
+                },
             );
         }
         let pair = match (is_mma(first), is_mma(second)) {

@@ -102,9 +102,12 @@ impl Findings {
                     return self.list.iter().any(nearer);
                 }
                 if d.code == "scale-factors-apart" {
-                    // They are what an MMA has put there.
-                    let overlaps =
-                        |other: &Diagnostic| other.code == "operand-overlap" && other.severity > Severity::Note;
+                    // They are what that MMA has put there.
+                    let overlaps = |other: &Diagnostic| {
+                        let same = |l: &Label| d.labels.iter().any(|label| line(&label.place) == line(&l.place));
+                        let there = other.code == "operand-overlap" && other.title.contains("in its accumulator");
+                        there && other.severity > Severity::Note && other.labels.iter().any(same)
+                    };
                     return self.list.iter().any(overlaps);
                 }
                 if d.code == "product-overwritten" {
@@ -126,8 +129,8 @@ impl Findings {
         // A phase is overtaken where something is not waited for: what that does to data says more. What is undefined because of it comes
         // behind the finding that says why.
         let late: Vec<bool> = self.list.iter().map(|d| d.code == "phase-overtaken" || self.is_explained(d)).collect();
-        let mut late = late.into_iter();
-        self.list.sort_by_cached_key(|_| late.next().unwrap_or(false));
-        self.list.into_iter().partition(|d| d.severity > Severity::Note)
+        let (late, first): (Vec<_>, Vec<_>) = self.list.into_iter().zip(late).partition(|(_, late)| *late);
+        let all = first.into_iter().chain(late).map(|(d, _)| d);
+        all.partition(|d| d.severity > Severity::Note)
     }
 }

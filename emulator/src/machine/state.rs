@@ -200,6 +200,8 @@ pub struct Race {
     pub in_time: bool,
     /// Who made the first, a `tcgen05.ld` or `tcgen05.st`, has synchronised with who made the second, but had not waited for it before.
     pub unwaited: bool,
+    /// The relaxed arrival at the cluster barrier by which the first was over in time.
+    pub relaxed_arrival: Option<u32>,
     pub count: u64,
 }
 
@@ -217,6 +219,7 @@ impl Race {
             frees: false,
             in_time: false,
             unwaited: false,
+            relaxed_arrival: None,
             count: 1,
         }
     }

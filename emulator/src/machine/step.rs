@@ -111,7 +111,10 @@ impl<'a> Cluster<'a> {
             Op::WgmmaFence | Op::WgmmaCommit | Op::WgmmaWait { .. } => self.wgmma_order(at, &inst.op)?,
             op if inst.facts.visible || op.exchanges() || matches!(op, Op::WarpSync { .. }) => {
                 // A shuffle only moves its value: who gets one that is undefined has that.
-                let moved = if let Op::Shuffle { a, .. } = op { Some(Reg::B32(*a)) } else { None };
+                let moved = match op {
+                    Op::Shuffle { a, b, c, .. } if a != b && a != c => Some(Reg::B32(*a)),
+                    _ => None,
+                };
                 let undefined = |&r: &Reg| Some(r) != moved && mask & !self.warps[w].registers.defined(r) != 0;
                 if let Some(reg) = inst.uses.iter().copied().find(undefined) {
                     return Err(self.undefined_operand(w, site, reg, "an operand"));

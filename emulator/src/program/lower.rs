@@ -5,9 +5,10 @@ use super::facts::{Facts, mark_fragments, mark_waits, needs_scopes};
 use super::layout::{layout, next_multiple};
 use super::op::{FALSE, Inst, Op, Reg, TRUE};
 use super::registers::{self, Plan};
+use super::told::{at, enough};
 use super::variables::{module_variables, too_many};
 use super::{Bad, Kernel, ParamSlot, Program, RESERVED_SHARED, decode, flow, near, place, targets};
-use crate::diagnostic::{Diagnostic, Label, Severity};
+use crate::diagnostic::{Diagnostic, Label};
 use crate::syntax::ast::{Function, Instruction, Module, Operand, Statement};
 use rustc_hash::FxHashMap;
 use std::collections::HashMap;
@@ -103,28 +104,6 @@ pub(super) fn module(text: &str, module: &Module) -> Result<Program, Vec<Diagnos
         }
     }
     if errors.is_empty() { Ok(Program { kernels, variables, targets: module.targets.clone() }) } else { Err(errors) }
-}
-
-/// Errors that are told of a text.
-const MOST_ERRORS: usize = 100;
-
-fn at(
-    text: &str,
-    module: &Module,
-    span: crate::syntax::ast::Span,
-    source: Option<crate::syntax::ast::SourceLine>,
-    bad: Bad,
-) -> Diagnostic {
-    Diagnostic {
-        code: bad.code,
-        severity: Severity::Error,
-        title: bad.message,
-        labels: vec![Label { place: place(text, span, source, &module.files), text: "here".into() }],
-        rule: bad.rule,
-        help: bad.help,
-        count: 1,
-        confirmed: None,
-    }
 }
 
 pub(super) fn not_modelled(what: &str, help: &str) -> Bad {
@@ -375,10 +354,13 @@ impl Lowering {
         Ok(reg)
     }
 
-    /// Those behind the hundredth error are not looked at.
+    /// Lowers them; those behind the last error that is told are not looked at.
     pub fn statements(&mut self, text: &str, module: &Module, body: &[Statement], errors: &mut Vec<Diagnostic>) {
         // Labels may be used before they stand: bind those of this scope first.
         for statement in body {
+            if enough(errors) {
+                return;
+            }
             if let Statement::Label(name, span) = statement {
                 let id = self.labels.len();
                 self.labels.push(None);
@@ -388,13 +370,7 @@ impl Lowering {
             }
         }
         for statement in body {
-            if errors.len() >= MOST_ERRORS {
-                let last = errors.last().filter(|_| errors.len() == MOST_ERRORS);
-                errors.extend(last.cloned().map(|last| Diagnostic {
-                    title: format!("there are {MOST_ERRORS} errors up to here: what follows was not looked at"),
-                    help: "Mend the first of them, and look at the text again.".into(),
-                    ..last
-                }));
+            if enough(errors) {
                 return;
             }
             match statement {

@@ -26,6 +26,7 @@ mod registers;
 mod rounding;
 mod targets;
 mod tensor_core;
+mod told;
 mod variables;
 pub mod warp_mma;
 pub mod wgmma;

@@ -28,6 +28,11 @@ fn a_hundred_errors_are_told() {
     assert!(errors[99].title.contains("frobnicate"), "{:#?}", errors[99]);
     assert_eq!(errors[100].title, "there are 100 errors up to here: what follows was not looked at");
     assert_eq!(errors[100].labels[0].place.line, errors[99].labels[0].place.line);
+    let errors = emulator::load(&kernel(&"twice:\n".repeat(200))).expect_err("a label of many places");
+    assert_eq!(
+        (errors.len(), &*errors[100].title),
+        (101, "there are 100 errors up to here: what follows was not looked at")
+    );
 }
 
 /// What ptxas 13.5 refuses, word for word tried with it, no GPU would ever run: the message says what is taken.

@@ -3,6 +3,7 @@
 use super::super::flow;
 use super::super::text::{Statement, Text};
 use super::super::{Mutant, What};
+use std::collections::HashMap;
 
 const AFTER: &str = "tcgen05.fence::after_thread_sync";
 const BEFORE: &str = "tcgen05.fence::before_thread_sync";
@@ -41,8 +42,8 @@ pub fn waited_again_behind(text: &Text, mutant: &Mutant) -> bool {
 }
 
 /// A `tcgen05.wait::ld` is missing, waits for stores instead, or stands before its load. All registers that loads have written since the
-/// wait before it are read by instructions behind it before anybody is told anything: the warp has waited for the loads by then, since
-/// registers wait for their values by themselves (PTX ISA 9.7.16.8.5, 9.7.16.6.4.5). And nothing is written to tensor memory any more: it
+/// wait before it go into values that are stored to shared memory behind it before anybody is told anything: the warp has waited for the loads
+/// by then, since registers wait for their values by themselves (PTX ISA 9.7.16.8.5, 9.7.16.6.4.5), and no store moves behind what tells. And nothing is written to tensor memory any more: it
 /// stands in no loop, and all MMAs before it, which the loads follow.
 pub fn used_before_told(text: &Text, mutant: &Mutant) -> bool {
     let at = match &mutant.what {
@@ -66,16 +67,22 @@ pub fn used_before_told(text: &Text, mutant: &Mutant) -> bool {
             _ => return false,
         }
     }
-    let loaded = !open.is_empty();
+    let loaded = open.clone();
+    // What each register is made of, of what was loaded; a value that is stored cannot be computed later.
+    let mut made: HashMap<&str, Vec<&str>> = loaded.iter().map(|&register| (register, vec![register])).collect();
     for behind in text.statements[at + 1..].iter().take_while(plain) {
-        // A value that is written over is no longer waited for.
         let read = if flow::is_pure(behind) { flow::read(behind) } else { flow::touched(behind) };
-        if flow::is_pure(behind) && flow::written(behind).iter().any(|one| open.contains(one) && !read.contains(one)) {
-            return false;
+        let of: Vec<&str> = read.iter().filter_map(|register| made.get(register)).flatten().copied().collect();
+        if !flow::is_pure(behind) {
+            open.retain(|register| behind.guard().is_some() || !of.contains(register));
+            continue;
         }
-        open.retain(|register| behind.guard().is_some() || !read.contains(register));
+        for register in flow::written(behind) {
+            let kept = if behind.guard().is_some() { made.remove(register).unwrap_or_default() } else { vec![] };
+            made.insert(register, of.iter().copied().chain(kept).collect());
+        }
     }
-    loaded && open.is_empty()
+    !loaded.is_empty() && open.is_empty()
 }
 
 /// Tells nobody anything, and accesses no tensor memory.
@@ -170,6 +177,10 @@ ret;";
         assert!(!proves(&format!("{lines}\ntcgen05.mma.x [%r3], %rd1, %rd2, %r5, %p1;")), "here, too");
         assert!(!proves(&lines.replace("%f1, %f2;", "%f1, %f1;")), "one register is not used");
         assert!(!proves(&lines.replace("cvt.rn", "bar.sync 0;\ncvt.rn")), "somebody is told before");
+        assert!(
+            !proves(&lines.replace("st.shared", "bar.sync 0;\nst.shared")),
+            "a compiler may compute it behind that"
+        );
         assert!(!proves(&lines.replace("cvt.rn", "@%p1 bra $end;\ncvt.rn")), "some do not come there");
         assert!(!proves(&lines.replace("cvt.rn", "mov.f32 %f1, 0f00000000;\ncvt.rn")), "its value is never asked for");
     }

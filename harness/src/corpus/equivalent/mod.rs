@@ -73,7 +73,7 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         name: "used-before-told",
-        because: "the warp uses all that it has loaded, which waits for the loads, before it tells anybody anything, and no column is written behind it",
+        because: "the warp stores all that it has loaded, which waits for the loads, before it tells anybody anything, and no column is written behind it",
         applies: |kernel, mutant| fences::used_before_told(&kernel.text, mutant),
     },
     Rule {
