@@ -5,11 +5,13 @@
 //! other: each has the crates that were made from what it saw.
 
 use crate::locks;
+use crate::versions::file_hash;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use tempfile::TempDir;
 
 /// Beside the crates: what they are. It is written last.
@@ -39,8 +41,16 @@ pub struct Crates {
 struct List {
     /// Crates, and the names of their files.
     named: Vec<(String, String)>,
-    /// Names of all files, and their bytes.
-    files: Vec<(String, u64)>,
+    /// All files.
+    files: Vec<Listed>,
+}
+
+/// A file as it was copied.
+#[derive(Debug, Serialize, Deserialize)]
+struct Listed {
+    name: String,
+    bytes: u64,
+    sha256: String,
 }
 
 /// The crates that are made from `key`: those below `parent`, or what `make` makes. `now` gives the key anew. The caller is alone: he holds the
@@ -72,18 +82,36 @@ pub(crate) fn of(
 
 /// Those in a folder, if all are there.
 fn kept(folder: &Path) -> Result<Option<Crates>, String> {
-    let Some(list) = fs::read(folder.join(LIST)).ok().and_then(|text| serde_json::from_slice::<List>(&text).ok())
-    else {
-        return Ok(None);
-    };
-    let is_there = |(name, bytes): &(String, u64)| {
-        folder.join(name).symlink_metadata().is_ok_and(|about| about.is_file() && about.len() == *bytes)
-    };
-    if !list.files.iter().all(is_there) {
+    let Ok(text) = fs::read(folder.join(LIST)) else { return Ok(None) };
+    let Ok(list) = serde_json::from_slice::<List>(&text) else { return Ok(None) };
+    if !is_whole(folder, &text, &list) {
         return Ok(None);
     }
     let named = list.named.into_iter().map(|(name, file)| (name, folder.join(file))).collect();
     Ok(Some(Crates { folder: folder.to_path_buf(), named, _held: Arc::new(locks::share(folder)?) }))
+}
+
+/// Whether all files are there as they are listed. What they hold is read once in a process.
+fn is_whole(folder: &Path, text: &[u8], list: &List) -> bool {
+    static READ: Mutex<BTreeSet<(PathBuf, Vec<u8>)>> = Mutex::new(BTreeSet::new());
+    let is_there = |file: &Listed| {
+        let about = folder.join(&file.name).symlink_metadata();
+        about.is_ok_and(|about| about.is_file() && about.len() == file.bytes)
+    };
+    if !list.files.iter().all(is_there) {
+        return false;
+    }
+    let mut read = READ.lock().unwrap_or_else(PoisonError::into_inner);
+    let this = (folder.to_path_buf(), text.to_vec());
+    if read.contains(&this) {
+        return true;
+    }
+    let is_same = |file: &Listed| file_hash(&folder.join(&file.name)).is_ok_and(|hash| hash == file.sha256);
+    let whole = list.files.iter().all(is_same);
+    if whole {
+        read.insert(this);
+    }
+    whole
 }
 
 /// Copies them to their folder, which is there as a whole or not at all.
@@ -99,23 +127,34 @@ fn keep(parent: &Path, folder: &Path, made: &Made) -> Result<(), String> {
         let copy = new.path().join(name(path));
         let bytes = fs::copy(path, &copy).map_err(failed(path))?;
         open_to_others(&copy, 0o644).map_err(failed(&copy))?;
-        list.files.push((name(path), bytes));
+        let sha256 = file_hash(&copy).map_err(failed(&copy))?;
+        list.files.push(Listed { name: name(path), bytes, sha256 });
     }
     list.named = made.named.iter().map(|(crate_name, path)| (crate_name.clone(), name(path))).collect();
     let text = serde_json::to_vec_pretty(&list).map_err(|error| error.to_string())?;
     let file = new.path().join(LIST);
-    fs::write(&file, text).map_err(failed(&file))?;
+    let written = File::create(&file).and_then(|mut list| list.write_all(&text).and_then(|()| list.sync_all()));
+    written.map_err(failed(&file))?;
     // The compiler may run under another account.
     open_to_others(new.path(), 0o755).map_err(failed(new.path()))?;
-    // One that is damaged: somebody cleared up in it.
-    match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(folder)(error)),
-        _ => {}
+    // One that is damaged, as when somebody cleared up in it, and that another grader holds: nobody else's was left. What he has open stays,
+    // what he opens next is whole, and he holds that, too.
+    if folder.symlink_metadata().is_ok() {
+        locks::hand_on(folder, new.path())?;
+        fs::rename(folder, aside(parent, folder)).map_err(failed(folder))?;
     }
     fs::rename(new.path(), folder).map_err(failed(folder))?;
     // It has another name now.
     let _ = new.keep();
     Ok(())
+}
+
+/// A name for a folder that another takes the place of.
+fn aside(parent: &Path, folder: &Path) -> PathBuf {
+    let name = folder.file_name().unwrap_or_default().to_string_lossy();
+    let free = |path: &PathBuf| path.symlink_metadata().is_err();
+    let mut names = (0u32..).map(|number| parent.join(format!(".old-{name}-{number}")));
+    names.find(free).unwrap_or_else(|| parent.join(format!(".old-{name}")))
 }
 
 #[cfg(unix)]
@@ -184,6 +223,27 @@ mod tests {
     }
 
     #[test]
+    fn what_is_damaged_and_held_is_put_aside_and_what_replaces_it_is_held_too() {
+        let place = Place::new();
+        let first = place.of("a").unwrap();
+        let other = first.folder.join("libserde_derive-2.so");
+        fs::write(&other, "short").unwrap();
+        let second = place.of("a").unwrap();
+        let old = place.parent().join(".old-a-0");
+        assert_eq!(fs::read_to_string(old.join("libserde_derive-2.so")).unwrap(), "short");
+        assert_eq!(fs::read_to_string(&other).unwrap(), "made from a");
+        // The first goes on with what replaced its own, also when the second is done.
+        drop(second);
+        let third = place.of("b").unwrap();
+        assert_eq!(text(&first), "made from a");
+        drop(first);
+        let fourth = place.of("c").unwrap();
+        let mut left: Vec<_> = fs::read_dir(place.parent()).unwrap().flatten().map(|entry| entry.path()).collect();
+        left.sort();
+        assert_eq!(left, [third.folder, fourth.folder], "what nobody holds goes");
+    }
+
+    #[test]
     fn what_is_damaged_or_was_made_from_something_else_is_not_taken() {
         let place = Place::new();
         let folder = place.of("a").unwrap().folder;
@@ -192,6 +252,15 @@ mod tests {
             assert_eq!(text(&place.of("a").unwrap()), "made from a");
             assert_eq!(fs::read_to_string(folder.join("libserde_derive-2.so")).unwrap(), "made from a");
         }
+        // As long as it was, with something else in it, and not looked at by this process before.
+        let other = Place::new();
+        let copy = other.parent().join("a");
+        fs::create_dir_all(&copy).unwrap();
+        for name in ["libptx-1.rlib", "libserde_derive-2.so", LIST] {
+            fs::copy(folder.join(name), copy.join(name)).unwrap();
+        }
+        fs::write(copy.join("libptx-1.rlib"), "made from b").unwrap();
+        assert_eq!(text(&other.of("a").unwrap()), "made from a");
         // A file changes while cargo runs: nobody can tell which of the two was compiled.
         let make = || Ok(Made::default());
         let why = of(&place.parent(), "d", make, || Ok("e".to_string())).unwrap_err();

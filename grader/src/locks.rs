@@ -12,11 +12,7 @@ const LOCK: &str = "lock";
 /// # Errors
 /// When the file cannot be written, or the file system knows no locks.
 pub(crate) fn wait(path: &Path, told: Option<&str>) -> Result<File, String> {
-    let failed = |error: std::io::Error| {
-        let way_out =
-            "try: Have the checkout on a disk of this machine; not every file system of a network knows locks.";
-        format!("cannot lock {}: {error}\n  {way_out}", path.display())
-    };
+    let failed = |error| failed(path, error);
     let file = open(path).map_err(failed)?;
     match file.try_lock() {
         Ok(()) => return Ok(file),
@@ -37,7 +33,23 @@ pub(crate) fn wait(path: &Path, told: Option<&str>) -> Result<File, String> {
 pub(crate) fn share(folder: &Path) -> Result<File, String> {
     let path = folder.join(LOCK);
     let file = open(&path).and_then(|file| file.lock_shared().map(|()| file));
-    file.map_err(|error| format!("cannot lock {}: {error}", path.display()))
+    file.map_err(|error| failed(&path, error))
+}
+
+/// Those who hold a folder hold `new`, too: it takes the place of theirs.
+///
+/// # Errors
+/// When the file system does not give a file two names.
+pub(crate) fn hand_on(folder: &Path, new: &Path) -> Result<(), String> {
+    match fs::hard_link(folder.join(LOCK), new.join(LOCK)) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(failed(&folder.join(LOCK), error)),
+        _ => Ok(()),
+    }
+}
+
+fn failed(path: &Path, error: std::io::Error) -> String {
+    let way_out = "try: Have the checkout on a disk of this machine; not every file system of a network knows locks.";
+    format!("cannot lock {}: {error}\n  {way_out}", path.display())
 }
 
 fn open(path: &Path) -> std::io::Result<File> {
@@ -117,6 +129,15 @@ mod tests {
         let path = held.path().to_path_buf();
         drop(held);
         assert!(!path.exists() && another.path().exists());
+    }
+
+    #[test]
+    fn a_lock_that_cannot_be_had_says_what_to_do() {
+        let folder = tempfile::tempdir().unwrap();
+        let none = folder.path().join("none");
+        for why in [share(&none).unwrap_err(), wait(&none.join(LOCK), None).unwrap_err()] {
+            assert!(why.contains("none/lock") && why.contains("\n  try: Have the checkout"), "{why}");
+        }
     }
 
     #[test]

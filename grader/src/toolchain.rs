@@ -9,7 +9,9 @@ use crate::sandbox::is_shown;
 use crate::versions;
 use harness::workbook::pack::hex;
 use sha2::{Digest, Sha256};
+use std::ffi::OsString;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
@@ -129,9 +131,25 @@ fn asked(root: &Path, arguments: &[&str]) -> Result<String, String> {
 fn key(root: &Path, compiler: &Compiler) -> Result<String, String> {
     let unread = |error: std::io::Error| format!("cannot read the sources that hand-ins are compiled with: {error}");
     let sources = versions::shared_sources(root).map_err(unread)?;
-    let all = [&sources, &compiler.version, &compiler.sysroot.display().to_string(), &manifest(root)?];
+    let place = compiler.sysroot.display().to_string();
+    let all = [&sources, &compiler.version, &place, &manifest(root)?, &settings(root, std::env::home_dir())?];
     let hash = hex(&Sha256::digest(all.map(String::as_str).join("\n")));
     Ok(hash[..16].to_string())
+}
+
+/// What cargo is told beside the manifest: profiles, linkers. It reads these files of the folder, of those above, and of its own.
+fn settings(root: &Path, home: Option<PathBuf>) -> Result<String, String> {
+    let own = std::env::var_os("CARGO_HOME").map(PathBuf::from).or_else(|| home.map(|home| home.join(".cargo")));
+    let folders = root.ancestors().map(|folder| folder.join(".cargo")).chain(own);
+    let mut all = String::new();
+    for file in folders.flat_map(|folder| ["config.toml", "config"].map(|name| folder.join(name))) {
+        match fs::read(&file) {
+            Ok(text) => all += &format!("{} {}\n", hex(&Sha256::digest(text)), file.display()),
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {}
+            Err(error) => return Err(format!("cannot read {}, as cargo does: {error}", file.display())),
+        }
+    }
+    Ok(all)
 }
 
 /// The manifest of a crate that does nothing and depends on what hand-ins depend on.
@@ -157,20 +175,11 @@ fn lay_out(root: &Path, grader: &Path) -> Result<PathBuf, String> {
     let source = folder.join("src");
     fs::create_dir_all(&source).map_err(|error| format!("cannot make {}: {error}", source.display()))?;
     let lock = fs::read_to_string(root.join("Cargo.lock")).map_err(|error| format!("no Cargo.lock: {error}"))?;
-    for (name, text) in [("Cargo.toml", manifest(root)?.as_str()), ("src/lib.rs", "")] {
+    // The lock anew each time: cargo removes from it what this crate does not need, and compiles nothing again because of it.
+    for (name, text) in [("Cargo.toml", manifest(root)?.as_str()), ("src/lib.rs", ""), ("Cargo.lock", &lock)] {
         keep(&folder.join(name), text)?;
     }
-    // Cargo removes from it what this crate does not need: only a first one is written.
-    let lock_file = folder.join("Cargo.lock");
-    if !lock_file.exists() || newer(&root.join("Cargo.lock"), &lock_file) {
-        fs::write(&lock_file, lock).map_err(|error| format!("cannot write {}: {error}", lock_file.display()))?;
-    }
     Ok(folder.join("Cargo.toml"))
-}
-
-fn newer(this: &Path, other: &Path) -> bool {
-    let moment = |path: &Path| path.metadata().and_then(|about| about.modified()).ok();
-    moment(this) > moment(other)
 }
 
 /// Writes a file unless it is so already: cargo would compile again what is new.
@@ -181,8 +190,14 @@ fn keep(path: &Path, text: &str) -> Result<(), String> {
     fs::write(path, text).map_err(|error| format!("cannot write {}: {error}", path.display()))
 }
 
-/// The compiled crates; in the inner result, why there are none.
-fn cargo(root: &Path, manifest: &Path, target: &Path, offline: bool) -> Result<Result<Made, String>, String> {
+/// The command that compiles them. Of the variables of the environment that are named, those that make another profile are not passed on.
+fn command(
+    root: &Path,
+    manifest: &Path,
+    target: &Path,
+    offline: bool,
+    named: impl Iterator<Item = OsString>,
+) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command
         .args(["build", "--quiet", "--message-format=json", "--manifest-path"])
@@ -194,7 +209,16 @@ fn cargo(root: &Path, manifest: &Path, target: &Path, offline: bool) -> Result<R
         .env("CARGO_INCREMENTAL", "0")
         // Our lines are named as in a checkout, wherever it lies.
         .env("CARGO_ENCODED_RUSTFLAGS", format!("--remap-path-prefix={}/=", root.display()));
-    let said = children::run(&mut command, CARGO_LIMIT)?;
+    for name in named.filter(|name| name.to_string_lossy().starts_with("CARGO_PROFILE_")) {
+        command.env_remove(name);
+    }
+    command
+}
+
+/// The compiled crates; in the inner result, why there are none.
+fn cargo(root: &Path, manifest: &Path, target: &Path, offline: bool) -> Result<Result<Made, String>, String> {
+    let named = std::env::vars_os().map(|(name, _)| name);
+    let said = children::run(&mut command(root, manifest, target, offline, named), CARGO_LIMIT)?;
     if said.stopped.is_some() {
         return Err(format!("compiling what hand-ins use took longer than {} s", CARGO_LIMIT.as_secs()));
     }
@@ -221,4 +245,57 @@ fn cargo(root: &Path, manifest: &Path, target: &Path, offline: bool) -> Result<R
             Err(format!("what hand-ins use does not compile:\n{errors}{}", said.stderr.trim_end()))
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ffi::OsStr;
+    use tempfile::TempDir;
+
+    /// A checkout with nothing in it but what is asked for.
+    fn checkout() -> TempDir {
+        let root = tempfile::tempdir().unwrap();
+        for folder in ["ptx/src", "harness/emit/src", ".cargo"] {
+            fs::create_dir_all(root.path().join(folder)).unwrap();
+        }
+        for file in ["Cargo.toml", "Cargo.lock", "ptx/Cargo.toml", "harness/emit/Cargo.toml"] {
+            fs::write(root.path().join(file), "first").unwrap();
+        }
+        root
+    }
+
+    #[test]
+    fn crates_are_compiled_with_the_lock_that_their_key_has() {
+        let (root, grader) = (checkout(), tempfile::tempdir().unwrap());
+        let manifest = lay_out(root.path(), grader.path()).unwrap();
+        let lock = manifest.with_file_name("Cargo.lock");
+        // As cargo leaves it, later than what it was copied from: of a checkout that then went back to an older one.
+        fs::write(&lock, "of another commit").unwrap();
+        lay_out(root.path(), grader.path()).unwrap();
+        assert_eq!(fs::read_to_string(&lock).unwrap(), "first");
+    }
+
+    #[test]
+    fn what_cargo_is_told_is_in_the_key_or_is_not_told() {
+        let root = checkout();
+        let compiler = Compiler { sysroot: PathBuf::from("/rust"), version: "1".to_string() };
+        let now = || key(root.path(), &compiler).unwrap();
+        let mut keys = vec![now()];
+        for (file, text) in [
+            ("Cargo.lock", "second"),
+            (".cargo/config.toml", "[profile.dev]\nopt-level = 2"),
+            (".cargo/config.toml", "[profile.dev]\nopt-level = 3"),
+        ] {
+            fs::write(root.path().join(file), text).unwrap();
+            keys.push(now());
+        }
+        assert_eq!(keys.iter().collect::<std::collections::BTreeSet<_>>().len(), keys.len(), "{keys:?}");
+        assert_eq!(now(), keys[3]);
+        let named = ["CARGO_PROFILE_DEV_OPT_LEVEL", "PATH"].map(OsString::from);
+        let path = Path::new("x");
+        let command = command(path, path, path, true, named.into_iter());
+        let removed: Vec<&OsStr> = command.get_envs().filter_map(|(name, to)| to.is_none().then_some(name)).collect();
+        assert_eq!(removed, ["CARGO_PROFILE_DEV_OPT_LEVEL"]);
+    }
 }

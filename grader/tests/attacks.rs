@@ -8,7 +8,8 @@ use grader::sandbox::Cage;
 use grader::scratch::{self, ScratchError, TimeLimits};
 use grader::toolchain::Toolchain;
 use grader::{Grade, Graded, table};
-use harness::{BuildFailure, Built, JudgeOptions, KernelSource, Outcome, Problem, Verdict, judge};
+use harness::points::share;
+use harness::{BuildFailure, Built, JudgeOptions, KernelSource, Outcome, Part, Problem, Verdict, judge};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -158,10 +159,18 @@ impl Range {
             (!shown.contains(&attack.says)).then(|| format!("it does not say `{}`", attack.says)),
             shown.contains("escaped").then(|| "it got out".to_string()),
             shown.contains(cursor).then(|| "what is shown moves the cursor".to_string()),
-            (name != "passed" && points >= f64::from(most)).then(|| format!("it gets {points} points")),
+            (name != "passed" && too_many(&attack.family, points, most)).then(|| format!("it gets {points} points")),
         ];
         let complaints: Vec<String> = complaints.into_iter().flatten().collect();
         (!complaints.is_empty()).then(|| format!("{}: {}\n{shown}", attack.name, complaints.join("; ")))
+    }
+}
+
+/// Whether an attack gains by so many points. A kernel of the family `times` is right, and loses the points of `fast` alone.
+fn too_many(family: &str, points: f64, most: u32) -> bool {
+    match family {
+        "times" => points > f64::from(most * (100 - share(Part::Fast))) / 100.0,
+        _ => points >= 5.0,
     }
 }
 
@@ -252,6 +261,12 @@ fn each_attack_says_what_it_is() {
     for family in families {
         assert!(documents.contains(&format!("| {family} |")), "docs/grader.md has no row for `{family}`");
     }
+}
+
+#[test]
+fn only_a_kernel_that_is_right_and_slow_keeps_more_than_half() {
+    assert!(!too_many("times", 8.5, 10) && too_many("times", 8.51, 10) && too_many("times", 10.0, 10));
+    assert!(!too_many("answers", 4.99, 10) && too_many("answers", 5.0, 10) && too_many("answers", 8.5, 10));
 }
 
 /// One of each family: what a change of the sandbox breaks first.

@@ -23,6 +23,8 @@ pub(crate) struct Demanded {
     pub products: u64,
     /// Cycles of a run of the same kernel whose D was checked; 0: there is none.
     pub checked: u64,
+    /// A and B hold zeros in the run: it is for its time alone.
+    pub zeros: bool,
 }
 
 /// Compares a run with one of the reference solution, which `run` makes in the same way. Both are traced: that says where
@@ -47,18 +49,23 @@ pub(crate) fn check(
         Ok(_) => return Outcome::NotChecked { reason: "the reference kernel does not run".to_string() },
         Err(reason) => return Outcome::NotChecked { reason },
     };
-    let Demanded { problem, limit, products, checked } = *demanded;
+    let Demanded { problem, limit, products, checked, zeros } = *demanded;
     if !own.completed {
         let title = "the run that is timed breaks off".to_string();
         let found: String = diagnostics::render_all(&own.findings, &Sources::none());
-        return Outcome::Failed { text: format!("{title}, at {problem}, where A and B hold zeros.\n{found}"), title };
+        let inputs = if zeros { ", where A and B hold zeros" } else { "" };
+        return Outcome::Failed { text: format!("{title}, at {problem}{inputs}.\n{found}"), title };
     }
     let done = observe::products_of_mmas(own);
     if done < products {
         let title = "the run that is timed does not compute the product".to_string();
+        let (inputs, way_out) = if zeros {
+            (" A and B hold zeros in that run.", "Let the kernel take the same way whatever its matrices hold.")
+        } else {
+            ("", "Let the tensor core do all multiplications of the product.")
+        };
         let text = format!(
-            "{title}: {problem} takes {products} multiplications, and its MMAs do {done}. A and B hold zeros in that run.\n\
-             try: Let the kernel take the same way whatever its matrices hold.\n"
+            "{title}: {problem} takes {products} multiplications, and its MMAs do {done}.{inputs}\ntry: {way_out}\n"
         );
         return Outcome::Failed { title, text };
     }
@@ -71,10 +78,10 @@ pub(crate) fn check(
     }
     let text = format!(
         "{detail}; the limit is {limit:.2} times (simulated cycles, at {problem}).\n{}{}try: {}\n",
-        if timed < checked {
-            format!("With zeros in A and B it takes {timed}; the table is of that run.\n")
-        } else {
-            String::new()
+        match (timed < checked, zeros) {
+            (true, true) => format!("With zeros in A and B it takes {timed}; the table is of that run.\n"),
+            (true, false) => format!("With other matrices it takes {timed}; the table is of that run.\n"),
+            (false, _) => String::new(),
         },
         own.beside(&reference),
         own.advice(&reference)
@@ -222,6 +229,8 @@ impl Work {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::inputs::{InputKind, Inputs};
+    use crate::source::{InProcess, KernelSource};
 
     fn work(cycles: u64, loads: Accesses, mbarriers: u64) -> Work {
         Work { cycles, instructions: 100, loads, mbarriers, ..Work::default() }
@@ -239,5 +248,37 @@ mod tests {
         assert_eq!(advice(narrow), text);
         assert!(advice(work(2000, loads, 900)).starts_with("Look at the waits for mbarriers"));
         assert!(advice(work(2000, loads, 50)).starts_with("Look for instructions"));
+    }
+
+    /// What is said of a run against the solution of step 1, which does the product of 128x128x64.
+    fn said(demanded: &Demanded, own: impl Fn(&mut Report)) -> String {
+        let built = InProcess(solutions::step01::kernel).build(&demanded.problem, 148).unwrap();
+        let inputs = Inputs::new(demanded.problem, InputKind::Normal, 1);
+        let options = emulator::Options { trace: true, ..emulator::Options::default() };
+        let run = |built: &Built, program: &Program| observe::run(program, launch::launch(built, &inputs), &options);
+        let mut report = run(&built, &emulator::load(&built.ptx).unwrap());
+        own(&mut report);
+        match check(Ok(built), demanded, &report, run) {
+            Outcome::Failed { text, .. } => text,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn only_a_run_of_zeros_is_said_to_hold_zeros() {
+        let problem = Problem::f16(128, 128, 64);
+        let products = problem.products();
+        for zeros in [true, false] {
+            let demanded = Demanded { problem, limit: 1.3, products, checked: 0, zeros };
+            let texts = [
+                said(&demanded, |own| own.completed = false),
+                said(&Demanded { products: products + 1, ..demanded }, |_| {}),
+                said(&Demanded { checked: 1_000_000, ..demanded }, |_| {}),
+            ];
+            for text in texts {
+                assert_eq!(text.contains(" zeros"), zeros, "{text}");
+                assert!(text.contains("128x128x64") || text.contains("128 x 128 x 64"), "{text}");
+            }
+        }
     }
 }
