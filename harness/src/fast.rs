@@ -229,8 +229,6 @@ impl Work {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::inputs::{InputKind, Inputs};
-    use crate::source::{InProcess, KernelSource};
 
     fn work(cycles: u64, loads: Accesses, mbarriers: u64) -> Work {
         Work { cycles, instructions: 100, loads, mbarriers, ..Work::default() }
@@ -251,7 +249,10 @@ mod tests {
     }
 
     /// What is said of a run against the solution of step 1, which does the product of 128x128x64.
+    #[cfg(feature = "solutions")]
     fn said(demanded: &Demanded, own: impl Fn(&mut Report)) -> String {
+        use crate::inputs::{InputKind, Inputs};
+        use crate::source::{InProcess, KernelSource};
         let built = InProcess(solutions::step01::kernel).build(&demanded.problem, 148).unwrap();
         let inputs = Inputs::new(demanded.problem, InputKind::Normal, 1);
         let options = emulator::Options { trace: true, ..emulator::Options::default() };
@@ -264,6 +265,7 @@ mod tests {
         }
     }
 
+    #[cfg(feature = "solutions")]
     #[test]
     fn only_a_run_of_zeros_is_said_to_hold_zeros() {
         let problem = Problem::f16(128, 128, 64);
