@@ -33,6 +33,7 @@ mod direct;
 mod diverge;
 mod exact;
 mod exact_kinds;
+mod exchange;
 mod explain;
 mod explain_bytes;
 mod explain_copy;

@@ -2,9 +2,9 @@
 
 use super::cluster::{Cluster, Stop};
 use super::state::{At, Span};
-use super::warp::{State, lanes};
+use super::warp::State;
 use crate::diagnostic::{Diagnostic, Severity};
-use crate::program::op::{FenceWays, Op, Reg, ShuffleMode, VoteMode};
+use crate::program::op::{FenceWays, Op, Reg};
 
 /// The high half of a generic address of local memory.
 pub const LOCAL_WINDOW: u64 = 0x0000_7c00_0000_0000;
@@ -173,140 +173,6 @@ impl<'a> Cluster<'a> {
             && fragment.state == State::Ready
         {
             fragment.pc = pc + 1;
-        }
-        Ok(())
-    }
-
-    /// `elect`, `shfl`, `vote`, `redux`, `match`: what lanes tell each other. All lanes of the member mask must be here.
-    pub fn exchange(&mut self, at: At, op: &Op) -> Result<(), Stop> {
-        let At { w, f, mask, site } = at;
-        let first = mask.trailing_zeros() as usize;
-        let member = match *op {
-            Op::Elect { mask: m, .. }
-            | Op::Shuffle { mask: m, .. }
-            | Op::Vote { mask: m, .. }
-            | Op::Reduce { mask: m, .. }
-            | Op::Match { mask: m, .. } => self.warps[w].registers.b32[usize::from(m)][first],
-            _ => mask,
-        };
-        let live = self.warps[w].live;
-        if member & live & !mask != 0 || mask & !member != 0 {
-            let missing = member & live & !mask;
-            return Err(Some(Box::new(self.problem(
-                "lanes-missing",
-                site,
-                format!(
-                    "{} of a warp reached this instruction, its member mask is {member:#010x}",
-                    Self::lanes_text(mask)
-                ),
-                "A `.sync` instruction waits for all lanes that its member mask names, and no other lane may execute \
-                 it (PTX ISA 9.7.9.6, 9.7.13.9, 9.7.13.14); lanes that come to it apart are not modelled.",
-                if missing == 0 {
-                    format!("Name the lanes of {:#010x} in the mask too, or keep them away from here.", mask & !member)
-                } else {
-                    format!("Let the lanes of {missing:#010x} come here too, or leave them out of the mask.")
-                },
-            ))));
-        }
-        self.record.meet(w, mask, site);
-        match *op {
-            Op::Elect { d, p, .. } => {
-                // The lowest lane on every schedule: see `settled`.
-                let warp = &mut self.warps[w];
-                warp.registers.write_pred(p, mask, 1 << first);
-                if let Some(d) = d {
-                    warp.registers.write32(d, mask, &[first as u32; 32]);
-                }
-            }
-            Op::Shuffle { mode, d, p, a, b, c, .. } => {
-                let r = &mut self.warps[w].registers;
-                let (moved, known) = (Reg::B32(a), r.defined(Reg::B32(a)));
-                let (a, b, c) = (r.b32[usize::from(a)], r.b32[usize::from(b)], r.b32[usize::from(c)]);
-                let mut value = [0; 32];
-                let mut inside = 0u32;
-                // Lanes that read a register of one that does not take part, and those that read an undefined one.
-                let (mut lost, mut unknown) = (0u32, 0u32);
-                for i in lanes(mask) {
-                    // PTX ISA 9.7.9.6: the segment's bounds come from c.
-                    let segment = c[i] >> 8 & 0x1f;
-                    let clamp = c[i] & 0x1f;
-                    let lane = i as u32;
-                    let high = (lane & segment) | (clamp & !segment);
-                    let low = lane & segment;
-                    let (source, ok) = match mode {
-                        ShuffleMode::Up => {
-                            (lane.wrapping_sub(b[i] & 0x1f), lane as i64 - i64::from(b[i] & 0x1f) >= i64::from(high))
-                        }
-                        ShuffleMode::Down => (lane + (b[i] & 0x1f), lane + (b[i] & 0x1f) <= high),
-                        ShuffleMode::Butterfly => (lane ^ (b[i] & 0x1f), lane ^ (b[i] & 0x1f) <= high),
-                        ShuffleMode::Index => {
-                            let source = low | (b[i] & 0x1f & !segment);
-                            (source, source <= high)
-                        }
-                    };
-                    let source = if ok { source } else { lane };
-                    value[i] = a[source as usize & 31];
-                    inside |= u32::from(ok) << i;
-                    lost |= u32::from(mask >> (source & 31) & 1 == 0) << i;
-                    unknown |= u32::from(known >> (source & 31) & 1 == 0) << i;
-                }
-                r.write32(d, mask, &value);
-                if let Some(p) = p {
-                    r.write_pred(p, mask, inside);
-                    r.set_defined(Reg::Pred(p), mask, u32::MAX);
-                }
-                r.set_defined(Reg::B32(d), mask, !(lost | unknown));
-                if lost != 0 {
-                    let lane = lost.trailing_zeros();
-                    let text =
-                        format!("lane {lane} gets the value of a lane that does not execute this (PTX ISA 9.7.9.6)");
-                    let origin = self.origin(site, text);
-                    self.warps[w].origins.insert(Reg::B32(d), origin);
-                } else if unknown != 0 {
-                    self.inherit_origin(w, &[moved], Reg::B32(d), mask, site);
-                } else if mask == u32::MAX {
-                    self.warps[w].origins.remove(&Reg::B32(d));
-                }
-                return Ok(());
-            }
-            Op::Vote { mode, d, a, negated, .. } => {
-                let r = &mut self.warps[w].registers;
-                let votes = (r.pred[usize::from(a)] ^ if negated { u32::MAX } else { 0 }) & mask;
-                let value = match mode {
-                    VoteMode::All => u128::from(votes == mask),
-                    VoteMode::Any => u128::from(votes != 0),
-                    VoteMode::Uniform => u128::from(votes == mask || votes == 0),
-                    VoteMode::Ballot => votes.into(),
-                };
-                for lane in lanes(mask) {
-                    r.set_lane(d, lane, value);
-                }
-            }
-            Op::Reduce { what, d, a, .. } => {
-                let r = &mut self.warps[w].registers;
-                let values = r.b32[usize::from(a)];
-                if let Some(value) = lanes(mask).map(|lane| values[lane]).reduce(what) {
-                    r.write32(d, mask, &[value; 32]);
-                }
-            }
-            Op::Match { all, d, p, a, .. } => {
-                let r = &mut self.warps[w].registers;
-                let values: [u128; 32] = std::array::from_fn(|lane| r.lane(a, lane));
-                let same = |lane: usize| {
-                    lanes(mask).filter(|&n| values[n] == values[lane]).fold(0u32, |same, n| same | 1 << n)
-                };
-                let everywhere = same(first) == mask;
-                let each = |lane| if all { if everywhere { mask } else { 0 } } else { same(lane) };
-                r.write32(d, mask, &std::array::from_fn(each));
-                if let Some(p) = p {
-                    r.write_pred(p, mask, if everywhere { u32::MAX } else { 0 });
-                }
-            }
-            _ => {}
-        }
-        let inst = &self.kernel.code[self.warps[w].fragments[f].pc as usize];
-        for &d in &inst.defs {
-            self.warps[w].registers.set_defined(d, mask, u32::MAX);
         }
         Ok(())
     }
