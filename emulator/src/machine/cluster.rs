@@ -483,6 +483,7 @@ impl<'a> Cluster<'a> {
                 known.in_time &= race.in_time;
                 known.relaxed_arrival = known.relaxed_arrival.filter(|_| race.relaxed_arrival.is_some());
                 known.unwaited &= race.unwaited;
+                known.same_value &= race.same_value;
             }
             None => {
                 self.race_keys.insert(key, self.races.len());

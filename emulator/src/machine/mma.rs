@@ -9,6 +9,7 @@ use super::issued::Recent;
 use super::mma_operands::Checked;
 use super::operand::Operand;
 use super::scale_factors::ScaleFactors;
+use super::cells::Use;
 use super::state::{ActorKind, At, Pending, Race, RaceMemory, Span};
 use super::tensor::{CELL, COLUMNS, InstructionDescriptor, Layout, SharedDescriptor};
 use super::warp::{Queue, lanes};
@@ -398,18 +399,14 @@ impl Cluster<'_> {
         }
         for quarter in 0..4 {
             let at = u64::from(quarter * COLUMNS + column) * CELL;
-            let access = Access { proxyless: true, ..Access::new(stamp, &self.warps[w].views) };
-            let shadow = &mut self.ctas[c].tensor_shadow;
-            let conflict = if writes { shadow.write(at, len, &access) } else { shadow.read(at, len, &access) };
-            let Some(conflict) = conflict.filter(|conflict| !self.pipelined_copy(w, conflict, stamp)) else { continue };
+            let Some(race) = self.touch_cells(w, c, at, len, Use::of(stamp, writes)) else { continue };
+            let conflict = race.conflict;
             let unwritten = !self.ctas[c].tensor.get(quarter * 32, (conflict.byte / CELL) as u32 % COLUMNS).1;
             let passed = match self.actors.get(conflict.first.actor as usize) {
                 Some(ActorKind::TensorLoads(r)) => self.warps.get(*r as usize).map(|w| w.passed.clone()),
                 _ => None,
             };
-            let (memory, passed) = (RaceMemory::Tensor(c), passed.unwrap_or_default());
-            let (in_time, unwaited) = (self.was_in_time(w, &conflict), self.was_not_waited_for(w, &conflict));
-            self.race(Race { passed, unwritten, in_time, unwaited, ..Race::new(memory, conflict, stamp) });
+            self.race(Race { passed: passed.unwrap_or_default(), unwritten, ..race });
         }
     }
 
