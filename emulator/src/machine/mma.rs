@@ -14,7 +14,7 @@ use super::state::{ActorKind, At, Pending, Race, RaceMemory, Span};
 use super::tensor::{CELL, COLUMNS, InstructionDescriptor, Layout, SharedDescriptor};
 use super::warp::{Queue, lanes};
 use crate::diagnostic::Severity;
-use crate::order::{Access, Footprint, Rows, Stamp, Views};
+use crate::order::{Access, BLOCK, Conflict, Footprint, GRANULE, Reason, Rows, Stamp, Views};
 use crate::program::kind::Kind;
 use crate::program::op::{Address, MmaA, MmaOp};
 use crate::report::{Actor, EventKind, Mma, OperandRead};
@@ -382,10 +382,20 @@ impl Cluster<'_> {
         let single =
             |(block, granules)| (0..64).map(move |n| (block, granules & 1 << n)).filter(|&(_, granule)| granule != 0);
         let granules = footprint.from(base).flat_map(single);
-        let conflicts: Vec<_> =
-            granules.filter_map(|(block, granule)| shadow.read_mask(block, granule, &access)).collect();
-        for conflict in conflicts {
-            self.race(Race::new(RaceMemory::Shared(c), conflict, stamp));
+        let conflicts: Vec<(u64, Conflict)> = granules
+            .filter_map(|(block, granule)| Some((block, granule, shadow.read_mask(block, granule, &access)?)))
+            .map(|(block, granule, conflict)| (block * BLOCK + u64::from(granule.trailing_zeros()) * GRANULE, conflict))
+            .collect();
+        for (at, conflict) in conflicts {
+            // Of what cp.async wrote, a missing fence is no more than noted: that must not hide a store beside it.
+            let copied = |first: &Stamp| matches!(self.kind(*first), Some(ActorKind::AsyncCopies(_)));
+            let noted = conflict.reason == Reason::NotFenced && copied(&conflict.first);
+            let shadow = &self.ctas[c].shared_shadow;
+            let stored =
+                if noted { shadow.conflict_with(at, GRANULE, &access, false, &|first| !copied(first)) } else { None };
+            for conflict in [Some(conflict), stored].into_iter().flatten() {
+                self.race(Race::new(RaceMemory::Shared(c), conflict, stamp));
+            }
         }
     }
 
