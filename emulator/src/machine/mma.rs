@@ -1,6 +1,7 @@
 //! `tcgen05.mma`: issue, the tensor core's work, completion.
 
 use super::boxes::Laid;
+use super::cells::Use;
 use super::cluster::{Cluster, Stop};
 use super::depths::Multiplied;
 use super::formats::Format;
@@ -9,7 +10,6 @@ use super::issued::Recent;
 use super::mma_operands::Checked;
 use super::operand::Operand;
 use super::scale_factors::ScaleFactors;
-use super::cells::Use;
 use super::state::{ActorKind, At, Pending, Race, RaceMemory, Span};
 use super::tensor::{CELL, COLUMNS, InstructionDescriptor, Layout, SharedDescriptor};
 use super::warp::{Queue, lanes};

@@ -228,9 +228,7 @@ impl Cluster<'_> {
         let Some(&(warp, epoch)) = self.issued.copies.by.get(&(first.actor, first.epoch)) else {
             return false;
         };
-        first.cluster == self.index
-            && self.warps[w].views.hb.get(warp) >= epoch
-            && !self.is_tensor_copy(second.site)
+        first.cluster == self.index && self.warps[w].views.hb.get(warp) >= epoch && !self.is_tensor_copy(second.site)
     }
 
     /// The tensor core reads what a copy brings.

@@ -57,14 +57,7 @@ impl Blocks {
     }
 
     /// The conflict with earlier accesses of some sort that an access to granules of a block would have: the one that weighs most.
-    pub fn conflict_with(
-        &self,
-        block: u32,
-        granules: u64,
-        access: &Access,
-        writes: bool,
-        sort: Sort,
-    ) -> Option<Hit> {
+    pub fn conflict_with(&self, block: u32, granules: u64, access: &Access, writes: bool, sort: Sort) -> Option<Hit> {
         let Block { history, split } = &self.blocks[block as usize];
         let hit = history.conflict_with(granules & !split, access, writes, sort);
         let whole = hit.map(|hit| Hit { place: (block * 64 + hit.place) * GRANULE as u32, ..hit });

@@ -144,10 +144,55 @@ impl Known {
     }
 }
 
+/// The only instruction that a register's value in front of another comes from, if there is one.
+fn only_definition(code: &[Inst], next: &[Vec<usize>], of: Reg, at: usize) -> Option<usize> {
+    let mut before = vec![Vec::new(); code.len() + 1];
+    for (from, list) in next.iter().enumerate() {
+        list.iter().for_each(|&to| before[to].push(from));
+    }
+    let (mut seen, mut open, mut found) = (FxHashSet::default(), vec![at], None);
+    while let Some(at) = open.pop() {
+        if before[at].is_empty() || at == 0 {
+            return None;
+        }
+        for &from in before[at].iter().filter(|&&from| seen.insert(from)) {
+            match (code[from].defs.contains(&of), found) {
+                (false, _) => open.push(from),
+                (true, Some(known)) if known != from => return None,
+                (true, _) => found = Some(from),
+            }
+        }
+    }
+    found
+}
+
+/// Whether a wait asks for the same again when a way leads back to it over these instructions: they leave its operands as they are, or
+/// compute them again from what they leave.
+fn asks_the_same(code: &[Inst], n: usize, way: &FxHashSet<usize>) -> bool {
+    let (mut open, mut seen, mut next) = (vec![n], FxHashSet::default(), None);
+    while let Some(user) = open.pop() {
+        if !seen.insert(user) {
+            continue;
+        }
+        for &reg in &code[user].uses {
+            if !way.iter().any(|&at| code[at].defs.contains(&reg)) {
+                continue;
+            }
+            let next = next.get_or_insert_with(|| successors(code, true));
+            let Some(definition) = only_definition(code, next, reg, user) else { return false };
+            let Inst { op, facts, .. } = &code[definition];
+            if !facts.plain || facts.guarded || matches!(op, Op::Special { .. }) {
+                return false;
+            }
+            open.push(definition);
+        }
+    }
+    true
+}
+
 /// Whether a wait whose answer is false is asked again, of the same mbarrier and parity, before anything that others see: whatever else
 /// is true. A way that ends in a trap ends the run.
 fn asks_again(code: &[Inst], n: usize, p: u16, constants: &[(u16, u32)], goes_on: &[bool]) -> bool {
-    let operands: Vec<Reg> = code[n].uses.to_vec();
     let known = Known { preds: vec![(p, false)], ..Known::default() };
     let (mut seen, mut next, mut returns) = (FxHashSet::default(), vec![(n + 1, known)], false);
     while let Some((at, mut known)) = next.pop() {
@@ -183,7 +228,7 @@ fn asks_again(code: &[Inst], n: usize, p: u16, constants: &[(u16, u32)], goes_on
             Op::Trap(_) if executed == Some(true) => continue,
             _ if executed == Some(false) => {}
             Op::Exit => return false,
-            _ if inst.facts.visible || inst.defs.iter().any(|reg| operands.contains(reg)) => {
+            _ if inst.facts.visible => {
                 let leads_on = goes_on[at] || ways_lead(code, at, |at, _| if at == n { Way::Found } else { Way::On });
                 if leads_on {
                     return false;
@@ -195,5 +240,6 @@ fn asks_again(code: &[Inst], n: usize, p: u16, constants: &[(u16, u32)], goes_on
         known.execute(inst, constants);
         next.push((at + 1, known));
     }
-    returns
+    let way = seen.into_iter().map(|(at, _)| at).collect();
+    returns && asks_the_same(code, n, &way)
 }

@@ -307,7 +307,10 @@ impl Case {
             return if good {
                 Ok(())
             } else {
-                Err(format!("by default, what depends on time: {:?}, findings:\n{here}on others:\n{there}", first.timing))
+                Err(format!(
+                    "by default, what depends on time: {:?}, findings:\n{here}on others:\n{there}",
+                    first.timing
+                ))
             };
         }
         for seed in schedules(3) {

@@ -336,7 +336,10 @@ pub fn cases() -> Vec<Case> {
             own,
             Small(1, 64, ASKED_BEFOREHAND),
             &[("@wait", "setp.eq.u32 %p2, 0, 0;")],
-            Depends("@ask", &[("race-shared", "@read"), ("race-shared", "@copy"), ("mbarrier-overflow", "*"), ("hang", "*")]),
+            Depends(
+                "@ask",
+                &[("race-shared", "@read"), ("race-shared", "@copy"), ("mbarrier-overflow", "*"), ("hang", "*")],
+            ),
         ),
         case(
             "e8",
