@@ -110,6 +110,7 @@ tcgen05.st.sync.aligned.32x32b.x1.b32 [%r6], {%r0}; // @first
 bra STORED;
 SECOND:
 add.u32 %r12, %r10, 1; // @use
+nanosleep.u32 2000;
 tcgen05.st.sync.aligned.32x32b.x1.b32 [%r6], {%r0}; // @second
 STORED:
 tcgen05.wait::ld.sync.aligned;
@@ -316,7 +317,7 @@ pub fn cases() -> Vec<Case> {
         .launched(|launch| launch.grid = [2, 1, 1]),
         case(
             "e5",
-            "two warps do",
+            "two warps store to the same places, first the same and then something else",
             own,
             Small(1, 64, TWICE_A_WARP),
             &[("@address", "mov.u32 %r3, %r4;")],
