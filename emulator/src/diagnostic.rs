@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 /// How much a diagnostic weighs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// A rule was broken that no machine code would show (e.g. a missing `tcgen05.fence`). Printed apart.

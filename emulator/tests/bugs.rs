@@ -9,6 +9,8 @@ use std::collections::BTreeSet;
 mod case;
 #[path = "bugs/foreign.rs"]
 mod foreign;
+#[path = "bugs/hidden.rs"]
+mod hidden;
 #[path = "bugs/own.rs"]
 mod own;
 #[path = "bugs/rows_01_10.rs"]
@@ -77,6 +79,11 @@ fn own_inventions() {
 }
 
 #[test]
+fn what_something_else_hid() {
+    judge(&hidden::cases());
+}
+
+#[test]
 fn several_statements() {
     judge(&several::cases());
 }
@@ -85,7 +92,7 @@ fn several_statements() {
 #[test]
 fn no_row_is_left_out() {
     let cases = [rows_01_10::cases(), rows_11_20::cases(), rows_21_30::cases(), rows_31_40::cases()];
-    let own: Vec<case::Case> = own::cases().into_iter().chain(several::cases()).collect();
+    let own: Vec<case::Case> = [own::cases(), several::cases(), hidden::cases()].into_iter().flatten().collect();
     let mut rows: Vec<&str> = cases.iter().flatten().map(|case| case.row).collect();
     rows.extend(rows_31_40::NOT_IN_PTX.iter().map(|(row, _)| *row));
     let number = |row: &&str| row.trim_end_matches(char::is_alphabetic).parse().unwrap_or(0);

@@ -152,6 +152,9 @@ fn registers_are_fenced_before_mmas() {
     notes(&[FENCE, MMA, COMMIT, WAIT, STORE, MMA, COMMIT, WAIT, STORE], "missing-wgmma-fence", "wgmma.mma_async");
     // A in registers that were written behind the fence.
     finds(&[FENCE, "mov.b32 %r6, %r3;\n", MMA_A, COMMIT, WAIT, STORE], "missing-wgmma-fence", "wgmma.mma_async");
+    // Of the accumulator that is a note, which does not hide what A lacks.
+    let both = "mov.f32 %f0, %f1;\nmov.b32 %r6, %r3;\n";
+    finds(&[FENCE, both, MMA_A, COMMIT, WAIT, STORE], "missing-wgmma-fence", "wgmma.mma_async");
     clean(&["mov.b32 %r6, %r3;\n", FENCE, MMA_A, COMMIT, WAIT, STORE], 1);
     // Two MMAs may read the same A.
     let other_a = MMA_A.replace("%f0, %f1, %f2, %f3", "%f4, %f5, %f6, %f7").replace("%p1,", "0,");

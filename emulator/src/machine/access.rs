@@ -240,18 +240,22 @@ impl<'a> Cluster<'a> {
         let targets = self.targets(at, space, address, total as u64, Access::Store)?;
         self.reach_all(w, &targets, site);
         let stamp = Stamp { strength: self.strength(w, sync), ..self.stamp(w, mask, site) };
-        let races = self.races.len();
+        let known = self.races.len();
+        self.raced = Some(Vec::new());
         self.order(at, &targets, total as u64, true, false, stamp);
-        if self.races.len() > races {
+        let raced = self.raced.take().unwrap_or_default();
+        if !raced.is_empty() {
             let unwritten = targets.iter().any(|(_, t)| match *t {
                 Target::Shared(c, at) => !self.ctas[c].shared.is_defined(at as usize),
                 _ => false,
             });
             // Two warps that store the same value race to the letter, and production kernels do it.
             let same = !self.stores_blank(site) && self.stores_the_same(w, op, &targets);
-            for race in &mut self.races[races..] {
-                race.unwritten = unwritten;
-                race.same_value = same && race.conflict.first_writes;
+            for n in raced {
+                let race = &mut self.races[n];
+                let again = n < known;
+                race.unwritten = if again { race.unwritten } else { unwritten };
+                race.same_value = same && race.conflict.first_writes && (race.same_value || !again);
             }
         }
         if total == CHUNK {

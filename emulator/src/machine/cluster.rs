@@ -150,6 +150,8 @@ pub struct Cluster<'a> {
     /// What warps and engines did to wait for each other.
     pub record: Record,
     pub races: Vec<Race>,
+    /// While a store is checked: its conflicts among them, of which it is not known yet whether both store the same value.
+    pub raced: Option<Vec<usize>>,
     pub race_keys: HashMap<(u32, u32, RaceMemory, Reason), usize>,
     pub origins: Vec<Origin>,
     pub kept_origins: super::origins::Kept,
@@ -241,6 +243,7 @@ impl<'a> Cluster<'a> {
             published: Default::default(),
             record: Record::new(s.options.timing_only),
             races: Vec::new(),
+            raced: None,
             race_keys: HashMap::new(),
             origins: vec![Origin { site: 0, text: String::new() }],
             kept_origins: Default::default(),
@@ -483,9 +486,14 @@ impl<'a> Cluster<'a> {
                 known.in_time &= race.in_time;
                 known.relaxed_arrival = known.relaxed_arrival.filter(|_| race.relaxed_arrival.is_some());
                 known.unwaited &= race.unwaited;
+                match &mut self.raced {
+                    Some(raced) => raced.push(n),
+                    None => known.same_value &= race.same_value,
+                }
             }
             None => {
                 self.race_keys.insert(key, self.races.len());
+                self.raced.iter_mut().for_each(|raced| raced.push(self.races.len()));
                 let passed = match issuer {
                     Some(warp) if race.passed.is_empty() => warp.passed.clone(),
                     _ => race.passed,

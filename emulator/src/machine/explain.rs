@@ -110,7 +110,9 @@ impl Cluster<'_> {
         let line = |l: Option<&Label>| {
             l.map(|l| l.place.source.as_ref().map_or((String::new(), l.place.line), |s| (s.file.clone(), s.line)))
         };
-        let same = drafts.iter_mut().find(|d| d.code == new.code && line(d.labels.first()) == line(new.labels.first()));
+        // A note says nothing of what is a finding.
+        let alike = |d: &Draft| (d.code, d.severity) == (new.code, new.severity);
+        let same = drafts.iter_mut().find(|d| alike(d) && line(d.labels.first()) == line(new.labels.first()));
         let Some(known) = same else {
             drafts.push(new);
             return;

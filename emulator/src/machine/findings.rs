@@ -3,8 +3,8 @@
 use crate::diagnostic::{Diagnostic, Label, Place, Severity};
 use std::collections::HashMap;
 
-/// What makes two diagnostics the same root cause: code, and the line (of the source if known) of the primary place.
-type Key = (&'static str, Option<String>, u32);
+/// What makes two diagnostics the same root cause: code and severity, and the line (of the source if known) of the primary place.
+type Key = (&'static str, Severity, Option<String>, u32);
 
 /// The diagnostics of a run.
 #[derive(Debug, Default)]
@@ -24,7 +24,7 @@ impl Findings {
     /// Adds a diagnostic, or counts it with the one that has the same root cause; its further places join that one's.
     pub fn add(&mut self, diagnostic: Diagnostic) {
         let (file, at) = diagnostic.labels.first().map(|l| line(&l.place)).unwrap_or_default();
-        match self.keys.get(&(diagnostic.code, file.clone(), at)) {
+        match self.keys.get(&(diagnostic.code, diagnostic.severity, file.clone(), at)) {
             Some(&n) => {
                 let known = &mut self.list[n];
                 known.count += diagnostic.count;
@@ -36,7 +36,7 @@ impl Findings {
                 }
             }
             None => {
-                self.keys.insert((diagnostic.code, file, at), self.list.len());
+                self.keys.insert((diagnostic.code, diagnostic.severity, file, at), self.list.len());
                 self.list.push(diagnostic);
             }
         }

@@ -1,6 +1,7 @@
 //! `tcgen05.mma`: issue, the tensor core's work, completion.
 
 use super::boxes::Laid;
+use super::cells::Use;
 use super::cluster::{Cluster, Stop};
 use super::depths::Multiplied;
 use super::formats::Format;
@@ -13,7 +14,7 @@ use super::state::{ActorKind, At, Pending, Race, RaceMemory, Span};
 use super::tensor::{CELL, COLUMNS, InstructionDescriptor, Layout, SharedDescriptor};
 use super::warp::{Queue, lanes};
 use crate::diagnostic::Severity;
-use crate::order::{Access, Footprint, Rows, Stamp, Views};
+use crate::order::{Access, BLOCK, Conflict, Footprint, GRANULE, Reason, Rows, Stamp, Views};
 use crate::program::kind::Kind;
 use crate::program::op::{Address, MmaA, MmaOp};
 use crate::report::{Actor, EventKind, Mma, OperandRead};
@@ -381,10 +382,20 @@ impl Cluster<'_> {
         let single =
             |(block, granules)| (0..64).map(move |n| (block, granules & 1 << n)).filter(|&(_, granule)| granule != 0);
         let granules = footprint.from(base).flat_map(single);
-        let conflicts: Vec<_> =
-            granules.filter_map(|(block, granule)| shadow.read_mask(block, granule, &access)).collect();
-        for conflict in conflicts {
-            self.race(Race::new(RaceMemory::Shared(c), conflict, stamp));
+        let conflicts: Vec<(u64, Conflict)> = granules
+            .filter_map(|(block, granule)| Some((block, granule, shadow.read_mask(block, granule, &access)?)))
+            .map(|(block, granule, conflict)| (block * BLOCK + u64::from(granule.trailing_zeros()) * GRANULE, conflict))
+            .collect();
+        for (at, conflict) in conflicts {
+            // Of what cp.async wrote, a missing fence is no more than noted: that must not hide a store beside it.
+            let copied = |first: &Stamp| matches!(self.kind(*first), Some(ActorKind::AsyncCopies(_)));
+            let noted = conflict.reason == Reason::NotFenced && copied(&conflict.first);
+            let shadow = &self.ctas[c].shared_shadow;
+            let stored =
+                if noted { shadow.conflict_with(at, GRANULE, &access, false, &|first| !copied(first)) } else { None };
+            for conflict in [Some(conflict), stored].into_iter().flatten() {
+                self.race(Race::new(RaceMemory::Shared(c), conflict, stamp));
+            }
         }
     }
 
@@ -398,18 +409,14 @@ impl Cluster<'_> {
         }
         for quarter in 0..4 {
             let at = u64::from(quarter * COLUMNS + column) * CELL;
-            let access = Access { proxyless: true, ..Access::new(stamp, &self.warps[w].views) };
-            let shadow = &mut self.ctas[c].tensor_shadow;
-            let conflict = if writes { shadow.write(at, len, &access) } else { shadow.read(at, len, &access) };
-            let Some(conflict) = conflict.filter(|conflict| !self.pipelined_copy(w, conflict, stamp)) else { continue };
+            let Some(race) = self.touch_cells(w, c, at, len, Use::of(stamp, writes)) else { continue };
+            let conflict = race.conflict;
             let unwritten = !self.ctas[c].tensor.get(quarter * 32, (conflict.byte / CELL) as u32 % COLUMNS).1;
             let passed = match self.actors.get(conflict.first.actor as usize) {
                 Some(ActorKind::TensorLoads(r)) => self.warps.get(*r as usize).map(|w| w.passed.clone()),
                 _ => None,
             };
-            let (memory, passed) = (RaceMemory::Tensor(c), passed.unwrap_or_default());
-            let (in_time, unwaited) = (self.was_in_time(w, &conflict), self.was_not_waited_for(w, &conflict));
-            self.race(Race { passed, unwritten, in_time, unwaited, ..Race::new(memory, conflict, stamp) });
+            self.race(Race { passed: passed.unwrap_or_default(), unwritten, ..race });
         }
     }
 

@@ -21,6 +21,7 @@ mod bounding_box;
 mod boxes;
 mod bulk;
 mod cache;
+mod cells;
 mod charge;
 mod chip;
 mod cluster;

@@ -1,12 +1,13 @@
 //! `tcgen05.alloc` and `tcgen05.dealloc`: columns of tensor memory, of one CTA or of a pair, alone on their SM or not.
 
+use super::cells::Use;
 use super::cluster::{Cluster, Stop};
 use super::names::counted;
 use super::outbox::{Columns, Item};
-use super::state::{At, PairAllocation, Race, RaceMemory, Slot, Span};
+use super::state::{At, PairAllocation, Race, Slot, Span};
 use super::tensor::{CELL, COLUMNS};
 use super::warp::State;
-use crate::order::{Access, Reason};
+use crate::order::Reason;
 use crate::program::RESERVED_SHARED;
 use crate::program::op::Address;
 use crate::protocol::What;
@@ -178,12 +179,12 @@ impl Cluster<'_> {
         let stamp = self.stamp(w, mask, site);
         for quarter in 0..4 {
             let at = u64::from(quarter * COLUMNS + allocation.column) * CELL;
-            let access = Access { proxyless: true, ..Access::new(stamp, &self.warps[w].views) };
-            let conflict = self.ctas[c].tensor_shadow.write(at, u64::from(columns) * CELL, &access);
+            let frees = Use { frees: true, ..Use::of(stamp, true) };
+            let race = self.touch_cells(w, c, at, u64::from(columns) * CELL, frees);
             // Freeing asks for order, not for fences.
-            if let Some(conflict) = conflict.filter(|c| matches!(c.reason, Reason::Unordered | Reason::NotAcquired)) {
-                let (in_time, unwaited) = (self.was_in_time(w, &conflict), self.was_not_waited_for(w, &conflict));
-                self.race(Race { frees: true, in_time, unwaited, ..Race::new(RaceMemory::Tensor(c), conflict, stamp) });
+            let unordered = |race: &Race| matches!(race.conflict.reason, Reason::Unordered | Reason::NotAcquired);
+            if let Some(race) = race.filter(unordered) {
+                self.race(race);
             }
         }
         self.ctas[c].tensor.free(allocation, site);

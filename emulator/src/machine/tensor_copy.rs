@@ -7,7 +7,7 @@ use super::mma::Group;
 use super::state::{ActorKind, At, Pending, Span};
 use super::warp::{Queue, lanes};
 use crate::diagnostic::Severity;
-use crate::order::{ActorId, Conflict, Footprint, Stamp};
+use crate::order::{ActorId, Footprint, Stamp};
 use crate::program::op::{Op, Packed, TensorCopyOp};
 use crate::report::{Actor, EventKind};
 use rustc_hash::FxHashMap;
@@ -224,13 +224,11 @@ impl Cluster<'_> {
 
     /// Whether this is an MMA behind a copy of another thread, whose issue is known here: the two run as a pipeline, and nobody need
     /// wait for the copy (PTX ISA 9.7.16.6.4.3).
-    pub fn pipelined_copy(&self, w: usize, conflict: &Conflict, second: Stamp) -> bool {
-        let Some(&(warp, epoch)) = self.issued.copies.by.get(&(conflict.first.actor, conflict.first.epoch)) else {
+    pub fn pipelined_copy(&self, w: usize, first: Stamp, second: Stamp) -> bool {
+        let Some(&(warp, epoch)) = self.issued.copies.by.get(&(first.actor, first.epoch)) else {
             return false;
         };
-        conflict.first.cluster == self.index
-            && self.warps[w].views.hb.get(warp) >= epoch
-            && !self.is_tensor_copy(second.site)
+        first.cluster == self.index && self.warps[w].views.hb.get(warp) >= epoch && !self.is_tensor_copy(second.site)
     }
 
     /// The tensor core reads what a copy brings.

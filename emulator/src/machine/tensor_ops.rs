@@ -1,12 +1,13 @@
 //! `tcgen05.ld`, `tcgen05.st` and what waits for them.
 
+use super::cells::Use;
 use super::cluster::{Cluster, Stop};
 use super::outbox::Item;
 use super::state::{ActorKind, At, Race, RaceMemory, Span};
 use super::tensor::{CELL, COLUMNS, LANES};
 use super::warp::{OpenLoad, Warp, lanes};
 use crate::diagnostic::{Diagnostic, Severity};
-use crate::order::{Access, Conflict, Stamp};
+use crate::order::{Access, Stamp};
 use crate::program::op::{Address, Op, Reg, TensorShape};
 use crate::protocol::What;
 use crate::report::EventKind;
@@ -216,7 +217,7 @@ impl Cluster<'_> {
             let access = Access { proxyless: true, ..Access::new(stamp, &self.warps[w].views) };
             if let Some(conflict) = self.ctas[c].tensor_shadow.read(at, u64::from(columns) * CELL, &access) {
                 let (passed, unwritten) = (self.warps[w].passed.clone(), missing.is_some());
-                let unwaited = self.was_not_waited_for(w, &conflict);
+                let unwaited = self.was_not_waited_for(w, conflict.first);
                 self.race(Race { passed, unwritten, unwaited, ..Race::new(RaceMemory::Tensor(c), conflict, stamp) });
             }
         }
@@ -244,16 +245,14 @@ impl Cluster<'_> {
 
     /// Whether a warp knows that the first of two accesses of tensor memory is over, though nothing orders the two: a `tcgen05.ld` has
     /// brought registers that were used, who has waited for an MMA has ended.
-    pub fn was_in_time(&self, w: usize, conflict: &Conflict) -> bool {
-        let first = conflict.first;
+    pub fn was_in_time(&self, w: usize, first: Stamp) -> bool {
         matches!(self.kind(first), Some(ActorKind::TensorLoads(_) | ActorKind::Mmas { .. }))
             && self.warps[w].views.came_before(first.actor) >= first.epoch
     }
 
     /// Whether all that lacks between two accesses of tensor memory is that the first one, a `tcgen05.ld` or `tcgen05.st`, was waited
     /// for: this warp has learnt of what its warp did up to its issue. A wait that came too late to be told of does not count.
-    pub fn was_not_waited_for(&self, w: usize, conflict: &Conflict) -> bool {
-        let first = conflict.first;
+    pub fn was_not_waited_for(&self, w: usize, first: Stamp) -> bool {
         let (of, issued): (_, fn(&Warp) -> &[u32]) = match self.kind(first) {
             Some(ActorKind::TensorLoads(of)) => (of, |warp| &warp.loads_issued),
             Some(ActorKind::TensorStores(of)) => (of, |warp| &warp.stores_issued),
@@ -331,10 +330,8 @@ impl Cluster<'_> {
         }
         for from in shape.starts(column) {
             let at = u64::from(lane / 32 * COLUMNS + from) * CELL;
-            let access = Access { proxyless: true, ..Access::new(stamp, &self.warps[w].views) };
-            if let Some(conflict) = self.ctas[c].tensor_shadow.write(at, u64::from(columns) * CELL, &access) {
-                let (in_time, unwaited) = (self.was_in_time(w, &conflict), self.was_not_waited_for(w, &conflict));
-                self.race(Race { in_time, unwaited, ..Race::new(RaceMemory::Tensor(c), conflict, stamp) });
+            if let Some(race) = self.touch_cells(w, c, at, u64::from(columns) * CELL, Use::of(stamp, true)) {
+                self.race(race);
             }
         }
         let (_, time) = self.when(w, f);

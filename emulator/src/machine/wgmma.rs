@@ -376,6 +376,8 @@ impl<'a> Cluster<'a> {
             return self.missing_wgmma_fence(w, site, None);
         }
         let known = own.awaited.max(own.landed);
+        // Of an accumulator it is no more than noted, which must not hide what is wrong with A.
+        let mut noted = None;
         for (at, reg) in op.fragments().enumerate() {
             let is_d = at < op.d.len();
             if !is_d && self.kernel.constants32.iter().any(|(constant, _)| *constant == reg) {
@@ -393,13 +395,20 @@ impl<'a> Cluster<'a> {
                 return self.touched_early(w, number, pc, reg, is_d, site);
             }
             let touched = own.touched[usize::from(reg)];
-            if touched.0 == own.fences + 1 {
-                return self.missing_wgmma_fence(w, site, Some((touched.1, is_d)));
+            let other = if touched.0 == own.fences + 1 {
+                touched.1
+            } else if !fits && number > own.before_fence {
+                self.kernel.code[pc as usize].site
+            } else {
+                continue;
+            };
+            if !is_d {
+                return self.missing_wgmma_fence(w, site, Some((other, false)));
             }
-            if !fits && number > own.before_fence {
-                let other = self.kernel.code[pc as usize].site;
-                return self.missing_wgmma_fence(w, site, Some((other, is_d)));
-            }
+            noted.get_or_insert((other, true));
+        }
+        if noted.is_some() {
+            self.missing_wgmma_fence(w, site, noted);
         }
     }
 

@@ -3,7 +3,7 @@
 //! What is accessed in whole granules is remembered with a mask of them; a granule of which a part was accessed is split: it
 //! has a history of its own, byte for byte, until all its bytes have the same again.
 
-use super::history::{History, Hit};
+use super::history::{History, Hit, Sort};
 use super::shadow::GRANULE;
 use super::stamp::{Access, Stamp};
 use rustc_hash::FxHashMap;
@@ -54,6 +54,19 @@ impl Blocks {
             return found;
         }
         self.touch_whole(block, rest, access, writes).map_or(found, |hit| Hit::heavier(found, hit))
+    }
+
+    /// The conflict with earlier accesses of some sort that an access to granules of a block would have: the one that weighs most.
+    pub fn conflict_with(&self, block: u32, granules: u64, access: &Access, writes: bool, sort: Sort) -> Option<Hit> {
+        let Block { history, split } = &self.blocks[block as usize];
+        let hit = history.conflict_with(granules & !split, access, writes, sort);
+        let whole = hit.map(|hit| Hit { place: (block * 64 + hit.place) * GRANULE as u32, ..hit });
+        let split = (0..64).filter(|n| (split & granules) >> n & 1 == 1).map(|n| block * 64 + n);
+        let parts = split.filter_map(|granule| {
+            let hit = self.parts.get(&granule)?.conflict_with(WHOLE, access, writes, sort)?;
+            Some(of_part(granule, hit))
+        });
+        parts.fold(whole, Hit::heavier)
     }
 
     /// Granules of which none is split.

@@ -23,6 +23,9 @@ impl<P> Default for History<P> {
     }
 }
 
+/// Which earlier accesses are asked about.
+pub(super) type Sort<'a> = &'a dyn Fn(&Stamp) -> bool;
+
 /// So many entries are looked at for one of the same access, to join: the parts of an access follow each other closely.
 const NEAR: usize = 4;
 
@@ -137,6 +140,11 @@ impl<P: Places> History<P> {
             }
         }
         found
+    }
+
+    /// The conflict with earlier accesses of some sort that an access would have: the one that weighs most.
+    pub fn conflict_with(&self, places: P, access: &Access, writes: bool, sort: Sort) -> Option<Hit> {
+        self.conflict(places, access, |entry| (writes || entry.writes) && sort(&entry.stamp))
     }
 
     /// The write that a read comes after through too narrow a scope, and that weighs most.

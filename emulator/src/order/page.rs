@@ -4,7 +4,7 @@
 //! lanes. As rectangles, each costs an entry a page. Blocks of which other things are accessed stand apart, one by one.
 
 use super::blocks::Blocks;
-use super::history::{History, Hit};
+use super::history::{History, Hit, Sort};
 use super::places::Rectangle;
 use super::shadow::{BLOCK, GRANULE};
 use super::stamp::{Access, Stamp};
@@ -73,6 +73,21 @@ impl Page {
             return found;
         }
         self.touch_together(rest, access, writes).map_or(found, |hit| Hit::heavier(found, hit))
+    }
+
+    /// The conflict with earlier accesses of some sort that an access to whole granules would have: the one that weighs most.
+    pub fn conflict_with(&self, places: Rectangle, access: &Access, writes: bool, sort: Sort) -> Option<Hit> {
+        let together = Rectangle { blocks: places.blocks & !self.apart, ..places };
+        let hit = self.history.conflict_with(together, access, writes, sort);
+        let mut found = hit.map(|hit| Hit { place: hit.place * GRANULE as u32, ..hit });
+        if let Some(blocks) = &self.blocks {
+            for block in each(places.blocks & self.apart) {
+                if let Some(hit) = blocks.conflict_with(block, places.granules, access, writes, sort) {
+                    found = Hit::heavier(found, hit);
+                }
+            }
+        }
+        found
     }
 
     /// Who wrote a byte last.

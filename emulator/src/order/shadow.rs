@@ -78,6 +78,29 @@ impl Shadow {
         rows.all(|area| self.touch_clean(area, access, writes))
     }
 
+    /// The conflict with earlier accesses of some sort that an access to whole granules would have: the one that weighs most. Nothing is
+    /// remembered.
+    pub fn conflict_with(
+        &self,
+        start: u64,
+        len: u64,
+        access: &Access,
+        writes: bool,
+        sort: &dyn Fn(&Stamp) -> bool,
+    ) -> Option<Conflict> {
+        let (mut found, mut at, end) = (None, start, start + len);
+        while at < end {
+            let (block, before) = (at / BLOCK, at % BLOCK / GRANULE);
+            let granules = (end - at).div_ceil(GRANULE).min(64 - before);
+            let area = Area::of_block(block, u64::MAX >> (64 - granules) << before);
+            let page = self.pages.get(area.page as usize).and_then(Option::as_ref);
+            let hit = page.and_then(|page| page.conflict_with(area.places, access, writes, sort));
+            found = heavier(found, hit.map(|hit| conflict(hit, area.page, writes)));
+            at = (block * 64 + before + granules) * GRANULE;
+        }
+        found
+    }
+
     fn touch(&mut self, start: u64, len: u64, access: &Access, writes: bool) -> Option<Conflict> {
         let end = start + len;
         let (mut found, mut at) = (None, if self.off { end } else { start });

@@ -18,7 +18,7 @@ pub struct Facts {
     pub alone: bool,
     /// It reads or writes a register that a `wgmma.mma_async` has A or D in.
     pub fragments: bool,
-    /// A wait that comes back to itself, with nothing in between that others see: it asks until it passes.
+    /// A wait that comes back to itself where it does not pass, with nothing in between that others see: it asks until it passes.
     pub spins: bool,
     /// A wait whose result nothing reads: whether it passed or its time ran out, the lanes go on.
     pub unread: bool,
@@ -105,45 +105,20 @@ pub fn mark_fragments(code: &mut [Inst], constants: &[(u16, u32)]) {
     }
 }
 
-/// Finds the waits that ask until they pass, and those whose answer nobody hears.
-pub fn mark_waits(code: &mut [Inst]) {
-    for n in 0..code.len() {
-        let &Op::BarrierWait { p, .. } = &code[n].op else { continue };
-        let unread = !ways_lead(code, n, |at, inst| {
-            let sets = inst.defs.contains(&Reg::Pred(p)) && !inst.facts.guarded;
-            let reads = inst.uses.contains(&Reg::Pred(p)) || inst.guard == p;
-            if reads {
-                Way::Found
-            } else if sets && at != n {
-                Way::Ends
-            } else {
-                Way::On
-            }
-        });
-        let spins = ways_lead(code, n, |at, inst| match at == n {
-            true => Way::Found,
-            false if inst.facts.visible => Way::Ends,
-            false => Way::On,
-        });
-        let facts = &mut code[n].facts;
-        (facts.unread, facts.spins) = (unread, spins && !unread);
-    }
-}
-
 /// From behind an instruction on to the next that is found: so many instructions at least.
 pub fn leads(code: &[Inst], from: usize, found: impl Fn(&Inst) -> bool) -> Option<usize> {
     distance(code, from, |_, inst| if found(inst) { Way::Found } else { Way::On })
 }
 
 /// What an instruction means to a search along the ways of the code.
-enum Way {
+pub(super) enum Way {
     Found,
     Ends,
     On,
 }
 
 /// Whether a way from behind an instruction leads to one that is found.
-fn ways_lead(code: &[Inst], from: usize, test: impl Fn(usize, &Inst) -> Way) -> bool {
+pub(super) fn ways_lead(code: &[Inst], from: usize, test: impl Fn(usize, &Inst) -> Way) -> bool {
     distance(code, from, test).is_some()
 }
 

@@ -1,12 +1,13 @@
 //! Walks the functions of a module: lays out variables, gives registers numbers, resolves names in their scopes, and
 //! hands each instruction to `decode`.
 
-use super::facts::{Facts, mark_fragments, mark_waits, needs_scopes};
+use super::facts::{Facts, mark_fragments, needs_scopes};
 use super::layout::{layout, next_multiple};
 use super::op::{FALSE, Inst, Op, Reg, TRUE};
 use super::registers::{self, Plan};
 use super::told::{at, enough};
 use super::variables::{module_variables, too_many};
+use super::waits::mark_waits;
 use super::{Bad, Kernel, ParamSlot, Program, RESERVED_SHARED, decode, flow, near, place, targets};
 use crate::diagnostic::{Diagnostic, Label};
 use crate::syntax::ast::{Function, Instruction, Module, Operand, Statement};
@@ -265,7 +266,7 @@ fn entry(
     let registers = kernel.registers;
     kernel.code.iter_mut().for_each(|inst| inst.decide(registers));
     mark_fragments(&mut kernel.code, &kernel.constants32);
-    mark_waits(&mut kernel.code);
+    mark_waits(&mut kernel.code, &kernel.constants32);
     kernel.scopes = needs_scopes(&kernel.code);
     Ok(kernel)
 }

@@ -28,6 +28,7 @@ mod targets;
 mod tensor_core;
 mod told;
 mod variables;
+mod waits;
 pub mod warp_mma;
 pub mod wgmma;
 

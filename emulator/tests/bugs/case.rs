@@ -32,6 +32,9 @@ pub enum Expect {
     Among(&'static [(&'static str, &'static str)]),
     /// On at least one of twenty adversarial schedules, the first finding is one of these.
     Sometimes(&'static [(&'static str, &'static str)]),
+    /// The default schedule finds nothing, and says that time decides at this line what a warp does; of twenty adversarial schedules, one
+    /// finds one of these first.
+    Depends(&'static str, &'static [(&'static str, &'static str)]),
     /// This is noted, and nothing is found; whether the result is right.
     Notes(&'static str, &'static str, Result),
     /// No rule of the ISA is broken: the result is wrong, and nothing is found.
@@ -294,6 +297,22 @@ impl Case {
             let some = all.iter().any(|d| is_one_of(&text, d, allowed));
             return if some { Ok(()) } else { Err(format!("on 21 schedules, {allowed:?} never; but\n{}", told(&all))) };
         }
+        if let Expect::Depends(at, allowed) = self.expect {
+            let first = run(None);
+            let says = first.timing.iter().any(|label| label.place.line as usize == line_of(&text, at));
+            let found = (0..20).filter_map(|seed| run(Some(seed)).findings.first().cloned());
+            let all: Vec<Diagnostic> = found.collect();
+            let good = first.is_clean() && says && all.iter().any(|d| is_one_of(&text, d, allowed));
+            let (here, there) = (told(&first.findings), told(&all));
+            return if good {
+                Ok(())
+            } else {
+                Err(format!(
+                    "by default, what depends on time: {:?}, findings:\n{here}on others:\n{there}",
+                    first.timing
+                ))
+            };
+        }
         for seed in schedules(3) {
             let report = run(seed);
             let result = self.base.result(&launch, &report);
@@ -306,7 +325,7 @@ impl Case {
                         && result == expected
                 }
                 Expect::Wrong => report.is_clean() && result == Result::Wrong,
-                Expect::Refused(..) | Expect::Sometimes(_) => false,
+                Expect::Refused(..) | Expect::Sometimes(_) | Expect::Depends(..) => false,
             };
             if !good {
                 let (findings, notes) = (told(&report.findings), told(&report.notes));
@@ -336,6 +355,7 @@ impl Case {
             Expect::Finds(allowed) => format!("{allowed:?}"),
             Expect::Among(allowed) => format!("among others {allowed:?}"),
             Expect::Sometimes(allowed) => format!("sometimes {allowed:?}"),
+            Expect::Depends(at, allowed) => format!("depends on time at {at}, and sometimes {allowed:?}"),
             Expect::Notes(code, at, result) => format!("note {code} at {at}, {result:?}"),
             Expect::Wrong => "nothing, and a wrong result".into(),
             Expect::Refused(code, says) => format!("refused as {code}: {says}"),

@@ -1,0 +1,245 @@
+//! Waits for mbarriers, as the code around them uses their answer: asked until it is true, asked once, or not heard at all.
+
+use super::facts::{Way, ways_lead};
+use super::flow::successors;
+use super::op::{Alu, FALSE, Inst, L32, Logic, Op, Reg, TRUE};
+use rustc_hash::FxHashSet;
+
+/// Instructions that are looked at behind a false answer. Loops that ask again are short.
+const MOST: usize = 4096;
+
+/// Finds the waits that ask until they pass, and those whose answer nobody hears. Of registers that nothing writes, the constants.
+pub fn mark_waits(code: &mut [Inst], constants: &[(u16, u32)]) {
+    let mut goes_on = None;
+    for n in 0..code.len() {
+        let &Op::BarrierWait { p, .. } = &code[n].op else { continue };
+        let unread = !ways_lead(code, n, |at, inst| {
+            let sets = inst.defs.contains(&Reg::Pred(p)) && !inst.facts.guarded;
+            let reads = inst.uses.contains(&Reg::Pred(p)) || inst.guard == p;
+            if reads {
+                Way::Found
+            } else if sets && at != n {
+                Way::Ends
+            } else {
+                Way::On
+            }
+        });
+        let goes_on = goes_on.get_or_insert_with(|| reach(code, |inst| matches!(inst.op, Op::Exit)));
+        let spins = !unread && asks_again(code, n, p, constants, goes_on);
+        let facts = &mut code[n].facts;
+        (facts.unread, facts.spins) = (unread, spins);
+    }
+}
+
+/// From which instructions a way leads to one of these. One that ends in a trap leads nowhere.
+fn reach(code: &[Inst], to: impl Fn(&Inst) -> bool) -> Vec<bool> {
+    let next = successors(code, true);
+    let mut reaches: Vec<bool> = code.iter().map(to).collect();
+    let mut changed = true;
+    while changed {
+        changed = false;
+        for at in (0..code.len()).rev().filter(|&at| !next[at].is_empty()) {
+            if !reaches[at] && next[at].iter().any(|&to| reaches.get(to) == Some(&true)) {
+                (reaches[at], changed) = (true, true);
+            }
+        }
+    }
+    reaches
+}
+
+/// What is known of registers on a way on which an answer was false, in order.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+struct Known {
+    preds: Vec<(u16, bool)>,
+    words: Vec<(u16, u32)>,
+}
+
+fn value<T: Copy>(list: &[(u16, T)], of: u16) -> Option<T> {
+    list.iter().find(|known| known.0 == of).map(|known| known.1)
+}
+
+fn set<T: Copy + Ord>(list: &mut Vec<(u16, T)>, of: u16, to: Option<T>) {
+    list.retain(|known| known.0 != of);
+    list.extend(to.map(|to| (of, to)));
+    list.sort_unstable();
+}
+
+fn combined(logic: Logic, a: Option<bool>, b: Option<bool>) -> Option<bool> {
+    match (logic, a, b) {
+        (Logic::And, Some(false), _) | (Logic::And, _, Some(false)) => Some(false),
+        (Logic::Or, Some(true), _) | (Logic::Or, _, Some(true)) => Some(true),
+        (Logic::And | Logic::Or, Some(a), Some(b)) => Some(if logic == Logic::And { a && b } else { a || b }),
+        (Logic::Xor, Some(a), Some(b)) => Some(a != b),
+        _ => None,
+    }
+}
+
+impl Known {
+    fn pred(&self, p: u16) -> Option<bool> {
+        match p {
+            TRUE => Some(true),
+            FALSE => Some(false),
+            _ => value(&self.preds, p),
+        }
+    }
+
+    fn word(&self, r: u16, constants: &[(u16, u32)]) -> Option<L32> {
+        value(&self.words, r).or_else(|| value(constants, r)).map(|word| [word; 32])
+    }
+
+    /// Whether an instruction is executed.
+    fn guard(&self, inst: &Inst) -> Option<bool> {
+        self.pred(inst.guard).map(|p| p != inst.guard_negated)
+    }
+
+    /// An instruction is executed, or may be.
+    fn execute(&mut self, inst: &Inst, constants: &[(u16, u32)]) {
+        let executed = self.guard(inst);
+        if executed == Some(false) {
+            return;
+        }
+        let before = self.clone();
+        let word = |r: u16| before.word(r, constants);
+        for reg in &inst.defs {
+            match *reg {
+                Reg::Pred(p) => set(&mut self.preds, p, None),
+                Reg::B32(r) => set(&mut self.words, r, None),
+                _ => {}
+            }
+        }
+        if executed.is_none() {
+            return;
+        }
+        match inst.op {
+            Op::Pred { logic, d, a, a_negated, b, negate } => {
+                let a = before.pred(a).map(|a| a != a_negated);
+                let b = before.pred(b).map(|b| b != (a_negated && negate));
+                set(&mut self.preds, d, combined(logic, a, b).map(|is| is != negate));
+            }
+            Op::Setp { f: Alu::Compare32(f), d, q, a, b, logic } => {
+                let holds = word(a).zip(word(b)).map(|(a, b)| f(&a, &b) & 1 == 1);
+                let with = |holds: Option<bool>| match logic {
+                    None => holds,
+                    Some((logic, c, negated)) => combined(logic, holds, before.pred(c).map(|c| c != negated)),
+                };
+                for (d, holds) in [(d, with(holds)), (q, with(holds.map(|holds| !holds)))] {
+                    d.into_iter().for_each(|d| set(&mut self.preds, d, holds));
+                }
+            }
+            Op::Select32 { d, a, b, p, negated } => {
+                let chosen = before.pred(p).and_then(|p| word(if p != negated { a } else { b }));
+                set(&mut self.words, d, chosen.map(|word| word[0]));
+            }
+            Op::Alu { f, d, s: [a, b, _] } => {
+                let mut result = [0; 32];
+                let known = match f {
+                    Alu::U32(f) => word(a).map(|a| f(&mut result, &a)),
+                    Alu::B32(f) => word(a).zip(word(b)).map(|(a, b)| f(&mut result, &a, &b)),
+                    _ => return,
+                };
+                set(&mut self.words, d, known.map(|()| result[0]));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The only instruction that a register's value in front of another comes from, if there is one.
+fn only_definition(code: &[Inst], next: &[Vec<usize>], of: Reg, at: usize) -> Option<usize> {
+    let mut before = vec![Vec::new(); code.len() + 1];
+    for (from, list) in next.iter().enumerate() {
+        list.iter().for_each(|&to| before[to].push(from));
+    }
+    let (mut seen, mut open, mut found) = (FxHashSet::default(), vec![at], None);
+    while let Some(at) = open.pop() {
+        if before[at].is_empty() || at == 0 {
+            return None;
+        }
+        for &from in before[at].iter().filter(|&&from| seen.insert(from)) {
+            match (code[from].defs.contains(&of), found) {
+                (false, _) => open.push(from),
+                (true, Some(known)) if known != from => return None,
+                (true, _) => found = Some(from),
+            }
+        }
+    }
+    found
+}
+
+/// Whether a wait asks for the same again when a way leads back to it over these instructions: they leave its operands as they are, or
+/// compute them again from what they leave.
+fn asks_the_same(code: &[Inst], n: usize, way: &FxHashSet<usize>) -> bool {
+    let (mut open, mut seen, mut next) = (vec![n], FxHashSet::default(), None);
+    while let Some(user) = open.pop() {
+        if !seen.insert(user) {
+            continue;
+        }
+        for &reg in &code[user].uses {
+            if !way.iter().any(|&at| code[at].defs.contains(&reg)) {
+                continue;
+            }
+            let next = next.get_or_insert_with(|| successors(code, true));
+            let Some(definition) = only_definition(code, next, reg, user) else { return false };
+            let Inst { op, facts, .. } = &code[definition];
+            if !facts.plain || facts.guarded || matches!(op, Op::Special { .. }) {
+                return false;
+            }
+            open.push(definition);
+        }
+    }
+    true
+}
+
+/// Whether a wait whose answer is false is asked again, of the same mbarrier and parity, before anything that others see: whatever else
+/// is true. A way that ends in a trap ends the run.
+fn asks_again(code: &[Inst], n: usize, p: u16, constants: &[(u16, u32)], goes_on: &[bool]) -> bool {
+    let known = Known { preds: vec![(p, false)], ..Known::default() };
+    let (mut seen, mut next, mut returns) = (FxHashSet::default(), vec![(n + 1, known)], false);
+    while let Some((at, mut known)) = next.pop() {
+        let Some(inst) = code.get(at) else { return false };
+        if at == n {
+            returns = true;
+            continue;
+        }
+        if !seen.insert((at, known.clone())) {
+            continue;
+        }
+        if seen.len() > MOST {
+            return false;
+        }
+        let executed = known.guard(inst);
+        match &inst.op {
+            Op::Branch { target, .. } => {
+                if executed != Some(false) {
+                    next.push((*target as usize, known.clone()));
+                }
+                if executed != Some(true) {
+                    next.push((at + 1, known));
+                }
+                continue;
+            }
+            Op::BranchTable { targets, .. } => {
+                next.extend(targets.iter().map(|&target| (target as usize, known.clone())));
+                if executed != Some(true) {
+                    next.push((at + 1, known));
+                }
+                continue;
+            }
+            Op::Trap(_) if executed == Some(true) => continue,
+            _ if executed == Some(false) => {}
+            Op::Exit => return false,
+            _ if inst.facts.visible => {
+                let leads_on = goes_on[at] || ways_lead(code, at, |at, _| if at == n { Way::Found } else { Way::On });
+                if leads_on {
+                    return false;
+                }
+                continue;
+            }
+            _ => {}
+        }
+        known.execute(inst, constants);
+        next.push((at + 1, known));
+    }
+    let way = seen.into_iter().map(|(at, _)| at).collect();
+    returns && asks_the_same(code, n, &way)
+}
