@@ -13,7 +13,8 @@ use std::{fmt, fs};
 use toml::Spanned;
 use toml::value::Datetime;
 
-/// The largest extent of a size: the largest that the workbook itself has is half of it.
+/// The largest extent of a size. A cube of it takes 1.5 GiB of A, B and D; one of twice as much is above the 4 GiB that the emulator gives
+/// a launch. Where all of D is checked it takes the judge the most memory at 16384 x 16384 x 8: 4.4 GiB of [`crate::memory::MOST`].
 const MAX_EXTENT: u32 = 16_384;
 /// The most sizes of a step: each is a run of the emulator.
 const MAX_SIZES: usize = 32;
@@ -363,10 +364,8 @@ fn read_sizes(source: &Source, number: u8, sizes: &Spanned<Vec<Spanned<String>>>
 fn read_size(source: &Source, number: u8, size: &Spanned<String>) -> Result<Problem, String> {
     let found = size.get_ref();
     let problem: Problem = found.parse().map_err(|_| {
-        let way_out = format!(
-            "Write M, N, K, each from 1 to {}, and the type, f16 or bf16: \"256x256x64 f16\".",
-            harness::problem::MAX_EXTENT
-        );
+        let way_out =
+            format!("Write M, N, K, each from 1 to {MAX_EXTENT}, and the type, f16 or bf16: \"256x256x64 f16\".");
         source.error(Some(size.span()), format!("{found:?} is no size"), way_out)
     })?;
     let (allowed, fits) = contract(number, &problem);
