@@ -2,6 +2,7 @@
 
 mod arguments;
 mod class;
+mod moments;
 
 use arguments::step_number;
 use clap::{Args, Parser, Subcommand};
