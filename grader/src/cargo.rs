@@ -43,6 +43,11 @@ pub(crate) struct Build<'a> {
     pub host: &'a str,
 }
 
+/// Cargo itself.
+pub(crate) fn program() -> OsString {
+    std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
+}
+
 /// Cargo's own folder.
 pub(crate) fn home() -> Option<PathBuf> {
     let own = std::env::var_os("CARGO_HOME").filter(|folder| !folder.is_empty()).map(PathBuf::from);
@@ -103,7 +108,7 @@ impl Build<'_> {
 
     /// The command. `named`: the variables of the environment.
     fn command(&self, offline: bool, named: impl Iterator<Item = OsString>) -> Command {
-        let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        let mut command = Command::new(program());
         for name in named.filter(|name| decides(name)) {
             command.env_remove(name);
         }

@@ -190,10 +190,12 @@ pub(crate) fn archive_end(name: &str) -> Option<&'static str> {
 
 /// The archive in a folder that holds one and no kernel: course systems give each hand-in a folder, with what was handed in inside.
 pub(crate) fn archive_in(folder: &Folder) -> Option<String> {
+    if (1..=99).flat_map(places).any(|place| folder.holds(&place)) {
+        return None;
+    }
     let mut archives = folder.names().into_iter().filter(|name| is_archive(name));
     let (archive, None) = (archives.next()?, archives.next()) else { return None };
-    let holds_kernel = (1..=99).flat_map(places).any(|place| folder.holds(&place));
-    (!holds_kernel).then_some(archive)
+    Some(archive)
 }
 
 /// Whether a name in a folder is an archive's; systems leave behind files whose names begin with a dot.

@@ -295,7 +295,7 @@ fn hand_in(
     let hand_in = HandIn::open(folder, Named::ByPerson)?;
     let kernels = hand_in.find(&existing, wanted)?;
     for note in hand_in.ignored(&existing) {
-        eprintln!("note: {note}");
+        eprintln!("note: {}", plain(&note));
     }
     if matches!(options.device, Device::Emulator) {
         memory::bound();

@@ -10,6 +10,7 @@ use crate::sandbox::is_shown;
 use crate::versions;
 use harness::workbook::pack::hex;
 use sha2::{Digest, Sha256};
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -98,16 +99,21 @@ struct Compiler {
     sysroot: PathBuf,
     /// Which one it is, in all words that it has for it.
     version: String,
+    /// The same of cargo, which tells it what to compile and how.
+    cargo: String,
 }
 
 impl Compiler {
     fn of(root: &Path) -> Result<Compiler, String> {
         // Side by side: who chooses a compiler takes a while for each question.
         thread::scope(|scope| {
-            let sysroot = scope.spawn(|| asked(root, &["--print", "sysroot"]));
-            let version = asked(root, &["-vV"])?;
-            let sysroot = sysroot.join().unwrap_or_else(|_| Err("asking rustc where it lies failed".to_string()))?;
-            Ok(Compiler { sysroot: PathBuf::from(sysroot), version })
+            let failed = |what: &str| Err(format!("asking {what} failed"));
+            let sysroot = scope.spawn(|| asked(rustc(), root, &["--print", "sysroot"]));
+            let cargo = scope.spawn(|| asked(cargo::program(), root, &["-vV"]));
+            let version = asked(rustc(), root, &["-vV"])?;
+            let sysroot = sysroot.join().unwrap_or_else(|_| failed("rustc where it lies"))?;
+            let cargo = cargo.join().unwrap_or_else(|_| failed("cargo which it is"))?;
+            Ok(Compiler { sysroot: PathBuf::from(sysroot), version, cargo })
         })
     }
 
@@ -125,12 +131,16 @@ impl Compiler {
     }
 }
 
-fn asked(root: &Path, arguments: &[&str]) -> Result<String, String> {
-    let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
-    let said = children::run(rustc.args(arguments).current_dir(root), SAYS_LIMIT)?;
+fn rustc() -> OsString {
+    std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into())
+}
+
+fn asked(program: OsString, root: &Path, arguments: &[&str]) -> Result<String, String> {
+    let name = program.to_string_lossy().into_owned();
+    let said = children::run(Command::new(program).args(arguments).current_dir(root), SAYS_LIMIT)?;
     match said.code {
         Some(0) => Ok(said.stdout.trim().to_string()),
-        _ => Err(format!("rustc does not say where it lies, and which it is: {}", said.stderr.trim())),
+        _ => Err(format!("`{name} {}` failed: {}", arguments.join(" "), said.stderr.trim())),
     }
 }
 
@@ -139,7 +149,7 @@ fn key(root: &Path, compiler: &Compiler) -> Result<String, String> {
     let unread = |error: std::io::Error| format!("cannot read the sources that hand-ins are compiled with: {error}");
     let sources = versions::shared_sources(root).map_err(unread)?;
     let place = compiler.sysroot.display().to_string();
-    let all = [&sources, &compiler.version, &place, &manifest(root)?, &settings(root, cargo::home())?];
+    let all = [&sources, &compiler.version, &compiler.cargo, &place, &manifest(root)?, &settings(root, cargo::home())?];
     let hash = hex(&Sha256::digest(all.map(String::as_str).join("\n")));
     Ok(hash[..16].to_string())
 }
@@ -213,7 +223,7 @@ mod tests {
     #[test]
     fn what_cargo_is_told_is_in_the_key() {
         let root = checkout();
-        let compiler = Compiler { sysroot: PathBuf::from("/rust"), version: "1".to_string() };
+        let compiler = Compiler { sysroot: PathBuf::from("/rust"), version: "1".to_string(), cargo: "1".to_string() };
         let now = || key(root.path(), &compiler).unwrap();
         let mut keys = vec![now()];
         for (file, text) in [
@@ -226,5 +236,15 @@ mod tests {
         }
         assert_eq!(keys.iter().collect::<std::collections::BTreeSet<_>>().len(), keys.len(), "{keys:?}");
         assert_eq!(now(), keys[3]);
+        let others =
+            [("/other", "1", "1"), ("/rust", "2", "1"), ("/rust", "1", "2")].map(|(sysroot, version, cargo)| {
+                let compiler = Compiler {
+                    sysroot: PathBuf::from(sysroot),
+                    version: version.to_string(),
+                    cargo: cargo.to_string(),
+                };
+                key(root.path(), &compiler).unwrap()
+            });
+        assert!(others.iter().enumerate().all(|(n, one)| *one != now() && !others[..n].contains(one)), "{others:?}");
     }
 }

@@ -315,7 +315,10 @@ fn is_hash(text: &str) -> bool {
 
 /// Writes a file whole or not at all, and says which one could not be written.
 pub(super) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), String> {
-    whole::write_whole(path, bytes).map_err(|error| format!("cannot write {}: {error}", path.display()))
+    whole::write_whole(path, bytes).map_err(|error| {
+        let shown = path.display();
+        format!("cannot write {shown}: {error}\n  try: Make room there, and give the batch again: it goes on where it ended.")
+    })
 }
 
 #[cfg(test)]
