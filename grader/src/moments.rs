@@ -12,9 +12,11 @@ pub(crate) type Moments = BTreeMap<String, Moment>;
 pub(crate) fn read(path: &Path) -> Result<Moments, String> {
     let shown = path.display();
     let text = std::fs::read_to_string(path).map_err(|error| {
-        let way_out =
-            "try: Name a CSV file whose first line is `name,handed_in`, or Gradescope's submission_metadata.yml.";
-        format!("cannot read {shown}: {error}\n  {way_out}")
+        let way_out = match error.kind() {
+            std::io::ErrorKind::InvalidData => "Save it as UTF-8.",
+            _ => "Name a CSV file whose first line is `name,handed_in`, or Gradescope's submission_metadata.yml.",
+        };
+        format!("cannot read {shown}: {error}\\n  try: {way_out}")
     })?;
     let is_yaml = path.extension().is_some_and(|end| end == "yml" || end == "yaml");
     let read = if is_yaml { of_gradescope(&text) } else { of_csv(&text) };

@@ -56,7 +56,7 @@ fn errors_name_the_line_the_value_and_what_is_allowed() {
     refused(
         "[steps.step01]\npoints = -1\n",
         expect![[r#"
-            rubric.toml:2: points = -1: allowed is a whole number from 0 on
+            rubric.toml:2: points = -1: allowed is a whole number from 0 to 4294967295
               try: `grader rubric` prints a rubric with all that can be said, and its values."#]],
     );
     refused(
@@ -98,7 +98,7 @@ fn errors_name_the_line_the_value_and_what_is_allowed() {
     refused(
         "[steps.step01]\npoints = 2.5\n",
         expect![[r#"
-            rubric.toml:2: points = 2.5: allowed is a whole number from 0 on
+            rubric.toml:2: points = 2.5: allowed is a whole number from 0 to 4294967295
               try: `grader rubric` prints a rubric with all that can be said, and its values."#]],
     );
     refused(
@@ -116,7 +116,7 @@ fn errors_name_the_line_the_value_and_what_is_allowed() {
     refused(
         "[late]\ndue = 2026-11-30T12:00:00Z\npoints-per-day = 1\nlatest-day = -1\n",
         expect![[r#"
-            rubric.toml:4: latest-day = -1: allowed is a whole number from 0 on
+            rubric.toml:4: latest-day = -1: allowed is a whole number from 0 to 4294967295
               try: `grader rubric` prints a rubric with all that can be said, and its values."#]],
     );
     refused(
@@ -145,6 +145,18 @@ fn the_largest_extent_is_the_same_in_the_rule_and_in_what_is_said_of_it() {
         assert!(size(&of(largest)).is_ok(), "{}", of(largest));
         assert_eq!(said(&of(largest + 8)), largest);
     }
+}
+
+#[test]
+fn a_rubric_that_is_no_utf_8_is_told_so() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("rubric.toml");
+    let written: Vec<u8> = "fast = 1.5\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    std::fs::write(&path, [&[0xff, 0xfe], written.as_slice()].concat()).expect("written");
+    let error = Rubric::read(&path).expect_err("must be refused");
+    assert!(error.contains("UTF-8") && error.ends_with("\n  try: Save it as UTF-8."), "{error}");
+    let error = Rubric::read(&folder.path().join("missing.toml")).expect_err("must be refused");
+    assert!(error.contains("\n  try: `grader rubric > rubric.toml` writes one"), "{error}");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fmt::{Display, Write};
 use std::ops::Range;
 use std::path::Path;
-use std::{fmt, fs};
+use std::{fmt, fs, io};
 use toml::Spanned;
 use toml::value::Datetime;
 
@@ -84,7 +84,7 @@ impl Source<'_> {
         // The first line says what is wrong, and what is allowed there.
         let what = error.message().lines().collect::<Vec<_>>().join("; ");
         let at = error.span();
-        let whole = "expected a whole number from 0 on";
+        let whole = &format!("expected a whole number from 0 to {}", u32::MAX);
         let what = what
             .replace("expected f64", "expected a number")
             .replace("expected u32", whole)
@@ -142,9 +142,12 @@ impl Rubric {
     pub fn read(path: &Path) -> Result<Rubric, String> {
         let name = path.display().to_string();
         let text = fs::read_to_string(path).map_err(|error| {
-            format!(
-                "cannot read the rubric {name}: {error}\n  try: `grader rubric > rubric.toml` writes one to begin with."
-            )
+            let way_out = match error.kind() {
+                // A shell of Windows writes UTF-16 where it is told to write to a file.
+                io::ErrorKind::InvalidData => "Save it as UTF-8.",
+                _ => "`grader rubric > rubric.toml` writes one to begin with.",
+            };
+            format!("cannot read the rubric {name}: {error}\n  try: {way_out}")
         })?;
         Rubric::parse(&name, &text)
     }
