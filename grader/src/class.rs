@@ -1,15 +1,14 @@
 //! The commands for a whole class: `batch`, `regrade`, `reveal`, `similar`.
 
-use crate::{Asked, Trust, print, workspace};
+use crate::{Asked, Trust, moments, print, workspace};
 use clap::Subcommand;
 use grader::batch::slurm::{self, Slurm};
 use grader::batch::store::{self, Store};
 use grader::batch::{Batch, regrade, seed};
-use grader::rubric::{Moment, Rubric};
+use grader::rubric::Rubric;
 use grader::similar::{self, Class};
 use grader::versions::Versions;
 use harness::workbook::name;
-use std::collections::BTreeMap;
 use std::io::{BufRead, Read};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -30,7 +29,7 @@ pub(crate) enum Action {
         /// The longest that one may take, in seconds
         #[arg(long, value_name = "SECONDS", default_value = "3600", value_parser = seconds, allow_negative_numbers = true)]
         limit: u64,
-        /// When hand-ins came: a CSV file with the columns `name` and `handed_in`
+        /// When hand-ins came: a CSV file with the columns `name` and `handed_in`, or Gradescope's submission_metadata.yml
         #[arg(long, value_name = "FILE")]
         handed_in: Option<PathBuf>,
         /// Draw a secret seed, and print a commitment to it; `grader reveal` tells it
@@ -138,7 +137,7 @@ impl Action {
                         device: std::env::var("WORKBOOK_DEVICE").unwrap_or_default(),
                         options,
                     },
-                    handed_in: handed_in.as_deref().map(moments).transpose()?.unwrap_or_default(),
+                    handed_in: handed_in.as_deref().map(moments::read).transpose()?.unwrap_or_default(),
                     retry: *retry,
                     replace: *replace,
                     versions: Versions::here(&root),
@@ -238,40 +237,6 @@ fn similar(folder: &Path, wanted: &[u8]) -> Result<bool, String> {
     print(&format!("{compared} kernels compared, of {}; groups that stand out: {found}\n", steps.join(", ")))?;
     // Who reads only the status must not take silence for an answer.
     unread.map_or(Ok(found == 0), Err)
-}
-
-/// When hand-ins came, by their names.
-fn moments(path: &Path) -> Result<BTreeMap<String, Moment>, String> {
-    const COLUMNS: [&str; 2] = ["name", "handed_in"];
-    let error = |line: u64, what: &str| format!("{}:{line}: {what}", path.display());
-    let broken = |broken: csv::Error| {
-        let line = broken.position().map_or(1, csv::Position::line);
-        error(line, &format!("{broken}\n  try: Give a hand-in on each line: its name, a comma, when it came."))
-    };
-    let file = std::fs::File::open(path).map_err(|error| {
-        let way_out = "try: Name a CSV file whose first line is `name,handed_in`.";
-        format!("cannot read {}: {error}\n  {way_out}", path.display())
-    })?;
-    let mut reader = csv::Reader::from_reader(file);
-    let head = reader.headers().map_err(broken)?;
-    if !head.iter().eq(COLUMNS) {
-        let found = head.iter().collect::<Vec<_>>().join(",");
-        return Err(error(
-            1,
-            &format!("the columns are {found:?}\n  try: Begin with the line `{}`.", COLUMNS.join(",")),
-        ));
-    }
-    let mut all = BTreeMap::new();
-    for row in reader.records() {
-        let row = row.map_err(broken)?;
-        let line = row.position().map_or(1, csv::Position::line);
-        let moment = Moment::parse(&row[1]).map_err(|why| error(line, &why))?;
-        if all.insert(row[0].to_string(), moment).is_some() {
-            let what = format!("{:?} stands there twice\n  try: Leave the line that counts.", &row[0]);
-            return Err(error(line, &what));
-        }
-    }
-    Ok(all)
 }
 
 /// A seed, or where it comes from.

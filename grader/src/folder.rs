@@ -86,12 +86,9 @@ impl Folder {
     /// # Errors
     /// [`Odd`].
     pub fn read(&self, place: &str, most: u64) -> Result<Option<Vec<u8>>, Odd> {
-        let Some(file) = system::below(&self.0, place)? else { return Ok(None) };
+        let Some(file) = self.file(place)? else { return Ok(None) };
         let failed = |error| Odd::Failed(place.to_string(), error);
         let about = file.metadata().map_err(failed)?;
-        if !about.is_file() {
-            return Err(Odd::NotPlain(place.to_string()));
-        }
         let mut bytes = Vec::new();
         // It may grow while it is read.
         file.take(most + 1).read_to_end(&mut bytes).map_err(failed)?;
@@ -99,6 +96,19 @@ impl Folder {
             return Err(Odd::TooLarge { place: place.to_string(), bytes: about.len().max(most + 1), most });
         }
         Ok(Some(bytes))
+    }
+
+    /// The plain file at a place, open for reading; `None` if there is nothing.
+    ///
+    /// # Errors
+    /// [`Odd`].
+    pub fn file(&self, place: &str) -> Result<Option<File>, Odd> {
+        let Some(file) = system::below(&self.0, place)? else { return Ok(None) };
+        match file.metadata() {
+            Ok(about) if about.is_file() => Ok(Some(file)),
+            Ok(_) => Err(Odd::NotPlain(place.to_string())),
+            Err(error) => Err(Odd::Failed(place.to_string(), error)),
+        }
     }
 
     /// The names in it in their order, those of folders with a `/` at their end. What cannot be listed has none: names are only shown.

@@ -6,6 +6,7 @@ use crate::formats::not_graded::NotGraded;
 use crate::lacks::There;
 use harness::workbook::name;
 use harness::workbook::pack::MAX_KERNEL;
+use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
@@ -13,6 +14,9 @@ use std::path::{Path, PathBuf};
 pub const ARCHIVES: [&str; 3] = [".tar.gz", ".tgz", ".tar"];
 /// What can be a hand-in, for messages.
 pub const KINDS: &str = "a folder, a .tar, a .tar.gz or a .tgz file";
+
+/// How the names of archives end that are not read.
+const OTHER_ARCHIVES: [&str; 9] = ["zip", "7z", "rar", "gz", "bz2", "xz", "zst", "tbz", "txz"];
 
 /// A kernel file of a hand-in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,7 +77,8 @@ impl HandIn {
     /// # Errors
     /// When there is none or the system does not give it, which is nobody's fault who handed it in; or it is an archive that is refused.
     pub fn open(path: &Path, named: Named) -> Result<HandIn, NotGraded> {
-        Ok(HandIn { path: path.to_path_buf(), files: open(path, named)? })
+        let (path, files) = open(path, named)?;
+        Ok(HandIn { path, files })
     }
 
     /// The kernels for the steps that exist. `wanted`: those that must be there; if empty, at least one must.
@@ -141,7 +146,8 @@ impl HandIn {
     }
 }
 
-fn open(path: &Path, named: Named) -> Result<Files, NotGraded> {
+/// What is looked at, and where it lies.
+fn open(path: &Path, named: Named) -> Result<(PathBuf, Files), NotGraded> {
     let shown = path.display();
     const TRY: &str = "try: Give what was handed in: a folder, or the archive that `cargo workbook pack` writes.";
     let failed = |error: io::Error| match error.kind() {
@@ -150,16 +156,67 @@ fn open(path: &Path, named: Named) -> Result<Files, NotGraded> {
         _ => NotGraded::from(format!("{shown} cannot be opened: {error}\n  {TRY}")),
     };
     match Folder::open(path, named) {
-        Ok(folder) => return Ok(Files::Folder(folder)),
-        Err(error) if error.kind() == ErrorKind::NotADirectory => {}
-        Err(error) => return Err(failed(error)),
+        Ok(folder) => {
+            let Some(archive) = archive_in(&folder) else { return Ok((path.to_path_buf(), Files::Folder(folder))) };
+            match folder.file(&archive).map_err(|odd| not_read(path, &odd))? {
+                Some(file) => unpacked(path.join(archive), file),
+                // It went away.
+                None => Ok((path.to_path_buf(), Files::Folder(folder))),
+            }
+        }
+        Err(error) if error.kind() == ErrorKind::NotADirectory => {
+            unpacked(path.to_path_buf(), folder::plain_file(path, named).map_err(failed)?)
+        }
+        Err(error) => Err(failed(error)),
     }
-    let file = folder::plain_file(path, named).map_err(failed)?;
+}
+
+fn unpacked(path: PathBuf, file: File) -> Result<(PathBuf, Files), NotGraded> {
     let is_kernel = |name: &str| (1..=99).any(|step| places(step).iter().any(|place| place == name));
-    archive::read(file, is_kernel).map(Files::Archive).map_err(|refused| {
-        let reason = format!("{shown}: {refused}");
-        if refused.reason == archive::UNREADABLE { reason.into() } else { NotGraded::hand_in(reason) }
-    })
+    match archive::read(file, is_kernel) {
+        Ok(contents) => Ok((path, Files::Archive(contents))),
+        Err(refused) => {
+            let reason = format!("{}: {refused}", path.display());
+            Err(if refused.reason == archive::UNREADABLE { reason.into() } else { NotGraded::hand_in(reason) })
+        }
+    }
+}
+
+/// How the name of an archive ends.
+pub(crate) fn archive_end(name: &str) -> Option<&'static str> {
+    let name = name.to_ascii_lowercase();
+    ARCHIVES.into_iter().find(|end| name.ends_with(end))
+}
+
+/// The archive in a folder that holds one and no kernel: course systems give each hand-in a folder, with what was handed in inside.
+pub(crate) fn archive_in(folder: &Folder) -> Option<String> {
+    if (1..=99).flat_map(places).any(|place| folder.holds(&place)) {
+        return None;
+    }
+    let mut archives = folder.names().into_iter().filter(|name| is_archive(name));
+    let (archive, None) = (archives.next()?, archives.next()) else { return None };
+    Some(archive)
+}
+
+/// Whether a name in a folder is an archive's; systems leave behind files whose names begin with a dot.
+pub(crate) fn is_archive(name: &str) -> bool {
+    archive_end(name).is_some() && !name.starts_with('.')
+}
+
+/// Whether a name is that of an archive that is not read.
+pub(crate) fn is_other_archive(name: &str) -> bool {
+    !is_archive(name) && OTHER_ARCHIVES.contains(&end_of(name).as_str())
+}
+
+/// What comes behind the last point of a name.
+pub(crate) fn end_of(name: &str) -> String {
+    name.rsplit_once('.').map(|(_, end)| end.to_ascii_lowercase()).unwrap_or_default()
+}
+
+/// What of a folder is not read.
+fn not_read(path: &Path, odd: &Odd) -> NotGraded {
+    let reason = format!("{}/{odd}", path.display());
+    if matches!(odd, Odd::Failed(..)) { reason.into() } else { NotGraded::hand_in(reason) }
 }
 
 /// The kernel of a step in an archive.
@@ -179,10 +236,7 @@ fn packed(path: &Path, contents: &Contents, step: u8) -> Result<Option<Kernel>, 
 fn kernel(path: &Path, folder: &Folder, step: u8) -> Result<Option<Kernel>, NotGraded> {
     let mut found: Option<(PathBuf, Vec<u8>)> = None;
     for place in places(step) {
-        let read = folder.read(&place, MAX_KERNEL).map_err(|odd| {
-            let reason = format!("{}/{odd}", path.display());
-            if matches!(odd, Odd::Failed(..)) { reason.into() } else { NotGraded::hand_in(reason) }
-        })?;
+        let read = folder.read(&place, MAX_KERNEL).map_err(|odd| not_read(path, &odd))?;
         let (Some(bytes), place) = (read, path.join(&place)) else { continue };
         if let Some((first, _)) = &found {
             return Err(NotGraded::hand_in(format!(

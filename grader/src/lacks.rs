@@ -1,7 +1,7 @@
 //! What is said of a hand-in without a kernel: what lies there instead, where a kernel was looked for, and what to do.
 
 use crate::folder::Folder;
-use crate::handin::places;
+use crate::handin::{is_archive, is_other_archive, places};
 use harness::answers::plain;
 use harness::workbook::name;
 
@@ -19,6 +19,10 @@ pub(crate) struct There {
     more: usize,
     /// A kernel that lies one folder too deep.
     too_deep: Option<String>,
+    /// Archives of a folder: more than one, of which nobody knows which counts.
+    archives: Vec<String>,
+    /// An archive of a kind that is not read.
+    other_archive: Option<String>,
 }
 
 impl There {
@@ -29,7 +33,9 @@ impl There {
         let steps = || harness::STEPS.iter().flat_map(|step| places(step.number));
         let too_deep = folders.flat_map(|above| steps().map(move |place| format!("{above}{place}")));
         let too_deep = too_deep.into_iter().find(|place| !is_place(place) && folder.holds(place));
-        There::shown(&names, too_deep)
+        let archives = names.iter().filter(|name| is_archive(name)).cloned().collect();
+        let other_archive = names.iter().find(|name| is_other_archive(name)).cloned();
+        There { archives, other_archive, ..There::shown(&names, too_deep) }
     }
 
     /// What an archive holds: the names of its files.
@@ -42,7 +48,7 @@ impl There {
     /// The first of these names.
     fn shown(names: &[String], too_deep: Option<String>) -> There {
         let (names, more) = (names.iter().take(NAMES).cloned().collect(), names.len().saturating_sub(NAMES));
-        There { names, more, too_deep }
+        There { names, more, too_deep, ..There::default() }
     }
 
     /// That the hand-in `called` so holds no kernel of these steps. `notes`: what else is to be said, a sentence each.
@@ -69,6 +75,14 @@ impl There {
                 let above = place.split('/').next().unwrap_or_default();
                 let (place, above) = (shown(place), shown(&above.to_string()));
                 format!("Hand in what lies in {above}, not the folder around it: {place} is one folder too deep.")
+            }
+            None if self.archives.len() > 1 => {
+                let archives: Vec<String> = self.archives.iter().take(NAMES).map(shown).collect();
+                format!("Leave the archive that counts, alone: {}.", archives.join(", "))
+            }
+            None if self.other_archive.is_some() => {
+                let archive = self.other_archive.iter().map(shown).collect::<String>();
+                format!("Unpack {archive} in its place, or hand in what `cargo workbook pack` writes.")
             }
             None => "Put each kernel at one of these places, or hand in what `cargo workbook pack` writes.".to_string(),
         };

@@ -30,7 +30,7 @@
 //! |---|---|
 //! | [`handin`], [`archive`], [`folder`] | which files of a hand-in are kernels, and how a stranger's files are read |
 //! | [`scratch`] | builds one, apart from everything else |
-//! | [`toolchain`], [`crates`] | what it is built with |
+//! | [`toolchain`], `cargo`, [`crates`] | what it is built with |
 //! | [`sandbox`] | runs what a stranger wrote |
 //! | [`memory`] | how much judging it may take |
 //! | [`rubric`] | what a course gives points for |
@@ -45,6 +45,7 @@ pub mod advice;
 pub mod ahead;
 pub mod archive;
 pub mod batch;
+mod cargo;
 mod children;
 pub mod crates;
 pub mod folder;

@@ -48,7 +48,14 @@ pub(crate) fn hand_on(folder: &Path, new: &Path) -> Result<(), String> {
 }
 
 fn failed(path: &Path, error: std::io::Error) -> String {
-    let way_out = "try: Have the checkout on a disk of this machine; not every file system of a network knows locks.";
+    use std::io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem, StorageFull};
+    let way_out = match error.kind() {
+        PermissionDenied | ReadOnlyFilesystem => {
+            "try: Grade with the account that owns the checkout, or from a checkout of your own: the grader writes below its target/grader."
+        }
+        StorageFull => "try: Make room there.",
+        _ => "try: Have the checkout on a disk of this machine; not every file system of a network knows locks.",
+    };
     format!("cannot lock {}: {error}\n  {way_out}", path.display())
 }
 
@@ -111,6 +118,17 @@ mod tests {
     use super::*;
     use std::process::{Command, Stdio};
     use std::time::{Duration, Instant};
+
+    #[test]
+    fn who_may_not_write_is_told_so_and_nothing_of_file_systems() {
+        use std::io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem, StorageFull, Unsupported};
+        let said = |kind: std::io::ErrorKind| failed(Path::new("lock"), kind.into());
+        for kind in [PermissionDenied, ReadOnlyFilesystem] {
+            assert!(said(kind).contains("\n  try: Grade with the account that owns the checkout"), "{}", said(kind));
+        }
+        assert!(said(StorageFull).ends_with("\n  try: Make room there."));
+        assert!(said(Unsupported).contains("not every file system of a network knows locks"));
+    }
 
     #[test]
     fn what_nobody_holds_is_removed_at_once_and_the_rest_never() {

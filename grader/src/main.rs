@@ -2,6 +2,7 @@
 
 mod arguments;
 mod class;
+mod moments;
 
 use arguments::step_number;
 use clap::{Args, Parser, Subcommand};
@@ -294,7 +295,7 @@ fn hand_in(
     let hand_in = HandIn::open(folder, Named::ByPerson)?;
     let kernels = hand_in.find(&existing, wanted)?;
     for note in hand_in.ignored(&existing) {
-        eprintln!("note: {note}");
+        eprintln!("note: {}", plain(&note));
     }
     if matches!(options.device, Device::Emulator) {
         memory::bound();

@@ -2,8 +2,9 @@
 //!
 //! Cargo runs here, on our own manifests alone. So nothing of a hand-in is read where there is something to write to.
 
+use crate::cargo::{self, Build, settings};
 use crate::children;
-use crate::crates::{self, Crates, Made};
+use crate::crates::{self, Crates};
 use crate::locks;
 use crate::sandbox::is_shown;
 use crate::versions;
@@ -11,19 +12,13 @@ use harness::workbook::pack::hex;
 use sha2::{Digest, Sha256};
 use std::ffi::OsString;
 use std::fs;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-/// The longest that cargo may take: the first build compiles everything that hand-ins depend on.
-const CARGO_LIMIT: Duration = Duration::from_secs(900);
 /// The longest that rustc may take to say where it lies.
 const SAYS_LIMIT: Duration = Duration::from_secs(60);
-
-/// The crates that a hand-in's program names.
-const CRATES: [&str; 2] = ["ptx", "emit"];
 
 /// What a hand-in is compiled with. While it lives, nobody writes to it or removes it.
 #[derive(Clone, Debug)]
@@ -63,8 +58,8 @@ impl Toolchain {
         let key = || key(&root, &compiler);
         let make = || {
             let manifest = lay_out(&root, &grader)?;
-            // Not offline: crates that are not on this machine yet.
-            cargo(&root, &manifest, &target, true)?.or_else(|_| cargo(&root, &manifest, &target, false)?)
+            let (rustc, host) = (compiler.program(), compiler.host()?);
+            Build { root: &root, manifest: &manifest, target: &target, rustc: &rustc, host }.run()?
         };
         let crates = crates::of(&grader.join("crates"), &key()?, make, key)?;
         let sysroot = real(&compiler.sysroot)?;
@@ -104,26 +99,48 @@ struct Compiler {
     sysroot: PathBuf,
     /// Which one it is, in all words that it has for it.
     version: String,
+    /// The same of cargo, which tells it what to compile and how.
+    cargo: String,
 }
 
 impl Compiler {
     fn of(root: &Path) -> Result<Compiler, String> {
         // Side by side: who chooses a compiler takes a while for each question.
         thread::scope(|scope| {
-            let sysroot = scope.spawn(|| asked(root, &["--print", "sysroot"]));
-            let version = asked(root, &["-vV"])?;
-            let sysroot = sysroot.join().unwrap_or_else(|_| Err("asking rustc where it lies failed".to_string()))?;
-            Ok(Compiler { sysroot: PathBuf::from(sysroot), version })
+            let failed = |what: &str| Err(format!("asking {what} failed"));
+            let sysroot = scope.spawn(|| asked(rustc(), root, &["--print", "sysroot"]));
+            let cargo = scope.spawn(|| asked(cargo::program(), root, &["-vV"]));
+            let version = asked(rustc(), root, &["-vV"])?;
+            let sysroot = sysroot.join().unwrap_or_else(|_| failed("rustc where it lies"))?;
+            let cargo = cargo.join().unwrap_or_else(|_| failed("cargo which it is"))?;
+            Ok(Compiler { sysroot: PathBuf::from(sysroot), version, cargo })
+        })
+    }
+
+    /// The compiler itself: what chooses one, or `RUSTC` in its place, may do so by what nobody knows.
+    fn program(&self) -> PathBuf {
+        self.sysroot.join("bin/rustc")
+    }
+
+    /// The machine that it runs on.
+    fn host(&self) -> Result<&str, String> {
+        let host = self.version.lines().find_map(|line| line.strip_prefix("host: "));
+        host.ok_or_else(|| {
+            format!("rustc -vV does not say what it runs on: no line begins with `host: ` in\n{}", self.version)
         })
     }
 }
 
-fn asked(root: &Path, arguments: &[&str]) -> Result<String, String> {
-    let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
-    let said = children::run(rustc.args(arguments).current_dir(root), SAYS_LIMIT)?;
+fn rustc() -> OsString {
+    std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into())
+}
+
+fn asked(program: OsString, root: &Path, arguments: &[&str]) -> Result<String, String> {
+    let name = program.to_string_lossy().into_owned();
+    let said = children::run(Command::new(program).args(arguments).current_dir(root), SAYS_LIMIT)?;
     match said.code {
         Some(0) => Ok(said.stdout.trim().to_string()),
-        _ => Err(format!("rustc does not say where it lies, and which it is: {}", said.stderr.trim())),
+        _ => Err(format!("`{name} {}` failed: {}", arguments.join(" "), said.stderr.trim())),
     }
 }
 
@@ -132,24 +149,9 @@ fn key(root: &Path, compiler: &Compiler) -> Result<String, String> {
     let unread = |error: std::io::Error| format!("cannot read the sources that hand-ins are compiled with: {error}");
     let sources = versions::shared_sources(root).map_err(unread)?;
     let place = compiler.sysroot.display().to_string();
-    let all = [&sources, &compiler.version, &place, &manifest(root)?, &settings(root, std::env::home_dir())?];
+    let all = [&sources, &compiler.version, &compiler.cargo, &place, &manifest(root)?, &settings(root, cargo::home())?];
     let hash = hex(&Sha256::digest(all.map(String::as_str).join("\n")));
     Ok(hash[..16].to_string())
-}
-
-/// What cargo is told beside the manifest: profiles, linkers. It reads these files of the folder, of those above, and of its own.
-fn settings(root: &Path, home: Option<PathBuf>) -> Result<String, String> {
-    let own = std::env::var_os("CARGO_HOME").map(PathBuf::from).or_else(|| home.map(|home| home.join(".cargo")));
-    let folders = root.ancestors().map(|folder| folder.join(".cargo")).chain(own);
-    let mut all = String::new();
-    for file in folders.flat_map(|folder| ["config.toml", "config"].map(|name| folder.join(name))) {
-        match fs::read(&file) {
-            Ok(text) => all += &format!("{} {}\n", hex(&Sha256::digest(text)), file.display()),
-            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {}
-            Err(error) => return Err(format!("cannot read {}, as cargo does: {error}", file.display())),
-        }
-    }
-    Ok(all)
 }
 
 /// The manifest of a crate that does nothing and depends on what hand-ins depend on.
@@ -190,67 +192,9 @@ fn keep(path: &Path, text: &str) -> Result<(), String> {
     fs::write(path, text).map_err(|error| format!("cannot write {}: {error}", path.display()))
 }
 
-/// The command that compiles them. Of the variables of the environment that are named, those that make another profile are not passed on.
-fn command(
-    root: &Path,
-    manifest: &Path,
-    target: &Path,
-    offline: bool,
-    named: impl Iterator<Item = OsString>,
-) -> Command {
-    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command
-        .args(["build", "--quiet", "--message-format=json", "--manifest-path"])
-        .arg(manifest)
-        .args(offline.then_some("--offline"))
-        // As `rustc` is asked: what chooses a compiler may go by the folder.
-        .current_dir(root)
-        .env("CARGO_TARGET_DIR", target)
-        .env("CARGO_INCREMENTAL", "0")
-        // Our lines are named as in a checkout, wherever it lies.
-        .env("CARGO_ENCODED_RUSTFLAGS", format!("--remap-path-prefix={}/=", root.display()));
-    for name in named.filter(|name| name.to_string_lossy().starts_with("CARGO_PROFILE_")) {
-        command.env_remove(name);
-    }
-    command
-}
-
-/// The compiled crates; in the inner result, why there are none.
-fn cargo(root: &Path, manifest: &Path, target: &Path, offline: bool) -> Result<Result<Made, String>, String> {
-    let named = std::env::vars_os().map(|(name, _)| name);
-    let said = children::run(&mut command(root, manifest, target, offline, named), CARGO_LIMIT)?;
-    if said.stopped.is_some() {
-        return Err(format!("compiling what hand-ins use took longer than {} s", CARGO_LIMIT.as_secs()));
-    }
-    let messages: Vec<serde_json::Value> =
-        said.stdout.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-    let artifacts = || messages.iter().filter(|message| message["reason"] == "compiler-artifact");
-    let files = |message: &serde_json::Value| {
-        let files = message["filenames"].as_array().into_iter().flatten().filter_map(|file| file.as_str());
-        files.map(PathBuf::from).filter(|file| file.parent().is_some_and(|folder| folder.ends_with("deps"))).collect()
-    };
-    let library = |name: &str| {
-        let message =
-            artifacts().find(|message| message["target"]["name"] == *name && message["target"]["kind"][0] == "lib")?;
-        let files: Vec<PathBuf> = files(message);
-        let file = files.into_iter().find(|file| file.extension().is_some_and(|end| end == "rlib"))?;
-        Some((name.to_string(), file))
-    };
-    let named: Option<Vec<_>> = CRATES.iter().map(|name| library(name)).collect();
-    Ok(match named {
-        Some(named) if said.code == Some(0) => Ok(Made { named, files: artifacts().flat_map(files).collect() }),
-        _ => {
-            let errors: String =
-                messages.iter().filter_map(|message| message["message"]["rendered"].as_str()).collect();
-            Err(format!("what hand-ins use does not compile:\n{errors}{}", said.stderr.trim_end()))
-        }
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::ffi::OsStr;
     use tempfile::TempDir;
 
     /// A checkout with nothing in it but what is asked for.
@@ -277,9 +221,9 @@ mod tests {
     }
 
     #[test]
-    fn what_cargo_is_told_is_in_the_key_or_is_not_told() {
+    fn what_cargo_is_told_is_in_the_key() {
         let root = checkout();
-        let compiler = Compiler { sysroot: PathBuf::from("/rust"), version: "1".to_string() };
+        let compiler = Compiler { sysroot: PathBuf::from("/rust"), version: "1".to_string(), cargo: "1".to_string() };
         let now = || key(root.path(), &compiler).unwrap();
         let mut keys = vec![now()];
         for (file, text) in [
@@ -292,10 +236,15 @@ mod tests {
         }
         assert_eq!(keys.iter().collect::<std::collections::BTreeSet<_>>().len(), keys.len(), "{keys:?}");
         assert_eq!(now(), keys[3]);
-        let named = ["CARGO_PROFILE_DEV_OPT_LEVEL", "PATH"].map(OsString::from);
-        let path = Path::new("x");
-        let command = command(path, path, path, true, named.into_iter());
-        let removed: Vec<&OsStr> = command.get_envs().filter_map(|(name, to)| to.is_none().then_some(name)).collect();
-        assert_eq!(removed, ["CARGO_PROFILE_DEV_OPT_LEVEL"]);
+        let others =
+            [("/other", "1", "1"), ("/rust", "2", "1"), ("/rust", "1", "2")].map(|(sysroot, version, cargo)| {
+                let compiler = Compiler {
+                    sysroot: PathBuf::from(sysroot),
+                    version: version.to_string(),
+                    cargo: cargo.to_string(),
+                };
+                key(root.path(), &compiler).unwrap()
+            });
+        assert!(others.iter().enumerate().all(|(n, one)| *one != now() && !others[..n].contains(one)), "{others:?}");
     }
 }

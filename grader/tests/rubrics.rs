@@ -56,7 +56,7 @@ fn errors_name_the_line_the_value_and_what_is_allowed() {
     refused(
         "[steps.step01]\npoints = -1\n",
         expect![[r#"
-            rubric.toml:2: points = -1: allowed is a whole number from 0 on
+            rubric.toml:2: points = -1: allowed is a whole number from 0 to 4294967295
               try: `grader rubric` prints a rubric with all that can be said, and its values."#]],
     );
     refused(
@@ -69,7 +69,7 @@ fn errors_name_the_line_the_value_and_what_is_allowed() {
         "[steps.step03]\nsizes = [\"256\"]\n",
         expect![[r#"
             rubric.toml:2: "256" is no size
-              try: Write M, N, K, each from 1 to 65536, and the type, f16 or bf16: "256x256x64 f16"."#]],
+              try: Write M, N, K, each from 1 to 16384, and the type, f16 or bf16: "256x256x64 f16"."#]],
     );
     refused(
         "[steps.step03]\nsizes = []\n",
@@ -98,7 +98,7 @@ fn errors_name_the_line_the_value_and_what_is_allowed() {
     refused(
         "[steps.step01]\npoints = 2.5\n",
         expect![[r#"
-            rubric.toml:2: points = 2.5: allowed is a whole number from 0 on
+            rubric.toml:2: points = 2.5: allowed is a whole number from 0 to 4294967295
               try: `grader rubric` prints a rubric with all that can be said, and its values."#]],
     );
     refused(
@@ -116,7 +116,7 @@ fn errors_name_the_line_the_value_and_what_is_allowed() {
     refused(
         "[late]\ndue = 2026-11-30T12:00:00Z\npoints-per-day = 1\nlatest-day = -1\n",
         expect![[r#"
-            rubric.toml:4: latest-day = -1: allowed is a whole number from 0 on
+            rubric.toml:4: latest-day = -1: allowed is a whole number from 0 to 4294967295
               try: `grader rubric` prints a rubric with all that can be said, and its values."#]],
     );
     refused(
@@ -125,6 +125,38 @@ fn errors_name_the_line_the_value_and_what_is_allowed() {
         rubric.toml:1: unclosed table, expected `]`
           try: `grader rubric` prints a rubric with all that can be said, and its values."#]],
     );
+}
+
+/// The largest extent that is said is the largest that is taken, whatever is wrong with a size.
+#[test]
+fn the_largest_extent_is_the_same_in_the_rule_and_in_what_is_said_of_it() {
+    let size = |size: &str| Rubric::parse("r", &format!("[steps.step04]\nsizes = [\"{size} f16\"]\n"));
+    let said = |text: &str| {
+        let error = size(text).expect_err(text);
+        let numbers = error.lines().last().unwrap_or_default().split(|c: char| !c.is_ascii_digit()).map(str::to_string);
+        numbers.filter_map(|number| number.parse::<u32>().ok()).max().unwrap_or_default()
+    };
+    let largest = said("0x8x8");
+    assert_eq!([said("8x8x65537"), said("8x4294967296x8"), said("16392x8x8")], [largest; 3]);
+    for place in 0..3 {
+        let of = |extent: u32| {
+            (0..3).map(|at| if at == place { extent } else { 8 }.to_string()).collect::<Vec<_>>().join("x")
+        };
+        assert!(size(&of(largest)).is_ok(), "{}", of(largest));
+        assert_eq!(said(&of(largest + 8)), largest);
+    }
+}
+
+#[test]
+fn a_rubric_that_is_no_utf_8_is_told_so() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("rubric.toml");
+    let written: Vec<u8> = "fast = 1.5\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    std::fs::write(&path, [&[0xff, 0xfe], written.as_slice()].concat()).expect("written");
+    let error = Rubric::read(&path).expect_err("must be refused");
+    assert!(error.contains("UTF-8") && error.ends_with("\n  try: Save it as UTF-8."), "{error}");
+    let error = Rubric::read(&folder.path().join("missing.toml")).expect_err("must be refused");
+    assert!(error.contains("\n  try: `grader rubric > rubric.toml` writes one"), "{error}");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use super::odd;
 use super::store::Store;
 use crate::archive::MAX_FILE;
 use crate::folder::{Folder, Named, Odd, plain_file};
-use crate::handin::{ARCHIVES, places};
+use crate::handin::{self, ARCHIVES, places};
 use crate::lacks::There;
 use harness::answers::named;
 use harness::workbook::pack::{MAX_KERNEL, hex};
@@ -19,6 +19,9 @@ use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+
+/// What Gradescope puts beside the hand-ins that one downloads: whose they are, and when they came.
+const GRADESCOPE: &str = "submission_metadata.yml";
 
 /// A hand-in of a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,6 +78,16 @@ pub fn list(folder: &Path, out: Option<&Path>) -> Result<(Vec<HandIn>, Vec<Strin
             folder.display()
         ));
     }
+    // The copies that are kept would lie among them, or beside them: who gives the batch again would grade copies.
+    if let Some(grades) = out.and_then(|out| fs::canonicalize(out).ok())
+        && real.starts_with(&grades)
+    {
+        return Err(format!(
+            "the hand-ins, {}, lie in the folder of grades, {}\n  try: Name another folder with --out, beside the hand-ins.",
+            folder.display(),
+            grades.display()
+        ));
+    }
     let (mut hand_ins, mut ignored) = (Vec::new(), Vec::new());
     for entry in fs::read_dir(folder).map_err(failed)? {
         let entry = entry.map_err(failed)?;
@@ -91,6 +104,11 @@ pub fn list(folder: &Path, out: Option<&Path>) -> Result<(Vec<HandIn>, Vec<Strin
                 continue;
             }
         };
+        if about.is_file() && entry.file_name() == GRADESCOPE {
+            ignored
+                .push(format!("{name} is left out: it is Gradescope's list of the hand-ins, which --handed-in takes"));
+            continue;
+        }
         let archive = about.is_file() && archive_end(&entry.file_name()).is_some();
         if about.is_dir() || archive {
             hand_ins.push(HandIn { id: id(&entry.file_name()), name, path, odd: None });
@@ -129,8 +147,7 @@ fn id(name: &OsStr) -> String {
 
 /// How the name of an archive ends.
 fn archive_end(name: &OsStr) -> Option<&'static str> {
-    let name = name.to_str()?.to_ascii_lowercase();
-    ARCHIVES.into_iter().find(|end| name.ends_with(end))
+    handin::archive_end(name.to_str()?)
 }
 
 /// Copies a hand-in to where it is kept.
@@ -150,7 +167,10 @@ pub fn take(hand_in: &HandIn, store: &Store) -> Result<Taken, String> {
         return Ok(Taken { hash: hash.end(), kept: Err(NoCopy { reason: odd.clone(), here: false }) });
     }
     match Folder::open(&hand_in.path, Named::ByEntry) {
-        Ok(folder) => take_folder(&folder, &hand_in.name, store),
+        Ok(folder) => match handin::archive_in(&folder) {
+            Some(archive) => take_archive_in(&folder, &archive, &hand_in.name, store),
+            None => take_folder(&folder, &hand_in.name, store),
+        },
         Err(not_a_folder) => match hand_in.path.file_name().and_then(archive_end) {
             None => gone(not_a_folder),
             Some(end) => match plain_file(&hand_in.path, Named::ByEntry) {
@@ -278,6 +298,21 @@ fn archive_hash(mut file: File, end: &str) -> io::Result<String> {
     io::copy(&mut file, &mut crate::versions::HashWriter(&mut sha))?;
     // A folder with the bytes of an archive in it is another hand-in.
     Ok(hex(&Sha256::digest(format!("{end} {}", hex(&sha.finalize())))))
+}
+
+/// The archive that a folder holds in place of kernels.
+fn take_archive_in(folder: &Folder, archive: &str, name: &str, store: &Store) -> Result<Taken, String> {
+    match folder.file(archive) {
+        Ok(Some(file)) => take_archive(file, name, handin::archive_end(archive).unwrap_or(ARCHIVES[0]), store),
+        // It went away.
+        Ok(None) => take_folder(folder, name, store),
+        Err(odd) => {
+            let (reason, here) = (odd.within(name), matches!(odd, Odd::Failed(..)));
+            let mut hash = Hash::default();
+            hash.add(reason.as_bytes());
+            Ok(Taken { hash: hash.end(), kept: Err(NoCopy { reason, here }) })
+        }
+    }
 }
 
 fn take_archive(mut file: File, name: &str, end: &str, store: &Store) -> Result<Taken, String> {

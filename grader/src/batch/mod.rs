@@ -25,7 +25,7 @@ use crate::versions::{Versions, file_hash};
 use hand_ins::HandIn;
 use progress::Progress;
 use slurm::Slurm;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -123,8 +123,13 @@ impl Batch {
         for note in &ignored {
             say(&format!("note: {note}"));
         }
-        if let Some(unknown) = self.handed_in.keys().find(|name| hand_ins.iter().all(|one| one.name != **name)) {
-            say(&format!("note: no hand-in is called {unknown:?}, for which a moment is given"));
+        let names: BTreeSet<&str> = hand_ins.iter().map(|one| one.name.as_str()).collect();
+        let strange: Vec<&String> = self.handed_in.keys().filter(|name| !names.contains(name.as_str())).collect();
+        if !strange.is_empty() {
+            let shown: Vec<String> = strange.iter().take(5).map(|name| format!("{name:?}")).collect();
+            let more = strange.len() - shown.len();
+            let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+            say(&format!("note: no hand-in is called {}{more}, for which a moment is given", shown.join(", ")));
         }
         let unknown = hand_ins.iter().filter(|one| !self.handed_in.contains_key(&one.name)).count();
         if self.rubric.late.is_none() && !self.handed_in.is_empty() {

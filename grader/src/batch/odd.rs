@@ -1,14 +1,11 @@
 //! What lies among hand-ins and is none: each has its row in the table, for somebody may have handed it in, with what it is and what to do.
 
-use crate::handin::KINDS;
+use crate::handin::{KINDS, end_of, is_other_archive};
 use std::fs::Metadata;
-
-/// How the names of archives end that are not read.
-const OTHER_ARCHIVES: [&str; 9] = ["zip", "7z", "rar", "gz", "bz2", "xz", "zst", "tbz", "txz"];
 
 /// Why an entry of this name is no hand-in, and the way out.
 pub(super) fn why(name: &str, about: &Metadata) -> String {
-    let end = name.rsplit_once('.').map(|(_, end)| end.to_ascii_lowercase()).unwrap_or_default();
+    let end = end_of(name);
     if about.is_symlink() {
         return format!(
             "{name} is a symbolic link, and links are not followed\n  \
@@ -18,7 +15,7 @@ pub(super) fn why(name: &str, about: &Metadata) -> String {
     if !about.is_file() {
         return format!("{name} is neither a folder nor a plain file; a hand-in is {KINDS}\n  try: Remove it.");
     }
-    if OTHER_ARCHIVES.contains(&end.as_str()) {
+    if is_other_archive(name) {
         return format!(
             "{name} is a .{end} file; a hand-in is {KINDS}\n  \
              try: Unpack it into a folder of that name, or ask for what `cargo workbook pack` writes."

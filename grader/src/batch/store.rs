@@ -142,6 +142,15 @@ impl Store {
     /// # Errors
     /// When it cannot be written, or another batch writes to it.
     pub fn open(folder: &Path) -> Result<Store, String> {
+        if let Some(other) = of_others(folder) {
+            return Err(format!(
+                "{} is there, and {} is no folder of grades, since it has no `results`: a batch would write over it\n  \
+                 try: Name a new folder with --out.",
+                folder.join(other).display(),
+                folder.display()
+            ));
+        }
+        // Of these, `results` first: by it the folder is known.
         for sub in ["results", "hand-ins", "rubrics", "reports"] {
             let path = folder.join(sub);
             fs::create_dir_all(&path).map_err(|error| {
@@ -292,6 +301,13 @@ impl Store {
     }
 }
 
+/// What lies in a folder that no batch has written to, and has the name of something that one writes.
+fn of_others(folder: &Path) -> Option<&'static str> {
+    let ours = ["grades.csv", "index.html", "reports", "hand-ins", "rubrics", "verdicts", "secret", "slurm", "lock"];
+    let there = |name: &&str| folder.join(name).symlink_metadata().is_ok();
+    if there(&"results") { None } else { ours.into_iter().find(there) }
+}
+
 /// Whether this is a SHA-256: a name that leads nowhere else.
 fn is_hash(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
@@ -299,7 +315,10 @@ fn is_hash(text: &str) -> bool {
 
 /// Writes a file whole or not at all, and says which one could not be written.
 pub(super) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), String> {
-    whole::write_whole(path, bytes).map_err(|error| format!("cannot write {}: {error}", path.display()))
+    whole::write_whole(path, bytes).map_err(|error| {
+        let shown = path.display();
+        format!("cannot write {shown}: {error}\n  try: Make room there, and give the batch again: it goes on where it ended.")
+    })
 }
 
 #[cfg(test)]

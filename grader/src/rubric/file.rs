@@ -9,11 +9,12 @@ use std::collections::BTreeMap;
 use std::fmt::{Display, Write};
 use std::ops::Range;
 use std::path::Path;
-use std::{fmt, fs};
+use std::{fmt, fs, io};
 use toml::Spanned;
 use toml::value::Datetime;
 
-/// The largest extent of a size: the largest that the workbook itself has is half of it.
+/// The largest extent of a size. A cube of it takes 1.5 GiB of A, B and D; one of twice as much is above the 4 GiB that the emulator gives
+/// a launch. Where all of D is checked it takes the judge the most memory at 16384 x 16384 x 8: 4.4 GiB of [`crate::memory::MOST`].
 const MAX_EXTENT: u32 = 16_384;
 /// The most sizes of a step: each is a run of the emulator.
 const MAX_SIZES: usize = 32;
@@ -83,7 +84,7 @@ impl Source<'_> {
         // The first line says what is wrong, and what is allowed there.
         let what = error.message().lines().collect::<Vec<_>>().join("; ");
         let at = error.span();
-        let whole = "expected a whole number from 0 on";
+        let whole = &format!("expected a whole number from 0 to {}", u32::MAX);
         let what = what
             .replace("expected f64", "expected a number")
             .replace("expected u32", whole)
@@ -141,9 +142,12 @@ impl Rubric {
     pub fn read(path: &Path) -> Result<Rubric, String> {
         let name = path.display().to_string();
         let text = fs::read_to_string(path).map_err(|error| {
-            format!(
-                "cannot read the rubric {name}: {error}\n  try: `grader rubric > rubric.toml` writes one to begin with."
-            )
+            let way_out = match error.kind() {
+                // A shell of Windows writes UTF-16 where it is told to write to a file.
+                io::ErrorKind::InvalidData => "Save it as UTF-8.",
+                _ => "`grader rubric > rubric.toml` writes one to begin with.",
+            };
+            format!("cannot read the rubric {name}: {error}\n  try: {way_out}")
         })?;
         Rubric::parse(&name, &text)
     }
@@ -363,10 +367,8 @@ fn read_sizes(source: &Source, number: u8, sizes: &Spanned<Vec<Spanned<String>>>
 fn read_size(source: &Source, number: u8, size: &Spanned<String>) -> Result<Problem, String> {
     let found = size.get_ref();
     let problem: Problem = found.parse().map_err(|_| {
-        let way_out = format!(
-            "Write M, N, K, each from 1 to {}, and the type, f16 or bf16: \"256x256x64 f16\".",
-            harness::problem::MAX_EXTENT
-        );
+        let way_out =
+            format!("Write M, N, K, each from 1 to {MAX_EXTENT}, and the type, f16 or bf16: \"256x256x64 f16\".");
         source.error(Some(size.span()), format!("{found:?} is no size"), way_out)
     })?;
     let (allowed, fits) = contract(number, &problem);
