@@ -217,6 +217,10 @@ impl Cluster<'_> {
     fn place_dependent(&mut self, w: usize, mask: u32, op: &Op) {
         match *op {
             Op::Special { d, which } => {
+                if !which.differs() {
+                    let value = self.special(w, which, 0);
+                    return self.warps[w].registers.broadcast(d, mask, value);
+                }
                 for lane in lanes(mask) {
                     let value = self.special(w, which, lane as u32);
                     self.warps[w].registers.set_lane(d, lane, value.into());
@@ -225,9 +229,7 @@ impl Cluster<'_> {
             Op::SharedAddress { d, offset } => {
                 // A shared address carries the rank of its CTA in bits 24 and up.
                 let value = (self.warps[w].cta as u32) << 24 | offset;
-                for lane in lanes(mask) {
-                    self.warps[w].registers.set_lane(d, lane, value.into());
-                }
+                self.warps[w].registers.broadcast(d, mask, value.into());
             }
             _ => {}
         }

@@ -90,7 +90,11 @@ impl Cluster<'_> {
                 let (from, inside) = sources(mode, &b, &c);
                 let value = from.map(|lane| a[lane as usize % 32]);
                 let without = |lanes: u32| {
-                    if lanes == u32::MAX { 0 } else { (0..32).fold(0, |all, i| all | (!lanes >> from[i] & 1) << i) & mask }
+                    if lanes == u32::MAX {
+                        0
+                    } else {
+                        (0..32).fold(0, |all, i| all | (!lanes >> from[i] & 1) << i) & mask
+                    }
                 };
                 // Lanes that read a register of one that does not take part, and those that read an undefined one.
                 let (lost, unknown) = (without(mask), without(known));
@@ -117,14 +121,12 @@ impl Cluster<'_> {
                 let r = &mut self.warps[w].registers;
                 let votes = (r.pred[usize::from(a)] ^ if negated { u32::MAX } else { 0 }) & mask;
                 let value = match mode {
-                    VoteMode::All => u128::from(votes == mask),
-                    VoteMode::Any => u128::from(votes != 0),
-                    VoteMode::Uniform => u128::from(votes == mask || votes == 0),
+                    VoteMode::All => u64::from(votes == mask),
+                    VoteMode::Any => u64::from(votes != 0),
+                    VoteMode::Uniform => u64::from(votes == mask || votes == 0),
                     VoteMode::Ballot => votes.into(),
                 };
-                for lane in lanes(mask) {
-                    r.set_lane(d, lane, value);
-                }
+                r.broadcast(d, mask, value);
             }
             Op::Reduce { what, d, a, .. } => {
                 let r = &mut self.warps[w].registers;

@@ -112,17 +112,17 @@ impl Operand {
     /// Rows in lines of 128 bytes, eight of which make up the swizzle's pattern.
     fn read_lines(&mut self, bytes: &[u8], d: &SharedDescriptor, rows: u32) {
         let chunk = d.start as usize % 128 / 16;
-        for group in (0..rows).step_by(8) {
-            let start = (d.start / 1024 * 1024 + group / 8 * d.stride) as usize;
-            let lines = bytes[start..].first_chunk::<1024>().map_or(&[][..], |lines| lines.as_chunks::<128>().0);
-            let eight = lines.iter().zip(0..).map(|(line, r)| {
-                let mut row = [0; 16];
+        let first = self.bits.len();
+        self.bits.resize(first + rows as usize, [0; 16]);
+        for (eight, group) in self.bits[first..].as_chunks_mut::<8>().0.iter_mut().zip(0..) {
+            let start = (d.start / 1024 * 1024 + group * d.stride) as usize;
+            let Some(pattern) = bytes[start..].first_chunk::<1024>() else { return };
+            let lines = pattern.as_chunks::<16>().0.as_chunks::<8>().0;
+            for (row, (line, r)) in eight.iter_mut().zip(lines.iter().zip(0..)) {
                 let halves = row.as_chunks_mut::<8>().0;
-                halves[0] = elements(line, (chunk ^ r) % 8 * 16);
-                halves[1] = elements(line, ((chunk + 1) ^ r) % 8 * 16);
-                row
-            });
-            self.bits.extend(eight);
+                halves[0] = words(line[(chunk ^ r) % 8]);
+                halves[1] = words(line[((chunk + 1) ^ r) % 8]);
+            }
         }
     }
 

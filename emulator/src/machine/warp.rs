@@ -180,6 +180,16 @@ impl Registers {
         *d = *d & !mask | value & mask;
     }
 
+    /// Writes one value to these lanes.
+    pub fn broadcast(&mut self, d: Reg, mask: u32, value: u64) {
+        match d {
+            Reg::B32(r) => self.write32(r, mask, &[value as u32; 32]),
+            Reg::B64(r) => self.write64(r, mask, &[value; 32]),
+            Reg::Pred(r) => self.write_pred(r, mask, if value & 1 == 1 { mask } else { 0 }),
+            Reg::B128(_) | Reg::Sink => lanes(mask).for_each(|lane| self.set_lane(d, lane, value.into())),
+        }
+    }
+
     /// Writes the low bits of one lane, whatever the class.
     #[inline]
     pub fn set_lane(&mut self, d: Reg, lane: usize, value: u128) {

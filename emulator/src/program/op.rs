@@ -135,6 +135,13 @@ pub enum Special {
     LaneMask(u8),
 }
 
+impl Special {
+    /// Whether lanes of a warp may hold different values.
+    pub fn differs(self) -> bool {
+        matches!(self, Special::Tid(_) | Special::Lane | Special::LaneMask(_) | Special::Clock)
+    }
+}
+
 /// Shape of a `tcgen05.ld`/`st`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TensorShape {
