@@ -127,11 +127,12 @@ fn listings_are_taken_from_the_untouched_files() {
         match shown {
             Err(error) => wrong.push(format!("book/src/step{step:02}.md, {error}")),
             // No solution is shown: each line is one that the student has.
-            Ok(shown) => wrong.extend(
-                listings(&without_hints(&shown)).iter().flat_map(|listing| listing.lines()).filter_map(|line| {
-                    (!dense(&file).contains(&dense(line))).then(|| format!("step {step}: no line of the file: {line}"))
-                }),
-            ),
+            Ok(shown) => {
+                let listings = listings(&without_hints(&shown));
+                let lines = listings.iter().flat_map(|listing| listing.lines());
+                let others = lines.filter(|line| !dense(&file).contains(&dense(line)));
+                wrong.extend(others.map(|line| format!("step {step}: no line of the file: {line}")));
+            }
         }
     }
     assert!(seen >= 20, "{seen} listings");

@@ -318,7 +318,7 @@ const SHOWN: &[Edit] = &[
         1,
         &[(
             "k.store_global_16(gemm.d.at(row, column), chunk);",
-            "k.store_global_16(gemm.d.at(row, row / 32 % 2 * (row / 64 ^ 1) * 8 ^ column), chunk);",
+            "k.store_global_16(gemm.d.at(row, (row / 32 % 2 * ((row / 64) ^ 1) * 8) ^ column), chunk);",
         )],
     ),
     (

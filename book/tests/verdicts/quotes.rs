@@ -62,8 +62,7 @@ fn quotes(page: &str) -> Vec<String> {
     let text: String = page.split("```").step_by(2).collect::<Vec<_>>().join(" ");
     // A figure's attributes are no quotes.
     let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with('<')).collect();
-    let quoted = lines.join("\n").split('"').skip(1).step_by(2).map(super::dense).collect::<Vec<_>>();
-    quoted
+    lines.join("\n").split('"').skip(1).step_by(2).map(super::dense).collect()
 }
 
 /// The kernel of a quote: of entries that fit it the longest.
