@@ -79,6 +79,12 @@ fn it_says_where_the_book_is_and_every_link_leads_somewhere() {
     let (seen, wrong) = dead(&pages, |path| folder.join(path).is_file());
     assert!(seen > 1000, "{seen} links");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    // What is asked for is there: listings of steps, of calls, and what the builder and the emulator wrote.
+    let asking = pages.iter().filter(|(_, text)| text.contains("{{#"));
+    let asking: Vec<&String> = asking.map(|(name, _)| name).collect();
+    assert!(asking.is_empty(), "{asking:?} show an include that nobody resolved");
+    let step: &String = &pages.iter().find(|(name, _)| name == "step07.html").expect("the page of step 7").1;
+    assert!(step.contains("let at = PipelineState::producer(t, PIPE_DEPTH);</code>"), "step 7 shows its line");
     let styles = fs::read_dir(folder.join("css")).expect("styles").flatten();
     for style in styles {
         let text = fs::read_to_string(style.path()).unwrap_or_default();

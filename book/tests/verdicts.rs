@@ -5,6 +5,8 @@
 #[allow(dead_code)]
 #[path = "../../harness/tests/judged/mod.rs"]
 mod judged;
+#[path = "verdicts/quotes.rs"]
+mod quotes;
 #[path = "verdicts/reports.rs"]
 mod reports;
 #[path = "verdicts/texts.rs"]
@@ -126,6 +128,8 @@ const SAID: &[(&str, &str, &str)] = &[
     ("shared-memory.md", "a swizzle by hand", "swizzle_by_hand_1"),
     ("shared-memory.md", "columns counted in chunks", "columns_in_chunks_1"),
     ("tma.md", "a box that begins at column 4", "box_at_column_4_4"),
+    ("shared-memory.md", "stores by `at_linear`", "without_swizzle_1"),
+    ("shared-memory.md", "columns counted in bytes", "columns_in_bytes_1"),
     ("cta-pairs.md", "the bytes of one CTA announced", "bytes_of_one_9"),
     ("cta-pairs.md", "each CTA's copies tell its own", "own_barrier_9"),
     ("cta-pairs.md", "`commit` in place of", "product_of_one_9"),

@@ -19,9 +19,14 @@ fn region(source: &str, name: &str) -> Option<String> {
     let (begin, end) = (format!("// ANCHOR: {name}"), format!("// ANCHOR_END: {name}"));
     let lines = source.lines().skip_while(|line| line.trim() != begin).skip(1);
     let lines: Vec<&str> = lines.take_while(|line| line.trim() != end).collect();
+    (!lines.is_empty()).then(|| at_the_left(&lines))
+}
+
+/// Lines without the blanks that all of them begin with.
+pub fn at_the_left(lines: &[&str]) -> String {
     let indent = |line: &&str| line.len() - line.trim_start().len();
-    let least = lines.iter().filter(|line| !line.trim().is_empty()).map(indent).min()?;
-    Some(lines.iter().map(|line| format!("{}\n", line.get(least..).unwrap_or_default())).collect())
+    let least = lines.iter().filter(|line| !line.trim().is_empty()).map(indent).min().unwrap_or_default();
+    lines.iter().map(|line| format!("{}\n", line.get(least..).unwrap_or_default())).collect()
 }
 
 #[cfg(test)]

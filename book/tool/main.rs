@@ -12,6 +12,7 @@ mod links;
 mod listings;
 mod serve;
 mod site;
+mod untouched;
 
 use arguments::{Arguments, Findings};
 use std::process::ExitCode;

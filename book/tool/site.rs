@@ -1,6 +1,7 @@
 //! The built book: pages by mdBook, and beside them the figures' scripts and data.
 
-use crate::{data, findings, links, listings};
+use crate::{data, findings, links, listings, untouched};
+use harness::workbook::Workspace;
 use mdbook_driver::MDBook;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,10 +24,18 @@ pub fn build(out: Option<&Path>) -> Result<PathBuf, String> {
     let pages = findings::pages().map_err(|error| failed(&error))?;
     let calls = folder().join("listings/calls.rs");
     let calls = fs::read_to_string(&calls).map_err(|error| failed(&format!("{}: {error}", calls.display())))?;
+    let steps = Workspace { root: folder().join("..") };
+    let mut wrong = Vec::new();
     book.book.for_each_chapter_mut(|chapter| {
         let own = chapter.path.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
-        chapter.content = listings::shown(&links::linked(&chapter.content, &own, &pages), &calls);
+        match untouched::shown(&chapter.content, &|step| steps.skeleton(step)) {
+            Ok(content) => chapter.content = listings::shown(&links::linked(&content, &own, &pages), &calls),
+            Err(error) => wrong.push(format!("book/src/{own}, {error}")),
+        }
     });
+    if !wrong.is_empty() {
+        return Err(failed(&wrong.join("\n")));
+    }
     book.build().map_err(|error| failed(&format!("{error:#}")))?;
     let html = book.build_dir_for("html");
     // The path has `..` in it; show the one that a person would write.

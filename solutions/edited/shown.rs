@@ -312,4 +312,143 @@ const SHOWN: &[Edit] = &[
     ("one_warp_8", 8, &[("const MMA_WARP: u32 = 0;", "const MMA_WARP: u32 = 3;")]),
     ("ring_of_two_8", 8, &[("PipelineState::consumer(t, depth);", "PipelineState::consumer(t, 2);")]),
     ("mask_is_the_count_9", 9, &[("t.commit_multicast(mma2ld, BOTH);", "t.commit_multicast(mma2ld, CTAS);")]),
+    // What the pages on hangs and wrong results say in their tables.
+    (
+        "warp_1_elsewhere_1",
+        1,
+        &[(
+            "k.store_global_16(gemm.d.at(row, column), chunk);",
+            "k.store_global_16(gemm.d.at(row, (row / 32 % 2 * ((row / 64) ^ 1) * 8) ^ column), chunk);",
+        )],
+    ),
+    (
+        "groups_of_8_1",
+        1,
+        &[(
+            "k.store_global_16(gemm.d.at(row, column), chunk);",
+            "k.store_global_16(gemm.d.at(row, column ^ 8), chunk);",
+        )],
+    ),
+    (
+        "rows_in_pairs_1",
+        1,
+        &[(
+            "k.store_global_16(gemm.d.at(row, column), chunk);",
+            "k.store_global_16(gemm.d.at(row ^ 1, column), chunk);",
+        )],
+    ),
+    (
+        "no_row_127_1",
+        1,
+        &[(
+            "k.store_global_16(gemm.d.at(row, column), chunk);",
+            "k.when(row.lt(127), |k| k.store_global_16(gemm.d.at(row, column), chunk));",
+        )],
+    ),
+    (
+        "two_sums_exchanged_1",
+        1,
+        &[(
+            "k.pack_chunks(gemm.dtype, &sums)",
+            "k.pack_chunks(gemm.dtype, &std::array::from_fn::<_, { BLK_N as usize }, _>(|column| sums[column ^ 1]))",
+        )],
+    ),
+    (
+        "nothing_of_the_sums_1",
+        1,
+        &[("k.pack_chunks(gemm.dtype, &sums)", "k.pack_chunks(gemm.dtype, &sums.map(|sum| sum * 0.0))")],
+    ),
+    (
+        "one_number_1",
+        1,
+        &[("k.pack_chunks(gemm.dtype, &sums)", "k.pack_chunks(gemm.dtype, &sums.map(|sum| sum * 0.0 + 1.5))")],
+    ),
+    ("packed_as_bf16_1", 1, &[("k.pack_chunks(gemm.dtype, &sums)", "k.pack_chunks(Dtype::Bf16, &sums)")]),
+    (
+        "rounded_on_the_way_1",
+        1,
+        &[(
+            "k.pack_chunks(gemm.dtype, &sums)",
+            "k.pack_chunks(gemm.dtype, &sums.map(|sum| { let large = sum * 65537.0; large - (large - sum) }))",
+        )],
+    ),
+    (
+        "operands_exchanged_1",
+        1,
+        &[(
+            "t.mma(accumulator, a.k_slice(step * MMA_K), b.k_slice(step * MMA_K), step > 0);",
+            "t.mma(accumulator, b.k_slice(step * MMA_K), a.k_slice(step * MMA_K), step > 0);",
+        )],
+    ),
+    (
+        "one_mma_more_1",
+        1,
+        &[("t.commit(mma_done);", "t.mma(accumulator, a.k_slice(MMA_K), b.k_slice(MMA_K), true); t.commit(mma_done);")],
+    ),
+    ("half_of_the_columns_1", 1, &[("(0..).step_by(CHUNK as usize)", "(0..BLK_N / 2).step_by(CHUNK as usize)")]),
+    (
+        "column_7_off_1",
+        1,
+        &[(
+            "k.pack_chunks(gemm.dtype, &sums)",
+            "k.pack_chunks(gemm.dtype, &{ let mut sums = sums; sums[7] = sums[7] + 100.0; sums })",
+        )],
+    ),
+    ("no_meeting_6", 6, &[("        k.fence_proxy_async();\n        k.sync();\n", "        k.fence_proxy_async();\n")]),
+    (
+        "last_wait_passes_4",
+        4,
+        &[("t.wait(tma2mma, round & 1);", "t.wait(tma2mma, (round & 1) ^ round.eq(7).select(1u32, 0u32));")],
+    ),
+    (
+        "commit_never_executed_1",
+        1,
+        &[("t.commit(mma_done);", "let never: U32 = t.variable(0); t.when(never.eq(1), |t| t.commit(mma_done));")],
+    ),
+    (
+        "comes_late_4",
+        4,
+        &[(
+            "    // TODO 4.5:",
+            "    k.warp(1, |w| {\n        w.repeat(4096, |_, _| {});\n        w.wait(mma_done, 0);\n    });\n    // TODO 4.5:",
+        )],
+    ),
+    (
+        "two_arrive_1",
+        1,
+        &[
+            ("t.barrier_init(mma_done, 1);", "t.barrier_init(mma_done, 2);"),
+            ("t.commit(mma_done);", "t.commit(mma_done); t.commit(mma_done);"),
+        ],
+    ),
+    ("two_commits_2", 2, &[("t.commit(mma_done);", "t.commit(mma_done); t.commit(mma_done);")]),
+    (
+        "last_tile_3",
+        3,
+        &[
+            (
+                "    let row = k.thread_index();\n    let sums",
+                "    let row = k.thread_index();\n    let last = k.cta_x() * (k.cta_y() / 2) * 8;\n    let sums",
+            ),
+            ("gemm.d.at(m_start + row, n_start + column)", "gemm.d.at(m_start + row, n_start + (last ^ column))"),
+        ],
+    ),
+    ("stage_0_of_both_5", 5, &[("(a.at(at.stage()), b.at(at.stage()))", "(a.at(0), b.at(0))")]),
+    (
+        "eight_rounds_5",
+        5,
+        &[("t.repeat(k_tiles, |t, round| {", "t.repeat(8, |t, round| {"), ("later.lt(k_tiles)", "later.lt(8)")],
+    ),
+    (
+        "adds_to_the_tile_before_8",
+        8,
+        &[
+            (
+                "let free = PipelineState::producer(t, 1);\n",
+                "let free = PipelineState::producer(t, 1);\n                let tile: U32 = t.variable(0);\n",
+            ),
+            ("(round + slice).gt(0)", "(round + slice + tile).gt(0)"),
+            ("t.commit(mma2ld);", "t.commit(mma2ld); t.assign(tile, 1);"),
+        ],
+    ),
 ];

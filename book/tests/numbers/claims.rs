@@ -60,6 +60,7 @@ pub fn all() -> Vec<Claim> {
     one_way_back(&mut claims);
     tma(&mut claims);
     roles(&mut claims);
+    exercises_of_ideas(&mut claims);
     pairs(&mut claims);
     claims.all
 }
@@ -75,6 +76,28 @@ fn whole(spans: &[Span]) -> Span {
 
 fn of_warp(events: &[Event], warp: u32) -> Vec<Event> {
     events.iter().filter(|event| event.actor == Actor::Warp(warp)).cloned().collect()
+}
+
+/// The exercises of the pages that stand beside steps 5 to 7.
+fn exercises_of_ideas(claims: &mut Claims) {
+    let page = "pipeline.md";
+    claims.cycles(
+        page,
+        "At 128 × 128 × 64 step 4 takes {} cycles and step 5 {} cycles:",
+        &[("4", STEP_1), ("5", STEP_1)],
+    );
+    claims.cycles(page, "At 128 × 128 × 512 it is {} and {}:", &[("4", STEP_2), ("5", STEP_2)]);
+    let bytes = ["depth_3_5", "5"].map(|name| runs::shared_bytes(name, STEP_2));
+    claims.numbers(page, "{} bytes, where two stages have {}:", &bytes);
+    let page = "warp-specialisation.md";
+    claims.cycles(
+        page,
+        "At 128 × 128 × 64 step 6 takes {} cycles and step 7 {} cycles:",
+        &[("6", STEP_1), ("7", STEP_1)],
+    );
+    claims.cycles(page, "it is {} and {}.", &[("6", deep(512)), ("7", deep(512))]);
+    let sizes = [("6", [2048, 2048, 512]), ("6", WIDE)];
+    claims.cycles("persistent.md", "Step 6 takes {} cycles and {} cycles.", &sizes);
 }
 
 /// The way of step 1's tile, as two pages tell it.

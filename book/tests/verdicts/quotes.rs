@@ -1,0 +1,137 @@
+//! What the pages on hangs and on wrong results quote, in tables and between them: each quote is said of a kernel that has this mistake.
+
+use super::{edited_step, judged, missing, page, said};
+use harness::verdict::{Outcome, Part, Verdict};
+use harness::{JudgeOptions, diagnostics::Sources, judge};
+use std::collections::BTreeMap;
+
+/// Page, how a quote on it begins, and the kernel in `solutions/edited/shown.rs` of which it is said.
+const QUOTES: &[(&str, &str, &str)] = &[
+    ("hangs.md", "(only lane 0)", "load_begins_with_0_7"),
+    ("hangs.md", "this would arrive, but was never executed", "commit_never_executed_1"),
+    ("hangs.md", "the last arrival (phase 9)", "rounds_differ_7"),
+    ("hangs.md", "never ends: nothing ever arrives", "no_commit_1"),
+    ("hangs.md", "nothing ever arrives at it, only at that of CTA 0", "stages_of_one_9"),
+    ("hangs.md", "it waits for 128 arrivals", "one_arrives_7"),
+    ("hangs.md", "65536 bytes are announced", "bytes_of_both_5"),
+    ("hangs.md", "nothing arrives any more after phase 9", "rounds_differ_7"),
+    ("hangs.md", "8 phases were complete", "comes_late_4"),
+    ("hangs.md", "1 arrival from here", "one_arrives_7"),
+    ("hangs.md", "CTA 1 alone", "mask_is_the_count_9"),
+    ("hangs.md", "warp 5 waits at CTA barrier 0", "load_begins_with_0_7"),
+    ("hangs.md", "it waits for 2 arrivals", "count_of_2_1"),
+    ("wrong-results.md", "a part of D that is 4 of 6 tiles", "column_of_the_tile_3"),
+    ("wrong-results.md", "was never written", "half_of_the_columns_1"),
+    ("wrong-results.md", "Also, …", "column_of_the_tile_3"),
+    ("wrong-results.md", "98285 of 98304", "column_of_the_tile_3"),
+    ("wrong-results.md", "Inputs: random normal numbers", "column_of_the_tile_3"),
+    ("wrong-results.md", "the part of D in rows 32 to 63", "warp_1_elsewhere_1"),
+    ("wrong-results.md", "the part of D in rows 32 to 127", "one_waits_1"),
+    ("wrong-results.md", "the stripe of 64 columns", "told_after_the_first_7"),
+    ("wrong-results.md", "the tile of D at row 128", "last_tile_3"),
+    ("wrong-results.md", "a part of D that is 2 of 6", "column_of_the_tile_3"),
+    ("wrong-results.md", "row 127 of D", "no_row_127_1"),
+    ("wrong-results.md", "column 7 of D", "column_7_off_1"),
+    ("wrong-results.md", "the block of D in rows 32 to 63", "no_meeting_6"),
+    ("wrong-results.md", "a part of D, scattered", "swizzle_by_hand_1"),
+    ("wrong-results.md", "all of D fits", "none_adds_1"),
+    ("wrong-results.md", "all of D", "groups_of_8_1"),
+    ("wrong-results.md", "holds values that were never computed", "parity_1_1"),
+    ("wrong-results.md", "is zero", "nothing_of_the_sums_1"),
+    ("wrong-results.md", "is constant", "one_number_1"),
+    ("wrong-results.md", "holds numbers that are right in bf16", "packed_as_bf16_1"),
+    ("wrong-results.md", "is transposed", "operands_exchanged_1"),
+    ("wrong-results.md", "holds the right numbers, permuted", "d_row_after_row_4"),
+    ("wrong-results.md", "holds what belongs in the tile", "same_rows_9"),
+    ("wrong-results.md", "holds the right rows", "rows_in_pairs_1"),
+    ("wrong-results.md", "holds neighbouring columns", "two_sums_exchanged_1"),
+    ("wrong-results.md", "holds its groups of 8", "groups_of_8_1"),
+    ("wrong-results.md", "fits a product for which A was stored", "without_swizzle_1"),
+    ("wrong-results.md", "fits a product whose K columns 448", "last_wait_passes_4"),
+    ("wrong-results.md", "fits a sum in which K columns 16", "one_mma_more_1"),
+    ("wrong-results.md", "fits a sum in which K columns 0", "each_round_anew_2"),
+    ("wrong-results.md", "fits a sum in which K columns 512", "eight_rounds_5"),
+    ("wrong-results.md", "is near the right result", "rounded_on_the_way_1"),
+    ("wrong-results.md", "fits the right result", "adds_to_the_tile_before_8"),
+    ("wrong-results.md", "is wrong", "swizzle_by_hand_1"),
+    ("wrong-results.md", "K columns 0 to 63 count twice", "stage_0_of_both_5"),
+];
+
+/// What stands between quotation marks, outside of the reports.
+fn quotes(page: &str) -> Vec<String> {
+    let text: String = page.split("```").step_by(2).collect::<Vec<_>>().join(" ");
+    // A figure's attributes are no quotes.
+    let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with('<')).collect();
+    lines.join("\n").split('"').skip(1).step_by(2).map(super::dense).collect()
+}
+
+/// The kernel of a quote: of entries that fit it the longest.
+fn kernel_of(name: &str, quote: &str) -> Option<&'static (&'static str, &'static str, &'static str)> {
+    let fits = QUOTES.iter().filter(|(page, begins, _)| *page == name && quote.starts_with(begins));
+    fits.max_by_key(|(_, begins, _)| begins.len())
+}
+
+fn closely(kernel: &'static str) -> Verdict {
+    judged::judged(kernel, 8)
+}
+
+fn at_all_sizes(kernel: &'static str) -> Verdict {
+    let options = JudgeOptions { sources: Sources::at(edited::FOLDER), ..JudgeOptions::default() };
+    judge(edited_step(kernel), &judged::Edited(kernel), &options)
+}
+
+#[test]
+fn what_two_pages_quote_is_said_of_a_kernel() {
+    let (mut wrong, mut of_kernel) = (Vec::new(), BTreeMap::<&str, Vec<(&str, String)>>::new());
+    let mut used = Vec::new();
+    for name in ["hangs.md", "wrong-results.md"] {
+        for quote in quotes(&page(name)) {
+            match kernel_of(name, &quote) {
+                Some(entry) => {
+                    used.push(entry);
+                    of_kernel.entry(entry.2).or_default().push((name, quote));
+                }
+                None => wrong.push(format!("book/src/{name}: of no kernel is said \"{quote}\"")),
+            }
+        }
+    }
+    let idle = QUOTES.iter().filter(|entry| !used.contains(entry));
+    wrong.extend(idle.map(|(name, begins, _)| format!("book/src/{name} quotes nothing that begins with \"{begins}\"")));
+    for (kernel, quotes) in of_kernel {
+        let unsaid = |verdict: &Verdict| -> Vec<String> {
+            let text = said(verdict);
+            let says = |quote: &String| missing(&format!("\"{quote}\""), &text, false).is_empty();
+            quotes
+                .iter()
+                .filter(|(_, quote)| !says(quote))
+                .map(|(name, quote)| format!("book/src/{name}, of {kernel}: \"{quote}\""))
+                .collect()
+        };
+        let left = unsaid(&closely(kernel));
+        if !left.is_empty() {
+            wrong.extend(unsaid(&at_all_sizes(kernel)));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The second exercise on hangs: what it says of three kernels.
+#[test]
+fn two_commits_are_two_arrivals() {
+    for (part, outcome) in &at_all_sizes("two_arrive_1").parts {
+        assert!(!matches!(outcome, Outcome::Failed { .. }), "{part}: {outcome:?}");
+    }
+    let text = said(&closely("two_commits_2"));
+    assert!(text.contains("[early-arrival]"), "{text}");
+    let hangs = closely("count_of_2_1");
+    assert!(!hangs.part(Part::Correct).passed() && said(&hangs).contains("[hang]"), "{}", said(&hangs));
+}
+
+/// A quote without a kernel is seen, and no report is taken for quotes.
+#[test]
+fn a_quote_without_a_kernel_is_seen() {
+    let text = "It says \"row 127\n of D\".\n\n```text\n\"no\"\n```\n<div data-x=\"no\">\n| \"is zero\" |";
+    assert_eq!(quotes(text), ["row 127 of D", "is zero"]);
+    assert!(kernel_of("wrong-results.md", "is one").is_none());
+    assert_eq!(kernel_of("wrong-results.md", "all of D fits a sum").map(|entry| entry.2), Some("none_adds_1"));
+}
