@@ -61,6 +61,41 @@ impl Cluster<'_> {
         }
     }
 
+    /// Where the wait for an asynchronous load or store belongs: between the two, or in front of what tells others of the first.
+    fn wait_between(&self, race: &Race, kind: &str, first_and_telling: &str) -> String {
+        let both = if self.same_warp(race.conflict.first, race.second) { "the two" } else { first_and_telling };
+        format!("Put tcgen05.wait::{kind}.sync.aligned between {both}.")
+    }
+
+    /// What a load reads is overwritten or freed, and no wait for loads stands between: a note where its registers were used in time.
+    fn explain_unwaited_load(&self, race: &Race, name: &str) -> Draft {
+        let (first, second) = (race.conflict.first, race.second);
+        let what = if race.frees { "freed" } else { "overwritten" };
+        let labels = vec![
+            self.label(first.site, format!("{} reads it here, asynchronously", self.who(first))),
+            self.label(second.site, format!("{what} here")),
+        ];
+        let draft = Draft::of(race, name);
+        if race.in_time {
+            let title = format!(
+                "{{}} is {what} after the registers of the tcgen05.ld that reads it were used, but without tcgen05.wait::ld, or with one that comes too late"
+            );
+            let note = draft("missing-wait-ld", title, labels, IN_TIME_RULE, WAIT_HELP.into());
+            return Draft { severity: Severity::Note, ..note };
+        }
+        draft(
+            "missing-wait-ld",
+            format!("{{}} is {what} although nothing waited in time for the tcgen05.ld that reads it"),
+            labels,
+            WAIT_RULE,
+            self.wait_between(
+                race,
+                "ld",
+                "the load and the barrier or arrival that tells others that the columns were read",
+            ),
+        )
+    }
+
     pub fn explain_tensor(&self, race: &Race) -> Draft {
         let (first, second) = (race.conflict.first, race.second);
         let column = (race.conflict.byte / 16) as u32 % super::tensor::COLUMNS;
@@ -71,37 +106,8 @@ impl Cluster<'_> {
             return self.explain_missing_fence(race, name);
         }
         let unwaited_load = race.unwaited && matches!(self.kind(first), Some(ActorKind::TensorLoads(_)));
-        if race.in_time && unwaited_load {
-            let what = if race.frees { "freed" } else { "overwritten" };
-            let note = draft(
-                "missing-wait-ld",
-                format!(
-                    "{{}} is {what} after the registers of the tcgen05.ld that reads it were used, but without tcgen05.wait::ld, or with one that comes too late"
-                ),
-                vec![
-                    self.label(first.site, format!("{} reads it here, asynchronously", self.who(first))),
-                    self.label(second.site, format!("{what} here")),
-                ],
-                IN_TIME_RULE,
-                WAIT_HELP.into(),
-            );
-            return Draft { severity: Severity::Note, ..note };
-        }
-        if unwaited_load && (race.frees || !is_mma(second) || !race.unwritten) {
-            let what = if race.frees { "freed" } else { "overwritten" };
-            return draft(
-                "missing-wait-ld",
-                format!("{{}} is {what} although nothing waited in time for the tcgen05.ld that reads it"),
-                vec![
-                    self.label(first.site, format!("{} reads it here, asynchronously", self.who(first))),
-                    self.label(second.site, format!("{what} here")),
-                ],
-                WAIT_RULE,
-                match self.same_warp(first, second) {
-                    true => "Put tcgen05.wait::ld.sync.aligned between the two.".into(),
-                    false => "Put tcgen05.wait::ld.sync.aligned between the load and the barrier or arrival that tells others that the columns were read.".into(),
-                },
-            );
+        if unwaited_load && (race.in_time || race.frees || !is_mma(second) || !race.unwritten) {
+            return self.explain_unwaited_load(race, &name);
         }
         if race.frees && race.in_time {
             let note = draft(
@@ -146,10 +152,7 @@ impl Cluster<'_> {
                     self.label(second.site, format!("{} {verb} here", self.who(second))),
                 ],
                 STORE_RULE,
-                match self.same_warp(first, second) {
-                    true => "Put tcgen05.wait::st.sync.aligned between the two.".into(),
-                    false => "Put tcgen05.wait::st.sync.aligned between the store and the barrier or arrival that tells others of it.".into(),
-                },
+                self.wait_between(race, "st", "the store and the barrier or arrival that tells others of it"),
             );
         }
         let pair = match (is_mma(first), is_mma(second)) {
