@@ -37,6 +37,12 @@ pub const ASSUMPTIONS: &[Assumption] = &[
         "Copies of numbered scale factors by tcgen05.cp without swizzle, with each base offset.",
     ),
     assume(
+        "collector-holds-a",
+        "An MMA with .collector::a::use or ::lastuse multiplies the A that it names, whatever the collector buffer holds; .collector::a::fill and ::discard change nothing that is computed.",
+        "The ISA says that a use takes what a fill before has left, and that the fill must still be valid, and not what becomes of one that is not, or of another A. Compilers name the same A in both.",
+        "An MMA with ::use that names another A than the ::fill before it, on the device.",
+    ),
+    assume(
         "commit-after-earlier-commit",
         "A tcgen05.commit with nothing new behind it arrives when all that earlier commits cover is complete, and promptly if that is done.",
         "The ISA says what a commit tracks; it does not say how a second one behaves that has nothing of its own to track.",
@@ -80,8 +86,8 @@ pub const ASSUMPTIONS: &[Assumption] = &[
     ),
     assume(
         "kinds-numerics",
-        "Numerics::Exact computes kind::tf32, f8f6f4 and mxf8f6f4 as it does kind::f16, with 8 or 32 products and a scale factor's exponent added to each product that is not zero. Of mxf4 and mxf4nvf4, 16 products each are added without error, multiplied with both scale factors, given the exponent of these two, and cut off 35 bits below the largest. The low 13 bits of TF32 do not count, but a NaN stays one. With an infinite D, a block-scaled result is infinite.",
-        "That is MMA-Sim's model, compared with a B200 for dense MMAs of one CTA. What becomes of zeros, of infinite accumulators of 4-bit kinds and of a NaN whose upper bits are those of an infinity is not said there. The ISA is silent on all of it, but for integers, whose sums are exact.",
+        "Numerics::Exact computes kind::tf32, f8f6f4 and mxf8f6f4 as it does kind::f16, with 8 or 32 products and a scale factor's exponent added to each product that is not zero. Of mxf4 and mxf4nvf4, 16 products each are added without error, multiplied with both scale factors, given the exponent of these two, and cut off 35 bits below the largest. The low 13 bits of TF32 do not count; what that makes of a NaN is the assumption mma-nan-in-cut-bits. With an infinite D, a block-scaled result is infinite.",
+        "That is MMA-Sim's model, compared with a B200 for dense MMAs of one CTA, but for E2M3 and E3M2, which it does not have and which are taken to be as the other formats of their kinds. What becomes of zeros, of infinite accumulators of 4-bit kinds and of a NaN whose upper bits are those of an infinity is not said there. The ISA is silent on all of it, but for integers, whose sums are exact.",
         "MMAs of each kind with random and adversarial exponents on a B200, against Exact.",
     ),
     assume(
@@ -194,7 +200,7 @@ pub const ASSUMPTIONS: &[Assumption] = &[
     ),
     assume(
         "tensor-copy-multicast",
-        "tcgen05.cp.64x128b.warpx2::02_13 brings rows 0 to 31 to the lanes of warps 0 and 2, and rows 32 to 63 to those of 1 and 3; with ::01_23 to those of 0 and 1, and of 2 and 3. A tcgen05.cp begins at lane 0.",
+        "tcgen05.cp.64x128b.warpx2::02_13 brings rows 0 to 31 to the lanes of warps 0 and 2, and rows 32 to 63 to those of 1 and 3; with ::01_23 to those of 0 and 1, and of 2 and 3. The four rows of 4x256b go to lanes 0, 32, 64 and 96. A tcgen05.cp begins at lane 0.",
         "The ISA says which warps form a pair and that each of a pair gets half of the data, which can be read in two ways; the one here is that of CUTLASS's layouts.",
         "One copy of each form on the device, and a dump of all lanes.",
     ),

@@ -2,6 +2,7 @@
 
 use super::instruction_descriptor::Accumulator;
 use crate::order::Stamp;
+use crate::program::kind::Kind;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
@@ -32,6 +33,7 @@ pub struct Recent {
     /// The accumulator: its first column, M and N, and the columns that it takes.
     pub d: (u32, u32, u32),
     pub columns: u32,
+    pub kind: Kind,
     /// What it accumulates in.
     pub of: Accumulator,
     /// What it multiplies: where A begins, in either memory, and B.
@@ -89,9 +91,10 @@ impl Issued {
         self.recent.iter().rev().any(|m| m.warp == warp && overlap(m))
     }
 
-    /// The last one of the same warp that wrote some of these columns as another accumulator.
+    /// The last one of the same warp that wrote some of these columns as another accumulator, or by another kind of MMA.
     pub fn aliased(&self, new: &Recent) -> Option<Recent> {
         let overlap = |m: &&Recent| m.overlaps(new.d.0, new.columns);
-        self.recent.iter().rev().find(|m| m.warp == new.warp && m.d != new.d && overlap(m)).copied()
+        let differs = |m: &&Recent| m.d != new.d || m.kind != new.kind;
+        self.recent.iter().rev().find(|m| m.warp == new.warp && differs(m) && overlap(m)).copied()
     }
 }

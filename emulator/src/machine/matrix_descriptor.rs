@@ -80,6 +80,12 @@ impl SharedDescriptor {
                 "Blackwell descriptors hold the constant 0b001 there; Hopper's do not".into(),
             ));
         }
+        if field(53, 8) != 0 {
+            return Err((
+                format!("the matrix descriptor {bits:#018x} has {:#x} in bits 53–60", field(53, 8)),
+                "these bits are 0".into(),
+            ));
+        }
         // Without swizzle there is no pattern whose place it could tell: assumption `base-offset-without-swizzle`.
         if swizzle != 0 && field(49, 3) != 0 || field(52, 1) != 0 {
             return Err((

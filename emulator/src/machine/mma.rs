@@ -296,6 +296,7 @@ impl Cluster<'_> {
             ctas: (group[0], group.len()),
             d: (column, i.m, i.n),
             columns: layout.columns(i.n),
+            kind: i.kind,
             of: i.d,
             operands: (
                 match a {
@@ -349,7 +350,7 @@ impl Cluster<'_> {
         Ok(())
     }
 
-    /// MMAs run in the order of their issue where they have accumulator and shape in common; where others overlap, the first must
+    /// MMAs run in the order of their issue where they have accumulator, shape and kind in common; where others overlap, the first must
     /// have been waited for.
     fn accumulators_apart(&mut self, new: &Recent) {
         let Some(old) = self.issued.aliased(new) else { return };
@@ -358,15 +359,25 @@ impl Cluster<'_> {
         }
         let name = self.tensor_name(new.d.0.max(old.d.0));
         let (column, m, n) = old.d;
-        let mut diagnostic = self.problem(
-            "race-tensor",
-            new.stamp.site,
-            format!("two MMAs write {name} as parts of different accumulators, and nothing orders the two"),
-            "MMAs run in the order of their issue if they have the same accumulator and shape (PTX ISA 9.7.16.6.2).",
-            "Keep accumulators apart (with FP32, N columns each), or wait for the commit of the first.".into(),
-        );
+        let kinds = old.d == new.d;
+        let title = if kinds {
+            format!("MMAs of {} and {} write {name}, and nothing orders the two", old.kind.name(), new.kind.name())
+        } else {
+            format!("two MMAs write {name} as parts of different accumulators, and nothing orders the two")
+        };
+        let help = if kinds {
+            "Wait for the commit of the first, or let one kind of MMA compute all of an accumulator."
+        } else {
+            "Keep accumulators apart (with FP32, N columns each), or wait for the commit of the first."
+        };
+        let rule = "MMAs run in the order of their issue if they have the same accumulator, shape and kind (PTX ISA 9.7.16.6.2).";
+        let mut diagnostic = self.problem("race-tensor", new.stamp.site, title, rule, help.into());
         diagnostic.severity = Severity::Finding;
-        let first = format!("this MMA writes an accumulator of {m} × {n} at column {column}");
+        let first = if kinds {
+            format!("this MMA of {} writes it before", old.kind.name())
+        } else {
+            format!("this MMA writes an accumulator of {m} × {n} at column {column}")
+        };
         diagnostic.labels.push(self.label(old.stamp.site, first));
         self.findings.add(diagnostic);
     }

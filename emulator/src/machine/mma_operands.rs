@@ -122,6 +122,16 @@ impl Cluster<'_> {
             if let Some(freed) = freed.filter(|_| lane == 0) {
                 return Err(Some(Box::new(self.used_after_free("the MMA", column, site, freed))));
             }
+            if lane == 16 && missing.is_none() && i.m == 64 && group.len() == 1 && !what.starts_with("scale") {
+                return Err(Some(Box::new(self.problem(
+                    "not-modelled",
+                    site,
+                    format!("the MMA's {what} is at {:#x}, in the upper halves of the quarters", lane << 16 | column),
+                    "With M = 64 and one CTA, the 16 lanes that it has of each quarter may begin at lane 0 or 16 (PTX ISA 9.7.16.10.5); \
+                     the emulator has the first of these.",
+                    "Let it begin at lane 0.".into(),
+                ))));
+            }
             let (verb, pronoun) =
                 if what.ends_with('r') || what.ends_with("d A") { ("is", "it") } else { ("are", "they") };
             let takes = if pronoun == "it" { "takes" } else { "take" };

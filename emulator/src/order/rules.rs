@@ -334,8 +334,8 @@ pub const RULES: &[Rule] = &[
     rule(
         "mma-after-mma",
         "tcgen05.mma.",
-        "tcgen05.mma by the same thread, with the same accumulator and shape.",
-        "The second adds to what the first left: they run as a pipeline. MMAs of two threads, and of accumulators that overlap, do not.",
+        "tcgen05.mma by the same thread, of the same kind, with the same accumulator and shape.",
+        "The second adds to what the first left: they run as a pipeline. MMAs of two threads, of two kinds, and of accumulators that overlap, do not.",
         "PTX ISA 9.7.16.6.1, 9.7.16.6.2",
     ),
     rule(

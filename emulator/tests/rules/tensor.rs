@@ -111,6 +111,17 @@ pub fn tensor() -> Vec<Case> {
                 epilogue()
             )),
         ),
+        // Of two kinds, with accumulator and shape in common.
+        order(
+            "mma-after-mma",
+            PAIR,
+            &["race-tensor"],
+            kernel(&format!(
+                "@%first {MMA}\n@%first {MMA} // rule: @%first {}\n@%first {COMMIT} [bar_a];\n{a}\n{}",
+                MMA.replace("kind::f16", "kind::tf32").replace("0x08080010", "0x08080910"),
+                epilogue()
+            )),
+        ),
         // The copies of another thread are no part of the pipeline.
         order(
             "mma-after-copy",

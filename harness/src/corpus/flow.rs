@@ -1,6 +1,7 @@
 //! What an instruction reads and writes, and which threads come to it: as much as the rules of [`super::equivalent`] need.
 
 use super::text::{Statement, Text, registers};
+use std::ops::Range;
 
 /// Instructions that compute registers from registers, constants and parameters, and do nothing else.
 const PURE: [&str; 24] = [
@@ -27,6 +28,17 @@ pub fn is_pure(statement: &Statement) -> bool {
     let known = |register: &str| ALIKE.iter().chain(&CONSTANT).any(|name| register.split('.').next() == Some(name));
     let mut read = statement.operands().iter().flat_map(|operand| registers(operand)).filter(special);
     PURE.iter().any(|opcode| statement.is(opcode)) && read.all(known)
+}
+
+/// Whether a branch leads out of some statements.
+pub fn is_left(text: &Text, part: Range<usize>) -> bool {
+    part.clone().any(|at| text.target(at).is_some_and(|to| !part.contains(&to)))
+}
+
+/// Whether a branch from elsewhere leads into some statements.
+pub fn is_entered(text: &Text, part: Range<usize>) -> bool {
+    text.find(|s| s.target().is_some())
+        .any(|at| !part.contains(&at) && text.target(at).is_some_and(|to| part.contains(&to)))
 }
 
 /// The registers that a pure instruction, or `elect.sync`, writes.

@@ -37,7 +37,7 @@ pub const STEPS: [u8; 11] = [HOPPER, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10];
 /// CTAs or clusters, and of kernels that stay on their SM one with two or three tiles.
 fn case(step: u8) -> (Problem, u32) {
     match step {
-        HOPPER => (Problem::f16(768, 256, 384), 4),
+        HOPPER => (Problem::f16(768, 256, 768), 4),
         1 => (Problem::f16(128, 128, 64), 148),
         2 => (Problem::f16(128, 128, 192), 148),
         3 | 4 => (Problem::f16(128, 256, 192), 148),

@@ -102,7 +102,7 @@ pub enum Change {
 /// A solution with one thing wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mutant {
-    /// `08/delete/95`: step, mistake, line; `.2` and so on behind it where there are several.
+    /// `08/first-phase/103`: step, mistake, line; `.2` and so on behind it where there are several.
     pub id: String,
     /// The step.
     pub step: u8,

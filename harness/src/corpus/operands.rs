@@ -40,6 +40,11 @@ fn changed(text: &Text, at: usize, mistake: &'static str, code: &str) -> Mutant 
 
 /// A number among the operands, and the steps by which it is changed.
 fn numbers(text: &Text, at: usize, statement: &Statement) -> Vec<Mutant> {
+    // A count that is not written is 1.
+    if statement.is("mbarrier.arrive") && !statement.is("mbarrier.arrive.expect_tx") && statement.operands().len() == 2
+    {
+        return vec![changed(text, at, "arrivals", &format!("{}, 2;", statement.code().trim_end_matches(';')))];
+    }
     let (mistake, operand, steps): (_, _, &[i64]) = match statement {
         s if s.is("mbarrier.init") => ("count", 1, &[1, -1]),
         s if s.is("mbarrier.arrive.expect_tx") || s.is("mbarrier.expect_tx") => ("bytes", 2, &[BYTES, -BYTES]),
@@ -61,9 +66,6 @@ fn numbers(text: &Text, at: usize, statement: &Statement) -> Vec<Mutant> {
     if mistake == "barrier number" && value(1).is_some() {
         let counts = [WARP, -WARP].into_iter().filter_map(|by| step((1, by)));
         all.extend(counts.map(|code| changed(text, at, "threads", &code)));
-    }
-    if statement.is("mbarrier.arrive") && !statement.is("mbarrier.arrive.expect_tx") {
-        all.push(changed(text, at, "arrivals", &format!("{}, 2;", statement.code().trim_end_matches(';'))));
     }
     all
 }

@@ -25,7 +25,7 @@ pub struct Options {
     /// Mutants with this mistake only, such as `rounds` or `next-barrier`; may be given several times
     #[arg(long, value_name = "MISTAKE", value_delimiter = ',')]
     mistake: Vec<String>,
-    /// These mutants only, by their names, such as `08/delete/95`; may be given several times
+    /// These mutants only, by their names, such as `08/first-phase/103`; may be given several times
     #[arg(long, value_name = "ID", value_delimiter = ',', conflicts_with = "sample")]
     only: Vec<String>,
     /// So many mutants of each step and kind
@@ -73,8 +73,9 @@ pub fn corpus(options: &Options) -> Result<ExitCode, String> {
         let bench = Bench::new(&kernel)?;
         alarms.extend(false_alarm(&bench)?);
         let mut made = mutants(&kernel, &kinds);
-        let of_mistake =
-            |mutant: &Mutant| mutant.id.split('/').nth(1).is_some_and(|is| options.mistake.iter().any(|one| one == is));
+        let of_mistake = |mutant: &Mutant| {
+            mutant.id.split('/').nth(1).is_some_and(|is| options.mistake.iter().any(|one| one.replace(' ', "-") == is))
+        };
         made.retain(|mutant| options.mistake.is_empty() || of_mistake(mutant));
         made.retain(|mutant| options.only.is_empty() || options.only.contains(&mutant.id));
         let chosen =
@@ -87,6 +88,16 @@ pub fn corpus(options: &Options) -> Result<ExitCode, String> {
         if let Some(path) = &options.json {
             write(path, &rows, &all)?;
         }
+    }
+    if let Some(id) = options.only.iter().find(|id| !all.iter().any(|judged| judged.mutant.id == **id)) {
+        return Err(unknown(id));
+    }
+    if all.is_empty() {
+        return Err(
+            "no mutant is left by `--steps`, `--kind` and `--mistake`\n  try: Take mistakes from the second part of a \
+                    mutant's name, such as `first-phase`; the file of `--json` has all."
+                .into(),
+        );
     }
     print(&table::table(&all));
     print(&table::summary(&all));
@@ -145,18 +156,23 @@ fn write(path: &Path, rows: &[Value], all: &[Judged]) -> Result<(), String> {
     std::fs::write(path, text).map_err(|error| format!("cannot write {}: {error}", path.display()))
 }
 
+/// A mutant's name, where one is asked for.
+const EXAMPLE: &str = "08/first-phase/103";
+
+fn unknown(id: &str) -> String {
+    format!(
+        "there is no mutant `{id}`, or `--steps`, `--kind` and `--mistake` leave it out\n  try: Take a name from the file of `--json`, or from the list of those that were missed: step, \
+         mistake and line, such as `{EXAMPLE}`"
+    )
+}
+
 /// One mutant: what was changed, and all that is said of it.
 fn show(id: &str) -> Result<String, String> {
     let number = id.split('/').next().unwrap_or_default();
-    let unknown = || {
-        format!(
-            "there is no mutant `{id}`\n  try: Take one from the table or the file of `--json`: step, mistake and line, such as `08/delete/95`."
-        )
-    };
-    let step = step(number).map_err(|_| unknown())?;
+    let step = step(number).map_err(|_| unknown(id))?;
     let kernel = Kernel::new(step)?;
     let bench = Bench::new(&kernel)?;
-    let found = mutants(&kernel, &Kind::ALL).into_iter().find(|mutant| mutant.id == id).ok_or_else(unknown)?;
+    let found = mutants(&kernel, &Kind::ALL).into_iter().find(|mutant| mutant.id == id).ok_or_else(|| unknown(id))?;
     let (ptx, launch) = bench.mutated(&found);
     let mut text = format!("{id}, {}, at {}\n\n", found.kind, kernel.problem);
     text.push_str(&super::diff::lines(&kernel.built.ptx, &ptx));
@@ -190,4 +206,16 @@ fn show(id: &str) -> Result<String, String> {
         }
     }
     Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_example_is_a_mutant() {
+        let kernel = Kernel::new(8).expect("a solution");
+        assert!(mutants(&kernel, &Kind::ALL).iter().any(|mutant| mutant.id == EXAMPLE));
+        assert!(unknown("x").contains(EXAMPLE));
+    }
 }

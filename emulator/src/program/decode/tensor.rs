@@ -98,7 +98,7 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
         }
         ["mma", "cta_group::1", kind, rest @ ..] => {
             let Some(kind) = Kind::named(kind) else { return Ok(None) };
-            // Collector hints change speed only (PTX ISA, tcgen05.mma).
+            // What the collector buffer holds is not modelled: assumption `collector-holds-a`.
             let rest = match rest {
                 [
                     rest @ ..,

@@ -10,10 +10,14 @@ use std::ops::Range;
 pub fn only_waits_for_groups(text: &Text, mutant: &Mutant) -> bool {
     match mutant.what {
         What::Unguarded(at) => waits_only(text, at),
-        // Behind a label come also those who branch to it; before a branch also those who take it.
+        // Behind a label come also those who branch to it; before a branch also those who take it. None may come to where it stood by
+        // another way than past where it stands now.
         What::Moved(at, across) => {
             let (moved, other) = (&text.statements[at], &text.statements[across]);
-            let more = if across > at { other.label().is_some() } else { other.target().is_some() };
+            let more = match across > at {
+                true => other.label().is_some() && !flow::is_left(text, at..across + 1),
+                false => other.target().is_some() && !flow::is_entered(text, across + 1..at + 1),
+            };
             moved.is("cp.async.bulk.wait_group") && more
         }
         _ => false,
@@ -137,6 +141,12 @@ ret;";
         assert!(only_waits_for_groups(&kernel, &unguarded(&kernel, "@!%p3")));
         assert!(only_waits_for_groups(&kernel, &made(What::Moved(at(&kernel, "cp"), at(&kernel, "$elected_end")))));
         assert!(only_waits_for_groups(&kernel, &made(What::Moved(at(&kernel, "cp"), at(&kernel, "@!%p3")))));
+        // Who takes %p1 would not wait any more.
+        let loops = "@%p1 bra $skip;\n$loop:\nadd.u32 %r1, %r1, 1;\nsetp.lt.u32 %p2, %r1, 4;\n@%p2 bra $loop;\n$skip:\n\
+                     cp.async.bulk.wait_group.read 0;\nst.shared.b32 [%r2], %r3;\nret;";
+        let kernel_of_loops = text(loops);
+        let moved = made(What::Moved(at(&kernel_of_loops, "cp"), at(&kernel_of_loops, "@%p2")));
+        assert!(!only_waits_for_groups(&kernel_of_loops, &moved));
         let other = text(&KERNEL.replace("wait_group.read 0", "commit_group"));
         assert!(!only_waits_for_groups(&other, &unguarded(&other, "@!%p3")));
         let outside = text(&KERNEL.replace("ret;", "@%p3 bra $warp_end;"));

@@ -1,5 +1,6 @@
 //! Instructions that stand there twice, or ask for more than before.
 
+use super::super::flow;
 use super::super::text::{Statement, Text, number};
 use super::super::{Mutant, What};
 use super::now;
@@ -39,7 +40,9 @@ pub fn a_group_of_nothing(text: &Text, mutant: &Mutant) -> bool {
         // `wgmma` takes whole warps.
         What::Moved(at, across) => {
             let commit = &text.statements[at];
-            across > at && text.statements[across].label().is_some() && commits(commit) && !commit.is("wgmma")
+            let behind =
+                across > at && text.statements[across].label().is_some() && !flow::is_left(text, at..across + 1);
+            behind && commits(commit) && !commit.is("wgmma")
         }
         _ => false,
     }
