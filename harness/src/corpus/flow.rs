@@ -35,10 +35,10 @@ pub fn is_left(text: &Text, part: Range<usize>) -> bool {
     part.clone().any(|at| text.target(at).is_some_and(|to| !part.contains(&to)))
 }
 
-/// Whether a branch from elsewhere leads into some statements.
-pub fn is_entered(text: &Text, part: Range<usize>) -> bool {
+/// The branches from elsewhere that lead into some statements.
+pub fn entries(text: &Text, part: Range<usize>) -> impl Iterator<Item = usize> + '_ {
     text.find(|s| s.target().is_some())
-        .any(|at| !part.contains(&at) && text.target(at).is_some_and(|to| part.contains(&to)))
+        .filter(move |at| !part.contains(at) && text.target(*at).is_some_and(|to| part.contains(&to)))
 }
 
 /// The registers that a pure instruction, or `elect.sync`, writes.

@@ -10,18 +10,28 @@ use std::ops::Range;
 pub fn only_waits_for_groups(text: &Text, mutant: &Mutant) -> bool {
     match mutant.what {
         What::Unguarded(at) => waits_only(text, at),
-        // Behind a label come also those who branch to it; before a branch also those who take it. None may come to where it stood by
-        // another way than past where it stands now.
+        // Behind a label come also those who branch to it; before a branch also those who take it. None who has groups may come to where
+        // it stood by another way than past where it stands now.
         What::Moved(at, across) => {
             let (moved, other) = (&text.statements[at], &text.statements[across]);
             let more = match across > at {
                 true => other.label().is_some() && !flow::is_left(text, at..across + 1),
-                false => other.target().is_some() && !flow::is_entered(text, across + 1..at + 1),
+                false => {
+                    let entries = || flow::entries(text, across + 1..at + 1);
+                    other.target().is_some() && entries().all(|branch| has_no_groups(text, branch))
+                }
             };
             moved.is("cp.async.bulk.wait_group") && more
         }
         _ => false,
     }
+}
+
+/// Who comes to a branch has committed nothing: all commits stand behind it, and no way leads back from them.
+fn has_no_groups(text: &Text, branch: usize) -> bool {
+    let first = text.find(|s| s.is("cp.async.bulk.commit_group")).next();
+    let leads_back = |from: usize, at: usize| at >= from && text.target(at).is_some_and(|to| to <= branch);
+    first.is_none_or(|first| first > branch && !text.find(|s| s.target().is_some()).any(|at| leads_back(first, at)))
 }
 
 /// The last wait for a thread's groups, moved down, still before the thread's end. Behind it nothing writes to shared memory, from which the
@@ -142,11 +152,19 @@ ret;";
         assert!(only_waits_for_groups(&kernel, &made(What::Moved(at(&kernel, "cp"), at(&kernel, "$elected_end")))));
         assert!(only_waits_for_groups(&kernel, &made(What::Moved(at(&kernel, "cp"), at(&kernel, "@!%p3")))));
         // Who takes %p1 would not wait any more.
-        let loops = "@%p1 bra $skip;\n$loop:\nadd.u32 %r1, %r1, 1;\nsetp.lt.u32 %p2, %r1, 4;\n@%p2 bra $loop;\n$skip:\n\
+        let loops = "cp.async.bulk.commit_group;\n@%p1 bra $skip;\n$loop:\nadd.u32 %r1, %r1, 1;\nsetp.lt.u32 %p2, %r1, 4;\n@%p2 bra $loop;\n$skip:\n\
                      cp.async.bulk.wait_group.read 0;\nst.shared.b32 [%r2], %r3;\nret;";
         let kernel_of_loops = text(loops);
-        let moved = made(What::Moved(at(&kernel_of_loops, "cp"), at(&kernel_of_loops, "@%p2")));
+        let moved = made(What::Moved(at(&kernel_of_loops, "cp.async.bulk.wait"), at(&kernel_of_loops, "@%p2")));
         assert!(!only_waits_for_groups(&kernel_of_loops, &moved));
+        // Who commits behind the branch only has nothing to wait for where it is taken.
+        let kernel_of_loops = text(
+            &loops
+                .replace("cp.async.bulk.commit_group;\n", "")
+                .replace("$loop:", "$loop:\ncp.async.bulk.commit_group;"),
+        );
+        let moved = made(What::Moved(at(&kernel_of_loops, "cp.async.bulk.wait"), at(&kernel_of_loops, "@%p2")));
+        assert!(only_waits_for_groups(&kernel_of_loops, &moved));
         let other = text(&KERNEL.replace("wait_group.read 0", "commit_group"));
         assert!(!only_waits_for_groups(&other, &unguarded(&other, "@!%p3")));
         let outside = text(&KERNEL.replace("ret;", "@%p3 bra $warp_end;"));
