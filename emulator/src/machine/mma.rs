@@ -359,25 +359,23 @@ impl Cluster<'_> {
         }
         let name = self.tensor_name(new.d.0.max(old.d.0));
         let (column, m, n) = old.d;
-        let kinds = old.d == new.d;
-        let title = if kinds {
-            format!("MMAs of {} and {} write {name}, and nothing orders the two", old.kind.name(), new.kind.name())
+        let (title, first, help) = if old.d == new.d {
+            let [before, now] = [old.kind, new.kind].map(|kind| kind.name());
+            (
+                format!("MMAs of {before} and {now} write {name}, and nothing orders the two"),
+                format!("this MMA of {before} writes it before"),
+                "Wait for the commit of the first, or let one kind of MMA compute all of an accumulator.",
+            )
         } else {
-            format!("two MMAs write {name} as parts of different accumulators, and nothing orders the two")
-        };
-        let help = if kinds {
-            "Wait for the commit of the first, or let one kind of MMA compute all of an accumulator."
-        } else {
-            "Keep accumulators apart (with FP32, N columns each), or wait for the commit of the first."
+            (
+                format!("two MMAs write {name} as parts of different accumulators, and nothing orders the two"),
+                format!("this MMA writes an accumulator of {m} × {n} at column {column}"),
+                "Keep accumulators apart (with FP32, N columns each), or wait for the commit of the first.",
+            )
         };
         let rule = "MMAs run in the order of their issue if they have the same accumulator, shape and kind (PTX ISA 9.7.16.6.2).";
         let mut diagnostic = self.problem("race-tensor", new.stamp.site, title, rule, help.into());
         diagnostic.severity = Severity::Finding;
-        let first = if kinds {
-            format!("this MMA of {} writes it before", old.kind.name())
-        } else {
-            format!("this MMA writes an accumulator of {m} × {n} at column {column}")
-        };
         diagnostic.labels.push(self.label(old.stamp.site, first));
         self.findings.add(diagnostic);
     }

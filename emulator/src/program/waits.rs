@@ -10,7 +10,7 @@ const MOST: usize = 4096;
 
 /// Finds the waits that ask until they pass, and those whose answer nobody hears. Of registers that nothing writes, the constants.
 pub fn mark_waits(code: &mut [Inst], constants: &[(u16, u32)]) {
-    let mut goes_on = None;
+    let mut ways = None;
     for n in 0..code.len() {
         let &Op::BarrierWait { p, .. } = &code[n].op else { continue };
         let unread = !ways_lead(code, n, |at, inst| {
@@ -24,27 +24,38 @@ pub fn mark_waits(code: &mut [Inst], constants: &[(u16, u32)]) {
                 Way::On
             }
         });
-        let goes_on = goes_on.get_or_insert_with(|| reach(code, |inst| matches!(inst.op, Op::Exit)));
-        let spins = !unread && asks_again(code, n, p, constants, goes_on);
+        let ways = ways.get_or_insert_with(|| Ways::of(code));
+        let spins = !unread && asks_again(code, n, p, constants, ways);
         let facts = &mut code[n].facts;
         (facts.unread, facts.spins) = (unread, spins);
     }
 }
 
-/// From which instructions a way leads to one of these. One that ends in a trap leads nowhere.
-fn reach(code: &[Inst], to: impl Fn(&Inst) -> bool) -> Vec<bool> {
-    let next = successors(code, true);
-    let mut reaches: Vec<bool> = code.iter().map(to).collect();
-    let mut changed = true;
-    while changed {
-        changed = false;
-        for at in (0..code.len()).rev().filter(|&at| !next[at].is_empty()) {
-            if !reaches[at] && next[at].iter().any(|&to| reaches.get(to) == Some(&true)) {
-                (reaches[at], changed) = (true, true);
+/// The ways of the code, backwards.
+struct Ways {
+    /// From where each instruction is reached, and the end.
+    before: Vec<Vec<usize>>,
+    /// From which instructions a way leads to one where threads end. One that ends in a trap leads nowhere.
+    goes_on: Vec<bool>,
+}
+
+impl Ways {
+    fn of(code: &[Inst]) -> Ways {
+        let mut before = vec![Vec::new(); code.len() + 1];
+        for (from, list) in successors(code, true).iter().enumerate() {
+            list.iter().for_each(|&to| before[to].push(from));
+        }
+        let mut goes_on: Vec<bool> = code.iter().map(|inst| matches!(inst.op, Op::Exit)).collect();
+        let mut open: Vec<usize> = (0..code.len()).filter(|&at| goes_on[at]).collect();
+        while let Some(at) = open.pop() {
+            for &from in &before[at] {
+                if !std::mem::replace(&mut goes_on[from], true) {
+                    open.push(from);
+                }
             }
         }
+        Ways { before, goes_on }
     }
-    reaches
 }
 
 /// What is known of registers on a way on which an answer was false, in order.
@@ -145,11 +156,7 @@ impl Known {
 }
 
 /// The only instruction that a register's value in front of another comes from, if there is one.
-fn only_definition(code: &[Inst], next: &[Vec<usize>], of: Reg, at: usize) -> Option<usize> {
-    let mut before = vec![Vec::new(); code.len() + 1];
-    for (from, list) in next.iter().enumerate() {
-        list.iter().for_each(|&to| before[to].push(from));
-    }
+fn only_definition(code: &[Inst], before: &[Vec<usize>], of: Reg, at: usize) -> Option<usize> {
     let (mut seen, mut open, mut found) = (FxHashSet::default(), vec![at], None);
     while let Some(at) = open.pop() {
         if before[at].is_empty() || at == 0 {
@@ -168,8 +175,8 @@ fn only_definition(code: &[Inst], next: &[Vec<usize>], of: Reg, at: usize) -> Op
 
 /// Whether a wait asks for the same again when a way leads back to it over these instructions: they leave its operands as they are, or
 /// compute them again from what they leave.
-fn asks_the_same(code: &[Inst], n: usize, way: &FxHashSet<usize>) -> bool {
-    let (mut open, mut seen, mut next) = (vec![n], FxHashSet::default(), None);
+fn asks_the_same(code: &[Inst], n: usize, way: &FxHashSet<usize>, ways: &Ways) -> bool {
+    let (mut open, mut seen) = (vec![n], FxHashSet::default());
     while let Some(user) = open.pop() {
         if !seen.insert(user) {
             continue;
@@ -178,8 +185,7 @@ fn asks_the_same(code: &[Inst], n: usize, way: &FxHashSet<usize>) -> bool {
             if !way.iter().any(|&at| code[at].defs.contains(&reg)) {
                 continue;
             }
-            let next = next.get_or_insert_with(|| successors(code, true));
-            let Some(definition) = only_definition(code, next, reg, user) else { return false };
+            let Some(definition) = only_definition(code, &ways.before, reg, user) else { return false };
             let Inst { op, facts, .. } = &code[definition];
             if !facts.plain || facts.guarded || matches!(op, Op::Special { .. }) {
                 return false;
@@ -192,7 +198,7 @@ fn asks_the_same(code: &[Inst], n: usize, way: &FxHashSet<usize>) -> bool {
 
 /// Whether a wait whose answer is false is asked again, of the same mbarrier and parity, before anything that others see: whatever else
 /// is true. A way that ends in a trap ends the run.
-fn asks_again(code: &[Inst], n: usize, p: u16, constants: &[(u16, u32)], goes_on: &[bool]) -> bool {
+fn asks_again(code: &[Inst], n: usize, p: u16, constants: &[(u16, u32)], ways: &Ways) -> bool {
     let known = Known { preds: vec![(p, false)], ..Known::default() };
     let (mut seen, mut next, mut returns) = (FxHashSet::default(), vec![(n + 1, known)], false);
     while let Some((at, mut known)) = next.pop() {
@@ -229,7 +235,8 @@ fn asks_again(code: &[Inst], n: usize, p: u16, constants: &[(u16, u32)], goes_on
             _ if executed == Some(false) => {}
             Op::Exit => return false,
             _ if inst.facts.visible => {
-                let leads_on = goes_on[at] || ways_lead(code, at, |at, _| if at == n { Way::Found } else { Way::On });
+                let leads_on =
+                    ways.goes_on[at] || ways_lead(code, at, |at, _| if at == n { Way::Found } else { Way::On });
                 if leads_on {
                     return false;
                 }
@@ -241,5 +248,5 @@ fn asks_again(code: &[Inst], n: usize, p: u16, constants: &[(u16, u32)], goes_on
         next.push((at + 1, known));
     }
     let way = seen.into_iter().map(|(at, _)| at).collect();
-    returns && asks_the_same(code, n, &way)
+    returns && asks_the_same(code, n, &way, ways)
 }

@@ -47,6 +47,18 @@ fn overwritten(between: &str) -> String {
 
 pub fn tensor() -> Vec<Case> {
     let (a, b) = (wait("WAIT_A", "bar_a"), wait("WAIT_B", "bar_b"));
+    // Two MMAs of a thread, the twin's second one another.
+    let second_mma = |other: String| {
+        order(
+            "mma-after-mma",
+            PAIR,
+            &["race-tensor"],
+            kernel(&format!(
+                "@%first {MMA}\n@%first {MMA} // rule: @%first {other}\n@%first {COMMIT} [bar_a];\n{a}\n{}",
+                epilogue()
+            )),
+        )
+    };
     vec![
         // Who has not waited reads too early.
         order(
@@ -101,27 +113,9 @@ pub fn tensor() -> Vec<Case> {
                 epilogue()
             )),
         ),
-        order(
-            "mma-after-mma",
-            PAIR,
-            &["race-tensor"],
-            kernel(&format!(
-                "@%first {MMA}\n@%first {MMA} // rule: @%first {}\n@%first {COMMIT} [bar_a];\n{a}\n{}",
-                MMA.replace("0x08080010", "0x04040010"),
-                epilogue()
-            )),
-        ),
+        second_mma(MMA.replace("0x08080010", "0x04040010")),
         // Of two kinds, with accumulator and shape in common.
-        order(
-            "mma-after-mma",
-            PAIR,
-            &["race-tensor"],
-            kernel(&format!(
-                "@%first {MMA}\n@%first {MMA} // rule: @%first {}\n@%first {COMMIT} [bar_a];\n{a}\n{}",
-                MMA.replace("kind::f16", "kind::tf32").replace("0x08080010", "0x08080910"),
-                epilogue()
-            )),
-        ),
+        second_mma(MMA.replace("kind::f16", "kind::tf32").replace("0x08080010", "0x08080910")),
         // The copies of another thread are no part of the pipeline.
         order(
             "mma-after-copy",
