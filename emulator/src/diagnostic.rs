@@ -45,6 +45,16 @@ pub struct Label {
     pub place: Place,
     /// What happened there, in a few words.
     pub text: String,
+    /// Of a hang: somebody who waits, too, and is not why.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub aside: bool,
+}
+
+impl Label {
+    /// What happened at a place.
+    pub fn new(place: Place, text: impl Into<String>) -> Label {
+        Label { place, text: text.into(), aside: false }
+    }
 }
 
 /// One thing that is wrong.

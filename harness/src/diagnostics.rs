@@ -29,7 +29,7 @@ impl Explanation {
 
     /// With a place, and what happened there.
     pub fn at(mut self, place: &emulator::Place, text: impl Into<String>) -> Explanation {
-        self.labels.push(Label { place: place.clone(), text: text.into() });
+        self.labels.push(Label::new(place.clone(), text));
         self
     }
 }
@@ -152,7 +152,7 @@ pub fn at(title: &str, place: &Place, label: &str, help: &str, sources: &Sources
 
 fn notes(labels: &[Label]) -> Vec<Note<'_>> {
     fn note(label: &Label) -> Note<'_> {
-        let Label { place, text } = label;
+        let Label { place, text, .. } = label;
         let file = place.source.as_ref().map(|source| (source.file.as_str(), source.line, source.column));
         Note { file, ptx: (place.line > 0).then_some((place.line, place.text.as_str())), text }
     }
@@ -256,7 +256,7 @@ mod tests {
             emulator::Place {
                 line: 90, column: 5, text: "st.shared.v4.b32 [%r1], {…};".into(), source: Some(source)
             };
-        Label { place, text: text.to_string() }
+        Label::new(place, text)
     }
 
     fn finding() -> Diagnostic {

@@ -472,10 +472,8 @@ impl<'a> Chip<'a> {
             findings.join(more);
         }
         if completed && findings.is_empty() {
-            let label = |site: u32, text| Label {
-                place: self.s.kernel.sites.get(site as usize).cloned().unwrap_or_default(),
-                text,
-            };
+            let place = |site: u32| self.s.kernel.sites.get(site as usize).cloned().unwrap_or_default();
+            let label = |site: u32, text: String| Label::new(place(site), text);
             self.outputs.judge(&self.global.buffers, label).into_iter().for_each(|note| findings.add(note));
         }
         let (findings, notes) = findings.finish();

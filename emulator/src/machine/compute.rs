@@ -235,7 +235,7 @@ impl Cluster<'_> {
         }
     }
 
-    fn special(&self, w: usize, which: Special, lane: u32) -> u64 {
+    pub fn special(&self, w: usize, which: Special, lane: u32) -> u64 {
         let warp = &self.warps[w];
         let [bx, by, _] = self.launch.block;
         let linear = warp.index * 32 + lane;

@@ -1,9 +1,10 @@
 //! Phases whose copies bring other bytes than were announced: which statements announced them, and which copies came.
 
 use super::cluster::Cluster;
-use super::mbarrier::{Bytes, Traffic, sum};
+use super::mbarrier::{Bytes, Mbarrier, Traffic, sum};
 use super::names::{counted, counted_are};
 use crate::diagnostic::{Diagnostic, Label, Severity};
+use crate::program::op::Op;
 
 const RULE: &str = "A phase completes when its arrivals are there and the bytes that were announced for it (expect_tx) are those that copies have \
                     brought (complete_tx): each tensor copy brings its whole box, also where that hangs over the tensor's edge (PTX ISA, \
@@ -27,7 +28,31 @@ impl Cluster<'_> {
             d.labels.push(self.label(b.init.site, "initialised here; no bytes are announced for it"));
         }
         d.labels.insert(usize::from(!b.traffic.announced.is_empty()), wait);
+        if announced > brought
+            && let Some((site, other)) = self.brings_elsewhere(barrier)
+        {
+            d.labels.push(self.label(site, format!("this copy, behind that, tells {}", self.barrier_name(other))));
+            d.help = format!("Let the copy tell {name}: its bytes are announced there.");
+        }
         d
+    }
+
+    /// A copy that is issued behind the announcement of this mbarrier's bytes, before another wait, and has told only others: which it has
+    /// told.
+    fn brings_elsewhere(&self, barrier: u32) -> Option<(u32, u32)> {
+        let here = &self.barriers[barrier as usize];
+        let announced = here.traffic.announced.first()?.site;
+        let behind = self.kernel.code.iter().skip_while(|inst| inst.site != announced).skip(1);
+        let copies = behind.take_while(|inst| !matches!(inst.op, Op::BarrierWait { .. }));
+        let tells = |b: &Mbarrier, site: u32| {
+            let mut brought = b.traffic.brought.iter().chain(&b.traffic_before.brought);
+            brought.any(|copy| copy.site == site)
+        };
+        let mut copies = copies.filter(|inst| matches!(inst.op, Op::Tma(_)) && !tells(here, inst.site));
+        copies.find_map(|inst| {
+            let others = self.barriers.iter().position(|other| other.valid && tells(other, inst.site))?;
+            Some((inst.site, others as u32))
+        })
     }
 
     /// A copy brings bytes to a phase after that in which it was issued: that one was complete without them.

@@ -6,6 +6,8 @@ use super::names::{counted, counted_are};
 use super::warp::State;
 use crate::diagnostic::{Diagnostic, Label, Severity};
 use crate::program::op::{Op, Reg};
+use std::collections::BTreeMap;
+use std::rc::Rc;
 
 /// A fragment that cannot go on.
 pub struct Blocked {
@@ -13,6 +15,13 @@ pub struct Blocked {
     mask: u32,
     pub site: u32,
     pub state: State,
+    /// Of each instruction, whether its first lane's guard there holds, where its place in the launch decides that.
+    pub decided: Rc<[Option<bool>]>,
+}
+
+/// The mbarrier that it waits for.
+pub fn barrier_of(b: &Blocked) -> Option<u32> {
+    if let State::Mbarrier { barrier, .. } = b.state { Some(barrier) } else { None }
 }
 
 impl Cluster<'_> {
@@ -20,6 +29,7 @@ impl Cluster<'_> {
     pub fn explain_hang(&mut self) {
         let mut blocked = Vec::new();
         let mut asking = false;
+        let mut decided: BTreeMap<(usize, u32), Rc<[Option<bool>]>> = BTreeMap::new();
         for (w, warp) in self.warps.iter().enumerate() {
             for fragment in &warp.fragments {
                 // Blocked in `bar`, the program counter is behind the instruction already.
@@ -30,7 +40,10 @@ impl Cluster<'_> {
                 let site = asks.map_or(here, |(site, _)| site);
                 // Who asks for what never comes keeps all others waiting.
                 asking |= asks.is_some();
-                blocked.push(Blocked { warp: w, mask: fragment.mask, site, state: fragment.state.clone() });
+                let (mask, state) = (fragment.mask, fragment.state.clone());
+                let lane = mask.trailing_zeros() & 31;
+                let decided = decided.entry((w, lane)).or_insert_with(|| self.decided(w, lane)).clone();
+                blocked.push(Blocked { warp: w, mask, site, state, decided });
             }
         }
         let rank = |state: &State| match state {
@@ -65,9 +78,10 @@ impl Cluster<'_> {
         }
         // Who should arrive there waits itself: on to that wait.
         let mut chain = self.wait_chain(&blocked, root);
-        // Waits for each other of which one has what it waits for in part, or that counts more than others: there something is wrong.
+        // A wait that is wrong whatever others do, or for more arrivals than come elsewhere.
         let odd = self.counts_too_many(&blocked);
-        if let Some(odd) = odd.or(begun.filter(|_| chain.ring.is_some())) {
+        let odd = self.wrong_by_itself(&blocked).or(odd);
+        if let Some(odd) = odd {
             let at = blocked.iter().position(|b| std::ptr::eq(b, odd));
             chain = Chain { waits: at.into_iter().collect(), ring: None };
         }
@@ -78,7 +92,9 @@ impl Cluster<'_> {
         root = chain.ring.or(chain.waits.len().checked_sub(1)).map_or(root, |at| &blocked[chain.waits[at]]);
         let root_place = self.place(root.site);
         let mut diagnostic = match &root.state {
-            State::Mbarrier { barrier, parity, .. } => self.stuck_mbarrier(&blocked, root, *barrier, *parity),
+            State::Mbarrier { barrier, parity, .. } => self
+                .wrong_wait(root)
+                .unwrap_or_else(|| self.stuck_mbarrier(&blocked, root, *barrier, *parity)),
             State::TensorAlloc { pair: Some(_) }
                 if self.ctas[self.warps[root.warp].cta ^ 1].tensor.held().is_empty() =>
             {
@@ -105,6 +121,9 @@ impl Cluster<'_> {
                 );
                 for a in self.ctas[self.warps[root.warp].cta].tensor.held() {
                     d.labels.push(self.label(a.site, format!("{} held since here", counted_are(a.columns, "column"))));
+                    if a.site == root.site {
+                        d.help = "Let one warp of the CTA alone execute this tcgen05.alloc: here several do, or one does again.".into();
+                    }
                 }
                 d
             }
@@ -139,7 +158,8 @@ impl Cluster<'_> {
         }
         // Those who wait for the root first.
         let others = (0..blocked.len()).filter(|n| !chain.waits.contains(n));
-        for b in chain.waits.iter().rev().copied().chain(others).map(|n| &blocked[n]) {
+        for n in chain.waits.iter().rev().copied().chain(others) {
+            let b = &blocked[n];
             // Its other lanes say why.
             let parted = |other: &Blocked| other.warp == b.warp && !matches!(other.state, State::Meeting);
             if matches!(b.state, State::Meeting) && blocked.iter().any(parted) {
@@ -164,9 +184,13 @@ impl Cluster<'_> {
             {
                 continue;
             }
+            // Those who wait for each other are all the cause.
+            let aside = chain.ring.is_none_or(|ring| !chain.waits[ring..].contains(&n));
             let lanes =
                 if b.mask.count_ones() < 32 { format!(" ({})", Self::lanes_text(b.mask)) } else { String::new() };
-            diagnostic.labels.push(Label { place, text: format!("{} {text}{lanes}", self.warp_name(b.warp)) });
+            diagnostic
+                .labels
+                .push(Label { aside, ..Label::new(place, format!("{} {text}{lanes}", self.warp_name(b.warp))) });
         }
         self.findings.add(diagnostic);
     }
@@ -344,7 +368,10 @@ impl Cluster<'_> {
         let mut d = self.hang(
             root.site,
             format!("CTA barrier {id} waits for {} and gets {}", counted(expected, "thread"), named.arrived),
-            "Let all warps that the barrier counts execute it, equally often.".into(),
+            format!(
+                "Let all warps that the barrier counts execute it, equally often, or let it count {}.",
+                counted(named.arrived, "thread")
+            ),
         );
         d.labels = vec![self.label(root.site, format!("{} waits here", self.warp_name(root.warp)))];
         d

@@ -4,13 +4,12 @@
 //! comes first: the root is a wait that nobody who waits keeps waiting.
 
 use super::cluster::Cluster;
-use super::hang::Blocked;
+use super::hang::{Blocked, barrier_of};
 use super::mbarrier::{Mbarrier, sum};
 use super::names::counted;
 use super::warp::State;
 use crate::diagnostic::{Diagnostic, Label};
-use crate::program::facts::leads;
-use crate::program::op::{Op, TmaKind};
+use crate::program::op::{Op, Reg, TmaKind};
 
 /// A way from a wait to its root.
 pub struct Chain {
@@ -29,9 +28,14 @@ impl Cluster<'_> {
         while chain.ring.is_none() {
             let Some(last) = chain.waits.last().and_then(|&last| blocked.get(last)) else { break };
             let longest = || place(self.first_to_wait(blocked, last));
-            let next = self.next_by_code(blocked, last).unwrap_or_else(longest);
-            let more = self.sure_chain(blocked, next);
-            if more.waits.iter().any(|n| chain.waits.contains(n)) {
+            let by_code = self.next_by_code(blocked, last);
+            let more = self.sure_chain(blocked, by_code.unwrap_or_else(longest));
+            if let Some(at) = more.waits.iter().position(|n| chain.waits.contains(n)) {
+                // Round and round, as the code has it.
+                if by_code.is_some() {
+                    chain.ring = chain.waits.iter().position(|&known| known == more.waits[at]);
+                    chain.waits.extend(&more.waits[..at]);
+                }
                 break;
             }
             chain.ring = more.ring.map(|ring| ring + chain.waits.len());
@@ -65,7 +69,9 @@ impl Cluster<'_> {
         let b = &self.barriers[barrier_of(waiter)? as usize];
         let now: Vec<_> = b.came.iter().filter(|came| came.phase == b.phase && !came.bytes).collect();
         let sites = match b.came.is_empty() {
-            true => self.arrival_sites(b.offset),
+            // Somebody has executed it, and it went to another CTA.
+            true if self.at_offset(b).any(|other| !other.came.is_empty()) => return None,
+            true => self.could_arrive(waiter, b.offset),
             false => self.of_the_same_lines(now.iter().map(|came| came.site)),
         };
         // Behind the code of a role often stands that of the others: the nearest is meant.
@@ -73,9 +79,27 @@ impl Cluster<'_> {
             let other = &blocked[n];
             let comes = barrier_of(other).is_some() && other.warp != waiter.warp;
             let lacks = comes && now.iter().all(|came| came.warp != other.warp);
-            Some((lacks.then(|| self.leads_to(other.site, &sites)).flatten()?, n))
+            Some((lacks.then(|| self.leads_to(other, &sites)).flatten()?, n))
         };
         (0..blocked.len()).filter(|_| b.pending > 0).filter_map(near).min().map(|(_, n)| n)
+    }
+
+    /// Statements that name this mbarrier as the target of an arrival, or, where the wait computes it, those that compute theirs and have
+    /// arrived at none so far.
+    fn could_arrive(&self, waiter: &Blocked, offset: u32) -> Vec<u32> {
+        let named = self.arrival_sites(offset);
+        let computes = |op: &Op| matches!(op, Op::BarrierWait { address, .. } if address.base != Reg::Sink);
+        let computed = self.kernel.code.iter().any(|inst| inst.site == waiter.site && computes(&inst.op));
+        if !named.is_empty() || !computed {
+            return named;
+        }
+        let arrives = |op: &Op| match op {
+            Op::Commit { address, .. } | Op::BarrierArrive { address, .. } => address.base != Reg::Sink,
+            _ => false,
+        };
+        let used = |site: u32| self.barriers.iter().any(|b| b.came.iter().any(|came| came.site == site));
+        let new = self.kernel.code.iter().filter(|inst| arrives(&inst.op) && !used(inst.site));
+        new.map(|inst| inst.site).collect()
     }
 
     /// Somebody who should arrive at the mbarrier that is waited for, stands at a CTA barrier, and would come to the arrival behind it.
@@ -86,7 +110,7 @@ impl Cluster<'_> {
         blocked.iter().position(|other| {
             matches!(other.state, State::CtaBarrier(_))
                 && due.contains(&other.warp)
-                && self.leads_to(other.site, &comes(other.warp).collect::<Vec<_>>()).is_some()
+                && self.leads_to(other, &comes(other.warp).collect::<Vec<_>>()).is_some()
         })
     }
 
@@ -263,13 +287,6 @@ impl Cluster<'_> {
         behind.map(|inst| &inst.op).find_map(role).unwrap_or(3)
     }
 
-    /// From a statement on to one of these: so many instructions at least.
-    fn leads_to(&self, from: u32, sites: &[u32]) -> Option<usize> {
-        let code = &self.kernel.code;
-        let starts = (0..code.len()).filter(|&n| code[n].site == from);
-        starts.filter_map(|n| leads(code, n, |inst| sites.contains(&inst.site))).min()
-    }
-
     /// The mbarriers at the same offset, in all CTAs of the cluster.
     fn at_offset(&self, b: &Mbarrier) -> impl Iterator<Item = &Mbarrier> {
         self.barriers.iter().filter(move |other| other.offset == b.offset && other.valid)
@@ -372,11 +389,6 @@ impl Cluster<'_> {
 
 /// Cycles within which waits count as begun together.
 const TOGETHER: u64 = 500;
-
-/// The mbarrier that it waits for.
-fn barrier_of(b: &Blocked) -> Option<u32> {
-    if let State::Mbarrier { barrier, .. } = b.state { Some(barrier) } else { None }
-}
 
 /// When a wait for an mbarrier began.
 fn began(b: &Blocked) -> Option<u64> {

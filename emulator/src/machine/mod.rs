@@ -48,6 +48,7 @@ mod formats;
 mod grant;
 mod hang;
 mod hang_root;
+mod hang_ways;
 mod instruction_descriptor;
 mod issue;
 mod issued;

@@ -32,7 +32,7 @@ impl Cluster<'_> {
     }
 
     pub fn label(&self, site: u32, text: impl Into<String>) -> Label {
-        Label { place: self.place(site), text: text.into() }
+        Label::new(self.place(site), text)
     }
 
     /// An error with one place.

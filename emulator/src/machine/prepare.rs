@@ -119,11 +119,10 @@ fn repeated<'n>(names: impl Iterator<Item = &'n str>) -> impl Iterator<Item = (u
 
 /// A diagnostic about a field of the launch description.
 fn wrong(field: &str, title: String, help: String, kernel: Option<&Kernel>) -> Diagnostic {
-    let mut labels: Vec<Label> =
-        kernel.map(|k| Label { place: k.place.clone(), text: "this kernel".into() }).into_iter().collect();
+    let mut labels: Vec<Label> = kernel.map(|k| Label::new(k.place.clone(), "this kernel")).into_iter().collect();
     if !field.is_empty() {
         let place = Place { text: field.into(), ..Default::default() };
-        labels.push(Label { place, text: format!("`{field}` of the launch description") });
+        labels.push(Label::new(place, format!("`{field}` of the launch description")));
     }
     Diagnostic {
         code: "launch",

@@ -105,9 +105,10 @@ pub fn mark_fragments(code: &mut [Inst], constants: &[(u16, u32)]) {
     }
 }
 
-/// From behind an instruction on to the next that is found: so many instructions at least.
-pub fn leads(code: &[Inst], from: usize, found: impl Fn(&Inst) -> bool) -> Option<usize> {
-    distance(code, from, |_, inst| if found(inst) { Way::Found } else { Way::On })
+/// From behind an instruction on to the next that is found, by a thread of which is known which guards hold: so many instructions at least.
+pub fn leads(code: &[Inst], from: usize, decided: &[Option<bool>], found: impl Fn(&Inst) -> bool) -> Option<usize> {
+    let guard = |at: usize, inst: &Inst| if inst.facts.guarded { *decided.get(at)? } else { Some(true) };
+    distance(code, from, guard, |_, inst| if found(inst) { Way::Found } else { Way::On })
 }
 
 /// What an instruction means to a search along the ways of the code.
@@ -119,30 +120,44 @@ pub(super) enum Way {
 
 /// Whether a way from behind an instruction leads to one that is found.
 pub(super) fn ways_lead(code: &[Inst], from: usize, test: impl Fn(usize, &Inst) -> Way) -> bool {
-    distance(code, from, test).is_some()
+    let guard = |_: usize, inst: &Inst| (!inst.facts.guarded).then_some(true);
+    distance(code, from, guard, test).is_some()
 }
 
-/// The length of the shortest such way.
-fn distance(code: &[Inst], from: usize, test: impl Fn(usize, &Inst) -> Way) -> Option<usize> {
+/// The length of the shortest such way, where guards hold, or do not, as far as that is known.
+fn distance(
+    code: &[Inst],
+    from: usize,
+    guard: impl Fn(usize, &Inst) -> Option<bool>,
+    test: impl Fn(usize, &Inst) -> Way,
+) -> Option<usize> {
     let mut seen = FxHashSet::default();
     let mut next = VecDeque::from([(from + 1, 1)]);
     while let Some((at, length)) = next.pop_front() {
         let Some(inst) = code.get(at).filter(|_| seen.insert(at)) else { continue };
+        let executed = guard(at, inst);
         match test(at, inst) {
+            _ if executed == Some(false) => {}
             Way::Found => return Some(length),
             Way::Ends => continue,
             Way::On => {}
         }
         let mut go = |to: usize| next.push_back((to, length + 1));
         match &inst.op {
+            _ if executed == Some(false) => go(at + 1),
             Op::Branch { target, .. } => {
                 go(*target as usize);
-                if inst.facts.guarded {
+                if executed.is_none() {
                     go(at + 1);
                 }
             }
-            Op::BranchTable { targets, .. } => targets.iter().for_each(|&target| go(target as usize)),
-            Op::Exit | Op::Trap(_) if !inst.facts.guarded => {}
+            Op::BranchTable { targets, .. } => {
+                targets.iter().for_each(|&target| go(target as usize));
+                if executed.is_none() {
+                    go(at + 1);
+                }
+            }
+            Op::Exit | Op::Trap(_) if executed == Some(true) => {}
             _ => go(at + 1),
         }
     }

@@ -86,7 +86,7 @@ pub(super) fn module(text: &str, module: &Module) -> Result<Program, Vec<Diagnos
                 "Give each entry and each function a name of its own (PTX ISA 4.4).",
             );
             let mut twice = at(text, module, function.span, None, what);
-            twice.labels.push(Label { place: place(text, before.span, None, &module.files), text: "the first".into() });
+            twice.labels.push(Label::new(place(text, before.span, None, &module.files), "the first"));
             errors.push(twice);
             continue;
         }

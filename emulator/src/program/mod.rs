@@ -9,11 +9,13 @@ pub(crate) mod alu;
 pub(crate) mod atomic;
 mod call;
 pub(crate) mod convert;
+pub(crate) mod decided;
 mod decode;
 pub(crate) mod dependence;
 pub(crate) mod facts;
 mod flow;
 pub(crate) mod kind;
+pub(crate) mod known;
 pub(crate) mod lanes;
 mod layout;
 mod lower;
@@ -23,6 +25,7 @@ pub(crate) mod op;
 pub(crate) mod packed;
 mod rare;
 mod registers;
+
 mod rounding;
 mod targets;
 mod tensor_core;
@@ -133,7 +136,7 @@ pub fn load(text: &str) -> Result<Program, Vec<Diagnostic>> {
                 code: "ptx-syntax",
                 severity: Severity::Error,
                 title: e.message,
-                labels: vec![Label { place: place(text, e.span, None, &[]), text: "here".into() }],
+                labels: vec![Label::new(place(text, e.span, None, &[]), "here")],
                 rule: "PTX text must follow the grammar of the PTX ISA (chapter 4).".into(),
                 help: e.help,
                 count: 1,

@@ -272,7 +272,7 @@ pub(super) fn check(text: &str, module: &Module) -> Vec<Diagnostic> {
             code: "ptx-target",
             severity: Severity::Error,
             title,
-            labels: places.map(|(span, text_)| Label { place: place(text, span, None, &[]), text: text_ }).collect(),
+            labels: places.map(|(span, text_)| Label::new(place(text, span, None, &[]), text_)).collect(),
             rule: "Every target is known from one version of PTX on, and has the instructions of its GPU (PTX ISA 11.1, and the target \
                    notes of each instruction)."
                 .into(),

@@ -12,7 +12,7 @@ pub(super) fn at(text: &str, module: &Module, span: Span, source: Option<SourceL
         code: bad.code,
         severity: Severity::Error,
         title: bad.message,
-        labels: vec![Label { place: place(text, span, source, &module.files), text: "here".into() }],
+        labels: vec![Label::new(place(text, span, source, &module.files), "here")],
         rule: bad.rule,
         help: bad.help,
         count: 1,

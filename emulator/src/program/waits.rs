@@ -2,7 +2,8 @@
 
 use super::facts::{Way, ways_lead};
 use super::flow::successors;
-use super::op::{Alu, FALSE, Inst, L32, Logic, Op, Reg, TRUE};
+use super::known::Known;
+use super::op::{Inst, Op, Reg};
 use rustc_hash::FxHashSet;
 
 /// Instructions that are looked at behind a false answer. Loops that ask again are short.
@@ -55,103 +56,6 @@ impl Ways {
             }
         }
         Ways { before, goes_on }
-    }
-}
-
-/// What is known of registers on a way on which an answer was false, in order.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-struct Known {
-    preds: Vec<(u16, bool)>,
-    words: Vec<(u16, u32)>,
-}
-
-fn value<T: Copy>(list: &[(u16, T)], of: u16) -> Option<T> {
-    list.iter().find(|known| known.0 == of).map(|known| known.1)
-}
-
-fn set<T: Copy + Ord>(list: &mut Vec<(u16, T)>, of: u16, to: Option<T>) {
-    list.retain(|known| known.0 != of);
-    list.extend(to.map(|to| (of, to)));
-    list.sort_unstable();
-}
-
-fn combined(logic: Logic, a: Option<bool>, b: Option<bool>) -> Option<bool> {
-    match (logic, a, b) {
-        (Logic::And, Some(false), _) | (Logic::And, _, Some(false)) => Some(false),
-        (Logic::Or, Some(true), _) | (Logic::Or, _, Some(true)) => Some(true),
-        (Logic::And | Logic::Or, Some(a), Some(b)) => Some(if logic == Logic::And { a && b } else { a || b }),
-        (Logic::Xor, Some(a), Some(b)) => Some(a != b),
-        _ => None,
-    }
-}
-
-impl Known {
-    fn pred(&self, p: u16) -> Option<bool> {
-        match p {
-            TRUE => Some(true),
-            FALSE => Some(false),
-            _ => value(&self.preds, p),
-        }
-    }
-
-    fn word(&self, r: u16, constants: &[(u16, u32)]) -> Option<L32> {
-        value(&self.words, r).or_else(|| value(constants, r)).map(|word| [word; 32])
-    }
-
-    /// Whether an instruction is executed.
-    fn guard(&self, inst: &Inst) -> Option<bool> {
-        self.pred(inst.guard).map(|p| p != inst.guard_negated)
-    }
-
-    /// An instruction is executed, or may be.
-    fn execute(&mut self, inst: &Inst, constants: &[(u16, u32)]) {
-        let executed = self.guard(inst);
-        if executed == Some(false) {
-            return;
-        }
-        let before = self.clone();
-        let word = |r: u16| before.word(r, constants);
-        for reg in &inst.defs {
-            match *reg {
-                Reg::Pred(p) => set(&mut self.preds, p, None),
-                Reg::B32(r) => set(&mut self.words, r, None),
-                _ => {}
-            }
-        }
-        if executed.is_none() {
-            return;
-        }
-        match inst.op {
-            Op::Pred { logic, d, a, a_negated, b, negate } => {
-                let a = before.pred(a).map(|a| a != a_negated);
-                let b = before.pred(b).map(|b| b != (a_negated && negate));
-                set(&mut self.preds, d, combined(logic, a, b).map(|is| is != negate));
-            }
-            Op::Setp { f: Alu::Compare32(f), d, q, a, b, logic } => {
-                let holds = word(a).zip(word(b)).map(|(a, b)| f(&a, &b) & 1 == 1);
-                let with = |holds: Option<bool>| match logic {
-                    None => holds,
-                    Some((logic, c, negated)) => combined(logic, holds, before.pred(c).map(|c| c != negated)),
-                };
-                for (d, holds) in [(d, with(holds)), (q, with(holds.map(|holds| !holds)))] {
-                    d.into_iter().for_each(|d| set(&mut self.preds, d, holds));
-                }
-            }
-            Op::Select32 { d, a, b, p, negated } => {
-                let chosen = before.pred(p).and_then(|p| word(if p != negated { a } else { b }));
-                set(&mut self.words, d, chosen.map(|word| word[0]));
-            }
-            Op::Alu { f, d, s: [a, b, _] } => {
-                let mut result = [0; 32];
-                let known = match f {
-                    Alu::U32(f) => word(a).map(|a| f(&mut result, &a)),
-                    Alu::B32(f) => word(a).zip(word(b)).map(|(a, b)| f(&mut result, &a, &b)),
-                    _ => return,
-                };
-                set(&mut self.words, d, known.map(|()| result[0]));
-            }
-            _ => {}
-        }
     }
 }
 

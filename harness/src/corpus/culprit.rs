@@ -1,12 +1,11 @@
-//! Whether a hang is told of what was changed: the statement itself, or the barrier that it works on. And whether a product that goes astray
-//! is: the statement, the one that uses what the changed one computes, or a copy by the changed tensor map.
+//! Whether a hang is told of what was changed, and whether a product that goes astray is: by the lines that are named.
 //!
-//! A change may lie far from where it tells: a register that is computed wrongly is followed to the barrier operations that use it, a
-//! branch to those that it leads around.
+//! A statement that stands there changed has to be named itself, or one that uses what it computes. One that is gone cannot be: what it
+//! did is not done, or elsewhere, and the wait that it leaves without is to be named. That holds for what a branch leads around, too.
 
 use super::flow;
 use super::kernels::Kernel;
-use super::text::Text;
+use super::text::{Statement, Text};
 use super::{Change, Mutant};
 use crate::astray::Astray;
 use crate::observe::Observation;
@@ -21,7 +20,38 @@ type Names = BTreeSet<String>;
 pub struct Barriers {
     /// By line, from 1.
     by_line: BTreeMap<u32, Names>,
+    /// Those of the statements that wait.
+    waits: BTreeMap<u32, Names>,
 }
+
+/// Of a hang: lines of which one has to be named, and those that are. Lines count from 1.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Culprit {
+    /// Any of these tells what was changed.
+    pub right: BTreeSet<u32>,
+    /// What the report gives as the cause, not who else waits.
+    pub named: Vec<u32>,
+}
+
+impl Culprit {
+    /// It is told of what was changed.
+    pub fn is_told(&self) -> bool {
+        self.would_be_told(&self.named)
+    }
+
+    /// A report that names these lines would tell of it.
+    pub fn would_be_told(&self, named: &[u32]) -> bool {
+        named.iter().any(|line| self.right.contains(line))
+    }
+}
+
+/// Statements without an mbarrier that wait for others.
+const OTHERS: [(&str, &str); 4] = [
+    ("bar.", "CTA barrier"),
+    ("barrier.cta", "CTA barrier"),
+    ("barrier.cluster", "cluster barrier"),
+    ("tcgen05.alloc", "tensor memory"),
+];
 
 impl Barriers {
     /// Runs the kernel to see it.
@@ -36,7 +66,7 @@ impl Barriers {
             let name = region.map_or_else(|| barrier.offset.to_string(), |region| region.name.clone());
             name.split('[').next().unwrap_or_default().to_string()
         };
-        let mut by_line: BTreeMap<u32, Names> = BTreeMap::new();
+        let mut all = Barriers { by_line: BTreeMap::new(), waits: BTreeMap::new() };
         for event in &report.trace {
             let barriers = match &event.kind {
                 EventKind::BarrierInit { barrier, .. }
@@ -47,59 +77,121 @@ impl Barriers {
                 EventKind::Copy(copy) => copy.barriers.clone(),
                 _ => continue,
             };
-            by_line.entry(event.place.line).or_default().extend(barriers.iter().map(name));
+            let waits = matches!(event.kind, EventKind::BarrierWait { .. });
+            all.add(event.place.line, barriers.iter().map(name), waits);
         }
         for statement in &kernel.text.statements {
-            let name =
-                ["bar.", "barrier.cta", "barrier.cluster"].iter().find(|name| statement.opcode().starts_with(**name));
-            if let Some(name) = name {
-                by_line.entry(statement.line as u32 + 1).or_default().insert((*name).to_string());
+            let other = OTHERS.iter().find(|(opcode, _)| statement.opcode().starts_with(opcode));
+            if let Some((_, name)) = other {
+                all.add(statement.line as u32 + 1, std::iter::once((*name).to_string()), true);
             }
         }
-        Ok(Barriers { by_line })
+        Ok(all)
     }
 
-    fn at(&self, text: &Text, statement: usize) -> Option<&Names> {
-        self.by_line.get(&(text.statements.get(statement)?.line as u32 + 1))
+    fn add(&mut self, line: u32, names: impl Iterator<Item = String> + Clone, waits: bool) {
+        self.by_line.entry(line).or_default().extend(names.clone());
+        if waits {
+            self.waits.entry(line).or_default().extend(names);
+        }
     }
 
-    /// The barriers that a change is about.
-    fn of_change(&self, kernel: &Kernel, mutant: &Mutant) -> Names {
+    /// The statements that wait for what one does.
+    fn waits_for(&self, text: &Text, statement: usize) -> impl Iterator<Item = u32> {
+        let line = text.statements.get(statement).map_or(0, line_of);
+        let names = self.by_line.get(&line);
+        let waits = self.waits.iter().filter(move |(_, of)| names.is_some_and(|names| !names.is_disjoint(of)));
+        waits.map(|(line, _)| *line)
+    }
+
+    /// Lines of which one has to be named, that a hang be told of what was changed.
+    pub fn right(&self, kernel: &Kernel, mutant: &Mutant) -> BTreeSet<u32> {
         let text = &kernel.text;
-        let mut open: Vec<usize> = match &mutant.change {
-            Change::Lines(lines) => text.find(|s| lines.iter().any(|(line, _)| *line == s.line)).collect(),
+        match &mutant.change {
+            Change::Lines(lines) => {
+                let of_lines = text.find(|s| lines.iter().any(|(line, _)| *line == s.line));
+                // What the statements were for, and what that is for that stands there now.
+                let computed: Vec<&str> = lines.iter().flat_map(|(_, now)| computed(now)).collect();
+                let users = text.find(|s| flow::touched(s).iter().any(|register| computed.contains(register)));
+                let mut right = self.led_to(text, of_lines.chain(users).collect());
+                right.extend(mutant.lines());
+                // One that is gone from here, or works on another barrier.
+                let what = |code: &str| (opcode(code).map(str::to_string), address(code).map(str::to_string));
+                let gone = lines.iter().filter(|(line, now)| what(now) != what(&text.lines[*line]));
+                for (line, _) in gone {
+                    right.extend(text.find(|s| s.line == *line).flat_map(|at| self.waits_for(text, at)));
+                }
+                right
+            }
             Change::Map(param, _) => {
                 let name = parameter(text, *param);
-                text.find(|s| name.is_some_and(|name| s.operands().iter().any(|operand| operand == name))).collect()
+                let at = text.find(|s| name.is_some_and(|name| s.operands().iter().any(|operand| operand == name)));
+                self.led_to(text, at.collect())
             }
-        };
-        let (mut names, mut seen) = (Names::new(), BTreeSet::new());
+        }
+    }
+
+    /// Lines of these statements, of those that use what they compute, and of what they lead around or elsewhere.
+    fn led_to(&self, text: &Text, mut open: Vec<usize>) -> BTreeSet<u32> {
+        let (mut right, mut seen) = (BTreeSet::new(), BTreeSet::new());
         while let Some(at) = open.pop() {
             if !seen.insert(at) {
                 continue;
             }
-            if let Some(worked_on) = self.at(text, at) {
-                names.extend(worked_on.iter().cloned());
-                continue;
+            let statement = &text.statements[at];
+            right.insert(line_of(statement));
+            // Executed too often, too rarely, or not at all.
+            let led = text.target(at).map(|target| at.min(target)..=at.max(target));
+            for between in led.into_iter().flatten() {
+                let line = text.statements.get(between).map_or(0, line_of);
+                if self.by_line.contains_key(&line) {
+                    right.insert(line);
+                    right.extend(self.waits_for(text, between));
+                }
             }
-            if let Some(target) = text.target(at) {
-                let around = at.min(target)..=at.max(target);
-                names.extend(around.filter_map(|between| self.at(text, between)).flatten().cloned());
-                continue;
+            let computes = flow::is_pure(statement) || statement.is("elect.sync") || statement.is("mbarrier.try_wait");
+            let written = if computes { flow::written(statement) } else { Vec::new() };
+            for user in text.find(|s| flow::touched(s).iter().any(|register| written.contains(register))) {
+                // Another address, or other CTAs: what it did is elsewhere.
+                let of_user = &text.lines[text.statements[user].line];
+                let decides = |register: &&str| of_user.split('[').skip(1).any(|part| has_word(part, register));
+                if written.iter().any(decides) {
+                    right.extend(self.waits_for(text, user));
+                }
+                open.push(user);
             }
-            let written = flow::written(&text.statements[at]);
-            open.extend(text.find(|s| flow::touched(s).iter().any(|register| written.contains(register))));
         }
-        names
+        right
     }
+}
 
-    /// Whether a hang that names these lines, the first one first, is told of what was changed.
-    pub fn are_told_of(&self, kernel: &Kernel, mutant: &Mutant, lines: &[u32]) -> bool {
-        let changed = mutant.lines();
-        let about = self.of_change(kernel, mutant);
-        let first = lines.first().and_then(|line| self.by_line.get(line));
-        lines.iter().any(|line| changed.contains(line)) || first.is_some_and(|names| !names.is_disjoint(&about))
-    }
+/// Its line, from 1.
+fn line_of(statement: &Statement) -> u32 {
+    statement.line as u32 + 1
+}
+
+/// The opcode of a line, behind its label and guard.
+fn opcode(line: &str) -> Option<&str> {
+    let code = line.rsplit_once(": ").map_or(line, |(_, code)| code);
+    code.split_whitespace().find(|word| !word.starts_with('@'))
+}
+
+/// The first registers behind the opcodes of a line: those that its statements compute, where they do.
+fn computed(line: &str) -> impl Iterator<Item = &str> {
+    line.split(';').filter_map(|statement| {
+        let operand =
+            statement.split_whitespace().skip_while(|word| word.ends_with(':') || word.starts_with('@')).nth(1)?;
+        operand.starts_with('%').then(|| operand.trim_end_matches(','))
+    })
+}
+
+/// What stands between the first brackets of a line.
+fn address(line: &str) -> Option<&str> {
+    Some(line.split_once('[')?.1.split(']').next().unwrap_or_default())
+}
+
+fn has_word(text: &str, word: &str) -> bool {
+    text.split(|c: char| !(c.is_alphanumeric() || "%_$".contains(c))).any(|part| part == word)
 }
 
 /// Whether a place that is named, of a product that went astray, is that of the change.

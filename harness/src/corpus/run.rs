@@ -1,6 +1,6 @@
 //! What the emulator says of a mutant.
 
-use super::culprit::{self, Barriers};
+use super::culprit::{self, Barriers, Culprit};
 use super::equivalent::{self, Rule};
 use super::kernels::Kernel;
 use super::machine_code::MachineCode;
@@ -54,7 +54,7 @@ pub enum Verdict {
 pub struct Code {
     /// The code of a finding or note.
     pub code: String,
-    /// Lines of the text that it names, the first one first.
+    /// Lines of the text that it names, the first one first; of a hang, not those of who else waits.
     pub lines: Vec<u32>,
 }
 
@@ -69,8 +69,8 @@ pub struct Judged {
     pub codes: Vec<Code>,
     /// The rule that proves it no bug.
     pub rule: Option<&'static Rule>,
-    /// Of a hang: it is told of what was changed.
-    pub culprit: Option<bool>,
+    /// Of a hang: whether it is told of what was changed.
+    pub culprit: Option<Culprit>,
     /// Milliseconds.
     pub milliseconds: u64,
 }
@@ -183,7 +183,7 @@ impl<'a> Bench<'a> {
         let hang = codes.iter().find(|code| HANGS.contains(&code.code.as_str()));
         let culprit = hang
             .filter(|_| verdict == Verdict::Hang)
-            .map(|hang| self.barriers.are_told_of(self.kernel, &mutant, &hang.lines));
+            .map(|hang| Culprit { right: self.barriers.right(self.kernel, &mutant), named: hang.lines.clone() });
         Judged { mutant, verdict, codes, rule, culprit, milliseconds }
     }
 
@@ -251,7 +251,8 @@ pub fn verdict(runs: &[Run]) -> Verdict {
 }
 
 fn code(diagnostic: &Diagnostic) -> Code {
-    let lines = diagnostic.labels.iter().map(|label| label.place.line).filter(|line| *line > 0);
+    let labels = diagnostic.labels.iter().filter(|label| !label.aside);
+    let lines = labels.map(|label| label.place.line).filter(|line| *line > 0);
     Code { code: diagnostic.code.to_string(), lines: lines.collect() }
 }
 

@@ -1,5 +1,6 @@
 //! What people see of a corpus.
 
+use super::culprit::Culprit;
 use super::kernels::Kernel;
 use super::run::{Judged, Verdict};
 use super::{Kind, equivalent};
@@ -170,11 +171,18 @@ pub fn summary(all: &[Judged]) -> String {
     times.sort_unstable();
     let median = times.get(times.len() / 2).copied().unwrap_or_default();
     let _ = writeln!(text, "a verdict takes {median} ms at the median, {} ms at most", times.last().unwrap_or(&0));
-    let hangs: Vec<bool> =
-        all.iter().filter(|judged| judged.rule.is_none()).filter_map(|judged| judged.culprit).collect();
-    let right = hangs.iter().filter(|right| **right).count();
-    let _ =
-        writeln!(text, "{right} of {} hangs are told of what was changed: the line, or first its barrier", hangs.len());
+    let hangs: Vec<&Judged> = all.iter().filter(|judged| judged.rule.is_none() && judged.culprit.is_some()).collect();
+    let right = hangs.iter().filter(|judged| judged.culprit.as_ref().is_some_and(Culprit::is_told)).count();
+    let _ = writeln!(
+        text,
+        "{right} of {} hangs ({}) are told of what was changed; by the report of another hang of the same kernel, {} would be",
+        hangs.len(),
+        percent(right, hangs.len()),
+        by_another(&hangs)
+    );
+    for judged in hangs.iter().filter(|judged| !judged.culprit.as_ref().is_some_and(Culprit::is_told)) {
+        let _ = writeln!(text, "       not: {}", judged.mutant.id);
+    }
     let told = percent(total.found() + right, total.bugs());
     let _ = writeln!(text, "with these hangs, {told} are told of what is wrong, and where");
     let named = total.finding + total.hang + total.launch;
@@ -184,6 +192,19 @@ pub fn summary(all: &[Judged]) -> String {
             writeln!(text, "{} are proved equivalent and caught: a rule or the emulator is wrong", total.contradicted);
     }
     text
+}
+
+/// How many hangs would be told of what was changed by the report of another one, of the same kernel: how much chance is in that figure.
+fn by_another(hangs: &[&Judged]) -> String {
+    let (mut told, mut asked) = (0, 0);
+    for (n, judged) in hangs.iter().enumerate() {
+        let others = hangs.iter().enumerate().filter(|(m, other)| *m != n && other.mutant.step == judged.mutant.step);
+        for culprit in others.filter_map(|(_, other)| other.culprit.as_ref()) {
+            asked += 1;
+            told += usize::from(judged.culprit.as_ref().is_some_and(|own| own.would_be_told(&culprit.named)));
+        }
+    }
+    percent(told, asked)
 }
 
 /// One mutant in a line or two.

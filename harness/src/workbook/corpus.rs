@@ -145,7 +145,8 @@ fn row(kernel: &Kernel, judged: &Judged) -> Value {
     let Judged { mutant, verdict, codes, rule, culprit, milliseconds } = judged;
     json!({
         "id": mutant.id, "step": mutant.step, "kind": mutant.kind, "mistake": mutant.mistake, "line": mutant.line,
-        "changed": mutant.diff(&kernel.text), "verdict": verdict, "codes": codes, "names_the_line": judged.names_the_line(), "culprit": culprit,
+        "changed": mutant.diff(&kernel.text), "verdict": verdict, "codes": codes, "names_the_line": judged.names_the_line(),
+        "culprit": culprit.as_ref().map(|of| json!({ "told": of.is_told(), "right": of.right, "named": of.named })),
         "equivalent": rule.map(|rule| rule.name), "milliseconds": milliseconds,
     })
 }

@@ -132,7 +132,7 @@ pub(in crate::steps) fn stores_are_fenced(seen: &Observation) -> Seen {
 }
 
 fn label(place: &Place, text: &str) -> Label {
-    Label { place: place.clone(), text: text.to_string() }
+    Label::new(place.clone(), text)
 }
 
 /// A fence of another kind that stands where the proxy fence belongs: after the stores, before what comes next.
@@ -158,5 +158,5 @@ fn other_fence(seen: &Observation, stores: &[(u32, usize, &Event)]) -> Option<La
         column: place.column,
     });
     let place = Place { line, column: 1, text: text.to_string(), source };
-    Some(Label { place, text: "this fence is of another kind: it does not reach the asynchronous proxy".to_string() })
+    Some(Label::new(place, "this fence is of another kind: it does not reach the asynchronous proxy"))
 }

@@ -1,0 +1,117 @@
+//! Of who is stuck: what it would still come to, and waits that are wrong whatever others do.
+
+use super::cluster::Cluster;
+use super::hang::{Blocked, barrier_of};
+use super::warp::{Passed, State};
+use crate::diagnostic::Diagnostic;
+use crate::program::decided::decided_guards;
+use crate::program::facts::leads;
+use crate::program::op::{Inst, Op, Special};
+use std::rc::Rc;
+
+impl Cluster<'_> {
+    /// Of each instruction, whether a lane's guard there holds, where its place in the launch decides that.
+    pub fn decided(&self, warp: usize, lane: u32) -> Rc<[Option<bool>]> {
+        let special = |which| (which != Special::Clock).then(|| self.special(warp, which, lane) as u32);
+        decided_guards(&self.kernel.code, &self.kernel.constants32, special).into()
+    }
+
+    /// From where somebody stands on to one of these statements: so many instructions at least.
+    pub fn leads_to(&self, from: &Blocked, sites: &[u32]) -> Option<usize> {
+        self.leads(from, |inst| sites.contains(&inst.site))
+    }
+
+    fn leads(&self, from: &Blocked, found: impl Fn(&Inst) -> bool) -> Option<usize> {
+        let code = &self.kernel.code;
+        let starts = (0..code.len()).filter(|&n| code[n].site == from.site);
+        starts.filter_map(|n| leads(code, n, &from.decided, &found)).min()
+    }
+
+    /// A wait that is wrong by itself, whatever others do: one that leaves out a phase, one whose index has run past its mbarriers, or
+    /// one at a CTA barrier to which nobody else would ever come.
+    pub fn wrong_by_itself<'b>(&self, blocked: &'b [Blocked]) -> Option<&'b Blocked> {
+        let wrong = blocked.iter().find(|waiter| self.skipped(waiter).is_some() || self.run_past(waiter).is_some());
+        wrong.or_else(|| blocked.iter().find(|waiter| self.nobody_comes(blocked, waiter)))
+    }
+
+    /// What is said of such a wait for an mbarrier.
+    pub fn wrong_wait(&self, waiter: &Blocked) -> Option<Diagnostic> {
+        let State::Mbarrier { barrier, parity, .. } = waiter.state else { return None };
+        let (who, name) = (self.warp_name(waiter.warp), self.barrier_name(barrier));
+        let now = self.barriers[barrier as usize].phase;
+        let wait = self.label(waiter.site, format!("{who} waits for {name}, parity {parity} (phase {now})"));
+        if let Some(last) = self.run_past(waiter) {
+            let mut d = self.hang(
+                waiter.site,
+                format!(
+                    "{who} waits for {name}: by the same statement it waited for {} before",
+                    self.barrier_name(last.barrier)
+                ),
+                "Let the stage begin at 0 again behind the last one, where the mbarriers of this ring end.".into(),
+            );
+            d.labels = vec![wait];
+            return Some(d);
+        }
+        let (next, passed) = self.skipped(waiter)?;
+        let before = match passed.phase {
+            Some(phase) => format!("it passed phase {phase} here, with the same parity"),
+            None => "it passed here on the fresh mbarrier, with the same parity".into(),
+        };
+        let mut d = self.hang(
+            waiter.site,
+            format!("{who} waits for phase {now} of {name} (parity {parity}), and left out phase {next}"),
+            "Phase n has parity n mod 2: wait for the phases one after the other. In a ring, let the parity change when the stage begins at \
+             0 again, there alone, and go on from one tile to the next."
+                .into(),
+        );
+        d.labels = match passed.site == waiter.site {
+            true => vec![wait],
+            false => vec![wait, self.label(passed.site, before)],
+        };
+        Some(d)
+    }
+
+    /// The phase that this wait leaves out: its warp has passed the one before that, and asks for its parity again.
+    fn skipped(&self, waiter: &Blocked) -> Option<(u64, Passed)> {
+        let barrier = barrier_of(waiter)?;
+        let passed = self.warps[waiter.warp].passed.iter().find(|passed| passed.barrier == barrier)?;
+        let next = passed.phase.map_or(0, |phase| phase + 1);
+        (self.barriers[barrier as usize].phase == next + 1).then_some((next, *passed))
+    }
+
+    /// The wait that this statement let pass before, where it has gone through mbarriers of one name in their order, and has come to the
+    /// memory behind them.
+    fn run_past(&self, waiter: &Blocked) -> Option<Passed> {
+        let barrier = barrier_of(waiter)?;
+        let offset = |barrier: u32| self.barriers[barrier as usize].offset;
+        let ring = |barrier: u32| {
+            let name = self.shared_name(offset(barrier));
+            name.strip_prefix('`')?.split(['[', '`']).next().map(str::to_string)
+        };
+        let here = ring(barrier)?;
+        let passed = self.warps[waiter.warp].passed.iter().filter(|passed| passed.site == waiter.site);
+        let mut before: Vec<&Passed> = passed.collect();
+        before.sort_by_key(|passed| offset(passed.barrier));
+        let last = before.last()?;
+        let other = ring(last.barrier).filter(|other| *other != here)?;
+        let stride = before.windows(2).map(|two| offset(two[1].barrier) - offset(two[0].barrier)).min().unwrap_or(8);
+        let in_order = before.iter().all(|passed| ring(passed.barrier).as_ref() == Some(&other));
+        (in_order && offset(last.barrier) + stride == offset(barrier)).then_some(**last)
+    }
+
+    /// Nobody who has not arrived at this CTA barrier would come to it, or to one whose number is not known, by going on.
+    fn nobody_comes(&self, blocked: &[Blocked], waiter: &Blocked) -> bool {
+        let State::CtaBarrier(id) = waiter.state else { return false };
+        let cta = self.warps[waiter.warp].cta;
+        let number = |reg: u16| {
+            let constants = &self.kernel.constants32;
+            constants.iter().find(|constant| constant.0 == reg).map(|constant| constant.1)
+        };
+        let same = |inst: &Inst| match inst.op {
+            Op::CtaBarrier { id: of, .. } | Op::BarrierReduce { id: of, .. } => number(of).is_none_or(|of| of == id),
+            _ => false,
+        };
+        let others = blocked.iter().filter(|b| self.warps[b.warp].cta == cta && b.state != waiter.state);
+        !others.into_iter().any(|other| self.leads(other, same).is_some())
+    }
+}
