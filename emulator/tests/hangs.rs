@@ -69,3 +69,53 @@ fn each_waits_for_the_other() {
         "Let warp 1, whose arrival completed phase 0, arrive once more before it waits where it does now."
     );
 }
+
+/// Warp 0 has passed phase 0, knows that phase 1 is complete, and asks for parity 0 again: whatever others do, that is phase 2.
+#[test]
+fn a_phase_is_left_out() {
+    let found = stuck("wait a 0, arrive b, wait b 1, wait a 0", "arrive a, wait b 0, arrive a, arrive b, wait a 0");
+    assert_eq!(found.title, "warp 0 waits for phase 2 of `bar_a` (parity 0), and left out phase 1", "{found:#?}");
+    assert!(found.labels[1].text.contains("passed phase 0 here"), "{found:#?}");
+}
+
+/// A kernel of 96 threads with `ring` of two mbarriers and `other` of one behind it, each made for one arrival.
+fn of_three_warps(body: &str) -> Diagnostic {
+    let text = format!(
+        ".version 8.6\n.target sm_100a\n.address_size 64\n.visible .entry k(.param .u64 out)\n{{\n\
+         .shared .align 8 .b64 ring[2];\n.shared .align 8 .b64 other;\n.reg .pred %p<6>;\n.reg .b32 %r<6>;\n\
+         mov.u32 %r0, %tid.x;\nsetp.ne.u32 %p0, %r0, 0;\n\
+         @!%p0 mbarrier.init.shared::cta.b64 [ring], 1;\n@!%p0 mbarrier.init.shared::cta.b64 [ring+8], 1;\n\
+         @!%p0 mbarrier.init.shared::cta.b64 [other], 1;\nbar.sync 0;\n{body}\nret;\n}}\n"
+    );
+    let report = common::run(&load(&text), &common::launch("k", 96, vec![zeroes("out", 4096)]), None, 1_000_000);
+    assert_eq!(common::codes(&report), ["hang"], "{:#?}", report.findings);
+    report.findings[0].clone()
+}
+
+/// Warps 0 and 1 meet at a barrier for 96 threads. Warp 2 waits for what comes behind it, and its number alone says that it would
+/// never come to that barrier, although the text of its role goes on to it.
+#[test]
+fn nobody_else_comes_to_a_cta_barrier() {
+    let found = of_three_warps(
+        "shr.u32 %r1, %r0, 5;\nsetp.ne.u32 %p1, %r1, 2;\n@%p1 bra BOTH;\n\
+         WAIT:\nmbarrier.try_wait.parity.shared::cta.b64 %p2, [ring], 0;\n@!%p2 bra WAIT;\n\
+         setp.eq.u32 %p3, %r1, 2;\n@%p3 bra END;\n\
+         BOTH:\nbar.sync 1, 96;\n@!%p0 mbarrier.arrive.shared::cta.b64 _, [ring];\nEND:",
+    );
+    assert_eq!(found.title, "CTA barrier 1 waits for 96 threads and gets 64", "{found:#?}");
+    assert!(found.help.ends_with("or let it count 64 threads."), "{found:#?}");
+    let others: Vec<bool> = found.labels.iter().map(|label| label.aside).collect();
+    assert_eq!(others, [false, true], "the wait of warp 2 is not the cause: {found:#?}");
+}
+
+/// One statement goes through the two mbarriers of a ring, and on to the one behind them.
+#[test]
+fn an_index_runs_past_its_ring() {
+    let found = of_three_warps(
+        "@!%p0 mbarrier.arrive.shared::cta.b64 _, [ring];\n@!%p0 mbarrier.arrive.shared::cta.b64 _, [ring+8];\n\
+         setp.ne.u32 %p1, %r0, 32;\n@%p1 bra END;\nmov.u32 %r2, ring;\n\
+         WAIT:\nmbarrier.try_wait.parity.shared::cta.b64 %p2, [%r2], 0;\n@!%p2 bra WAIT;\n\
+         add.u32 %r2, %r2, 8;\nbra WAIT;\nEND:",
+    );
+    assert_eq!(found.title, "warp 1 waits for `other`: by the same statement it waited for `ring` before", "{found:#?}");
+}

@@ -78,9 +78,12 @@ impl Cluster<'_> {
         }
         // Who should arrive there waits itself: on to that wait.
         let mut chain = self.wait_chain(&blocked, root);
-        // A wait that is wrong whatever others do, or for more arrivals than come elsewhere.
-        let odd = self.counts_too_many(&blocked);
-        let odd = self.wrong_by_itself(&blocked).or(odd);
+        // A wait that is wrong whatever others do, or for more arrivals than come elsewhere; of those that wait for each other, one at a
+        // stage that the other side leaves out.
+        let members = chain.ring.and_then(|ring| chain.waits.get(ring..)).unwrap_or_default();
+        let mut members = members.iter().filter_map(|&n| blocked.get(n));
+        let odd = self.wrong_by_itself(&blocked).or_else(|| self.counts_too_many(&blocked));
+        let odd = odd.or_else(|| members.find(|b| self.other_stage(&blocked, b).is_some()));
         if let Some(odd) = odd {
             let at = blocked.iter().position(|b| std::ptr::eq(b, odd));
             chain = Chain { waits: at.into_iter().collect(), ring: None };
