@@ -117,5 +117,8 @@ fn an_index_runs_past_its_ring() {
          WAIT:\nmbarrier.try_wait.parity.shared::cta.b64 %p2, [%r2], 0;\n@!%p2 bra WAIT;\n\
          add.u32 %r2, %r2, 8;\nbra WAIT;\nEND:",
     );
-    assert_eq!(found.title, "warp 1 waits for `other`: by the same statement it waited for `ring` before", "{found:#?}");
+    assert_eq!(
+        found.title, "warp 1 waits for `other`: by the same statement it waited for `ring` before",
+        "{found:#?}"
+    );
 }

@@ -3,12 +3,12 @@
 //!
 //! `cargo test -p mistakes -- --nocapture` prints what came of each.
 
-use emulator::{Diagnostic, Options, Report};
+use emulator::{Diagnostic, Launch, Options, Param, Report, Severity};
 use harness::compare::Comparison;
 use harness::diagnostics::{self, Sources};
 use harness::reference::Reference;
 use harness::source::Built;
-use harness::{InProcess, InputKind, Inputs, KernelSource, Matrix, Problem, launch};
+use harness::{InProcess, InputKind, Inputs, JudgeOptions, KernelSource, Matrix, Outcome, Problem, launch, structure};
 use mistakes::{ALL, Mistake};
 use std::sync::Mutex;
 
@@ -23,7 +23,7 @@ const OTHERWISE: &[(&str, &str)] = &[
     ("06-parity-begins-anew", "the two accesses are named, and not the wait that passed too early"),
     (
         "06-sms-of-one-gpu",
-        "all CTAs write the same values, and D is right: a note, and the structure part of the verdict fails it",
+        "all CTAs write the same values, and D is right: a note, and the part `structure` of the verdict fails",
     ),
     (
         "07-product-told-each-round",
@@ -58,25 +58,42 @@ struct Said {
     diagnostics: Vec<(Diagnostic, String)>,
     wrong: bool,
     refused: Option<String>,
+    /// The part `structure` of the verdict on the step fails, with these words.
+    structure: Option<String>,
     on: String,
 }
 
 impl Said {
+    /// By whatever fails the verdict on the step: a note does, as it fails the part `race-free`.
     fn caught(&self) -> bool {
-        self.wrong || self.refused.is_some() || !self.diagnostics.is_empty()
+        self.wrong || self.refused.is_some() || self.structure.is_some() || !self.diagnostics.is_empty()
+    }
+
+    /// By the verdict on the step alone: no finding of the emulator, and D is right.
+    fn by_the_verdict_alone(&self) -> bool {
+        let found = self.diagnostics.iter().any(|(diagnostic, _)| diagnostic.severity != Severity::Note);
+        self.caught() && !found && !self.wrong && self.refused.is_none()
     }
 
     fn codes(&self) -> String {
         let codes = self.diagnostics.iter().map(|(diagnostic, _)| diagnostic.code);
-        let other = [self.wrong.then_some(WRONG), self.refused.as_ref().map(|_| "refused-builder")];
+        let structure = self.structure.as_ref().map(|_| "structure");
+        let other = [self.wrong.then_some(WRONG), self.refused.as_ref().map(|_| "refused-builder"), structure];
         codes.chain(other.into_iter().flatten()).collect::<Vec<_>>().join(", ")
     }
 }
 
 /// Runs a kernel on one problem.
-fn run(built: &Built, ptx: &str, problem: Problem, seed: Option<u64>) -> Result<(Report, bool), String> {
+fn run(
+    built: &Built,
+    ptx: &str,
+    launched: impl Fn(&mut Launch),
+    problem: Problem,
+    seed: Option<u64>,
+) -> Result<(Report, bool), String> {
     let inputs = Inputs::new(problem, InputKind::Normal, 0);
-    let launch = launch::launch(built, &inputs).map_err(|refused| refused.to_string())?;
+    let mut launch = launch::launch(built, &inputs).map_err(|refused| refused.to_string())?;
+    launched(&mut launch);
     let program = emulator::load(ptx).map_err(|errors| format!("it does not load: {errors:?}"))?;
     let report = emulator::run(&program, &launch, &Options { seed, max_instructions: BUDGET, ..Options::default() });
     let d = report.buffers.get(launch::buffer(Matrix::D));
@@ -84,7 +101,7 @@ fn run(built: &Built, ptx: &str, problem: Problem, seed: Option<u64>) -> Result<
     Ok((report, right))
 }
 
-fn judge(kernel: ptx::KernelFn, step: u8, change: impl Fn(&str) -> String) -> Said {
+fn judge(kernel: ptx::KernelFn, step: u8, change: impl Fn(&str) -> String, launched: impl Fn(&mut Launch)) -> Said {
     let mut noted = None;
     for (problem, sms) in problems(step) {
         let on = format!("{problem} on {sms} SMs");
@@ -94,7 +111,7 @@ fn judge(kernel: ptx::KernelFn, step: u8, change: impl Fn(&str) -> String) -> Sa
         };
         let ptx = change(&built.ptx);
         for seed in [None].into_iter().chain(SEEDS.map(Some)) {
-            let (report, right) = match run(&built, &ptx, problem, seed) {
+            let (report, right) = match run(&built, &ptx, &launched, problem, seed) {
                 Ok(run) => run,
                 Err(refused) => return Said { refused: Some(refused), on, ..Said::default() },
             };
@@ -103,14 +120,19 @@ fn judge(kernel: ptx::KernelFn, step: u8, change: impl Fn(&str) -> String) -> Sa
             };
             let wrong = report.completed && !right;
             if !report.findings.is_empty() || wrong {
-                return Said { diagnostics: shown(&report.findings), wrong, on, refused: None };
+                return Said { diagnostics: shown(&report.findings), wrong, on, ..Said::default() };
             }
             if !report.notes.is_empty() && noted.is_none() {
                 noted = Some(Said { diagnostics: shown(&report.notes), on: on.clone(), ..Said::default() });
             }
         }
     }
-    noted.unwrap_or_default()
+    let noted = noted.unwrap_or_default();
+    let step = harness::step(step).expect("a step");
+    match structure(step, &InProcess(kernel), &JudgeOptions::default()) {
+        Outcome::Failed { title, .. } => Said { structure: Some(title), ..noted },
+        _ => noted,
+    }
 }
 
 /// The `n`th line of a text that is this one, from 1. `WHAT #2` is the second.
@@ -158,10 +180,26 @@ fn edited(ptx: &str, edit: &str, name: &str) -> String {
     if all { ptx.replace(old, new) } else { ptx.replacen(old, new, 1) }
 }
 
+/// An edit of the launch: `cluster 1`, `shared BYTES`, or `box PARAMETER EXTENT EXTENT`.
+fn relaunched(launch: &mut Launch, edit: &str, name: &str) {
+    let mut words = edit.split(' ');
+    let what = words.next().unwrap_or_default();
+    let numbers: Vec<u32> = words.map(|word| word.parse().expect("a number")).collect();
+    match (what, numbers.as_slice()) {
+        ("cluster", &[ctas]) => launch.cluster = [ctas, 1, 1],
+        ("shared", &[bytes]) => launch.dynamic_shared = bytes,
+        ("box", &[param, columns, rows]) => match launch.params.get_mut(param as usize) {
+            Some(Param::TensorMap { map, .. }) => map.box_dims = vec![columns, rows],
+            _ => panic!("{name}: parameter {param} is no tensor map"),
+        },
+        _ => panic!("{name}: `{edit}` is no edit of a launch"),
+    }
+}
+
 /// The mistake, and the same in PTX text where the builder refuses it: what was said, and what is not as expected.
 fn results(mistake: &Mistake) -> Vec<(String, Said, Vec<String>)> {
     let first = |key: &str| mistake.says(key).next();
-    let said = judge(mistake.kernel, mistake.step, str::to_string);
+    let said = judge(mistake.kernel, mistake.step, str::to_string, |_| {});
     let mut differing = match &said.refused {
         Some(message) => {
             let says = first("message").is_none_or(|part| message.contains(part));
@@ -176,12 +214,12 @@ fn results(mistake: &Mistake) -> Vec<(String, Said, Vec<String>)> {
     let mut all = vec![(mistake.name.to_string(), said, differing)];
     let also: Vec<&str> = mistake.says("also").collect();
     let says = |key: &'static str| also.iter().filter_map(move |line| line.strip_prefix(key)?.strip_prefix(": "));
-    if says("ptx").next().is_some() {
+    if says("ptx").chain(says("launch")).next().is_some() {
         let name = format!("{} in PTX", mistake.name);
         let solution = solutions::ALL.iter().find(|(step, _)| *step == mistake.step).expect("a solution").1;
-        let said = judge(solution, mistake.step, |ptx| {
-            says("ptx").fold(ptx.to_string(), |text, edit| edited(&text, edit, &name))
-        });
+        let change = |ptx: &str| says("ptx").fold(ptx.to_string(), |text, edit| edited(&text, edit, &name));
+        let launched = |launch: &mut Launch| says("launch").for_each(|edit| relaunched(launch, edit, &name));
+        let said = judge(solution, mistake.step, change, launched);
         let expected: Vec<&str> = says("expect").flat_map(|codes| codes.split(" | ")).collect();
         let source =
             std::fs::read_to_string(format!("{}/../src/step{:02}.rs", env!("CARGO_MANIFEST_DIR"), mistake.step));
@@ -225,7 +263,11 @@ fn mistakes_are_caught_as_was_expected() {
             other.push(name.as_str());
         }
     }
-    println!("{} mistakes: {} missed, {} not as expected", all.len(), missed.len(), other.len());
+    let noted: Vec<&str> =
+        all.iter().filter(|(_, said, _)| said.by_the_verdict_alone()).map(|(name, ..)| name.as_str()).collect();
+    println!("by the verdict alone, which a note or the structure fails: {}", noted.join(", "));
+    let count = (all.len(), missed.len(), noted.len(), other.len());
+    println!("{} mistakes: {} missed, {} by the verdict alone, {} not as expected", count.0, count.1, count.2, count.3);
     assert!(missed.is_empty(), "missed: {missed:?}");
     let known: Vec<&str> = OTHERWISE.iter().map(|(name, _)| *name).collect();
     assert_eq!(other, known, "not as expected");
