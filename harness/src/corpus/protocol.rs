@@ -14,10 +14,13 @@ pub fn mutants(kernel: &Kernel) -> Vec<Mutant> {
     all.extend(rounds(text));
     all.extend(initialised(text));
     all.extend(released(text));
+    all.extend(told_early(text));
     all.extend(reused(text));
     all.extend(shared_barrier(text));
     all.extend(masks(text));
     all.extend(ends(text));
+    let warps = kernel.launch.block.iter().product::<u32>() / 32;
+    all.retain(|mutant| mutant.mistake != BY_IDLE || warps > IDLE);
     all
 }
 
@@ -124,6 +127,20 @@ fn released(text: &Text) -> Vec<Mutant> {
     all
 }
 
+/// A commit comes before the last MMA in front of it: the stage that this one reads is free, or its product told, one MMA early.
+fn told_early(text: &Text) -> Vec<Mutant> {
+    let mut all = Vec::new();
+    for commit in text.find(|s| s.is("tcgen05.commit")) {
+        let mma = (0..commit).rev().take(8).find(|at| text.statements[*at].is("tcgen05.mma"));
+        // What lies between computes where it arrives.
+        let pure = |mma: &usize| text.statements[mma + 1..commit].iter().all(flow::is_pure);
+        if let Some(mma) = mma.filter(pure) {
+            all.push(moved(text, "told before the last MMA", mma..mma + 1, mma + 1..commit + 1));
+        }
+    }
+    all
+}
+
 /// Two neighbouring parts change places.
 fn moved(text: &Text, mistake: &'static str, first: Range<usize>, second: Range<usize>) -> Mutant {
     let slots = first.start..second.end;
@@ -188,6 +205,10 @@ fn masks(text: &Text) -> Vec<Mutant> {
     all
 }
 
+/// A warp of the kernels in roles that has none.
+const IDLE: u32 = 5;
+const BY_IDLE: &str = "freed before the last MMA";
+
 /// How a kernel ends: without the last barrier, with one of the CTA alone, or with tensor memory freed before it.
 fn ends(text: &Text) -> Vec<Mutant> {
     let mut all = Vec::new();
@@ -208,6 +229,19 @@ fn ends(text: &Text) -> Vec<Mutant> {
         let what = What::Moved(last, end);
         Mutant { what, ..moved(text, "freed before the barrier", first..last + 1, last + 1..end + 1) }
     }));
+    // By a warp that has no part in the work, and waits for none: the MMAs of its CTA, and of the other one, are on their way.
+    let warp_0 = |at: &usize| {
+        let s = &text.statements[*at];
+        s.is("setp.ne") && s.operands().get(2).is_some_and(|number| number == "0") && text.target(at + 1) == end
+    };
+    if let (Some(end), Some(guard)) = (end, (last..text.statements.len()).find(warp_0)) {
+        let moved = moved(text, BY_IDLE, first..last + 1, last + 1..end + 1);
+        let Change::Lines(mut changed) = moved.change else { return all };
+        let code = text.statements[guard].code();
+        let other = text.statements[guard].with_operand(2, IDLE.to_string()).code();
+        changed.iter_mut().for_each(|(_, line)| *line = line.replace(&code, &other));
+        all.push(lines(BY_IDLE, changed));
+    }
     all
 }
 
@@ -299,6 +333,8 @@ ret;
             "initialised by none",
             "reused before the wait",
             "freed before the barrier",
+            BY_IDLE,
+            "told before the last MMA",
             "stage too early",
         ] {
             assert!(all.iter().any(|mutant| mutant.mistake == mistake), "{mistake}");
