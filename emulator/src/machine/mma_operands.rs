@@ -110,7 +110,7 @@ impl Cluster<'_> {
                      its operands' (PTX ISA 9.7.16.6.1).",
                     "Let them begin behind the accumulator's last column, or in front of its first.".into(),
                 );
-                self.findings.add(Diagnostic { severity: Severity::Finding, ..overlap });
+                self.findings.add_in_accumulator(Diagnostic { severity: Severity::Finding, ..overlap });
             }
         }
         for (what, lane, column, columns) in parts {

@@ -55,10 +55,17 @@ impl Cluster<'_> {
                 "the lanes of the warp give different addresses".into(),
                 "All threads of the warp must give the same address.",
             ))
-        } else if lane >= LANES || lane % 32 + rows > 32 {
+        } else if lane >= LANES || !lane.is_multiple_of(rows) {
+            // 16 lanes are the first or the second half of a quarter (PTX ISA 9.7.16.10.5: where accumulators of 16 lanes a quarter lie).
             Some((
                 format!("it begins at lane {lane}, with {rows} lanes"),
-                "The lane is in bits 16–31 of the address: 32 times the warp's number modulo 4 (plus 16 for the second half).",
+                match rows {
+                    32 => "The lane is in bits 16–31 of the address: 32 times the warp's number modulo 4.",
+                    _ => {
+                        "The lane is in bits 16–31 of the address: 32 times the warp's number modulo 4, plus 0 or 16 for the first or the \
+                         second 16 lanes of that quarter."
+                    }
+                },
             ))
         } else {
             unallocated.map(|c| {

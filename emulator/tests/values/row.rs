@@ -136,7 +136,8 @@ impl Row {
         launch
     }
 
-    fn run(&self, program: &Program, seed: Option<u64>) -> Report {
+    /// A run of a program that takes what the row's takes.
+    pub fn run(&self, program: &Program, seed: Option<u64>) -> Report {
         run(program, &self.launch(), seed, 2_000_000)
     }
 
