@@ -38,8 +38,8 @@ pub const ASSUMPTIONS: &[Assumption] = &[
     ),
     assume(
         "collector-holds-a",
-        "An MMA with .collector::a::use or ::lastuse multiplies the A that it names, whatever the collector buffer holds; .collector::a::fill and ::discard change nothing that is computed.",
-        "The ISA says that a use takes what a fill before has left, and that the fill must still be valid, and not what becomes of one that is not, or of another A. Compilers name the same A in both.",
+        "An MMA with .collector::a::use or ::lastuse multiplies the A that it names, as it lies in memory then; .collector::a::fill and ::discard change nothing that is computed. The buffer is the CTA's: whichever of its threads issues an MMA fills or empties it. Who uses an A that the buffer does not hold gets a finding; of an A that was written anew since it was filled in, nothing is said.",
+        "The ISA asks for a fill that is still valid, and leaves it to the tensor core whether it takes A from the buffer. It does not say what is computed otherwise, nor how long a fill is valid when other threads' MMAs come between.",
         "An MMA with ::use that names another A than the ::fill before it, on the device.",
     ),
     assume(

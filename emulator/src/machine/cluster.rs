@@ -292,6 +292,7 @@ impl<'a> Cluster<'a> {
                 tensor,
                 tensor_shadow: if timing_only { Shadow::off() } else { Shadow::default() },
                 tensor_relinquished: false,
+                collector: Default::default(),
                 spare_registers: 0,
                 granted: Vec::new(),
                 allocated_with_peer: Vec::new(),

@@ -3,6 +3,7 @@
 use super::boxes::Laid;
 use super::cells::Use;
 use super::cluster::{Cluster, Stop};
+use super::collector::A;
 use super::depths::Multiplied;
 use super::formats::Format;
 use super::instruction_descriptor::Accumulator;
@@ -17,6 +18,7 @@ use crate::diagnostic::Severity;
 use crate::order::{Access, BLOCK, Conflict, Footprint, GRANULE, Reason, Rows, Stamp, Views};
 use crate::program::kind::Kind;
 use crate::program::op::{Address, MmaA, MmaOp};
+use crate::program::tensor_core::Collector;
 use crate::report::{Actor, EventKind, Mma, OperandRead};
 use smallvec::{SmallVec, smallvec};
 
@@ -85,6 +87,7 @@ pub struct Inputs {
     disabled: [u128; 2],
     scale: u32,
     pub kind: Kind,
+    collector: Collector,
     /// Scale factors of each row, and where those of A and of B are.
     pub factors: Option<(u32, [u32; 2])>,
 }
@@ -111,6 +114,7 @@ impl Cluster<'_> {
                 disabled,
                 scale: op.scale,
                 kind: op.kind,
+                collector: op.collector,
                 factors: op.factors.as_ref().map(|f| (f.each, [0, 1].map(|n| tensor(&f.at[n], lane)))),
             }
         };
@@ -175,6 +179,9 @@ impl Cluster<'_> {
         let At { w, f, site, .. } = at;
         let Checked { descriptor: i, a, b, column, factors } = self.decode_mma(site, group, &inputs)?;
         let layout = Layout::of(i.m, group.len());
+        if !self.options.timing_only {
+            self.collect(site, group, inputs.collector, A::of(a, &i));
+        }
         if self.options.tensor_load_factor != 1.0 {
             let why = match (i.d, a) {
                 (Accumulator::F16, _) => Some("its accumulator is FP16"),

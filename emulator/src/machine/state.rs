@@ -63,6 +63,7 @@ pub struct Cta {
     pub tensor: TensorMemory,
     pub tensor_shadow: Shadow,
     pub tensor_relinquished: bool,
+    pub collector: super::collector::Buffer,
     /// Registers, a lane, that warps have given back with `setmaxnreg.dec`.
     pub spare_registers: u32,
     /// Columns that are given to warps which have not seen it yet: warp and first column.

@@ -6,7 +6,7 @@
 
 use crate::common::{load, matrix, rendered};
 use crate::formats::{Format, Format::*, packed};
-use crate::mma::{read_back, set_up};
+use crate::mma::{filled_first, read_back, set_up};
 use crate::row::{Row, bare, check};
 use half::f16;
 
@@ -290,7 +290,7 @@ impl Case {
             factors = "[%r90+384], [%r90+400], ";
             scaled = format!(".block_scale{}", self.vector);
         }
-        format!(
+        filled_first(&format!(
             "setp.eq.u32 %p1, %r98, 0;\nsetp.eq.and.u32 %p1, %r97, 0, %p1;\n@!%p1 bra WAIT;\nmov.u32 %r20, bar;\nmov.u32 %r21, smem;\n\
              bfe.u32 %r22, %r21, 4, 14;\ncvt.u64.u32 %d3, %r22;\n{copies}add.s64 %d4, %d3, {};\nor.b64 %d3, %d3, {a:#x};\nor.b64 %d4, %d4, {b:#x};\n\
              {words}tcgen05.mma.cta_group::{g}.kind::{}{scaled}{} [%r90], {a_operand}, %d4, {:#x}, {mask}{factors}{}{scale};\n{commit}\n\
@@ -300,7 +300,7 @@ impl Case {
             self.collector,
             self.idesc(),
             u8::from(self.accumulate),
-        )
+        ))
     }
 }
 

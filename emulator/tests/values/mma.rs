@@ -3,7 +3,7 @@
 //! A and B hold small integers, so that every sum is exact. Their images are laid out here by rows and chunks, as the ISA's
 //! figures show them; the emulator has formulas on addresses.
 
-use crate::common::matrix;
+use crate::common::{load, matrix, rendered};
 use crate::row::{Row, bare, check};
 use half::{bf16, f16};
 
@@ -197,7 +197,7 @@ impl Case {
         } else {
             "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r20];"
         };
-        format!(
+        filled_first(&format!(
             "setp.eq.u32 %p1, %r98, 0;\nsetp.eq.and.u32 %p1, %r97, 0, %p1;\n@!%p1 bra WAIT;\nmov.u32 %r20, bar;\nmov.u32 %r21, smem;\n\
              bfe.u32 %r22, %r21, 4, 14;\ncvt.u64.u32 %d3, %r22;\nadd.s64 %d4, %d3, {};\nor.b64 %d3, %d3, {a:#x};\nor.b64 %d4, %d4, {b:#x};\n\
              add.s64 %d3, %d3, {};\n{words}\
@@ -207,8 +207,21 @@ impl Case {
             self.k_start / 16,
             self.collector,
             u8::from(self.accumulate),
-        )
+        ))
     }
+}
+
+/// Who takes A from the collector buffer has filled it before: the same MMA, with `::fill`.
+pub fn filled_first(body: &str) -> String {
+    let mut text = String::new();
+    for line in body.lines() {
+        let used = [".collector::a::use", ".collector::a::lastuse"].into_iter().find(|used| line.contains(used));
+        if let Some(used) = used {
+            text += &format!("{}\n", line.replace(used, ".collector::a::fill"));
+        }
+        text += &format!("{line}\n");
+    }
+    text
 }
 
 /// Allocates, fills so many bytes of shared memory, and D with a value, and makes it visible; A in tensor memory, for a CTA's rows of it
@@ -325,6 +338,46 @@ fn commits() -> Vec<Row> {
         // One commit for each of the two, at the address of its barrier.
         pair().replaced(both, "tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.b64 [%r20];\nmapa.shared::cluster.u32 %r23, %r20, 1;\ntcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.b64 [%r23];"),
     ]
+}
+
+/// MMAs of one thread in a row, each with its collector's operation and an A (which one): the first one, if any, that has no right to
+/// take its A from the buffer. By the ISA: `::use` and `::lastuse` need a fill that is still valid; `::discard`, and no qualifier, allow
+/// the buffer to be emptied, and so does `::lastuse` behind itself.
+#[test]
+fn a_use_of_the_collector_needs_the_fill_of_its_a() {
+    for (mmas, wrong) in [
+        (&[("fill", 0), ("use", 0), ("use", 0), ("lastuse", 0)][..], None),
+        (&[("fill", 0), ("fill", 1), ("use", 1)], None),
+        (&[("fill", 0), ("discard", 1), ("", 0)], None),
+        (&[("lastuse", 0)], Some((0, "which nothing has filled"))),
+        (&[("discard", 0), ("use", 0)], Some((1, "which nothing has filled"))),
+        (&[("fill", 0), ("use", 1)], Some((1, "which holds another one"))),
+        (&[("fill", 0), ("fill", 1), ("use", 0)], Some((2, "which holds another one"))),
+        (&[("fill", 0), ("discard", 0), ("use", 0)], Some((2, "which no longer holds it"))),
+        (&[("fill", 0), ("", 1), ("lastuse", 0)], Some((2, "which no longer holds it"))),
+        (&[("fill", 0), ("lastuse", 0), ("use", 0)], Some((2, "which no longer holds it"))),
+    ] {
+        let row = Case { n: 16, ..CASE }.row();
+        let (_, rest) = row.body.split_once("tcgen05.mma").expect("an MMA");
+        let (mma, end) = rest.split_once('\n').expect("more behind it");
+        let mut many = String::new();
+        for (collector, a) in mmas {
+            let qualifier = if collector.is_empty() { String::new() } else { format!(".collector::a::{collector}") };
+            // The other A lies 128 rows on: in what follows the first one.
+            let mma = mma.replacen("kind::f16", &format!("kind::f16{qualifier}"), 1);
+            many += &format!("tcgen05.mma{}\n", if *a == 0 { mma } else { mma.replace("%d3", "%d4") });
+        }
+        let changed = row.clone().replaced(&format!("tcgen05.mma{mma}\n{end}"), &format!("{many}{end}")).text();
+        let report = row.run(&load(&changed), None);
+        let text = rendered(&report);
+        let found = report.findings.iter().filter(|d| d.code == "collector-not-filled").collect::<Vec<_>>();
+        assert_eq!(found.len(), usize::from(wrong.is_some()), "{mmas:?}: {text}");
+        if let Some((n, why)) = wrong {
+            let first = changed.lines().position(|line| line.starts_with("tcgen05.mma")).expect("an MMA");
+            assert!(found[0].title.ends_with(why), "{mmas:?}: {text}");
+            assert_eq!(found[0].labels[0].place.line as usize, first + 1 + n, "{mmas:?}: {text}");
+        }
+    }
 }
 
 #[test]

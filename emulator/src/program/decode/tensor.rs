@@ -6,6 +6,7 @@ use crate::program::kind::Kind;
 use crate::program::op::{
     Address, MmaA, MmaFactors, MmaOp, Op, Packed, Reg, TensorCopyOp, TensorCopyShape, TensorShape,
 };
+use crate::program::tensor_core::Collector;
 use crate::syntax::ast::Operand;
 
 pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) -> Family {
@@ -94,18 +95,15 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
         }
         ["mma", "cta_group::1", kind, rest @ ..] => {
             let Some(kind) = Kind::named(kind) else { return none(mods) };
-            // What the collector buffer holds is not modelled: assumption `collector-holds-a`.
-            let rest = match rest {
-                [
-                    rest @ ..,
-                    "collector::a::discard" | "collector::a::lastuse" | "collector::a::fill" | "collector::a::use",
-                ] => rest,
-                rest => rest,
-            };
+            let (collector, rest) =
+                match rest.split_last().and_then(|(last, rest)| Some((Collector::named(last)?, rest))) {
+                    Some(named) => named,
+                    None => (Collector::Discard, rest),
+                };
             match (kind.is_scaled(), rest) {
-                (false, []) => mma(l, o, pair, kind, None).map(Some),
+                (false, []) => mma(l, o, pair, (kind, collector), None).map(Some),
                 (true, ["block_scale", vector @ ..]) if vector.iter().all(|m| SCALE_VECTORS.contains(m)) => {
-                    mma(l, o, pair, kind, Some(factors(kind, vector)?)).map(Some)
+                    mma(l, o, pair, (kind, collector), Some(factors(kind, vector)?)).map(Some)
                 }
                 _ => none(mods),
             }
@@ -221,7 +219,13 @@ fn factors(kind: Kind, vector: &[&str]) -> Result<u32, Bad> {
 
 /// `[d], adesc or [a], bdesc, idesc, {disable-output-lane,} enable-input-d {, scale-input-d}`; with scale factors
 /// `[d], adesc or [a], bdesc, idesc, [scale-A], [scale-B], enable-input-d`
-fn mma(l: &mut Lowering, o: &Operands, pair: bool, kind: Kind, each: Option<u32>) -> Result<Decoded, Bad> {
+fn mma(
+    l: &mut Lowering,
+    o: &Operands,
+    pair: bool,
+    (kind, collector): (Kind, Collector),
+    each: Option<u32>,
+) -> Result<Decoded, Bad> {
     o.expect(if each.is_some() { 7..=7 } else { 5..=7 })?;
     let d = tensor_address(l, o.get(0)?)?;
     let mut uses = base_of(&d);
@@ -283,6 +287,6 @@ fn mma(l: &mut Lowering, o: &Operands, pair: bool, kind: Kind, each: Option<u32>
         }
     };
     o.expect(next + 1..=next + 2)?;
-    let op = MmaOp { pair, kind, d, a, b, idesc, disabled, accumulate, accumulate_negated, scale, factors };
+    let op = MmaOp { pair, kind, d, a, b, idesc, disabled, accumulate, accumulate_negated, scale, factors, collector };
     Ok(Decoded::new(Op::Mma(Box::new(op)), uses, vec![]))
 }
