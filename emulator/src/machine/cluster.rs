@@ -291,6 +291,7 @@ impl<'a> Cluster<'a> {
                 shared_shadow: if timing_only { Shadow::off() } else { Shadow::default() },
                 tensor,
                 tensor_shadow: if timing_only { Shadow::off() } else { Shadow::default() },
+                upper_shadow: None,
                 tensor_relinquished: false,
                 collector: Default::default(),
                 spare_registers: 0,

@@ -397,7 +397,10 @@ fn scaled_four_bits_are_as_the_model() {
         let (mut random, mut seen) = (Random(4), Seen::default());
         compare(kind, [E2M1; 2], false, 600, &mut random, &mut seen);
         let Seen { all, nan, infinite, subnormal, not_as_fast, .. } = seen;
-        assert!(all >= 10_000 && nan > 50 && infinite > 5 && subnormal >= 10 && not_as_fast > 100, "{kind:?}: {seen:?}");
+        assert!(
+            all >= 10_000 && nan > 50 && infinite > 5 && subnormal >= 10 && not_as_fast > 100,
+            "{kind:?}: {seen:?}"
+        );
     }
 }
 

@@ -8,7 +8,7 @@ use super::instruction_descriptor::Scaling;
 use super::mma::Operands;
 use super::mma_operands::factor_columns;
 use super::operand::Operand;
-use super::tensor::{InstructionDescriptor, TensorMemory};
+use super::tensor::{Halves, InstructionDescriptor, TensorMemory};
 use crate::diagnostic::Severity;
 use crate::order::Stamp;
 
@@ -86,8 +86,8 @@ impl Cluster<'_> {
     ) {
         let Some([a, b]) = columns else { return };
         for &c in group {
-            self.touch_tensor(w, c, a, factor_columns(i.m / group.len() as u32), stamp, false);
-            self.touch_tensor(w, c, b, factor_columns(i.n), stamp, false);
+            self.touch_tensor(w, c, (a, factor_columns(i.m / group.len() as u32)), Halves::Both, stamp, false);
+            self.touch_tensor(w, c, (b, factor_columns(i.n)), Halves::Both, stamp, false);
         }
     }
 

@@ -29,6 +29,8 @@ struct Case {
     /// Bytes into the first row of the pattern where K begins.
     k_start: usize,
     collector: &'static str,
+    /// With M = 64: D, and A in tensor memory, begin at this lane, or D at both, one MMA each.
+    lanes: &'static [usize],
 }
 
 const CASE: Case = Case {
@@ -48,6 +50,7 @@ const CASE: Case = Case {
     a_in_tensor: false,
     k_start: 0,
     collector: "",
+    lanes: &[0],
 };
 
 /// Where the element (mn, k) of an operand lies, in bytes.
@@ -145,16 +148,18 @@ impl Case {
                 let sign = if self.negate[0] != self.negate[1] { -1.0 } else { 1.0 };
                 let d = if self.accumulate { self.before / (1 << self.scale.unwrap_or(0)) as f32 } else { 0.0 };
                 let (cta, r) = (row / m_each, row % m_each);
-                // Layouts D and A: a lane a row. F: 16 lanes of each quarter. B: the right half of the columns in lanes 64 on.
+                // Layouts D and A: a lane a row. F: 16 lanes of each quarter, its first or its last. B: the right half of the columns in lanes 64 on.
                 let (lane, c) = match (self.m, self.pair) {
                     (64, _) => (r / 16 * 32 + r % 16, column),
                     (128, true) if column < self.n / 2 => (r, column),
                     (128, true) => (64 + r, column - self.n / 2),
                     _ => (r, column),
                 };
-                let off = self.disabled.get(cta * 4 + lane / 32).is_some_and(|w| w >> (lane % 32) & 1 == 1);
-                if !off {
-                    cells[(cta * 128 + lane) * columns + c] = self.cell(sign * sum as f32 + d);
+                for lane in self.lanes.iter().map(|first| lane + first) {
+                    let off = self.disabled.get(cta * 4 + lane / 32).is_some_and(|w| w >> (lane % 32) & 1 == 1);
+                    if !off {
+                        cells[(cta * 128 + lane) * columns + c] = self.cell(sign * sum as f32 + d);
+                    }
                 }
             }
         }
@@ -162,7 +167,13 @@ impl Case {
         let row = bare(128, &self.body(idesc, a_size)).ctas(ctas as u32, ctas as u32).input(input).gives(0, &words);
         let a_in_tensor = self.a_in_tensor.then_some(m_each);
         let g = self.group();
-        let before = set_up(g, a_size + b_size, columns, self.cell(self.before), a_in_tensor);
+        // The other half of a quarter has the first row of A where this one has its own.
+        let own = format!(
+            "or.b32 %r4, %r4, %r5; and.b32 %r5, %r98, 16; setp.ne.u32 %p1, %r5, {}; @%p1 mov.u32 %r4, 0;",
+            self.lanes[0]
+        );
+        let before = set_up(g, a_size + b_size, columns, self.cell(self.before), a_in_tensor)
+            .replace("or.b32 %r4, %r4, %r5;", &own);
         row.around(&before, &read_back(g, columns))
     }
 
@@ -183,7 +194,9 @@ impl Case {
         let rows = |all: usize| all / g as usize;
         let a = descriptor(self.a_mn, self.swizzle, rows(self.m));
         let b = descriptor(self.b_mn, self.swizzle, rows(self.n));
-        let a_operand = if self.a_in_tensor { "[%r90+256]" } else { "%d3" };
+        let lane = |first: usize| if first == 0 { String::new() } else { format!("+{:#x}", first << 16) };
+        let at = lane(self.lanes[0]);
+        let a_operand = if self.a_in_tensor { format!("[%r90+{}]", 256 + (self.lanes[0] << 16)) } else { "%d3".into() };
         let mask = if self.disabled.is_empty() {
             String::new()
         } else {
@@ -201,7 +214,7 @@ impl Case {
             "setp.eq.u32 %p1, %r98, 0;\nsetp.eq.and.u32 %p1, %r97, 0, %p1;\n@!%p1 bra WAIT;\nmov.u32 %r20, bar;\nmov.u32 %r21, smem;\n\
              bfe.u32 %r22, %r21, 4, 14;\ncvt.u64.u32 %d3, %r22;\nadd.s64 %d4, %d3, {};\nor.b64 %d3, %d3, {a:#x};\nor.b64 %d4, %d4, {b:#x};\n\
              add.s64 %d3, %d3, {};\n{words}\
-             tcgen05.mma.cta_group::{g}.kind::f16{} [%r90], {a_operand}, %d4, {idesc:#x}, {mask}{}{scale};\n{commit}\n\
+             tcgen05.mma.cta_group::{g}.kind::f16{} [%r90{at}], {a_operand}, %d4, {idesc:#x}, {mask}{}{scale};\n{commit}\n\
              WAIT:\nmbarrier.try_wait.parity.shared::cta.b64 %p2, [bar], 0;\n@!%p2 bra WAIT;\ntcgen05.fence::after_thread_sync;",
             (a_size + self.k_start) / 16,
             self.k_start / 16,
@@ -314,6 +327,20 @@ pub fn rows() -> Vec<Row> {
     rows.push(Case { m: 64, a_in_tensor: true, ..CASE }.row());
     rows.push(Case { m: 256, pair: true, swizzle: 64, a_in_tensor: true, ..CASE }.row());
     rows.push(Case { m: 128, pair: true, swizzle: 64, a_in_tensor: true, ..CASE }.row());
+    // The upper half of each quarter, alone: layout F (9.7.16.10.5), lane alignment 16.
+    let upper = Case { m: 64, n: 24, swizzle: 64, lanes: &[16], ..CASE };
+    for (before, accumulate) in [(0.0, false), (3.0, true)] {
+        for half_d in [false, true] {
+            rows.push(Case { before, accumulate, half_d, ..upper.clone() }.row());
+        }
+        rows.push(Case { before, accumulate, a_in_tensor: true, ..upper.clone() }.row());
+    }
+    rows.push(Case { before: 5.0, disabled: vec![0, 0xffff_0000, 0x8001_0001, 0xf0_0000], ..upper.clone() }.row());
+    rows.push(Case { a_in_tensor: true, ..upper }.row().with("[%r90+1048832]", "[%r90+256]", "tensor-address").with(
+        "[%r90+0x100000]",
+        "[%r90]",
+        "tensor-address",
+    ));
     // Hints of the collector change no value.
     for collector in [".collector::a::discard", ".collector::a::lastuse", ".collector::a::fill", ".collector::a::use"] {
         rows.push(Case { collector, ..CASE }.row());
@@ -378,6 +405,34 @@ fn a_use_of_the_collector_needs_the_fill_of_its_a() {
             assert_eq!(found[0].labels[0].place.line as usize, first + 1 + n, "{mmas:?}: {text}");
         }
     }
+}
+
+/// Accumulators with M = 64 in both halves of the same columns, one thread's MMAs, each with its own commit: who has waited for the first
+/// one may load its lanes, with shapes of 16 lanes, while the other one is still written. All 32 lanes, or the others, it may not.
+#[test]
+fn halves_of_a_quarter_are_accumulators_of_their_own() {
+    let row = Case { m: 64, n: 32, swizzle: 64, lanes: &[0, 16], ..CASE }.row();
+    let commit = "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r20];\n";
+    let first = row.body.lines().find(|line| line.starts_with("tcgen05.mma")).expect("an MMA").to_string();
+    let other = first.replace("[%r90]", "[%r90+0x100000]");
+    let both = row.replaced(commit, &format!("{commit}{other}\nadd.u32 %r20, %r20, 8;\n{commit}")).around_set_up(
+        "@%p7 mbarrier.init.shared::cta.b64 [bar], 1;",
+        "@%p7 mbarrier.init.shared::cta.b64 [bar+8], 1;",
+    );
+    let load = "tcgen05.ld.sync.aligned.16x64b.x4.b32 {%x4, %x5, %x6, %x7}, [%r91];";
+    let end = "@!%p2 bra WAIT;\ntcgen05.fence::after_thread_sync;";
+    let second = "tcgen05.wait::ld.sync.aligned;\nSECOND:\nmbarrier.try_wait.parity.shared::cta.b64 %p2, [bar+8], 0;\n@!%p2 bra SECOND;\n\
+                  tcgen05.fence::after_thread_sync;";
+    let row = both
+        .replaced(end, &format!("{end}\n{load}\n{second}"))
+        .with(load, &load.replace("16x64b", "32x32b"), "mma-not-awaited")
+        .with(
+            load,
+            "add.u32 %r93, %r91, 0x100000;\ntcgen05.ld.sync.aligned.16x64b.x1.b32 {%x4}, [%r93];",
+            "mma-not-awaited",
+        )
+        .with("[%r90+0x100000]", "[%r90+0x80000]", "tensor-address");
+    check(&[row]);
 }
 
 #[test]
