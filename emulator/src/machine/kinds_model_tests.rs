@@ -253,6 +253,8 @@ fn compare(kind: Kind, formats: [Coding; 2], half: bool, rounds: usize, random: 
             sides[side][below(random, depth as u64) as usize] = bits;
         }
         let ue4m3 = kind == Kind::Mxf4nvf4 && round % 2 == 0;
+        // Of all sizes, or such that results are about the smallest of FP32.
+        let limit = if below(random, 3) == 0 { 66 } else { 255 };
         let scales: [[u8; 4]; 2] = std::array::from_fn(|_| {
             std::array::from_fn(|_| match (ue4m3, mode) {
                 _ if mode == Mode::Special && below(random, 40) == 0 => {
@@ -263,7 +265,7 @@ fn compare(kind: Kind, formats: [Coding; 2], half: bool, rounds: usize, random: 
                     }
                 }
                 (true, _) => below(random, 0x7f) as u8,
-                (_, Mode::Ends) => below(random, 255) as u8,
+                (_, Mode::Ends) => below(random, limit) as u8,
                 _ => 117 + below(random, 20) as u8,
             })
         });
@@ -397,10 +399,7 @@ fn scaled_four_bits_are_as_the_model() {
         let (mut random, mut seen) = (Random(4), Seen::default());
         compare(kind, [E2M1; 2], false, 600, &mut random, &mut seen);
         let Seen { all, nan, infinite, subnormal, not_as_fast, .. } = seen;
-        assert!(
-            all >= 10_000 && nan > 50 && infinite > 5 && subnormal >= 10 && not_as_fast > 100,
-            "{kind:?}: {seen:?}"
-        );
+        assert!(all >= 10_000 && nan > 50 && infinite > 5 && subnormal > 20 && not_as_fast > 100, "{kind:?}: {seen:?}");
     }
 }
 
