@@ -229,6 +229,14 @@ pub const ASSUMPTIONS: &[Assumption] = &[
         "Count false results within short times over many waits on the device.",
     ),
     assume(
+        "try-wait-time-limit",
+        "A mbarrier.try_wait whose answer decides something else than whether it is asked again ends with false, a million cycles after it \
+         began, if nothing else in its cluster can go on, a thousand times at most. One that is asked until it passes waits until it does; if it never does, that is a \
+         hang. A suspendTimeHint changes nothing.",
+        "The ISA leaves the time limit to the system, and lets a hint replace it.",
+        "Clocks around one mbarrier.try_wait for a phase that is never completed, with hints and without.",
+    ),
+    assume(
         "ue8m0-of-negative-numbers",
         "cvt to ue8m0x2 drops the sign of its source and rounds the magnitude: -1.5 with .rp is the factor 2; what lies below 2^-127, zero too, is that factor.",
         "The ISA gives scale factors no sign, and does not say what becomes of a negative number. Only Blackwell has the conversion.",
