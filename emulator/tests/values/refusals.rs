@@ -208,7 +208,7 @@ fn vectors_of_registers_and_constants_are_taken() {
 fn scale_input_d_depends_on_the_target() {
     let taken = |target: &str, statement: &str| {
         let text = kernel(statement).replace(".target sm_100a", &format!(".target {target}"));
-        emulator::load(&text).map(|_| ()).map_err(|errors| errors[0].clone())
+        emulator::load(&text).map(|_| ()).map_err(|errors| Box::new(errors[0].clone()))
     };
     let without = "tcgen05.mma.cta_group::1.kind::tf32 [%r1], %d0, %d1, %r2, %p0;";
     let masked = "tcgen05.mma.cta_group::1.kind::f16 [%r1], %d0, %d1, %r2, {%r1, %r2, %r3, %r4}, %p0;";
