@@ -38,8 +38,8 @@ pub const ASSUMPTIONS: &[Assumption] = &[
     ),
     assume(
         "collector-holds-a",
-        "An MMA with .collector::a::use or ::lastuse multiplies the A that it names, whatever the collector buffer holds; .collector::a::fill and ::discard change nothing that is computed.",
-        "The ISA says that a use takes what a fill before has left, and that the fill must still be valid, and not what becomes of one that is not, or of another A. Compilers name the same A in both.",
+        "An MMA with .collector::a::use or ::lastuse multiplies the A that it names, as it lies in memory then; .collector::a::fill and ::discard change nothing that is computed. The buffer is the CTA's: whichever of its threads issues an MMA fills or empties it. Who uses an A that the buffer does not hold gets a finding; of an A that was written anew since it was filled in, nothing is said.",
+        "The ISA asks for a fill that is still valid, and leaves it to the tensor core whether it takes A from the buffer. It does not say what is computed otherwise, nor how long a fill is valid when other threads' MMAs come between.",
         "An MMA with ::use that names another A than the ::fill before it, on the device.",
     ),
     assume(
@@ -227,6 +227,14 @@ pub const ASSUMPTIONS: &[Assumption] = &[
         "mbarrier.try_wait may return false before its time limit has passed; adversarial schedules do it.",
         "The ISA calls the wait potentially blocking and the limit system-dependent. Whether hardware ever returns early is not known.",
         "Count false results within short times over many waits on the device.",
+    ),
+    assume(
+        "try-wait-time-limit",
+        "A mbarrier.try_wait whose answer decides something else than whether it is asked again ends with false, a million cycles after it \
+         began, if nothing else in its cluster can go on, a thousand times at most. One that is asked until it passes waits until it does; if it never does, that is a \
+         hang. A suspendTimeHint changes nothing.",
+        "The ISA leaves the time limit to the system, and lets a hint replace it.",
+        "Clocks around one mbarrier.try_wait for a phase that is never completed, with hints and without.",
     ),
     assume(
         "ue8m0-of-negative-numbers",

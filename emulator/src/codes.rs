@@ -14,6 +14,7 @@ pub const CODES: &[(&str, &str)] = &[
     ("bulk-store-outlives-thread", "a thread ends before its bulk stores have read shared memory (a note)"),
     ("can-hang", "another interleaving of the launch waits for ever"),
     ("cluster-barrier", "barrier.cluster.arrive and wait that do not alternate"),
+    ("collector-not-filled", "an MMA takes A from the collector buffer, which does not hold it"),
     ("copy-barrier", "a copy's mbarrier in a CTA that does not get the data"),
     (
         "cta-not-started",

@@ -131,3 +131,23 @@ fn what_ptxas_refuses_is_refused_and_what_it_takes_is_modelled_or_on_the_list() 
     let unused: Vec<&str> = not_modelled().into_iter().map(|(begin, _)| begin).filter(|b| !used.contains(b)).collect();
     assert!(unused.is_empty(), "in not_modelled.txt, and modelled, or of no statement: {unused:#?}");
 }
+
+/// What is refused is not offered as the form to write instead.
+#[test]
+fn no_refusal_names_what_was_written_as_the_nearest_form() {
+    let mut repeated = BTreeSet::new();
+    let mut asked = 0;
+    for (target, patterns) in [("sm_100a", BLACKWELL), ("sm_90a", HOPPER)] {
+        for (n, statement) in expand::statements(patterns).iter().enumerate() {
+            let Err(errors) = emulator::load(&format!("{}{}", head(target), entry(n, statement))) else { continue };
+            let Some((_, form)) = errors[0].help.split_once("The nearest form that is modelled: `") else { continue };
+            let opcode = statement.split_whitespace().find(|word| !word.starts_with('@')).unwrap_or_default();
+            asked += 1;
+            if form.split('`').next() == Some(opcode) {
+                repeated.insert(opcode.to_string());
+            }
+        }
+    }
+    assert!(asked > 1000, "{asked} refusals name a form: the patterns are not read");
+    assert!(repeated.is_empty(), "{} refusals name what was written: {repeated:#?}", repeated.len());
+}

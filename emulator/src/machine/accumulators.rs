@@ -3,6 +3,7 @@
 use super::cluster::Cluster;
 use super::instruction_descriptor::Accumulator;
 use super::issued::Recent;
+use super::tensor::Halves;
 use crate::diagnostic::Severity;
 use crate::program::op::{Op, Reg};
 
@@ -30,8 +31,8 @@ impl Cluster<'_> {
     /// An MMA writes all lanes of an accumulator (`whole`), or adds to it: what did the last one leave there? Who computes the same
     /// product again, as one does to measure, loses nothing.
     pub fn check_accumulator(&mut self, new: &Recent, adds: bool, whole: bool) {
-        let Some(&old) = self.issued.last_of(new.ctas.0, new.d.0, new.columns) else { return };
-        if (old.ctas, old.d) != (new.ctas, new.d) {
+        let Some(&old) = self.issued.last_of(new.ctas.0, new.layout.halves(), new.d.0, new.columns) else { return };
+        if (old.ctas, old.d, old.layout) != (new.ctas, new.d, new.layout) {
             return;
         }
         let site = new.stamp.site;
@@ -95,8 +96,14 @@ impl Cluster<'_> {
     }
 
     /// These registers are loaded from columns of tensor memory: whose accumulator they hold, and what it is taken for.
-    pub fn check_accumulator_type(&mut self, site: u32, cta: usize, (column, columns): (u32, u32), d: &[u16]) {
-        let Some(&Recent { of, stamp, .. }) = self.issued.last_of(cta, column, columns) else { return };
+    pub fn check_accumulator_type(
+        &mut self,
+        site: u32,
+        cta: usize,
+        (halves, column, columns): (Halves, u32, u32),
+        d: &[u16],
+    ) {
+        let Some(&Recent { of, stamp, .. }) = self.issued.last_of(cta, halves, column, columns) else { return };
         if of == Accumulator::F32 {
             return;
         }

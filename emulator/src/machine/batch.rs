@@ -45,6 +45,8 @@ struct Accumulator {
     cta: usize,
     ctas: usize,
     descriptor: InstructionDescriptor,
+    /// Its first lane and column.
+    lane: u32,
     column: u32,
     /// Lanes that are not written, of each CTA.
     disabled: [u128; 2],
@@ -61,7 +63,7 @@ struct Batch {
 
 impl Accumulator {
     fn layout(&self) -> Layout {
-        Layout::of(self.descriptor.m, self.ctas)
+        Layout::of(self.descriptor.m, self.ctas, self.lane)
     }
 
     fn overlaps(&self, other: &Accumulator) -> bool {
@@ -168,6 +170,7 @@ fn defined(m: &PendingMma, operands: &Operands, ctas: &mut [impl AsMut<TensorMem
         cta: m.group[0],
         ctas: m.group.len(),
         descriptor: m.descriptor,
+        lane: m.lane,
         column: m.column,
         disabled: m.disabled,
     };

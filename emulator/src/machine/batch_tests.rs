@@ -21,7 +21,7 @@ struct Model(Vec<Vec<(u32, bool)>>);
 
 impl Model {
     fn mma(&mut self, numerics: Numerics, m: &PendingMma, operands: &Operands) {
-        let (i, layout) = (&m.descriptor, Layout::of(m.descriptor.m, m.group.len()));
+        let (i, layout) = (&m.descriptor, Layout::of(m.descriptor.m, m.group.len(), m.lane));
         let step = i.step(m.accumulate, m.scale);
         for (place, &c) in m.group.iter().enumerate() {
             let (a, b) = (&operands.a[place], &operands.b);
@@ -84,6 +84,7 @@ fn waiting_changes_nothing() {
                 group,
                 a: Source::Shared(none),
                 b: none,
+                lane: if m == 64 && !pair { 16 * one(2) as u32 } else { 0 },
                 column: 8 * one(20) as u32,
                 accumulate: true,
                 scale: 0,
@@ -151,6 +152,7 @@ fn undefined_results_have_an_origin() {
         group: smallvec![0],
         a: Source::Shared(none),
         b: none,
+        lane: 0,
         column: 64,
         accumulate: false,
         scale: 0,

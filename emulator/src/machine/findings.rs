@@ -1,9 +1,12 @@
 //! Collects what is wrong: one diagnostic for each root cause, with a count.
 
 use crate::diagnostic::{Diagnostic, Label, Place, Severity};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-/// What makes two diagnostics the same root cause: code and severity, and the line (of the source if known) of the primary place.
+/// A line: of a source file if it is known, of the PTX text otherwise.
+type Line = (Option<String>, u32);
+
+/// What makes two diagnostics the same root cause: code and severity, and the line of the primary place.
 type Key = (&'static str, Severity, Option<String>, u32);
 
 /// The diagnostics of a run.
@@ -11,9 +14,11 @@ type Key = (&'static str, Severity, Option<String>, u32);
 pub struct Findings {
     list: Vec<Diagnostic>,
     keys: HashMap<Key, usize>,
+    /// The lines of MMAs of which an operand lies in the accumulator.
+    in_accumulator: HashSet<Line>,
 }
 
-fn line(place: &Place) -> (Option<String>, u32) {
+fn line(place: &Place) -> Line {
     match &place.source {
         Some(source) => (Some(source.file.clone()), source.line),
         None => (None, place.line),
@@ -42,8 +47,15 @@ impl Findings {
         }
     }
 
+    /// Adds the finding that an operand of an MMA lies in its accumulator.
+    pub fn add_in_accumulator(&mut self, diagnostic: Diagnostic) {
+        self.in_accumulator.extend(diagnostic.labels.first().map(|label| line(&label.place)));
+        self.add(diagnostic);
+    }
+
     /// Adds those of another part of the run.
-    pub fn join(&mut self, other: Findings) {
+    pub fn join(&mut self, mut other: Findings) {
+        self.in_accumulator.extend(other.in_accumulator.drain());
         other.list.into_iter().for_each(|diagnostic| self.add(diagnostic));
     }
 
@@ -103,12 +115,7 @@ impl Findings {
                 }
                 if d.code == "scale-factors-apart" {
                     // They are what that MMA has put there.
-                    let overlaps = |other: &Diagnostic| {
-                        let same = |l: &Label| d.labels.iter().any(|label| line(&label.place) == line(&l.place));
-                        let there = other.code == "operand-overlap" && other.title.contains("in its accumulator");
-                        there && other.severity > Severity::Note && other.labels.iter().any(same)
-                    };
-                    return self.list.iter().any(overlaps);
+                    return d.labels.iter().any(|label| self.in_accumulator.contains(&line(&label.place)));
                 }
                 if d.code == "product-overwritten" {
                     // Who reads too early, or another phase, has not read what he should have.

@@ -1,6 +1,7 @@
 //! MMAs that were issued, complete or not: what a later one, or a load, has to do with the ones before.
 
 use super::instruction_descriptor::Accumulator;
+use super::tensor::{Halves, Layout};
 use crate::order::Stamp;
 use crate::program::kind::Kind;
 use rustc_hash::FxHashMap;
@@ -33,6 +34,7 @@ pub struct Recent {
     /// The accumulator: its first column, M and N, and the columns that it takes.
     pub d: (u32, u32, u32),
     pub columns: u32,
+    pub layout: Layout,
     pub kind: Kind,
     /// What it accumulates in.
     pub of: Accumulator,
@@ -49,9 +51,14 @@ impl Recent {
         self.d.0 < column + columns && column < self.d.0 + self.columns
     }
 
-    fn lies_in(&self, cta: usize, column: u32, columns: u32) -> bool {
+    /// Whether it has some lanes of these halves.
+    fn shares(&self, halves: Halves) -> bool {
+        [false, true].into_iter().any(|upper| self.layout.halves().has(upper) && halves.has(upper))
+    }
+
+    fn lies_in(&self, cta: usize, halves: Halves, column: u32, columns: u32) -> bool {
         let (first, count) = self.ctas;
-        (first..first + count).contains(&cta) && self.overlaps(column, columns)
+        (first..first + count).contains(&cta) && self.shares(halves) && self.overlaps(column, columns)
     }
 }
 
@@ -76,24 +83,24 @@ impl Issued {
     }
 
     /// The last one whose accumulator has some of these columns of a CTA.
-    pub fn last_of(&self, cta: usize, column: u32, columns: u32) -> Option<&Recent> {
-        self.recent.iter().rev().find(|m| m.lies_in(cta, column, columns))
+    pub fn last_of(&self, cta: usize, halves: Halves, column: u32, columns: u32) -> Option<&Recent> {
+        self.recent.iter().rev().find(|m| m.lies_in(cta, halves, column, columns))
     }
 
     /// Somebody reads these columns of a CTA.
-    pub fn accumulators_read(&mut self, cta: usize, column: u32, columns: u32) {
-        self.recent.iter_mut().filter(|m| m.lies_in(cta, column, columns)).for_each(|m| m.read = true);
+    pub fn accumulators_read(&mut self, cta: usize, halves: Halves, column: u32, columns: u32) {
+        self.recent.iter_mut().filter(|m| m.lies_in(cta, halves, column, columns)).for_each(|m| m.read = true);
     }
 
     /// Whether a recent one of the same warp wrote some of these columns.
-    pub fn wrote(&self, warp: usize, column: u32, n: u32) -> bool {
-        let overlap = |m: &Recent| m.d.0 < column + n && column < m.d.0 + m.d.2;
+    pub fn wrote(&self, warp: usize, halves: Halves, column: u32, n: u32) -> bool {
+        let overlap = |m: &Recent| m.shares(halves) && m.d.0 < column + n && column < m.d.0 + m.d.2;
         self.recent.iter().rev().any(|m| m.warp == warp && overlap(m))
     }
 
     /// The last one of the same warp that wrote some of these columns as another accumulator, or by another kind of MMA.
     pub fn aliased(&self, new: &Recent) -> Option<Recent> {
-        let overlap = |m: &&Recent| m.overlaps(new.d.0, new.columns);
+        let overlap = |m: &&Recent| m.shares(new.layout.halves()) && m.overlaps(new.d.0, new.columns);
         let differs = |m: &&Recent| m.d != new.d || m.kind != new.kind;
         self.recent.iter().rev().find(|m| m.warp == new.warp && differs(m) && overlap(m)).copied()
     }

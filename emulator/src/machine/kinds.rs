@@ -207,3 +207,7 @@ fn scaled(i: &InstructionDescriptor, values: &mut [f32; 64], factors: Option<&[u
 #[cfg(test)]
 #[path = "kinds_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "kinds_model_tests.rs"]
+mod model_tests;

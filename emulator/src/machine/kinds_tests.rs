@@ -4,19 +4,19 @@ use super::super::simd;
 use super::*;
 
 /// What one element of D becomes.
-struct Case {
-    kind: Kind,
+pub struct Case {
+    pub kind: Kind,
     /// Bits of the instruction descriptor beside M and N.
-    bits: u32,
-    a: [u8; 32],
-    b: [u8; 32],
-    scales: ([u8; 4], [u8; 4]),
+    pub bits: u32,
+    pub a: [u8; 32],
+    pub b: [u8; 32],
+    pub scales: ([u8; 4], [u8; 4]),
     /// D before, if it counts.
-    d: Option<u32>,
+    pub d: Option<u32>,
 }
 
 impl Case {
-    fn run(&self, numerics: Numerics) -> u32 {
+    pub fn run(&self, numerics: Numerics) -> u32 {
         let factors = match (self.kind.is_scaled(), self.bits >> 23 & 1) {
             (false, _) => 0,
             (true, _) if self.kind == Kind::Mxf8f6f4 => 1,

@@ -4,11 +4,16 @@ use super::cluster::{Cluster, Stop};
 use super::mbarrier::Passing;
 use super::scopes::Order;
 use super::state::{At, Span};
-use super::warp::{Passed, State};
+use super::warp::{Fragment, Passed, State};
 use crate::diagnostic::Severity;
 use crate::program::op::{Op, Reg};
 use crate::protocol::{Timing, What};
 use crate::report::{Actor, EventKind};
+
+/// Cycles after which a `mbarrier.try_wait` ends whose phase is not complete: assumption `try-wait-time-limit`.
+const TIME_LIMIT: u64 = 1 << 20;
+/// Times that a warp asks in vain before it counts as one that does nothing else.
+const OFTEN: u64 = 1000;
 
 impl Cluster<'_> {
     pub fn barrier_wait(&mut self, at: At, op: &Op) -> Result<(), Stop> {
@@ -64,6 +69,35 @@ impl Cluster<'_> {
             self.warps[w].fragments[f].ready_at = (now + self.costs.wake).max(next);
         }
         Ok(())
+    }
+
+    /// Nothing else goes on: a `mbarrier.try_wait` that is not asked until it passes ends by its time limit, and says so; whether one did.
+    /// Who asks until it passes waits for ever, and so does who has asked this often, in whatever loop: that is a hang.
+    pub fn time_limit_ends(&mut self) -> bool {
+        let waiting = |fragment: &Fragment| match fragment.state {
+            State::Mbarrier { barrier, p, mask, since, .. } => Some((barrier, p, mask, since)),
+            _ => None,
+        };
+        let all = self.warps.iter().enumerate().flat_map(|(w, warp)| (0..warp.fragments.len()).map(move |f| (w, f)));
+        let all = all.filter_map(|(w, f)| Some((w, f, waiting(&self.warps[w].fragments[f])?)));
+        let once = |&(w, f, _): &(usize, usize, _)| self.warps[w].polls < OFTEN && !self.spins_and_is_read(w, f).0;
+        let once = all.filter(once).min_by_key(|(.., wait)| wait.3);
+        let Some((w, f, (barrier, p, mask, since))) = once else { return false };
+        let site = self.site(w, f);
+        if !self.spins_and_is_read(w, f).1 {
+            self.wait_unread(site, barrier);
+        }
+        self.record.depends_on_timing(site, Timing::Polled);
+        self.polls += 1;
+        let warp = &mut self.warps[w];
+        warp.polls += 1;
+        warp.registers.write_pred(p, mask, 0);
+        warp.registers.set_defined(Reg::Pred(p), mask, u32::MAX);
+        let fragment = &mut warp.fragments[f];
+        fragment.state = State::Ready;
+        fragment.ready_at = fragment.ready_at.max(since) + TIME_LIMIT;
+        fragment.pc += 1;
+        true
     }
 
     pub fn next_event(&self) -> Option<u64> {

@@ -3,6 +3,7 @@
 use super::boxes::Laid;
 use super::cells::Use;
 use super::cluster::{Cluster, Stop};
+use super::collector::A;
 use super::depths::Multiplied;
 use super::formats::Format;
 use super::instruction_descriptor::Accumulator;
@@ -11,12 +12,13 @@ use super::mma_operands::Checked;
 use super::operand::Operand;
 use super::scale_factors::ScaleFactors;
 use super::state::{ActorKind, At, Pending, Race, RaceMemory, Span};
-use super::tensor::{CELL, COLUMNS, InstructionDescriptor, Layout, SharedDescriptor};
+use super::tensor::{CELL, COLUMNS, Halves, InstructionDescriptor, Layout, SharedDescriptor};
 use super::warp::{Queue, lanes};
 use crate::diagnostic::Severity;
 use crate::order::{Access, BLOCK, Conflict, Footprint, GRANULE, Reason, Rows, Stamp, Views};
 use crate::program::kind::Kind;
 use crate::program::op::{Address, MmaA, MmaOp};
+use crate::program::tensor_core::Collector;
 use crate::report::{Actor, EventKind, Mma, OperandRead};
 use smallvec::{SmallVec, smallvec};
 
@@ -39,6 +41,8 @@ pub struct PendingMma {
     pub group: Group,
     pub a: Source,
     pub b: SharedDescriptor,
+    /// Where its accumulator begins.
+    pub lane: u32,
     pub column: u32,
     pub accumulate: bool,
     /// Power of two that the accumulator is divided by first.
@@ -85,6 +89,7 @@ pub struct Inputs {
     disabled: [u128; 2],
     scale: u32,
     pub kind: Kind,
+    collector: Collector,
     /// Scale factors of each row, and where those of A and of B are.
     pub factors: Option<(u32, [u32; 2])>,
 }
@@ -111,6 +116,7 @@ impl Cluster<'_> {
                 disabled,
                 scale: op.scale,
                 kind: op.kind,
+                collector: op.collector,
                 factors: op.factors.as_ref().map(|f| (f.each, [0, 1].map(|n| tensor(&f.at[n], lane)))),
             }
         };
@@ -173,8 +179,16 @@ impl Cluster<'_> {
 
     fn issue_mma(&mut self, at: At, lane: usize, group: &[usize], inputs: Inputs) -> Result<(), Stop> {
         let At { w, f, site, .. } = at;
-        let Checked { descriptor: i, a, b, column, factors } = self.decode_mma(site, group, &inputs)?;
-        let layout = Layout::of(i.m, group.len());
+        let Checked { descriptor: i, a, b, lane: first_lane, column, factors } =
+            self.decode_mma(site, group, &inputs)?;
+        let layout = Layout::of(i.m, group.len(), first_lane);
+        let halves = layout.halves();
+        if halves != Halves::Both {
+            self.halves_matter(group[0]);
+        }
+        if !self.options.timing_only {
+            self.collect(site, group, inputs.collector, A::of(a, &i));
+        }
         if self.options.tensor_load_factor != 1.0 {
             let why = match (i.d, a) {
                 (Accumulator::F16, _) => Some("its accumulator is FP16"),
@@ -221,11 +235,13 @@ impl Cluster<'_> {
                 self.check_layout(c, Laid { name: which, d, rows, mn_major, site }, &footprint, base);
             }
         }
+        // What tells the accumulator from others.
+        let sum = first_lane << 16 | column;
         if let (Source::Shared(a), false) = (a, self.options.timing_only) {
             let laid = |name, d, rows, mn_major| Laid { name, d, rows, mn_major, site };
             self.check_depths(Multiplied {
                 cta: group[0],
-                accumulator: column,
+                accumulator: sum,
                 adds: inputs.accumulate,
                 operands: [laid("A", a, m_each, i.a_mn_major), laid("B", b, n_each, i.b_mn_major)],
                 formats: (i.kind == Kind::F16).then_some([i.a, i.b]),
@@ -233,24 +249,27 @@ impl Cluster<'_> {
         }
         match (inputs.accumulate, a) {
             (true, Source::Shared(a)) if !self.options.timing_only => {
-                self.check_product(group[0], column, [a, b], site);
+                self.check_product(group[0], sum, [a, b], site);
             }
             (true, _) => {}
-            (false, _) => self.begin_product(group[0], column),
+            (false, _) => self.begin_product(group[0], sum),
         }
         if let Source::Tensor(from) = a {
             for &c in group {
-                self.issued.accumulators_read(c, from, 8);
-                self.touch_tensor(w, c, from, 8, stamp, false);
+                self.issued.accumulators_read(c, halves, from, 8);
+                self.touch_tensor(w, c, (from, 8), halves, stamp, false);
             }
         }
         self.touch_factors(w, group, &i, factors, stamp);
         for &c in group {
-            self.touch_tensor(w, c, column, layout.columns(i.n), stamp, true);
+            self.touch_tensor(w, c, (column, layout.columns(i.n)), halves, stamp, true);
         }
         let timing_only = self.options.timing_only;
-        let origin =
-            if timing_only { 0 } else { self.mma_origin(site, w, group[0], &i, column, inputs.accumulate, unwritten) };
+        let origin = if timing_only {
+            0
+        } else {
+            self.mma_origin(site, w, group[0], &i, (first_lane, column), inputs.accumulate, unwritten)
+        };
 
         let now = self.warps[w].fragments[f].ready_at;
         let delay = self.jitter(300);
@@ -296,6 +315,7 @@ impl Cluster<'_> {
             ctas: (group[0], group.len()),
             d: (column, i.m, i.n),
             columns: layout.columns(i.n),
+            layout,
             kind: i.kind,
             of: i.d,
             operands: (
@@ -319,6 +339,7 @@ impl Cluster<'_> {
             group: group.into(),
             a,
             b,
+            lane: first_lane,
             column,
             accumulate,
             scale: inputs.scale,
@@ -409,18 +430,27 @@ impl Cluster<'_> {
     }
 
     /// Checks an MMA's access to columns of tensor memory against earlier ones.
-    pub fn touch_tensor(&mut self, w: usize, c: usize, column: u32, columns: u32, stamp: Stamp, writes: bool) {
+    pub fn touch_tensor(
+        &mut self,
+        w: usize,
+        c: usize,
+        (column, columns): (u32, u32),
+        halves: Halves,
+        stamp: Stamp,
+        writes: bool,
+    ) {
         let len = u64::from(columns) * CELL;
         let access = Access { proxyless: true, ..Access::new(stamp, &self.warps[w].views) };
         let quarters = Rows { first: u64::from(column) * CELL, bytes: len, count: 4, pitch: u64::from(COLUMNS) * CELL };
-        if self.ctas[c].tensor_shadow.touch_rows(quarters, &access, writes) {
+        if self.ctas[c].shadows(halves).all(|shadow| shadow.touch_rows(quarters, &access, writes)) {
             return;
         }
         for quarter in 0..4 {
             let at = u64::from(quarter * COLUMNS + column) * CELL;
-            let Some(race) = self.touch_cells(w, c, at, len, Use::of(stamp, writes)) else { continue };
+            let Some(race) = self.touch_cells(w, c, at, len, halves, Use::of(stamp, writes)) else { continue };
             let conflict = race.conflict;
-            let unwritten = !self.ctas[c].tensor.get(quarter * 32, (conflict.byte / CELL) as u32 % COLUMNS).1;
+            let lane = quarter * 32 + if halves == Halves::Upper { 16 } else { 0 };
+            let unwritten = !self.ctas[c].tensor.get(lane, (conflict.byte / CELL) as u32 % COLUMNS).1;
             let passed = match self.actors.get(conflict.first.actor as usize) {
                 Some(ActorKind::TensorLoads(r)) => self.warps.get(*r as usize).map(|w| w.passed.clone()),
                 _ => None,
@@ -437,13 +467,13 @@ impl Cluster<'_> {
         w: usize,
         c: usize,
         i: &InstructionDescriptor,
-        column: u32,
+        (lane, column): (u32, u32),
         accumulate: bool,
         unwritten: Option<(usize, u32)>,
     ) -> u32 {
         if accumulate
-            && !self.issued.wrote(w, column, i.n)
-            && !(0..i.n.min(COLUMNS - column)).all(|n| self.ctas[c].tensor.get(0, column + n).1)
+            && !self.issued.wrote(w, Layout::of(i.m, 1, lane).halves(), column, i.n)
+            && !(0..i.n.min(COLUMNS - column)).all(|n| self.ctas[c].tensor.get(lane, column + n).1)
         {
             let name = self.tensor_name(column);
             return self.origin(site, format!("this MMA adds to {name}, which holds nothing yet"));

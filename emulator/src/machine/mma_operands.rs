@@ -16,7 +16,8 @@ pub struct Checked {
     pub descriptor: InstructionDescriptor,
     pub a: Source,
     pub b: SharedDescriptor,
-    /// The accumulator's first column.
+    /// The accumulator's first lane and column.
+    pub lane: u32,
     pub column: u32,
     /// The first columns of the scale factors of A and of B.
     pub factors: Option<[u32; 2]>,
@@ -84,8 +85,10 @@ impl Cluster<'_> {
             }
             (true, address) => Source::Tensor(address as u32 & 0xffff),
         };
-        let columns = Layout::of(i.m, group.len()).columns(i.n);
-        let column = inputs.d & 0xffff;
+        let (first, column) = (inputs.d >> 16, inputs.d & 0xffff);
+        let columns = Layout::of(i.m, group.len(), first).columns(i.n);
+        // 16 lanes of each quarter may be the first or the last ones of it (PTX ISA 9.7.16.10.5).
+        let half = i.m == 64 && group.len() == 1;
         let mut parts = SmallVec::<[_; 4]>::from_iter([("accumulator", inputs.d >> 16, column, columns)]);
         if let (true, address) = inputs.a {
             parts.push(("operand A", address as u32 >> 16, address as u32 & 0xffff, 8));
@@ -110,40 +113,35 @@ impl Cluster<'_> {
                      its operands' (PTX ISA 9.7.16.6.1).",
                     "Let them begin behind the accumulator's last column, or in front of its first.".into(),
                 );
-                self.findings.add(Diagnostic { severity: Severity::Finding, ..overlap });
+                self.findings.add_in_accumulator(Diagnostic { severity: Severity::Finding, ..overlap });
             }
         }
         for (what, lane, column, columns) in parts {
             let missing = group.iter().filter_map(|&g| self.ctas[g].tensor.unallocated(column, columns)).min();
-            if lane == 0 && missing.is_none() {
+            let begins = lane == 0 || lane == 16 && half && !what.starts_with("scale");
+            if begins && missing.is_none() {
+                if lane != first && what == "operand A" {
+                    return Err(Some(Box::new(self.lanes_apart(site, [lane, first]))));
+                }
                 continue;
             }
             let freed = missing.and_then(|c| group.iter().find_map(|&g| self.ctas[g].tensor.freed(c)));
-            if let Some(freed) = freed.filter(|_| lane == 0) {
+            if let Some(freed) = freed.filter(|_| begins) {
                 return Err(Some(Box::new(self.used_after_free("the MMA", column, site, freed))));
-            }
-            if lane == 16 && missing.is_none() && i.m == 64 && group.len() == 1 && !what.starts_with("scale") {
-                return Err(Some(Box::new(self.problem(
-                    "not-modelled",
-                    site,
-                    format!("the MMA's {what} is at {:#x}, in the upper halves of the quarters", lane << 16 | column),
-                    "With M = 64 and one CTA, the 16 lanes that it has of each quarter may begin at lane 0 or 16 (PTX ISA 9.7.16.10.5); \
-                     the emulator has the first of these.",
-                    "Let it begin at lane 0.".into(),
-                ))));
             }
             let (verb, pronoun) =
                 if what.ends_with('r') || what.ends_with("d A") { ("is", "it") } else { ("are", "they") };
             let takes = if pronoun == "it" { "takes" } else { "take" };
             let why = match missing {
-                Some(c) if lane == 0 => {
+                Some(c) if begins => {
                     format!(
                         "{pronoun} {takes} {columns} columns from {column} on, of which column {c} is not allocated"
                     )
                 }
                 _ => {
                     let begins = if pronoun == "it" { "begins" } else { "begin" };
-                    format!("{pronoun} {begins} at lane {lane}; {pronoun} must begin at lane 0")
+                    let or = if half && !what.starts_with("scale") { " or 16" } else { "" };
+                    format!("{pronoun} {begins} at lane {lane}; {pronoun} must begin at lane 0{or}")
                 }
             };
             return Err(Some(Box::new(self.problem(
@@ -155,7 +153,19 @@ impl Cluster<'_> {
             ))));
         }
         let factors = inputs.factors.map(|(_, at)| at.map(|address| address & 0xffff));
-        Ok(Checked { descriptor: i, a, b, column, factors })
+        Ok(Checked { descriptor: i, a, b, lane: first, column, factors })
+    }
+
+    /// A in tensor memory, and the accumulator, begin at different lanes.
+    fn lanes_apart(&self, site: u32, [a, d]: [u32; 2]) -> Diagnostic {
+        self.problem(
+            "tensor-address",
+            site,
+            format!("the MMA's operand A begins at lane {a}, its accumulator at lane {d}"),
+            "With M = 64 and one CTA, A in tensor memory and D have the same 16 lanes of each quarter: both begin at lane 0, or both at lane \
+             16 (PTX ISA 9.7.16.10.5).",
+            "Let A begin at the accumulator's lane.".into(),
+        )
     }
 
     /// The bytes that a descriptor covers, checked against the CTA's shared memory.

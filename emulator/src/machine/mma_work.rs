@@ -20,7 +20,13 @@ impl Cluster<'_> {
                 match m.a {
                     Source::Shared(d) => a.look(0, &self.ctas[c].shared, &d, i.m / g, i.a_mn_major),
                     Source::Tensor(column) => {
-                        a.look_at_tensor(0, &self.ctas[c].tensor, column, i.m / g, Layout::of(i.m, m.group.len()));
+                        a.look_at_tensor(
+                            0,
+                            &self.ctas[c].tensor,
+                            column,
+                            i.m / g,
+                            Layout::of(i.m, m.group.len(), m.lane),
+                        );
                     }
                 }
                 let before = (n * i.n / g) as usize;
@@ -33,7 +39,7 @@ impl Cluster<'_> {
             match m.a {
                 Source::Shared(d) => a.read(&self.ctas[c].shared, &d, i.m / g, i.a_mn_major),
                 Source::Tensor(column) => {
-                    a.read_tensor(&self.ctas[c].tensor, column, i.m / g, Layout::of(i.m, m.group.len()));
+                    a.read_tensor(&self.ctas[c].tensor, column, i.m / g, Layout::of(i.m, m.group.len(), m.lane));
                 }
             }
             operands.b.read(&self.ctas[c].shared, &m.b, i.n / g, i.b_mn_major);

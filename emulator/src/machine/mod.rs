@@ -25,6 +25,7 @@ mod cells;
 mod charge;
 mod chip;
 mod cluster;
+mod collector;
 mod commit;
 mod compute;
 mod copied;

@@ -8,7 +8,7 @@ use super::instruction_descriptor::Scaling;
 use super::mma::Operands;
 use super::mma_operands::factor_columns;
 use super::operand::Operand;
-use super::tensor::{InstructionDescriptor, TensorMemory};
+use super::tensor::{Halves, InstructionDescriptor, TensorMemory};
 use crate::diagnostic::Severity;
 use crate::order::Stamp;
 
@@ -86,8 +86,8 @@ impl Cluster<'_> {
     ) {
         let Some([a, b]) = columns else { return };
         for &c in group {
-            self.touch_tensor(w, c, a, factor_columns(i.m / group.len() as u32), stamp, false);
-            self.touch_tensor(w, c, b, factor_columns(i.n), stamp, false);
+            self.touch_tensor(w, c, (a, factor_columns(i.m / group.len() as u32)), Halves::Both, stamp, false);
+            self.touch_tensor(w, c, (b, factor_columns(i.n)), Halves::Both, stamp, false);
         }
     }
 
@@ -113,17 +113,44 @@ impl Cluster<'_> {
         undefine(&mut operands.b, &columns);
         let undefined = |operand: &Operand| operand.defined.iter().any(|&defined| !defined);
         if self.mmas[n].origin == 0 && (undefined(&operands.b) || operands.a.iter().any(undefined)) {
-            let (site, name) = (self.mmas[n].site, self.tensor_name(a));
-            self.mmas[n].origin = self.origin(
-                site,
-                format!(
-                    "this MMA reads scale factors in {name} that nothing has written, or an operand is not defined"
-                ),
-            );
+            let text = self.missing_factors(&group, [(a, rows), (b, i.n)]);
+            self.mmas[n].origin = self.origin(self.mmas[n].site, text);
         }
         if let Some(apart) = apart.filter(|_| !blank && !self.options.timing_only) {
             self.factors_apart(n, apart);
         }
+    }
+
+    /// Why a block-scaled MMA has an operand that is not defined: what its scale factors, in so many columns for so many rows, lack.
+    fn missing_factors(&self, group: &[usize], parts: [(u32, u32); 2]) -> String {
+        for (which, (column, rows)) in ["A", "B"].into_iter().zip(parts) {
+            for &c in group {
+                let holds = |quarter: u32| {
+                    let (tensor, mut rows) = (&self.ctas[c].tensor, 0..rows);
+                    rows.all(|row| tensor.get(32 * quarter + row % 32, column + row / 32).1)
+                };
+                let held = [0, 1, 2, 3].map(holds);
+                let name = self.tensor_name(column);
+                if held == [false; 4] {
+                    return format!(
+                        "this MMA reads scale factors of {which} in {name}, which nothing has written, or not all of them"
+                    );
+                }
+                let quarters = |wanted: bool| {
+                    let lanes = (0..4).filter(|&n| held[n] == wanted).map(|n| format!("{} to {}", 32 * n, 32 * n + 31));
+                    lanes.collect::<Vec<_>>().join(", ")
+                };
+                if held != [true; 4] {
+                    return format!(
+                        "this MMA reads scale factors of {which} in {name}: lanes {} hold them, lanes {} do not; each quarter of 32 lanes \
+                         needs its copy, as tcgen05.cp.32x128b.warpx4 writes",
+                        quarters(true),
+                        quarters(false)
+                    );
+                }
+            }
+        }
+        "this MMA reads an operand that is not defined".into()
     }
 
     /// The quarters of the lanes do not hold the same scale factors.

@@ -67,6 +67,7 @@ impl Cluster<'_> {
                     return Progress::Done;
                 }
                 (None, None) if self.waits_for_chip() => return Progress::Waits,
+                (None, None) if self.time_limit_ends() => Ok(()),
                 (None, None) => {
                     self.explain_hang();
                     break None;

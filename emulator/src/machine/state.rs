@@ -62,7 +62,10 @@ pub struct Cta {
     pub staged: super::staged::Staged,
     pub tensor: TensorMemory,
     pub tensor_shadow: Shadow,
+    /// That of the upper 16 lanes of each quarter, once an accumulator has half of the lanes; the other one is of the lower 16 then.
+    pub upper_shadow: Option<Shadow>,
     pub tensor_relinquished: bool,
+    pub collector: super::collector::Buffer,
     /// Registers, a lane, that warps have given back with `setmaxnreg.dec`.
     pub spare_registers: u32,
     /// Columns that are given to warps which have not seen it yet: warp and first column.

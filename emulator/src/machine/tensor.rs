@@ -213,6 +213,30 @@ impl TensorMemory {
     }
 }
 
+/// Of each quarter of 32 lanes: the first 16, the others, or all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Halves {
+    Lower,
+    Upper,
+    Both,
+}
+
+impl Halves {
+    /// Those of so many lanes from this one on.
+    pub fn of(lane: u32, lanes: u32) -> Halves {
+        match (lanes, lane % 32 / 16) {
+            (32, _) => Halves::Both,
+            (_, 0) => Halves::Lower,
+            _ => Halves::Upper,
+        }
+    }
+
+    /// Whether these are lanes of the upper, or of the lower half.
+    pub fn has(self, upper: bool) -> bool {
+        self == Halves::Both || upper == (self == Halves::Upper)
+    }
+}
+
 /// Where the elements of an accumulator lie in a CTA's tensor memory (PTX ISA, tcgen05 data path layouts).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
@@ -220,17 +244,26 @@ pub enum Layout {
     Full,
     /// M = 128 of a pair: 64 rows a CTA, the right half of the columns in lanes 64 and up (layout B).
     Halves,
-    /// M = 64 of one CTA: 16 lanes of each quarter (layout F).
-    Quarters,
+    /// M = 64 of one CTA: 16 lanes of each quarter, from lane 0 or 16 of it on (layout F).
+    Quarters { first: u32 },
 }
 
 impl Layout {
-    /// The layout of an accumulator of M rows, computed by so many CTAs.
-    pub fn of(m: u32, ctas: usize) -> Layout {
+    /// The layout of an accumulator of M rows, computed by so many CTAs, that begins at this lane.
+    pub fn of(m: u32, ctas: usize, first: u32) -> Layout {
         match (m, ctas) {
-            (64, _) => Layout::Quarters,
+            (64, _) => Layout::Quarters { first },
             (128, 2) => Layout::Halves,
             _ => Layout::Full,
+        }
+    }
+
+    /// Which half of each quarter of the lanes it has.
+    pub fn halves(self) -> Halves {
+        match self {
+            Layout::Quarters { first: 0 } => Halves::Lower,
+            Layout::Quarters { .. } => Halves::Upper,
+            _ => Halves::Both,
         }
     }
 
@@ -243,7 +276,7 @@ impl Layout {
     pub fn cell(self, row: u32, column: u32, n: u32) -> (u32, u32) {
         match self {
             Layout::Full => (row, column),
-            Layout::Quarters => (row % 16 + 32 * (row / 16), column),
+            Layout::Quarters { first } => (first + row % 16 + 32 * (row / 16), column),
             Layout::Halves => {
                 if column < n / 2 {
                     (row, column)

@@ -5,7 +5,7 @@ use super::cluster::{Cluster, Stop};
 use super::names::counted;
 use super::outbox::{Columns, Item};
 use super::state::{At, PairAllocation, Race, Slot, Span};
-use super::tensor::{CELL, COLUMNS};
+use super::tensor::{CELL, COLUMNS, Halves};
 use super::warp::State;
 use crate::order::Reason;
 use crate::program::RESERVED_SHARED;
@@ -180,7 +180,7 @@ impl Cluster<'_> {
         for quarter in 0..4 {
             let at = u64::from(quarter * COLUMNS + allocation.column) * CELL;
             let frees = Use { frees: true, ..Use::of(stamp, true) };
-            let race = self.touch_cells(w, c, at, u64::from(columns) * CELL, frees);
+            let race = self.touch_cells(w, c, at, u64::from(columns) * CELL, Halves::Both, frees);
             // Freeing asks for order, not for fences.
             let unordered = |race: &Race| matches!(race.conflict.reason, Reason::Unordered | Reason::NotAcquired);
             if let Some(race) = race.filter(unordered) {

@@ -5,6 +5,7 @@ use super::formats::unpack;
 use super::matrix_descriptor::{Elements, SharedDescriptor};
 use super::mma::Group;
 use super::state::{ActorKind, At, Pending, Span};
+use super::tensor::Halves;
 use super::warp::{Queue, lanes};
 use crate::diagnostic::Severity;
 use crate::order::{ActorId, Footprint, Stamp};
@@ -149,7 +150,7 @@ impl Cluster<'_> {
             self.warps[w].views = views;
             self.check_swizzle(c, footprint.runs(block), source.mode(), "", site);
             self.ctas[c].loaded.read_granules(footprint.runs(block));
-            self.touch_tensor(w, c, column, columns, stamp, true);
+            self.touch_tensor(w, c, (column, columns), Halves::Both, stamp, true);
         }
         self.overwrites_accumulator(w, column, columns, stamp);
 

@@ -4,13 +4,14 @@ use super::cells::Use;
 use super::cluster::{Cluster, Stop};
 use super::outbox::Item;
 use super::state::{ActorKind, At, Race, RaceMemory, Span};
-use super::tensor::{CELL, COLUMNS, LANES};
+use super::tensor::{CELL, COLUMNS, Halves, LANES};
 use super::warp::{OpenLoad, Warp, lanes};
 use crate::diagnostic::{Diagnostic, Severity};
-use crate::order::{Access, Stamp};
+use crate::order::{Access, Shadow, Stamp};
 use crate::program::op::{Address, Op, Reg, TensorShape};
 use crate::protocol::What;
 use crate::report::EventKind;
+use smallvec::SmallVec;
 
 /// Columns that are loaded together.
 const CHUNK: usize = 16;
@@ -55,10 +56,17 @@ impl Cluster<'_> {
                 "the lanes of the warp give different addresses".into(),
                 "All threads of the warp must give the same address.",
             ))
-        } else if lane >= LANES || lane % 32 + rows > 32 {
+        } else if lane >= LANES || !lane.is_multiple_of(rows) {
+            // 16 lanes are the first or the second half of a quarter (PTX ISA 9.7.16.10.5: where accumulators of 16 lanes a quarter lie).
             Some((
                 format!("it begins at lane {lane}, with {rows} lanes"),
-                "The lane is in bits 16–31 of the address: 32 times the warp's number modulo 4 (plus 16 for the second half).",
+                match rows {
+                    32 => "The lane is in bits 16–31 of the address: 32 times the warp's number modulo 4.",
+                    _ => {
+                        "The lane is in bits 16–31 of the address: 32 times the warp's number modulo 4, plus 0 or 16 for the first or the \
+                         second 16 lanes of that quarter."
+                    }
+                },
             ))
         } else {
             unallocated.map(|c| {
@@ -123,9 +131,10 @@ impl Cluster<'_> {
         let registers = if pack { 2 * d.len() } else { d.len() };
         let (lane, column, columns) = self.tensor_range(at, shape, registers, tensor)?;
         self.settle();
+        let halves = Halves::of(lane, shape.size().0);
         if !self.options.timing_only {
-            self.check_accumulator_type(site, c, (column, columns), d);
-            self.issued.accumulators_read(c, column, columns);
+            self.check_accumulator_type(site, c, (halves, column, columns), d);
+            self.issued.accumulators_read(c, halves, column, columns);
         }
         let actor = self.queue_actor(w, |warp| &mut warp.loads, ActorKind::TensorLoads);
         let warp = &mut self.warps[w];
@@ -215,7 +224,9 @@ impl Cluster<'_> {
         for from in shape.starts(column) {
             let at = u64::from(lane / 32 * COLUMNS + from) * CELL;
             let access = Access { proxyless: true, ..Access::new(stamp, &self.warps[w].views) };
-            if let Some(conflict) = self.ctas[c].tensor_shadow.read(at, u64::from(columns) * CELL, &access) {
+            let read = |shadow: &mut Shadow| shadow.read(at, u64::from(columns) * CELL, &access);
+            let conflicts: SmallVec<[_; 2]> = self.ctas[c].shadows(halves).map(read).collect();
+            if let Some(conflict) = conflicts.into_iter().flatten().next() {
                 let (passed, unwritten) = (self.warps[w].passed.clone(), missing.is_some());
                 let unwaited = self.was_not_waited_for(w, conflict.first);
                 self.race(Race { passed, unwritten, unwaited, ..Race::new(RaceMemory::Tensor(c), conflict, stamp) });
@@ -328,9 +339,10 @@ impl Cluster<'_> {
                 }
             }
         }
+        let halves = Halves::of(lane, shape.size().0);
         for from in shape.starts(column) {
             let at = u64::from(lane / 32 * COLUMNS + from) * CELL;
-            if let Some(race) = self.touch_cells(w, c, at, u64::from(columns) * CELL, Use::of(stamp, true)) {
+            if let Some(race) = self.touch_cells(w, c, at, u64::from(columns) * CELL, halves, Use::of(stamp, true)) {
                 self.race(race);
             }
         }

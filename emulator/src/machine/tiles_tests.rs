@@ -125,7 +125,7 @@ fn layouts_of_tensor_memory_are_those_of_the_vectors() {
     let mut random = Random(43);
     for (case, (m, ctas)) in (0..60).zip([(64, 1), (128, 1), (128, 2), (256, 2)].into_iter().cycle()) {
         let n = [16, 32, 48, 128, 256][case / 4 % 5];
-        let (layout, rows, columns) = (Layout::of(m, ctas), m as usize / ctas, n as usize);
+        let (layout, rows, columns) = (Layout::of(m, ctas, 0), m as usize / ctas, n as usize);
         let step = MmaStep { scale: 0, d_f32: true, ..some_step(&mut random) };
         let one = if step.a_bf16 { 0x3f80 } else { 0x3c00 };
         let (mut ra, mut rb) = (Random(random.next()), Random(random.next()));

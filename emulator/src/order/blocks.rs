@@ -23,7 +23,7 @@ struct Block {
 }
 
 /// Conflicts are found at bytes of the page.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Blocks {
     blocks: [Block; 32],
     /// The bytes of granules that are split, by number.

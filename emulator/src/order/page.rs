@@ -15,7 +15,7 @@ pub const PAGE: u64 = 32 * BLOCK;
 const MOST: usize = 64;
 
 /// Conflicts are found at bytes of the page.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Page {
     /// Of all blocks but those that stand apart.
     history: History<Rectangle>,

@@ -28,7 +28,7 @@ pub struct Conflict {
 }
 
 /// The last write and the reads since then, for every byte of a memory.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Shadow {
     pages: Vec<Option<Box<Page>>>,
     /// Nothing is remembered.

@@ -28,7 +28,7 @@ mod registers;
 
 mod rounding;
 mod targets;
-mod tensor_core;
+pub(crate) mod tensor_core;
 mod told;
 mod variables;
 mod waits;

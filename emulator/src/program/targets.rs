@@ -100,7 +100,7 @@ enum Gpus {
     TensorMemory,
     /// The same, with the suffix `a`.
     OwnTensorMemory,
-    /// The first of those, `sm_100` and `sm_103`, with the suffix `a` or `f`.
+    /// The family of `sm_100` and `sm_103` alone, with the suffix `a` or `f`.
     FirstTensorMemory,
     /// Those whose tensor core multiplies integers.
     TensorIntegers,
@@ -114,7 +114,7 @@ impl Gpus {
             Gpus::From(first) => number >= first,
             Gpus::Suffixed(first) => number >= first && suffixed,
             Gpus::TensorMemory => (100..120).contains(&number) && suffixed,
-            Gpus::FirstTensorMemory => (100..110).contains(&number) && suffixed,
+            Gpus::FirstTensorMemory => [100, 103].contains(&number) && suffixed,
             Gpus::OwnTensorMemory => (100..120).contains(&number) && own,
             Gpus::TensorIntegers => [100, 101, 110].contains(&number) && own,
             Gpus::Hopper => number == 90 && suffixed,
@@ -235,6 +235,18 @@ const NEEDS: &[Need] = &[
     (".explicitcluster|.reqnctapercluster|.maxclusterrank", "", Gpus::From(90), (7, 8)),
     ("%cluster|%nclusterid", "", Gpus::From(90), (7, 8)),
 ];
+
+/// What `scale-input-d`, an operand, needs (PTX ISA, tcgen05.mma, target notes).
+const SCALE_INPUT_D: Need = ("tcgen05", "", Gpus::FirstTensorMemory, (8, 6));
+
+/// Whether an instruction is a `tcgen05.mma` that scales D: behind enable-input-d stands one operand more.
+fn scales_input(inst: &Instruction) -> bool {
+    if !inst.opcode.starts_with("tcgen05.mma.") || inst.opcode.contains(".block_scale") {
+        return false;
+    }
+    let mask = usize::from(matches!(inst.operands.get(4), Some(Operand::Vector(_))));
+    inst.operands.len() == 6 + mask
+}
 
 /// The row for an instruction, a directive or a special register.
 fn need(name: &str) -> Option<&'static Need> {
@@ -379,6 +391,9 @@ pub(super) fn check(text: &str, module: &Module) -> Vec<Diagnostic> {
         each(function.body.as_deref().unwrap_or_default(), &mut |inst| {
             let mut remember = |name| *needs.entry(name).or_insert_with(|| need(name));
             ask(&inst.opcode, inst.span, remember(&inst.opcode));
+            if scales_input(inst) {
+                ask("scale-input-d", inst.span, Some(&SCALE_INPUT_D));
+            }
             for operand in &inst.operands {
                 if let Operand::Name(name) = operand
                     && super::decode::special::special(name).is_some()

@@ -27,6 +27,42 @@ pub struct MmaOp {
     pub scale: u32,
     /// Scale factors of A and of B, of kinds that have them.
     pub factors: Option<MmaFactors>,
+    /// `.collector::a::…`
+    pub collector: Collector,
+}
+
+/// What an MMA does with the collector buffer of A (PTX ISA, tcgen05.mma, .collector_usage).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Collector {
+    /// What an MMA does that says nothing.
+    #[default]
+    Discard,
+    Fill,
+    Use,
+    LastUse,
+}
+
+impl Collector {
+    /// What a modifier says.
+    pub fn named(modifier: &str) -> Option<Collector> {
+        Some(match modifier.strip_prefix("collector::a::")? {
+            "discard" => Collector::Discard,
+            "fill" => Collector::Fill,
+            "use" => Collector::Use,
+            "lastuse" => Collector::LastUse,
+            _ => return None,
+        })
+    }
+
+    /// As PTX writes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Collector::Discard => ".collector::a::discard",
+            Collector::Fill => ".collector::a::fill",
+            Collector::Use => ".collector::a::use",
+            Collector::LastUse => ".collector::a::lastuse",
+        }
+    }
 }
 
 /// Where `tcgen05.mma` finds scale factors in tensor memory.

@@ -4,9 +4,9 @@
 //! sum is exact. Elements are encoded, and their images laid out, here, by the tables and figures of the ISA. What no element is (bits
 //! that TF32 cuts off, padding of FP6 and FP4) is set.
 
-use crate::common::matrix;
+use crate::common::{load, matrix, rendered};
 use crate::formats::{Format, Format::*, packed};
-use crate::mma::{read_back, set_up};
+use crate::mma::{filled_first, read_back, set_up};
 use crate::row::{Row, bare, check};
 use half::f16;
 
@@ -290,7 +290,7 @@ impl Case {
             factors = "[%r90+384], [%r90+400], ";
             scaled = format!(".block_scale{}", self.vector);
         }
-        format!(
+        filled_first(&format!(
             "setp.eq.u32 %p1, %r98, 0;\nsetp.eq.and.u32 %p1, %r97, 0, %p1;\n@!%p1 bra WAIT;\nmov.u32 %r20, bar;\nmov.u32 %r21, smem;\n\
              bfe.u32 %r22, %r21, 4, 14;\ncvt.u64.u32 %d3, %r22;\n{copies}add.s64 %d4, %d3, {};\nor.b64 %d3, %d3, {a:#x};\nor.b64 %d4, %d4, {b:#x};\n\
              {words}tcgen05.mma.cta_group::{g}.kind::{}{scaled}{} [%r90], {a_operand}, %d4, {:#x}, {mask}{factors}{}{scale};\n{commit}\n\
@@ -300,7 +300,7 @@ impl Case {
             self.collector,
             self.idesc(),
             u8::from(self.accumulate),
-        )
+        ))
     }
 }
 
@@ -453,6 +453,31 @@ fn order() -> Vec<Row> {
 fn wrong(case: &Case, bits: u32, code: &'static str) -> Row {
     let idesc = |bits: u32| format!(", {:#x}, ", bits);
     case.row().with(&idesc(case.idesc()), &idesc(case.idesc() | bits), code)
+}
+
+/// Scale factors that only some quarters of the lanes hold: what is said names these, and the copy that writes all.
+#[test]
+fn scale_factors_of_one_quarter_are_told_from_none() {
+    let row = with_one_quarter(Case { kind: "mxf8f6f4", factors: 1, n: 16, ..CASE }.row());
+    let text = rendered(&row.run(&load(&row.text()), None));
+    let says = "scale factors of A in tensor memory column 384: lanes 0 to 31 hold them, lanes 32 to 63, 64 to 95, 96 to 127 do not";
+    assert!(text.contains("undefined-value-stored") && text.contains(says), "{text}");
+    assert!(text.contains("tcgen05.cp.32x128b.warpx4"), "{text}");
+    let none = Case { kind: "mxf8f6f4", factors: 1, n: 16, ..CASE }
+        .row()
+        .replaced("tcgen05.cp.cta_group::1.32x128b.warpx4 [%r90+400], %d5;", "");
+    let text = rendered(&none.run(&load(&none.text()), None));
+    assert!(text.contains("scale factors of B in tensor memory column 400, which nothing has written"), "{text}");
+}
+
+/// The first warp stores scale factors of A, of ones, where the copy would have brought them to all quarters.
+fn with_one_quarter(row: Row) -> Row {
+    let begin = "setp.eq.u32 %p1, %r98, 0;\n";
+    let store = "setp.ge.u32 %p3, %r98, 32;\n@%p3 bra STORED;\nmov.b32 %x9, 0x7f7f7f7f;\n\
+                 tcgen05.st.sync.aligned.32x32b.x4.b32 [%r90+384], {%x9, %x9, %x9, %x9};\ntcgen05.wait::st.sync.aligned;\nSTORED:\n\
+                 tcgen05.fence::before_thread_sync;\nbar.sync 0;\ntcgen05.fence::after_thread_sync;\n";
+    row.replaced("tcgen05.cp.cta_group::1.32x128b.warpx4 [%r90+384], %d5;", "")
+        .replaced(begin, &format!("{store}{begin}"))
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! mbarriers: phases, counts, bytes before they are announced, parities and states.
 
-use crate::row::{Row, bare, check, one};
+use crate::common::{codes, load};
+use crate::row::{Row, bare, check, each, one};
 
 /// Waits for a phase, in a loop.
 fn wait(label: &str, form: &str, parity: u32) -> String {
@@ -200,6 +201,39 @@ fn remote() -> Vec<Row> {
         rows.push(row.without(last, "hang"));
     }
     rows
+}
+
+/// A wait ends by a time limit of the system, whether the phase is complete or not (PTX ISA, mbarrier.try_wait): who asks once, or so many
+/// times, goes on with false. Who asks until it passes does not: that is a hang, and told at once.
+#[test]
+fn a_try_wait_has_a_time_limit_and_a_loop_around_it_has_none() {
+    let init = "mbarrier.init.shared::cta.b64 [bar], 1;\n";
+    let asks = "mbarrier.try_wait.parity.shared::cta.b64 %p9, [bar], 0;";
+    let once = format!("{init}{asks}\nselp.b32 %r0, 7, 5, %p9;");
+    let five = format!(
+        "{init}mov.u32 %r0, 0;\nAGAIN:\n{asks}\n@%p9 bra OVER;\nadd.u32 %r0, %r0, 1;\nsetp.lt.u32 %p1, %r0, 5;\n@%p1 bra AGAIN;\nOVER:"
+    );
+    // Both ask before the second warp arrives, in whatever order they run: it arrives when the first one has given up.
+    let given_up = format!(
+        "setp.eq.u32 %p1, %r98, 0;\n@%p1 {init}bar.sync 0;\nsetp.ge.u32 %p2, %r98, 32;\n@%p2 bra LAST;\n{asks}\nLAST:\nbar.sync 1;\n\
+         setp.eq.u32 %p3, %r98, 32;\n@%p3 mbarrier.arrive.shared::cta.b64 _, [bar];\n{}mov.u32 %r0, 5;",
+        wait("PASS", "mbarrier.try_wait.parity.shared::cta.b64", 0)
+    );
+    check(&[one(&once, 5), one(&five, 5), each(64, &given_up, |_| 5)]);
+    let report = |body: &str| {
+        let row = one(body, 0);
+        let begun = std::time::Instant::now();
+        (row.run(&load(&row.text()), None), begun.elapsed())
+    };
+    let (spins, took) =
+        report(&format!("{init}mov.u32 %r0, 0;\n{}", wait("W", "mbarrier.try_wait.parity.shared::cta.b64", 0)));
+    assert_eq!(codes(&spins), ["hang"]);
+    assert!(took.as_secs() < 2, "{took:?}");
+    // The loop does something that others see: it is no plain wait, and never ends either.
+    let (busy, took) =
+        report(&format!("{init}mov.u32 %r0, 0;\nAGAIN:\n{asks}\nst.global.b32 [%d9], %r0;\n@!%p9 bra AGAIN;"));
+    assert_eq!(codes(&busy), ["hang"]);
+    assert!(took.as_secs() < 2, "{took:?}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 //! A and B hold small integers, so that every sum is exact. Their images are laid out here by rows and chunks, as the ISA's
 //! figures show them; the emulator has formulas on addresses.
 
-use crate::common::matrix;
+use crate::common::{load, matrix, rendered};
 use crate::row::{Row, bare, check};
 use half::{bf16, f16};
 
@@ -29,6 +29,8 @@ struct Case {
     /// Bytes into the first row of the pattern where K begins.
     k_start: usize,
     collector: &'static str,
+    /// With M = 64: D, and A in tensor memory, begin at this lane, or D at both, one MMA each.
+    lanes: &'static [usize],
 }
 
 const CASE: Case = Case {
@@ -48,6 +50,7 @@ const CASE: Case = Case {
     a_in_tensor: false,
     k_start: 0,
     collector: "",
+    lanes: &[0],
 };
 
 /// Where the element (mn, k) of an operand lies, in bytes.
@@ -145,16 +148,18 @@ impl Case {
                 let sign = if self.negate[0] != self.negate[1] { -1.0 } else { 1.0 };
                 let d = if self.accumulate { self.before / (1 << self.scale.unwrap_or(0)) as f32 } else { 0.0 };
                 let (cta, r) = (row / m_each, row % m_each);
-                // Layouts D and A: a lane a row. F: 16 lanes of each quarter. B: the right half of the columns in lanes 64 on.
+                // Layouts D and A: a lane a row. F: 16 lanes of each quarter, its first or its last. B: the right half of the columns in lanes 64 on.
                 let (lane, c) = match (self.m, self.pair) {
                     (64, _) => (r / 16 * 32 + r % 16, column),
                     (128, true) if column < self.n / 2 => (r, column),
                     (128, true) => (64 + r, column - self.n / 2),
                     _ => (r, column),
                 };
-                let off = self.disabled.get(cta * 4 + lane / 32).is_some_and(|w| w >> (lane % 32) & 1 == 1);
-                if !off {
-                    cells[(cta * 128 + lane) * columns + c] = self.cell(sign * sum as f32 + d);
+                for lane in self.lanes.iter().map(|first| lane + first) {
+                    let off = self.disabled.get(cta * 4 + lane / 32).is_some_and(|w| w >> (lane % 32) & 1 == 1);
+                    if !off {
+                        cells[(cta * 128 + lane) * columns + c] = self.cell(sign * sum as f32 + d);
+                    }
                 }
             }
         }
@@ -162,7 +167,13 @@ impl Case {
         let row = bare(128, &self.body(idesc, a_size)).ctas(ctas as u32, ctas as u32).input(input).gives(0, &words);
         let a_in_tensor = self.a_in_tensor.then_some(m_each);
         let g = self.group();
-        let before = set_up(g, a_size + b_size, columns, self.cell(self.before), a_in_tensor);
+        // The other half of a quarter has the first row of A where this one has its own.
+        let own = format!(
+            "or.b32 %r4, %r4, %r5; and.b32 %r5, %r98, 16; setp.ne.u32 %p1, %r5, {}; @%p1 mov.u32 %r4, 0;",
+            self.lanes[0]
+        );
+        let before = set_up(g, a_size + b_size, columns, self.cell(self.before), a_in_tensor)
+            .replace("or.b32 %r4, %r4, %r5;", &own);
         row.around(&before, &read_back(g, columns))
     }
 
@@ -183,7 +194,9 @@ impl Case {
         let rows = |all: usize| all / g as usize;
         let a = descriptor(self.a_mn, self.swizzle, rows(self.m));
         let b = descriptor(self.b_mn, self.swizzle, rows(self.n));
-        let a_operand = if self.a_in_tensor { "[%r90+256]" } else { "%d3" };
+        let lane = |first: usize| if first == 0 { String::new() } else { format!("+{:#x}", first << 16) };
+        let at = lane(self.lanes[0]);
+        let a_operand = if self.a_in_tensor { format!("[%r90+{}]", 256 + (self.lanes[0] << 16)) } else { "%d3".into() };
         let mask = if self.disabled.is_empty() {
             String::new()
         } else {
@@ -197,18 +210,31 @@ impl Case {
         } else {
             "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r20];"
         };
-        format!(
+        filled_first(&format!(
             "setp.eq.u32 %p1, %r98, 0;\nsetp.eq.and.u32 %p1, %r97, 0, %p1;\n@!%p1 bra WAIT;\nmov.u32 %r20, bar;\nmov.u32 %r21, smem;\n\
              bfe.u32 %r22, %r21, 4, 14;\ncvt.u64.u32 %d3, %r22;\nadd.s64 %d4, %d3, {};\nor.b64 %d3, %d3, {a:#x};\nor.b64 %d4, %d4, {b:#x};\n\
              add.s64 %d3, %d3, {};\n{words}\
-             tcgen05.mma.cta_group::{g}.kind::f16{} [%r90], {a_operand}, %d4, {idesc:#x}, {mask}{}{scale};\n{commit}\n\
+             tcgen05.mma.cta_group::{g}.kind::f16{} [%r90{at}], {a_operand}, %d4, {idesc:#x}, {mask}{}{scale};\n{commit}\n\
              WAIT:\nmbarrier.try_wait.parity.shared::cta.b64 %p2, [bar], 0;\n@!%p2 bra WAIT;\ntcgen05.fence::after_thread_sync;",
             (a_size + self.k_start) / 16,
             self.k_start / 16,
             self.collector,
             u8::from(self.accumulate),
-        )
+        ))
     }
+}
+
+/// Who takes A from the collector buffer has filled it before: the same MMA, with `::fill`.
+pub fn filled_first(body: &str) -> String {
+    let mut text = String::new();
+    for line in body.lines() {
+        let used = [".collector::a::use", ".collector::a::lastuse"].into_iter().find(|used| line.contains(used));
+        if let Some(used) = used {
+            text += &format!("{}\n", line.replace(used, ".collector::a::fill"));
+        }
+        text += &format!("{line}\n");
+    }
+    text
 }
 
 /// Allocates, fills so many bytes of shared memory, and D with a value, and makes it visible; A in tensor memory, for a CTA's rows of it
@@ -301,6 +327,20 @@ pub fn rows() -> Vec<Row> {
     rows.push(Case { m: 64, a_in_tensor: true, ..CASE }.row());
     rows.push(Case { m: 256, pair: true, swizzle: 64, a_in_tensor: true, ..CASE }.row());
     rows.push(Case { m: 128, pair: true, swizzle: 64, a_in_tensor: true, ..CASE }.row());
+    // The upper half of each quarter, alone: layout F (9.7.16.10.5), lane alignment 16.
+    let upper = Case { m: 64, n: 24, swizzle: 64, lanes: &[16], ..CASE };
+    for (before, accumulate) in [(0.0, false), (3.0, true)] {
+        for half_d in [false, true] {
+            rows.push(Case { before, accumulate, half_d, ..upper.clone() }.row());
+        }
+        rows.push(Case { before, accumulate, a_in_tensor: true, ..upper.clone() }.row());
+    }
+    rows.push(Case { before: 5.0, disabled: vec![0, 0xffff_0000, 0x8001_0001, 0xf0_0000], ..upper.clone() }.row());
+    rows.push(Case { a_in_tensor: true, ..upper }.row().with("[%r90+1048832]", "[%r90+256]", "tensor-address").with(
+        "[%r90+0x100000]",
+        "[%r90]",
+        "tensor-address",
+    ));
     // Hints of the collector change no value.
     for collector in [".collector::a::discard", ".collector::a::lastuse", ".collector::a::fill", ".collector::a::use"] {
         rows.push(Case { collector, ..CASE }.row());
@@ -325,6 +365,74 @@ fn commits() -> Vec<Row> {
         // One commit for each of the two, at the address of its barrier.
         pair().replaced(both, "tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.b64 [%r20];\nmapa.shared::cluster.u32 %r23, %r20, 1;\ntcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.b64 [%r23];"),
     ]
+}
+
+/// MMAs of one thread in a row, each with its collector's operation and an A (which one): the first one, if any, that has no right to
+/// take its A from the buffer. By the ISA: `::use` and `::lastuse` need a fill that is still valid; `::discard`, and no qualifier, allow
+/// the buffer to be emptied, and so does `::lastuse` behind itself.
+#[test]
+fn a_use_of_the_collector_needs_the_fill_of_its_a() {
+    for (mmas, wrong) in [
+        (&[("fill", 0), ("use", 0), ("use", 0), ("lastuse", 0)][..], None),
+        (&[("fill", 0), ("fill", 1), ("use", 1)], None),
+        (&[("fill", 0), ("discard", 1), ("", 0)], None),
+        (&[("lastuse", 0)], Some((0, "which nothing has filled"))),
+        (&[("discard", 0), ("use", 0)], Some((1, "which nothing has filled"))),
+        (&[("fill", 0), ("use", 1)], Some((1, "which holds another one"))),
+        (&[("fill", 0), ("fill", 1), ("use", 0)], Some((2, "which holds another one"))),
+        (&[("fill", 0), ("discard", 0), ("use", 0)], Some((2, "which no longer holds it"))),
+        (&[("fill", 0), ("", 1), ("lastuse", 0)], Some((2, "which no longer holds it"))),
+        (&[("fill", 0), ("lastuse", 0), ("use", 0)], Some((2, "which no longer holds it"))),
+    ] {
+        let row = Case { n: 16, ..CASE }.row();
+        let (_, rest) = row.body.split_once("tcgen05.mma").expect("an MMA");
+        let (mma, end) = rest.split_once('\n').expect("more behind it");
+        let mut many = String::new();
+        for (collector, a) in mmas {
+            let qualifier = if collector.is_empty() { String::new() } else { format!(".collector::a::{collector}") };
+            // The other A lies 128 rows on: in what follows the first one.
+            let mma = mma.replacen("kind::f16", &format!("kind::f16{qualifier}"), 1);
+            many += &format!("tcgen05.mma{}\n", if *a == 0 { mma } else { mma.replace("%d3", "%d4") });
+        }
+        let changed = row.clone().replaced(&format!("tcgen05.mma{mma}\n{end}"), &format!("{many}{end}")).text();
+        let report = row.run(&load(&changed), None);
+        let text = rendered(&report);
+        let found = report.findings.iter().filter(|d| d.code == "collector-not-filled").collect::<Vec<_>>();
+        assert_eq!(found.len(), usize::from(wrong.is_some()), "{mmas:?}: {text}");
+        if let Some((n, why)) = wrong {
+            let first = changed.lines().position(|line| line.starts_with("tcgen05.mma")).expect("an MMA");
+            assert!(found[0].title.ends_with(why), "{mmas:?}: {text}");
+            assert_eq!(found[0].labels[0].place.line as usize, first + 1 + n, "{mmas:?}: {text}");
+        }
+    }
+}
+
+/// Accumulators with M = 64 in both halves of the same columns, one thread's MMAs, each with its own commit: who has waited for the first
+/// one may load its lanes, with shapes of 16 lanes, while the other one is still written. All 32 lanes, or the others, it may not.
+#[test]
+fn halves_of_a_quarter_are_accumulators_of_their_own() {
+    let row = Case { m: 64, n: 32, swizzle: 64, lanes: &[0, 16], ..CASE }.row();
+    let commit = "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r20];\n";
+    let first = row.body.lines().find(|line| line.starts_with("tcgen05.mma")).expect("an MMA").to_string();
+    let other = first.replace("[%r90]", "[%r90+0x100000]");
+    let both = row.replaced(commit, &format!("{commit}{other}\nadd.u32 %r20, %r20, 8;\n{commit}")).around_set_up(
+        "@%p7 mbarrier.init.shared::cta.b64 [bar], 1;",
+        "@%p7 mbarrier.init.shared::cta.b64 [bar+8], 1;",
+    );
+    let load = "tcgen05.ld.sync.aligned.16x64b.x4.b32 {%x4, %x5, %x6, %x7}, [%r91];";
+    let end = "@!%p2 bra WAIT;\ntcgen05.fence::after_thread_sync;";
+    let second = "tcgen05.wait::ld.sync.aligned;\nSECOND:\nmbarrier.try_wait.parity.shared::cta.b64 %p2, [bar+8], 0;\n@!%p2 bra SECOND;\n\
+                  tcgen05.fence::after_thread_sync;";
+    let row = both
+        .replaced(end, &format!("{end}\n{load}\n{second}"))
+        .with(load, &load.replace("16x64b", "32x32b"), "mma-not-awaited")
+        .with(
+            load,
+            "add.u32 %r93, %r91, 0x100000;\ntcgen05.ld.sync.aligned.16x64b.x1.b32 {%x4}, [%r93];",
+            "mma-not-awaited",
+        )
+        .with("[%r90+0x100000]", "[%r90+0x80000]", "tensor-address");
+    check(&[row]);
 }
 
 #[test]

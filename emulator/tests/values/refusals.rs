@@ -146,6 +146,41 @@ fn modifiers_and_operands_fit_the_kind() {
         ),
         ("tcgen05.cp.cta_group::1.4x256b [%r1], %r2;", "`%r2` is not a 64-bit register"),
         ("tcgen05.cp.cta_group::1.4x256b [%d1], %d2;", "is not an address in tensor memory"),
+        // What the shape does not have, in the tables of tcgen05.ld, st and cp.
+        ("tcgen05.ld.sync.aligned.32x32b.x3.b32 {%r1, %r2, %r3}, [%r4];", "`.x3` of `.32x32b`"),
+        (
+            "tcgen05.ld.sync.aligned.16x256b.x64.b32 {%r1}, [%r4];",
+            "`.16x256b` has `.x1`, `.x2`, `.x4`, `.x8`, `.x16`, `.x32` (PTX",
+        ),
+        ("tcgen05.st.sync.aligned.16x128b.x128.b32 [%r4], {%r1};", "`.x32`, `.x64` (PTX ISA, tcgen05.st"),
+        ("tcgen05.ld.sync.aligned.16x32bx2.x256.b32 {%r1}, [%r4], 16;", "`.x256` of `.16x32bx2`"),
+        ("tcgen05.ld.sync.aligned.32x32b.b32 {%r1}, [%r4];", "does not say how often it is repeated"),
+        ("tcgen05.ld.sync.aligned.32x32b.x1.unpack::16b.b32 {%r1}, [%r4];", "write `.pack::16b`, or leave it out"),
+        ("tcgen05.st.sync.aligned.32x32b.x1.pack::16b.b32 [%r4], {%r1};", "write `.unpack::16b`, or leave it out"),
+        ("tcgen05.ld.sync.aligned.16x32bx2.x1.b32 {%r1}, [%r4];", "`{…}, [taddr], 16`"),
+        ("tcgen05.st.sync.aligned.16x32bx2.x1.b32 [%r4], {%r1};", "`[taddr], 16, {…}`"),
+        ("tcgen05.ld.sync.aligned.16x32bx2.x1.b32 {%r1}, [%r4], %r2;", "halves of `.16x32bx2` is `%r2`"),
+        ("tcgen05.ld.sync.aligned.16x32bx2.x1.b32 {%r1}, [%r4], 512;", "is the constant 512"),
+        ("tcgen05.cp.cta_group::1.64x128b [%r1], %d0;", "It asks for one of `.warpx2::02_13`, `.warpx2::01_23`."),
+        ("tcgen05.cp.cta_group::1.32x128b [%r1], %d0;", "`.32x128b` with no multicast It asks for `.warpx4`."),
+        (
+            "tcgen05.cp.cta_group::2.128x256b.warpx4 [%r1], %d0;",
+            "`.128x256b` with `.warpx4` It reaches all lanes by itself",
+        ),
+        ("tcgen05.mma.cta_group::1.kind::mxf8f6f4 [%r1], %d0, %d1, %r2, [%r3], [%r4], %p0;", "without `.block_scale`"),
+        (
+            "tcgen05.mma.cta_group::1.kind::f16.block_scale [%r1], %d0, %d1, %r2, [%r3], [%r4], %p0;",
+            "Leave it out: `kind::mxf8f6f4`",
+        ),
+        ("tcgen05.mma.cta_group::3.kind::f16 [%r1], %d0, %d1, %r2, %p0;", "`.cta_group::3` Write `.cta_group::1`"),
+        (
+            "ld.global.v8.b16 {%h0, %h1, %h2, %h3, %h0, %h1, %h2, %h3}, [%d8];",
+            "eight elements of 16 bits With `.v8` the elements are of 32",
+        ),
+        // A vector of constants alone; with a register beside it, ptxas takes one.
+        ("tcgen05.st.sync.aligned.32x32b.x2.b32 [%r4], {0, 0};", "a vector of constants alone"),
+        ("tcgen05.st.sync.aligned.16x32bx2.x1.b32 [%r4], 4, {0};", "a vector of constants alone"),
+        ("tcgen05.mma.cta_group::1.kind::f16 [%r1], %d0, %d1, %r2, {0, 0, 0, 0}, %p0;", "a vector of constants alone"),
     ] {
         let text = kernel(statement);
         let errors = emulator::load(&text).expect_err(statement);
@@ -153,6 +188,52 @@ fn modifiers_and_operands_fit_the_kind() {
         let d = &errors[0];
         assert!(d.code == "ptx-semantics" && d.labels[0].place.line as usize == line, "{statement}: {d:#?}");
         assert!(format!("{} {}", d.title, d.help).contains(says), "{statement}: {d:#?}");
+    }
+}
+
+/// A constant beside a register is taken, as by ptxas.
+#[test]
+fn vectors_of_registers_and_constants_are_taken() {
+    for statement in [
+        "tcgen05.st.sync.aligned.32x32b.x2.b32 [%r4], {%r1, 0};",
+        "tcgen05.mma.cta_group::1.kind::f16 [%r1], %d0, %d1, %r2, {%r3, %r3, %r3, 0}, %p0;",
+    ] {
+        assert!(emulator::load(&kernel(statement)).is_ok(), "{statement}");
+    }
+}
+
+/// `scale-input-d` is an operand of the family of `sm_100` alone (PTX ISA, tcgen05.mma, target notes): those of `sm_110` have the same
+/// MMA without it. ptxas 13.5 says the same of each.
+#[test]
+fn scale_input_d_depends_on_the_target() {
+    let taken = |target: &str, statement: &str| {
+        let text = kernel(statement).replace(".target sm_100a", &format!(".target {target}"));
+        emulator::load(&text).map(|_| ()).map_err(|errors| Box::new(errors[0].clone()))
+    };
+    let without = "tcgen05.mma.cta_group::1.kind::tf32 [%r1], %d0, %d1, %r2, %p0;";
+    let masked = "tcgen05.mma.cta_group::1.kind::f16 [%r1], %d0, %d1, %r2, {%r1, %r2, %r3, %r4}, %p0;";
+    let scaled = "tcgen05.mma.cta_group::1.kind::tf32 [%r1], %d0, %d1, %r2, %p0, 3;";
+    let both = "tcgen05.mma.cta_group::1.kind::f16 [%r1], %d0, %d1, %r2, {%r1, %r2, %r3, %r4}, %p0, 15;";
+    let block = "tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale [%r1], %d0, %d1, %r2, [%r3], [%r4], %p0;";
+    for (target, scales) in [
+        ("sm_100a", true),
+        ("sm_100f", true),
+        ("sm_103a", true),
+        ("sm_103f", true),
+        ("sm_101a", false),
+        ("sm_110a", false),
+        ("sm_110f", false),
+    ] {
+        for statement in [without, masked, block] {
+            assert!(taken(target, statement).is_ok(), "{target}: {statement}");
+        }
+        for statement in [scaled, both] {
+            let found = taken(target, statement);
+            assert_eq!(found.is_ok(), scales, "{target}: {statement}: {found:#?}");
+            if let Err(d) = found {
+                assert!(d.code == "ptx-target" && d.title.contains("`scale-input-d`"), "{d:#?}");
+            }
+        }
     }
 }
 
@@ -194,7 +275,6 @@ fn a_refusal_names_the_nearest_form() {
         "tcgen05.mma.sp.cta_group::2.kind::mxf8f6f4.block_scale [%r1], %d0, %d1, [%r5], %r2, [%r3], [%r4], %p0;",
         "tcgen05.shift.cta_group::1.down [%r1];",
         "tcgen05.st.sync.aligned.16x96b.x2.b32 [%r1], {%r2, %r3};",
-        "tcgen05.cp.cta_group::1.64x128b [%r1], %d0;",
         "tcgen05.cp.cta_group::1.128x256b.b8x16.b4x16_p32 [%r1], %d0;",
         "mbarrier.arrive.noComplete.relaxed.cta.shared.b64 %d0, [bar], 1;",
         "cp.async.bulk.tensor.2d.shared::cta.global.im2col.mbarrier::complete_tx::bytes [smem], [%d6, {0, 0}], [bar];",
@@ -243,11 +323,9 @@ fn a_refusal_names_the_nearest_form() {
         tcgen05.mma.sp.cta_group::2.kind::mxf8f6f4.block_scale
             The nearest form that is modelled: `tcgen05.mma.cta_group::2.kind::mxf8f6f4.block_scale`. `emulate --list-instructions` lists all.
         tcgen05.shift.cta_group::1.down
-            The nearest form that is modelled: `tcgen05.mma.cta_group::1.kind::f16`. `emulate --list-instructions` lists all.
+            No form of `tcgen05.shift` is modelled; `emulate --list-instructions` lists what is.
         tcgen05.st.sync.aligned.16x96b.x2.b32
             The nearest form that is modelled: `tcgen05.st.sync.aligned.16x64b.x2.b32`. `emulate --list-instructions` lists all.
-        tcgen05.cp.cta_group::1.64x128b
-            The nearest form that is modelled: `tcgen05.cp.cta_group::1.64x128b.warpx2::02_13`. `emulate --list-instructions` lists all.
         tcgen05.cp.cta_group::1.128x256b.b8x16.b4x16_p32
             The nearest form that is modelled: `tcgen05.cp.cta_group::1.128x256b.b8x16.b4x16_p64`. `emulate --list-instructions` lists all.
         mbarrier.arrive.noComplete.relaxed.cta.shared.b64

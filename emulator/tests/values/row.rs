@@ -73,6 +73,13 @@ impl Row {
         Row { around: (format!("{before}\n{a}"), format!("{b}\n{behind}")), ..self }
     }
 
+    /// One more statement of the set-up, behind this one.
+    pub fn around_set_up(mut self, behind: &str, statement: &str) -> Row {
+        assert!(self.around.0.contains(behind), "`{behind}` is not in\n{}", self.around.0);
+        self.around.0 = self.around.0.replace(behind, &format!("{behind}\n{statement}"));
+        self
+    }
+
     /// These words of `out`, from word `at` on.
     pub fn gives(mut self, at: usize, words: &[u64]) -> Row {
         self.expected.extend(words.iter().enumerate().map(|(n, &w)| (at + n, w)));
@@ -136,7 +143,8 @@ impl Row {
         launch
     }
 
-    fn run(&self, program: &Program, seed: Option<u64>) -> Report {
+    /// A run of a program that takes what the row's takes.
+    pub fn run(&self, program: &Program, seed: Option<u64>) -> Report {
         run(program, &self.launch(), seed, 2_000_000)
     }
 

@@ -1,5 +1,6 @@
 //! Tensor memory: allocation, and which cell each register of each thread is.
 
+use crate::common::{codes, load};
 use crate::row::{Row, bare, check, each};
 
 /// Allocates 512 columns for `%r90`, and `%r91`, which has the lanes of the thread's warp; the body and the end behind it.
@@ -217,6 +218,28 @@ fn allocation() -> Vec<Row> {
                 .without("tcgen05.fence::after_thread_sync;\n", "missing-tensor-fence"),
         ),
     ]
+}
+
+/// A warp's 16 lanes begin at lane 0 or 16 of its quarter, its 32 lanes at lane 0: elsewhere no shape lies.
+#[test]
+fn accesses_begin_at_a_half_of_a_quarter() {
+    for &(shape, registers, ..) in SHAPES {
+        for lane in [0, 1, 8, 15, 16, 17, 24, 31] {
+            let far = distance(shape);
+            let body = format!("tcgen05.ld.sync.aligned.{shape}.x1.b32 {{{}}}, [%r92]{far};", names(0, registers));
+            let stores = format!("tcgen05.st.sync.aligned.{shape}.x1.b32 [%r92]{far}, {{{}}};", names(0, registers));
+            for access in [body, stores] {
+                let row = with_tensor_memory(bare(64, &access).around(
+                    &format!("{}\nadd.u32 %r92, %r91, {};", filled(), lane << 16),
+                    "tcgen05.wait::st.sync.aligned;",
+                ));
+                let found = codes(&row.run(&load(&row.text()), None));
+                let allowed = lane == 0 || lane == 16 && shape != "32x32b";
+                let expected: &[&str] = if allowed { &[] } else { &["tensor-address"] };
+                assert_eq!(found, expected, "{access} at lane {lane}");
+            }
+        }
+    }
 }
 
 #[test]

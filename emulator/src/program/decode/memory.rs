@@ -157,8 +157,15 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
     let sync = order(rest, o)?;
     let total = bytes * lanes;
     let wide = matches!((lanes, bytes), (4, 8) | (8, 4)) && !rest.contains(&"const");
-    // Eight elements are of 32 bits: ptxas ends without a word on others.
-    if (total > 16 || lanes == 8) && !(wide && matches!(space, Space::Global | Space::Generic)) {
+    // ptxas ends without a word on others.
+    if lanes == 8 && bytes != 4 {
+        return Err(wrong(
+            format!("`{}` has eight elements of {} bits", o.opcode, 8 * bytes),
+            "With `.v8` the elements are of 32 bits: `.b32`, `.u32`, `.s32` or `.f32`, in global memory (PTX ISA 9.7.9.8). Several narrower \
+             ones fit into each.",
+        ));
+    }
+    if total > 16 && !(wide && matches!(space, Space::Global | Space::Generic)) {
         return Err(wrong(
             format!("`{}` moves {total} bytes", o.opcode),
             "One access moves up to 16 bytes; in global memory also 32, as `.v8.b32` or `.v4.b64`.",

@@ -14,6 +14,7 @@ pub(super) mod special;
 mod spelling;
 mod synchronisation;
 mod tensor;
+mod tensor_forms;
 mod tensor_map;
 pub(super) mod types;
 mod warp_matrix;

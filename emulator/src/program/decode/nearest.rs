@@ -1,6 +1,7 @@
 //! Of the forms that are modelled, the one nearest to an opcode that is not; written out, without choices.
 
 use super::forms::FORMS;
+use super::spelling::is_name;
 use crate::program::near;
 use std::sync::OnceLock;
 
@@ -24,6 +25,12 @@ pub fn advice(opcode: &str) -> String {
     let Some(meant) = meant else {
         return "No form of this opcode is modelled; `emulate --list-instructions` lists all that are.".into();
     };
+    // An operation that the ISA has, and none of the forms.
+    let of_it = || forms.iter().filter(|(words, _)| words.iter().any(|word| word == meant)).map(|(_, form)| form);
+    if let Some(operation) = parts.get(1).filter(|part| is_name(meant, part) && !of_it().any(|form| has(form, part))) {
+        let name = format!("{meant}.{operation}");
+        return format!("No form of `{name}` is modelled; `emulate --list-instructions` lists what is.");
+    }
     let mut wanted = vec![meant];
     wanted.extend(&parts[1..]);
     let written = forms.iter().filter(|(words, _)| words.iter().any(|word| word == meant));
@@ -48,6 +55,14 @@ pub(super) fn forms() -> &'static [(Vec<String>, Vec<Node>)] {
     FORMS_READ.get_or_init(|| {
         let read = |form: &&str| parse(&mut form.chars().peekable(), false);
         FORMS.iter().map(read).map(|form| (first_words(&form), form)).collect()
+    })
+}
+
+/// Whether some way to write a form has this modifier.
+fn has(form: &[Node], part: &str) -> bool {
+    form.iter().any(|node| match node {
+        Node::Text(text) => text.split('.').any(|other| other == part),
+        Node::Choice(alternatives, _) => alternatives.iter().any(|alternative| has(alternative, part)),
     })
 }
 
@@ -199,6 +214,8 @@ mod tests {
             ("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx.bytes", "complete_tx::bytes`"),
             ("xnor.b32", "Did you mean `xor.b32`?"),
             ("suld.b.1d.b32.trap", "No form of this opcode"),
+            ("tcgen05.shift.cta_group::1.down", "No form of `tcgen05.shift` is modelled"),
+            ("tcgen05.shift.down.cta_group::2", "No form of `tcgen05.shift` is modelled"),
             (
                 "wgmma.mma_async.sync.aligned.m64n128k16.f32.tf32.tf32",
                 "`wgmma.mma_async.sync.aligned.m64n128k8.f32.tf32.tf32`",

@@ -121,6 +121,11 @@ struct Rest<'a> {
     behind: Option<&'a Rest<'a>>,
 }
 
+/// Whether a modifier is a part of the name of an instruction.
+pub(super) fn is_name(base: &str, part: &str) -> bool {
+    NAMES.iter().any(|(name, parts)| *name == base && parts.contains(&part))
+}
+
 impl Way<'_> {
     /// The form has written a part: whether the opcode has it, where it may.
     fn part(&mut self) -> bool {
@@ -133,8 +138,7 @@ impl Way<'_> {
         let Some(n) = (0..self.parts.len()).find(|&n| left(n) && fits(self.parts[n])) else { return false };
         let base = self.parts[0];
         let at = self.order.len();
-        let mut names = NAMES.iter().filter(|(name, _)| *name == base).flat_map(|(_, parts)| *parts);
-        if n != at && (names.any(|part| *part == self.parts[n]) || n == 0) {
+        if n != at && (is_name(base, self.parts[n]) || n == 0) {
             return false;
         }
         let turn = |n: usize| keeps_its_turn(base, self.parts[n]);

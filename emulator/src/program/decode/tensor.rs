@@ -1,11 +1,12 @@
 //! Tensor memory and the tensor core: `tcgen05.*`.
 
-use super::{Decoded, Family, Lowering, Operands, base as base_of, describe, wrong};
+use super::{Decoded, Family, Lowering, Operands, base as base_of, describe, tensor_forms, wrong};
 use crate::program::Bad;
 use crate::program::kind::Kind;
 use crate::program::op::{
     Address, MmaA, MmaFactors, MmaOp, Op, Packed, Reg, TensorCopyOp, TensorCopyShape, TensorShape,
 };
+use crate::program::tensor_core::Collector;
 use crate::syntax::ast::Operand;
 
 pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) -> Family {
@@ -41,16 +42,12 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
         [op @ ("ld" | "st"), "sync", "aligned", "16x32bx2", times, packed @ .., "b32"]
             if matches!((*op, packed), (_, []) | ("ld", ["pack::16b"]) | ("st", ["unpack::16b"])) =>
         {
-            let times: Option<usize> = times.strip_prefix('x').and_then(|n| n.parse().ok());
-            let Some(registers) = times.filter(|n| n.is_power_of_two() && *n <= 128) else { return Ok(None) };
-            o.expect(3..=3)?;
+            let Some(registers) = tensor_forms::repetitions(times, 1) else { return none(mods) };
             let load = *op == "ld";
-            let Operand::Integer(offset @ 0..=511) = o.get(if load { 2 } else { 1 })? else {
-                return Err(wrong("the distance of the halves is no constant", "It is a constant number of columns."));
-            };
-            let shape = TensorShape::S16x32bx2 { offset: *offset as u32 };
+            let offset = tensor_forms::distance(op, o.list, if load { 2 } else { 1 })?;
+            let shape = TensorShape::S16x32bx2 { offset };
             let tensor = tensor_address(l, o.get(if load { 1 } else { 0 })?)?;
-            let regs = list(l, o.get(if load { 0 } else { 2 })?, registers, load)?;
+            let regs = list(l, o.get(if load { 0 } else { 2 })?, registers as usize, load)?;
             let all = regs.iter().map(|&r| Reg::B32(r)).collect::<Vec<_>>();
             let mut uses = base_of(&tensor);
             if load {
@@ -65,7 +62,7 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
             Ok(Some(Decoded::new(Op::TensorStore { shape, tensor, s: regs.into(), unpack }, uses, vec![])))
         }
         ["ld", "sync", "aligned", shape, times, pack @ .., "b32"] if matches!(pack, [] | ["pack::16b"]) => {
-            let Some((shape, registers)) = shaped(shape, times) else { return Ok(None) };
+            let Some((shape, registers)) = tensor_forms::shaped(shape, times) else { return none(mods) };
             o.expect(2..=2)?;
             let d = list(l, o.get(0)?, registers, true)?;
             let tensor = tensor_address(l, o.get(1)?)?;
@@ -77,7 +74,7 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
             )))
         }
         ["st", "sync", "aligned", shape, times, unpack @ .., "b32"] if matches!(unpack, [] | ["unpack::16b"]) => {
-            let Some((shape, registers)) = shaped(shape, times) else { return Ok(None) };
+            let Some((shape, registers)) = tensor_forms::shaped(shape, times) else { return none(mods) };
             o.expect(2..=2)?;
             let tensor = tensor_address(l, o.get(0)?)?;
             let s = list(l, o.get(1)?, registers, false)?;
@@ -97,21 +94,18 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
             Ok(Some(Decoded::new(Op::TensorFence { before }, vec![], vec![])))
         }
         ["mma", "cta_group::1", kind, rest @ ..] => {
-            let Some(kind) = Kind::named(kind) else { return Ok(None) };
-            // What the collector buffer holds is not modelled: assumption `collector-holds-a`.
-            let rest = match rest {
-                [
-                    rest @ ..,
-                    "collector::a::discard" | "collector::a::lastuse" | "collector::a::fill" | "collector::a::use",
-                ] => rest,
-                rest => rest,
-            };
+            let Some(kind) = Kind::named(kind) else { return none(mods) };
+            let (collector, rest) =
+                match rest.split_last().and_then(|(last, rest)| Some((Collector::named(last)?, rest))) {
+                    Some(named) => named,
+                    None => (Collector::Discard, rest),
+                };
             match (kind.is_scaled(), rest) {
-                (false, []) => mma(l, o, pair, kind, None).map(Some),
+                (false, []) => mma(l, o, pair, (kind, collector), None).map(Some),
                 (true, ["block_scale", vector @ ..]) if vector.iter().all(|m| SCALE_VECTORS.contains(m)) => {
-                    mma(l, o, pair, kind, Some(factors(kind, vector)?)).map(Some)
+                    mma(l, o, pair, (kind, collector), Some(factors(kind, vector)?)).map(Some)
                 }
-                _ => Ok(None),
+                _ => none(mods),
             }
         }
         ["cp", "cta_group::1", rest @ ..] => {
@@ -129,7 +123,7 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
                 (["64x128b"], ["warpx2::02_13"]) => TensorCopyShape::S64x128bFar,
                 (["64x128b"], ["warpx2::01_23"]) => TensorCopyShape::S64x128bNear,
                 (["32x128b"], ["warpx4"]) => TensorCopyShape::S32x128b,
-                _ => return Ok(None),
+                _ => return none(mods),
             };
             o.expect(2..=2)?;
             let d = tensor_address(l, o.get(0)?)?;
@@ -152,24 +146,16 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
             uses.extend(targets.map(Reg::B32));
             Ok(Some(Decoded::new(Op::Commit { address, pair, targets }, uses, vec![])))
         }
-        _ => Ok(None),
+        _ => none(mods),
     }
 }
 
-/// Shape and number of registers a thread, if the ISA has this shape with this repetition.
-fn shaped(shape: &str, times: &str) -> Option<(TensorShape, usize)> {
-    let shape = match shape {
-        "32x32b" => TensorShape::S32x32b,
-        "16x64b" => TensorShape::S16x64b,
-        "16x128b" => TensorShape::S16x128b,
-        "16x256b" => TensorShape::S16x256b,
-        _ => return None,
-    };
-    let times: usize = times.strip_prefix('x')?.parse().ok()?;
-    let registers = times * shape.size().2 as usize;
-    (times.is_power_of_two() && registers <= 128).then_some((shape, registers))
+/// No form has these modifiers.
+fn none(mods: &[&str]) -> Family {
+    tensor_forms::check(mods).map(|()| None)
 }
 
+/// The registers of a vector of so many.
 fn list(l: &mut Lowering, operand: &Operand, count: usize, write: bool) -> Result<Vec<u16>, Bad> {
     let Operand::Vector(parts) = operand else {
         return Err(wrong(
@@ -183,7 +169,18 @@ fn list(l: &mut Lowering, operand: &Operand, count: usize, write: bool) -> Resul
             "Name as many 32-bit registers as the shape and its .x count give.",
         ));
     }
-    parts.iter().map(|part| if write { l.destination32(part) } else { l.source32(part, false) }).collect()
+    if write { parts.iter().map(|part| l.destination32(part)).collect() } else { sources(l, parts) }
+}
+
+/// The registers of a vector that is read. One of constants alone ptxas does not take.
+fn sources(l: &mut Lowering, parts: &[Operand]) -> Result<Vec<u16>, Bad> {
+    if !parts.iter().any(|part| matches!(part, Operand::Name(_))) {
+        return Err(wrong(
+            "a vector of constants alone",
+            "It is made of 32-bit registers (PTX ISA, tcgen05.st and tcgen05.mma): move a constant to one first, `mov.b32 %r0, 0;`.",
+        ));
+    }
+    parts.iter().map(|part| l.source32(part, false)).collect()
 }
 
 /// `[taddr]`, `[taddr + n]`: a 32-bit register.
@@ -222,7 +219,13 @@ fn factors(kind: Kind, vector: &[&str]) -> Result<u32, Bad> {
 
 /// `[d], adesc or [a], bdesc, idesc, {disable-output-lane,} enable-input-d {, scale-input-d}`; with scale factors
 /// `[d], adesc or [a], bdesc, idesc, [scale-A], [scale-B], enable-input-d`
-fn mma(l: &mut Lowering, o: &Operands, pair: bool, kind: Kind, each: Option<u32>) -> Result<Decoded, Bad> {
+fn mma(
+    l: &mut Lowering,
+    o: &Operands,
+    pair: bool,
+    (kind, collector): (Kind, Collector),
+    each: Option<u32>,
+) -> Result<Decoded, Bad> {
     o.expect(if each.is_some() { 7..=7 } else { 5..=7 })?;
     let d = tensor_address(l, o.get(0)?)?;
     let mut uses = base_of(&d);
@@ -260,9 +263,7 @@ fn mma(l: &mut Lowering, o: &Operands, pair: bool, kind: Kind, each: Option<u32>
                 "Name a 32-bit register for each 32 lanes.",
             ));
         }
-        for part in list {
-            disabled.push(l.source32(part, false)?);
-        }
+        disabled = sources(l, list)?;
         uses.extend(disabled.iter().map(|&r| Reg::B32(r)));
         next += 1;
     }
@@ -286,6 +287,6 @@ fn mma(l: &mut Lowering, o: &Operands, pair: bool, kind: Kind, each: Option<u32>
         }
     };
     o.expect(next + 1..=next + 2)?;
-    let op = MmaOp { pair, kind, d, a, b, idesc, disabled, accumulate, accumulate_negated, scale, factors };
+    let op = MmaOp { pair, kind, d, a, b, idesc, disabled, accumulate, accumulate_negated, scale, factors, collector };
     Ok(Decoded::new(Op::Mma(Box::new(op)), uses, vec![]))
 }
