@@ -113,14 +113,15 @@ pub fn mutant(id: &str) -> Result<Said, String> {
     let mutant = mutants.iter().find(|mutant| mutant.id == id).ok_or_else(unknown)?;
     let (ptx, launch) = mutated(kernel, mutant);
     let mut diagnostics = run(&ptx, &launch, BUDGET);
-    let solution = solutions::TEXTS.iter().find(|(number, _)| *number == step);
-    let (of, sources, folder) = match solution {
-        // No step has this kernel: its own file is shown.
-        None => ("the kernel for Hopper".to_string(), Sources::at(site::folder().join("..")), None),
-        Some((_, solution)) => {
-            let (sources, folder) = in_the_students_file(step, solution, &mut diagnostics)?;
-            (format!("step {step}"), sources, Some(folder))
-        }
+    let root = site::folder().join("..");
+    let (of, sources, folder) = if step == HOPPER {
+        // No student's file has this kernel: its own is shown.
+        ("the kernel for Hopper".to_string(), Sources::at(root), None)
+    } else {
+        let path = root.join(format!("solutions/src/step{step:02}.rs"));
+        let solution = fs::read_to_string(&path).map_err(|error| super::failed(&path, &error))?;
+        let (sources, folder) = in_the_students_file(step, &solution, &mut diagnostics)?;
+        (format!("step {step}"), sources, Some(folder))
     };
     let about = format!(", {of} at {}: {}", kernel.problem, mutant.diff(&kernel.text));
     Ok(Said { about, diagnostics, sources, _folder: folder })

@@ -126,7 +126,10 @@ mod tests {
     fn lines_are_shown_from_the_first_to_the_last() {
         assert_eq!(told("let a = ").as_deref(), Ok("```rust\nlet a = 1;\n```\n"));
         assert_eq!(told("k.warp(0 … let b").as_deref(), Ok("```rust\nk.warp(0, |w| {\n    let b = 2;\n});\n```\n"));
-        assert_eq!(told("k.warp(0, |w| { … w.todo").as_deref(), Ok("```rust\nk.warp(0, |w| {\n    w.todo(\"7.1\");\n});\n```\n"));
+        assert_eq!(
+            told("k.warp(0, |w| { … w.todo").as_deref(),
+            Ok("```rust\nk.warp(0, |w| {\n    w.todo(\"7.1\");\n});\n```\n")
+        );
         assert_eq!(told("fn kernel() {").as_deref(), Ok("```rust\nfn kernel() {\n    …\n}\n```\n"));
         assert_eq!(shown("as it is\n", &|_| Err(String::new())).as_deref(), Ok("as it is\n"));
     }

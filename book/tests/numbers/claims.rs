@@ -3,6 +3,9 @@
 use crate::runs::{self, Runs, Span};
 use emulator::{Actor, CopyKind, Event, EventKind};
 
+#[path = "prose.rs"]
+mod prose;
+
 /// A passage of a page: `{}` stands for each of the values, in their order.
 pub struct Claim {
     pub page: &'static str,
@@ -62,6 +65,7 @@ pub fn all() -> Vec<Claim> {
     roles(&mut claims);
     exercises_of_ideas(&mut claims);
     pairs(&mut claims);
+    prose::all(&mut claims);
     claims.all
 }
 
