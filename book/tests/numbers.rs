@@ -14,6 +14,10 @@ use claims::Claim;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
+use std::sync::LazyLock;
+
+/// What the pages say; the runs behind it take a minute.
+static CLAIMS: LazyLock<Vec<Claim>> = LazyLock::new(claims::all);
 
 /// Begin and end of each number of a claim.
 type Spans = Vec<(usize, usize)>;
@@ -119,8 +123,8 @@ fn each_table_says_where_its_numbers_are_from() {
 #[test]
 fn numbers_are_fresh() {
     let update = std::env::var_os("UPDATE_EXPECT").is_some();
-    let mut by_page: BTreeMap<&str, Vec<Claim>> = BTreeMap::new();
-    for claim in claims::all() {
+    let mut by_page: BTreeMap<&str, Vec<&Claim>> = BTreeMap::new();
+    for claim in CLAIMS.iter() {
         by_page.entry(claim.page).or_default().push(claim);
     }
     let (mut wrong, mut compared) = (Vec::new(), 0);
@@ -216,12 +220,11 @@ fn unaccounted(text: &str, covered: &[(usize, usize)]) -> Vec<(usize, String)> {
 /// No time of a kernel stands in a sentence without a word on where it is from.
 #[test]
 fn cycles_in_sentences_are_computed_or_have_a_source() {
-    let claims = claims::all();
     let mut wrong = Vec::new();
     for page in pages() {
         let text = read(&page);
         let (bytes, places) = dense(&text);
-        let own = claims.iter().filter(|claim| claim.page == page);
+        let own = CLAIMS.iter().filter(|claim| claim.page == page);
         let found = own.filter_map(|claim| find(&page, &bytes, claim).ok());
         let covered: Vec<(usize, usize)> = found.map(|(_, (from, end))| (places[from], places[end - 1] + 1)).collect();
         let all = unaccounted(&text, &covered).into_iter();
