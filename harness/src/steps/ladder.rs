@@ -310,7 +310,7 @@ pub(super) const STEP_5: Step = Step {
         Milestone {
             id: "5.7",
             title: "D holds the sums, stored by TMA",
-            task: "Bring the sums to the tiles of D in shared memory; fence, meet, and let one thread store them by TMA.",
+            task: "Bring the sums to the tiles of D in shared memory; let TMA see them, let all threads meet, and let one of them ask for the stores.",
             read: WAY_BACK,
             check: seen::d_right,
         },
