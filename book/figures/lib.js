@@ -184,6 +184,8 @@
     const was = Array.from(root.childNodes);
     const hasText = was.some((node) => node.textContent.trim() !== "");
     const fallback = hasText ? el("details", { class: "figure-details" }, el("summary", {}, "The same as text"), ...was) : null;
+    // The text below a timeline speaks of the numbers in its table.
+    if (fallback && root.dataset.figure === "timeline" && fallback.querySelector("table")) fallback.open = true;
     root.setAttribute("role", "group");
     root.setAttribute("aria-label", "Figure: " + title);
     root.replaceChildren(el("p", { class: "figure-title" }, title), ...parts.filter(Boolean), ...(fallback ? [fallback] : []));

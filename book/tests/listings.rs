@@ -130,7 +130,8 @@ fn listings_are_taken_from_the_untouched_files() {
             Ok(shown) => {
                 let listings = listings(&without_hints(&shown));
                 let lines = listings.iter().flat_map(|listing| listing.lines());
-                let others = lines.filter(|line| !dense(&file).contains(&dense(line)));
+                // `…` stands for the lines of a block of which only the ends are shown.
+                let others = lines.filter(|line| line.trim() != "…" && !dense(&file).contains(&dense(line)));
                 wrong.extend(others.map(|line| format!("step {step}: no line of the file: {line}")));
             }
         }

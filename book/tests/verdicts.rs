@@ -9,6 +9,8 @@ mod judged;
 mod quotes;
 #[path = "verdicts/reports.rs"]
 mod reports;
+#[path = "verdicts/students.rs"]
+mod students;
 #[path = "verdicts/texts.rs"]
 mod texts;
 

@@ -7,7 +7,7 @@ use harness::corpus::kernels::{Kernel, STEPS};
 use harness::corpus::{Change, Kind, Mutant, maps, mutants};
 use harness::diagnostics::Sources;
 use harness::steps::hopper::HOPPER;
-use harness::{InProcess, InputKind, Inputs, KernelSource, Problem, launch};
+use harness::{InProcess, InputKind, Inputs, KernelSource, Problem, launch, skeleton};
 use mistakes::{ALL, Mistake};
 use std::cell::RefCell;
 use std::fs;
@@ -45,28 +45,36 @@ fn judge(mistake: &Mistake) -> Result<(Problem, Vec<Diagnostic>), String> {
     Ok((problems(mistake.step)[0].0, Vec::new()))
 }
 
+/// Findings at the lines of a step's file, as a student has it whose step is done like `solution`; and the folder that holds this file.
+fn in_the_students_file(
+    step: u8,
+    solution: &str,
+    diagnostics: &mut [Diagnostic],
+) -> Result<(Sources, tempfile::TempDir), String> {
+    let file = format!("steps/step{step:02}/src/kernel.rs");
+    let solved = skeleton::solved(step, solution);
+    // The compiler knows the text by where it stood when it was built.
+    let sources = diagnostics.iter_mut().flat_map(|diagnostic| &mut diagnostic.labels);
+    for source in sources.filter_map(|label| label.place.source.as_mut()) {
+        let line = solved.line(source.line);
+        source.line = line.ok_or_else(|| format!("{}:{} is no line of the kernel", source.file, source.line))?;
+        source.file.clone_from(&file);
+    }
+    let folder = tempfile::tempdir().map_err(|error| format!("no folder for the lines of a kernel: {error}"))?;
+    let path = folder.path().join(&file);
+    let written = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(&path, solved.text));
+    written.map_err(|error| super::failed(&path, &error))?;
+    Ok((Sources::at(folder.path()), folder))
+}
+
 /// A mistake, shown at the lines of the step's file as it is with the mistake.
 pub fn mistake(name: &str) -> Result<Said, String> {
     let mistake = ALL.iter().find(|mistake| mistake.name == name);
     let mistake = mistake.ok_or_else(|| format!("there is no mistake `{name}`"))?;
     let (problem, mut diagnostics) = judge(mistake)?;
-    let file = format!("steps/step{:02}/src/kernel.rs", mistake.step);
-    // The compiler knows the file by where it was written when the mistakes were built.
-    let sources = diagnostics.iter_mut().flat_map(|diagnostic| &mut diagnostic.labels);
-    for source in sources.filter_map(|label| label.place.source.as_mut()) {
-        source.file.clone_from(&file);
-    }
-    let folder = tempfile::tempdir().map_err(|error| format!("no folder for the lines of a mistake: {error}"))?;
-    let path = folder.path().join(&file);
-    let written = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(&path, mistake.source));
-    written.map_err(|error| super::failed(&path, &error))?;
+    let (sources, folder) = in_the_students_file(mistake.step, mistake.source, &mut diagnostics)?;
     let title = mistake.says("title").next().unwrap_or_default();
-    Ok(Said {
-        about: format!(" at {problem}: the kernel {title}"),
-        diagnostics,
-        sources: Sources::at(folder.path()),
-        _folder: Some(folder),
-    })
+    Ok(Said { about: format!(" at {problem}: the kernel {title}"), diagnostics, sources, _folder: Some(folder) })
 }
 
 /// A kernel with its mutants.
@@ -104,13 +112,19 @@ pub fn mutant(id: &str) -> Result<Said, String> {
     let (kernel, mutants) = (&made.0, &made.1);
     let mutant = mutants.iter().find(|mutant| mutant.id == id).ok_or_else(unknown)?;
     let (ptx, launch) = mutated(kernel, mutant);
-    let of = if step == HOPPER { "the kernel for Hopper".to_string() } else { format!("step {step}") };
-    Ok(Said {
-        about: format!(", {of} at {}: {}", kernel.problem, mutant.diff(&kernel.text)),
-        diagnostics: run(&ptx, &launch, BUDGET),
-        sources: Sources::at(site::folder().join("..")),
-        _folder: None,
-    })
+    let mut diagnostics = run(&ptx, &launch, BUDGET);
+    let root = site::folder().join("..");
+    let (of, sources, folder) = if step == HOPPER {
+        // No student's file has this kernel: its own is shown.
+        ("the kernel for Hopper".to_string(), Sources::at(root), None)
+    } else {
+        let path = root.join(format!("solutions/src/step{step:02}.rs"));
+        let solution = fs::read_to_string(&path).map_err(|error| super::failed(&path, &error))?;
+        let (sources, folder) = in_the_students_file(step, &solution, &mut diagnostics)?;
+        (format!("step {step}"), sources, Some(folder))
+    };
+    let about = format!(", {of} at {}: {}", kernel.problem, mutant.diff(&kernel.text));
+    Ok(Said { about, diagnostics, sources, _folder: folder })
 }
 
 /// The codes of every mutant of a step.

@@ -1,8 +1,8 @@
 //! Listings of the pages of the steps: lines of a step's file as the student first gets it.
 //!
 //! `{{#step 7: let at = PipelineState::producer(t, PIPE_DEPTH);}}` is the line of step 7's file that begins so, and `{{#step 4: k.warp(0, |w|
-//! { … t.repeat(gemm.tiles_k}}` all from the line that begins like the first text to the one that begins like the second. The file is the
-//! untouched one: made from the solution, with a `todo` for each of its marked regions, or what the student edition holds. So a page can show
+//! { … t.repeat(gemm.tiles_k}}` all from the line that begins like the first text to the one that begins like the second. A block
+//! that is open there is closed, and `…` stands for what is left out of it. The file is the untouched one: made from the solution, with a `todo` for each of its marked regions, or what the student edition holds. So a page can show
 //! nothing of a solution, and what somebody writes into `steps/` changes no page.
 
 use super::listings;
@@ -80,7 +80,34 @@ fn lines_of(file: &str, asked: &Asked) -> Result<String, String> {
             asked.step
         ));
     };
-    Ok(listings::at_the_left(&lines[*first..=*last]))
+    let rest = closed(&lines, *first, *last);
+    let shown: Vec<&str> = lines[*first..=*last].iter().copied().chain(rest.iter().map(String::as_str)).collect();
+    Ok(listings::at_the_left(&shown))
+}
+
+/// What closes the blocks that are still open where a listing ends: their last lines, and `…` for what stands between.
+fn closed(lines: &[&str], first: usize, last: usize) -> Vec<String> {
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    let mut open = Vec::new();
+    for line in &lines[first..=last] {
+        if line.trim_start().starts_with('}') {
+            open.pop();
+        }
+        if line.trim_end().ends_with('{') {
+            open.push(indent(line));
+        }
+    }
+    let (mut at, mut rest) = (last, Vec::new());
+    for depth in open.into_iter().rev() {
+        let closes = |line: &&str| line.trim_start().starts_with('}') && indent(line) == depth;
+        let Some(end) = (at + 1..lines.len()).find(|end| closes(&lines[*end])) else { break };
+        if end > at + 1 {
+            rest.push(format!("{}…", " ".repeat(depth + 4)));
+        }
+        rest.push(lines[end].to_string());
+        at = end;
+    }
+    rest
 }
 
 #[cfg(test)]
@@ -98,7 +125,12 @@ mod tests {
     #[test]
     fn lines_are_shown_from_the_first_to_the_last() {
         assert_eq!(told("let a = ").as_deref(), Ok("```rust\nlet a = 1;\n```\n"));
-        assert_eq!(told("k.warp(0 … let b").as_deref(), Ok("```rust\nk.warp(0, |w| {\n    let b = 2;\n```\n"));
+        assert_eq!(told("k.warp(0 … let b").as_deref(), Ok("```rust\nk.warp(0, |w| {\n    let b = 2;\n});\n```\n"));
+        assert_eq!(
+            told("k.warp(0, |w| { … w.todo").as_deref(),
+            Ok("```rust\nk.warp(0, |w| {\n    w.todo(\"7.1\");\n});\n```\n")
+        );
+        assert_eq!(told("fn kernel() {").as_deref(), Ok("```rust\nfn kernel() {\n    …\n}\n```\n"));
         assert_eq!(shown("as it is\n", &|_| Err(String::new())).as_deref(), Ok("as it is\n"));
     }
 

@@ -242,7 +242,29 @@ fn tensor_memory_never_freed() {
 #[test]
 fn freed_before_the_other_warps_have_read() {
     let text = edited("    tcgen05.fence::before_thread_sync;\n    bar.sync 0;\n", "");
-    expect(&text, "tensor-freed-in-use", "tcgen05.dealloc", "tcgen05.ld may still be reading it");
+    expect(
+        &text,
+        "tensor-freed-in-use",
+        "tcgen05.dealloc",
+        "still be reading it: no CTA barrier stands between the two",
+    );
+    let found = explained(&text);
+    assert_eq!(found.labels[0].text, "warp 0 frees it here", "{found:#?}");
+    assert!(found.labels[1].text.ends_with("reads it here, and warp 0 does not wait for that"), "{found:#?}");
+    assert!(found.help.contains("CTA barrier (bar.sync 0)"), "{found:#?}");
+}
+
+/// An address in tensor memory is told as lane and column, too: here thread `n` of the last warp gives lane 96 + `n`.
+#[test]
+fn each_thread_gives_its_own_lane() {
+    let text = edited(
+        "    add.u32 %r23, %r2, %r22;\n",
+        "    max.u32 %r23, %r0, 96;\n    sub.u32 %r23, %r23, 96;\n    shl.b32 %r23, %r23, 16;\n    add.u32 %r22, %r22, %r23;\n    \
+         add.u32 %r23, %r2, %r22;\n",
+    );
+    let title = "warp 3 accesses tensor memory at 0x600000 (lane 96, column 0): the lanes of the warp give different addresses, its \
+                 thread 1 gives 0x610000 (lane 97, column 0)";
+    expect(&text, "tensor-address", "tcgen05.ld", title);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 /// An instruction as advice names it, and the call that writes it. Of two that begin alike the longer one comes first.
 pub const CALLS: &[(&str, &str)] = &[
+    ("bar.sync 0", "sync"),
     ("barrier.cluster.arrive", "cluster_sync"),
     ("cp.async.bulk.commit_group", "bulk_commit"),
     ("cp.async.bulk.wait_group.read", "bulk_wait_read"),

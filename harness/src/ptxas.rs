@@ -53,7 +53,9 @@ pub enum Failure {
 }
 
 /// How to get the assembler.
-const HOW: &str = "`pip install nvidia-cuda-nvcc` brings it; then set PTXAS to the path of `ptxas`";
+/// As the README says it, from the workbook's folder.
+const HOW: &str = "`pip install --no-deps --target target/cuda nvidia-cuda-nvcc` brings it; then `export \
+                   PTXAS=$PWD/target/cuda/nvidia/cu13/bin/ptxas`";
 
 /// Finds `ptxas`: `PTXAS`, then `CUDA_HOME/bin`, then `PATH`.
 ///

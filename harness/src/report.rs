@@ -208,7 +208,7 @@ mod tests {
 
             TODO 1.2 comes next: the tensor core may see what the threads stored
               --> steps/k.rs:7
-              do:   After the stores, fence in every thread (`k.fence_proxy_async()`), then let all threads meet (`k.sync()`).
+              do:   After the stores let the tensor core's path to memory see what each thread stored, then let all threads meet.
               read: book: proxies and fences (book/src/proxies.md)
 
             0.75 of 5 points (emulator, 0.2 s)

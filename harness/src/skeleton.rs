@@ -68,9 +68,6 @@ pub fn generate(step: u8, file: &str, solution: &str) -> Result<String, Vec<Skel
     Ok(text)
 }
 
-/// How the line begins that says what a skeleton was made from.
-const MADE_FROM: &str = "// (Made from solutions/src/";
-
 /// What the student reads first.
 fn header(step: u8) -> String {
     let name = format!("step{step:02}");
@@ -82,25 +79,45 @@ fn header(step: u8) -> String {
          //     cargo workbook inspect {name}  shows the PTX that each line here writes\n\
          //     cargo workbook reset {name}    starts again, and keeps a copy of your file\n\
          //     cargo doc -p ptx --open        all that you can call on `k`, `w` and `t`, and on tiles and matrices\n\
-         //\n\
-         {MADE_FROM}{name}.rs by `cargo workbook skeletons`.)\n\
          \n"
     )
 }
 
-/// A skeleton as the student edition has it: it does not say what it was made from.
-pub fn handed_out(skeleton: &str) -> String {
-    let lines: Vec<&str> = skeleton.lines().collect();
-    let made_from = |line: Option<&&str>| line.is_some_and(|line| line.starts_with(MADE_FROM));
-    let mut text = String::with_capacity(skeleton.len());
-    for (index, line) in lines.iter().enumerate() {
-        let above = *line == "//" && made_from(lines.get(index + 1));
-        if !above && !made_from(Some(line)) {
+/// The file of a student whose step is done, and where each line of the text that it is made of stands in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Solved {
+    /// The head of a skeleton, then the text without the marks of its regions.
+    pub text: String,
+    numbers: Vec<Option<u32>>,
+}
+
+impl Solved {
+    /// The number in the student's file of a line of the solution, both from 1; none of a mark, and of a line that is not there.
+    pub fn line(&self, line: u32) -> Option<u32> {
+        *self.numbers.get(usize::try_from(line).ok()?.checked_sub(1)?)?
+    }
+}
+
+/// What a student's file is when the step is done as a solution does it: the lines that a student sees and a person may quote.
+///
+/// The text may be a solution with something changed.
+pub fn solved(step: u8, solution: &str) -> Solved {
+    let mut text = header(step);
+    let mut number = u32::try_from(text.lines().count()).unwrap_or(u32::MAX);
+    let mut numbers = Vec::new();
+    for line in solution.lines() {
+        let is_mark = line.trim().strip_prefix("//").is_some_and(|comment| {
+            let comment = comment.trim();
+            comment.starts_with("ANCHOR:") || comment.starts_with("ANCHOR_END:")
+        });
+        if !is_mark {
             text.push_str(line);
             text.push('\n');
+            number = number.saturating_add(1);
         }
+        numbers.push((!is_mark).then_some(number));
     }
-    text
+    Solved { text, numbers }
 }
 
 /// A region that is open while lines are read.

@@ -54,8 +54,6 @@ fn regions_become_todos() {
         //     cargo workbook inspect step01  shows the PTX that each line here writes
         //     cargo workbook reset step01    starts again, and keeps a copy of your file
         //     cargo doc -p ptx --open        all that you can call on `k`, `w` and `t`, and on tiles and matrices
-        //
-        // (Made from solutions/src/step01.rs by `cargo workbook skeletons`.)
 
         //! Step 1: one tile.
 

@@ -45,8 +45,8 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
     let accumulator = tmem.address(k);
 
     k.repeat(gemm.tiles_k(BLK_K), |k, round| {
-        // TODO 2.1: Copy the tiles of this round to shared memory: as in step 1, but from column `round * BLK_K` on.
-        // Let the tensor core see them, and all threads meet. book: a loop over K
+        // TODO 2.1: Copy the tiles of this round to shared memory: as in step 1, but each round takes the next BLK_K
+        // columns. Let the tensor core see them, and all threads meet. book: a loop over K
         // ANCHOR: todo_2_1
         let thread = k.thread_index();
         let (first_row, column) = (thread / CHUNKS_OF_ROW, thread % CHUNKS_OF_ROW * CHUNK);

@@ -63,7 +63,7 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
         w.elect_one(|t| {
             t.repeat(gemm.tiles_k(BLK_K), |t, round| {
                 // TODO 4.2: Announce the bytes of both tiles to tma2mma, then ask TMA for them: the boxes begin at
-                // column `round * BLK_K`, in A at row `m_start`, in B at row `n_start`. book: TMA and tensor maps
+                // the round's first column, in A at row `m_start`, in B at row `n_start`. book: TMA and tensor maps
                 // ANCHOR: todo_4_2
                 t.expect_tx(tma2mma, a.bytes() + b.bytes());
                 t.tma_load(a, &gemm.a, (round * BLK_K, m_start), tma2mma);

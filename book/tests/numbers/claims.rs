@@ -3,6 +3,9 @@
 use crate::runs::{self, Runs, Span};
 use emulator::{Actor, CopyKind, Event, EventKind};
 
+#[path = "prose.rs"]
+mod prose;
+
 /// A passage of a page: `{}` stands for each of the values, in their order.
 pub struct Claim {
     pub page: &'static str,
@@ -62,6 +65,7 @@ pub fn all() -> Vec<Claim> {
     roles(&mut claims);
     exercises_of_ideas(&mut claims);
     pairs(&mut claims);
+    prose::all(&mut claims);
     claims.all
 }
 
@@ -115,20 +119,23 @@ fn one_tile(claims: &mut Claims) {
     let fences = |kind: &EventKind| matches!(kind, EventKind::ProxyFence);
     let (met, fenced) = (of(&events, meets), of(&events, fences)[0].0);
     let (copied, stored) = (of(&events, loads)[0].0, whole(&of(&events, stores)));
-    let (last, woken) = (mmas[3].0 + interval, whole(&of(&events, waits)).1);
+    let (last, woken) = (first + busy, whole(&of(&events, waits)).1);
     let read = whole(&runs::tensor_loads(&events));
 
     let page = "machine.md";
     claims.numbers(page, "| 0 – {} | a barrier is made", &[met[0].1]);
-    claims.numbers(page, "| {} – {} | each thread loads 16 pieces", &[copied, fenced]);
+    claims.numbers(page, "| {} – {} | each thread loads 16 chunks", &[copied, fenced]);
     claims.numbers(page, "| {} – {} | each thread fences", &[fenced, met[4].1]);
     claims.numbers(page, "| {} – {} | four MMAs", &[first, last]);
-    claims.numbers(page, "| {} – {} | the commit arrives", &[last, woken]);
+    claims.numbers(page, "| {} – {} | the [commit](glossary.md#commit) arrives", &[last, woken]);
     claims.numbers(page, "| {} – {} | each warp loads 128 columns", &[read.0, read.1]);
     claims.numbers(page, "| {} – {} | each thread converts", &[stored.0, stored.1]);
     claims.numbers(page, "| {} – {} | all meet, tensor memory", &[stored.1, cycles]);
-    let share = format!("{:.0}", (4 * interval) as f64 / cycles as f64 * 100.0);
-    claims.say(page, "works in {} of {} cycles, {} %", &[commas(4 * interval), commas(cycles), share]);
+    let share = format!("{:.0}", busy as f64 / cycles as f64 * 100.0);
+    claims.say(page, "works in {} of {} cycles, {} %", &[commas(busy), commas(cycles), share]);
+    claims.numbers(page, "({} of them are four times {}.", &[4 * interval, interval]);
+    claims.numbers(page, "four of them count as {}.)", &[4 * interval]);
+    claims.numbers(page, "128 × 128 × 64 tile take {} cycles ({} where", &[busy, 4 * interval]);
 
     let page = "step01.md";
     let own = of_warp(&events, 0);
@@ -156,8 +163,8 @@ fn one_tile(claims: &mut Claims) {
     claims.numbers(page, "| {} to {} | meets, frees, ends |", &[met[2].0, cycles]);
     claims.numbers(
         page,
-        "is through after {} cycles; the tensor core works for {}. Of {} cycles the tensor core is busy for those {}:",
-        &[issued - first, busy, cycles, busy],
+        "is through after {} cycles; the tensor core works for {} (four times {}, and what an MMA needs besides). Of {} cycles the tensor core is busy for those {}:",
+        &[issued - first, busy, interval, cycles, busy],
     );
 }
 
@@ -194,10 +201,11 @@ fn first_steps(claims: &mut Claims) {
     let [short, middle, long] = [64, 512, 4096].map(|k| of(claims, k));
     let values = [short, middle, long].map(commas);
     claims.say(page, "The reference solution: {}, {} and {} cycles", &values);
-    let values = [middle - short, (middle - short) / 7, (middle - short) / 7].map(commas);
+    let round = runs::busy(&runs::mmas(&claims.runs.events("2", STEP_2))[..4]);
+    let values = [middle - short, (middle - short) / 7, round, (middle - short) / 7].map(commas);
     claims.say(
         page,
-        "Seven more rounds cost {} cycles, {} each; of 56 more it is the same. So 256 cycles of MMAs stand against {}:",
+        "Seven more rounds cost {} cycles, {} each; of 56 more it is the same. The tensor core works in {} of each {}:",
         &values,
     );
     assert_eq!((long - middle) / 56, (middle - short) / 7, "machine.md: of 56 more rounds it is not the same");

@@ -18,7 +18,10 @@ const STORE_RULE: &str = "tcgen05.st is asynchronous, and tcgen05.wait::st is wh
                           nothing of what it writes (9.7.16.6.1).";
 pub const FREE_RULE: &str = "Freed columns may go to another CTA at once, so every access to them must be complete and \
                              ordered before the tcgen05.dealloc (PTX ISA 9.7.16.6, 9.7.16.7.1).";
-pub const FREE_HELP: &str = "Let every warp pass tcgen05.wait::ld and then a CTA barrier before one warp frees it.";
+pub const FREE_HELP: &str =
+    "Let every warp pass tcgen05.wait::ld and then a CTA barrier (bar.sync 0) before one warp frees it.";
+const FREE_IN_PAIR_HELP: &str = "Let every warp of the cluster pass tcgen05.wait::ld and then a barrier of the cluster \
+                                 (barrier.cluster.arrive and .wait) before one warp frees it.";
 
 impl Cluster<'_> {
     /// Whether two accesses of tensor memory are of one warp, or of an MMA that it issues.
@@ -96,6 +99,17 @@ impl Cluster<'_> {
         )
     }
 
+    /// Whether one warp reads what another frees without having heard of it: what lacks is a barrier of the CTA, or (true) of the cluster.
+    fn lacks_a_barrier(&self, race: &Race) -> Option<bool> {
+        let (Some(ActorKind::TensorLoads(reads)), Some(ActorKind::Warp(frees))) =
+            (self.kind(race.conflict.first), self.kind(race.second))
+        else {
+            return None;
+        };
+        let cta = |w: u32| self.warps.get(w as usize).map(|warp| warp.cta);
+        (reads != frees).then(|| cta(reads) != cta(frees))
+    }
+
     pub fn explain_tensor(&self, race: &Race) -> Draft {
         let (first, second) = (race.conflict.first, race.second);
         let column = (race.conflict.byte / 16) as u32 % super::tensor::COLUMNS;
@@ -130,6 +144,29 @@ impl Cluster<'_> {
                 }
                 _ => ("tcgen05.ld may still be reading it", FREE_HELP.into()),
             };
+            if let Some(cluster) = self.lacks_a_barrier(race) {
+                let (barrier, help) = match cluster {
+                    false => ("CTA barrier", help),
+                    true => ("barrier of the cluster", FREE_IN_PAIR_HELP.into()),
+                };
+                return draft(
+                    "tensor-freed-in-use",
+                    format!("{{}} is freed while {what}: no {barrier} stands between the two"),
+                    vec![
+                        self.label(second.site, format!("{} frees it here", self.who(second))),
+                        self.label(
+                            first.site,
+                            format!(
+                                "{} reads it here, and {} does not wait for that",
+                                self.who(first),
+                                self.who(second)
+                            ),
+                        ),
+                    ],
+                    FREE_RULE,
+                    help,
+                );
+            }
             return draft(
                 "tensor-freed-in-use",
                 format!("{{}} is freed while {what}"),

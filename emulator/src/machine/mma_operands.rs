@@ -4,7 +4,7 @@ use super::cluster::{Cluster, Stop};
 use super::formats::Format;
 use super::matrix_descriptor::BadDescriptor;
 use super::mma::{Inputs, Source};
-use super::tensor::{InstructionDescriptor, Layout, SharedDescriptor};
+use super::tensor::{InstructionDescriptor, Layout, SharedDescriptor, place};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::order::{BLOCK, Footprint};
 use crate::program::RESERVED_SHARED;
@@ -147,7 +147,7 @@ impl Cluster<'_> {
             return Err(Some(Box::new(self.problem(
                 "tensor-address",
                 site,
-                format!("the MMA's {what} {verb} at {:#x}: {why}", lane << 16 | column),
+                format!("the MMA's {what} {verb} at {}: {why}", place(lane << 16 | column)),
                 "What an MMA uses of tensor memory lies in columns that tcgen05.alloc gave (PTX ISA 9.7.16.7.1).",
                 "Pass the address that tcgen05.alloc wrote, plus a column offset within the allocation.".into(),
             ))));

@@ -13,6 +13,11 @@ pub const LANES: u32 = 128;
 /// Columns that an allocation is a multiple of: the allocator's bitmap has 16 slots.
 pub const SLOT: u32 = 32;
 
+/// An address, and what it means: the lane is in bits 16 to 31, the column in bits 0 to 15 (PTX ISA 9.7.16.1.2).
+pub fn place(address: u32) -> String {
+    format!("{address:#x} (lane {}, column {})", address >> 16, address & 0xffff)
+}
+
 /// A CTA's tensor memory.
 #[derive(Debug, PartialEq)]
 pub struct TensorMemory {

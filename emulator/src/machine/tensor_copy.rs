@@ -5,7 +5,7 @@ use super::formats::unpack;
 use super::matrix_descriptor::{Elements, SharedDescriptor};
 use super::mma::Group;
 use super::state::{ActorKind, At, Pending, Span};
-use super::tensor::Halves;
+use super::tensor::{Halves, place};
 use super::warp::{Queue, lanes};
 use crate::diagnostic::Severity;
 use crate::order::{ActorId, Footprint, Stamp};
@@ -90,7 +90,7 @@ impl Cluster<'_> {
         Err(Some(Box::new(self.problem(
             "tensor-address",
             site,
-            format!("the destination of a tcgen05.cp is at {address:#x}: {why}"),
+            format!("the destination of a tcgen05.cp is at {}: {why}", place(address)),
             RANGE_RULE,
             "Pass the address that tcgen05.alloc wrote, plus a column offset within the allocation.".into(),
         ))))

@@ -4,7 +4,7 @@ use super::cells::Use;
 use super::cluster::{Cluster, Stop};
 use super::outbox::Item;
 use super::state::{ActorKind, At, Race, RaceMemory, Span};
-use super::tensor::{CELL, COLUMNS, Halves, LANES};
+use super::tensor::{CELL, COLUMNS, Halves, LANES, place};
 use super::warp::{OpenLoad, Warp, lanes};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::order::{Access, Shadow, Stamp};
@@ -51,10 +51,13 @@ impl Cluster<'_> {
         let quarter = self.warps[w].index % 4;
         let tensor_memory = &self.ctas[c].tensor;
         let unallocated = shape.starts(column).into_iter().find_map(|from| tensor_memory.unallocated(from, columns));
-        let trouble = if lanes(mask).any(|l| at(l) != address) {
+        let other = lanes(mask).find(|&l| at(l) != address);
+        let trouble = if let Some(other) = other {
+            let given = place(at(other));
             Some((
-                "the lanes of the warp give different addresses".into(),
-                "All threads of the warp must give the same address.",
+                format!("the lanes of the warp give different addresses, its thread {other} gives {given}"),
+                "Let all threads of the warp give one address: that of the first lane it accesses, 32 times the warp's number modulo 4, not \
+                 each thread its own lane.",
             ))
         } else if lane >= LANES || !lane.is_multiple_of(rows) {
             // 16 lanes are the first or the second half of a quarter (PTX ISA 9.7.16.10.5: where accumulators of 16 lanes a quarter lie).
@@ -84,7 +87,7 @@ impl Cluster<'_> {
             return Err(Some(Box::new(self.problem(
                 "tensor-address",
                 site,
-                format!("{} accesses tensor memory at {address:#x}: {what}", self.warp_name(w)),
+                format!("{} accesses tensor memory at {}: {what}", self.warp_name(w), place(address)),
                 "All threads of a warp give one address (PTX ISA 9.7.16.8.3, 9.7.16.8.4), and the access lies within \
                  an allocation (9.7.16.1.2), in the warp's own quarter of the lanes (9.7.16.8.1).",
                 help.into(),

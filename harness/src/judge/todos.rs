@@ -13,9 +13,13 @@ const AT_THE_END: &[&str] = &["bulk-store-outlives-thread", "remote-use-outlives
 
 /// Findings that point at who is harmed, where something is missing before: the word that the TODO has to which it belongs, and the page.
 const ELSEWHERE: [(&str, &str, &str); 2] = [
-    ("missing-proxy-fence", "fence", "book: proxies and fences (book/src/proxies.md)"),
+    ("missing-proxy-fence", " see ", "book: proxies and fences (book/src/proxies.md)"),
     ("mma-not-awaited", "every warp waits", "book: mbarriers and phases (book/src/mbarriers.md)"),
 ];
+
+/// What a task says that asks for the fence of tcgen05 behind a wait, and one that asks for both: tasks name no call.
+const FENCE_AFTER: &str = "keep loads from tensor memory behind the wait";
+const FENCES_ON_BOTH_SIDES: &str = "a fence of tcgen05 on either side";
 
 /// The milestone of the TODO that mends a finding, and what to read for it, where that is not the TODO `harmed` that its line belongs to.
 pub fn mended_elsewhere(step: &Step, code: &str, harmed: &str) -> Option<(&'static Milestone, &'static str)> {
@@ -46,7 +50,10 @@ impl Judge<'_> {
         let todos: Vec<&'static Milestone> = todos.collect();
         // The line that is shown is the access, and the fence may be asked for beside the wait.
         let fence = if diagnostic.title.contains("before_thread_sync") { "before" } else { "after" };
-        let asks_for_it = |milestone: &Milestone| milestone.task.contains(&format!("tcgen05_fence_{fence}"));
+        let asks_for_it = |milestone: &Milestone| {
+            let after = fence == "after" && milestone.task.contains(FENCE_AFTER);
+            after || milestone.task.contains(FENCES_ON_BOTH_SIDES)
+        };
         // Where all threads meet for it, that is a TODO of its own, which stands in front of the access.
         let asked_before = |harmed: &&'static Milestone| {
             let milestones: &'static [Milestone] = self.step.milestones;
@@ -130,6 +137,27 @@ mod tests {
     use super::*;
     use crate::workbook::Workspace;
     use std::fs;
+
+    /// The words by which a TODO is found still stand in what is to do.
+    #[test]
+    fn a_missing_fence_belongs_to_the_todo_that_asks_for_it() {
+        for (harmed, mends) in
+            [("1.3", "1.2"), ("2.2", "2.1"), ("3.3", "3.2"), ("4.7", "4.7"), ("5.7", "5.7"), ("7.7", "7.7")]
+        {
+            let number = harmed.split('.').next().and_then(|step| step.parse().ok()).unwrap();
+            let step = crate::step(number).unwrap();
+            let found = mended_elsewhere(step, "missing-proxy-fence", harmed).map(|(milestone, _)| milestone.id);
+            assert_eq!(found, Some(mends), "harmed is {harmed}");
+        }
+        let asks = |step, words| {
+            let milestones = crate::step(step).unwrap().milestones.iter();
+            milestones.filter(|known| known.task.contains(words)).map(|known| known.id).collect::<Vec<_>>()
+        };
+        assert_eq!(asks(1, FENCE_AFTER), ["1.5"]);
+        for (step, id) in [(4, "4.5"), (5, "5.6"), (6, "6.5")] {
+            assert_eq!(asks(step, FENCES_ON_BOTH_SIDES), [id]);
+        }
+    }
 
     #[test]
     fn the_untouched_files_are_those_of_this_program_whatever_lies_about() {

@@ -69,7 +69,7 @@ const LAUNCHED: Milestone = Milestone {
 const FREED: Milestone = Milestone {
     id: "",
     title: "tensor memory is freed",
-    task: "When no thread reads tensor memory any more, free it in the warp that took it: `w.tmem_dealloc(tmem)`.",
+    task: "When no thread reads tensor memory any more, free it in the warp that took it. Each thread's loads stay before the meeting that tells so.",
     read: TENSOR_MEMORY,
     check: seen::freed,
 };
@@ -77,7 +77,7 @@ const FREED: Milestone = Milestone {
 const MET: Milestone = Milestone {
     id: "",
     title: "all threads know that the product is complete",
-    task: "`k.tcgen05_fence_before()`, `k.sync()`, `k.tcgen05_fence_after()`.",
+    task: "Let all threads meet behind the wait for the MMAs, with a fence of tcgen05 on either side of the meeting.",
     read: TENSOR_MEMORY,
     check: seen::all_meet,
 };
@@ -101,35 +101,35 @@ pub(super) const STEP_2: Step = Step {
         Milestone {
             id: "2.1",
             title: "the tiles of every round arrive swizzled in shared memory, fenced",
-            task: "In every round copy 64 columns of A and B, from column `round * BLK_K` on; then fence and let all threads meet.",
+            task: "In every round copy the next 64 columns of A and B; then let the tensor core see them, and all threads meet.",
             read: K_LOOP,
             check: |run| seen::tiles_copied(run, &SIMPLE),
         },
         Milestone {
             id: "2.2",
             title: "every round's MMAs add to the same accumulator",
-            task: "Four MMAs a round; of all of them only the very first does not accumulate. The GPU decides: a `Pred`, by `.gt(…)`.",
+            task: "Four MMAs a round; of all of them only the very first does not accumulate. Which one it is, the GPU computes.",
             read: K_LOOP,
             check: |run| seen::mmas(run, &SIMPLE, seen::Rounds::First),
         },
         Milestone {
             id: "2.3",
             title: "every round's MMAs are committed",
-            task: "Let the thread that issued the MMAs commit them: `t.commit(mma_done)`.",
+            task: "In every round let the thread that issued the MMAs ask that mma_done hears of their end.",
             read: MBARRIERS,
             check: |run| seen::committed(run, &SIMPLE, "mma_done"),
         },
         Milestone {
             id: "2.4",
             title: "every warp waits for every round's MMAs",
-            task: "Wait for this round's phase (`k.wait`): its parity is 0, 1, 0, 1, … from round to round.",
+            task: "Let all threads wait for this round's phase: its parity is 0, 1, 0, 1, … from round to round.",
             read: MBARRIERS,
             check: |run| seen::every_round_awaited(run, &SIMPLE, "mma_done"),
         },
         Milestone {
             id: "2.5",
             title: "D holds the sums from tensor memory",
-            task: "Load each thread's row of sums (`tmem_load`), wait for the load, round (`pack_chunks`), store 16 bytes at a time.",
+            task: "Load each thread's row of sums, wait for the load, round to the type of D, store 16 bytes at a time.",
             read: TENSOR_MEMORY,
             check: seen::d_right,
         },
@@ -153,14 +153,14 @@ pub(super) const STEP_3: Step = Step {
         Milestone {
             id: "3.2",
             title: "every CTA's own tiles arrive in shared memory, fenced",
-            task: "Copy rows of A from `m_start` on and rows of B from `n_start` on; then fence and let all threads meet.",
+            task: "Copy rows of A from `m_start` on and rows of B from `n_start` on; then let the tensor core see them, and all threads meet.",
             read: GRID,
             check: |run| seen::tiles_copied(run, &SIMPLE),
         },
         Milestone {
             id: "3.3",
             title: "every round's MMAs add to the accumulator, and are committed",
-            task: "Four MMAs a round, only the very first does not accumulate; then `t.commit(mma_done)`.",
+            task: "Four MMAs a round, only the very first does not accumulate; then let mma_done hear of their end.",
             read: K_LOOP,
             check: |run| {
                 seen::all([seen::mmas(run, &SIMPLE, seen::Rounds::First), seen::committed(run, &SIMPLE, "mma_done")])
@@ -169,7 +169,7 @@ pub(super) const STEP_3: Step = Step {
         Milestone {
             id: "3.4",
             title: "every warp waits for every round's MMAs",
-            task: "Wait for this round's phase (`k.wait`): its parity is 0, 1, 0, 1, … from round to round.",
+            task: "Let all threads wait for this round's phase: its parity is 0, 1, 0, 1, … from round to round.",
             read: MBARRIERS,
             check: |run| seen::every_round_awaited(run, &SIMPLE, "mma_done"),
         },
@@ -211,21 +211,21 @@ pub(super) const STEP_4: Step = Step {
         Milestone {
             id: "4.2",
             title: "TMA is asked for the tiles of A and B, and their bytes are announced",
-            task: "`t.expect_tx(tma2mma, …)` with the bytes of both tiles, then `t.tma_load` of each.",
+            task: "Announce the bytes of both tiles to tma2mma, then ask TMA for each of them.",
             read: TMA,
             check: |run| seen::loads(run, &BY_TMA, seen::Rounds::First),
         },
         Milestone {
             id: "4.3",
             title: "the tiles are awaited",
-            task: "Wait for the round's phase of tma2mma: parity `round & 1`.",
+            task: "Wait for the round's phase of tma2mma, and keep the MMAs behind the wait.",
             read: TMA,
             check: |run| seen::awaited(run, "tma2mma", seen::Who::Issuer),
         },
         Milestone {
             id: "4.4",
             title: "every round's MMAs are issued, committed and awaited",
-            task: "Four MMAs a round, `t.commit(mma_done)`, and a wait for the round's phase of mma_done.",
+            task: "Four MMAs a round, a commit to mma_done, and a wait for the round's phase of it.",
             read: K_LOOP,
             check: |run| {
                 seen::all([
@@ -239,14 +239,14 @@ pub(super) const STEP_4: Step = Step {
         Milestone {
             id: "4.6",
             title: "the sums are in the tiles of D in shared memory, swizzled",
-            task: "Load EPI_N columns of the thread's row at a time, wait, round, and store 16 bytes at once to `d.at(part).at(row, column)`.",
+            task: "Load EPI_N columns of the thread's row at a time, wait, round, and store 16 bytes at once to where the swizzle of D's tile puts them.",
             read: WAY_BACK,
             check: |run| seen::d_staged(run, &BY_TMA),
         },
         Milestone {
             id: "4.7",
             title: "TMA stores the tiles of D",
-            task: "`k.fence_proxy_async()`, `k.sync()`; then one thread: `t.tma_store` of both tiles, `t.bulk_commit()`, `t.bulk_wait_read(0)`.",
+            task: "Let TMA see what the threads stored, and all threads meet; then one thread asks for the stores of both tiles, as one group, and waits until TMA has read them.",
             read: WAY_BACK,
             check: seen::d_right,
         },
@@ -277,14 +277,14 @@ pub(super) const STEP_5: Step = Step {
         Milestone {
             id: "5.3",
             title: "the tiles of a stage are awaited",
-            task: "Wait for the stage's own barrier in the phase that `at` knows: `t.wait(tma2mma.at(at.stage()), at.phase())`.",
+            task: "Wait for the stage's own barrier in the phase that `at` knows, and keep the MMAs behind the wait.",
             read: PIPELINE,
             check: |run| seen::awaited(run, "tma2mma", seen::Who::Issuer),
         },
         Milestone {
             id: "5.4",
             title: "the MMAs of a stage are issued, committed and awaited",
-            task: "Four MMAs on the stage's tiles, `t.commit(mma_done)`, and a wait for the round's phase of mma_done.",
+            task: "Four MMAs on the stage's tiles, a commit to mma_done, and a wait for the round's phase of it.",
             read: PIPELINE,
             check: |run| {
                 seen::all([
@@ -297,7 +297,7 @@ pub(super) const STEP_5: Step = Step {
         Milestone {
             id: "5.5",
             title: "a free stage is filled again",
-            task: "Load the tiles of the round two later to the stage that was just multiplied, if there is such a round; then `at.advance(t)`.",
+            task: "Load the tiles of the round two later to the stage that was just multiplied, if there is such a round; then let `at` go on.",
             read: PIPELINE,
             check: |run| {
                 seen::all([
@@ -310,7 +310,7 @@ pub(super) const STEP_5: Step = Step {
         Milestone {
             id: "5.7",
             title: "D holds the sums, stored by TMA",
-            task: "Bring the sums to the tiles of D in shared memory; fence, meet, and let one thread store them by TMA.",
+            task: "Bring the sums to the tiles of D in shared memory; let TMA see them, let all threads meet, and let one of them ask for the stores.",
             read: WAY_BACK,
             check: seen::d_right,
         },
@@ -339,7 +339,7 @@ pub(super) const STEP_6: Step = Step {
         Milestone {
             id: "6.2",
             title: "all stages are filled before the loop over K",
-            task: "As in step 5, at the stage that `fill` knows; `fill.advance(t)` after each.",
+            task: "As in step 5, at the stage that `fill` knows; `fill` goes on after each.",
             read: PERSISTENT,
             check: |run| seen::loads(run, &STAYING, seen::Rounds::Stages),
         },
@@ -360,7 +360,7 @@ pub(super) const STEP_6: Step = Step {
         Milestone {
             id: "6.4",
             title: "a free stage is filled again",
-            task: "Load the tiles of the round two later to the stage of `fill`, if there is such a round; then `at.advance(t)`.",
+            task: "Load the tiles of the round two later to the stage of `fill`, if there is such a round; then let `at` go on.",
             read: PIPELINE,
             check: |run| {
                 seen::all([seen::loads(run, &STAYING, seen::Rounds::All), seen::mmas(run, &STAYING, seen::Rounds::All)])
@@ -383,7 +383,7 @@ pub(super) const STEP_6: Step = Step {
 const STAYS: Milestone = Milestone {
     id: "",
     title: "a CTA is launched for each SM",
-    task: "`k.grid(gemm.sms, 1)`, whatever the size.",
+    task: "As many CTAs as the GPU has SMs, whatever the size.",
     read: PERSISTENT,
     check: |run| seen::grid(run, &STAYING),
 };
@@ -397,7 +397,7 @@ macro_rules! roles {
             Milestone {
                 id: $barriers,
                 title: "the barriers are made, each with the arrivals of a phase",
-                task: "`t.barrier_init` of each with the arrivals that the table at the top of the file says.",
+                task: "Make each barrier, with the arrivals that the table at the top of the file says.",
                 read: $book,
                 check: |run| seen::barriers(run, &$shape),
             },
@@ -443,7 +443,7 @@ macro_rules! roles {
             Milestone {
                 id: $store,
                 title: "TMA stores every chunk of D",
-                task: "Fence, let the warpgroup meet, and let one thread store the tile: `t.tma_store`, `t.bulk_commit()`.",
+                task: "Let TMA see what the threads stored, let the warpgroup meet, and let one thread ask TMA to store the tile, as a group of its own.",
                 read: WAY_BACK,
                 check: seen::d_right,
             },
@@ -473,7 +473,7 @@ const ALONE: Tasks = Tasks {
                commit to mma2ld.",
     stage: "Load the chunk's columns, wait; behind the last chunk's load arrive at ld2mma; store the row when TMA no longer \
             reads the tile.",
-    end: "The thread that stores waits until TMA has read the last tile (`bulk_wait_read(0)`), all threads meet, one warp \
+    end: "The thread that stores waits until TMA has read the last tile, all threads meet, one warp \
           frees tensor memory.",
 };
 const OF_PAIR: Tasks = Tasks {
@@ -481,12 +481,12 @@ const OF_PAIR: Tasks = Tasks {
            CTA's tiles on the leader's barrier (`of_cta`), go on to the next stage. Behind all tiles wait for each stage once \
            more.",
     multiply: "Wait for ld2mma, the leader's, at the phase of `free`, fence, let `free` go on. In each round wait for tma2mma \
-               of the stage, fence, issue four MMAs, commit to mma2tma of the stage of both CTAs (`t.commit_multicast`), go on \
+               of the stage, fence, issue four MMAs, commit to mma2tma of the stage of both CTAs, go on \
                to the next stage; behind the last round commit to mma2ld of both CTAs.",
     stage: "Load the chunk's columns, wait; behind the last chunk's load arrive at the leader's ld2mma (`of_cta`); store the \
             row when TMA no longer reads the tile.",
-    end: "The threads that store wait until TMA has read the last tiles (`bulk_wait_read(0)`), both CTAs meet \
-          (`k.cluster_sync()`), one warp of each frees tensor memory.",
+    end: "The threads that store wait until TMA has read the last tiles, both CTAs meet, \
+          one warp of each frees tensor memory.",
 };
 
 pub(super) const STEP_7: Step = Step {
@@ -506,7 +506,7 @@ pub(super) const STEP_7: Step = Step {
 const STAGES: Milestone = Milestone {
     id: "8.1",
     title: "a CTA is launched for each SM, with four stages",
-    task: "`k.grid(gemm.sms, 1)`. One stage is multiplied while three are loaded: `let depth = 4;`, before the rings are made.",
+    task: "As many CTAs as the GPU has SMs. Make the pipeline so deep that three stages are loaded while one is multiplied, before the rings are made.",
     read: PIPELINE,
     check: |run| seen::all([seen::grid(run, &DEEP), seen::ring(run, &DEEP)]),
 };

@@ -228,8 +228,8 @@ mod tests {
             cores: 8,
             memory: Some(16 << 30),
             ptxas: Err(
-                "no ptxas in CUDA_HOME/bin or PATH; `pip install nvidia-cuda-nvcc` brings it; then set PTXAS to \
-                        the path of `ptxas`"
+                "no ptxas in CUDA_HOME/bin or PATH; `pip install --no-deps --target target/cuda nvidia-cuda-nvcc` \
+                        brings it; then `export PTXAS=$PWD/target/cuda/nvidia/cu13/bin/ptxas`"
                     .into(),
             ),
             gpus: Err(none.clone()),
@@ -262,7 +262,7 @@ mod tests {
             resources  not checked: ptxas, see above
             fast       simulated cycles beside the reference solution
 
-            try: ptxas: `pip install nvidia-cuda-nvcc` brings it; then set PTXAS to the path of `ptxas`.
+            try: ptxas: `pip install --no-deps --target target/cuda nvidia-cuda-nvcc` brings it; then `export PTXAS=$PWD/target/cuda/nvidia/cu13/bin/ptxas`.
             try: GPU: Install NVIDIA's driver, or give the container the host's (with Docker: `--gpus all`). Every step can be done without one.
         "#]],
         );
@@ -342,7 +342,7 @@ mod tests {
 
             The GPU is not used: no GPU here runs sm_100a: there is NVIDIA H200 (9.0).
 
-            try: ptxas: `pip install nvidia-cuda-nvcc` brings it; then set PTXAS to the path of `ptxas`.
+            try: ptxas: `pip install --no-deps --target target/cuda nvidia-cuda-nvcc` brings it; then `export PTXAS=$PWD/target/cuda/nvidia/cu13/bin/ptxas`.
             try: cuBLAS: `pip install nvidia-cublas` brings it; then set CUBLAS to the path of its library, or to the folder that holds it.
             try: NVML: Install the driver's management library, `libnvidia-ml`; only clocks, power and temperature are missing without it.
             try: GPU: Use a machine with a GPU that runs sm_100a, or the emulator.

@@ -5,8 +5,6 @@
 //     cargo workbook inspect step01  shows the PTX that each line here writes
 //     cargo workbook reset step01    starts again, and keeps a copy of your file
 //     cargo doc -p ptx --open        all that you can call on `k`, `w` and `t`, and on tiles and matrices
-//
-// (Made from solutions/src/step01.rs by `cargo workbook skeletons`.)
 
 //! Step 1: one tile. D = A · Bᵀ for one 128 × 128 tile of D and a depth of 64, by one CTA of one warpgroup.
 //! Global memory → swizzled tiles in shared memory → four MMAs → sums in tensor memory → registers → global memory.

@@ -5,8 +5,6 @@
 //     cargo workbook inspect step02  shows the PTX that each line here writes
 //     cargo workbook reset step02    starts again, and keeps a copy of your file
 //     cargo doc -p ptx --open        all that you can call on `k`, `w` and `t`, and on tiles and matrices
-//
-// (Made from solutions/src/step02.rs by `cargo workbook skeletons`.)
 
 //! Step 2: a loop over K. The same tile of D, for any depth: every round copies the next tiles of A and B, and its MMAs
 //! add to what the rounds before have summed. The mbarrier is used again each round, in its next phase.
@@ -55,8 +53,8 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
     let accumulator = tmem.address(k);
 
     k.repeat(gemm.tiles_k(BLK_K), |k, round| {
-        // TODO 2.1: Copy the tiles of this round to shared memory: as in step 1, but from column `round * BLK_K` on.
-        // Let the tensor core see them, and all threads meet. book: a loop over K
+        // TODO 2.1: Copy the tiles of this round to shared memory: as in step 1, but each round takes the next BLK_K
+        // columns. Let the tensor core see them, and all threads meet. book: a loop over K
         k.todo("2.1");
 
         k.warp(0, |w| {

@@ -5,8 +5,6 @@
 //     cargo workbook inspect step03  shows the PTX that each line here writes
 //     cargo workbook reset step03    starts again, and keeps a copy of your file
 //     cargo doc -p ptx --open        all that you can call on `k`, `w` and `t`, and on tiles and matrices
-//
-// (Made from solutions/src/step03.rs by `cargo workbook skeletons`.)
 
 //! Step 3: a grid of CTAs. Each CTA computes one tile of D, as in step 2; which one follows from its place in the grid.
 

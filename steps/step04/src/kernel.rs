@@ -5,8 +5,6 @@
 //     cargo workbook inspect step04  shows the PTX that each line here writes
 //     cargo workbook reset step04    starts again, and keeps a copy of your file
 //     cargo doc -p ptx --open        all that you can call on `k`, `w` and `t`, and on tiles and matrices
-//
-// (Made from solutions/src/step04.rs by `cargo workbook skeletons`.)
 
 //! Step 4: the copies are made by TMA. One thread asks for whole tiles, the engine brings them and counts their bytes
 //! on an mbarrier; the way back goes through a swizzled tile of D. TMA knows the shape of the matrices, so that the
@@ -68,7 +66,7 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
         w.elect_one(|t| {
             t.repeat(gemm.tiles_k(BLK_K), |t, round| {
                 // TODO 4.2: Announce the bytes of both tiles to tma2mma, then ask TMA for them: the boxes begin at
-                // column `round * BLK_K`, in A at row `m_start`, in B at row `n_start`. book: TMA and tensor maps
+                // the round's first column, in A at row `m_start`, in B at row `n_start`. book: TMA and tensor maps
                 t.todo("4.2");
                 // TODO 4.3: Wait until both tiles have come: each round is a phase. Keep the MMAs behind the wait (a
                 // fence of tcgen05). book: TMA and tensor maps

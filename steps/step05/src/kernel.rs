@@ -5,8 +5,6 @@
 //     cargo workbook inspect step05  shows the PTX that each line here writes
 //     cargo workbook reset step05    starts again, and keeps a copy of your file
 //     cargo doc -p ptx --open        all that you can call on `k`, `w` and `t`, and on tiles and matrices
-//
-// (Made from solutions/src/step05.rs by `cargo workbook skeletons`.)
 
 //! Step 5: a software pipeline. Two stages of tiles, each with a barrier of its own: while the tensor core multiplies
 //! one, TMA fills the other.

@@ -5,8 +5,6 @@
 //     cargo workbook inspect step06  shows the PTX that each line here writes
 //     cargo workbook reset step06    starts again, and keeps a copy of your file
 //     cargo doc -p ptx --open        all that you can call on `k`, `w` and `t`, and on tiles and matrices
-//
-// (Made from solutions/src/step06.rs by `cargo workbook skeletons`.)
 
 //! Step 6: a persistent kernel. As many CTAs as the GPU has SMs, whatever the size; each computes one tile of D after
 //! the other, in an order that keeps the tiles of A and B in the L2 cache. Barriers live on from tile to tile, and so

@@ -5,8 +5,6 @@
 //     cargo workbook inspect step07  shows the PTX that each line here writes
 //     cargo workbook reset step07    starts again, and keeps a copy of your file
 //     cargo doc -p ptx --open        all that you can call on `k`, `w` and `t`, and on tiles and matrices
-//
-// (Made from solutions/src/step07.rs by `cargo workbook skeletons`.)
 
 //! Step 7: warp specialisation. One warp loads, one multiplies, a warpgroup writes back, all at the same time, each
 //! with its own loop over the tiles; four kinds of barriers tell them of each other.

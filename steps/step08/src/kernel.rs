@@ -5,8 +5,6 @@
 //     cargo workbook inspect step08  shows the PTX that each line here writes
 //     cargo workbook reset step08    starts again, and keeps a copy of your file
 //     cargo doc -p ptx --open        all that you can call on `k`, `w` and `t`, and on tiles and matrices
-//
-// (Made from solutions/src/step08.rs by `cargo workbook skeletons`.)
 
 //! Step 8: a deeper pipeline. The kernel of step 7 with four stages: while a load is on its way, which takes about as
 //! long as the MMAs of two or three stages, the tensor core has work.

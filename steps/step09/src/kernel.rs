@@ -5,8 +5,6 @@
 //     cargo workbook inspect step09  shows the PTX that each line here writes
 //     cargo workbook reset step09    starts again, and keeps a copy of your file
 //     cargo doc -p ptx --open        all that you can call on `k`, `w` and `t`, and on tiles and matrices
-//
-// (Made from solutions/src/step09.rs by `cargo workbook skeletons`.)
 
 //! Step 9: pairs of CTAs. Two CTAs of a cluster compute a tile of 256 × 256 together: each loads half of A and half of
 //! B, the leader's MMAs read both halves, and each CTA's tensor memory receives 128 rows. So each byte that is loaded

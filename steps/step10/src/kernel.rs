@@ -5,8 +5,6 @@
 //     cargo workbook inspect step10  shows the PTX that each line here writes
 //     cargo workbook reset step10    starts again, and keeps a copy of your file
 //     cargo doc -p ptx --open        all that you can call on `k`, `w` and `t`, and on tiles and matrices
-//
-// (Made from solutions/src/step10.rs by `cargo workbook skeletons`.)
 
 //! Step 10: two consumers. A cluster computes a tile of 512 × 256: two warps of the leader multiply, each its own 256
 //! rows of A with the same columns of B, so that each tile of B is used twice. Two warpgroups write back.

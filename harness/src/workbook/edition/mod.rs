@@ -7,8 +7,8 @@ mod tree;
 
 use super::cargo::cargo;
 use super::workspace::{Workspace, name};
+use crate::JudgeOptions;
 use crate::reference_kernels::{self, Recipe};
-use crate::{JudgeOptions, skeleton};
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -88,7 +88,7 @@ fn steps(workspace: &Workspace, root: &Path) -> Result<usize, String> {
         ));
     }
     for step in &solved {
-        let untouched = skeleton::handed_out(&workspace.skeleton(*step)?);
+        let untouched = workspace.skeleton(*step)?;
         for file in [Workspace::kernel(*step), Workspace::untouched(*step)] {
             write(&root.join(file), untouched.as_bytes())?;
         }

@@ -1,0 +1,65 @@
+//! Numbers in sentences about the timelines of the steps.
+
+use super::{Claims, K1, K2, PAIRS, SMALL, STEP_2, WIDE};
+use crate::runs;
+use emulator::{Actor, EventKind};
+
+/// Moments and times of whole steps, as the text below their figures tells them.
+pub fn all(claims: &mut Claims) {
+    let second = claims.runs.events("2", STEP_2);
+    let round = runs::busy(&runs::mmas(&second)[..4]);
+    claims.numbers(
+        "k-loop.md",
+        "measures {} cycles from one round to the next, and the tensor core works in {} of them.",
+        &[runs::from_round_to_round(&second, 4), round],
+    );
+
+    let fourth = claims.runs.events("4", SMALL);
+    let of_warp_1 = fourth.iter().filter(|event| event.actor == Actor::Warp(1)).cloned().collect::<Vec<_>>();
+    let met = runs::spans(&of_warp_1, |kind| matches!(kind, EventKind::CtaBarrier { .. }));
+    let (made, over) = (met[0].1, met[1].1);
+    claims.numbers("step04.md", "warps 1 to 3 wait at the CTA barrier from {} to {}.", &[made, over]);
+    claims.numbers(
+        "ladder.md",
+        "a round takes {} cycles with L2 cold, and the MMAs {} of them.",
+        &[runs::from_round_to_round(&fourth, 4), runs::busy(&runs::mmas(&fourth)[..4])],
+    );
+
+    let bytes = ["depth_3_5", "5"].map(|name| runs::shared_bytes(name, K1));
+    claims.numbers("step05.md", "Shared memory grows by 32 KiB: {} bytes instead of {}", &bytes);
+    claims.numbers("step08.md", "They fit: {} bytes of 232448.", &[runs::shared_bytes("depth_6_8", K2)]);
+
+    let sixth = claims.products("6", WIDE, 32);
+    claims.numbers("step06.md", "From {} to {} nobody multiplies:", &[sixth[0].1, sixth[1].0]);
+
+    let (seventh, events) = (claims.products("7", WIDE, 32), claims.runs.events("7", WIDE));
+    let stored = claims.way_back("7", WIDE, 2).1.0;
+    let gap = seventh[1].0 - seventh[0].1;
+    // Two chunks by four warps.
+    let read = runs::tensor_loads(&events)[..8].iter().map(|load| load.1).max().unwrap_or_default();
+    let mmas = runs::mmas(&events);
+    let whole = seventh[seventh.len() - 1].1 - seventh[0].0;
+    claims.numbers(
+        "step07.md",
+        "Here it begins {} cycles *before* the first store is asked for.",
+        &[stored - seventh[1].0],
+    );
+    claims.numbers("step07.md", "The {} cycles that are left are mostly `wait ld2mma`:", &[gap]);
+    claims.numbers("step07.md", "last sum's arrival in a register ({} to {}).", &[seventh[0].1, read]);
+    claims.numbers("step07.md", "the tensor core is busy for {} of {} cycles.", &[runs::busy(&mmas), whole]);
+    claims.numbers("step07.md", "so that the gap of {} cycles goes as well:", &[gap]);
+
+    let (eighth, ninth) = (claims.products("8", WIDE, 32), claims.products("9", PAIRS, 32));
+    let gaps = [ninth[1].0 - ninth[0].1, eighth[1].0 - eighth[0].1];
+    claims.numbers("step09.md", "it stands still for {} cycles, where it was {} in step 8.", &gaps);
+    let tenth = claims.products("10", PAIRS, 64);
+    claims.numbers(
+        "step10.md",
+        "the tensor core waits for them: {} cycles, but for a tile",
+        &[tenth[1].0 - tenth[0].1],
+    );
+    claims.cycles("step10.md", "slower than that of step 8: {} cycles instead of {}.", &[("10", K1), ("8", K1)]);
+
+    let steps = claims.runs.cycles("8", K2);
+    claims.say("measuring.md", "says {} cycles for the reference solution,", &[super::commas(steps)]);
+}
