@@ -120,7 +120,9 @@ fn page_of(step: u8) -> String {
 /// What to do about a hand-in that gave no kernel.
 fn build(step: u8, failure: &str) -> Next {
     let title = failure.lines().find(|line| !line.trim().is_empty()).unwrap_or("there is no kernel");
-    let mut title = title.trim().trim_end_matches(':').to_string();
+    // What it said stands below, and not in one sentence.
+    let title = title.trim().trim_end_matches(':');
+    let mut title = title.strip_suffix("; it said").unwrap_or(title).to_string();
     // The builder's errors begin with their line, `steps/step02/src/kernel.rs:72: `.
     let split = title.split_once(": ").map(|(place, what)| (place.to_string(), what.to_string()));
     if let Some((at, what)) = split.filter(|(at, _)| place(&format!("--> {at}")).is_some() && at.contains(".rs:")) {
@@ -200,6 +202,11 @@ mod tests {
         let next = build(2, "steps/step02/src/kernel.rs:72: an MMA too wide\n  try: Give it 128 columns.\n");
         assert_eq!(next.line(), "an MMA too wide, at steps/step02/src/kernel.rs:72 (read: step 2)");
         assert_eq!(next.task.as_deref(), Some("Give it 128 columns."));
+        let next = build(
+            2,
+            "the program that builds the kernel failed (exit status: 3); it said:\nout of cheese\n  try: Look.\n",
+        );
+        assert_eq!(next.line(), "the program that builds the kernel failed (exit status: 3) (read: step 2)");
         let next = Next::default().reading("book: mbarriers and phases (book/src/mbarriers.md)");
         assert_eq!(next.read.as_deref(), Some("mbarriers and phases"));
         let harmed = |todo: &str| Next { todo: Some(todo.to_string()), ..Next::default() };
@@ -207,6 +214,10 @@ mod tests {
         assert_eq!(mended(1, "1.3", "finding[missing-proxy-fence]: x"), "TODO 1.2:  (read: proxies and fences)");
         assert_eq!(mended(2, "2.2", "finding[missing-proxy-fence]: x"), "TODO 2.1:  (read: proxies and fences)");
         assert_eq!(mended(2, "2.5", "finding[mma-not-awaited]: x"), "TODO 2.4:  (read: mbarriers and phases)");
+        assert_eq!(mended(2, "2.1", "finding[operand-overwritten]: x"), "TODO 2.4:  (read: mbarriers and phases)");
+        assert_eq!(mended(4, "4.2", "finding[operand-overwritten]: x"), "TODO 4.4:  (read: mbarriers and phases)");
+        // Who fills a stage again too early stands behind the wait.
+        assert_eq!(mended(5, "5.5", "finding[operand-overwritten]: x"), "TODO 5.5: ");
         assert_eq!(mended(2, "2.5", "finding[race-shared]: x"), "TODO 2.5: ");
         assert_eq!(next.page.as_deref(), Some("book/src/mbarriers.md"));
     }

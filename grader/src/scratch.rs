@@ -89,11 +89,9 @@ fn asked(ran: Ran) -> emitted::Asked {
         (None, Some(how)) => emitted::End::Failed(how),
         (None, None) => emitted::End::Well,
     };
-    let mut stderr = ran.stderr;
-    for why in ran.not_taken {
-        stderr = format!("{}\nsandbox: {why}", stderr.trim_end());
-    }
-    emitted::Asked { end, stdout: ran.stdout, stderr }
+    // These are the sandbox's words, and not the program's.
+    let not_taken = ran.not_taken.into_iter().next();
+    emitted::Asked { end, stdout: ran.stdout, stderr: ran.stderr, not_taken }
 }
 
 /// Why there is no program.

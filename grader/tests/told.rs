@@ -33,6 +33,42 @@ fn says(kernel: &str, expected: Expect) {
     expected.assert_eq(&graded(&hand_in(&[("step01.rs", kernel)]), &[]));
 }
 
+#[test]
+fn one_file_is_told_what_to_hand_in_and_by_which_command() {
+    let folder = hand_in(&[
+        ("steps/step03/src/kernel.rs", "// three"),
+        ("kernel.rs", "// one"),
+        ("a b/anna.zip", "PK"),
+        ("a b/step02.rs", "// 2"),
+        ("lone/kernel.rs", "// four"),
+    ]);
+    let said = |file: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_grader"));
+        let output = command.arg("grade").arg(folder.path().join(file)).args(["--format", "gradescope"]).output();
+        let output = output.expect("the command starts");
+        // It is the hand-in's fault: no points, and the same words.
+        let printed: serde_json::Value = serde_json::from_slice(&output.stdout).expect("results.json");
+        assert_eq!((output.status.code(), printed["score"].as_f64()), (Some(2), Some(0.0)), "{printed}");
+        String::from_utf8_lossy(&output.stderr).replace(&*folder.path().to_string_lossy(), "FOLDER")
+    };
+    expect![[r#"
+        error: FOLDER/steps/step03/src/kernel.rs is one Rust file; a hand-in is a folder, a .tar, a .tar.gz or a .tgz file
+          try: Give the file that `cargo workbook pack --step step03` writes; or put this one into a folder under the name of its step, `mkdir hand-in && cp FOLDER/steps/step03/src/kernel.rs hand-in/step03.rs`, and give the folder.
+        error: FOLDER/kernel.rs is one Rust file; a hand-in is a folder, a .tar, a .tar.gz or a .tgz file
+          try: Give the file that `cargo workbook pack --step step01` writes; or put this one into a folder under the name of its step, `mkdir hand-in && cp FOLDER/kernel.rs hand-in/step01.rs`, and give the folder.
+        error: FOLDER/a b/step02.rs is one Rust file; a hand-in is a folder, a .tar, a .tar.gz or a .tgz file
+          try: Give the file that `cargo workbook pack --step step02` writes; or put this one into a folder under the name of its step, `mkdir hand-in && cp 'FOLDER/a b/step02.rs' hand-in/step02.rs`, and give the folder.
+        error: FOLDER/a b/anna.zip is a .zip file; a hand-in is a folder, a .tar, a .tar.gz or a .tgz file
+          try: Unpack it into a folder and give that, or hand in what `cargo workbook pack` writes.
+        error: FOLDER/lone holds no kernel for step01 to step10
+          there is: `kernel.rs`
+          looked for: steps/step01/src/kernel.rs, step01/src/kernel.rs, step01/kernel.rs, step01.rs, and the same for the other steps
+          try: The name of `kernel.rs` does not say its step: call it `step01.rs`, with the number of its step, or hand in what `cargo workbook pack` writes.
+    "#]].assert_eq(
+        &["steps/step03/src/kernel.rs", "kernel.rs", "a b/step02.rs", "a b/anna.zip", "lone"].map(said).concat(),
+    );
+}
+
 const SOLUTION: &str = include_str!("../../solutions/src/step01.rs");
 
 #[test]
@@ -159,7 +195,7 @@ fn a_hand_in_without_a_kernel_is_told_with_what_is_there() {
             error: HAND-IN holds no kernel for step01 to step10
               there is: `kernel.rs`, `notes/`
               looked for: steps/step01/src/kernel.rs, step01/src/kernel.rs, step01/kernel.rs, step01.rs, and the same for the other steps
-              try: Put each kernel at one of these places, or hand in what `cargo workbook pack` writes.
+              try: The name of `kernel.rs` does not say its step: call it `step01.rs`, with the number of its step, or hand in what `cargo workbook pack` writes.
         "#]],
     );
     says(

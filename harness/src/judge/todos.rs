@@ -11,20 +11,39 @@ use emulator::{Diagnostic, Place};
 /// Findings that point at the last use of something that must last longer: what is missing is at the kernel's end.
 const AT_THE_END: &[&str] = &["bulk-store-outlives-thread", "remote-use-outlives-cta", "pair-freed-early"];
 
-/// Findings that point at who is harmed, where something is missing before: the word that the TODO has to which it belongs, and the page.
-const ELSEWHERE: [(&str, &str, &str); 2] = [
-    ("missing-proxy-fence", "fence", "book: proxies and fences (book/src/proxies.md)"),
-    ("mma-not-awaited", "every warp waits", "book: mbarriers and phases (book/src/mbarriers.md)"),
+/// Where the TODO stands that mends a finding, seen from the one that its line belongs to.
+#[derive(Clone, Copy)]
+enum Way {
+    /// In front of it, or it is the same.
+    Before,
+    /// Behind it, in the round before.
+    After,
+}
+
+/// Findings that point at who is harmed, where something is missing elsewhere: the words that the TODO has to which it belongs, where that
+/// stands, and the page. A tile is written over in a round because the round before did not wait for the MMAs that read it.
+const ELSEWHERE: [(&str, &[&str], Way, &str); 3] = [
+    ("missing-proxy-fence", &["fence"], Way::Before, "book: proxies and fences (book/src/proxies.md)"),
+    ("mma-not-awaited", &["every warp waits"], Way::Before, "book: mbarriers and phases (book/src/mbarriers.md)"),
+    (
+        "operand-overwritten",
+        &["every warp waits", "committed and awaited"],
+        Way::After,
+        "book: mbarriers and phases (book/src/mbarriers.md)",
+    ),
 ];
 
 /// The milestone of the TODO that mends a finding, and what to read for it, where that is not the TODO `harmed` that its line belongs to.
 pub fn mended_elsewhere(step: &Step, code: &str, harmed: &str) -> Option<(&'static Milestone, &'static str)> {
-    let (_, word, read) = ELSEWHERE.iter().find(|(known, ..)| *known == code)?;
+    let (_, words, way, read) = ELSEWHERE.iter().find(|(known, ..)| *known == code)?;
     let milestones: &'static [Milestone] = step.milestones;
     let harmed = milestones.iter().position(|known| known.id == harmed)?;
-    let mends = milestones[..=harmed].iter().rev();
-    let mends = mends.into_iter().find(|known| known.title.contains(word) || known.task.contains(word))?;
-    Some((mends, read))
+    let is_it = |known: &&Milestone| words.iter().any(|word| known.title.contains(word) || known.task.contains(word));
+    let mends = match way {
+        Way::Before => milestones[..=harmed].iter().rev().find(is_it),
+        Way::After => milestones[harmed + 1..].iter().find(is_it),
+    };
+    Some((mends?, read))
 }
 
 impl Judge<'_> {
