@@ -1,5 +1,6 @@
 //! What a student does next: one TODO or one finding, where it stands, what to try, which page of the book to read.
 
+use crate::Graded;
 use harness::judge::mended_elsewhere;
 use harness::{MilestoneState, Outcome, Part, Place, Verdict};
 use serde::{Deserialize, Serialize};
@@ -59,10 +60,19 @@ impl Next {
     }
 }
 
-/// What comes next; `None` when nothing is left that the kernel's author can do.
+/// What comes next in a step. A solution that could not be checked waits for nobody's work.
+pub fn in_step(graded: &Graded) -> Option<Next> {
+    let Graded { file, verdict } = graded;
+    next(verdict).filter(|_| file.is_some() || !verdict.only_unchecked())
+}
+
+/// What comes next; `None` when nothing is left. Where the machine that grades is why points are missing, that is said, and whose it is to mend.
 pub fn next(verdict: &Verdict) -> Option<Next> {
-    if verdict.passed() || verdict.only_unchecked() {
+    if verdict.passed() {
         return None;
+    }
+    if verdict.only_unchecked() {
+        return not_the_kernel(verdict);
     }
     if let Some(failure) = &verdict.build_failure {
         return Some(build(verdict.step, failure));
@@ -102,6 +112,22 @@ pub fn next(verdict: &Verdict) -> Option<Next> {
         }
         None => next.reading(&page_of(verdict.step)),
     })
+}
+
+/// What could not be checked for want of an assembler is nothing that a kernel's author can do.
+fn not_the_kernel(verdict: &Verdict) -> Option<Next> {
+    let Outcome::NotChecked { reason } = verdict.part(Part::Resources) else { return None };
+    let title = "`resources` could not be checked, because of the machine that grades and not because of the kernel";
+    let task = format!("Leave the kernel as it is, and tell the course, which can mend it there: {reason}.");
+    Some(Next { title: title.to_string(), task: Some(task), ..Next::default() })
+}
+
+/// Why a part could not be checked, in words for a student: the assembler is the course's to install.
+pub fn why_not_checked(part: Part, reason: &str) -> String {
+    match part {
+        Part::Resources => format!("the machine that grades could not look at it, and the kernel is not why: {reason}"),
+        _ => reason.to_string(),
+    }
 }
 
 /// Why there is no kernel: with the line of Rust where that is known, else in the words of who could not build it.

@@ -166,7 +166,9 @@ fn on_one_line(reason: &str) -> String {
 }
 
 fn first_next(report: &Report) -> Option<String> {
-    let step = report.steps.iter().find(|step| step.next.is_some())?;
+    // What the machine could not check is said with its reason, where nothing else is left.
+    let is_the_kernels = |step: &&Step| step.parts.iter().any(|part| part.outcome == State::Failed);
+    let step = report.steps.iter().filter(is_the_kernels).find(|step| step.next.is_some())?;
     Some(format!("{}: {}", name(step.step), step.next.as_ref().map(Next::line)?))
 }
 
@@ -174,7 +176,12 @@ fn first_next(report: &Report) -> Option<String> {
 fn first_unchecked(report: &Report) -> Option<String> {
     report.steps.iter().find_map(|step| {
         let part = step.parts.iter().find(|part| part.outcome == State::NotChecked)?;
-        Some(format!("{}: {} could not be checked here: {}", name(step.step), part.part, on_one_line(&part.text)))
+        Some(format!(
+            "{}: {} could not be checked by the machine that grades: {}",
+            name(step.step),
+            part.part,
+            on_one_line(&part.text)
+        ))
     })
 }
 

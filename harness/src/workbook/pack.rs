@@ -307,17 +307,29 @@ mod tests {
         };
         let refused = pack(&workspace, &[], &out, Compiled::Must(&compile)).unwrap_err();
         assert!(!out.exists());
-        expect![[r#""#]].assert_eq(&refused);
+        expect![[r#"
+            step02 does not compile: steps/step02/src/kernel.rs:1: unclosed
+            error: unclosed
+             --> steps/step02/src/kernel.rs:1:10
+            nothing is packed: the grader gives no points for what does not compile
+              try: Mend it first; `cargo workbook run step02` says the same. To hand it in as it is, give `--anyway`."#]].assert_eq(&refused);
         let packed = pack(&workspace, &[], &out, Compiled::Anyway(&compile)).unwrap();
         assert!(out.exists());
         let said = packed.split_once("cargo workbook run step02\n").unwrap().1;
-        expect![[r#""#]].assert_eq(said);
+        expect![[r#"
+            note: step02 does not compile: steps/step02/src/kernel.rs:1: unclosed
+            The grader compiles them, too, and what does not compile gets no points.
+        "#]].assert_eq(said);
         // What compiles has no word on it, and cargo that fails is no kernel that compiles.
         let packed = pack(&workspace, &[1], &out, Compiled::Must(&compile)).unwrap();
         assert!(!packed.contains("compile"), "{packed}");
         let fails = |_: u8| Err("cannot start cargo".to_string());
         let refused = pack(&workspace, &[1], &out, Compiled::Must(&fails)).unwrap_err();
-        expect![[r#""#]].assert_eq(&refused);
+        expect![[r#"
+            it cannot be told whether step01 compiles
+            cannot start cargo
+            nothing is packed: the grader gives no points for what does not compile
+              try: Mend it first; `cargo workbook run step01` says the same. To hand it in as it is, give `--anyway`."#]].assert_eq(&refused);
     }
 
     #[test]
