@@ -135,10 +135,15 @@ impl KernelSource for Emitted {
         }
         let answer = answers::read(&reply).map_err(|failure| match failure {
             BuildFailure::NoAnswer { message } => {
-                let not_taken =
-                    |why: &String| format!("the answer of the program that builds the kernel was not taken: {why}");
-                let message = asked.not_taken.as_ref().map_or(message, not_taken);
-                no_answer(format!("{message}{}", answers::plain(&said)))
+                // That nothing lies here is not that nothing was left.
+                let message = match &asked.not_taken {
+                    Some(why) => format!("the answer is not taken: {why}"),
+                    None => message,
+                };
+                let said = answers::plain(&said);
+                no_answer(format!(
+                    "{message}{said}\n  try: Let the kernel function return, and leave the answer to the workbook."
+                ))
             }
             other => other,
         })?;

@@ -167,7 +167,8 @@ fn on_one_line(reason: &str) -> String {
 
 fn first_next(report: &Report) -> Option<String> {
     // What the machine could not check is said with its reason, where nothing else is left.
-    let is_the_kernels = |step: &&Step| step.parts.iter().any(|part| part.outcome == State::Failed);
+    let is_the_kernels =
+        |step: &&Step| step.parts.iter().any(|part| !matches!(part.outcome, State::Passed | State::NotChecked));
     let step = report.steps.iter().filter(is_the_kernels).find(|step| step.next.is_some())?;
     Some(format!("{}: {}", name(step.step), step.next.as_ref().map(Next::line)?))
 }

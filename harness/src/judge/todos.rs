@@ -53,7 +53,17 @@ impl Judge<'_> {
             // Who waits need not be who keeps it waiting: the first milestone that is not there says more.
             let undone =
                 |milestone: &&Milestone| matches!((milestone.check)(seen), Seen::Wrong(_) | Seen::Found(_) | Seen::Cut);
-            return self.step.milestones.iter().find(undone);
+            let first = self.step.milestones.iter().find(undone)?;
+            return Some(self.lacks_a_commit(diagnostic, seen, first).unwrap_or(first));
+        }
+        if diagnostic.code == "early-arrival" {
+            // A wait for another phase than its own looks like that, too, and then its own check says so.
+            let waits =
+                |milestone: &&Milestone| milestone.title.contains("waits") || milestone.title.contains("awaited");
+            let wrong = |milestone: &&Milestone| matches!((milestone.check)(seen), Seen::Wrong(_));
+            if let Some(milestone) = self.step.milestones.iter().filter(waits).find(wrong) {
+                return Some(milestone);
+            }
         }
         if self.step.shape.specialised && AT_THE_END.contains(&diagnostic.code) {
             return self.step.milestones.last();
@@ -76,6 +86,24 @@ impl Judge<'_> {
             .then(|| todos.iter().copied().find(|todo| asks_for_it(todo)).or_else(|| asked_before(todos.first()?)));
         let milestone: &'static Milestone = fence.flatten().or(todos.first().copied())?;
         Some(mended_elsewhere(self.step, diagnostic.code, milestone.id).map_or(milestone, |(mends, _)| mends))
+    }
+
+    /// The milestone whose task is the commit that a hang waits for. In a loop the first round hangs, and cuts short what comes in front of it in
+    /// all others, which may be right.
+    fn lacks_a_commit(
+        &self,
+        hang: &Diagnostic,
+        seen: &Observation,
+        first: &'static Milestone,
+    ) -> Option<&'static Milestone> {
+        let lacks = hang.labels.iter().any(|label| label.text.starts_with("no tcgen05.commit follows"));
+        if !(lacks && matches!((first.check)(seen), Seen::Cut)) {
+            return None;
+        }
+        let call = format!("commit({})", hang.title.split('`').nth(1)?);
+        let commits =
+            |milestone: &&Milestone| milestone.task.contains(&call) && matches!((milestone.check)(seen), Seen::Cut);
+        self.step.milestones.iter().find(commits)
     }
 
     /// The milestone whose line broke a run off: what stands in front of it may be right, and was cut short.

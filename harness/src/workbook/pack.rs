@@ -319,7 +319,8 @@ mod tests {
         expect![[r#"
             note: step02 does not compile: steps/step02/src/kernel.rs:1: unclosed
             The grader compiles them, too, and what does not compile gets no points.
-        "#]].assert_eq(said);
+        "#]]
+        .assert_eq(said);
         // What compiles has no word on it, and cargo that fails is no kernel that compiles.
         let packed = pack(&workspace, &[1], &out, Compiled::Must(&compile)).unwrap();
         assert!(!packed.contains("compile"), "{packed}");
