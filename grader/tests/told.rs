@@ -291,6 +291,8 @@ fn a_finding_and_what_comes_next_name_the_same_todo() {
     for (kernel, todo, page, undone, never) in [
         (changed(&[(fence, "")]), "2.1", "proxies", vec!["2.1"], "2.2"),
         // The finding points at the stores to a tile that is still multiplied. They are right: what is missing is the wait.
+        // So is the commit that the next finding points at, where each wait is for the phase that is over.
+        (changed(&[(wait, "k.wait(mma_done, round + 1 & 1);")]), "2.4", "mbarriers", vec!["2.2", "2.4", "2.5"], "2.1"),
         (waits_once, "2.4", "mbarriers", vec!["2.2", "2.4", "2.5"], "2.1"),
     ] {
         let (step, html) = of_step_2(&kernel);
@@ -309,6 +311,20 @@ fn a_finding_and_what_comes_next_name_the_same_todo() {
         let found = all.iter().filter(|milestone| milestone["state"] != "done");
         let found: Vec<&str> = found.filter_map(|milestone| milestone["id"].as_str()).collect();
         assert_eq!(found, undone, "{step:#}");
+    }
+}
+
+/// The first round hangs, and cuts short what TODO 2.1 does in all others: that is right.
+#[test]
+fn a_hang_in_a_loop_names_the_commit_that_it_waits_for() {
+    let kernel = include_str!("../../solutions/src/step02.rs");
+    let (commit, sums) = ("t.commit(mma_done);", "k.tcgen05_fence_after();");
+    assert!([commit, sums].iter().all(|text| kernel.matches(text).count() == 1), "the solution has another text");
+    let kernel = kernel.replace(commit, "");
+    for kernel in [&kernel, &kernel.replace(sums, "k.todo(\"2.6\");\n    k.tcgen05_fence_after();")] {
+        let (step, _) = of_step_2(kernel);
+        let page: serde_json::Value = "book/src/mbarriers.md".into();
+        assert_eq!((&step["next"]["todo"], &step["next"]["page"]), (&"2.3".into(), &page), "{step:#}");
     }
 }
 
