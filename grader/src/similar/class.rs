@@ -32,7 +32,7 @@ impl Class {
     pub fn read(folder: &Path, existing: &[u8], wanted: &[u8]) -> Result<Class, String> {
         there_are(existing, wanted)?;
         let steps = if wanted.is_empty() { existing } else { wanted };
-        let (hand_ins, notes, unread) = list(folder)?;
+        let Listed { hand_ins, notes, unread } = list(folder)?;
         let mut class = Class { hand_ins: hand_ins.len(), notes, unread, ..Class::default() };
         let mut without = Vec::new();
         for hand_in in &hand_ins {
@@ -79,8 +79,16 @@ impl Class {
     }
 }
 
-/// The hand-ins, a sentence on what is nobody's, and why the others are none.
-fn list(folder: &Path) -> Result<(Vec<hand_ins::HandIn>, Vec<String>, Vec<String>), String> {
+/// What lies in a folder.
+struct Listed {
+    hand_ins: Vec<hand_ins::HandIn>,
+    /// A sentence on what is nobody's.
+    notes: Vec<String>,
+    /// Why the others are none.
+    unread: Vec<String>,
+}
+
+fn list(folder: &Path) -> Result<Listed, String> {
     let way_out = format!("try: Name the folder in which each hand-in is {KINDS}.");
     let shown = folder.display();
     if !folder.exists() {
@@ -102,5 +110,5 @@ fn list(folder: &Path) -> Result<(Vec<hand_ins::HandIn>, Vec<String>, Vec<String
         let there = first.chain(ignored.iter().map(String::as_str)).map(|line| format!("\n  {line}"));
         return Err(format!("{shown} holds no hand-in{}\n  {way_out}", there.collect::<String>()));
     }
-    Ok((hand_ins, ignored, unread))
+    Ok(Listed { hand_ins, notes: ignored, unread })
 }
