@@ -1,6 +1,6 @@
 // family: results of others
-// expect: no-answer
-// says: left no answer
+// expect: answer-refused
+// says: is not a plain file of at most
 
 use ptx::prelude::*;
 

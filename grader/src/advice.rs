@@ -1,5 +1,6 @@
 //! What a student does next: one TODO or one finding, where it stands, what to try, which page of the book to read.
 
+use crate::Graded;
 use harness::judge::mended_elsewhere;
 use harness::{MilestoneState, Outcome, Part, Place, Verdict};
 use serde::{Deserialize, Serialize};
@@ -59,10 +60,19 @@ impl Next {
     }
 }
 
-/// What comes next; `None` when nothing is left that the kernel's author can do.
+/// What comes next in a step. A solution that could not be checked waits for nobody's work.
+pub fn in_step(graded: &Graded) -> Option<Next> {
+    let Graded { file, verdict } = graded;
+    next(verdict).filter(|_| file.is_some() || !verdict.only_unchecked())
+}
+
+/// What comes next; `None` when nothing is left. Where the machine that grades is why points are missing, that is said, and whose it is to mend.
 pub fn next(verdict: &Verdict) -> Option<Next> {
-    if verdict.passed() || verdict.only_unchecked() {
+    if verdict.passed() {
         return None;
+    }
+    if verdict.only_unchecked() {
+        return not_the_kernel(verdict);
     }
     if let Some(failure) = &verdict.build_failure {
         return Some(build(verdict.step, failure));
@@ -104,6 +114,22 @@ pub fn next(verdict: &Verdict) -> Option<Next> {
     })
 }
 
+/// What could not be checked for want of an assembler is nothing that a kernel's author can do.
+fn not_the_kernel(verdict: &Verdict) -> Option<Next> {
+    let Outcome::NotChecked { reason } = verdict.part(Part::Resources) else { return None };
+    let title = "`resources` could not be checked, because of the machine that grades and not because of the kernel";
+    let task = format!("Leave the kernel as it is, and tell the course, which can mend it there: {reason}.");
+    Some(Next { title: title.to_string(), task: Some(task), ..Next::default() })
+}
+
+/// Why a part could not be checked, in words for a student: the assembler is the course's to install.
+pub fn why_not_checked(part: Part, reason: &str) -> String {
+    match part {
+        Part::Resources => format!("the machine that grades could not look at it, and the kernel is not why: {reason}"),
+        _ => reason.to_string(),
+    }
+}
+
 /// Why there is no kernel: with the line of Rust where that is known, else in the words of who could not build it.
 pub fn why_not_built<'a>(failure: &'a str, explanation: &'a str) -> &'a str {
     // What has no line is only quoted there.
@@ -120,7 +146,9 @@ fn page_of(step: u8) -> String {
 /// What to do about a hand-in that gave no kernel.
 fn build(step: u8, failure: &str) -> Next {
     let title = failure.lines().find(|line| !line.trim().is_empty()).unwrap_or("there is no kernel");
-    let mut title = title.trim().trim_end_matches(':').to_string();
+    // What it said stands below, and not in one sentence.
+    let title = title.trim().trim_end_matches(':');
+    let mut title = title.strip_suffix("; it said").unwrap_or(title).to_string();
     // The builder's errors begin with their line, `steps/step02/src/kernel.rs:72: `.
     let split = title.split_once(": ").map(|(place, what)| (place.to_string(), what.to_string()));
     if let Some((at, what)) = split.filter(|(at, _)| place(&format!("--> {at}")).is_some() && at.contains(".rs:")) {
@@ -200,6 +228,11 @@ mod tests {
         let next = build(2, "steps/step02/src/kernel.rs:72: an MMA too wide\n  try: Give it 128 columns.\n");
         assert_eq!(next.line(), "an MMA too wide, at steps/step02/src/kernel.rs:72 (read: step 2)");
         assert_eq!(next.task.as_deref(), Some("Give it 128 columns."));
+        let next = build(
+            2,
+            "the program that builds the kernel failed (exit status: 3); it said:\nout of cheese\n  try: Look.\n",
+        );
+        assert_eq!(next.line(), "the program that builds the kernel failed (exit status: 3) (read: step 2)");
         let next = Next::default().reading("book: mbarriers and phases (book/src/mbarriers.md)");
         assert_eq!(next.read.as_deref(), Some("mbarriers and phases"));
         let harmed = |todo: &str| Next { todo: Some(todo.to_string()), ..Next::default() };
@@ -207,6 +240,10 @@ mod tests {
         assert_eq!(mended(1, "1.3", "finding[missing-proxy-fence]: x"), "TODO 1.2:  (read: proxies and fences)");
         assert_eq!(mended(2, "2.2", "finding[missing-proxy-fence]: x"), "TODO 2.1:  (read: proxies and fences)");
         assert_eq!(mended(2, "2.5", "finding[mma-not-awaited]: x"), "TODO 2.4:  (read: mbarriers and phases)");
+        assert_eq!(mended(2, "2.1", "finding[operand-overwritten]: x"), "TODO 2.4:  (read: mbarriers and phases)");
+        assert_eq!(mended(4, "4.2", "finding[operand-overwritten]: x"), "TODO 4.4:  (read: mbarriers and phases)");
+        // Who fills a stage again too early stands behind the wait.
+        assert_eq!(mended(5, "5.5", "finding[operand-overwritten]: x"), "TODO 5.5: ");
         assert_eq!(mended(2, "2.5", "finding[race-shared]: x"), "TODO 2.5: ");
         assert_eq!(next.page.as_deref(), Some("book/src/mbarriers.md"));
     }

@@ -137,7 +137,7 @@ impl Action {
                         device: std::env::var("WORKBOOK_DEVICE").unwrap_or_default(),
                         options,
                     },
-                    handed_in: handed_in.as_deref().map(moments::read).transpose()?.unwrap_or_default(),
+                    handed_in: handed_in.as_deref().map(moments::read).transpose()?,
                     retry: *retry,
                     replace: *replace,
                     versions: Versions::here(&root),
@@ -225,9 +225,8 @@ fn similar(folder: &Path, wanted: &[u8]) -> Result<bool, String> {
         class.unread.iter().map(|reason| format!("\n  {}", reason.replace('\n', "\n  "))).collect();
     let unread = match unread.len() {
         0 => None,
-        count => {
-            Some(format!("{count} hand-ins or kernels could not be read, and are not compared:{}", unread.concat()))
-        }
+        1 => Some(format!("1 hand-in or kernel is not compared with the others:{}", unread.concat())),
+        count => Some(format!("{count} hand-ins or kernels are not compared with the others:{}", unread.concat())),
     };
     if compared == 0 {
         let way_out = "try: Give the folder of a class: two hand-ins or more with a kernel for the same step.";

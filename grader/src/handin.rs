@@ -113,6 +113,20 @@ impl HandIn {
         }
     }
 
+    /// Why there is no kernel of any of these steps, though something was handed in; `None` where there is one, or nothing at all.
+    pub(crate) fn without_kernel(&self, existing: &[u8]) -> Result<Option<String>, NotGraded> {
+        for step in existing {
+            if self.kernel(*step)?.is_some() {
+                return Ok(None);
+            }
+        }
+        let empty = match &self.files {
+            Files::Archive(contents) => contents.names.is_empty(),
+            Files::Folder(folder) => folder.names().is_empty(),
+        };
+        Ok((!empty).then(|| self.lacks(existing, existing)))
+    }
+
     /// That there is no kernel of these steps, what is there, and where it was looked for.
     fn lacks(&self, missing: &[u8], existing: &[u8]) -> String {
         let there = match &self.files {
@@ -165,10 +179,40 @@ fn open(path: &Path, named: Named) -> Result<(PathBuf, Files), NotGraded> {
             }
         }
         Err(error) if error.kind() == ErrorKind::NotADirectory => {
+            if let Some(reason) = lone(path) {
+                return Err(NotGraded::hand_in(reason));
+            }
             unpacked(path.to_path_buf(), folder::plain_file(path, named).map_err(failed)?)
         }
         Err(error) => Err(failed(error)),
     }
+}
+
+/// What is said of one file that is no hand-in, as its name says: a kernel alone, or an archive that is not read.
+fn lone(path: &Path) -> Option<String> {
+    let (shown, end) = (path.display(), end_of(&path.to_string_lossy()));
+    if is_other_archive(&path.to_string_lossy()) {
+        return Some(format!(
+            "{shown} is a .{end} file; a hand-in is {KINDS}\n  \
+             try: Unpack it into a folder and give that, or hand in what `cargo workbook pack` writes."
+        ));
+    }
+    // `steps/step03/src/kernel.rs`, `step03.rs`: the nearest name that is a step's.
+    let step = path.ancestors().find_map(|part| {
+        let digits = part.file_stem()?.to_str()?.strip_prefix("step")?;
+        harness::workbook::number(digits).map(name)
+    });
+    let step = step.as_deref().unwrap_or("step01");
+    let plain = |c: char| c.is_alphanumeric() || "/._-+,".contains(c);
+    let word = shown.to_string();
+    let word = if word.chars().all(plain) { word } else { format!("'{}'", word.replace('\'', r"'\''")) };
+    (end == "rs").then(|| {
+        format!(
+            "{shown} is one Rust file; a hand-in is {KINDS}\n  \
+             try: Give the file that `cargo workbook pack --step {step}` writes; or put this one into a folder under the name of its step, \
+             `mkdir hand-in && cp {word} hand-in/{step}.rs`, and give the folder."
+        )
+    })
 }
 
 fn unpacked(path: PathBuf, file: File) -> Result<(PathBuf, Files), NotGraded> {

@@ -274,7 +274,7 @@ fn step(graded: &Graded, rubric: &Rubric) -> Step {
         points: rounded(verdict.points),
         max_points: verdict.max_points,
         build_failure: verdict.build_failure.clone(),
-        next: advice::next(verdict),
+        next: advice::in_step(graded),
         parts: parts.map(|((part, outcome), points)| self::part(*part, outcome, points)).collect(),
         milestones: verdict.milestones.iter().map(milestone).collect(),
         seconds: rounded(verdict.seconds),

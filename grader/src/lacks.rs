@@ -1,7 +1,7 @@
 //! What is said of a hand-in without a kernel: what lies there instead, where a kernel was looked for, and what to do.
 
 use crate::folder::Folder;
-use crate::handin::{is_archive, is_other_archive, places};
+use crate::handin::{end_of, is_archive, is_other_archive, places};
 use harness::answers::plain;
 use harness::workbook::name;
 
@@ -23,6 +23,8 @@ pub(crate) struct There {
     archives: Vec<String>,
     /// An archive of a kind that is not read.
     other_archive: Option<String>,
+    /// A file of Rust whose name says no step.
+    unnamed: Option<String>,
 }
 
 impl There {
@@ -47,8 +49,13 @@ impl There {
 
     /// The first of these names.
     fn shown(names: &[String], too_deep: Option<String>) -> There {
+        let says_none = |name: &&String| {
+            let of_a_step = (1..=99).any(|step| places(step).contains(name));
+            !name.contains('/') && end_of(name) == "rs" && !of_a_step
+        };
+        let unnamed = names.iter().find(says_none).cloned();
         let (names, more) = (names.iter().take(NAMES).cloned().collect(), names.len().saturating_sub(NAMES));
-        There { names, more, too_deep, ..There::default() }
+        There { names, more, too_deep, unnamed, ..There::default() }
     }
 
     /// That the hand-in `called` so holds no kernel of these steps. `notes`: what else is to be said, a sentence each.
@@ -84,6 +91,14 @@ impl There {
                 let archive = self.other_archive.iter().map(shown).collect::<String>();
                 format!("Unpack {archive} in its place, or hand in what `cargo workbook pack` writes.")
             }
+            None if self.unnamed.is_some() => {
+                let kernel = self.unnamed.iter().map(shown).collect::<String>();
+                let step = name(first);
+                format!(
+                    "The name of {kernel} does not say its step: call it `{step}.rs`, with the number of its step, or hand in what \
+                     `cargo workbook pack` writes."
+                )
+            }
             None => "Put each kernel at one of these places, or hand in what `cargo workbook pack` writes.".to_string(),
         };
         format!(
@@ -112,5 +127,12 @@ mod tests {
         let other = said("steps/step03/src/kernel.rs");
         assert!(other.contains("there is: `steps/step03/src/kernel.rs`") && !other.contains("too deep"), "{other}");
         assert!(said("homework/step03/src/kernel.rs").contains("one folder too deep"));
+    }
+
+    #[test]
+    fn a_kernel_whose_name_says_no_step_is_told_what_to_call_it() {
+        let said = |name: &str| There::of_archive(&[name.to_string()]).without("anna", &[3], &[]);
+        assert!(said("kernel.rs").contains("The name of `kernel.rs` does not say its step: call it `step03.rs`"));
+        assert!(!said("src/kernel.rs").contains("call it"));
     }
 }

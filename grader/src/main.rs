@@ -174,8 +174,15 @@ fn gradescope_moment(path: &Path) -> Result<Moment, String> {
     let metadata: serde_json::Value =
         serde_json::from_str(&text).map_err(|error| format!("{shown}:{}: {error}\n  {TRY}", error.line()))?;
     let created = metadata.get("created_at").and_then(serde_json::Value::as_str);
-    let created = created.ok_or_else(|| format!("{shown} has no text `created_at`\n  {TRY}"))?;
-    Moment::parse(created).map_err(|error| format!("{shown}: `created_at`: {error}"))
+    let found = || match metadata.get("created_at") {
+        None => "not there".to_string(),
+        Some(serde_json::Value::Array(_)) => "a list".to_string(),
+        Some(serde_json::Value::Object(_)) => "a table".to_string(),
+        Some(other) => other.to_string(),
+    };
+    let created = created.ok_or_else(|| format!("{shown}: `created_at` is {}; allowed is a text\n  {TRY}", found()))?;
+    let allowed = "allowed is date, time and offset from UTC, such as 2026-11-30T23:59:59.5-08:00";
+    Moment::parse(created).map_err(|_| format!("{shown}: `created_at` is {created:?}; {allowed}\n  {TRY}"))
 }
 
 /// What is enforced here.

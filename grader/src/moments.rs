@@ -16,7 +16,7 @@ pub(crate) fn read(path: &Path) -> Result<Moments, String> {
             std::io::ErrorKind::InvalidData => "Save it as UTF-8.",
             _ => "Name a CSV file whose first line is `name,handed_in`, or Gradescope's submission_metadata.yml.",
         };
-        format!("cannot read {shown}: {error}\\n  try: {way_out}")
+        format!("cannot read {shown}: {error}\n  try: {way_out}")
     })?;
     let is_yaml = path.extension().is_some_and(|end| end == "yml" || end == "yaml");
     let read = if is_yaml { of_gradescope(&text) } else { of_csv(&text) };
@@ -34,6 +34,10 @@ fn wrong<T>(line: u64, what: String) -> Result<T, Wrong> {
     Err(Wrong { line, what })
 }
 
+/// What is allowed in a CSV file, and the way out.
+const MOMENT: &str = "; allowed is date, time and offset from UTC\n  \
+                      try: Write it so: 2026-11-30T23:59:59+01:00, or …Z for UTC.";
+
 fn of_csv(text: &str) -> Result<Moments, Wrong> {
     const COLUMNS: [&str; 2] = ["name", "handed_in"];
     let broken = |broken: csv::Error| {
@@ -50,7 +54,8 @@ fn of_csv(text: &str) -> Result<Moments, Wrong> {
     for row in reader.records() {
         let row = row.map_err(broken)?;
         let line = row.position().map_or(1, csv::Position::line);
-        let moment = Moment::parse(&row[1]).map_err(|what| Wrong { line, what })?;
+        let moment = Moment::parse(&row[1])
+            .map_err(|_| Wrong { line, what: format!("`handed_in` of {:?} is {:?}{MOMENT}", &row[0], &row[1]) })?;
         if all.insert(row[0].to_string(), moment).is_some() {
             return wrong(line, format!("{:?} stands there twice\n  try: Leave the line that counts.", &row[0]));
         }
@@ -74,9 +79,8 @@ fn of_gradescope(text: &str) -> Result<Moments, Wrong> {
             let (day, rest) = moment.trim().split_once(' ').unwrap_or((moment.trim(), ""));
             let written = format!("{day}T{}", rest.replace(' ', ""));
             let Ok(moment) = Moment::parse(&written) else {
-                let what = format!(
-                    "`:created_at:` of {folder} is {moment:?}, and no moment: 2026-04-26 17:34:00.5 Z\n  {TRY}"
-                );
+                let allowed = "allowed is a moment with its offset from UTC, such as 2026-04-26 17:34:00.5 Z";
+                let what = format!("`:created_at:` of {folder} is {:?}; {allowed}\n  {TRY}", moment.trim());
                 return wrong(number, what);
             };
             if all.insert(folder.clone(), moment).is_some() {
@@ -116,7 +120,7 @@ mod tests {
         for (list, expected) in [
             (
                 "a:\n  :created_at: tomorrow\n",
-                "2: `:created_at:` of a is \"tomorrow\", and no moment: 2026-04-26 17:34:00.5 Z",
+                "2: `:created_at:` of a is \"tomorrow\"; allowed is a moment with its offset from UTC, such as 2026-04-26 17:34:00.5 Z",
             ),
             ("  :created_at: 2026-04-26 17:34:00 Z\n", "1: `:created_at:` stands before the first hand-in"),
             (
@@ -135,7 +139,10 @@ mod tests {
         assert_eq!(said(of_csv(saved)), ["anna, or 2026-11-30T23:59:59+01:00 1796079599"]);
         for (table, expected) in [
             ("name;handed_in\na;b\n", "1: the columns are \"name;handed_in\""),
-            ("name,handed_in\na,yesterday\n", "2: \"yesterday\" is no moment"),
+            (
+                "name,handed_in\na,yesterday\n",
+                "2: `handed_in` of \"a\" is \"yesterday\"; allowed is date, time and offset from UTC",
+            ),
             ("name,handed_in\na,2026-11-30T23:59:59Z\na,2026-11-30T23:59:59Z\n", "3: \"a\" stands there twice"),
         ] {
             assert_eq!(said(of_csv(table)), [expected], "{table}");

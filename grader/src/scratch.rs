@@ -89,11 +89,9 @@ fn asked(ran: Ran) -> emitted::Asked {
         (None, Some(how)) => emitted::End::Failed(how),
         (None, None) => emitted::End::Well,
     };
-    let mut stderr = ran.stderr;
-    for why in ran.not_taken {
-        stderr = format!("{}\nsandbox: {why}", stderr.trim_end());
-    }
-    emitted::Asked { end, stdout: ran.stdout, stderr }
+    // These are the sandbox's words, and not the program's.
+    let not_taken = ran.not_taken.into_iter().next();
+    emitted::Asked { end, stdout: ran.stdout, stderr: ran.stderr, not_taken }
 }
 
 /// Why there is no program.
@@ -271,4 +269,40 @@ fn open_to_others(path: &Path, mode: u32) -> std::io::Result<()> {
 #[cfg(not(unix))]
 fn open_to_others(_: &Path, _: u32) -> std::io::Result<()> {
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use harness::{KernelSource, Problem};
+
+    #[test]
+    fn words_of_the_sandbox_are_not_said_to_be_the_programs() {
+        let ran = Ran {
+            end: End::Exited(0),
+            cpu_seconds: 0.1,
+            cpu_limit: 20,
+            seconds: 0.1,
+            stdout: String::new(),
+            stderr: "out of cheese\n".to_string(),
+            not_taken: vec!["`answer.json` is not a plain file of at most 80 MiB".to_string()],
+        };
+        let why = |ran: &Ran| {
+            let ran = ran.clone();
+            let source = Emitted::by(move |_, _| Ok(asked(ran.clone())));
+            match source.build(&Problem::f16(128, 128, 64), 148) {
+                Err(BuildFailure::NoAnswer { message }) => message,
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(
+            why(&ran),
+            "the answer is not taken: `answer.json` is not a plain file of at most 80 MiB; \
+             it said:\nout of cheese\n  try: Let the kernel function return, and leave the answer to the workbook."
+        );
+        let ran = Ran { end: End::Exited(3), ..ran };
+        assert!(!why(&ran).contains("answer.json"), "{}", why(&ran));
+        let ran = Ran { end: End::Exited(0), stderr: String::new(), not_taken: Vec::new(), ..ran };
+        assert!(!why(&ran).contains("it said"), "{}", why(&ran));
+    }
 }

@@ -71,7 +71,9 @@ fn explain(graded: &Graded) -> String {
                 );
             }
             Outcome::NotChecked { reason } => {
-                let _ = writeln!(text, "\n{}\n{}", format!("{step} {part}: not checked{of}").bold(), indent(reason));
+                // A solution is the course's own.
+                let why = if file.is_some() { advice::why_not_checked(*part, reason) } else { reason.clone() };
+                let _ = writeln!(text, "\n{}\n{}", format!("{step} {part}: not checked{of}").bold(), indent(&why));
             }
             _ => {}
         }
@@ -93,7 +95,7 @@ fn explain(graded: &Graded) -> String {
             let _ = writeln!(text, "{}", indent(&format!("{} {}: {state}", milestone.id, milestone.title)));
         }
     }
-    if let Some(next) = advice::next(verdict) {
+    if let Some(next) = advice::in_step(graded) {
         let _ =
             writeln!(text, "\n{}\n{}", format!("{step}: what comes next{of}").bold(), indent(&next.lines().join("\n")));
     }

@@ -8,7 +8,7 @@ use class::{Class, files, said, timeless};
 use grader::batch::store::Outcome;
 use grader::json::State;
 use harness::workbook::Workspace;
-use harness::workbook::pack::pack;
+use harness::workbook::pack::{Compiled, pack};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -150,7 +150,10 @@ fn lateness_comes_from_a_table_whose_errors_name_their_lines() {
     for (text, expected) in [
         ("who,when\n", "came.csv:1: the columns are \"who,when\"\n  try: Begin with the line `name,handed_in`."),
         ("name,handed_in\nanna\n", "came.csv:2: "),
-        ("name,handed_in\nanna,2026-12-01T12:00:00Z\nben,soon\n", "came.csv:3: \"soon\" is no moment\n  try: "),
+        (
+            "name,handed_in\nanna,2026-12-01T12:00:00Z\nben,soon\n",
+            "came.csv:3: `handed_in` of \"ben\" is \"soon\"; allowed is ",
+        ),
         (
             "name,handed_in\nben,2026-12-01T12:00:00Z\nben,2026-12-01T12:00:00Z\n",
             "came.csv:3: \"ben\" stands there twice",
@@ -163,9 +166,12 @@ fn lateness_comes_from_a_table_whose_errors_name_their_lines() {
     let (status, _, errors) = batch("name,handed_in\nanna,2026-12-01T12:00:01Z\ncarol,2026-12-01T12:00:01Z\n");
     assert_eq!(status, Some(0), "{errors}");
     assert!(errors.contains("note: no hand-in is called \"carol\""), "{errors}");
-    assert!(errors.contains("note: nothing says when 1 of the hand-ins came"), "{errors}");
+    assert!(
+        errors.contains("note: --handed-in does not say when these came, and they lose no points: \"ben\""),
+        "{errors}"
+    );
     let csv = class.csv("grades");
-    assert!(csv.contains("\nanna,0,5,2,0,") && csv.contains("\nben,0,5,0,0,"), "{csv}");
+    assert!(csv.contains("\nanna,0,5,2,0,") && csv.contains("\nben,0,5,,0,"), "{csv}");
 }
 
 #[test]
@@ -323,7 +329,7 @@ fn an_archive_that_the_workbook_packs_is_graded_and_its_kept_copy_is_watched() {
     }
     fs::create_dir_all(class.hand_ins()).expect("a folder");
     let packed = class.hand_ins().join("dora.tar");
-    pack(&student, &[1, 2], &packed).expect("packed");
+    pack(&student, &[1, 2], &packed, Compiled::NotAsked).expect("packed");
     let rubric = class.folder.path().join("rubric.toml");
     let sizes = "[steps.step01]\nsizes = [\"128x128x64 f16\"]\n[steps.step02]\nsizes = [\"128x128x128 bf16\"]\n";
     fs::write(&rubric, sizes).expect("written");

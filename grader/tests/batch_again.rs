@@ -215,6 +215,29 @@ fn each_entry_has_a_row_with_what_it_is_and_what_to_do() {
 }
 
 #[test]
+fn a_row_says_what_comes_next_or_what_the_machine_lacks() {
+    let (solution, untouched) =
+        (include_str!("../../solutions/src/step01.rs"), include_str!("../../steps/step01/src/kernel.rs"));
+    let begun = solution.replace("t.commit(mma_done);", "t.todo(\"1.4\");");
+    let class = Class::new(&[("begun", &begun), ("done", solution), ("untouched", untouched)]);
+    let mut command = class.batch("grades", &["--step", "1"]);
+    command.env("PTXAS", "/no/ptxas");
+    let (status, _, errors) = said(command);
+    assert_eq!(status, Some(0), "{errors}");
+    let csv = class.csv("grades");
+    let mut reader = csv::Reader::from_reader(csv.as_bytes());
+    let rows = reader.records().map(|row| row.expect("a row"));
+    let rows: Vec<String> = rows.map(|row| format!("{}: {}\n", &row[0], &row[row.len() - 2])).collect();
+    expect![[r#"
+        begun: step01: TODO 1.4: the MMAs are committed to the mbarrier, at steps/step01/src/kernel.rs:81 (read: mbarriers and phases)
+        done: step01: resources could not be checked by the machine that grades: PTXAS=/no/ptxas is no file; `pip install nvidia-cuda-nvcc` brings it; then set PTXAS to the path of `ptxas`
+        untouched: step01: TODO 1.1: A and B arrive swizzled in shared memory, at steps/step01/src/kernel.rs:61 (read: shared memory and swizzles)
+    "#]].assert_eq(&rows.concat());
+    // Of the whole class it is said once, to who can mend it.
+    assert!(errors.contains("note: `resources` could not be checked in 1 of 3 hand-ins"), "{errors}");
+}
+
+#[test]
 fn moments_without_a_due_date_cost_nothing_and_that_is_said() {
     let class = Class::new(&[("anna", "fn broken( {")]);
     let table = class.folder.path().join("came.csv");

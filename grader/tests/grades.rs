@@ -379,7 +379,7 @@ fn a_folder_without_what_was_asked() {
             FOLDER holds no kernel for step01
               there is: `kernel.rs`
               looked for: steps/step01/src/kernel.rs, step01/src/kernel.rs, step01/kernel.rs, step01.rs
-              try: Put each kernel at one of these places, or hand in what `cargo workbook pack` writes."#]],
+              try: The name of `kernel.rs` does not say its step: call it `step01.rs`, with the number of its step, or hand in what `cargo workbook pack` writes."#]],
     );
     refuses(
         folder(&["step01.rs"]).path(),
@@ -427,8 +427,8 @@ fn a_folder_without_what_was_asked() {
         &file.path().join("step01.rs"),
         &[],
         expect![[r#"
-            FOLDER: refused (not-an-archive): it is cut off, or no tar archive: failed to read entire block
-              try: Hand in what `cargo workbook pack` writes."#]],
+            FOLDER is one Rust file; a hand-in is a folder, a .tar, a .tar.gz or a .tgz file
+              try: Give the file that `cargo workbook pack --step step01` writes; or put this one into a folder under the name of its step, `mkdir hand-in && cp FOLDER hand-in/step01.rs`, and give the folder."#]],
     );
     refuses(
         &file.path().join("none"),

@@ -29,6 +29,19 @@ fn errors_name_the_line_the_value_and_what_is_allowed() {
         rubric.toml:8: milestones = 60
           try: Give a whole number from 0 to 50."#]],
     );
+    // What is no table where one stands, also a list of the values that it would have.
+    for text in ["steps.step01 = 5", "shares = [50, 15, 15, 5, 15, 30]", "late = 1", "steps = 4", "[[steps.step01]]"] {
+        let error = Rubric::parse("rubric.toml", &format!("\n{text}\n")).expect_err(text);
+        let what =
+            format!("rubric.toml:2: {text}: allowed is a table, its name in single brackets on a line of its own,");
+        assert!(error.starts_with(&what) && error.contains("\n  try: "), "{error}");
+    }
+    refused(
+        "[steps.step01]\nsizes = \"128x128x64 f16\"\n",
+        expect![[r#"
+        rubric.toml:2: sizes = "128x128x64 f16": allowed is a list, such as ["256x256x64 f16"]
+          try: `grader rubric` prints a rubric with all that can be said, and its values."#]],
+    );
     refused(
         "# one\nfats = 1.5\n",
         expect![[r#"

@@ -281,17 +281,51 @@ fn a_class_is_read_from_folders_and_archives_and_what_cannot_be_read_is_named() 
     write("emil/notes.txt", "see my mail");
     write("README", "hand-ins");
     std::fs::write(at("fritz.tar.gz"), "no archive").expect("written");
+    // Whatever somebody handed in and nobody compared is named with what to do, and the status is 2.
+    write("gina.zip", "PK");
+    write("step02.rs", &other);
+    write("hanna/first.tar", "");
+    write("hanna/second.tar", "");
+    write("ida/homework/step02.rs", &other);
+    archive("jan.tar", &[("work/step02/src/kernel.rs", &other)]);
+    std::fs::create_dir(at("nothing")).expect("made");
+    write("step3only/step03.rs", "// of another step\n");
+    #[cfg(unix)]
+    std::os::unix::fs::symlink("/elsewhere", at("karl")).expect("a link");
     let (status, found, said) = similar(&["--step", "2"]);
     assert_eq!(status, Some(2), "{found}{said}");
     assert!(found.ends_with("3 kernels compared, of step02; groups that stand out: 1\n"), "{found}");
     expect_test::expect![[r#"
-        note: README is a file of another kind; a hand-in is a folder, a .tar, a .tar.gz or a .tgz file
-        note: no kernel for step02 in emil
-        error: 2 hand-ins or kernels could not be read, and are not compared:
+        note: no kernel for step02 in nothing, step3only
+        error: 10 hand-ins or kernels are not compared with the others:
+          README is a file of another kind; a hand-in is a folder, a .tar, a .tar.gz or a .tgz file
+            try: Ask for what `cargo workbook pack` writes. If it is nobody's hand-in, move it out of this folder.
+          gina.zip is a .zip file; a hand-in is a folder, a .tar, a .tar.gz or a .tgz file
+            try: Unpack it into a folder of that name, or ask for what `cargo workbook pack` writes.
+          karl is a symbolic link, and links are not followed
+            try: Put what it leads to in its place: the folder or the archive itself.
+          step02.rs is one Rust file; a hand-in is a folder, a .tar, a .tar.gz or a .tgz file
+            try: Put it into a folder with the student's name, as `step01.rs`, with the number of its step.
           two kernels for step 2: FOLDER/dora/step02/kernel.rs and FOLDER/dora/step02.rs
             try: Leave the one that counts.
+          FOLDER/emil holds no kernel for step01 to step10
+            there is: `notes.txt`
+            looked for: steps/step01/src/kernel.rs, step01/src/kernel.rs, step01/kernel.rs, step01.rs, and the same for the other steps
+            try: Put each kernel at one of these places, or hand in what `cargo workbook pack` writes.
           FOLDER/fritz.tar.gz: refused (not-an-archive): it is cut off, or no tar archive: failed to read entire block
             try: Hand in what `cargo workbook pack` writes.
+          FOLDER/hanna holds no kernel for step01 to step10
+            there is: `first.tar`, `second.tar`
+            looked for: steps/step01/src/kernel.rs, step01/src/kernel.rs, step01/kernel.rs, step01.rs, and the same for the other steps
+            try: Leave the archive that counts, alone: `first.tar`, `second.tar`.
+          FOLDER/ida holds no kernel for step01 to step10
+            there is: `homework/`
+            looked for: steps/step01/src/kernel.rs, step01/src/kernel.rs, step01/kernel.rs, step01.rs, and the same for the other steps
+            try: Hand in what lies in `homework`, not the folder around it: `homework/step02.rs` is one folder too deep.
+          FOLDER/jan.tar holds no kernel for step01 to step10
+            there is: `work/step02/src/kernel.rs`
+            looked for: steps/step01/src/kernel.rs, step01/src/kernel.rs, step01/kernel.rs, step01.rs, and the same for the other steps
+            try: Hand in what lies in `work`, not the folder around it: `work/step02/src/kernel.rs` is one folder too deep.
     "#]]
     .assert_eq(&said);
     let (status, _, said) = similar(&["--step", "77"]);

@@ -33,6 +33,42 @@ fn says(kernel: &str, expected: Expect) {
     expected.assert_eq(&graded(&hand_in(&[("step01.rs", kernel)]), &[]));
 }
 
+#[test]
+fn one_file_is_told_what_to_hand_in_and_by_which_command() {
+    let folder = hand_in(&[
+        ("steps/step03/src/kernel.rs", "// three"),
+        ("kernel.rs", "// one"),
+        ("a b/anna.zip", "PK"),
+        ("a b/step02.rs", "// 2"),
+        ("lone/kernel.rs", "// four"),
+    ]);
+    let said = |file: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_grader"));
+        let output = command.arg("grade").arg(folder.path().join(file)).args(["--format", "gradescope"]).output();
+        let output = output.expect("the command starts");
+        // It is the hand-in's fault: no points, and the same words.
+        let printed: serde_json::Value = serde_json::from_slice(&output.stdout).expect("results.json");
+        assert_eq!((output.status.code(), printed["score"].as_f64()), (Some(2), Some(0.0)), "{printed}");
+        String::from_utf8_lossy(&output.stderr).replace(&*folder.path().to_string_lossy(), "FOLDER")
+    };
+    expect![[r#"
+        error: FOLDER/steps/step03/src/kernel.rs is one Rust file; a hand-in is a folder, a .tar, a .tar.gz or a .tgz file
+          try: Give the file that `cargo workbook pack --step step03` writes; or put this one into a folder under the name of its step, `mkdir hand-in && cp FOLDER/steps/step03/src/kernel.rs hand-in/step03.rs`, and give the folder.
+        error: FOLDER/kernel.rs is one Rust file; a hand-in is a folder, a .tar, a .tar.gz or a .tgz file
+          try: Give the file that `cargo workbook pack --step step01` writes; or put this one into a folder under the name of its step, `mkdir hand-in && cp FOLDER/kernel.rs hand-in/step01.rs`, and give the folder.
+        error: FOLDER/a b/step02.rs is one Rust file; a hand-in is a folder, a .tar, a .tar.gz or a .tgz file
+          try: Give the file that `cargo workbook pack --step step02` writes; or put this one into a folder under the name of its step, `mkdir hand-in && cp 'FOLDER/a b/step02.rs' hand-in/step02.rs`, and give the folder.
+        error: FOLDER/a b/anna.zip is a .zip file; a hand-in is a folder, a .tar, a .tar.gz or a .tgz file
+          try: Unpack it into a folder and give that, or hand in what `cargo workbook pack` writes.
+        error: FOLDER/lone holds no kernel for step01 to step10
+          there is: `kernel.rs`
+          looked for: steps/step01/src/kernel.rs, step01/src/kernel.rs, step01/kernel.rs, step01.rs, and the same for the other steps
+          try: The name of `kernel.rs` does not say its step: call it `step01.rs`, with the number of its step, or hand in what `cargo workbook pack` writes.
+    "#]].assert_eq(
+        &["steps/step03/src/kernel.rs", "kernel.rs", "a b/step02.rs", "a b/anna.zip", "lone"].map(said).concat(),
+    );
+}
+
 const SOLUTION: &str = include_str!("../../solutions/src/step01.rs");
 
 #[test]
@@ -159,7 +195,7 @@ fn a_hand_in_without_a_kernel_is_told_with_what_is_there() {
             error: HAND-IN holds no kernel for step01 to step10
               there is: `kernel.rs`, `notes/`
               looked for: steps/step01/src/kernel.rs, step01/src/kernel.rs, step01/kernel.rs, step01.rs, and the same for the other steps
-              try: Put each kernel at one of these places, or hand in what `cargo workbook pack` writes.
+              try: The name of `kernel.rs` does not say its step: call it `step01.rs`, with the number of its step, or hand in what `cargo workbook pack` writes.
         "#]],
     );
     says(
@@ -224,12 +260,9 @@ fn moments_without_a_due_date_cost_nothing_and_that_is_said() {
 }
 
 /// Both are about who is harmed, TODO 2.2; what mends it is the fence of TODO 2.1.
-#[test]
-fn a_finding_and_what_comes_next_name_the_same_todo() {
-    let kernel = include_str!("../../solutions/src/step02.rs");
-    let fence = "k.fence_proxy_async();";
-    assert_eq!(kernel.matches(fence).count(), 1, "the solution has another text");
-    let folder = hand_in(&[("step02.rs", &kernel.replace(fence, ""))]);
+/// Grades a kernel of step 2 at one small size, as JSON and as a page.
+fn of_step_2(kernel: &str) -> (serde_json::Value, String) {
+    let folder = hand_in(&[("step02.rs", kernel)]);
     let rubric = folder.path().join("rubric.toml");
     fs::write(&rubric, "[steps.step02]\nsizes = [\"128x128x128 f16\"]\ntimed = \"128x128x128 f16\"\n")
         .expect("written");
@@ -239,21 +272,88 @@ fn a_finding_and_what_comes_next_name_the_same_todo() {
         String::from_utf8_lossy(&command.output().expect("started").stdout).into_owned()
     };
     let grade: serde_json::Value = serde_json::from_str(&report("json")).expect("JSON");
-    let step = &grade["steps"][0];
-    let failed = step["parts"].as_array().expect("parts").iter().find(|part| part["outcome"] == "failed");
-    let text = failed.and_then(|part| part["text"].as_str()).unwrap_or_else(|| panic!("nothing failed: {grade:#}"));
-    let pointer = text.lines().find(|line| line.contains("; read: ")).unwrap_or_else(|| panic!("no pointer: {text}"));
-    expect!["  TODO 2.1; read: book: proxies and fences (book/src/proxies.md)"].assert_eq(pointer);
-    assert_eq!(
-        (&step["next"]["todo"], &step["next"]["page"]),
-        (&"2.1".into(), &"book/src/proxies.md".into()),
-        "{step:#}"
-    );
-    // Nor does the page say another one anywhere.
-    let page = report("html");
-    assert!(page.contains("TODO 2.1") && !page.contains("TODO 2.2"), "{page}");
-    let undone =
-        step["milestones"].as_array().expect("milestones").iter().filter(|milestone| milestone["state"] != "done");
-    let undone: Vec<&str> = undone.filter_map(|milestone| milestone["id"].as_str()).collect();
-    assert_eq!(undone, ["2.1"], "{step:#}");
+    (grade["steps"][0].clone(), report("html"))
+}
+
+#[test]
+fn a_finding_and_what_comes_next_name_the_same_todo() {
+    let kernel = include_str!("../../solutions/src/step02.rs");
+    let changed = |changes: &[(&str, &str)]| {
+        changes.iter().fold(kernel.to_string(), |text, (from, to)| {
+            assert_eq!(kernel.matches(from).count(), 1, "the solution has another text");
+            text.replace(from, to)
+        })
+    };
+    let (fence, commit, wait) = ("k.fence_proxy_async();", "t.commit(mma_done);", "k.wait(mma_done, round & 1);");
+    let (sums, once) =
+        ("k.tcgen05_fence_after();", "k.warp(0, |w| w.elect_one(|t| t.commit(mma_done)));\n    k.wait(mma_done, 0);");
+    let waits_once = changed(&[(commit, ""), (wait, ""), (sums, &format!("{once}\n    {sums}"))]);
+    for (kernel, todo, page, undone, never) in [
+        (changed(&[(fence, "")]), "2.1", "proxies", vec!["2.1"], "2.2"),
+        // The finding points at the stores to a tile that is still multiplied. They are right: what is missing is the wait.
+        // So is the commit that the next finding points at, where each wait is for the phase that is over.
+        (changed(&[(wait, "k.wait(mma_done, round + 1 & 1);")]), "2.4", "mbarriers", vec!["2.2", "2.4", "2.5"], "2.1"),
+        (waits_once, "2.4", "mbarriers", vec!["2.2", "2.4", "2.5"], "2.1"),
+    ] {
+        let (step, html) = of_step_2(&kernel);
+        let failed = step["parts"].as_array().expect("parts").iter().find(|part| part["outcome"] == "failed");
+        let text = failed.and_then(|part| part["text"].as_str()).unwrap_or_else(|| panic!("nothing failed: {step:#}"));
+        let pointer = text.lines().find(|line| line.contains("; read: "));
+        let pointer = pointer.unwrap_or_else(|| panic!("no pointer: {text}"));
+        assert!(pointer.starts_with(&format!("  TODO {todo}; read: ")), "{text}");
+        let page = format!("book/src/{page}.md");
+        assert!(pointer.ends_with(&format!("({page})")), "{text}");
+        assert_eq!((&step["next"]["todo"], &step["next"]["page"]), (&todo.into(), &page.into()), "{step:#}");
+        // Nor does the page say the one that is harmed.
+        let says = |todo: &str| html.contains(&format!("TODO {todo}"));
+        assert!(says(todo) && !says(never), "{html}");
+        let all = step["milestones"].as_array().expect("milestones");
+        let found = all.iter().filter(|milestone| milestone["state"] != "done");
+        let found: Vec<&str> = found.filter_map(|milestone| milestone["id"].as_str()).collect();
+        assert_eq!(found, undone, "{step:#}");
+    }
+}
+
+/// The first round hangs, and cuts short what TODO 2.1 does in all others: that is right.
+#[test]
+fn a_hang_in_a_loop_names_the_commit_that_it_waits_for() {
+    let kernel = include_str!("../../solutions/src/step02.rs");
+    let (commit, sums) = ("t.commit(mma_done);", "k.tcgen05_fence_after();");
+    assert!([commit, sums].iter().all(|text| kernel.matches(text).count() == 1), "the solution has another text");
+    let kernel = kernel.replace(commit, "");
+    for kernel in [&kernel, &kernel.replace(sums, "k.todo(\"2.6\");\n    k.tcgen05_fence_after();")] {
+        let (step, _) = of_step_2(kernel);
+        let page: serde_json::Value = "book/src/mbarriers.md".into();
+        assert_eq!((&step["next"]["todo"], &step["next"]["page"]), (&"2.3".into(), &page), "{step:#}");
+    }
+}
+
+#[test]
+fn what_the_machine_lacks_is_the_courses_to_mend_and_not_the_students() {
+    let folder = hand_in(&[("step01.rs", SOLUTION)]);
+    let report = |of: &str, format: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_grader"));
+        match of {
+            "grade" => command.arg(of).arg(folder.path()).arg("--trust"),
+            _ => command.args([of, "--step", "1"]),
+        };
+        command.args(["--format", format]).env("PTXAS", "/no/ptxas").env_remove("WORKBOOK_DEVICE").env("NO_COLOR", "1");
+        String::from_utf8_lossy(&command.output().expect("started").stdout).into_owned()
+    };
+    let grade: serde_json::Value = serde_json::from_str(&report("grade", "json")).expect("JSON");
+    let next = &grade["steps"][0]["next"];
+    expect![[r#"
+        {
+          "task": "Leave the kernel as it is, and tell the course, which can mend it there: PTXAS=/no/ptxas is no file; `pip install nvidia-cuda-nvcc` brings it; then set PTXAS to the path of `ptxas`.",
+          "title": "`resources` could not be checked, because of the machine that grades and not because of the kernel"
+        }
+    "#]].assert_eq(&format!("{next:#}\n"));
+    let why = "the machine that grades could not look at it, and the kernel is not why: PTXAS=/no/ptxas is no file";
+    for format in ["text", "gradescope", "junit", "autolab", "html"] {
+        let said = report("grade", format);
+        assert!(said.contains(why), "{format}: {said}");
+    }
+    // A solution is the course's own.
+    let solutions: serde_json::Value = serde_json::from_str(&report("solutions", "json")).expect("JSON");
+    assert!(solutions["steps"][0]["next"].is_null(), "{solutions:#}");
 }

@@ -22,6 +22,8 @@ pub struct Asked {
     pub stdout: String,
     /// What it wrote to stderr.
     pub stderr: String,
+    /// Why the answer that it left was not taken, in the words of who ran it.
+    pub not_taken: Option<String>,
 }
 
 /// How a program ended that was asked for a kernel.
@@ -65,12 +67,12 @@ impl Emitted {
                 Ok(ended) => ended,
                 Err(process::Failure::TookTooLong(seconds)) => {
                     let end = End::TookTooLong(format!("{seconds} s"));
-                    return Ok(Asked { end, stdout: String::new(), stderr: String::new() });
+                    return Ok(Asked { end, stdout: String::new(), stderr: String::new(), not_taken: None });
                 }
                 Err(failure @ process::Failure::DoesNotStart(_)) => return Err(failure.to_string()),
             };
             let end = if ended.success { End::Well } else { End::Failed(ended.status) };
-            Ok(Asked { end, stdout: ended.stdout, stderr: ended.stderr })
+            Ok(Asked { end, stdout: ended.stdout, stderr: ended.stderr, not_taken: None })
         })
     }
 
@@ -132,7 +134,17 @@ impl KernelSource for Emitted {
             eprintln!("\nprinted while the kernel was built for {problem}:\n{}", answers::plain(printed.trim_end()));
         }
         let answer = answers::read(&reply).map_err(|failure| match failure {
-            BuildFailure::NoAnswer { message } => no_answer(format!("{message}{}", answers::plain(&said))),
+            BuildFailure::NoAnswer { message } => {
+                // That nothing lies here is not that nothing was left.
+                let message = match &asked.not_taken {
+                    Some(why) => format!("the answer is not taken: {why}"),
+                    None => message,
+                };
+                let said = answers::plain(&said);
+                no_answer(format!(
+                    "{message}{said}\n  try: Let the kernel function return, and leave the answer to the workbook."
+                ))
+            }
             other => other,
         })?;
         match answer {

@@ -11,7 +11,7 @@ use clap::Parser;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use harness::workbook::Workspace;
-use harness::workbook::pack::pack;
+use harness::workbook::pack::{Compiled, pack};
 use kernels::Sources;
 use mix::{Broken, Kind};
 use random::Random;
@@ -118,5 +118,5 @@ fn hand_in(class: &Path, name: &str, kind: &Kind, sources: &Sources, random: &mu
 
 /// Of an archive only the steps are there that somebody has worked on.
 fn packed(student: &Workspace, kind: &Kind, out: &Path) -> Result<(), String> {
-    pack(student, &kind.worked_on(), out).map(drop)
+    pack(student, &kind.worked_on(), out, Compiled::NotAsked).map(drop)
 }

@@ -1,7 +1,7 @@
 //! A batch that is given again, over grades that are there: whether it asks for what they were asked for. If not, it would replace them.
 //!
 //! What the machine has (compilers, the grader's own program) may change, and so may the moments of hand-ins: they decide on grades, and
-//! nobody chooses them by leaving an option out.
+//! nobody chooses them by leaving an option out. That a moment is no longer given is what somebody left out, and gives late points back.
 
 use super::hand_ins::HandIn;
 use super::store::{Outcome, Record, Store};
@@ -33,7 +33,7 @@ pub(super) fn as_before(batch: &Batch, store: &Store, hand_ins: &[HandIn]) -> Re
                 continue;
             }
         };
-        let found = differences(batch, store, &record, commitment.as_deref());
+        let found = differences(batch, store, &record, commitment.as_deref(), &hand_in.name);
         if !found.is_empty() {
             replaced += 1;
             first.get_or_insert((record.name, found));
@@ -57,7 +57,7 @@ pub(super) fn as_before(batch: &Batch, store: &Store, hand_ins: &[HandIn]) -> Re
     ))
 }
 
-fn differences(batch: &Batch, store: &Store, record: &Record, commitment: Option<&str>) -> Vec<Difference> {
+fn differences(batch: &Batch, store: &Store, record: &Record, commitment: Option<&str>, name: &str) -> Vec<Difference> {
     let mut found = Vec::new();
     let mut differ = |what, then: String, now: String, option: String| {
         found.push(Difference { what, then, now, option });
@@ -108,6 +108,10 @@ fn differences(batch: &Batch, store: &Store, record: &Record, commitment: Option
         let option = if then.allow_unchecked { "--allow-unchecked" } else { "no --allow-unchecked" };
         let (then, now) = (called(then.allow_unchecked), called(now.allow_unchecked));
         differ("parts that are not checked", then, now, option.to_string());
+    }
+    if let (Some(came), None) = (&then.handed_in, batch.moment(name)) {
+        let option = "--handed-in FILE, where FILE says when each came".to_string();
+        differ("when it was handed in", came.clone(), "not given".to_string(), option);
     }
     if then.device != now.device {
         let called = |device: &str| if device.is_empty() { "the default" } else { device }.to_string();

@@ -55,8 +55,8 @@ pub struct Batch {
     pub seed_commit: bool,
     /// What is asked of each hand-in.
     pub asked: Asked,
-    /// When hand-ins came, by their names.
-    pub handed_in: BTreeMap<String, Moment>,
+    /// When hand-ins came, by their names; `None`: nothing was given that says so.
+    pub handed_in: Option<BTreeMap<String, Moment>>,
     /// Grade again what could not be graded.
     pub retry: bool,
     /// Replace grades that were asked for otherwise: by another rubric, another seed, other steps.
@@ -74,12 +74,24 @@ pub struct Batch {
 pub struct Done {
     /// Hand-ins that were graded now.
     pub graded: usize,
-    /// Results that were there.
+    /// Grades that were there.
     pub kept: usize,
     /// Hand-ins that could not be graded, now or before.
     pub not_graded: usize,
     /// Parts that could not be checked, and gave no points: a sentence on each.
     pub unchecked: Vec<String>,
+}
+
+impl Done {
+    /// Counts a hand-in, once: whether its result was there, and whether it has a grade.
+    fn add(&mut self, kept: bool, graded: bool) {
+        let count = match (graded, kept) {
+            (true, true) => &mut self.kept,
+            (true, false) => &mut self.graded,
+            (false, _) => &mut self.not_graded,
+        };
+        *count += 1;
+    }
 }
 
 impl Batch {
@@ -91,6 +103,7 @@ impl Batch {
         // Before anything is written: what is wrong with what was asked leaves nothing behind.
         let (hand_ins, ignored) = hand_ins::list(&self.hand_ins, Some(&self.out))?;
         options::allowed(&self.asked.options, self.grader.is_some())?;
+        self.slurm.as_ref().map_or(Ok(()), Slurm::answers)?;
         let (program, grade_with) = who_grades(self.grader.as_deref())?;
         // A container or another machine has its own.
         let unknown = if grade_with.is_none() { self.versions.unknowns() } else { Vec::new() };
@@ -110,6 +123,7 @@ impl Batch {
                 "{folder} holds no hand-in{odd}\n  try: Name the folder in which each hand-in is {KINDS}."
             ));
         }
+        self.dated(&hand_ins)?;
         let store = Store::open(&self.out)?;
         again::as_before(self, &store, &hand_ins)?;
         slurm::end_earlier(&store, &say)?;
@@ -124,19 +138,16 @@ impl Batch {
             say(&format!("note: {note}"));
         }
         let names: BTreeSet<&str> = hand_ins.iter().map(|one| one.name.as_str()).collect();
-        let strange: Vec<&String> = self.handed_in.keys().filter(|name| !names.contains(name.as_str())).collect();
-        if !strange.is_empty() {
-            let shown: Vec<String> = strange.iter().take(5).map(|name| format!("{name:?}")).collect();
-            let more = strange.len() - shown.len();
-            let more = if more == 0 { String::new() } else { format!(" and {more} more") };
-            say(&format!("note: no hand-in is called {}{more}, for which a moment is given", shown.join(", ")));
+        let strange = self.moments().map(|(name, _)| name.as_str()).filter(|name| !names.contains(name));
+        if let Some(strange) = some(strange) {
+            say(&format!("note: no hand-in is called {strange}, for which a moment is given"));
         }
-        let unknown = hand_ins.iter().filter(|one| !self.handed_in.contains_key(&one.name)).count();
-        if self.rubric.late.is_none() && !self.handed_in.is_empty() {
+        if self.rubric.late.is_none() && self.moments().next().is_some() {
             say(&format!("note: {}", crate::rubric::NOT_DUE));
         }
-        if self.rubric.late.is_some() && unknown > 0 {
-            say(&format!("note: nothing says when {unknown} of the hand-ins came (--handed-in): they lose no points"));
+        let unknown = hand_ins.iter().filter(|one| self.moment(&one.name).is_none()).map(|one| one.name.as_str());
+        if let (Some(_), Some(unknown)) = (&self.rubric.late, some(unknown)) {
+            say(&format!("note: --handed-in does not say when these came, and they lose no points: {unknown}"));
         }
         // Another program in place of this one judges by itself, perhaps where this folder is not seen.
         let verdicts = match &grade_with {
@@ -161,6 +172,38 @@ impl Batch {
         done.unchecked = summary::write(&store, &hand_ins, &self.rubric, &self.asked.steps)?;
         Ok(done)
     }
+
+    /// When hand-ins came, as far as that is known.
+    fn moments(&self) -> impl Iterator<Item = (&String, &Moment)> {
+        self.handed_in.iter().flatten()
+    }
+
+    /// When a hand-in came.
+    fn moment(&self, name: &str) -> Option<&Moment> {
+        self.handed_in.as_ref()?.get(name)
+    }
+
+    /// Whether something says when hand-ins came, where being late costs points: else nobody would be late.
+    fn dated(&self, hand_ins: &[HandIn]) -> Result<(), String> {
+        let (Some(late), None, false) = (&self.rubric.late, &self.handed_in, hand_ins.is_empty()) else {
+            return Ok(());
+        };
+        Err(format!(
+            "the rubric says that hand-ins were due at {}, and nothing says when they came: no late one would lose points\n  \
+             try: Give --handed-in FILE, a CSV file whose first line is `name,handed_in`, or Gradescope's submission_metadata.yml; \
+             a hand-in that FILE does not name counts as in time. Or leave [late] out of the rubric.",
+            late.due.text
+        ))
+    }
+}
+
+/// The first of these names, and how many more there are; `None` if there is none.
+fn some<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {
+    const SHOWN: usize = 5;
+    let names: Vec<String> = names.map(|name| format!("{name:?}")).collect();
+    let more = names.len().saturating_sub(SHOWN);
+    let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+    (!names.is_empty()).then(|| format!("{}{more}", names[..names.len().min(SHOWN)].join(", ")))
 }
 
 /// What is said of results that cannot be read: the first of them, and how many more there are.
@@ -226,9 +269,10 @@ impl Running<'_> {
                         let mut ended = ended.lock().unwrap_or_else(PoisonError::into_inner);
                         match (result, ended.as_mut()) {
                             (Ok((kept, graded)), Ok(done)) => {
-                                done.kept += usize::from(kept);
-                                done.graded += usize::from(!kept && graded);
-                                done.not_graded += usize::from(!graded);
+                                done.add(kept, graded);
+                                if kept {
+                                    bar.kept();
+                                }
                             }
                             // Only a folder of grades that cannot be written ends in this.
                             (Err(error), Ok(_)) => {
@@ -275,10 +319,7 @@ impl Running<'_> {
         let (mut done, mut waiting) = (Done::default(), Vec::new());
         for hand_in in hand_ins {
             match self.state(hand_in)? {
-                State::Kept(graded) => {
-                    done.kept += 1;
-                    done.not_graded += usize::from(!graded);
-                }
+                State::Kept(graded) => done.add(true, graded),
                 State::Waits(work) => waiting.push(*work),
             }
         }
@@ -292,8 +333,7 @@ impl Running<'_> {
         ran?;
         for id in ids {
             let graded = self.store.result(&id)?.is_some_and(|record| matches!(record.outcome, Outcome::Graded(_)));
-            done.graded += usize::from(graded);
-            done.not_graded += usize::from(!graded);
+            done.add(false, graded);
         }
         Ok(done)
     }
@@ -302,7 +342,7 @@ impl Running<'_> {
     fn state(&self, hand_in: &HandIn) -> Result<State, String> {
         let (batch, versions) = (self.batch, &self.common.versions);
         let taken = hand_ins::take(hand_in, self.store)?;
-        let handed_in = batch.handed_in.get(&hand_in.name).map(|moment| moment.text.clone());
+        let handed_in = batch.moment(&hand_in.name).map(|moment| moment.text.clone());
         let asked = Asked { handed_in, ..batch.asked.clone() };
         let seed = self.common.seed_commitment.clone().unwrap_or_else(|| self.seed.to_string());
         let identity = |hand_in: &str| {

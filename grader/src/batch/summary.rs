@@ -7,7 +7,7 @@ use super::store::{Outcome, Record, Store, write_whole};
 use crate::advice::Next;
 use crate::formats::{harmless, html};
 use crate::json::{Report, State, Step, rounded};
-use crate::rubric::Rubric;
+use crate::rubric::{Moment, Rubric};
 use harness::workbook::name;
 use maud::{Markup, html};
 use std::collections::{BTreeMap, BTreeSet};
@@ -34,7 +34,8 @@ struct Row {
     id: String,
     name: String,
     score: Option<f64>,
-    late_days: u32,
+    /// `None` where nothing says when it came.
+    late_days: Option<u32>,
     points: BTreeMap<u8, f64>,
     note: String,
 }
@@ -55,7 +56,7 @@ pub fn write(store: &Store, hand_ins: &[HandIn], rubric: &Rubric, steps: &[u8]) 
         };
         let path = store.folder.join("reports").join(format!("{}.html", hand_in.id));
         write_whole(&path, page.as_bytes())?;
-        rows.push(row(&hand_in.id, &record));
+        rows.push(row(&hand_in.id, &record, rubric));
         counts.add(&record);
     }
     let columns: Vec<u8> =
@@ -120,19 +121,24 @@ fn without_names(title: &str) -> String {
     pieces.map(|(index, piece)| if index % 2 == 1 { "`…`" } else { piece }).collect()
 }
 
-fn row(id: &str, record: &Record) -> Row {
+/// How late a hand-in is, graded or not: nothing is late where nothing was due.
+fn late_days(record: &Record, rubric: &Rubric) -> Option<u32> {
+    let handed_in = Moment::parse(record.asked.handed_in.as_deref()?).ok()?;
+    Some(rubric.late.as_ref().map_or(0, |late| late.days(&handed_in)))
+}
+
+fn row(id: &str, record: &Record, rubric: &Rubric) -> Row {
     let mut row = Row {
         id: id.to_string(),
         name: record.name.clone(),
         score: None,
-        late_days: 0,
+        late_days: late_days(record, rubric),
         points: BTreeMap::new(),
         note: String::new(),
     };
     match &record.outcome {
         Outcome::Graded(report) => {
             row.score = Some(report.score);
-            row.late_days = report.late.as_ref().map_or(0, |late| late.days);
             row.points = report.steps.iter().map(|step| (step.step, step.points)).collect();
             row.note = first_next(report).or_else(|| first_unchecked(report)).unwrap_or_default();
         }
@@ -160,7 +166,10 @@ fn on_one_line(reason: &str) -> String {
 }
 
 fn first_next(report: &Report) -> Option<String> {
-    let step = report.steps.iter().find(|step| step.next.is_some())?;
+    // What the machine could not check is said with its reason, where nothing else is left.
+    let is_the_kernels =
+        |step: &&Step| step.parts.iter().any(|part| !matches!(part.outcome, State::Passed | State::NotChecked));
+    let step = report.steps.iter().filter(is_the_kernels).find(|step| step.next.is_some())?;
     Some(format!("{}: {}", name(step.step), step.next.as_ref().map(Next::line)?))
 }
 
@@ -168,7 +177,12 @@ fn first_next(report: &Report) -> Option<String> {
 fn first_unchecked(report: &Report) -> Option<String> {
     report.steps.iter().find_map(|step| {
         let part = step.parts.iter().find(|part| part.outcome == State::NotChecked)?;
-        Some(format!("{}: {} could not be checked here: {}", name(step.step), part.part, on_one_line(&part.text)))
+        Some(format!(
+            "{}: {} could not be checked by the machine that grades: {}",
+            name(step.step),
+            part.part,
+            on_one_line(&part.text)
+        ))
     })
 }
 
@@ -181,8 +195,8 @@ fn table(rows: &[Row], steps: &[u8], of: u32) -> Result<Vec<u8>, String> {
     for row in rows {
         // No score is not the score 0: somebody has to look at it.
         let number = |points: Option<&f64>| points.map(f64::to_string).unwrap_or_default();
-        let mut cells =
-            vec![harmless(&row.name), number(row.score.as_ref()), of.to_string(), row.late_days.to_string()];
+        let late_days = row.late_days.map(|days| days.to_string()).unwrap_or_default();
+        let mut cells = vec![harmless(&row.name), number(row.score.as_ref()), of.to_string(), late_days];
         cells.extend(steps.iter().map(|step| number(row.points.get(step))));
         cells.extend([harmless(&row.note), format!("reports/{}.html", row.id)]);
         writer.write_record(cells).map_err(failed)?;
@@ -218,7 +232,7 @@ fn index(rows: &[Row], counts: &Counts, unchecked: &[String], of: u32) -> String
                     tr {
                         td { (link(row)) }
                         td class="number" { @if let Some(score) = row.score { (score) } @else { "–" } }
-                        td class="number" { (row.late_days) }
+                        td class="number" { @if let Some(days) = row.late_days { (days) } @else { "–" } }
                         td { (row.note) }
                     }
                 }

@@ -101,7 +101,11 @@ fn explanation(step: &Step, part: &PartReport) -> String {
             text += &format!("\n{} {}: {}", milestone.id, milestone.title, milestone.state.replace('_', " "));
         }
     }
-    if part.text.trim().is_empty() { text } else { format!("{text}\n\n{}", part.text.trim_end()) }
+    let why = match part.outcome {
+        State::NotChecked => advice::why_not_checked(part.part, part.text.trim_end()),
+        _ => part.text.trim_end().to_string(),
+    };
+    if why.trim().is_empty() { text } else { format!("{text}\n\n{why}") }
 }
 
 /// What comes next in a step, as lines.

@@ -1,17 +1,16 @@
 //! A rubric as TOML: reading it, with errors at their lines, and writing it.
 
+use super::shape::{File, FileLate, FileShares, LATE_HAS, Table, in_plain_words};
 use super::{Late, Moment, Rubric};
 use harness::points::Shares;
 use harness::workbook::name;
 use harness::{Part, Problem};
-use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write};
 use std::ops::Range;
 use std::path::Path;
 use std::{fmt, fs, io};
 use toml::Spanned;
-use toml::value::Datetime;
 
 /// The largest extent of a size. A cube of it takes 1.5 GiB of A, B and D; one of twice as much is above the 4 GiB that the emulator gives
 /// a launch. Where all of D is checked it takes the judge the most memory at 16384 x 16384 x 8: 4.4 GiB of [`crate::memory::MOST`].
@@ -20,48 +19,6 @@ const MAX_EXTENT: u32 = 16_384;
 const MAX_SIZES: usize = 32;
 /// The most points of a step.
 const MAX_POINTS: u32 = 10_000;
-
-/// The file. What is left out is as in the default.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct File {
-    shares: Option<Spanned<FileShares>>,
-    fast: Option<Spanned<f64>>,
-    late: Option<FileLate>,
-    #[serde(default)]
-    steps: BTreeMap<Spanned<String>, FileStep>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct FileShares {
-    correct: Option<u32>,
-    race_free: Option<u32>,
-    structure: Option<u32>,
-    resources: Option<u32>,
-    fast: Option<u32>,
-    milestones: Option<Spanned<u32>>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct FileLate {
-    due: Spanned<Datetime>,
-    points_per_day: Spanned<f64>,
-    latest_day: u32,
-}
-
-/// What each of [`FileLate`] needs, where one is missing.
-const LATE_HAS: &str = "A table [late] has all three: due, points-per-day, latest-day.";
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct FileStep {
-    points: Option<Spanned<u32>>,
-    fast: Option<Spanned<f64>>,
-    sizes: Option<Spanned<Vec<Spanned<String>>>>,
-    timed: Option<Spanned<String>>,
-}
 
 /// The text and its name, for errors.
 struct Source<'a> {
@@ -84,11 +41,7 @@ impl Source<'_> {
         // The first line says what is wrong, and what is allowed there.
         let what = error.message().lines().collect::<Vec<_>>().join("; ");
         let at = error.span();
-        let whole = &format!("expected a whole number from 0 to {}", u32::MAX);
-        let what = what
-            .replace("expected f64", "expected a number")
-            .replace("expected u32", whole)
-            .replace("expected a TOML datetime", "expected a date and time without quotes");
+        let what = in_plain_words(&what);
         if let Some(key) = what.strip_prefix("duplicate key") {
             // The parser shows the second; which of them counts only a person knows.
             let second = at.as_ref().and_then(|at| self.text.get(at.clone())).unwrap_or_default();
@@ -167,9 +120,9 @@ impl Rubric {
             let fast = read_fast(&source, fast)?;
             rubric.steps.values_mut().for_each(|step| step.fast = fast);
         }
-        rubric.late = file.late.map(|late| read_late(&source, &late)).transpose()?;
+        rubric.late = file.late.map(|Table(late)| read_late(&source, &late)).transpose()?;
         let mut named: BTreeMap<u8, &Spanned<String>> = BTreeMap::new();
-        for (key, said) in &file.steps {
+        for (key, Table(said)) in file.steps.iter().flat_map(|Table(steps)| steps) {
             let number = key.get_ref().strip_prefix("step").and_then(harness::workbook::number);
             let Some((number, step)) = number.and_then(|number| Some((number, rubric.steps.get_mut(&number)?))) else {
                 let names: Vec<String> = rubric.steps.keys().map(|number| name_of(*number)).collect();
@@ -285,8 +238,8 @@ fn within(source: &Source, what: &str, value: &Spanned<u32>, low: u32, high: u32
     ))
 }
 
-fn read_shares(source: &Source, said: &Spanned<FileShares>) -> Result<Shares, String> {
-    let (shares, own) = (said.get_ref(), Shares::default());
+fn read_shares(source: &Source, said: &Spanned<Table<FileShares>>) -> Result<Shares, String> {
+    let (Table(shares), own): (&Table<FileShares>, _) = (said.get_ref(), Shares::default());
     let given = [shares.correct, shares.race_free, shares.structure, shares.resources, shares.fast];
     let mut parts = own.parts;
     for (share, given) in parts.iter_mut().zip(given) {

@@ -1,12 +1,13 @@
 //! What a course gives points for: points of the steps, shares of the parts, sizes, the bound of `fast`, what lateness costs.
 //!
-//! **Does:** read a rubric from TOML (`file.rs`), write one, and set a verdict's points by it. **Never does:** change what is
+//! **Does:** read a rubric from TOML (`file.rs`, its shape in `shape.rs`), write one, and set a verdict's points by it. **Never does:** change what is
 //! right: the cases that bite and the rules of the memory model are the same for every course.
 //!
 //! What a rubric does not say is as in [`Rubric::default`], which is what the workbook itself does.
 
 mod file;
 mod late;
+mod shape;
 
 pub use late::{Late, Moment};
 

@@ -87,7 +87,9 @@ fn locked(spec: &Spec, channel: &mut Channel, report: &mut Report) -> Result<(),
     for output in spec.outputs.iter().filter(|_| report.code == Some(0)) {
         match bring_out(&work.join(&output.name), &output.to, spec.limits.scratch) {
             Ok(None) => report.brought_out.push(output.name.clone()),
-            Ok(Some(why)) => report.not_taken.push(format!("{}: {why}", output.name)),
+            // That there is nothing to take says who looks for it.
+            Ok(Some(why)) if why != MISSING => report.not_taken.push(format!("`{}` {why}", output.name)),
+            Ok(Some(_)) => {}
             Err(error) => return Err(format!("cannot bring out {}: {error}", output.name)),
         }
     }
@@ -269,6 +271,14 @@ fn wait(child: &mut Child, limits: &Limits, report: &mut Report) -> io::Result<O
     }
 }
 
+/// Why nothing was copied: the program left nothing.
+const MISSING: &str = "is not there";
+
+/// Why what is there was not copied.
+fn not_plain(most: u64) -> String {
+    format!("is not a plain file of at most {} MiB", most >> 20)
+}
+
 /// Copies a plain file out of the scratch folder. Gives why there was nothing to copy; an error is this machine's.
 fn bring_out(from: &Path, to: &Path, most: u64) -> io::Result<Option<String>> {
     // Neither a link is followed nor a pipe waited for.
@@ -279,13 +289,14 @@ fn bring_out(from: &Path, to: &Path, most: u64) -> io::Result<Option<String>> {
         Err(error)
             if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ELOOP | libc::ENXIO | libc::ENOTDIR)) =>
         {
-            return Ok(Some(error.to_string()));
+            let missing = error.raw_os_error() == Some(libc::ENOENT);
+            return Ok(Some(if missing { MISSING.to_string() } else { not_plain(most) }));
         }
         Err(error) => return Err(error),
     };
     let about = file.metadata()?;
     if !about.is_file() || about.len() > most {
-        return Ok(Some(format!("it is not a plain file of at most {most} bytes")));
+        return Ok(Some(not_plain(most)));
     }
     let mut copy = File::create(to)?;
     io::copy(&mut file.take(most), &mut copy)?;

@@ -1,6 +1,6 @@
 //! The kernels of a class, read as `grade` reads them: folders and archives.
 //!
-//! Nothing is passed over in silence: what cannot be read is in [`Class::unread`], by name.
+//! Nothing is passed over in silence: what cannot be read, or is no hand-in that one could compare, is in [`Class::unread`], by name.
 
 use super::Kernel;
 use crate::batch::hand_ins;
@@ -18,9 +18,9 @@ pub struct Class {
     pub kernels: BTreeMap<u8, Vec<Kernel>>,
     /// How many hand-ins there are.
     pub hand_ins: usize,
-    /// A sentence on each entry that is no hand-in, and one on all hand-ins without a kernel of a step that was asked for.
+    /// A sentence on what is nobody's hand-in, and one on all hand-ins that have other steps' kernels alone, or nothing.
     pub notes: Vec<String>,
-    /// What could not be read, and why.
+    /// What somebody may have handed in and cannot be compared, and why.
     pub unread: Vec<String>,
 }
 
@@ -32,13 +32,17 @@ impl Class {
     pub fn read(folder: &Path, existing: &[u8], wanted: &[u8]) -> Result<Class, String> {
         there_are(existing, wanted)?;
         let steps = if wanted.is_empty() { existing } else { wanted };
-        let (hand_ins, notes) = list(folder)?;
-        let mut class = Class { hand_ins: hand_ins.len(), notes, ..Class::default() };
+        let Listed { hand_ins, notes, unread } = list(folder)?;
+        let mut class = Class { hand_ins: hand_ins.len(), notes, unread, ..Class::default() };
         let mut without = Vec::new();
         for hand_in in &hand_ins {
             match HandIn::open(&hand_in.path, Named::ByEntry) {
                 Ok(opened) if class.take(&hand_in.name, &hand_in.path, &opened, steps) => {}
-                Ok(_) => without.push(hand_in.name.as_str()),
+                Ok(opened) => match opened.without_kernel(existing) {
+                    Ok(None) => without.push(hand_in.name.as_str()),
+                    Ok(Some(reason)) => class.unread.push(plain(&reason)),
+                    Err(unread) => class.unread.push(plain(&unread.reason)),
+                },
                 Err(unread) => class.unread.push(plain(&unread.reason)),
             }
         }
@@ -75,7 +79,16 @@ impl Class {
     }
 }
 
-fn list(folder: &Path) -> Result<(Vec<hand_ins::HandIn>, Vec<String>), String> {
+/// What lies in a folder.
+struct Listed {
+    hand_ins: Vec<hand_ins::HandIn>,
+    /// A sentence on what is nobody's.
+    notes: Vec<String>,
+    /// Why the others are none.
+    unread: Vec<String>,
+}
+
+fn list(folder: &Path) -> Result<Listed, String> {
     let way_out = format!("try: Name the folder in which each hand-in is {KINDS}.");
     let shown = folder.display();
     if !folder.exists() {
@@ -84,17 +97,18 @@ fn list(folder: &Path) -> Result<(Vec<hand_ins::HandIn>, Vec<String>), String> {
     if !folder.is_dir() {
         return Err(format!("{shown} is one file; hand-ins are compared with each other\n  {way_out}"));
     }
-    let (all, mut ignored) = hand_ins::list(folder, None)?;
-    let mut hand_ins = Vec::new();
-    for one in all {
-        match &one.odd {
-            Some(odd) => ignored.push(odd.lines().next().unwrap_or_default().to_string()),
+    let (all, ignored) = hand_ins::list(folder, None)?;
+    let (mut hand_ins, mut unread) = (Vec::new(), Vec::new());
+    for mut one in all {
+        match one.odd.take() {
+            Some(odd) => unread.push(odd),
             None => hand_ins.push(one),
         }
     }
     if hand_ins.is_empty() {
-        let ignored: Vec<String> = ignored.iter().map(|note| format!("\n  {note}")).collect();
-        return Err(format!("{shown} holds no hand-in{}\n  {way_out}", ignored.concat()));
+        let first = unread.iter().map(|odd| odd.lines().next().unwrap_or_default());
+        let there = first.chain(ignored.iter().map(String::as_str)).map(|line| format!("\n  {line}"));
+        return Err(format!("{shown} holds no hand-in{}\n  {way_out}", there.collect::<String>()));
     }
-    Ok((hand_ins, ignored))
+    Ok(Listed { hand_ins, notes: ignored, unread })
 }

@@ -11,10 +11,26 @@ use emulator::{Diagnostic, Place};
 /// Findings that point at the last use of something that must last longer: what is missing is at the kernel's end.
 const AT_THE_END: &[&str] = &["bulk-store-outlives-thread", "remote-use-outlives-cta", "pair-freed-early"];
 
-/// Findings that point at who is harmed, where something is missing before: the word that the TODO has to which it belongs, and the page.
-const ELSEWHERE: [(&str, &str, &str); 2] = [
-    ("missing-proxy-fence", " see ", "book: proxies and fences (book/src/proxies.md)"),
-    ("mma-not-awaited", "every warp waits", "book: mbarriers and phases (book/src/mbarriers.md)"),
+/// Where the TODO stands that mends a finding, seen from the one that its line belongs to.
+#[derive(Clone, Copy)]
+enum Way {
+    /// In front of it, or it is the same.
+    Before,
+    /// Behind it, in the round before.
+    After,
+}
+
+/// Findings that point at who is harmed, where something is missing elsewhere: the words that the TODO has to which it belongs, where that
+/// stands, and the page. A tile is written over in a round because the round before did not wait for the MMAs that read it.
+const ELSEWHERE: [(&str, &[&str], Way, &str); 3] = [
+    ("missing-proxy-fence", &[" see "], Way::Before, "book: proxies and fences (book/src/proxies.md)"),
+    ("mma-not-awaited", &["every warp waits"], Way::Before, "book: mbarriers and phases (book/src/mbarriers.md)"),
+    (
+        "operand-overwritten",
+        &["every warp waits", "committed and awaited"],
+        Way::After,
+        "book: mbarriers and phases (book/src/mbarriers.md)",
+    ),
 ];
 
 /// What a task says that asks for the fence of tcgen05 behind a wait, and one that asks for both: tasks name no call.
@@ -23,12 +39,15 @@ const FENCES_ON_BOTH_SIDES: &str = "a fence of tcgen05 on either side";
 
 /// The milestone of the TODO that mends a finding, and what to read for it, where that is not the TODO `harmed` that its line belongs to.
 pub fn mended_elsewhere(step: &Step, code: &str, harmed: &str) -> Option<(&'static Milestone, &'static str)> {
-    let (_, word, read) = ELSEWHERE.iter().find(|(known, ..)| *known == code)?;
+    let (_, words, way, read) = ELSEWHERE.iter().find(|(known, ..)| *known == code)?;
     let milestones: &'static [Milestone] = step.milestones;
     let harmed = milestones.iter().position(|known| known.id == harmed)?;
-    let mends = milestones[..=harmed].iter().rev();
-    let mends = mends.into_iter().find(|known| known.title.contains(word) || known.task.contains(word))?;
-    Some((mends, read))
+    let is_it = |known: &&Milestone| words.iter().any(|word| known.title.contains(word) || known.task.contains(word));
+    let mends = match way {
+        Way::Before => milestones[..=harmed].iter().rev().find(is_it),
+        Way::After => milestones[harmed + 1..].iter().find(is_it),
+    };
+    Some((mends?, read))
 }
 
 impl Judge<'_> {
@@ -38,7 +57,17 @@ impl Judge<'_> {
             // Who waits need not be who keeps it waiting: the first milestone that is not there says more.
             let undone =
                 |milestone: &&Milestone| matches!((milestone.check)(seen), Seen::Wrong(_) | Seen::Found(_) | Seen::Cut);
-            return self.step.milestones.iter().find(undone);
+            let first = self.step.milestones.iter().find(undone)?;
+            return Some(self.lacks_a_commit(diagnostic, seen, first).unwrap_or(first));
+        }
+        if diagnostic.code == "early-arrival" {
+            // A wait for another phase than its own looks like that, too, and then its own check says so.
+            let waits =
+                |milestone: &&Milestone| milestone.title.contains("waits") || milestone.title.contains("awaited");
+            let wrong = |milestone: &&Milestone| matches!((milestone.check)(seen), Seen::Wrong(_));
+            if let Some(milestone) = self.step.milestones.iter().filter(waits).find(wrong) {
+                return Some(milestone);
+            }
         }
         if self.step.shape.specialised && AT_THE_END.contains(&diagnostic.code) {
             return self.step.milestones.last();
@@ -64,6 +93,24 @@ impl Judge<'_> {
             .then(|| todos.iter().copied().find(|todo| asks_for_it(todo)).or_else(|| asked_before(todos.first()?)));
         let milestone: &'static Milestone = fence.flatten().or(todos.first().copied())?;
         Some(mended_elsewhere(self.step, diagnostic.code, milestone.id).map_or(milestone, |(mends, _)| mends))
+    }
+
+    /// The milestone whose task is the commit that a hang waits for. In a loop the first round hangs, and cuts short what comes in front of it in
+    /// all others, which may be right.
+    fn lacks_a_commit(
+        &self,
+        hang: &Diagnostic,
+        seen: &Observation,
+        first: &'static Milestone,
+    ) -> Option<&'static Milestone> {
+        let lacks = hang.labels.iter().any(|label| label.text.starts_with("no tcgen05.commit follows"));
+        if !(lacks && matches!((first.check)(seen), Seen::Cut)) {
+            return None;
+        }
+        let call = format!("commit({})", hang.title.split('`').nth(1)?);
+        let commits =
+            |milestone: &&Milestone| milestone.task.contains(&call) && matches!((milestone.check)(seen), Seen::Cut);
+        self.step.milestones.iter().find(commits)
     }
 
     /// The milestone whose line broke a run off: what stands in front of it may be right, and was cut short.

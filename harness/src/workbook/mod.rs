@@ -141,6 +141,9 @@ enum Action {
         /// Only this step, done or not; may be given again
         #[arg(long = "step", value_name = "STEP")]
         steps: Vec<String>,
+        /// Also kernels that do not compile
+        #[arg(long)]
+        anyway: bool,
     },
     /// What this machine can do, and what to do about what is missing
     Doctor,
@@ -309,11 +312,16 @@ fn act(workspace: &Workspace, action: Action) -> Result<ExitCode, String> {
         Action::Carry { from, to, as_comments } => {
             print(&carry(workspace, workspace.named(&from)?, workspace.named(&to)?, as_comments)?);
         }
-        Action::Pack { out, steps } => {
+        Action::Pack { out, steps, anyway } => {
             let mut steps = steps.iter().map(|step| workspace.named(step)).collect::<Result<Vec<u8>, _>>()?;
             steps.sort_unstable();
             steps.dedup();
-            print(&pack::pack(workspace, &steps, &out)?);
+            let compile = |step| {
+                let _patience = Patience::new(format!("compiling {} …", name(step)));
+                test_binary(workspace, step)
+            };
+            let compiled = if anyway { pack::Compiled::Anyway(&compile) } else { pack::Compiled::Must(&compile) };
+            print(&pack::pack(workspace, &steps, &out, compiled)?);
         }
         Action::Doctor => print(&doctor(&Machine::look())),
         Action::Bench {

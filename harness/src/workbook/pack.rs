@@ -1,6 +1,7 @@
 //! `cargo workbook pack`: what is handed in, as one file. The kernels of finished steps and a list of them, nothing else; the same files
 //! always give the same bytes.
 
+use super::Binary;
 use super::tokens;
 use super::whole::write_whole;
 use super::workspace::{Workspace, name};
@@ -63,11 +64,25 @@ pub fn hex(bytes: &[u8]) -> String {
     })
 }
 
+/// What becomes of a step that is compiled, by its number.
+pub type Compile<'a> = &'a dyn Fn(u8) -> Result<Binary, String>;
+
+/// Whether kernels are compiled before they are packed: what does not compile gets no points, and its author should hear of it before the grader does.
+#[derive(Clone, Copy)]
+pub enum Compiled<'a> {
+    /// They are packed as they are, unseen.
+    NotAsked,
+    /// One that does not compile is not packed, nor are the others.
+    Must(Compile<'a>),
+    /// One that does not compile is packed, and that is said.
+    Anyway(Compile<'a>),
+}
+
 /// Writes the archive of these steps; without any, of all that are done. Gives what to tell the user.
 ///
 /// # Errors
-/// When there is nothing to pack, or a file cannot be read or written.
-pub fn pack(workspace: &Workspace, steps: &[u8], out: &Path) -> Result<String, String> {
+/// When there is nothing to pack, a kernel must compile and does not, or a file cannot be read or written.
+pub fn pack(workspace: &Workspace, steps: &[u8], out: &Path, compiled: Compiled<'_>) -> Result<String, String> {
     let mut kernels = Vec::new();
     let mut left = Vec::new();
     for step in if steps.is_empty() { workspace.steps() } else { steps.to_vec() } {
@@ -101,6 +116,7 @@ pub fn pack(workspace: &Workspace, steps: &[u8], out: &Path) -> Result<String, S
     }
     let bytes = archive(&kernels)?;
     replaceable(out)?;
+    let broken = broken(&kernels, compiled)?;
     write_whole(out, &bytes).map_err(|error| {
         let way_out = "try: Name a file in a folder that is there and can be written, with `--out`.";
         // Without the name that it has while it is written.
@@ -108,7 +124,39 @@ pub fn pack(workspace: &Workspace, steps: &[u8], out: &Path) -> Result<String, S
         let error = error.split(" at path ").next().unwrap_or_default();
         format!("cannot write {}: {error}\n  {way_out}", out.display())
     })?;
-    Ok(told(out, &kernels, &left))
+    Ok(told(out, &kernels, &left) + &broken)
+}
+
+/// What is said of kernels that do not compile, and are packed all the same.
+fn broken(kernels: &[(u8, String, Vec<u8>)], compiled: Compiled<'_>) -> Result<String, String> {
+    let (compile, anyway) = match compiled {
+        Compiled::NotAsked => return Ok(String::new()),
+        Compiled::Must(compile) => (compile, false),
+        Compiled::Anyway(compile) => (compile, true),
+    };
+    let (mut whole, mut short, mut names) = (String::new(), String::new(), Vec::new());
+    for (step, ..) in kernels {
+        let name = name(*step);
+        let (first, said) = match compile(*step) {
+            Ok(Binary::Ready(_)) => continue,
+            Ok(Binary::DoesNotCompile { first, rendered }) => (format!("{name} does not compile: {first}"), rendered),
+            Err(why) => (format!("it cannot be told whether {name} compiles"), why),
+        };
+        // Writing to a String cannot fail.
+        let _ = writeln!(short, "note: {first}");
+        let _ = writeln!(whole, "{first}\n{}", said.trim_end());
+        names.push(name);
+    }
+    match names.first() {
+        None => Ok(String::new()),
+        Some(_) if anyway => {
+            Ok(format!("{short}The grader compiles them, too, and what does not compile gets no points.\n"))
+        }
+        Some(name) => Err(format!(
+            "{whole}nothing is packed: the grader gives no points for what does not compile\n  \
+             try: Mend it first; `cargo workbook run {name}` says the same. To hand it in as it is, give `--anyway`."
+        )),
+    }
 }
 
 /// Whether an archive may be written there: over nothing, or over one that was packed before. Else `--out` with the wrong name would
@@ -214,7 +262,7 @@ mod tests {
     fn done_steps_are_packed_and_the_same_files_give_the_same_bytes() {
         let (folder, workspace) = checkout(&[(1, "fn kernel() {}\n"), (2, OPEN)]);
         let out = folder.path().join("handin.tar");
-        let told = pack(&workspace, &[], &out).unwrap();
+        let told = pack(&workspace, &[], &out, Compiled::NotAsked).unwrap();
         expect![[r#"
             FOLDER/handin.tar: 1 kernel
               steps/step01/src/kernel.rs, 15 bytes
@@ -228,7 +276,7 @@ mod tests {
         let first = fs::read(&out).unwrap();
         // The same file at another time.
         fs::write(workspace.root.join(Workspace::kernel(1)), "fn kernel() {}\n").unwrap();
-        pack(&workspace, &[], &out).unwrap();
+        pack(&workspace, &[], &out, Compiled::NotAsked).unwrap();
         assert_eq!(fs::read(&out).unwrap(), first);
         // What it was when this was written: also the same on another machine.
         expect!["82710fa4a7e45e30c5b7f2bb8f4d25598f6e31aff69f6fe3a59c742df3215f55"].assert_eq(&sha256(&first));
@@ -242,8 +290,47 @@ mod tests {
     fn a_step_that_is_named_is_packed_as_it_is() {
         let (folder, workspace) = checkout(&[(1, "fn kernel() {}\n"), (2, OPEN)]);
         let out = folder.path().join("mine.tar");
-        let told = pack(&workspace, &[2], &out).unwrap();
+        let told = pack(&workspace, &[2], &out, Compiled::NotAsked).unwrap();
         assert!(told.contains("step02/src") && !told.contains("step01") && !told.contains("not packed"), "{told}");
+    }
+
+    #[test]
+    fn a_kernel_that_does_not_compile_is_packed_only_if_that_is_meant() {
+        let (folder, workspace) = checkout(&[(1, "fn kernel() {}\n"), (2, "fn kernel( {\n")]);
+        let out = folder.path().join("handin.tar");
+        let compile = |step: u8| match step {
+            1 => Ok(Binary::Ready("step01".into())),
+            _ => Ok(Binary::DoesNotCompile {
+                first: "steps/step02/src/kernel.rs:1: unclosed".to_string(),
+                rendered: "error: unclosed\n --> steps/step02/src/kernel.rs:1:10\n\n".to_string(),
+            }),
+        };
+        let refused = pack(&workspace, &[], &out, Compiled::Must(&compile)).unwrap_err();
+        assert!(!out.exists());
+        expect![[r#"
+            step02 does not compile: steps/step02/src/kernel.rs:1: unclosed
+            error: unclosed
+             --> steps/step02/src/kernel.rs:1:10
+            nothing is packed: the grader gives no points for what does not compile
+              try: Mend it first; `cargo workbook run step02` says the same. To hand it in as it is, give `--anyway`."#]].assert_eq(&refused);
+        let packed = pack(&workspace, &[], &out, Compiled::Anyway(&compile)).unwrap();
+        assert!(out.exists());
+        let said = packed.split_once("cargo workbook run step02\n").unwrap().1;
+        expect![[r#"
+            note: step02 does not compile: steps/step02/src/kernel.rs:1: unclosed
+            The grader compiles them, too, and what does not compile gets no points.
+        "#]]
+        .assert_eq(said);
+        // What compiles has no word on it, and cargo that fails is no kernel that compiles.
+        let packed = pack(&workspace, &[1], &out, Compiled::Must(&compile)).unwrap();
+        assert!(!packed.contains("compile"), "{packed}");
+        let fails = |_: u8| Err("cannot start cargo".to_string());
+        let refused = pack(&workspace, &[1], &out, Compiled::Must(&fails)).unwrap_err();
+        expect![[r#"
+            it cannot be told whether step01 compiles
+            cannot start cargo
+            nothing is packed: the grader gives no points for what does not compile
+              try: Mend it first; `cargo workbook run step01` says the same. To hand it in as it is, give `--anyway`."#]].assert_eq(&refused);
     }
 
     #[test]
@@ -251,7 +338,9 @@ mod tests {
         let (folder, workspace) = checkout(&[(2, OPEN)]);
         let out = folder.path().join("handin.tar");
         let refused = |workspace: &Workspace, steps: &[u8]| {
-            pack(workspace, steps, &out).unwrap_err().replace(folder.path().to_str().unwrap(), "FOLDER")
+            pack(workspace, steps, &out, Compiled::NotAsked)
+                .unwrap_err()
+                .replace(folder.path().to_str().unwrap(), "FOLDER")
         };
         expect![[r#"
             no step is done, so there is nothing to pack
@@ -268,7 +357,7 @@ mod tests {
         // What is there is somebody's work; only an archive that was packed before gives way.
         fs::write(workspace.root.join(Workspace::kernel(2)), OPEN).unwrap();
         let refused = |out: &Path| {
-            let error = pack(&workspace, &[2], out).unwrap_err();
+            let error = pack(&workspace, &[2], out, Compiled::NotAsked).unwrap_err();
             error.replace(folder.path().to_str().unwrap(), "FOLDER")
         };
         let kernel = workspace.root.join(Workspace::kernel(2));

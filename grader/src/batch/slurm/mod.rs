@@ -44,6 +44,14 @@ pub struct Slurm {
 }
 
 impl Slurm {
+    /// Whether there is a cluster to submit to.
+    ///
+    /// # Errors
+    /// What is missing, and the way out. Nothing is written.
+    pub fn answers(&self) -> Result<(), String> {
+        queue::answers()
+    }
+
     /// Grades all of these, and waits for them. `root` is the checkout.
     ///
     /// # Errors

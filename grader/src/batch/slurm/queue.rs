@@ -71,6 +71,31 @@ impl Queue {
     }
 }
 
+/// Whether jobs can be submitted from here: there is an `sbatch`, and the cluster's controller answers.
+///
+/// # Errors
+/// Which of the two is not so, in Slurm's words, and the way out.
+pub(super) fn answers() -> Result<(), String> {
+    const TRY: &str =
+        "try: Give this command on a machine that submits jobs to the cluster, or leave out --slurm to grade here.";
+    let search = std::env::var_os("PATH");
+    let there = search.iter().flat_map(std::env::split_paths).any(|folder| folder.join("sbatch").is_file());
+    if !there {
+        return Err(format!("--slurm submits jobs with `sbatch`, and no folder of PATH has one\n  {TRY}"));
+    }
+    let mut command = Command::new("squeue");
+    let output = command.args(["--me", "--noheader", "--format=%F"]).output();
+    let why = match output {
+        Err(error) => format!("cannot start squeue: {error}"),
+        Ok(output) if output.status.success() => return Ok(()),
+        // The last line is what it ends with; those before it are tries.
+        Ok(output) => said(&output).lines().next_back().unwrap_or("squeue fails and says nothing").to_string(),
+    };
+    Err(format!(
+        "--slurm needs a cluster, and its controller does not answer here: {why}\n  {TRY} `scontrol ping` asks it, too."
+    ))
+}
+
 fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).trim().to_string()
 }
