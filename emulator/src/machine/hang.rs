@@ -79,11 +79,16 @@ impl Cluster<'_> {
         // Who should arrive there waits itself: on to that wait.
         let mut chain = self.wait_chain(&blocked, root);
         // A wait that is wrong whatever others do, or for more arrivals than come elsewhere; of those that wait for each other, one at a
-        // stage that the other side leaves out.
+        // stage that the other side leaves out, or, where nothing has come to any of them, the one whose work comes first.
         let members = chain.ring.and_then(|ring| chain.waits.get(ring..)).unwrap_or_default();
         let mut members = members.iter().filter_map(|&n| blocked.get(n));
         let odd = self.wrong_by_itself(&blocked).or_else(|| self.counts_too_many(&blocked));
-        let odd = odd.or_else(|| members.find(|b| self.other_stage(&blocked, b).is_some()));
+        let odd = odd.or_else(|| members.clone().find(|b| self.other_stage(&blocked, b).is_some()));
+        let odd = odd.or_else(|| self.first_of_fresh(&mut members));
+        // A long ring says less than a phase that has begun in it, and so does one of which arrivals are astray.
+        let long = chain.ring.is_some_and(|ring| chain.waits.len() > ring + 2);
+        let astray = |b: &&Blocked| barrier_of(b).is_some_and(|n| self.idle_twin(&blocked, n).is_some());
+        let odd = odd.or_else(|| begun.filter(|b| chain.ring.is_some() && (long || astray(b))));
         if let Some(odd) = odd {
             let at = blocked.iter().position(|b| std::ptr::eq(b, odd));
             chain = Chain { waits: at.into_iter().collect(), ring: None };

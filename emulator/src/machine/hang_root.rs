@@ -240,6 +240,12 @@ impl Cluster<'_> {
         blocked.iter().find(|b| barrier_of(b) == barrier_of(chosen)).unwrap_or(chosen)
     }
 
+    /// Of those that wait for mbarriers to which nothing has ever come, the one whose work comes first: it is to pass at the beginning.
+    pub fn first_of_fresh<'b>(&self, waits: &mut (impl Iterator<Item = &'b Blocked> + Clone)) -> Option<&'b Blocked> {
+        let fresh = |b: &Blocked| barrier_of(b).is_some_and(|n| self.barriers[n as usize].came.is_empty());
+        waits.clone().all(fresh).then(|| waits.min_by_key(|b| (self.role(b.site), began(b)))).flatten()
+    }
+
     /// Nothing has ever come to what is waited for, but the same statement has let the warp pass another mbarrier before: that one, if
     /// who arrived there waits for this warp.
     pub fn other_stage(&self, blocked: &[Blocked], waiter: &Blocked) -> Option<u32> {
