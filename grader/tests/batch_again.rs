@@ -230,8 +230,8 @@ fn a_row_says_what_comes_next_or_what_the_machine_lacks() {
     let rows: Vec<String> = rows.map(|row| format!("{}: {}\n", &row[0], &row[row.len() - 2])).collect();
     expect![[r#"
         begun: step01: TODO 1.4: the MMAs are committed to the mbarrier, at steps/step01/src/kernel.rs:81 (read: mbarriers and phases)
-        done: step01: resources could not be checked by the machine that grades: PTXAS=/no/ptxas is no file; `pip install nvidia-cuda-nvcc` brings it; then set PTXAS to the path of `ptxas`
-        untouched: step01: TODO 1.1: A and B arrive swizzled in shared memory, at steps/step01/src/kernel.rs:61 (read: shared memory and swizzles)
+        done: step01: resources could not be checked by the machine that grades: PTXAS=/no/ptxas is no file; `pip install --no-deps --target target/cuda nvidia-cuda-nvcc` brings it; then `export PTXAS=$PWD/target/cuda/nvidia/cu13/bin/ptxas`
+        untouched: step01: TODO 1.1: A and B arrive swizzled in shared memory, at steps/step01/src/kernel.rs:59 (read: shared memory and swizzles)
     "#]].assert_eq(&rows.concat());
     // Of the whole class it is said once, to who can mend it.
     assert!(errors.contains("note: `resources` could not be checked in 1 of 3 hand-ins"), "{errors}");
