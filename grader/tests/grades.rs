@@ -107,7 +107,7 @@ fn a_table_and_what_is_behind_it() {
         step02: what comes next (hand-in/step02.rs)
             TODO 2.2: it happens
             --> steps/step01/src/kernel.rs:61
-            try:  Four MMAs a round; of all of them only the very first does not accumulate. The GPU decides: a `Pred`, by `.gt(…)`.
+            try:  Four MMAs a round; of all of them only the very first does not accumulate. Which one it is, the GPU computes.
             read: a loop over K (book/src/k-loop.md)
 
         step03: no kernel (hand-in/step03.rs)
@@ -138,7 +138,7 @@ fn a_table_and_what_is_behind_it() {
         step02: what comes next (hand-in/step02.rs)
             TODO 2.2: it happens
             --> steps/step01/src/kernel.rs:61
-            try:  Four MMAs a round; of all of them only the very first does not accumulate. The GPU decides: a `Pred`, by `.gt(…)`.
+            try:  Four MMAs a round; of all of them only the very first does not accumulate. Which one it is, the GPU computes.
             read: a loop over K (book/src/k-loop.md)
     "#]]
     .assert_eq(&table::render(&grade(vec![graded(2, "a loop", 0.375, 5, open)])));
@@ -254,7 +254,7 @@ fn json_has_the_documented_shape() {
                 "title": "it happens",
                 "todo": "2.2",
                 "place": "steps/step01/src/kernel.rs:61",
-                "task": "Four MMAs a round; of all of them only the very first does not accumulate. The GPU decides: a `Pred`, by `.gt(…)`.",
+                "task": "Four MMAs a round; of all of them only the very first does not accumulate. Which one it is, the GPU computes.",
                 "read": "a loop over K",
                 "page": "book/src/k-loop.md"
               },

@@ -344,7 +344,7 @@ fn what_the_machine_lacks_is_the_courses_to_mend_and_not_the_students() {
     let next = &grade["steps"][0]["next"];
     expect![[r#"
         {
-          "task": "Leave the kernel as it is, and tell the course, which can mend it there: PTXAS=/no/ptxas is no file; `pip install nvidia-cuda-nvcc` brings it; then set PTXAS to the path of `ptxas`.",
+          "task": "Leave the kernel as it is, and tell the course, which can mend it there: PTXAS=/no/ptxas is no file; `pip install --no-deps --target target/cuda nvidia-cuda-nvcc` brings it; then `export PTXAS=$PWD/target/cuda/nvidia/cu13/bin/ptxas`.",
           "title": "`resources` could not be checked, because of the machine that grades and not because of the kernel"
         }
     "#]].assert_eq(&format!("{next:#}\n"));

@@ -100,12 +100,12 @@ fn drift_is_shown_line_by_line() {
         &["skeletons", "--check"],
         expect![[r#"
             error: steps/step01/src/kernel.rs is not what solutions/src/step01.rs gives:
-                10
-                11 pub fn kernel(k: &mut Cta) {
-            -   12     k.start();
-            +   12     k.begin();
-                13     // TODO 1.1: Go on. book: mbarriers and phases
-                14     k.todo("1.1");
+                 8
+                 9 pub fn kernel(k: &mut Cta) {
+            -   10     k.start();
+            +   10     k.begin();
+                11     // TODO 1.1: Go on. book: mbarriers and phases
+                12     k.todo("1.1");
               try: `cargo workbook skeletons` writes them. (A file that holds work differs, as it should.)
         "#]],
     );

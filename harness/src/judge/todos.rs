@@ -107,9 +107,10 @@ impl Judge<'_> {
         if !(lacks && matches!((first.check)(seen), Seen::Cut)) {
             return None;
         }
-        let call = format!("commit({})", hang.title.split('`').nth(1)?);
-        let commits =
-            |milestone: &&Milestone| milestone.task.contains(&call) && matches!((milestone.check)(seen), Seen::Cut);
+        let barrier = hang.title.split('`').nth(1)?.split('[').next()?;
+        // The tasks name no call.
+        let is_it = |milestone: &Milestone| milestone.title.contains("committed") && milestone.task.contains(barrier);
+        let commits = |milestone: &&Milestone| is_it(milestone) && matches!((milestone.check)(seen), Seen::Cut);
         self.step.milestones.iter().find(commits)
     }
 
