@@ -304,11 +304,16 @@ pub fn extents(sizes: &[u64]) -> Vec<Extent> {
     sizes.iter().scan(FIRST, place).collect()
 }
 
+/// Bytes of all buffers from which on they are made on several threads.
+const WORTH_A_THREAD: u64 = 4 << 20;
+
 impl Global {
     /// The caller has checked sizes and contents.
     pub fn new(buffers: &[Buffer], variables: &[Variable], l2_bytes: u64, timing_only: bool, threads: usize) -> Global {
         let sizes: Vec<u64> = buffers.iter().map(|buffer| buffer.content.size().unwrap_or(0)).collect();
         let extents = extents(&sizes);
+        // To begin a thread takes as long as to copy a few hundred KB.
+        let threads = if sizes.iter().sum::<u64>() < WORTH_A_THREAD { 1 } else { threads };
         let memories: Vec<Memory> = side_by_side(threads, buffers.len(), |n| match &buffers[n].content {
             content @ (Content::Random(_) | Content::Undefined { .. }) if timing_only => {
                 Memory::zeros(content.size().unwrap_or(0) as usize)

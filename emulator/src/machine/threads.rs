@@ -2,11 +2,13 @@
 
 use crate::Options;
 use std::num::NonZeroUsize;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Threads that a run may use.
+/// Threads that a run may use. The host is asked once: on Linux it looks into several files.
 pub fn threads(options: &Options) -> usize {
-    let all = || std::thread::available_parallelism().map_or(1, usize::from);
+    static ALL: OnceLock<usize> = OnceLock::new();
+    let all = || *ALL.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from));
     options.threads.map_or_else(all, NonZeroUsize::get)
 }
 
