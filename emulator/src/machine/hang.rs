@@ -6,17 +6,16 @@ use super::names::{counted, counted_are};
 use super::warp::State;
 use crate::diagnostic::{Diagnostic, Label, Severity};
 use crate::program::op::{Op, Reg};
-use std::collections::BTreeMap;
-use std::rc::Rc;
+use std::cell::OnceCell;
 
 /// A fragment that cannot go on.
 pub struct Blocked {
     pub warp: usize,
-    mask: u32,
+    pub mask: u32,
     pub site: u32,
     pub state: State,
-    /// Of each instruction, whether its first lane's guard there holds, where its place in the launch decides that.
-    pub decided: Rc<[Option<bool>]>,
+    /// Of each instruction, whether its first lane's guard there holds, where its place in the launch decides that: once it is asked for.
+    pub decided: OnceCell<Vec<Option<bool>>>,
 }
 
 /// The mbarrier that it waits for.
@@ -29,7 +28,6 @@ impl Cluster<'_> {
     pub fn explain_hang(&mut self) {
         let mut blocked = Vec::new();
         let mut asking = false;
-        let mut decided: BTreeMap<(usize, u32), Rc<[Option<bool>]>> = BTreeMap::new();
         for (w, warp) in self.warps.iter().enumerate() {
             for fragment in &warp.fragments {
                 // Blocked in `bar`, the program counter is behind the instruction already.
@@ -41,9 +39,7 @@ impl Cluster<'_> {
                 // Who asks for what never comes keeps all others waiting.
                 asking |= asks.is_some();
                 let (mask, state) = (fragment.mask, fragment.state.clone());
-                let lane = mask.trailing_zeros() & 31;
-                let decided = decided.entry((w, lane)).or_insert_with(|| self.decided(w, lane)).clone();
-                blocked.push(Blocked { warp: w, mask, site, state, decided });
+                blocked.push(Blocked { warp: w, mask, site, state, decided: OnceCell::new() });
             }
         }
         let rank = |state: &State| match state {
@@ -81,10 +77,10 @@ impl Cluster<'_> {
         // A wait that is wrong whatever others do, or for more arrivals than come elsewhere; of those that wait for each other, one at a
         // stage that the other side leaves out, or, where nothing has come to any of them, the one whose work comes first.
         let members = chain.ring.and_then(|ring| chain.waits.get(ring..)).unwrap_or_default();
-        let mut members = members.iter().filter_map(|&n| blocked.get(n));
+        let members: Vec<&Blocked> = members.iter().filter_map(|&n| blocked.get(n)).collect();
         let odd = self.wrong_by_itself(&blocked).or_else(|| self.counts_too_many(&blocked));
-        let odd = odd.or_else(|| members.clone().find(|b| self.other_stage(&blocked, b).is_some()));
-        let odd = odd.or_else(|| self.first_of_fresh(&mut members));
+        let odd = odd.or_else(|| members.iter().copied().find(|b| self.other_stage(&blocked, b).is_some()));
+        let odd = odd.or_else(|| self.first_of_fresh(&members));
         // A long ring says less than a phase that has begun in it, and so does one of which arrivals are astray.
         let long = chain.ring.is_some_and(|ring| chain.waits.len() > ring + 2);
         let astray = |b: &&Blocked| barrier_of(b).is_some_and(|n| self.idle_twin(&blocked, n).is_some());

@@ -241,9 +241,10 @@ impl Cluster<'_> {
     }
 
     /// Of those that wait for mbarriers to which nothing has ever come, the one whose work comes first: it is to pass at the beginning.
-    pub fn first_of_fresh<'b>(&self, waits: &mut (impl Iterator<Item = &'b Blocked> + Clone)) -> Option<&'b Blocked> {
-        let fresh = |b: &Blocked| barrier_of(b).is_some_and(|n| self.barriers[n as usize].came.is_empty());
-        waits.clone().all(fresh).then(|| waits.min_by_key(|b| (self.role(b.site), began(b)))).flatten()
+    pub fn first_of_fresh<'b>(&self, waits: &[&'b Blocked]) -> Option<&'b Blocked> {
+        let fresh = |b: &&Blocked| barrier_of(b).is_some_and(|n| self.barriers[n as usize].came.is_empty());
+        let first = waits.iter().copied().min_by_key(|b| (self.role(b.site), began(b)));
+        first.filter(|_| waits.iter().all(fresh))
     }
 
     /// Nothing has ever come to what is waited for, but the same statement has let the warp pass another mbarrier before: that one, if

@@ -7,13 +7,15 @@ use crate::diagnostic::Diagnostic;
 use crate::program::decided::decided_guards;
 use crate::program::facts::leads;
 use crate::program::op::{Inst, Op, Special};
-use std::rc::Rc;
 
 impl Cluster<'_> {
-    /// Of each instruction, whether a lane's guard there holds, where its place in the launch decides that.
-    pub fn decided(&self, warp: usize, lane: u32) -> Rc<[Option<bool>]> {
-        let special = |which| (which != Special::Clock).then(|| self.special(warp, which, lane) as u32);
-        decided_guards(&self.kernel.code, &self.kernel.constants32, special).into()
+    /// Of each instruction, whether the first lane's guard there holds, where its place in the launch decides that.
+    fn decided<'b>(&self, of: &'b Blocked) -> &'b [Option<bool>] {
+        of.decided.get_or_init(|| {
+            let lane = of.mask.trailing_zeros() & 31;
+            let special = |which| (which != Special::Clock).then(|| self.special(of.warp, which, lane) as u32);
+            decided_guards(&self.kernel.code, &self.kernel.constants32, special)
+        })
     }
 
     /// From where somebody stands on to one of these statements: so many instructions at least.
@@ -24,7 +26,7 @@ impl Cluster<'_> {
     fn leads(&self, from: &Blocked, found: impl Fn(&Inst) -> bool) -> Option<usize> {
         let code = &self.kernel.code;
         let starts = (0..code.len()).filter(|&n| code[n].site == from.site);
-        starts.filter_map(|n| leads(code, n, &from.decided, &found)).min()
+        starts.filter_map(|n| leads(code, n, self.decided(from), &found)).min()
     }
 
     /// A wait that is wrong by itself, whatever others do: one that leaves out a phase, one whose index has run past its mbarriers, or
@@ -111,7 +113,7 @@ impl Cluster<'_> {
             Op::CtaBarrier { id: of, .. } | Op::BarrierReduce { id: of, .. } => number(of).is_none_or(|of| of == id),
             _ => false,
         };
-        let others = blocked.iter().filter(|b| self.warps[b.warp].cta == cta && b.state != waiter.state);
-        !others.into_iter().any(|other| self.leads(other, same).is_some())
+        let mut others = blocked.iter().filter(|b| self.warps[b.warp].cta == cta && b.state != waiter.state);
+        !others.any(|other| self.leads(other, same).is_some())
     }
 }

@@ -5,7 +5,7 @@
 
 use super::flow;
 use super::kernels::Kernel;
-use super::text::{Statement, Text};
+use super::text::{Statement, Text, registers};
 use super::{Change, Mutant};
 use crate::astray::Astray;
 use crate::observe::Observation;
@@ -149,12 +149,13 @@ impl Barriers {
                     right.extend(self.waits_for(text, between));
                 }
             }
-            let computes = flow::is_pure(statement) || statement.is("elect.sync") || statement.is("mbarrier.try_wait");
-            let written = if computes { flow::written(statement) } else { Vec::new() };
+            let written = if flow::computes(statement) { flow::written(statement) } else { Vec::new() };
             for user in text.find(|s| flow::touched(s).iter().any(|register| written.contains(register))) {
                 // Another address, or other CTAs: what it did is elsewhere.
                 let of_user = &text.lines[text.statements[user].line];
-                let decides = |register: &&str| of_user.split('[').skip(1).any(|part| has_word(part, register));
+                let decides = |register: &&str| {
+                    of_user.split('[').skip(1).any(|part| registers(part).any(|known| known == *register))
+                };
                 if written.iter().any(decides) {
                     right.extend(self.waits_for(text, user));
                 }
@@ -190,10 +191,6 @@ fn address(line: &str) -> Option<&str> {
     Some(line.split_once('[')?.1.split(']').next().unwrap_or_default())
 }
 
-fn has_word(text: &str, word: &str) -> bool {
-    text.split(|c: char| !(c.is_alphanumeric() || "%_$".contains(c))).any(|part| part == word)
-}
-
 /// Whether a place that is named, of a product that went astray, is that of the change.
 pub fn stage_is_told(run: &Observation, kernel: &Kernel, mutant: &Mutant, found: &Astray) -> bool {
     let named: Vec<u32> = found.explanation.labels.iter().map(|label| label.place.line).collect();
@@ -219,7 +216,7 @@ fn used_in(text: &Text, mut open: Vec<usize>) -> BTreeSet<u32> {
         if !seen.insert(at) {
             continue;
         }
-        lines.insert(text.statements[at].line as u32 + 1);
+        lines.insert(line_of(&text.statements[at]));
         let written = flow::written(&text.statements[at]);
         open.extend(text.find(|s| flow::touched(s).iter().any(|register| written.contains(register))));
     }

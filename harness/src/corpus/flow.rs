@@ -46,11 +46,15 @@ pub fn written(statement: &Statement) -> Vec<&str> {
     statement.operands().first().map(|operand| registers(operand).collect()).unwrap_or_default()
 }
 
+/// Whether an instruction writes its first operand: one that computes, elects, or asks an mbarrier.
+pub fn computes(statement: &Statement) -> bool {
+    is_pure(statement) || statement.is("elect.sync") || statement.is("mbarrier.try_wait")
+}
+
 /// The registers that an instruction reads, where it writes its first operand; of any other, all that stand in it.
 pub fn read(statement: &Statement) -> Vec<&str> {
-    let writes = is_pure(statement) || statement.is("elect.sync") || statement.is("mbarrier.try_wait");
     let guard = statement.guard().map(|guard| guard.register.as_str());
-    let operands = statement.operands().iter().skip(usize::from(writes));
+    let operands = statement.operands().iter().skip(usize::from(computes(statement)));
     operands.flat_map(|operand| registers(operand)).chain(guard).collect()
 }
 

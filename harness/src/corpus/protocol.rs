@@ -143,12 +143,17 @@ fn told_early(text: &Text) -> Vec<Mutant> {
 
 /// Two neighbouring parts change places.
 fn moved(text: &Text, mistake: &'static str, first: Range<usize>, second: Range<usize>) -> Mutant {
+    lines(mistake, exchanged(text, first, second))
+}
+
+/// The lines of two neighbouring parts that change places.
+fn exchanged(text: &Text, first: Range<usize>, second: Range<usize>) -> Vec<(usize, String)> {
     let slots = first.start..second.end;
     let place = |(slot, from): (usize, usize)| {
         let line = text.statements[slot].line;
         (line, text.in_line(line, &text.statements[from].code()))
     };
-    lines(mistake, slots.zip(second.chain(first)).map(place).collect())
+    slots.zip(second.chain(first)).map(place).collect()
 }
 
 /// The buffer of a store is reused before the wait for its reading: threads meet first, then one of them waits.
@@ -235,8 +240,7 @@ fn ends(text: &Text) -> Vec<Mutant> {
         s.is("setp.ne") && s.operands().get(2).is_some_and(|number| number == "0") && text.target(at + 1) == end
     };
     if let (Some(end), Some(guard)) = (end, (last..text.statements.len()).find(warp_0)) {
-        let moved = moved(text, BY_IDLE, first..last + 1, last + 1..end + 1);
-        let Change::Lines(mut changed) = moved.change else { return all };
+        let mut changed = exchanged(text, first..last + 1, last + 1..end + 1);
         let code = text.statements[guard].code();
         let other = text.statements[guard].with_operand(2, IDLE.to_string()).code();
         changed.iter_mut().for_each(|(_, line)| *line = line.replace(&code, &other));
