@@ -201,7 +201,8 @@ for (const [width, theme] of [["desk", "light"], ["phone", "light"], ["desk", "n
       const count = number === 0 ? "" : `-${number + 1}`;
       await figure.scrollIntoViewIfNeeded();
       const file = `${page.replace(/\.html$/, "").replaceAll("/", "-")}-${name}${count}-${width}${theme === "light" ? "" : "-dark"}.png`;
-      await figure.screenshot({ path: join(pictures, file) });
+      // mdBook's bar stays at the top of the window, over whatever is there.
+      await figure.screenshot({ path: join(pictures, file), style: "#mdbook-menu-bar { display: none !important; }" });
       const wide = await figure.evaluate((root) => root.scrollWidth - root.clientWidth);
       if (wide > 1) problems.push(`${page}: figure ${name} is ${wide} pixels too wide at ${WIDTHS[width]}`);
     }

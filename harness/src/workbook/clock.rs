@@ -61,6 +61,13 @@ pub struct Point {
     pub tflops: f64,
 }
 
+impl Point {
+    /// Its kernel moves tiles element by element, as the first of the assignment's do: no kernel of ours stands beside it.
+    pub fn by_elements(&self) -> bool {
+        self.source == LADDER && self.step < FIRST
+    }
+}
+
 /// Reads the points of a B200 that one of our steps can stand beside.
 ///
 /// # Errors
