@@ -57,8 +57,13 @@ pub fn all(claims: &mut Claims) {
     claims.numbers("step07.md", "the tensor core is busy for {} of {} cycles.", &[runs::busy(&mmas), whole]);
     claims.numbers("step07.md", "so that the gap of {} cycles goes as well:", &[gap]);
 
+    let [two, four] = ["depth_2_8", "8"].map(|name| claims.runs.cycles(name, K2) as f64);
+    claims.say("step08.md", "takes {} times as long at 2048 × 2048 × 2048,", &[format!("{:.1}", two / four)]);
+
     let (eighth, ninth) = (claims.products("8", WIDE, 32), claims.products("9", PAIRS, 32));
     let gaps = [ninth[1].0 - ninth[0].1, eighth[1].0 - eighth[0].1];
+    let [gap, length] = [ninth[1].0 - ninth[0].1, ninth[1].1 - ninth[1].0];
+    assert!((35..50).contains(&(gap * 100 / (gap + length))), "step09.md: nearly half the time, at K = 512: {gap}, {length}");
     claims.numbers("step09.md", "it stands still for {} cycles, where it was {} in step 8.", &gaps);
     let tenth = claims.products("10", PAIRS, 64);
     claims.numbers(
