@@ -38,7 +38,8 @@ fn lacking(pages: &[(String, String)]) -> Vec<String> {
     }
     for step in 1..=10 {
         let own = format!("data-step=\"{step}\"");
-        if !shown(&format!("step{step:02}.html")).iter().any(|(name, rest)| *name == "timeline" && rest.contains(&own)) {
+        if !shown(&format!("step{step:02}.html")).iter().any(|(name, rest)| *name == "timeline" && rest.contains(&own))
+        {
             wrong.push(format!("step{step:02}.html has no timeline of its step"));
         }
     }

@@ -67,7 +67,8 @@ const NO_MUTANT: &str = "No mutant of a step gets it: ";
 fn of_a_small_kernel(code: &str, first_line: &str, section: &str) -> Option<String> {
     let is_small = first_line.starts_with("kernel ");
     let shown = section.contains(&format!("{{{{#include findings/{code}.ptx}}}}"));
-    let says_why = section.split_once(NO_MUTANT).is_some_and(|(_, why)| why.split('.').next().unwrap_or_default().len() > 10);
+    let says_why =
+        section.split_once(NO_MUTANT).is_some_and(|(_, why)| why.split('.').next().unwrap_or_default().len() > 10);
     (is_small != shown || is_small != says_why).then(|| {
         format!("{code}, of `{first_line}`: the kernel is shown: {shown}; `{NO_MUTANT}…`: {says_why}; both only where it is a small one")
     })

@@ -59,12 +59,15 @@ fn stages(page: &str, todo: &str) -> Result<String, String> {
     let rest = page.split(&begin).nth(1).unwrap_or_default();
     let whole = rest.split("</details>\n</details>\n</details>").next().unwrap_or_default();
     let stages: Vec<&str> = whole.split("<details><summary>").collect();
-    let named = |index: usize, name: &str| stages.get(index).and_then(|stage| stage.strip_prefix(&format!("{name}</summary>")));
+    let named =
+        |index: usize, name: &str| stages.get(index).and_then(|stage| stage.strip_prefix(&format!("{name}</summary>")));
     match (stages.len(), named(1, "where to look"), named(2, "a part of the code")) {
         (3, Some(look), Some(code)) if [stages[0], look, code].iter().all(|stage| stage.trim().len() > 20) => {
             Ok(code.to_string())
         }
-        _ => Err(format!("TODO {todo}: a nudge, `where to look` and `a part of the code` must be folded into each other")),
+        _ => Err(format!(
+            "TODO {todo}: a nudge, `where to look` and `a part of the code` must be folded into each other"
+        )),
     }
 }
 
@@ -77,7 +80,9 @@ fn hints_come_in_three_stages() {
     let code = fold("a part of the code", "");
     let whole = fold("TODO 1.1: a nudge", &fold("where to look", &code));
     assert!(stages(&whole, "1.1").is_ok());
-    for bad in [fold("TODO 1.1: a nudge", &code), fold("TODO 1.1: a nudge", &fold("where to look", "")), whole.repeat(2)] {
+    for bad in
+        [fold("TODO 1.1: a nudge", &code), fold("TODO 1.1: a nudge", &fold("where to look", "")), whole.repeat(2)]
+    {
         assert!(stages(&bad, "1.1").is_err(), "{bad}");
     }
 }

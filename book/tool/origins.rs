@@ -94,7 +94,12 @@ pub fn edit(name: &str) -> Result<Said, String> {
     let path = Path::new(edited::FOLDER).join(format!("{name}.rs"));
     let text = fs::read_to_string(&path).map_err(|error| super::failed(&path, &error))?;
     let (sources, folder) = in_the_students_file(*step, &text, &mut diagnostics)?;
-    Ok(Said { about: format!(", step {step} at {problem}: the kernel {title}"), diagnostics, sources, _folder: Some(folder) })
+    Ok(Said {
+        about: format!(", step {step} at {problem}: the kernel {title}"),
+        diagnostics,
+        sources,
+        _folder: Some(folder),
+    })
 }
 
 /// The codes of the edited solutions.
@@ -171,7 +176,8 @@ fn of_step(step: u8) -> Result<Vec<(Origin, Codes)>, String> {
 pub fn all() -> Result<Vec<(Origin, Codes)>, String> {
     let mut order = Vec::new();
     for mistake in ALL {
-        let codes = judge(mistake.step, &InProcess(mistake.kernel))?.1.iter().map(|diagnostic| diagnostic.code).collect();
+        let codes =
+            judge(mistake.step, &InProcess(mistake.kernel))?.1.iter().map(|diagnostic| diagnostic.code).collect();
         order.push((Origin::Mistake(mistake.name.to_string()), codes));
     }
     let mut steps = STEPS.to_vec();

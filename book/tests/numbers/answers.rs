@@ -10,7 +10,11 @@ const CLUSTERS: u64 = 74;
 
 /// The numbers of these answers.
 pub fn all(claims: &mut Claims) {
-    claims.cycles("step02.md", "takes {} cycles instead of {} at K = 512.", &[("meets_behind_2", STEP_2), ("2", STEP_2)]);
+    claims.cycles(
+        "step02.md",
+        "takes {} cycles instead of {} at K = 512.",
+        &[("meets_behind_2", STEP_2), ("2", STEP_2)],
+    );
     a_grid_larger_than_the_gpu(claims);
     the_smallest_problem(claims);
     let both = [("ring_of_products_5", SMALL), ("5", SMALL)];
@@ -46,11 +50,11 @@ fn the_smallest_problem(claims: &mut Claims) {
     let all: Vec<u64> = claims.runs.events("4", size).iter().filter_map(announced).collect();
     let [m, n, k] = size.map(u64::from);
     let inside = (m + n) * k * 2;
-    claims.numbers("step04.md", "{}, in {} round: a run says so. {} of these bytes lie inside of A and B,", &[
-        all[0],
-        all.len() as u64,
-        inside,
-    ]);
+    claims.numbers(
+        "step04.md",
+        "{}, in {} round: a run says so. {} of these bytes lie inside of A and B,",
+        &[all[0], all.len() as u64, inside],
+    );
 }
 
 /// Step 9, exercises 2 and 3: what rank 1 uses of its barriers, and what each CTA loads of B.
@@ -81,11 +85,11 @@ fn the_other_cta_of_a_pair(claims: &mut Claims) {
     let stages = named.len() as u64;
     named.extend(runs::barriers("9", PAIRS, "ld2mma"));
     assert_eq!(idle, named, "step09.md: the idle barriers of rank 1 are others than `tma2mma` and `ld2mma`");
-    claims.numbers("step09.md", "Of its {} barriers {} are made and never used: the {} of `tma2mma`, and `ld2mma`.", &[
-        made.len() as u64,
-        idle.len() as u64,
-        stages,
-    ]);
+    claims.numbers(
+        "step09.md",
+        "Of its {} barriers {} are made and never used: the {} of `tma2mma`, and `ld2mma`.",
+        &[made.len() as u64, idle.len() as u64, stages],
+    );
 
     let loads = |cta: u32| {
         let of_b = trace.iter().filter(move |event| event.cta == cta).find_map(|event| match &event.kind {
@@ -111,7 +115,11 @@ fn the_other_cta_of_a_pair(claims: &mut Claims) {
 /// Step 10, exercises 2 to 4.
 fn two_consumers(claims: &mut Claims) {
     let page = "step10.md";
-    claims.cycles(page, "takes {} cycles at 4096 × 4096 × 4096, where two take {}:", &[("one_issues_10", K4), ("10", K4)]);
+    claims.cycles(
+        page,
+        "takes {} cycles at 4096 × 4096 × 4096, where two take {}:",
+        &[("one_issues_10", K4), ("10", K4)],
+    );
 
     // How many tiles each cluster multiplies: the leader's MMAs, of which a tile has so many at K = 64.
     let (consumers, slices) = (2, 4);
@@ -132,14 +140,17 @@ fn two_consumers(claims: &mut Claims) {
     claims.numbers(page, "2048 × 2048 has {} tiles, so {} clusters have none.", &[all, CLUSTERS - busy]);
     let (all, busy, most, with_most) = tiles(claims, 4096);
     assert_eq!((busy, most), (CLUSTERS, 2), "step10.md: at 4096 no cluster has more than two, and none has none");
-    claims.numbers(page, "4096 × 4096 has {}: {} clusters have two and {} have one.", &[all, with_most, busy - with_most]);
+    claims.numbers(
+        page,
+        "4096 × 4096 has {}: {} clusters have two and {} have one.",
+        &[all, with_most, busy - with_most],
+    );
     let (all, busy, most, with_most) = tiles(claims, 8192);
-    claims.numbers(page, "8192 × 8192 has {}: {} clusters have {} and {} have one less.", &[
-        all,
-        with_most,
-        most,
-        busy - with_most,
-    ]);
+    claims.numbers(
+        page,
+        "8192 × 8192 has {}: {} clusters have {} and {} have one less.",
+        &[all, with_most, most, busy - with_most],
+    );
 
     let stages = runs::barriers("10", PAIRS, "mma2tma");
     let mut commits: BTreeMap<i32, Vec<(u64, u32)>> = BTreeMap::new();
@@ -156,9 +167,9 @@ fn two_consumers(claims: &mut Claims) {
     });
     let first: Vec<u32> = first_of_two.collect();
     let by_warp_8 = first.iter().filter(|warp| **warp == 8).count() as u64;
-    claims.numbers(page, "consumer 0's commit comes first in {} of {} phases, and that of consumer 1 in {}.", &[
-        by_warp_8,
-        first.len() as u64,
-        first.len() as u64 - by_warp_8,
-    ]);
+    claims.numbers(
+        page,
+        "consumer 0's commit comes first in {} of {} phases, and that of consumer 1 in {}.",
+        &[by_warp_8, first.len() as u64, first.len() as u64 - by_warp_8],
+    );
 }

@@ -63,7 +63,10 @@ pub fn all(claims: &mut Claims) {
     let (eighth, ninth) = (claims.products("8", WIDE, 32), claims.products("9", PAIRS, 32));
     let gaps = [ninth[1].0 - ninth[0].1, eighth[1].0 - eighth[0].1];
     let [gap, length] = [ninth[1].0 - ninth[0].1, ninth[1].1 - ninth[1].0];
-    assert!((35..50).contains(&(gap * 100 / (gap + length))), "step09.md: nearly half the time, at K = 512: {gap}, {length}");
+    assert!(
+        (35..50).contains(&(gap * 100 / (gap + length))),
+        "step09.md: nearly half the time, at K = 512: {gap}, {length}"
+    );
     claims.numbers("step09.md", "it stands still for {} cycles, where it was {} in step 8.", &gaps);
     let tenth = claims.products("10", PAIRS, 64);
     claims.numbers(
@@ -82,12 +85,11 @@ pub fn all(claims: &mut Claims) {
     let errors = errors_of_the_clock();
     let mean = errors.iter().map(|error| error.abs()).sum::<f64>() / errors.len() as f64;
     let fast = errors.iter().filter(|error| **error < 0.0).count();
-    claims.say("clock.md", "The mean of the {} errors is {} %. They are not spread evenly: {} of {} are too fast.", &[
-        errors.len().to_string(),
-        format!("{mean:.1}"),
-        fast.to_string(),
-        errors.len().to_string(),
-    ]);
+    claims.say(
+        "clock.md",
+        "The mean of the {} errors is {} %. They are not spread evenly: {} of {} are too fast.",
+        &[errors.len().to_string(), format!("{mean:.1}"), fast.to_string(), errors.len().to_string()],
+    );
 
     let steps = claims.runs.cycles("8", K2);
     claims.say("measuring.md", "says {} cycles for the reference solution,", &[super::commas(steps)]);

@@ -47,7 +47,8 @@ pub fn sizes() -> BTreeSet<u64> {
         sizes.insert(runs::shared_bytes(&name, size));
         let regions = text.lines().filter_map(|line| line.strip_prefix("// ")?.split_once(" + ")?.1.split(' ').next());
         sizes.extend(regions.filter_map(|bytes| bytes.parse::<u64>().ok()));
-        let announced = text.lines().filter(|line| line.contains(".expect_tx")).filter_map(|line| line.rsplit(' ').next());
+        let announced =
+            text.lines().filter(|line| line.contains(".expect_tx")).filter_map(|line| line.rsplit(' ').next());
         for bytes in announced.filter_map(|word| word.trim_end_matches(';').parse::<u64>().ok()) {
             // Of a pair each CTA brings half.
             sizes.extend([bytes, if step < 9 { bytes } else { bytes / 2 }]);

@@ -389,6 +389,20 @@ mod tests {
         assert!(!line(&row(5, 0.0, true)).contains('~'));
     }
 
+    /// Those that the source's conditions name, of the ladder that our steps are those of.
+    #[test]
+    fn kernels_that_copy_element_by_element_stand_apart() {
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(DATA);
+        let points = points(&std::fs::read_to_string(path).expect("the table")).expect("it can be read");
+        let apart: std::collections::BTreeSet<(&str, u8)> = points
+            .iter()
+            .filter(|point| point.by_elements())
+            .map(|point| (point.source.as_str(), point.step))
+            .collect();
+        assert_eq!(apart, [1, 2, 3].map(|step| (LADDER, step)).into());
+        assert!(points.iter().any(|point| point.source == LADDER && point.step == FIRST));
+    }
+
     /// The table in the tree can be read, and one of its points simulated.
     #[test]
     fn the_clock_stands_beside_published_times() {
