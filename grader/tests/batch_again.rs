@@ -277,3 +277,43 @@ fn a_hash_that_no_result_has_is_answered_with_the_nearest() {
     "#]]
     .assert_eq(&errors);
 }
+
+/// A folder that somebody uses is no place for grades: neither hand-ins of another class, nor one that holds or lies in those that are graded.
+#[test]
+fn grades_are_not_written_among_somebodys_files() {
+    let class = Class::new(&[("anna", "fn a( {")]);
+    let other = class.folder.path().join("other-class");
+    fs::create_dir_all(other.join("ben")).expect("a folder");
+    fs::write(other.join("ben/step01.rs"), "fn b( {").expect("written");
+    let results = class.folder.path().join("with-results");
+    fs::create_dir_all(results.join("results")).expect("a folder");
+    let link = class.folder.path().join("link");
+    std::os::unix::fs::symlink(class.hand_ins(), &link).expect("a link");
+    let (hand_ins, all) = (class.hand_ins(), class.folder.path().to_path_buf());
+    let told = "and no batch has written to it";
+    for (out, expected) in [
+        (other.clone(), told),
+        (other.join("ben"), told),
+        (results, told),
+        (hand_ins.clone(), "would lie among the hand-ins"),
+        (hand_ins.join("anna"), "would lie among the hand-ins"),
+        (hand_ins.join("new"), "would lie among the hand-ins"),
+        (link.join("new"), "would lie among the hand-ins"),
+        (all.clone(), "lie in the folder of grades"),
+    ] {
+        let there = || [&all, &hand_ins, &hand_ins.join("anna"), &other, &other.join("ben")].map(|folder| files(folder));
+        let before = there();
+        let (status, _, errors) = said(class.batch(&out.to_string_lossy(), &["--seed-commit"]));
+        assert_eq!(status, Some(2), "{}: {errors}", out.display());
+        assert!(errors.contains(expected) && errors.contains("\n  try: "), "{}: {errors}", out.display());
+        assert_eq!(there(), before, "{}: nothing was written", out.display());
+    }
+    // One that is there and empty is as good as a new one, and so is one of which a batch made the lock and was killed.
+    let empty = class.folder.path().join("empty");
+    fs::create_dir(&empty).expect("a folder");
+    fs::write(empty.join("lock"), "").expect("written");
+    let (status, _, errors) = said(class.batch("empty", &[]));
+    assert_eq!(status, Some(0), "{errors}");
+    let (_, text, errors) = said(class.batch("empty", &[]));
+    assert!(text.starts_with("0 graded now, 1 kept"), "{text}{errors}");
+}
