@@ -278,6 +278,30 @@ fn a_hash_that_no_result_has_is_answered_with_the_nearest() {
     .assert_eq(&errors);
 }
 
+/// Who names the folder of one hand-in in place of the class would get a row called `steps`.
+#[test]
+fn one_hand_in_is_no_class() {
+    let class = Class::new(&[]);
+    for place in ["steps/step01/src/kernel.rs", "step01/kernel.rs", "step01.rs"] {
+        let kernel = class.hand_ins().join(place);
+        fs::create_dir_all(kernel.parent().expect("a folder")).expect("a folder");
+        fs::write(&kernel, "fn a( {").expect("written");
+        let hand_ins = class.hand_ins().to_string_lossy().into_owned();
+        for (status, text, errors) in [said(class.batch("grades", &[])), said(class.command(&["similar", &hand_ins]))] {
+            assert_eq!((status, text.as_str()), (Some(2), ""), "{errors}");
+            assert!(errors.contains(&format!(" is one hand-in, since it holds {place}\n  try: ")), "{errors}");
+        }
+        assert!(!class.grades("grades").exists(), "nothing was written");
+        fs::remove_dir_all(class.hand_ins()).expect("removed");
+    }
+    // The other way round: who names a class in place of a hand-in is told what grades one.
+    class.write("anna", "fn a( {");
+    let grade = || said(class.command(&["grade", &class.hand_ins().to_string_lossy()])).2;
+    assert!(!grade().contains("grader batch"), "{}", grade());
+    class.write("ben", "fn b( {");
+    assert!(grade().contains("is one folder too deep. If it is a class, `grader batch` grades it."), "{}", grade());
+}
+
 /// A folder that somebody uses is no place for grades: neither hand-ins of another class, nor one that holds or lies in those that are graded.
 #[test]
 fn grades_are_not_written_among_somebodys_files() {
