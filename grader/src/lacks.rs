@@ -87,7 +87,9 @@ impl There {
                 let above = place.split('/').next().unwrap_or_default();
                 let (place, above) = (shown(place), shown(&above.to_string()));
                 let class = if self.many { " If it is a class, `grader batch` grades it." } else { "" };
-                format!("Hand in what lies in {above}, not the folder around it: {place} is one folder too deep.{class}")
+                format!(
+                    "Hand in what lies in {above}, not the folder around it: {place} is one folder too deep.{class}"
+                )
             }
             None if self.archives.len() > 1 => {
                 let archives: Vec<String> = self.archives.iter().take(NAMES).map(shown).collect();

@@ -325,7 +325,8 @@ fn grades_are_not_written_among_somebodys_files() {
         (link.join("new"), "would lie among the hand-ins"),
         (all.clone(), "lie in the folder of grades"),
     ] {
-        let there = || [&all, &hand_ins, &hand_ins.join("anna"), &other, &other.join("ben")].map(|folder| files(folder));
+        let there =
+            || [&all, &hand_ins, &hand_ins.join("anna"), &other, &other.join("ben")].map(|folder| files(folder));
         let before = there();
         let (status, _, errors) = said(class.batch(&out.to_string_lossy(), &["--seed-commit"]));
         assert_eq!(status, Some(2), "{}: {errors}", out.display());

@@ -84,11 +84,17 @@ fn the_sources_of_the_program_are_all_known() {
     let files = list.replace("\\ ", "\u{0}");
     let files = files.split_whitespace().map(|file| PathBuf::from(file.replace('\u{0}', " ")));
     let ours: Vec<PathBuf> = files
-        .filter_map(|file| file.canonicalize().ok()?.strip_prefix(root.canonicalize().ok()?).ok().map(Path::to_path_buf))
+        .filter_map(|file| {
+            file.canonicalize().ok()?.strip_prefix(root.canonicalize().ok()?).ok().map(Path::to_path_buf)
+        })
         .filter(|file| !file.starts_with("target"))
         .collect();
     assert!(ours.len() > 300, "{ours:?}");
     for file in ours {
-        assert!(SOURCES.iter().any(|source| file.starts_with(source)), "{} is not in grader/sources.rs", file.display());
+        assert!(
+            SOURCES.iter().any(|source| file.starts_with(source)),
+            "{} is not in grader/sources.rs",
+            file.display()
+        );
     }
 }

@@ -32,9 +32,8 @@ fn a_secret_seed_is_told_only_by_reveal_and_grades_come_out_the_same_again() {
             assert!(!fs::read_to_string(&path).expect("read").contains(&seed), "{path:?} tells the seed");
         }
     }
-    let mode = |place: &str| {
-        fs::metadata(class.grades("grades").join(place)).expect("there").permissions().mode() & 0o777
-    };
+    let mode =
+        |place: &str| fs::metadata(class.grades("grades").join(place)).expect("there").permissions().mode() & 0o777;
     assert_eq!((mode("secret"), mode("secret/seed.json")), (0o700, 0o600), "nobody else can read it");
     // One that an earlier grader left open is closed.
     let open = class.grades("grades").join("secret/seed.json");
@@ -79,8 +78,11 @@ fn a_secret_seed_is_told_only_by_reveal_and_grades_come_out_the_same_again() {
     let (status, text, errors) = regrade();
     assert_eq!((status, text.as_str()), (Some(0), "anna: identical\n"), "{errors}");
     // Another seed in a result is found out by the commitment.
-    fs::write(class.grades("grades").join("seed.json"), serde_json::json!({"seed": number, "nonce": nonce}).to_string())
-        .expect("written");
+    fs::write(
+        class.grades("grades").join("seed.json"),
+        serde_json::json!({"seed": number, "nonce": nonce}).to_string(),
+    )
+    .expect("written");
     let path = files(&class.grades("grades").join("results")).into_keys().next().expect("a result");
     let mut other = record.clone();
     other.seed = Some(7);
@@ -142,8 +144,9 @@ fn a_seed_is_not_told_while_hand_ins_wait_unless_that_is_meant() {
     let slow = class.folder.path().join("slow");
     fs::write(&slow, "").expect("written");
     let grader = class.folder.path().join("in-place.sh");
-    let script =
-        format!("#!/bin/sh\ngrep -q 'fn b' \"$2/step01.rs\" && [ -e {slow:?} ] && sleep 60\necho 'error: no' >&2; exit 2\n");
+    let script = format!(
+        "#!/bin/sh\ngrep -q 'fn b' \"$2/step01.rs\" && [ -e {slow:?} ] && sleep 60\necho 'error: no' >&2; exit 2\n"
+    );
     fs::write(&grader, script).expect("written");
     fs::set_permissions(&grader, fs::Permissions::from_mode(0o755)).expect("executable");
     let options = ["--seed-commit", "--jobs", "1", "--grade-with", &grader.to_string_lossy()];
@@ -159,7 +162,10 @@ fn a_seed_is_not_told_while_hand_ins_wait_unless_that_is_meant() {
     batch.wait().expect("ended");
     let (status, _, errors) = reveal(&[]);
     assert_eq!(status, Some(2), "{errors}");
-    assert!(errors.contains("error: 1 of 2 hand-ins in ") && errors.contains("wait for their grades: \"ben\""), "{errors}");
+    assert!(
+        errors.contains("error: 1 of 2 hand-ins in ") && errors.contains("wait for their grades: \"ben\""),
+        "{errors}"
+    );
     assert!(!told(&errors) && !class.grades("grades").join("seed.json").exists(), "{errors}");
     // Given again it gets through, and then the seed may be told.
     fs::remove_file(&slow).expect("removed");
@@ -178,5 +184,8 @@ fn a_seed_that_is_told_too_early_is_told_with_a_note() {
     let grades = class.grades("grades").to_string_lossy().into_owned();
     let (status, text, errors) = said(class.command(&["reveal", &grades, "--anyway"]));
     assert_eq!(status, Some(0), "{errors}");
-    assert!(errors.starts_with("note: nothing in ") && text.contains(&secret(&class).seed.to_string()), "{text}{errors}");
+    assert!(
+        errors.starts_with("note: nothing in ") && text.contains(&secret(&class).seed.to_string()),
+        "{text}{errors}"
+    );
 }

@@ -314,7 +314,12 @@ mod tests {
             [[1025, 1, 1], [1, 1 << 10, 2], [i32::MAX as u32, 1, 1], [1 << 31, 1, 1], [u32::MAX; 3], [0, 1, 1], [0; 3]]
         {
             let why = fits(&built(grid), &small).expect_err("it is too much");
-            assert!(why.contains("(grid)") && why.contains("; allowed are 1 to 1024 CTAs in all") && why.contains("\n  try: "), "{why}");
+            assert!(
+                why.contains("(grid)")
+                    && why.contains("; allowed are 1 to 1024 CTAs in all")
+                    && why.contains("\n  try: "),
+                "{why}"
+            );
         }
     }
 

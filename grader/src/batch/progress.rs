@@ -150,7 +150,9 @@ impl Rest {
         match self {
             Rest::Unknown => String::new(),
             Rest::Left(left) => format!(", about {} left", time(*left)),
-            Rest::Quiet(quiet) => format!(", none has ended for {}: those that run take longer than most", time(*quiet)),
+            Rest::Quiet(quiet) => {
+                format!(", none has ended for {}: those that run take longer than most", time(*quiet))
+            }
         }
     }
 
@@ -200,7 +202,8 @@ mod tests {
     #[test]
     fn the_time_left_is_of_what_was_graded_and_gives_way_where_it_is_over() {
         let now = Duration::ZERO;
-        let said = |graded, done, quiet| line(done, 8, minutes(10) + quiet, &rest(graded, 8 - done, minutes(10), quiet));
+        let said =
+            |graded, done, quiet| line(done, 8, minutes(10) + quiet, &rest(graded, 8 - done, minutes(10), quiet));
         assert_eq!(said(0, 0, now), "0 of 8 hand-ins after 10 min");
         assert_eq!(said(0, 4, now), "4 of 8 hand-ins after 10 min", "all of them were there");
         assert_eq!(said(2, 2, now), "2 of 8 hand-ins after 10 min, about 30 min left");

@@ -162,7 +162,9 @@ impl Store {
         })?;
         let lock = lock(folder)?.ok_or_else(|| {
             let folder = folder.display();
-            format!("another batch writes to {folder}\n  try: Wait until it has ended, or give another folder with --out.")
+            format!(
+                "another batch writes to {folder}\n  try: Wait until it has ended, or give another folder with --out."
+            )
         })?;
         for sub in ["results", "hand-ins", "rubrics", "reports"] {
             let path = folder.join(sub);

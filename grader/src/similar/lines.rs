@@ -29,7 +29,8 @@ pub(super) fn of(unit: Unit, kernels: &[&[Written]]) -> Option<Vec<(usize, usize
         .collect();
     // The one that is told best, in as many of them as possible.
     let told = |at: &&usize| {
-        let found: Vec<usize> = paired.iter().filter_map(|(_, pairs)| pairs.get(*at)).map(|(_, score)| *score).collect();
+        let found: Vec<usize> =
+            paired.iter().filter_map(|(_, pairs)| pairs.get(*at)).map(|(_, score)| *score).collect();
         (found.len(), found.iter().sum::<usize>(), std::cmp::Reverse(**at))
     };
     let at = *of_first.iter().max_by_key(told)?;

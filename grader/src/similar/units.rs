@@ -173,8 +173,10 @@ mod tests {
         );
         let b = units("let y = cta.load_global_16(g.a.at(r, s + c));\nlet r = cta.thread_index() / 16;\n", &none);
         assert_eq!(a.statements, b.statements, "renamed and exchanged");
-        let lines: Vec<usize> =
-            written("let a = b.c(d, e, f);\n\n// g\nlet h = b.c(d, 1, f);\n", &none).iter().map(|one| one.line).collect();
+        let lines: Vec<usize> = written("let a = b.c(d, e, f);\n\n// g\nlet h = b.c(d, 1, f);\n", &none)
+            .iter()
+            .map(|one| one.line)
+            .collect();
         assert_eq!(lines, [1, 4]);
         let c = units("let r = cta.lane_index() / 16; let y = cta.load_global_16(g.b.at(r, s + c));", &none);
         assert!(c.statements.is_disjoint(&a.statements), "other calls are other statements");
