@@ -7,6 +7,9 @@
 use super::units::{Unit, Written};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+/// Of statements of a kernel, by their places, the place of each in another kernel, and how much says so.
+type Pairs = BTreeMap<usize, (usize, usize)>;
+
 /// So many statements before and behind are looked at.
 const AROUND: usize = 6;
 
@@ -23,7 +26,7 @@ pub(super) fn of(unit: Unit, kernels: &[&[Written]]) -> Option<Vec<(usize, usize
         return None;
     }
     let line = |who: usize, at: usize| kernels[who][at].line;
-    let paired: Vec<(usize, BTreeMap<usize, (usize, usize)>)> = others
+    let paired: Vec<(usize, Pairs)> = others
         .iter()
         .map(|(other, of_other)| (*other, pairs([kernels[*first], kernels[*other]], [of_first, of_other])))
         .collect();
@@ -38,8 +41,8 @@ pub(super) fn of(unit: Unit, kernels: &[&[Written]]) -> Option<Vec<(usize, usize
     Some([(*first, line(*first, at))].into_iter().chain(others).collect())
 }
 
-/// Which statement of the second is which of the first, among those of one piece, and how much says so. Each is one of the other at most.
-fn pairs(kernels: [&[Written]; 2], places: [&[usize]; 2]) -> BTreeMap<usize, (usize, usize)> {
+/// Which statement of the second is which of the first, among those of one piece. Each is one of the other at most.
+fn pairs(kernels: [&[Written]; 2], places: [&[usize]; 2]) -> Pairs {
     let names = names(kernels);
     let mut all: Vec<(usize, usize, usize, usize)> = Vec::new();
     for (nth, a) in places[0].iter().enumerate() {
@@ -52,7 +55,7 @@ fn pairs(kernels: [&[Written]; 2], places: [&[usize]; 2]) -> BTreeMap<usize, (us
     }
     // What says nothing either way is in the same order in both.
     all.sort_by_key(|(score, apart, a, b)| (std::cmp::Reverse(*score), *apart, *a, *b));
-    let (mut found, mut taken) = (BTreeMap::new(), BTreeSet::new());
+    let (mut found, mut taken) = (Pairs::new(), BTreeSet::new());
     for (score, _, a, b) in all {
         if !found.contains_key(&a) && taken.insert(b) {
             found.insert(a, (b, score));
