@@ -311,6 +311,9 @@ fn grades_are_not_written_among_somebodys_files() {
     fs::write(other.join("ben/step01.rs"), "fn b( {").expect("written");
     let results = class.folder.path().join("with-results");
     fs::create_dir_all(results.join("results")).expect("a folder");
+    let archives = class.folder.path().join("archives");
+    fs::create_dir(&archives).expect("a folder");
+    fs::write(archives.join("ben.tar.gz"), "").expect("written");
     let link = class.folder.path().join("link");
     std::os::unix::fs::symlink(class.hand_ins(), &link).expect("a link");
     let (hand_ins, all) = (class.hand_ins(), class.folder.path().to_path_buf());
@@ -319,6 +322,7 @@ fn grades_are_not_written_among_somebodys_files() {
         (other.clone(), told),
         (other.join("ben"), told),
         (results, told),
+        (archives, told),
         (hand_ins.clone(), "would lie among the hand-ins"),
         (hand_ins.join("anna"), "would lie among the hand-ins"),
         (hand_ins.join("new"), "would lie among the hand-ins"),

@@ -11,7 +11,7 @@
 //! | `seed.json` | the seed, once it was told |
 //! | `under-way.json` | while a batch runs, and after one was killed: what it grades, by ID and name |
 
-use crate::handin::ARCHIVES;
+use crate::handin::{ARCHIVES, end_of, is_archive, is_other_archive};
 use crate::json::Report;
 use crate::rubric::Rubric;
 use crate::versions::Versions;
@@ -24,6 +24,8 @@ use std::fs::{self, File, TryLockError};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
+/// What a batch grades, until it is through.
+const UNDER_WAY: &str = "under-way.json";
 /// Who has it locked writes to the folder.
 const LOCK: &str = "lock";
 
@@ -151,7 +153,7 @@ impl Store {
         if let Some(other) = of_others(folder) {
             return Err(format!(
                 "{folder} holds `{}`, and no batch has written to it: grades would lie among somebody's files\n  \
-                 try: Name a new folder with --out, or an empty one.",
+                 try: Name a new folder with --out.",
                 harness::answers::named(&other),
                 folder = folder.display(),
             ));
@@ -302,7 +304,7 @@ impl Store {
     }
 
     fn under_way_path(&self) -> PathBuf {
-        self.folder.join("under-way.json")
+        self.folder.join(UNDER_WAY)
     }
 
     /// Says what a batch grades, by the IDs and names of hand-ins: to be known after a kill.
@@ -352,15 +354,22 @@ impl Store {
     }
 }
 
-/// What lies in a folder that no batch has written to: something somebody put there, such as hand-ins, which a batch's own files would lie
-/// among. A batch that was killed at once has left no more than its lock. Names that begin with a dot are systems'.
+/// What lies in a folder that no batch has written to, and is not to lie among grades: what may be a hand-in (a folder, an archive, a kernel),
+/// and what has the name of something that a batch writes. A batch that was killed at once has left no more than its lock. Other files, and
+/// what begins with a dot, stay beside the grades.
 fn of_others(folder: &Path) -> Option<String> {
-    let known = [LOCK, "results"];
-    if known.iter().all(|name| folder.join(name).symlink_metadata().is_ok()) {
+    if [LOCK, "results"].iter().all(|name| folder.join(name).symlink_metadata().is_ok()) {
         return None;
     }
-    let names = fs::read_dir(folder).ok()?.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
-    names.filter(|name| name != LOCK && !name.starts_with('.')).min()
+    let ours = ["grades.csv", "index.html", "seed.json", UNDER_WAY];
+    let others = fs::read_dir(folder).ok()?.flatten().filter_map(|entry| {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let plain = entry.file_type().is_ok_and(|kind| kind.is_file());
+        let handed_in = is_archive(&name) || is_other_archive(&name) || end_of(&name) == "rs";
+        let harmless = name.starts_with('.') || plain && !handed_in && !ours.contains(&name.as_str());
+        (!harmless).then_some(name)
+    });
+    others.min()
 }
 
 /// Whether this is a SHA-256: a name that leads nowhere else.
