@@ -125,7 +125,7 @@ fn bad_hand_ins_stop_nobody_and_hostile_names_stay_text() {
     wrong.arg(class.hand_ins().join("=1+1")).arg("--out").arg(class.grades("wrong"));
     let (status, _, errors) = said(wrong);
     assert_eq!(status, Some(2));
-    assert!(errors.contains("holds no hand-in\n  step01.rs is one Rust file; a hand-in is "), "{errors}");
+    assert!(errors.contains(" is one hand-in, since it holds step01.rs\n  try: "), "{errors}");
     // A folder of grades among the hand-ins would be graded.
     let mut inside = class.command(&["batch"]);
     inside.arg(class.hand_ins()).arg("--out").arg(class.hand_ins().join("grades"));
