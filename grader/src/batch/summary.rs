@@ -127,10 +127,15 @@ fn without_names(title: &str) -> String {
     let word = |sign: char| sign.is_alphanumeric() || sign == '_';
     let words = text.split_inclusive(|sign| !word(sign)).map(|piece| {
         let bare = piece.trim_end_matches(|sign| !word(sign));
-        let number = !bare.is_empty() && bare.bytes().all(|byte| byte.is_ascii_digit());
-        if number { format!("…{}", &piece[bare.len()..]) } else { piece.to_string() }
+        // Also an address: 0x600000.
+        if bare.starts_with(|sign: char| sign.is_ascii_digit()) {
+            format!("…{}", &piece[bare.len()..])
+        } else {
+            piece.to_string()
+        }
     });
-    words.collect()
+    // The two halves of one with a point.
+    words.collect::<String>().replace("….…", "…")
 }
 
 /// How late a hand-in is, graded or not: nothing is late where nothing was due.
@@ -159,7 +164,7 @@ fn row(id: &str, record: &Record, rubric: &Rubric) -> Row {
             row.short = on_one_line(reason);
             row.note = format!("not graded: {}", row.short);
             // Beside its name.
-            for join in [": ", " "] {
+            for join in [": ", " ", "/"] {
                 if let Some(rest) = row.short.strip_prefix(&format!("{}{join}", record.name)) {
                     row.short = rest.to_string();
                 }
@@ -312,6 +317,7 @@ mod tests {
             without_names("MMA 128 (round 0, slice 0) adds to what `acc` held before"),
             "MMA … (round …, slice …) adds to what `…` held before"
         );
+        assert_eq!(without_names("0x600000 holds 20.828125; D has -9.25"), "… holds …; D has -…");
         let tile = r#"tile "D" of 128 x 64 f16 needs 16384 bytes, and 3072 of the CTA's 232448 are left"#;
         assert_eq!(without_names(tile), r#"tile "…" of … x … f16 needs … bytes, and … of the CTA's … are left"#);
     }
