@@ -142,12 +142,12 @@ fn false_alarm(bench: &Bench) -> Result<Option<String>, String> {
 
 /// A mutant for a file.
 fn row(kernel: &Kernel, judged: &Judged) -> Value {
-    let Judged { mutant, verdict, codes, rule, culprit, milliseconds } = judged;
+    let Judged { mutant, verdict, codes, rule, same_code, culprit, milliseconds } = judged;
     json!({
         "id": mutant.id, "step": mutant.step, "kind": mutant.kind, "mistake": mutant.mistake, "line": mutant.line,
         "changed": mutant.diff(&kernel.text), "verdict": verdict, "codes": codes, "names_the_line": judged.names_the_line(),
         "culprit": culprit.as_ref().map(|of| json!({ "told": of.is_told(), "right": of.right, "named": of.named })),
-        "equivalent": rule.map(|rule| rule.name), "milliseconds": milliseconds,
+        "equivalent": rule.map(|rule| rule.name), "same_code": same_code, "milliseconds": milliseconds,
     })
 }
 
