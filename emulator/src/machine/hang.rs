@@ -5,7 +5,7 @@ use super::hang_root::{Chain, by_site};
 use super::names::{counted, counted_are};
 use super::warp::State;
 use crate::diagnostic::{Diagnostic, Label, Severity};
-use crate::program::op::{Op, Reg};
+use crate::program::op::Op;
 use std::cell::OnceCell;
 
 /// A fragment that cannot go on.
@@ -335,7 +335,7 @@ impl Cluster<'_> {
             .into(),
         );
         d.labels = vec![wait];
-        let reached: Vec<u32> = self.arrival_sites(b.offset);
+        let reached: Vec<u32> = self.arrival_sites_anywhere(b.offset);
         match reached.first() {
             Some(&site) => d.labels.push(self.label(site, "this would arrive, but was never executed")),
             None => {
@@ -345,24 +345,6 @@ impl Cluster<'_> {
             }
         }
         d
-    }
-
-    /// Statements that name this barrier as the target of an arrival.
-    pub fn arrival_sites(&self, offset: u32) -> Vec<u32> {
-        let targets = |op: &Op| match op {
-            Op::Commit { address, .. } | Op::BarrierArrive { address, .. } => {
-                address.base == Reg::Sink && address.offset == i64::from(offset)
-            }
-            _ => false,
-        };
-        self.kernel.code.iter().filter(|i| targets(&i.op)).map(|i| i.site).collect()
-    }
-
-    /// Threads arrive at this barrier, and no bytes come with them.
-    fn is_told_by_threads(&self, offset: u32) -> bool {
-        let sites = self.arrival_sites(offset);
-        let thread = |op: &Op| matches!(op, Op::BarrierArrive { expect: None, .. });
-        self.kernel.code.iter().any(|inst| thread(&inst.op) && sites.contains(&inst.site))
     }
 
     fn stuck_cta_barrier(&self, root: &Blocked, id: u32) -> Diagnostic {

@@ -49,6 +49,7 @@ mod formats;
 mod grant;
 mod hang;
 mod hang_root;
+mod hang_targets;
 mod hang_ways;
 mod instruction_descriptor;
 mod issue;
