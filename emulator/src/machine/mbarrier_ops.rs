@@ -295,12 +295,9 @@ impl Cluster<'_> {
                     self.barriers[barrier as usize].drop_expected(count);
                 }
                 let span = Span::of_warp(w, time, time);
-                self.arrive(
-                    barrier,
-                    Arrival { count, announced: bytes.unwrap_or(0), site, engine: false },
-                    &views,
-                    span,
-                )?;
+                let arrival = Arrival { count, announced: bytes.unwrap_or(0), site, engine: false };
+                let arrived = self.arrive(barrier, arrival, &views, span);
+                arrived.map_err(|stop| self.behind_a_wait_that_passed_again(w, stop))?;
             }
             if who.count_ones() > 1 {
                 self.check_split(at, barrier, phase, pending, who);

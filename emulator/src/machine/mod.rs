@@ -37,6 +37,7 @@ mod exact;
 mod exact_kinds;
 mod exchange;
 mod explain;
+mod explain_arrival;
 mod explain_bytes;
 mod explain_copy;
 mod explain_protocol;
