@@ -56,3 +56,22 @@ fn a_sample_is_caught_and_the_solutions_are_clean() {
         assert!(is_found >= found, "{kind}: {is_found:.1} % of {} are found, not {found} %\n{table}", counts.bugs());
     }
 }
+
+/// Hangs whose arrivals come from another CTA, by `mapa`, and waits at a barrier of another ring: those of which the report once gave a
+/// wait that was right.
+#[test]
+fn hangs_across_ctas_are_told_of_what_was_changed() {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    for (step, mistakes) in [(9, ["double", "count"]), (10, ["count", "swap barriers"])] {
+        let kernel = Kernel::new(step).expect("the solution builds");
+        let bench = Bench::new(&kernel).expect("the solution loads");
+        let mut all = mutants(&kernel, &[Kind::Systematic]);
+        all.retain(|mutant| mistakes.contains(&mutant.mistake));
+        let judged = judge_all(&bench, all, threads, |_| ());
+        let hangs: Vec<&Judged> = judged.iter().filter(|judged| judged.culprit.is_some()).collect();
+        let missed = hangs.iter().filter(|judged| !judged.culprit.as_ref().is_some_and(|of| of.is_told()));
+        let missed: Vec<&str> = missed.map(|judged| judged.mutant.id.as_str()).collect();
+        assert!(hangs.len() >= 5, "step {step}: {} hangs", hangs.len());
+        assert!(missed.is_empty(), "step {step}: of {} hangs, {missed:?} are told of something else", hangs.len());
+    }
+}

@@ -79,6 +79,7 @@ impl Cluster<'_> {
         let members = chain.ring.and_then(|ring| chain.waits.get(ring..)).unwrap_or_default();
         let members: Vec<&Blocked> = members.iter().filter_map(|&n| blocked.get(n)).collect();
         let odd = self.wrong_by_itself(&blocked).or_else(|| self.counts_too_many(&blocked));
+        let odd = odd.or_else(|| self.each_before_the_other(&blocked));
         let odd = odd.or_else(|| members.iter().copied().find(|b| self.other_stage(&blocked, b).is_some()));
         let odd = odd.or_else(|| self.first_of_fresh(&members));
         // A long ring says less than a phase that has begun in it, and so does one of which arrivals are astray.

@@ -295,7 +295,7 @@ impl Cluster<'_> {
     }
 
     /// The mbarriers at the same offset, in all CTAs of the cluster.
-    fn at_offset(&self, b: &Mbarrier) -> impl Iterator<Item = &Mbarrier> {
+    pub fn at_offset(&self, b: &Mbarrier) -> impl Iterator<Item = &Mbarrier> {
         self.barriers.iter().filter(move |other| other.offset == b.offset && other.valid)
     }
 

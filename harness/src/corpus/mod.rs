@@ -228,7 +228,10 @@ mod tests {
             all.sort_by_key(|mutant| mutant.kind);
             assert_eq!(each, all, "step {step}");
             let twice = protocol::mutants(&kernel).len() - mutants(&kernel, &[Kind::Protocol]).len();
-            assert!(twice > 0, "step {step}: no mistake of the protocol is a systematic change, too: this shows nothing");
+            assert!(
+                twice > 0,
+                "step {step}: no mistake of the protocol is a systematic change, too: this shows nothing"
+            );
         }
     }
 

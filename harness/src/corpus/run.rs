@@ -67,7 +67,7 @@ pub struct Judged {
     pub verdict: Verdict,
     /// What was said.
     pub codes: Vec<Code>,
-    /// The rule of PTX that proves it no bug.
+    /// The rule that proves it no bug; the last one only where nothing is found.
     pub rule: Option<&'static Rule>,
     /// Whether the assembler makes the same of it as of the solution. `None` where it was not asked: there is none, or the text does not
     /// load, or is the solution's.
@@ -79,9 +79,16 @@ pub struct Judged {
 }
 
 impl Judged {
-    /// It is proved to be no bug, and caught: a rule or the emulator is wrong.
+    /// It is proved to be no bug, and caught: a rule or the emulator is wrong. Of the same machine code D cannot be another one, and nothing
+    /// can hang; a rule of PTX may be broken.
     pub fn is_contradicted(&self) -> bool {
-        self.rule.is_some() && self.verdict < Verdict::Note
+        let caught = self.verdict < Verdict::Note;
+        caught && (self.rule.is_some() || self.same_code == Some(true) && self.verdict != Verdict::Finding)
+    }
+
+    /// It breaks a rule of PTX, as a finding says, and the assembler makes the solution of it all the same.
+    pub fn is_harmless_here(&self) -> bool {
+        self.verdict == Verdict::Finding && self.rule.is_none() && self.same_code == Some(true)
     }
 
     /// Whether something that was said names a line that was changed.
@@ -181,11 +188,21 @@ impl<'a> Bench<'a> {
         let culprit = hang
             .filter(|_| verdict == Verdict::Hang)
             .map(|hang| Culprit { right: self.barriers.right(self.kernel, &mutant), named: hang.lines.clone() });
-        let same_code = match (&mutant.change, verdict) {
-            (Change::Map(..), _) | (_, Verdict::Refused) => None,
-            _ => self.is_the_same_code(self.without_a_wait_more(&mutant).as_deref().unwrap_or(&ptx)),
-        };
+        let same_code = if verdict == Verdict::Refused { None } else { self.same_code(&mutant) };
+        let open = matches!(verdict, Verdict::Note | Verdict::Nothing) && same_code == Some(true);
+        let rule = rule.or_else(|| open.then_some(&equivalent::SAME_MACHINE_CODE));
         Judged { mutant, verdict, codes, rule, same_code, culprit, milliseconds }
+    }
+
+    /// Whether the assembler makes the same of a mutant as of the solution. `None` where only the launch differs, or without an assembler.
+    pub fn same_code(&self, mutant: &Mutant) -> Option<bool> {
+        match &mutant.change {
+            Change::Map(..) => None,
+            Change::Lines(lines) => {
+                let less = self.without_a_wait_more(mutant);
+                self.is_the_same_code(&less.unwrap_or_else(|| self.kernel.text.with(lines)))
+            }
+        }
     }
 
     /// Of a mutant that waits for stores to tensor memory in place of something else, the text without the wait: it only waits.

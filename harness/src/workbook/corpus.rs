@@ -105,7 +105,7 @@ pub fn corpus(options: &Options) -> Result<ExitCode, String> {
     alarms.iter().for_each(|alarm| print(&format!("  {alarm}\n")));
     let contradicted: Vec<&Judged> = all.iter().filter(|judged| judged.is_contradicted()).collect();
     for judged in &contradicted {
-        let rule = judged.rule.map(|rule| rule.name).unwrap_or_default();
+        let rule = judged.rule.map_or(equivalent::SAME_MACHINE_CODE.name, |rule| rule.name);
         print(&format!("proved equivalent by {rule}, and caught: {}\n", judged.mutant.id));
     }
     if !missed.is_empty() {
@@ -180,6 +180,9 @@ fn show(id: &str) -> Result<String, String> {
     text.push_str(&format!("{}\n\n", found.diff(&kernel.text)));
     if let Some(rule) = equivalent::rule(&kernel, &found) {
         text.push_str(&format!("equivalent by {}: {}\n\n", rule.name, rule.because));
+    }
+    if bench.same_code(&found) == Some(true) {
+        text.push_str("ptxas makes the same machine code of it as of the solution\n\n");
     }
     // It shows lines of Rust where it finds them.
     let sources = Sources::workspace();
