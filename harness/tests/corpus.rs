@@ -77,3 +77,20 @@ fn hangs_across_ctas_are_told_of_what_was_changed() {
         assert!(missed.is_empty(), "step {step}: of {} hangs, {missed:?} are told of something else", hangs.len());
     }
 }
+
+/// A producer whose phase begins anew with each tile passes a wait for a phase that it has passed before. That it then arrives once too often
+/// is what comes of it: the wait is told.
+#[test]
+fn a_phase_that_begins_anew_is_told_of_its_wait() {
+    let kernel = Kernel::new(8).expect("the solution builds");
+    let bench = Bench::new(&kernel).expect("the solution loads");
+    let mut all = mutants(&kernel, &[Kind::Protocol]);
+    all.retain(|mutant| mutant.mistake == "phase reset");
+    let judged = judge_all(&bench, all, 2, |_| ());
+    let overflows = judged.iter().flat_map(|judged| &judged.codes).filter(|code| code.code == "mbarrier-overflow");
+    let lines: Vec<Vec<&str>> = overflows
+        .map(|code| code.lines.iter().map(|line| kernel.text.lines[*line as usize - 1].trim()).collect())
+        .collect();
+    let told = |lines: &Vec<&str>| lines.iter().any(|line| line.starts_with("mbarrier.try_wait"));
+    assert!(!lines.is_empty() && lines.iter().all(told), "{lines:#?}");
+}

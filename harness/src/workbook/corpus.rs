@@ -102,6 +102,9 @@ pub fn corpus(options: &Options) -> Result<ExitCode, String> {
     print(&table::table(&all));
     print(&table::summary(&all));
     print(&format!("false alarms on the unchanged kernels: {}\n", alarms.len()));
+    print(
+        "mistakes in Rust source, of which the expectations were written first (kind 4): cargo test -p mistakes -- --nocapture\n",
+    );
     alarms.iter().for_each(|alarm| print(&format!("  {alarm}\n")));
     let contradicted: Vec<&Judged> = all.iter().filter(|judged| judged.is_contradicted()).collect();
     for judged in &contradicted {
