@@ -252,10 +252,11 @@ impl<'a> Cluster<'a> {
             // Two warps that store the same value race to the letter, and production kernels do it.
             let same = !self.stores_blank(site) && self.stores_the_same(w, op, &targets);
             for n in raced {
+                let same = same && self.overwrites(&self.races[n].conflict);
                 let race = &mut self.races[n];
                 let again = n < known;
                 race.unwritten = if again { race.unwritten } else { unwritten };
-                race.same_value = same && race.conflict.first_writes && (race.same_value || !again);
+                race.same_value = same && (race.same_value || !again);
             }
         }
         if total == CHUNK {
