@@ -214,3 +214,16 @@ fn copies_of_one_phase_have_destinations_of_their_own() {
     // The same bytes to the same place.
     gives(&copies("tile", "").replace("%rd0+32", "%rd0"), 32, None);
 }
+
+/// Of a word that is read as a whole, the half that was written can be used, the other one cannot.
+#[test]
+fn half_of_a_word_is_written() {
+    let body = |half: &str| {
+        format!(
+            ".reg .b16 %h<4>;\n@%p0 st.shared.u16 [tile], 7;\nbar.sync 0;\nld.shared.u32 %r1, [tile];\nmov.b32 {{%h0, %h1}}, %r1;\n\
+             @%p0 st.global.u16 [%rd0], {half};"
+        )
+    };
+    gives(&body("%h0"), 32, None);
+    gives(&body("%h1"), 32, Some("undefined-value-stored"));
+}
