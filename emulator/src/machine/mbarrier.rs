@@ -147,9 +147,10 @@ pub struct Destination {
 }
 
 impl Destination {
-    /// Whether it matters which of the two comes last.
+    /// Whether it matters which of the two comes last. One statement that writes them in two rounds has not waited for its stage: who reads the
+    /// bytes says so.
     fn collides(&self, other: &Destination) -> bool {
-        let meet = self.cta == other.cta && self.start < other.end && other.start < self.end;
+        let meet = self.cta == other.cta && self.start < other.end && other.start < self.end && self.site != other.site;
         meet && (self.start, self.end, self.source) != (other.start, other.end, other.source)
     }
 }

@@ -96,9 +96,7 @@ impl Cluster<'_> {
         };
         let (first, second) = (text(&other), text(&new));
         diagnostic.labels[0].text = second;
-        if other.site != site {
-            diagnostic.labels.push(self.label(other.site, first));
-        }
+        diagnostic.labels.push(self.label(other.site, first));
         self.findings.add(diagnostic);
     }
 
