@@ -52,7 +52,7 @@ fn ring(laps: u32, fault: Fault) -> Record {
         } else {
             add(PRODUCER, What::Arrive { barrier: FULL, count: 1, bytes: 64 });
         }
-        let issue = add(PRODUCER, What::Issue { tells: 1, commit: false });
+        let issue = add(PRODUCER, What::Issue { tells: 1, commit: None });
         add(PRODUCER, What::Done { issue, barrier: FULL, count: 0, bytes: 64 });
         add(CONSUMER, waits(FULL, parity));
         add(CONSUMER, What::Arrive { barrier: EMPTY, count: 1, bytes: 0 });
@@ -236,7 +236,7 @@ fn an_end_that_nobody_waits_for() {
         record.add(PRODUCER, 1, 0, What::Init { barrier: FULL, count: 1 });
         record.add(PRODUCER, 1, 1, What::Init { barrier: EMPTY, count: 1 });
         let asks = |record: &mut Record, lanes, barrier, (count, bytes)| {
-            let issue = record.add(PRODUCER, lanes, 2, What::Issue { tells: 1, commit: count > 0 });
+            let issue = record.add(PRODUCER, lanes, 2, What::Issue { tells: 1, commit: (count > 0).then_some(1) });
             record.done(issue, barrier, count, bytes);
         };
         match what {
