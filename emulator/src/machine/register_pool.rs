@@ -4,7 +4,7 @@ use super::cluster::{Cluster, Stop};
 use super::names::counted;
 use super::state::At;
 use super::warp::{State, Warp};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Severity};
 use crate::protocol::What;
 use std::cmp::Ordering;
 
@@ -74,7 +74,8 @@ impl Cluster<'_> {
             |warp: &Warp| warp.register_counts.iter().map(|&(count, more, _)| (count, more)).collect::<Vec<_>>();
         let mut found = Vec::new();
         for group in self.warps.chunk_by(|a, b| a.cta == b.cta && a.index / WARPS == b.index / WARPS) {
-            let Some(most) = group.iter().max_by_key(|warp| warp.register_counts.len()) else { continue };
+            // The first of those that have executed most.
+            let Some(most) = group.iter().rev().max_by_key(|warp| warp.register_counts.len()) else { continue };
             let Some(other) = group.iter().find(|warp| counts(warp) != counts(most)) else { continue };
             let same =
                 most.register_counts.iter().zip(&other.register_counts).take_while(|(a, b)| (a.0, a.1) == (b.0, b.1));
@@ -102,6 +103,7 @@ impl Cluster<'_> {
             diagnostic
                 .labels
                 .extend(instead.map(|&(.., site)| self.label(site, format!("executed by warp {}", other.index))));
+            diagnostic.severity = Severity::Finding;
             found.push(diagnostic);
         }
         found.into_iter().for_each(|diagnostic| self.findings.add(diagnostic));
