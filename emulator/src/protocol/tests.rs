@@ -320,3 +320,34 @@ fn lanes_of_a_warp_are_sequences_of_their_own() {
     assert!(matches!(judge(&record(2), &SHAPE), Verdict::Proved));
     assert!(matches!(judge(&record(1), &SHAPE), Verdict::Proved));
 }
+
+/// Two CTAs, each with a barrier that a thread of either tells of its work. Who has seen its own barrier complete knows that the other one is, too,
+/// if what told both arrives at all its CTAs at once, as a commit does.
+#[test]
+fn a_commit_arrives_at_all_its_ctas_at_once() {
+    let shape = Shape { ctas: 2, threads: 32, room: 1 };
+    let record = |commit: Option<u16>| {
+        let mut record = Record::new(false);
+        for warp in 0..2 {
+            record.add(warp, u32::MAX, 0, What::Init { barrier: warp as u32, count: 2 });
+        }
+        (0..2).for_each(|warp| drop(record.add(warp, u32::MAX, 1, What::ClusterArrive)));
+        record.add(0, 0, 0, What::ClusterDone);
+        (0..2).for_each(|warp| drop(record.add(warp, u32::MAX, 2, What::ClusterPassed)));
+        for lap in 0..2 {
+            for warp in 0..2 {
+                let issue = record.add(warp, u32::MAX, 3, What::Issue { tells: 2, commit });
+                (0..2).for_each(|barrier| record.done(issue, barrier, 1, 0));
+            }
+            for warp in 0..2 {
+                record.add(warp, u32::MAX, 4, What::Wait { barrier: warp as u32, parity: lap });
+            }
+        }
+        (0..2).for_each(|warp| drop(record.add(warp, u32::MAX, 5, What::Exit)));
+        record
+    };
+    assert!(matches!(judge(&record(Some(3)), &shape), Verdict::Proved));
+    let verdict = judge(&record(None), &shape);
+    let (Verdict::Refuted(_, doubts) | Verdict::Doubtful(doubts)) = verdict else { panic!("{verdict:?}") };
+    assert!(doubts.iter().all(|d| matches!(d.why, Why::CountsEarly { phase: 1, .. })), "{doubts:#?}");
+}
