@@ -45,7 +45,10 @@ pub const CODES: &[(&str, &str)] = &[
         "mbarrier-init-unordered",
         "an mbarrier is used without being ordered after its initialisation (a note behind relaxed synchronisation)",
     ),
-    ("mbarrier-invalidated-early", "an mbarrier is invalidated although a copy or a commit may still complete on it"),
+    (
+        "mbarrier-invalidated-early",
+        "an mbarrier is invalidated although a copy or a commit may still complete on it, or another warp may still use it",
+    ),
     ("mbarrier-not-initialised", "an mbarrier is used that nothing has initialised"),
     ("mbarrier-overflow", "more arrivals in a phase than the mbarrier was initialised for"),
     ("mbarrier-overwritten", "a plain store over a live mbarrier"),

@@ -26,6 +26,20 @@ fn launches_that_no_gpu_takes() {
     assert_eq!(refused(EMPTY, &Launch { dynamic_shared: u32::MAX, ..launch() }), "launch");
 }
 
+/// With `setmaxnreg`, each thread begins with all registers that `.maxnreg` allows.
+#[test]
+fn registers_that_no_sm_has() {
+    let text = EMPTY.replace("()\n{", "()\n.maxnreg 168\n{\nsetmaxnreg.dec.sync.aligned.u32 152;");
+    let program = emulator::load(&text).expect("it loads");
+    let run = |threads| {
+        let launch = Launch { block: [threads, 1, 1], ..launch() };
+        let report = emulator::run(&program, &launch, &Options::default());
+        report.findings.first().map_or(String::new(), |d| format!("{}: {}", d.code, d.help))
+    };
+    assert_eq!(run(384), "");
+    assert_eq!(run(512), "launch: An SM has 65536 registers: lower `.maxnreg` to 128, or launch fewer threads.");
+}
+
 /// What a GPU takes but would need days or all memory here.
 #[test]
 fn launches_that_are_too_large() {

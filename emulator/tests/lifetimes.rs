@@ -148,3 +148,82 @@ fn a_wait_whose_answer_nobody_reads_orders_nothing() {
         assert_eq!((common::codes(&report), notes(&report)), (vec![], vec![]));
     }
 }
+
+/// What another warp does with an mbarrier may come behind its `mbarrier.inval`, unless something orders the two.
+#[test]
+fn an_mbarrier_outlives_what_others_do_with_it() {
+    let begin = format!("@!%p0 bra MADE;\n{INIT}\nMADE:\nbar.sync 0;\nsetp.eq.u32 %p2, %r0, 32;");
+    let uses = [
+        "mbarrier.arrive.shared::cta.b64 _, [bar];",
+        "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [bar], 0;",
+        "mbarrier.test_wait.parity.shared::cta.b64 %p1, [bar], 1;",
+    ];
+    for used in uses {
+        let body = |meet: &str| format!("{begin}\n@%p2 {used}\n{meet}\n@%p0 mbarrier.inval.shared::cta.b64 [bar];");
+        gives(&body("bar.sync 0;"), 64, None);
+        for seed in schedules(6) {
+            // The use may come too late as well.
+            let report = run(&body(""), 64, seed);
+            let codes = common::codes(&report);
+            let too_late = codes == ["mbarrier-not-initialised"];
+            assert!(too_late || codes == ["mbarrier-invalidated-early"], "seed {seed:?}: {used} {codes:?}");
+            let told = report.findings[0].labels.iter().map(|label| label.place.line).collect::<Vec<_>>();
+            assert_eq!(told.len(), 2, "the use and the mbarrier.inval: {:?}", report.findings[0]);
+        }
+    }
+}
+
+/// Two stores of one value leave it, whoever is last. A reduction that happens to have left the same value does not.
+#[test]
+fn a_reduction_is_no_store_of_the_same_value() {
+    let body = |first: &str, space: &str, place: &str| {
+        format!(
+            "setp.eq.u32 %p2, %r0, 32;\nmov.u32 %r1, 1;\nmov.u32 %r2, 0;\n@%p0 st.{space}.u32 {place}, %r2;\nbar.sync 0;\n\
+             @%p0 {first}\n@%p2 st.{space}.u32 {place}, %r1;\nbar.sync 0;\nld.{space}.u32 %r3, {place};\nst.global.u32 [%rd0+64], %r3;"
+        )
+    };
+    for (space, place, race) in [("shared", "[tile]", "race-shared"), ("global", "[%rd0]", "race-global")] {
+        gives(&body(&format!("st.{space}.u32 {place}, %r1;"), space, place), 64, None);
+        gives(&body(&format!("red.{space}.add.u32 {place}, %r1;"), space, place), 64, Some(race));
+    }
+}
+
+/// Two copies that one phase counts come in no order: they may not write the same bytes, unless they write the same there.
+#[test]
+fn copies_of_one_phase_have_destinations_of_their_own() {
+    let copies = |second: &str, wait: &str| {
+        let copy = |to: &str, from: &str| {
+            format!("cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [{to}], [{from}], 32, [bar];")
+        };
+        let (first, second) = (copy("tile", "%rd0"), copy(second, "%rd0+32"));
+        let expect = "mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar],";
+        let all = if wait.is_empty() {
+            format!("{expect} 64;\n{first}\n{second}")
+        } else {
+            format!("{expect} 32;\n{first}\n{wait}\n{expect} 32;\n{second}")
+        };
+        format!(
+            "@!%p0 ret;\n{INIT}\n{all}\nLAST:\nmbarrier.try_wait.parity.shared::cta.b64 %p1, [bar], {};\n@!%p1 bra LAST;",
+            u8::from(!wait.is_empty())
+        )
+    };
+    gives(&copies("tile+32", ""), 32, None);
+    gives(&copies("tile", ""), 32, Some("race-shared"));
+    gives(&copies("tile+16", ""), 32, Some("race-shared"));
+    gives(&copies("tile", WAIT), 32, None);
+    // The same bytes to the same place.
+    gives(&copies("tile", "").replace("%rd0+32", "%rd0"), 32, None);
+}
+
+/// Of a word that is read as a whole, the half that was written can be used, the other one cannot.
+#[test]
+fn half_of_a_word_is_written() {
+    let body = |half: &str| {
+        format!(
+            ".reg .b16 %h<4>;\n@%p0 st.shared.u16 [tile], 7;\nbar.sync 0;\nld.shared.u32 %r1, [tile];\nmov.b32 {{%h0, %h1}}, %r1;\n\
+             @%p0 st.global.u16 [%rd0], {half};"
+        )
+    };
+    gives(&body("%h0"), 32, None);
+    gives(&body("%h1"), 32, Some("undefined-value-stored"));
+}

@@ -191,6 +191,10 @@ impl<'a> Cluster<'a> {
                 registers.set_defined(reg, 1 << lane, if defined { u32::MAX } else { 0 });
                 if !defined {
                     undefined = true;
+                    // Of what is read together, only a part may have been written, and no more be wanted.
+                    let mut lacks = [0; 32];
+                    lacks[*lane] = self.bits_lacking(w, target.after(n * each), each, signed);
+                    self.warps[w].registers.set_parts(reg, 1 << lane, &lacks);
                     if origins[n % 8] == 0 {
                         origins[n % 8] = self.origin_of_memory(w, target.after(n * each), each, site);
                     }
@@ -199,6 +203,20 @@ impl<'a> Cluster<'a> {
             }
         }
         undefined
+    }
+
+    /// The bits of a register that get no value from a load of these bytes.
+    fn bits_lacking(&self, w: usize, target: Target, bytes: usize, signed: bool) -> u64 {
+        let defined = |n: usize| match target.after(n) {
+            Target::Shared(c, at) => self.ctas[c].shared.is_defined(at as usize),
+            Target::Global { buffer, offset } => self.outbox.load(&self.global, buffer, offset, 1).1,
+            Target::Local(at) => self.warps[w].local.is_defined(at as usize),
+            Target::Param(_) => true,
+        };
+        let lacks = (0..bytes.min(8)).filter(|&n| !defined(n)).fold(0u64, |lacks, n| lacks | 0xff << (8 * n));
+        // The sign is copied.
+        let sign = signed && bytes < 8 && lacks >> (8 * bytes - 1) & 1 == 1;
+        if sign { lacks | u64::MAX << (8 * bytes) } else { lacks }
     }
 
     /// Whether some of these bytes hold no value that was computed.
@@ -252,10 +270,11 @@ impl<'a> Cluster<'a> {
             // Two warps that store the same value race to the letter, and production kernels do it.
             let same = !self.stores_blank(site) && self.stores_the_same(w, op, &targets);
             for n in raced {
+                let same = same && self.overwrites(&self.races[n].conflict);
                 let race = &mut self.races[n];
                 let again = n < known;
                 race.unwritten = if again { race.unwritten } else { unwritten };
-                race.same_value = same && race.conflict.first_writes && (race.same_value || !again);
+                race.same_value = same && (race.same_value || !again);
             }
         }
         if total == CHUNK {

@@ -17,17 +17,39 @@ use super::tiles;
 use crate::numerics::Numerics;
 use crate::program::kind::Kind;
 use smallvec::SmallVec;
+use std::cell::RefCell;
 
 /// Steps that are computed together. Their panels of B stay in the first-level cache.
 const DEPTH: usize = 8;
 
-/// MMAs that wait, and memory that is used again.
+/// Operands that a thread keeps for the next MMA.
+const MOST_SPARE: usize = 64;
+
+thread_local! {
+    /// Memory of one product after the other. All clusters that a thread of the host runs share it: it stays in that thread's caches.
+    static FACTORS: RefCell<Factors> = RefCell::default();
+    static SPARE: RefCell<Vec<Operands>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Memory to read operands into.
+pub fn spare_operands() -> Operands {
+    SPARE.with_borrow_mut(Vec::pop).unwrap_or_default()
+}
+
+/// Operands that have been multiplied: their memory is used again.
+fn let_go(operands: Operands) {
+    SPARE.with_borrow_mut(|spare| {
+        if spare.len() < MOST_SPARE {
+            spare.push(operands.emptied());
+        }
+    });
+}
+
+/// MMAs that wait.
 #[derive(Debug, Default)]
 pub struct Batches {
     /// No two overlap, so that their order does not matter.
     waiting: Vec<Batch>,
-    factors: Factors,
-    spare: Vec<Operands>,
     /// The parts of accumulators that were computed last, with the CTA's place in its group.
     parts: Vec<(Accumulator, usize, Vec<Part>)>,
 }
@@ -181,15 +203,10 @@ fn defined(m: &PendingMma, operands: &Operands, ctas: &mut [impl AsMut<TensorMem
 }
 
 impl Batches {
-    /// Operands to be read into.
-    pub fn spare(&mut self) -> Operands {
-        self.spare.pop().unwrap_or_default()
-    }
-
     /// An MMA of a blank cluster is complete: nothing is computed.
     pub fn define(&mut self, m: &PendingMma, operands: Operands, ctas: &mut [impl AsMut<TensorMemory>]) {
         defined(m, &operands, ctas);
-        self.spare.push(operands.emptied());
+        let_go(operands);
     }
 
     /// An MMA is complete: it waits with those that add to the same accumulator. `ctas` are those of the cluster.
@@ -241,21 +258,23 @@ impl Batches {
             let strips: Vec<Strip> = (parts.iter())
                 .map(|(first, rows)| Strip { rows, columns: *first as usize..(*first + run) as usize })
                 .collect();
-            simd::run(kinds::Product {
-                numerics,
-                precision: Precision::FULL,
-                descriptor: &m.descriptor,
-                accumulate: m.accumulate,
-                scale: m.scale,
-                a: &operands.a[place].bits,
-                b: &operands.b.bits,
-                scales: &operands.factors[place],
-                strips: &strips,
-                factors: &mut self.factors,
-                cells: ctas[c].as_mut().cells_mut(),
+            FACTORS.with_borrow_mut(|factors| {
+                simd::run(kinds::Product {
+                    numerics,
+                    precision: Precision::FULL,
+                    descriptor: &m.descriptor,
+                    accumulate: m.accumulate,
+                    scale: m.scale,
+                    a: &operands.a[place].bits,
+                    b: &operands.b.bits,
+                    scales: &operands.factors[place],
+                    strips: &strips,
+                    factors,
+                    cells: ctas[c].as_mut().cells_mut(),
+                });
             });
         }
-        self.spare.push(operands.emptied());
+        let_go(operands);
     }
 
     /// The place of the parts of an accumulator in one CTA of its group.
@@ -270,10 +289,9 @@ impl Batches {
         })
     }
 
-    /// Only its memory.
+    /// Only what is known of accumulators.
     pub fn emptied(mut self) -> Batches {
-        let steps = self.waiting.drain(..).flat_map(|batch| batch.steps);
-        self.spare.extend(steps.map(Operands::emptied));
+        self.waiting.clear();
         self
     }
 
@@ -282,9 +300,10 @@ impl Batches {
         let (first, count) = (batch.accumulator.cta, batch.accumulator.ctas);
         for (place, cta) in ctas[first..first + count].iter_mut().enumerate() {
             let known = self.parts_of(&batch.accumulator, place);
-            batch.compute(numerics, place, &self.parts[known].2, &mut self.factors, cta.as_mut());
+            let parts = &self.parts[known].2;
+            FACTORS.with_borrow_mut(|factors| batch.compute(numerics, place, parts, factors, cta.as_mut()));
         }
-        self.spare.extend(batch.steps.into_iter().map(Operands::emptied));
+        batch.steps.into_iter().for_each(let_go);
     }
 
     /// All sums are computed.

@@ -358,8 +358,9 @@ impl<'a> Chip<'a> {
         for &part in runs {
             if let Some(conflict) = self.tracker.touch(part, stamp, &known, None, writes) {
                 let race = Race::new(RaceMemory::Global(part.buffer), conflict, stamp);
-                let same_value = same_value && conflict.first_writes;
-                self.cluster(at).race(Race { same_value, ..race });
+                let cluster = self.cluster(at);
+                let same_value = same_value && cluster.overwrites(&conflict);
+                cluster.race(Race { same_value, ..race });
             }
         }
     }

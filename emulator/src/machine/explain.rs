@@ -7,8 +7,8 @@ use super::cluster::Cluster;
 use super::explain_copy::{Cure, FLAG_RULE};
 use super::state::{ActorKind, Race, RaceMemory};
 use crate::diagnostic::{Diagnostic, Label, Severity};
-use crate::order::{Reason, Stamp};
-use crate::program::op::Op;
+use crate::order::{Conflict, Reason, Stamp};
+use crate::program::op::{Inst, Op, TmaKind};
 
 const PROXY_RULE: &str = "Loads and stores go through the generic proxy, the tensor core and TMA access memory through the asynchronous \
                           proxy; between the two, the same bytes need a fence.proxy.async (PTX ISA 8.6, 9.7.13.4, 9.7.16.6.5).";
@@ -326,6 +326,19 @@ impl Cluster<'_> {
 
     fn is_async_store(&self, site: u32) -> bool {
         self.kernel.code.iter().any(|inst| inst.site == site && matches!(inst.op, Op::AsyncStore(_)))
+    }
+
+    /// Whether the first access of a conflict writes what it writes whatever was there before. What an atomic operation or a reduction leaves
+    /// depends on who came before it: a store of the same value behind it is harmless in this order only.
+    pub fn overwrites(&self, conflict: &Conflict) -> bool {
+        let combines = |op: &Op| match op {
+            Op::Atomic(_) => true,
+            Op::Tma(op) => matches!(op.kind, TmaKind::Reduce(_)),
+            Op::AsyncStore(op) => op.update.is_some(),
+            _ => false,
+        };
+        let of_first = |inst: &&Inst| inst.site == conflict.first.site;
+        conflict.first_writes && !self.kernel.code.iter().filter(of_first).any(|inst| combines(&inst.op))
     }
 
     /// Two warps store the same value to the same place: a race to the letter, without effect on the value.

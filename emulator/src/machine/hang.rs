@@ -30,8 +30,9 @@ impl Cluster<'_> {
         let mut asking = false;
         for (w, warp) in self.warps.iter().enumerate() {
             for fragment in &warp.fragments {
-                // Blocked in `bar`, the program counter is behind the instruction already.
-                let behind = matches!(fragment.state, State::CtaBarrier(_) | State::WarpSync(_));
+                // Blocked in a barrier, the program counter is behind the instruction already.
+                let behind =
+                    matches!(fragment.state, State::CtaBarrier(_) | State::WarpSync(_) | State::ClusterBarrier);
                 let pc = fragment.pc.saturating_sub(u32::from(behind));
                 let here = self.kernel.code.get(pc as usize).map_or(0, |i| i.site);
                 let asks = warp.asks.filter(|_| matches!(fragment.state, State::Ready | State::Chip(_)));

@@ -71,8 +71,10 @@ pub struct Mbarrier {
     pub cta: usize,
     /// Offset in the CTA's shared window.
     pub offset: u32,
-    /// `mbarrier.inval` was executed, nothing since.
+    /// Initialised, and not invalidated since.
     pub valid: bool,
+    /// The `mbarrier.inval` that was executed, nothing since.
+    pub invalidated: Option<u32>,
     pub init: Stamp,
     /// Number of the phase that is not complete, from 0.
     pub phase: u64,
@@ -102,6 +104,10 @@ pub struct Mbarrier {
     pub history: Vec<(u64, u32)>,
     /// Who has arrived or brought bytes, and when last: a hang is told from it.
     pub came: Vec<Came>,
+    /// The last time that each warp has used it.
+    pub uses: Vec<Used>,
+    /// Where the copies that complete the current phase write.
+    pub destinations: Vec<Destination>,
     /// The last asynchronous write that completes on it, for each CTA that gets the bytes.
     pub promises: SmallVec<[Promise; 1]>,
     /// The cluster's commits that there were before its initialisation.
@@ -116,6 +122,36 @@ pub struct Came {
     pub bytes: bool,
     /// The last phase that it came in.
     pub phase: u64,
+}
+
+/// A warp has arrived, announced bytes, or asked.
+#[derive(Clone, Copy, Debug)]
+pub struct Used {
+    pub warp: usize,
+    /// The warp's epoch then.
+    pub epoch: u32,
+    pub site: u32,
+}
+
+/// What a copy writes, in the shared memory of the mbarrier's or another CTA.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Destination {
+    /// What the clocks say of the mbarrier when it is complete.
+    pub epoch: u32,
+    pub cta: usize,
+    pub start: u32,
+    pub end: u32,
+    /// Buffer and place of the first byte, unless all of it lies outside of the tensor.
+    pub source: Option<(usize, u64)>,
+    pub site: u32,
+}
+
+impl Destination {
+    /// Whether it matters which of the two comes last.
+    fn collides(&self, other: &Destination) -> bool {
+        let meet = self.cta == other.cta && self.start < other.end && other.start < self.end;
+        meet && (self.start, self.end, self.source) != (other.start, other.end, other.source)
+    }
 }
 
 /// A wait passed, and would not have if this phase had been complete before it.
@@ -153,6 +189,7 @@ impl Mbarrier {
             cta,
             offset,
             valid: false,
+            invalidated: None,
             init: Stamp::new(0, 0, 0, 0),
             phase: 0,
             expected: 0,
@@ -170,6 +207,8 @@ impl Mbarrier {
             overtaken: Vec::new(),
             history: Vec::new(),
             came: Vec::new(),
+            uses: Vec::new(),
+            destinations: Vec::new(),
             promises: SmallVec::new(),
             first_commit: 0,
         }
@@ -201,6 +240,24 @@ impl Mbarrier {
     /// `arrive_drop`: the phases behind take so many arrivals fewer.
     pub fn drop_expected(&mut self, count: u32) {
         self.expected = self.expected.saturating_sub(count);
+    }
+
+    /// A copy will complete the current phase. One that completes it too and writes some of the same bytes.
+    pub fn brings(&mut self, new: Destination) -> Option<Destination> {
+        self.destinations.retain(|known| known.epoch == new.epoch);
+        let other = self.destinations.iter().find(|known| known.collides(&new)).copied();
+        if !self.destinations.contains(&new) {
+            self.destinations.push(new);
+        }
+        other
+    }
+
+    /// A warp uses it.
+    pub fn used(&mut self, new: Used) {
+        match self.uses.iter_mut().find(|known| known.warp == new.warp) {
+            Some(known) => *known = new,
+            None => self.uses.push(new),
+        }
     }
 
     /// An arrival of this warp, or bytes that its copy brings, counts for the current phase.

@@ -1,7 +1,7 @@
 //! What threads and engines do to mbarriers; waits for them are in [`super::mbarrier_wait`].
 
 use super::cluster::{Cluster, Stop};
-use super::mbarrier::{LIMIT, Mbarrier};
+use super::mbarrier::{LIMIT, Mbarrier, Used};
 use super::names::counted;
 use super::scopes::Order;
 use super::state::{ActorKind, At, Slot, Span};
@@ -134,6 +134,18 @@ impl Cluster<'_> {
             _ => format!("{} of CTA {}", this.shared_name(slot.offset), slot.cta),
         };
         let Some(&barrier) = self.barrier_at.get(&(slot.cta, slot.offset)) else {
+            let here = self.barriers.iter().filter(|b| (b.cta, b.offset) == (slot.cta, slot.offset));
+            if let Some(ended) = here.filter_map(|b| b.invalidated).last() {
+                let mut diagnostic = self.problem(
+                    "mbarrier-not-initialised",
+                    site,
+                    format!("{} is {used} here, but it was invalidated before", name(self)),
+                    "After mbarrier.inval, no operation but mbarrier.init may use the object (PTX ISA, mbarrier.inval).",
+                    "Invalidate it behind its last use, or initialise it again before this one.".into(),
+                );
+                diagnostic.labels.push(self.label(ended, "invalidated here"));
+                return Err(Some(Box::new(diagnostic)));
+            }
             let known: Vec<String> =
                 self.barriers.iter().filter(|b| b.valid).map(|b| self.shared_name(b.offset)).collect();
             let known = if known.is_empty() {
@@ -247,10 +259,12 @@ impl Cluster<'_> {
         let time = self.warps[w].fragments[f].ready_at;
         let addresses = self.barrier_addresses(at, address, remote)?;
         addresses.iter().for_each(|(slot, _)| self.reach(w, slot.cta, site));
+        let epoch = self.warps[w].epoch;
         let mut views = if relaxed { self.warps[w].fenced_release() } else { self.warps[w].release() };
         let scoped = std::mem::take(&mut views.scoped);
         for (slot, who) in addresses {
             let barrier = self.barrier(w, slot, site, "arrived at")?;
+            self.barriers[barrier as usize].used(Used { warp: w, epoch, site });
             views.scoped = self.tell_scoped(w, barrier, &scoped, Order { relaxed, wide }, site);
             let (phase, pending) = (self.barriers[barrier as usize].phase, self.barriers[barrier as usize].pending);
             for lane in lanes(who) {

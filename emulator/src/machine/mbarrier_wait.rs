@@ -1,7 +1,7 @@
 //! Waits for mbarriers: what lets them pass, and what a warp learns from it.
 
 use super::cluster::{Cluster, Stop};
-use super::mbarrier::Passing;
+use super::mbarrier::{Passing, Used};
 use super::scopes::Order;
 use super::state::{At, Span};
 use super::warp::{Fragment, Passed, State};
@@ -43,6 +43,8 @@ impl Cluster<'_> {
             ))));
         };
         let barrier = self.barrier(w, slot, site, "waited on")?;
+        let epoch = self.warps[w].epoch;
+        self.barriers[barrier as usize].used(Used { warp: w, epoch, site });
         let order = Order { relaxed, wide };
         self.warps[w].fragments[f].ready_at += self.costs.mbarrier;
         let now = self.warps[w].fragments[f].ready_at;
@@ -166,6 +168,8 @@ impl Cluster<'_> {
         fragment.ready_at = time.max(fragment.ready_at);
         fragment.pc += 1;
         let wait = Passing { before: phases, actor: warp.actor, epoch: warp.epoch, site };
+        let used = Used { warp: w, epoch: wait.epoch, site };
+        self.barriers[barrier as usize].used(used);
         self.barriers[barrier as usize].passed(wait);
         self.overtaken(barrier);
         let warp = &mut self.warps[w];

@@ -1,5 +1,6 @@
 //! The tensor core at work on `tcgen05.mma`: operands are read, later D is written.
 
+use super::batch::spare_operands;
 use super::cluster::Cluster;
 use super::mma::Source;
 use super::tensor::Layout;
@@ -11,7 +12,7 @@ impl Cluster<'_> {
         if let Source::Tensor(_) = self.mmas[n].a {
             self.settle();
         }
-        let mut operands = self.batches.spare();
+        let mut operands = spare_operands();
         let m = &self.mmas[n];
         let (i, g) = (m.descriptor, m.group.len() as u32);
         if self.blank.is_some() {

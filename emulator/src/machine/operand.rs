@@ -95,34 +95,36 @@ impl Operand {
         if patterns && rows.is_multiple_of(8) && end <= bytes.len() {
             return self.read_lines(bytes, d, rows);
         }
-        let first = self.bits.len();
-        self.bits.resize(first + rows as usize, [0; 16]);
-        for (group, rows) in (0..).zip(self.bits[first..].chunks_mut(8)) {
-            let start = place(group * 8);
-            for (row, r) in rows.iter_mut().zip(0..) {
+        self.bits.reserve(rows as usize);
+        for group in 0..rows.div_ceil(8) {
+            let (start, mut eight) = (place(group * 8), [[0; 16]; 8]);
+            let eight = &mut eight[..(rows - group * 8).min(8) as usize];
+            for (row, r) in eight.iter_mut().zip(0..) {
                 let at = start.wrapping_add(r * pitch);
                 let (a, b) = (d.swizzled(at), d.swizzled(at.wrapping_add(second)));
                 let halves = row.as_chunks_mut::<8>().0;
                 halves[0] = elements(bytes, a as usize);
                 halves[1] = elements(bytes, b as usize);
             }
+            self.bits.extend_from_slice(eight);
         }
     }
 
     /// Rows in lines of 128 bytes, eight of which make up the swizzle's pattern.
     fn read_lines(&mut self, bytes: &[u8], d: &SharedDescriptor, rows: u32) {
         let chunk = d.start as usize % 128 / 16;
-        let first = self.bits.len();
-        self.bits.resize(first + rows as usize, [0; 16]);
-        for (eight, group) in self.bits[first..].as_chunks_mut::<8>().0.iter_mut().zip(0..) {
+        self.bits.reserve(rows as usize);
+        for group in 0..rows / 8 {
             let start = (d.start / 1024 * 1024 + group * d.stride) as usize;
             let Some(pattern) = bytes[start..].first_chunk::<1024>() else { return };
             let lines = pattern.as_chunks::<16>().0.as_chunks::<8>().0;
+            let mut eight = [[0; 16]; 8];
             for (row, (line, r)) in eight.iter_mut().zip(lines.iter().zip(0..)) {
                 let halves = row.as_chunks_mut::<8>().0;
                 halves[0] = words(line[(chunk ^ r) % 8]);
                 halves[1] = words(line[((chunk + 1) ^ r) % 8]);
             }
+            self.bits.extend_from_slice(&eight);
         }
     }
 

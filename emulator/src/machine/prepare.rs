@@ -7,11 +7,14 @@ use crate::MAX_SHARED;
 use crate::diagnostic::{Diagnostic, Label, Place, Severity};
 use crate::launch::param::Extent;
 use crate::launch::{Content, Launch};
+use crate::program::op::Op;
 use crate::program::{Kernel, Program};
 use rustc_hash::FxHashMap;
 
 /// CTAs of a launch, at most: more would take hours.
 const MAX_CTAS: u64 = 1 << 20;
+/// 32-bit registers of an SM (CUDA C++ Programming Guide, technical specifications, 9.0 and 10.0).
+const REGISTERS: u64 = 1 << 16;
 /// Bytes of all buffers, at most: 4 GiB.
 const MAX_GLOBAL: u64 = 1 << 32;
 
@@ -182,6 +185,25 @@ fn fits<'p>(program: &'p Program, launch: &Launch) -> Result<&'p Kernel, Vec<Dia
             "Launch fewer threads, or raise `.maxntid`.".into(),
             k,
         );
+    }
+    // With setmaxnreg the assembler gives each thread all that `.maxnreg` allows, whatever it needs (ptxas 13.5: "Used 168 registers").
+    let pools = kernel.code.iter().any(|inst| matches!(inst.op, Op::SetRegisters { .. }));
+    if let Some(each) = kernel.max_registers.filter(|_| pools).map(|n| u64::from(n.next_multiple_of(8))) {
+        let all = each.saturating_mul(threads.next_multiple_of(32));
+        if threads <= 1024 && all > REGISTERS {
+            error(
+                "launch",
+                "block",
+                format!(
+                    "{threads} threads with {each} registers each (`.maxnreg`, which setmaxnreg makes the number they begin with) need {all}"
+                ),
+                format!(
+                    "An SM has {REGISTERS} registers: lower `.maxnreg` to {}, or launch fewer threads.",
+                    REGISTERS / threads.next_multiple_of(32) / 8 * 8
+                ),
+                k,
+            );
+        }
     }
     let grid = launch.grid.map(u64::from);
     if grid.contains(&0) || grid[0] > i32::MAX as u64 || grid[1] > 65535 || grid[2] > 65535 {

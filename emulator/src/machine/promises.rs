@@ -1,11 +1,36 @@
 //! Asynchronous writes of shared memory that nobody has waited for when their mbarrier, or their CTA, ends.
 
 use super::cluster::Cluster;
-use super::mbarrier::Promise;
-use super::state::Commit;
+use super::mbarrier::{Destination, Promise, Used};
+use super::names::counted;
+use super::state::{Commit, Slot};
 use crate::diagnostic::Severity;
 
 impl Cluster<'_> {
+    /// Warp `w` invalidates an mbarrier: what other warps did with it must come before, and the warp must know.
+    pub fn check_uses(&mut self, w: usize, barrier: u32, site: u32) {
+        let other =
+            |used: &&Used| used.warp != w && !self.warps[w].has_heard_of(self.warps[used.warp].actor, used.epoch);
+        let Some(&used) = self.barriers[barrier as usize].uses.iter().find(other) else { return };
+        if self.options.timing_only {
+            return;
+        }
+        let (who, name) = (self.warp_name(used.warp), self.barrier_name(barrier));
+        let (meet, whose) = if self.warps[used.warp].cta == self.warps[w].cta {
+            ("CTA barrier", "the CTA")
+        } else {
+            ("barrier of the cluster", "the cluster")
+        };
+        self.invalidated_early(
+            barrier,
+            site,
+            &format!("{who} may still use it"),
+            "Every operation on an mbarrier must come before its mbarrier.inval: nothing but mbarrier.init may follow (PTX ISA, mbarrier.inval).",
+            format!("Let the threads of {whose} meet (a {meet}) behind their last use of {name}, then invalidate it."),
+            (used.site, &format!("nothing says that {who} is done with this by then")),
+        );
+    }
+
     /// Warp `w` invalidates an mbarrier: what completes on it must have done so, and the warp must know.
     pub fn check_promises(&mut self, w: usize, barrier: u32, site: u32) {
         let b = &self.barriers[barrier as usize];
@@ -37,6 +62,44 @@ impl Cluster<'_> {
             format!("Wait for the phase of {name} that this commit completes, or for a later commit of the same thread, before it is invalidated."),
             (commit, "nothing says that this commit has arrived by then"),
         );
+    }
+
+    /// A copy that completes on an mbarrier writes these bytes: no other that completes the same phase may, since nothing orders the two.
+    pub fn check_copies_apart(
+        &mut self,
+        barrier: u32,
+        slot: Slot,
+        bytes: u32,
+        source: Option<(usize, u64)>,
+        site: u32,
+    ) {
+        if self.options.timing_only {
+            return;
+        }
+        let b = &mut self.barriers[barrier as usize];
+        let (start, end) = (slot.offset, slot.offset + bytes);
+        let new = Destination { epoch: b.next_epoch(), cta: slot.cta, start, end, source, site };
+        let Some(other) = b.brings(new) else { return };
+        let (low, high) = (start.max(other.start), end.min(other.end));
+        let (name, phase) = (self.shared_name(low), self.barrier_name(barrier));
+        let mut diagnostic = self.problem(
+            "race-shared",
+            site,
+            format!("two copies write the {} from {name} on, and complete the same phase of {phase}", counted(high - low, "byte")),
+            "Bulk copies run by themselves, in no order: of two whose bytes one phase of an mbarrier counts, nobody knows which writes last \
+             (PTX ISA, cp.async.bulk; 8.9.1.1, asynchronous operations).",
+            "Give each copy a destination of its own: check where each tile of a stage begins, and how many bytes the one before takes.".into(),
+        );
+        diagnostic.severity = Severity::Finding;
+        let text = |d: &Destination| {
+            format!("this copy writes {} from {} on", counted(d.end - d.start, "byte"), self.shared_name(d.start))
+        };
+        let (first, second) = (text(&other), text(&new));
+        diagnostic.labels[0].text = second;
+        if other.site != site {
+            diagnostic.labels.push(self.label(other.site, first));
+        }
+        self.findings.add(diagnostic);
     }
 
     fn invalidated_early(

@@ -1,6 +1,7 @@
 //! CTA barriers, warp synchronisation and mbarriers.
 
 use super::cluster::{Cluster, Stop};
+use super::mbarrier::Used;
 use super::names::{counted, counted_are};
 use super::state::{At, Span};
 use super::warp::{State, lanes};
@@ -26,10 +27,12 @@ impl Cluster<'_> {
             Op::BarrierInval { address } => {
                 for (slot, _) in self.barrier_addresses(at, address, false)? {
                     let barrier = self.barrier(w, slot, site, "invalidated")?;
+                    self.check_uses(w, barrier, site);
                     self.check_promises(w, barrier, site);
                     self.check_commits(w, barrier, site);
                     self.record.add(w, at.mask, site, What::Inval { barrier });
-                    self.barriers[barrier as usize].valid = false;
+                    let ended = &mut self.barriers[barrier as usize];
+                    (ended.valid, ended.invalidated) = (false, Some(site));
                     self.barrier_at.remove(&(slot.cta, slot.offset));
                 }
                 Ok(())
@@ -38,6 +41,8 @@ impl Cluster<'_> {
             Op::BarrierExpect { address, bytes, remote, complete } => {
                 for (slot, who) in self.barrier_addresses(at, address, *remote)? {
                     let barrier = self.barrier(w, slot, site, "used")?;
+                    let epoch = self.warps[w].epoch;
+                    self.barriers[barrier as usize].used(Used { warp: w, epoch, site });
                     if slot.cta != self.warps[w].cta {
                         self.reach(w, slot.cta, site);
                         // The phase does not complete before.

@@ -307,6 +307,12 @@ impl Cluster<'_> {
         if let Some(from) = from {
             self.touch_shared(w, from, bytes, reads, false);
         }
+        if load && rows.iter().all(Rows::dense) {
+            let source = rows.first().and_then(|rows| rows.inside).map(|(_, runs)| (runs.buffer, runs.first));
+            for (&barrier, &slot) in barriers.iter().zip(&shared) {
+                self.check_copies_apart(barrier, slot, extent, source, site);
+            }
+        }
         let home = self.warps[w].cta;
         for (&barrier, slot) in barriers.iter().zip(&shared) {
             self.barriers[barrier as usize].promise(slot.cta, site, slot.cta == home);
