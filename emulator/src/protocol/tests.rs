@@ -331,9 +331,13 @@ fn a_commit_arrives_at_all_its_ctas_at_once() {
         for warp in 0..2 {
             record.add(warp, u32::MAX, 0, What::Init { barrier: warp as u32, count: 2 });
         }
-        (0..2).for_each(|warp| drop(record.add(warp, u32::MAX, 1, What::ClusterArrive)));
+        for warp in 0..2 {
+            record.add(warp, u32::MAX, 1, What::ClusterArrive);
+        }
         record.add(0, 0, 0, What::ClusterDone);
-        (0..2).for_each(|warp| drop(record.add(warp, u32::MAX, 2, What::ClusterPassed)));
+        for warp in 0..2 {
+            record.add(warp, u32::MAX, 2, What::ClusterPassed);
+        }
         for lap in 0..2 {
             for warp in 0..2 {
                 let issue = record.add(warp, u32::MAX, 3, What::Issue { tells: 2, commit });
@@ -343,7 +347,9 @@ fn a_commit_arrives_at_all_its_ctas_at_once() {
                 record.add(warp, u32::MAX, 4, What::Wait { barrier: warp as u32, parity: lap });
             }
         }
-        (0..2).for_each(|warp| drop(record.add(warp, u32::MAX, 5, What::Exit)));
+        for warp in 0..2 {
+            record.add(warp, u32::MAX, 5, What::Exit);
+        }
         record
     };
     assert!(matches!(judge(&record(Some(3)), &shape), Verdict::Proved));
