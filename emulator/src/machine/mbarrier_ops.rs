@@ -135,7 +135,7 @@ impl Cluster<'_> {
         };
         let Some(&barrier) = self.barrier_at.get(&(slot.cta, slot.offset)) else {
             let here = self.barriers.iter().filter(|b| (b.cta, b.offset) == (slot.cta, slot.offset));
-            if let Some(ended) = here.filter_map(|b| b.invalidated).last() {
+            if let Some(ended) = here.filter_map(|b| b.invalidated).next_back() {
                 let mut diagnostic = self.problem(
                     "mbarrier-not-initialised",
                     site,
