@@ -5,7 +5,7 @@
   const lib = window.bookFigures;
   const { el, svg } = lib;
   const RUNS = {
-    producer_begins_with_phase_0: "the warp that loads begins with phase 0", accumulator_begins_with_phase_0: "the warp that multiplies begins with phase 0 of ld2mma",
+    producer_begins_with_phase_0: "the warp that loads begins with parity 0", accumulator_begins_with_phase_0: "the warp that multiplies begins with phase 0 of ld2mma",
     stage_never_freed: "no commit to mma2tma",
   };
   const ROLES = { "warp 7": "loads", "warp 4": "multiplies", "warp 0": "writes back", "warp 1": "writes back", "warp 2": "writes back", "warp 3": "writes back" };

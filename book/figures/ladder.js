@@ -20,6 +20,16 @@
       for (const point of data.published) if (key(point.size) === size) add(`${point.source} (published)`, point);
       return Array.from(all, ([source, points]) => ({ source, points: points.sort((a, b) => a.step - b.step) }));
     };
+    // Kernels that copy element by element are no step below those that do not: no line leads from one to the other.
+    const runs = (points) => {
+      const all = [];
+      for (const point of points) {
+        const last = all[all.length - 1];
+        if (last && Boolean(last[0].by_elements) === Boolean(point.by_elements)) last.push(point);
+        else all.push([point]);
+      }
+      return all.filter((run) => run.length > 1);
+    };
     const SHAPES = ["f-b", "f-a", "f-c", "f-d", "f-e", "f-g"];
     const mark = (x, y, shape, chosen) => {
       const css = `f-event ${SHAPES[shape % SHAPES.length]}${chosen ? " f-chosen" : ""}`;
@@ -40,8 +50,10 @@
       for (const n of STEPS) parts.push(lib.text(x(n), height + 38, width < 480 ? String(n) : `step ${n}`, n === steps.at() + 1 ? "f-head" : "f-tick", "middle"));
       parts.push(lib.rect(x(steps.at() + 1) - 12, 20, 24, height, "f-lane"));
       all.forEach((one, shape) => {
-        const points = one.points.map((point) => `${x(point.step)},${y(point.tflops)}`).join(" ");
-        parts.push(svg("polyline", { points, class: "f-line", "stroke-dasharray": one.source === CLOCK ? "5 4" : null }));
+        for (const run of runs(one.points)) {
+          const points = run.map((point) => `${x(point.step)},${y(point.tflops)}`).join(" ");
+          parts.push(svg("polyline", { points, class: "f-line", "data-steps": run.map((point) => point.step).join(" "), "stroke-dasharray": one.source === CLOCK ? "5 4" : null }));
+        }
         for (const point of one.points) parts.push(mark(x(point.step), y(point.tflops), shape, point.step === steps.at() + 1));
       });
       return lib.sheet(width, height + 46, `TFLOP/s of each step at ${size}: published times of a B200, and the emulator's clock`, ...parts);
@@ -53,7 +65,7 @@
       count: () => 10,
       show: (at) => {
         picture.again();
-        const found = series().flatMap((one) => one.points.filter((point) => point.step === at + 1).map((point) => `${one.source}${point.kernel && point.kernel !== String(point.step) ? `, ${point.kernel}` : ""}: ${number(point.tflops)} TFLOP/s`));
+        const found = series().flatMap((one) => one.points.filter((point) => point.step === at + 1).map((point) => `${one.source}${point.kernel && point.kernel !== String(point.step) ? `, ${point.kernel}` : ""}: ${number(point.tflops)} TFLOP/s${point.by_elements ? ", of a kernel that copies element by element and not as ours" : ""}`));
         const clock = series().some((one) => one.source === CLOCK) ? "" : ` The emulator's clock is drawn at ${FIRST} alone.`;
         return `Step ${at + 1} at ${size}. ${found.length > 0 ? found.join("; ") : "No time was published"}.${clock}`;
       },

@@ -5,6 +5,72 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 use std::process::Command;
 
+/// The figures: what each shows, its name, and a page that has it.
+const FIGURES: [(&str, &str, &str); 12] = [
+    ("who owns what of the tile of a pair", "cta-pair-tile", "cta-pairs.html"),
+    ("swizzles of any mode, and banks", "swizzle", "shared-memory.html"),
+    ("the phases of an mbarrier, step by step", "mbarrier", "mbarriers.html"),
+    ("the map of tensor memory during a tile", "tmem-map", "tensor-memory.html"),
+    ("a pipeline of any depth, step by step", "pipeline", "step05.html"),
+    ("the timeline of each step", "timeline", "step01.html"),
+    ("the way back of D", "write-back", "way-back.html"),
+    ("the decoder of descriptors", "descriptor", "tensor-core.html"),
+    ("the order of tiles, and what L2 can give again", "tile-order", "persistent.html"),
+    ("the bytes that an mbarrier counts", "byte-count", "tma.html"),
+    ("a circle of waits", "deadlock", "hangs.html"),
+    ("published ladders as a plot", "ladder", "ladder.html"),
+];
+
+/// The figures that a page has, each with its attributes up to the end of the tag.
+fn figures(html: &str) -> Vec<(&str, &str)> {
+    let tags = html.split(" data-figure=\"").skip(1).filter_map(|rest| rest.split_once('>'));
+    tags.filter_map(|(tag, _)| tag.split_once('"')).collect()
+}
+
+/// What the figures lack: a kind that no page shows, a name that is no kind, a step without its timeline.
+fn lacking(pages: &[(String, String)]) -> Vec<String> {
+    let shown = |page: &str| pages.iter().find(|(name, _)| name == page).map_or(Vec::new(), |(_, text)| figures(text));
+    let mut wrong = Vec::new();
+    for (what, name, page) in FIGURES {
+        if !shown(page).iter().any(|(known, _)| *known == name) {
+            wrong.push(format!("{page} has no figure `{name}`: {what}"));
+        }
+    }
+    for step in 1..=10 {
+        let own = format!("data-step=\"{step}\"");
+        if !shown(&format!("step{step:02}.html")).iter().any(|(name, rest)| *name == "timeline" && rest.contains(&own))
+        {
+            wrong.push(format!("step{step:02}.html has no timeline of its step"));
+        }
+    }
+    for (page, text) in pages {
+        let others = figures(text).into_iter().filter(|(name, _)| FIGURES.iter().all(|(_, known, _)| known != name));
+        wrong.extend(others.map(|(name, _)| format!("{page}: `{name}` is no figure that is known here")));
+    }
+    wrong
+}
+
+/// A figure that is missing, one that nobody knows, and a step without its timeline are seen.
+#[test]
+fn a_missing_figure_is_seen() {
+    let figure = |name: &str, rest: &str| format!("<div class=\"figure\" data-figure=\"{name}\"{rest}>x</div>");
+    let mut pages: Vec<(String, String)> =
+        FIGURES.iter().map(|(_, name, page)| (page.to_string(), figure(name, ""))).collect();
+    for step in 1..=10 {
+        let (page, own) = (format!("step{step:02}.html"), figure("timeline", &format!(" data-step=\"{step}\"")));
+        match pages.iter_mut().find(|(name, _)| *name == page) {
+            Some((_, text)) => text.push_str(&own),
+            None => pages.push((page, own)),
+        }
+    }
+    assert_eq!(lacking(&pages), Vec::<String>::new());
+    let last = pages.len() - 1;
+    pages[0].1 = figure("dial", "");
+    pages[last].1.clear();
+    let found = lacking(&pages);
+    assert!(found.len() == 3 && found[0].contains("cta-pair-tile") && found[2].contains("`dial`"), "{found:?}");
+}
+
 /// Builds the book where the reader's command does, and gives its folder.
 fn built() -> PathBuf {
     let output = Command::new(env!("CARGO_BIN_EXE_book")).output().expect("the program starts");
@@ -79,6 +145,11 @@ fn it_says_where_the_book_is_and_every_link_leads_somewhere() {
     let (seen, wrong) = dead(&pages, |path| folder.join(path).is_file());
     assert!(seen > 1000, "{seen} links");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert_eq!(lacking(&pages), Vec::<String>::new());
+    for (_, name, _) in FIGURES {
+        let script = fs::read_to_string(folder.join(format!("figures/{name}.js"))).unwrap_or_default();
+        assert!(script.contains(&format!("lib.define(\"{name}\"")), "figures/{name}.js does not define its figure");
+    }
     // What is asked for is there: listings of steps, of calls, and what the builder and the emulator wrote.
     let asking = pages.iter().filter(|(_, text)| text.contains("{{#"));
     let asking: Vec<&String> = asking.map(|(name, _)| name).collect();

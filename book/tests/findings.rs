@@ -60,6 +60,39 @@ fn every_code_has_its_section_and_its_output() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// How a section says that its output is not of a kernel of the steps, and why.
+const NO_MUTANT: &str = "No mutant of a step gets it: ";
+
+/// What is wrong with a section whose output begins with this line: a small kernel is shown and explained, and nothing else is.
+fn of_a_small_kernel(code: &str, first_line: &str, section: &str) -> Option<String> {
+    let is_small = first_line.starts_with("kernel ");
+    let shown = section.contains(&format!("{{{{#include findings/{code}.ptx}}}}"));
+    let says_why =
+        section.split_once(NO_MUTANT).is_some_and(|(_, why)| why.split('.').next().unwrap_or_default().len() > 10);
+    (is_small != shown || is_small != says_why).then(|| {
+        format!("{code}, of `{first_line}`: the kernel is shown: {shown}; `{NO_MUTANT}…`: {says_why}; both only where it is a small one")
+    })
+}
+
+/// Outputs are of kernels of the steps; where one is of a small kernel the reader sees it, and why.
+#[test]
+fn small_kernels_are_shown_and_explained() {
+    let (mut wrong, mut of_steps) = (Vec::new(), 0);
+    for (code, (page, section)) in sections() {
+        let Ok(output) = fs::read_to_string(src().join(format!("findings/{code}.txt"))) else { continue };
+        let first_line = output.lines().next().unwrap_or_default();
+        of_steps += usize::from(!first_line.starts_with("kernel "));
+        wrong.extend(of_a_small_kernel(&code, first_line, &section).map(|why| format!("{page}, {why}")));
+    }
+    assert!(of_steps >= 71, "{of_steps} outputs are of kernels of the steps");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let shown = "No mutant of a step gets it: the builder writes none.\n{{#include findings/x.ptx}}";
+    assert!(of_a_small_kernel("x", "kernel x: a", shown).is_none());
+    assert!(of_a_small_kernel("x", "mutant 01/a/1", shown).is_some());
+    assert!(of_a_small_kernel("x", "kernel x: a", "{{#include findings/x.ptx}}").is_some());
+    assert!(of_a_small_kernel("x", "mutant 01/a/1", "text").is_none());
+}
+
 /// The sections of the PTX ISA that a text names.
 fn named(text: &str) -> Vec<String> {
     let is_number =

@@ -49,6 +49,44 @@ fn listings(text: &str) -> Vec<String> {
     text.split("```rust,ignore\n").skip(1).map(listing).collect()
 }
 
+/// What lacks of a TODO's hints: a nudge, where to look, and a part of the code, each folded into the one before.
+fn stages(page: &str, todo: &str) -> Result<String, String> {
+    let begin = format!("<details><summary>TODO {todo}: a nudge</summary>");
+    let places = page.matches(&begin).count();
+    if places != 1 {
+        return Err(format!("TODO {todo}: {places} nudges"));
+    }
+    let rest = page.split(&begin).nth(1).unwrap_or_default();
+    let whole = rest.split("</details>\n</details>\n</details>").next().unwrap_or_default();
+    let stages: Vec<&str> = whole.split("<details><summary>").collect();
+    let named =
+        |index: usize, name: &str| stages.get(index).and_then(|stage| stage.strip_prefix(&format!("{name}</summary>")));
+    match (stages.len(), named(1, "where to look"), named(2, "a part of the code")) {
+        (3, Some(look), Some(code)) if [stages[0], look, code].iter().all(|stage| stage.trim().len() > 20) => {
+            Ok(code.to_string())
+        }
+        _ => Err(format!(
+            "TODO {todo}: a nudge, `where to look` and `a part of the code` must be folded into each other"
+        )),
+    }
+}
+
+/// Each fault of the stages is seen.
+#[test]
+fn hints_come_in_three_stages() {
+    let fold = |name: &str, inside: &str| {
+        format!("<details><summary>{name}</summary>\n\nThis is a text of some length.\n\n{inside}</details>\n")
+    };
+    let code = fold("a part of the code", "");
+    let whole = fold("TODO 1.1: a nudge", &fold("where to look", &code));
+    assert!(stages(&whole, "1.1").is_ok());
+    for bad in
+        [fold("TODO 1.1: a nudge", &code), fold("TODO 1.1: a nudge", &fold("where to look", "")), whole.repeat(2)]
+    {
+        assert!(stages(&bad, "1.1").is_err(), "{bad}");
+    }
+}
+
 /// Each line of a hint stands in the solution's region, in the same order, with anything in place of `…`; and something is left to write.
 #[test]
 fn hints_agree_with_the_solutions() {
@@ -62,9 +100,14 @@ fn hints_agree_with_the_solutions() {
         let page = page(step);
         let solution = fs::read_to_string(folder.join(format!("step{step:02}.rs"))).expect("a solution");
         for (todo, region) in regions(&solution) {
-            let hints = page.split_once(&format!("<summary>TODO {todo}: a nudge</summary>"));
-            let hint = hints.and_then(|(_, rest)| listings(rest).into_iter().next());
-            let Some(hint) = hint else {
+            let code = match stages(&page, &todo) {
+                Ok(code) => code,
+                Err(why) => {
+                    wrong.push(why);
+                    continue;
+                }
+            };
+            let Some(hint) = listings(&code).into_iter().next() else {
                 wrong.push(format!("TODO {todo} has no hint with code"));
                 continue;
             };

@@ -7,6 +7,8 @@
 mod claims;
 #[path = "numbers/runs.rs"]
 mod runs;
+#[path = "numbers/sentences.rs"]
+mod sentences;
 #[path = "numbers/tables.rs"]
 mod tables;
 
@@ -180,63 +182,30 @@ fn numbers_are_fresh() {
     assert!(wrong.is_empty(), "{}\n  {hint}", wrong.join("\n"));
 }
 
-/// Fewer cycles than this are a constant of the machine and not a time of a kernel.
-const A_TIME: u64 = 100;
-/// What says of a sentence where its numbers are from: a source, or a page that has one.
-const SAYS_WHERE: [&str; 8] =
-    ["PTX ISA", "https://", "docs/", "data/", "cargo workbook ", "SemiAnalysis", "Triton", ".md)"];
-
-/// Numbers of cycles in sentences that nothing accounts for: no claim covers them, no source stands in the paragraph, and they are not the
-/// result of what stands in front (`3 · 256 = 768 cycles`).
-fn unaccounted(text: &str, covered: &[(usize, usize)]) -> Vec<(usize, String)> {
-    let (mut wrong, mut at, mut in_code) = (Vec::new(), 0, false);
-    for paragraph in text.split_inclusive("\n\n") {
-        let (begin, was_code) = (at, in_code);
-        at += paragraph.len();
-        let fences = paragraph.lines().filter(|line| line.trim_start().starts_with("```")).count();
-        in_code ^= fences % 2 == 1;
-        let is_prose = !was_code && fences == 0 && !paragraph.trim_start().starts_with('|');
-        if !is_prose || SAYS_WHERE.iter().any(|where_from| paragraph.contains(where_from)) {
-            continue;
-        }
-        for (place, _) in paragraph.match_indices("cycles") {
-            let before = paragraph[..place].trim_end();
-            let word = before.rsplit(char::is_whitespace).next().unwrap_or_default();
-            let digits: String = word.chars().filter(char::is_ascii_digit).collect();
-            let is_time =
-                word.starts_with(|c: char| c.is_ascii_digit()) && digits.parse().is_ok_and(|n: u64| n >= A_TIME);
-            let quoted = paragraph[..place].matches('"').count() % 2 == 1;
-            let derived = before[..before.len() - word.len()].trim_end().ends_with('=');
-            let number = begin + before.len() - word.len();
-            let claimed = covered.iter().any(|(from, to)| (*from..*to).contains(&number));
-            if is_time && !quoted && !derived && !claimed {
-                wrong.push((line(text, number), format!("{word} cycles")));
-            }
-        }
-    }
-    wrong
-}
-
-/// No time of a kernel stands in a sentence without a word on where it is from.
+/// No time of a kernel, share or size stands in a sentence without a word on where it is from.
 #[test]
-fn cycles_in_sentences_are_computed_or_have_a_source() {
-    let mut wrong = Vec::new();
+fn numbers_in_sentences_are_computed_or_have_a_source() {
+    let (mut wrong, sizes) = (Vec::new(), sentences::sizes());
     for page in pages() {
         let text = read(&page);
         let (bytes, places) = dense(&text);
         let own = CLAIMS.iter().filter(|claim| claim.page == page);
         let found = own.filter_map(|claim| find(&page, &bytes, claim).ok());
         let covered: Vec<(usize, usize)> = found.map(|(_, (from, end))| (places[from], places[end - 1] + 1)).collect();
-        let all = unaccounted(&text, &covered).into_iter();
+        let all = sentences::unaccounted(&page, &text, &covered, &sizes).into_iter();
         wrong.extend(all.map(|(line, number)| format!("book/src/{page}:{line}: {number}")));
     }
-    let way_out = "try: Compute it (book/tests/numbers/prose.rs), or name the source in its paragraph.";
+    for (page, asked) in sentences::ASKED {
+        let (text, _) = dense(&read(page));
+        if !String::from_utf8_lossy(&text).contains(asked) {
+            wrong.push(format!("book/src/{page} does not ask any more: {asked}"));
+        }
+    }
+    let machine = read("machine.md");
+    let unknown = sentences::OF_THE_MACHINE.iter().filter(|kib| !machine.contains(&format!("{kib} KiB")));
+    wrong.extend(unknown.map(|kib| format!("book/src/machine.md has no {kib} KiB")));
+    let way_out = "try: Compute it (book/tests/numbers/prose.rs), write down what it follows from (`1 / 4 = 25 %`), or name the source in its paragraph.";
     assert!(wrong.is_empty(), "{}\n  {way_out}", wrong.join("\n"));
-    let text = "It takes 720 cycles.\n\nIt takes 3 · 240 = 720 cycles, or 64 cycles.\n\n```text\n\n720 cycles\n```\n\nOf 1,720\ncycles.\n";
-    let seen: Vec<String> =
-        unaccounted(text, &[]).into_iter().map(|(line, number)| format!("{line}: {number}")).collect();
-    assert_eq!(seen, ["1: 720 cycles", "10: 1,720 cycles"]);
-    assert!(unaccounted("It takes 720 cycles.", &[(0, 20)]).is_empty());
 }
 
 /// The comparison sees another number, another sentence, and two of them.

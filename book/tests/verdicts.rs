@@ -72,7 +72,7 @@ const SAID: &[(&str, &str, &str)] = &[
     ("step06.md", "the barriers are initialised again", "made_again_6"),
     ("step06.md", "no `bulk_wait_read`", "no_wait_read_6"),
     ("step06.md", "no `tcgen05_fence_before`", "no_fence_before_6"),
-    ("step07.md", "the load thread begins with phase 0", "load_begins_with_0_7"),
+    ("step07.md", "the load thread begins with parity 0", "load_begins_with_0_7"),
     ("step07.md", "one thread of the warpgroup arrives", "one_arrives_7"),
     ("step07.md", "the commit to `mma2tma` behind", "commit_behind_advance_7"),
     ("step07.md", "no commit to `mma2tma`", "no_commit_to_stages_7"),

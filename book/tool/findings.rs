@@ -1,7 +1,7 @@
 //! `book findings`: what the emulator says, for each of its codes, as the pages of the findings show it.
 //!
-//! **Does:** run the mistakes, the mutants of the corpus and the small kernels of `src/findings`; choose one for each code; write what is said
-//! of it to `src/findings/CODE.txt`, with its origin in the first line; with `--check` run those origins again and compare. **Never does:** hold
+//! **Does:** run the mistakes, the mutants of the corpus, some edited solutions and the small kernels of `src/findings`; choose one for each code;
+//! write what is said of it to `src/findings/CODE.txt`, with its origin in the first line; with `--check` run those origins again and compare. **Never does:** hold
 //! a word of an output.
 
 use crate::site;
@@ -29,6 +29,8 @@ pub enum Origin {
     Mistake(String),
     /// One of the corpus, by its number.
     Mutant(String),
+    /// One of `solutions/edited`, by its name.
+    Edit(String),
     /// `src/findings/NAME.ptx`.
     Example(String),
 }
@@ -38,6 +40,7 @@ impl fmt::Display for Origin {
         match self {
             Origin::Mistake(name) => write!(f, "mistake {name}"),
             Origin::Mutant(id) => write!(f, "mutant {id}"),
+            Origin::Edit(name) => write!(f, "edit {name}"),
             Origin::Example(name) => write!(f, "kernel {name}"),
         }
     }
@@ -51,6 +54,7 @@ impl Origin {
         match kind {
             "mistake" => Some(Origin::Mistake(name)),
             "mutant" => Some(Origin::Mutant(name)),
+            "edit" => Some(Origin::Edit(name)),
             "kernel" => Some(Origin::Example(name)),
             _ => None,
         }
@@ -142,6 +146,8 @@ fn said(origin: &Origin) -> Result<Option<Said>, String> {
         Origin::Mistake(name) => origins::mistake(name).map(Some),
         #[cfg(feature = "solutions")]
         Origin::Mutant(id) => origins::mutant(id).map(Some),
+        #[cfg(feature = "solutions")]
+        Origin::Edit(name) => origins::edit(name).map(Some),
         #[cfg(not(feature = "solutions"))]
         _ => Ok(None),
     }
@@ -228,40 +234,54 @@ pub fn write() -> Result<(), String> {
 /// The codes of a kernel, in the order in which they are said.
 pub type Codes = Vec<&'static str>;
 
-/// What is said of the mistakes and the mutants.
+/// What is said of the mistakes and the mutants, and then of the edited solutions.
 #[cfg(feature = "solutions")]
-fn of_solutions() -> Result<Vec<(Origin, Codes)>, String> {
-    origins::all()
+fn of_solutions() -> Result<[Vec<(Origin, Codes)>; 2], String> {
+    Ok([origins::all()?, origins::edits()?])
 }
 
 /// There are none here.
 #[cfg(not(feature = "solutions"))]
-fn of_solutions() -> Result<Vec<(Origin, Codes)>, String> {
+fn of_solutions() -> Result<[Vec<(Origin, Codes)>; 2], String> {
     Err("the outputs are made in the full tree, which has the mistakes and the mutants".to_string())
 }
 
-/// One kernel for each code.
-///
-/// The first of which the code is the first that is said: of the mistakes, by name; of the corpus, steps 1 to 10 and then the kernel for Hopper;
-/// of the kernels of `src/findings`. Then the first of which it is said at all, in the same order.
+/// One kernel for each code: of the mistakes, by name, then of the corpus, steps 1 to 10 and the kernel for Hopper, the first of which the code
+/// is the first that is said, or else the first of which it is said at all. Where there is none, an edited solution, and only where there is none
+/// of these either, a kernel of `src/findings`.
 fn choose() -> Result<BTreeMap<&'static str, Origin>, String> {
-    let mut order = of_solutions()?;
+    let mut small = Vec::new();
     for name in examples()? {
         let codes = example(&name)?.diagnostics.iter().map(|diagnostic| diagnostic.code).collect();
-        order.push((Origin::Example(name), codes));
+        small.push((Origin::Example(name), codes));
     }
+    let [solutions, edits] = of_solutions()?;
+    Ok(first_of_each(&[solutions, edits, small]))
+}
+
+/// Of some groups of kernels, the earlier before the later: the first of which a code is the first that is said, or is said at all.
+fn first_of_each(groups: &[Vec<(Origin, Codes)>]) -> BTreeMap<&'static str, Origin> {
     let mut chosen = BTreeMap::new();
-    for (origin, codes) in &order {
-        if let Some(first) = codes.first() {
-            chosen.entry(*first).or_insert_with(|| origin.clone());
+    for group in groups {
+        for most in [1, usize::MAX] {
+            for (origin, codes) in group {
+                for code in codes.iter().take(most) {
+                    chosen.entry(*code).or_insert_with(|| origin.clone());
+                }
+            }
         }
     }
-    for (origin, codes) in &order {
-        for code in codes {
-            chosen.entry(*code).or_insert_with(|| origin.clone());
-        }
-    }
-    Ok(chosen)
+    chosen
+}
+
+/// A mutant comes before a small kernel, also where another finding is said of it first.
+#[test]
+fn small_kernels_come_last() {
+    let of = |name: &str, codes: &[&'static str]| (Origin::Mutant(name.to_string()), codes.to_vec());
+    let small = vec![(Origin::Example("z".into()), vec!["b"]), (Origin::Example("y".into()), vec!["c"])];
+    let chosen = first_of_each(&[vec![of("1", &["a", "b"]), of("2", &["b", "a"]), of("3", &["d", "b"])], small]);
+    let named: Vec<String> = chosen.iter().map(|(code, origin)| format!("{code}: {origin}")).collect();
+    assert_eq!(named, ["a: mutant 1", "b: mutant 2", "c: kernel y", "d: mutant 3"]);
 }
 
 /// Runs the kernel of each output again.

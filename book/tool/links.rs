@@ -1,11 +1,9 @@
 //! Names of findings in the pages become links to their sections.
 //!
-//! The sources stay plain mdBook: the `mdbook` program shows the names without links.
+//! The sources stay plain mdBook: the `mdbook` program shows the names without links. Where `trap` is the instruction and not the finding, a page
+//! writes `trap;`.
 
 use std::collections::BTreeMap;
-
-/// Codes that are words of other things as well: they are linked by hand.
-const WORDS: [&str; 3] = ["launch", "print", "trap"];
 
 /// The text of a page with a link at each code that stands alone between backticks: `pages` has the page of each code. Headings, code, HTML and
 /// what is a link already stay as they are.
@@ -40,7 +38,7 @@ fn of_line(line: &str, own: &str, pages: &BTreeMap<String, String>) -> String {
             continue;
         }
         let is_link = pieces[index - 1].ends_with('[');
-        match pages.get(*piece).filter(|_| !is_link && !WORDS.contains(piece)) {
+        match pages.get(*piece).filter(|_| !is_link) {
             Some(page) if page == own => shown.push_str(&format!("[`{piece}`](#{piece})")),
             Some(page) => shown.push_str(&format!("[`{piece}`]({page}#{piece})")),
             None => shown.push_str(&format!("`{piece}`")),
@@ -65,9 +63,10 @@ mod tests {
         let shown = |text: &str| linked(text, "barriers.md", &pages);
         assert_eq!(shown("a `race-shared`: b"), "a [`race-shared`](order.md#race-shared): b");
         assert_eq!(shown("it is a `hang`"), "it is a [`hang`](#hang)");
+        assert_eq!(shown("refused: `launch`"), "refused: [`launch`](order.md#launch)");
         assert_eq!(shown("`mbarrier-count`"), "[`mbarrier-count`](#mbarrier-count)");
         let kept = [
-            "a `launch` and `k.sync()`",
+            "a `trap;` and `k.sync()`",
             "[`race-shared`](x.md)",
             "## `race-shared`\n",
             "```text\n`race-shared`\n```\n",

@@ -1,4 +1,4 @@
-//! The mistakes and the mutants.
+//! The mistakes, the mutants, and edited solutions.
 
 use super::{BUDGET, Codes, Origin, Said, run};
 use crate::site;
@@ -8,9 +8,10 @@ use harness::corpus::{Change, Kind, Mutant, maps, mutants};
 use harness::diagnostics::Sources;
 use harness::steps::hopper::HOPPER;
 use harness::{InProcess, InputKind, Inputs, KernelSource, Problem, launch, skeleton};
-use mistakes::{ALL, Mistake};
+use mistakes::ALL;
 use std::cell::RefCell;
 use std::fs;
+use std::path::Path;
 use std::rc::Rc;
 use std::thread;
 
@@ -30,11 +31,19 @@ fn problems(step: u8) -> Vec<(Problem, u32)> {
     }
 }
 
-/// What is said of a mistake at the first size at which anything is, with that size.
-fn judge(mistake: &Mistake) -> Result<(Problem, Vec<Diagnostic>), String> {
-    for (problem, sms) in problems(mistake.step) {
+/// Edited solutions that get what neither a mistake nor a mutant does: name, step, and what it does.
+const EDITED: [(&str, u8, &str); 4] = [
+    ("columns_in_chunks_1", 1, "counts the columns of A and B in chunks, where elements are asked for"),
+    ("parity_is_the_round_2", 2, "waits for the number of the round in place of its parity"),
+    ("stores_to_a_tile_first_4", 4, "lets threads store to the tile of A before TMA fills it"),
+    ("leader_is_rank_1_9", 9, "takes the CTA of rank 1 for the leader of the pair"),
+];
+
+/// What is said of a kernel of a step at the first size at which anything is, with that size.
+fn judge(step: u8, kernel: &InProcess) -> Result<(Problem, Vec<Diagnostic>), String> {
+    for (problem, sms) in problems(step) {
         // What the builder refuses has no finding.
-        let Ok(built) = InProcess(mistake.kernel).build(&problem, sms) else { continue };
+        let Ok(built) = kernel.build(&problem, sms) else { continue };
         let inputs = Inputs::new(problem, InputKind::Normal, 0);
         let launch = launch::launch(&built, &inputs).map_err(|refused| refused.to_string())?;
         let said = run(&built.ptx, &launch, BUDGET);
@@ -42,7 +51,7 @@ fn judge(mistake: &Mistake) -> Result<(Problem, Vec<Diagnostic>), String> {
             return Ok((problem, said));
         }
     }
-    Ok((problems(mistake.step)[0].0, Vec::new()))
+    Ok((problems(step)[0].0, Vec::new()))
 }
 
 /// Findings at the lines of a step's file, as a student has it whose step is done like `solution`; and the folder that holds this file.
@@ -71,10 +80,35 @@ fn in_the_students_file(
 pub fn mistake(name: &str) -> Result<Said, String> {
     let mistake = ALL.iter().find(|mistake| mistake.name == name);
     let mistake = mistake.ok_or_else(|| format!("there is no mistake `{name}`"))?;
-    let (problem, mut diagnostics) = judge(mistake)?;
+    let (problem, mut diagnostics) = judge(mistake.step, &InProcess(mistake.kernel))?;
     let (sources, folder) = in_the_students_file(mistake.step, mistake.source, &mut diagnostics)?;
     let title = mistake.says("title").next().unwrap_or_default();
     Ok(Said { about: format!(" at {problem}: the kernel {title}"), diagnostics, sources, _folder: Some(folder) })
+}
+
+/// An edited solution, shown in the same way.
+pub fn edit(name: &str) -> Result<Said, String> {
+    let known = EDITED.iter().find(|(known, ..)| *known == name);
+    let (name, step, title) = known.ok_or_else(|| format!("there is no edit `{name}` for these pages"))?;
+    let (problem, mut diagnostics) = judge(*step, &InProcess(edited::kernel(name)))?;
+    let path = Path::new(edited::FOLDER).join(format!("{name}.rs"));
+    let text = fs::read_to_string(&path).map_err(|error| super::failed(&path, &error))?;
+    let (sources, folder) = in_the_students_file(*step, &text, &mut diagnostics)?;
+    Ok(Said {
+        about: format!(", step {step} at {problem}: the kernel {title}"),
+        diagnostics,
+        sources,
+        _folder: Some(folder),
+    })
+}
+
+/// The codes of the edited solutions.
+pub fn edits() -> Result<Vec<(Origin, Codes)>, String> {
+    let codes = |said: &[Diagnostic]| said.iter().map(|diagnostic| diagnostic.code).collect();
+    let of = |(name, step, _): &(&str, u8, &str)| {
+        Ok((Origin::Edit((*name).to_string()), codes(&judge(*step, &InProcess(edited::kernel(name)))?.1)))
+    };
+    EDITED.iter().map(of).collect()
 }
 
 /// A kernel with its mutants.
@@ -142,7 +176,8 @@ fn of_step(step: u8) -> Result<Vec<(Origin, Codes)>, String> {
 pub fn all() -> Result<Vec<(Origin, Codes)>, String> {
     let mut order = Vec::new();
     for mistake in ALL {
-        let codes = judge(mistake)?.1.iter().map(|diagnostic| diagnostic.code).collect();
+        let codes =
+            judge(mistake.step, &InProcess(mistake.kernel))?.1.iter().map(|diagnostic| diagnostic.code).collect();
         order.push((Origin::Mistake(mistake.name.to_string()), codes));
     }
     let mut steps = STEPS.to_vec();

@@ -63,6 +63,8 @@ fn runs(name: &str) {
 fn on_every_schedule(name: &str, case: &Case, judge: impl Fn(&Report) -> Result<(), String>) {
     let program = emulator::load(&case.text).unwrap_or_else(|e| panic!("{name} does not load: {e:#?}"));
     let adversarial = (0..seeds()).map(|seed| (Some(seed), Numerics::Fast));
+    // Buffers that were judged, which takes longer than the kernel: the same bytes again are as right.
+    let mut held = None;
     for (seed, numerics) in [(None, Numerics::Fast), (None, Numerics::Exact)].into_iter().chain(adversarial) {
         let options = Options { seed, numerics, max_instructions: 100_000_000, ..Default::default() };
         let report = emulator::run(&program, &case.launch, &options);
@@ -75,7 +77,10 @@ fn on_every_schedule(name: &str, case: &Case, judge: impl Fn(&Report) -> Result<
         } else {
             assert_eq!(report.deadlock, Deadlock::Impossible, "{name}, seed {seed:?}");
         }
-        judge(&report).unwrap_or_else(|why| panic!("{name}, {numerics:?}, seed {seed:?}: {why}"));
+        if held.as_ref() != Some(&report.buffers) {
+            judge(&report).unwrap_or_else(|why| panic!("{name}, {numerics:?}, seed {seed:?}: {why}"));
+            held = Some(report.buffers);
+        }
     }
 }
 

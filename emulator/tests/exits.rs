@@ -134,6 +134,37 @@ fn plain_uses_of_another_ctas_memory() {
     }
 }
 
+/// Both warps of CTA 1 arrive in CTA 0, by one statement, each at an mbarrier of its own. CTA 0 waits for what `wait` says.
+fn two_warps_arrive(wait: &str, seed: Option<u64>) -> emulator::Report {
+    let meet = "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;";
+    let text = format!(
+        ".version 8.6\n.target sm_100a\n.address_size 64\n.visible .entry k()\n.reqnctapercluster 2, 1, 1\n{{\n\
+         .shared .align 8 .b64 bar[2];\n.reg .pred %p<8>;\n.reg .b32 %r<16>;\n\
+         mov.u32 %r0, %tid.x;\nmov.u32 %r1, %cluster_ctarank;\nsetp.ne.u32 %p0, %r0, 0;\nsetp.eq.u32 %p1, %r1, 0;\nmov.u32 %r3, bar;\n\
+         @%p0 bra MEET;\nmbarrier.init.shared::cta.b64 [%r3], 32;\nmbarrier.init.shared::cta.b64 [%r3+8], 32;\nMEET:\n{meet}\n\
+         @%p1 bra WAITS;\nshr.u32 %r2, %r0, 5;\nmad.lo.u32 %r2, %r2, 8, %r3;\nmapa.shared::cluster.u32 %r2, %r2, 0;\n\
+         mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r2];\nbra END;\nWAITS:\n{wait}\nEND:\nret;\n}}\n"
+    );
+    let mut launch = common::launch("k", 64, vec![]);
+    (launch.grid, launch.cluster) = ([2, 1, 1], [2, 1, 1]);
+    common::run(&load(&text), &launch, seed, 100_000)
+}
+
+/// That two warps arrive by the same statement says nothing: neither has been heard. Who has heard the last word of one ends behind the other,
+/// but for a few instructions.
+#[test]
+fn the_last_word_of_another_warp() {
+    let wait = "WAIT:\nmbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p3, [%r3+8], 0;\n@!%p3 bra WAIT;";
+    for (wait, expected) in [("", [vec![CODE], vec![]]), (wait, [vec![], vec![CODE]])] {
+        for seed in schedules(2) {
+            let report = two_warps_arrive(wait, seed);
+            let codes = [&report.findings, &report.notes].map(|all| all.iter().map(|one| one.code).collect::<Vec<_>>());
+            assert_eq!(codes, expected, "seed {seed:?}: {wait}\n{:#?}", report.findings);
+            assert!(report.completed);
+        }
+    }
+}
+
 /// A copy that counts its bytes in the other CTA: noted as one that the CTA which gets them, and issued it, may not outlive.
 #[test]
 fn a_copy_that_counts_its_bytes_in_the_other_cta() {

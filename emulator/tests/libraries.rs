@@ -286,6 +286,8 @@ fn runs(name: &str) {
     let read = |ending: &str| std::fs::read_to_string(path(ending)).unwrap_or_else(|e| panic!("{}: {e}", path(ending)));
     let launch: Launch = serde_json::from_str(&read("json")).unwrap_or_else(|e| panic!("{}: {e}", path("json")));
     let program = emulator::load(&read("ptx")).unwrap_or_else(|e| panic!("{name} does not load: {e:#?}"));
+    // Buffers that were held against the exact sums, which take longer than the kernel: the same bytes again are as right.
+    let mut held = None;
     for seed in std::iter::once(None).chain((0..seeds()).map(Some)) {
         let options = Options { seed, max_instructions: 100_000_000, ..Default::default() };
         let report = emulator::run(&program, &launch, &options);
@@ -294,7 +296,10 @@ fn runs(name: &str) {
         assert!(report.incomplete.is_empty(), "{name}, seed {seed:?}: {:#?}", report.incomplete);
         let other = report.notes.iter().find(|note| !KNOWN.contains(&note.code));
         assert!(other.is_none(), "{name}, seed {seed:?}: {other:#?}");
-        assert_eq!(wrong(&launch, &report), 0, "{name}, seed {seed:?}");
+        if held.as_ref() != Some(&report.buffers) {
+            assert_eq!(wrong(&launch, &report), 0, "{name}, seed {seed:?}");
+            held = Some(report.buffers);
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 // family: answers
 // expect: answer-refused
-// says: (grid)
+// says: (grid): 2147483648 x 1 x 1; allowed are 1 to 1024 CTAs
 
 use ptx::prelude::*;
 

@@ -28,12 +28,22 @@ pub struct Next {
 }
 
 impl Next {
-    /// On one line: what, where, what to read.
-    pub fn line(&self) -> String {
+    /// On one line: what, and where.
+    pub fn short(&self) -> String {
         let todo = self.todo.as_ref().map(|todo| format!("TODO {todo}: ")).unwrap_or_default();
         let place = self.place.as_ref().map(|place| format!(", at {place}")).unwrap_or_default();
-        let read = self.read.as_ref().map(|read| format!(" (read: {read})")).unwrap_or_default();
-        format!("{todo}{}{place}{read}", self.title)
+        format!("{todo}{}{place}", self.title)
+    }
+
+    /// On one line, all of it: what, where, what to try, what to read.
+    pub fn line(&self) -> String {
+        let task = self.task.as_ref().map(|task| format!("; try: {}", task.trim_end_matches('.'))).unwrap_or_default();
+        let read = match (&self.read, &self.page) {
+            (Some(read), Some(page)) => format!("; read: {read} ({page})"),
+            (Some(read), None) => format!("; read: {read}"),
+            (None, _) => String::new(),
+        };
+        format!("{}{task}{read}", self.short())
     }
 
     /// On several lines, the first of which says what.
@@ -226,25 +236,34 @@ mod tests {
         assert_eq!(task(text).as_deref(), Some("Call `k.fence_proxy_async()`."));
         assert_eq!(place("a --> b\n --> c"), None);
         let next = build(2, "steps/step02/src/kernel.rs:72: an MMA too wide\n  try: Give it 128 columns.\n");
-        assert_eq!(next.line(), "an MMA too wide, at steps/step02/src/kernel.rs:72 (read: step 2)");
+        assert_eq!(
+            next.line(),
+            "an MMA too wide, at steps/step02/src/kernel.rs:72; try: Give it 128 columns; read: step 2 (book/src/step02.md)"
+        );
         assert_eq!(next.task.as_deref(), Some("Give it 128 columns."));
         let next = build(
             2,
             "the program that builds the kernel failed (exit status: 3); it said:\nout of cheese\n  try: Look.\n",
         );
-        assert_eq!(next.line(), "the program that builds the kernel failed (exit status: 3) (read: step 2)");
+        assert_eq!(
+            next.line(),
+            "the program that builds the kernel failed (exit status: 3); try: Look; read: step 2 (book/src/step02.md)"
+        );
         let next = Next::default().reading("book: mbarriers and phases (book/src/mbarriers.md)");
         assert_eq!(next.read.as_deref(), Some("mbarriers and phases"));
         let harmed = |todo: &str| Next { todo: Some(todo.to_string()), ..Next::default() };
-        let mended = |step, todo, text| by_what_mends(harmed(todo), step, text).line();
-        assert_eq!(mended(1, "1.3", "finding[missing-proxy-fence]: x"), "TODO 1.2:  (read: proxies and fences)");
-        assert_eq!(mended(2, "2.2", "finding[missing-proxy-fence]: x"), "TODO 2.1:  (read: proxies and fences)");
-        assert_eq!(mended(2, "2.5", "finding[mma-not-awaited]: x"), "TODO 2.4:  (read: mbarriers and phases)");
-        assert_eq!(mended(2, "2.1", "finding[operand-overwritten]: x"), "TODO 2.4:  (read: mbarriers and phases)");
-        assert_eq!(mended(4, "4.2", "finding[operand-overwritten]: x"), "TODO 4.4:  (read: mbarriers and phases)");
+        let mended = |step, todo, text| {
+            let next = by_what_mends(harmed(todo), step, text);
+            [next.todo, next.read].map(Option::unwrap_or_default).join(": ")
+        };
+        assert_eq!(mended(1, "1.3", "finding[missing-proxy-fence]: x"), "1.2: proxies and fences");
+        assert_eq!(mended(2, "2.2", "finding[missing-proxy-fence]: x"), "2.1: proxies and fences");
+        assert_eq!(mended(2, "2.5", "finding[mma-not-awaited]: x"), "2.4: mbarriers and phases");
+        assert_eq!(mended(2, "2.1", "finding[operand-overwritten]: x"), "2.4: mbarriers and phases");
+        assert_eq!(mended(4, "4.2", "finding[operand-overwritten]: x"), "4.4: mbarriers and phases");
         // Who fills a stage again too early stands behind the wait.
-        assert_eq!(mended(5, "5.5", "finding[operand-overwritten]: x"), "TODO 5.5: ");
-        assert_eq!(mended(2, "2.5", "finding[race-shared]: x"), "TODO 2.5: ");
+        assert_eq!(mended(5, "5.5", "finding[operand-overwritten]: x"), "5.5: ");
+        assert_eq!(mended(2, "2.5", "finding[race-shared]: x"), "2.5: ");
         assert_eq!(next.page.as_deref(), Some("book/src/mbarriers.md"));
     }
 }

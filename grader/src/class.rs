@@ -86,10 +86,13 @@ pub(crate) enum Action {
         /// Which of them
         index: usize,
     },
-    /// The secret seed of a batch, once grades are out
+    /// Tells the secret seed of a batch, once grades are out: it stands in each result then
     Reveal {
         /// What `grader batch --out` wrote
         grades: PathBuf,
+        /// Also while hand-ins wait for their grades
+        #[arg(long)]
+        anyway: bool,
     },
 }
 
@@ -169,12 +172,17 @@ impl Action {
             }
             Action::Work { folder, index } => slurm::work(folder, *index).map(|()| true),
             Action::Similar { hand_ins } => similar(hand_ins, &asked.steps),
-            Action::Reveal { grades } => {
-                let secret = seed::reveal(&Store::existing(grades)?)?;
+            Action::Reveal { grades, anyway } => {
+                let seed::Revealed { secret, results, early } = seed::reveal(&Store::to_change(grades)?, *anyway)?;
+                if let Some(early) = early {
+                    eprintln!("note: {early}");
+                }
                 let (number, nonce, commitment) = (secret.seed, &secret.nonce, secret.commitment());
+                let grades = grades.display();
                 print(&format!(
                     "seed:       {number}\nnonce:      {nonce}\ncommitment: {commitment}\n\
-                     check it with: printf %s {number}{nonce} | sha256sum\n"
+                     check it with: printf %s {number}{nonce} | sha256sum\n\
+                     it stands in {grades}/seed.json now, and in each of the {results} results that were graded with it\n"
                 ))?;
                 Ok(true)
             }

@@ -19,6 +19,8 @@ pub(crate) struct There {
     more: usize,
     /// A kernel that lies one folder too deep.
     too_deep: Option<String>,
+    /// Several folders hold such kernels: it may be a class.
+    many: bool,
     /// Archives of a folder: more than one, of which nobody knows which counts.
     archives: Vec<String>,
     /// An archive of a kind that is not read.
@@ -34,10 +36,13 @@ impl There {
         let folders = names.iter().filter(|name| name.ends_with('/')).take(FOLDERS);
         let steps = || harness::STEPS.iter().flat_map(|step| places(step.number));
         let too_deep = folders.flat_map(|above| steps().map(move |place| format!("{above}{place}")));
-        let too_deep = too_deep.into_iter().find(|place| !is_place(place) && folder.holds(place));
+        let mut too_deep = too_deep.into_iter().filter(|place| !is_place(place) && folder.holds(place));
+        let first = too_deep.next();
+        let above = |place: &str| place.split('/').next().map(str::to_string);
+        let many = first.as_deref().is_some_and(|first| too_deep.any(|place| above(&place) != above(first)));
         let archives = names.iter().filter(|name| is_archive(name)).cloned().collect();
         let other_archive = names.iter().find(|name| is_other_archive(name)).cloned();
-        There { archives, other_archive, ..There::shown(&names, too_deep) }
+        There { many, archives, other_archive, ..There::shown(&names, first) }
     }
 
     /// What an archive holds: the names of its files.
@@ -81,7 +86,10 @@ impl There {
             Some(place) => {
                 let above = place.split('/').next().unwrap_or_default();
                 let (place, above) = (shown(place), shown(&above.to_string()));
-                format!("Hand in what lies in {above}, not the folder around it: {place} is one folder too deep.")
+                let class = if self.many { " If it is a class, `grader batch` grades it." } else { "" };
+                format!(
+                    "Hand in what lies in {above}, not the folder around it: {place} is one folder too deep.{class}"
+                )
             }
             None if self.archives.len() > 1 => {
                 let archives: Vec<String> = self.archives.iter().take(NAMES).map(shown).collect();

@@ -18,7 +18,7 @@ use grader::sandbox::{self, Cage};
 use grader::scratch::{self, ScratchError, TimeLimits};
 use grader::toolchain::Toolchain;
 use grader::verdicts::{Same, Verdicts};
-use grader::versions::Versions;
+use grader::versions::{Versions, WORKBOOK};
 use grader::{Grade, Graded};
 use harness::answers::plain;
 use harness::workbook::{Patience, Workspace, name};
@@ -36,7 +36,7 @@ use std::sync::{Mutex, PoisonError};
 ///
 /// The exit status is 0 only if everything that was asked for passed, 1 if not, and 2 if it could not be graded.
 #[derive(Debug, Parser)]
-#[command(name = "grader", version)]
+#[command(name = "grader", version = WORKBOOK)]
 struct Cli {
     #[command(subcommand)]
     action: Action,

@@ -14,10 +14,17 @@ use std::process::Command;
 const SHARED: [&str; 6] =
     ["Cargo.toml", "Cargo.lock", "ptx/Cargo.toml", "ptx/src", "harness/emit/Cargo.toml", "harness/emit/src"];
 
+/// The workbook that this program was built from: its number, and the commit if git knew one then; `changed` where the sources were others than
+/// that commit's. The checkout in which it runs may be another by now.
+pub const WORKBOOK: &str = match env!("GRADER_COMMIT").is_empty() {
+    true => env!("CARGO_PKG_VERSION"),
+    false => concat!(env!("CARGO_PKG_VERSION"), " (", env!("GRADER_COMMIT"), ")"),
+};
+
 /// Versions of what takes part in a grade.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Versions {
-    /// The workbook: its number, and the commit of the checkout if there is one.
+    /// The workbook that this grader was built from ([`WORKBOOK`]).
     pub workbook: String,
     /// The emulator. It has its number from the workbook.
     pub emulator: String,
@@ -68,16 +75,14 @@ impl Deciding<'_> {
 impl Versions {
     /// Those of this program and of the tools that it will call. `root` is the checkout.
     pub fn here(root: &Path) -> Versions {
-        let number = env!("CARGO_PKG_VERSION");
-        let commit = said(Command::new("git").current_dir(root).args(["describe", "--always", "--dirty=, changed"]));
         let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
         let rustc = said(Command::new(rustc).arg("--version").current_dir(root));
         let assembler = ptxas::find().ok().map(|path| said(Command::new(path).arg("--version")));
         let first = |text: String| text.lines().next().unwrap_or_default().to_string();
         let last = |text: String| text.lines().next_back().unwrap_or_default().to_string();
         Versions {
-            workbook: commit.map_or(number.to_string(), |commit| format!("{number} ({})", first(commit))),
-            emulator: number.to_string(),
+            workbook: WORKBOOK.to_string(),
+            emulator: env!("CARGO_PKG_VERSION").to_string(),
             grader: own_hash().unwrap_or_else(unknown),
             sources: Some(sources(root).unwrap_or_else(unknown)),
             grade_with: None,
@@ -257,6 +262,7 @@ pub(crate) mod tests {
         let sources = here.sources.as_deref().unwrap_or_default();
         assert!(sources.starts_with(UNKNOWN) && sources.len() > UNKNOWN.len(), "{here:?}");
         assert!(here.unknowns().iter().any(|said| said.starts_with("the sources")), "{:?}", here.unknowns());
+        assert_eq!(here.workbook, WORKBOOK, "the program's, not that of where it runs");
         let none = said(&mut Command::new(folder.path().join("rustc"))).unwrap_err();
         assert!(none.contains("cannot start"), "{none}");
         assert!(said(Command::new("false").arg("")).unwrap_err().contains("does not say"));

@@ -183,7 +183,7 @@ fn each_entry_has_a_row_with_what_it_is_and_what_to_do() {
     let rows = reader.records().map(|row| row.expect("a row"));
     let rows: Vec<String> = rows.map(|row| format!("{}: {}\n", &row[0], &row[row.len() - 2])).collect();
     expect![[r#"
-        anna: step01: it does not compile: error: this file contains an unclosed delimiter, at steps/step01/src/kernel.rs:1 (read: step 1)
+        anna: step01: it does not compile: error: this file contains an unclosed delimiter, at steps/step01/src/kernel.rs:1; try: Run `cargo check -p step01` until it compiles; read: step 1 (book/src/step01.md)
         ben.zip: not graded: ben.zip is a .zip file; a hand-in is a folder, a .tar, a .tar.gz or a .tgz file; try: Unpack it into a folder of that name, or ask for what `cargo workbook pack` writes.
         carl: not graded: carl is a symbolic link, and links are not followed; try: Put what it leads to in its place: the folder or the archive itself.
         dora: not graded: dora holds no kernel for step01 to step10; there is: `homework/`, `kernel.rs`; looked for: steps/step01/src/kernel.rs, step01/src/kernel.rs, step01/kernel.rs, step01.rs, and the same for the other steps; try: Hand in what lies in `homework`, not the folder around it: `homework/step02/kernel.rs` is one folder too deep.
@@ -191,6 +191,9 @@ fn each_entry_has_a_row_with_what_it_is_and_what_to_do() {
         step01.rs: not graded: step01.rs is one Rust file; a hand-in is a folder, a .tar, a .tar.gz or a .tgz file; try: Put it into a folder with the student's name, as `step01.rs`, with the number of its step.
     "#]].assert_eq(&rows.concat());
     let index = fs::read_to_string(class.grades("grades").join("index.html")).expect("index.html");
+    // Each thing is said once there: why there is no grade beside the name, and not in the table of all once more.
+    assert_eq!(index.matches("is a .zip file").count(), 1, "{index}");
+    assert!(index.contains("dora</a>: holds no kernel for step01"), "{index}");
     for record in class.records("grades").values() {
         let Outcome::NotGraded { reason, here: false, .. } = &record.outcome else { continue };
         let way_out = reason.rsplit("try: ").next().expect("a way out");
@@ -229,11 +232,13 @@ fn a_row_says_what_comes_next_or_what_the_machine_lacks() {
     let rows = reader.records().map(|row| row.expect("a row"));
     let rows: Vec<String> = rows.map(|row| format!("{}: {}\n", &row[0], &row[row.len() - 2])).collect();
     expect![[r#"
-        begun: step01: TODO 1.4: the MMAs are committed to the mbarrier, at steps/step01/src/kernel.rs:81 (read: mbarriers and phases)
+        begun: step01: TODO 1.4: the MMAs are committed to the mbarrier, at steps/step01/src/kernel.rs:81; try: Let the thread that issued the MMAs ask that mma_done hears of their end; read: mbarriers and phases (book/src/mbarriers.md)
         done: step01: resources could not be checked by the machine that grades: PTXAS=/no/ptxas is no file; `pip install --no-deps --target target/cuda nvidia-cuda-nvcc` brings it; then `export PTXAS=$PWD/target/cuda/nvidia/cu13/bin/ptxas`
-        untouched: step01: TODO 1.1: A and B arrive swizzled in shared memory, at steps/step01/src/kernel.rs:59 (read: shared memory and swizzles)
+        untouched: step01: TODO 1.1: A and B arrive swizzled in shared memory, at steps/step01/src/kernel.rs:59; try: Copy A and B to their tiles with all 128 threads, 16 bytes at a time, each element to where the swizzle puts it; read: shared memory and swizzles (book/src/shared-memory.md)
     "#]].assert_eq(&rows.concat());
-    // Of the whole class it is said once, to who can mend it.
+    // Of the whole class it is said once, to who can mend it; on the page, too.
+    let index = fs::read_to_string(class.grades("grades").join("index.html")).expect("index.html");
+    assert_eq!(index.matches("PTXAS=/no/ptxas is no file").count(), 1, "{index}");
     assert!(errors.contains("note: `resources` could not be checked in 1 of 3 hand-ins"), "{errors}");
 }
 
@@ -271,4 +276,73 @@ fn a_hash_that_no_result_has_is_answered_with_the_nearest() {
             ANNA (anna)
     "#]]
     .assert_eq(&errors);
+}
+
+/// Who names the folder of one hand-in in place of the class would get a row called `steps`.
+#[test]
+fn one_hand_in_is_no_class() {
+    let class = Class::new(&[]);
+    for place in ["steps/step01/src/kernel.rs", "step01/kernel.rs", "step01.rs"] {
+        let kernel = class.hand_ins().join(place);
+        fs::create_dir_all(kernel.parent().expect("a folder")).expect("a folder");
+        fs::write(&kernel, "fn a( {").expect("written");
+        let hand_ins = class.hand_ins().to_string_lossy().into_owned();
+        for (status, text, errors) in [said(class.batch("grades", &[])), said(class.command(&["similar", &hand_ins]))] {
+            assert_eq!((status, text.as_str()), (Some(2), ""), "{errors}");
+            assert!(errors.contains(&format!(" is one hand-in, since it holds {place}\n  try: ")), "{errors}");
+        }
+        assert!(!class.grades("grades").exists(), "nothing was written");
+        fs::remove_dir_all(class.hand_ins()).expect("removed");
+    }
+    // The other way round: who names a class in place of a hand-in is told what grades one.
+    class.write("anna", "fn a( {");
+    let grade = || said(class.command(&["grade", &class.hand_ins().to_string_lossy()])).2;
+    assert!(!grade().contains("grader batch"), "{}", grade());
+    class.write("ben", "fn b( {");
+    assert!(grade().contains("is one folder too deep. If it is a class, `grader batch` grades it."), "{}", grade());
+}
+
+/// A folder that somebody uses is no place for grades: neither hand-ins of another class, nor one that holds or lies in those that are graded.
+#[test]
+fn grades_are_not_written_among_somebodys_files() {
+    let class = Class::new(&[("anna", "fn a( {")]);
+    let other = class.folder.path().join("other-class");
+    fs::create_dir_all(other.join("ben")).expect("a folder");
+    fs::write(other.join("ben/step01.rs"), "fn b( {").expect("written");
+    let results = class.folder.path().join("with-results");
+    fs::create_dir_all(results.join("results")).expect("a folder");
+    let archives = class.folder.path().join("archives");
+    fs::create_dir(&archives).expect("a folder");
+    fs::write(archives.join("ben.tar.gz"), "").expect("written");
+    let link = class.folder.path().join("link");
+    std::os::unix::fs::symlink(class.hand_ins(), &link).expect("a link");
+    let (hand_ins, all) = (class.hand_ins(), class.folder.path().to_path_buf());
+    let told = "and no batch has written to it";
+    for (out, expected) in [
+        (other.clone(), told),
+        (other.join("ben"), told),
+        (results, told),
+        (archives, told),
+        (hand_ins.clone(), "would lie among the hand-ins"),
+        (hand_ins.join("anna"), "would lie among the hand-ins"),
+        (hand_ins.join("new"), "would lie among the hand-ins"),
+        (link.join("new"), "would lie among the hand-ins"),
+        (all.clone(), "lie in the folder of grades"),
+    ] {
+        let there =
+            || [&all, &hand_ins, &hand_ins.join("anna"), &other, &other.join("ben")].map(|folder| files(folder));
+        let before = there();
+        let (status, _, errors) = said(class.batch(&out.to_string_lossy(), &["--seed-commit"]));
+        assert_eq!(status, Some(2), "{}: {errors}", out.display());
+        assert!(errors.contains(expected) && errors.contains("\n  try: "), "{}: {errors}", out.display());
+        assert_eq!(there(), before, "{}: nothing was written", out.display());
+    }
+    // One that is there and empty is as good as a new one, and so is one of which a batch made the lock and was killed.
+    let empty = class.folder.path().join("empty");
+    fs::create_dir(&empty).expect("a folder");
+    fs::write(empty.join("lock"), "").expect("written");
+    let (status, _, errors) = said(class.batch("empty", &[]));
+    assert_eq!(status, Some(0), "{errors}");
+    let (_, text, errors) = said(class.batch("empty", &[]));
+    assert!(text.starts_with("0 graded now, 1 kept"), "{text}{errors}");
 }

@@ -1,6 +1,10 @@
 //! What the command refuses before it grades anything, and what it says of itself.
 
+use grader::versions::{Versions, WORKBOOK};
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+
+include!("../sources.rs");
 
 fn command(arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_grader"));
@@ -45,9 +49,52 @@ fn the_command_refuses_with_status_2() {
     }
 }
 
+/// The number, and the commit whose sources it was built from: whatever checkout it runs in.
 #[test]
-fn it_says_its_version() {
+fn it_says_which_commit_it_was_built_from() {
     let output = command(&["--version"]);
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert_eq!((output.status.code(), said), (Some(0), format!("grader {}\n", env!("CARGO_PKG_VERSION"))));
+    assert_eq!((output.status.code(), said), (Some(0), format!("grader {WORKBOOK}\n")));
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace");
+    let git = |root: &Path, arguments: &[&str]| {
+        let user = ["-c", "user.name=n", "-c", "user.email=e@example.org"];
+        Command::new("git").current_dir(root).args(user).args(arguments).output().is_ok_and(|o| o.status.success())
+    };
+    if !git(root, &["ls-files", "--error-unmatch", "grader/Cargo.toml"]) {
+        assert_eq!(WORKBOOK, env!("CARGO_PKG_VERSION"), "nobody knows a commit");
+        return;
+    }
+    let rest = WORKBOOK.strip_prefix(env!("CARGO_PKG_VERSION")).and_then(|rest| rest.strip_prefix(" ("));
+    let commit = rest.and_then(|rest| rest.split([',', ')']).next()).unwrap_or_default();
+    assert!(git(root, &["cat-file", "-e", &format!("{commit}^{{commit}}")]), "{WORKBOOK}: there is no such commit");
+    // Another checkout, at another commit.
+    let other = tempfile::tempdir().expect("a scratch folder");
+    assert!(git(other.path(), &["init", "--quiet"]));
+    assert!(git(other.path(), &["commit", "--quiet", "--allow-empty", "--message", "another"]));
+    assert_eq!(Versions::here(other.path()).workbook, WORKBOOK);
+}
+
+/// What cargo says of the program: the list of sources by which a commit is told lacks none of them.
+#[test]
+fn the_sources_of_the_program_are_all_known() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace");
+    let list = std::fs::read_to_string(format!("{}.d", env!("CARGO_BIN_EXE_grader"))).expect("cargo writes it");
+    let (_, list) = list.split_once(": ").expect("a target and what it is made of");
+    // A blank in a name has a backslash before it.
+    let files = list.replace("\\ ", "\u{0}");
+    let files = files.split_whitespace().map(|file| PathBuf::from(file.replace('\u{0}', " ")));
+    let ours: Vec<PathBuf> = files
+        .filter_map(|file| {
+            file.canonicalize().ok()?.strip_prefix(root.canonicalize().ok()?).ok().map(Path::to_path_buf)
+        })
+        .filter(|file| !file.starts_with("target"))
+        .collect();
+    assert!(ours.len() > 300, "{ours:?}");
+    for file in ours {
+        assert!(
+            SOURCES.iter().any(|source| file.starts_with(source)),
+            "{} is not in grader/sources.rs",
+            file.display()
+        );
+    }
 }

@@ -118,7 +118,11 @@ fn a_batch_writes_over_no_file_of_others_and_not_among_hand_ins() {
         put(&own, file, b"mine");
         let (status, _, errors) = said(class.batch(&format!("own {file}"), &[]));
         assert_eq!(status, Some(2), "{errors}");
-        assert!(errors.contains(&format!("{file} is there, and ")) && errors.contains("\n  try: "), "{errors}");
+        assert!(
+            errors.contains(&format!(" holds `{file}`, and no batch has written to it"))
+                && errors.contains("\n  try: "),
+            "{errors}"
+        );
         assert_eq!((names(&own), fs::read(own.join(file)).expect("read")), (vec![file.to_string()], b"mine".to_vec()));
     }
     // Anything else stays beside the grades.

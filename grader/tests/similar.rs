@@ -62,6 +62,43 @@ fn a_pair_is_shown_with_the_lines_that_both_have() {
     assert!(text.contains("  let mut hole = |k: &mut Cta"), "{text}");
 }
 
+/// Whatever names are and wherever statements stand: what is shown beside a line is the line that was made of it.
+#[test]
+fn the_lines_of_a_copy_are_those_that_it_was_made_of() {
+    // What stands behind `//` is nobody's statement, moves with its line, and keeps its words.
+    let marked = |bodies: &class::Bodies| -> class::Bodies {
+        let mut count = 0;
+        let mut mark = |line: &str| {
+            count += 1;
+            if line.trim_end().ends_with([';', '{']) { format!("{line} // L{count}\n") } else { format!("{line}\n") }
+        };
+        bodies.iter().map(|(id, body)| (id.clone(), body.lines().map(&mut mark).collect())).collect()
+    };
+    // `copy 1/step02.rs:61  …`, where a long line is cut off.
+    let mark = |all: &[Kernel], shown: &str| {
+        let (name, rest) = shown.trim().split_once("/step02.rs:").expect("a place");
+        let line: usize = rest.split_once(' ').expect("a line").0.parse().expect("a number");
+        let text = &all.iter().find(|kernel| kernel.name == name).expect("who is shown").text;
+        text.lines().nth(line - 1)?.rsplit_once("// L").map(|(_, mark)| mark.to_string())
+    };
+    let (mut right, mut wrong) = (0, Vec::new());
+    for (index, (name, bodies)) in class().into_iter().enumerate() {
+        let bodies = marked(&bodies);
+        let mut all = kernels();
+        all[index].text = written(&bodies);
+        all.extend((1..3).map(|number| kernel(&format!("copy {number}"), copy(&bodies, number))));
+        let (count, text) = groups(&all);
+        assert_eq!(count, 1, "{name}: {text}");
+        for block in text.split("\n\n").filter(|block| block.contains("/step02.rs:")) {
+            let marks: BTreeSet<Option<String>> =
+                block.lines().filter(|line| line.contains("/step02.rs:")).map(|line| mark(&all, line)).collect();
+            // Lines that the untouched file has, or that end in the middle of a statement, bear none.
+            if marks.len() > 1 { wrong.push(format!("{name}:\n{block}")) } else { right += 1 }
+        }
+    }
+    assert!(right > 150 && wrong.is_empty(), "{right} right, {} wrong:\n{}", wrong.len(), wrong.join("\n\n"));
+}
+
 #[test]
 fn in_a_class_of_three_a_copy_is_found_and_the_third_is_left_alone() {
     let class = class();

@@ -21,6 +21,8 @@ const MAX_ENTRIES: usize = 64;
 const ANY_CTAS: u64 = 1024;
 /// Elements of D that a CTA computes at least, if there are more of them: a tile of 32 x 32.
 const LEAST_OF_D: u64 = 32 * 32;
+/// The most threads of a block, and CTAs of a cluster: what is a little too much for a GPU, the launch explains.
+const MAX_THREADS: u64 = 1 << 16;
 /// The longest name.
 const MAX_NAME: usize = 256;
 /// The longest text for people.
@@ -87,9 +89,8 @@ pub fn parse(text: &str) -> Result<Answer, String> {
 /// # Errors
 /// What is too much.
 pub(crate) fn fits(built: &Built, problem: &Problem) -> Result<(), String> {
-    let ctas: u64 = built.grid.iter().map(|n| u64::from(*n)).product();
     let most = (u64::from(problem.m) * u64::from(problem.n) / LEAST_OF_D).max(ANY_CTAS);
-    if ctas <= most {
+    if within(built.grid, most) {
         return Ok(());
     }
     let [x, y, z] = built.grid;
@@ -97,6 +98,12 @@ pub(crate) fn fits(built: &Built, problem: &Problem) -> Result<(), String> {
         "the answer is not a kernel for {problem} (grid): {x} x {y} x {z}; allowed are 1 to {most} CTAs in all\n  \
          try: Let the grid have a CTA for each tile of D: its rows and columns divided by those of a tile."
     ))
+}
+
+/// Whether the product of three extents is from 1 to so many. Neither can overflow after this.
+fn within(extents: [u32; 3], most: u64) -> bool {
+    let all = extents.iter().try_fold(1u64, |all, n| all.checked_mul(u64::from(*n)));
+    all.is_some_and(|all| (1..=most).contains(&all))
 }
 
 /// A text as it can be shown: no sign that moves a cursor or turns a line around, and not too long.
@@ -162,13 +169,11 @@ fn check(built: &Built) -> Result<(), Wrong> {
     if entries > MAX_ENTRIES {
         return Err(("ptx", format!("{entries} entries; up to {MAX_ENTRIES} are read")));
     }
-    for (part, [x, y, z], most) in
-        [("grid", built.grid, i32::MAX as u64), ("cluster", built.cluster, 1 << 16), ("block", built.block, 1 << 16)]
-    {
-        // Neither can overflow after this: three numbers whose product is below 2^31.
-        let all = [x, y, z].iter().try_fold(1u64, |all, n| all.checked_mul(u64::from(*n)));
-        if all.is_none_or(|all| !(1..=most).contains(&all)) {
-            return Err((part, format!("{x} x {y} x {z}; allowed are 1 to {most} in all")));
+    // How large a grid may be, the problem says: see `fits`.
+    for (part, extents) in [("cluster", built.cluster), ("block", built.block)] {
+        if !within(extents, MAX_THREADS) {
+            let [x, y, z] = extents;
+            return Err((part, format!("{x} x {y} x {z}; allowed are 1 to {MAX_THREADS} in all")));
         }
     }
     if u64::from(built.dynamic_shared) > MAX_BYTES {
@@ -258,9 +263,6 @@ mod tests {
             refused(|built| built["ptx"] = json!("a\nb\u{1b}c")),
             refused(|built| built["ptx"] = json!("a\u{61c}b")),
             refused(|built| built["ptx"] = json!(".entry a() {}\n".repeat(65))),
-            refused(|built| built["grid"] = json!([1u32 << 31, 1, 1])),
-            refused(|built| built["grid"] = json!([u32::MAX, u32::MAX, u32::MAX])),
-            refused(|built| built["grid"] = json!([0, 1, 1])),
             refused(|built| built["grid"] = json!([1, 1])),
             refused(|built| built["grid"] = json!([1.5, 1, 1])),
             refused(|built| built["cluster"] = json!([0, 0, 0])),
@@ -283,9 +285,6 @@ mod tests {
             the answer is not a kernel (ptx): line 2 holds the sign U+001B, which cannot be seen
             the answer is not a kernel (ptx): line 1 holds the sign U+061C, which cannot be seen
             the answer is not a kernel (ptx): 65 entries; up to 64 are read
-            the answer is not a kernel (grid): 2147483648 x 1 x 1; allowed are 1 to 2147483647 in all
-            the answer is not a kernel (grid): 4294967295 x 4294967295 x 4294967295; allowed are 1 to 2147483647 in all
-            the answer is not a kernel (grid): 0 x 1 x 1; allowed are 1 to 2147483647 in all
             the answer is not a kernel: invalid length 2, expected an array of length 3 at line 1 column 80
             the answer is not a kernel: invalid type: floating point `1.5`, expected u32 at line 1 column 79
             the answer is not a kernel (cluster): 0 x 0 x 0; allowed are 1 to 65536 in all
@@ -310,9 +309,17 @@ mod tests {
         let small = Problem::f16(128, 128, 64);
         assert_eq!(fits(&built([1024, 1, 1]), &small), Ok(()));
         assert_eq!(fits(&built([256, 256, 1]), &Problem::f16(8192, 8192, 64)), Ok(()));
-        for grid in [[1025, 1, 1], [1, 1 << 10, 2], [i32::MAX as u32, 1, 1]] {
+        // One limit in every message, whatever number is there: no other one holds.
+        for grid in
+            [[1025, 1, 1], [1, 1 << 10, 2], [i32::MAX as u32, 1, 1], [1 << 31, 1, 1], [u32::MAX; 3], [0, 1, 1], [0; 3]]
+        {
             let why = fits(&built(grid), &small).expect_err("it is too much");
-            assert!(why.contains("(grid)") && why.contains("1 to 1024 CTAs") && why.contains("\n  try: "), "{why}");
+            assert!(
+                why.contains("(grid)")
+                    && why.contains("; allowed are 1 to 1024 CTAs in all")
+                    && why.contains("\n  try: "),
+                "{why}"
+            );
         }
     }
 

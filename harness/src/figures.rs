@@ -226,7 +226,7 @@ pub fn ladder(root: &Path) -> Result<Value, String> {
         let Problem { m, n, k, dtype } = point.problem;
         json!({
             "source": point.source, "kernel": point.kernel, "step": point.step, "size": [m, n, k],
-            "dtype": if dtype == ptx::Dtype::F16 { "fp16" } else { "bf16" }, "tflops": point.tflops,
+            "dtype": if dtype == ptx::Dtype::F16 { "fp16" } else { "bf16" }, "tflops": point.tflops, "by_elements": point.by_elements(),
         })
     });
     Ok(json!({"published": published.collect::<Vec<Value>>(), "emulator": emulated, "assumptions": clock::ASSUMPTIONS}))

@@ -2,7 +2,7 @@
 
 use harness::corpus::kernels::{Kernel, STEPS};
 use harness::corpus::run::{Bench, Judged, SEEDS, Verdict, judge_all, verdict};
-use harness::corpus::{Kind, mutants, sample, table};
+use harness::corpus::{Kind, Mutant, mutants, sample, table};
 use harness::ptxas;
 
 /// Mutants of each step and kind: less than a minute of them.
@@ -55,4 +55,42 @@ fn a_sample_is_caught_and_the_solutions_are_clean() {
         );
         assert!(is_found >= found, "{kind}: {is_found:.1} % of {} are found, not {found} %\n{table}", counts.bugs());
     }
+}
+
+/// Hangs whose arrivals come from another CTA, by `mapa`, and waits at a barrier of another ring: those of which the report once gave a
+/// wait that was right.
+#[test]
+fn hangs_across_ctas_are_told_of_what_was_changed() {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    for (step, mistakes) in [(9, ["double", "count"]), (10, ["count", "swap barriers"])] {
+        let kernel = Kernel::new(step).expect("the solution builds");
+        let bench = Bench::new(&kernel).expect("the solution loads");
+        let mut all = mutants(&kernel, &[Kind::Systematic]);
+        // Of doubles, waits alone: behind them a call stands that flips the phase.
+        let waits = |mutant: &Mutant| mutant.diff(&kernel.text).contains("$mutant");
+        all.retain(|mutant| mistakes.contains(&mutant.mistake) && (mutant.mistake != "double" || waits(mutant)));
+        let judged = judge_all(&bench, all, threads, |_| ());
+        let hangs: Vec<&Judged> = judged.iter().filter(|judged| judged.culprit.is_some()).collect();
+        let missed = hangs.iter().filter(|judged| !judged.culprit.as_ref().is_some_and(|of| of.is_told()));
+        let missed: Vec<&str> = missed.map(|judged| judged.mutant.id.as_str()).collect();
+        assert!(hangs.len() >= 5, "step {step}: {} hangs", hangs.len());
+        assert!(missed.is_empty(), "step {step}: of {} hangs, {missed:?} are told of something else", hangs.len());
+    }
+}
+
+/// A producer whose phase begins anew with each tile passes a wait for a phase that it has passed before. That it then arrives once too often
+/// is what comes of it: the wait is told.
+#[test]
+fn a_phase_that_begins_anew_is_told_of_its_wait() {
+    let kernel = Kernel::new(8).expect("the solution builds");
+    let bench = Bench::new(&kernel).expect("the solution loads");
+    let mut all = mutants(&kernel, &[Kind::Protocol]);
+    all.retain(|mutant| mutant.mistake == "phase reset");
+    let judged = judge_all(&bench, all, 2, |_| ());
+    let overflows = judged.iter().flat_map(|judged| &judged.codes).filter(|code| code.code == "mbarrier-overflow");
+    let lines: Vec<Vec<&str>> = overflows
+        .map(|code| code.lines.iter().map(|line| kernel.text.lines[*line as usize - 1].trim()).collect())
+        .collect();
+    let told = |lines: &Vec<&str>| lines.iter().any(|line| line.starts_with("mbarrier.try_wait"));
+    assert!(!lines.is_empty() && lines.iter().all(told), "{lines:#?}");
 }

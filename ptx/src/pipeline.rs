@@ -9,8 +9,8 @@ use crate::state::with;
 /// of its own, in two registers that [`PipelineState::advance`] changes: a copy of the state is the same state.
 ///
 /// A stage's barriers complete one phase each time round, so the parity to wait for flips when the stage index wraps.
-/// Consumers begin with phase 0: their first wait is for data that somebody brings. Producers begin with phase 1: a
-/// wait for parity 1 on a fresh barrier passes at once, and at the beginning every stage is free.
+/// Consumers begin with parity 0: their first wait is for data that somebody brings. Producers begin with parity 1: a
+/// wait for that on a fresh barrier passes at once, and at the beginning every stage is free.
 #[derive(Clone, Copy, Debug)]
 #[must_use = "the state says which stage and which phase come next"]
 pub struct PipelineState {

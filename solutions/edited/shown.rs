@@ -439,6 +439,21 @@ const SHOWN: &[Edit] = &[
         5,
         &[("t.repeat(k_tiles, |t, round| {", "t.repeat(8, |t, round| {"), ("later.lt(k_tiles)", "later.lt(8)")],
     ),
+    // Of the findings' pages alone.
+    ("parity_is_the_round_2", 2, &[("round & 1", "round")]),
+    (
+        "stores_to_a_tile_first_4",
+        4,
+        &[(
+            "    k.sync();\n    let accumulator = tmem.address(k);\n",
+            "    let thread = k.thread_index();
+    let chunk = k.load_global_16(gemm.a.at(thread, 0));
+    k.store_shared_16(a.at(thread, 0), chunk);
+    k.sync();
+    let accumulator = tmem.address(k);\n",
+        )],
+    ),
+    ("leader_is_rank_1_9", 9, &[("const LEADER: u32 = 0;", "const LEADER: u32 = 1;")]),
     (
         "adds_to_the_tile_before_8",
         8,

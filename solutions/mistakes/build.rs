@@ -8,15 +8,12 @@ fn main() {
     let here = PathBuf::from(env::var("CARGO_MANIFEST_DIR").expect("cargo says it"));
     let out = PathBuf::from(env::var("OUT_DIR").expect("cargo says it"));
     println!("cargo::rerun-if-changed=diffs");
+    println!("cargo::rerun-if-changed=rules");
     println!("cargo::rerun-if-changed=../src");
-    let mut files: Vec<PathBuf> = fs::read_dir(here.join("diffs"))
-        .expect("diffs/ can be read")
-        .map(|entry| entry.expect("diffs/ can be read").path())
-        .filter(|path| path.extension().is_some_and(|extension| extension == "diff"))
-        .collect();
-    files.sort();
     let (mut modules, mut table) = (String::new(), String::new());
-    for file in files {
+    let mut files = [of_folder(&here, "diffs", "Harm"), of_folder(&here, "rules", "Rule")].concat();
+    files.sort_by(|one, other| one.0.file_name().cmp(&other.0.file_name()));
+    for (file, list) in files {
         let name = file.file_stem().and_then(|stem| stem.to_str()).expect("file names are ASCII").to_string();
         let text = fs::read_to_string(&file).expect("a diff can be read");
         let (_, diff) = text.split_once("\n\n").unwrap_or_else(|| panic!("{name}: an empty line ends the header"));
@@ -27,13 +24,21 @@ fn main() {
         writeln!(modules, "#[allow(unused, missing_docs)]\n#[path = {path:?}]\nmod {module};").expect("a string");
         writeln!(
             table,
-            "    Mistake {{ name: {name:?}, step: {step}, kernel: {module}::kernel, text: include_str!({file:?}), \
+            "    Mistake {{ name: {name:?}, step: {step}, list: List::{list}, kernel: {module}::kernel, text: include_str!({file:?}), \
              source: include_str!({path:?}) }},"
         )
         .expect("a string");
     }
     let text = format!("{modules}\n/// All of them, by name.\npub const ALL: &[Mistake] = &[\n{table}];\n");
     fs::write(out.join("mistakes.rs"), text).expect("OUT_DIR can be written");
+}
+
+/// The diffs of a folder, and the list that they are on.
+fn of_folder(here: &Path, folder: &str, list: &'static str) -> Vec<(PathBuf, &'static str)> {
+    let entries = fs::read_dir(here.join(folder)).expect("a folder of diffs can be read");
+    let paths = entries.map(|entry| entry.expect("a folder of diffs can be read").path());
+    let diffs = paths.filter(|path| path.extension().is_some_and(|extension| extension == "diff"));
+    diffs.map(|path| (path, list)).collect()
 }
 
 /// The solution of a step with a diff applied.

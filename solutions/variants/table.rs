@@ -79,6 +79,7 @@ const ANSWERS: &[Variant] = &[
             ),
         ],
     ),
+    ("meets_behind_2", 2, &[("k.wait(mma_done, round & 1);", "k.wait(mma_done, round & 1); k.sync();")]),
     ("permit_3", 3, &[GIVEN_BACK]),
     ("permit_4", 4, &[GIVEN_BACK]),
     ("permit_5", 5, &[GIVEN_BACK]),
@@ -139,6 +140,16 @@ const ANSWERS: &[Variant] = &[
         ],
     ),
     ("written_4", 4, &[("t.bulk_wait_read(0);", "t.bulk_wait(0);")]),
+    (
+        "ring_of_products_5",
+        5,
+        &[
+            ("CommitBarrier::new(k, \"mma_done\")", "CommitBarrier::ring(k, \"mma_done\", PIPE_DEPTH)"),
+            ("t.commit(mma_done);", "t.commit(mma_done.at(at.stage()));"),
+            ("t.wait(mma_done, round & 1);", "t.wait(mma_done.at(at.stage()), at.phase());"),
+        ],
+    ),
+    ("one_issues_10", 10, ONE_ISSUES),
     (
         "warps_arrive_7",
         7,
@@ -212,6 +223,31 @@ const ANSWERS: &[Variant] = &[
             ("accumulator.columns(chunk * EPI_N, EPI_N)", "accumulator.columns(slot * MMA_N + chunk * EPI_N, EPI_N)"),
             ("wg.arrive(ld2mma.of_cta(LEADER));", "wg.arrive(ld2mma.at(now).of_cta(LEADER));"),
         ],
+    ),
+];
+
+/// One thread issues the MMAs of both consumers: one commit for each stage, and one for each product.
+const ONE_ISSUES: &[(&str, &str)] = &[
+    ("t.barrier_init(mma2tma, CONSUMERS);", "t.barrier_init(mma2tma, 1);"),
+    (
+        "        for consumer in 0..CONSUMERS {
+            let accumulator = accumulators.columns(consumer * MMA_N, MMA_N);
+            wg.warp(consumer, |w| {",
+        "        {
+            wg.warp(0, |w| {",
+    ),
+    (
+        "t.wait(ld2mma.at(consumer), free.phase());",
+        "for consumer in 0..CONSUMERS { t.wait(ld2mma.at(consumer), free.phase()); }",
+    ),
+    ("for slice in 0..BLK_K / MMA_K {", "for consumer in 0..CONSUMERS { for slice in 0..BLK_K / MMA_K {"),
+    (
+        "t.mma(accumulator, a, b, (round + slice).gt(0));",
+        "t.mma(accumulators.columns(consumer * MMA_N, MMA_N), a, b, (round + slice).gt(0)); }",
+    ),
+    (
+        "t.commit_multicast(mma2ld.at(consumer), BOTH);",
+        "for consumer in 0..CONSUMERS { t.commit_multicast(mma2ld.at(consumer), BOTH); }",
     ),
 ];
 

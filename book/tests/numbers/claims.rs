@@ -3,6 +3,8 @@
 use crate::runs::{self, Runs, Span};
 use emulator::{Actor, CopyKind, Event, EventKind};
 
+#[path = "answers.rs"]
+mod answers;
 #[path = "prose.rs"]
 mod prose;
 
@@ -66,6 +68,7 @@ pub fn all() -> Vec<Claim> {
     exercises_of_ideas(&mut claims);
     pairs(&mut claims);
     prose::all(&mut claims);
+    answers::all(&mut claims);
     claims.all
 }
 
@@ -141,6 +144,8 @@ fn one_tile(claims: &mut Claims) {
     let own = of_warp(&events, 0);
     let made = of(&own, |kind| matches!(kind, EventKind::BarrierInit { .. }))[0].0;
     let taken = of(&own, |kind| matches!(kind, EventKind::TensorAlloc { .. }))[0];
+    let behind = [loads, stores].map(|kind| whole(&of(&events, kind)).1 - whole(&of(&own, kind)).1);
+    claims.numbers(page, "they are up to {} cycles behind;", &[behind[0].max(behind[1])]);
     let (copied, stored, met) = (whole(&of(&own, loads)), whole(&of(&own, stores)), of(&own, meets));
     let (fenced, read) = (of(&own, fences)[0].0, runs::tensor_loads(&own)[0]);
     let commit = events.iter().find(|event| matches!(event.kind, EventKind::Commit { .. }));

@@ -26,11 +26,30 @@ fn built(name: &str, size: [u32; 3]) -> (harness::Built, Problem) {
     (built.unwrap_or_else(|error| panic!("`{name}` at {problem}: {error}")), problem)
 }
 
+/// The PTX of a kernel.
+pub fn text(name: &str, size: [u32; 3]) -> String {
+    built(name, size).0.ptx
+}
+
 /// Bytes of shared memory of a CTA, as the head of its PTX says.
 pub fn shared_bytes(name: &str, size: [u32; 3]) -> u64 {
-    let text = built(name, size).0.ptx;
+    let text = text(name, size);
     let said = text.split("// Bytes of dynamic shared memory: ").nth(1).and_then(|rest| rest.split('.').next());
     said.and_then(|number| number.parse().ok()).unwrap_or_else(|| panic!("`{name}`: the head says no bytes"))
+}
+
+/// Where the barriers of a name begin in shared memory, as the head of the PTX says: one, or those of a ring.
+pub fn barriers(name: &str, size: [u32; 3], barrier: &str) -> Vec<i32> {
+    let text = built(name, size).0.ptx;
+    let lines = text.lines().filter_map(|line| line.strip_prefix("// ")?.split_once(": mbarrier"));
+    let named = lines.filter_map(|(place, _)| {
+        let mut words = place.split_whitespace();
+        let (offset, own) = (words.next()?, words.last()?);
+        (own.split('[').next() == Some(barrier)).then(|| offset.parse().ok())?
+    });
+    let found: Vec<i32> = named.collect();
+    assert!(!found.is_empty(), "`{name}` has no mbarrier `{barrier}`");
+    found
 }
 
 impl Runs {

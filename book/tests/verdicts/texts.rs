@@ -3,7 +3,7 @@
 
 use super::{missing, page, rows, said};
 use emulator::{Element, TensorMap};
-use harness::verdict::Part;
+use harness::verdict::{Part, Verdict};
 use harness::{
     BuildFailure, Built, InProcess, JudgeOptions, KernelSource, Matrix, Param, Problem, Step, diagnostics::Sources,
     judge, step,
@@ -203,6 +203,28 @@ fn every_mistake_of_part_one_is_judged() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// The verdict on the kernel of an answer, at the size that is looked at closely.
+fn verdict_on(name: &str, number: u8) -> Verdict {
+    let kernel = variants::ANSWERS.iter().find(|(known, ..)| *known == name).expect("an answer").2;
+    let whole = step(number).expect("the step exists");
+    let step = Step { sizes: &[], cases: &[], timed: whole.observed.problem, inputs_per_size: 1, ..*whole };
+    judge(&step, &InProcess(kernel), &JudgeOptions { seeds: 2, sources: Sources::none(), ..JudgeOptions::default() })
+}
+
+/// Step 10, exercise 2: D is right, no rule is broken, and *structure* says what is quoted.
+#[test]
+fn one_thread_issues_for_both_consumers() {
+    colored::control::set_override(false);
+    let verdict = verdict_on("one_issues_10", 10);
+    let answer = super::answer(&page("step10.md"), "2.");
+    assert!(!super::claims(&answer).0.is_empty(), "book/src/step10.md quotes nothing there");
+    assert_eq!(missing(&answer, &said(&verdict), true), Vec::<String>::new(), "{}", said(&verdict));
+    for part in [Part::Correct, Part::RaceFree] {
+        assert!(verdict.part(part).passed(), "{}", said(&verdict));
+    }
+    assert!(!verdict.part(Part::Structure).passed(), "{}", said(&verdict));
+}
+
 /// Answers that say of another kernel that it passes: here at the size that is looked at closely.
 #[test]
 fn answers_that_pass_do() {
@@ -213,13 +235,11 @@ fn answers_that_pass_do() {
         ("loads_first_4", 4),
         ("ahead_2", 2),
         ("each_part_4", 4),
+        ("meets_behind_2", 2),
+        ("ring_of_products_5", 5),
     ];
     for (name, number) in answers {
-        let kernel = variants::ANSWERS.iter().find(|(known, ..)| *known == name).expect("an answer").2;
-        let whole = step(number).expect("the step exists");
-        let step = Step { sizes: &[], cases: &[], timed: whole.observed.problem, inputs_per_size: 1, ..*whole };
-        let options = JudgeOptions { seeds: 2, sources: Sources::none(), ..JudgeOptions::default() };
-        let verdict = judge(&step, &InProcess(kernel), &options);
+        let verdict = verdict_on(name, number);
         for (part, outcome) in &verdict.parts {
             // The times of these kernels are those of `numbers.rs`, at the sizes that the pages name.
             let failed = *part != Part::Fast && matches!(outcome, harness::verdict::Outcome::Failed { .. });

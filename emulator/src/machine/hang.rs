@@ -5,7 +5,7 @@ use super::hang_root::{Chain, by_site};
 use super::names::{counted, counted_are};
 use super::warp::State;
 use crate::diagnostic::{Diagnostic, Label, Severity};
-use crate::program::op::{Op, Reg};
+use crate::program::op::Op;
 use std::cell::OnceCell;
 
 /// A fragment that cannot go on.
@@ -80,6 +80,7 @@ impl Cluster<'_> {
         let members = chain.ring.and_then(|ring| chain.waits.get(ring..)).unwrap_or_default();
         let members: Vec<&Blocked> = members.iter().filter_map(|&n| blocked.get(n)).collect();
         let odd = self.wrong_by_itself(&blocked).or_else(|| self.counts_too_many(&blocked));
+        let odd = odd.or_else(|| self.each_before_the_other(&blocked));
         let odd = odd.or_else(|| members.iter().copied().find(|b| self.other_stage(&blocked, b).is_some()));
         let odd = odd.or_else(|| self.first_of_fresh(&members));
         // A long ring says less than a phase that has begun in it, and so does one of which arrivals are astray.
@@ -336,7 +337,7 @@ impl Cluster<'_> {
             .into(),
         );
         d.labels = vec![wait];
-        let reached: Vec<u32> = self.arrival_sites(b.offset);
+        let reached: Vec<u32> = self.arrival_sites_anywhere(b.offset);
         match reached.first() {
             Some(&site) => d.labels.push(self.label(site, "this would arrive, but was never executed")),
             None => {
@@ -346,24 +347,6 @@ impl Cluster<'_> {
             }
         }
         d
-    }
-
-    /// Statements that name this barrier as the target of an arrival.
-    pub fn arrival_sites(&self, offset: u32) -> Vec<u32> {
-        let targets = |op: &Op| match op {
-            Op::Commit { address, .. } | Op::BarrierArrive { address, .. } => {
-                address.base == Reg::Sink && address.offset == i64::from(offset)
-            }
-            _ => false,
-        };
-        self.kernel.code.iter().filter(|i| targets(&i.op)).map(|i| i.site).collect()
-    }
-
-    /// Threads arrive at this barrier, and no bytes come with them.
-    fn is_told_by_threads(&self, offset: u32) -> bool {
-        let sites = self.arrival_sites(offset);
-        let thread = |op: &Op| matches!(op, Op::BarrierArrive { expect: None, .. });
-        self.kernel.code.iter().any(|inst| thread(&inst.op) && sites.contains(&inst.site))
     }
 
     fn stuck_cta_barrier(&self, root: &Blocked, id: u32) -> Diagnostic {

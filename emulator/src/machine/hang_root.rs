@@ -87,7 +87,7 @@ impl Cluster<'_> {
     /// Statements that name this mbarrier as the target of an arrival, or, where the wait computes it, those that compute theirs and have
     /// arrived at none so far.
     fn could_arrive(&self, waiter: &Blocked, offset: u32) -> Vec<u32> {
-        let named = self.arrival_sites(offset);
+        let named = self.arrival_sites_anywhere(offset);
         let computes = |op: &Op| matches!(op, Op::BarrierWait { address, .. } if address.base != Reg::Sink);
         let computed = self.kernel.code.iter().any(|inst| inst.site == waiter.site && computes(&inst.op));
         if !named.is_empty() || !computed {
@@ -295,7 +295,7 @@ impl Cluster<'_> {
     }
 
     /// The mbarriers at the same offset, in all CTAs of the cluster.
-    fn at_offset(&self, b: &Mbarrier) -> impl Iterator<Item = &Mbarrier> {
+    pub fn at_offset(&self, b: &Mbarrier) -> impl Iterator<Item = &Mbarrier> {
         self.barriers.iter().filter(move |other| other.offset == b.offset && other.valid)
     }
 

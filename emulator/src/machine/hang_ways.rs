@@ -36,6 +36,22 @@ impl Cluster<'_> {
         wrong.or_else(|| blocked.iter().find(|waiter| self.nobody_comes(blocked, waiter)))
     }
 
+    /// Nothing has ever come to two mbarriers, and who waits for one would arrive at the other behind its wait: whatever others do, the one whose
+    /// work comes first should pass.
+    pub fn each_before_the_other<'b>(&self, blocked: &'b [Blocked]) -> Option<&'b Blocked> {
+        let arrivals = |b: &Blocked| {
+            let barrier = &self.barriers[barrier_of(b)? as usize];
+            let fresh = self.at_offset(barrier).all(|twin| twin.came.is_empty());
+            Some(self.arrival_sites_anywhere(barrier.offset)).filter(|sites| fresh && !sites.is_empty())
+        };
+        let fresh: Vec<(&Blocked, Vec<u32>)> = blocked.iter().filter_map(|b| Some((b, arrivals(b)?))).collect();
+        let pairs = fresh.iter().enumerate().flat_map(|(n, one)| fresh[n + 1..].iter().map(move |other| (one, other)));
+        let mut each = pairs.filter(|((one, to_one), (other, to_other))| {
+            self.leads_to(one, to_other).is_some() && self.leads_to(other, to_one).is_some()
+        });
+        each.next().and_then(|(one, other)| self.first_of_fresh(&[one.0, other.0]))
+    }
+
     /// What is said of such a wait for an mbarrier.
     pub fn wrong_wait(&self, waiter: &Blocked) -> Option<Diagnostic> {
         let State::Mbarrier { barrier, parity, .. } = waiter.state else { return None };

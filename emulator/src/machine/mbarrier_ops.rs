@@ -309,12 +309,9 @@ impl Cluster<'_> {
                     self.barriers[barrier as usize].drop_expected(count);
                 }
                 let span = Span::of_warp(w, time, time);
-                self.arrive(
-                    barrier,
-                    Arrival { count, announced: bytes.unwrap_or(0), site, engine: false },
-                    &views,
-                    span,
-                )?;
+                let arrival = Arrival { count, announced: bytes.unwrap_or(0), site, engine: false };
+                let arrived = self.arrive(barrier, arrival, &views, span);
+                arrived.map_err(|stop| self.behind_a_wait_that_passed_again(w, stop))?;
             }
             if who.count_ones() > 1 {
                 self.check_split(at, barrier, phase, pending, who);
@@ -325,34 +322,6 @@ impl Cluster<'_> {
         }
         self.warps[w].fragments[f].ready_at += self.costs.mbarrier;
         Ok(())
-    }
-
-    /// The lanes of a warp arrive together. If the phase is complete before the last of them has arrived, whoever waits for it
-    /// does not wait for that lane, and each round leaves the next phase short of more. `phase`, `pending`: before they arrived.
-    fn check_split(&mut self, at: At, barrier: u32, phase: u64, pending: u32, who: u32) {
-        let b = &self.barriers[barrier as usize];
-        let (lanes, init, expected) = (who.count_ones(), b.init.site, b.expected);
-        let early = b.expected - b.pending;
-        let count = match b.phase - phase {
-            0 => return,
-            1 if early == 0 => return,
-            1 if early == 1 => {
-                format!("phase {phase} with {pending} of them: the last one counts to phase {}", phase + 1)
-            }
-            1 => format!("phase {phase} with {pending} of them: the other {early} count to phase {}", phase + 1),
-            many => format!("{many} phases with them"),
-        };
-        let mut diagnostic = self.problem(
-            "mbarrier-split",
-            at.site,
-            format!("{} gets {} that {} makes together, and completes {count}", self.barrier_name(barrier), counted(lanes, "arrival"), self.warp_name(at.w)),
-            "An arrival counts for the phase that is current when it comes, and a wait waits for no other (PTX ISA 9.7.13.15.4, \
-             9.7.13.15.7).",
-            "Initialise the mbarrier for as many threads as arrive in a round, or let as many arrive as it is initialised for.".into(),
-        );
-        diagnostic.severity = Severity::Finding;
-        diagnostic.labels.push(self.label(init, format!("initialised for {} a phase", counted(expected, "arrival"))));
-        self.findings.add(diagnostic);
     }
 
     pub fn expect(&mut self, barrier: u32, bytes: u32, site: u32) -> Result<(), Stop> {

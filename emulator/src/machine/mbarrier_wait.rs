@@ -173,8 +173,9 @@ impl Cluster<'_> {
         self.barriers[barrier as usize].passed(wait);
         self.overtaken(barrier);
         let warp = &mut self.warps[w];
+        let again = warp.passed.iter().any(|passed| (passed.barrier, passed.phase) == (barrier, phase));
         warp.passed.retain(|passed| passed.barrier != barrier);
-        warp.passed.push(Passed { barrier, site, parity, phase, fresh });
+        warp.passed.push(Passed { barrier, site, parity, phase, fresh, again });
         let (actor, id) = (Actor::Warp(warp.index), self.barrier_id(barrier));
         let home = self.warps[w].cta;
         self.trace(home, actor, Span::of_warp(w, since, time), site, || EventKind::BarrierWait {

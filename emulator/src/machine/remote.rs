@@ -112,10 +112,12 @@ impl Cluster<'_> {
             !own.any(|warp| warp.has_heard_of(one.actor, one.epoch))
         });
         uses.sort_unstable();
-        uses.dedup_by_key(|one| (one.target, one.by, one.site));
+        // Of those that are alike one is shown; whether all of them have been heard of is asked of each.
+        let mut shown = uses.clone();
+        shown.dedup_by_key(|one| (one.target, one.by, one.site));
         for target in 0..self.ctas.len() {
             let unknown = |one: &&Use| one.target == target && !self.findings.mentions(&self.place(one.site));
-            let unknown: Vec<Use> = uses.iter().filter(unknown).copied().collect();
+            let unknown: Vec<Use> = shown.iter().filter(unknown).copied().collect();
             // A CTA that waits for the last word of one warp of another ends behind what the other's warps have left to say, but for a
             // few instructions: kernels of ThunderKittens end so.
             let (parted, alone): (Vec<Use>, Vec<Use>) =

@@ -324,6 +324,8 @@ pub struct Passed {
     pub phase: Option<u64>,
     /// The warp had not known that phase to be complete.
     pub fresh: bool,
+    /// The same phase had let it pass before.
+    pub again: bool,
 }
 
 /// A warp.

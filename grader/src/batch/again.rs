@@ -22,7 +22,7 @@ struct Difference {
 /// Which cannot be read; or what differs, of the first grade that would be replaced, and the ways out. Nothing is written.
 pub(super) fn as_before(batch: &Batch, store: &Store, hand_ins: &[HandIn]) -> Result<(), String> {
     // Only a seed that was drawn before can be the same.
-    let commitment = if batch.seed_commit { seed::reveal(store).ok().map(|secret| secret.commitment()) } else { None };
+    let commitment = if batch.seed_commit { seed::kept(store).ok().map(|secret| secret.commitment()) } else { None };
     let (mut unread, mut first, mut replaced) = (Vec::new(), None, 0);
     for hand_in in hand_ins {
         let record = match store.result(&hand_in.id) {
@@ -75,7 +75,11 @@ fn differences(batch: &Batch, store: &Store, record: &Record, commitment: Option
         };
         differ("rubric", called(&record.rubric), called(&hash), option);
     }
-    let seed_then = (record.seed, record.seed_commitment.as_deref());
+    // Of a secret seed, told by now or not, the commitment says which it is.
+    let seed_then = match record.seed_commitment.as_deref() {
+        Some(commitment) => (None, Some(commitment)),
+        None => (record.seed, None),
+    };
     let seed_now = match batch.seed_commit {
         true => (None, commitment),
         false => (Some(batch.seed.unwrap_or_default()), None),

@@ -10,7 +10,7 @@ use crate::folder::{Folder, Named, Odd, plain_file};
 use crate::handin::{self, ARCHIVES, places};
 use crate::lacks::There;
 use harness::answers::named;
-use harness::workbook::pack::{MAX_KERNEL, hex};
+use harness::workbook::pack::{MANIFEST, MAX_KERNEL, hex};
 use harness::workbook::whole::{UNFINISHED, sync_folder};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -119,9 +119,27 @@ pub fn list(folder: &Path, out: Option<&Path>) -> Result<(Vec<HandIn>, Vec<Strin
             hand_ins.push(HandIn { id: id(&entry.file_name()), name, path, odd });
         }
     }
+    if let Some(place) = kernel_of_one(folder, &hand_ins) {
+        let shown = folder.display();
+        return Err(format!(
+            "{shown} is one hand-in, since it holds {place}\n  \
+             try: Name the folder in which each hand-in has a folder of its own; `grader grade {shown}` grades this one."
+        ));
+    }
     hand_ins.sort_by(|a, b| (&a.name, &a.id).cmp(&(&b.name, &b.id)));
     ignored.sort_unstable();
     Ok((hand_ins, ignored))
+}
+
+/// The kernel by which a folder is known as one hand-in and not as a folder of them: nothing lies there but what one has.
+fn kernel_of_one(folder: &Path, entries: &[HandIn]) -> Option<String> {
+    let of_one = |name: &str| {
+        let step = |step: u8| [harness::workbook::name(step), format!("{}.rs", harness::workbook::name(step))];
+        ["steps", MANIFEST].contains(&name) || (1..=99).any(|number| step(number).iter().any(|known| known == name))
+    };
+    let places = || (1..=99).flat_map(places);
+    let all = !entries.is_empty() && entries.iter().all(|entry| of_one(&entry.name));
+    if all { places().find(|place| folder.join(place).is_file()) } else { None }
 }
 
 /// Whether a folder, which need not exist yet, is or would be in another one.

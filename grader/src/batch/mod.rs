@@ -127,9 +127,13 @@ impl Batch {
         let store = Store::open(&self.out)?;
         again::as_before(self, &store, &hand_ins)?;
         slurm::end_earlier(&store, &say)?;
+        store.begin(&hand_ins.iter().map(|one| (one.id.clone(), one.name.clone())).collect())?;
         let (seed, commitment) = if self.seed_commit {
             let secret = seed::commit(&store)?;
             say(&format!("seed commitment: {}", secret.commitment()));
+            if seed::is_told(&store) {
+                say("note: this seed was told: who handed in after that may have known it");
+            }
             (secret.seed, Some(secret.commitment()))
         } else {
             (self.seed.unwrap_or_default(), None)
@@ -158,7 +162,7 @@ impl Batch {
             program,
             rubric: store.keep_rubric(&self.rubric)?,
             rubric_hash: self.rubric.hash(),
-            seed: commitment.is_none().then_some(seed),
+            seed: (commitment.is_none() || seed::is_told(&store)).then_some(seed),
             seed_commitment: commitment,
             limit: self.limit,
             versions: Versions { grade_with, ..self.versions.clone() },
@@ -170,6 +174,7 @@ impl Batch {
             Some(slurm) => running.on_nodes(slurm, &hand_ins, &say)?,
         };
         done.unchecked = summary::write(&store, &hand_ins, &self.rubric, &self.asked.steps)?;
+        store.end()?;
         Ok(done)
     }
 
@@ -265,14 +270,12 @@ impl Running<'_> {
                         if stop.load(Ordering::Relaxed) {
                             break;
                         }
-                        let result = self.grade(hand_in);
+                        let result = self.grade(hand_in, &bar);
                         let mut ended = ended.lock().unwrap_or_else(PoisonError::into_inner);
                         match (result, ended.as_mut()) {
                             (Ok((kept, graded)), Ok(done)) => {
                                 done.add(kept, graded);
-                                if kept {
-                                    bar.kept();
-                                }
+                                if kept { bar.kept() } else { bar.graded(1) }
                             }
                             // Only a folder of grades that cannot be written ends in this.
                             (Err(error), Ok(_)) => {
@@ -281,7 +284,6 @@ impl Running<'_> {
                             }
                             (_, Err(_)) => {}
                         }
-                        bar.inc(1);
                     }
                 });
             }
@@ -291,11 +293,12 @@ impl Running<'_> {
     }
 
     /// Grades one hand-in, unless its result is there. Gives whether it was, and whether it could be graded.
-    fn grade(&self, hand_in: &HandIn) -> Result<(bool, bool), String> {
+    fn grade(&self, hand_in: &HandIn, bar: &Progress) -> Result<(bool, bool), String> {
         match self.state(hand_in)? {
             State::Kept(graded) => Ok((true, graded)),
             State::Waits(work) => {
                 self.prepare()?;
+                bar.began();
                 let record = work.run(self.seed);
                 self.store.keep_result(&hand_in.id, &record)?;
                 Ok((false, matches!(record.outcome, Outcome::Graded(_))))

@@ -37,10 +37,7 @@ pub fn regrade(
         if !rubric.is_file() {
             return Err(format!("{} is gone: by it {} was graded", rubric.display(), record.name));
         }
-        let (seed, secret) = match record.seed {
-            Some(seed) => (seed, false),
-            None => (seed::reveal(&store)?.seed, true),
-        };
+        let (seed, secret) = seed_of(&store, &record)?;
         let grader = Grader { program: program.to_path_buf(), rubric, seed, secret, limit, verdicts: None };
         let again = grader.grade(&path, &record.name, &record.asked);
         let difference = difference(&record.outcome, &again)?;
@@ -60,6 +57,30 @@ pub fn regrade(
         same &= difference.is_empty();
     }
     Ok((text, same))
+}
+
+/// The seed of a grade, and whether it was a secret one: then its words were taken out of what is stored.
+fn seed_of(store: &Store, record: &Record) -> Result<(u64, bool), String> {
+    let (seed, Some(commitment)) = (record.seed, &record.seed_commitment) else {
+        let none = || format!("the result of {} names no seed", record.name);
+        return record.seed.map(|seed| (seed, false)).ok_or_else(none);
+    };
+    let kept = seed::kept(store);
+    match (&kept, seed) {
+        (Ok(kept), Some(seed)) if kept.commitment() == *commitment && kept.seed != seed => Err(format!(
+            "the result of {} names the seed {seed}, and its commitment is to another one: somebody has changed the result",
+            record.name
+        )),
+        // Whoever has the results alone can grade them again.
+        (_, Some(seed)) => Ok((seed, true)),
+        (Ok(kept), None) if kept.commitment() != *commitment => Err(format!(
+            "{} was graded with another secret seed than {} keeps: its commitment is {commitment}",
+            record.name,
+            store.folder.display()
+        )),
+        (Ok(kept), None) => Ok((kept.seed, true)),
+        (Err(error), None) => Err(error.clone()),
+    }
 }
 
 fn records(store: &Store, hash: &str) -> Result<Vec<Record>, String> {
@@ -129,6 +150,8 @@ fn text(outcome: &Outcome) -> Result<String, String> {
             let mut report = Report::clone(report);
             report.versions = None;
             report.sandbox = None;
+            // It stands in the result, and is what both were graded with.
+            report.seed = None;
             report.steps.iter_mut().for_each(|step| step.seconds = 0.0);
             render(&report)
         }

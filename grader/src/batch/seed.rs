@@ -1,18 +1,19 @@
 //! Seeds that are secret until grades are out, and a commitment by which everyone can see that they were chosen before.
 //!
 //! The commitment is SHA-256 of the text `SEED‖NONCE`: the seed as a decimal number and 64 hexadecimal digits, with nothing between. It is
-//! published before hand-ins are graded; [`reveal`] tells both.
+//! published before hand-ins are graded. While it is secret, both lie in `secret/seed.json`, which its owner alone can read; [`reveal`] tells them:
+//! in `seed.json`, and the seed in each result, which then holds all that it takes to come to the same grade again.
 
-use super::store::{Outcome, Store, write_whole};
+use super::store::{Outcome, Record, Store, write_closed, write_whole};
 use crate::json::Report;
 use harness::workbook::pack::hex;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::ErrorKind;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Each size is judged on a few inputs: the seeds are this one and those that follow it.
 const FOLLOWING: u64 = 64;
@@ -36,13 +37,13 @@ impl Secret {
     }
 }
 
-fn path(store: &Store) -> PathBuf {
-    store.folder.join("secret").join("seed.json")
+/// Where it is kept while it is secret, for its owner alone; and where it is told.
+fn paths(store: &Store) -> [PathBuf; 2] {
+    [store.folder.join("secret").join("seed.json"), store.folder.join("seed.json")]
 }
 
-fn read(store: &Store) -> Result<Option<Secret>, String> {
-    let path = path(store);
-    let text = match fs::read(&path) {
+fn read(path: &Path) -> Result<Option<Secret>, String> {
+    let text = match fs::read(path) {
         Ok(text) => text,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(format!("cannot read {}: {error}", path.display())),
@@ -50,12 +51,23 @@ fn read(store: &Store) -> Result<Option<Secret>, String> {
     serde_json::from_slice(&text).map(Some).map_err(|error| format!("{} holds no seed: {error}", path.display()))
 }
 
+/// Whether the seed was told: then whoever hands in may know it.
+pub fn is_told(store: &Store) -> bool {
+    paths(store)[1].is_file()
+}
+
 /// The secret seed of a folder of grades; the first time, one is drawn and stored.
 ///
 /// # Errors
 /// When it cannot be read or stored, or the system gives no random numbers.
 pub fn commit(store: &Store) -> Result<Secret, String> {
-    if let Some(secret) = read(store)? {
+    let [path, told] = paths(store);
+    let known = read(&path)?;
+    if known.is_some() {
+        // An earlier grader left it open.
+        close(&path, 0o600)?;
+    }
+    if let Some(secret) = known.map_or_else(|| read(&told), |secret| Ok(Some(secret)))? {
         return Ok(secret);
     }
     let mut random = [0u8; 40];
@@ -65,32 +77,114 @@ pub fn commit(store: &Store) -> Result<Secret, String> {
     // Its first digits are found in a text without mistaking another number for it, and those that follow have the same ones.
     let seed = (seed | 1 << 63) & !(2 * FOLLOWING - 1);
     let secret = Secret { seed, nonce: hex(nonce) };
-    let path = path(store);
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt;
-            let closed = fs::set_permissions(folder, fs::Permissions::from_mode(0o700));
-            closed.map_err(|error| format!("cannot close {}: {error}", folder.display()))?;
-        }
+        close(folder, 0o700)?;
     }
     let text = serde_json::to_vec_pretty(&secret).map_err(|error| error.to_string())?;
-    write_whole(&path, &text)?;
+    write_closed(&path, &text)?;
     Ok(secret)
 }
 
-/// The secret seed, for who grades again.
+/// Leaves a file or folder to its owner alone.
+fn close(path: &Path, mode: u32) -> Result<(), String> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let closed = fs::set_permissions(path, fs::Permissions::from_mode(mode));
+        closed.map_err(|error| format!("cannot close {}: {error}", path.display()))?;
+    }
+    #[cfg(not(unix))]
+    let _ = (path, mode);
+    Ok(())
+}
+
+/// The seed that a folder of grades keeps, told or not: for who grades.
 ///
 /// # Errors
 /// When the folder of grades has none.
-pub fn reveal(store: &Store) -> Result<Secret, String> {
-    read(store)?.ok_or_else(|| {
-        format!(
-            "{} has no secret seed\n  try: `grader batch … --seed-commit` draws one; without it, results name their seed.",
-            store.folder.display()
-        )
-    })
+pub fn kept(store: &Store) -> Result<Secret, String> {
+    for path in paths(store) {
+        if let Some(secret) = read(&path)? {
+            return Ok(secret);
+        }
+    }
+    Err(format!(
+        "{} has no secret seed\n  try: `grader batch … --seed-commit` draws one; without it, results name their seed.",
+        store.folder.display()
+    ))
+}
+
+/// What was told.
+pub struct Revealed {
+    /// The seed.
+    pub secret: Secret,
+    /// So many results name it.
+    pub results: usize,
+    /// Why it is too early: what is not graded yet. It was told all the same.
+    pub early: Option<String>,
+}
+
+/// Tells the secret seed: from now on it stands in `seed.json`, and in each result that was graded with it. Killed and given again it goes on.
+///
+/// # Errors
+/// When the folder of grades has none, or cannot be written; and when hand-ins wait for their grades, unless it is to be told `anyway`.
+pub fn reveal(store: &Store, anyway: bool) -> Result<Revealed, String> {
+    let secret = kept(store)?;
+    let commitment = secret.commitment();
+    let mut all = Vec::new();
+    for id in store.ids()? {
+        let Some(record) = store.result(&id)? else { continue };
+        if record.seed_commitment.as_deref() == Some(&commitment) {
+            all.push((id, record));
+        }
+    }
+    let early = if is_told(store) { None } else { early(store, &all)? };
+    if let (Some(early), false) = (&early, anyway) {
+        return Err(format!(
+            "{early}: whoever learns the seed now knows what is tried\n  \
+             try: Give the batch again until it is through. If nothing more is to be graded with this seed, give --anyway."
+        ));
+    }
+    // First: what comes in later is then not graded as if nobody knew.
+    let text = serde_json::to_vec_pretty(&secret).map_err(|error| error.to_string())?;
+    write_whole(&paths(store)[1], &text)?;
+    let results = all.len();
+    for (id, mut record) in all.into_iter().filter(|(_, record)| record.seed.is_none()) {
+        tell(&mut record, secret.seed);
+        store.keep_result(&id, &record)?;
+    }
+    Ok(Revealed { secret, results, early })
+}
+
+/// Lets a result name the seed that it came about with. Words of explanations that were taken out stay out.
+pub(super) fn tell(record: &mut Record, seed: u64) {
+    record.seed = Some(seed);
+    if let Outcome::Graded(report) = &mut record.outcome {
+        report.seed = Some(seed);
+    }
+}
+
+/// Why a seed is told too early, if it is: who waits for a grade by it.
+fn early(store: &Store, with_it: &[(String, Record)]) -> Result<Option<String>, String> {
+    let folder = store.folder.display();
+    let failed = |(_, record): &&(String, Record)| record.outcome.failed_here();
+    let failed = with_it.iter().filter(failed).map(|(id, record)| (id.clone(), record.name.clone()));
+    let mut waiting: BTreeMap<String, String> = failed.collect();
+    let begun = store.under_way()?;
+    for (id, name) in begun.iter().flatten() {
+        if !with_it.iter().any(|(graded, _)| graded == id) {
+            waiting.insert(id.clone(), name.clone());
+        }
+    }
+    if let Some(names) = super::some(waiting.values().map(String::as_str)) {
+        let of = with_it.len().max(begun.map_or(0, |begun| begun.len()));
+        return Ok(Some(format!("{} of {of} hand-ins in {folder} wait for their grades: {names}", waiting.len())));
+    }
+    if begun.is_some() {
+        return Ok(Some(format!("the batch that writes to {folder} was ended before its tables were written")));
+    }
+    Ok(with_it.is_empty().then(|| format!("nothing in {folder} was graded with the secret seed yet")))
 }
 
 /// How a seed, or one that follows it, could stand in a text: so many of the first digits tell enough of it, also where the text is cut off.

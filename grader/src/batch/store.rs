@@ -8,8 +8,10 @@
 //! | `reports/ID.html`, `grades.csv`, `index.html` | made from the results, each time anew |
 //! | `verdicts/KEY.json` | verdicts on kernels, of use while a batch runs ([`crate::verdicts`]) |
 //! | `secret/seed.json`, `secret/verdicts/` | a seed that is not told yet, and verdicts by which one could guess it |
+//! | `seed.json` | the seed, once it was told |
+//! | `under-way.json` | while a batch runs, and after one was killed: what it grades, by ID and name |
 
-use crate::handin::ARCHIVES;
+use crate::handin::{ARCHIVES, end_of, is_archive, is_other_archive};
 use crate::json::Report;
 use crate::rubric::Rubric;
 use crate::versions::Versions;
@@ -17,9 +19,15 @@ use harness::workbook::pack::hex;
 use harness::workbook::whole::{self, UNFINISHED};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
 use std::fs::{self, File, TryLockError};
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
+
+/// What a batch grades, until it is through.
+const UNDER_WAY: &str = "under-way.json";
+/// Who has it locked writes to the folder.
+const LOCK: &str = "lock";
 
 /// The version of [`Record`].
 pub const SCHEMA: u32 = 1;
@@ -79,7 +87,7 @@ pub struct Record {
     pub rubric: String,
     /// The seed of the inputs; `None` while it is secret.
     pub seed: Option<u64>,
-    /// The commitment to a secret seed.
+    /// The commitment to a secret seed, told by now or not.
     pub seed_commitment: Option<String>,
     /// What graded it.
     pub versions: Versions,
@@ -144,36 +152,45 @@ impl Store {
     pub fn open(folder: &Path) -> Result<Store, String> {
         if let Some(other) = of_others(folder) {
             return Err(format!(
-                "{} is there, and {} is no folder of grades, since it has no `results`: a batch would write over it\n  \
+                "{folder} holds `{}`, and no batch has written to it: grades would lie among somebody's files\n  \
                  try: Name a new folder with --out.",
-                folder.join(other).display(),
-                folder.display()
+                harness::answers::named(&other),
+                folder = folder.display(),
             ));
         }
-        // Of these, `results` first: by it the folder is known.
+        // First the lock: by it the folder is known, whenever this ends.
+        fs::create_dir_all(folder).map_err(|error| {
+            format!("cannot make {}: {error}\n  try: Name a folder that can be written with --out.", folder.display())
+        })?;
+        let lock = lock(folder)?.ok_or_else(|| {
+            let folder = folder.display();
+            format!(
+                "another batch writes to {folder}\n  try: Wait until it has ended, or give another folder with --out."
+            )
+        })?;
         for sub in ["results", "hand-ins", "rubrics", "reports"] {
             let path = folder.join(sub);
             fs::create_dir_all(&path).map_err(|error| {
                 format!("cannot make {}: {error}\n  try: Name a folder that can be written with --out.", path.display())
             })?;
         }
-        let path = folder.join("lock");
-        let lock = File::create(&path).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
-        match lock.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                let folder = folder.display();
-                return Err(format!(
-                    "another batch writes to {folder}\n  try: Wait until it has ended, or give another folder with --out."
-                ));
-            }
-            Err(TryLockError::Error(error)) => return Err(format!("cannot lock {}: {error}", path.display())),
-        }
         // The whole path: others will look from other places.
         let folder = fs::canonicalize(folder).map_err(|error| format!("cannot find {}: {error}", folder.display()))?;
         let store = Store { folder, _lock: Some(lock) };
         store.sweep();
         Ok(store)
+    }
+
+    /// A folder of grades in which results are to be changed.
+    ///
+    /// # Errors
+    /// When it is none, or a batch writes to it.
+    pub fn to_change(folder: &Path) -> Result<Store, String> {
+        let Store { folder, .. } = Store::existing(folder)?;
+        match lock(&folder)? {
+            Some(lock) => Ok(Store { folder, _lock: Some(lock) }),
+            None => Err(format!("a batch writes to {}\n  try: Wait until it has ended.", folder.display())),
+        }
     }
 
     /// A folder of grades for reading.
@@ -286,6 +303,42 @@ impl Store {
         write_whole(&self.result_path(id), &text)
     }
 
+    fn under_way_path(&self) -> PathBuf {
+        self.folder.join(UNDER_WAY)
+    }
+
+    /// Says what a batch grades, by the IDs and names of hand-ins: to be known after a kill.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn begin(&self, hand_ins: &BTreeMap<String, String>) -> Result<(), String> {
+        let text = serde_json::to_vec_pretty(hand_ins).map_err(|error| format!("cannot write JSON: {error}"))?;
+        write_whole(&self.under_way_path(), &text)
+    }
+
+    /// Says that it is through.
+    ///
+    /// # Errors
+    /// When that cannot be written.
+    pub fn end(&self) -> Result<(), String> {
+        let path = self.under_way_path();
+        fs::remove_file(&path).map_err(|error| format!("cannot remove {}: {error}", path.display()))
+    }
+
+    /// What a batch grades that runs, or that was killed; `None`: each is through.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn under_way(&self) -> Result<Option<BTreeMap<String, String>>, String> {
+        let path = self.under_way_path();
+        let failed = |error: &dyn std::fmt::Display| format!("cannot read {}: {error}", path.display());
+        match fs::read(&path) {
+            Ok(text) => serde_json::from_slice(&text).map(Some).map_err(|error| failed(&error)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(failed(&error)),
+        }
+    }
+
     /// All results, one after the other, in the order of their names.
     ///
     /// # Errors
@@ -301,16 +354,52 @@ impl Store {
     }
 }
 
-/// What lies in a folder that no batch has written to, and has the name of something that one writes.
-fn of_others(folder: &Path) -> Option<&'static str> {
-    let ours = ["grades.csv", "index.html", "reports", "hand-ins", "rubrics", "verdicts", "secret", "slurm", "lock"];
-    let there = |name: &&str| folder.join(name).symlink_metadata().is_ok();
-    if there(&"results") { None } else { ours.into_iter().find(there) }
+/// What lies in a folder that no batch has written to, and is not to lie among grades: what may be a hand-in (a folder, an archive, a kernel),
+/// and what has the name of something that a batch writes. A batch that was killed at once has left no more than its lock. Other files, and
+/// what begins with a dot, stay beside the grades.
+fn of_others(folder: &Path) -> Option<String> {
+    if [LOCK, "results"].iter().all(|name| folder.join(name).symlink_metadata().is_ok()) {
+        return None;
+    }
+    let ours = ["grades.csv", "index.html", "seed.json", UNDER_WAY];
+    let others = fs::read_dir(folder).ok()?.flatten().filter_map(|entry| {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let plain = entry.file_type().is_ok_and(|kind| kind.is_file());
+        let handed_in = is_archive(&name) || is_other_archive(&name) || end_of(&name) == "rs";
+        let harmless = name.starts_with('.') || plain && !handed_in && !ours.contains(&name.as_str());
+        (!harmless).then_some(name)
+    });
+    others.min()
 }
 
 /// Whether this is a SHA-256: a name that leads nowhere else.
 fn is_hash(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// The lock of a folder of grades; `None`: another has it.
+fn lock(folder: &Path) -> Result<Option<File>, String> {
+    let path = folder.join(LOCK);
+    let lock = File::create(&path).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+    match lock.try_lock() {
+        Ok(()) => Ok(Some(lock)),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(error)) => Err(format!("cannot lock {}: {error}", path.display())),
+    }
+}
+
+/// Writes a file that its owner alone can read, whole or not at all.
+pub(super) fn write_closed(path: &Path, bytes: &[u8]) -> Result<(), String> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let write = || {
+        // A temporary file is for its owner alone.
+        let mut file = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(folder)?;
+        file.write_all(bytes)?;
+        file.as_file().sync_all()?;
+        file.persist(path).map_err(|error| error.error)?;
+        whole::sync_folder(folder)
+    };
+    write().map_err(|error: std::io::Error| format!("cannot write {}: {error}", path.display()))
 }
 
 /// Writes a file whole or not at all, and says which one could not be written.

@@ -4,7 +4,6 @@
 
 use super::hand_ins::HandIn;
 use super::store::{Outcome, Record, Store, write_whole};
-use crate::advice::Next;
 use crate::formats::{harmless, html};
 use crate::json::{Report, State, Step, rounded};
 use crate::rubric::{Moment, Rubric};
@@ -37,7 +36,10 @@ struct Row {
     /// `None` where nothing says when it came.
     late_days: Option<u32>,
     points: BTreeMap<u8, f64>,
+    /// What comes next, whole: for the table.
     note: String,
+    /// The same for the page, on which the rest stands elsewhere: above, or a click away.
+    short: String,
 }
 
 /// Writes `grades.csv`, `index.html` and `reports/`. `steps`: those that were asked for, all if empty. Gives what a person should know at once:
@@ -115,10 +117,25 @@ fn bin(step: &Step) -> usize {
     }
 }
 
-/// A finding without what a student named: the same mistake is then one line, whatever the tile is called.
+/// A finding without what a student named, and without its numbers: the same mistake is then one line, whatever the tile is called and in
+/// whichever round it shows.
 fn without_names(title: &str) -> String {
     let pieces = title.split('`').enumerate();
-    pieces.map(|(index, piece)| if index % 2 == 1 { "`…`" } else { piece }).collect()
+    let text: String = pieces.map(|(index, piece)| if index % 2 == 1 { "`…`" } else { piece }).collect();
+    let pieces = text.split('"').enumerate();
+    let text: String = pieces.map(|(index, piece)| if index % 2 == 1 { "\"…\"" } else { piece }).collect();
+    let word = |sign: char| sign.is_alphanumeric() || sign == '_';
+    let words = text.split_inclusive(|sign| !word(sign)).map(|piece| {
+        let bare = piece.trim_end_matches(|sign| !word(sign));
+        // Also an address: 0x600000.
+        if bare.starts_with(|sign: char| sign.is_ascii_digit()) {
+            format!("…{}", &piece[bare.len()..])
+        } else {
+            piece.to_string()
+        }
+    });
+    // The two halves of one with a point.
+    words.collect::<String>().replace("….…", "…")
 }
 
 /// How late a hand-in is, graded or not: nothing is late where nothing was due.
@@ -135,15 +152,23 @@ fn row(id: &str, record: &Record, rubric: &Rubric) -> Row {
         late_days: late_days(record, rubric),
         points: BTreeMap::new(),
         note: String::new(),
+        short: String::new(),
     };
     match &record.outcome {
         Outcome::Graded(report) => {
             row.score = Some(report.score);
             row.points = report.steps.iter().map(|step| (step.step, step.points)).collect();
-            row.note = first_next(report).or_else(|| first_unchecked(report)).unwrap_or_default();
+            (row.note, row.short) = first_next(report).or_else(|| first_unchecked(report)).unwrap_or_default();
         }
         Outcome::NotGraded { reason, .. } => {
-            row.note = format!("not graded: {}", on_one_line(reason));
+            row.short = on_one_line(reason);
+            row.note = format!("not graded: {}", row.short);
+            // Beside its name.
+            for join in [": ", " ", "/"] {
+                if let Some(rest) = row.short.strip_prefix(&format!("{}{join}", record.name)) {
+                    row.short = rest.to_string();
+                }
+            }
         }
     }
     row
@@ -165,24 +190,22 @@ fn on_one_line(reason: &str) -> String {
     text
 }
 
-fn first_next(report: &Report) -> Option<String> {
+/// The first thing to do, whole and short.
+fn first_next(report: &Report) -> Option<(String, String)> {
     // What the machine could not check is said with its reason, where nothing else is left.
     let is_the_kernels =
         |step: &&Step| step.parts.iter().any(|part| !matches!(part.outcome, State::Passed | State::NotChecked));
     let step = report.steps.iter().filter(is_the_kernels).find(|step| step.next.is_some())?;
-    Some(format!("{}: {}", name(step.step), step.next.as_ref().map(Next::line)?))
+    let (step, next) = (name(step.step), step.next.as_ref()?);
+    Some((format!("{step}: {}", next.line()), format!("{step}: {}", next.short())))
 }
 
-/// Why all points are not there where nothing is left to do.
-fn first_unchecked(report: &Report) -> Option<String> {
+/// Why all points are not there where nothing is left to do, whole and short.
+fn first_unchecked(report: &Report) -> Option<(String, String)> {
     report.steps.iter().find_map(|step| {
         let part = step.parts.iter().find(|part| part.outcome == State::NotChecked)?;
-        Some(format!(
-            "{}: {} could not be checked by the machine that grades: {}",
-            name(step.step),
-            part.part,
-            on_one_line(&part.text)
-        ))
+        let short = format!("{}: {} could not be checked by the machine that grades", name(step.step), part.part);
+        Some((format!("{short}: {}", on_one_line(&part.text)), short))
     })
 }
 
@@ -222,7 +245,7 @@ fn index(rows: &[Row], counts: &Counts, unchecked: &[String], of: u32) -> String
         (findings(counts))
         @if !without.is_empty() {
             h2 { "Not graded" }
-            ul { @for row in &without { li { (link(row)) ": " (row.note) } } }
+            ul { @for row in &without { li { (link(row)) ": " (row.short) } } }
         }
         h2 { "Hand-ins" }
         table {
@@ -233,7 +256,7 @@ fn index(rows: &[Row], counts: &Counts, unchecked: &[String], of: u32) -> String
                         td { (link(row)) }
                         td class="number" { @if let Some(score) = row.score { (score) } @else { "–" } }
                         td class="number" { @if let Some(days) = row.late_days { (days) } @else { "–" } }
-                        td { (row.note) }
+                        td { @if row.score.is_some() { (row.short) } @else { "not graded" } }
                     }
                 }
             }
@@ -287,6 +310,17 @@ fn findings(counts: &Counts) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_mistake_is_one_line_whatever_is_called_how_and_in_whichever_round() {
+        assert_eq!(
+            without_names("MMA 128 (round 0, slice 0) adds to what `acc` held before"),
+            "MMA … (round …, slice …) adds to what `…` held before"
+        );
+        assert_eq!(without_names("0x600000 holds 20.828125; D has -9.25"), "… holds …; D has -…");
+        let tile = r#"tile "D" of 128 x 64 f16 needs 16384 bytes, and 3072 of the CTA's 232448 are left"#;
+        assert_eq!(without_names(tile), r#"tile "…" of … x … f16 needs … bytes, and … of the CTA's … are left"#);
+    }
 
     #[test]
     fn a_reason_stands_on_one_line_and_ends_where_a_line_ends() {

@@ -2,6 +2,7 @@
 
 use super::child::Grader;
 use super::hand_ins::{self, NoCopy};
+use super::seed;
 use super::store::{self, Asked, Outcome, Record};
 use crate::versions::Versions;
 use serde::{Deserialize, Serialize};
@@ -40,7 +41,7 @@ pub struct Common {
     pub rubric_hash: String,
     /// The seed of the inputs; `None` while it is secret.
     pub seed: Option<u64>,
-    /// The commitment to a secret seed.
+    /// The commitment to a secret seed, told by now or not.
     pub seed_commitment: Option<String>,
     /// The longest that one may take.
     pub limit: Duration,
@@ -66,7 +67,8 @@ impl Work {
             program: common.program,
             rubric: common.rubric,
             seed,
-            secret: common.seed.is_none(),
+            // Told by now or not: the same hand-in has the same grade, word by word.
+            secret: common.seed_commitment.is_some(),
             limit: common.limit,
             verdicts: common.verdicts,
         };
@@ -77,7 +79,7 @@ impl Work {
             }
             Err(none) => Outcome::NotGraded { reason: none.reason.clone(), here: none.here, limit: None },
         };
-        Record {
+        let mut record = Record {
             schema: store::SCHEMA,
             name: self.name,
             hand_in: self.hand_in,
@@ -89,7 +91,11 @@ impl Work {
             asked: self.asked,
             seconds: crate::json::rounded(begin.elapsed().as_secs_f64()),
             outcome,
+        };
+        if let Some(seed) = common.seed {
+            seed::tell(&mut record, seed);
         }
+        record
     }
 }
 

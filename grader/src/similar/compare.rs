@@ -54,7 +54,7 @@ pub struct Found {
 /// Compares all kernels of a class with each other.
 pub fn compare(class: &[Units]) -> Found {
     let count = class.len();
-    let statements = holders(class.iter().map(|units| units.statements.keys()));
+    let statements = holders(class.iter().map(|units| units.statements.iter()));
     let runs = holders(class.iter().map(|units| units.runs.iter()));
     let pairs: Vec<[usize; 2]> =
         (0..count).flat_map(|first| (first + 1..count).map(move |second| [first, second])).collect();

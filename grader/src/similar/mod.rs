@@ -10,6 +10,7 @@
 mod class;
 mod compare;
 mod groups;
+mod lines;
 mod units;
 
 pub use class::Class;
@@ -20,6 +21,7 @@ use harness::answers::plain;
 use harness::skeleton;
 use harness::workbook::{Workspace, name};
 use std::fmt::Write;
+use units::{Written, written};
 
 /// The most statements of a group that are shown, and the most lines: each statement has one for each kernel.
 const STATEMENTS: usize = 12;
@@ -83,19 +85,18 @@ pub fn step(step: u8, kernels: &[Kernel], known: &Units) -> (usize, String) {
             100.0 * found.limit
         );
         let most = (LINES / group.who.len()).clamp(2, STATEMENTS);
-        let places = |unit: &Unit| -> Vec<(usize, String)> {
-            let place = |who: &usize| {
-                let line = *class[*who].statements.get(unit)?.start();
-                let first = kernels[*who].text.lines().nth(line - 1).unwrap_or_default();
-                Some((line, format!("{}:{line}  {}", shown(&kernels[*who]), clean(first))))
-            };
-            group.who.iter().filter_map(place).collect()
-        };
-        let mut shared: Vec<_> = group.statements.iter().take(most).map(places).collect();
-        shared.sort_by_key(|places| places.first().map(|(line, _)| *line));
+        let of_group: Vec<&Kernel> = group.who.iter().map(|who| &kernels[*who]).collect();
+        let written: Vec<Vec<Written>> = of_group.iter().map(|kernel| written(&kernel.text, known)).collect();
+        let written: Vec<&[Written]> = written.iter().map(Vec::as_slice).collect();
+        let mut shared: Vec<_> =
+            group.statements.iter().take(most).filter_map(|unit| lines::of(*unit, &written)).collect();
+        shared.sort_by_key(|places| places.first().copied());
+        // Several statements may stand on one line.
+        shared.dedup();
         for places in shared {
-            for (_, place) in places {
-                let _ = writeln!(text, "  {place}");
+            for (who, line) in places {
+                let words = of_group[who].text.lines().nth(line - 1).unwrap_or_default();
+                let _ = writeln!(text, "  {}:{line}  {}", shown(of_group[who]), clean(words));
             }
             text.push('\n');
         }

@@ -5,9 +5,8 @@
 //! 0, 1, a power of two, another. A [`Unit`] is one statement, or a run of tokens of neighbouring statements, as a hash.
 
 use harness::workbook::tokens::{Kind, Token, code};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::ops::RangeInclusive;
 
 /// A shorter statement is everybody's: `k.sync()`.
 const SHORTEST: usize = 7;
@@ -26,8 +25,8 @@ pub type Unit = u64;
 /// The pieces of a kernel.
 #[derive(Clone, Debug, Default)]
 pub struct Units {
-    /// Whole statements, with the lines where each stands first.
-    pub statements: BTreeMap<Unit, RangeInclusive<usize>>,
+    /// Whole statements.
+    pub statements: BTreeSet<Unit>,
     /// Runs of tokens.
     pub runs: BTreeSet<Unit>,
 }
@@ -40,17 +39,15 @@ struct Statement<'a> {
 
 /// The pieces of a kernel, without the statements of `known`: what everybody was given.
 pub fn units(text: &str, known: &Units) -> Units {
-    let lines = Lines::of(text);
     let mut units = Units::default();
     // Statements that were given are taken out, so that what a student wrote above and below them are neighbours.
     let mut written: Vec<Token> = Vec::new();
     for statement in statements(text) {
-        if known.statements.contains_key(&statement.unit) {
+        if known.statements.contains(&statement.unit) {
             continue;
         }
-        let (Some(first), Some(last)) = (statement.tokens.first(), statement.tokens.last()) else { continue };
         if statement.tokens.len() >= SHORTEST {
-            units.statements.entry(statement.unit).or_insert(lines.of_byte(first.at)..=lines.of_byte(last.at));
+            units.statements.insert(statement.unit);
         }
         written.extend(&statement.tokens);
     }
@@ -58,12 +55,36 @@ pub fn units(text: &str, known: &Units) -> Units {
     units
 }
 
+/// A statement that somebody wrote, and where.
+#[derive(Clone, Debug)]
+pub(super) struct Written {
+    /// Which piece it is.
+    pub(super) unit: Unit,
+    /// The line on which it begins.
+    pub(super) line: usize,
+    /// Its words, numbers and signs, as they are called there.
+    pub(super) words: Vec<String>,
+}
+
+/// The statements of [`units`], each as often as it stands there, in order.
+pub(super) fn written(text: &str, known: &Units) -> Vec<Written> {
+    let lines = Lines::of(text);
+    let all = statements(text).into_iter().filter(|one| one.tokens.len() >= SHORTEST);
+    all.filter(|one| !known.statements.contains(&one.unit))
+        .map(|Statement { tokens, unit }| Written {
+            unit,
+            line: lines.of_byte(tokens.first().map_or(0, |token| token.at)),
+            words: tokens.iter().map(|token| token.text.to_string()).collect(),
+        })
+        .collect()
+}
+
 /// All pieces of a text that everybody has: also those of short statements.
 pub fn given(text: &str) -> Units {
     let all = statements(text);
     let tokens: Vec<Token> = all.iter().flat_map(|statement| statement.tokens.iter().copied()).collect();
     Units {
-        statements: all.iter().map(|statement| (statement.unit, 0..=0)).collect(),
+        statements: all.iter().map(|statement| statement.unit).collect(),
         runs: tokens.windows(RUN).map(hash).collect(),
     }
 }
@@ -151,17 +172,15 @@ mod tests {
             &none,
         );
         let b = units("let y = cta.load_global_16(g.a.at(r, s + c));\nlet r = cta.thread_index() / 16;\n", &none);
-        let keys = |units: &Units| units.statements.keys().copied().collect::<Vec<_>>();
-        assert_eq!(keys(&a), keys(&b), "renamed and exchanged");
-        let mut lines: Vec<usize> = b.statements.values().map(|lines| *lines.start()).collect();
-        lines.sort_unstable();
-        assert_eq!(lines, [1, 2]);
+        assert_eq!(a.statements, b.statements, "renamed and exchanged");
+        let lines: Vec<usize> = written("let a = b.c(d, e, f);\n\n// g\nlet h = b.c(d, 1, f);\n", &none)
+            .iter()
+            .map(|one| one.line)
+            .collect();
+        assert_eq!(lines, [1, 4]);
         let c = units("let r = cta.lane_index() / 16; let y = cta.load_global_16(g.b.at(r, s + c));", &none);
-        assert!(keys(&c).iter().all(|unit| !a.statements.contains_key(unit)), "other calls are other statements");
+        assert!(c.statements.is_disjoint(&a.statements), "other calls are other statements");
         let swapped = units("let y = k.load_global_16(g.a.at(r, r + c));", &none);
-        assert!(
-            keys(&swapped).iter().all(|unit| !a.statements.contains_key(unit)),
-            "one name twice is another statement"
-        );
+        assert!(swapped.statements.is_disjoint(&a.statements), "one name twice is another statement");
     }
 }

@@ -149,10 +149,11 @@ impl Mutant {
     }
 }
 
-/// All mutants of a kernel, of these kinds, numbered; none twice.
+/// All mutants of a kernel, of these kinds, numbered; none twice. What a mutant is called, and of which kind one is that two kinds make, does
+/// not depend on which of them are asked for.
 pub fn mutants(kernel: &Kernel, kinds: &[Kind]) -> Vec<Mutant> {
     let mut all: Vec<Mutant> = Vec::new();
-    for kind in kinds {
+    for kind in Kind::ALL {
         all.extend(match kind {
             Kind::Systematic => [systematic::mutants(kernel), operands::mutants(kernel)].concat(),
             Kind::Descriptors => [descriptors::mutants(&kernel.text), maps::mutants(kernel)].concat(),
@@ -173,6 +174,7 @@ pub fn mutants(kernel: &Kernel, kinds: &[Kind]) -> Vec<Mutant> {
         *number += 1;
         mutant.id = if *number == 1 { id } else { format!("{id}.{number}") };
     }
+    all.retain(|mutant| kinds.contains(&mutant.kind));
     all
 }
 
@@ -196,6 +198,7 @@ pub fn sample(mutants: Vec<Mutant>, count: usize, seed: u64) -> Vec<Mutant> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::steps::hopper::HOPPER;
 
     #[test]
     fn every_mutant_has_an_id_of_its_own_and_changes_something() {
@@ -213,6 +216,22 @@ mod tests {
             texts.sort();
             texts.dedup();
             assert_eq!(texts.len(), made, "step {step}: the same text twice");
+        }
+    }
+
+    #[test]
+    fn a_mutant_is_the_same_whichever_kinds_are_asked_for() {
+        for step in [HOPPER, 9] {
+            let kernel = Kernel::new(step).unwrap();
+            let each: Vec<Mutant> = Kind::ALL.iter().flat_map(|kind| mutants(&kernel, &[*kind])).collect();
+            let mut all = mutants(&kernel, &Kind::ALL);
+            all.sort_by_key(|mutant| mutant.kind);
+            assert_eq!(each, all, "step {step}");
+            let twice = protocol::mutants(&kernel).len() - mutants(&kernel, &[Kind::Protocol]).len();
+            assert!(
+                twice > 0,
+                "step {step}: no mistake of the protocol is a systematic change, too: this shows nothing"
+            );
         }
     }
 

@@ -67,8 +67,11 @@ pub struct Judged {
     pub verdict: Verdict,
     /// What was said.
     pub codes: Vec<Code>,
-    /// The rule that proves it no bug.
+    /// The rule that proves it no bug; the last one only where nothing is found.
     pub rule: Option<&'static Rule>,
+    /// Whether the assembler makes the same of it as of the solution. `None` where it was not asked: there is none, or the text does not
+    /// load, or is the solution's.
+    pub same_code: Option<bool>,
     /// Of a hang: whether it is told of what was changed.
     pub culprit: Option<Culprit>,
     /// Milliseconds.
@@ -76,9 +79,16 @@ pub struct Judged {
 }
 
 impl Judged {
-    /// It is proved to be no bug, and caught: a rule or the emulator is wrong.
+    /// It is proved to be no bug, and caught: a rule or the emulator is wrong. Of the same machine code D cannot be another one, and nothing
+    /// can hang; a rule of PTX may be broken.
     pub fn is_contradicted(&self) -> bool {
-        self.rule.is_some() && self.verdict < Verdict::Note
+        let caught = self.verdict < Verdict::Note;
+        caught && (self.rule.is_some() || self.same_code == Some(true) && self.verdict != Verdict::Finding)
+    }
+
+    /// It breaks a rule of PTX, as a finding says, and the assembler makes the solution of it all the same.
+    pub fn is_harmless_here(&self) -> bool {
+        self.verdict == Verdict::Finding && self.rule.is_none() && self.same_code == Some(true)
     }
 
     /// Whether something that was said names a line that was changed.
@@ -173,18 +183,26 @@ impl<'a> Bench<'a> {
             },
         };
         let rule = equivalent::rule(self.kernel, &mutant);
-        let open = rule.is_none() && matches!(verdict, Verdict::Note | Verdict::Nothing);
-        let same = || match self.without_a_wait_more(&mutant) {
-            Some(less) => self.is_the_same_code(&less),
-            None => self.is_the_same_code(&ptx),
-        };
-        let rule = rule.or_else(|| (open && same()).then_some(&equivalent::SAME_MACHINE_CODE));
         let milliseconds = begun.elapsed().as_millis() as u64;
         let hang = codes.iter().find(|code| HANGS.contains(&code.code.as_str()));
         let culprit = hang
             .filter(|_| verdict == Verdict::Hang)
             .map(|hang| Culprit { right: self.barriers.right(self.kernel, &mutant), named: hang.lines.clone() });
-        Judged { mutant, verdict, codes, rule, culprit, milliseconds }
+        let same_code = if verdict == Verdict::Refused { None } else { self.same_code(&mutant) };
+        let open = matches!(verdict, Verdict::Note | Verdict::Nothing) && same_code == Some(true);
+        let rule = rule.or_else(|| open.then_some(&equivalent::SAME_MACHINE_CODE));
+        Judged { mutant, verdict, codes, rule, same_code, culprit, milliseconds }
+    }
+
+    /// Whether the assembler makes the same of a mutant as of the solution. `None` where only the launch differs, or without an assembler.
+    pub fn same_code(&self, mutant: &Mutant) -> Option<bool> {
+        match &mutant.change {
+            Change::Map(..) => None,
+            Change::Lines(lines) => {
+                let less = self.without_a_wait_more(mutant);
+                self.is_the_same_code(&less.unwrap_or_else(|| self.kernel.text.with(lines)))
+            }
+        }
     }
 
     /// Of a mutant that waits for stores to tensor memory in place of something else, the text without the wait: it only waits.
@@ -194,11 +212,12 @@ impl<'a> Bench<'a> {
         now.starts_with("tcgen05.wait::st").then(|| self.kernel.text.with(&[(line, String::new())]))
     }
 
-    /// Whether the assembler makes the same of a text as of the solution. Without one: no.
-    fn is_the_same_code(&self, ptx: &str) -> bool {
+    /// Whether the assembler makes the same of a text as of the solution; a text that it refuses, or whose code is not read, is another one.
+    /// `None` without an assembler.
+    fn is_the_same_code(&self, ptx: &str) -> Option<bool> {
         let code = |ptx: &str| ptxas::object(ptx).ok().and_then(|object| MachineCode::read(&object.elf));
         let of_solution = self.machine_code.get_or_init(|| code(&self.kernel.built.ptx));
-        of_solution.as_ref().is_some_and(|is| code(ptx).as_ref() == Some(is))
+        of_solution.as_ref().map(|is| code(ptx).as_ref() == Some(is))
     }
 
     /// Runs a text once more, under the default schedule, to see where its product goes astray.

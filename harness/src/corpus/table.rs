@@ -36,6 +36,8 @@ pub struct Counts {
     pub contradicted: usize,
     /// Caught, with a changed line among those that are named.
     pub line: usize,
+    /// Caught by a finding, and the assembler makes the same of it as of the solution.
+    pub harmless: usize,
 }
 
 impl Counts {
@@ -51,6 +53,8 @@ impl Counts {
             self.contradicted += usize::from(judged.is_contradicted());
             return;
         }
+        self.contradicted += usize::from(judged.is_contradicted());
+        self.harmless += usize::from(judged.is_harmless_here());
         *match judged.verdict {
             Verdict::Finding => &mut self.finding,
             Verdict::Astray => &mut self.astray,
@@ -167,6 +171,7 @@ pub fn summary(all: &[Judged]) -> String {
         let count = rules.get(rule.name).copied().unwrap_or_default();
         let _ = writeln!(text, "  {count:>6} {}: {}", rule.name, rule.because);
     }
+    text.push_str(&asked_of_the_assembler(all, &total));
     let mut times: Vec<u64> = all.iter().map(|judged| judged.milliseconds).collect();
     times.sort_unstable();
     let median = times.get(times.len() / 2).copied().unwrap_or_default();
@@ -188,9 +193,49 @@ pub fn summary(all: &[Judged]) -> String {
     let named = total.finding + total.hang + total.launch;
     let _ = writeln!(text, "a changed line is named in {} of {named} findings, hangs and refused launches", total.line);
     if total.contradicted > 0 {
-        let _ =
-            writeln!(text, "{} are proved equivalent and caught: a rule or the emulator is wrong", total.contradicted);
+        let _ = writeln!(
+            text,
+            "{} are proved equivalent and caught, or have the solution's machine code and hang or compute another D: a rule or the emulator is wrong",
+            total.contradicted
+        );
     }
+    text
+}
+
+/// Of how many mutants the assembler makes what it makes of the solution, and what the figures are if all of these count as equivalent.
+fn asked_of_the_assembler(all: &[Judged], total: &Counts) -> String {
+    let asked = all.iter().filter(|judged| judged.same_code.is_some()).count();
+    if asked == 0 {
+        return "the assembler was not asked: there is none\n".to_string();
+    }
+    let same: Vec<&Judged> = all.iter().filter(|judged| judged.same_code == Some(true)).collect();
+    let alone =
+        same.iter().filter(|judged| judged.rule.is_some_and(|rule| rule.name == equivalent::SAME_MACHINE_CODE.name));
+    let (alone, harmless) = (alone.count(), total.harmless);
+    let by_rules = same.iter().filter(|judged| judged.rule.is_some()).count() - alone;
+    let strict = total.bugs() - harmless;
+    let mut text = format!(
+        "ptxas was asked about {asked} mutants, and makes the solution of {}: {by_rules} that a rule proves, {alone} of which nothing is found, \
+         {harmless} that break a rule of PTX, as a finding says\n",
+        same.len()
+    );
+    let _ = writeln!(
+        text,
+        "proved equivalent: {} of {}; with these {harmless}, which are caught: {}, and of the others {} are caught, {} found",
+        percent(total.equivalent, total.made),
+        total.made,
+        percent(total.equivalent + harmless, total.made),
+        percent(total.caught() - harmless, strict),
+        percent(total.found() - harmless, strict)
+    );
+    let without = total.bugs() + alone;
+    let _ = writeln!(
+        text,
+        "by rules alone: {} proved equivalent, {} caught, {} found",
+        percent(total.equivalent - alone, total.made),
+        percent(total.caught(), without),
+        percent(total.found(), without)
+    );
     text
 }
 

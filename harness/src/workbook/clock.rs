@@ -61,6 +61,13 @@ pub struct Point {
     pub tflops: f64,
 }
 
+impl Point {
+    /// Its kernel moves tiles element by element, as the first of the assignment's do: no kernel of ours stands beside it.
+    pub fn by_elements(&self) -> bool {
+        self.source == LADDER && self.step < FIRST
+    }
+}
+
 /// Reads the points of a B200 that one of our steps can stand beside.
 ///
 /// # Errors
@@ -380,6 +387,20 @@ mod tests {
         let text = line(&row(5, -0.125, false));
         assert!(text.contains("2048³") && text.contains("-12.5 %") && text.contains("~ s: k; waits"), "{text}");
         assert!(!line(&row(5, 0.0, true)).contains('~'));
+    }
+
+    /// Those that the source's conditions name, of the ladder that our steps are those of.
+    #[test]
+    fn kernels_that_copy_element_by_element_stand_apart() {
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(DATA);
+        let points = points(&std::fs::read_to_string(path).expect("the table")).expect("it can be read");
+        let apart: std::collections::BTreeSet<(&str, u8)> = points
+            .iter()
+            .filter(|point| point.by_elements())
+            .map(|point| (point.source.as_str(), point.step))
+            .collect();
+        assert_eq!(apart, [1, 2, 3].map(|step| (LADDER, step)).into());
+        assert!(points.iter().any(|point| point.source == LADDER && point.step == FIRST));
     }
 
     /// The table in the tree can be read, and one of its points simulated.

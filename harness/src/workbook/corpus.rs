@@ -102,10 +102,13 @@ pub fn corpus(options: &Options) -> Result<ExitCode, String> {
     print(&table::table(&all));
     print(&table::summary(&all));
     print(&format!("false alarms on the unchanged kernels: {}\n", alarms.len()));
+    print(
+        "mistakes in Rust source, of which the expectations were written first (kind 4): cargo test -p mistakes -- --nocapture\n",
+    );
     alarms.iter().for_each(|alarm| print(&format!("  {alarm}\n")));
     let contradicted: Vec<&Judged> = all.iter().filter(|judged| judged.is_contradicted()).collect();
     for judged in &contradicted {
-        let rule = judged.rule.map(|rule| rule.name).unwrap_or_default();
+        let rule = judged.rule.map_or(equivalent::SAME_MACHINE_CODE.name, |rule| rule.name);
         print(&format!("proved equivalent by {rule}, and caught: {}\n", judged.mutant.id));
     }
     if !missed.is_empty() {
@@ -142,12 +145,12 @@ fn false_alarm(bench: &Bench) -> Result<Option<String>, String> {
 
 /// A mutant for a file.
 fn row(kernel: &Kernel, judged: &Judged) -> Value {
-    let Judged { mutant, verdict, codes, rule, culprit, milliseconds } = judged;
+    let Judged { mutant, verdict, codes, rule, same_code, culprit, milliseconds } = judged;
     json!({
         "id": mutant.id, "step": mutant.step, "kind": mutant.kind, "mistake": mutant.mistake, "line": mutant.line,
         "changed": mutant.diff(&kernel.text), "verdict": verdict, "codes": codes, "names_the_line": judged.names_the_line(),
         "culprit": culprit.as_ref().map(|of| json!({ "told": of.is_told(), "right": of.right, "named": of.named })),
-        "equivalent": rule.map(|rule| rule.name), "milliseconds": milliseconds,
+        "equivalent": rule.map(|rule| rule.name), "same_code": same_code, "milliseconds": milliseconds,
     })
 }
 
@@ -180,6 +183,9 @@ fn show(id: &str) -> Result<String, String> {
     text.push_str(&format!("{}\n\n", found.diff(&kernel.text)));
     if let Some(rule) = equivalent::rule(&kernel, &found) {
         text.push_str(&format!("equivalent by {}: {}\n\n", rule.name, rule.because));
+    }
+    if bench.same_code(&found) == Some(true) {
+        text.push_str("ptxas makes the same machine code of it as of the solution\n\n");
     }
     // It shows lines of Rust where it finds them.
     let sources = Sources::workspace();

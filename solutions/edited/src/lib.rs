@@ -1,7 +1,8 @@
 //! Solutions with a passage replaced: kernels that look right and are not, each a few words away from one that is.
 //!
 //! **Does:** make them from the solutions by the list in `edits.rs`, so that tests can show what the judge says of them. A passage
-//! that no longer stands in its solution is a build error. **Never does:** anything else; only tests depend on it.
+//! that no longer stands in its solution is a build error. **Never does:** anything else; only tests, and the command that writes the outputs
+//! of the findings' pages, depend on it.
 
 use ptx::level::Level;
 use ptx::{B32, Chunk, F32, Gemm, GlobalAddress, KernelFn, Operand, Scope, U32};

@@ -1,11 +1,20 @@
 //! Solutions with one mistake each, of those that people make, and what the emulator is expected to say of it.
 //!
-//! **Does:** make them from the solutions by the files in `diffs/`, which README.md describes; a diff that no longer applies is a build
-//! error. **Never does:** judge them; `tests/mistakes.rs` does.
+//! **Does:** make them from the solutions by the files in `diffs/` and `rules/`, which README.md describes; a diff that no longer applies is a
+//! build error. **Never does:** judge them; `tests/mistakes.rs` does.
 
 use ptx::KernelFn;
 
 include!(concat!(env!("OUT_DIR"), "/mistakes.rs"));
+
+/// Which of the two lists a mistake is on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum List {
+    /// `diffs/`: a machine shows it, by what it computes, a fault or a hang; or it cannot be built.
+    Harm,
+    /// `rules/`: a rule is broken, and no machine is known on which anything comes of it. The verdict alone holds it.
+    Rule,
+}
 
 /// A solution with a mistake.
 #[derive(Clone, Copy, Debug)]
@@ -14,6 +23,8 @@ pub struct Mistake {
     pub name: &'static str,
     /// The step that it is made in.
     pub step: u8,
+    /// Its list.
+    pub list: List,
     /// The kernel.
     pub kernel: KernelFn,
     /// Its file: header and diff.

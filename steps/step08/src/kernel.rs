@@ -85,7 +85,7 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
                 tiles.each(t, cta, |t, tile_row, tile_column| {
                     t.repeat(k_tiles, |t, round| {
                         // TODO 8.3: Wait until the stage is free, announce its bytes, load both tiles, and go on to the
-                        // next stage. The first wait for each stage must pass: `at` begins with phase 1.
+                        // next stage. The first wait for each stage must pass: `at` begins with parity 1.
                         // book: warp specialisation
                         t.todo("8.3");
                     });
@@ -98,7 +98,7 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
                 let free = PipelineState::producer(t, 1);
                 tiles.each(t, cta, |t, _, _| {
                     // TODO 8.4: Wait until the accumulator is free: its sums of the tile before are in registers. The
-                    // first wait must pass: `free` begins with phase 1. Keep the MMAs behind the wait
+                    // first wait must pass: `free` begins with parity 1. Keep the MMAs behind the wait
                     // (`tcgen05_fence_after`), and let `free` go on. Then multiply all rounds (`t.repeat`). In each:
                     // wait until the tiles of the stage have come, keep the MMAs behind this wait, too, multiply them,
                     // let mma2tma hear when they are no longer read, and go on to the next stage. Behind the last, let

@@ -10,10 +10,10 @@ mod queue;
 mod submission;
 
 use super::hand_ins::NoCopy;
+use super::progress::Progress;
 use super::seed;
 use super::store::{Outcome, Record, Store};
 use super::work::Work;
-use indicatif::ProgressBar;
 use queue::Queue;
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -56,12 +56,12 @@ impl Slurm {
     ///
     /// # Errors
     /// When there is no `sbatch`, it refuses, or the folder of grades cannot be written.
-    pub fn run(
+    pub(super) fn run(
         &self,
         store: &Store,
         root: &Path,
         mut work: Vec<Work>,
-        bar: &ProgressBar,
+        bar: &Progress,
         say: impl Fn(&str),
     ) -> Result<(), String> {
         for attempt in 1..=TRIES {
@@ -88,7 +88,7 @@ impl Slurm {
     }
 
     /// Submits an array, and waits for its end. Gives what has no result then.
-    fn submit(&self, store: &Store, root: &Path, work: &[Work], bar: &ProgressBar) -> Result<Vec<Work>, String> {
+    fn submit(&self, store: &Store, root: &Path, work: &[Work], bar: &Progress) -> Result<Vec<Work>, String> {
         let Some(first) = work.first() else { return Ok(Vec::new()) };
         let (queue, submission) = (Queue::of(store), Submission::new(store, work)?);
         let at_once = self.jobs.map(|jobs| format!("%{jobs}")).unwrap_or_default();
@@ -117,7 +117,7 @@ impl Slurm {
             };
             let before = missing.len();
             missing = gather(store, &submission, missing)?;
-            bar.inc((before - missing.len()) as u64);
+            bar.graded(before - missing.len());
             if ended {
                 break;
             }
@@ -232,7 +232,7 @@ pub fn work(folder: &Path, index: usize) -> Result<(), String> {
     }
     let seed = match work.common.seed {
         Some(seed) => seed,
-        None => seed::reveal(&store)?.seed,
+        None => seed::kept(&store)?.seed,
     };
     let record = work.run(seed);
     if submission.ended() {

@@ -165,7 +165,8 @@ pub const RULES: &[Rule] = &[
     SAME_MACHINE_CODE,
 ];
 
-/// The last rule. [`super::run`] asks it of what nothing else proves or catches, since it takes an assembler.
+/// The last rule. [`super::run`] asks the assembler about all mutants; this proves those of which nothing is found. Where a finding names the rule
+/// of PTX that is broken, another version of the assembler may make something else of it: these are counted beside the table.
 pub const SAME_MACHINE_CODE: Rule = Rule {
     name: "same-machine-code",
     because: "ptxas writes the same instructions for it as for the solution, but for what does nothing",

@@ -1,0 +1,67 @@
+//! Arrivals that a phase does not take, and why: the lanes of a warp of which some count to the next phase, and one too many, behind a wait that
+//! has passed when it should not have.
+
+use super::cluster::{Cluster, Stop};
+use super::names::counted;
+use super::state::At;
+use super::warp::Passed;
+use crate::diagnostic::Severity;
+
+impl Cluster<'_> {
+    /// A warp has stopped at an arrival. If the wait that it passed last has let it pass for the same phase before, that is told first: the
+    /// arrival comes too early, and there is none too many.
+    pub fn behind_a_wait_that_passed_again(&self, w: usize, stop: Stop) -> Stop {
+        let mut diagnostic = stop?;
+        let passed =
+            self.warps[w].passed.last().filter(|passed| passed.again && diagnostic.code == "mbarrier-overflow");
+        if let Some(&Passed { barrier, site, parity, phase, .. }) = passed {
+            let (who, name) = (self.warp_name(w), self.barrier_name(barrier));
+            let on = match phase {
+                Some(phase) => format!("for phase {phase}"),
+                None => "on the fresh mbarrier".to_string(),
+            };
+            diagnostic.title = format!(
+                "{who} passes its wait for {name} {on} a second time, and arrives too early: {}",
+                diagnostic.title
+            );
+            diagnostic.rule = "A wait by parity passes as long as the phase of that parity is the last one that is complete, also for who has seen \
+                               it (PTX ISA 9.7.13.15.16); and the pending count of a phase cannot fall below 0 (9.7.13.15.2)."
+                .into();
+            diagnostic.help = format!(
+                "Let the parity of the wait for {name} change with each phase: in a ring, where the stage begins at 0 again, there alone, and \
+                 on from one tile to the next."
+            );
+            let wait = format!("{who} passes here {on}, by parity {parity}, as it did before");
+            diagnostic.labels.insert(1.min(diagnostic.labels.len()), self.label(site, wait));
+        }
+        Some(diagnostic)
+    }
+
+    /// The lanes of a warp arrive together. If the phase is complete before the last of them has arrived, whoever waits for it
+    /// does not wait for that lane, and each round leaves the next phase short of more. `phase`, `pending`: before they arrived.
+    pub fn check_split(&mut self, at: At, barrier: u32, phase: u64, pending: u32, who: u32) {
+        let b = &self.barriers[barrier as usize];
+        let (lanes, init, expected) = (who.count_ones(), b.init.site, b.expected);
+        let early = b.expected - b.pending;
+        let count = match b.phase - phase {
+            0 => return,
+            1 if early == 0 => return,
+            1 if early == 1 => {
+                format!("phase {phase} with {pending} of them: the last one counts to phase {}", phase + 1)
+            }
+            1 => format!("phase {phase} with {pending} of them: the other {early} count to phase {}", phase + 1),
+            many => format!("{many} phases with them"),
+        };
+        let mut diagnostic = self.problem(
+            "mbarrier-split",
+            at.site,
+            format!("{} gets {} that {} makes together, and completes {count}", self.barrier_name(barrier), counted(lanes, "arrival"), self.warp_name(at.w)),
+            "An arrival counts for the phase that is current when it comes, and a wait waits for no other (PTX ISA 9.7.13.15.4, \
+             9.7.13.15.7).",
+            "Initialise the mbarrier for as many threads as arrive in a round, or let as many arrive as it is initialised for.".into(),
+        );
+        diagnostic.severity = Severity::Finding;
+        diagnostic.labels.push(self.label(init, format!("initialised for {} a phase", counted(expected, "arrival"))));
+        self.findings.add(diagnostic);
+    }
+}

@@ -1,0 +1,50 @@
+//! Which mbarrier a statement arrives at, as far as its text says so: for who looks for those that should arrive.
+
+use super::cluster::Cluster;
+use crate::program::op::{Address, Op, Reg};
+
+impl Cluster<'_> {
+    /// Statements that name this barrier as the target of an arrival.
+    pub fn arrival_sites(&self, offset: u32) -> Vec<u32> {
+        self.arrivals(|_, address| address.base == Reg::Sink && address.offset == i64::from(offset))
+    }
+
+    /// The same, and those that name it as one of any CTA of the cluster, by `mapa`.
+    pub fn arrival_sites_anywhere(&self, offset: u32) -> Vec<u32> {
+        self.arrivals(|at, address| self.named(at, address) == Some(i64::from(offset)))
+    }
+
+    /// Threads arrive at this barrier, and no bytes come with them.
+    pub fn is_told_by_threads(&self, offset: u32) -> bool {
+        let sites = self.arrival_sites(offset);
+        let thread = |op: &Op| matches!(op, Op::BarrierArrive { expect: None, .. });
+        self.kernel.code.iter().any(|inst| thread(&inst.op) && sites.contains(&inst.site))
+    }
+
+    fn arrivals(&self, is_target: impl Fn(usize, &Address) -> bool) -> Vec<u32> {
+        let arrives = |at: usize, op: &Op| match op {
+            Op::Commit { address, .. } | Op::BarrierArrive { address, .. } => is_target(at, address),
+            _ => false,
+        };
+        let code = self.kernel.code.iter().enumerate();
+        code.filter(|(at, inst)| arrives(*at, &inst.op)).map(|(_, inst)| inst.site).collect()
+    }
+
+    /// The place in shared memory that the address of an instruction names: by itself, by a register, or as that of the same place in another
+    /// CTA. A register is taken to hold what was last written to it above: this is a hint.
+    fn named(&self, at: usize, address: &Address) -> Option<i64> {
+        let code = &self.kernel.code;
+        let written = |before: usize, reg: Reg| code[..before].iter().rposition(|inst| inst.defs.contains(&reg));
+        if address.base == Reg::Sink {
+            return Some(address.offset);
+        }
+        let mut from = written(at, address.base)?;
+        if let Op::MapAddress { s, .. } = code[from].op {
+            from = written(from, s)?;
+        }
+        match code[from].op {
+            Op::SharedAddress { offset, .. } => Some(address.offset + i64::from(offset)),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,22 @@
+/// What of a checkout is compiled into the grader.
+const SOURCES: &[&str] = &[
+    "Cargo.toml",
+    "Cargo.lock",
+    "book/figures",
+    "device/Cargo.toml",
+    "device/src",
+    "emulator/Cargo.toml",
+    "emulator/src",
+    "grader/Cargo.toml",
+    "grader/build.rs",
+    "grader/sources.rs",
+    "grader/src",
+    "harness/Cargo.toml",
+    "harness/emit",
+    "harness/src",
+    "ptx/Cargo.toml",
+    "ptx/src",
+    "solutions/Cargo.toml",
+    "solutions/src",
+    "solutions/variants",
+];
