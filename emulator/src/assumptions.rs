@@ -50,9 +50,9 @@ pub const ASSUMPTIONS: &[Assumption] = &[
     ),
     assume(
         "commits-arrive-in-order",
-        "The commits of one thread arrive in a CTA in the order in which they were issued: who has waited for one of them there knows that those before it have arrived at their mbarriers, too.",
-        "The ISA says what completes before a commit arrives, not in which order the arrivals of several commits are made. Usual kernels never wait for the last commits to their ring, and end after a later one.",
-        "Many commits in a row to two mbarriers of another CTA; wait for the last, and look at once whether the first has arrived.",
+        "The commits of one thread arrive in a CTA in the order in which they were issued: who has waited for one of them there knows that those before it have arrived at their mbarriers, too. A commit with .multicast::cluster arrives at all its CTAs before anything that follows from its arrival at one of them.",
+        "The ISA says what completes before a commit arrives, not in which order arrivals are made. Usual kernels never wait for the last commits to their ring, and end after a later one. In clusters of 2 × 2 CTAs that share A by rows and B by columns (CUTLASS, Triton), only the arrivals of a commit at other CTAs tell a CTA that the stage of a third one has had all its arrivals.",
+        "Many commits in a row to two mbarriers of another CTA; wait for the last, and look at once whether the first has arrived. The same with one commit to mbarriers of two other CTAs, one of which tells the other.",
     ),
     assume(
         "copy-behind-mma",

@@ -15,6 +15,7 @@ pub const CODES: &[(&str, &str)] = &[
     ("can-hang", "another interleaving of the launch waits for ever"),
     ("cluster-barrier", "barrier.cluster.arrive and wait that do not alternate"),
     ("collector-not-filled", "an MMA takes A from the collector buffer, which does not hold it"),
+    ("cancel-after-refusal", "a CTA that has seen a request of launch control refused makes another one"),
     ("copy-barrier", "a copy's mbarrier in a CTA that does not get the data"),
     (
         "cta-not-started",
@@ -102,6 +103,10 @@ pub const CODES: &[(&str, &str)] = &[
     ("race-global", "two unordered accesses of global memory, one of them a write"),
     ("race-shared", "two unordered accesses of shared memory, one of them a write"),
     ("race-tensor", "two unordered accesses of tensor memory, one of them a write"),
+    (
+        "register-count",
+        "a setmaxnreg that warps of the warpgroup leave out, or whose number does not lie on its side of what the warp has",
+    ),
     (
         "remote-use-outlives-cta",
         "a CTA may end before another one of its cluster has used its shared memory (a note of arrivals behind which others have parted)",

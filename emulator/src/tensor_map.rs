@@ -291,6 +291,14 @@ impl TensorMap {
         self.box_dims.get(n).map_or(1, |b| b.div_ceil(stride))
     }
 
+    /// Bytes from a row of a box to the next one in shared memory: a row that is narrower than the swizzle's pattern takes a whole row of
+    /// the pattern (measured on an H200).
+    pub(crate) fn row_pitch(&self) -> u32 {
+        let bytes = self.element.bytes_of(self.box_elements(0));
+        let width = self.element.padded().map_or(bytes, |packed| bytes / packed * 16);
+        self.swizzle.span().unwrap_or(width).max(width)
+    }
+
     /// Bytes of a whole box, which is what a load counts on its mbarrier, also where it hangs over the tensor's edge; padding does not
     /// count (assumption `padded-box-bytes`).
     pub fn box_bytes(&self) -> u32 {

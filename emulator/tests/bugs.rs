@@ -23,6 +23,8 @@ mod rows_21_30;
 mod rows_31_40;
 #[path = "bugs/several.rs"]
 mod several;
+#[path = "bugs/words.rs"]
+mod words;
 
 /// Cases that are not judged as they should be, and what is said instead. A case that begins to be judged as it should must leave.
 const MISSES: &[(&str, &str)] = &[
@@ -88,11 +90,17 @@ fn several_statements() {
     judge(&several::cases());
 }
 
+#[test]
+fn words_between_warps() {
+    judge(&words::cases());
+}
+
 /// Every row of the list of bugs has a case, or a reason why it has none; every miss is one of a case.
 #[test]
 fn no_row_is_left_out() {
     let cases = [rows_01_10::cases(), rows_11_20::cases(), rows_21_30::cases(), rows_31_40::cases()];
-    let own: Vec<case::Case> = [own::cases(), several::cases(), hidden::cases()].into_iter().flatten().collect();
+    let own: Vec<case::Case> =
+        [own::cases(), several::cases(), hidden::cases(), words::cases()].into_iter().flatten().collect();
     let mut rows: Vec<&str> = cases.iter().flatten().map(|case| case.row).collect();
     rows.extend(rows_31_40::NOT_IN_PTX.iter().map(|(row, _)| *row));
     let number = |row: &&str| row.trim_end_matches(char::is_alphabetic).parse().unwrap_or(0);

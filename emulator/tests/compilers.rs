@@ -1,9 +1,12 @@
 //! GEMMs and attention as PTX text from an independent compiler (Triton 3.9, most in its language Gluon), which knows nothing of this
 //! emulator. They must load, run on every schedule without a finding, and give the right values. Text, launch and source lie in `gluon/`.
-//! Here: GEMMs of 16-bit elements; `gluon/gemms.rs` has those of other formats, `gluon/attention.rs` attention.
+//! Here: GEMMs of 16-bit elements; `gluon/gemms.rs` has those of other formats and those that share work, `gluon/attention.rs` and
+//! `gluon/backward.rs` attention.
 
 #[path = "gluon/attention.rs"]
 mod attention;
+#[path = "gluon/backward.rs"]
+mod backward;
 #[path = "gluon/case.rs"]
 mod case;
 #[path = "gluon/gemms.rs"]
@@ -69,7 +72,11 @@ fn on_every_schedule(name: &str, case: &Case, judge: impl Fn(&Report) -> Result<
         let known = |code: &str| code.starts_with("missing-") || code == "same-value-written-twice";
         let other = report.notes.iter().find(|note| !known(note.code));
         assert!(other.is_none(), "{name}, seed {seed:?}: {other:#?}");
-        assert_eq!(report.deadlock, Deadlock::Impossible, "{name}, seed {seed:?}");
+        if IN_MEMORY.contains(&name) {
+            assert!(matches!(report.deadlock, Deadlock::NotProved(_)), "{name}, seed {seed:?}: {:?}", report.deadlock);
+        } else {
+            assert_eq!(report.deadlock, Deadlock::Impossible, "{name}, seed {seed:?}");
+        }
         if held.as_ref() != Some(&report.buffers) {
             judge(&report).unwrap_or_else(|why| panic!("{name}, {numerics:?}, seed {seed:?}: {why}"));
             held = Some(report.buffers);
@@ -77,11 +84,15 @@ fn on_every_schedule(name: &str, case: &Case, judge: impl Fn(&Report) -> Result<
     }
 }
 
+/// Kernels whose programs tell each other something in global memory: of those nothing is proved.
+const IN_MEMORY: &[&str] = &["last_block", "stream_k"];
+
 /// What `--example gluon` writes is a launch file, and a launch; and no kernel of the folder is left out of these tests.
 #[test]
 fn launch_files_of_all() {
     let names = case::names();
-    let run: Vec<&str> = FP16.iter().copied().chain(gemms::names()).chain(attention::NAMES.iter().copied()).collect();
+    let run = FP16.iter().copied().chain(gemms::names()).chain(attention::NAMES.iter().copied());
+    let run: Vec<&str> = run.chain([backward::NAME]).collect();
     let left_out: Vec<&String> = names.iter().filter(|name| !run.contains(&name.as_str())).collect();
     assert!(left_out.is_empty() && names.len() == run.len(), "not run: {left_out:?}");
     for name in names {
@@ -89,7 +100,11 @@ fn launch_files_of_all() {
         let launch: emulator::Launch = serde_json::from_str(&json).expect("a launch file");
         let program = emulator::load(&case(&name, None).text).expect("PTX");
         emulator::check(&program, &launch).unwrap_or_else(|errors| panic!("{name}: {errors:#?}"));
-        let expected = if attention::NAMES.contains(&name.as_str()) { "o" } else { "d" };
+        let expected = match name.as_str() {
+            backward::NAME => "dv",
+            name if attention::NAMES.contains(&name) => "o",
+            _ => "d",
+        };
         let file = format!("{name}.{expected}.bin");
         assert!(launch.outputs.iter().any(|output| output.file == file), "{:?}", launch.outputs);
     }

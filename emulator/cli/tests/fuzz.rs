@@ -1,5 +1,5 @@
-//! The fuzz targets, on mutations of their seeds: as many as a second or two takes, the same in every run. `emulator/fuzz` runs
-//! them with libFuzzer.
+//! The fuzz targets, on mutations of their seeds: as many as a second or two takes, the same in every run. `FUZZ_SEED=N` takes others,
+//! `FUZZ_TIMES=N` so many times as many. `emulator/fuzz` runs them with libFuzzer.
 
 #[path = "../../tests/common/random.rs"]
 mod random;
@@ -55,7 +55,9 @@ fn mutated(seeds: &[Vec<u8>], random: &mut Random) -> Vec<u8> {
 
 fn drive(rounds: usize, seeds: &[Vec<u8>], target: fn(&[u8])) {
     assert!(!seeds.is_empty());
-    let mut random = Random(0x5eed_f055);
+    let asked = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
+    let mut random = Random(asked("FUZZ_SEED").unwrap_or(0x5eed_f055));
+    let rounds = rounds * asked("FUZZ_TIMES").unwrap_or(1) as usize;
     for seed in seeds {
         target(seed);
     }

@@ -104,7 +104,7 @@ impl Cluster<'_> {
                     "Write .noinc, and initialise the mbarrier for these arrivals.".into(),
                 ))));
             }
-            let issue = counted.then(|| self.record.add(w, who, site, What::Issue { tells: 1, commit: false }));
+            let issue = counted.then(|| self.record.add(w, who, site, What::Issue { tells: 1, commit: None }));
             let order = order.clone();
             let time = now.max(copies.busy_until) + self.jitter(300);
             self.copies_arrivals.push(CopiesArrival {

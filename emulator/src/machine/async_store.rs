@@ -50,7 +50,7 @@ impl Cluster<'_> {
             let stamp = Stamp { asynchronous: false, strength, ..stamp };
             self.touch_shared(w, slot, total, stamp, true);
             self.barriers[barrier as usize].promise(slot.cta, site, false);
-            let issue = self.record.add(w, 1 << lane, site, What::Issue { tells: 1, commit: false });
+            let issue = self.record.add(w, 1 << lane, site, What::Issue { tells: 1, commit: None });
             let copy = Copy {
                 site,
                 issue,

@@ -239,7 +239,9 @@ impl<'a> Cluster<'a> {
             ))));
         }
         self.reach_all(w, &targets, site);
-        if op.d.is_some() {
+        let pc = self.warps[w].fragments[f].pc as usize;
+        let heard = op.d.is_some() && !self.kernel.code.get(pc).is_some_and(|inst| inst.facts.unread);
+        if heard {
             self.record.depends_on_timing(site, Timing::Memory);
         }
         let strength = self.strength(w, Some(op.sync));

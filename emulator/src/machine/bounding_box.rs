@@ -72,8 +72,7 @@ impl Cluster<'_> {
         let rank = map.dims.len();
         let (element, padded) = (map.element, map.element.padded());
         let bytes = element.bytes_of(map.box_elements(0));
-        let width = padded.map_or(bytes, |packed| bytes / packed * 16);
-        let shared_pitch = map.swizzle.span().unwrap_or(width).max(width);
+        let shared_pitch = map.row_pitch();
         let c0 = i64::from(coordinates[0]);
         let (low, high) = (c0.max(0), (c0 + i64::from(map.box_elements(0))).min(map.dims[0] as i64));
         // Dimension 1 in runs; the others one index after the other.

@@ -39,11 +39,13 @@ impl Cluster<'_> {
                 let thread = self.next_commit(w, lane);
                 let mut latest = thread.busy_until;
                 let (mut barriers, mut last) = (Vec::new(), now);
-                let issue = self.record.add(w, 1 << lane, site, What::Issue { tells: ranks.len() as u8, commit: true });
+                let targets = ranks.iter().fold(0, |mask, &rank| mask | 1 << rank);
+                let what = What::Issue { tells: ranks.len() as u8, commit: Some(targets) };
+                let issue = self.record.add(w, 1 << lane, site, what);
+                // It arrives at all of them at once.
+                let time = (now.max(busy) + self.jitter(500)).max(thread.busy_until);
                 for cta in ranks {
                     let barrier = self.barrier(w, Slot { cta, ..slot }, site, "committed to")?;
-                    let delay = self.jitter(500);
-                    let time = (now.max(busy) + delay).max(thread.busy_until);
                     latest = latest.max(time);
                     let arrival = self.commit_reaches(w, lane, cta, site);
                     if self.options.trace {

@@ -271,9 +271,14 @@ impl Cluster<'_> {
             return self.explain_same_value(race, name.clone());
         }
         let verb = |writes| if writes { "writes" } else { "reads" };
-        let cure = self.relaxed_cluster_barrier(race).or_else(|| self.cure_of_copy(race, false)).unwrap_or_else(|| {
+        let cure = self.relaxed_cluster_barrier(race).or_else(|| self.cure_of_copy(race, false));
+        let cure = cure.or_else(|| self.cure_of_words(first, second)).unwrap_or_else(|| {
+            let are_warps = [first, second].iter().all(|&s| matches!(self.kind(s), Some(ActorKind::Warp(_))));
             let help = if first.site == second.site {
                 "Let each byte be written by one warp: check how the address depends on the thread."
+            } else if are_warps && self.apart(first, second) {
+                "Put a cluster barrier between the two (barrier.cluster.arrive and barrier.cluster.wait), or an mbarrier.arrive.release.cluster \
+                 behind the first and a wait with .acquire.cluster before the second."
             } else {
                 "Put a CTA barrier (bar.sync) between the two."
             };
@@ -362,7 +367,7 @@ impl Cluster<'_> {
     }
 
     /// Whether they are of different CTAs.
-    fn apart(&self, first: Stamp, second: Stamp) -> bool {
+    pub fn apart(&self, first: Stamp, second: Stamp) -> bool {
         let cta = |stamp| match self.kind(stamp) {
             Some(ActorKind::Warp(w)) => self.warps.get(w as usize).map(|warp| warp.cta),
             _ => None,
@@ -411,7 +416,7 @@ impl Cluster<'_> {
             return self.explain_same_value(race, b.describe(race.conflict.byte));
         }
         let verb = |writes| if writes { "writes" } else { "reads" };
-        let flags = self.relaxed_flags(first, second);
+        let flags = self.relaxed_flags(first, second, false);
         let cure = match self.cure_of_copy(race, true) {
             Some(cure) => cure,
             None if !flags.is_empty() && self.apart(first, second) => Cure {

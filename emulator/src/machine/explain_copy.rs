@@ -6,7 +6,7 @@ use super::state::{ActorKind, Race};
 use super::warp::Passed;
 use crate::diagnostic::Label;
 use crate::order::Stamp;
-use crate::program::op::Op;
+use crate::program::op::{Op, Space, TmaKind};
 
 /// What would put two accesses in order.
 pub struct Cure {
@@ -27,6 +27,8 @@ impl Cure {
     }
 }
 
+const ARRIVAL_RULE: &str =
+    "mbarrier.arrive.relaxed tells who waits nothing of what came before it (PTX ISA 9.7.13.15.13).";
 const LOAD_RULE: &str = "A bulk copy into shared memory is complete when its bytes have completed a phase of its mbarrier; only who has waited \
                          for that phase may touch what it writes, or overwrite what it reads (PTX ISA, cp.async.bulk).";
 const STORE_RULE: &str = "A bulk copy out of shared memory is waited for by the thread that issued it: cp.async.bulk.wait_group.read says that \
@@ -36,7 +38,7 @@ const BEFORE_RULE: &str = "A copy is ordered after the accesses before it only t
                            that issues it; written data need a fence.proxy.async as well (PTX ISA 8.6, cp.async.bulk).";
 const ASYNC_RULE: &str = "cp.async is asynchronous also for the thread that issues it: cp.async.wait_group or cp.async.wait_all waits for \
                           the own copies, a barrier after it for those of others (PTX ISA, cp.async.wait_group).";
-pub const FLAG_RULE: &str = "Accesses of other CTAs are ordered by a release pattern and an acquire pattern on the same location; a relaxed or \
+pub const FLAG_RULE: &str = "Accesses of other threads are ordered by a release pattern and an acquire pattern on the same location; a relaxed or \
                              volatile access orders nothing else (PTX ISA 8.7, 8.8).";
 
 impl Cluster<'_> {
@@ -45,6 +47,25 @@ impl Cluster<'_> {
         use ActorKind::{AsyncCopies, BulkReads, BulkWrites, Mbarrier};
         let (first, second) = (race.conflict.first, race.second);
         let cure = |rule, help: String| Some(Cure::new(rule, help));
+        if self.kind(first).is_none() && race.conflict.first_writes && self.is_bulk_store(first.site) {
+            return cure(
+                STORE_RULE,
+                "Before others are told of it (st.release, red.release), let the thread that issued the copy execute \
+                 cp.async.bulk.commit_group and cp.async.bulk.wait_group 0, without .read."
+                    .into(),
+            );
+        }
+        if self.kind(first).is_none()
+            && !race.conflict.first_writes
+            && matches!(self.kind(second), Some(BulkWrites { .. }))
+        {
+            return cure(
+                STORE_RULE,
+                "If the other CTA is to read what this copy stores, let the thread that issued the copy execute cp.async.bulk.wait_group 0, \
+                 without .read, before it tells others; if it is to read what was there before, let it say when it has."
+                    .into(),
+            );
+        }
         let then = |issuer: u32, other: Stamp| match self.kind(other) {
             Some(ActorKind::Warp(w)) if w == issuer => String::new(),
             _ => ", and then let it synchronise with the others (bar.sync)".to_string(),
@@ -102,6 +123,11 @@ impl Cluster<'_> {
             ),
             _ => None,
         }
+    }
+
+    fn is_bulk_store(&self, site: u32) -> bool {
+        let stores = |op: &Op| matches!(op, Op::Tma(op) if matches!(op.kind, TmaKind::Store | TmaKind::Reduce(_)));
+        self.kernel.code.iter().any(|inst| inst.site == site && stores(&inst.op))
     }
 
     /// Whether who reads bytes before a load writes them wants what the load brings: nothing was there before, or it knows of no
@@ -182,20 +208,66 @@ impl Cluster<'_> {
         )
     }
 
+    /// Warps that tell each other of shared memory by a relaxed arrival, or by a flag in it that orders nothing.
+    pub fn cure_of_words(&self, first: Stamp, second: Stamp) -> Option<Cure> {
+        let is_warp = |stamp| matches!(self.kind(stamp), Some(ActorKind::Warp(_)));
+        if !is_warp(first) || !is_warp(second) || first.site == second.site {
+            return None;
+        }
+        let apart = self.apart(first, second);
+        let tells =
+            |op: &Op| matches!(op, Op::BarrierArrive { relaxed: true, expect: None, remote, .. } if *remote || !apart);
+        if let Some(arrival) = self.kernel.code.iter().find(|inst| inst.site > first.site && tells(&inst.op)) {
+            let help =
+                "Let the arrival release: leave .relaxed out, and write .release.cluster where another CTA waits.";
+            let labels = vec![self.label(arrival.site, "relaxed: this orders none of the accesses before it")];
+            return Some(Cure { labels, ..Cure::new(ARRIVAL_RULE, help) });
+        }
+        let (labels, scope) = (self.relaxed_flags(first, second, true), if apart { "cluster" } else { "cta" });
+        // One that raises it, and one that looks.
+        (labels.len() == 2).then(|| Cure {
+            rule: FLAG_RULE,
+            help: format!(
+                "Set the flag with st.release.{scope} (or atom.release.{scope}) after the data, and read it with ld.acquire.{scope} before the \
+                 data; or put a fence.acq_rel.{scope} before the one and after the other."
+            ),
+            labels,
+        })
+    }
+
     /// Threads of different CTAs that speak through a flag: the accesses of the kernel that look like it, and order nothing.
-    pub fn relaxed_flags(&self, first: Stamp, second: Stamp) -> Vec<Label> {
+    pub fn relaxed_flags(&self, first: Stamp, second: Stamp, shared: bool) -> Vec<Label> {
+        let there = |space| match space {
+            Space::Generic => true,
+            Space::Shared | Space::SharedCluster => shared,
+            _ => !shared,
+        };
         let relaxed = |op: &Op| match op {
-            Op::Load(load) => load.sync.is_some_and(|s| !s.acquire).then_some("acquire"),
-            Op::Store(store) => store.sync.is_some_and(|s| !s.release).then_some("release"),
-            Op::Atomic(atomic) => (!atomic.sync.release && !atomic.sync.acquire).then_some("acq_rel"),
+            Op::Load(load) if there(load.space) => load.sync.is_some_and(|s| !s.acquire).then_some("acquire"),
+            Op::Store(store) if there(store.space) => store.sync.is_some_and(|s| !s.release).then_some("release"),
+            Op::Atomic(atomic) if there(atomic.space) => match (atomic.sync.release, atomic.sync.acquire) {
+                (false, false) => Some("acq_rel"),
+                (false, true) => Some("release"),
+                // One without a result learns nothing.
+                (true, false) if atomic.d.is_some() => Some("acquire"),
+                _ => None,
+            },
             _ => None,
         };
+        // What accesses the data is no flag, nor is another access of the same form.
+        let opcode = |site| {
+            let text = self.place(site).text;
+            text.split_whitespace().find(|word| !word.starts_with('@')).map(String::from)
+        };
+        let data = [first, second].map(|access| opcode(access.site));
         let sites = |wanted: &'static str| {
             let code = self.kernel.code.iter();
-            code.filter(move |i| relaxed(&i.op).is_some_and(|w| w == wanted || w == "acq_rel")).map(|i| i.site)
+            let fits =
+                code.filter(move |i| relaxed(&i.op).is_some_and(|w| w == wanted || w == "acq_rel")).map(|i| i.site);
+            fits.filter(|&site| !data.contains(&opcode(site))).collect::<Vec<u32>>()
         };
-        let set = sites("release").find(|&site| site > first.site);
-        let seen = sites("acquire").rfind(|&site| site < second.site);
+        let set = sites("release").into_iter().find(|&site| site > first.site);
+        let seen = sites("acquire").into_iter().rfind(|&site| site < second.site);
         let text = |order| format!("without .{order}, this orders none of the accesses around it");
         let mut labels: Vec<Label> = set.iter().map(|&site| self.label(site, text("release"))).collect();
         labels.extend(seen.filter(|s| Some(*s) != set).map(|site| self.label(site, text("acquire"))));

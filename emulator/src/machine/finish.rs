@@ -25,6 +25,7 @@ impl Cluster<'_> {
             };
             self.findings.add(diagnostic);
         }
+        self.registers_of_warpgroups();
         self.slices_never_read();
     }
 

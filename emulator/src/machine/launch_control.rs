@@ -6,6 +6,7 @@ use super::cluster::{Cluster, Stop};
 use super::outbox::Item;
 use super::state::{At, Pending, Slot};
 use super::warp::lanes;
+use crate::diagnostic::Diagnostic;
 use crate::order::Clock;
 use crate::program::op::{Address, Reg};
 use crate::protocol::{Timing, What};
@@ -66,6 +67,11 @@ pub struct Response {
 impl Cluster<'_> {
     pub fn try_cancel(&mut self, at: At, to: &Address, barrier: &Address, all: bool) -> Result<(), Stop> {
         let At { w, f, mask, site } = at;
+        if let Some((stamp, seen)) = self.ctas[self.warps[w].cta].refused
+            && self.warps[w].has_heard_of(stamp.actor, stamp.epoch)
+        {
+            return Err(Some(Box::new(self.cancel_after_refusal(site, seen))));
+        }
         for lane in lanes(mask) {
             let one = At { mask: 1 << lane, ..at };
             let slot = self.shared_slot(one, lane, to, false, 16, 16)?;
@@ -85,7 +91,7 @@ impl Cluster<'_> {
             let done_at = time + self.costs.tma_latency + self.jitter(1000);
             let order = self.warps[w].starts();
             self.awaited += 1;
-            let issue = self.record.add(w, 1 << lane, site, What::Issue { tells: targets.len() as u8, commit: false });
+            let issue = self.record.add(w, 1 << lane, site, What::Issue { tells: targets.len() as u8, commit: None });
             self.record.depends_on_timing(site, Timing::LaunchControl);
             self.outbox.push(time, Item::Cancel(Box::new(Cancel { site, issue, targets, order, done_at })));
         }
@@ -124,11 +130,28 @@ impl Cluster<'_> {
         }
     }
 
-    /// `query_cancel`: reads a response out of registers.
-    pub fn query(&mut self, w: usize, mask: u32, response: Reg, p: Option<u16>, d: &[Reg], first: u8) {
+    /// A CTA that knows of a refusal asks again.
+    fn cancel_after_refusal(&self, site: u32, seen: u32) -> Diagnostic {
+        let mut diagnostic = self.problem(
+            "cancel-after-refusal",
+            site,
+            "this CTA asks for another cluster although it has seen that a request was refused".into(),
+            "Once a CTA has observed that a clusterlaunchcontrol.try_cancel failed, a further one is undefined (PTX ISA, \
+             clusterlaunchcontrol.try_cancel).",
+            "Leave the loop when is_canceled is false, before the next request.".into(),
+        );
+        diagnostic.labels.push(self.label(seen, "is_canceled was false here"));
+        diagnostic
+    }
+
+    /// `query_cancel`: reads a response out of registers. The lanes whose request was refused: there, `is_canceled` is false, and no CTA is
+    /// the first (its number is undefined, as the documentation of NVIDIA's Tilus says).
+    pub fn query(&mut self, w: usize, mask: u32, response: Reg, p: Option<u16>, d: &[Reg], first: u8) -> u32 {
+        let mut refused = 0;
         for lane in lanes(mask) {
             let registers = &mut self.warps[w].registers;
             let bytes = registers.lane(response, lane);
+            refused |= u32::from(bytes & 1 == 0) << lane;
             if let Some(p) = p {
                 registers.set_lane(Reg::Pred(p), lane, bytes & 1);
             }
@@ -137,5 +160,13 @@ impl Cluster<'_> {
                 registers.set_lane(reg, lane, value);
             }
         }
+        refused
+    }
+
+    /// A warp has seen that a request of its CTA was refused.
+    pub fn see_refusal(&mut self, w: usize, mask: u32, site: u32) {
+        let stamp = self.stamp(w, mask, site);
+        let refused = &mut self.ctas[self.warps[w].cta].refused;
+        refused.get_or_insert((stamp, site));
     }
 }

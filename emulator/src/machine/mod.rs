@@ -47,6 +47,7 @@ mod findings;
 mod finish;
 mod footprints;
 mod formats;
+mod four_rows;
 mod grant;
 mod hang;
 mod hang_root;

@@ -3,9 +3,15 @@
 use super::cluster::{Cluster, Stop};
 use super::names::counted;
 use super::state::At;
-use super::warp::State;
-use crate::diagnostic::Diagnostic;
+use super::warp::{State, Warp};
+use crate::diagnostic::{Diagnostic, Severity};
 use crate::protocol::What;
+use std::cmp::Ordering;
+
+const CODE: &str = "register-count";
+
+/// Warps of a warpgroup.
+const WARPS: u32 = 4;
 
 impl Cluster<'_> {
     /// Without `.maxnreg`, the assembler does not know how many registers a thread begins with, and passes it over.
@@ -16,6 +22,10 @@ impl Cluster<'_> {
             return Ok(());
         }
         let (c, has) = (self.warps[w].cta, self.warps[w].most_registers);
+        let order = has.cmp(&count);
+        if order == if more { Ordering::Greater } else { Ordering::Less } {
+            return Err(Some(Box::new(self.wrong_way(w, site, more, count))));
+        }
         let spare = &mut self.ctas[c].spare_registers;
         if more {
             let lacks = count.saturating_sub(has);
@@ -25,11 +35,13 @@ impl Cluster<'_> {
             }
             *spare -= lacks;
             self.warps[w].most_registers = has.max(count);
+            self.warps[w].register_counts.push((count, more, site));
             self.record.add(w, mask, site, What::TakeRegisters { count: lacks as u16 });
             return Ok(());
         }
         *spare += has.saturating_sub(count);
         self.warps[w].most_registers = has.min(count);
+        self.warps[w].register_counts.push((count, more, site));
         let given = has.saturating_sub(count) as u16;
         self.record.add(w, mask, site, What::GiveRegisters { count: given });
         let time = self.warps[w].fragments[f].ready_at;
@@ -42,6 +54,59 @@ impl Cluster<'_> {
         self.acted();
         self.lower_horizon(time);
         Ok(())
+    }
+
+    fn wrong_way(&self, w: usize, site: u32, more: bool, count: u32) -> Diagnostic {
+        let has = self.warps[w].most_registers;
+        let (which, than, other) = if more { ("inc", "at most", "dec") } else { ("dec", "at least", "inc") };
+        self.problem(
+            CODE,
+            site,
+            format!("setmaxnreg.{which} to {count} registers a thread, of which {} has {has}", self.warp_name(w)),
+            "Before setmaxnreg.dec a warp has at least the registers that it names, before setmaxnreg.inc at most (PTX ISA, setmaxnreg).",
+            format!("Use setmaxnreg.{other}, or a number for which the warp has {than} as many."),
+        )
+    }
+
+    /// All warps of a warpgroup execute the same `setmaxnreg`s: said at the end of a run.
+    pub fn registers_of_warpgroups(&mut self) {
+        let counts =
+            |warp: &Warp| warp.register_counts.iter().map(|&(count, more, _)| (count, more)).collect::<Vec<_>>();
+        let mut found = Vec::new();
+        for group in self.warps.chunk_by(|a, b| a.cta == b.cta && a.index / WARPS == b.index / WARPS) {
+            // The first of those that have executed most.
+            let Some(most) = group.iter().rev().max_by_key(|warp| warp.register_counts.len()) else { continue };
+            let Some(other) = group.iter().find(|warp| counts(warp) != counts(most)) else { continue };
+            let same =
+                most.register_counts.iter().zip(&other.register_counts).take_while(|(a, b)| (a.0, a.1) == (b.0, b.1));
+            let n = same.count();
+            let &(count, more, site) = &most.register_counts[n];
+            let first = group[0].index;
+            let is = |more| if more { "inc" } else { "dec" };
+            let instead = other.register_counts.get(n);
+            let text = match instead {
+                None => "does not".to_string(),
+                Some(&(count, more, _)) => format!("setmaxnreg.{} to {count} instead", is(more)),
+            };
+            let mut diagnostic = self.problem(
+                CODE,
+                site,
+                format!(
+                    "warp {} executes setmaxnreg.{} to {count}, warp {} of its warpgroup {text}",
+                    most.index,
+                    is(more),
+                    other.index
+                ),
+                "The same setmaxnreg is executed by all warps of a warpgroup; otherwise the behaviour is undefined (PTX ISA, setmaxnreg).",
+                format!("Let warps {first} to {} execute it, each in its role if they have several.", first + group.len() as u32 - 1),
+            );
+            diagnostic
+                .labels
+                .extend(instead.map(|&(.., site)| self.label(site, format!("executed by warp {}", other.index))));
+            diagnostic.severity = Severity::Finding;
+            found.push(diagnostic);
+        }
+        found.into_iter().for_each(|diagnostic| self.findings.add(diagnostic));
     }
 
     /// A hang: nobody gives back what this warp asks for.

@@ -133,18 +133,24 @@ impl<'a> Cluster<'a> {
                 });
             }
             Op::IsCanceled { p, response } => {
-                self.query(w, mask, *response, Some(*p), &[], 0);
+                let refused = self.query(w, mask, *response, Some(*p), &[], 0);
+                if refused & !undefined != 0 {
+                    self.see_refusal(w, mask, site);
+                }
                 self.warps[w].registers.set_defined(Reg::Pred(*p), mask, !undefined);
                 if undefined != 0 {
                     self.inherit_origin(w, &inst.uses, Reg::Pred(*p), mask, site);
                 }
             }
             Op::FirstCta { d, response, first } => {
-                self.query(w, mask, *response, None, d, *first);
+                let refused = self.query(w, mask, *response, None, d, *first) & !undefined;
                 for &reg in d {
-                    self.warps[w].registers.set_defined(reg, mask, !undefined);
+                    self.warps[w].registers.set_defined(reg, mask, !(undefined | refused));
                     if undefined != 0 {
                         self.inherit_origin(w, &inst.uses, reg, mask, site);
+                    } else if refused != 0 {
+                        let origin = self.origin(site, "the request was refused: there is no first CTA".into());
+                        self.warps[w].origins.insert(reg, origin);
                     }
                 }
             }

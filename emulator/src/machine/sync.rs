@@ -53,7 +53,7 @@ impl Cluster<'_> {
                         let bytes = self.warps[w].registers.b32[usize::from(*bytes)][lane];
                         if *complete {
                             // As an engine does it: of memory it tells nothing.
-                            let issue = self.record.add(w, 1 << lane, site, What::Issue { tells: 1, commit: false });
+                            let issue = self.record.add(w, 1 << lane, site, What::Issue { tells: 1, commit: None });
                             self.record.done(issue, barrier, 0, bytes);
                             self.complete_bytes(barrier, bytes, site)?;
                             continue;

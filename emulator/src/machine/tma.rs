@@ -6,6 +6,7 @@
 use super::bounding_box::Rows;
 use super::cluster::{Cluster, Stop};
 use super::depths::Origin;
+use super::four_rows;
 use super::names::counted;
 use super::outbox::Item;
 use super::slices::Tile;
@@ -169,7 +170,9 @@ impl Cluster<'_> {
             }
         } else {
             let map = self.tensor_map(at, lane, op)?;
-            if map.dims.len() != coordinates.len() {
+            if op.four_rows {
+                self.is_map_of_rows(at, &map)?;
+            } else if map.dims.len() != coordinates.len() {
                 let what = format!(
                     "this copy has {}, its tensor map {}",
                     counted(coordinates.len() as u64, "coordinate"),
@@ -205,7 +208,11 @@ impl Cluster<'_> {
                 return Err(bad(
                     self,
                     "tensor-coordinate",
-                    format!("a store of a box that begins at coordinate {} of dimension {n}", coordinates[n]),
+                    format!(
+                        "a store of a box that begins at coordinate {} of dimension {}",
+                        coordinates[n],
+                        if op.four_rows { n.min(1) } else { n }
+                    ),
                     "A box that is stored begins at no negative coordinate, even if a load from there is right; hardware raises an illegal \
                      instruction (CUDA C++ Programming Guide, tensor memory access; measured on an H200).",
                     "Begin the box at element 0 or later; it may end beyond the tensor.",
@@ -213,7 +220,7 @@ impl Cluster<'_> {
             }
             align = 128;
             from = None;
-            bytes = map.box_bytes();
+            bytes = map.box_bytes() * if op.four_rows { four_rows::ROWS } else { 1 };
             (swizzle, element, fill_nan) = (map.swizzle, map.element, map.fill_nan);
             if op.kind != TmaKind::Load && swizzle == Swizzle::B128Atom32Flip8 {
                 return Err(bad(
@@ -224,9 +231,14 @@ impl Cluster<'_> {
                     "Use another swizzle.",
                 ));
             }
-            rows = self.box_rows(site, &map, &coordinates)?;
-            origin = Origin::of(&map, &coordinates);
             extents.extend_from_slice(&map.box_dims);
+            if op.four_rows {
+                rows = self.four_rows(site, &map, &coordinates)?;
+                extents.resize(coordinates.len(), 1);
+            } else {
+                rows = self.box_rows(site, &map, &coordinates)?;
+                origin = Origin::of(&map, &coordinates);
+            }
         }
         if op.kind == TmaKind::Prefetch {
             for (_, runs) in rows.iter().filter_map(|rows| rows.inside) {
@@ -284,7 +296,7 @@ impl Cluster<'_> {
             }
         }
         for &slot in &shared {
-            let mut tile = Tile::new(slot.offset, extent, swizzle, site, &rows, coordinates.len() == 2);
+            let mut tile = Tile::new(slot.offset, extent, swizzle, site, &rows, coordinates.len() == 2 || op.four_rows);
             tile.origin = origin;
             if element.padded().is_some() {
                 // A row is 128 elements, in pieces.
@@ -327,7 +339,7 @@ impl Cluster<'_> {
         let (early, late) = (self.perturbed(3), self.perturbed(3));
         let issue = match barriers.len() as u8 {
             0 => protocol::NONE,
-            tells => self.record.add(w, 1 << lane, site, What::Issue { tells, commit: false }),
+            tells => self.record.add(w, 1 << lane, site, What::Issue { tells, commit: None }),
         };
         let copy = Copy {
             site,

@@ -397,6 +397,8 @@ pub struct Warp {
     pub polls: u64,
     /// Registers that each of its threads may have, if `.maxnreg` says how many it began with.
     pub most_registers: u32,
+    /// Its `setmaxnreg`s: number, whether it is `.inc`, statement.
+    pub register_counts: Vec<(u32, bool, u32)>,
     /// The last strong access of global memory that brought what it had brought before and changed nothing, or the last wait that
     /// did not succeed: its statement, and when.
     pub asks: Option<(u32, u64)>,

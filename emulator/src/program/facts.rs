@@ -20,7 +20,8 @@ pub struct Facts {
     pub fragments: bool,
     /// A wait that comes back to itself where it does not pass, with nothing in between that others see: it asks until it passes.
     pub spins: bool,
-    /// A wait whose result nothing reads: whether it passed or its time ran out, the lanes go on.
+    /// A wait whose result nothing reads: whether it passed or its time ran out, the lanes go on. Or an atomic operation: what it found
+    /// there steers nothing.
     pub unread: bool,
     /// It has a guard that is not always true.
     pub guarded: bool,

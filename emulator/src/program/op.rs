@@ -418,6 +418,8 @@ pub struct TmaOp {
     pub map: Address,
     /// Coordinates, innermost first; empty for a plain bulk copy.
     pub coordinates: Vec<u16>,
+    /// `.tile::gather4`, `.tile::scatter4`: the coordinates are those of a column and of four rows.
+    pub four_rows: bool,
     /// Bytes of a plain bulk copy.
     pub bytes: Option<u16>,
     /// Type of the elements of a plain reduction.

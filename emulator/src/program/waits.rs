@@ -9,27 +9,40 @@ use rustc_hash::FxHashSet;
 /// Instructions that are looked at behind a false answer. Loops that ask again are short.
 const MOST: usize = 4096;
 
-/// Finds the waits that ask until they pass, and those whose answer nobody hears. Of registers that nothing writes, the constants.
+/// Finds the waits that ask until they pass, and those whose answer nobody hears; and atomic operations whose result nothing reads. Of registers that nothing writes, the constants.
 pub fn mark_waits(code: &mut [Inst], constants: &[(u16, u32)]) {
     let mut ways = None;
     for n in 0..code.len() {
-        let &Op::BarrierWait { p, .. } = &code[n].op else { continue };
-        let unread = !ways_lead(code, n, |at, inst| {
-            let sets = inst.defs.contains(&Reg::Pred(p)) && !inst.facts.guarded;
-            let reads = inst.uses.contains(&Reg::Pred(p)) || inst.guard == p;
-            if reads {
-                Way::Found
-            } else if sets && at != n {
-                Way::Ends
-            } else {
-                Way::On
+        let p = match &code[n].op {
+            &Op::BarrierWait { p, .. } => p,
+            Op::Atomic(op) => {
+                let unread = op.d.is_some_and(|d| is_unread(code, n, d));
+                code[n].facts.unread = unread;
+                continue;
             }
-        });
+            _ => continue,
+        };
+        let unread = is_unread(code, n, Reg::Pred(p));
         let ways = ways.get_or_insert_with(|| Ways::of(code));
         let spins = !unread && asks_again(code, n, p, constants, ways);
         let facts = &mut code[n].facts;
         (facts.unread, facts.spins) = (unread, spins);
     }
+}
+
+/// Whether nothing behind an instruction reads what it leaves in a register.
+fn is_unread(code: &[Inst], n: usize, of: Reg) -> bool {
+    !ways_lead(code, n, |at, inst| {
+        let sets = inst.defs.contains(&of) && !inst.facts.guarded;
+        let reads = inst.uses.contains(&of) || Reg::Pred(inst.guard) == of;
+        if reads {
+            Way::Found
+        } else if sets && at != n {
+            Way::Ends
+        } else {
+            Way::On
+        }
+    })
 }
 
 /// The ways of the code, backwards.

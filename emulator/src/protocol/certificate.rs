@@ -3,6 +3,7 @@
 use super::clock::Clock;
 use super::doubt::{Doubt, Why};
 use super::machine::Shape;
+use super::phases::{Arrival, Phases, REMEMBERED};
 use super::record::{Record, What};
 use super::registers::Registers;
 use rustc_hash::FxHashMap;
@@ -25,34 +26,6 @@ struct Lanes {
     last: Option<u32>,
 }
 
-/// An mbarrier since its initialisation, as the recorded run had it.
-#[derive(Debug)]
-struct Phases {
-    /// Where clocks count its phases: 1 for the initialisation, 1 more for each that is complete.
-    at: usize,
-    cta: u16,
-    expected: u32,
-    pending: u32,
-    bytes: i64,
-    phase: u32,
-    /// What comes before the completion of the current phase; and before its arrivals.
-    current: Clock,
-    arrivals: Clock,
-    /// Announcements without an arrival in the current phase: step, site, and its place in its sequence.
-    announced: Vec<(u32, u32, usize, u32)>,
-    /// What came before the completion of phases, the last at the end.
-    complete: VecDeque<Clock>,
-    /// Waits that must come before the end of a phase: it, the step, site, and its place in its sequence.
-    waits: Vec<(u32, u32, u32, usize, u32)>,
-    /// The last use by each sequence.
-    uses: FxHashMap<usize, u32>,
-    /// What clocks must have of its phases to be behind all that engines have counted. Of what threads count, `uses` tells.
-    by_engines: u32,
-}
-
-/// Completed phases that are remembered: no wait is further behind, or it would have been overtaken.
-const REMEMBERED: usize = 8;
-
 /// A CTA barrier, or that of the cluster.
 #[derive(Debug)]
 struct Meeting {
@@ -74,6 +47,8 @@ struct Examiner {
     issued: FxHashMap<u32, Issued>,
     /// Of each sequence's commits that arrive in a CTA: where clocks count them, how many did, and the last one's step.
     commits: FxHashMap<(usize, u16), (usize, u32, u32)>,
+    /// Where clocks count each sequence's commits to the same CTAs, and how many were issued.
+    multicasts: FxHashMap<(usize, u16), (usize, u32)>,
     /// Words of their clocks.
     remembered: usize,
     wgmmas: FxHashMap<u16, VecDeque<(u32, Clock)>>,
@@ -90,8 +65,15 @@ struct Issued {
     clock: Clock,
     /// mbarriers that it will still tell.
     tells: u8,
-    /// The sequence whose commit it is.
-    commits: Option<usize>,
+    /// Whose commit it is.
+    commits: Option<Committed>,
+}
+
+/// A commit: its sequence, and its place among those of the sequence to the same CTAs.
+#[derive(Clone, Copy, Debug)]
+struct Committed {
+    sequence: usize,
+    together: (usize, u32),
 }
 
 /// Columns of tensor memory that a CTA got, and the step that gave them back.
@@ -152,10 +134,10 @@ impl Examiner {
                     }
                 };
                 let mut before = SmallVec::from_slice(&[issue]);
-                let place =
-                    commits.map(|sequence| self.commit_arrives(n, (sequence, barrier), &mut clock, &mut before));
+                let place = commits.map(|commit| self.commit_arrives(n, (commit, barrier), &mut clock, &mut before));
                 self.certificate.before.push(before);
-                self.counts(n, step.site, barrier, (count, -i64::from(bytes)), &clock, place);
+                let arrival = Arrival { place, together: commits.map(|commit| commit.together) };
+                self.counts(n, step.site, barrier, (count, -i64::from(bytes)), &clock, arrival);
                 return;
             }
             What::NamedDone { cta, id } => {
@@ -202,21 +184,8 @@ impl Examiner {
                 let at = self.places;
                 self.places += 1;
                 clock.raise(at, 1);
-                let new = Phases {
-                    at,
-                    cta: step.warp / self.shape.warps() as u16,
-                    expected: count,
-                    pending: count,
-                    bytes: 0,
-                    phase: 0,
-                    current: Clock::default(),
-                    arrivals: Clock::default(),
-                    announced: Vec::new(),
-                    complete: VecDeque::new(),
-                    waits: Vec::new(),
-                    uses: FxHashMap::default(),
-                    by_engines: 0,
-                };
+                let cta = step.warp / self.shape.warps() as u16;
+                let new = Phases { at, cta, expected: count, pending: count, ..Phases::default() };
                 self.barriers.insert(barrier, new);
             }
             What::Inval { barrier } => {
@@ -229,12 +198,20 @@ impl Examiner {
                 }
             }
             What::Arrive { barrier, count, bytes } => {
-                self.counts(n, step.site, barrier, (count, bytes.into()), &clock, Some(place));
+                self.counts(
+                    n,
+                    step.site,
+                    barrier,
+                    (count, bytes.into()),
+                    &clock,
+                    Arrival { place: Some(place), together: None },
+                );
             }
             What::Wait { barrier, parity } => self.wait(n, step.site, (barrier, parity), &mut clock, place),
             What::Issue { tells, commit } => {
                 self.remembered += clock.0.len();
-                self.issued.insert(n, Issued { clock: clock.clone(), tells, commits: commit.then_some(sequence) });
+                let commits = commit.map(|targets| self.committed(sequence, targets));
+                self.issued.insert(n, Issued { clock: clock.clone(), tells, commits });
             }
             What::Asked { barrier, .. } => self.used(barrier, place),
             What::Named { cta, id, .. } => {
@@ -347,11 +324,23 @@ impl Examiner {
         }
     }
 
-    /// A commit of this sequence arrives at an mbarrier, behind those before it that arrive in its CTA: its place among them.
+    /// A sequence commits to these CTAs.
+    fn committed(&mut self, sequence: usize, targets: u16) -> Committed {
+        let places = &mut self.places;
+        let (at, issued) = self.multicasts.entry((sequence, targets)).or_insert_with(|| {
+            *places += 1;
+            (*places - 1, 0)
+        });
+        *issued += 1;
+        Committed { sequence, together: (*at, *issued) }
+    }
+
+    /// A commit arrives at an mbarrier, behind those of its sequence before it that arrive in its CTA: its place among them. Where it
+    /// arrives elsewhere, too, it has arrived at all of them (assumption `commits-arrive-in-order`).
     fn commit_arrives(
         &mut self,
         n: u32,
-        (sequence, barrier): (usize, u32),
+        (Committed { sequence, together }, barrier): (Committed, u32),
         clock: &mut Clock,
         before: &mut SmallVec<[u32; 2]>,
     ) -> (usize, u32) {
@@ -366,27 +355,20 @@ impl Examiner {
         }
         (*arrived, *last) = (*arrived + 1, n);
         clock.raise(*at, *arrived);
+        clock.raise(together.0, together.1);
         (*at, *arrived)
     }
 
-    /// Something counts for an mbarrier's current phase. `place`: of the step in its sequence, or of a commit among those of its thread;
-    /// what else an engine does has none.
-    fn counts(
-        &mut self,
-        n: u32,
-        site: u32,
-        barrier: u32,
-        (count, bytes): (u32, i64),
-        clock: &Clock,
-        place: Option<(usize, u32)>,
-    ) {
+    /// Something counts for an mbarrier's current phase.
+    fn counts(&mut self, n: u32, site: u32, barrier: u32, (count, bytes): (u32, i64), clock: &Clock, arrival: Arrival) {
         let Some(b) = self.barriers.get_mut(&barrier) else { return };
         let phase = b.phase;
         let known = clock.get(b.at);
         b.pending = b.pending.saturating_sub(count);
         b.bytes += bytes;
         b.current.join(clock);
-        if let Some((sequence, own)) = place {
+        b.counted.push(arrival);
+        if let Some((sequence, own)) = arrival.place {
             b.uses.insert(sequence, own);
             if count == 0 && bytes > 0 {
                 b.announced.push((n, site, sequence, own));
@@ -401,7 +383,7 @@ impl Examiner {
         let mut doubts: SmallVec<[(u32, u32, Why); 2]> = SmallVec::new();
         if known == 0 {
             doubts.push((n, site, Why::BeforeInit { barrier }));
-        } else if known != phase + 1 {
+        } else if known != phase + 1 && !b.is_behind_the_last_phase(clock) {
             doubts.push((n, site, Why::CountsEarly { barrier, phase }));
         }
         if b.pending == 0 && b.bytes == 0 {
@@ -411,6 +393,7 @@ impl Examiner {
                 }
             }
             b.arrivals = Clock::default();
+            b.counted_before = std::mem::take(&mut b.counted);
             b.phase += 1;
             b.pending = b.expected;
             let mut complete = std::mem::take(&mut b.current);

@@ -153,8 +153,26 @@ impl<'a> Machine<'a> {
             if !self.take(n) {
                 return End::Overflow(n);
             }
+            while let Some(place) = self.together_with(n) {
+                let next = self.ready.swap_remove(place);
+                if !self.take(next) {
+                    return End::Overflow(next);
+                }
+            }
         }
         if self.done == self.graph.steps.len() { End::Completed } else { End::Stuck }
+    }
+
+    /// Another arrival, of those that are ready, of the commit of which this is one: a commit arrives at all its CTAs at once.
+    fn together_with(&self, n: u32) -> Option<usize> {
+        let issue_of = |n: u32| match self.graph.steps[n as usize].what {
+            What::Done { issue, .. } => Some(issue),
+            _ => None,
+        };
+        let issue = issue_of(n)?;
+        let what = self.graph.steps[issue as usize].what;
+        let many = matches!(what, What::Issue { tells: 2.., commit: Some(_) });
+        many.then(|| self.ready.iter().position(|&other| issue_of(other) == Some(issue)))?
     }
 
     pub fn mbarrier(&self, barrier: u32) -> Option<Mbarrier> {

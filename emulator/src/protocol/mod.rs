@@ -26,6 +26,7 @@ mod certificate;
 mod clock;
 mod doubt;
 mod machine;
+mod phases;
 mod record;
 mod registers;
 mod search;

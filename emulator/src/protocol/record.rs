@@ -54,8 +54,9 @@ pub enum What {
     /// Asked an engine for something that ends by itself, and tells so many mbarriers then.
     Issue {
         tells: u8,
-        /// It is a `tcgen05.commit`: those of a thread arrive in a CTA in the order of their issue (assumption `commits-arrive-in-order`).
-        commit: bool,
+        /// It is a `tcgen05.commit` to these CTAs: those of a thread arrive in a CTA in the order of their issue, and each at all of its CTAs
+        /// at once (assumption `commits-arrive-in-order`).
+        commit: Option<u16>,
     },
     /// An engine has done what the step of this number asked for, and tells an mbarrier.
     Done {

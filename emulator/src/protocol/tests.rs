@@ -52,7 +52,7 @@ fn ring(laps: u32, fault: Fault) -> Record {
         } else {
             add(PRODUCER, What::Arrive { barrier: FULL, count: 1, bytes: 64 });
         }
-        let issue = add(PRODUCER, What::Issue { tells: 1, commit: false });
+        let issue = add(PRODUCER, What::Issue { tells: 1, commit: None });
         add(PRODUCER, What::Done { issue, barrier: FULL, count: 0, bytes: 64 });
         add(CONSUMER, waits(FULL, parity));
         add(CONSUMER, What::Arrive { barrier: EMPTY, count: 1, bytes: 0 });
@@ -236,7 +236,7 @@ fn an_end_that_nobody_waits_for() {
         record.add(PRODUCER, 1, 0, What::Init { barrier: FULL, count: 1 });
         record.add(PRODUCER, 1, 1, What::Init { barrier: EMPTY, count: 1 });
         let asks = |record: &mut Record, lanes, barrier, (count, bytes)| {
-            let issue = record.add(PRODUCER, lanes, 2, What::Issue { tells: 1, commit: count > 0 });
+            let issue = record.add(PRODUCER, lanes, 2, What::Issue { tells: 1, commit: (count > 0).then_some(1) });
             record.done(issue, barrier, count, bytes);
         };
         match what {
@@ -319,4 +319,41 @@ fn lanes_of_a_warp_are_sequences_of_their_own() {
     };
     assert!(matches!(judge(&record(2), &SHAPE), Verdict::Proved));
     assert!(matches!(judge(&record(1), &SHAPE), Verdict::Proved));
+}
+
+/// Two CTAs, each with a barrier that a thread of either tells of its work. Who has seen its own barrier complete knows that the other one is, too,
+/// if what told both arrives at all its CTAs at once, as a commit does.
+#[test]
+fn a_commit_arrives_at_all_its_ctas_at_once() {
+    let shape = Shape { ctas: 2, threads: 32, room: 1 };
+    let record = |commit: Option<u16>| {
+        let mut record = Record::new(false);
+        for warp in 0..2 {
+            record.add(warp, u32::MAX, 0, What::Init { barrier: warp as u32, count: 2 });
+        }
+        for warp in 0..2 {
+            record.add(warp, u32::MAX, 1, What::ClusterArrive);
+        }
+        record.add(0, 0, 0, What::ClusterDone);
+        for warp in 0..2 {
+            record.add(warp, u32::MAX, 2, What::ClusterPassed);
+        }
+        for lap in 0..2 {
+            for warp in 0..2 {
+                let issue = record.add(warp, u32::MAX, 3, What::Issue { tells: 2, commit });
+                (0..2).for_each(|barrier| record.done(issue, barrier, 1, 0));
+            }
+            for warp in 0..2 {
+                record.add(warp, u32::MAX, 4, What::Wait { barrier: warp as u32, parity: lap });
+            }
+        }
+        for warp in 0..2 {
+            record.add(warp, u32::MAX, 5, What::Exit);
+        }
+        record
+    };
+    assert!(matches!(judge(&record(Some(3)), &shape), Verdict::Proved));
+    let verdict = judge(&record(None), &shape);
+    let (Verdict::Refuted(_, doubts) | Verdict::Doubtful(doubts)) = verdict else { panic!("{verdict:?}") };
+    assert!(doubts.iter().all(|d| matches!(d.why, Why::CountsEarly { phase: 1, .. })), "{doubts:#?}");
 }

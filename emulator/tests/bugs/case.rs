@@ -22,6 +22,10 @@ pub enum Base {
     LaunchControl,
     /// So many CTAs in a cluster, of so many threads, that run this body; see [`small`].
     Small(u32, u32, &'static str),
+    /// The same with so many CTAs in a grid, each a cluster of its own.
+    Grid(u32, u32, &'static str),
+    /// By a warp, with boxes of one row.
+    OneRow(&'static str),
 }
 
 /// What must be said. A place is a part of a line that no other line has, or `@name` for a marked line; `*` is any code, or any line.
@@ -192,6 +196,7 @@ impl Base {
             Base::OneTile => ONE_TILE.into(),
             Base::LaunchControl => LAUNCH_CONTROL.into(),
             Base::Small(cluster, _, body) => small(cluster, body),
+            Base::Grid(_, _, body) | Base::OneRow(body) => small(1, body),
         }
     }
 
@@ -212,12 +217,20 @@ impl Base {
                 launch
             }
             Base::Small(cluster, threads, _) => small_launch(cluster, threads),
+            Base::Grid(ctas, threads, _) => Launch { grid: [ctas, 1, 1], ..small_launch(1, threads) },
+            Base::OneRow(_) => {
+                let mut launch = small_launch(1, 32);
+                if let Some(Param::TensorMap { map, .. }) = launch.params.last_mut() {
+                    map.box_dims = vec![32, 1];
+                }
+                launch
+            }
         }
     }
 
     /// Whether D is the product of A and B. (Other kernels compute none.)
     pub fn result(self, launch: &Launch, report: &Report) -> Result {
-        if matches!(self, Base::Small(..) | Base::LaunchControl) {
+        if !matches!(self, Base::Ring | Base::Pair | Base::Quad | Base::OneTile) {
             return Result::Right;
         }
         let columns = |n: usize| launch.buffers[n].row_bytes.unwrap_or(2) as usize / 2;

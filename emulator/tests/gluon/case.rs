@@ -26,6 +26,8 @@ pub struct Operand {
     /// Elements in each dimension, the outermost first.
     pub shape: Vec<usize>,
     values: Option<Vec<u32>>,
+    /// It holds zeros before the launch.
+    zero: bool,
 }
 
 impl Operand {
@@ -43,7 +45,9 @@ impl Operand {
             name: self.name.clone(),
             content: match &self.values {
                 Some(values) => Content::Bytes(self.format.pack(values.iter().copied())),
-                None if self.role == "input" || self.role == "scale" => Content::Fill { bytes: self.bytes(), value: 0 },
+                None if self.zero || ["input", "scale", "row"].contains(&self.role.as_str()) => {
+                    Content::Fill { bytes: self.bytes(), value: 0 }
+                }
                 None => Content::Undefined { bytes: self.bytes() },
             },
             row_bytes: Some(row as u32),
@@ -184,7 +188,8 @@ pub fn case(name: &str, other: Option<[usize; 3]>) -> Case {
             *last *= 8 / format.bits().min(8);
         }
         let values = b.get("values").map(numbers);
-        Operand { name: name.clone(), role: b["role"].as_str().expect("a role").into(), format, shape, values }
+        let zero = b["zero"] == true;
+        Operand { name: name.clone(), role: b["role"].as_str().expect("a role").into(), format, shape, values, zero }
     };
     let mut operands: Vec<Operand> = j["buffers"].as_object().expect("buffers").iter().map(operand).collect();
     if other.is_some() {

@@ -110,8 +110,7 @@ def compile_one(name, kernel, spec):
     params, maps = parameters(spec, metadata)
     buffers = {key: dict(dtype=b.get("format") or FORMATS[b["dtype"]], shape=b["shape"], role=b["role"]) for key, b in spec["buffers"].items()}
     for key, buffer in spec["buffers"].items():
-        if "values" in buffer:
-            buffers[key]["values"] = buffer["values"]
+        buffers[key] |= {more: buffer[more] for more in ("values", "zero") if more in buffer}
     grid = list(spec["grid"])
     grid[0] *= ctas
     if metadata.global_scratch_size:

@@ -1,4 +1,4 @@
-//! GEMMs of other formats than 16 bits, with scale factors, and with tensor maps that the kernel makes. The inputs are such that every sum is
+//! GEMMs of other formats than 16 bits, with scale factors, with tensor maps that the kernel makes, and of programs that share work. The inputs are such that every sum is
 //! exact in FP32, which is checked; so D must be that sum, rounded once to its type.
 
 use super::case::formats::Format;
@@ -48,6 +48,12 @@ const GEMMS: &[Gemm] = &[
     Gemm { name: "fp8_roles", a: Codes(0x20, 0x40), b: Codes(0, 0x1f), ..WHOLE },
     Gemm { name: "device_maps", ..WHOLE },
     Gemm { name: "grouped", ..WHOLE },
+    Gemm { name: "gathered", ..WHOLE },
+    Gemm { name: "two_pairs", ..WHOLE },
+    Gemm { name: "split_k", ..WHOLE },
+    Gemm { name: "reduced", ..WHOLE },
+    Gemm { name: "last_block", ..WHOLE },
+    Gemm { name: "stream_k", ..WHOLE },
 ];
 
 pub fn names() -> impl Iterator<Item = &'static str> {
@@ -214,5 +220,11 @@ kernels!(
     int8,
     fp8_roles,
     device_maps,
-    grouped
+    grouped,
+    gathered,
+    two_pairs,
+    split_k,
+    reduced,
+    last_block,
+    stream_k
 );

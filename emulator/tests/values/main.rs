@@ -17,6 +17,7 @@ mod counts;
 mod coverage;
 mod floats;
 mod formats;
+mod four_rows;
 mod integers;
 mod kinds;
 mod lanes;
@@ -52,6 +53,7 @@ const TABLES: &[fn() -> Vec<Row>] = &[
     counts::rows,
     conversions::rows,
     floats::rows,
+    four_rows::rows,
     integers::rows,
     kinds::rows,
     lanes::rows,

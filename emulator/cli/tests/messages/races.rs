@@ -263,7 +263,7 @@ DONE:";
         28 | ld.global.u32 %r3, [%rd0+256];
            | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ warp 0 reads it here
            |
-           = rule: Accesses of other CTAs are ordered by a release pattern and an acquire pattern on the same location; a relaxed or volatile access orders nothing else (PTX ISA 8.7, 8.8).
+           = rule: Accesses of other threads are ordered by a release pattern and an acquire pattern on the same location; a relaxed or volatile access orders nothing else (PTX ISA 8.7, 8.8).
            = try: Set the flag with st.release.gpu (or red.release.gpu) after the data, and read it with ld.acquire.gpu before the data; or put a fence.acq_rel.gpu before the one and after the other.
         not proved that no interleaving hangs: line 25: this reads what others store meanwhile, and may wait for it
 

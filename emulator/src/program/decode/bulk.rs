@@ -16,6 +16,8 @@ struct Modifiers {
     forward: bool,
     mbarrier: bool,
     multicast: bool,
+    /// `tile::gather4` or `tile::scatter4`.
+    four_rows: Option<&'static str>,
     pair: bool,
     bulk_group: bool,
     hint: bool,
@@ -39,6 +41,8 @@ fn modifiers(mods: &[&str], reduce: bool) -> Option<Modifiers> {
             "L2" => m.prefetch = true,
             "prefetch" => m.prefetch = true,
             "tile" | "cta_group::1" => {}
+            "tile::gather4" if !reduce => m.four_rows = Some("tile::gather4"),
+            "tile::scatter4" if !reduce => m.four_rows = Some("tile::scatter4"),
             "cta_group::2" => m.pair = true,
             "mbarrier::complete_tx::bytes" => m.mbarrier = true,
             "multicast::cluster" => m.multicast = true,
@@ -62,6 +66,11 @@ fn modifiers(mods: &[&str], reduce: bool) -> Option<Modifiers> {
     // Sums of FP16 and BF16 keep subnormals, and say so (PTX ISA, cp.reduce.async.bulk).
     let sum16 = m.reduction == Some(Reduction::Add) && matches!(m.element, Some(Element::F16 | Element::Bf16));
     if m.noftz != sum16 || (reduce && m.tensor.is_none() && m.element.is_none()) {
+        return None;
+    }
+    // Rows are gathered on the way from global memory, and scattered on the way there (PTX ISA 5.5.3.4).
+    let gathers = m.prefetch || spaces.first() != Some(&"global");
+    if m.four_rows.is_some_and(|mode| m.tensor != Some(2) || gathers != (mode == "tile::gather4")) {
         return None;
     }
     match (spaces.as_slice(), m.prefetch) {
@@ -131,6 +140,7 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
         remote: m.shared_first == Some("shared::cluster") || m.forward,
         map: none,
         coordinates: Vec::new(),
+        four_rows: m.four_rows.is_some(),
         bytes: None,
         element: m.element,
         barrier: None,
@@ -141,8 +151,8 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
     if load {
         op.shared = c.address(l)?;
     }
-    if m.tensor.is_some() {
-        (op.map, op.coordinates) = c.tensor(l, m.tensor.unwrap_or(0))?;
+    if let Some(rank) = m.tensor {
+        (op.map, op.coordinates) = c.tensor(l, rank, op.four_rows)?;
     } else {
         op.map = c.address(l)?;
     }
@@ -192,7 +202,7 @@ impl Cursor<'_> {
     }
 
     /// `[map, {c0, c1}]`
-    fn tensor(&mut self, l: &mut Lowering, rank: usize) -> Result<(Address, Vec<u16>), Bad> {
+    fn tensor(&mut self, l: &mut Lowering, rank: usize, four_rows: bool) -> Result<(Address, Vec<u16>), Bad> {
         let operand = self.o.get(self.next)?;
         let Operand::Memory(base, offset, rest) = operand else {
             return Err(wrong(
@@ -206,7 +216,13 @@ impl Cursor<'_> {
                 "Write `[map, {c0, c1}]`, innermost coordinate first.",
             ));
         };
-        if list.len() != rank || !(1..=5).contains(&rank) {
+        if four_rows && list.len() != 5 {
+            return Err(wrong(
+                format!("{} coordinates for a copy of four rows", list.len()),
+                "Give five 32-bit coordinates: the first column, and four rows.",
+            ));
+        }
+        if !four_rows && list.len() != rank || !(1..=5).contains(&rank) {
             return Err(wrong(
                 format!("{} coordinates for a copy of {rank} dimensions", list.len()),
                 "Give one 32-bit coordinate for each dimension, 1 to 5.",
