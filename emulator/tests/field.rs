@@ -12,12 +12,17 @@ fn first_words(list: &str) -> BTreeSet<&str> {
     lines.filter_map(|line| line.split_whitespace().next()).map(|word| word.trim_end_matches(';')).collect()
 }
 
-/// The parts of an opcode, sorted: real code writes modifiers in several orders. Hints of loads and stores are in no form.
+/// The parts of an opcode, sorted: real code writes modifiers in several orders. Hints of loads and stores are in no form, nor are cache
+/// operators, which decide about speed only.
 fn sorted(opcode: &str) -> Vec<&str> {
     let base = opcode.split('.').next().unwrap_or_default();
     let hints = ["ld", "st", "atom", "red"].contains(&base);
-    let mut parts: Vec<&str> =
-        opcode.split('.').filter(|part| !(hints && (part.starts_with("L1::") || part.starts_with("L2::")))).collect();
+    let is_hint = |part: &str| {
+        part.starts_with("L1::")
+            || part.starts_with("L2::")
+            || ["ca", "cg", "cs", "lu", "cv", "wb", "wt"].contains(&part)
+    };
+    let mut parts: Vec<&str> = opcode.split('.').filter(|part| !(hints && is_hint(part))).collect();
     parts.sort_unstable();
     parts
 }

@@ -118,8 +118,8 @@ fn kernels_of_a_compiler() {
         for clusters in [&[0][..], &[]] {
             let sample = run(&program, &case.launch, None, of(clusters));
             same_but_for_values(&whole, &sample, &format!("{name}, values of {clusters:?}"));
-            if name.starts_with("attention") {
-                // Its logarithm branches where a sum is subnormal.
+            if name.starts_with("attention") && name != "attention_backward" {
+                // The logarithm of the forward kernels branches where a sum is subnormal.
                 assert!(sample.incomplete.iter().any(|what| what.contains("depends on them")), "{name}");
                 continue;
             }

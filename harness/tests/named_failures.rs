@@ -114,7 +114,7 @@ fn an_end_that_comes_too_early() {
     let ends = [
         (7, "end_before_read_7", read),
         (10, "end_before_read_10", read),
-        (9, "end_without_pair_9", "CTA 1 may free the pair's tensor memory before CTA 0 has got it"),
+        (9, "end_without_pair_9", "CTA 0 may end before CTA 1 has used its shared memory"),
     ];
     for (number, name, title) in ends {
         let verdict = judged(number, name, false);

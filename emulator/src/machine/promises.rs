@@ -31,10 +31,10 @@ impl Cluster<'_> {
         );
     }
 
-    /// Warp `w` invalidates an mbarrier: what completes on it must have done so, and the warp must know.
-    pub fn check_promises(&mut self, w: usize, barrier: u32, site: u32) {
+    /// Warp `w` invalidates an mbarrier: what completes on it must have done so, and the warp must know. Tells whether that is not so.
+    pub fn check_promises(&mut self, w: usize, barrier: u32, site: u32) -> bool {
         let b = &self.barriers[barrier as usize];
-        let Some(&promise) = b.promises.iter().find(|promise| !self.knows(w, barrier, promise)) else { return };
+        let Some(&promise) = b.promises.iter().find(|promise| !self.knows(w, barrier, promise)) else { return false };
         self.invalidated_early(
             barrier,
             site,
@@ -44,14 +44,15 @@ impl Cluster<'_> {
             self.wait_for(barrier, &promise, "before it is invalidated"),
             (promise.site, "nothing says that this copy is complete by then"),
         );
+        true
     }
 
     /// The same of the arrivals of commits. Those of one thread are taken to come in their order.
-    pub fn check_commits(&mut self, w: usize, barrier: u32, site: u32) {
+    pub fn check_commits(&mut self, w: usize, barrier: u32, site: u32) -> bool {
         let first = self.barriers[barrier as usize].first_commit;
         let knows = |c: &Commit| self.options.timing_only || self.warps[w].has_heard_of(c.thread.0, c.thread.1);
         let mut own = self.commits[first..].iter().filter(|c| c.barrier == barrier);
-        let Some(commit) = own.find(|c| !knows(c)).map(|c| c.site) else { return };
+        let Some(commit) = own.find(|c| !knows(c)).map(|c| c.site) else { return false };
         let name = self.barrier_name(barrier);
         self.invalidated_early(
             barrier,
@@ -62,6 +63,7 @@ impl Cluster<'_> {
             format!("Wait for the phase of {name} that this commit completes, or for a later commit of the same thread, before it is invalidated."),
             (commit, "nothing says that this commit has arrived by then"),
         );
+        true
     }
 
     /// A copy that completes on an mbarrier writes these bytes: no other that completes the same phase may, since nothing orders the two.

@@ -14,7 +14,8 @@ const CODE: &str = "register-count";
 const WARPS: u32 = 4;
 
 impl Cluster<'_> {
-    /// Without `.maxnreg`, the assembler does not know how many registers a thread begins with, and passes it over.
+    /// Without `.maxnreg`, or `.minnctapersm` and a size of block, the assembler does not know how many registers a thread begins with, and
+    /// passes it over (ptxas 13.5 says so).
     pub fn set_registers(&mut self, at: At, count: u32, more: bool) -> Result<(), Stop> {
         let At { w, f, mask, site } = at;
         self.whole_warp(w, mask, site)?;
@@ -122,7 +123,7 @@ impl Cluster<'_> {
         let mut d = self.hang(
             site,
             title,
-            format!("Let setmaxnreg.dec give as many back as setmaxnreg.inc takes: every warp begins with {begin} a thread (.maxnreg)."),
+            format!("Let setmaxnreg.dec give as many back as setmaxnreg.inc takes: every warp begins with {begin} a thread (.maxnreg, or what .minnctapersm leaves)."),
         );
         d.rule = "setmaxnreg.inc waits until the CTA's pool has enough registers, and only setmaxnreg.dec of its other warps fills it \
                   (PTX ISA, setmaxnreg)."

@@ -27,9 +27,9 @@ impl Cluster<'_> {
             Op::BarrierInval { address } => {
                 for (slot, _) in self.barrier_addresses(at, address, false)? {
                     let barrier = self.barrier(w, slot, site, "invalidated")?;
-                    self.check_uses(w, barrier, site);
-                    self.check_promises(w, barrier, site);
-                    self.check_commits(w, barrier, site);
+                    if !self.check_promises(w, barrier, site) && !self.check_commits(w, barrier, site) {
+                        self.check_uses(w, barrier, site);
+                    }
                     self.record.add(w, at.mask, site, What::Inval { barrier });
                     let ended = &mut self.barriers[barrier as usize];
                     (ended.valid, ended.invalidated) = (false, Some(site));

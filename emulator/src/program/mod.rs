@@ -76,7 +76,7 @@ pub(crate) struct Kernel {
     pub params: Vec<ParamSlot>,
     /// Number of 32-bit, 64-bit and predicate registers.
     pub registers: (u16, u16, u16),
-    /// What `.maxnreg` says.
+    /// What `.maxnreg` says, or `.minnctapersm` and the size of the block: registers that a thread begins with, where it executes `setmaxnreg`.
     pub max_registers: Option<u32>,
     /// 32-bit registers that a thread needs, as far as PTX tells.
     pub registers_per_thread: u32,

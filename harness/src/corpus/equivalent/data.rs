@@ -7,9 +7,11 @@ use super::super::text::{Statement, Text, number};
 use super::super::{Change, Mutant, What};
 use emulator::Param;
 
-/// Without `.maxnreg` the assembler does not know with how many registers a thread begins, and passes over `setmaxnreg`.
+/// Without `.maxnreg` or `.minnctapersm` the assembler does not know with how many registers a thread begins, and passes over `setmaxnreg`
+/// (ptxas 13.5 warns of it).
 pub fn passes_over(text: &Text) -> bool {
-    !text.lines.iter().any(|line| line.trim().starts_with(".maxnreg"))
+    let says = |line: &String| [".maxnreg", ".minnctapersm"].iter().any(|known| line.trim().starts_with(known));
+    !text.lines.iter().any(says)
 }
 
 /// `setmaxnreg` of such a kernel deleted, doubled, moved, or with another count.
