@@ -122,3 +122,23 @@ fn an_index_runs_past_its_ring() {
         "{found:#?}"
     );
 }
+
+/// Three warpgroups that begin with 168 registers a thread, as `.minnctapersm` and the block leave them: 504 for a lane of each. One that
+/// gives too few back leaves another waiting; without `.minnctapersm` the assembler passes over `setmaxnreg`, and nobody waits.
+#[test]
+fn registers_that_nobody_gives_back() {
+    let run = |directives: &str, fewer: u32| {
+        let text = format!(
+            ".version 8.6\n.target sm_100a\n.address_size 64\n.visible .entry k()\n.reqntid 384, 1, 1\n{directives}\n{{\n.reg .pred %p<2>;\n\
+             .reg .b32 %r<2>;\nmov.u32 %r0, %tid.x;\nsetp.lt.u32 %p0, %r0, 128;\n@%p0 bra LESS;\nsetmaxnreg.inc.sync.aligned.u32 232;\nbra END;\n\
+             LESS:\nsetmaxnreg.dec.sync.aligned.u32 {fewer};\nEND:\nret;\n}}\n"
+        );
+        let report = common::run(&load(&text), &common::launch("k", 384, vec![]), None, 100_000);
+        report.findings.iter().map(|found| (found.code, found.help.clone())).collect::<Vec<_>>()
+    };
+    assert_eq!(run(".minnctapersm 1", 40), []);
+    assert_eq!(run("", 48), []);
+    let found = run(".minnctapersm 1", 48);
+    assert_eq!(found.iter().map(|found| found.0).collect::<Vec<_>>(), ["hang"], "{found:?}");
+    assert!(found[0].1.contains("every warp begins with 168 a thread"), "{found:?}");
+}
