@@ -50,7 +50,19 @@ use crate::machine::{simd, tiles};
 /// descriptor says so.
 ///
 /// Nobody has published a comparison for the following, and the model is taken to hold all the same: `cta_group::2`; A in
-/// tensor memory; negated operands; `scale-input-d`, which here lowers D's exponent and leaves its significand as it is.
+/// tensor memory; negated operands; `scale-input-d`, which here lowers D's exponent and leaves its significand as it is; E2M3 and E3M2.
+///
+/// # By kind
+///
+/// | kind | documented (PTX ISA) | compared with hardware | assumed |
+/// |---|---|---|---|
+/// | `f16` | formats, D = A·B (+ D / 2^scale) | MMA-Sim on a B200; `wgmma` on an H200 | what stands above |
+/// | `tf32` | the same; 19 bits of each element count | MMA-Sim on a B200; `wgmma` on an H200 | a NaN in the bits that are cut off (`mma-nan-in-cut-bits`) |
+/// | `f8f6f4` | the same | MMA-Sim on a B200: E4M3, E5M2, E2M1 | E2M3, E3M2; formats mixed with these |
+/// | `i8` | all: integer sums are exact, and wrap or end at the bounds | `wgmma` on an H200 | nothing |
+/// | `mxf8f6f4` | the same, and a scale factor for each 32 elements of a row | MMA-Sim on a B200: E4M3, E5M2, E2M1 | E2M3, E3M2; a product of zero with its factor |
+/// | `mxf4`, `mxf4nvf4` | the same, 32 or 16 elements | MMA-Sim on a B200 | an infinite D; zeros |
+/// | `mma.sync` | formats | an H200 | Blackwell is as Hopper |
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Numerics {
     /// In FP32, fast; a sum differs from the tensor core's in the last bits. An FP16 accumulator is rounded once, at the
