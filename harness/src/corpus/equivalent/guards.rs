@@ -1,8 +1,7 @@
 //! Parts that more threads execute than before.
 
 use super::super::flow;
-use super::super::kernels::Kernel;
-use super::super::text::{Statement, Text, number};
+use super::super::text::{Statement, Text};
 use super::super::{Mutant, What};
 use std::ops::Range;
 
@@ -94,32 +93,6 @@ pub fn guarded_again_inside(text: &Text, mutant: &Mutant) -> bool {
     computes_for_itself(text, &(at + 1..end))
 }
 
-/// A branch around the tiles for CTAs that have none: `setp.ge.u32 %p1, %r1, 8`, of a number of the CTA or cluster that is below.
-pub fn never_taken(kernel: &Kernel, mutant: &Mutant) -> bool {
-    let text = &kernel.text;
-    let What::Unguarded(at) = mutant.what else { return false };
-    let [x, y, z] = kernel.launch.grid;
-    let count = |special: &str| match special {
-        "%ctaid.x" => Some(x),
-        "%clusterid.x" if y * z == 1 => x.checked_div(kernel.launch.cluster[0]),
-        _ => None,
-    };
-    let taken = || {
-        let guard = text.statements[at].guard().filter(|guard| !guard.negated)?;
-        let set = &text.statements[at.checked_sub(1)?];
-        let [predicate, register, limit] = set.operands() else { return None };
-        // The counter of the tiles begins with the number, which nothing changes.
-        let begin = &text.statements[at.checked_sub(2)?];
-        let [counter, number_of] = begin.operands() else { return None };
-        let source = flow::only_definition(text, number_of)?;
-        let below = count(text.statements[source].operands().get(1)?)?;
-        let is = set.opcode() == "setp.ge.u32" && begin.is("mov") && text.statements[source].is("mov");
-        let same = predicate == &guard.register && counter == register;
-        Some(!(is && same && i64::from(below) <= number(limit)?))
-    };
-    taken() == Some(false)
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::tests::{at, made, text};
@@ -192,15 +165,5 @@ ret;";
         assert!(!guarded_again_inside(&other, &unguarded(&other, "@%p1")), "warp 3 is of another warpgroup");
         let more = text(&KERNEL.replace("$warp_end:\n", "$warp_end:\nbar.sync 1, 128;\n"));
         assert!(!guarded_again_inside(&more, &unguarded(&more, "@%p1")));
-    }
-
-    #[test]
-    fn tiles_for_all() {
-        let kernel = Kernel::new(6).unwrap();
-        let guard = kernel.text.find(|s| s.target().is_some_and(|to| to.starts_with("$tiles_end"))).next().unwrap();
-        assert!(never_taken(&kernel, &made(What::Unguarded(guard))));
-        let mut many = kernel.clone();
-        many.launch.grid = [148, 1, 1];
-        assert!(!never_taken(&many, &made(What::Unguarded(guard))), "some CTAs have no tile");
     }
 }

@@ -141,7 +141,6 @@ pub const RULES: &[Rule] = &[
         because: "all that has an effect in the part is guarded again, for warps of the same group",
         applies: |kernel, mutant| guards::guarded_again_inside(&kernel.text, mutant),
     },
-    Rule { name: "never-taken", because: "no CTA of this launch has so high a number", applies: guards::never_taken },
     Rule {
         name: "passed-over",
         because: "without .maxnreg the assembler passes over setmaxnreg",
