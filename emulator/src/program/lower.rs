@@ -489,5 +489,5 @@ impl Lowering {
 /// kernel with `setmaxnreg` (ptxas 13.5, 22 sizes of block). A quarter of an SM has 16,384 registers for its warps, who get them 256 at a time.
 fn registers_for(threads: u32, ctas: u32) -> u32 {
     let warps = threads.div_ceil(32).saturating_mul(ctas).div_ceil(4).max(1);
-    (64 / warps * 8).min(255)
+    (64 / warps * 8).clamp(8, 255)
 }
