@@ -9,7 +9,7 @@ mod formats;
 #[path = "libraries/others.rs"]
 mod others;
 
-use emulator::{Launch, Options, Report};
+use emulator::{Content, Distribution, Launch, Options, Report};
 use formats::Format;
 use half::{bf16, f16};
 
@@ -272,6 +272,11 @@ fn seeds() -> u64 {
 }
 
 fn runs(name: &str) {
+    runs_with(name, |_| ());
+}
+
+/// With a launch that is changed first.
+fn runs_with(name: &str, change: impl FnOnce(&mut Launch)) {
     let wrong = |launch: &Launch, report: &Report| {
         if let Some((_, wrong)) = others::OTHERS.iter().find(|(other, _)| *other == name) {
             return wrong(report);
@@ -284,7 +289,8 @@ fn runs(name: &str) {
     let right: Vec<&str> = RIGHT.iter().filter(|(of, _)| *of == name).map(|(_, code)| *code).collect();
     let path = |ending: &str| format!("{}/tests/libraries/{name}.{ending}", env!("CARGO_MANIFEST_DIR"));
     let read = |ending: &str| std::fs::read_to_string(path(ending)).unwrap_or_else(|e| panic!("{}: {e}", path(ending)));
-    let launch: Launch = serde_json::from_str(&read("json")).unwrap_or_else(|e| panic!("{}: {e}", path("json")));
+    let mut launch: Launch = serde_json::from_str(&read("json")).unwrap_or_else(|e| panic!("{}: {e}", path("json")));
+    change(&mut launch);
     let program = emulator::load(&read("ptx")).unwrap_or_else(|e| panic!("{name} does not load: {e:#?}"));
     // Buffers that were held against the exact sums, which take longer than the kernel: the same bytes again are as right.
     let mut held = None;
@@ -301,6 +307,18 @@ fn runs(name: &str) {
             held = Some(report.buffers);
         }
     }
+}
+
+/// Sums so far are multiplied again where a later block of keys has a greater maximum by far: with the numbers of the launch no
+/// row's rises by more than the 8 (as a power of 2) up to which this kernel keeps the old one.
+#[test]
+fn cute_dsl_fmha_with_rising_maxima() {
+    runs_with("cute_dsl_fmha", |launch| {
+        assert_eq!(others::rising(launch), 0, "then this launch is enough");
+        let Content::Random(random) = &mut launch.buffers[0].content else { panic!("Q is random") };
+        random.distribution = Distribution::Integers { low: -8, high: 8 };
+        assert!(others::rising(launch) > 20, "{} rows", others::rising(launch));
+    });
 }
 
 macro_rules! kernels {

@@ -2,7 +2,7 @@
 
 use crate::formats::Format;
 use crate::{Bf16, Element, F16, F32};
-use emulator::Report;
+use emulator::{Content, Launch, Report};
 
 /// Counts the elements that are wrong.
 type Check = fn(&Report) -> usize;
@@ -65,6 +65,28 @@ impl Attention {
         }
         wrong
     }
+}
+
+/// Rows of `cute_dsl_fmha` whose maximum rises by more than 8, as a power of 2, from one block of 128 keys to a later one.
+pub fn rising(launch: &Launch) -> usize {
+    let numbers = |buffer: usize| -> Vec<f64> {
+        let Content::Random(random) = &launch.buffers[buffer].content else { panic!("Q and K are random") };
+        random.bytes().chunks_exact(2).map(|bytes| F16.read(bytes).into()).collect()
+    };
+    let (q, k) = (numbers(0), numbers(1));
+    let rises = |q: &&[f64]| {
+        let power = |k: &[f64]| dot(*q, k) / 8.0 * std::f64::consts::LOG2_E;
+        let mut blocks = k
+            .chunks_exact(128 * FMHA.depth)
+            .map(|block| block.chunks_exact(FMHA.depth).map(power).fold(f64::MIN, f64::max));
+        let mut kept = blocks.next().expect("keys");
+        blocks.any(|most| {
+            let risen = most - kept > 8.0;
+            kept = kept.max(most);
+            risen
+        })
+    };
+    q.chunks_exact(FMHA.depth).filter(rises).count()
 }
 
 /// `D = A Bᵀ` of several sizes, which lie one behind the other in each buffer.
