@@ -13,6 +13,7 @@ const SOURCES: &[&str] = &[
     "grader/src",
     "harness/Cargo.toml",
     "harness/emit",
+    "harness/matrices",
     "harness/src",
     "ptx/Cargo.toml",
     "ptx/src",

@@ -3,7 +3,6 @@
 //! Inputs are small integers that a seed gives for any element by itself, so that no matrix needs to be held here. Whether
 //! every element of D was written is checked everywhere.
 
-use crate::gemm;
 use crate::inputs::{Random, decode, encode, integer_bound};
 use crate::launch;
 use crate::mismatch::{Example, TILE};
@@ -12,6 +11,7 @@ use crate::problem::Problem;
 use crate::source::{Built, Matrix};
 use crate::steps::Shape;
 use emulator::{Content, Distribution, Memory, NumberType, Options, Program, Report, Values};
+use matrices::gemm;
 use ptx::Dtype;
 
 /// Blocks of D of 128 × 128 elements that are checked at most.

@@ -271,7 +271,7 @@ fn largest(dtype: Dtype) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gemm;
+    use matrices::gemm;
 
     /// One wrong element, exchanged rows, one that was never written, the product of another round: each is found.
     #[test]

@@ -3,9 +3,9 @@
 use super::cause::{Cause, Moves, Slice};
 use super::{TILE, Tile};
 use crate::compare::{Comparison, Element};
-use crate::gemm;
 use crate::inputs::{SLICE, decode, encode};
 use crate::reference::{Reference, tolerance};
+use matrices::gemm;
 use ptx::Dtype;
 
 /// Fewer wrong elements than this are no evidence for a hypothesis.

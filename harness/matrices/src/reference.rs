@@ -18,14 +18,16 @@ pub struct Reference {
     /// D, m × n.
     pub values: Vec<f64>,
     /// A and B as numbers, for partial products.
-    pub(crate) operands: Operands,
+    pub operands: Operands,
 }
 
 /// A and B as numbers.
 #[derive(Clone, Debug)]
-pub(crate) struct Operands {
-    pub(crate) a: Vec<f64>,
-    pub(crate) b: Vec<f64>,
+pub struct Operands {
+    /// A, row by row.
+    pub a: Vec<f64>,
+    /// B, row by row.
+    pub b: Vec<f64>,
 }
 
 impl Reference {

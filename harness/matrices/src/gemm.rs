@@ -5,7 +5,7 @@
 ///
 /// # Panics
 /// When a slice has another length than its shape says: that is a mistake of the caller in this crate.
-pub(crate) fn product(a: &[f64], b: &[f64], m: usize, n: usize, k: usize) -> Vec<f64> {
+pub fn product(a: &[f64], b: &[f64], m: usize, n: usize, k: usize) -> Vec<f64> {
     assert_eq!((a.len(), b.len()), (m * k, n * k), "operands of a {m}x{n}x{k} product");
     let mut d = vec![0.0; m * n];
     let stride = |value: usize| value as isize;

@@ -134,7 +134,7 @@ fn drawn(count: usize, at: impl Fn(u64) -> Random + Sync, draw: impl Fn(&mut Ran
 pub const SLICE: usize = 16;
 
 /// The largest integer input: every |sum| stays below 2²⁴ (exact in FP32) and at 65504 or less (finite in FP16).
-pub(crate) fn integer_bound(problem: Problem) -> i64 {
+pub fn integer_bound(problem: Problem) -> i64 {
     const LARGEST_SUM: i64 = 65_504;
     let k = i64::from(problem.k);
     // Integers up to 2^8 are exact in BF16, up to 2^11 in FP16; 15 is enough to tell elements apart.
