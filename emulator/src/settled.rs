@@ -7,11 +7,11 @@ pub struct Settled {
     pub name: &'static str,
     /// What holds.
     pub holds: &'static str,
-    /// Cases of `tests/silicon` with a recording of an H200 that show it.
+    /// Cases of `tests/silicon` with a recording of an H200, or an H100, that show it.
     pub cases: &'static [&'static str],
 }
 
-/// Every fact, in alphabetical order. All were measured on an H200, compute capability 9.0; that Blackwell does the same is assumed.
+/// Every fact, in alphabetical order. All were measured on an H200 or an H100, compute capability 9.0; that Blackwell does the same is assumed.
 pub const SETTLED: &[Settled] = &[
     Settled {
         name: "box-bytes-outside",
@@ -107,6 +107,11 @@ pub const SETTLED: &[Settled] = &[
         name: "negative-coordinates",
         holds: "A load may begin at negative coordinates; a store from there is an illegal instruction.",
         cases: &["out_of_bounds/negative_coordinates", "store/negative_coordinates"],
+    },
+    Settled {
+        name: "register-pool",
+        holds: "setmaxnreg.inc takes from what the CTA's own warps have given back, and waits for ever where that is too little. With neither .maxnreg nor .minnctapersm the assembler leaves setmaxnreg out.",
+        cases: &["registers/given_back", "registers/too_few", "registers/too_few_of_maxnreg", "registers/no_count"],
     },
     Settled {
         name: "subnormal-sums",
