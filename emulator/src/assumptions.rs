@@ -237,6 +237,12 @@ pub const ASSUMPTIONS: &[Assumption] = &[
         "Clocks around one mbarrier.try_wait for a phase that is never completed, with hints and without.",
     ),
     assume(
+        "ue4m3-top-bit",
+        "Bit 7 of a scale factor in UE4M3 does not count: 0xb8 is 1, as 0x38 is, and 0xff is NaN.",
+        "The format has 7 bits, held in a byte whose bit 7 is padded with zero. The ISA does not say what a tensor core makes of a 1 there.",
+        "One MMA of kind::mxf4nvf4 with scale factors of both signs of E4M3 on the device.",
+    ),
+    assume(
         "ue8m0-of-negative-numbers",
         "cvt to ue8m0x2 drops the sign of its source and rounds the magnitude: -1.5 with .rp is the factor 2; what lies below 2^-127, zero too, is that factor.",
         "The ISA gives scale factors no sign, and does not say what becomes of a negative number. Only Blackwell has the conversion.",

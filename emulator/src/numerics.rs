@@ -58,10 +58,10 @@ use crate::machine::{simd, tiles};
 /// |---|---|---|---|
 /// | `f16` | formats, D = A·B (+ D / 2^scale) | MMA-Sim on a B200; `wgmma` on an H200 | what stands above |
 /// | `tf32` | the same; 19 bits of each element count | MMA-Sim on a B200; `wgmma` on an H200 | a NaN in the bits that are cut off (`mma-nan-in-cut-bits`) |
-/// | `f8f6f4` | the same | MMA-Sim on a B200: E4M3, E5M2, E2M1 | E2M3, E3M2; formats mixed with these |
+/// | `f8f6f4` | formats, D = A·B (+ D): `scale-input-d` is for the two above | MMA-Sim on a B200: E4M3, E5M2, E2M1 | E2M3, E3M2; formats mixed with these |
 /// | `i8` | all: integer sums are exact, and wrap or end at the bounds | `wgmma` on an H200 | nothing |
-/// | `mxf8f6f4` | the same, and a scale factor for each 32 elements of a row | MMA-Sim on a B200: E4M3, E5M2, E2M1 | E2M3, E3M2; a product of zero with its factor |
-/// | `mxf4`, `mxf4nvf4` | the same, 32 or 16 elements | MMA-Sim on a B200 | an infinite D; zeros |
+/// | `mxf8f6f4` | as `f8f6f4`, and a scale factor (UE8M0) for each 32 elements of a row | MMA-Sim on a B200: E4M3, E5M2, E2M1 | E2M3, E3M2; a product of zero with its factor |
+/// | `mxf4`, `mxf4nvf4` | the same, 32 or 16 elements, UE8M0 or, of 16, UE4M3 | MMA-Sim on a B200 | an infinite D; zeros; bit 7 of UE4M3 (`ue4m3-top-bit`) |
 /// | `mma.sync` | formats | an H200 | Blackwell is as Hopper |
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Numerics {

@@ -1,6 +1,10 @@
 //! What kernels in the field use, against what the emulator says it models: `field/mnemonics.txt` is the list, `forms/list.txt` has a
 //! statement that loads for each, `forms/refused.txt` what is not modelled yet.
 
+#[path = "vocabulary/listed.rs"]
+mod listed;
+
+use listed::{sorted, written_out};
 use std::collections::{BTreeMap, BTreeSet};
 
 const FIELD: &str = include_str!("field/mnemonics.txt");
@@ -10,50 +14,6 @@ const REFUSED: &str = include_str!("forms/refused.txt");
 fn first_words(list: &str) -> BTreeSet<&str> {
     let lines = list.lines().filter(|line| !line.starts_with('#'));
     lines.filter_map(|line| line.split_whitespace().next()).map(|word| word.trim_end_matches(';')).collect()
-}
-
-/// The parts of an opcode, sorted: real code writes modifiers in several orders. Hints of loads and stores are in no form, nor are cache
-/// operators, which decide about speed only.
-fn sorted(opcode: &str) -> Vec<&str> {
-    let base = opcode.split('.').next().unwrap_or_default();
-    let hints = ["ld", "st", "atom", "red"].contains(&base);
-    let is_hint = |part: &str| {
-        part.starts_with("L1::")
-            || part.starts_with("L2::")
-            || ["ca", "cg", "cs", "lu", "cv", "wb", "wt"].contains(&part)
-    };
-    let mut parts: Vec<&str> = opcode.split('.').filter(|part| !(hints && is_hint(part))).collect();
-    parts.sort_unstable();
-    parts
-}
-
-/// All opcodes of a form, up to the `}` or `|` that ends this part of it.
-fn written_out(rest: &mut &str) -> Vec<String> {
-    let mut all = vec![String::new()];
-    while let Some(c) = rest.chars().next() {
-        let mut choices = Vec::new();
-        if c == '{' {
-            while !rest.starts_with('}') {
-                *rest = &rest[1..];
-                choices.extend(written_out(rest));
-            }
-            *rest = &rest[1..];
-            if let Some(behind) = rest.strip_prefix('?') {
-                *rest = behind;
-                choices.push(String::new());
-            }
-        } else if c == '|' || c == '}' {
-            break;
-        } else if let Some(behind) = rest.strip_prefix("xN") {
-            *rest = behind;
-            choices.extend((0..8).map(|n| format!("x{}", 1 << n)));
-        } else {
-            *rest = &rest[1..];
-            choices.push(c.to_string());
-        }
-        all = all.iter().flat_map(|begun| choices.iter().map(move |choice| format!("{begun}{choice}"))).collect();
-    }
-    all
 }
 
 #[test]
@@ -93,10 +53,22 @@ fn mnemonics(text: &str) -> BTreeSet<String> {
     words.map(String::from).collect()
 }
 
-/// The list is complete of the kernels that lie beside it.
+/// What stands in the list from the kernels that lie beside it; the mnemonics of the 124 others stand before that.
+const OF_KERNELS_HERE: &str = "# the kernels in ../gluon\n";
+
+/// How many mnemonics the 124 kernels use: the list is the whole of it.
+#[test]
+fn the_list_of_the_field_is_whole() {
+    let (others, _) = FIELD.split_once(OF_KERNELS_HERE).expect(OF_KERNELS_HERE);
+    let lines = others.lines().filter(|line| !line.starts_with('#') && !line.is_empty()).count();
+    assert_eq!((lines, first_words(others).len()), (386, 386), "lines, and different ones");
+}
+
+/// The list is complete of the kernels that lie beside it, and what it has from them alone is used by so many as it says.
 #[test]
 fn the_list_of_the_field_has_what_kernels_of_a_compiler_use() {
     let field = first_words(FIELD);
+    let mut counts: BTreeMap<String, u32> = BTreeMap::new();
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/gluon");
     let mut texts = 0;
     for file in std::fs::read_dir(folder).expect(folder).flatten() {
@@ -108,7 +80,14 @@ fn the_list_of_the_field_has_what_kernels_of_a_compiler_use() {
         assert!(used.len() > 30, "{:?}: {} mnemonics: it is not read", file.path(), used.len());
         let missing: Vec<&String> = used.iter().filter(|m| !field.contains(m.as_str())).collect();
         assert!(missing.is_empty(), "{:?} uses what field/mnemonics.txt lacks: {missing:#?}", file.path());
+        used.into_iter().for_each(|mnemonic| *counts.entry(mnemonic).or_default() += 1);
     }
+    let (others, here) = FIELD.split_once(OF_KERNELS_HERE).expect(OF_KERNELS_HERE);
+    let others = first_words(others);
+    let listed: BTreeSet<String> = here.lines().filter(|line| !line.is_empty()).map(String::from).collect();
+    let alone = counts.iter().filter(|(mnemonic, _)| !others.contains(mnemonic.as_str()));
+    let used: BTreeSet<String> = alone.map(|(mnemonic, count)| format!("{mnemonic} {count}")).collect();
+    assert_eq!(listed, used, "the mnemonics that only the kernels in {folder} have, and how many of them");
     assert!(texts > 30, "{folder} has {texts} kernels");
 }
 

@@ -4,79 +4,26 @@
 //! refuses is in `vocabulary/not_modelled.txt`, with the reason. ptxas looks at statements before it makes code of them; what it finds only
 //! then is not asked here. Of what ptxas refuses, an eighth is tried; with `VOCABULARY=all` all of it, which takes minutes.
 
+#[path = "vocabulary/ask.rs"]
+mod ask;
 #[path = "vocabulary/expand.rs"]
 mod expand;
+#[path = "vocabulary/listed.rs"]
+mod listed;
+#[path = "vocabulary/nearest.rs"]
+mod nearest;
+#[path = "vocabulary/operands.rs"]
+mod operands;
 #[path = "../../ptx/tests/ptxas/mod.rs"]
 #[allow(dead_code)]
 mod ptxas;
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
-use std::process::Command;
+use ask::{entry, found_when_executed, head, refused};
+use std::collections::BTreeSet;
 
 const BLACKWELL: &str = include_str!("vocabulary/forms.txt");
 const HOPPER: &str = include_str!("vocabulary/hopper.txt");
 const NOT_MODELLED: &str = include_str!("vocabulary/not_modelled.txt");
-
-/// Lines before the first kernel, and lines of a kernel.
-const HEAD: usize = 3;
-const LINES: usize = 3;
-
-fn head(target: &str) -> String {
-    format!(".version 9.3\n.target {target}\n.address_size 64\n")
-}
-
-/// A kernel of one statement, which stands in its second line.
-fn entry(n: usize, statement: &str) -> String {
-    let end = if statement.is_empty() { "" } else { ";" };
-    format!(
-        ".visible .entry k{n}() {{ .reg .pred %p<5>; .reg .b8 %b<5>; .reg .b16 %h<13>; .reg .b32 %r<13>; .reg .b64 %d<13>; \
-         .reg .b128 %q<13>; .reg .f32 %f<5>; TABLE: .branchtargets DONE;\n{statement}{end}\nDONE: ret; }}\n"
-    )
-}
-
-/// What ptxas says of the statements that it refuses.
-fn refused(ptxas: &Path, target: &str, statements: &[String]) -> BTreeMap<usize, String> {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let (source, object) = (folder.join(format!("vocabulary.{target}.ptx")), folder.join("vocabulary.cubin"));
-    let mut refused = BTreeMap::new();
-    // A text that it cannot read ends its work: the next round goes on behind it.
-    for _ in 0..200 {
-        let mut text = head(target);
-        for (n, statement) in statements.iter().enumerate() {
-            text += &entry(n, if refused.contains_key(&n) { "" } else { statement });
-        }
-        // An error at the end, so that it makes no code of the rest.
-        text += &entry(statements.len(), "add.none %r0");
-        std::fs::write(&source, &text).expect("the scratch folder of tests can be written");
-        let output = Command::new(ptxas).arg(format!("-arch={target}")).arg(&source).arg("-o").arg(&object).output();
-        let output = output.unwrap_or_else(|error| panic!("{} cannot be run: {error}", ptxas.display()));
-        let said = String::from_utf8_lossy(&output.stderr);
-        let mut fatal = false;
-        for line in said.lines() {
-            // What it says of its own macros names no line of ours.
-            let Some((file, (place, what))) =
-                line.split_once(", line ").and_then(|(f, r)| Some((f, r.split_once(';')?)))
-            else {
-                continue;
-            };
-            if !file.ends_with(".ptx") {
-                continue;
-            }
-            let what = what.trim();
-            if what.starts_with("error") || what.starts_with("fatal") {
-                fatal |= what.starts_with("fatal");
-                let line: usize = place.trim().parse().expect(&said);
-                refused.entry((line - HEAD - 1) / LINES).or_insert_with(|| what.into());
-            }
-        }
-        if !fatal {
-            assert!(refused.remove(&statements.len()).is_some(), "ptxas did not come to the end: {said}");
-            return refused;
-        }
-    }
-    panic!("ptxas cannot read the statements");
-}
 
 /// The beginnings of statements that are not modelled, each with the reason.
 fn not_modelled() -> Vec<(&'static str, &'static str)> {
@@ -88,7 +35,7 @@ fn not_modelled() -> Vec<(&'static str, &'static str)> {
 fn compare(target: &str, patterns: &str) -> Option<BTreeSet<&'static str>> {
     let ptxas = ptxas::there()?;
     let statements = expand::statements(patterns);
-    let refused = refused(&ptxas, target, &statements);
+    let refused = refused(&ptxas, (target, "vocabulary"), &statements);
     let known = not_modelled();
     let (mut used, mut wrong, mut missing, mut both) = (BTreeSet::new(), Vec::new(), Vec::new(), 0);
     let all = std::env::var_os("VOCABULARY").is_some_and(|which| which == "all");
@@ -98,6 +45,7 @@ fn compare(target: &str, patterns: &str) -> Option<BTreeSet<&'static str>> {
         }
         match (emulator::load(&format!("{}{}", head(target), entry(n, statement))), refused.get(&n)) {
             (Ok(_), None) => both += 1,
+            (Ok(_), Some(why)) if found_when_executed(statement, why) => {}
             (Ok(_), Some(why)) => wrong.push(format!("{statement}: {why}")),
             (Err(errors), None) => match known.iter().find(|(begin, _)| statement.starts_with(begin)) {
                 Some((begin, _)) => _ = used.insert(*begin),
@@ -138,10 +86,16 @@ fn no_refusal_names_what_was_written_as_the_nearest_form() {
     let mut repeated = BTreeSet::new();
     let mut asked = 0;
     for (target, patterns) in [("sm_100a", BLACKWELL), ("sm_90a", HOPPER)] {
+        let mut known = BTreeSet::new();
         for (n, statement) in expand::statements(patterns).iter().enumerate() {
+            // What is said of an opcode is said of it with any operands.
+            let opcode = statement.split_whitespace().find(|word| !word.starts_with('@')).unwrap_or_default();
+            if known.contains(opcode) {
+                continue;
+            }
             let Err(errors) = emulator::load(&format!("{}{}", head(target), entry(n, statement))) else { continue };
             let Some((_, form)) = errors[0].help.split_once("The nearest form that is modelled: `") else { continue };
-            let opcode = statement.split_whitespace().find(|word| !word.starts_with('@')).unwrap_or_default();
+            known.insert(opcode.to_string());
             asked += 1;
             if form.split('`').next() == Some(opcode) {
                 repeated.insert(opcode.to_string());

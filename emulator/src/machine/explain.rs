@@ -146,10 +146,8 @@ impl Cluster<'_> {
             Some(ActorKind::NonCoherent) => "a warp".into(),
             Some(ActorKind::AsyncCopies(w)) => format!("cp.async of {}", self.warp_name(w as usize)),
             Some(ActorKind::Mmas { .. } | ActorKind::Wgmmas { .. } | ActorKind::Commits) => "the tensor core".into(),
-            Some(ActorKind::Mbarrier) if self.is_async_store(stamp.site) => "an st.async".into(),
-            Some(ActorKind::Mbarrier | ActorKind::BulkReads { .. } | ActorKind::BulkWrites { .. }) => {
-                "the TMA engine".into()
-            }
+            Some(ActorKind::Mbarrier) => self.called_async(stamp.site).unwrap_or("the TMA engine").into(),
+            Some(ActorKind::BulkReads { .. } | ActorKind::BulkWrites { .. }) => "the TMA engine".into(),
             None => "another CTA".into(),
         }
     }
@@ -324,8 +322,13 @@ impl Cluster<'_> {
         arrivals.find(behind).map(|&(site, ..)| site)
     }
 
-    fn is_async_store(&self, site: u32) -> bool {
-        self.kernel.code.iter().any(|inst| inst.site == site && matches!(inst.op, Op::AsyncStore(_)))
+    /// What a statement is called that has an mbarrier count what threads store.
+    fn called_async(&self, site: u32) -> Option<&'static str> {
+        let called = |op: &Op| match op {
+            Op::AsyncStore(op) => Some(if op.update.is_some() { "a red.async" } else { "an st.async" }),
+            _ => None,
+        };
+        self.kernel.code.iter().filter(|inst| inst.site == site).find_map(|inst| called(&inst.op))
     }
 
     /// Whether the first access of a conflict writes what it writes whatever was there before. What an atomic operation or a reduction leaves

@@ -74,6 +74,20 @@ fn undefine(operand: &mut Operand, rows: &[bool]) {
     operand.defined.iter_mut().zip(rows).for_each(|(row, &defined)| *row &= defined);
 }
 
+/// Ascending numbers as spans: `0 to 31, 40`.
+fn spans(numbers: impl Iterator<Item = u32>) -> String {
+    let mut all: Vec<(u32, u32)> = Vec::new();
+    for n in numbers {
+        match all.last_mut() {
+            Some((_, last)) if *last + 1 == n => *last = n,
+            _ => all.push((n, n)),
+        }
+    }
+    let one =
+        |&(first, last): &(u32, u32)| if first == last { first.to_string() } else { format!("{first} to {last}") };
+    all.iter().map(one).collect::<Vec<_>>().join(", ")
+}
+
 impl Cluster<'_> {
     /// Checks an MMA's reading of its scale factors against what others do.
     pub fn touch_factors(
@@ -125,29 +139,40 @@ impl Cluster<'_> {
     fn missing_factors(&self, group: &[usize], parts: [(u32, u32); 2]) -> String {
         for (which, (column, rows)) in ["A", "B"].into_iter().zip(parts) {
             for &c in group {
-                let holds = |quarter: u32| {
-                    let (tensor, mut rows) = (&self.ctas[c].tensor, 0..rows);
-                    rows.all(|row| tensor.get(32 * quarter + row % 32, column + row / 32).1)
-                };
-                let held = [0, 1, 2, 3].map(holds);
-                let name = self.tensor_name(column);
-                if held == [false; 4] {
-                    return format!(
-                        "this MMA reads scale factors of {which} in {name}, which nothing has written, or not all of them"
-                    );
+                let tensor = &self.ctas[c].tensor;
+                let lacks = |lane: u32, row: u32| !tensor.get(lane, column + row / 32).1;
+                let reads = |lane: u32| (0..rows).filter(move |row| row % 32 == lane % 32);
+                let held = [0, 1, 2, 3].map(|quarter| !(0..rows).any(|row| lacks(32 * quarter + row % 32, row)));
+                if held == [true; 4] {
+                    continue;
                 }
-                let quarters = |wanted: bool| {
-                    let lanes = (0..4).filter(|&n| held[n] == wanted).map(|n| format!("{} to {}", 32 * n, 32 * n + 31));
-                    lanes.collect::<Vec<_>>().join(", ")
-                };
-                if held != [true; 4] {
+                let name = self.tensor_name(column);
+                let begin = format!("this MMA reads scale factors of {which} in {name}");
+                if held.contains(&true) {
+                    let quarters = |wanted: bool| {
+                        let lanes =
+                            (0..4).filter(|&n| held[n] == wanted).map(|n| format!("{} to {}", 32 * n, 32 * n + 31));
+                        lanes.collect::<Vec<_>>().join(", ")
+                    };
                     return format!(
-                        "this MMA reads scale factors of {which} in {name}: lanes {} hold them, lanes {} do not; each quarter of 32 lanes \
-                         needs its copy, as tcgen05.cp.32x128b.warpx4 writes",
+                        "{begin}: lanes {} hold them, lanes {} do not; each quarter of 32 lanes needs its copy, as tcgen05.cp.32x128b.warpx4 \
+                         writes",
                         quarters(true),
                         quarters(false)
                     );
                 }
+                if (0..128).all(|lane| reads(lane).all(|row| lacks(lane, row))) {
+                    let last = column + rows.div_ceil(32) - 1;
+                    return format!("{begin}, which nothing has written (columns {column} to {last} of all quarters)");
+                }
+                // Column by column, the lanes that lack theirs.
+                let lanes =
+                    |n: u32| (0..128).filter(move |&lane| reads(lane).any(|row| row / 32 == n && lacks(lane, row)));
+                let missing = (0..rows.div_ceil(32)).filter_map(|n| {
+                    let lanes = spans(lanes(n));
+                    (!lanes.is_empty()).then(|| format!("column {} in lanes {lanes}", column + n))
+                });
+                return format!("{begin}, where nothing has written {}", missing.collect::<Vec<_>>().join(", "));
             }
         }
         "this MMA reads an operand that is not defined".into()

@@ -158,7 +158,7 @@ pub const RULES: &[Rule] = &[
     ),
     rule(
         "mbarrier-relaxed-wait",
-        "An arrival, or what an engine completes.",
+        "An arrival, or what an engine, st.async or red.async completes.",
         "A wait with .relaxed, without a fence behind it (fence-and-relaxed).",
         "Nothing to the letter, and a note: ptxas makes the same instruction of it as of an acquire at .cta scope, and kernels of Tilus have no \
          other waits. A load or store of global memory races all the same: an acquire at .cluster scope empties its cache.",

@@ -3,7 +3,7 @@
 
 use super::facts::{Facts, mark_fragments, needs_scopes};
 use super::layout::{layout, next_multiple};
-use super::op::{FALSE, Inst, Op, Reg, TRUE};
+use super::op::{FALSE, Inst, Logic, Op, Reg, TRUE};
 use super::registers::{self, Plan};
 use super::told::{at, enough};
 use super::variables::{module_variables, too_many};
@@ -477,6 +477,13 @@ impl Lowering {
                 Some(_) => Err(wrong(format!("`{name}` is not a predicate"), "Declare it with `.reg .pred`.")),
                 None => Err(self.undeclared(name)),
             },
+            Operand::Not(name) => {
+                let a = self.predicate(&Operand::Name(name.clone()))?;
+                let Reg::Pred(d) = self.register("pred")? else { return Ok(a) };
+                let op = Op::Pred { logic: Logic::And, d, a, a_negated: false, b: a, negate: true };
+                self.emit(op, TRUE, false, vec![Reg::Pred(a)], vec![Reg::Pred(d)]);
+                Ok(d)
+            }
             other => Err(wrong(
                 format!("expected a predicate, found {}", decode::describe(other)),
                 "Use a `.pred` register.",

@@ -1,8 +1,13 @@
 //! `st.async` and `red.async`: to the own CTA in each form, to another one, and what is found without the wait.
 
+use crate::common::{load, rendered};
 use crate::row::{Row, bare, check, one};
 
 const WAIT: &str = "WAIT:\nmbarrier.try_wait.parity.shared::cta.b64 %p9, [bar], 0;\n@!%p9 bra WAIT;\n";
+
+/// A wait that acquires, and one at the scope of the cluster that does not: the data is there, but nothing orders the load behind it.
+const ACQUIRES: &str = "mbarrier.try_wait.parity.shared::cta.b64 %p9";
+const RELAXED: &str = "mbarrier.try_wait.parity.relaxed.cluster.shared::cta.b64 %p9";
 
 pub fn rows() -> Vec<Row> {
     let mut rows = Vec::new();
@@ -49,7 +54,11 @@ fn reductions() -> Vec<Row> {
                  ld.shared.{bits} %{class}0, [smem];"
             );
             let begin = format!("{BEGIN}mov.{bits} %{class}1, {operand:#x};\nst.shared.{bits} [smem], {old};\n");
-            rows.push(one(&body, new).around(&begin, "").without(WAIT, "race-shared"));
+            rows.push(one(&body, new).around(&begin, "").without(WAIT, "race-shared").with(
+                ACQUIRES,
+                RELAXED,
+                "missing-acquire",
+            ));
         }
     }
     // 32 threads add to one value, at once: they do not race with each other.
@@ -101,7 +110,11 @@ fn form(weak: &str, (space, to, bar): (&str, &str, &str), ty: &str, lanes: u32) 
          st.async{weak}{space}.mbarrier::complete_tx::bytes{vector}.{ty} {to}, {value}, {bar};\n{WAIT}{get}",
         lanes * bytes
     );
-    one(&body, lanes.into()).around(&format!("{BEGIN}{set}"), "").without(WAIT, "race-shared")
+    one(&body, lanes.into()).around(&format!("{BEGIN}{set}"), "").without(WAIT, "race-shared").with(
+        ACQUIRES,
+        RELAXED,
+        "missing-acquire",
+    )
 }
 
 /// Each thread of CTA 0 stores its number to CTA 1, 8 bytes apart, where they come in any order; 256 bytes are counted.
@@ -121,6 +134,19 @@ fn to_another() -> Row {
         .gives(32, &(0..32).collect::<Vec<u64>>())
         .with("[%r82], %d1, [%r83]", "[%r82], %d1, [%r81]", "copy-barrier")
         .with("[%r82], %d1", "[%r82+4], %d1", "bulk-shared-address")
+        .with(ACQUIRES, RELAXED, "missing-acquire")
+}
+
+/// What is said of a reduction speaks of it, not of a store.
+#[test]
+fn a_finding_names_the_reduction() {
+    let row = reductions().swap_remove(0);
+    for (without, says) in
+        [(row.text().replace(WAIT, ""), "a red.async"), (row.text().replace(ACQUIRES, RELAXED), "a red.async")]
+    {
+        let text = rendered(&row.run(&load(&without), None));
+        assert!(text.contains(says) && !text.contains("st.async"), "{text}");
+    }
 }
 
 #[test]

@@ -467,7 +467,21 @@ fn scale_factors_of_one_quarter_are_told_from_none() {
         .row()
         .replaced("tcgen05.cp.cta_group::1.32x128b.warpx4 [%r90+400], %d5;", "");
     let text = rendered(&none.run(&load(&none.text()), None));
-    assert!(text.contains("scale factors of B in tensor memory column 400, which nothing has written"), "{text}");
+    let says = "scale factors of B in tensor memory column 400, which nothing has written (columns 400 to 400 of all quarters)";
+    assert!(text.contains(says), "{text}");
+}
+
+/// Some columns of the scale factors are there, others are not: these are named, with their lanes.
+#[test]
+fn columns_that_lack_scale_factors_are_named() {
+    let row = Case { kind: "mxf8f6f4", factors: 1, n: 16, ..CASE }.row();
+    let copy = "tcgen05.cp.cta_group::1.32x128b.warpx4 [%r90+384], %d5;";
+    let text = rendered(&row.run(&load(&row.text()), None));
+    assert!(!text.contains("undefined-value-stored"), "{text}");
+    let late = row.replaced(copy, &copy.replace("+384", "+386"));
+    let text = rendered(&late.run(&load(&late.text()), None));
+    let says = "scale factors of A in tensor memory column 384, where nothing has written column 384 in lanes 0 to 127, column 385 in lanes 0 to 127";
+    assert!(text.contains("undefined-value-stored") && text.contains(says), "{text}");
 }
 
 /// The first warp stores scale factors of A, of ones, where the copy would have brought them to all quarters.

@@ -15,6 +15,7 @@ mod control;
 mod conversions;
 mod counts;
 mod coverage;
+mod discarded;
 mod floats;
 mod formats;
 mod four_rows;
@@ -52,6 +53,7 @@ const TABLES: &[fn() -> Vec<Row>] = &[
     control::rows,
     counts::rows,
     conversions::rows,
+    discarded::rows,
     floats::rows,
     four_rows::rows,
     integers::rows,
@@ -87,6 +89,7 @@ fn ptxas_takes_the_rows() {
     for (name, rows) in [
         ("async_store", async_store::rows()),
         ("counts", counts::rows()),
+        ("discarded", discarded::rows()),
         ("kinds", kinds::rows()),
         ("matrices", matrices::rows()),
         ("narrow", narrow::rows()),

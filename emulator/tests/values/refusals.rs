@@ -35,6 +35,34 @@ fn a_hundred_errors_are_told() {
     );
 }
 
+/// Results that go nowhere, vectors of nothing, constants as addresses and out of range: what ptxas 13.5 refuses (`vocabulary/operands.rs`
+/// asks it of every form).
+#[test]
+fn operands_that_have_no_place_are_refused() {
+    for (statement, says) in [
+        ("ld.global.b32 _, [%d8];", "operand 1 of `ld.global.b32` is `_`"),
+        ("ld.global.v8.b32 {_, _, _, _, _, _, _, _}, [%d8];", "names no register"),
+        ("setp.eq.u32 _|_, %r1, %r2;", "both results"),
+        ("st.shared.b32 [16], %r1;", "is the constant 16"),
+        ("mov.b32 {%h0, %h1}, {%h2, %h3};", "from a vector to a vector"),
+        ("stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r1], {0};", "constants alone"),
+        ("ld.global.v2.b32 {%r1, %d1}, [%d8];", "registers of 4 bytes (`%r1`) and of 8 bytes (`%d1`)"),
+        ("movmatrix.sync.aligned.m8n8.trans.b16 %r0, 5;", "is 5"),
+        ("cvt.rn.f16x2.e4m3x2 %r0, 0;", "found the constant 0"),
+        ("createpolicy.fractional.L2::evict_first.b64 %d1, 1;", "`1.0`"),
+        ("createpolicy.range.L2::evict_first.b64 %d1, [%d8], 4096, 1024;", "the primary size"),
+        ("bfe.u32 %r0, %r1, 256, 1;", "is 256"),
+        ("tcgen05.wait::ld.sync.aligned %r0;", "takes 0 operands, found 1"),
+        ("griddepcontrol.launch_dependents 3;", "takes 0 operands, found 1"),
+        ("trap 4;", "takes 0 operands, found 1"),
+    ] {
+        let errors = emulator::load(&kernel(statement)).expect_err(statement);
+        assert_eq!(errors[0].code, "ptx-semantics", "{statement}: {errors:#?}");
+        let text = format!("{} {}", errors[0].title, errors[0].help);
+        assert!(text.contains(says), "{statement}: {text}");
+    }
+}
+
 /// What ptxas 13.5 refuses, word for word tried with it, no GPU would ever run: the message says what is taken.
 #[test]
 fn registers_and_constants_of_other_types_are_refused() {

@@ -2,12 +2,36 @@
 //! braces among operands are vectors. `t0` is a register of the opcode's last type, `s0` of its first, `w0` of one twice as wide as the
 //! last, and `Vt0` as many as `.v2` and the like say.
 
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The patterns, as opcodes and operands.
+fn lines(patterns: &str) -> impl Iterator<Item = (&str, &str)> {
+    let lines = patterns.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    lines.map(|line| line.split_once(' ').unwrap_or((line, "")))
+}
+
+/// All opcodes of the patterns.
+pub fn opcodes(patterns: &str) -> BTreeSet<String> {
+    lines(patterns).flat_map(|(opcode, _)| alternatives(opcode, true)).collect()
+}
+
+/// What stands behind the opcodes, by their first word.
+pub fn operands(patterns: &str) -> BTreeMap<String, BTreeSet<String>> {
+    let mut all: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (opcode, operands) in lines(patterns) {
+        let operands = alternatives(operands, false);
+        for opcode in alternatives(opcode, true) {
+            let word = opcode.split('.').next().unwrap_or_default();
+            all.entry(word.into()).or_default().extend(operands.iter().cloned());
+        }
+    }
+    all
+}
+
 /// All statements of the patterns, each once.
 pub fn statements(patterns: &str) -> Vec<String> {
-    let lines = patterns.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
-    let mut all: Vec<String> = lines
-        .flat_map(|line| {
-            let (opcode, operands) = line.split_once(' ').unwrap_or((line, ""));
+    let mut all: Vec<String> = lines(patterns)
+        .flat_map(|(opcode, operands)| {
             let operands = alternatives(operands, false);
             alternatives(opcode, true)
                 .into_iter()
@@ -87,7 +111,7 @@ fn class(ty: &str) -> Option<char> {
 }
 
 /// The statement with registers in place of `t0` and the like.
-fn with_registers(opcode: &str, operands: &str) -> String {
+pub fn with_registers(opcode: &str, operands: &str) -> String {
     let classes: Vec<char> = opcode.split('.').skip(1).filter_map(class).collect();
     let (first, last) = (*classes.first().unwrap_or(&'r'), *classes.last().unwrap_or(&'r'));
     let wide = ['h', 'r', 'd', 'q'].iter().skip_while(|c| **c != last).nth(1).copied().unwrap_or('q');

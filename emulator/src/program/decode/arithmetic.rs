@@ -191,7 +191,7 @@ fn setp(l: &mut Lowering, mods: &[&str], o: &Operands) -> Family {
     let Some(f) = alu::compare(op, mods.contains(&"ftz"), ty) else { return Ok(None) };
     o.expect(if logic.is_some() { 4..=4 } else { 3..=3 })?;
     let (d, q) = match o.get(0)? {
-        Operand::Pair(..) if matches!(ty, "f16" | "bf16") => {
+        Operand::Pair(_, q) if matches!(ty, "f16" | "bf16") && **q != Operand::Sink => {
             return Err(wrong(
                 format!("`{}` gives one predicate", o.opcode),
                 "Name one, and negate it where it is used.",
@@ -202,6 +202,7 @@ fn setp(l: &mut Lowering, mods: &[&str], o: &Operands) -> Family {
                 |d: &Operand| if *d == Operand::Sink { Ok(None) } else { l.destination_predicate(d).map(Some) };
             (one(d)?, one(q)?)
         }
+        Operand::Sink => (None, None),
         single => (Some(l.destination_predicate(single)?), None),
     };
     let bytes = if matches!(f, Alu::Compare64(_)) { 8 } else { 4 };

@@ -46,8 +46,10 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
                 _ => Op::Exit,
             }
         }
-        ("trap", []) => Op::Trap(Abort::Trap),
-        ("brkpt", []) => Op::Trap(Abort::Breakpoint),
+        ("trap" | "brkpt", []) => {
+            o.expect(0..=0)?;
+            Op::Trap(if base == "trap" { Abort::Trap } else { Abort::Breakpoint })
+        }
         ("clusterlaunchcontrol", ["try_cancel", "async", rest @ ..]) => {
             let all = rest.contains(&"multicast::cluster::all");
             let known = |m: &&str| {
@@ -79,27 +81,29 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
                 "get_first_ctaid::z" => 2,
                 _ => return Ok(None),
             };
-            let list = match o.get(0)? {
-                Operand::Vector(list) => list.as_slice(),
-                single => std::slice::from_ref(single),
+            let (list, count) = match o.get(0)? {
+                Operand::Vector(list) => (list.as_slice(), 4),
+                single => (std::slice::from_ref(single), 1),
             };
-            if list.len() != 1 && (*form != "get_first_ctaid" || list.len() != 4) {
+            if list.len() != count || (count == 4) != mods.contains(&"v4") {
                 return Err(wrong(
                     format!("`{}` gives {} registers", o.opcode, list.len()),
                     "Name one register for `::x`, `::y` or `::z`, a vector of four for all.",
                 ));
             }
             let mut d = Vec::new();
-            for part in list.iter().take(3) {
+            for part in list {
                 d.push(if *part == Operand::Sink { Reg::Sink } else { Reg::B32(l.destination32(part)?) });
             }
+            d.truncate(3);
             let response = l.destination(o.get(1)?)?;
             let op = Op::FirstCta { d: d.clone().into(), response, first };
             return Ok(Some(Decoded::new(op, vec![response], d)));
         }
         ("nanosleep", ["u32"]) => {
             o.expect(1..=1)?;
-            Op::Sleep
+            let time = Reg::B32(l.source32(o.get(0)?, false)?);
+            return Ok(Some(Decoded::new(Op::Sleep, vec![time], vec![])));
         }
         ("elect", ["sync"]) => {
             o.expect(2..=2)?;
@@ -117,6 +121,7 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
             return Ok(Some(Decoded::new(Op::Elect { d, p, mask }, vec![Reg::B32(mask)], defs)));
         }
         ("activemask", ["b32"]) => {
+            o.expect(1..=1)?;
             let d = l.destination32(o.get(0)?)?;
             return Ok(Some(Decoded::new(Op::ActiveMask { d }, vec![], vec![Reg::B32(d)])));
         }
@@ -130,6 +135,8 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
                 _ => return Ok(None),
             };
             let (d, p) = match o.get(0)? {
+                // Its predicate may be discarded, its value may not.
+                Operand::Pair(d, p) if **p == Operand::Sink => (l.destination32(d)?, None),
                 Operand::Pair(d, p) => (l.destination32(d)?, Some(l.destination_predicate(p)?)),
                 single => (l.destination32(single)?, None),
             };
@@ -162,12 +169,13 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
         ("match", [what @ ("any" | "all"), "sync", ty @ ("b32" | "b64")]) => {
             o.expect(3..=3)?;
             let all = *what == "all";
-            // Only `.all` has a predicate, and it may be left out.
+            // Only `.all` has a predicate, and it may be left out, or discarded, as its mask may.
             let (d, p) = match o.get(0)? {
+                Operand::Pair(d, p) if all && **p == Operand::Sink => (d.as_ref(), None),
                 Operand::Pair(d, p) if all => (d.as_ref(), Some(l.destination_predicate(p)?)),
                 single => (single, None),
             };
-            let d = l.destination32(d)?;
+            let d = l.destination32_or_none(d)?;
             let a = l.source(o.get(1)?, if *ty == "b64" { 8 } else { 4 }, false)?;
             let mask = l.source32(o.get(2)?, false)?;
             let mut defs = vec![Reg::B32(d)];

@@ -37,8 +37,10 @@ fn matrix_or_async(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) ->
             }
             let read = match o.list.get(3) {
                 // A predicate says that nothing is read, a number how many bytes.
-                Some(Operand::Name(name)) if matches!(l.lookup(name), Some(Binding::Register(Reg::Pred(_), _))) => {
-                    let p = l.predicate(&Operand::Name(name.clone()))?;
+                Some(which @ (Operand::Name(name) | Operand::Not(name)))
+                    if matches!(l.lookup(name), Some(Binding::Register(Reg::Pred(_), _))) =>
+                {
+                    let p = l.predicate(which)?;
                     let (all, none) = (l.constant32(*bytes as u32)?, l.constant32(0)?);
                     let Reg::B32(r) = l.register("b32")? else { return Ok(None) };
                     let op = Op::Select32 { d: r, a: none, b: all, p, negated: false };
@@ -55,7 +57,10 @@ fn matrix_or_async(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) ->
             };
             Ok(Some(Decoded::new(Op::AsyncCopy { to, from, bytes: *bytes as u8, read }, uses, vec![])))
         }
-        ("cp", ["async", "commit_group"]) => Ok(Some(Decoded::new(Op::AsyncCommit, vec![], vec![]))),
+        ("cp", ["async", "commit_group"]) => {
+            o.expect(0..=0)?;
+            Ok(Some(Decoded::new(Op::AsyncCommit, vec![], vec![])))
+        }
         ("cp", ["async", "mbarrier", "arrive", rest @ .., "b64"]) => {
             let (counted, space) = match rest {
                 ["noinc", space @ ..] => (true, space),
@@ -68,7 +73,10 @@ fn matrix_or_async(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) ->
             let address = l.address(o.get(0)?)?;
             Ok(Some(Decoded::new(Op::AsyncArrive { address, counted }, base_of(&address), vec![])))
         }
-        ("cp", ["async", "wait_all"]) => Ok(Some(Decoded::new(Op::AsyncWait { pending: None }, vec![], vec![]))),
+        ("cp", ["async", "wait_all"]) => {
+            o.expect(0..=0)?;
+            Ok(Some(Decoded::new(Op::AsyncWait { pending: None }, vec![], vec![])))
+        }
         ("cp", ["async", "wait_group"]) => {
             o.expect(1..=1)?;
             let Operand::Integer(pending @ 0..=0xffff) = o.get(0)? else {
@@ -110,7 +118,7 @@ fn matrix_or_async(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) ->
             }
             let mut regs = Vec::new();
             for part in list {
-                regs.push(if load { l.destination32(part)? } else { l.source32(part, false)? });
+                regs.push(if load { l.destination32_or_none(part)? } else { l.source32(part, false)? });
             }
             let all: Vec<Reg> = regs.iter().map(|&r| Reg::B32(r)).collect();
             let mut uses = base_of(&address);
@@ -367,7 +375,11 @@ fn vector_atomic(
         )),
     };
     let sources = list(first + 1)?;
-    let results = if gives { list(0)? } else { vec![Operand::Sink; lanes] };
+    // What it gives may be discarded as a whole.
+    let results = match gives.then(|| o.get(0)).transpose()? {
+        None | Some(Operand::Sink) => vec![Operand::Sink; lanes],
+        Some(_) => list(0)?,
+    };
     let mut last = None;
     for (n, (source, result)) in sources.iter().zip(&results).enumerate() {
         let s = l.source(source, whole.bytes.into(), float)?;

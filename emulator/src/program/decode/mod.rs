@@ -5,10 +5,12 @@ mod async_store;
 mod bulk;
 mod control;
 mod derived;
+mod exists;
 mod forms;
 mod hints;
 mod memory;
 mod nearest;
+mod places;
 mod policy;
 pub(super) mod special;
 mod spelling;
@@ -16,6 +18,7 @@ mod synchronisation;
 mod tensor;
 mod tensor_forms;
 mod tensor_map;
+mod type_table;
 pub(super) mod types;
 mod warp_matrix;
 mod wgmma;
@@ -84,6 +87,7 @@ pub(super) fn decode(l: &mut Lowering, inst: &Instruction) -> Result<Decoded, Ba
                 break;
             }
             types::check(l, inst, base, mods)?;
+            places::check(inst, base, mods)?;
             return Ok(decoded);
         }
     }
@@ -269,6 +273,17 @@ impl Lowering {
                 format!("{} is not a 32-bit register", describe(operand)),
                 "Match the register's width to the instruction's type.",
             )),
+        }
+    }
+
+    /// A destination that may be discarded: what is written then goes to a register that nothing reads.
+    fn destination32_or_none(&mut self, operand: &Operand) -> Result<u16, Bad> {
+        if *operand != Operand::Sink {
+            return self.destination32(operand);
+        }
+        match self.register("b32")? {
+            Reg::B32(r) => Ok(r),
+            _ => Err(wrong("there is no register left", "Use fewer.")),
         }
     }
 

@@ -1,5 +1,6 @@
 //! Of the forms that are modelled, the one nearest to an opcode that is not; written out, without choices.
 
+use super::exists;
 use super::forms::FORMS;
 use super::spelling::is_name;
 use crate::program::near;
@@ -35,10 +36,10 @@ pub fn advice(opcode: &str) -> String {
     wanted.extend(&parts[1..]);
     let written = forms.iter().filter(|(words, _)| words.iter().any(|word| word == meant));
     let best = written
-        .map(|(_, form)| {
+        .flat_map(|(_, form)| {
             let mut text = String::new();
             write_out(form, &wanted, &mut text);
-            text
+            exists::near(&text)
         })
         .min_by_key(|text| cost(text, &wanted));
     match best {
@@ -111,8 +112,9 @@ fn write_out(form: &[Node], wanted: &[&str], text: &mut String) {
         match node {
             // `xN` is a power of two.
             Node::Text(plain) if plain.contains(".xN") => {
-                let number = |part: &&&str| part.strip_prefix('x').is_some_and(|n| n.parse::<u32>().is_ok());
-                *text += &plain.replace(".xN", &format!(".{}", wanted.iter().find(number).unwrap_or(&"x1")));
+                let number = |part: &&str| part.strip_prefix('x')?.parse::<u32>().ok();
+                let times = wanted.iter().find_map(number).unwrap_or(1).clamp(1, 128);
+                *text += &plain.replace(".xN", &format!(".x{}", 1 << times.ilog2()));
             }
             Node::Text(plain) => *text += plain,
             Node::Choice(alternatives, optional) => {

@@ -190,7 +190,13 @@ fn mbarrier(l: &mut Lowering, what: &str, rest: &[&str], o: &Operands) -> Family
                     let d = l.destination64(state)?;
                     (Some(d), vec![Reg::B64(d)])
                 }
-                _ => (None, vec![]),
+                Operand::Sink => (None, vec![]),
+                other => {
+                    return Err(wrong(
+                        format!("the state of `{}` is {}", o.opcode, super::describe(other)),
+                        "Name a 64-bit register, or write `_` where nobody needs it.",
+                    ));
+                }
             };
             let address = l.address(o.get(first)?)?;
             let mut uses = base_of(&address);
@@ -326,7 +332,10 @@ pub(super) fn cluster(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands)
             Ok(Some(Decoded::new(Op::Discard { space, address }, base_of(&address), vec![])))
         }
         // Grids overlap, caches are warmed: results do not depend on it.
-        ("griddepcontrol", ["wait" | "launch_dependents"]) => Ok(Some(Decoded::new(Op::Hint, vec![], vec![]))),
+        ("griddepcontrol", ["wait" | "launch_dependents"]) => {
+            o.expect(0..=0)?;
+            Ok(Some(Decoded::new(Op::Hint, vec![], vec![])))
+        }
         (
             "prefetch",
             ["tensormap"]

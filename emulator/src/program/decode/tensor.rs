@@ -86,8 +86,10 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
                 vec![],
             )))
         }
-        ["wait::ld", "sync", "aligned"] => Ok(Some(Decoded::new(Op::TensorWait { loads: true }, vec![], vec![]))),
-        ["wait::st", "sync", "aligned"] => Ok(Some(Decoded::new(Op::TensorWait { loads: false }, vec![], vec![]))),
+        [wait @ ("wait::ld" | "wait::st"), "sync", "aligned"] => {
+            o.expect(0..=0)?;
+            Ok(Some(Decoded::new(Op::TensorWait { loads: *wait == "wait::ld" }, vec![], vec![])))
+        }
         [fence @ ("fence::before_thread_sync" | "fence::after_thread_sync")] => {
             o.expect(0..=0)?;
             let before = *fence == "fence::before_thread_sync";

@@ -1,68 +1,13 @@
 //! Which registers and constants an operand takes: those of its type (PTX ISA 9.4, 9.4.1). What ptxas refuses is refused here.
 
 use super::special::special;
+use super::type_table::{Kind, TYPES, is_of_registers, named};
+pub use super::type_table::{Type, of_registers};
+use super::warp_matrix::fragment;
 use super::{Lowering, describe, wrong};
 use crate::program::Bad;
 use crate::program::lower::Binding;
 use crate::syntax::ast::{Instruction, Operand};
-
-/// What kind of value a type is of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    /// Anything of the same width.
-    Bits,
-    /// Signed or not.
-    Integer,
-    Float,
-    /// Two or more values, which registers of bits hold, and those of the same type.
-    Packed,
-    /// The same; there are no registers of the type.
-    PackedInBits,
-    Predicate,
-}
-
-/// A type of registers or of an instruction.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Type {
-    name: &'static str,
-    kind: Kind,
-    bytes: u32,
-}
-
-const fn row(name: &'static str, kind: Kind, bytes: u32) -> Type {
-    Type { name, kind, bytes }
-}
-
-static TYPES: &[Type] = &[
-    row("pred", Kind::Predicate, 0),
-    row("b8", Kind::Bits, 1),
-    row("u8", Kind::Integer, 1),
-    row("s8", Kind::Integer, 1),
-    row("b16", Kind::Bits, 2),
-    row("u16", Kind::Integer, 2),
-    row("s16", Kind::Integer, 2),
-    row("f16", Kind::Float, 2),
-    row("bf16", Kind::PackedInBits, 2),
-    row("b32", Kind::Bits, 4),
-    row("u32", Kind::Integer, 4),
-    row("s32", Kind::Integer, 4),
-    row("f32", Kind::Float, 4),
-    row("f16x2", Kind::Packed, 4),
-    row("bf16x2", Kind::PackedInBits, 4),
-    row("u16x2", Kind::Packed, 4),
-    row("s16x2", Kind::Packed, 4),
-    row("b64", Kind::Bits, 8),
-    row("u64", Kind::Integer, 8),
-    row("s64", Kind::Integer, 8),
-    row("f64", Kind::Float, 8),
-    row("f32x2", Kind::PackedInBits, 8),
-    row("b128", Kind::Bits, 16),
-];
-
-/// The type of this name.
-fn named(name: &str) -> Option<&'static Type> {
-    TYPES.iter().find(|ty| ty.name == name)
-}
 
 /// What an operand takes.
 #[derive(Clone, Copy)]
@@ -73,6 +18,8 @@ enum Want {
     Wide(&'static Type),
     /// Of one of these types.
     Only(&'static [&'static str]),
+    /// Of one of these types, and no constant.
+    Held(&'static [&'static str]),
     /// An integer that counts or names something.
     Count,
     Anything,
@@ -91,7 +38,7 @@ impl Want {
     fn takes(self, register: &Type) -> bool {
         let (ty, wider) = match self {
             Want::Anything => return true,
-            Want::Only(names) => return names.contains(&register.name),
+            Want::Only(names) | Want::Held(names) => return names.contains(&register.name),
             Want::Count => return register.bytes == 4 && matches!(register.kind, Kind::Bits | Kind::Integer),
             Want::Of(ty) => (ty, false),
             Want::Wide(ty) => (ty, true),
@@ -115,7 +62,11 @@ impl Want {
     /// Whether a constant will do.
     fn takes_constant(self, operand: &Operand) -> bool {
         let (Want::Of(ty) | Want::Wide(ty)) = self else {
-            return !matches!(self, Want::Count | Want::Only(_)) || matches!(operand, Operand::Integer(_));
+            return match self {
+                Want::Held(_) => false,
+                Want::Count | Want::Only(_) => matches!(operand, Operand::Integer(_)),
+                _ => true,
+            };
         };
         match operand {
             Operand::Integer(_) => matches!(ty.kind, Kind::Bits | Kind::Integer | Kind::Predicate),
@@ -133,19 +84,10 @@ impl Want {
     }
 }
 
-/// The type of this name, if registers are declared of it.
-pub fn of_registers(name: &str) -> Option<&'static Type> {
-    named(name).filter(|ty| is_of_registers(ty))
-}
-
-fn is_of_registers(ty: &Type) -> bool {
-    !matches!(ty.name, "bf16" | "bf16x2" | "u16x2" | "s16x2" | "f32x2")
-}
-
 /// Functions of which all operands are of the type that the opcode ends with.
 const ALIKE: &[&str] = &[
     "add", "sub", "mul", "mad", "fma", "div", "rem", "neg", "abs", "min", "max", "rcp", "sqrt", "rsqrt", "ex2", "lg2",
-    "sin", "cos", "tanh", "and", "or", "xor", "not", "brev", "mov", "lop3", "sad", "cnot", "copysign", "bmsk", "mul24",
+    "sin", "cos", "tanh", "and", "or", "xor", "not", "brev", "mov", "lop3", "sad", "cnot", "copysign", "mul24",
     "mad24", "dp4a", "dp2a",
 ];
 
@@ -176,7 +118,9 @@ fn wants(base: &str, mods: &[&str], operand: usize) -> Want {
         ("shl" | "shr" | "bfe" | "bfi", _) | ("popc" | "clz" | "bfind", 0) => Want::Count,
         ("shf", 0..=2) => Want::of(ty),
         ("shf", _) | ("shfl", 4) | ("redux" | "match", 2) | ("match", 0) => Want::Count,
+        ("redux", _) if ty == "b32" => Want::of("u32"),
         ("redux" | "match", _) => Want::of(ty),
+        ("bmsk", _) => Want::of("u32"),
         ("prmt" | "shfl", _) => Want::of("b32"),
         ("lop3", 4) => Want::Anything,
         (base, _) if ALIKE.contains(&base) => Want::of(ty),
@@ -187,7 +131,11 @@ fn wants(base: &str, mods: &[&str], operand: usize) -> Want {
         ("atom", 0) | ("atom" | "red", 1..) => {
             Want::of(mods.iter().rev().find(|m| named(m).is_some()).copied().unwrap_or_default())
         }
+        // Where BF16 is, no wider registers are.
+        ("cvt", 0) if mods.contains(&"bf16") => Want::of(before),
+        ("cvt", _) if mods.contains(&"bf16") => Want::of(ty),
         ("cvt", 0) => narrow(before),
+        ("cvt", _) if mods.contains(&"rna") => Want::Held(&["b32", "f32"]),
         ("cvt", _) => narrow(ty),
         _ => counts(base, mods, operand),
     }
@@ -196,8 +144,8 @@ fn wants(base: &str, mods: &[&str], operand: usize) -> Want {
 /// Numbers of fewer than 16 bits are held as bits, of no other width; what else `cvt` takes may be wider.
 fn narrow(ty: &str) -> Want {
     match ty {
-        "e4m3x2" | "e5m2x2" | "e2m3x2" | "e3m2x2" | "ue8m0x2" => Want::Only(&["b16"]),
-        "e2m1x2" => Want::Only(&["b8"]),
+        "e4m3x2" | "e5m2x2" | "e2m3x2" | "e3m2x2" | "ue8m0x2" => Want::Held(&["b16"]),
+        "e2m1x2" => Want::Held(&["b8"]),
         "tf32" => Want::Only(&["b32"]),
         _ => Want::wide(ty),
     }
@@ -211,7 +159,8 @@ fn counts(base: &str, mods: &[&str], operand: usize) -> Want {
     match (base, first, operand) {
         ("bar" | "barrier", _, 0) if has("red") => Want::of(mods.last().copied().unwrap_or_default()),
         ("bar" | "barrier", _, 1) if has("red") => Want::Count,
-        // A thread count, and a predicate.
+        // A predicate, or a thread count and a predicate.
+        ("bar" | "barrier", _, 2) if has("red") => Want::Only(&["pred", "b32", "u32", "s32"]),
         ("bar" | "barrier", _, _) if has("red") => Want::Anything,
         ("bar" | "barrier", "sync" | "arrive" | "cta" | "warp", _) => Want::Count,
         ("mbarrier", "init" | "expect_tx" | "complete_tx", 1) => Want::Count,
@@ -225,6 +174,12 @@ fn counts(base: &str, mods: &[&str], operand: usize) -> Want {
         ("tcgen05", "alloc", 1) | ("tcgen05", "dealloc", _) => Want::Count,
         ("tcgen05", "mma", 1 | 2) | ("tcgen05", "cp", 1) => Want::of("u64"),
         ("tcgen05", "mma", 3) => Want::Count,
+        ("clusterlaunchcontrol", "query_cancel", 0) if has("pred") => Want::of("pred"),
+        ("clusterlaunchcontrol", "query_cancel", 0) => Want::of("b32"),
+        ("clusterlaunchcontrol", "query_cancel", 1) => Want::of("b128"),
+        ("createpolicy", "fractional", 1) => Want::of("f32"),
+        ("createpolicy", "range", 2 | 3) => Want::Count,
+        ("createpolicy", "cvt", 1) => Want::of("u64"),
         ("tensormap", "replace", at) if at > 0 && has("b64") => Want::of("u64"),
         ("tensormap", "replace", 1..) => Want::Count,
         ("movmatrix", _, _) => Want::of("b32"),
@@ -233,7 +188,7 @@ fn counts(base: &str, mods: &[&str], operand: usize) -> Want {
         ("mma", _, 0 | 3) if has("s32") => Want::of("s32"),
         ("mma", _, 1 | 2) if has("bf16") => Want::of("bf16x2"),
         ("mma", _, 1 | 2) if has("tf32") => Want::of("b32"),
-        ("mma", _, 1 | 2) if !has("f16") || has("e4m3") || has("e5m2") => Want::Anything,
+        ("mma", _, 1 | 2) if !has("f16") || has("e4m3") || has("e5m2") => Want::of("b32"),
         ("mma", _, _) => Want::of("f16x2"),
         ("wgmma", "mma_async", at) => match at {
             0 if has("f32") => Want::Only(&["b32", "f32"]),
@@ -253,7 +208,12 @@ fn counts(base: &str, mods: &[&str], operand: usize) -> Want {
             Want::of("u64")
         }
         ("mapa", _, 0 | 1) => Want::of(mods.last().copied().unwrap_or_default()),
-        ("mapa", _, _) => Want::Count,
+        ("mapa", _, _) | ("getctarank", _, 0) => Want::Count,
+        ("getctarank", _, _) => Want::of(mods.last().copied().unwrap_or_default()),
+        ("vote", _, 0) => Want::of(mods.last().copied().unwrap_or_default()),
+        ("cp", "async", 1) if has("prefetch") && !has("tensor") => Want::Count,
+        // So many bytes, or whether any.
+        ("cp", "async", 3) if !has("bulk") && !has("L2::cache_hint") => Want::Only(&["pred", "b32", "u32", "s32"]),
         ("cvta", _, _) => Want::of("u64"),
         ("elect", _, 1) | ("vote", _, 2) | ("brx", _, 0) | ("nanosleep", _, 0) => Want::Count,
         ("activemask", _, 0) => Want::of("b32"),
@@ -266,22 +226,35 @@ const TAKE_ADDRESSES: &[&str] = &["mov", "cvta", "mapa", "getctarank", "call", "
 
 /// Refuses registers and constants of another type than the operand takes.
 pub fn check(l: &Lowering, inst: &Instruction, base: &str, mods: &[&str]) -> Result<(), Bad> {
+    let count = inst.operands.len();
     for (n, operand) in inst.operands.iter().enumerate() {
         let Operand::Vector(elements) = operand else {
-            one(l, wants(base, mods, n), operand, inst)?;
+            one(l, hinted(base, mods, (n, count)).unwrap_or_else(|| wants(base, mods, n)), operand, inst)?;
             continue;
         };
         let want = match (base, mods) {
             // It is put together of parts, or taken apart.
             ("mov", [ty]) => named(ty).map_or(Want::Anything, |ty| part(ty, elements.len() as u32)),
-            ("wgmma", _) if n == 1 && mods.contains(&"s32") => Want::Anything,
+            ("wgmma", _) if n == 1 && mods.contains(&"s32") => Want::of("b32"),
             ("wgmma", _) if n == 1 => Want::Only(&["b32", "f16x2"]),
             ("tcgen05", ["ld" | "st", ..]) | ("ldmatrix" | "stmatrix", _) => Want::of("b32"),
+            ("tcgen05", ["mma", ..]) => Want::Count,
             _ => wants(base, mods, n),
         };
-        elements.iter().try_for_each(|element| one(l, want, element, inst))?;
+        let bits = base == "mma" && fragment(l, inst, mods, n)?;
+        let typed = |element: &&Operand| !(bits && matches!(element, Operand::Integer(_)));
+        elements.iter().filter(typed).try_for_each(|element| one(l, want, element, inst))?;
         // Bits go with all others.
         let mut typed = elements.iter().filter_map(|element| register(l, element)).filter(|r| r.1.kind != Kind::Bits);
+        let mut widths = elements.iter().filter_map(|element| register(l, element)).map(|(name, ty)| (name, ty.bytes));
+        if let Some((name, bytes)) = widths.next()
+            && let Some((other, more)) = widths.find(|(_, other)| *other != bytes)
+        {
+            return Err(wrong(
+                format!("a vector of registers of {bytes} bytes (`{name}`) and of {more} bytes (`{other}`)"),
+                "The elements of a vector are of one width.",
+            ));
+        }
         if let Some(first) = typed.next()
             && let Some(other) = typed.find(|other| other.1.kind != first.1.kind)
         {
@@ -307,6 +280,18 @@ pub fn check(l: &Lowering, inst: &Instruction, base: &str, mods: &[&str]) -> Res
     Ok(())
 }
 
+/// What the cache policy takes, which stands last, and what a `cp.async` with one takes before it.
+fn hinted(base: &str, mods: &[&str], (n, count): (usize, usize)) -> Option<Want> {
+    let copies = matches!(base, "cp" | "ld" | "st" | "red" | "atom") && mods.contains(&"L2::cache_hint");
+    match count - n {
+        1 if copies => Some(Want::of("u64")),
+        2 if copies && base == "cp" && n == 3 && !mods.contains(&"bulk") => {
+            Some(Want::Only(&["pred", "b32", "u32", "s32"]))
+        }
+        _ => None,
+    }
+}
+
 /// One of so many parts of a type of bits.
 fn part(ty: &Type, parts: u32) -> Want {
     let bytes = ty.bytes.checked_div(parts);
@@ -315,7 +300,7 @@ fn part(ty: &Type, parts: u32) -> Want {
 }
 
 /// The register that an operand names.
-fn register<'a>(l: &Lowering, operand: &'a Operand) -> Option<(&'a str, &'static Type)> {
+pub(super) fn register<'a>(l: &Lowering, operand: &'a Operand) -> Option<(&'a str, &'static Type)> {
     let Operand::Name(name) = operand else { return None };
     match l.lookup(name)? {
         Binding::Register(_, ty) => Some((name, ty)),

@@ -1,10 +1,13 @@
 //! `mma.sync` and `movmatrix`: the tensor core of one warp.
 
+use super::type_table::Kind as TypeKind;
+use super::types::register;
 use super::{Decoded, Family, Lowering, Operands, wrong};
+use crate::program::Bad;
 use crate::program::kind::{Accumulator, Kind, Types};
 use crate::program::op::{Op, Reg};
 use crate::program::warp_mma::WarpMmaOp;
-use crate::syntax::ast::Operand;
+use crate::syntax::ast::{Instruction, Operand};
 
 pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) -> Family {
     match (base, mods) {
@@ -32,7 +35,8 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
                     regs.push(match n {
                         0 if *part == Operand::Sink => Reg::Sink,
                         0 => Reg::B32(l.destination32(part)?),
-                        _ => Reg::B32(l.source32(part, n == 3 && d_f32)?),
+                        // An integer beside registers is bits.
+                        _ => Reg::B32(l.source32(part, n == 3 && d_f32 && !matches!(part, Operand::Integer(_)))?),
                     });
                 }
             }
@@ -68,4 +72,27 @@ fn form(shape: &str, types: &[&str]) -> Option<(usize, Types)> {
         _ => return None,
     };
     Some((bytes, Types { saturate: times == 1, ..named }))
+}
+
+/// Whether integers may stand in a fragment of `mma`, as the bits of its elements: beside registers of bits (what ptxas 13.5 takes).
+pub(super) fn fragment(l: &Lowering, inst: &Instruction, mods: &[&str], n: usize) -> Result<bool, Bad> {
+    let has = |what: &str| mods.contains(&what);
+    // It makes instructions of FP16 and an addition of these: with all of D, and with registers of C.
+    let narrow = has("e4m3") || has("e5m2");
+    let (adds_to, adds) = (narrow && (has("m16n8k16") || has("f16")), narrow);
+    let elements = |n: usize| match inst.operands.get(n) {
+        Some(Operand::Vector(elements)) => elements.as_slice(),
+        _ => &[],
+    };
+    let floats = |n: usize| elements(n).iter().filter_map(|e| register(l, e)).any(|(_, ty)| ty.kind == TypeKind::Float);
+    let integers = elements(n).iter().any(|element| matches!(element, Operand::Integer(_)));
+    let refuse = |what: &str, help: &str| Err(wrong(format!("{what} in a fragment of `{}`", inst.opcode), help));
+    let one_type = has("tf32") && (1..4).any(floats);
+    if n == 0 && (adds_to || one_type) && elements(0).contains(&Operand::Sink) {
+        return refuse("`_`", "Name a register for each element.");
+    }
+    if n > 0 && integers && (n == 3 && adds || floats(n) || one_type) {
+        return refuse("an integer", "Move it to a register first, `mov.b32 %r0, 0;`: these fragments take registers.");
+    }
+    Ok(n > 0 && elements(n).iter().any(|element| register(l, element).is_some()))
 }
