@@ -23,6 +23,7 @@ const SEEDS: [u64; 2] = [1, 2];
 const BUDGET: u64 = 4_000_000;
 const WRONG: &str = "wrong-result";
 const MISSED: &str = "missed";
+const BEHIND: &str = "what was expected stands behind it";
 /// Codes of runs that did not come to their end, and say no more than that.
 const HANGS: [&str; 3] = ["hang", "instruction-budget", "trap"];
 
@@ -172,28 +173,35 @@ fn line_of(source: &str, wanted: &str) -> Option<u32> {
     found.nth(number - 1)
 }
 
-/// What of the expectation does not hold: nothing, if it does. It is held against what is said first, which is what a person reads: that it is
-/// said somewhere behind something else is not enough.
+/// What of the expectation does not hold: nothing, if it does. It is held against what is said first, which is what a person reads. What is said
+/// as was expected behind something else is not as expected, and told apart ([`BEHIND`]).
 fn differs(said: &Said, expected: &[&str], source: &str, line: Option<&str>, hint: Option<&str>) -> Vec<String> {
-    let Some((diagnostic, text)) = said.diagnostics.first() else {
+    let Some(first) = said.diagnostics.first() else {
         let code = if said.wrong { WRONG } else { "refused-builder" };
         return if said.caught() && expected.contains(&code) { vec![] } else { vec![format!("expected {expected:?}")] };
     };
-    if !expected.contains(&diagnostic.code) {
-        return vec![format!("expected {expected:?}, and not {} first: {}", diagnostic.code, diagnostic.title)];
-    }
-    let mut differs = Vec::new();
-    if let Some(wanted) = line {
-        let number = line_of(source, wanted);
-        let named = diagnostic.labels.iter().filter_map(|label| Some(label.place.source.as_ref()?.line));
-        if number.is_none() || !named.clone().any(|line| Some(line) == number) {
-            let line = |line: u32| source.lines().nth(line as usize - 1).unwrap_or_default().trim();
-            let named: Vec<&str> = named.map(line).collect();
-            differs.push(format!("{} does not name `{wanted}`, but {named:?}", diagnostic.code));
+    let lacks = |(diagnostic, text): &(Diagnostic, String)| {
+        if !expected.contains(&diagnostic.code) {
+            return vec![format!("expected {expected:?}, and not {} first: {}", diagnostic.code, diagnostic.title)];
         }
-    }
-    if let Some(hint) = hint.filter(|hint| !text.to_lowercase().contains(*hint)) {
-        differs.push(format!("{} does not say `{hint}`: {}", diagnostic.code, diagnostic.title));
+        let mut differs = Vec::new();
+        if let Some(wanted) = line {
+            let number = line_of(source, wanted);
+            let named = diagnostic.labels.iter().filter_map(|label| Some(label.place.source.as_ref()?.line));
+            if number.is_none() || !named.clone().any(|line| Some(line) == number) {
+                let line = |line: u32| source.lines().nth(line as usize - 1).unwrap_or_default().trim();
+                let named: Vec<&str> = named.map(line).collect();
+                differs.push(format!("{} does not name `{wanted}`, but {named:?}", diagnostic.code));
+            }
+        }
+        if let Some(hint) = hint.filter(|hint| !text.to_lowercase().contains(*hint)) {
+            differs.push(format!("{} does not say `{hint}`: {}", diagnostic.code, diagnostic.title));
+        }
+        differs
+    };
+    let mut differs = lacks(first);
+    if !differs.is_empty() && said.diagnostics.iter().any(|other| lacks(other).is_empty()) {
+        differs.push(BEHIND.to_string());
     }
     differs
 }
@@ -318,7 +326,13 @@ fn open(all: &[(String, Said, Vec<String>)]) -> (Vec<&str>, Vec<&str>) {
 fn mistakes_are_caught_as_was_expected() {
     let all = judged(List::Harm);
     let (missed, other) = open(&all);
-    println!("{} mistakes: {} missed, {} of which something else is said first", all.len(), missed.len(), other.len());
+    let behind = all.iter().filter(|(.., differing)| differing.iter().any(|what| what == BEHIND)).count();
+    println!(
+        "{} mistakes: {} missed; of {} something else is said first, behind which {behind} have what was expected",
+        all.len(),
+        missed.len(),
+        other.len()
+    );
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/outcomes.txt");
     let outcomes = outcomes(&all);
     if std::env::var_os("UPDATE_EXPECT").is_some() {
@@ -332,7 +346,9 @@ fn mistakes_are_caught_as_was_expected() {
     let known: Vec<&str> = OTHERWISE.iter().map(|(name, _)| *name).collect();
     assert_eq!(other, known, "not as expected");
     // What is wanted is 95 percent. It is reached where what is expected may stand behind something else, and not by what is said first.
-    assert!(all.len() >= 40 && other.len() * 10 <= all.len(), "{} of {}", other.len(), all.len());
+    let nowhere = other.len() - behind;
+    assert!(all.len() >= 40 && nowhere * 20 <= all.len(), "{nowhere} of {} are not told as expected", all.len());
+    assert!(other.len() * 10 <= all.len(), "of {} of {} something else is said first", other.len(), all.len());
 }
 
 /// A rule that is broken without harm is told, too, and never as a finding: then it belongs on the other list.
