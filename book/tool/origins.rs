@@ -175,7 +175,8 @@ fn of_step(step: u8) -> Result<Vec<(Origin, Codes)>, String> {
 /// The codes of every mistake and every mutant, in the order in which they are taken.
 pub fn all() -> Result<Vec<(Origin, Codes)>, String> {
     let mut order = Vec::new();
-    for mistake in ALL {
+    // The kernel for Hopper is no step's file, which the pages show.
+    for mistake in ALL.iter().filter(|mistake| mistake.step != HOPPER) {
         let codes =
             judge(mistake.step, &InProcess(mistake.kernel))?.1.iter().map(|diagnostic| diagnostic.code).collect();
         order.push((Origin::Mistake(mistake.name.to_string()), codes));

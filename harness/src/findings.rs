@@ -9,8 +9,8 @@ const LEAKS: &[&str] = &["tensor-memory-leak"];
 /// Findings about waits and what they wait for: why what follows them comes too early.
 const WAITS: &[&str] = &["mbarrier-split", "wrong-phase", "phase-completed-early", "phase-overtaken", "early-arrival"];
 
-/// What comes first when several things are found: causes before what follows from them.
-pub(crate) fn rank(diagnostic: &Diagnostic) -> usize {
+/// What comes first when several things are found: causes before what follows from them. Those of the same rank keep their order.
+pub fn rank(diagnostic: &Diagnostic) -> usize {
     WAITS.iter().position(|code| *code == diagnostic.code).unwrap_or(WAITS.len())
 }
 

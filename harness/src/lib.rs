@@ -73,6 +73,7 @@ pub mod workbook;
 pub use device::Device;
 pub use emit::{Answer, Request, problem, source};
 pub use emitted::Emitted;
+pub use findings::rank;
 pub use inputs::{InputKind, Inputs};
 pub use judge::{judge, structure};
 pub use matrices::{compare, inputs, reference};

@@ -1,13 +1,14 @@
 //! What takes too long for every run of the tests: `cargo test --release -p harness --test full -- --ignored --nocapture`.
 //!
-//! Every solution: 200 adversarial schedules on builds for 2 and 3 SMs (pairs: 2 and 4), and the largest sizes under the default
+//! Every solution, and the kernel for Hopper: 200 adversarial schedules on builds for 2 and 3 SMs (pairs and clusters: 2 and 4), and the largest sizes under the default
 //! schedule and two adversarial ones, with order checked everywhere and values in a sample of clusters. In each run the proof holds that no
 //! interleaving hangs. Each step is a test of its own, so that one can be run alone.
 
 use emulator::{Deadlock, Options, Program, Report};
 use harness::observe::Observation;
 use harness::sampled::Sampled;
-use harness::{InProcess, InputKind, Inputs, KernelSource, Problem, Step, step};
+use harness::steps::hopper::{HOPPER, SMS};
+use harness::{InProcess, InputKind, Inputs, KernelSource, Problem, Step, reference_kernels, step};
 use ptx::Dtype;
 use std::time::Instant;
 
@@ -20,8 +21,8 @@ struct Solution {
 
 impl Solution {
     fn of(number: u8) -> Solution {
-        let (_, kernel) = solutions::ALL.iter().find(|(solved, _)| *solved == number).expect("it is solved");
-        Solution { step: step(number).expect("the step exists"), kernel: InProcess(*kernel) }
+        let kernel = reference_kernels::solution(number).expect("it is solved");
+        Solution { step: step(number).expect("the step exists"), kernel: InProcess(kernel) }
     }
 
     fn build(&self, problem: &Problem, sms: u32) -> (harness::Built, Program) {
@@ -46,6 +47,7 @@ impl Solution {
         let number = self.step.number;
         // Few workers with several tiles each, and odd numbers of K tiles.
         let (problems, workers): (&[[u32; 3]], &[u32]) = match number {
+            HOPPER => (&[[512, 512, 192], [520, 264, 1000]], &[2, 4]),
             1 => (&[[128, 128, 64]], &[148]),
             2 => (&[[128, 128, 320], [128, 128, 1024]], &[148]),
             3 => (&[[256, 384, 192], [512, 512, 1024]], &[148]),
@@ -82,13 +84,16 @@ impl Solution {
 
     fn largest(&self) {
         let number = self.step.number;
-        for problem in self.step.sizes.iter().filter(|size| size.m >= 4096) {
-            let (built, program) = self.build(problem, 148);
+        let (sms, large) = if number == HOPPER { (SMS, 2048) } else { (148, 4096) };
+        let sizes: Vec<&Problem> = self.step.sizes.iter().filter(|size| size.m >= large).collect();
+        assert!(number != HOPPER || !sizes.is_empty(), "no size is large");
+        for problem in sizes {
+            let (built, program) = self.build(problem, sms);
             for seed in [None, Some(1), Some(2)] {
                 let begin = Instant::now();
                 let options =
                     Options { seed, max_instructions: self.step.max_instructions(problem), ..Options::default() };
-                let run = Sampled::new(&built, &program, *problem, &self.step.shape, 148, seed.unwrap_or(0), &options);
+                let run = Sampled::new(&built, &program, *problem, &self.step.shape, sms, seed.unwrap_or(0), &options);
                 let what = format!("{problem}, seed {seed:?}");
                 self.clean(&what, &run.report);
                 assert!(run.is_right(), "step {number}, {what}: {:?}", run.title());
@@ -113,4 +118,4 @@ macro_rules! steps {
         }
     )+ };
 }
-steps!(step01 1, step02 2, step03 3, step04 4, step05 5, step06 6, step07 7, step08 8, step09 9, step10 10);
+steps!(hopper 0, step01 1, step02 2, step03 3, step04 4, step05 5, step06 6, step07 7, step08 8, step09 9, step10 10);

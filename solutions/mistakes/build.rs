@@ -41,10 +41,11 @@ fn of_folder(here: &Path, folder: &str, list: &'static str) -> Vec<(PathBuf, &'s
     diffs.map(|path| (path, list)).collect()
 }
 
-/// The solution of a step with a diff applied.
+/// The solution of a step with a diff applied. Step 0 is the kernel for Hopper.
 fn changed(here: &Path, step: u8, diff: &str, name: &str) -> String {
-    let solution = here.join(format!("../src/step{step:02}.rs"));
-    let solution = fs::read_to_string(solution).unwrap_or_else(|error| panic!("{name}: step {step}: {error}"));
+    let file = if step == 0 { "hopper".to_string() } else { format!("step{step:02}") };
+    let solution = fs::read_to_string(here.join(format!("../src/{file}.rs")))
+        .unwrap_or_else(|error| panic!("{name}: step {step}: {error}"));
     let patch = diffy::Patch::from_str(diff).unwrap_or_else(|error| panic!("{name}: no unified diff: {error}"));
     diffy::apply(&solution, &patch).unwrap_or_else(|error| {
         panic!("{name}: the diff does not apply to the solution of step {step} any more: {error}")

@@ -29,10 +29,12 @@ impl Cluster<'_> {
         starts.filter_map(|n| leads(code, n, self.decided(from), &found)).min()
     }
 
-    /// A wait that is wrong by itself, whatever others do: one that leaves out a phase, one whose index has run past its mbarriers, or
-    /// one at a CTA barrier to which nobody else would ever come.
+    /// A wait that is wrong by itself, whatever others do: one for registers that nobody gives back any more, one that leaves out a phase, one
+    /// whose index has run past its mbarriers, or one at a CTA barrier to which nobody else would ever come.
     pub fn wrong_by_itself<'b>(&self, blocked: &'b [Blocked]) -> Option<&'b Blocked> {
-        let wrong = blocked.iter().find(|waiter| self.skipped(waiter).is_some() || self.run_past(waiter).is_some());
+        let starved = blocked.iter().find(|waiter| self.is_starved(blocked, waiter));
+        let wrong = |waiter: &&Blocked| self.skipped(waiter).is_some() || self.run_past(waiter).is_some();
+        let wrong = starved.or_else(|| blocked.iter().find(wrong));
         wrong.or_else(|| blocked.iter().find(|waiter| self.nobody_comes(blocked, waiter)))
     }
 

@@ -1,12 +1,15 @@
 //! `setmaxnreg`: registers that warps of a CTA give back, and others take.
 
 use super::cluster::{Cluster, Stop};
+use super::hang::Blocked;
 use super::names::counted;
 use super::state::At;
 use super::warp::{State, Warp};
-use crate::diagnostic::{Diagnostic, Severity};
+use crate::diagnostic::{Diagnostic, Label, Severity};
+use crate::program::op::{Inst, Op};
 use crate::protocol::What;
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 
 const CODE: &str = "register-count";
 
@@ -110,6 +113,18 @@ impl Cluster<'_> {
         found.into_iter().for_each(|diagnostic| self.findings.add(diagnostic));
     }
 
+    /// Waits for registers, and of the warps of its CTA that wait for something, too, none would come to where it gives some back: what they
+    /// wait for makes no difference.
+    pub fn is_starved(&self, blocked: &[Blocked], waiter: &Blocked) -> bool {
+        let gives = |inst: &&Inst| matches!(inst.op, Op::SetRegisters { more: false, .. });
+        let sites: Vec<u32> = self.kernel.code.iter().filter(gives).map(|inst| inst.site).collect();
+        let cta = |b: &Blocked| self.warps[b.warp].cta;
+        let comes = |other: &Blocked| {
+            cta(other) == cta(waiter) && other.warp != waiter.warp && self.leads_to(other, &sites).is_some()
+        };
+        matches!(waiter.state, State::Registers(_)) && !blocked.iter().any(comes)
+    }
+
     /// A hang: nobody gives back what this warp asks for.
     pub fn stuck_registers(&self, w: usize, site: u32, lacks: u32) -> Diagnostic {
         let warp = &self.warps[w];
@@ -128,6 +143,35 @@ impl Cluster<'_> {
         d.rule = "setmaxnreg.inc waits until the CTA's pool has enough registers, and only setmaxnreg.dec of its other warps fills it \
                   (PTX ISA, setmaxnreg)."
             .into();
+        d.labels
+            .extend(self.pool_account(warp.cta).into_iter().filter(|label| label.place.line != self.place(site).line));
         d
+    }
+
+    /// Which statements have filled the pool of a CTA, and which have emptied it: one of these numbers is wrong where the pool has too few.
+    fn pool_account(&self, c: usize) -> Vec<Label> {
+        let begin = self.kernel.max_registers.unwrap_or(0).next_multiple_of(8);
+        let mut all: BTreeMap<(bool, u32, u32), Vec<u32>> = BTreeMap::new();
+        for warp in self.warps.iter().filter(|warp| warp.cta == c) {
+            let mut has = begin;
+            for &(count, more, site) in &warp.register_counts {
+                all.entry((more, site, has.abs_diff(count))).or_default().push(warp.index);
+                has = count;
+            }
+        }
+        let label = |((more, site, by), warps): ((bool, u32, u32), Vec<u32>)| {
+            let does = if more { "took" } else { "gave" };
+            self.label(site, format!("{} {does} {} a thread here", these_warps(&warps), counted(by, "register")))
+        };
+        all.into_iter().map(label).collect()
+    }
+}
+
+/// `warp 1`, `warps 1 to 4`, `warps 1, 3`.
+fn these_warps(warps: &[u32]) -> String {
+    match warps {
+        [one] => format!("warp {one}"),
+        [first, .., last] if (last - first) as usize + 1 == warps.len() => format!("warps {first} to {last}"),
+        _ => format!("warps {}", warps.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")),
     }
 }

@@ -39,6 +39,11 @@ impl Culprit {
         self.would_be_told(&self.named)
     }
 
+    /// The first line of the report is already one that tells of it.
+    pub fn is_told_first(&self) -> bool {
+        self.would_be_told(&self.named[..self.named.len().min(1)])
+    }
+
     /// A report that names these lines would tell of it.
     pub fn would_be_told(&self, named: &[u32]) -> bool {
         named.iter().any(|line| self.right.contains(line))
@@ -81,6 +86,11 @@ impl Barriers {
             all.add(event.place.line, barriers.iter().map(name), waits);
         }
         for statement in &kernel.text.statements {
+            // Who asks for registers waits for those who give some.
+            if statement.is("setmaxnreg") {
+                let takes = statement.is("setmaxnreg.inc");
+                all.add(statement.line as u32 + 1, std::iter::once("registers".to_string()), takes);
+            }
             let other = OTHERS.iter().find(|(opcode, _)| statement.opcode().starts_with(opcode));
             if let Some((_, name)) = other {
                 all.add(statement.line as u32 + 1, std::iter::once((*name).to_string()), true);

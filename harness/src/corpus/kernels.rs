@@ -28,6 +28,17 @@ pub struct Kernel {
     pub inputs: Inputs,
     /// What D must be.
     pub reference: Reference,
+    /// The same solution of the same problem on a GPU with more SMs, where that makes a difference.
+    pub idle: Option<Idle>,
+}
+
+/// A launch in which one CTA, or cluster, has no tile. It exists of kernels that stay on their SM: others have a CTA for each tile.
+#[derive(Clone, Debug)]
+pub struct Idle {
+    /// The text. Line by line it is the kernel's, but for numbers of tiles and SMs.
+    pub text: Text,
+    /// The launch.
+    pub launch: Launch,
 }
 
 /// All steps, the kernel for Hopper among them.
@@ -64,7 +75,42 @@ impl Kernel {
             .map_err(|error| format!("the solution of {label} does not build for {problem}: {error}"))?;
         let inputs = Inputs::new(problem, InputKind::Normal, 0);
         let launch = launch::launch(&built, &inputs).map_err(|refused| refused.to_string())?;
+        let shape = crate::step(step).map(|step| step.shape).filter(|shape| shape.persistent);
+        let idle = shape.map(|shape| {
+            let workers = shape.tiles(&problem).iter().product::<u32>() + 1;
+            let built = InProcess(kernel).build(&problem, workers * shape.ctas);
+            let built = built.map_err(|error| format!("the solution of {label} does not build: {error}"))?;
+            let launch = launch::launch(&built, &inputs).map_err(|refused| refused.to_string())?;
+            Ok::<Idle, String>(Idle { text: Text::new(&built.ptx), launch })
+        });
         let (text, reference) = (Text::new(&built.ptx), Reference::new(&inputs));
-        Ok(Kernel { step, problem, built, text, launch, inputs, reference })
+        Ok(Kernel { step, problem, built, text, launch, inputs, reference, idle: idle.transpose()? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A mutant is the same change of both texts, by lines: they may differ in numbers alone, and in few lines.
+    #[test]
+    fn with_idle_ctas_a_kernel_is_the_same_but_for_numbers() {
+        let letters = |line: &str| line.chars().filter(|c| !c.is_ascii_digit()).collect::<String>();
+        for step in STEPS {
+            let kernel = Kernel::new(step).unwrap();
+            let Some(idle) = &kernel.idle else {
+                assert!((1..=5).contains(&step), "step {step} stays on its SM");
+                continue;
+            };
+            let (lines, others) = (&kernel.text.lines, &idle.text.lines);
+            assert_eq!(lines.len(), others.len(), "step {step}");
+            let differ: Vec<(&String, &String)> = lines.iter().zip(others).filter(|(a, b)| a != b).collect();
+            assert!(
+                differ.iter().all(|(a, b)| letters(a) == letters(b)) && differ.len() <= 24,
+                "step {step}: {differ:#?}"
+            );
+            let ctas = |launch: &Launch| launch.grid.iter().product::<u32>();
+            assert!(ctas(&idle.launch) > ctas(&kernel.launch), "step {step}");
+        }
     }
 }

@@ -161,6 +161,7 @@ mod tests {
     use super::*;
     use crate::corpus::kernels::Kernel;
     use crate::ptxas::{self, Failure};
+    use crate::steps::hopper::HOPPER;
 
     /// Nothing is raised and waited for; what is scheduled.
     const PLAIN: u128 = RAISES | 7 << 105;
@@ -228,6 +229,27 @@ mod tests {
         assert_eq!(without(&kernel, Some("tcgen05.fence::before")).unwrap(), base);
         for line in ["fence.proxy.async", "bar.sync", "mbarrier.arrive", "tcgen05.commit", "cp.async.bulk.wait_group"] {
             assert_ne!(without(&kernel, Some(line)).unwrap(), base, "{line}");
+        }
+    }
+
+    /// The rule `told-by-the-barrier-behind` proves kernels without this fence. Their code may differ: by registers, by the order of
+    /// instructions that compute, and by whether a warp elects once for two parts that stand side by side. Else it has as many of each opcode.
+    #[test]
+    fn a_fence_of_initialisations_is_no_instruction() {
+        /// What `elect.sync` becomes.
+        const ELECT: u128 = 0x82f;
+        for step in [HOPPER, 1, 6, 9, 10] {
+            let kernel = Kernel::new(step).unwrap();
+            let opcodes = |code: MachineCode| {
+                let all = code.instructions.iter().map(|instruction| opcode(instruction.word));
+                let mut all: Vec<u128> = all.filter(|opcode| ![NOP, ELECT].contains(opcode)).collect();
+                all.sort_unstable();
+                all
+            };
+            let Some(base) = without(&kernel, None) else { return };
+            let base = opcodes(base);
+            assert_eq!(opcodes(without(&kernel, Some("fence.mbarrier_init")).unwrap()), base, "step {step}");
+            assert_ne!(opcodes(without(&kernel, Some("mbarrier.init")).unwrap()), base, "step {step}");
         }
     }
 }

@@ -4,7 +4,7 @@
 //! does not show on which side of it an instruction stands moves along, up to the first statement that may: one that accesses memory,
 //! synchronises, or parts threads. A wait is one statement.
 
-use super::equivalent::{passes_over, tells_of_initialisations};
+use super::equivalent::tells_of_initialisations;
 use super::flow;
 use super::kernels::Kernel;
 use super::text::{Statement, Text, registers};
@@ -66,8 +66,7 @@ fn shows_nothing(kernel: &Kernel, one: &Range<usize>, other: &Range<usize>) -> b
     {
         return true;
     }
-    let passed_over = neighbour.is("setmaxnreg") && passes_over(text);
-    let quiet = flow::is_pure(neighbour) || neighbour.is("elect.sync") || passed_over || is_election(ones);
+    let quiet = flow::is_pure(neighbour) || neighbour.is("elect.sync") || is_election(ones);
     quiet && !neighbour.is("ret") && !neighbour.is("exit") && !shares(text, ones, neighbour)
 }
 

@@ -74,7 +74,9 @@ pub struct Judged {
     pub same_code: Option<bool>,
     /// Of a hang: whether it is told of what was changed.
     pub culprit: Option<Culprit>,
-    /// Milliseconds.
+    /// The verdict is that of a launch in which some CTA has no tile: the other one shows less.
+    pub idle: bool,
+    /// Milliseconds that its runs took, on all launches, and what was said of them; without the assembler.
     pub milliseconds: u64,
 }
 
@@ -167,11 +169,41 @@ impl<'a> Bench<'a> {
         }
     }
 
+    /// The same change of the launch in which some CTA has no tile. `None` where there is none, or where other numbers stand in a line
+    /// that is changed.
+    pub fn mutated_idle(&self, mutant: &Mutant) -> Option<(String, Launch)> {
+        let idle = self.kernel.idle.as_ref()?;
+        match &mutant.change {
+            Change::Lines(lines) => {
+                let same = |line: usize| idle.text.lines.get(line) == self.kernel.text.lines.get(line);
+                lines.iter().all(|(line, _)| same(*line)).then(|| (idle.text.with(lines), idle.launch.clone()))
+            }
+            Change::Map(param, change) => Some((idle.text.with(&[]), maps::with(&idle.launch, *param, *change))),
+        }
+    }
+
+    /// The runs of the unchanged kernel, on all its launches.
+    ///
+    /// # Errors
+    /// When it does not load.
+    pub fn unchanged(&self) -> Result<Vec<Run>, Vec<Diagnostic>> {
+        let mut runs = self.runs(&self.kernel.built.ptx, &self.kernel.launch, &SEEDS)?;
+        if let Some(idle) = &self.kernel.idle {
+            runs.extend(self.runs(&idle.text.with(&[]), &idle.launch, &SEEDS)?);
+        }
+        Ok(runs)
+    }
+
     /// Judges a mutant.
     pub fn judge(&self, mutant: Mutant) -> Judged {
+        self.asked_of_the_assembler(self.emulated(mutant))
+    }
+
+    /// What the emulator says of a mutant, and the rules.
+    fn emulated(&self, mutant: Mutant) -> Judged {
         let begun = Instant::now();
         let (ptx, launch) = self.mutated(&mutant);
-        let (verdict, codes) = match self.runs(&ptx, &launch, &SEEDS) {
+        let (mut said, mut codes) = match self.runs(&ptx, &launch, &SEEDS) {
             Err(errors) => (Verdict::Refused, errors.iter().map(code).collect()),
             Ok(runs) => match verdict(&runs) {
                 told @ (Verdict::Finding | Verdict::Launch) => (told, codes(&runs)),
@@ -182,16 +214,31 @@ impl<'a> Bench<'a> {
                 other => (other, codes(&runs)),
             },
         };
+        // Where nothing comes of it, some CTA without a tile may show it.
+        let again = Some(&mutant).filter(|_| matches!(said, Verdict::Note | Verdict::Nothing));
+        let again = again.and_then(|mutant| self.mutated_idle(mutant));
+        let runs = again.and_then(|(ptx, launch)| self.runs(&ptx, &launch, &SEEDS).ok());
+        let more = runs.filter(|runs| verdict(runs) < said);
+        let idle = more.is_some();
+        if let Some(runs) = more {
+            (said, codes) = (verdict(&runs), self::codes(&runs));
+        }
+        let verdict = said;
         let rule = equivalent::rule(self.kernel, &mutant);
         let milliseconds = begun.elapsed().as_millis() as u64;
         let hang = codes.iter().find(|code| HANGS.contains(&code.code.as_str()));
         let culprit = hang
             .filter(|_| verdict == Verdict::Hang)
             .map(|hang| Culprit { right: self.barriers.right(self.kernel, &mutant), named: hang.lines.clone() });
-        let same_code = if verdict == Verdict::Refused { None } else { self.same_code(&mutant) };
-        let open = matches!(verdict, Verdict::Note | Verdict::Nothing) && same_code == Some(true);
-        let rule = rule.or_else(|| open.then_some(&equivalent::SAME_MACHINE_CODE));
-        Judged { mutant, verdict, codes, rule, same_code, culprit, milliseconds }
+        Judged { mutant, verdict, codes, rule, same_code: None, culprit, idle, milliseconds }
+    }
+
+    /// The same, with what the assembler makes of it.
+    fn asked_of_the_assembler(&self, judged: Judged) -> Judged {
+        let same_code = if judged.verdict == Verdict::Refused { None } else { self.same_code(&judged.mutant) };
+        let open = matches!(judged.verdict, Verdict::Note | Verdict::Nothing) && same_code == Some(true);
+        let rule = judged.rule.or_else(|| open.then_some(&equivalent::SAME_MACHINE_CODE));
+        Judged { rule, same_code, ..judged }
     }
 
     /// Whether the assembler makes the same of a mutant as of the solution. `None` where only the launch differs, or without an assembler.
@@ -292,20 +339,29 @@ fn codes(runs: &[Run]) -> Vec<Code> {
     all
 }
 
-/// Judges mutants on several threads, and tells of each as it is done. They come back in their order.
+/// Judges mutants on several threads, and tells of each as the emulator is done with it. They come back in their order. The assembler is asked
+/// behind all of them, so that no verdict's time has it beside it.
 pub fn judge_all(bench: &Bench, mutants: Vec<Mutant>, threads: usize, each: impl Fn(&Judged) + Sync) -> Vec<Judged> {
-    let count = mutants.len();
-    let waiting = Mutex::new(mutants.into_iter().enumerate());
-    let done: Mutex<Vec<(usize, Judged)>> = Mutex::new(Vec::with_capacity(count));
+    let emulated = in_parallel(mutants, threads, |mutant| {
+        let judged = bench.emulated(mutant);
+        each(&judged);
+        judged
+    });
+    in_parallel(emulated, threads, |judged| bench.asked_of_the_assembler(judged))
+}
+
+/// Does something with each of several things, on several threads; the results come in their order.
+fn in_parallel<T: Send, R: Send>(all: Vec<T>, threads: usize, each: impl Fn(T) -> R + Sync) -> Vec<R> {
+    let done: Mutex<Vec<(usize, R)>> = Mutex::new(Vec::with_capacity(all.len()));
+    let waiting = Mutex::new(all.into_iter().enumerate());
     let next = || waiting.lock().ok().and_then(|mut waiting| waiting.next());
     std::thread::scope(|scope| {
         for _ in 0..threads.max(1) {
             scope.spawn(|| {
-                while let Some((number, mutant)) = next() {
-                    let judged = bench.judge(mutant);
-                    each(&judged);
+                while let Some((number, one)) = next() {
+                    let result = each(one);
                     if let Ok(mut done) = done.lock() {
-                        done.push((number, judged));
+                        done.push((number, result));
                     }
                 }
             });
@@ -313,5 +369,5 @@ pub fn judge_all(bench: &Bench, mutants: Vec<Mutant>, threads: usize, each: impl
     });
     let mut done = done.into_inner().unwrap_or_default();
     done.sort_by_key(|(number, _)| *number);
-    done.into_iter().map(|(_, judged)| judged).collect()
+    done.into_iter().map(|(_, result)| result).collect()
 }

@@ -139,11 +139,48 @@ pub fn table(all: &[Judged]) -> String {
         }
     }
     row(&mut text, "all", &total);
+    let people = of_people();
+    if let Some(counts) = &people {
+        row(&mut text, "people (kind 4)", counts);
+    }
     text.push_str(
         "refused: the text does not load; astray: a wrong D, and the changed place is named at which the product went astray; wrong: a wrong D \
          and no more; found: by a finding, astray, or a refused launch; caught and found: of those that load and are not equivalent\n",
     );
+    text.push_str(match people {
+        Some(_) => {
+            "people: mistakes in Rust source, of which the expectations were written first, as `cargo test -p mistakes` holds them; all of them, and \
+             in no other row; refused: by the builder, too\n"
+        }
+        None => "people (kind 4): this program does not hold the list\n",
+    });
     text
+}
+
+/// What `cargo test -p mistakes` writes: the name of a mistake, and what it came to.
+#[cfg(feature = "solutions")]
+const OUTCOMES: Option<&str> = Some(include_str!("../../../solutions/mistakes/outcomes.txt"));
+/// The student edition has no mistakes.
+#[cfg(not(feature = "solutions"))]
+const OUTCOMES: Option<&str> = None;
+
+/// Kind 4, counted from its list. The test that writes it judges; this crate knows nothing of the mistakes.
+fn of_people() -> Option<Counts> {
+    let mut counts = Counts::default();
+    for line in OUTCOMES?.lines() {
+        let (_, outcome) = line.split_once(": ")?;
+        counts.made += 1;
+        *match outcome.split(' ').next()? {
+            "refused" => &mut counts.refused,
+            "finding" => &mut counts.finding,
+            "hang" => &mut counts.hang,
+            "launch" => &mut counts.launch,
+            "wrong" => &mut counts.wrong,
+            "note" => &mut counts.note,
+            _ => &mut counts.missed,
+        } += 1;
+    }
+    Some(counts)
 }
 
 /// What follows the table: findings by their code, rules, times, and what the numbers rest on.
@@ -185,9 +222,18 @@ pub fn summary(all: &[Judged]) -> String {
         percent(right, hangs.len()),
         by_another(&hangs)
     );
+    let first = hangs.iter().filter(|judged| judged.culprit.as_ref().is_some_and(Culprit::is_told_first)).count();
+    let longest = hangs.iter().map(|judged| judged.milliseconds).max().unwrap_or_default();
+    let _ = writeln!(
+        text,
+        "  by the first line that is named, {first} ({}); the longest verdict on a hang takes {longest} ms",
+        percent(first, hangs.len())
+    );
     for judged in hangs.iter().filter(|judged| !judged.culprit.as_ref().is_some_and(Culprit::is_told)) {
         let _ = writeln!(text, "       not: {}", judged.mutant.id);
     }
+    let idle = all.iter().filter(|judged| judged.idle && judged.rule.is_none() && judged.verdict < Verdict::Note);
+    let _ = writeln!(text, "{} are caught only where a CTA, or a cluster, has no tile", idle.count());
     let told = percent(total.found() + right, total.bugs());
     let _ = writeln!(text, "with these hangs, {told} are told of what is wrong, and where");
     let named = total.finding + total.hang + total.launch;
@@ -258,4 +304,19 @@ pub fn line(kernel: &Kernel, judged: &Judged) -> String {
     said.dedup();
     let said = if said.is_empty() { String::new() } else { format!(" ({})", said.join(", ")) };
     format!("{}{said}\n    {}\n", judged.mutant.id, judged.mutant.diff(&kernel.text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_row_of_people_counts_every_line_of_their_list() {
+        let Some(outcomes) = OUTCOMES else { return };
+        let counts = of_people().expect("a name and an outcome in each line");
+        assert_eq!(counts.made, outcomes.lines().count());
+        assert!(counts.made > 80 && counts.refused > 0 && counts.hang > 0 && counts.wrong > 0, "{counts:?}");
+        assert_eq!((counts.caught(), counts.missed), (counts.bugs(), 0), "{counts:?}");
+        assert!(table(&[]).contains("people (kind 4)"));
+    }
 }

@@ -3,11 +3,12 @@
 use super::{Patience, print};
 use crate::corpus::equivalent;
 use crate::corpus::kernels::{Kernel, STEPS};
-use crate::corpus::run::{Bench, Judged, SEEDS, Verdict, judge_all};
+use crate::corpus::run::{Bench, Judged, SEEDS, Verdict, judge_all, verdict};
 use crate::corpus::{Kind, Mutant, mutants, sample, table};
 use crate::diagnostics::{self, Sources};
 use crate::steps::hopper::HOPPER;
 use clap::Args;
+use emulator::Report;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -102,9 +103,6 @@ pub fn corpus(options: &Options) -> Result<ExitCode, String> {
     print(&table::table(&all));
     print(&table::summary(&all));
     print(&format!("false alarms on the unchanged kernels: {}\n", alarms.len()));
-    print(
-        "mistakes in Rust source, of which the expectations were written first (kind 4): cargo test -p mistakes -- --nocapture\n",
-    );
     alarms.iter().for_each(|alarm| print(&format!("  {alarm}\n")));
     let contradicted: Vec<&Judged> = all.iter().filter(|judged| judged.is_contradicted()).collect();
     for judged in &contradicted {
@@ -134,8 +132,9 @@ fn judge(bench: &Bench, mutants: Vec<Mutant>, threads: usize) -> Vec<Judged> {
 /// What is said of the unchanged kernel, if anything is.
 fn false_alarm(bench: &Bench) -> Result<Option<String>, String> {
     let kernel = bench.kernel;
-    let runs = bench.runs(&kernel.built.ptx, &kernel.launch, &SEEDS);
-    let runs = runs.map_err(|errors| format!("{} does not load: {} errors", super::name(kernel.step), errors.len()))?;
+    let runs = bench
+        .unchanged()
+        .map_err(|errors| format!("{} does not load: {} errors", super::name(kernel.step), errors.len()))?;
     let verdict = crate::corpus::run::verdict(&runs);
     let said = runs.iter().flat_map(|(report, _)| report.findings.iter().chain(&report.notes)).map(|found| found.code);
     let said: Vec<&str> = said.collect();
@@ -145,12 +144,13 @@ fn false_alarm(bench: &Bench) -> Result<Option<String>, String> {
 
 /// A mutant for a file.
 fn row(kernel: &Kernel, judged: &Judged) -> Value {
-    let Judged { mutant, verdict, codes, rule, same_code, culprit, milliseconds } = judged;
+    let Judged { mutant, verdict, codes, rule, same_code, culprit, idle, milliseconds } = judged;
     json!({
         "id": mutant.id, "step": mutant.step, "kind": mutant.kind, "mistake": mutant.mistake, "line": mutant.line,
         "changed": mutant.diff(&kernel.text), "verdict": verdict, "codes": codes, "names_the_line": judged.names_the_line(),
-        "culprit": culprit.as_ref().map(|of| json!({ "told": of.is_told(), "right": of.right, "named": of.named })),
-        "equivalent": rule.map(|rule| rule.name), "same_code": same_code, "milliseconds": milliseconds,
+        "culprit": culprit.as_ref().map(|of| json!({ "told": of.is_told(), "told_first": of.is_told_first(), "right": of.right, "named": of.named })),
+        "equivalent": rule.map(|rule| rule.name), "same_code": same_code, "on_the_launch_with_an_idle_cta": idle,
+        "milliseconds": milliseconds,
     })
 }
 
@@ -192,27 +192,44 @@ fn show(id: &str) -> Result<String, String> {
     match bench.runs(&ptx, &launch, &SEEDS) {
         Err(errors) => text.push_str(&diagnostics::render_all(&errors, &sources)),
         Ok(runs) => {
-            for (seed, (report, right)) in std::iter::once(0).chain(SEEDS).zip(runs) {
-                let schedule =
-                    if seed == 0 { "the default schedule".to_string() } else { format!("the schedule of seed {seed}") };
-                text.push_str(&format!(
-                    "{schedule}: {}, D is {}, deadlock: {:?}, {} instructions, {} cycles\n",
-                    if report.completed { "completed" } else { "not completed" },
-                    if right { "right" } else { "wrong" },
-                    report.deadlock,
-                    report.instructions,
-                    report.cycles
-                ));
-                text.extend(report.incomplete.iter().map(|reason| format!("  not checked: {reason}\n")));
-                text.push_str(&diagnostics::render_all(report.findings.iter().chain(&report.notes), &sources));
+            let shows_nothing = verdict(&runs) >= Verdict::Note;
+            for (schedule, (report, right)) in schedules().zip(runs) {
+                text.push_str(&of_run(&schedule, &report, right, &sources));
                 if !right && report.findings.iter().all(|found| found.code == "hang") {
                     let astray = bench.followed(&ptx, &launch).and_then(|(_, found)| found);
                     text.extend(astray.map(|found| diagnostics::explain(&found.explanation, &sources)));
                 }
             }
+            let idle = bench.mutated_idle(&found).filter(|_| shows_nothing);
+            let runs = idle.and_then(|(ptx, launch)| bench.runs(&ptx, &launch, &SEEDS).ok());
+            for (schedule, (report, right)) in schedules().zip(runs.unwrap_or_default()) {
+                let schedule = format!("where a CTA has no tile, {schedule}");
+                text.push_str(&of_run(&schedule, &report, right, &sources));
+            }
         }
     }
     Ok(text)
+}
+
+/// The schedules that a mutant runs under.
+fn schedules() -> impl Iterator<Item = String> {
+    let others = SEEDS.iter().map(|seed| format!("the schedule of seed {seed}"));
+    std::iter::once("the default schedule".to_string()).chain(others)
+}
+
+/// What came of a run, and what is said of it.
+fn of_run(schedule: &str, report: &Report, right: bool, sources: &Sources) -> String {
+    let mut text = format!(
+        "{schedule}: {}, D is {}, deadlock: {:?}, {} instructions, {} cycles\n",
+        if report.completed { "completed" } else { "not completed" },
+        if right { "right" } else { "wrong" },
+        report.deadlock,
+        report.instructions,
+        report.cycles
+    );
+    text.extend(report.incomplete.iter().map(|reason| format!("  not checked: {reason}\n")));
+    text.push_str(&diagnostics::render_all(report.findings.iter().chain(&report.notes), sources));
+    text
 }
 
 #[cfg(test)]

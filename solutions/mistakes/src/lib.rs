@@ -21,7 +21,7 @@ pub enum List {
 pub struct Mistake {
     /// The name of its file.
     pub name: &'static str,
-    /// The step that it is made in.
+    /// The step that it is made in; 0 is the kernel for Hopper.
     pub step: u8,
     /// Its list.
     pub list: List,

@@ -9,7 +9,11 @@ use harness::compare::Comparison;
 use harness::diagnostics::{self, Sources};
 use harness::reference::Reference;
 use harness::source::Built;
-use harness::{InProcess, InputKind, Inputs, JudgeOptions, KernelSource, Matrix, Outcome, Problem, launch, structure};
+use harness::steps::hopper::HOPPER;
+use harness::{
+    InProcess, InputKind, Inputs, JudgeOptions, KernelSource, Matrix, Outcome, Problem, launch, rank,
+    reference_kernels, structure, workbook,
+};
 use mistakes::{ALL, List, Mistake};
 use std::sync::Mutex;
 
@@ -19,18 +23,35 @@ const SEEDS: [u64; 2] = [1, 2];
 const BUDGET: u64 = 4_000_000;
 const WRONG: &str = "wrong-result";
 const MISSED: &str = "missed";
+const BEHIND: &str = "what was expected stands behind it";
+/// Codes of runs that did not come to their end, and say no more than that.
+const HANGS: [&str; 3] = ["hang", "instruction-budget", "trap"];
 
-/// Mistakes of which something else is said than was expected, and why that is left so.
+/// Mistakes of which something else is said first than was expected, and why that is left so.
 const OTHERWISE: &[(&str, &str)] = &[
-    ("06-parity-begins-anew", "the two accesses are named, and not the wait that passed too early"),
+    (
+        "06-parity-begins-anew",
+        "the phase that a commit of another tile completes comes first, behind it the two accesses; not the wait that passed too early",
+    ),
+    (
+        "06-prefetch-beyond-k",
+        "the phases that overtake each other are told by their arrival and wait, not by the load behind the arrival",
+    ),
+    (
+        "07-arrives-after-the-first-chunk",
+        "the load of the second chunk and the next tile's MMAs are not ordered: it is told as a load too early before it is told as an MMA too early",
+    ),
     (
         "07-product-told-each-round",
-        "it is said that nobody waits for the MMA, not that the commit of an earlier round let the wait pass",
+        "it is said that a wait comes three phases late, and behind it that nobody waits for the MMA; not that the commit of an earlier round \
+         let the wait pass",
     ),
     (
         "10-one-commit-frees",
         "the arrival that overflows another barrier is named first, and not the commit that frees the stage too early",
     ),
+    ("10-one-named-barrier", "the hang comes first, behind it the race that the barrier does not prevent"),
+    ("10-one-tile-of-d", "what the race leaves in the tile comes first, behind it the race"),
 ];
 
 /// The same of those on the list of rules.
@@ -44,6 +65,7 @@ const OTHERWISE_OF_RULES: &[(&str, &str)] = &[(
 fn problems(step: u8) -> Vec<(Problem, u32)> {
     let of = |sizes: &[([u32; 3], u32)]| sizes.iter().map(|&([m, n, k], sms)| (Problem::f16(m, n, k), sms)).collect();
     match step {
+        HOPPER => of(&[([768, 256, 768], 4), ([768, 256, 64], 4), ([456, 520, 328], 4)]),
         1 => of(&[([128, 128, 64], 148)]),
         2 => of(&[([128, 128, 192], 148)]),
         3 => of(&[([128, 256, 192], 148), ([256, 128, 64], 148)]),
@@ -58,7 +80,7 @@ fn problems(step: u8) -> Vec<(Problem, u32)> {
 /// What was said of a kernel, up to the first run that shows something.
 #[derive(Default)]
 struct Said {
-    /// Findings, or notes where there are none, with the text of each as it is printed.
+    /// Findings, or notes where there are none, with the text of each as it is printed; in the order of the verdict, which a person reads.
     diagnostics: Vec<(Diagnostic, String)>,
     wrong: bool,
     refused: Option<String>,
@@ -120,7 +142,9 @@ fn judge(kernel: ptx::KernelFn, step: u8, change: impl Fn(&str) -> String, launc
                 Err(refused) => return Said { refused: Some(refused), on, ..Said::default() },
             };
             let shown = |list: &[Diagnostic]| {
-                list.iter().map(|d| (d.clone(), diagnostics::render(d, &Sources::default()))).collect::<Vec<_>>()
+                let mut list: Vec<&Diagnostic> = list.iter().collect();
+                list.sort_by_key(|diagnostic| rank(diagnostic));
+                list.iter().map(|&d| (d.clone(), diagnostics::render(d, &Sources::default()))).collect::<Vec<_>>()
             };
             let wrong = report.completed && !right;
             if !report.findings.is_empty() || wrong {
@@ -149,13 +173,17 @@ fn line_of(source: &str, wanted: &str) -> Option<u32> {
     found.nth(number - 1)
 }
 
-/// What of the expectation does not hold: nothing, if it does.
+/// What of the expectation does not hold: nothing, if it does. It is held against what is said first, which is what a person reads. What is said
+/// as was expected behind something else is not as expected, and told apart ([`BEHIND`]).
 fn differs(said: &Said, expected: &[&str], source: &str, line: Option<&str>, hint: Option<&str>) -> Vec<String> {
-    if said.diagnostics.is_empty() {
+    let Some(first) = said.diagnostics.first() else {
         let code = if said.wrong { WRONG } else { "refused-builder" };
         return if said.caught() && expected.contains(&code) { vec![] } else { vec![format!("expected {expected:?}")] };
-    }
+    };
     let lacks = |(diagnostic, text): &(Diagnostic, String)| {
+        if !expected.contains(&diagnostic.code) {
+            return vec![format!("expected {expected:?}, and not {} first: {}", diagnostic.code, diagnostic.title)];
+        }
         let mut differs = Vec::new();
         if let Some(wanted) = line {
             let number = line_of(source, wanted);
@@ -171,8 +199,11 @@ fn differs(said: &Said, expected: &[&str], source: &str, line: Option<&str>, hin
         }
         differs
     };
-    let of_code = said.diagnostics.iter().filter(|(diagnostic, _)| expected.contains(&diagnostic.code));
-    of_code.map(lacks).min_by_key(Vec::len).unwrap_or_else(|| vec![format!("expected {expected:?}")])
+    let mut differs = lacks(first);
+    if !differs.is_empty() && said.diagnostics.iter().any(|other| lacks(other).is_empty()) {
+        differs.push(BEHIND.to_string());
+    }
+    differs
 }
 
 /// An edit of PTX text: `OLD => NEW`, everywhere if it ends in ` (all)`.
@@ -224,13 +255,13 @@ fn results(mistake: &Mistake) -> Vec<(String, Said, Vec<String>)> {
     let says = |key: &'static str| also.iter().filter_map(move |line| line.strip_prefix(key)?.strip_prefix(": "));
     if says("ptx").chain(says("launch")).next().is_some() {
         let name = format!("{} in PTX", mistake.name);
-        let solution = solutions::ALL.iter().find(|(step, _)| *step == mistake.step).expect("a solution").1;
+        let solution = reference_kernels::solution(mistake.step).expect("a solution");
         let change = |ptx: &str| says("ptx").fold(ptx.to_string(), |text, edit| edited(&text, edit, &name));
         let launched = |launch: &mut Launch| says("launch").for_each(|edit| relaunched(launch, edit, &name));
         let said = judge(solution, mistake.step, change, launched);
         let expected: Vec<&str> = says("expect").flat_map(|codes| codes.split(" | ")).collect();
-        let source =
-            std::fs::read_to_string(format!("{}/../src/step{:02}.rs", env!("CARGO_MANIFEST_DIR"), mistake.step));
+        let file = workbook::name(mistake.step);
+        let source = std::fs::read_to_string(format!("{}/../src/{file}.rs", env!("CARGO_MANIFEST_DIR")));
         let source = source.unwrap_or_default();
         let mut differing = differs(&said, &expected, &source, says("line").next(), says("hint").next());
         if !held(&said) {
@@ -239,6 +270,23 @@ fn results(mistake: &Mistake) -> Vec<(String, Said, Vec<String>)> {
         all.push((name, said, differing));
     }
     all
+}
+
+/// What each came to, in a word and the code that is said first: the row of the corpus's table is counted from it.
+fn outcomes(all: &[(String, Said, Vec<String>)]) -> String {
+    let of = |said: &Said| {
+        let first = said.diagnostics.first().map(|(diagnostic, _)| diagnostic);
+        match first {
+            _ if said.refused.is_some() => "refused".to_string(),
+            Some(found) if !said.caught() => format!("note {}", found.code),
+            Some(found) if found.code == "launch" => "launch".to_string(),
+            Some(found) if HANGS.contains(&found.code) => format!("hang {}", found.code),
+            Some(found) => format!("finding {}", found.code),
+            None if said.wrong => "wrong".to_string(),
+            None => "missed".to_string(),
+        }
+    };
+    all.iter().map(|(name, said, _)| format!("{name}: {}\n", of(said))).collect()
 }
 
 /// All of a list, judged, by name; printed.
@@ -278,11 +326,29 @@ fn open(all: &[(String, Said, Vec<String>)]) -> (Vec<&str>, Vec<&str>) {
 fn mistakes_are_caught_as_was_expected() {
     let all = judged(List::Harm);
     let (missed, other) = open(&all);
-    println!("{} mistakes: {} missed, {} not as expected", all.len(), missed.len(), other.len());
+    let behind = all.iter().filter(|(.., differing)| differing.iter().any(|what| what == BEHIND)).count();
+    println!(
+        "{} mistakes: {} missed; of {} something else is said first, behind which {behind} have what was expected",
+        all.len(),
+        missed.len(),
+        other.len()
+    );
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/outcomes.txt");
+    let outcomes = outcomes(&all);
+    if std::env::var_os("UPDATE_EXPECT").is_some() {
+        std::fs::write(path, &outcomes).expect("the list can be written");
+    }
+    let list = std::fs::read_to_string(path).unwrap_or_default();
+    let hint =
+        "`UPDATE_EXPECT=1 cargo test -p mistakes` writes the list, from which `cargo workbook corpus` counts its row";
+    assert!(list == outcomes, "outcomes.txt says otherwise: {hint}\n{outcomes}");
     assert!(missed.is_empty(), "missed: {missed:?}");
     let known: Vec<&str> = OTHERWISE.iter().map(|(name, _)| *name).collect();
     assert_eq!(other, known, "not as expected");
-    assert!(all.len() >= 40 && other.len() * 20 <= all.len(), "{} of {}", other.len(), all.len());
+    // What is wanted is 95 percent. It is reached where what is expected may stand behind something else, and not by what is said first.
+    let nowhere = other.len() - behind;
+    assert!(all.len() >= 40 && nowhere * 20 <= all.len(), "{nowhere} of {} are not told as expected", all.len());
+    assert!(other.len() * 10 <= all.len(), "of {} of {} something else is said first", other.len(), all.len());
 }
 
 /// A rule that is broken without harm is told, too, and never as a finding: then it belongs on the other list.
@@ -294,4 +360,44 @@ fn rules_that_only_the_verdict_holds() {
     assert!(!all.is_empty() && missed.is_empty(), "not told by the verdict alone: {missed:?}");
     let known: Vec<&str> = OTHERWISE_OF_RULES.iter().map(|(name, _)| *name).collect();
     assert_eq!(other, known, "not as expected");
+}
+
+/// The tables of README.md are those of the files: the same names, each with the codes that are expected. And of an expectation that is not the
+/// first one any more, the file says what it was, and why.
+#[test]
+fn the_tables_of_the_readme_are_the_files() {
+    let readme = include_str!("../README.md");
+    let row = |line: &'static str| {
+        let cells: Vec<&str> = line.trim_matches('|').split(" | ").map(str::trim).collect();
+        let [step, name, _, expected, ..] = cells.as_slice() else { return None };
+        let name = name.strip_prefix('`')?.strip_suffix('`')?;
+        Some((name, step.parse::<u8>().ok()?, *expected))
+    };
+    let mut rows: Vec<_> = readme.lines().filter(|line| line.starts_with("| ")).filter_map(row).collect();
+    rows.sort_unstable();
+    let code = |code: &str| format!("`{code}`");
+    let expected = |mistake: &Mistake| mistake.expected().into_iter().map(code).collect::<Vec<_>>().join(" or ");
+    let files: Vec<(&str, u8, String)> =
+        ALL.iter().map(|mistake| (mistake.name, mistake.step, expected(mistake))).collect();
+    for (name, step, codes) in &files {
+        let of = rows.iter().find(|(row, ..)| row == name);
+        assert_eq!(
+            of,
+            Some(&(*name, *step, codes.as_str())),
+            "README.md, the row of {name}: what its file says is on the right"
+        );
+    }
+    let unknown: Vec<&str> =
+        rows.iter().map(|row| row.0).filter(|name| !files.iter().any(|file| file.0 == *name)).collect();
+    assert!(unknown.is_empty() && rows.len() == files.len(), "rows without a file, or twice: {unknown:?}");
+    for mistake in ALL {
+        for changed in mistake.says("changed") {
+            let (first, why) =
+                changed.split_once("; ").unwrap_or_else(|| panic!("{}: `changed: WHAT IT WAS; WHY`", mistake.name));
+            assert!(first.len() >= 4 && why.len() >= 20, "{}: {changed}", mistake.name);
+        }
+    }
+    let changed = ALL.iter().filter(|mistake| mistake.says("changed").next().is_some()).count();
+    let says = format!("{changed} expectations were changed");
+    assert!(readme.contains(&says), "README.md does not say: {says}");
 }

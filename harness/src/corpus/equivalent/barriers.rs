@@ -83,7 +83,10 @@ fn barrier_behind(kernel: &Kernel, at: usize) -> Option<usize> {
     let tells = match barrier {
         _ if barrier.is("bar.sync") => alone && meeting(text, next) == Some(Together::Cta),
         _ if barrier.is("barrier.cluster.arrive") => {
-            !barrier.is("barrier.cluster.arrive.relaxed") && together(text, next) == Some(Together::Cta)
+            let wait = (next + 1..text.statements.len()).find(|&at| !is_quiet(&text.statements[at]));
+            let waits = wait.is_some_and(|at| text.statements[at].is("barrier.cluster.wait"));
+            let all = |at: usize| together(text, at) == Some(Together::Cta);
+            !barrier.is("barrier.cluster.arrive.relaxed") && waits && all(next) && wait.is_some_and(all)
         }
         _ => false,
     };
@@ -96,8 +99,10 @@ pub fn tells_of_initialisations(kernel: &Kernel, at: usize) -> bool {
 }
 
 /// The last barrier of a CTA: behind it tensor memory is freed, and the kernel ends. Without it, the warp that frees still learns of all
-/// that others did there, from an earlier barrier at which it meets all who load: they load behind the MMAs, and nothing uses tensor memory
-/// between the two barriers. Now the barrier is missing, or stands behind the freeing, where as before all threads come to it.
+/// that others did there, from an earlier barrier at which it meets all who load: they load behind the MMAs, have waited for their loads and
+/// stores before that barrier (a load is done when `tcgen05.wait` says so, PTX ISA 9.7.16.8.5, and not when its registers are used), and
+/// nothing uses tensor memory between the two barriers. Now the barrier is missing, or stands behind the freeing, where as before all
+/// threads come to it.
 pub fn nothing_left_to_order(kernel: &Kernel, mutant: &Mutant) -> bool {
     let text = &kernel.text;
     let last = match mutant.what {
@@ -128,12 +133,26 @@ pub fn nothing_left_to_order(kernel: &Kernel, mutant: &Mutant) -> bool {
         _ => false,
     };
     let mut touch = text.find(|s| ["tcgen05.ld", "tcgen05.st", "tcgen05.dealloc"].iter().any(|opcode| s.is(opcode)));
-    let earlier = (used..last).find_map(|at| meeting(text, at));
-    is_last && earlier.is_some_and(|who| touch.all(|at| includes(who, at)))
+    let earlier = (used..last).find_map(|at| Some((at, meeting(text, at)?)));
+    is_last
+        && earlier.is_some_and(|(barrier, who)| {
+            // All who load or store wait for it, behind the last one, and behind that wait they meet.
+            let waits_for = |access: &str, wait: &str| {
+                let last = text.find(|s| s.is(access)).last();
+                let waits = |at: usize| text.statements[at].is(wait) && together(text, at) == Some(who);
+                last.is_none_or(|access| (access..barrier).any(waits))
+            };
+            let waited = waits_for("tcgen05.ld", "tcgen05.wait::ld") && waits_for("tcgen05.st", "tcgen05.wait::st");
+            waited && touch.all(|at| includes(who, at))
+        })
 }
 
-/// `fence.mbarrier_init` tells others of initialisations by a relaxed arrival that follows. Here a barrier follows that tells all threads
-/// of the cluster of everything (PTX ISA 9.7.13.1, barrier.cluster). The fence may be missing, be another one, or come too early.
+/// `fence.mbarrier_init` is a release fence whose effect is restricted to initialisations by the same thread (PTX ISA, membar, fence): a relaxed
+/// arrival behind it tells of them. It is no fence of the asynchronous proxy; the example there has one beside it. What is here is more: a
+/// barrier follows, with nothing that uses an mbarrier in between, to which all threads of the cluster come, and which orders all that was done
+/// before it ahead of all that comes behind (`bar.sync` of the only CTA; `barrier.cluster.arrive`, which releases, and its wait, which acquires).
+/// So whoever could hear of the initialisation by the fence hears of it by the barrier, and the fence may be missing, be another one, or come
+/// too early. ptxas makes no instruction of it (a test of `machine_code.rs`); that the code differs all the same is other registers.
 pub fn told_by_the_barrier_behind(kernel: &Kernel, mutant: &Mutant) -> bool {
     let text = &kernel.text;
     let is_fence = |at: usize| text.statements[at].is("fence.mbarrier_init");

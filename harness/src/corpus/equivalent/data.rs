@@ -7,22 +7,6 @@ use super::super::text::{Statement, Text, number};
 use super::super::{Change, Mutant, What};
 use emulator::Param;
 
-/// Without `.maxnreg` or `.minnctapersm` the assembler does not know with how many registers a thread begins, and passes over `setmaxnreg`
-/// (ptxas 13.5 warns of it).
-pub fn passes_over(text: &Text) -> bool {
-    let says = |line: &String| [".maxnreg", ".minnctapersm"].iter().any(|known| line.trim().starts_with(known));
-    !text.lines.iter().any(says)
-}
-
-/// `setmaxnreg` of such a kernel deleted, doubled, moved, or with another count.
-pub fn passed_over(text: &Text, mutant: &Mutant) -> bool {
-    let at = match &mutant.what {
-        What::Deleted(at) | What::Doubled(at) | What::Moved(at, _) | What::Changed(at, _) => *at,
-        _ => return false,
-    };
-    text.statements[at].is("setmaxnreg") && passes_over(text)
-}
-
 /// A register that stands only in instructions which compute it, from itself and others.
 pub fn a_register_for_nobody(text: &Text, mutant: &Mutant) -> bool {
     let What::Register(register) = &mutant.what else { return false };
@@ -61,14 +45,6 @@ mod tests {
     use super::super::tests::{made, text};
     use super::*;
     use emulator::Element;
-
-    #[test]
-    fn registers_of_the_assembler() {
-        let text = text("setmaxnreg.inc.sync.aligned.u32 232;\nbar.sync 0;");
-        assert!(passed_over(&text, &made(What::Deleted(0))) && !passed_over(&text, &made(What::Deleted(1))));
-        let known = Text::new(".maxnreg 168\n{\nsetmaxnreg.inc.sync.aligned.u32 232;\n}");
-        assert!(!passed_over(&known, &made(What::Deleted(0))));
-    }
 
     #[test]
     fn registers_for_nobody() {

@@ -78,7 +78,6 @@ fn computes_for_itself(text: &Text, part: &Range<usize>) -> bool {
 pub fn guarded_again_inside(text: &Text, mutant: &Mutant) -> bool {
     let What::Unguarded(at) = mutant.what else { return false };
     let (Some(outer), Some(end)) = (flow::group(text, at), text.target(at)) else { return false };
-    let passed_over = super::data::passes_over(text);
     let mut next = at + 1;
     while next < end {
         let statement = &text.statements[next];
@@ -86,7 +85,6 @@ pub fn guarded_again_inside(text: &Text, mutant: &Mutant) -> bool {
         next = match (inner, text.target(next)) {
             (Some(_), Some(to)) if (next..=end).contains(&to) => to,
             _ if statement.label().is_some() || flow::is_pure(statement) => next + 1,
-            _ if statement.is("setmaxnreg") && passed_over => next + 1,
             _ => return false,
         };
     }

@@ -10,10 +10,11 @@ mod fences;
 mod guards;
 mod heard;
 mod moved;
+#[cfg(test)]
+mod near;
 mod repeated;
 
 pub(super) use barriers::tells_of_initialisations;
-pub(super) use data::passes_over;
 
 use super::kernels::Kernel;
 use super::text::{Statement, Text};
@@ -93,7 +94,7 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         name: "told-by-the-barrier-behind",
-        because: "the barrier behind it tells all threads of the cluster of the initialisations, with or without the fence",
+        because: "the barrier behind it releases and acquires for all threads of the cluster, which is more than the fence does",
         applies: |kernel, mutant| barriers::told_by_the_barrier_behind(kernel, mutant),
     },
     Rule {
@@ -140,11 +141,6 @@ pub const RULES: &[Rule] = &[
         name: "guarded-again-inside",
         because: "all that has an effect in the part is guarded again, for warps of the same group",
         applies: |kernel, mutant| guards::guarded_again_inside(&kernel.text, mutant),
-    },
-    Rule {
-        name: "passed-over",
-        because: "without .maxnreg the assembler passes over setmaxnreg",
-        applies: |kernel, mutant| data::passed_over(&kernel.text, mutant),
     },
     Rule {
         name: "a-register-for-nobody",
