@@ -162,8 +162,11 @@ impl Cluster<'_> {
                     );
                 }
                 if (0..128).all(|lane| reads(lane).all(|row| lacks(lane, row))) {
-                    let last = column + rows.div_ceil(32) - 1;
-                    return format!("{begin}, which nothing has written (columns {column} to {last} of all quarters)");
+                    let columns = match rows.div_ceil(32) {
+                        1 => format!("column {column}"),
+                        n => format!("columns {column} to {}", column + n - 1),
+                    };
+                    return format!("{begin}, which nothing has written ({columns} of all quarters)");
                 }
                 // Column by column, the lanes that lack theirs.
                 let lanes =
