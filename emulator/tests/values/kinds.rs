@@ -467,7 +467,7 @@ fn scale_factors_of_one_quarter_are_told_from_none() {
         .row()
         .replaced("tcgen05.cp.cta_group::1.32x128b.warpx4 [%r90+400], %d5;", "");
     let text = rendered(&none.run(&load(&none.text()), None));
-    let says = "scale factors of B in tensor memory column 400, which nothing has written (columns 400 to 400 of all quarters)";
+    let says = "scale factors of B in tensor memory column 400, which nothing has written (column 400 of all quarters)";
     assert!(text.contains(says), "{text}");
 }
 
