@@ -58,7 +58,7 @@ pub fn confirm(program: &Program, launch: &Launch, options: &Options, report: &m
     }
 }
 
-/// Where two runs left other bytes: the first element, and how many.
+/// Where two runs left other bytes: the first element, and how many. `ours`: of the run with the finding.
 fn difference(launch: &Launch, ours: &[Memory], theirs: &[Memory]) -> Option<String> {
     for ((buffer, a), b) in launch.buffers.iter().zip(ours).zip(theirs) {
         let size = buffer.element_bytes.unwrap_or(1).clamp(1, 8) as usize;
@@ -80,8 +80,12 @@ fn difference(launch: &Launch, ours: &[Memory], theirs: &[Memory]) -> Option<Str
             1 => ", and one more element differs".into(),
             n => format!(", and {n} more elements differ"),
         };
-        let (now, then) = (text(element(b, first)), text(element(a, first)));
-        return Some(format!("{place} is {now} instead of {then}{also}"));
+        let (now, then) = (element(b, first), element(a, first));
+        return Some(match (now, then) {
+            // An undefined value is never the right one.
+            (Some(now), None) => format!("{place} is {}, in this run it is undefined{also}", text(Some(now))),
+            (now, then) => format!("{place} is {} instead of {}{also}", text(now), text(then)),
+        });
     }
     None
 }

@@ -188,7 +188,7 @@ impl Cluster<'_> {
     /// Executes one; in these lanes its result is not defined.
     #[inline]
     pub fn plain(&mut self, w: usize, mask: u32, inst: &Inst, undefined: u32) {
-        let parts = if undefined == 0 { None } else { self.warps[w].registers.parts_of_results(&inst.op) };
+        let parts = if undefined == 0 { None } else { self.warps[w].registers.parts_of_results(inst) };
         if inst.facts.alone {
             self.warps[w].registers.compute(mask, &inst.op);
         } else {

@@ -9,6 +9,27 @@ type Line = (Option<String>, u32);
 /// What makes two diagnostics the same root cause: code and severity, and the line of the primary place.
 type Key = (&'static str, Severity, Option<String>, u32);
 
+/// Codes of what keeps a product from being read in time: waits that do not wait, phases that are mixed up, runs that do not come to their end.
+const LEAVES_UNREAD: [&str; 17] = [
+    "accumulator-overwritten",
+    "aligned-lanes-missing",
+    "can-hang",
+    "early-arrival",
+    "hang",
+    "instruction-budget",
+    "issued-by-many-lanes",
+    "mbarrier-init-unordered",
+    "mbarrier-overflow",
+    "mbarrier-split",
+    "missing-wait-ld",
+    "mma-not-awaited",
+    "mma-not-committed",
+    "phase-completed-early",
+    "phase-overtaken",
+    "race-tensor",
+    "wrong-phase",
+];
+
 /// The diagnostics of a run.
 #[derive(Debug, Default)]
 pub struct Findings {
@@ -119,7 +140,12 @@ impl Findings {
                 }
                 if d.code == "product-overwritten" {
                     // Who reads too early, or another phase, has not read what he should have.
-                    return self.list.iter().any(|other| other.code != d.code && other.severity > Severity::Note);
+                    let unread = |other: &Diagnostic| {
+                        let shared = |l: &Label| d.labels.iter().any(|label| line(&label.place) == line(&l.place));
+                        LEAVES_UNREAD.contains(&other.code) || other.labels.iter().any(shared)
+                    };
+                    let other = |other: &&Diagnostic| other.code != d.code && other.severity > Severity::Note;
+                    return self.list.iter().filter(other).any(unread);
                 }
                 d.code == "undefined-value-stored"
                     && d.labels.first().is_some_and(|origin| {

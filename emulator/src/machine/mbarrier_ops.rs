@@ -264,6 +264,7 @@ impl Cluster<'_> {
         let scoped = std::mem::take(&mut views.scoped);
         for (slot, who) in addresses {
             let barrier = self.barrier(w, slot, site, "arrived at")?;
+            let before = self.barriers[barrier as usize].uses.iter().find(|used| used.warp == w).copied();
             self.barriers[barrier as usize].used(Used { warp: w, epoch, site });
             views.scoped = self.tell_scoped(w, barrier, &scoped, Order { relaxed, wide }, site);
             let (phase, pending) = (self.barriers[barrier as usize].phase, self.barriers[barrier as usize].pending);
@@ -311,7 +312,10 @@ impl Cluster<'_> {
                 let span = Span::of_warp(w, time, time);
                 let arrival = Arrival { count, announced: bytes.unwrap_or(0), site, engine: false };
                 let arrived = self.arrive(barrier, arrival, &views, span);
-                arrived.map_err(|stop| self.behind_a_wait_that_passed_again(w, stop))?;
+                arrived.map_err(|stop| {
+                    let stop = self.behind_a_wait_that_passed_again(w, stop);
+                    self.behind_no_wait(w, before, site, stop)
+                })?;
             }
             if who.count_ones() > 1 {
                 self.check_split(at, barrier, phase, pending, who);

@@ -272,7 +272,10 @@ fn entry(
         kernel.registers_per_thread = kernel.registers_per_thread.min(plan.per_thread);
     }
     let registers = kernel.registers;
-    kernel.code.iter_mut().for_each(|inst| inst.decide(registers));
+    for inst in &mut kernel.code {
+        let text = kernel.sites.get(inst.site as usize).map_or("", |place| &place.text);
+        inst.decide(registers, text);
+    }
     mark_fragments(&mut kernel.code, &kernel.constants32);
     mark_waits(&mut kernel.code, &kernel.constants32);
     kernel.scopes = needs_scopes(&kernel.code);

@@ -7,6 +7,7 @@
 
 pub(crate) mod alu;
 pub(crate) mod atomic;
+pub(crate) mod bits;
 mod call;
 pub(crate) mod convert;
 pub(crate) mod decided;
