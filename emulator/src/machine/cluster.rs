@@ -107,6 +107,8 @@ pub struct Cluster<'a> {
     pub barriers: Vec<Mbarrier>,
     /// Index into `barriers` by rank of the CTA and offset.
     pub barrier_at: FxHashMap<(usize, u32), u32>,
+    /// The first and the end of all places in shared memory where there was an mbarrier.
+    pub barrier_span: (u32, u32),
     pub mmas: Vec<super::mma::PendingMma>,
     /// Places in `mmas` of those that are complete.
     pub free_mmas: Vec<usize>,
@@ -214,6 +216,7 @@ impl<'a> Cluster<'a> {
             commit_queues: FxHashMap::default(),
             barriers: Vec::new(),
             barrier_at: FxHashMap::default(),
+            barrier_span: (u32::MAX, 0),
             mmas: Vec::new(),
             free_mmas: Vec::new(),
             issued: Default::default(),

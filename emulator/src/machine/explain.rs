@@ -62,6 +62,37 @@ impl Draft {
     }
 }
 
+/// Where an MMA reads bytes that nothing orders, neither after what stores them nor before what overwrites them, one thing is told: the second is
+/// a label of the first.
+fn join_directions(drafts: &mut Vec<Draft>) {
+    let place = |d: &Draft, n: usize| d.labels.get(n).map(|label| label.place.clone());
+    let mut n = 0;
+    while n < drafts.len() {
+        let (store, mma) = (place(&drafts[n], 0), place(&drafts[n], 1));
+        let is_pair = |d: &Draft| {
+            let stores = d.labels.iter().skip(1).any(|label| Some(&label.place) == store.as_ref());
+            (d.code, d.severity) == ("operand-not-ready", Severity::Finding) && place(d, 0) == mma && stores
+        };
+        let known = match drafts[n].code {
+            "operand-overwritten" if drafts[n].severity == Severity::Finding => drafts.iter().position(is_pair),
+            _ => None,
+        };
+        let Some(known) = known else {
+            n += 1;
+            continue;
+        };
+        let other = drafts.remove(n);
+        let known = &mut drafts[known - usize::from(known > n)];
+        known.count += other.count;
+        let label = known.labels.iter_mut().skip(1).find(|label| Some(&label.place) == store.as_ref());
+        label.into_iter().for_each(|label| label.text += "; nor does the MMA come before the next time");
+        let hint = " If its stage is waited for and released as it should be, the MMA's address is that of another.";
+        if !known.help.ends_with(hint) {
+            known.help += hint;
+        }
+    }
+}
+
 impl Cluster<'_> {
     /// Explains all conflicts of the run.
     pub fn explain_races(&mut self) {
@@ -78,10 +109,14 @@ impl Cluster<'_> {
         // Freeing too early is a finding of its own only where nothing else explains it.
         for race in doubtful.iter().filter(|race| !consequence(race)) {
             let site = self.place(race.conflict.first.site);
-            if !drafts.iter().any(|d| d.early) && !self.findings.mentions(&site) {
+            // Nor where it is said of the same store that nothing waits for it.
+            let unwaited =
+                |d: &Draft| d.rule == super::explain_tensor::STORE_RULE && d.labels.iter().any(|l| l.place == site);
+            if !drafts.iter().any(|d| d.early || unwaited(d)) && !self.findings.mentions(&site) {
                 self.merge(&mut drafts, self.explain(race));
             }
         }
+        join_directions(&mut drafts);
         let early = drafts.iter().any(|d| d.early);
         for draft in drafts {
             let names = match draft.names.as_slice() {

@@ -14,7 +14,7 @@ const IN_TIME_RULE: &str = "tcgen05.wait::ld is what waits for a tcgen05.ld (PTX
                             (9.7.16.6.4.5): the columns have been read by then, as compilers rely on; the ISA says so of the register alone, and the assembler may move a use \
                             that is no store behind what tells others.";
 pub const WAIT_HELP: &str = "Put tcgen05.wait::ld.sync.aligned between the load and the first use of its registers.";
-const STORE_RULE: &str = "tcgen05.st is asynchronous, and tcgen05.wait::st is what waits for it (PTX ISA 9.7.16.8.5): without it, a barrier says \
+pub const STORE_RULE: &str = "tcgen05.st is asynchronous, and tcgen05.wait::st is what waits for it (PTX ISA 9.7.16.8.5): without it, a barrier says \
                           nothing of what it writes (9.7.16.6.1).";
 pub const FREE_RULE: &str = "Freed columns may go to another CTA at once, so every access to them must be complete and \
                              ordered before the tcgen05.dealloc (PTX ISA 9.7.16.6, 9.7.16.7.1).";

@@ -30,6 +30,14 @@ const LEAVES_UNREAD: [&str; 17] = [
     "wrong-phase",
 ];
 
+/// Codes of operands that are read otherwise than they were loaded, or when they are not there.
+const READ_OTHERWISE: [&str; 6] =
+    ["box-mismatch", "depth-mismatch", "operand-not-ready", "operand-overwritten", "race-shared", "swizzle-mismatch"];
+
+fn shares_a_line(one: &Diagnostic, other: &Diagnostic) -> bool {
+    one.labels.iter().any(|label| other.labels.iter().any(|l| line(&l.place) == line(&label.place)))
+}
+
 /// The diagnostics of a run.
 #[derive(Debug, Default)]
 pub struct Findings {
@@ -124,15 +132,27 @@ impl Findings {
                         d.code == "operand-overwritten" && d.labels.iter().any(|l| l.place.text.contains("wgmma."))
                     };
                     // And one of the same mbarrier as an arrival that comes before its time.
-                    let early = |other: &Diagnostic| {
-                        let shared = |l: &Label| d.labels.iter().any(|label| line(&label.place) == line(&l.place));
-                        other.code == "early-arrival" && other.labels.iter().any(shared)
-                    };
+                    let early = |other: &Diagnostic| other.code == "early-arrival" && shares_a_line(d, other);
                     let nearer = |other: &Diagnostic| {
                         let nearer = nearer.contains(&other.code) || released(other) || early(other);
                         nearer && (other.severity > Severity::Note || d.severity == Severity::Note)
                     };
                     return self.list.iter().any(nearer);
+                }
+                let found = |codes: &[&str], fits: &dyn Fn(&Diagnostic) -> bool| {
+                    let one = |other: &Diagnostic| other.severity > Severity::Note && codes.contains(&other.code);
+                    self.list.iter().any(|other| one(other) && fits(other))
+                };
+                if d.code == "loaded-never-read" {
+                    // What reads the bytes of a box, but otherwise than they lie there, or at the wrong time, leaves out others.
+                    return found(&READ_OTHERWISE, &|other| shares_a_line(d, other))
+                        || found(&["operand-overlap"], &|_| true);
+                }
+                if d.code == "accumulator-overwritten" {
+                    // Who reads a phase too early gives the accumulator back a phase too early.
+                    let load = d.labels.get(1).map(|label| line(&label.place));
+                    let early = |other: &Diagnostic| other.labels.iter().any(|l| Some(line(&l.place)) == load);
+                    return found(&["mma-not-awaited", "wrong-phase", "early-arrival"], &early);
                 }
                 if d.code == "scale-factors-apart" {
                     // They are what that MMA has put there.
@@ -140,10 +160,7 @@ impl Findings {
                 }
                 if d.code == "product-overwritten" {
                     // Who reads too early, or another phase, has not read what he should have.
-                    let unread = |other: &Diagnostic| {
-                        let shared = |l: &Label| d.labels.iter().any(|label| line(&label.place) == line(&l.place));
-                        LEAVES_UNREAD.contains(&other.code) || other.labels.iter().any(shared)
-                    };
+                    let unread = |other: &Diagnostic| LEAVES_UNREAD.contains(&other.code) || shares_a_line(d, other);
                     let other = |other: &&Diagnostic| other.code != d.code && other.severity > Severity::Note;
                     return self.list.iter().filter(other).any(unread);
                 }

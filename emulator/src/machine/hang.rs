@@ -221,7 +221,10 @@ impl Cluster<'_> {
                 .push(Label { aside, ..Label::new(place, format!("{} {text}{lanes}", self.warp_name(b.warp))) });
         }
         if let Some(last) = diagnostic.labels.last_mut().filter(|_| unnamed > 0) {
-            last.text += &format!("; {} elsewhere", if unnamed == 1 { "one more waits".into() } else { format!("{unnamed} more wait") });
+            last.text += &format!(
+                "; {} elsewhere",
+                if unnamed == 1 { "one more waits".into() } else { format!("{unnamed} more wait") }
+            );
         }
         self.findings.add(diagnostic);
     }
@@ -275,11 +278,16 @@ impl Cluster<'_> {
             );
             d.labels = vec![init, wait];
             for (site, n) in by_site(&b.arrivals).into_iter().take(2) {
-                let warps = b.came.iter().filter(|came| (came.site, came.phase, came.bytes) == (site, b.phase, false)).count();
+                let warps =
+                    b.came.iter().filter(|came| (came.site, came.phase, came.bytes) == (site, b.phase, false)).count();
                 let lanes = n.checked_div(warps as u32).filter(|&lanes| lanes < 32 && lanes * warps as u32 == n);
                 let of = match lanes {
                     Some(lanes) if b.expected > n && !self.is_commit(site) => {
-                        format!(": {} of {}", counted(lanes, "lane"), if warps == 1 { "one warp".into() } else { format!("each of {warps} warps") })
+                        format!(
+                            ": {} of {}",
+                            counted(lanes, "lane"),
+                            if warps == 1 { "one warp".into() } else { format!("each of {warps} warps") }
+                        )
                     }
                     _ => String::new(),
                 };
