@@ -106,6 +106,10 @@ pub struct Cluster<'a> {
     pub commit_queues: FxHashMap<(usize, usize), Queue>,
     pub barriers: Vec<Mbarrier>,
     /// Index into `barriers` by rank of the CTA and offset.
+    /// Counts what warps and engines do that others, or they themselves later, could see.
+    pub changes: u64,
+    /// All that could go on goes round in loops that find the same each time.
+    pub nobody_acts: bool,
     pub barrier_at: FxHashMap<(usize, u32), u32>,
     /// The first and the end of all places in shared memory where there was an mbarrier.
     pub barrier_span: (u32, u32),
@@ -215,6 +219,8 @@ impl<'a> Cluster<'a> {
             mma_queues: FxHashMap::default(),
             commit_queues: FxHashMap::default(),
             barriers: Vec::new(),
+            changes: 0,
+            nobody_acts: false,
             barrier_at: FxHashMap::default(),
             barrier_span: (u32::MAX, 0),
             mmas: Vec::new(),
@@ -387,6 +393,7 @@ impl<'a> Cluster<'a> {
                 most_registers: kernel.max_registers.unwrap_or(0).next_multiple_of(8),
                 register_counts: Vec::new(),
                 asks: None,
+                rounds: Default::default(),
                 seen: FxHashMap::default(),
                 multi_lane_sites: Vec::new(),
             });

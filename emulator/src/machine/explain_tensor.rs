@@ -246,7 +246,7 @@ impl Cluster<'_> {
         let by_others = || commits().find(|c| !knows(&race.passed, c) && readers().any(|warp| knows(&warp.passed, c)));
         // Where nobody who reads waits at all: one that no other role waits for, to use its stage again.
         let other_role = |c: &Commit| self.warps.iter().any(|warp| !warp.loads.is_used() && knows(&warp.passed, c));
-        let for_nobody = || commits().find(|c| !other_role(c));
+        let for_nobody = || commits().find(|c| !other_role(c) && !knows(&race.passed, c));
         let Some(commit) = heard.or_else(by_others).or_else(for_nobody).or_else(|| commits().next()) else {
             return base(
                 "mma-not-committed",

@@ -149,10 +149,10 @@ impl Findings {
                         || found(&["operand-overlap"], &|_| true);
                 }
                 if d.code == "accumulator-overwritten" {
-                    // Who reads a phase too early gives the accumulator back a phase too early.
+                    // Who reads without waiting gives the accumulator back too early, too.
                     let load = d.labels.get(1).map(|label| line(&label.place));
                     let early = |other: &Diagnostic| other.labels.iter().any(|l| Some(line(&l.place)) == load);
-                    return found(&["mma-not-awaited", "wrong-phase", "early-arrival"], &early);
+                    return found(&["mma-not-awaited"], &early);
                 }
                 if d.code == "scale-factors-apart" {
                     // They are what that MMA has put there.

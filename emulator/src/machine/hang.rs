@@ -39,6 +39,8 @@ impl Cluster<'_> {
                 let pc = fragment.pc.saturating_sub(u32::from(behind));
                 let here = self.kernel.code.get(pc as usize).map_or(0, |i| i.site);
                 let asks = warp.asks.filter(|_| matches!(fragment.state, State::Ready | State::Chip(_)));
+                let endless = self.endless(w).filter(|_| fragment.state == State::Ready);
+                let asks = endless.map(|(site, _)| (site, 0)).or(asks);
                 let site = asks.map_or(here, |(site, _)| site);
                 // Who asks for what never comes keeps all others waiting.
                 asking |= asks.is_some();
@@ -166,6 +168,21 @@ impl Cluster<'_> {
             }
             State::Registers(lacks) => self.stuck_registers(root.warp, root.site, *lacks),
             State::CtaBarrier(id) => self.stuck_cta_barrier(root, *id),
+            State::Ready if self.endless(root.warp).is_some() => {
+                let looks = self.endless(root.warp).is_some_and(|(_, looks)| looks);
+                self.hang(
+                    root.site,
+                    match looks {
+                        true => format!("{} goes round for ever: what it looks at here never changes any more", self.warp_name(root.warp)),
+                        false => format!("{} goes round for ever: nothing changes in its loop", self.warp_name(root.warp)),
+                    },
+                    match looks {
+                        true => "Check which value ends the loop, and that another thread, which does not wait for this one, brings it about.",
+                        false => "Check the condition of the branch: some round must change a register that it depends on.",
+                    }
+                    .into(),
+                )
+            }
             State::Ready | State::Chip(_) => self.hang(
                 root.site,
                 format!("{} asks again and again for what does not happen", self.warp_name(root.warp)),
@@ -354,8 +371,8 @@ impl Cluster<'_> {
                 },
             );
             d.labels = vec![wait];
-            for (site, _) in b.previous.iter().take(2) {
-                d.labels.push(self.label(*site, format!("the last arrival (phase {}) came from here", b.phase - 1)));
+            for (site, _) in by_site(&b.previous).into_iter().take(2) {
+                d.labels.push(self.label(site, format!("the last arrival (phase {}) came from here", b.phase - 1)));
             }
             return d;
         }

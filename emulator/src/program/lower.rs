@@ -1,6 +1,7 @@
 //! Walks the functions of a module: lays out variables, gives registers numbers, resolves names in their scopes, and
 //! hands each instruction to `decode`.
 
+use super::dependence::Dependence;
 use super::facts::{Facts, mark_fragments, needs_scopes};
 use super::layout::{layout, next_multiple};
 use super::op::{FALSE, Inst, Op, Reg, TRUE};
@@ -160,6 +161,7 @@ fn entry(
             max_threads: None,
             required_cluster: None,
             scopes: false,
+            timed: None,
         },
         site: 0,
         constants: HashMap::new(),
@@ -279,6 +281,7 @@ fn entry(
     mark_fragments(&mut kernel.code, &kernel.constants32);
     mark_waits(&mut kernel.code, &kernel.constants32);
     kernel.scopes = needs_scopes(&kernel.code);
+    kernel.timed = Dependence::on_the_clock(&kernel);
     Ok(kernel)
 }
 
