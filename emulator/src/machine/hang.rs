@@ -84,7 +84,9 @@ impl Cluster<'_> {
         // stage that the other side leaves out, or, where nothing has come to any of them, the one whose work comes first.
         let members = chain.ring.and_then(|ring| chain.waits.get(ring..)).unwrap_or_default();
         let members: Vec<&Blocked> = members.iter().filter_map(|&n| blocked.get(n)).collect();
-        let odd = self.wrong_by_itself(&blocked).or_else(|| self.counts_too_many(&blocked));
+        // Who goes round a loop for ever waits for nobody.
+        let endless = blocked.iter().find(|b| b.state == State::Ready && self.endless(b.warp).is_some());
+        let odd = endless.or_else(|| self.wrong_by_itself(&blocked)).or_else(|| self.counts_too_many(&blocked));
         // Of those that wait for each other where nothing has come yet, the ring is told all the same.
         let mut fresh_ring = None;
         let odd = odd.or_else(|| {

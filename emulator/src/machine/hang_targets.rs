@@ -36,8 +36,8 @@ impl Cluster<'_> {
         }
     }
 
-    /// Arrivals at another mbarrier of the same CTA that may be meant for this one, at which none comes: at one of the same ring, or at one that
-    /// nobody has waited for. The statement, and that mbarrier.
+    /// Arrivals at another mbarrier of the same CTA that may be meant for this one, at which none comes: at one of the same ring, or a commit at one
+    /// that nobody has waited for. The statement, and that mbarrier.
     pub fn arrives_astray(&self, blocked: &[Blocked], barrier: u32) -> Option<(u32, u32)> {
         let here = &self.barriers[barrier as usize];
         let ring = |offset: u32| {
@@ -53,7 +53,8 @@ impl Cluster<'_> {
             let other = &self.barriers[n as usize];
             let arrival = other.came.iter().find(|came| !came.bytes)?;
             let alike = mine.is_some() && ring(other.offset) == mine;
-            (other.valid && other.cta == here.cta && (alike || !awaited(n))).then_some((arrival.site, n))
+            let lost = || self.is_commit(arrival.site) && !awaited(n);
+            (other.valid && other.cta == here.cta && (alike || lost())).then_some((arrival.site, n))
         })
     }
 
