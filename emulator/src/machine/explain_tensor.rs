@@ -299,13 +299,19 @@ impl Cluster<'_> {
             _ => base(
                 "mma-not-awaited",
                 format!("{} reads {{}} without waiting for the {work} that writes it", self.who(load)),
-                vec![read, written, arrival],
+                [read, written, arrival].into_iter().chain(self.waits_instead(race, commit.barrier)).collect(),
                 format!(
                     "Let every warp that reads it wait for {barrier} (mbarrier.try_wait.parity, parity {}) first.",
                     phase % 2
                 ),
             ),
         }
+    }
+
+    /// The last wait that the reader has passed, if it was for another mbarrier than this one.
+    fn waits_instead(&self, race: &Race, barrier: u32) -> Option<Label> {
+        let last = race.passed.last().filter(|passed| passed.barrier != barrier)?;
+        Some(self.label(last.site, format!("the last wait before it is for {}", self.barrier_name(last.barrier))))
     }
 
     /// Who comes second has waited for the mbarrier that a commit behind the MMA arrives at, but has passed on an earlier phase: that

@@ -118,9 +118,22 @@ impl Findings {
             && d.labels.first().is_some_and(|origin| self.list.iter().any(|other| explains(other, origin)))
     }
 
+    /// One mbarrier is used that nothing initialises, and another is initialised by two statements: one of them may be meant for the first.
+    fn join_initialisations(&mut self) {
+        let forgotten = self.list.iter().position(|d| d.code == "mbarrier-not-initialised");
+        let by_two = |d: &Diagnostic| d.labels.len() > 1 && line(&d.labels[0].place) != line(&d.labels[1].place);
+        let twice = self.list.iter().position(|d| d.code == "mbarrier-reinitialised" && by_two(d));
+        let (Some(forgotten), Some(twice)) = (forgotten, twice) else { return };
+        let mut labels = std::mem::take(&mut self.list[twice].labels);
+        labels[0].text = format!("{}: this may be meant for the other", self.list[twice].title);
+        self.list[forgotten].labels.extend(labels);
+        self.list.remove(twice);
+    }
+
     /// Findings and errors, then notes. An undefined value whose origin another finding explains is a
     /// consequence of it, and so are a phase that comes too early and a product that nobody has read. A note explains no finding away.
     pub fn finish(mut self) -> (Vec<Diagnostic>, Vec<Diagnostic>) {
+        self.join_initialisations();
         let explained: Vec<bool> = self
             .list
             .iter()

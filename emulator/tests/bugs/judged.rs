@@ -297,3 +297,12 @@ fn a_branch_on_the_clock_is_told() {
     assert_eq!(timing("@%p1 bra END;\n@%p0 st.global.u32 [%rd0], 1;\nEND:"), ["mov.u64 %rd3, %clock64"]);
     assert_eq!(timing("@%p0 st.global.u32 [%rd0], %r3;"), [] as [String; 0]);
 }
+
+/// One mbarrier is initialised twice, and another never: one finding names all three lines.
+#[test]
+fn an_initialisation_of_the_wrong_mbarrier_is_one_finding() {
+    let (found, count) = of_the_ring(&[("@init_full_1", "    mbarrier.init.shared::cta.b64 [%r3], 1; // twice")], 384);
+    assert_eq!((found.code, count), ("mbarrier-not-initialised", 1), "{}", told(std::slice::from_ref(&found)));
+    let twice = found.labels.iter().any(|label| label.text.ends_with("this may be meant for the other"));
+    assert!(twice && found.labels.len() == 3, "{}", told(std::slice::from_ref(&found)));
+}
