@@ -490,7 +490,8 @@ impl<'a> Cluster<'a> {
         let first = race.conflict.first;
         let known = issuer.is_some_and(|warp| warp.views.came_before(first.actor) >= first.epoch);
         let in_time = race.in_time || known && matches!(race.memory, RaceMemory::Shared(_));
-        let relaxed_arrival = if in_time { self.relaxed_arrival_behind(first) } else { None };
+        let relaxed_arrival =
+            issuer.filter(|_| in_time).and_then(|warp| self.relaxed_arrival_behind(first, &warp.views));
         let race = Race { in_time, relaxed_arrival, ..race };
         let key = (race.conflict.first.site, race.second.site, race.memory, race.conflict.reason);
         match self.race_keys.get(&key) {

@@ -7,7 +7,7 @@ use super::cluster::Cluster;
 use super::explain_copy::{Cure, FLAG_RULE};
 use super::state::{ActorKind, Race, RaceMemory};
 use crate::diagnostic::{Diagnostic, Label, Severity};
-use crate::order::{Conflict, Reason, Stamp};
+use crate::order::{Conflict, Reason, Stamp, Views};
 use crate::program::op::{Inst, Op, TmaKind};
 
 const PROXY_RULE: &str = "Loads and stores go through the generic proxy, the tensor core and TMA access memory through the asynchronous \
@@ -62,8 +62,8 @@ impl Draft {
     }
 }
 
-/// Where an MMA reads bytes that nothing orders, neither after what stores them nor before what overwrites them, one thing is told: the second is
-/// a label of the first.
+/// Where an MMA reads bytes that nothing orders, neither after what stores them nor before what overwrites them, one thing is told if it was
+/// too early first: the second is a label of that. Who overwrites too early first is the cause, and makes the MMA read too early in turn.
 fn join_directions(drafts: &mut Vec<Draft>) {
     let place = |d: &Draft, n: usize| d.labels.get(n).map(|label| label.place.clone());
     let mut n = 0;
@@ -74,7 +74,7 @@ fn join_directions(drafts: &mut Vec<Draft>) {
             (d.code, d.severity) == ("operand-not-ready", Severity::Finding) && place(d, 0) == mma && stores
         };
         let known = match drafts[n].code {
-            "operand-overwritten" if drafts[n].severity == Severity::Finding => drafts.iter().position(is_pair),
+            "operand-overwritten" if drafts[n].severity == Severity::Finding => drafts[..n].iter().position(is_pair),
             _ => None,
         };
         let Some(known) = known else {
@@ -82,7 +82,7 @@ fn join_directions(drafts: &mut Vec<Draft>) {
             continue;
         };
         let other = drafts.remove(n);
-        let known = &mut drafts[known - usize::from(known > n)];
+        let known = &mut drafts[known];
         known.count += other.count;
         let label = known.labels.iter_mut().skip(1).find(|label| Some(&label.place) == store.as_ref());
         label.into_iter().for_each(|label| label.text += "; nor does the MMA come before the next time");
@@ -347,16 +347,20 @@ impl Cluster<'_> {
         Some(Cure { labels: vec![self.label(site, "relaxed: this orders none of the accesses before it")], ..cure })
     }
 
-    /// The first relaxed arrival at the cluster barrier behind an access, of those that its warp has made until now.
-    pub fn relaxed_arrival_behind(&self, first: Stamp) -> Option<u32> {
+    /// The first relaxed arrival at the cluster barrier behind an access, of those that its warp has made and that came before to the eyes of who
+    /// knows this.
+    pub fn relaxed_arrival_behind(&self, first: Stamp, known: &Views) -> Option<u32> {
         let (warp, copied) = match self.kind(first)? {
             ActorKind::Warp(warp) => (warp, false),
             ActorKind::AsyncCopies(warp) => (warp, true),
             _ => return None,
         };
-        let mut arrivals = self.warps.get(warp as usize)?.relaxed_arrivals.iter();
-        let behind = |&&(_, epoch, copies): &&(u32, u32, u32)| first.epoch <= if copied { copies } else { epoch };
-        arrivals.find(behind).map(|&(site, ..)| site)
+        let warp = self.warps.get(warp as usize)?;
+        let heard = known.came_before(warp.actor);
+        let behind = |&&(_, epoch, copies): &&(u32, u32, u32)| {
+            epoch <= heard && first.epoch <= if copied { copies } else { epoch }
+        };
+        warp.relaxed_arrivals.iter().find(behind).map(|&(site, ..)| site)
     }
 
     fn is_async_store(&self, site: u32) -> bool {

@@ -161,12 +161,6 @@ impl Findings {
                     return found(&READ_OTHERWISE, &|other| shares_a_line(d, other))
                         || found(&["operand-overlap"], &|_| true);
                 }
-                if d.code == "accumulator-overwritten" {
-                    // Who reads without waiting gives the accumulator back too early, too.
-                    let load = d.labels.get(1).map(|label| line(&label.place));
-                    let early = |other: &Diagnostic| other.labels.iter().any(|l| Some(line(&l.place)) == load);
-                    return found(&["mma-not-awaited"], &early);
-                }
                 if d.code == "scale-factors-apart" {
                     // They are what that MMA has put there.
                     return d.labels.iter().any(|label| self.in_accumulator.contains(&line(&label.place)));
@@ -191,7 +185,20 @@ impl Findings {
         self.list.retain(|_| !explained.next().unwrap_or(false));
         // A phase is overtaken where something is not waited for: what that does to data says more. What is undefined because of it comes
         // behind the finding that says why.
-        let late: Vec<bool> = self.list.iter().map(|d| d.code == "phase-overtaken" || self.is_explained(d)).collect();
+        // So is an arrival too many where an MMA reads what has not come, and frees its stage too early; and a piece of a tile that was not
+        // written anew where its store races.
+        let found = |code: &str, fits: &dyn Fn(&Diagnostic) -> bool| {
+            self.list.iter().any(|other| other.code == code && other.severity > Severity::Note && fits(other))
+        };
+        let comes_behind = |d: &Diagnostic| match d.code {
+            "phase-overtaken" => true,
+            "mbarrier-overflow" => found("operand-not-ready", &|_| true),
+            "swizzle-mismatch" => found("race-shared", &|other| {
+                d.labels.iter().take(2).all(|label| other.labels.iter().any(|l| line(&l.place) == line(&label.place)))
+            }),
+            _ => self.is_explained(d),
+        };
+        let late: Vec<bool> = self.list.iter().map(comes_behind).collect();
         let (late, first): (Vec<_>, Vec<_>) = self.list.into_iter().zip(late).partition(|(_, late)| *late);
         let all = first.into_iter().chain(late).map(|(d, _)| d);
         all.partition(|d| d.severity > Severity::Note)
