@@ -89,3 +89,24 @@ fn difference(launch: &Launch, ours: &[Memory], theirs: &[Memory]) -> Option<Str
     }
     None
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::launch::{Buffer, Content};
+
+    /// The run with the finding leaves nothing, another a value: that is not said to be wrong.
+    #[test]
+    fn an_undefined_value_is_not_what_should_be_there() {
+        let content = Content::Undefined { bytes: 2 };
+        let buffer = Buffer { name: "D".into(), content, element_bytes: Some(2), ..Buffer::default() };
+        let launch = Launch { buffers: vec![buffer], ..Launch::default() };
+        let (nothing, mut value) = (Memory::undefined(2), Memory::undefined(2));
+        value.store(0, 2, 0x4900, true);
+        let told = |ours: &Memory, theirs: &Memory| {
+            difference(&launch, std::slice::from_ref(ours), std::slice::from_ref(theirs)).unwrap_or_default()
+        };
+        assert_eq!(told(&nothing, &value), "`D` at byte 0 is 0x4900, in this run it is undefined");
+        assert_eq!(told(&value, &nothing), "`D` at byte 0 is undefined instead of 0x4900");
+    }
+}

@@ -130,10 +130,25 @@ impl Findings {
         self.list.remove(twice);
     }
 
+    /// A wait passes for some warps on an earlier phase than was meant, and others, too late for that, wait there for ever: one cause.
+    fn join_waits(&mut self) {
+        let wait = |d: &Diagnostic| d.labels.first().map(|label| line(&label.place));
+        let hang = self.list.iter().position(|d| d.code == "hang");
+        let Some(hang) = hang else { return };
+        let same = |d: &Diagnostic| d.code == "wrong-phase" && wait(d) == wait(&self.list[hang]);
+        let Some(early) = self.list.iter().position(same) else { return };
+        self.list[early].severity = Severity::Error;
+        if let Some(label) = self.list[early].labels.first_mut() {
+            label.text += "; who comes too late for that waits here for ever";
+        }
+        self.list.remove(hang);
+    }
+
     /// Findings and errors, then notes. An undefined value whose origin another finding explains is a
     /// consequence of it, and so are a phase that comes too early and a product that nobody has read. A note explains no finding away.
     pub fn finish(mut self) -> (Vec<Diagnostic>, Vec<Diagnostic>) {
         self.join_initialisations();
+        self.join_waits();
         let explained: Vec<bool> = self
             .list
             .iter()

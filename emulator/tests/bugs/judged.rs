@@ -306,3 +306,15 @@ fn an_initialisation_of_the_wrong_mbarrier_is_one_finding() {
     let twice = found.labels.iter().any(|label| label.text.ends_with("this may be meant for the other"));
     assert!(twice && found.labels.len() == 3, "{}", told(std::slice::from_ref(&found)));
 }
+
+/// Sizes in messages are written as people write them.
+#[test]
+fn a_block_of_another_size_is_told() {
+    let (program, mut launch) = (common::load(&Ring.text()), Ring.launch());
+    launch.block = [64, 1, 1];
+    let errors = emulator::check(&program, &launch).unwrap_err();
+    assert_eq!(
+        errors[0].title,
+        "launched with CTAs of 64 × 1 × 1 threads, the kernel requires 192 × 1 × 1 (`.reqntid`)"
+    );
+}
