@@ -407,11 +407,11 @@ impl Cluster<'_> {
                 }
             } else if not_committed.is_some() {
                 "Let the MMAs' thread execute tcgen05.commit to it, or a thread mbarrier.arrive, before others wait."
-            } else if let Some(tells) = tells {
-                tells
             } else {
-                "Let a thread execute mbarrier.arrive on it (with expect_tx if copies bring their bytes to it) before others wait. If it \
-                 waits for something to be free, as it is at the beginning, let it begin with parity 1."
+                tells.unwrap_or(
+                    "Let a thread execute mbarrier.arrive on it (with expect_tx if copies bring their bytes to it) before others wait. If it \
+                     waits for something to be free, as it is at the beginning, let it begin with parity 1.",
+                )
             }
             .into(),
         );
