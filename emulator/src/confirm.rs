@@ -58,7 +58,7 @@ pub fn confirm(program: &Program, launch: &Launch, options: &Options, report: &m
     }
 }
 
-/// Where two runs left other bytes: the first element, and how many.
+/// Where two runs left other bytes: the first element, and how many. `ours`: of the run with the finding.
 fn difference(launch: &Launch, ours: &[Memory], theirs: &[Memory]) -> Option<String> {
     for ((buffer, a), b) in launch.buffers.iter().zip(ours).zip(theirs) {
         let size = buffer.element_bytes.unwrap_or(1).clamp(1, 8) as usize;
@@ -80,8 +80,33 @@ fn difference(launch: &Launch, ours: &[Memory], theirs: &[Memory]) -> Option<Str
             1 => ", and one more element differs".into(),
             n => format!(", and {n} more elements differ"),
         };
-        let (now, then) = (text(element(b, first)), text(element(a, first)));
-        return Some(format!("{place} is {now} instead of {then}{also}"));
+        let (now, then) = (element(b, first), element(a, first));
+        return Some(match (now, then) {
+            // An undefined value is never the right one.
+            (Some(now), None) => format!("{place} is {}, in this run it is undefined{also}", text(Some(now))),
+            (now, then) => format!("{place} is {} instead of {}{also}", text(now), text(then)),
+        });
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::launch::{Buffer, Content};
+
+    /// The run with the finding leaves nothing, another a value: that is not said to be wrong.
+    #[test]
+    fn an_undefined_value_is_not_what_should_be_there() {
+        let content = Content::Undefined { bytes: 2 };
+        let buffer = Buffer { name: "D".into(), content, element_bytes: Some(2), ..Buffer::default() };
+        let launch = Launch { buffers: vec![buffer], ..Launch::default() };
+        let (nothing, mut value) = (Memory::undefined(2), Memory::undefined(2));
+        value.store(0, 2, 0x4900, true);
+        let told = |ours: &Memory, theirs: &Memory| {
+            difference(&launch, std::slice::from_ref(ours), std::slice::from_ref(theirs)).unwrap_or_default()
+        };
+        assert_eq!(told(&nothing, &value), "`D` at byte 0 is 0x4900, in this run it is undefined");
+        assert_eq!(told(&value, &nothing), "`D` at byte 0 is undefined instead of 0x4900");
+    }
 }

@@ -48,12 +48,33 @@ fn who_should_arrive_waits_itself() {
     assert!(found.labels.iter().any(|label| label.text.starts_with("warp 0 waits for `bar_a`")), "{found:#?}");
 }
 
-/// Warp 1 is done: who waits for one more arrival may have the wrong parity.
+/// Warp 1 is done, and warp 0 has seen its phase: the parity of the second wait is right, and an arrival is missing.
 #[test]
 fn who_arrived_has_ended() {
     let found = stuck("wait a 0, wait a 1", "arrive a");
     assert!(found.title.contains("nothing arrives any more after phase 0"), "{found:#?}");
+    assert!(found.help.starts_with("warp 0 has seen phase 0 and waits for one more"), "{found:#?}");
+}
+
+/// Warp 0 comes when phase 0 is complete, and has waited for none: it has the wrong parity.
+#[test]
+fn who_has_seen_no_phase_has_the_wrong_parity() {
+    let found = stuck("wait b 0, wait a 1", "arrive a, arrive b");
+    assert!(found.title.contains("nothing arrives any more after phase 0"), "{found:#?}");
     assert_eq!(found.help, "Phase n has parity n mod 2: to wait for phase 0, use parity 0.");
+}
+
+/// Each waits for the other before it arrives, and nothing has come yet: who waits for whom is drawn.
+#[test]
+fn each_waits_for_the_other_from_the_beginning() {
+    let found = stuck("wait a 0, arrive b", "wait b 0, arrive a");
+    let ring = "two warps wait for each other: warp 0 → `bar_a` → warp 1 → `bar_b` → warp 0";
+    assert_eq!(
+        found.title,
+        format!("the wait for `bar_a` never ends: nothing ever arrives at it: {ring}"),
+        "{found:#?}"
+    );
+    assert!(found.labels.iter().all(|label| !label.aside), "both are the cause: {found:#?}");
 }
 
 /// Each waits for the other: no wait is the root, and no parity is wrong.
@@ -164,4 +185,37 @@ fn a_wait_for_registers_starves_others() {
     assert!(run("").starts_with("setmaxnreg.inc of warp 4 waits for 64 registers"), "{}", run(""));
     let early = run("setmaxnreg.dec.sync.aligned.u32 40;");
     assert!(early.contains("`bar`"), "{early}");
+}
+
+/// Eight warps wait at eight places: six are named, and the others counted.
+#[test]
+fn who_is_not_named_is_counted() {
+    let waits: String = (0..8)
+        .map(|n| format!("setp.eq.u32 %p1, %r1, {n};\n@!%p1 bra N{n};\nW{n}:\nmbarrier.try_wait.parity.shared::cta.b64 %p2, [bar+{}], 0;\n@!%p2 bra W{n};\nN{n}:\n", 8 * n))
+        .collect();
+    let inits: String = (0..8).map(|n| format!("@%p0 mbarrier.init.shared::cta.b64 [bar+{}], 1;\n", 8 * n)).collect();
+    let text = format!(
+        ".version 8.6\n.target sm_100a\n.address_size 64\n.visible .entry k()\n{{\n.shared .align 8 .b64 bar[8];\n.reg .pred %p<4>;\n\
+         .reg .b32 %r<4>;\nmov.u32 %r0, %tid.x;\nshr.u32 %r1, %r0, 5;\nsetp.eq.u32 %p0, %r0, 0;\n{inits}bar.sync 0;\n{waits}ret;\n}}\n"
+    );
+    let report = common::run(&load(&text), &common::launch("k", 256, vec![]), None, 1_000_000);
+    let found = &report.findings[0];
+    assert_eq!((found.code, found.labels.len()), ("hang", 6), "{found:#?}");
+    assert!(found.labels[5].text.ends_with("; 2 more wait elsewhere"), "{found:#?}");
+}
+
+/// One lane of each of two warps arrives where 64 arrivals are counted.
+#[test]
+fn one_lane_of_each_warp_arrives() {
+    let text = ".version 8.6\n.target sm_100a\n.address_size 64\n.visible .entry k()\n{\n.shared .align 8 .b64 bar;\n.reg .pred %p<4>;\n\
+        .reg .b32 %r<4>;\nmov.u32 %r0, %tid.x;\nand.b32 %r1, %r0, 31;\nsetp.eq.u32 %p0, %r0, 0;\nsetp.eq.u32 %p1, %r1, 0;\n\
+        @%p0 mbarrier.init.shared::cta.b64 [bar], 64;\nbar.sync 0;\n@%p1 mbarrier.arrive.shared::cta.b64 _, [bar];\n\
+        W:\nmbarrier.try_wait.parity.shared::cta.b64 %p2, [bar], 0;\n@!%p2 bra W;\nret;\n}\n";
+    let report = common::run(&load(text), &common::launch("k", 64, vec![]), None, 1_000_000);
+    let found = &report.findings[0];
+    assert!(
+        found.labels.iter().any(|label| label.text == "2 arrivals from here: 1 lane of each of 2 warps"),
+        "{found:#?}"
+    );
+    assert!(found.help.starts_with("One lane of a warp arrives where 32 are counted"), "{found:#?}");
 }

@@ -12,7 +12,9 @@ use crate::program::op::TmaKind;
 use crate::protocol::What;
 use crate::report::Memory;
 use crate::tensor_map::{Element, Swizzle};
+use rustc_hash::FxHasher;
 use smallvec::smallvec;
+use std::hash::{Hash, Hasher};
 
 impl Cluster<'_> {
     /// Each lane's store ends by itself, at any time, and its mbarrier counts the bytes then. It goes through the generic proxy.
@@ -49,6 +51,11 @@ impl Cluster<'_> {
             let strength = if op.update.is_some() { Strength::Cluster } else { Strength::Weak };
             let stamp = Stamp { asynchronous: false, strength, ..stamp };
             self.touch_shared(w, slot, total, stamp, true);
+            if op.update.is_none() {
+                let mut hasher = FxHasher::default();
+                data.bytes.hash(&mut hasher);
+                self.check_copies_apart(barrier, slot, total, hasher.finish(), site);
+            }
             self.barriers[barrier as usize].promise(slot.cta, site, false);
             let issue = self.record.add(w, 1 << lane, site, What::Issue { tells: 1, commit: None });
             let copy = Copy {

@@ -20,6 +20,13 @@ pub struct BulkGroups {
     read_waited: u32,
 }
 
+impl BulkGroups {
+    /// Copies that the thread has not waited for.
+    pub fn pending(&self) -> impl Iterator<Item = usize> {
+        self.open.iter().chain(self.groups.iter().flat_map(|(_, copies)| copies)).copied()
+    }
+}
+
 impl Cluster<'_> {
     pub fn bulk_groups(&mut self, w: usize, lane: usize) -> &mut BulkGroups {
         let fresh = (!self.warps[w].bulk.contains_key(&lane)).then(|| {

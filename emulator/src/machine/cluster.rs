@@ -106,7 +106,13 @@ pub struct Cluster<'a> {
     pub commit_queues: FxHashMap<(usize, usize), Queue>,
     pub barriers: Vec<Mbarrier>,
     /// Index into `barriers` by rank of the CTA and offset.
+    /// Counts what warps and engines do that others, or they themselves later, could see.
+    pub changes: u64,
+    /// All that could go on goes round in loops that find the same each time.
+    pub nobody_acts: bool,
     pub barrier_at: FxHashMap<(usize, u32), u32>,
+    /// The first and the end of all places in shared memory where there was an mbarrier.
+    pub barrier_span: (u32, u32),
     pub mmas: Vec<super::mma::PendingMma>,
     /// Places in `mmas` of those that are complete.
     pub free_mmas: Vec<usize>,
@@ -213,7 +219,10 @@ impl<'a> Cluster<'a> {
             mma_queues: FxHashMap::default(),
             commit_queues: FxHashMap::default(),
             barriers: Vec::new(),
+            changes: 0,
+            nobody_acts: false,
             barrier_at: FxHashMap::default(),
+            barrier_span: (u32::MAX, 0),
             mmas: Vec::new(),
             free_mmas: Vec::new(),
             issued: Default::default(),
@@ -384,6 +393,7 @@ impl<'a> Cluster<'a> {
                 most_registers: kernel.max_registers.unwrap_or(0).next_multiple_of(8),
                 register_counts: Vec::new(),
                 asks: None,
+                rounds: Default::default(),
                 seen: FxHashMap::default(),
                 multi_lane_sites: Vec::new(),
             });
@@ -480,7 +490,8 @@ impl<'a> Cluster<'a> {
         let first = race.conflict.first;
         let known = issuer.is_some_and(|warp| warp.views.came_before(first.actor) >= first.epoch);
         let in_time = race.in_time || known && matches!(race.memory, RaceMemory::Shared(_));
-        let relaxed_arrival = if in_time { self.relaxed_arrival_behind(first) } else { None };
+        let relaxed_arrival =
+            issuer.filter(|_| in_time).and_then(|warp| self.relaxed_arrival_behind(first, &warp.views));
         let race = Race { in_time, relaxed_arrival, ..race };
         let key = (race.conflict.first.site, race.second.site, race.memory, race.conflict.reason);
         match self.race_keys.get(&key) {

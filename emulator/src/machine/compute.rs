@@ -5,6 +5,7 @@ use super::step::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
 use super::warp::{Registers, lanes};
 use crate::program::alu::{bfi, lop3};
 use crate::program::op::{Alu, Inst, L32, L64, Logic, Op, Reg, Space, Special};
+use crate::protocol::Timing;
 
 /// A function's result goes straight where it belongs, if all lanes take it and it is none of the function's sources.
 macro_rules! set {
@@ -188,7 +189,7 @@ impl Cluster<'_> {
     /// Executes one; in these lanes its result is not defined.
     #[inline]
     pub fn plain(&mut self, w: usize, mask: u32, inst: &Inst, undefined: u32) {
-        let parts = if undefined == 0 { None } else { self.warps[w].registers.parts_of_results(&inst.op) };
+        let parts = if undefined == 0 { None } else { self.warps[w].registers.parts_of_results(inst) };
         if inst.facts.alone {
             self.warps[w].registers.compute(mask, &inst.op);
         } else {
@@ -217,6 +218,9 @@ impl Cluster<'_> {
     fn place_dependent(&mut self, w: usize, mask: u32, op: &Op) {
         match *op {
             Op::Special { d, which } => {
+                if let (Special::Clock | Special::Sm, Some(site)) = (which, self.kernel.timed) {
+                    self.record.depends_on_timing(site, Timing::Clock);
+                }
                 if !which.differs() {
                     let value = self.special(w, which, 0);
                     return self.warps[w].registers.broadcast(d, mask, value);

@@ -7,7 +7,7 @@ use super::cluster::Cluster;
 use super::explain_copy::{Cure, FLAG_RULE};
 use super::state::{ActorKind, Race, RaceMemory};
 use crate::diagnostic::{Diagnostic, Label, Severity};
-use crate::order::{Conflict, Reason, Stamp};
+use crate::order::{Conflict, Reason, Stamp, Views};
 use crate::program::op::{Inst, Op, TmaKind};
 
 const PROXY_RULE: &str = "Loads and stores go through the generic proxy, the tensor core and TMA access memory through the asynchronous \
@@ -62,6 +62,37 @@ impl Draft {
     }
 }
 
+/// Where an MMA reads bytes that nothing orders, neither after what stores them nor before what overwrites them, one thing is told if it was
+/// too early first: the second is a label of that. Who overwrites too early first is the cause, and makes the MMA read too early in turn.
+fn join_directions(drafts: &mut Vec<Draft>) {
+    let place = |d: &Draft, n: usize| d.labels.get(n).map(|label| label.place.clone());
+    let mut n = 0;
+    while n < drafts.len() {
+        let (store, mma) = (place(&drafts[n], 0), place(&drafts[n], 1));
+        let is_pair = |d: &Draft| {
+            let stores = d.labels.iter().skip(1).any(|label| Some(&label.place) == store.as_ref());
+            (d.code, d.severity) == ("operand-not-ready", Severity::Finding) && place(d, 0) == mma && stores
+        };
+        let known = match drafts[n].code {
+            "operand-overwritten" if drafts[n].severity == Severity::Finding => drafts[..n].iter().position(is_pair),
+            _ => None,
+        };
+        let Some(known) = known else {
+            n += 1;
+            continue;
+        };
+        let other = drafts.remove(n);
+        let known = &mut drafts[known];
+        known.count += other.count;
+        let label = known.labels.iter_mut().skip(1).find(|label| Some(&label.place) == store.as_ref());
+        label.into_iter().for_each(|label| label.text += "; nor does the MMA come before the next time");
+        let hint = " If its stage is waited for and released as it should be, the MMA's address is that of another.";
+        if !known.help.ends_with(hint) {
+            known.help += hint;
+        }
+    }
+}
+
 impl Cluster<'_> {
     /// Explains all conflicts of the run.
     pub fn explain_races(&mut self) {
@@ -78,10 +109,14 @@ impl Cluster<'_> {
         // Freeing too early is a finding of its own only where nothing else explains it.
         for race in doubtful.iter().filter(|race| !consequence(race)) {
             let site = self.place(race.conflict.first.site);
-            if !drafts.iter().any(|d| d.early) && !self.findings.mentions(&site) {
+            // Nor where it is said of the same store that nothing waits for it.
+            let unwaited =
+                |d: &Draft| d.rule == super::explain_tensor::STORE_RULE && d.labels.iter().any(|l| l.place == site);
+            if !drafts.iter().any(|d| d.early || unwaited(d)) && !self.findings.mentions(&site) {
                 self.merge(&mut drafts, self.explain(race));
             }
         }
+        join_directions(&mut drafts);
         let early = drafts.iter().any(|d| d.early);
         for draft in drafts {
             let names = match draft.names.as_slice() {
@@ -310,16 +345,20 @@ impl Cluster<'_> {
         Some(Cure { labels: vec![self.label(site, "relaxed: this orders none of the accesses before it")], ..cure })
     }
 
-    /// The first relaxed arrival at the cluster barrier behind an access, of those that its warp has made until now.
-    pub fn relaxed_arrival_behind(&self, first: Stamp) -> Option<u32> {
+    /// The first relaxed arrival at the cluster barrier behind an access, of those that its warp has made and that came before to the eyes of who
+    /// knows this.
+    pub fn relaxed_arrival_behind(&self, first: Stamp, known: &Views) -> Option<u32> {
         let (warp, copied) = match self.kind(first)? {
             ActorKind::Warp(warp) => (warp, false),
             ActorKind::AsyncCopies(warp) => (warp, true),
             _ => return None,
         };
-        let mut arrivals = self.warps.get(warp as usize)?.relaxed_arrivals.iter();
-        let behind = |&&(_, epoch, copies): &&(u32, u32, u32)| first.epoch <= if copied { copies } else { epoch };
-        arrivals.find(behind).map(|&(site, ..)| site)
+        let warp = self.warps.get(warp as usize)?;
+        let heard = known.came_before(warp.actor);
+        let behind = |&&(_, epoch, copies): &&(u32, u32, u32)| {
+            epoch <= heard && first.epoch <= if copied { copies } else { epoch }
+        };
+        warp.relaxed_arrivals.iter().find(behind).map(|&(site, ..)| site)
     }
 
     /// What a statement is called that has an mbarrier count what threads store.

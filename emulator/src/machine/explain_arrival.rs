@@ -2,10 +2,12 @@
 //! has passed when it should not have.
 
 use super::cluster::{Cluster, Stop};
+use super::mbarrier::Used;
 use super::names::counted;
 use super::state::At;
 use super::warp::Passed;
 use crate::diagnostic::Severity;
+use crate::program::op::Op;
 
 impl Cluster<'_> {
     /// A warp has stopped at an arrival. If the wait that it passed last has let it pass for the same phase before, that is told first: the
@@ -33,6 +35,31 @@ impl Cluster<'_> {
             );
             let wait = format!("{who} passes here {on}, by parity {parity}, as it did before");
             diagnostic.labels.insert(1.min(diagnostic.labels.len()), self.label(site, wait));
+        }
+        Some(diagnostic)
+    }
+
+    /// A warp has stopped at an arrival. If it has arrived by the same statement in the same phase, and has waited for nothing since, the wait
+    /// is missing: that is told, and no arrival is one too many. `before`: its last use of the mbarrier.
+    pub fn behind_no_wait(&self, w: usize, before: Option<Used>, site: u32, stop: Stop) -> Stop {
+        let mut diagnostic = stop?;
+        let waits = |site: u32| {
+            self.kernel.code.iter().any(|inst| inst.site == site && matches!(inst.op, Op::BarrierWait { .. }))
+        };
+        let since = |before: &Used| {
+            let mut uses = self.barriers.iter().flat_map(|b| &b.uses);
+            uses.any(|used| used.warp == w && used.epoch > before.epoch && waits(used.site))
+        };
+        let again = before.filter(|before| before.site == site && !since(before));
+        if diagnostic.code == "mbarrier-overflow" && again.is_some() {
+            let who = self.warp_name(w);
+            diagnostic.title = format!("{who} arrives again and has not waited in between: {}", diagnostic.title);
+            if let Some(here) = diagnostic.labels.first_mut() {
+                here.text = format!("{who} comes here a second time; no wait for an mbarrier lies between");
+            }
+            diagnostic.help = "Let the thread wait, before it arrives again, for the mbarrier that tells that the last round is over (the stage \
+                               is free). If several arrivals belong to one phase, initialise the mbarrier for all of them."
+                .into();
         }
         Some(diagnostic)
     }

@@ -34,6 +34,8 @@ const LOAD_RULE: &str = "A bulk copy into shared memory is complete when its byt
 const STORE_RULE: &str = "A bulk copy out of shared memory is waited for by the thread that issued it: cp.async.bulk.wait_group.read says that \
                           its source has been read, cp.async.bulk.wait_group that its writes are made, too (PTX ISA, \
                           cp.async.bulk.wait_group).";
+const QUEUE_RULE: &str = "Asynchronous copies of one thread run by themselves, in no order, also those of one group: only waiting for the first puts the \
+                          second behind it (PTX ISA, cp.async; cp.async.bulk; 8.9.1.1, asynchronous operations).";
 const BEFORE_RULE: &str = "A copy is ordered after the accesses before it only through synchronisation of their threads with the thread \
                            that issues it; written data need a fence.proxy.async as well (PTX ISA 8.6, cp.async.bulk).";
 const ASYNC_RULE: &str = "cp.async is asynchronous also for the thread that issues it: cp.async.wait_group or cp.async.wait_all waits for \
@@ -65,6 +67,13 @@ impl Cluster<'_> {
                  without .read, before it tells others; if it is to read what was there before, let it say when it has."
                     .into(),
             );
+        }
+        if first.actor == second.actor && first.cluster == second.cluster {
+            match self.kind(first) {
+                Some(BulkWrites { .. }) => return cure(QUEUE_RULE, "Between the two, let the thread execute cp.async.bulk.commit_group and cp.async.bulk.wait_group 0 (without .read), or give each a destination of its own.".into()),
+                Some(AsyncCopies(_)) => return cure(QUEUE_RULE, "Between the two, let the thread execute cp.async.commit_group and cp.async.wait_group 0, or give each a destination of its own.".into()),
+                _ => {}
+            }
         }
         let then = |issuer: u32, other: Stamp| match self.kind(other) {
             Some(ActorKind::Warp(w)) if w == issuer => String::new(),

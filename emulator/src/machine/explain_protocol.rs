@@ -84,6 +84,7 @@ impl Cluster<'_> {
             Timing::Polled => "asks an mbarrier and goes on whatever the answer is",
             Timing::LaunchControl => "which cluster it takes over depends on which have begun",
             Timing::Memory => "reads what others store meanwhile",
+            Timing::Clock => "asks for the time or the SM, and what the kernel does depends on the answer",
         };
         self.record.timing().into_iter().map(|(site, why)| self.label(site, text(why))).collect()
     }

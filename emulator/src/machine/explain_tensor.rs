@@ -14,7 +14,7 @@ const IN_TIME_RULE: &str = "tcgen05.wait::ld is what waits for a tcgen05.ld (PTX
                             (9.7.16.6.4.5): the columns have been read by then, as compilers rely on; the ISA says so of the register alone, and the assembler may move a use \
                             that is no store behind what tells others.";
 pub const WAIT_HELP: &str = "Put tcgen05.wait::ld.sync.aligned between the load and the first use of its registers.";
-const STORE_RULE: &str = "tcgen05.st is asynchronous, and tcgen05.wait::st is what waits for it (PTX ISA 9.7.16.8.5): without it, a barrier says \
+pub const STORE_RULE: &str = "tcgen05.st is asynchronous, and tcgen05.wait::st is what waits for it (PTX ISA 9.7.16.8.5): without it, a barrier says \
                           nothing of what it writes (9.7.16.6.1).";
 pub const FREE_RULE: &str = "Freed columns may go to another CTA at once, so every access to them must be complete and \
                              ordered before the tcgen05.dealloc (PTX ISA 9.7.16.6, 9.7.16.7.1).";
@@ -244,7 +244,10 @@ impl Cluster<'_> {
         let readers = || self.warps.iter().filter(|warp| warp.loads.is_used());
         let knows = |all: &[Passed], c: &Commit| all.iter().any(|passed| passed.barrier == c.barrier);
         let by_others = || commits().find(|c| !knows(&race.passed, c) && readers().any(|warp| knows(&warp.passed, c)));
-        let Some(commit) = heard.or_else(by_others).or_else(|| commits().next()) else {
+        // Where nobody who reads waits at all: one that no other role waits for, to use its stage again.
+        let other_role = |c: &Commit| self.warps.iter().any(|warp| !warp.loads.is_used() && knows(&warp.passed, c));
+        let for_nobody = || commits().find(|c| !other_role(c) && !knows(&race.passed, c));
+        let Some(commit) = heard.or_else(by_others).or_else(for_nobody).or_else(|| commits().next()) else {
             return base(
                 "mma-not-committed",
                 format!("{{}} is read before the {work} is complete: no tcgen05.commit follows the {work}"),
@@ -296,13 +299,19 @@ impl Cluster<'_> {
             _ => base(
                 "mma-not-awaited",
                 format!("{} reads {{}} without waiting for the {work} that writes it", self.who(load)),
-                vec![read, written, arrival],
+                [read, written, arrival].into_iter().chain(self.waits_instead(race, commit.barrier)).collect(),
                 format!(
                     "Let every warp that reads it wait for {barrier} (mbarrier.try_wait.parity, parity {}) first.",
                     phase % 2
                 ),
             ),
         }
+    }
+
+    /// The last wait that the reader has passed, if it was for another mbarrier than this one.
+    fn waits_instead(&self, race: &Race, barrier: u32) -> Option<Label> {
+        let last = race.passed.last().filter(|passed| passed.barrier != barrier)?;
+        Some(self.label(last.site, format!("the last wait before it is for {}", self.barrier_name(last.barrier))))
     }
 
     /// Who comes second has waited for the mbarrier that a commit behind the MMA arrives at, but has passed on an earlier phase: that

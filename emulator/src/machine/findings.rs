@@ -9,6 +9,35 @@ type Line = (Option<String>, u32);
 /// What makes two diagnostics the same root cause: code and severity, and the line of the primary place.
 type Key = (&'static str, Severity, Option<String>, u32);
 
+/// Codes of what keeps a product from being read in time: waits that do not wait, phases that are mixed up, runs that do not come to their end.
+const LEAVES_UNREAD: [&str; 17] = [
+    "accumulator-overwritten",
+    "aligned-lanes-missing",
+    "can-hang",
+    "early-arrival",
+    "hang",
+    "instruction-budget",
+    "issued-by-many-lanes",
+    "mbarrier-init-unordered",
+    "mbarrier-overflow",
+    "mbarrier-split",
+    "missing-wait-ld",
+    "mma-not-awaited",
+    "mma-not-committed",
+    "phase-completed-early",
+    "phase-overtaken",
+    "race-tensor",
+    "wrong-phase",
+];
+
+/// Codes of operands that are read otherwise than they were loaded, or when they are not there.
+const READ_OTHERWISE: [&str; 6] =
+    ["box-mismatch", "depth-mismatch", "operand-not-ready", "operand-overwritten", "race-shared", "swizzle-mismatch"];
+
+fn shares_a_line(one: &Diagnostic, other: &Diagnostic) -> bool {
+    one.labels.iter().any(|label| other.labels.iter().any(|l| line(&l.place) == line(&label.place)))
+}
+
 /// The diagnostics of a run.
 #[derive(Debug, Default)]
 pub struct Findings {
@@ -89,9 +118,37 @@ impl Findings {
             && d.labels.first().is_some_and(|origin| self.list.iter().any(|other| explains(other, origin)))
     }
 
+    /// One mbarrier is used that nothing initialises, and another is initialised by two statements: one of them may be meant for the first.
+    fn join_initialisations(&mut self) {
+        let forgotten = self.list.iter().position(|d| d.code == "mbarrier-not-initialised");
+        let by_two = |d: &Diagnostic| d.labels.len() > 1 && line(&d.labels[0].place) != line(&d.labels[1].place);
+        let twice = self.list.iter().position(|d| d.code == "mbarrier-reinitialised" && by_two(d));
+        let (Some(forgotten), Some(twice)) = (forgotten, twice) else { return };
+        let mut labels = std::mem::take(&mut self.list[twice].labels);
+        labels[0].text = format!("{}: this may be meant for the other", self.list[twice].title);
+        self.list[forgotten].labels.extend(labels);
+        self.list.remove(twice);
+    }
+
+    /// A wait passes for some warps on an earlier phase than was meant, and others, too late for that, wait there for ever: one cause.
+    fn join_waits(&mut self) {
+        let wait = |d: &Diagnostic| d.labels.first().map(|label| line(&label.place));
+        let hang = self.list.iter().position(|d| d.code == "hang");
+        let Some(hang) = hang else { return };
+        let same = |d: &Diagnostic| d.code == "wrong-phase" && wait(d) == wait(&self.list[hang]);
+        let Some(early) = self.list.iter().position(same) else { return };
+        self.list[early].severity = Severity::Error;
+        if let Some(label) = self.list[early].labels.first_mut() {
+            label.text += "; who comes too late for that waits here for ever";
+        }
+        self.list.remove(hang);
+    }
+
     /// Findings and errors, then notes. An undefined value whose origin another finding explains is a
     /// consequence of it, and so are a phase that comes too early and a product that nobody has read. A note explains no finding away.
     pub fn finish(mut self) -> (Vec<Diagnostic>, Vec<Diagnostic>) {
+        self.join_initialisations();
+        self.join_waits();
         let explained: Vec<bool> = self
             .list
             .iter()
@@ -103,15 +160,21 @@ impl Findings {
                         d.code == "operand-overwritten" && d.labels.iter().any(|l| l.place.text.contains("wgmma."))
                     };
                     // And one of the same mbarrier as an arrival that comes before its time.
-                    let early = |other: &Diagnostic| {
-                        let shared = |l: &Label| d.labels.iter().any(|label| line(&label.place) == line(&l.place));
-                        other.code == "early-arrival" && other.labels.iter().any(shared)
-                    };
+                    let early = |other: &Diagnostic| other.code == "early-arrival" && shares_a_line(d, other);
                     let nearer = |other: &Diagnostic| {
                         let nearer = nearer.contains(&other.code) || released(other) || early(other);
                         nearer && (other.severity > Severity::Note || d.severity == Severity::Note)
                     };
                     return self.list.iter().any(nearer);
+                }
+                let found = |codes: &[&str], fits: &dyn Fn(&Diagnostic) -> bool| {
+                    let one = |other: &Diagnostic| other.severity > Severity::Note && codes.contains(&other.code);
+                    self.list.iter().any(|other| one(other) && fits(other))
+                };
+                if d.code == "loaded-never-read" {
+                    // What reads the bytes of a box, but otherwise than they lie there, or at the wrong time, leaves out others.
+                    return found(&READ_OTHERWISE, &|other| shares_a_line(d, other))
+                        || found(&["operand-overlap"], &|_| true);
                 }
                 if d.code == "scale-factors-apart" {
                     // They are what that MMA has put there.
@@ -119,7 +182,9 @@ impl Findings {
                 }
                 if d.code == "product-overwritten" {
                     // Who reads too early, or another phase, has not read what he should have.
-                    return self.list.iter().any(|other| other.code != d.code && other.severity > Severity::Note);
+                    let unread = |other: &Diagnostic| LEAVES_UNREAD.contains(&other.code) || shares_a_line(d, other);
+                    let other = |other: &&Diagnostic| other.code != d.code && other.severity > Severity::Note;
+                    return self.list.iter().filter(other).any(unread);
                 }
                 d.code == "undefined-value-stored"
                     && d.labels.first().is_some_and(|origin| {
@@ -135,7 +200,20 @@ impl Findings {
         self.list.retain(|_| !explained.next().unwrap_or(false));
         // A phase is overtaken where something is not waited for: what that does to data says more. What is undefined because of it comes
         // behind the finding that says why.
-        let late: Vec<bool> = self.list.iter().map(|d| d.code == "phase-overtaken" || self.is_explained(d)).collect();
+        // So is an arrival too many where an MMA reads what has not come, and frees its stage too early; and a piece of a tile that was not
+        // written anew where its store races.
+        let found = |code: &str, fits: &dyn Fn(&Diagnostic) -> bool| {
+            self.list.iter().any(|other| other.code == code && other.severity > Severity::Note && fits(other))
+        };
+        let comes_behind = |d: &Diagnostic| match d.code {
+            "phase-overtaken" => true,
+            "mbarrier-overflow" => found("operand-not-ready", &|_| true),
+            "swizzle-mismatch" => found("race-shared", &|other| {
+                d.labels.iter().take(2).all(|label| other.labels.iter().any(|l| line(&l.place) == line(&label.place)))
+            }),
+            _ => self.is_explained(d),
+        };
+        let late: Vec<bool> = self.list.iter().map(comes_behind).collect();
         let (late, first): (Vec<_>, Vec<_>) = self.list.into_iter().zip(late).partition(|(_, late)| *late);
         let all = first.into_iter().chain(late).map(|(d, _)| d);
         all.partition(|d| d.severity > Severity::Note)

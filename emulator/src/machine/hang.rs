@@ -23,6 +23,9 @@ pub fn barrier_of(b: &Blocked) -> Option<u32> {
     if let State::Mbarrier { barrier, .. } = b.state { Some(barrier) } else { None }
 }
 
+/// Places that a hang names.
+const MOST_LABELS: usize = 6;
+
 impl Cluster<'_> {
     /// Adds the finding for a run that is stuck.
     pub fn explain_hang(&mut self) {
@@ -36,6 +39,8 @@ impl Cluster<'_> {
                 let pc = fragment.pc.saturating_sub(u32::from(behind));
                 let here = self.kernel.code.get(pc as usize).map_or(0, |i| i.site);
                 let asks = warp.asks.filter(|_| matches!(fragment.state, State::Ready | State::Chip(_)));
+                let endless = self.endless(w).filter(|_| fragment.state == State::Ready);
+                let asks = endless.map(|(site, _)| (site, 0)).or(asks);
                 let site = asks.map_or(here, |(site, _)| site);
                 // Who asks for what never comes keeps all others waiting.
                 asking |= asks.is_some();
@@ -79,17 +84,34 @@ impl Cluster<'_> {
         // stage that the other side leaves out, or, where nothing has come to any of them, the one whose work comes first.
         let members = chain.ring.and_then(|ring| chain.waits.get(ring..)).unwrap_or_default();
         let members: Vec<&Blocked> = members.iter().filter_map(|&n| blocked.get(n)).collect();
-        let odd = self.wrong_by_itself(&blocked).or_else(|| self.counts_too_many(&blocked));
-        let odd = odd.or_else(|| self.each_before_the_other(&blocked));
+        // Who goes round a loop for ever waits for nobody.
+        let endless = blocked.iter().find(|b| b.state == State::Ready && self.endless(b.warp).is_some());
+        let odd = endless.or_else(|| self.wrong_by_itself(&blocked)).or_else(|| self.counts_too_many(&blocked));
+        // Of those that wait for each other where nothing has come yet, the ring is told all the same.
+        let mut fresh_ring = None;
+        let odd = odd.or_else(|| {
+            let (one, other) = self.each_before_the_other(&blocked)?;
+            fresh_ring = Some(vec![one, other]);
+            Some(one)
+        });
         let odd = odd.or_else(|| members.iter().copied().find(|b| self.other_stage(&blocked, b).is_some()));
-        let odd = odd.or_else(|| self.first_of_fresh(&members));
+        let odd = odd.or_else(|| {
+            let first = self.first_of_fresh(&members)?;
+            let at = members.iter().position(|b| std::ptr::eq(*b, first))?;
+            fresh_ring = Some(members[at..].iter().chain(&members[..at]).copied().collect());
+            Some(first)
+        });
         // A long ring says less than a phase that has begun in it, and so does one of which arrivals are astray.
         let long = chain.ring.is_some_and(|ring| chain.waits.len() > ring + 2);
         let astray = |b: &&Blocked| barrier_of(b).is_some_and(|n| self.idle_twin(&blocked, n).is_some());
         let odd = odd.or_else(|| begun.filter(|b| chain.ring.is_some() && (long || astray(b))));
+        let fresh = fresh_ring.is_some();
         if let Some(odd) = odd {
-            let at = blocked.iter().position(|b| std::ptr::eq(b, odd));
-            chain = Chain { waits: at.into_iter().collect(), ring: None };
+            let place = |wait: &Blocked| blocked.iter().position(|b| std::ptr::eq(b, wait));
+            chain = match fresh_ring {
+                Some(ring) => Chain { waits: ring.into_iter().filter_map(place).collect(), ring: Some(0) },
+                None => Chain { waits: place(odd).into_iter().collect(), ring: None },
+            };
         }
         // Or who should arrive stands at a CTA barrier.
         let last = chain.waits.last().filter(|_| chain.ring.is_none()).and_then(|&last| blocked.get(last));
@@ -148,6 +170,21 @@ impl Cluster<'_> {
             }
             State::Registers(lacks) => self.stuck_registers(root.warp, root.site, *lacks),
             State::CtaBarrier(id) => self.stuck_cta_barrier(root, *id),
+            State::Ready if self.endless(root.warp).is_some() => {
+                let looks = self.endless(root.warp).is_some_and(|(_, looks)| looks);
+                self.hang(
+                    root.site,
+                    match looks {
+                        true => format!("{} goes round for ever: what it looks at here never changes any more", self.warp_name(root.warp)),
+                        false => format!("{} goes round for ever: nothing changes in its loop", self.warp_name(root.warp)),
+                    },
+                    match looks {
+                        true => "Check which value ends the loop, and that another thread, which does not wait for this one, brings it about.",
+                        false => "Check the condition of the branch: some round must change a register that it depends on.",
+                    }
+                    .into(),
+                )
+            }
             State::Ready | State::Chip(_) => self.hang(
                 root.site,
                 format!("{} asks again and again for what does not happen", self.warp_name(root.warp)),
@@ -160,9 +197,10 @@ impl Cluster<'_> {
             ),
         };
         if let Some(drawn) = self.draw_ring(&blocked, &chain) {
-            diagnostic.title = drawn;
+            diagnostic.title = if fresh { format!("{}: {drawn}", diagnostic.title) } else { drawn };
         }
-        // Those who wait for the root first.
+        // Those who wait for the root first; those for whom there is no room are counted.
+        let mut unnamed = 0;
         let others = (0..blocked.len()).filter(|n| !chain.waits.contains(n));
         for n in chain.waits.iter().rev().copied().chain(others) {
             let b = &blocked[n];
@@ -186,8 +224,11 @@ impl Cluster<'_> {
                 State::Ready | State::Chip(_) => "polls".into(),
             };
             let place = self.place(b.site);
-            if place == root_place || diagnostic.labels.iter().any(|l| l.place == place) || diagnostic.labels.len() >= 6
-            {
+            if place == root_place || diagnostic.labels.iter().any(|l| l.place == place) {
+                continue;
+            }
+            if diagnostic.labels.len() >= MOST_LABELS {
+                unnamed += 1;
                 continue;
             }
             // Those who wait for each other are all the cause.
@@ -197,6 +238,12 @@ impl Cluster<'_> {
             diagnostic
                 .labels
                 .push(Label { aside, ..Label::new(place, format!("{} {text}{lanes}", self.warp_name(b.warp))) });
+        }
+        if let Some(last) = diagnostic.labels.last_mut().filter(|_| unnamed > 0) {
+            last.text += &format!(
+                "; {} elsewhere",
+                if unnamed == 1 { "one more waits".into() } else { format!("{unnamed} more wait") }
+            );
         }
         self.findings.add(diagnostic);
     }
@@ -250,7 +297,20 @@ impl Cluster<'_> {
             );
             d.labels = vec![init, wait];
             for (site, n) in by_site(&b.arrivals).into_iter().take(2) {
-                d.labels.push(self.label(site, format!("{} from here", counted(n, "arrival"))));
+                let warps =
+                    b.came.iter().filter(|came| (came.site, came.phase, came.bytes) == (site, b.phase, false)).count();
+                let lanes = n.checked_div(warps as u32).filter(|&lanes| lanes < 32 && lanes * warps as u32 == n);
+                let of = match lanes {
+                    Some(lanes) if b.expected > n && !self.is_commit(site) => {
+                        format!(
+                            ": {} of {}",
+                            counted(lanes, "lane"),
+                            if warps == 1 { "one warp".into() } else { format!("each of {warps} warps") }
+                        )
+                    }
+                    _ => String::new(),
+                };
+                d.labels.push(self.label(site, format!("{} from here{of}", counted(n, "arrival"))));
             }
             if let Some(twin) = self.idle_twin(blocked, barrier) {
                 self.arrivals_elsewhere(&mut d, barrier, twin);
@@ -293,6 +353,14 @@ impl Cluster<'_> {
                 root.site,
                 format!("the wait for phase {} of {name} (parity {parity}) never ends: nothing arrives any more after phase {}", b.phase, b.phase - 1),
                 match self.held_up(blocked, root) {
+                    // It has seen that phase, so the parity is right: what lacks is an arrival, or this wait is one too many.
+                    None if self.has_seen(root, barrier, b.phase - 1) => format!(
+                        "{} has seen phase {} and waits for one more: let what arrived for phase {} come once more, or let this wait go \
+                         round as often.",
+                        self.warp_name(root.warp),
+                        b.phase - 1,
+                        b.phase - 1
+                    ),
                     Some(due) => format!(
                         "Let {due}, whose arrival completed phase {}, arrive once more before it waits where it does now.",
                         b.phase - 1
@@ -305,8 +373,8 @@ impl Cluster<'_> {
                 },
             );
             d.labels = vec![wait];
-            for (site, _) in b.previous.iter().take(2) {
-                d.labels.push(self.label(*site, format!("the last arrival (phase {}) came from here", b.phase - 1)));
+            for (site, _) in by_site(&b.previous).into_iter().take(2) {
+                d.labels.push(self.label(site, format!("the last arrival (phase {}) came from here", b.phase - 1)));
             }
             return d;
         }
@@ -322,26 +390,38 @@ impl Cluster<'_> {
             behind.any(|inst| matches!(inst.op, Op::Commit { .. }))
         };
         let not_committed = self.issued.last.filter(|&site| !committed(site));
+        let reached: Vec<u32> = self.arrival_sites_anywhere(b.offset);
+        let astray = if reached.is_empty() { self.arrives_astray(blocked, barrier) } else { None };
+        let tells = self.awaits_mmas(root.site).filter(|_| !self.is_told_by_threads(b.offset));
         let mut d = self.hang(
             root.site,
             format!("the wait for {name} never ends: nothing ever arrives at it"),
             if parity == 0 && !passed_before && (self.loads_next(root.site) || self.is_told_by_threads(b.offset)) {
                 "If it waits for a stage or an accumulator to be free, as all are at the beginning, let it begin with parity 1: that \
                  passes on a fresh mbarrier. Otherwise let something arrive at it before."
+            } else if let Some((site, _)) = astray {
+                match self.is_commit(site) {
+                    true => "Let the commit arrive at it, where the wait is: the MMAs' thread and the one that waits go through the same \
+                             mbarriers, in the same order.",
+                    false => "Let the arrival be at it, where the wait is: both sides go through the same mbarriers, in the same order.",
+                }
             } else if not_committed.is_some() {
                 "Let the MMAs' thread execute tcgen05.commit to it, or a thread mbarrier.arrive, before others wait."
             } else {
-                "Let a thread execute mbarrier.arrive on it (with expect_tx if copies bring their bytes to it) before others wait. If it \
-                 waits for something to be free, as it is at the beginning, let it begin with parity 1."
+                tells.unwrap_or(
+                    "Let a thread execute mbarrier.arrive on it (with expect_tx if copies bring their bytes to it) before others wait. If it \
+                     waits for something to be free, as it is at the beginning, let it begin with parity 1.",
+                )
             }
             .into(),
         );
         d.labels = vec![wait];
-        let reached: Vec<u32> = self.arrival_sites_anywhere(b.offset);
         match reached.first() {
             Some(&site) => d.labels.push(self.label(site, "this would arrive, but was never executed")),
             None => {
-                if let Some(site) = not_committed {
+                if let Some((site, other)) = astray {
+                    d.labels.push(self.label(site, format!("this arrives at {}", self.barrier_name(other))));
+                } else if let Some(site) = not_committed {
                     d.labels.push(self.label(site, "no tcgen05.commit follows this MMA"));
                 }
             }

@@ -283,7 +283,7 @@ impl Cluster<'_> {
     }
 
     /// The place, in the order of a GEMM's work, of what is done next behind a statement.
-    fn role(&self, site: u32) -> u32 {
+    pub fn role(&self, site: u32) -> u32 {
         let behind = self.kernel.code.iter().skip_while(|inst| inst.site != site);
         let role = |op: &Op| match op {
             Op::Tma(op) if matches!(op.kind, TmaKind::Load) => Some(0),

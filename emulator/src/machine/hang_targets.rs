@@ -1,6 +1,7 @@
 //! Which mbarrier a statement arrives at, as far as its text says so: for who looks for those that should arrive.
 
 use super::cluster::Cluster;
+use super::hang::{Blocked, barrier_of};
 use crate::program::op::{Address, Op, Reg};
 
 impl Cluster<'_> {
@@ -19,6 +20,42 @@ impl Cluster<'_> {
         let sites = self.arrival_sites(offset);
         let thread = |op: &Op| matches!(op, Op::BarrierArrive { expect: None, .. });
         self.kernel.code.iter().any(|inst| thread(&inst.op) && sites.contains(&inst.site))
+    }
+
+    /// What would tell who waits here and then loads, or reads tensor memory, in a kernel that multiplies: a commit.
+    pub fn awaits_mmas(&self, site: u32) -> Option<&'static str> {
+        let multiplies = self.kernel.code.iter().any(|inst| matches!(inst.op, Op::Mma(_)));
+        match self.role(site) {
+            _ if !multiplies => None,
+            0 => Some(
+                "Behind the MMAs that read the stage, let their thread execute tcgen05.commit to this mbarrier. If the wait is for a stage that is free at \
+                 the beginning, let it begin with parity 1.",
+            ),
+            2 => Some("Behind the last MMA, let its thread execute tcgen05.commit to this mbarrier."),
+            _ => None,
+        }
+    }
+
+    /// Arrivals at another mbarrier of the same CTA that may be meant for this one, at which none comes: at one of the same ring, or a commit at one
+    /// that nobody has waited for. The statement, and that mbarrier.
+    pub fn arrives_astray(&self, blocked: &[Blocked], barrier: u32) -> Option<(u32, u32)> {
+        let here = &self.barriers[barrier as usize];
+        let ring = |offset: u32| {
+            let name = self.shared_name(offset);
+            name.strip_prefix('`')?.split_once('[').map(|(ring, _)| ring.to_string())
+        };
+        let mine = ring(here.offset);
+        let awaited = |n: u32| {
+            blocked.iter().any(|b| barrier_of(b) == Some(n))
+                || self.warps.iter().any(|warp| warp.passed.iter().any(|passed| passed.barrier == n))
+        };
+        (0..self.barriers.len() as u32).filter(|&n| n != barrier).find_map(|n| {
+            let other = &self.barriers[n as usize];
+            let arrival = other.came.iter().find(|came| !came.bytes)?;
+            let alike = mine.is_some() && ring(other.offset) == mine;
+            let lost = || self.is_commit(arrival.site) && !awaited(n);
+            (other.valid && other.cta == here.cta && (alike || lost())).then_some((arrival.site, n))
+        })
     }
 
     fn arrivals(&self, is_target: impl Fn(usize, &Address) -> bool) -> Vec<u32> {

@@ -39,8 +39,8 @@ impl Cluster<'_> {
     }
 
     /// Nothing has ever come to two mbarriers, and who waits for one would arrive at the other behind its wait: whatever others do, the one whose
-    /// work comes first should pass.
-    pub fn each_before_the_other<'b>(&self, blocked: &'b [Blocked]) -> Option<&'b Blocked> {
+    /// work comes first should pass. That one, and the other.
+    pub fn each_before_the_other<'b>(&self, blocked: &'b [Blocked]) -> Option<(&'b Blocked, &'b Blocked)> {
         let arrivals = |b: &Blocked| {
             let barrier = &self.barriers[barrier_of(b)? as usize];
             let fresh = self.at_offset(barrier).all(|twin| twin.came.is_empty());
@@ -51,7 +51,14 @@ impl Cluster<'_> {
         let mut each = pairs.filter(|((one, to_one), (other, to_other))| {
             self.leads_to(one, to_other).is_some() && self.leads_to(other, to_one).is_some()
         });
-        each.next().and_then(|(one, other)| self.first_of_fresh(&[one.0, other.0]))
+        let ((one, _), (other, _)) = each.next()?;
+        let first = self.first_of_fresh(&[one, other])?;
+        Some((first, if std::ptr::eq(first, *one) { other } else { one }))
+    }
+
+    /// Whether a warp has passed a wait for this phase of an mbarrier.
+    pub fn has_seen(&self, waiter: &Blocked, barrier: u32, phase: u64) -> bool {
+        self.warps[waiter.warp].passed.iter().any(|passed| (passed.barrier, passed.phase) == (barrier, Some(phase)))
     }
 
     /// What is said of such a wait for an mbarrier.

@@ -141,8 +141,8 @@ pub struct Destination {
     pub cta: usize,
     pub start: u32,
     pub end: u32,
-    /// Buffer and place of the first byte, unless all of it lies outside of the tensor.
-    pub source: Option<(usize, u64)>,
+    /// Stands for where the bytes come from: all of the rows, or what a thread stores.
+    pub source: u64,
     pub site: u32,
 }
 

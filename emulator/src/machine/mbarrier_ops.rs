@@ -239,6 +239,8 @@ impl Cluster<'_> {
             self.barriers[barrier as usize].init(count, stamp);
             self.barriers[barrier as usize].first_commit = self.commits.len();
             self.barrier_at.insert((slot.cta, slot.offset), barrier);
+            let (first, end) = self.barrier_span;
+            self.barrier_span = (first.min(slot.offset), end.max(slot.offset + 8));
             self.record.add(w, who, site, What::Init { barrier, count });
             let id = self.barrier_id(barrier);
             let actor = Actor::Warp(self.warps[w].index);
@@ -264,6 +266,7 @@ impl Cluster<'_> {
         let scoped = std::mem::take(&mut views.scoped);
         for (slot, who) in addresses {
             let barrier = self.barrier(w, slot, site, "arrived at")?;
+            let before = self.barriers[barrier as usize].uses.iter().find(|used| used.warp == w).copied();
             self.barriers[barrier as usize].used(Used { warp: w, epoch, site });
             views.scoped = self.tell_scoped(w, barrier, &scoped, Order { relaxed, wide }, site);
             let (phase, pending) = (self.barriers[barrier as usize].phase, self.barriers[barrier as usize].pending);
@@ -311,7 +314,10 @@ impl Cluster<'_> {
                 let span = Span::of_warp(w, time, time);
                 let arrival = Arrival { count, announced: bytes.unwrap_or(0), site, engine: false };
                 let arrived = self.arrive(barrier, arrival, &views, span);
-                arrived.map_err(|stop| self.behind_a_wait_that_passed_again(w, stop))?;
+                arrived.map_err(|stop| {
+                    let stop = self.behind_a_wait_that_passed_again(w, stop);
+                    self.behind_no_wait(w, before, site, stop)
+                })?;
             }
             if who.count_ones() > 1 {
                 self.check_split(at, barrier, phase, pending, who);
@@ -457,17 +463,26 @@ impl Cluster<'_> {
         }
     }
 
-    /// A plain store over a live mbarrier destroys it.
-    pub fn check_barrier_bytes(&mut self, cta: usize, start: u32, end: u32, site: u32) {
+    /// A plain store over a live mbarrier destroys it, and a plain load of it gives nothing that is known.
+    pub fn check_barrier_bytes(&mut self, cta: usize, start: u32, end: u32, site: u32, writes: bool) {
         let hit = self.barriers.iter().find(|b| b.valid && b.cta == cta && b.offset < end && start < b.offset + 8);
         let Some(b) = hit else { return };
         let (name, init) = (self.shared_name(b.offset), b.init.site);
         let mut diagnostic: Diagnostic = self.problem(
             "mbarrier-overwritten",
             site,
-            format!("a plain store overwrites the mbarrier {name}"),
+            match writes {
+                true => format!("a plain store overwrites the mbarrier {name}"),
+                false => format!("a plain load reads the mbarrier {name}"),
+            },
             "Only mbarrier operations may touch a valid mbarrier object (PTX ISA 9.7.13.15).",
-            "Check the address of the store, and the sizes of the buffers beside the barrier.".into(),
+            match writes {
+                true => "Check the address of the store, and the sizes of the buffers beside the barrier.",
+                false => {
+                    "Check the address of the load. If it is to tell whether a phase is complete, use mbarrier.test_wait or mbarrier.try_wait."
+                }
+            }
+            .into(),
         );
         diagnostic.severity = Severity::Finding;
         diagnostic.labels.push(self.label(init, "initialised here"));

@@ -43,12 +43,15 @@ impl Cluster<'_> {
             ))));
         };
         let barrier = self.barrier(w, slot, site, "waited on")?;
-        let epoch = self.warps[w].epoch;
-        self.barriers[barrier as usize].used(Used { warp: w, epoch, site });
         let order = Order { relaxed, wide };
         self.warps[w].fragments[f].ready_at += self.costs.mbarrier;
         let now = self.warps[w].fragments[f].ready_at;
         let passes = self.barriers[barrier as usize].passes(parity);
+        if !passes {
+            // A wait that passes says so itself.
+            let epoch = self.warps[w].epoch;
+            self.barriers[barrier as usize].used(Used { warp: w, epoch, site });
+        }
         if passes {
             self.warps[w].fragments[f].state = State::Mbarrier { barrier, parity, p, mask, since: now, order };
             self.pass(w, f, now);
@@ -188,8 +191,10 @@ impl Cluster<'_> {
     /// A wait ends whose result nothing reads: another time it ends by its time limit, so the warp learns nothing.
     fn pass_unread(&mut self, w: usize, f: usize, time: u64) {
         let State::Mbarrier { barrier, p, mask, .. } = self.warps[w].fragments[f].state else { return };
-        self.wait_unread(self.site(w, f), barrier);
+        let site = self.site(w, f);
+        self.wait_unread(site, barrier);
         let warp = &mut self.warps[w];
+        self.barriers[barrier as usize].used(Used { warp: w, epoch: warp.epoch, site });
         warp.registers.write_pred(p, mask, u32::MAX);
         warp.registers.set_defined(Reg::Pred(p), mask, u32::MAX);
         let fragment = &mut warp.fragments[f];

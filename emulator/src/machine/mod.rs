@@ -58,6 +58,7 @@ mod issue;
 mod issued;
 mod kinds;
 mod launch_control;
+mod livelock;
 mod loaded;
 mod matrix_descriptor;
 mod mbarrier;

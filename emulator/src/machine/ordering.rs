@@ -36,10 +36,12 @@ impl Cluster<'_> {
                 loaded.overwrite(at, end);
             }
         }
-        // Few stores come close to an mbarrier.
+        // Few accesses come close to an mbarrier.
         let shared = targets.iter().filter_map(|(_, t)| if let Target::Shared(_, at) = *t { Some(at) } else { None });
         let (low, high) = shared.fold((u32::MAX, 0), |(low, high), at| (low.min(at), high.max(at + total as u32)));
-        let near = writes && self.barriers.iter().any(|b| b.valid && b.offset < high && low < b.offset + 8);
+        let (first, end) = self.barrier_span;
+        let near =
+            low < end && first < high && self.barriers.iter().any(|b| b.valid && b.offset < high && low < b.offset + 8);
         if !near && self.order_granules(at, targets, total, writes, stamp) {
             return;
         }
@@ -72,7 +74,7 @@ impl Cluster<'_> {
                 self.race(Race { unwritten, ..Race::new(RaceMemory::Shared(c), conflict, stamp) });
             }
             if near {
-                self.check_barrier_bytes(c, start as u32, end as u32, site);
+                self.check_barrier_bytes(c, start as u32, end as u32, site, writes);
             }
         }
     }

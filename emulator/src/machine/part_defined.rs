@@ -2,7 +2,76 @@
 //! where they are not wanted, and take only the others out again: what is taken out is defined if all that it is made of is.
 
 use super::warp::{Registers, lanes};
+use crate::program::alu::{bfi, lop3};
+use crate::program::bits::Bits;
 use crate::program::op::{Alu, Inst, L32, L64, Op, Reg};
+
+/// The lower half of each lane.
+fn narrow(bits: &L64) -> L32 {
+    bits.map(|bits| bits as u32)
+}
+
+/// What an instruction makes of these values of its sources, where it changes each bit by itself or moves bits.
+fn applied(op: &Op, v: &[L64]) -> Option<L64> {
+    let [a, b, c, d] = [0, 1, 2, 3].map(|n| v.get(n).copied().unwrap_or([0; 32]));
+    let (a32, b32, c32) = (narrow(&a), narrow(&b), narrow(&c));
+    let (mut x, mut y): (L32, L64) = ([0; 32], [0; 32]);
+    match *op {
+        Op::Alu { f, .. } => match f {
+            Alu::U32(f) => f(&mut x, &a32),
+            Alu::B32(f) => f(&mut x, &a32, &b32),
+            Alu::T32(f) => f(&mut x, &a32, &b32, &c32),
+            Alu::Narrow(f) => f(&mut x, &a),
+            Alu::U64(f) => f(&mut y, &a),
+            Alu::B64(f) => f(&mut y, &a, &b),
+            Alu::T64(f) => f(&mut y, &a, &b, &c),
+            Alu::Widen(f) => f(&mut y, &a32),
+            Alu::Shift64(f) => f(&mut y, &a, &b32),
+            Alu::Field64(f) => f(&mut y, &a, &b32, &c32),
+            _ => return None,
+        },
+        Op::Lop3 { table, .. } => x = std::array::from_fn(|i| lop3(a32[i], b32[i], c32[i], table)),
+        Op::Insert { d: to, .. } => {
+            let bits = if matches!(to, Reg::B64(_)) { 64 } else { 32 };
+            y = std::array::from_fn(|i| bfi(a[i], b[i], c32[i], d[i] as u32, bits));
+        }
+        Op::Convert { how, .. } => y = a.map(|a| how.apply(a)),
+        _ => return None,
+    }
+    Some(std::array::from_fn(|lane| y[lane] | u64::from(x[lane])))
+}
+
+/// The sources of such an instruction in their order, and how many of them, from the first on, the bits come from.
+fn sources(inst: &Inst) -> Option<(Vec<Reg>, usize)> {
+    let class = |f: &Alu, s: &[u16; 3]| {
+        let [a, b, c] = *s;
+        Some(match f {
+            Alu::U32(_) | Alu::Widen(_) => vec![Reg::B32(a)],
+            Alu::B32(_) => vec![Reg::B32(a), Reg::B32(b)],
+            Alu::T32(_) => vec![Reg::B32(a), Reg::B32(b), Reg::B32(c)],
+            Alu::U64(_) | Alu::Narrow(_) => vec![Reg::B64(a)],
+            Alu::B64(_) => vec![Reg::B64(a), Reg::B64(b)],
+            Alu::T64(_) => vec![Reg::B64(a), Reg::B64(b), Reg::B64(c)],
+            Alu::Shift64(_) => vec![Reg::B64(a), Reg::B32(b)],
+            Alu::Field64(_) => vec![Reg::B64(a), Reg::B32(b), Reg::B32(c)],
+            _ => return None,
+        })
+    };
+    let all = match &inst.op {
+        Op::Alu { f, s, .. } => class(f, s)?,
+        Op::Lop3 { s, .. } => s.map(Reg::B32).to_vec(),
+        &Op::Insert { a, b, position, count, .. } => vec![a, b, Reg::B32(position), Reg::B32(count)],
+        Op::Convert { s, .. } => vec![*s],
+        _ => return None,
+    };
+    let free = match (inst.facts.bits, &inst.op) {
+        (Bits::Mixed, _) => return None,
+        (Bits::Each, _) => all.len(),
+        (Bits::Moved, Op::Insert { .. }) => 2,
+        (Bits::Moved, _) => 1,
+    };
+    Some((all, free))
+}
 
 /// The low bits.
 fn low(bits: u8) -> u64 {
@@ -25,10 +94,10 @@ impl Registers {
         match inst.op {
             Op::Select32 { a, b, p, negated, .. } => select(p, negated, Reg::B32(a), Reg::B32(b)),
             Op::Select64 { a, b, p, negated, .. } => select(p, negated, Reg::B64(a), Reg::B64(b)),
-            Op::Alu { f: Alu::Permute(_), .. } => self
-                .parts_of_results(&inst.op)
+            Op::Repack { .. } => lacking,
+            _ => self
+                .parts_of_results(inst)
                 .map_or(lacking, |parts| parts.iter().fold(0, |all, (_, bits)| all | any(bits))),
-            _ => lacking,
         }
     }
 
@@ -49,8 +118,8 @@ impl Registers {
     }
 
     /// Bits that each result of an instruction lacks, if it only moves bits. `None`: another instruction.
-    pub fn parts_of_results(&self, op: &Op) -> Option<Vec<(Reg, L64)>> {
-        match op {
+    pub fn parts_of_results(&self, inst: &Inst) -> Option<Vec<(Reg, L64)>> {
+        match &inst.op {
             Op::Repack { d, s, d_bits, s_bits } => {
                 let sources: Vec<L64> = s.iter().map(|&reg| self.lacks(reg)).collect();
                 let whole = |lane: usize| {
@@ -76,15 +145,49 @@ impl Registers {
                     .for_each(|(parts, _)| *parts = u32::MAX);
                 Some(vec![(Reg::B32(d), parts.map(u64::from))])
             }
-            _ => None,
+            _ => self.bits_that_vary(inst).map(|bits| inst.defs.iter().map(|&d| (d, bits)).collect()),
         }
+    }
+
+    /// The bits of the result that would be others if those of the sources that lack a value were.
+    fn bits_that_vary(&self, inst: &Inst) -> Option<L64> {
+        let (sources, free) = sources(inst)?;
+        let lacks: Vec<L64> = sources.iter().map(|&reg| self.lacks(reg)).collect();
+        let values: Vec<L64> =
+            sources.iter().map(|&reg| std::array::from_fn(|lane| self.lane(reg, lane) as u64)).collect();
+        let varied: Vec<usize> = (0..free).filter(|&n| any(&lacks[n]) != 0).collect();
+        let mut vary = [0; 32];
+        let mut first = None;
+        // Each bit depends on one of each source: all of a source's together is as good as one by one.
+        for ones in 0..1u32 << varied.len() {
+            let mut values = values.clone();
+            for (k, &n) in varied.iter().enumerate() {
+                for (value, lacks) in values[n].iter_mut().zip(&lacks[n]) {
+                    *value = if ones >> k & 1 == 1 { *value | lacks } else { *value & !lacks };
+                }
+            }
+            let result = applied(&inst.op, &values)?;
+            let first = *first.get_or_insert(result);
+            vary.iter_mut().zip(result.iter().zip(first)).for_each(|(vary, (is, was))| *vary |= is ^ was);
+        }
+        // Which bits are taken is not known.
+        for others in &lacks[free..] {
+            vary.iter_mut().zip(others).filter(|(_, lacks)| **lacks != 0).for_each(|(vary, _)| *vary = u64::MAX);
+        }
+        Some(vary)
     }
 
     /// A register was written in these lanes, and lacks these bits.
     pub fn set_parts(&mut self, reg: Reg, mask: u32, lacks: &L64) {
         let whole = mask & !any(lacks);
         self.set_defined(reg, mask, whole);
-        if mask & !whole == 0 || !matches!(reg, Reg::B32(_) | Reg::B64(_)) {
+        let all = match reg {
+            Reg::B32(_) => low(32),
+            Reg::B64(_) => low(64),
+            _ => return,
+        };
+        // What lacks all bits is no news.
+        if lanes(mask & !whole).all(|lane| lacks[lane] & all == all) {
             return;
         }
         let parts = self.parts.entry(reg).or_insert_with(|| Box::new([u64::MAX; 32]));

@@ -173,7 +173,11 @@ fn fits<'p>(program: &'p Program, launch: &Launch) -> Result<&'p Kernel, Vec<Dia
         error(
             "launch",
             "block",
-            format!("launched with CTAs of {:?} threads, the kernel requires {required:?} (`.reqntid`)", launch.block),
+            format!(
+                "launched with CTAs of {} threads, the kernel requires {} (`.reqntid`)",
+                sizes(launch.block),
+                sizes(required)
+            ),
             "Launch with the required block, or change `.reqntid`.".into(),
             k,
         );
@@ -210,7 +214,7 @@ fn fits<'p>(program: &'p Program, launch: &Launch) -> Result<&'p Kernel, Vec<Dia
         error(
             "launch",
             "grid",
-            format!("a grid of {:?} CTAs", launch.grid),
+            format!("a grid of {} CTAs", sizes(launch.grid)),
             "x up to 2³¹−1, y and z up to 65535, none 0.".into(),
             k,
         );
@@ -218,7 +222,7 @@ fn fits<'p>(program: &'p Program, launch: &Launch) -> Result<&'p Kernel, Vec<Dia
         error(
             "not-modelled",
             "grid",
-            format!("a grid of {:?} CTAs is more than this emulator runs", launch.grid),
+            format!("a grid of {} CTAs is more than this emulator runs", sizes(launch.grid)),
             format!("Launch up to {MAX_CTAS} CTAs: a smaller problem shows the same mistakes."),
             k,
         );
@@ -230,7 +234,9 @@ fn fits<'p>(program: &'p Program, launch: &Launch) -> Result<&'p Kernel, Vec<Dia
             "launch",
             "cluster",
             format!(
-                "launched with clusters of {extent:?} CTAs, the kernel requires {required:?} (`.reqnctapercluster`)"
+                "launched with clusters of {} CTAs, the kernel requires {} (`.reqnctapercluster`)",
+                sizes(extent),
+                sizes(required)
             ),
             "Launch with the required cluster, or change the directive.".into(),
             k,
@@ -239,7 +245,7 @@ fn fits<'p>(program: &'p Program, launch: &Launch) -> Result<&'p Kernel, Vec<Dia
         error(
             "launch",
             "cluster",
-            format!("clusters of {extent:?} CTAs"),
+            format!("clusters of {} CTAs", sizes(extent)),
             "1 to 16 CTAs (more than 8 are opt-in).".into(),
             k,
         );
@@ -247,7 +253,7 @@ fn fits<'p>(program: &'p Program, launch: &Launch) -> Result<&'p Kernel, Vec<Dia
         error(
             "launch",
             "grid",
-            format!("a grid of {:?} CTAs in clusters of {extent:?}", launch.grid),
+            format!("a grid of {} CTAs in clusters of {}", sizes(launch.grid), sizes(extent)),
             "Each size of the grid must be a multiple of the cluster's.".into(),
             k,
         );
@@ -268,6 +274,11 @@ fn fits<'p>(program: &'p Program, launch: &Launch) -> Result<&'p Kernel, Vec<Dia
         );
     }
     if errors.is_empty() { Ok(kernel) } else { Err(errors) }
+}
+
+/// Sizes along x, y and z.
+fn sizes([x, y, z]: [u32; 3]) -> String {
+    format!("{x} × {y} × {z}")
 }
 
 /// What to do about a value that cannot be placed.

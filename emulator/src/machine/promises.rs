@@ -1,10 +1,13 @@
 //! Asynchronous writes of shared memory that nobody has waited for when their mbarrier, or their CTA, ends.
 
+use super::bounding_box::Rows;
 use super::cluster::Cluster;
 use super::mbarrier::{Destination, Promise, Used};
 use super::names::counted;
 use super::state::{Commit, Slot};
 use crate::diagnostic::Severity;
+use rustc_hash::FxHasher;
+use std::hash::{Hash, Hasher};
 
 impl Cluster<'_> {
     /// Warp `w` invalidates an mbarrier: what other warps did with it must come before, and the warp must know.
@@ -66,15 +69,16 @@ impl Cluster<'_> {
         true
     }
 
+    /// A number for where a copy takes its bytes from.
+    pub fn source_of(&self, rows: &[Rows], from: Option<Slot>) -> u64 {
+        let mut hasher = FxHasher::default();
+        from.hash(&mut hasher);
+        rows.iter().for_each(|rows| rows.inside.hash(&mut hasher));
+        hasher.finish()
+    }
+
     /// A copy that completes on an mbarrier writes these bytes: no other that completes the same phase may, since nothing orders the two.
-    pub fn check_copies_apart(
-        &mut self,
-        barrier: u32,
-        slot: Slot,
-        bytes: u32,
-        source: Option<(usize, u64)>,
-        site: u32,
-    ) {
+    pub fn check_copies_apart(&mut self, barrier: u32, slot: Slot, bytes: u32, source: u64, site: u32) {
         if self.options.timing_only {
             return;
         }

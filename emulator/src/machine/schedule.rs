@@ -82,6 +82,10 @@ impl Cluster<'_> {
             if let Err(stop) = outcome {
                 break stop;
             }
+            if std::mem::take(&mut self.nobody_acts) && !self.waits_for_chip() && !self.time_limit_ends() {
+                self.explain_hang();
+                break None;
+            }
             if self.polls > MANY_POLLS && self.all_poll() && !self.waits_for_chip() {
                 self.explain_hang();
                 break None;
@@ -111,6 +115,7 @@ impl Cluster<'_> {
     /// Something happened that is more than asking again for what does not happen.
     pub fn acted(&mut self) {
         self.polls = 0;
+        self.changes += 1;
         self.active = true;
     }
 
@@ -191,7 +196,7 @@ impl Cluster<'_> {
             }
             let before = self.warps[w].fragments.len();
             self.step(w, f)?;
-            if self.polls > MANY_POLLS {
+            if self.polls > MANY_POLLS || self.nobody_acts {
                 return Ok(());
             }
             let warp = &self.warps[w];

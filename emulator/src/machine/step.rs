@@ -59,6 +59,7 @@ impl<'a> Cluster<'a> {
             fragment.ready_at += self.costs.issue;
             fragment.pc = pc + 1;
             if mask != 0 {
+                self.count_clock(&inst.op);
                 self.plain(w, mask, inst, undefined);
             }
             return Ok(());
@@ -81,6 +82,9 @@ impl<'a> Cluster<'a> {
                     warp.fragments[f].ready_at = warp.fragments[f].ready_at.max(warp.stores_ready_at);
                 }
                 warp.fragments[f].pc = target;
+                if target <= pc {
+                    self.goes_round(w, pc);
+                }
             } else if kernel.code.get(target as usize).is_some_and(|to| matches!(to.op, Op::Exit) && !to.facts.guarded)
             {
                 // They end, and wait for nobody before: barriers count them as there.
@@ -101,6 +105,7 @@ impl<'a> Cluster<'a> {
         }
 
         let at = At { w, f, mask, site };
+        self.count_change(&inst.op);
         // Memory and synchronisation decide themselves what an undefined operand means.
         match &inst.op {
             Op::Load(op) => self.load(at, op)?,

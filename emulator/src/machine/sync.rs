@@ -339,7 +339,9 @@ impl Cluster<'_> {
                     lanes(mask).for_each(|lane| registers.set_lane(d, lane, value.into()));
                     registers.set_defined(d, mask, u32::MAX);
                 }
-                let delay = self.jitter(200);
+                // Now and then one comes so late that the others are done with what follows.
+                let most = if self.perturbed(8) { 6000 } else { 200 };
+                let delay = self.jitter(most);
                 self.warps[w].fragments[f].ready_at += delay;
                 let actor = Actor::Warp(self.warps[w].index);
                 self.trace(c, actor, Span::of_warp(w, start, time), site, || EventKind::CtaBarrier {
@@ -377,6 +379,8 @@ impl Cluster<'_> {
         let warp = &mut self.warps[w];
         warp.cluster_arrived |= mask;
         if relaxed {
+            // Who has heard of it is told apart from who has heard of earlier ones.
+            warp.advance();
             warp.relaxed_arrivals.push((site, warp.epoch, warp.copies.epoch));
             self.cluster_barrier.views.join(&warp.fenced_release());
         } else {

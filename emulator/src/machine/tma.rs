@@ -274,8 +274,9 @@ impl Cluster<'_> {
             (stamp(groups.reads.actor), Stamp { strength, ..stamp(groups.writes.actor) })
         };
         let now = self.warps[w].fragments[f].ready_at;
+        let repeats = !load && self.stores_again(w, lane, op.kind, &shared, &rows);
         for (_, runs) in rows.iter().filter_map(|rows| rows.inside) {
-            if again {
+            if again || repeats {
                 // It writes what the one before writes, and races with whom that one races.
                 self.tracker.touch(runs, writes, &self.warps[w].views, self.scopes.homes(), true);
             } else {
@@ -308,7 +309,7 @@ impl Cluster<'_> {
             self.touch_shared(w, from, bytes, reads, false);
         }
         if load && rows.iter().all(Rows::dense) {
-            let source = rows.first().and_then(|rows| rows.inside).map(|(_, runs)| (runs.buffer, runs.first));
+            let source = self.source_of(&rows, from);
             for (&barrier, &slot) in barriers.iter().zip(&shared) {
                 self.check_copies_apart(barrier, slot, extent, source, site);
             }
@@ -386,6 +387,16 @@ impl Cluster<'_> {
         }
         self.push_event(done, Pending::CopyDone(n));
         Ok(())
+    }
+
+    /// Whether a thread has issued the same store before, and has not waited for it: twice the same bytes to the same place.
+    fn stores_again(&self, w: usize, lane: usize, kind: TmaKind, shared: &[Slot], rows: &[Rows]) -> bool {
+        let Some(groups) = self.warps[w].bulk.get(&lane).filter(|_| kind == TmaKind::Store) else { return false };
+        let inside = |rows: &[Rows]| rows.iter().map(|rows| rows.inside).collect::<SmallVec<[_; 1]>>();
+        let (to, mut before) = (inside(rows), groups.pending());
+        before.any(|n| {
+            self.copies[n].kind == kind && self.copies[n].shared[..] == *shared && inside(&self.copies[n].rows) == to
+        })
     }
 
     /// What a copy costs: cycles of the TMA engine, and from there to its end.
@@ -555,7 +566,9 @@ impl Cluster<'_> {
     /// Checks an access to shared memory against earlier ones. A swizzle stays within rows of 128 bytes.
     fn check_shared(&mut self, w: usize, slot: Slot, bytes: u32, stamp: Stamp, writes: bool) {
         let homes = self.scopes.homes();
-        let access = Access { transitive: true, homes, ..Access::new(stamp, &self.warps[w].views) };
+        let copies = &self.warps[w].copies;
+        let queued = writes && copies.is_used() && copies.actor == stamp.actor;
+        let access = Access { transitive: true, queued, homes, ..Access::new(stamp, &self.warps[w].views) };
         let shadow = &mut self.ctas[slot.cta].shared_shadow;
         let (start, len) = (u64::from(slot.offset), u64::from(bytes));
         let conflict = if writes { shadow.write(start, len, &access) } else { shadow.read(start, len, &access) };
@@ -565,7 +578,7 @@ impl Cluster<'_> {
         }
         if writes {
             self.ctas[slot.cta].staged.written(slot.offset, slot.offset + bytes);
-            self.check_barrier_bytes(slot.cta, slot.offset, slot.offset + bytes, stamp.site);
+            self.check_barrier_bytes(slot.cta, slot.offset, slot.offset + bytes, stamp.site, true);
         }
     }
 

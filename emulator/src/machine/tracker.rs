@@ -98,7 +98,9 @@ impl Tracker {
                 }
             }
         }
-        let access = Access { across, global: true, homes, ..Access::new(stamp, views) };
+        // Only bulk copies write global memory through the asynchronous proxy.
+        let queued = writes && stamp.asynchronous && !across;
+        let access = Access { across, queued, global: true, homes, ..Access::new(stamp, views) };
         if touched.shadow.touch_rows(runs.rows(), &access, writes) {
             return None;
         }

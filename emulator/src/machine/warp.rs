@@ -402,6 +402,8 @@ pub struct Warp {
     /// The last strong access of global memory that brought what it had brought before and changed nothing, or the last wait that
     /// did not succeed: its statement, and when.
     pub asks: Option<(u32, u64)>,
+    /// Its rounds since anything changed.
+    pub rounds: super::livelock::Rounds,
     /// What strong accesses of global memory brought last: by statement, first lane and its target.
     pub seen: FxHashMap<(u32, usize, Target), Vec<u128>>,
     /// Statements at which an operation meant for one thread was executed by several lanes.

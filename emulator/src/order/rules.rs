@@ -296,6 +296,13 @@ pub const RULES: &[Rule] = &[
         "PTX ISA 9.7.9.25.3, cp.async.wait_group",
     ),
     rule(
+        "copies-of-one-thread",
+        "A thread issues cp.async, a bulk store or st.async.",
+        "The same thread issues another one to the same bytes, in the same group or phase or in another one, and has not waited for the first.",
+        "Nothing: asynchronous copies run by themselves, and either may write last.",
+        "PTX ISA, cp.async; cp.async.bulk; 8.9.1.1",
+    ),
+    rule(
         "cp-async-arrive",
         "cp.async, then cp.async.mbarrier.arrive by the same thread.",
         "A wait for the phase that the arrival counts for.",

@@ -72,6 +72,9 @@ pub struct Access<'a> {
     pub global: bool,
     /// Accesses of the same cluster are not held against each other: somebody else does that.
     pub across: bool,
+    /// Its actor is a queue of operations that run by themselves, in no order: it comes after an earlier one only if who issues it has waited for
+    /// that.
+    pub queued: bool,
     /// What it comes after, because it comes after what read it, counts: all accesses of the memory are checked, so that a read which
     /// was found to be no race came after the write that it read.
     pub transitive: bool,
@@ -116,7 +119,16 @@ fn strong_together(first: &Stamp, second: &Stamp) -> bool {
 impl<'a> Access<'a> {
     /// Of memory that is reached through proxies.
     pub fn new(stamp: Stamp, views: &'a Views) -> Access<'a> {
-        Access { stamp, views, proxyless: false, global: false, across: false, transitive: false, homes: None }
+        Access {
+            stamp,
+            views,
+            proxyless: false,
+            global: false,
+            across: false,
+            queued: false,
+            transitive: false,
+            homes: None,
+        }
     }
 
     /// Why it is not ordered after an earlier access; `None`: it is.
@@ -135,7 +147,10 @@ impl<'a> Access<'a> {
             };
         }
         if first.actor == self.stamp.actor {
-            return None;
+            // What one statement does in one group may be parts of one copy.
+            let same = (first.epoch, first.site) == (self.stamp.epoch, self.stamp.site);
+            let ordered = !self.queued || same || first.epoch <= self.views.hb.get(first.actor);
+            return (!ordered).then_some(Reason::Unordered);
         }
         if first.epoch > self.views.hb.get(first.actor) {
             return Some(self.heard_late(first, crosses));

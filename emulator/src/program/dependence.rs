@@ -7,7 +7,7 @@
 use super::Kernel;
 use super::facts::number;
 use super::flow::successors;
-use super::op::{Inst, Op, Reg, TRUE};
+use super::op::{Inst, Op, Reg, Special, TRUE};
 
 /// The statements that depend on values that are not there.
 #[derive(Debug, Default)]
@@ -21,6 +21,20 @@ pub struct Dependence {
 impl Dependence {
     /// Of a kernel in which these statements, and every `tcgen05.ld` and `wgmma.mma_async`, bring values that are not there.
     pub fn of(kernel: &Kernel, sources: &[u32]) -> Dependence {
+        let brings =
+            |inst: &Inst| matches!(inst.op, Op::TensorLoad { .. } | Op::Wgmma(_)) || sources.contains(&inst.site);
+        Dependence::spread(kernel, brings)
+    }
+
+    /// The first statement that asks for the time or for the SM's number, if what the kernel does may depend on the answer.
+    pub fn on_the_clock(kernel: &Kernel) -> Option<u32> {
+        let asks = |inst: &Inst| matches!(inst.op, Op::Special { which: Special::Clock | Special::Sm, .. });
+        let first = kernel.code.iter().find(|inst| asks(inst))?.site;
+        Dependence::spread(kernel, asks).control.map(|_| first)
+    }
+
+    /// What depends on the results of these instructions.
+    fn spread(kernel: &Kernel, brings: impl Fn(&Inst) -> bool) -> Dependence {
         let code = &kernel.code;
         let (n32, n64, preds) = kernel.registers;
         let words = (usize::from(n32) + usize::from(n64) + usize::from(preds) + 2).div_ceil(64);
@@ -41,7 +55,7 @@ impl Dependence {
                 let mut now = before[pc].clone();
                 let always = inst.guard == TRUE && !inst.guard_negated;
                 let guard = [Reg::Pred(inst.guard)];
-                let brings = matches!(inst.op, Op::TensorLoad { .. } | Op::Wgmma(_)) || sources.contains(&inst.site);
+                let brings = brings(inst);
                 let carries = carries(inst) && (has(&now, &inst.uses) || !always && has(&now, &guard));
                 for n in registers(&inst.defs) {
                     if brings || carries {

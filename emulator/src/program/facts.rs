@@ -1,6 +1,7 @@
 //! What the interpreter asks of an instruction each time it executes it: decided once, when the kernel is loaded.
 
 use super::atomic::Scope;
+use super::bits::Bits;
 use super::op::{Inst, Op, Reg, Space, TRUE};
 use rustc_hash::FxHashSet;
 use std::collections::VecDeque;
@@ -25,6 +26,8 @@ pub struct Facts {
     pub unread: bool,
     /// It has a guard that is not always true.
     pub guarded: bool,
+    /// How its result is made of the bits of its sources.
+    pub bits: Bits,
     /// It reads and writes no more registers than these: their [`number`]s, or again that of [`TRUE`].
     pub few: bool,
     pub reads: [u16; 4],
@@ -69,8 +72,8 @@ fn places<const N: usize>(regs: &[Reg], registers: (u16, u16, u16), rest: u32) -
 }
 
 impl Inst {
-    /// Decides all of it, for a kernel with this many registers of 32 bits, of 64 bits and predicates.
-    pub fn decide(&mut self, registers: (u16, u16, u16)) {
+    /// Decides all of it, for a kernel with this many registers of 32 bits, of 64 bits and predicates; `text`: how it is written.
+    pub fn decide(&mut self, registers: (u16, u16, u16), text: &str) {
         let touched = self.uses.iter().chain(&self.defs).fold(0, |set, &reg| set | bit(number(reg, registers)));
         let always = number(Reg::Pred(TRUE), registers);
         let reads = places(&self.uses, registers, always);
@@ -84,6 +87,7 @@ impl Inst {
             spins: false,
             unread: false,
             guarded: self.guard != TRUE || self.guard_negated,
+            bits: Bits::of(text),
             few: reads.is_some() && writes.is_some(),
             reads: reads.unwrap_or_default(),
             writes: writes.unwrap_or_default(),

@@ -1,6 +1,7 @@
 //! Walks the functions of a module: lays out variables, gives registers numbers, resolves names in their scopes, and
 //! hands each instruction to `decode`.
 
+use super::dependence::Dependence;
 use super::facts::{Facts, mark_fragments, needs_scopes};
 use super::layout::{layout, next_multiple};
 use super::op::{FALSE, Inst, Logic, Op, Reg, TRUE};
@@ -160,6 +161,7 @@ fn entry(
             max_threads: None,
             required_cluster: None,
             scopes: false,
+            timed: None,
         },
         site: 0,
         constants: HashMap::new(),
@@ -272,10 +274,14 @@ fn entry(
         kernel.registers_per_thread = kernel.registers_per_thread.min(plan.per_thread);
     }
     let registers = kernel.registers;
-    kernel.code.iter_mut().for_each(|inst| inst.decide(registers));
+    for inst in &mut kernel.code {
+        let text = kernel.sites.get(inst.site as usize).map_or("", |place| &place.text);
+        inst.decide(registers, text);
+    }
     mark_fragments(&mut kernel.code, &kernel.constants32);
     mark_waits(&mut kernel.code, &kernel.constants32);
     kernel.scopes = needs_scopes(&kernel.code);
+    kernel.timed = Dependence::on_the_clock(&kernel);
     Ok(kernel)
 }
 

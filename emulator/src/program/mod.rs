@@ -7,6 +7,7 @@
 
 pub(crate) mod alu;
 pub(crate) mod atomic;
+pub(crate) mod bits;
 mod call;
 pub(crate) mod convert;
 pub(crate) mod decided;
@@ -93,6 +94,8 @@ pub(crate) struct Kernel {
     pub required_threads: Option<[u32; 3]>,
     pub max_threads: Option<u32>,
     pub required_cluster: Option<[u32; 3]>,
+    /// A statement that asks for the time or the SM's number, where what the kernel does may depend on that.
+    pub timed: Option<u32>,
     /// See [`facts::needs_scopes`].
     pub scopes: bool,
 }

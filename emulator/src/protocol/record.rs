@@ -143,6 +143,8 @@ pub enum Timing {
     LaunchControl,
     /// It read what others store meanwhile.
     Memory,
+    /// It asks for the time, or for the number of its SM.
+    Clock,
 }
 
 /// The number of a step that was not recorded.

@@ -141,7 +141,7 @@ pub fn cases() -> Vec<Case> {
             ("common knowledge", "RACE or HANG"),
             Ring,
             &[("@loop_full", "    @%p4 bra FULL_WAIT;")],
-            Finds(&[("hang", "@wait_full"), ("operand-not-ready", "@mma")]),
+            Among(&[("hang", "@wait_full"), ("operand-not-ready", "@mma")]),
         ),
         // 5
         case(

@@ -194,7 +194,7 @@ pub fn cases() -> Vec<Case> {
             before_overwrite,
             Small(1, 64, REFILLED),
             &[("@read", "")],
-            Finds(&[("race-shared", "@load"), ("race-shared", "@ld")]),
+            Finds(&[("race-shared", "@load"), ("race-shared", "@ld"), ("hang", "*")]),
         ),
         case(
             "24a",

@@ -2,6 +2,7 @@
 //! said was written down before the emulator had seen them.
 
 use super::case::{Base, Case, Expect, Result, case};
+use super::rows_21_30::HANDED_OVER;
 use Base::{Grid, OneRow, Small};
 use Expect::{Finds, Notes};
 
@@ -83,35 +84,6 @@ mul.wide.u32 %rd4, %r0, 4;
 add.s64 %rd4, %rd4, %rd0;
 st.global.u32 [%rd4], %r7;
 END:";
-
-/// CTA 1 stores to CTA 0 and arrives there.
-const HANDED_OVER: &str = "\
-@!%p0 bra MADE;
-mbarrier.init.shared::cta.b64 [bar_a], 1;
-fence.mbarrier_init.release.cluster;
-MADE:
-barrier.cluster.arrive.aligned;
-barrier.cluster.wait.aligned;
-setp.eq.u32 %p1, %r2, 0;
-@%p1 bra READ;
-mov.u32 %r6, tile;
-mapa.shared::cluster.u32 %r6, %r6, 0;
-mov.u32 %r5, bar_a;
-mapa.shared::cluster.u32 %r5, %r5, 0;
-@!%p0 bra END;
-st.shared::cluster.u32 [%r6], 7; // @st
-mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r5]; // @arrive
-bra END;
-READ:
-mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p2, [bar_a], 0;
-@!%p2 bra READ;
-ld.shared.u32 %r7, [tile]; // @ld
-mul.wide.u32 %rd4, %r0, 4;
-add.s64 %rd4, %rd4, %rd0;
-st.global.u32 [%rd4], %r7;
-END:
-barrier.cluster.arrive.aligned;
-barrier.cluster.wait.aligned;";
 
 /// A CTA asks for others until it is refused.
 const ASKED: &str = "\
@@ -223,7 +195,7 @@ pub fn cases() -> Vec<Case> {
             "an arrival at another CTA's mbarrier is relaxed",
             own,
             over,
-            &[("@arrive", "mbarrier.arrive.relaxed.cluster.shared::cluster.b64 _, [%r5];")],
+            &[("@arrive_remote", "mbarrier.arrive.relaxed.cluster.shared::cluster.b64 _, [%r5];")],
             Finds(&[("race-shared", "@ld")]),
         ),
         case(
@@ -307,6 +279,20 @@ pub fn cases() -> Vec<Case> {
             last,
             &[("@st", "st.global.u32 [%rd3], 7;"), ("@ld", "mov.u32 %r11, 0;")],
             Notes("same-value-written-twice", "@st", Result::Right),
+        ),
+        case(
+            "w15",
+            "two copies of one phase gather to the same place, with the same first row and others behind it",
+            own,
+            OneRow(GATHERED),
+            &[
+                ("@expect", "mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar_a], 1024;"),
+                (
+                    "MADE:",
+                    "@%p0 cp.async.bulk.tensor.2d.shared::cta.global.tile::gather4.mbarrier::complete_tx::bytes [%r5], [%rd2, {%r3, %r4, %r4, %r4, %r4}], [bar_a];\nMADE:",
+                ),
+            ],
+            Finds(&[("race-shared", "{%r3, %r4, %r4, %r4, %r4}")]),
         ),
     ]
 }

@@ -213,6 +213,13 @@ pub fn copies() -> Vec<Case> {
                  @%p0 cp.async.bulk.wait_group.read 0;\n{OVERWRITE}"
             )),
         ),
+        none(
+            "copies-of-one-thread",
+            PAIR,
+            SHARED,
+            "@%first cp.async.ca.shared.global [tile], [%out], 16;\ncp.async.commit_group; // rule: cp.async.wait_all;\n\
+             @%first cp.async.ca.shared.global [tile], [%out+16], 16;\ncp.async.wait_all;\n@%first ld.shared.u32 %r2, [tile];",
+        ),
         order(
             "cp-async-group",
             PAIR,

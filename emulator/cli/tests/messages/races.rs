@@ -70,6 +70,7 @@ bar.sync 0;";
             24 | mbarrier.try_wait.parity.shared.b64 %p1, [bar], 1;
                | -------------------------------------------------- this wait is for parity 1, before any phase is complete
                |
+               = confirmed: with --seed 2, the kernel hangs: the wait for phase 1 of `bar` (parity 1) never ends: nothing arrives any more after phase 0 (of the findings, one or several lead to this)
                = rule: A wait by parity tells a phase only from the one before it: every waiter must have seen a phase complete before the next one does, or it waits for ever (PTX ISA 9.7.13.15.4, 9.7.13.15.16).
                = try: Let one arrival complete one phase for each wait (a single tcgen05.commit, after the last MMA), or let the next arrival come only after all have waited.
 
@@ -151,6 +152,7 @@ DONE:"
             32 | mbarrier.arrive.expect_tx.shared.b64 _, [bar], 64;
                | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ this arrival completes phase 1; nothing orders it after the wait
                |
+               = confirmed: with --seed 3, the kernel hangs: the wait for `bar`, parity 0, never ends: 2 phases were complete before it came (of the findings, one or several lead to this)
                = rule: A wait by parity tells a phase only from the one before it: every waiter must have seen a phase complete before the next one does, or it waits for ever (PTX ISA 9.7.13.15.4, 9.7.13.15.16).
                = try: Let one arrival complete one phase for each wait (a single tcgen05.commit, after the last MMA), or let the next arrival come only after all have waited.
 
