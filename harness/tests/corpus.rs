@@ -2,7 +2,7 @@
 
 use emulator::Deadlock;
 use harness::corpus::kernels::{Kernel, STEPS};
-use harness::corpus::run::{Bench, Judged, Verdict, judge_all, verdict};
+use harness::corpus::run::{Bench, Judged, SEEDS, Verdict, judge_all, verdict};
 use harness::corpus::{Kind, Mutant, mutants, sample, table};
 use harness::ptxas;
 
