@@ -51,7 +51,6 @@ const OTHERWISE: &[(&str, &str)] = &[
         "the arrival that overflows another barrier is named first, and not the commit that frees the stage too early",
     ),
     ("10-one-named-barrier", "the hang comes first, behind it the race that the barrier does not prevent"),
-    ("10-one-tile-of-d", "what the race leaves in the tile comes first, behind it the race"),
 ];
 
 /// The same of those on the list of rules.
