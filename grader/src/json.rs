@@ -24,7 +24,7 @@ pub struct Report {
     pub passed: bool,
     /// A part that could not be checked does not stand in the way of passing.
     pub allow_unchecked: bool,
-    /// The seed that was given.
+    /// The seed of the inputs, given or drawn; `None`: that of the steps' own tests, for solutions, or secret.
     pub seed: Option<u64>,
     /// Points of all steps.
     pub points: f64,

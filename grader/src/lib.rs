@@ -74,7 +74,7 @@ pub struct Grade {
     pub steps: Vec<Graded>,
     /// A part that could not be checked does not stand in the way of passing.
     pub allow_unchecked: bool,
-    /// The seed of the inputs, if it was given.
+    /// The seed of the inputs, given or drawn; `None`: that of the steps' own tests.
     pub seed: Option<u64>,
 }
 

@@ -7,6 +7,7 @@ mod moments;
 use arguments::step_number;
 use clap::{Args, Parser, Subcommand};
 use grader::ahead::Ahead;
+use grader::batch::seed;
 use grader::folder::Named;
 use grader::formats::not_graded::{self, NotGraded};
 use grader::formats::{self, Format};
@@ -98,7 +99,7 @@ struct Asked {
     /// Pass although a part could not be checked here (e.g. without ptxas)
     #[arg(long, global = true)]
     allow_unchecked: bool,
-    /// Seed of the inputs
+    /// Seed of the inputs (without it: one that is drawn, and told afterwards; 0 for `solutions`)
     #[arg(long, global = true, value_name = "N", value_parser = class::seed, allow_negative_numbers = true)]
     seed: Option<class::Seed>,
     /// What gives points, as TOML (without it: what `grader rubric` prints)
@@ -240,11 +241,20 @@ fn grade(
         demands: rubric.demands(),
         ..JudgeOptions::default()
     };
-    let seed = asked.seed.map(class::Seed::number).transpose()?;
+    let given = asked.seed.map(class::Seed::number).transpose()?;
+    // Who knows the inputs knows D, and needs no kernel.
+    let drawn = match (&cli.action, given) {
+        (Action::Grade { .. }, None) => Some(seed::draw()?),
+        _ => None,
+    };
+    let seed = given.or(drawn);
     if let Some(seed) = seed {
         options.input_seed = seed;
     }
     let judged = judge(&options)?;
+    if let Some(seed) = drawn {
+        eprintln!("note: the inputs were of the seed {seed}, which was drawn now; --seed {seed} gives the same again");
+    }
     let mut grade = Grade { steps: judged.steps, allow_unchecked: asked.allow_unchecked, seed };
     rubric.give_points(&mut grade);
     // The tools are asked only where someone reads the answer.

@@ -3,6 +3,7 @@
 //!
 //! An attack that finds what it looked for panics with `escaped`, one that does not with `held`.
 
+use grader::batch::seed;
 use grader::handin::Kernel;
 use grader::sandbox::Cage;
 use grader::scratch::{self, ScratchError, TimeLimits};
@@ -121,6 +122,8 @@ fn named(verdict: &Verdict) -> String {
 struct Range {
     toolchain: Toolchain,
     cage: Cage,
+    /// Drawn, as where nobody names one.
+    seed: u64,
 }
 
 impl Range {
@@ -130,7 +133,8 @@ impl Range {
         let limits = TimeLimits { compile: Duration::from_secs(30), emit: Duration::from_secs(5), patience: 3 };
         match scratch::build(&self.toolchain, &self.cage, &kernel, limits) {
             Ok(built) => {
-                let options = JudgeOptions { sources: built.sources(), ..JudgeOptions::default() };
+                let options =
+                    JudgeOptions { sources: built.sources(), input_seed: self.seed, ..JudgeOptions::default() };
                 let verdict = judge(step, &built.source(), &options);
                 assert_eq!(verdict.here, None, "{}: no attack makes this machine fail", attack.name);
                 verdict
@@ -185,7 +189,9 @@ fn range() -> Option<Range> {
     match Cage::locked(Path::new(env!("CARGO_BIN_EXE_grader"))) {
         Ok(cage) => {
             println!("{cage}");
-            Some(Range { toolchain: Toolchain::prepare(&root()).expect("what hand-ins use"), cage })
+            let (seed, toolchain) = (seed::draw().expect("a seed"), Toolchain::prepare(&root()).expect("what hand-ins use"));
+            println!("inputs of the seed {seed}");
+            Some(Range { toolchain, cage, seed })
         }
         Err(error) => {
             assert!(std::env::var_os("GRADER_REQUIRE_SANDBOX").is_none(), "GRADER_REQUIRE_SANDBOX is set: {error}");
@@ -220,7 +226,7 @@ fn run(attacks: &[Attack]) {
         }
     });
     // The same attack without a sandbox finds what it looks for, and the range sees that.
-    let open = Range { toolchain: range.toolchain.clone(), cage: Cage::Open };
+    let open = Range { toolchain: range.toolchain.clone(), cage: Cage::Open, seed: range.seed };
     let attack = attacks.iter().find(|attack| attack.name == "read_accounts").expect("it is in every run");
     let seen = open.wrong(attack).expect("it gets out");
     assert!(seen.contains("it got out"), "{seen}");

@@ -49,7 +49,7 @@ pub struct Batch {
     pub grader: Option<PathBuf>,
     /// What gives points.
     pub rubric: Rubric,
-    /// The seed of the inputs.
+    /// The seed of the inputs; `None`: one that is drawn for this folder of grades.
     pub seed: Option<u64>,
     /// A random seed that is secret until grades are out.
     pub seed_commit: bool,
@@ -135,8 +135,13 @@ impl Batch {
                 say("note: this seed was told: who handed in after that may have known it");
             }
             (secret.seed, Some(secret.commitment()))
+        } else if let Some(seed) = self.seed {
+            (seed, None)
         } else {
-            (self.seed.unwrap_or_default(), None)
+            if seed::drawn(&store)?.is_some() && !store.ids()?.is_empty() {
+                say("note: the seed that was drawn for this folder is used again: who saw one of its grades may know it");
+            }
+            (seed::drawn_once(&store)?, None)
         };
         for note in &ignored {
             say(&format!("note: {note}"));
@@ -173,6 +178,9 @@ impl Batch {
             None => running.all(&hand_ins)?,
             Some(slurm) => running.on_nodes(slurm, &hand_ins, &say)?,
         };
+        if self.seed.is_none() && !self.seed_commit {
+            say(&format!("note: the inputs were of the seed {seed}, which was drawn for this folder; --seed {seed} gives the same elsewhere"));
+        }
         done.unchecked = summary::write(&store, &hand_ins, &self.rubric, &self.asked.steps)?;
         store.end()?;
         Ok(done)

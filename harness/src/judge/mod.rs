@@ -109,11 +109,9 @@ impl Judge<'_> {
             let (problem, sms) = (case.problem, case.sms.unwrap_or(self.options.sms));
             let not_built = |failure| Stop::NotBuilt(failure, problem, sms);
             let built = self.source.build(&problem, sms).map_err(not_built)?;
-            // Once more, for the first of them: what differs there is judged by chance.
-            if cases.is_empty() {
-                let again = self.source.build(&problem, sms).map_err(not_built)?;
-                again::varies(&built, &again).map_or(Ok(()), |failure| Err(not_built(failure)))?;
-            }
+            // Once more, each of them: what differs at any is judged by chance.
+            let again = self.source.build(&problem, sms).map_err(not_built)?;
+            again::varies(&built, &again).map_or(Ok(()), |failure| Err(not_built(failure)))?;
             if let Some(failure) = self.unknown_todos(&built) {
                 return Err(Stop::NotBuilt(failure, problem, sms));
             }
