@@ -8,6 +8,7 @@ use arguments::step_number;
 use clap::{Args, Parser, Subcommand};
 use grader::ahead::Ahead;
 use grader::batch::seed;
+use grader::bounds::bounded;
 use grader::folder::Named;
 use grader::formats::not_graded::{self, NotGraded};
 use grader::formats::{self, Format};
@@ -143,6 +144,9 @@ fn main() -> ExitCode {
 fn act(cli: &Cli) -> Result<bool, NotGraded> {
     arguments::all_used(&cli.action, &cli.asked)?;
     let rubric = cli.asked.rubric.as_deref().map(Rubric::read).transpose()?.unwrap_or_default();
+    if let (Action::Grade { trust: Trust { trust: false }, .. }, Some(rubric)) = (&cli.action, &cli.asked.rubric) {
+        sandbox::hidden("the rubric", rubric)?;
+    }
     match &cli.action {
         Action::Rubric => {
             print(&rubric.to_toml())?;
@@ -309,6 +313,9 @@ fn hand_in(
 ) -> Result<Judged, NotGraded> {
     let workspace = workspace()?;
     let existing = workspace.steps();
+    if !trust.trust {
+        sandbox::hidden("the hand-in", folder)?;
+    }
     let hand_in = HandIn::open(folder, Named::ByPerson)?;
     let kernels = hand_in.find(&existing, wanted)?;
     for note in hand_in.ignored(&existing) {
@@ -412,7 +419,7 @@ fn verdict(
     source: &dyn KernelSource,
     options: &JudgeOptions,
 ) -> Result<Graded, String> {
-    let verdict = judge(step, source, options);
+    let verdict = bounded(judge(step, source, options));
     match &verdict.here {
         // Nobody gets points, or none, for that.
         Some(why) => Err(format!("this machine failed while {} was graded: {why}", name(step.number))),

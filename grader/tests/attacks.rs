@@ -4,6 +4,7 @@
 //! An attack that finds what it looked for panics with `escaped`, one that does not with `held`.
 
 use grader::batch::seed;
+use grader::bounds::bounded;
 use grader::handin::Kernel;
 use grader::sandbox::Cage;
 use grader::scratch::{self, ScratchError, TimeLimits};
@@ -135,7 +136,7 @@ impl Range {
             Ok(built) => {
                 let options =
                     JudgeOptions { sources: built.sources(), input_seed: self.seed, ..JudgeOptions::default() };
-                let verdict = judge(step, &built.source(), &options);
+                let verdict = bounded(judge(step, &built.source(), &options));
                 assert_eq!(verdict.here, None, "{}: no attack makes this machine fail", attack.name);
                 verdict
             }

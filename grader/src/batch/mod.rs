@@ -20,6 +20,7 @@ pub mod work;
 
 use crate::handin::KINDS;
 use crate::rubric::{Moment, Rubric};
+use crate::sandbox::hidden;
 use crate::toolchain::Toolchain;
 use crate::versions::{Versions, file_hash};
 use hand_ins::HandIn;
@@ -103,6 +104,10 @@ impl Batch {
         // Before anything is written: what is wrong with what was asked leaves nothing behind.
         let (hand_ins, ignored) = hand_ins::list(&self.hand_ins, Some(&self.out))?;
         options::allowed(&self.asked.options, self.grader.is_some())?;
+        if !self.asked.options.iter().any(|option| option == "--trust") {
+            hidden("the hand-ins", &self.hand_ins)?;
+            hidden("the grades", &self.out)?;
+        }
         self.slurm.as_ref().map_or(Ok(()), Slurm::answers)?;
         let (program, grade_with) = who_grades(self.grader.as_deref())?;
         // A container or another machine has its own.

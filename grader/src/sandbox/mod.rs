@@ -34,7 +34,7 @@ mod run;
 pub mod spec;
 
 pub use run::{End, Ran};
-pub use spec::{Job, Limits, Output, PATIENCE, Spec, WORK, is_shown};
+pub use spec::{Job, Limits, Output, PATIENCE, Spec, WORK, hidden};
 
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;

@@ -157,7 +157,10 @@ impl Judge<'_> {
     fn unknown_todos(&self, built: &Built) -> Option<BuildFailure> {
         let known: Vec<&str> = self.step.milestones.iter().map(|milestone| milestone.id).collect();
         let unknown = built.todos.iter().filter(|todo| !known.contains(&todo.id.as_str()));
+        // A list of thousands says no more.
+        const SHOWN: usize = 20;
         let errors: Vec<BuildErrorAt> = unknown
+            .take(SHOWN)
             .map(|todo| BuildErrorAt {
                 place: todo.place.clone(),
                 message: format!("step {} has no TODO {}", self.step.number, todo.id),
