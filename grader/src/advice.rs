@@ -135,6 +135,8 @@ fn not_the_kernel(verdict: &Verdict) -> Option<Next> {
 /// Why a part could not be checked, in words for a student: the assembler is the course's to install.
 pub fn why_not_checked(part: Part, reason: &str) -> String {
     match part {
+        // That is the text's doing, or a machine's that is busy: nobody knows.
+        Part::Resources if reason.starts_with("ptxas took longer") => reason.to_string(),
         Part::Resources => format!("the machine that grades could not look at it, and the kernel is not why: {reason}"),
         _ => reason.to_string(),
     }

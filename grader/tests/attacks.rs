@@ -10,8 +10,7 @@ use grader::sandbox::Cage;
 use grader::scratch::{self, ScratchError, TimeLimits};
 use grader::toolchain::Toolchain;
 use grader::{Grade, Graded, table};
-use harness::points::share;
-use harness::{BuildFailure, Built, JudgeOptions, KernelSource, Outcome, Part, Problem, Verdict, judge};
+use harness::{BuildFailure, Built, JudgeOptions, KernelSource, Outcome, Problem, Verdict, judge};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -25,6 +24,8 @@ struct Attack {
     family: String,
     expect: String,
     says: String,
+    /// What is honest in it, in percent of the step's points: it earns so much, and no more.
+    keeps: u32,
     /// It takes long: only in the full run.
     slow: bool,
     step: u8,
@@ -80,6 +81,7 @@ fn attack(file: &Path) -> Attack {
         expect: value("expect").unwrap_or_else(|| panic!("{name} says what to expect")),
         family: value("family").unwrap_or_else(|| panic!("{name} has a family")),
         says: value("says").unwrap_or_default(),
+        keeps: value("keeps").map_or(0, |keeps| keeps.parse().expect("a number")),
         slow: header.contains(&"slow"),
         step: value("step").map_or(1, |step| step.parse().expect("a number")),
         text,
@@ -162,21 +164,19 @@ impl Range {
         let complaints = [
             (name != attack.expect).then(|| format!("the verdict is `{name}`, not `{}`", attack.expect)),
             (!shown.contains(&attack.says)).then(|| format!("it does not say `{}`", attack.says)),
+            shown.contains(&*root().to_string_lossy()).then(|| "it names the grader's folders".to_string()),
             shown.contains("escaped").then(|| "it got out".to_string()),
             shown.contains(cursor).then(|| "what is shown moves the cursor".to_string()),
-            (name != "passed" && too_many(&attack.family, points, most)).then(|| format!("it gets {points} points")),
+            (name != "passed" && too_many(attack.keeps, points, most)).then(|| format!("it gets {points} points")),
         ];
         let complaints: Vec<String> = complaints.into_iter().flatten().collect();
         (!complaints.is_empty()).then(|| format!("{}: {}\n{shown}", attack.name, complaints.join("; ")))
     }
 }
 
-/// Whether an attack gains by so many points. A kernel of the family `times` is right, and loses the points of `fast` alone.
-fn too_many(family: &str, points: f64, most: u32) -> bool {
-    match family {
-        "times" => points > f64::from(most * (100 - share(Part::Fast))) / 100.0,
-        _ => points >= 5.0,
-    }
+/// Whether an attack gains by so many points: it has more than what in it is honest, in percent of the step's. An untouched file has none.
+fn too_many(keeps: u32, points: f64, most: u32) -> bool {
+    points > f64::from(most * keeps) / 100.0
 }
 
 /// `GRADER_REQUIRE_SANDBOX=1`: a machine without a sandbox fails these tests.
@@ -214,6 +214,7 @@ fn run(attacks: &[Attack]) {
     // One run after the other: what one leaves would be taken for the other's.
     static ALONE: Mutex<()> = Mutex::new(());
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    adopting();
     let Some(range) = range() else { return };
     let (next, wrong) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
@@ -233,6 +234,10 @@ fn run(attacks: &[Attack]) {
     assert!(seen.contains("it got out"), "{seen}");
     let wrong = wrong.into_inner().unwrap_or_else(PoisonError::into_inner);
     assert!(wrong.is_empty(), "{} of {} attacks:\n{}", wrong.len(), attacks.len(), wrong.join("\n"));
+    // What a program without a sandbox leaves is seen.
+    let mut sleeper = Command::new("sleep").arg("60").spawn().expect("it starts");
+    assert!(left_over().iter().any(|line| line.contains("sleep 60")), "{:?}", left_over());
+    sleeper.kill().and_then(|()| sleeper.wait()).expect("it ends");
     // After all of that an honest hand-in gets what it got before.
     let honest = attacks.iter().find(|attack| attack.name == "solution").expect("the solution is in every run");
     let verdict = range.grade(honest);
@@ -247,15 +252,39 @@ fn run(attacks: &[Attack]) {
     }
 }
 
-/// Processes that were started from a scratch folder of this checkout.
+/// Processes that this one started, or they in turn, and that go on. Who loses the process above comes below this one: see `adopting`.
 fn left_over() -> Vec<String> {
-    let scratch = root().join("target/grader/hand-ins").display().to_string();
+    let own = std::process::id();
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-    processes
-        .filter_map(|entry| fs::read(entry.path().join("cmdline")).ok())
-        .map(|line| String::from_utf8_lossy(&line).replace('\0', " "))
-        .filter(|line| line.contains(&scratch))
-        .collect()
+    let numbers: Vec<u32> = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    // Behind the name, in brackets: the state, and the process above.
+    let stat = |process: u32| -> Option<(String, u32)> {
+        let text = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+        let mut rest = text.get(text.rfind(')')? + 1..)?.split_whitespace();
+        Some((rest.next()?.to_string(), rest.next()?.parse().ok()?))
+    };
+    let is_ours = |process: u32| {
+        let mut above = process;
+        while let Some((_, next)) = stat(above).filter(|(_, next)| *next > 1) {
+            if next == own {
+                return true;
+            }
+            above = next;
+        }
+        false
+    };
+    let goes_on = |process: &u32| stat(*process).is_some_and(|(state, _)| state != "Z") && is_ours(*process);
+    let line = |process: u32| {
+        let line = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
+        format!("{process}: {}", String::from_utf8_lossy(&line).replace('\0', " "))
+    };
+    numbers.into_iter().filter(goes_on).map(line).collect()
+}
+
+/// Lets processes come below this one whose own is gone, so that none is lost sight of.
+fn adopting() {
+    #[cfg(target_os = "linux")]
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid())).expect("it is allowed to everybody");
 }
 
 #[test]
@@ -271,9 +300,9 @@ fn each_attack_says_what_it_is() {
 }
 
 #[test]
-fn only_a_kernel_that_is_right_and_slow_keeps_more_than_half() {
-    assert!(!too_many("times", 8.5, 10) && too_many("times", 8.51, 10) && too_many("times", 10.0, 10));
-    assert!(!too_many("answers", 4.99, 10) && too_many("answers", 5.0, 10) && too_many("answers", 8.5, 10));
+fn an_attack_earns_what_is_honest_in_it_and_no_more() {
+    assert!(!too_many(0, 0.0, 5) && too_many(0, 0.01, 5) && too_many(0, 3.5, 5));
+    assert!(!too_many(85, 8.5, 10) && too_many(85, 8.51, 10) && too_many(85, 10.0, 10));
 }
 
 /// One of each family: what a change of the sandbox breaks first.

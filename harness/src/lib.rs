@@ -68,6 +68,7 @@ pub mod steps;
 pub mod test_main;
 pub mod verdict;
 pub mod waits;
+pub mod warden;
 pub mod workbook;
 
 pub use device::Device;

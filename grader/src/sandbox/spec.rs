@@ -8,6 +8,8 @@ use std::time::Duration;
 
 /// The one folder that a locked program can write to.
 pub const WORK: &str = "/hand-in-scratch";
+/// Where a stranger's program lies for itself: the same in every run, and nothing of the machine that grades.
+pub const PROGRAM: &str = "/hand-in-program";
 /// Where the compiler sees its own processes.
 pub(super) const PROC: &str = "/proc";
 /// Where a locked program looks for others.
@@ -129,8 +131,10 @@ pub struct Output {
 pub struct Spec {
     /// What kind of run.
     pub job: Job,
-    /// The program.
+    /// The program, where it sees itself.
     pub program: PathBuf,
+    /// Where it lies outside, if that is elsewhere; then it need not be in [`shown`](Spec::shown).
+    pub outside: Option<PathBuf>,
     /// Its arguments.
     pub arguments: Vec<String>,
     /// Arguments for a system that gives no `/proc` to a [`Job::Compiler`].
