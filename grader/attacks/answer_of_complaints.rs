@@ -1,6 +1,6 @@
 // family: answers
 // expect: builder-refused
-// says: more errors, too long to be shown
+// says: more bytes are not shown
 
 // Texts that pass one by one, and are too long for any report together.
 use ptx::prelude::*;

@@ -146,7 +146,9 @@ mod tests {
         let lottery = Counting(Cell::new(0), |count, built: &mut Built| built.grid = [count, 1, 1]);
         assert!(!Ahead::of(&lottery, step(), &options).is_same_again());
         // Only the last of them is another the second time.
-        let late = Counting(Cell::new(0), move |count, built: &mut Built| built.grid = [1 + u32::from(count == 2 * all), 1, 1]);
+        let late = Counting(Cell::new(0), move |count, built: &mut Built| {
+            built.grid = [1 + u32::from(count == 2 * all), 1, 1]
+        });
         assert!(!Ahead::of(&late, step(), &options).is_same_again());
     }
 

@@ -1,8 +1,8 @@
 //! Programs that the grader starts: what they write, how long they take, and that none outlives it.
 
-pub(crate) use harness::warden::end;
 #[cfg(unix)]
 use harness::warden::Warden;
+pub(crate) use harness::warden::end;
 use std::io::Read;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;

@@ -266,7 +266,8 @@ fn grade(
         None if asked.format != Format::Text => Some(Versions::here(&workspace()?.root)),
         known => known,
     };
-    let about = About { rubric, handed_in, versions, sandbox: judged.sandbox };
+    let all_steps = matches!(cli.action, Action::Grade { .. }) && asked.steps.is_empty();
+    let about = About { rubric, handed_in, versions, sandbox: judged.sandbox, all_steps };
     print(&formats::render(asked.format, &grade, &json::report(&grade, &about))?)?;
     Ok(grade.passed())
 }

@@ -190,7 +190,8 @@ fn range() -> Option<Range> {
     match Cage::locked(Path::new(env!("CARGO_BIN_EXE_grader"))) {
         Ok(cage) => {
             println!("{cage}");
-            let (seed, toolchain) = (seed::draw().expect("a seed"), Toolchain::prepare(&root()).expect("what hand-ins use"));
+            let (seed, toolchain) =
+                (seed::draw().expect("a seed"), Toolchain::prepare(&root()).expect("what hand-ins use"));
             println!("inputs of the seed {seed}");
             Some(Range { toolchain, cage, seed })
         }

@@ -367,14 +367,23 @@ fn a_grader_that_is_killed_takes_its_assembler_with_it() {
         fs::create_dir(at(name)).expect("a folder");
     }
     fs::write(at("hand-in/step01.rs"), text).expect("written");
-    let script = format!("#!/bin/sh\ncase $1 in --version) exit;; esac\necho $$ > {0}.new; mv {0}.new {0}\nsleep 900\n", at("asked").display());
+    let script = format!(
+        "#!/bin/sh\ncase $1 in --version) exit;; esac\necho $$ > {0}.new; mv {0}.new {0}\nsleep 900\n",
+        at("asked").display()
+    );
     fs::write(at("ptxas"), script).expect("written");
     fs::set_permissions(at("ptxas"), fs::Permissions::from_mode(0o755)).expect("set");
     let mut grade = Command::new(GRADER);
     grade.args(["grade", "--trust"]).arg(at("hand-in")).current_dir(root()).env("PTXAS", at("ptxas"));
     grade.env("TMPDIR", at("temporary")).stdout(Stdio::null()).stderr(Stdio::null());
     let mut grader = Sleeper(grade.spawn().expect("it starts"));
-    let text = || fs::read_dir(at("temporary")).into_iter().flatten().flatten().any(|entry| entry.path().join("kernel.ptx").is_file());
+    let text = || {
+        fs::read_dir(at("temporary"))
+            .into_iter()
+            .flatten()
+            .flatten()
+            .any(|entry| entry.path().join("kernel.ptx").is_file())
+    };
     until("the assembler is not asked", || at("asked").is_file());
     assert!(text(), "it is asked about a text");
     let process = fs::read_to_string(at("asked")).expect("its number");

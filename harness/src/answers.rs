@@ -142,11 +142,8 @@ fn shown(errors: Vec<BuildErrorAt>) -> Vec<BuildErrorAt> {
     let all = errors.len();
     let (mut shown, mut bytes): (Vec<BuildErrorAt>, usize) = (Vec::new(), 0);
     for error in errors {
-        let error = BuildErrorAt {
-            place: shown_place(error.place),
-            message: plain(&error.message),
-            help: plain(&error.help),
-        };
+        let error =
+            BuildErrorAt { place: shown_place(error.place), message: plain(&error.message), help: plain(&error.help) };
         bytes += error.place.file.len() + error.message.len() + error.help.len();
         if bytes > MAX_TEXTS || shown.len() == MAX_LIST {
             let message = format!("there are {} more errors, too long to be shown", all - shown.len());
@@ -354,7 +351,9 @@ mod tests {
     fn texts_of_an_answer_are_bounded_in_all() {
         let error = |line| json!({"place": {"file": "k.rs", "line": line, "column": 1}, "message": "\u{7f}".repeat(16_000), "help": "h"});
         let failed = json!({"failed": {"rejected": (1..=1030).map(error).collect::<Vec<_>>()}});
-        let Ok(Answer::Failed(BuildFailure::Rejected(errors))) = parse(&failed.to_string()) else { panic!("an answer") };
+        let Ok(Answer::Failed(BuildFailure::Rejected(errors))) = parse(&failed.to_string()) else {
+            panic!("an answer")
+        };
         let bytes: usize = errors.iter().map(|error| error.message.len()).sum();
         assert!(bytes <= MAX_TEXTS && errors.len() > 2, "{bytes} bytes of {} errors", errors.len());
         let last = &errors[errors.len() - 1].message;
@@ -362,7 +361,9 @@ mod tests {
         // What an honest kernel has is all there.
         let error = |line| json!({"place": {"file": "k.rs", "line": line, "column": 1}, "message": "m".repeat(200), "help": "h"});
         let failed = json!({"failed": {"rejected": (1..=500).map(error).collect::<Vec<_>>()}});
-        let Ok(Answer::Failed(BuildFailure::Rejected(errors))) = parse(&failed.to_string()) else { panic!("an answer") };
+        let Ok(Answer::Failed(BuildFailure::Rejected(errors))) = parse(&failed.to_string()) else {
+            panic!("an answer")
+        };
         assert_eq!(errors.len(), 500);
     }
 

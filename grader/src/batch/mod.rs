@@ -144,7 +144,9 @@ impl Batch {
             (seed, None)
         } else {
             if seed::drawn(&store)?.is_some() && !store.ids()?.is_empty() {
-                say("note: the seed that was drawn for this folder is used again: who saw one of its grades may know it");
+                say(
+                    "note: the seed that was drawn for this folder is used again: who saw one of its grades may know it",
+                );
             }
             (seed::drawn_once(&store)?, None)
         };
@@ -184,7 +186,9 @@ impl Batch {
             Some(slurm) => running.on_nodes(slurm, &hand_ins, &say)?,
         };
         if self.seed.is_none() && !self.seed_commit {
-            say(&format!("note: the inputs were of the seed {seed}, which was drawn for this folder; --seed {seed} gives the same elsewhere"));
+            say(&format!(
+                "note: the inputs were of the seed {seed}, which was drawn for this folder; --seed {seed} gives the same elsewhere"
+            ));
         }
         done.unchecked = summary::write(&store, &hand_ins, &self.rubric, &self.asked.steps)?;
         store.end()?;

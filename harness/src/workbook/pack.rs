@@ -379,7 +379,8 @@ mod tests {
 
     #[test]
     fn what_was_not_touched_gives_no_points_and_is_in_no_command() {
-        let all: String = (1..=crate::step(2).unwrap().milestones.len()).map(|n| format!("k.todo(\"2.{n}\");\n")).collect();
+        let all: String =
+            (1..=crate::step(2).unwrap().milestones.len()).map(|n| format!("k.todo(\"2.{n}\");\n")).collect();
         let (folder, workspace) = checkout(&[(1, "fn kernel() {}\n"), (2, &all)]);
         let told = pack(&workspace, &[], &folder.path().join("handin.tar"), Compiled::NotAsked).unwrap();
         assert!(told.contains("step02: ") && !told.contains("try:") && !told.contains("points"), "{told}");
