@@ -257,7 +257,11 @@ fn grade(
     }
     let judged = judge(&options)?;
     if let Some(seed) = drawn {
-        eprintln!("note: the inputs were of the seed {seed}, which was drawn now; --seed {seed} gives the same again");
+        // Before the grade, so that where both streams are one, what a system reads is at the end. Whoever reads may be gone.
+        let _ = writeln!(
+            std::io::stderr(),
+            "note: the inputs were of the seed {seed}, which was drawn now; --seed {seed} gives the same again"
+        );
     }
     let mut grade = Grade { steps: judged.steps, allow_unchecked: asked.allow_unchecked, seed };
     rubric.give_points(&mut grade);

@@ -108,7 +108,7 @@ impl Left {
             (count, true) => {
                 let worth = crate::step(*step).map(|step| {
                     let hundredths = step.points * MILESTONE_SHARE * (todos - count) as u32 / *todos as u32;
-                    format!(": up to {} points for the others", number(f64::from(hundredths) / 100.0))
+                    format!(": worth up to {} of {} points", number(f64::from(hundredths) / 100.0), step.points)
                 });
                 format!("{name}: {count} of {todos} TODOs open ({}){}", open.join(", "), worth.unwrap_or_default())
             }
@@ -331,7 +331,7 @@ mod tests {
         (folder, workspace)
     }
 
-    /// Step 2 has eight TODOs.
+    /// Step 2 has six TODOs.
     const OPEN: &str = "fn kernel() {\n    k.todo(\"2.1\");\n    // k.todo(\"2.2\");\n    w.todo(\"2.3\");\n}\n";
 
     #[test]
@@ -343,8 +343,8 @@ mod tests {
             FOLDER/handin.tar: 1 kernel
               steps/step01/src/kernel.rs, 15 bytes
             not packed:
-              step02: 2 TODOs open (2.1, 2.3)
-              try: Name a step with `--step` to pack it as it is.
+              step02: 2 of 6 TODOs open (2.1, 2.3): worth up to 1 of 5 points
+              try: `cargo workbook pack --step 1 --step 2 --out FOLDER/handin.tar` packs what was written of them, too, as it is. Only the last archive counts that is handed in.
             The grader takes these files and nothing else, and gives the verdict that you see with
               cargo workbook run step01
         "#]]
@@ -368,7 +368,15 @@ mod tests {
         let out = folder.path().join("mine.tar");
         let told = pack(&workspace, &[2], &out, Compiled::NotAsked).unwrap();
         // That step 1 is not in it must be said, with all that it takes to have both.
-        expect![[""]].assert_eq(&told.replace(folder.path().to_str().unwrap(), "FOLDER"));
+        expect![[r#"
+            FOLDER/mine.tar: 1 kernel
+              steps/step02/src/kernel.rs, 76 bytes
+            not packed:
+              step01: it is done
+              try: `cargo workbook pack --step 1 --step 2 --out FOLDER/mine.tar` packs what was written of them, too, as it is. Only the last archive counts that is handed in.
+            The grader takes these files and nothing else, and gives the verdict that you see with
+              cargo workbook run step02
+        "#]].assert_eq(&told.replace(folder.path().to_str().unwrap(), "FOLDER"));
         let told = pack(&workspace, &[1, 2], &out, Compiled::NotAsked).unwrap();
         assert!(!told.contains("not packed"), "{told}");
         let left = || [Left { step: 1, open: Vec::new(), todos: 7 }];
@@ -439,8 +447,8 @@ mod tests {
         };
         expect![[r#"
             no step is done, so there is nothing to pack
-              step02: 2 TODOs open (2.1, 2.3)
-              try: Finish a step, or name one with `--step`: it is packed as it is."#]]
+              step02: 2 of 6 TODOs open (2.1, 2.3): worth up to 1 of 5 points
+              try: What is done of them may give points: `cargo workbook pack --step 2 --out FOLDER/handin.tar` packs it as it is."#]]
         .assert_eq(&refused(&workspace, &[]));
         let large = "//".to_string() + &" ".repeat(1 << 20);
         fs::write(workspace.root.join(Workspace::kernel(2)), large).unwrap();
