@@ -50,7 +50,7 @@ fn real(path: &Path) -> PathBuf {
 pub fn hidden(what: &str, path: &Path) -> Result<(), String> {
     let Some(folder) = shown_by(path) else { return Ok(()) };
     Err(format!(
-        "{what}, {}, would lie in {folder}, a folder of the system that every hand-in sees\n  try: Move it elsewhere.",
+        "{what}: {} lies in {folder}, a folder of the system that every hand-in sees\n  try: Put it elsewhere.",
         path.display()
     ))
 }
