@@ -108,10 +108,8 @@ impl Judge<'_> {
         for (case, inputs) in plan(self.step, demands.sizes(self.step), demands.timed(self.step)) {
             let (problem, sms) = (case.problem, case.sms.unwrap_or(self.options.sms));
             let not_built = |failure| Stop::NotBuilt(failure, problem, sms);
-            let built = self.source.build(&problem, sms).map_err(not_built)?;
-            // Once more, each of them: what differs at any is judged by chance.
-            let again = self.source.build(&problem, sms).map_err(not_built)?;
-            again::varies(&built, &again).map_or(Ok(()), |failure| Err(not_built(failure)))?;
+            // Each of them twice: what differs at any is judged by chance.
+            let built = again::twice(|| self.source.build(&problem, sms)).map_err(not_built)?;
             if let Some(failure) = self.unknown_todos(&built) {
                 return Err(Stop::NotBuilt(failure, problem, sms));
             }
