@@ -1,5 +1,6 @@
 //! Hand-ins that mean harm: `grader/attacks`, one file each. A header says the family, the verdict that it must get, and words that the
-//! verdict must hold; what follows is the kernel, or replaces passages of a solution.
+//! verdict must hold, and what share of the points it keeps for what is honest in it (`keeps`, in percent; none without it); what follows
+//! is the kernel, or replaces passages of a solution.
 //!
 //! An attack that finds what it looked for panics with `escaped`, one that does not with `held`.
 
