@@ -209,8 +209,11 @@ fn check(built: &Built) -> Result<(), Wrong> {
     built.regions.iter().try_for_each(region)?;
     for todo in &built.todos {
         let odd = |text: &str| text.len() > MAX_NAME || text.chars().any(moves);
-        if odd(&todo.id) || odd(&todo.place.file) {
+        if odd(&todo.id) {
             return Err(("todos", format!("`{}` is no TODO's number", named(&todo.id))));
+        }
+        if odd(&todo.place.file) {
+            return Err(("todos", format!("`{}` is no file of a TODO", named(&todo.place.file))));
         }
     }
     Ok(())
@@ -288,6 +291,9 @@ mod tests {
             refused(|built| built["regions"][0]["offset"] = json!(u32::MAX)),
             refused(|built| built["regions"][0]["kind"] = tile(u32::MAX)),
             refused(|built| built["regions"] = json!(vec![built["regions"][0].clone(); MAX_LIST + 1])),
+            refused(|built| {
+                built["todos"] = json!([{"id": "1.1", "place": {"file": "x".repeat(257), "line": 1, "column": 1}}])
+            }),
             refused(|built| built["points"] = json!(100)),
             refused(|built| built["buffers"] = json!([[1, 2, 3]])),
         ];
@@ -310,6 +316,7 @@ mod tests {
             the answer is not a kernel (regions): `a` ends at 4294967303; up to 16777216 is read
             the answer is not a kernel (regions): `a` is a tile of 4294967295 x 4294967295 elements of 2 bytes
             the answer is not a kernel (regions): 4097 of them; up to 4096 are read
+            the answer is not a kernel (todos): `xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx` is no file of a TODO
             the answer is not a kernel: unknown field `points`, expected one of `name`, `ptx`, `grid`, `cluster`, `block`, `dynamic_shared`, `params`, `regions`, `todos`, `leaks` at line 1 column 145
             the answer is not a kernel: unknown field `buffers`, expected one of `name`, `ptx`, `grid`, `cluster`, `block`, `dynamic_shared`, `params`, `regions`, `todos`, `leaks` at line 1 column 37"#]].assert_eq(&said.join("\n"));
     }
