@@ -1,3 +1,4 @@
 // family: wrong products
 // expect: structure
+// keeps: 70
 // base: step04

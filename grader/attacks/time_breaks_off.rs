@@ -1,5 +1,6 @@
 // family: times
 // expect: fast
+// keeps: 85
 // says: the run that is timed breaks off
 // step: 4
 // base: step04

@@ -1,5 +1,6 @@
 // family: times
 // expect: fast
+// keeps: 85
 // says: With zeros in A and B it takes
 // step: 4
 // base: step04

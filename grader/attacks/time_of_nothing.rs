@@ -1,5 +1,6 @@
 // family: times
 // expect: fast
+// keeps: 85
 // says: does not compute the product
 // step: 4
 // base: step04

@@ -124,9 +124,17 @@ pub fn next(verdict: &Verdict) -> Option<Next> {
     })
 }
 
+/// How the reason begins where the assembler was ended: that is the text's doing, or a machine's that is busy, and nobody knows which.
+const TOOK_LONGER: &str = "ptxas took longer";
+
 /// What could not be checked for want of an assembler is nothing that a kernel's author can do.
 fn not_the_kernel(verdict: &Verdict) -> Option<Next> {
     let Outcome::NotChecked { reason } = verdict.part(Part::Resources) else { return None };
+    if reason.starts_with(TOOK_LONGER) {
+        let title = "`resources` could not be checked: the assembler did not come to its end";
+        let task = "Look for a text that is far longer than its kernel needs; `cargo workbook inspect` shows it. If it is short, tell the course.";
+        return Some(Next { title: title.to_string(), task: Some(task.to_string()), ..Next::default() });
+    }
     let title = "`resources` could not be checked, because of the machine that grades and not because of the kernel";
     let task = format!("Leave the kernel as it is, and tell the course, which can mend it there: {reason}.");
     Some(Next { title: title.to_string(), task: Some(task), ..Next::default() })
@@ -135,6 +143,7 @@ fn not_the_kernel(verdict: &Verdict) -> Option<Next> {
 /// Why a part could not be checked, in words for a student: the assembler is the course's to install.
 pub fn why_not_checked(part: Part, reason: &str) -> String {
     match part {
+        Part::Resources if reason.starts_with(TOOK_LONGER) => reason.to_string(),
         Part::Resources => format!("the machine that grades could not look at it, and the kernel is not why: {reason}"),
         _ => reason.to_string(),
     }
@@ -228,6 +237,32 @@ fn task(text: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_assembler_that_does_not_end_is_not_said_to_be_the_machines_fault() {
+        let passed = || Outcome::Passed { detail: String::new() };
+        let verdict = |reason: &str| {
+            let resources = Outcome::NotChecked { reason: reason.to_string() };
+            let outcomes = [passed(), passed(), passed(), resources, passed()];
+            let mut outcomes = outcomes.into_iter();
+            Verdict {
+                step: 1,
+                title: String::new(),
+                device: String::new(),
+                parts: Part::ALL.map(|part| (part, outcomes.next().unwrap())),
+                milestones: Vec::new(),
+                build_failure: None,
+                here: None,
+                points: 0.0,
+                max_points: 5,
+                seconds: 0.0,
+            }
+        };
+        let late = next(&verdict("ptxas took longer than 120 s and was ended")).unwrap();
+        assert!(late.title.contains("did not come to its end") && !late.line().contains("because of the machine"));
+        assert!(next(&verdict("no ptxas")).unwrap().title.contains("because of the machine that grades"));
+        assert_eq!(why_not_checked(Part::Resources, "ptxas took longer than 1 s"), "ptxas took longer than 1 s");
+    }
 
     #[test]
     fn places_and_what_to_try_are_found_in_explanations() {

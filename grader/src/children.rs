@@ -1,5 +1,8 @@
 //! Programs that the grader starts: what they write, how long they take, and that none outlives it.
 
+#[cfg(unix)]
+use harness::warden::Warden;
+pub(crate) use harness::warden::end;
 use std::io::Read;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
@@ -60,7 +63,7 @@ pub(crate) fn run_within(command: &mut Command, within: &Within) -> Result<Ended
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(command, 0);
     #[cfg(unix)]
-    let mut warden = Warden::ready();
+    let mut warden = Warden::ready(None);
     let mut child = command.spawn().map_err(|error| format!("cannot start {name}: {error}"))?;
     #[cfg(unix)]
     if let Some(warden) = &mut warden {
@@ -74,42 +77,6 @@ pub(crate) fn run_within(command: &mut Command, within: &Within) -> Result<Ended
     };
     (ended.stdout, ended.stderr) = (text(stdout), text(stderr));
     Ok(ended)
-}
-
-/// A process that ends a group of processes when this one is gone, by whatever way. A group of its own gets no Ctrl-C.
-#[cfg(unix)]
-pub(crate) struct Warden(Child);
-
-#[cfg(unix)]
-impl Warden {
-    /// Started before the group that it is to watch: to start it takes a while, in which this process may be killed. `None` where there is
-    /// no `sh`: then the group ends by itself.
-    pub(crate) fn ready() -> Option<Warden> {
-        let mut command = Command::new("sh");
-        // The other end of its input is held here. It is closed when this process ends.
-        command.args(["-c", "read -r group && cat > /dev/null; [ -n \"$group\" ] && kill -s KILL -- \"-$group\""]);
-        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-        std::os::unix::process::CommandExt::process_group(&mut command, 0);
-        command.spawn().ok().map(Warden)
-    }
-
-    /// Tells it the group: that of this process.
-    pub(crate) fn watch(&mut self, leader: &Child) {
-        use std::io::Write;
-        if let Some(stdin) = &mut self.0.stdin {
-            // One that is gone watches nothing, as one that could not be started.
-            let _ = writeln!(stdin, "{}", leader.id()).and_then(|()| stdin.flush());
-        }
-    }
-}
-
-#[cfg(unix)]
-impl Drop for Warden {
-    /// The group has ended: its number may be another's soon.
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }
 
 /// Reads a pipe to its end, and keeps its beginning.
@@ -127,15 +94,6 @@ pub(crate) fn read(pipe: Option<impl Read + Send + 'static>, most: u64) -> mpsc:
         let _ = send.send(bytes);
     });
     receive
-}
-
-/// Ends a process that leads a group of its own, with that group.
-pub(crate) fn end(leader: &mut Child) {
-    #[cfg(unix)]
-    let _ = Command::new("kill").args(["-KILL", "--", &format!("-{}", leader.id())]).status();
-    // It may have ended just now; either way it is gone afterwards.
-    let _ = leader.kill();
-    let _ = leader.wait();
 }
 
 /// Waits for its end, or ends it.
@@ -191,34 +149,6 @@ fn cpu_time(_: u32) -> Option<Duration> {
 #[cfg(all(test, unix))]
 mod tests {
     use super::*;
-    use std::os::unix::process::{CommandExt, ExitStatusExt};
-
-    fn sleeper() -> Child {
-        // A process of the group that is not its leader ends, too.
-        Command::new("sh").args(["-c", "sleep 60; true"]).process_group(0).spawn().unwrap()
-    }
-
-    #[test]
-    fn a_group_ends_with_who_started_it_and_not_before() {
-        let mut group = sleeper();
-        let watched = |group: &Child| {
-            let mut warden = Warden::ready().unwrap();
-            warden.watch(group);
-            warden
-        };
-        drop(watched(&group));
-        assert_eq!(group.try_wait().unwrap(), None, "a warden that is dismissed does nothing");
-        let mut warden = watched(&group);
-        thread::sleep(Duration::from_millis(200));
-        assert_eq!(group.try_wait().unwrap(), None);
-        // As when this process ends.
-        drop(warden.0.stdin.take());
-        assert_eq!(group.wait().unwrap().signal(), Some(9));
-        // One that was told nothing ends by itself, and nothing else.
-        let mut idle = Warden::ready().unwrap();
-        drop(idle.0.stdin.take());
-        assert_eq!(idle.0.wait().unwrap().code(), Some(1));
-    }
 
     #[cfg(target_os = "linux")]
     #[test]

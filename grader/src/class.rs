@@ -6,6 +6,7 @@ use grader::batch::slurm::{self, Slurm};
 use grader::batch::store::{self, Store};
 use grader::batch::{Batch, regrade, seed};
 use grader::rubric::Rubric;
+use grader::sandbox;
 use grader::similar::{self, Class};
 use grader::versions::Versions;
 use harness::workbook::name;
@@ -121,6 +122,9 @@ impl Action {
                 grader::handin::there_are(&workspace.steps(), &asked.steps)?;
                 let root = workspace.root;
                 let mut options = options.clone();
+                if let (false, Some(rubric)) = (trust.trust, &asked.rubric) {
+                    sandbox::hidden("the rubric", rubric)?;
+                }
                 if trust.trust && !options.iter().any(|option| option == "--trust") {
                     options.push("--trust".to_string());
                 }

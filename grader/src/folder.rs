@@ -118,6 +118,11 @@ impl Folder {
         names
     }
 
+    /// The folder at a place; `None` if there is none, or the system does not give it. What lies in it is only shown.
+    pub(crate) fn folder(&self, place: &str) -> Option<Folder> {
+        system::open_below(&self.0, place).map(Folder)
+    }
+
     /// Whether anything is at a place, of whatever kind.
     pub fn holds(&self, place: &str) -> bool {
         !matches!(system::below(&self.0, place), Ok(None))
@@ -187,6 +192,12 @@ mod system {
             }
         }
         Ok(names)
+    }
+
+    /// The folder at a place.
+    pub(super) fn open_below(folder: &Open, place: &str) -> Option<Open> {
+        let file = below(folder, place).ok()??;
+        file.metadata().is_ok_and(|about| about.is_dir()).then(|| OwnedFd::from(file))
     }
 
     /// What is at a place; `None` if there is nothing.
@@ -279,6 +290,11 @@ mod system {
             Ok(entry.file_name().to_string_lossy().into_owned() + end)
         };
         folder.read_dir()?.map(name).collect()
+    }
+
+    pub(super) fn open_below(folder: &Open, place: &str) -> Option<Open> {
+        let path = folder.join(place);
+        path.symlink_metadata().is_ok_and(|about| about.is_dir()).then_some(path)
     }
 
     pub(super) fn below(folder: &Open, place: &str) -> Result<Option<File>, Odd> {

@@ -24,7 +24,7 @@ pub struct Report {
     pub passed: bool,
     /// A part that could not be checked does not stand in the way of passing.
     pub allow_unchecked: bool,
-    /// The seed that was given.
+    /// The seed of the inputs, given or drawn; `None`: that of the steps' own tests, for solutions, or secret.
     pub seed: Option<u64>,
     /// Points of all steps.
     pub points: f64,
@@ -45,6 +45,18 @@ pub struct Report {
     pub sandbox: Option<Sandbox>,
     /// The steps.
     pub steps: Vec<Step>,
+    /// Steps of the rubric that are not in the hand-in, and have no points. Empty where some steps alone were asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_handed_in: Vec<Missing>,
+}
+
+/// A step of the rubric that is not in the hand-in.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Missing {
+    /// Its number.
+    pub step: u8,
+    /// Points that it could give.
+    pub max_points: u32,
 }
 
 /// What was enforced: the fields of [`Enforced`](crate::sandbox::Enforced), or that nothing was.
@@ -225,6 +237,8 @@ pub struct About {
     pub versions: Option<Versions>,
     /// What was enforced while the hand-in ran.
     pub sandbox: Option<Sandbox>,
+    /// All steps of the rubric were asked for: what is not handed in has no points.
+    pub all_steps: bool,
 }
 
 /// The grade, as all formats but the table show it.
@@ -236,8 +250,11 @@ pub fn report(grade: &Grade, about: &About) -> Report {
         days: late.days(handed_in),
         points_lost: rounded(points - late.left(points, handed_in)),
     });
+    let there = |number: &u8| grade.steps.iter().any(|graded| graded.verdict.step == *number);
+    let missing = about.rubric.steps.iter().filter(|(number, _)| about.all_steps && !there(number));
     Report {
         schema: SCHEMA,
+        not_handed_in: missing.map(|(step, of)| Missing { step: *step, max_points: of.points }).collect(),
         passed: grade.passed(),
         allow_unchecked: grade.allow_unchecked,
         seed: grade.seed,

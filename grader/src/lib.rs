@@ -33,6 +33,7 @@
 //! | [`toolchain`], `cargo`, [`crates`] | what it is built with |
 //! | [`sandbox`] | runs what a stranger wrote |
 //! | [`memory`] | how much judging it may take |
+//! | [`bounds`] | how much is told of a kernel |
 //! | [`rubric`] | what a course gives points for |
 //! | [`advice`] | what a student does next |
 //! | [`table`], [`json`], [`formats`] | the ways to print a grade |
@@ -45,6 +46,7 @@ pub mod advice;
 pub mod ahead;
 pub mod archive;
 pub mod batch;
+pub mod bounds;
 mod cargo;
 mod children;
 pub mod crates;
@@ -74,7 +76,7 @@ pub struct Grade {
     pub steps: Vec<Graded>,
     /// A part that could not be checked does not stand in the way of passing.
     pub allow_unchecked: bool,
-    /// The seed of the inputs, if it was given.
+    /// The seed of the inputs, given or drawn; `None`: that of the steps' own tests.
     pub seed: Option<u64>,
 }
 

@@ -7,6 +7,8 @@ mod moments;
 use arguments::step_number;
 use clap::{Args, Parser, Subcommand};
 use grader::ahead::Ahead;
+use grader::batch::seed;
+use grader::bounds::bounded;
 use grader::folder::Named;
 use grader::formats::not_graded::{self, NotGraded};
 use grader::formats::{self, Format};
@@ -98,7 +100,7 @@ struct Asked {
     /// Pass although a part could not be checked here (e.g. without ptxas)
     #[arg(long, global = true)]
     allow_unchecked: bool,
-    /// Seed of the inputs
+    /// Seed of the inputs (without it: one that is drawn, and told afterwards; 0 for `solutions`)
     #[arg(long, global = true, value_name = "N", value_parser = class::seed, allow_negative_numbers = true)]
     seed: Option<class::Seed>,
     /// What gives points, as TOML (without it: what `grader rubric` prints)
@@ -142,6 +144,9 @@ fn main() -> ExitCode {
 fn act(cli: &Cli) -> Result<bool, NotGraded> {
     arguments::all_used(&cli.action, &cli.asked)?;
     let rubric = cli.asked.rubric.as_deref().map(Rubric::read).transpose()?.unwrap_or_default();
+    if let (Action::Grade { trust: Trust { trust: false }, .. }, Some(rubric)) = (&cli.action, &cli.asked.rubric) {
+        sandbox::hidden("the rubric", rubric)?;
+    }
     match &cli.action {
         Action::Rubric => {
             print(&rubric.to_toml())?;
@@ -240,11 +245,24 @@ fn grade(
         demands: rubric.demands(),
         ..JudgeOptions::default()
     };
-    let seed = asked.seed.map(class::Seed::number).transpose()?;
+    let given = asked.seed.map(class::Seed::number).transpose()?;
+    // Who knows the inputs knows D, and needs no kernel.
+    let drawn = match (&cli.action, given) {
+        (Action::Grade { .. }, None) => Some(seed::draw()?),
+        _ => None,
+    };
+    let seed = given.or(drawn);
     if let Some(seed) = seed {
         options.input_seed = seed;
     }
     let judged = judge(&options)?;
+    if let Some(seed) = drawn {
+        // Before the grade, so that where both streams are one, what a system reads is at the end. Whoever reads may be gone.
+        let _ = writeln!(
+            std::io::stderr(),
+            "note: the inputs were of the seed {seed}, which was drawn now; --seed {seed} gives the same again"
+        );
+    }
     let mut grade = Grade { steps: judged.steps, allow_unchecked: asked.allow_unchecked, seed };
     rubric.give_points(&mut grade);
     // The tools are asked only where someone reads the answer.
@@ -252,7 +270,8 @@ fn grade(
         None if asked.format != Format::Text => Some(Versions::here(&workspace()?.root)),
         known => known,
     };
-    let about = About { rubric, handed_in, versions, sandbox: judged.sandbox };
+    let all_steps = matches!(cli.action, Action::Grade { .. }) && asked.steps.is_empty();
+    let about = About { rubric, handed_in, versions, sandbox: judged.sandbox, all_steps };
     print(&formats::render(asked.format, &grade, &json::report(&grade, &about))?)?;
     Ok(grade.passed())
 }
@@ -299,6 +318,9 @@ fn hand_in(
 ) -> Result<Judged, NotGraded> {
     let workspace = workspace()?;
     let existing = workspace.steps();
+    if !trust.trust {
+        sandbox::hidden("the hand-in", folder)?;
+    }
     let hand_in = HandIn::open(folder, Named::ByPerson)?;
     let kernels = hand_in.find(&existing, wanted)?;
     for note in hand_in.ignored(&existing) {
@@ -402,7 +424,7 @@ fn verdict(
     source: &dyn KernelSource,
     options: &JudgeOptions,
 ) -> Result<Graded, String> {
-    let verdict = judge(step, source, options);
+    let verdict = bounded(judge(step, source, options));
     match &verdict.here {
         // Nobody gets points, or none, for that.
         Some(why) => Err(format!("this machine failed while {} was graded: {why}", name(step.number))),

@@ -6,7 +6,7 @@
 use crate::handin::Kernel;
 use crate::head;
 use crate::locks::Folder;
-use crate::sandbox::{Cage, End, Job, Limits, Output, PATIENCE, Ran, Spec};
+use crate::sandbox::{Cage, End, Job, Limits, Output, PATIENCE, PROGRAM, Ran, Spec};
 use crate::toolchain::Toolchain;
 use harness::answers::plain;
 use harness::diagnostics::Sources;
@@ -65,8 +65,8 @@ impl Scratch {
     pub fn source(&self) -> Emitted {
         let spec = Spec {
             job: Job::Program,
-            program: self.program.clone(),
-            shown: vec![self.program.clone()],
+            program: PathBuf::from(PROGRAM),
+            outside: Some(self.program.clone()),
             limits: self.limits,
             ..Spec::default()
         };
@@ -109,7 +109,8 @@ pub enum ScratchError {
 /// See [`ScratchError`].
 pub fn build(toolchain: &Toolchain, cage: &Cage, kernel: &Kernel, limits: TimeLimits) -> Result<Scratch, ScratchError> {
     let tried = || -> Result<Result<Scratch, Ran>, ScratchError> {
-        let (folder, ran) = compile(toolchain, cage, kernel, limits).map_err(ScratchError::Here)?;
+        let (folder, mut ran) = compile(toolchain, cage, kernel, limits).map_err(ScratchError::Here)?;
+        ran.stderr = without_places(&ran.stderr, &[folder.path(), &toolchain.root, &toolchain.sysroot]);
         let program = folder.path().join("program");
         let is_there = ran.end == End::Exited(0) && program.is_file();
         Ok(if is_there {
@@ -219,6 +220,11 @@ fn rustc(toolchain: &Toolchain, cage: &Cage, folder: &Path, step: u8) -> Result<
         stage: folder.join("stage"),
         ..Spec::default()
     })
+}
+
+/// Words of the compiler without where these folders lie: that is no matter of who reads them, and another each time.
+fn without_places(words: &str, folders: &[&Path]) -> String {
+    folders.iter().fold(words.to_string(), |words, folder| words.replace(&format!("{}/", folder.display()), ""))
 }
 
 /// The beginning of the compiler's errors.

@@ -102,6 +102,32 @@ fn explain(graded: &Graded) -> String {
     text
 }
 
+/// What is not in the hand-in, and so of what the total is a part; empty when nothing.
+pub fn missing(report: &Report) -> String {
+    let left: u32 = report.not_handed_in.iter().map(|missing| missing.max_points).sum();
+    // Those that follow one another as one.
+    let mut ranges: Vec<[u8; 2]> = Vec::new();
+    for step in report.not_handed_in.iter().map(|missing| missing.step) {
+        match ranges.last_mut() {
+            Some([_, last]) if *last + 1 == step => *last = step,
+            _ => ranges.push([step; 2]),
+        }
+    }
+    if ranges.is_empty() {
+        return String::new();
+    }
+    let named = |[first, last]: &[u8; 2]| match first == last {
+        true => name(*first),
+        false => format!("{} to {}", name(*first), name(*last)),
+    };
+    let names: Vec<String> = ranges.iter().map(named).collect();
+    let (points, of, all) = (number(report.points), report.max_points, report.max_points + left);
+    format!(
+        "\nnot handed in, with 0 of {left} points: {}\n    The total above is of what was handed in, {points} of {of}; of the whole rubric it is {points} of {all}.\n",
+        names.join(", ")
+    )
+}
+
 /// What lateness costs; empty when nothing.
 pub fn lateness(report: &Report) -> String {
     let Some(late) = report.late.as_ref().filter(|late| late.days > 0) else { return String::new() };

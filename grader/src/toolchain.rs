@@ -6,7 +6,7 @@ use crate::cargo::{self, Build, settings};
 use crate::children;
 use crate::crates::{self, Crates};
 use crate::locks;
-use crate::sandbox::is_shown;
+use crate::sandbox::hidden;
 use crate::versions;
 use harness::workbook::pack::hex;
 use sha2::{Digest, Sha256};
@@ -41,12 +41,7 @@ impl Toolchain {
     pub fn prepare(root: &Path) -> Result<Toolchain, String> {
         let real = |path: &Path| fs::canonicalize(path).map_err(|error| format!("no {}: {error}", path.display()));
         let root = real(root)?;
-        if is_shown(&root) {
-            return Err(format!(
-                "{} lies in a folder of the system that hand-ins see\n  try: Move the checkout, with its solutions, elsewhere.",
-                root.display()
-            ));
-        }
+        hidden("the checkout, with its solutions", &root)?;
         let grader = root.join("target/grader");
         let target = grader.join("shared");
         fs::create_dir_all(&grader).map_err(|error| format!("cannot make {}: {error}", grader.display()))?;

@@ -94,6 +94,37 @@ fn kernels_are_taken_from_archives_and_the_rest_is_left_alone() {
     );
 }
 
+/// Behind the end of an archive nothing is looked for, and too much is too much all the same.
+#[test]
+fn zeros_without_end_are_too_large() {
+    let mut zipped = GzEncoder::new(Vec::new(), Compression::fast());
+    zipped.write_all(&vec![0; 40 << 20]).expect("compressed");
+    let why = refused(&zipped.finish().expect("compressed"));
+    assert!(why.contains("refused (too-large): unpacked it has more than"), "{why}");
+    // What `tar` itself writes ends in some zeros.
+    let mut padded = tar(&[file("step02.rs", "// two\n")]);
+    padded.resize(padded.len() + (64 << 10), 0);
+    let (_folder, path) = written(&padded);
+    assert_eq!(find(&path, &[1, 2], &[]).expect("taken").len(), 1);
+}
+
+#[test]
+fn one_name_of_a_file_and_a_folder_is_refused() {
+    const KERNEL: &str = "steps/step01/src/kernel.rs";
+    let folder = |name: &'static str| (name.as_bytes(), EntryType::Directory, b"".as_slice());
+    for entries in [
+        vec![folder("steps/step01/src/kernel.rs/"), file(KERNEL, "")],
+        vec![file(KERNEL, ""), folder("steps/step01/src/kernel.rs/")],
+        vec![file("steps/step01", "a file"), file(KERNEL, "")],
+        vec![file(KERNEL, ""), file("./steps//step01", "a file")],
+    ] {
+        let why = refused(&tar(&entries));
+        assert!(why.contains("refused (duplicate): ") && why.contains("is a file in it, and a folder"), "{why}");
+    }
+    let (_folder, path) = written(&tar(&[folder("steps/"), folder("./steps/"), folder("./"), file(KERNEL, "")]));
+    assert_eq!(find(&path, &[1, 2], &[]).expect("taken").len(), 1);
+}
+
 #[test]
 fn each_odd_entry_is_refused_by_its_reason() {
     let said: Vec<String> = [

@@ -1,15 +1,17 @@
 //! Hand-ins that mean harm: `grader/attacks`, one file each. A header says the family, the verdict that it must get, and words that the
-//! verdict must hold; what follows is the kernel, or replaces passages of a solution.
+//! verdict must hold, and what share of the points it keeps for what is honest in it (`keeps`, in percent; none without it); what follows
+//! is the kernel, or replaces passages of a solution.
 //!
 //! An attack that finds what it looked for panics with `escaped`, one that does not with `held`.
 
+use grader::batch::seed;
+use grader::bounds::bounded;
 use grader::handin::Kernel;
 use grader::sandbox::Cage;
 use grader::scratch::{self, ScratchError, TimeLimits};
 use grader::toolchain::Toolchain;
 use grader::{Grade, Graded, table};
-use harness::points::share;
-use harness::{BuildFailure, Built, JudgeOptions, KernelSource, Outcome, Part, Problem, Verdict, judge};
+use harness::{BuildFailure, Built, JudgeOptions, KernelSource, Outcome, Problem, Verdict, judge};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,6 +25,8 @@ struct Attack {
     family: String,
     expect: String,
     says: String,
+    /// What is honest in it, in percent of the step's points: it earns so much, and no more.
+    keeps: u32,
     /// It takes long: only in the full run.
     slow: bool,
     step: u8,
@@ -78,6 +82,7 @@ fn attack(file: &Path) -> Attack {
         expect: value("expect").unwrap_or_else(|| panic!("{name} says what to expect")),
         family: value("family").unwrap_or_else(|| panic!("{name} has a family")),
         says: value("says").unwrap_or_default(),
+        keeps: value("keeps").map_or(0, |keeps| keeps.parse().expect("a number")),
         slow: header.contains(&"slow"),
         step: value("step").map_or(1, |step| step.parse().expect("a number")),
         text,
@@ -121,6 +126,8 @@ fn named(verdict: &Verdict) -> String {
 struct Range {
     toolchain: Toolchain,
     cage: Cage,
+    /// Drawn, as where nobody names one.
+    seed: u64,
 }
 
 impl Range {
@@ -130,8 +137,9 @@ impl Range {
         let limits = TimeLimits { compile: Duration::from_secs(30), emit: Duration::from_secs(5), patience: 3 };
         match scratch::build(&self.toolchain, &self.cage, &kernel, limits) {
             Ok(built) => {
-                let options = JudgeOptions { sources: built.sources(), ..JudgeOptions::default() };
-                let verdict = judge(step, &built.source(), &options);
+                let options =
+                    JudgeOptions { sources: built.sources(), input_seed: self.seed, ..JudgeOptions::default() };
+                let verdict = bounded(judge(step, &built.source(), &options));
                 assert_eq!(verdict.here, None, "{}: no attack makes this machine fail", attack.name);
                 verdict
             }
@@ -157,21 +165,19 @@ impl Range {
         let complaints = [
             (name != attack.expect).then(|| format!("the verdict is `{name}`, not `{}`", attack.expect)),
             (!shown.contains(&attack.says)).then(|| format!("it does not say `{}`", attack.says)),
+            shown.contains(&*root().to_string_lossy()).then(|| "it names the grader's folders".to_string()),
             shown.contains("escaped").then(|| "it got out".to_string()),
             shown.contains(cursor).then(|| "what is shown moves the cursor".to_string()),
-            (name != "passed" && too_many(&attack.family, points, most)).then(|| format!("it gets {points} points")),
+            (name != "passed" && too_many(attack.keeps, points, most)).then(|| format!("it gets {points} points")),
         ];
         let complaints: Vec<String> = complaints.into_iter().flatten().collect();
         (!complaints.is_empty()).then(|| format!("{}: {}\n{shown}", attack.name, complaints.join("; ")))
     }
 }
 
-/// Whether an attack gains by so many points. A kernel of the family `times` is right, and loses the points of `fast` alone.
-fn too_many(family: &str, points: f64, most: u32) -> bool {
-    match family {
-        "times" => points > f64::from(most * (100 - share(Part::Fast))) / 100.0,
-        _ => points >= 5.0,
-    }
+/// Whether an attack gains by so many points: it has more than what in it is honest, in percent of the step's. An untouched file has none.
+fn too_many(keeps: u32, points: f64, most: u32) -> bool {
+    points > f64::from(most * keeps) / 100.0
 }
 
 /// `GRADER_REQUIRE_SANDBOX=1`: a machine without a sandbox fails these tests.
@@ -185,7 +191,10 @@ fn range() -> Option<Range> {
     match Cage::locked(Path::new(env!("CARGO_BIN_EXE_grader"))) {
         Ok(cage) => {
             println!("{cage}");
-            Some(Range { toolchain: Toolchain::prepare(&root()).expect("what hand-ins use"), cage })
+            let (seed, toolchain) =
+                (seed::draw().expect("a seed"), Toolchain::prepare(&root()).expect("what hand-ins use"));
+            println!("inputs of the seed {seed}");
+            Some(Range { toolchain, cage, seed })
         }
         Err(error) => {
             assert!(std::env::var_os("GRADER_REQUIRE_SANDBOX").is_none(), "GRADER_REQUIRE_SANDBOX is set: {error}");
@@ -207,6 +216,7 @@ fn run(attacks: &[Attack]) {
     // One run after the other: what one leaves would be taken for the other's.
     static ALONE: Mutex<()> = Mutex::new(());
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    adopting();
     let Some(range) = range() else { return };
     let (next, wrong) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
@@ -220,12 +230,16 @@ fn run(attacks: &[Attack]) {
         }
     });
     // The same attack without a sandbox finds what it looks for, and the range sees that.
-    let open = Range { toolchain: range.toolchain.clone(), cage: Cage::Open };
+    let open = Range { toolchain: range.toolchain.clone(), cage: Cage::Open, seed: range.seed };
     let attack = attacks.iter().find(|attack| attack.name == "read_accounts").expect("it is in every run");
     let seen = open.wrong(attack).expect("it gets out");
     assert!(seen.contains("it got out"), "{seen}");
     let wrong = wrong.into_inner().unwrap_or_else(PoisonError::into_inner);
     assert!(wrong.is_empty(), "{} of {} attacks:\n{}", wrong.len(), attacks.len(), wrong.join("\n"));
+    // What a program without a sandbox leaves is seen.
+    let mut sleeper = Command::new("sleep").arg("60").spawn().expect("it starts");
+    assert!(left_over().iter().any(|line| line.contains("sleep 60")), "{:?}", left_over());
+    sleeper.kill().and_then(|()| sleeper.wait()).expect("it ends");
     // After all of that an honest hand-in gets what it got before.
     let honest = attacks.iter().find(|attack| attack.name == "solution").expect("the solution is in every run");
     let verdict = range.grade(honest);
@@ -240,15 +254,39 @@ fn run(attacks: &[Attack]) {
     }
 }
 
-/// Processes that were started from a scratch folder of this checkout.
+/// Processes that this one started, or they in turn, and that go on. Who loses the process above comes below this one: see `adopting`.
 fn left_over() -> Vec<String> {
-    let scratch = root().join("target/grader/hand-ins").display().to_string();
+    let own = std::process::id();
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-    processes
-        .filter_map(|entry| fs::read(entry.path().join("cmdline")).ok())
-        .map(|line| String::from_utf8_lossy(&line).replace('\0', " "))
-        .filter(|line| line.contains(&scratch))
-        .collect()
+    let numbers: Vec<u32> = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    // Behind the name, in brackets: the state, and the process above.
+    let stat = |process: u32| -> Option<(String, u32)> {
+        let text = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+        let mut rest = text.get(text.rfind(')')? + 1..)?.split_whitespace();
+        Some((rest.next()?.to_string(), rest.next()?.parse().ok()?))
+    };
+    let is_ours = |process: u32| {
+        let mut above = process;
+        while let Some((_, next)) = stat(above).filter(|(_, next)| *next > 1) {
+            if next == own {
+                return true;
+            }
+            above = next;
+        }
+        false
+    };
+    let goes_on = |process: &u32| stat(*process).is_some_and(|(state, _)| state != "Z") && is_ours(*process);
+    let line = |process: u32| {
+        let line = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
+        format!("{process}: {}", String::from_utf8_lossy(&line).replace('\0', " "))
+    };
+    numbers.into_iter().filter(goes_on).map(line).collect()
+}
+
+/// Lets processes come below this one whose own is gone, so that none is lost sight of.
+fn adopting() {
+    #[cfg(target_os = "linux")]
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid())).expect("it is allowed to everybody");
 }
 
 #[test]
@@ -264,9 +302,9 @@ fn each_attack_says_what_it_is() {
 }
 
 #[test]
-fn only_a_kernel_that_is_right_and_slow_keeps_more_than_half() {
-    assert!(!too_many("times", 8.5, 10) && too_many("times", 8.51, 10) && too_many("times", 10.0, 10));
-    assert!(!too_many("answers", 4.99, 10) && too_many("answers", 5.0, 10) && too_many("answers", 8.5, 10));
+fn an_attack_earns_what_is_honest_in_it_and_no_more() {
+    assert!(!too_many(0, 0.0, 5) && too_many(0, 0.01, 5) && too_many(0, 3.5, 5));
+    assert!(!too_many(85, 8.5, 10) && too_many(85, 8.51, 10) && too_many(85, 10.0, 10));
 }
 
 /// One of each family: what a change of the sandbox breaks first.

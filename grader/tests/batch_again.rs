@@ -46,7 +46,7 @@ fn a_batch_that_asks_for_something_else_is_refused_and_says_how_it_was_asked_bef
         error: this batch asks for something else than the one before, and would replace 2 grades in FOLDER/grades
           the grade of anna:
             rubric: then HASH…, now what `grader rubric` prints
-            seed: then a secret one, committed to by COMMITMENT…, now 0, as without an option
+            seed: then a secret one, committed to by COMMITMENT…, now one that is not drawn yet
           try: Ask as before: --rubric FOLDER/grades/rubrics/HASH.toml, --seed-commit. To grade all of them anew, give --replace, or another folder with --out.
     "#]],
     );
@@ -81,7 +81,16 @@ fn a_batch_that_asks_for_something_else_is_refused_and_says_how_it_was_asked_bef
         (Some(0), Some("2 graded now, 0 kept from before, 0 not graded")),
         "{errors}"
     );
-    assert_eq!(class.records("grades")["anna"].seed, Some(0));
+    // Nobody named a seed: one was drawn, which stands in each result, and was told when all were graded.
+    let drawn = class.records("grades").into_values().map(|record| record.seed).collect::<Vec<_>>();
+    assert!(drawn[0].is_some_and(|seed| seed > 1 << 20) && drawn[0] == drawn[1], "{drawn:?}");
+    let drawn = drawn[0].unwrap_or_default().to_string();
+    let told =
+        format!("note: the inputs were of the seed {drawn}, which was drawn for this folder; --seed {drawn} gives");
+    assert!(errors.contains(&told), "{errors}");
+    let (_, text, errors) = said(class.batch("grades", &["--seed", &drawn]));
+    assert_eq!(line(&text).as_deref(), Some("0 graded now, 2 kept from before, 0 not graded"), "{errors}");
+    let names = [names.as_slice(), &[(drawn.as_str(), "DRAWN")]].concat();
     refuses(
         &class,
         &by,
@@ -90,7 +99,7 @@ fn a_batch_that_asks_for_something_else_is_refused_and_says_how_it_was_asked_bef
         error: this batch asks for something else than the one before, and would replace 2 grades in FOLDER/grades
           the grade of anna:
             rubric: then what `grader rubric` prints, now HASH…
-            seed: then 0, as without an option, now a secret one, committed to by COMMITMENT…
+            seed: then DRAWN, which was drawn for this folder, now a secret one, committed to by COMMITMENT…
           try: Ask as before: no --rubric, neither --seed nor --seed-commit. To grade all of them anew, give --replace, or another folder with --out.
     "#]],
     );
@@ -99,6 +108,11 @@ fn a_batch_that_asks_for_something_else_is_refused_and_says_how_it_was_asked_bef
     class.write("ben", "fn broken_otherwise( {");
     let (_, text, errors) = said(class.batch("grades", &[]));
     assert_eq!(line(&text).as_deref(), Some("2 graded now, 1 kept from before, 0 not graded"), "{errors}");
+    assert!(errors.contains("note: the seed that was drawn for this folder is used again"), "{errors}");
+    assert_eq!(class.records("grades")["carla"].seed.map(|seed| seed.to_string()), Some(drawn));
+    // Another folder has another.
+    said(class.batch("others", &[]));
+    assert_ne!(class.records("others")["ben"].seed, class.records("grades")["ben"].seed);
 }
 
 #[test]

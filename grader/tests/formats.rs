@@ -162,6 +162,27 @@ fn autolab_gets_feedback_and_scores_on_the_last_two_lines() {
     assert_eq!(scores["step01"], 4.25);
 }
 
+/// Autolab would keep an earlier score of a problem without one.
+#[test]
+fn a_step_that_is_not_handed_in_has_a_score_of_0_and_the_total_says_of_what_it_is() {
+    let report = json::report(&grade(), &About { all_steps: true, ..About::default() });
+    let text = render(Format::Autolab, &grade(), &report).expect("written");
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("JSON on one line")).collect();
+    let scores = lines[1]["scores"].as_object().expect("scores");
+    let names: Vec<String> = (1..=10).map(harness::workbook::name).collect();
+    assert_eq!(scores.keys().collect::<Vec<_>>(), names.iter().collect::<Vec<_>>());
+    assert!(scores["step01"] == 4.25 && scores["step10"] == 0.0, "{scores:?}");
+    assert_eq!(lines[0]["stages"].as_array().expect("stages").len(), 10);
+    assert_eq!(lines[0]["step10"]["handed in"]["passed"], false);
+    let (table, all) = (render(Format::Text, &grade(), &report).expect("written"), Rubric::default().max_points(&[]));
+    assert!(
+        table.contains("not handed in, with 0 of 80 points: step04 to step10\n")
+            && table.contains(&format!("of the whole rubric it is 15 of {all}")),
+        "{table}"
+    );
+    assert!(!written(Format::Text).contains("not handed in"));
+}
+
 /// The rules of Jenkins' junit-10.xsd: attributes (with those that must be there) and children. Stricter than it in one thing: children
 /// stand in one order.
 fn jenkins(node: roxmltree::Node) {

@@ -4,7 +4,7 @@
 
 use grader::formats::not_graded::{self, Fault};
 use grader::handin::Kernel;
-use grader::sandbox::{Cage, End, Job, Limits, Output, Ran, Spec, WORK};
+use grader::sandbox::{Cage, End, Job, Limits, Output, PROGRAM as HAND_IN, Ran, Spec, WORK};
 use grader::scratch::{self, ScratchError, TimeLimits};
 use grader::toolchain::Toolchain;
 use std::fs;
@@ -330,24 +330,67 @@ fn a_grader_that_is_killed_leaves_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut grader = sleeper(folder.path());
     let number = grader.0.id().to_string();
-    // Its sandbox names it, and so does the program that sleeps in it: by the file of its answer.
+    // Its sandbox names it, and is above the program that sleeps in it, whose own words are the same in every run.
     let parent = format!("\"parent\":{number},");
     let asked = || running(&parent).into_iter().find(|(_, line)| line.contains("\"job\":\"Program\""));
     until("the kernel is not built", || asked().is_some());
-    let (_, line) = asked().expect("it runs");
-    let scratch = line.split("\"program\":\"").nth(1).and_then(|rest| rest.split("/program\"").next());
+    let (sandbox, line) = asked().expect("it runs");
+    let scratch = line.split("\"outside\":\"").nth(1).and_then(|rest| rest.split("/program\"").next());
     let scratch = PathBuf::from(scratch.expect("the program's folder"));
-    let inside = format!("{}/program --emit {WORK}", scratch.display());
-    until("the program is not started", || !running(&inside).is_empty());
+    let inside = format!("{HAND_IN} --emit {WORK}");
+    let above = |process: u32| {
+        let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+        stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(1)?.parse::<u32>().ok())
+    };
+    let program = || running(&inside).into_iter().find(|(process, _)| above(*process) == Some(sandbox));
+    until("the program is not started", || program().is_some());
+    let (program, _) = program().expect("it runs");
     grader.0.kill().expect("SIGKILL");
     grader.0.wait().expect("ended");
-    until("something goes on without its grader", || running(&inside).is_empty() && running(&parent).is_empty());
+    let ended = || running(&inside).iter().all(|(process, _)| *process != program);
+    until("something goes on without its grader", || ended() && running(&parent).is_empty());
     // What it left on the disk goes with the next one, of this test or of another.
     let place = Place::new().expect("as before");
     let toolchain = Toolchain::prepare(root()).expect("what hand-ins use");
     let built = scratch::build(&toolchain, &place.cage, &kernel("fn broken( {"), TimeLimits::default());
     assert!(built.is_err());
     assert!(!scratch.exists(), "{} is left", scratch.display());
+}
+
+/// An assembler that does not end is ended with the grader that asked it, and its text goes, too.
+#[test]
+fn a_grader_that_is_killed_takes_its_assembler_with_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name);
+    let text = fs::read_to_string(root().join("solutions/src/step01.rs")).expect("a solution");
+    for name in ["hand-in", "temporary"] {
+        fs::create_dir(at(name)).expect("a folder");
+    }
+    fs::write(at("hand-in/step01.rs"), text).expect("written");
+    let script = format!(
+        "#!/bin/sh\ncase $1 in --version) exit;; esac\necho $$ > {0}.new; mv {0}.new {0}\nsleep 900\n",
+        at("asked").display()
+    );
+    fs::write(at("ptxas"), script).expect("written");
+    fs::set_permissions(at("ptxas"), fs::Permissions::from_mode(0o755)).expect("set");
+    let mut grade = Command::new(GRADER);
+    grade.args(["grade", "--trust"]).arg(at("hand-in")).current_dir(root()).env("PTXAS", at("ptxas"));
+    grade.env("TMPDIR", at("temporary")).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut grader = Sleeper(grade.spawn().expect("it starts"));
+    let text = || {
+        fs::read_dir(at("temporary"))
+            .into_iter()
+            .flatten()
+            .flatten()
+            .any(|entry| entry.path().join("kernel.ptx").is_file())
+    };
+    until("the assembler is not asked", || at("asked").is_file());
+    assert!(text(), "it is asked about a text");
+    let process = fs::read_to_string(at("asked")).expect("its number");
+    grader.0.kill().expect("SIGKILL");
+    grader.0.wait().expect("ended");
+    until("the assembler goes on", || !Path::new("/proc").join(process.trim()).exists());
+    until("its text is there yet", || !text());
 }
 
 #[test]

@@ -27,6 +27,8 @@ const MAX_THREADS: u64 = 1 << 16;
 const MAX_NAME: usize = 256;
 /// The longest text for people.
 const MAX_TEXT: usize = 16 << 10;
+/// The longest texts for people of one answer, all together. A hundred errors have a tenth of it.
+const MAX_TEXTS: usize = 256 << 10;
 /// The longest list.
 const MAX_LIST: usize = 4096;
 /// More than the on-chip memories hold: what is a little too much for a GPU, the launch explains.
@@ -135,14 +137,22 @@ fn moves(sign: char) -> bool {
         )
 }
 
-fn shown(mut errors: Vec<BuildErrorAt>) -> Vec<BuildErrorAt> {
-    errors.truncate(MAX_LIST);
-    let shown = |error: BuildErrorAt| BuildErrorAt {
-        place: shown_place(error.place),
-        message: plain(&error.message),
-        help: plain(&error.help),
-    };
-    errors.into_iter().map(shown).collect()
+/// The first of some errors, as they can be shown: what is told of a hand-in must not grow without bound.
+fn shown(errors: Vec<BuildErrorAt>) -> Vec<BuildErrorAt> {
+    let all = errors.len();
+    let (mut shown, mut bytes): (Vec<BuildErrorAt>, usize) = (Vec::new(), 0);
+    for error in errors {
+        let error =
+            BuildErrorAt { place: shown_place(error.place), message: plain(&error.message), help: plain(&error.help) };
+        bytes += error.place.file.len() + error.message.len() + error.help.len();
+        if bytes > MAX_TEXTS || shown.len() == MAX_LIST {
+            let message = format!("there are {} more errors, too long to be shown", all - shown.len());
+            shown.push(BuildErrorAt { place: error.place, message, help: String::new() });
+            break;
+        }
+        shown.push(error);
+    }
+    shown
 }
 
 fn shown_place(place: Place) -> Place {
@@ -198,8 +208,12 @@ fn check(built: &Built) -> Result<(), Wrong> {
     }
     built.regions.iter().try_for_each(region)?;
     for todo in &built.todos {
-        if todo.id.len() > MAX_NAME || todo.id.chars().any(moves) || todo.place.file.chars().any(moves) {
+        let odd = |text: &str| text.len() > MAX_NAME || text.chars().any(moves);
+        if odd(&todo.id) {
             return Err(("todos", format!("`{}` is no TODO's number", named(&todo.id))));
+        }
+        if odd(&todo.place.file) {
+            return Err(("todos", format!("`{}` is no file of a TODO", named(&todo.place.file))));
         }
     }
     Ok(())
@@ -277,6 +291,9 @@ mod tests {
             refused(|built| built["regions"][0]["offset"] = json!(u32::MAX)),
             refused(|built| built["regions"][0]["kind"] = tile(u32::MAX)),
             refused(|built| built["regions"] = json!(vec![built["regions"][0].clone(); MAX_LIST + 1])),
+            refused(|built| {
+                built["todos"] = json!([{"id": "1.1", "place": {"file": "x".repeat(257), "line": 1, "column": 1}}])
+            }),
             refused(|built| built["points"] = json!(100)),
             refused(|built| built["buffers"] = json!([[1, 2, 3]])),
         ];
@@ -299,6 +316,7 @@ mod tests {
             the answer is not a kernel (regions): `a` ends at 4294967303; up to 16777216 is read
             the answer is not a kernel (regions): `a` is a tile of 4294967295 x 4294967295 elements of 2 bytes
             the answer is not a kernel (regions): 4097 of them; up to 4096 are read
+            the answer is not a kernel (todos): `xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx` is no file of a TODO
             the answer is not a kernel: unknown field `points`, expected one of `name`, `ptx`, `grid`, `cluster`, `block`, `dynamic_shared`, `params`, `regions`, `todos`, `leaks` at line 1 column 145
             the answer is not a kernel: unknown field `buffers`, expected one of `name`, `ptx`, `grid`, `cluster`, `block`, `dynamic_shared`, `params`, `regions`, `todos`, `leaks` at line 1 column 37"#]].assert_eq(&said.join("\n"));
     }
@@ -334,6 +352,26 @@ mod tests {
             the answer is not a kernel: expected value at line 1 column 11
             the answer is not a kernel: EOF while parsing a value at line 1 column 0
             the answer is not a kernel: unknown variant `passed`, expected one of `rejected`, `panicked`, `no_answer` at line 1 column 20"#]].assert_eq(&said.join("\n"));
+    }
+
+    #[test]
+    fn texts_of_an_answer_are_bounded_in_all() {
+        let error = |line| json!({"place": {"file": "k.rs", "line": line, "column": 1}, "message": "\u{7f}".repeat(16_000), "help": "h"});
+        let failed = json!({"failed": {"rejected": (1..=1030).map(error).collect::<Vec<_>>()}});
+        let Ok(Answer::Failed(BuildFailure::Rejected(errors))) = parse(&failed.to_string()) else {
+            panic!("an answer")
+        };
+        let bytes: usize = errors.iter().map(|error| error.message.len()).sum();
+        assert!(bytes <= MAX_TEXTS && errors.len() > 2, "{bytes} bytes of {} errors", errors.len());
+        let last = &errors[errors.len() - 1].message;
+        assert_eq!(*last, format!("there are {} more errors, too long to be shown", 1030 - (errors.len() - 1)));
+        // What an honest kernel has is all there.
+        let error = |line| json!({"place": {"file": "k.rs", "line": line, "column": 1}, "message": "m".repeat(200), "help": "h"});
+        let failed = json!({"failed": {"rejected": (1..=500).map(error).collect::<Vec<_>>()}});
+        let Ok(Answer::Failed(BuildFailure::Rejected(errors))) = parse(&failed.to_string()) else {
+            panic!("an answer")
+        };
+        assert_eq!(errors.len(), 500);
     }
 
     #[test]

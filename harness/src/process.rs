@@ -1,7 +1,9 @@
 //! Runs another program to its end, or to ours.
 
+use crate::warden;
 use std::fmt;
 use std::io::Read;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::thread;
@@ -40,15 +42,26 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Runs a program without input; what it writes is kept, up to 1 MiB each.
+/// Runs a program without input; what it writes is kept, up to 1 MiB each. It ends with this process, by whatever way that ends.
 pub(crate) fn run(command: &mut Command, timeout: Duration) -> Result<Ended, Failure> {
+    run_in(command, None, timeout)
+}
+
+/// The same, with a scratch folder that is removed when this process is killed: else whoever made it does.
+pub(crate) fn run_in(command: &mut Command, folder: Option<&Path>, timeout: Duration) -> Result<Ended, Failure> {
     let name = command.get_program().to_string_lossy().into_owned();
-    let mut child = command
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .map_err(|e| Failure::DoesNotStart(format!("cannot start {name}: {e}")))?;
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(command, 0);
+    #[cfg(unix)]
+    let mut warden = warden::Warden::ready(folder);
+    #[cfg(not(unix))]
+    let _ = folder;
+    let mut child = command.spawn().map_err(|e| Failure::DoesNotStart(format!("cannot start {name}: {e}")))?;
+    #[cfg(unix)]
+    if let Some(warden) = &mut warden {
+        warden.watch(&child);
+    }
     // Read beside the wait: a full pipe would stop the program for ever.
     let (stdout, stderr) = (reader(child.stdout.take()), reader(child.stderr.take()));
     let begin = Instant::now();
@@ -58,9 +71,7 @@ pub(crate) fn run(command: &mut Command, timeout: Duration) -> Result<Ended, Fai
             Ok(Some(status)) => break status,
             Ok(None) if begin.elapsed() < timeout => thread::sleep(pause),
             Ok(None) => {
-                // It may have ended between the question and the signal; either way it is gone afterwards.
-                let _ = child.kill();
-                let _ = child.wait();
+                warden::end(&mut child);
                 return Err(Failure::TookTooLong(timeout.as_secs()));
             }
             Err(e) => return Err(Failure::DoesNotStart(format!("cannot wait for {name}: {e}"))),

@@ -46,12 +46,16 @@ pub struct AssemblerError {
 pub enum Failure {
     /// There is none, or another program in its place: how to get it.
     Unavailable(String),
+    /// It did not come to its end in time, and was ended: that says neither.
+    TookTooLong(String),
     /// It does not work on this machine: that says nothing of the text.
     Here(String),
     /// It refuses the text.
     Refused(Vec<AssemblerError>),
 }
 
+/// The largest kernel takes a second; a machine that does much else takes longer.
+const TIMEOUT: Duration = Duration::from_secs(120);
 /// How to get the assembler.
 /// As the README says it, from the workbook's folder.
 const HOW: &str = "`pip install --no-deps --target target/cuda nvidia-cuda-nvcc` brings it; then `export \
@@ -97,15 +101,15 @@ pub fn assemble(ptx: &str) -> Result<Usage, Failure> {
 /// [`Failure`].
 pub fn object(ptx: &str) -> Result<Object, Failure> {
     let ptxas = find().map_err(Failure::Unavailable)?;
-    assemble_with(&ptxas, ptx)
+    assemble_with(&ptxas, ptx, TIMEOUT)
 }
 
 /// The same with this assembler.
-fn assemble_with(ptxas: &Path, ptx: &str) -> Result<Object, Failure> {
+fn assemble_with(ptxas: &Path, ptx: &str, timeout: Duration) -> Result<Object, Failure> {
     /// Assembles on every target that this workbook knows.
     const KNOWN: &str = ".version 8.7\n.target sm_100a\n.address_size 64\n.visible .entry known()\n{\n    ret;\n}\n";
-    let answer = match attempt(ptxas, ptx)? {
-        Answer::Failed(_) => attempt(ptxas, ptx)?,
+    let answer = match attempt(ptxas, ptx, timeout)? {
+        Answer::Failed(_) => attempt(ptxas, ptx, timeout)?,
         answer => answer,
     };
     let how = match answer {
@@ -114,7 +118,7 @@ fn assemble_with(ptxas: &Path, ptx: &str) -> Result<Object, Failure> {
         Answer::Silent(why) => return Err(Failure::Unavailable(why)),
         Answer::Failed(how) => how,
     };
-    match attempt(ptxas, KNOWN)? {
+    match attempt(ptxas, KNOWN, timeout)? {
         Answer::Object(_) => Err(Failure::Refused(vec![AssemblerError { line: 0, message: how, source: None }])),
         Answer::Refused(_) | Answer::Silent(_) | Answer::Failed(_) => {
             Err(Failure::Here(format!("{} fails here on any text: {how}", ptxas.display())))
@@ -134,9 +138,7 @@ enum Answer {
 }
 
 /// Asks the assembler once. An error is this machine's.
-fn attempt(ptxas: &Path, ptx: &str) -> Result<Answer, Failure> {
-    // The largest kernel takes a second; a machine that does much else takes longer.
-    const TIMEOUT: Duration = Duration::from_secs(120);
+fn attempt(ptxas: &Path, ptx: &str, timeout: Duration) -> Result<Answer, Failure> {
     let here = Failure::Here;
     let folder = tempfile::tempdir().map_err(|e| here(format!("cannot make a scratch folder: {e}")))?;
     let (text, machine_code) = (folder.path().join("kernel.ptx"), folder.path().join("kernel.cubin"));
@@ -144,9 +146,14 @@ fn attempt(ptxas: &Path, ptx: &str) -> Result<Answer, Failure> {
     let mut command = Command::new(ptxas);
     let target = target(ptx);
     command.arg(format!("-arch={target}")).arg("-v").arg(&text).arg("-o").arg(&machine_code);
-    let ended = match process::run(&mut command, TIMEOUT) {
+    let ended = match process::run_in(&mut command, Some(folder.path()), timeout) {
         Ok(ended) => ended,
-        Err(failure @ process::Failure::TookTooLong(_)) => return Ok(Answer::Failed(failure.to_string())),
+        // Once: what takes so long takes as long again.
+        Err(process::Failure::TookTooLong(seconds)) => {
+            return Err(Failure::TookTooLong(format!(
+                "ptxas took longer than {seconds} s and was ended; look for a text that is far longer than its kernel needs"
+            )));
+        }
         Err(failure) => return Err(here(failure.to_string())),
     };
     let said = format!("{}{}", ended.stderr, ended.stdout);
@@ -269,6 +276,12 @@ mod tests {
     /// An assembler that answers the known text, and others as the script says; and what it makes of a text.
     #[cfg(unix)]
     fn with_script(known: &str, others: &str) -> Result<Object, Failure> {
+        counted(known, others, TIMEOUT).0
+    }
+
+    /// The same, and how often it was asked.
+    #[cfg(unix)]
+    fn counted(known: &str, others: &str, timeout: Duration) -> (Result<Object, Failure>, String) {
         use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("ptxas");
@@ -279,7 +292,17 @@ mod tests {
         );
         fs::write(&path, script).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-        assemble_with(&path, ".version 8.7\n.target sm_100a\n.visible .entry mine() { ret; }\n")
+        let found = assemble_with(&path, ".version 8.7\n.target sm_100a\n.visible .entry mine() { ret; }\n", timeout);
+        (found, fs::read_to_string(folder.path().join("count")).unwrap_or_default())
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn what_does_not_end_is_asked_once_and_neither_refused_nor_passed() {
+        let (found, count) = counted("exit 0", "sleep 60", Duration::from_secs(1));
+        let Err(Failure::TookTooLong(why)) = found else { panic!("{found:?}") };
+        assert!(why.starts_with("ptxas took longer than 1 s"), "{why}");
+        assert_eq!(count.trim(), "1");
     }
 
     #[test]

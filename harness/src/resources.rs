@@ -41,7 +41,8 @@ pub(crate) fn check(
     let mut texts = vec![&seen.built.ptx];
     let mut registers = first.registers;
     for (built, problem) in others {
-        if wrong.is_empty() && !texts.contains(&&built.ptx) {
+        // Where the assembler is missing, or took all of its time, it is not asked again.
+        if wrong.is_empty() && registers.is_ok() && !texts.contains(&&built.ptx) {
             texts.push(&built.ptx);
             let taken = assembled(built, sources)?;
             wrong.extend(taken.wrong.iter().map(|wrong| format!("{wrong}Built for {problem}.\n")));
@@ -113,7 +114,7 @@ fn assembled(built: &Built, sources: &Sources) -> Result<Taken, String> {
             }
             (Ok(0), 0)
         }
-        Err(Failure::Unavailable(why)) => (Err(why), 0),
+        Err(Failure::Unavailable(why) | Failure::TookTooLong(why)) => (Err(why), 0),
         Err(Failure::Here(why)) => return Err(why),
     };
     let shared = built.dynamic_shared.saturating_add(static_shared);

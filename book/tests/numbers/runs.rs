@@ -88,7 +88,7 @@ impl Runs {
 pub fn registers(name: &str, size: [u32; 3]) -> Option<u32> {
     match ptxas::assemble(&built(name, size).0.ptx) {
         Ok(usage) => Some(usage.registers),
-        Err(ptxas::Failure::Unavailable(_) | ptxas::Failure::Here(_)) => None,
+        Err(ptxas::Failure::Unavailable(_) | ptxas::Failure::TookTooLong(_) | ptxas::Failure::Here(_)) => None,
         Err(ptxas::Failure::Refused(errors)) => panic!("`{name}`: {errors:#?}"),
     }
 }

@@ -9,7 +9,7 @@ use flate2::read::MultiGzDecoder;
 use harness::workbook::pack::{MANIFEST, MAX_KERNEL, Manifest, Packed, SCHEMA};
 use pax::{Extended, MAX_PAX};
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -176,7 +176,11 @@ fn unpack(reader: impl Read, is_kernel: impl Fn(&str) -> bool) -> Result<Content
             return refused("extended-header", found);
         }
         let path = path.unwrap_or_else(|| entry.path_bytes().into_owned());
-        let Some(name) = checked(&path, kind)? else { continue };
+        let name = checked(&path, kind)?;
+        found.places.enter(&name, kind == EntryType::Directory)?;
+        if kind == EntryType::Directory {
+            continue;
+        }
         let size = entry.size();
         let most = if name == MANIFEST { MAX_MANIFEST } else { MAX_KERNEL };
         if name != MANIFEST {
@@ -204,14 +208,20 @@ fn unpack(reader: impl Read, is_kernel: impl Fn(&str) -> bool) -> Result<Content
     if extended.is_some() {
         return refused("extended-header", "an extended header stands before nothing");
     }
+    // What stands behind the end is nobody's file, and must not be too much all the same. What is wrong with it otherwise is of no matter.
+    if let Err(error) = io::copy(&mut archive.into_inner(), &mut io::sink())
+        && error.get_ref().is_some_and(|inner| inner.is::<TooLarge>())
+    {
+        return Err(broken(error));
+    }
     if left_alone > MAX_NOTES {
         found.notes.push(format!("{} more files are left alone", left_alone - MAX_NOTES));
     }
     found.finish()
 }
 
-/// The name of a plain file; none for a folder.
-fn checked(raw: &[u8], kind: EntryType) -> Result<Option<String>, Refused> {
+/// The name of a plain file or a folder, without what says nothing.
+fn checked(raw: &[u8], kind: EntryType) -> Result<String, Refused> {
     let Ok(name) = std::str::from_utf8(raw) else {
         return refused("odd-name", format!("a name is not UTF-8: `{}`", raw.escape_ascii()));
     };
@@ -241,7 +251,7 @@ fn checked(raw: &[u8], kind: EntryType) -> Result<Option<String>, Refused> {
         return refused("parent-path", format!("`{shown}` leads out of the archive"));
     }
     if kind == EntryType::Directory {
-        return Ok(None);
+        return Ok(parts.join("/"));
     }
     // With a slash at its end, a file is a folder for `tar`.
     let folder = parts.last().is_none_or(|last| !name.ends_with(last));
@@ -249,11 +259,37 @@ fn checked(raw: &[u8], kind: EntryType) -> Result<Option<String>, Refused> {
     if folder || name.is_empty() || name.chars().any(odd) {
         return refused("odd-name", format!("`{shown}`"));
     }
-    Ok(Some(name))
+    Ok(name)
+}
+
+/// What an archive has where: a name is that of a file or of a folder, never of both.
+#[derive(Default)]
+struct Places {
+    files: BTreeSet<String>,
+    folders: BTreeSet<String>,
+}
+
+impl Places {
+    fn enter(&mut self, name: &str, folder: bool) -> Result<(), Refused> {
+        let both = |name: &str| refused("duplicate", format!("`{name}` is a file in it, and a folder"));
+        let above = name.match_indices('/').map(|(at, _)| &name[..at]);
+        for folder in above.chain(folder.then_some(name)).filter(|folder| !folder.is_empty()) {
+            if self.files.contains(folder) {
+                return both(folder);
+            }
+            self.folders.insert(folder.to_string());
+        }
+        if folder {
+            return Ok(());
+        }
+        self.files.insert(name.to_string());
+        if self.folders.contains(name) { both(name) } else { Ok(()) }
+    }
 }
 
 #[derive(Default)]
 struct Found {
+    places: Places,
     files: BTreeMap<String, Vec<u8>>,
     notes: Vec<String>,
     names: Vec<String>,

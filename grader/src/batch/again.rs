@@ -23,6 +23,8 @@ struct Difference {
 pub(super) fn as_before(batch: &Batch, store: &Store, hand_ins: &[HandIn]) -> Result<(), String> {
     // Only a seed that was drawn before can be the same.
     let commitment = if batch.seed_commit { seed::kept(store).ok().map(|secret| secret.commitment()) } else { None };
+    let drawn = seed::drawn(store)?;
+    let known = Known { commitment: commitment.as_deref(), drawn };
     let (mut unread, mut first, mut replaced) = (Vec::new(), None, 0);
     for hand_in in hand_ins {
         let record = match store.result(&hand_in.id) {
@@ -33,7 +35,7 @@ pub(super) fn as_before(batch: &Batch, store: &Store, hand_ins: &[HandIn]) -> Re
                 continue;
             }
         };
-        let found = differences(batch, store, &record, commitment.as_deref(), &hand_in.name);
+        let found = differences(batch, store, &record, known, &hand_in.name);
         if !found.is_empty() {
             replaced += 1;
             first.get_or_insert((record.name, found));
@@ -57,7 +59,16 @@ pub(super) fn as_before(batch: &Batch, store: &Store, hand_ins: &[HandIn]) -> Re
     ))
 }
 
-fn differences(batch: &Batch, store: &Store, record: &Record, commitment: Option<&str>, name: &str) -> Vec<Difference> {
+/// What a folder of grades knows of its seeds.
+#[derive(Clone, Copy)]
+struct Known<'a> {
+    /// The commitment to its secret one.
+    commitment: Option<&'a str>,
+    /// The one that was drawn for it.
+    drawn: Option<u64>,
+}
+
+fn differences(batch: &Batch, store: &Store, record: &Record, known: Known<'_>, name: &str) -> Vec<Difference> {
     let mut found = Vec::new();
     let mut differ = |what, then: String, now: String, option: String| {
         found.push(Difference { what, then, now, option });
@@ -81,18 +92,18 @@ fn differences(batch: &Batch, store: &Store, record: &Record, commitment: Option
         None => (record.seed, None),
     };
     let seed_now = match batch.seed_commit {
-        true => (None, commitment),
-        false => (Some(batch.seed.unwrap_or_default()), None),
+        true => (None, known.commitment),
+        false => (batch.seed.or(known.drawn), None),
     };
-    if seed_then != seed_now || (batch.seed_commit && commitment.is_none()) {
+    if seed_then != seed_now || (batch.seed_commit && known.commitment.is_none()) {
         let called = |seed: (Option<u64>, Option<&str>)| match seed {
-            (Some(0), _) => "0, as without an option".to_string(),
+            (Some(seed), _) if known.drawn == Some(seed) => format!("{seed}, which was drawn for this folder"),
             (Some(seed), _) => seed.to_string(),
             (None, Some(commitment)) => format!("a secret one, committed to by {commitment:.12}…"),
-            (None, None) => "a secret one that is not drawn yet".to_string(),
+            (None, None) => "one that is not drawn yet".to_string(),
         };
         let option = match seed_then {
-            (Some(0), _) => "neither --seed nor --seed-commit".to_string(),
+            (Some(seed), _) if known.drawn == Some(seed) => "neither --seed nor --seed-commit".to_string(),
             (Some(seed), _) => format!("--seed {seed}"),
             (None, _) => "--seed-commit".to_string(),
         };

@@ -99,7 +99,7 @@ impl Grader {
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         #[cfg(unix)]
-        let mut warden = children::Warden::ready();
+        let mut warden = harness::warden::Warden::ready(None);
         let mut child = command.spawn().map_err(|error| format!("cannot start {}: {error}", self.program.display()))?;
         #[cfg(unix)]
         if let Some(warden) = &mut warden {

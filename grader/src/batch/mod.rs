@@ -20,6 +20,7 @@ pub mod work;
 
 use crate::handin::KINDS;
 use crate::rubric::{Moment, Rubric};
+use crate::sandbox::hidden;
 use crate::toolchain::Toolchain;
 use crate::versions::{Versions, file_hash};
 use hand_ins::HandIn;
@@ -49,7 +50,7 @@ pub struct Batch {
     pub grader: Option<PathBuf>,
     /// What gives points.
     pub rubric: Rubric,
-    /// The seed of the inputs.
+    /// The seed of the inputs; `None`: one that is drawn for this folder of grades.
     pub seed: Option<u64>,
     /// A random seed that is secret until grades are out.
     pub seed_commit: bool,
@@ -103,6 +104,10 @@ impl Batch {
         // Before anything is written: what is wrong with what was asked leaves nothing behind.
         let (hand_ins, ignored) = hand_ins::list(&self.hand_ins, Some(&self.out))?;
         options::allowed(&self.asked.options, self.grader.is_some())?;
+        if !self.asked.options.iter().any(|option| option == "--trust") {
+            hidden("the hand-ins", &self.hand_ins)?;
+            hidden("the grades", &self.out)?;
+        }
         self.slurm.as_ref().map_or(Ok(()), Slurm::answers)?;
         let (program, grade_with) = who_grades(self.grader.as_deref())?;
         // A container or another machine has its own.
@@ -135,8 +140,15 @@ impl Batch {
                 say("note: this seed was told: who handed in after that may have known it");
             }
             (secret.seed, Some(secret.commitment()))
+        } else if let Some(seed) = self.seed {
+            (seed, None)
         } else {
-            (self.seed.unwrap_or_default(), None)
+            if seed::drawn(&store)?.is_some() && !store.ids()?.is_empty() {
+                say(
+                    "note: the seed that was drawn for this folder is used again: who saw one of its grades may know it",
+                );
+            }
+            (seed::drawn_once(&store)?, None)
         };
         for note in &ignored {
             say(&format!("note: {note}"));
@@ -173,6 +185,11 @@ impl Batch {
             None => running.all(&hand_ins)?,
             Some(slurm) => running.on_nodes(slurm, &hand_ins, &say)?,
         };
+        if self.seed.is_none() && !self.seed_commit {
+            say(&format!(
+                "note: the inputs were of the seed {seed}, which was drawn for this folder; --seed {seed} gives the same elsewhere"
+            ));
+        }
         done.unchecked = summary::write(&store, &hand_ins, &self.rubric, &self.asked.steps)?;
         store.end()?;
         Ok(done)

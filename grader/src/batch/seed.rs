@@ -3,10 +3,14 @@
 //! The commitment is SHA-256 of the text `SEED‖NONCE`: the seed as a decimal number and 64 hexadecimal digits, with nothing between. It is
 //! published before hand-ins are graded. While it is secret, both lie in `secret/seed.json`, which its owner alone can read; [`reveal`] tells them:
 //! in `seed.json`, and the seed in each result, which then holds all that it takes to come to the same grade again.
+//!
+//! Without a commitment, and where nobody names a seed, one is drawn, too: who knows the inputs knows D, and needs no kernel. It stands in each
+//! result from the start, where no hand-in sees it, and in `secret/drawn.json`, by which hand-ins that come later get the same inputs.
 
 use super::store::{Outcome, Record, Store, write_closed, write_whole};
 use crate::json::Report;
 use harness::workbook::pack::hex;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -37,12 +41,66 @@ impl Secret {
     }
 }
 
+/// A seed that nobody knows before grades are there. So many bits are a number in every program that reads JSON.
+///
+/// # Errors
+/// When the system gives no random numbers.
+pub fn draw() -> Result<u64, String> {
+    const BITS: u32 = 53;
+    let mut random = [0; 8];
+    getrandom::fill(&mut random).map_err(|error| format!("the system gives no random numbers: {error}"))?;
+    // Those that follow it are as short.
+    Ok(u64::from_le_bytes(random) >> (u64::BITS - BITS) & !(2 * FOLLOWING - 1))
+}
+
+/// A seed that was drawn for a folder of grades, and is no secret once there is a grade.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Drawn {
+    seed: u64,
+}
+
+fn drawn_path(store: &Store) -> PathBuf {
+    store.folder.join("secret").join("drawn.json")
+}
+
+/// The seed that was drawn for a folder of grades, if one was.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn drawn(store: &Store) -> Result<Option<u64>, String> {
+    read::<Drawn>(&drawn_path(store)).map(|drawn| drawn.map(|drawn| drawn.seed))
+}
+
+/// The same; the first time, one is drawn and stored.
+///
+/// # Errors
+/// When it cannot be read or stored, or the system gives no random numbers.
+pub fn drawn_once(store: &Store) -> Result<u64, String> {
+    if let Some(seed) = drawn(store)? {
+        return Ok(seed);
+    }
+    let seed = draw()?;
+    keep(&drawn_path(store), &Drawn { seed })?;
+    Ok(seed)
+}
+
+/// Keeps a seed for its owner alone.
+fn keep(path: &Path, seed: &impl Serialize) -> Result<(), String> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
+        close(folder, 0o700)?;
+    }
+    let text = serde_json::to_vec_pretty(seed).map_err(|error| error.to_string())?;
+    write_closed(path, &text)
+}
+
 /// Where it is kept while it is secret, for its owner alone; and where it is told.
 fn paths(store: &Store) -> [PathBuf; 2] {
     [store.folder.join("secret").join("seed.json"), store.folder.join("seed.json")]
 }
 
-fn read(path: &Path) -> Result<Option<Secret>, String> {
+fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, String> {
     let text = match fs::read(path) {
         Ok(text) => text,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -62,7 +120,7 @@ pub fn is_told(store: &Store) -> bool {
 /// When it cannot be read or stored, or the system gives no random numbers.
 pub fn commit(store: &Store) -> Result<Secret, String> {
     let [path, told] = paths(store);
-    let known = read(&path)?;
+    let known: Option<Secret> = read(&path)?;
     if known.is_some() {
         // An earlier grader left it open.
         close(&path, 0o600)?;
@@ -77,12 +135,7 @@ pub fn commit(store: &Store) -> Result<Secret, String> {
     // Its first digits are found in a text without mistaking another number for it, and those that follow have the same ones.
     let seed = (seed | 1 << 63) & !(2 * FOLLOWING - 1);
     let secret = Secret { seed, nonce: hex(nonce) };
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
-        close(folder, 0o700)?;
-    }
-    let text = serde_json::to_vec_pretty(&secret).map_err(|error| error.to_string())?;
-    write_closed(&path, &text)?;
+    keep(&path, &secret)?;
     Ok(secret)
 }
 
@@ -353,6 +406,15 @@ mod tests {
             panic!("the number is told")
         };
         assert!(reason.contains("the grade's `points`"), "{reason}");
+    }
+
+    #[test]
+    fn seeds_are_drawn_from_all_that_every_reader_of_json_can_read() {
+        let drawn: BTreeSet<u64> = (0..256).map(|_| draw().unwrap()).collect();
+        assert_eq!(drawn.len(), 256, "of millions of millions, none comes twice");
+        assert!(drawn.iter().all(|seed| seed + FOLLOWING < 1 << 53));
+        let low = drawn.iter().filter(|seed| **seed < 1 << 52).count();
+        assert!((64..192).contains(&low), "{low} of 256 in the lower half");
     }
 
     #[test]

@@ -4,6 +4,7 @@
 
 use super::{comes_next, explanation, late, step_name};
 use crate::json::{Report, State};
+use crate::table::missing;
 use harness::Part;
 use serde_json::{Value, json};
 
@@ -35,6 +36,9 @@ pub(super) fn render(report: &Report) -> Result<String, String> {
         if let Some(next) = comes_next(step) {
             output.push(format!("{}: {next}", step_name(step)));
         }
+    }
+    if !report.not_handed_in.is_empty() {
+        output.push(missing(report).trim().to_string());
     }
     if let Some(lateness) = report.late.as_ref().filter(|late| late.days > 0) {
         output.insert(0, late(lateness));

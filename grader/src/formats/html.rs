@@ -39,15 +39,14 @@ pub(crate) fn page(report: &Report, of: Option<(&str, u32)>) -> String {
     let report = &shown(report);
     let name = of.map(|(name, _)| name);
     let title = name.map_or("Grade".to_string(), |name| format!("Grade of {name}"));
+    let missing: u32 = report.not_handed_in.iter().map(|missing| missing.max_points).sum();
+    let all = of.map_or(report.max_points + missing, |(_, all)| all);
     let body = html! {
         h1 { (title) }
         p {
-            @match of {
-                Some((_, all)) if all != report.max_points => {
-                    strong { (report.score) " of " (all) " points" }
-                    ", of which the steps that were handed in can give " (report.max_points)
-                }
-                _ => strong { (report.score) " of " (report.max_points) " points" }
+            strong { (report.score) " of " (all) " points" }
+            @if all != report.max_points {
+                ", of which the steps that were handed in can give " (report.max_points)
             }
         }
         @if let Some(late) = &report.late {

@@ -44,7 +44,7 @@ pub enum Format {
 /// When a number or a text cannot be written in that format.
 pub fn render(format: Format, grade: &Grade, report: &Report) -> Result<String, String> {
     match format {
-        Format::Text => Ok(table::render(grade) + &table::lateness(report)),
+        Format::Text => Ok(table::render(grade) + &table::missing(report) + &table::lateness(report)),
         other => of_report(other, report),
     }
 }

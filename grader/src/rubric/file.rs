@@ -173,9 +173,12 @@ impl Rubric {
             self.shares.milestones
         );
         text.push_str(LATE);
-        if let Some(late) = &self.late {
-            let (due, per_day, latest) = (&late.due.text, Decimal(late.points_per_day), late.latest_day);
-            let _ = writeln!(text, "[late]\ndue = {due}\npoints-per-day = {per_day}\nlatest-day = {latest}");
+        match &self.late {
+            None => text.push_str(SAMPLE),
+            Some(late) => {
+                let (due, per_day, latest) = (&late.due.text, Decimal(late.points_per_day), late.latest_day);
+                let _ = writeln!(text, "[late]\ndue = {due}\npoints-per-day = {per_day}\nlatest-day = {latest}");
+            }
         }
         text.push_str(STEPS);
         for (number, step) in &self.steps {
@@ -202,6 +205,9 @@ const HEAD: &str = "\
 ";
 const LATE: &str = "\
 # What lateness costs: points of the total for each day that has begun, until nothing is taken after the latest day.
+";
+/// Where nothing is late.
+const SAMPLE: &str = "\
 # [late]
 # due = 2026-11-30T23:59:59+01:00
 # points-per-day = 10.0

@@ -34,7 +34,7 @@ mod run;
 pub mod spec;
 
 pub use run::{End, Ran};
-pub use spec::{Job, Limits, Output, PATIENCE, Spec, WORK, is_shown};
+pub use spec::{Job, Limits, Output, PATIENCE, PROGRAM, Spec, WORK, hidden};
 
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
@@ -163,7 +163,10 @@ impl Cage {
                 command
             }
             Cage::Open => {
-                let mut command = Command::new(&spec.program);
+                let mut command = Command::new(spec.outside.as_ref().unwrap_or(&spec.program));
+                // Its own name is the same in every run.
+                #[cfg(unix)]
+                std::os::unix::process::CommandExt::arg0(&mut command, &spec.program);
                 command.args(&spec.arguments);
                 if !spec.folder.as_os_str().is_empty() {
                     command.current_dir(&spec.folder);

@@ -141,15 +141,17 @@ fn furnish(spec: &Spec) -> Result<(), String> {
     let devices: &[&str] = if spec.job == Job::Compiler { &DEVICES } else { &[] };
     let system = LIBRARIES.iter().chain(tools).chain(devices).map(PathBuf::from);
     let mut shown = Vec::new();
-    let system = system.map(|path| (path, false));
-    for (path, needed) in system.chain(spec.shown.iter().map(|path| (path.clone(), true))) {
+    let system = system.map(|path| (path.clone(), path, false));
+    let ours = spec.shown.iter().map(|path| (path.clone(), path.clone(), true));
+    let program = spec.outside.iter().map(|path| (path.clone(), spec.program.clone(), true));
+    for (path, seen, needed) in system.chain(ours).chain(program) {
         let about = match path.symlink_metadata() {
             Ok(about) => about,
             // No system has all of them.
             Err(error) if error.kind() == io::ErrorKind::NotFound && !needed => continue,
             Err(error) => return Err(failed("look at", &path, &error)),
         };
-        let at = inside(&spec.stage, &path);
+        let at = inside(&spec.stage, &seen);
         if at.symlink_metadata().is_ok_and(|there| there.is_symlink()) {
             continue;
         }

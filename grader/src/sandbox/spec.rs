@@ -8,6 +8,8 @@ use std::time::Duration;
 
 /// The one folder that a locked program can write to.
 pub const WORK: &str = "/hand-in-scratch";
+/// Where a stranger's program lies for itself: the same in every run, and nothing of the machine that grades.
+pub const PROGRAM: &str = "/hand-in-program";
 /// Where the compiler sees its own processes.
 pub(super) const PROC: &str = "/proc";
 /// Where a locked program looks for others.
@@ -19,9 +21,38 @@ pub(super) const LIBRARIES: [&str; 7] =
 /// What the compiler sees beside them: the linker.
 pub(super) const TOOLS: [&str; 5] = ["/bin", "/usr/bin", "/usr/libexec", "/usr/local/bin", "/etc/alternatives"];
 
-/// Whether every locked program sees a path.
-pub fn is_shown(path: &Path) -> bool {
-    LIBRARIES.iter().chain(&TOOLS).any(|folder| path.starts_with(folder))
+/// The folder of the system, with all below it seen by every locked program or compiler, in which a path lies. A path that does not exist yet
+/// lies where it would be made.
+pub fn shown_by(path: &Path) -> Option<&'static str> {
+    let path = real(path);
+    // A folder may be a link to another, or lie below one.
+    let holds = |folder: &&&str| {
+        let folder = Path::new(folder);
+        path.starts_with(folder) || folder.canonicalize().is_ok_and(|folder| path.starts_with(folder))
+    };
+    LIBRARIES.iter().chain(&TOOLS).find(holds).copied()
+}
+
+/// A path without links, as far as it exists.
+fn real(path: &Path) -> PathBuf {
+    let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+    let there = whole.ancestors().find_map(|above| Some((above.canonicalize().ok()?, above)));
+    match there {
+        Some((real, above)) => whole.strip_prefix(above).map_or(real.clone(), |rest| real.join(rest)),
+        None => whole,
+    }
+}
+
+/// Refuses what every hand-in would see, though none may. `what`: what it is, such as `the hand-ins`.
+///
+/// # Errors
+/// Where it lies, and what to do.
+pub fn hidden(what: &str, path: &Path) -> Result<(), String> {
+    let Some(folder) = shown_by(path) else { return Ok(()) };
+    Err(format!(
+        "{what}: {} lies in {folder}, a folder of the system that every hand-in sees\n  try: Put it elsewhere.",
+        path.display()
+    ))
 }
 
 /// What is run: it decides which system calls and which of the system's files are left.
@@ -100,8 +131,10 @@ pub struct Output {
 pub struct Spec {
     /// What kind of run.
     pub job: Job,
-    /// The program.
+    /// The program, where it sees itself.
     pub program: PathBuf,
+    /// Where it lies outside, if that is elsewhere; then it need not be in [`shown`](Spec::shown).
+    pub outside: Option<PathBuf>,
     /// Its arguments.
     pub arguments: Vec<String>,
     /// Arguments for a system that gives no `/proc` to a [`Job::Compiler`].
@@ -147,5 +180,26 @@ impl Spec {
         let usage = || "this command is the grader's own; it takes what `Spec` holds as JSON".to_string();
         let [spec] = arguments else { return Err(usage()) };
         serde_json::from_str(spec.to_str().ok_or_else(usage)?).map_err(|_| usage())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lies_in_a_folder_that_hand_ins_see_is_refused() {
+        for shown in ["/usr/lib/class", "/usr/local/lib/judge/not/there", "/usr/local/lib/../lib/x", "/lib/grades"] {
+            let why = hidden("the grades", Path::new(shown)).expect_err(shown);
+            assert!(why.contains(shown) && why.contains("\n  try: "), "{why}");
+        }
+        let folder = tempfile::tempdir().unwrap();
+        hidden("the grades", folder.path()).expect("it is seen by nobody");
+        #[cfg(unix)]
+        {
+            let link = folder.path().join("class");
+            std::os::unix::fs::symlink("/usr/lib", &link).unwrap();
+            hidden("the hand-ins", &link.join("anna")).expect_err("it leads there");
+        }
     }
 }

@@ -9,8 +9,34 @@ use crate::source::{BuildErrorAt, BuildFailure, Built};
 /// What is shown of a line of PTX.
 const SHOWN: usize = 80;
 
+/// What to build a kernel from.
+const HELP: &str = "Build it from what `Gemm` says alone: no clock, no random number, and no order of a `HashMap` (that of a `BTreeMap` is \
+                    always the same).";
+
+/// Builds a kernel, and once more.
+///
+/// # Errors
+/// That it cannot be built; or is not the same the second time, or built only once.
+pub(super) fn twice(build: impl Fn() -> Result<Built, BuildFailure>) -> Result<Built, BuildFailure> {
+    let first = build();
+    // What takes too long takes as long again, and what this machine does not give is nobody's.
+    if let Err(BuildFailure::NoAnswer { .. } | BuildFailure::Here { .. }) = first {
+        return first;
+    }
+    match (first, build()) {
+        (Ok(first), Ok(again)) => varies(&first, &again).map_or(Ok(first), Err),
+        (Err(failure), Err(_)) | (Ok(_), Err(failure @ BuildFailure::Here { .. })) => Err(failure),
+        (Ok(_), Err(failure)) | (Err(failure), Ok(_)) => {
+            let message = format!(
+                "the kernel is another each time it is built: once there is one, and once there is none:\n{failure}\n  try: {HELP}"
+            );
+            Err(BuildFailure::NoAnswer { message })
+        }
+    }
+}
+
 /// That two kernels for one problem are not the same: where they part.
-pub(super) fn varies(first: &Built, again: &Built) -> Option<BuildFailure> {
+fn varies(first: &Built, again: &Built) -> Option<BuildFailure> {
     if first == again {
         return None;
     }
@@ -19,11 +45,9 @@ pub(super) fn varies(first: &Built, again: &Built) -> Option<BuildFailure> {
         None => ("its launch is another, and its PTX the same".to_string(), None),
     };
     let message = format!("the kernel is another each time it is built: {what}");
-    let help = "Build it from what `Gemm` says alone: no clock, no random number, and no order of a `HashMap` (that of a `BTreeMap` is \
-                always the same).";
     Some(match place {
-        Some(place) => BuildFailure::Rejected(vec![BuildErrorAt { place, message, help: help.to_string() }]),
-        None => BuildFailure::NoAnswer { message: format!("{message}\n  try: {help}") },
+        Some(place) => BuildFailure::Rejected(vec![BuildErrorAt { place, message, help: HELP.to_string() }]),
+        None => BuildFailure::NoAnswer { message: format!("{message}\n  try: {HELP}") },
     })
 }
 
@@ -72,6 +96,32 @@ mod tests {
         assert!(number.starts_with(line) && number.contains("\n  try: "), "{number}");
         let shorter = said(|again| again.ptx = PTX.replace("ret;\n", "")).expect("it is another");
         assert!(shorter.contains("rs:40: ") && shorter.contains("`ret;` became `nothing`"), "{shorter}");
+    }
+
+    #[test]
+    fn a_kernel_that_is_built_only_once_is_another_each_time() {
+        use std::cell::Cell;
+        let panicked = || BuildFailure::Panicked { message: "coin".to_string(), place: None };
+        let said = |answers: [Result<Built, BuildFailure>; 2]| {
+            let count = Cell::new(0);
+            let all = twice(|| answers[count.replace(count.get() + 1)].clone());
+            (all.map_err(|failure| failure.to_string()), count.get())
+        };
+        let built = Built::default;
+        assert_eq!(said([Ok(built()), Ok(built())]), (Ok(built()), 2));
+        for answers in [[Ok(built()), Err(panicked())], [Err(panicked()), Ok(built())]] {
+            let why = said(answers).0.expect_err("it is drawn");
+            assert!(why.starts_with("the kernel is another each time it is built: ") && why.contains("coin"), "{why}");
+        }
+        assert_eq!(said([Err(panicked()), Err(panicked())]), (Err(panicked().to_string()), 2));
+        let late = || BuildFailure::NoAnswer { message: "it took longer".to_string() };
+        assert_eq!(
+            said([Err(late()), Ok(built())]),
+            (Err("it took longer".to_string()), 1),
+            "it is not waited for twice"
+        );
+        let here = || BuildFailure::Here { message: "no room".to_string() };
+        assert_eq!(said([Ok(built()), Err(here())]), (Err("no room".to_string()), 2));
     }
 
     #[test]

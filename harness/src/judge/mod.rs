@@ -108,12 +108,8 @@ impl Judge<'_> {
         for (case, inputs) in plan(self.step, demands.sizes(self.step), demands.timed(self.step)) {
             let (problem, sms) = (case.problem, case.sms.unwrap_or(self.options.sms));
             let not_built = |failure| Stop::NotBuilt(failure, problem, sms);
-            let built = self.source.build(&problem, sms).map_err(not_built)?;
-            // Once more, for the first of them: what differs there is judged by chance.
-            if cases.is_empty() {
-                let again = self.source.build(&problem, sms).map_err(not_built)?;
-                again::varies(&built, &again).map_or(Ok(()), |failure| Err(not_built(failure)))?;
-            }
+            // Each of them twice: what differs at any is judged by chance.
+            let built = again::twice(|| self.source.build(&problem, sms)).map_err(not_built)?;
             if let Some(failure) = self.unknown_todos(&built) {
                 return Err(Stop::NotBuilt(failure, problem, sms));
             }
@@ -159,7 +155,10 @@ impl Judge<'_> {
     fn unknown_todos(&self, built: &Built) -> Option<BuildFailure> {
         let known: Vec<&str> = self.step.milestones.iter().map(|milestone| milestone.id).collect();
         let unknown = built.todos.iter().filter(|todo| !known.contains(&todo.id.as_str()));
+        // A list of thousands says no more.
+        const SHOWN: usize = 20;
         let errors: Vec<BuildErrorAt> = unknown
+            .take(SHOWN)
             .map(|todo| BuildErrorAt {
                 place: todo.place.clone(),
                 message: format!("step {} has no TODO {}", self.step.number, todo.id),

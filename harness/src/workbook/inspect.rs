@@ -156,7 +156,9 @@ pub fn assembler(result: &Result<ptxas::Usage, ptxas::Failure>) -> String {
             "ptxas      {} registers a thread, {} bytes spilled, {} bytes of stack, {} bytes of static shared memory\n",
             usage.registers, usage.spills, usage.stack, usage.static_shared
         ),
-        Err(ptxas::Failure::Unavailable(why) | ptxas::Failure::Here(why)) => format!("ptxas      not asked: {why}\n"),
+        Err(ptxas::Failure::Unavailable(why) | ptxas::Failure::TookTooLong(why) | ptxas::Failure::Here(why)) => {
+            format!("ptxas      not asked: {why}\n")
+        }
         Err(ptxas::Failure::Refused(errors)) => {
             let line = |error: &ptxas::AssemblerError| {
                 let place = match &error.source {

@@ -5,6 +5,8 @@ use super::Binary;
 use super::tokens;
 use super::whole::write_whole;
 use super::workspace::{Workspace, name};
+use crate::points::MILESTONE_SHARE;
+use crate::report::number;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
@@ -78,6 +80,42 @@ pub enum Compiled<'a> {
     Anyway(Compile<'a>),
 }
 
+/// The archive's name, where nobody gives one.
+const OUT: &str = "handin.tar";
+
+/// A step that is not in an archive, though something was written in it.
+struct Left {
+    step: u8,
+    /// The TODOs that are open.
+    open: Vec<String>,
+    /// All of the step's.
+    todos: usize,
+}
+
+impl Left {
+    /// Whether something was written in it: it may give points.
+    fn begun(&self) -> bool {
+        self.open.len() < self.todos
+    }
+
+    fn line(&self) -> String {
+        let Left { step, open, todos } = self;
+        let name = name(*step);
+        let many = if open.len() == 1 { "TODO" } else { "TODOs" };
+        match (open.len(), self.begun()) {
+            (0, _) => format!("{name}: it is done"),
+            (count, false) => format!("{name}: {count} {many} open ({})", open.join(", ")),
+            (count, true) => {
+                let worth = crate::step(*step).map(|step| {
+                    let hundredths = step.points * MILESTONE_SHARE * (todos - count) as u32 / *todos as u32;
+                    format!(": worth up to {} of {} points", number(f64::from(hundredths) / 100.0), step.points)
+                });
+                format!("{name}: {count} of {todos} TODOs open ({}){}", open.join(", "), worth.unwrap_or_default())
+            }
+        }
+    }
+}
+
 /// Writes the archive of these steps; without any, of all that are done. Gives what to tell the user.
 ///
 /// # Errors
@@ -85,13 +123,23 @@ pub enum Compiled<'a> {
 pub fn pack(workspace: &Workspace, steps: &[u8], out: &Path, compiled: Compiled<'_>) -> Result<String, String> {
     let mut kernels = Vec::new();
     let mut left = Vec::new();
-    for step in if steps.is_empty() { workspace.steps() } else { steps.to_vec() } {
+    // Also of steps that are not named: who packs one more must hear that another is left out.
+    let unnamed = workspace.steps().into_iter().filter(|step| !steps.contains(step));
+    for step in steps.iter().copied().chain(unnamed) {
+        let named = steps.contains(&step);
         let file = Workspace::kernel(step);
         let content = match fs::read(workspace.root.join(&file)) {
             Ok(content) => content,
-            Err(error) if error.kind() == ErrorKind::NotFound && steps.is_empty() => continue,
+            Err(error) if error.kind() == ErrorKind::NotFound && !named => continue,
+            // Nothing is asked of it.
+            Err(_) if !steps.is_empty() && !named => continue,
             Err(error) => return Err(format!("cannot read {file}: {error}")),
         };
+        if !steps.is_empty() && !named {
+            let open = open_todos(&String::from_utf8_lossy(&content));
+            left.push(Left { step, todos: todos(step, &open), open });
+            continue;
+        }
         if content.len() as u64 > MAX_KERNEL {
             return Err(format!(
                 "{file} has {} bytes; the grader takes up to {MAX_KERNEL}\n  try: Generate tables in code.",
@@ -101,18 +149,19 @@ pub fn pack(workspace: &Workspace, steps: &[u8], out: &Path, compiled: Compiled<
         let text = std::str::from_utf8(&content)
             .map_err(|_| format!("{file} is not UTF-8 text\n  try: Save it as UTF-8, as Rust asks."))?;
         let open = open_todos(text);
-        if open.is_empty() || !steps.is_empty() {
+        if open.is_empty() || named {
             kernels.push((step, file, content));
         } else {
-            let todos = if open.len() == 1 { "TODO" } else { "TODOs" };
-            left.push(format!("{}: {} {todos} open ({})", name(step), open.len(), open.join(", ")));
+            left.push(Left { step, todos: todos(step, &open), open });
         }
     }
     if kernels.is_empty() {
-        let left: String = left.iter().map(|line| format!("\n  {line}")).collect();
-        return Err(format!(
-            "no step is done, so there is nothing to pack{left}\n  try: Finish a step, or name one with `--step`: it is packed as it is."
-        ));
+        let lines: String = left.iter().map(|left| format!("\n  {}", left.line())).collect();
+        let way_out = match command(&[], &left, out) {
+            Some(command) => format!("What is done of them may give points: `{command}` packs it as it is."),
+            None => "Finish a step, or name one with `--step`: it is packed as it is.".to_string(),
+        };
+        return Err(format!("no step is done, so there is nothing to pack{lines}\n  try: {way_out}"));
     }
     let bytes = archive(&kernels)?;
     replaceable(out)?;
@@ -187,8 +236,29 @@ fn was_packed(path: &Path) -> bool {
     entries.next().is_some_and(|first| first.is_ok_and(|first| first.path_bytes().as_ref() == MANIFEST.as_bytes()))
 }
 
+/// How many TODOs a step has: as many as are open at least, where the step is not known.
+fn todos(step: u8, open: &[String]) -> usize {
+    crate::step(step).map_or(0, |step| step.milestones.len()).max(open.len())
+}
+
+/// The command that packs these steps and all in which something was written; `None`: there are no others.
+fn command(packed: &[u8], left: &[Left], out: &Path) -> Option<String> {
+    let mut steps: Vec<u8> = left.iter().filter(|left| left.begun()).map(|left| left.step).collect();
+    if steps.is_empty() {
+        return None;
+    }
+    steps.extend(packed);
+    steps.sort_unstable();
+    let steps: String = steps.iter().map(|step| format!(" --step {step}")).collect();
+    let plain = |c: char| c.is_alphanumeric() || "/._-+,".contains(c);
+    let word = out.display().to_string();
+    let word = if word.chars().all(plain) { word } else { format!("'{}'", word.replace('\'', r"'\''")) };
+    let out = if out == Path::new(OUT) { String::new() } else { format!(" --out {word}") };
+    Some(format!("cargo workbook pack{steps}{out}"))
+}
+
 /// What is told of an archive.
-fn told(out: &Path, kernels: &[(u8, String, Vec<u8>)], left: &[String]) -> String {
+fn told(out: &Path, kernels: &[(u8, String, Vec<u8>)], left: &[Left]) -> String {
     let many = if kernels.len() == 1 { "kernel" } else { "kernels" };
     let mut text = format!("{}: {} {many}\n", out.display(), kernels.len());
     for (_, file, content) in kernels {
@@ -196,8 +266,13 @@ fn told(out: &Path, kernels: &[(u8, String, Vec<u8>)], left: &[String]) -> Strin
     }
     if !left.is_empty() {
         text.push_str("not packed:\n");
-        text.extend(left.iter().map(|line| format!("  {line}\n")));
-        text.push_str("  try: Name a step with `--step` to pack it as it is.\n");
+        text.extend(left.iter().map(|left| format!("  {}\n", left.line())));
+        let packed: Vec<u8> = kernels.iter().map(|(step, ..)| *step).collect();
+        if let Some(command) = command(&packed, left, out) {
+            text.push_str(&format!(
+                "  try: `{command}` packs what was written of them, too, as it is. Only the last archive counts that is handed in.\n"
+            ));
+        }
     }
     text.push_str("The grader takes these files and nothing else, and gives the verdict that you see with\n");
     for (step, ..) in kernels {
@@ -256,6 +331,7 @@ mod tests {
         (folder, workspace)
     }
 
+    /// Step 2 has six TODOs.
     const OPEN: &str = "fn kernel() {\n    k.todo(\"2.1\");\n    // k.todo(\"2.2\");\n    w.todo(\"2.3\");\n}\n";
 
     #[test]
@@ -267,8 +343,8 @@ mod tests {
             FOLDER/handin.tar: 1 kernel
               steps/step01/src/kernel.rs, 15 bytes
             not packed:
-              step02: 2 TODOs open (2.1, 2.3)
-              try: Name a step with `--step` to pack it as it is.
+              step02: 2 of 6 TODOs open (2.1, 2.3): worth up to 1 of 5 points
+              try: `cargo workbook pack --step 1 --step 2 --out FOLDER/handin.tar` packs what was written of them, too, as it is. Only the last archive counts that is handed in.
             The grader takes these files and nothing else, and gives the verdict that you see with
               cargo workbook run step01
         "#]]
@@ -291,7 +367,34 @@ mod tests {
         let (folder, workspace) = checkout(&[(1, "fn kernel() {}\n"), (2, OPEN)]);
         let out = folder.path().join("mine.tar");
         let told = pack(&workspace, &[2], &out, Compiled::NotAsked).unwrap();
-        assert!(told.contains("step02/src") && !told.contains("step01") && !told.contains("not packed"), "{told}");
+        // That step 1 is not in it must be said, with all that it takes to have both.
+        expect![[r#"
+            FOLDER/mine.tar: 1 kernel
+              steps/step02/src/kernel.rs, 76 bytes
+            not packed:
+              step01: it is done
+              try: `cargo workbook pack --step 1 --step 2 --out FOLDER/mine.tar` packs what was written of them, too, as it is. Only the last archive counts that is handed in.
+            The grader takes these files and nothing else, and gives the verdict that you see with
+              cargo workbook run step02
+        "#]].assert_eq(&told.replace(folder.path().to_str().unwrap(), "FOLDER"));
+        let told = pack(&workspace, &[1, 2], &out, Compiled::NotAsked).unwrap();
+        assert!(!told.contains("not packed"), "{told}");
+        let left = || [Left { step: 1, open: Vec::new(), todos: 7 }];
+        assert_eq!(command(&[2], &left(), Path::new(OUT)).unwrap(), "cargo workbook pack --step 1 --step 2");
+        let odd = command(&[2], &left(), Path::new("my hand-in.tar")).unwrap();
+        assert_eq!(odd, "cargo workbook pack --step 1 --step 2 --out 'my hand-in.tar'");
+    }
+
+    #[test]
+    fn what_was_not_touched_gives_no_points_and_is_in_no_command() {
+        let all: String =
+            (1..=crate::step(2).unwrap().milestones.len()).map(|n| format!("k.todo(\"2.{n}\");\n")).collect();
+        let (folder, workspace) = checkout(&[(1, "fn kernel() {}\n"), (2, &all)]);
+        let told = pack(&workspace, &[], &folder.path().join("handin.tar"), Compiled::NotAsked).unwrap();
+        assert!(told.contains("step02: ") && !told.contains("try:") && !told.contains("points"), "{told}");
+        let (folder, workspace) = checkout(&[(2, &all)]);
+        let why = pack(&workspace, &[], &folder.path().join("handin.tar"), Compiled::NotAsked).unwrap_err();
+        assert!(why.ends_with("try: Finish a step, or name one with `--step`: it is packed as it is."), "{why}");
     }
 
     #[test]
@@ -344,8 +447,8 @@ mod tests {
         };
         expect![[r#"
             no step is done, so there is nothing to pack
-              step02: 2 TODOs open (2.1, 2.3)
-              try: Finish a step, or name one with `--step`: it is packed as it is."#]]
+              step02: 2 of 6 TODOs open (2.1, 2.3): worth up to 1 of 5 points
+              try: What is done of them may give points: `cargo workbook pack --step 2 --out FOLDER/handin.tar` packs it as it is."#]]
         .assert_eq(&refused(&workspace, &[]));
         let large = "//".to_string() + &" ".repeat(1 << 20);
         fs::write(workspace.root.join(Workspace::kernel(2)), large).unwrap();
