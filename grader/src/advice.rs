@@ -97,7 +97,7 @@ pub fn next(verdict: &Verdict) -> Option<Next> {
             return Some(todo(verdict, &open.id, Some(shown(at)), None));
         }
         match &first.state {
-            MilestoneState::Open { place } => return Some(todo(verdict, &first.id, Some(shown(place)), None)),
+            MilestoneState::Open { place, .. } => return Some(todo(verdict, &first.id, Some(shown(place)), None)),
             MilestoneState::Wrong { text } => {
                 let next = todo(verdict, &first.id, place(text), task(text));
                 return Some(by_what_mends(next, verdict.step, text));

@@ -25,7 +25,7 @@ pub fn bounded(mut verdict: Verdict) -> Verdict {
     }
     for milestone in &mut verdict.milestones {
         match &mut milestone.state {
-            MilestoneState::Open { place } => cut(&mut place.file, TITLE),
+            MilestoneState::Open { place, .. } => cut(&mut place.file, TITLE),
             MilestoneState::Wrong { text } => cut(text, TEXT),
             MilestoneState::NotReached { reason } => cut(reason, TITLE),
             MilestoneState::Done | MilestoneState::Flagged { .. } => {}

@@ -321,7 +321,7 @@ fn milestone(result: &harness::MilestoneResult) -> Milestone {
     let (state, text) = match &result.state {
         MilestoneState::Done => ("done", None),
         MilestoneState::Flagged { part } => ("flagged", Some(part.to_string())),
-        MilestoneState::Open { place } => ("open", Some(place.to_string())),
+        MilestoneState::Open { place, .. } => ("open", Some(place.to_string())),
         MilestoneState::Wrong { text } => ("wrong", Some(text.clone())),
         MilestoneState::NotReached { reason } => ("not_reached", Some(reason.clone())),
     };

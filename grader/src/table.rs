@@ -84,7 +84,7 @@ fn explain(graded: &Graded) -> String {
             let state = match &milestone.state {
                 MilestoneState::Done => "done".to_string(),
                 MilestoneState::Flagged { part } => format!("works here; see {part}"),
-                MilestoneState::Open { place } => format!("open, at {place}"),
+                MilestoneState::Open { place, .. } => format!("open, at {place}"),
                 MilestoneState::Wrong { text } => {
                     // The explanation stands above; its first line tells the milestones apart.
                     let first = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();

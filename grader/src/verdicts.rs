@@ -126,7 +126,18 @@ impl Verdicts {
 
     fn key(&self, step: u8, kernel: &Same, options: &JudgeOptions) -> Option<Key> {
         // Each by its name: whoever adds an option decides here whether a verdict depends on it.
-        let JudgeOptions { device: _, seeds, seed, input_seed, sms, threads: _, full, sources: _, demands } = options;
+        let JudgeOptions {
+            device: _,
+            seeds,
+            seed,
+            input_seed,
+            sms,
+            threads: _,
+            full,
+            sources: _,
+            demands,
+            progress: _,
+        } = options;
         let step = harness::step(step)?;
         let tools = self.tools.deciding();
         Some(Key {

@@ -52,7 +52,7 @@ fn grade() -> Grade {
     let mut grade = Grade {
         steps: vec![
             verdict(1, [passed(), failed, passed(), passed(), passed()], MilestoneState::Done),
-            verdict(2, [waits(), waits(), waits(), waits(), waits()], MilestoneState::Open { place }),
+            verdict(2, [waits(), waits(), waits(), waits(), waits()], MilestoneState::Open { place, there: false }),
             verdict(3, [passed(), passed(), passed(), unchecked, passed()], MilestoneState::Done),
         ],
         allow_unchecked: false,

@@ -28,7 +28,7 @@ fn graded(step: u8, title: &str, points: f64, max_points: u32, outcomes: [Outcom
     let place = Place { file: "steps/step01/src/kernel.rs".to_string(), line: 61, column: 9 };
     let states = [
         MilestoneState::Done,
-        MilestoneState::Open { place },
+        MilestoneState::Open { place, there: false },
         MilestoneState::Wrong { text: "the barrier's count is 2".to_string() },
         MilestoneState::NotReached { reason: "the run ended before".to_string() },
     ];

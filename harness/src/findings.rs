@@ -1,6 +1,7 @@
 //! What the runs of a kernel broke, each root cause once.
 
 use crate::observe::Observation;
+use crate::problem::Problem;
 use emulator::{Deadlock, Diagnostic, Report};
 
 /// Findings of the emulator that are about resources, not about order: `resources` reports them.
@@ -14,11 +15,14 @@ pub fn rank(diagnostic: &Diagnostic) -> usize {
     WAITS.iter().position(|code| *code == diagnostic.code).unwrap_or(WAITS.len())
 }
 
-/// What the runs broke, with the seed of the schedule that showed it first (`None`: the default schedule).
+/// A run: the seed of its schedule (`None`: the default schedule), and its problem.
+pub(crate) type Run = (Option<u64>, Problem);
+
+/// What the runs broke, with the run that showed it first.
 #[derive(Default)]
 pub(crate) struct Findings {
-    pub(crate) found: Vec<(Option<u64>, Diagnostic)>,
-    pub(crate) notes: Vec<(Option<u64>, Diagnostic)>,
+    pub(crate) found: Vec<(Run, Diagnostic)>,
+    pub(crate) notes: Vec<(Run, Diagnostic)>,
     pub(crate) leaks: Vec<Diagnostic>,
     /// What could not be checked.
     pub(crate) incomplete: Vec<String>,
@@ -30,10 +34,10 @@ pub(crate) struct Findings {
 
 impl Findings {
     pub(crate) fn add(&mut self, seed: Option<u64>, run: &Observation) {
-        self.add_report(seed, &run.report);
+        self.add_report((seed, run.inputs.problem), &run.report);
     }
 
-    pub(crate) fn add_report(&mut self, seed: Option<u64>, report: &Report) {
+    pub(crate) fn add_report(&mut self, run: Run, report: &Report) {
         // The same line of the kernel; the PTX of another size may have it elsewhere.
         let place = |diagnostic: &Diagnostic| {
             let place = &diagnostic.labels.first()?.place;
@@ -49,13 +53,13 @@ impl Findings {
                     self.leaks.push(diagnostic.clone());
                 }
             } else if !self.found.iter().any(|(_, known)| same(known, diagnostic)) {
-                self.found.push((seed, diagnostic.clone()));
+                self.found.push((run, diagnostic.clone()));
             }
         }
         self.found.sort_by_key(|(_, diagnostic)| rank(diagnostic));
         for note in &report.notes {
             if !self.notes.iter().any(|(_, known)| same(known, note)) {
-                self.notes.push((seed, note.clone()));
+                self.notes.push((run, note.clone()));
             }
         }
         if let Deadlock::NotProved(reasons) = &report.deadlock {

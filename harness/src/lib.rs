@@ -58,6 +58,7 @@ pub mod options;
 pub mod placement;
 pub mod points;
 mod process;
+pub mod progress;
 pub mod ptxas;
 pub mod recording;
 pub mod reference_kernels;

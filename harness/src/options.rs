@@ -4,6 +4,7 @@ use crate::device::Device;
 use crate::diagnostics::Sources;
 use crate::fast::FAST;
 use crate::problem::Problem;
+use crate::progress::Progress;
 use crate::reference_kernels::{reference_kernel, reference_kernel_anywhere};
 use crate::source::Built;
 use crate::steps::{Step, TARGET, hopper};
@@ -31,6 +32,8 @@ pub struct JudgeOptions {
     pub sources: Sources,
     /// What a course asks for in place of what the steps say.
     pub demands: Demands,
+    /// Who is told what is being judged.
+    pub progress: Progress,
 }
 
 /// What a course asks for, by the number of the step. What is not in it is as the steps say.
@@ -84,6 +87,7 @@ impl Default for JudgeOptions {
             full: false,
             sources: Sources::workspace(),
             demands: Demands::default(),
+            progress: Progress::default(),
         }
     }
 }

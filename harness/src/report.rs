@@ -2,7 +2,7 @@
 
 use crate::points;
 use crate::steps::hopper::HOPPER;
-use crate::verdict::{MilestoneResult, MilestoneState, Outcome, Part, Verdict};
+use crate::verdict::{MilestoneResult, MilestoneState, Outcome, Part, Verdict, WAITS_FOR};
 use colored::Colorize;
 use std::fmt::Write;
 
@@ -26,6 +26,7 @@ pub fn render(verdict: &Verdict) -> String {
                 MilestoneState::Flagged { part } => format!("works here; see {part}").yellow(),
                 MilestoneState::Open { .. } => "open".yellow(),
                 MilestoneState::Wrong { .. } => "wrong".red(),
+                MilestoneState::NotReached { reason } if reason.starts_with(WAITS_FOR) => reason.dimmed(),
                 MilestoneState::NotReached { .. } => "not reached".dimmed(),
             };
             let _ = writeln!(text, "    {} {}: {state}", milestone.id, milestone.title);
@@ -82,7 +83,9 @@ pub fn next_todo(verdict: &Verdict) -> Option<String> {
         _ => format!("TODO {} comes next: {}\n", milestone.id, known.title),
     };
     let _ = writeln!(text, "  --> {place}");
-    let _ = writeln!(text, "  do:   {}", known.task);
+    let there = matches!(milestone.state, MilestoneState::Open { there: true, .. });
+    let task = if there { "Its effect is there: delete this line, which marks it as open." } else { known.task };
+    let _ = writeln!(text, "  do:   {task}");
     let _ = writeln!(text, "  read: {}", known.read);
     Some(paint(&text))
 }
@@ -193,7 +196,8 @@ mod tests {
     #[test]
     fn a_half_done_verdict() {
         colored::control::set_override(false);
-        let open = MilestoneState::Open { place: Place { file: "steps/k.rs".to_string(), line: 7, column: 5 } };
+        let place = Place { file: "steps/k.rs".to_string(), line: 7, column: 5 };
+        let open = MilestoneState::Open { place, there: false };
         let waits = Outcome::NotReached { reason: "TODO 1.2 is open".to_string() };
         expect![[r#"
             step 1: one tile

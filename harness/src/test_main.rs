@@ -11,6 +11,7 @@
 use crate::emitted::Emitted;
 use crate::judge::judge;
 use crate::options::JudgeOptions;
+use crate::progress::Progress;
 use crate::report;
 use crate::source::{InProcess, KernelSource};
 use crate::steps::Step;
@@ -38,7 +39,7 @@ pub fn step_main(step: u8, kernel: ptx::KernelFn) -> ExitCode {
         return ExitCode::from(USAGE);
     };
     let options = match JudgeOptions::from_env() {
-        Ok(options) => options,
+        Ok(options) => JudgeOptions { progress: Progress::on_terminal(), ..options },
         Err(message) => {
             eprintln!("error: {message}");
             return ExitCode::from(USAGE);
@@ -173,7 +174,7 @@ fn todo(verdict: &Verdict, id: &str, chosen: &[String]) -> Result<Completion, Fa
         MilestoneState::Open { .. } if first == Some(id) => {
             Err(report::next_todo(verdict).unwrap_or_else(|| format!("TODO {id} is open")).into())
         }
-        MilestoneState::Open { place } => waits(verdict, &format!("open, {place}"), chosen),
+        MilestoneState::Open { place, .. } => waits(verdict, &format!("open, {place}"), chosen),
         MilestoneState::Wrong { text } if first == Some(id) => {
             Err(report::wrong_todo(verdict, id, text).unwrap_or_else(|| report::paint(text)).into())
         }

@@ -89,6 +89,9 @@ pub struct MilestoneResult {
     pub state: MilestoneState,
 }
 
+/// What the reason begins with why a milestone was not reached, where an earlier one is not right: its number follows.
+pub const WAITS_FOR: &str = "waits for ";
+
 /// How far a milestone is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
@@ -104,6 +107,9 @@ pub enum MilestoneState {
     Open {
         /// Where.
         place: Place,
+        /// Its effect was seen, and code stands there: only the call that marks it is left.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        there: bool,
     },
     /// Its TODO is gone, but the run shows something else.
     Wrong {
@@ -194,7 +200,7 @@ impl Verdict {
     /// The first milestone whose TODO is open, and where it stands.
     pub fn next_todo(&self) -> Option<(&MilestoneResult, &Place)> {
         self.milestones.iter().find_map(|milestone| match &milestone.state {
-            MilestoneState::Open { place } => Some((milestone, place)),
+            MilestoneState::Open { place, .. } => Some((milestone, place)),
             _ => None,
         })
     }

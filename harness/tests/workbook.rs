@@ -365,7 +365,7 @@ fn not_reached() -> Outcome {
 #[test]
 fn progress_in_a_line() {
     let done = || MilestoneState::Done;
-    let open = MilestoneState::Open { place: place(61) };
+    let open = MilestoneState::Open { place: place(61), there: false };
     let wrong = MilestoneState::Wrong { text: "a fence is missing".to_string() };
     let mut refused = verdict([failed, not_reached, not_reached, not_reached, not_reached], vec![]);
     refused.build_failure = Some("steps/step01/src/kernel.rs:44: column 70 of a tile of 64\nand more".to_string());
@@ -377,7 +377,7 @@ fn progress_in_a_line() {
         refused,
     ];
     let wrong = || MilestoneState::Wrong { text: "error: a fence is missing\n --> kernel.rs:61\n".to_string() };
-    let open = MilestoneState::Open { place: place(70) };
+    let open = MilestoneState::Open { place: place(70), there: false };
     let verdicts = verdicts.into_iter().chain([verdict([not_reached; 5], vec![done(), wrong(), done(), open])]);
     let verdicts: Vec<Verdict> = verdicts.collect();
     let row = |verdict: &Verdict| workbook::Row {

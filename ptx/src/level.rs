@@ -66,7 +66,8 @@ levels! {
 #[diagnostic::on_unimplemented(
     message = "a CTA barrier needs every thread of the CTA, and the scope here is `{Self}`",
     label = "this waits for threads that never come",
-    note = "a part of the CTA would wait for the others for ever: call it on `k`, after the inner scope is closed"
+    note = "a part of the CTA would wait for the others for ever: call it on `k`, after the inner scope is closed",
+    note = "the threads of one warpgroup meet by `wg.sync_warpgroup(number)`, each warpgroup at a number of its own"
 )]
 pub trait WholeCta: Level {}
 impl WholeCta for Cta {}

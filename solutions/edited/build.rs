@@ -6,15 +6,17 @@ use std::{env, fs};
 
 include!("edits.rs");
 include!("shown.rs");
+include!("follows.rs");
 
 fn main() {
     let solutions = Path::new(&env::var("CARGO_MANIFEST_DIR").expect("cargo says it")).join("../src");
     let out = PathBuf::from(env::var("OUT_DIR").expect("cargo says it"));
     println!("cargo::rerun-if-changed=edits.rs");
     println!("cargo::rerun-if-changed=shown.rs");
+    println!("cargo::rerun-if-changed=follows.rs");
     println!("cargo::rerun-if-changed=../src");
     let (mut modules, mut table) = (String::new(), String::new());
-    for (name, step, changes) in EDITS.iter().chain(SHOWN) {
+    for (name, step, changes) in EDITS.iter().chain(SHOWN).chain(FOLLOWS) {
         let mut text =
             fs::read_to_string(solutions.join(format!("step{step:02}.rs"))).expect("the step has a solution");
         for (from, to) in *changes {

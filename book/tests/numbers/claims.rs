@@ -233,7 +233,7 @@ fn first_steps(claims: &mut Claims) {
         &[runs::busy(&runs::mmas(&events))],
     );
     claims.numbers(page, "The table says {} cycles for a round.", &[runs::from_round_to_round(&events, 4)]);
-    claims.numbers(page, "{} cycles for four MMAs and the way to the commit's arrival", &[round]);
+    claims.numbers(page, "{} cycles to the end of four MMAs, where the commit arrives", &[round]);
     let timed = [128, 128, 1024];
     claims.cycles(
         page,

@@ -119,6 +119,8 @@ impl Cluster<'_> {
                 "Commit the store (cp.async.bulk.commit_group) and execute cp.async.bulk.wait_group.read 0 before the thread ends.".into(),
             );
             diagnostic.severity = crate::diagnostic::Severity::Note;
+            diagnostic.labels[0].text =
+                format!("{} has issued this copy, and ends without a wait for it", self.warp_name(w));
             self.findings.add(diagnostic);
         }
     }

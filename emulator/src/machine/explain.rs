@@ -4,13 +4,13 @@
 //! the barrier that the commit arrives at: that tells a missing wait from a wrong phase.
 
 use super::cluster::Cluster;
-use super::explain_copy::{Cure, FLAG_RULE};
+use super::explain_copy::Cure;
 use super::state::{ActorKind, Race, RaceMemory};
 use crate::diagnostic::{Diagnostic, Label, Severity};
 use crate::order::{Conflict, Reason, Stamp, Views};
 use crate::program::op::{Inst, Op, TmaKind};
 
-const PROXY_RULE: &str = "Loads and stores go through the generic proxy, the tensor core and TMA access memory through the asynchronous \
+pub const PROXY_RULE: &str = "Loads and stores go through the generic proxy, the tensor core and TMA access memory through the asynchronous \
                           proxy; between the two, the same bytes need a fence.proxy.async (PTX ISA 8.6, 9.7.13.4, 9.7.16.6.5).";
 
 /// The rule of races, and what is to be added to it.
@@ -24,7 +24,7 @@ macro_rules! race_rule {
     };
 }
 
-const GLOBAL_RULE: &str = race_rule!("; the launch itself does not order its CTAs.");
+pub const GLOBAL_RULE: &str = race_rule!("; the launch itself does not order its CTAs.");
 
 /// A finding whose title names all the buffers that the same mistake concerns.
 pub struct Draft {
@@ -384,7 +384,7 @@ impl Cluster<'_> {
     }
 
     /// Two warps store the same value to the same place: a race to the letter, without effect on the value.
-    fn explain_same_value(&self, race: &Race, name: String) -> Draft {
+    pub fn explain_same_value(&self, race: &Race, name: String) -> Draft {
         let (first, second) = (race.conflict.first, race.second);
         Draft {
             code: "same-value-written-twice",
@@ -404,7 +404,7 @@ impl Cluster<'_> {
     }
 
     /// Whether a statement loads with `.nc`.
-    fn is_non_coherent(&self, site: u32) -> bool {
+    pub fn is_non_coherent(&self, site: u32) -> bool {
         self.kernel.code.iter().any(|i| i.site == site && matches!(&i.op, Op::Load(load) if load.non_coherent))
     }
 
@@ -415,88 +415,5 @@ impl Cluster<'_> {
             _ => None,
         };
         first.cluster != second.cluster || cta(first) != cta(second)
-    }
-
-    fn explain_global(&self, race: &Race, buffer: usize) -> Draft {
-        let (first, second) = (race.conflict.first, race.second);
-        let b = &self.global.buffers[buffer];
-        let load = [first.site, second.site].into_iter().find(|&site| self.is_non_coherent(site));
-        if let Some(load) = load {
-            let write = if first.site == load { second } else { first };
-            return Draft {
-                names: vec![],
-                ..Draft::of(race, "")(
-                    "non-coherent-load",
-                    format!("{} is loaded with .nc, and the kernel writes it", b.describe(race.conflict.byte)),
-                    vec![self.label(load, "loaded here"), self.label(write.site, "written here")],
-                    "ld.global.nc takes data from a cache that no write of the kernel reaches: it is for data that nobody writes while the \
-                     kernel runs, whatever orders the two (PTX ISA 9.7.9.9).",
-                    "Load it without .nc.".into(),
-                )
-            };
-        }
-        if race.conflict.reason == Reason::NotFenced && !race.conflict.second_writes {
-            let (reader, place) = (self.who(second), b.describe(race.conflict.byte));
-            return Draft {
-                names: vec![],
-                ..Draft::of(race, "")(
-                    "missing-proxy-fence",
-                    format!(
-                        "{reader} reads {place} through the asynchronous proxy, but no proxy fence follows the stores that wrote it"
-                    ),
-                    vec![
-                        self.label(second.site, format!("{reader} reads it here")),
-                        self.label(first.site, format!("{} stores to it here, through the generic proxy", self.who(first))),
-                    ],
-                    PROXY_RULE,
-                    "Let every thread that stores execute fence.proxy.async.global after its stores, before the barrier or the release."
-                        .into(),
-                )
-            };
-        }
-        if race.same_value {
-            return self.explain_same_value(race, b.describe(race.conflict.byte));
-        }
-        let verb = |writes| if writes { "writes" } else { "reads" };
-        let flags = self.relaxed_flags(first, second, false);
-        let cure = match self.cure_of_copy(race, true) {
-            Some(cure) => cure,
-            None if !flags.is_empty() && self.apart(first, second) => Cure {
-                rule: FLAG_RULE,
-                help: "Set the flag with st.release.gpu (or red.release.gpu) after the data, and read it with ld.acquire.gpu before the \
-                       data; or put a fence.acq_rel.gpu before the one and after the other."
-                    .into(),
-                labels: flags,
-            },
-            None if first.site == second.site => Cure::new(
-                GLOBAL_RULE,
-                "Let each element be written by one thread: check how the address depends on thread and CTA.",
-            ),
-            None => Cure::new(
-                GLOBAL_RULE,
-                "Let each element be written by one thread, and read by others only after synchronisation.",
-            ),
-        };
-        Draft {
-            code: "race-global",
-            severity: Severity::Finding,
-            title: format!(
-                "{} {} {}, {} {} it, and nothing orders the two",
-                self.who(first),
-                verb(race.conflict.first_writes),
-                b.describe(race.conflict.byte),
-                self.who(second),
-                verb(race.conflict.second_writes)
-            ),
-            names: vec![],
-            early: false,
-            labels: cure.labels_behind([
-                self.label(second.site, format!("{} {} it here", self.who(second), verb(race.conflict.second_writes))),
-                self.label(first.site, format!("{} {} it here", self.who(first), verb(race.conflict.first_writes))),
-            ]),
-            rule: cure.rule,
-            help: cure.help.replace("{}", &b.describe(race.conflict.byte)),
-            count: race.count,
-        }
     }
 }

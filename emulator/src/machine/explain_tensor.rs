@@ -293,7 +293,13 @@ impl Cluster<'_> {
                         p.parity
                     ),
                     vec![self.label(p.site, format!("this wait passed {why}")), read, arrival],
-                    format!("Wait for parity {} here: phase {phase} has that parity.", phase % 2),
+                    match p.again {
+                        // In a loop, one parity is right for every second round at most.
+                        true => format!(
+                            "Let the parity of this wait go on with each phase: phase n has parity n mod 2, and here it is phase {phase}."
+                        ),
+                        false => format!("Wait for parity {} here: phase {phase} has that parity.", phase % 2),
+                    },
                 )
             }
             _ => base(

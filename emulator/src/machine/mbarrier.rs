@@ -98,8 +98,8 @@ pub struct Mbarrier {
     pub previous: Vec<(u32, u32)>,
     /// Waits that passed: all that come before a phase is complete, one for each phase, warp and statement.
     waits: Vec<Passing>,
-    /// Waits that the phase behind the one they wait for may overtake: that phase, and the statement of the wait.
-    pub overtaken: Vec<(u64, u32)>,
+    /// Waits that the phase behind the one they wait for may overtake.
+    pub overtaken: Vec<Overtaken>,
     /// Phase and statement of the first arrivals since the initialisation.
     pub history: Vec<(u64, u32)>,
     /// Who has arrived or brought bytes, and when last: a hang is told from it.
@@ -163,6 +163,19 @@ pub struct Passing {
     pub actor: ActorId,
     pub epoch: u32,
     pub site: u32,
+    /// The statement has let its warp pass for the same phase just before.
+    pub again: bool,
+}
+
+/// A phase may complete before a wait has seen the one before.
+#[derive(Clone, Copy, Debug)]
+pub struct Overtaken {
+    /// The later of the two.
+    pub phase: u64,
+    /// The statement of the wait.
+    pub site: u32,
+    /// It passed for the same phase twice running.
+    pub again: bool,
 }
 
 /// An asynchronous write is complete when its mbarrier says so.
@@ -284,7 +297,8 @@ impl Mbarrier {
         // Whoever waits for a phase must have seen it before the next one completes, whatever the schedule.
         let done = self.phase - 1;
         let late = |wait: &&Passing| wait.before == done && known.views.came_before(wait.actor) < wait.epoch;
-        self.overtaken.extend(self.waits.iter().filter(late).map(|wait| (done, wait.site)));
+        let of_wait = |wait: &Passing| Overtaken { phase: done, site: wait.site, again: wait.again };
+        self.overtaken.extend(self.waits.iter().filter(late).map(of_wait));
         self.waits.retain(|wait| wait.before > done);
         if let Some(before) = self.completed.back() {
             known.views.join(&before.views);
@@ -315,14 +329,17 @@ impl Mbarrier {
     pub fn passed(&mut self, wait: Passing) {
         if wait.before < self.phase {
             // Two phases too late, it passes as well.
-            self.overtaken.push((wait.before, wait.site));
+            self.overtaken.push(Overtaken { phase: wait.before, site: wait.site, again: wait.again });
             return;
         }
         let same =
             |known: &&mut Passing| (known.before, known.actor, known.site) == (wait.before, wait.actor, wait.site);
         match self.waits.iter_mut().find(same) {
             // What comes before the later one comes before both.
-            Some(known) => known.epoch = wait.epoch,
+            Some(known) => {
+                known.epoch = wait.epoch;
+                known.again |= wait.again;
+            }
             None => self.waits.push(wait),
         }
     }

@@ -422,47 +422,6 @@ impl Cluster<'_> {
         self.lower_horizon(wake);
     }
 
-    /// A phase may complete before somebody has seen the one before.
-    pub fn overtaken(&mut self, barrier: u32) {
-        if self.barriers[barrier as usize].overtaken.is_empty() {
-            return;
-        }
-        let name = self.barrier_name(barrier);
-        let (init, expected) = (self.barriers[barrier as usize].init.site, self.barriers[barrier as usize].expected);
-        let b = &mut self.barriers[barrier as usize];
-        let arrivals: Vec<u32> = b.previous.iter().map(|&(site, _)| site).collect();
-        for (phase, wait) in std::mem::take(&mut b.overtaken) {
-            let site = arrivals.last().copied().unwrap_or(wait);
-            let mut diagnostic = self.problem(
-                "phase-overtaken",
-                site,
-                match phase.checked_sub(1) {
-                    Some(seen) => format!("{name} may complete phase {phase} before a wait has seen phase {seen}"),
-                    None => format!("{name} may complete phase 0 before a wait that passes on a fresh mbarrier only"),
-                },
-                "A wait by parity tells a phase only from the one before it: every waiter must have seen a phase complete before \
-                 the next one does, or it waits for ever (PTX ISA 9.7.13.15.4, 9.7.13.15.16).",
-                "Let one arrival complete one phase for each wait (a single tcgen05.commit, after the last MMA), or let the next arrival \
-                 come only after all have waited."
-                    .into(),
-            );
-            diagnostic.severity = Severity::Finding;
-            diagnostic.labels[0].text =
-                format!("this arrival completes phase {phase}; nothing orders it after the wait");
-            diagnostic.labels.push(self.label(
-                wait,
-                match phase.checked_sub(1) {
-                    Some(seen) => format!("this wait is for phase {seen}"),
-                    None => "this wait is for parity 1, before any phase is complete".to_string(),
-                },
-            ));
-            diagnostic
-                .labels
-                .push(self.label(init, format!("{name} is initialised for {} a phase", counted(expected, "arrival"))));
-            self.findings.add(diagnostic);
-        }
-    }
-
     /// A plain store over a live mbarrier destroys it, and a plain load of it gives nothing that is known.
     pub fn check_barrier_bytes(&mut self, cta: usize, start: u32, end: u32, site: u32, writes: bool) {
         let hit = self.barriers.iter().find(|b| b.valid && b.cta == cta && b.offset < end && start < b.offset + 8);

@@ -170,13 +170,20 @@ impl Cluster<'_> {
         fragment.state = State::Ready;
         fragment.ready_at = time.max(fragment.ready_at);
         fragment.pc += 1;
-        let wait = Passing { before: phases, actor: warp.actor, epoch: warp.epoch, site };
+        let again = warp.passed.iter().any(|passed| (passed.barrier, passed.phase) == (barrier, phase));
+        let same = |passed: &Passed| (passed.barrier, passed.phase, passed.site) == (barrier, phase, site);
+        let wait = Passing {
+            before: phases,
+            actor: warp.actor,
+            epoch: warp.epoch,
+            site,
+            again: phase.is_some() && warp.passed.iter().any(same),
+        };
         let used = Used { warp: w, epoch: wait.epoch, site };
         self.barriers[barrier as usize].used(used);
         self.barriers[barrier as usize].passed(wait);
         self.overtaken(barrier);
         let warp = &mut self.warps[w];
-        let again = warp.passed.iter().any(|passed| (passed.barrier, passed.phase) == (barrier, phase));
         warp.passed.retain(|passed| passed.barrier != barrier);
         warp.passed.push(Passed { barrier, site, parity, phase, fresh, again });
         let (actor, id) = (Actor::Warp(warp.index), self.barrier_id(barrier));

@@ -9,7 +9,7 @@
 //! | `operand`, `batch`, `product`, `tiles`, `exact`, `simd` | the tensor core's arithmetic: what MMAs read, which are computed together, FP32 in vectors and in tiles, bit for bit, and what the CPU has for it |
 //! | `step` | what each instruction does; `compute` those that only touch registers, `access`, `ordering` and `charge` plain memory, `atomics` strong accesses, `sync` and `mbarrier_ops` barriers, `register_pool` `setmaxnreg`, `tensor_alloc`, `tensor_ops`, `mma`, `mma_operands` and `commit` `tcgen05`, `wgmma`, `wgmma_descriptor` and `wgmma_work` Hopper's tensor core, `tma`, `bounding_box`, `copy`, `direct` and `bulk` the TMA engine |
 //! | `values` | clusters that compute no values |
-//! | `explain`, `explain_copy`, `explain_bytes`, `explain_tensor`, `explain_wgmma`, `trap`, `print`, `promises`, `remote`, `started`, `hang`, `names`, `findings` | what is said when something is wrong |
+//! | `explain`, `explain_copy`, `explain_global`, `explain_bytes`, `explain_tensor`, `explain_wgmma`, `trap`, `print`, `overtaken`, `promises`, `remote`, `started`, `hang`, `names`, `findings` | what is said when something is wrong |
 
 mod access;
 mod accumulators;
@@ -40,6 +40,7 @@ mod explain;
 mod explain_arrival;
 mod explain_bytes;
 mod explain_copy;
+mod explain_global;
 mod explain_protocol;
 mod explain_tensor;
 mod explain_wgmma;
@@ -75,6 +76,7 @@ mod ordering;
 mod origins;
 mod outbox;
 mod outputs;
+mod overtaken;
 mod packed_copy;
 mod part_defined;
 mod prepare;

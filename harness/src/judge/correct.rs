@@ -23,10 +23,11 @@ impl Judge<'_> {
         let (mut runs, mut samples) = (0, Vec::new());
         for (size, case) in cases.iter().enumerate() {
             let products = case.problem.products();
+            self.options.progress.at(|| format!("{}, size {} of {} …", case.problem, size + 1, cases.len()));
             if products > LARGE && !self.options.full {
                 let run = self.sample(case, 1.0);
                 let known = findings.incomplete.len();
-                findings.add_report(None, &run.report);
+                findings.add_report((None, case.problem), &run.report);
                 self.keep_time(case, &run.report, findings);
                 // Its values depend on what a sample leaves out: then all of them are computed below.
                 if run.report.incomplete.is_empty() || !run.report.findings.is_empty() {

@@ -2,6 +2,7 @@
 
 mod again;
 mod correct;
+mod follows;
 mod on_gpu;
 mod structure;
 mod todos;
@@ -13,7 +14,7 @@ pub use structure::structure;
 use crate::device::Device;
 use crate::diagnostics;
 use crate::fast;
-use crate::findings::{Findings, rank};
+use crate::findings::{Findings, Run, rank};
 use crate::inputs::{InputKind, Inputs};
 use crate::launch;
 use crate::mismatch::{self, Mismatch};
@@ -34,6 +35,7 @@ use std::time::Instant;
 pub fn judge(step: &Step, source: &dyn KernelSource, options: &JudgeOptions) -> Verdict {
     let begin = Instant::now();
     let mut verdict = Judge { step, source, options }.run();
+    options.progress.over();
     verdict.points = points::points(&verdict);
     verdict.seconds = begin.elapsed().as_secs_f64();
     verdict
@@ -78,6 +80,9 @@ pub fn asked_for(step: &Step, options: &JudgeOptions) -> Vec<(Problem, u32)> {
     let plan = plan(step, options.demands.sizes(step), options.demands.timed(step));
     plan.into_iter().map(|(case, _)| (case.problem, case.sms.unwrap_or(options.sms))).collect()
 }
+
+/// Why nothing is known of a milestone.
+const BROKE_OFF: &str = "the run broke off before";
 
 /// Problems with more multiplications are run on one input.
 const MEDIUM: u64 = 1 << 28;
@@ -263,7 +268,10 @@ impl Judge<'_> {
         let home = seen.as_ref().and_then(|seen| self.home(seen, |id| open(id).is_some()));
         for (result, milestone) in verdict.milestones.iter_mut().zip(self.step.milestones) {
             result.state = match (open(milestone.id), &seen) {
-                (Some(todo), _) => MilestoneState::Open { place: todo.place.clone() },
+                (Some(todo), seen) => {
+                    let there = seen.as_ref().is_some_and(|seen| self.is_there(milestone, &todo.place, seen));
+                    MilestoneState::Open { place: todo.place.clone(), there }
+                }
                 (None, Some(seen)) => match (milestone.check)(seen) {
                     // The run broke off where an earlier TODO is open: that says nothing of this one.
                     Seen::Cut if waits => MilestoneState::NotReached {
@@ -302,7 +310,7 @@ impl Judge<'_> {
             Seen::NotReached(reason) => MilestoneState::NotReached { reason },
             Seen::Cut => match broken.take() {
                 Some(text) => MilestoneState::Wrong { text },
-                None => MilestoneState::NotReached { reason: "the run broke off before".to_string() },
+                None => MilestoneState::NotReached { reason: BROKE_OFF.to_string() },
             },
         }
     }
@@ -334,6 +342,7 @@ impl Judge<'_> {
                 Outcome::NotChecked { reason: why }
             });
             self.set(&mut verdict, Part::Resources, resources);
+            self.options.progress.at(|| format!("time at {} …", self.options.demands.timed(self.step)));
             let fast = match &self.options.device {
                 Device::Emulator => self.fast(cases, &seen, findings.timed_cycles),
                 Device::Cuda(card) => self.fast_on(card.as_ref(), cases, &seen),
@@ -364,6 +373,7 @@ impl Judge<'_> {
                 result.state = MilestoneState::Flagged { part };
             }
         }
+        self.settle(&mut verdict, &findings, &seen);
         verdict
     }
 
@@ -411,6 +421,7 @@ impl Judge<'_> {
             None => 1..=u64::from(self.options.seeds),
         };
         for seed in seeds.clone() {
+            self.options.progress.at(|| format!("{}, schedule {seed} of {} …", case.problem, seeds.end()));
             let options = self.options(&case.problem, Some(seed));
             let (reference, inputs) = (seen.reference.clone(), seen.inputs.clone());
             let run = Observation::against(reference, &case.built, &case.program, inputs, &options);
@@ -454,10 +465,12 @@ impl Judge<'_> {
         Outcome::Passed { detail: format!("no finding under the default schedule{seeds}; {hangs}") }
     }
 
-    fn seen_under(&self, (seed, diagnostic): &(Option<u64>, Diagnostic), seen: &Observation) -> String {
+    /// A finding, and the run that showed it: its size, if it is not the one that is looked at closely.
+    fn seen_under(&self, ((seed, problem), diagnostic): &(Run, Diagnostic), seen: &Observation) -> String {
         let text = self.shown(diagnostic, seen);
         let repeat = seed.map(|seed| self.repeat(seed)).unwrap_or_default();
-        format!("{text}Seen under {}.\n{repeat}", schedule(*seed))
+        let at = if *problem == seen.inputs.problem { String::new() } else { format!("at {problem} ") };
+        format!("{text}Seen {at}under {}.\n{repeat}", schedule(*seed))
     }
 
     /// How to judge under one schedule alone.

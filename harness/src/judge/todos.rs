@@ -77,6 +77,16 @@ impl Judge<'_> {
             self.step.milestones.iter().find(|milestone| milestone.id == id)
         });
         let todos: Vec<&'static Milestone> = todos.collect();
+        if ["mbarrier-split", "mbarrier-overflow"].contains(&diagnostic.code) {
+            // Who arrives may do as it should, and the barrier be made for another number, or another wait let pass what should wait.
+            let of_it = |milestone: &&Milestone| todos.iter().any(|todo| todo.id == milestone.id);
+            let waits = |milestone: &&Milestone| milestone.title.contains("waits");
+            let wrong = |milestone: &&Milestone| matches!((milestone.check)(seen), Seen::Wrong(_));
+            let milestones = || self.step.milestones.iter();
+            if let Some(milestone) = milestones().filter(of_it).find(wrong).or(milestones().filter(waits).find(wrong)) {
+                return Some(milestone);
+            }
+        }
         // The line that is shown is the access, and the fence may be asked for beside the wait.
         let fence = if diagnostic.title.contains("before_thread_sync") { "before" } else { "after" };
         let asks_for_it = |milestone: &Milestone| {
@@ -124,6 +134,14 @@ impl Judge<'_> {
         let home = self.milestone_of(ranked(seen).first()?, seen)?;
         let waits = self.step.milestones.iter().take_while(|milestone| milestone.id != home.id).any(|m| open(m.id));
         (!waits && matches!((home.check)(seen), Seen::Cut)).then_some(home.id)
+    }
+
+    /// Whether what an open TODO asks for is there, beside the call that marks it.
+    pub(super) fn is_there(&self, milestone: &Milestone, at: &crate::source::Place, seen: &Observation) -> bool {
+        let sources = &self.options.sources;
+        let text = || Some((untouched(self.step.number, sources)?, sources.read(&at.file)?));
+        let written = || text().is_some_and(|(untouched, text)| carry::holds_code(&untouched, &text, milestone.id));
+        matches!((milestone.check)(seen), Seen::Done) && written()
     }
 
     /// A finding, with the TODO that it is about and what to read there.

@@ -485,8 +485,8 @@ const OF_PAIR: Tasks = Tasks {
                to the next stage; behind the last round commit to mma2ld of both CTAs.",
     stage: "Load the chunk's columns, wait; behind the last chunk's load arrive at the leader's ld2mma (`of_cta`); store the \
             row when TMA no longer reads the tile.",
-    end: "The threads that store wait until TMA has read the last tiles, both CTAs meet, \
-          one warp of each frees tensor memory.",
+    end: "The threads that store, one in each warpgroup that writes back, wait until TMA has read the last tiles, both CTAs \
+          meet, one warp of each frees tensor memory.",
 };
 
 pub(super) const STEP_7: Step = Step {

@@ -2,6 +2,7 @@
 
 use super::cargo::{Binary, test_binary};
 use super::patience::Patience;
+use super::remembered::Remembered;
 use super::workspace::{Workspace, name};
 use crate::{Emitted, JudgeOptions, MilestoneState, Outcome, Verdict, judge, step};
 use std::fmt::Write;
@@ -19,19 +20,29 @@ pub struct Row {
     pub progress: String,
 }
 
-/// Looks at each step of the checkout: builds it, and judges it.
-pub fn rows(workspace: &Workspace, options: &JudgeOptions) -> Vec<Row> {
-    workspace.steps().into_iter().map(|number| row(workspace, number, options)).collect()
+/// Looks at each step of the checkout: builds it, and judges it, unless it is as it was when it was judged last and all need not be `fresh`.
+pub fn rows(workspace: &Workspace, options: &JudgeOptions, fresh: bool) -> Vec<Row> {
+    let mut remembered = Remembered::read(workspace, options, fresh);
+    workspace.steps().into_iter().map(|number| row(workspace, number, options, &mut remembered)).collect()
 }
 
-fn row(workspace: &Workspace, number: u8, options: &JudgeOptions) -> Row {
+fn row(workspace: &Workspace, number: u8, options: &JudgeOptions, remembered: &mut Remembered<'_>) -> Row {
     let Some(step) = step(number) else {
         let progress = "unknown to this program: its folder is there, its description is not".to_string();
         return Row { step: number, title: String::new(), points: 0, progress };
     };
     let _patience = Patience::new(format!("building and judging {} …", name(number)));
     let progress = match test_binary(workspace, number) {
-        Ok(Binary::Ready(path)) => progress(&judge(step, &Emitted::new(path), options)),
+        Ok(Binary::Ready(path)) => {
+            let key = remembered.key(number, &path);
+            remembered.of(number, key).unwrap_or_else(|| {
+                let verdict = judge(step, &Emitted::new(path), options);
+                let progress = progress(&verdict);
+                // What failed on this machine may not the next time.
+                remembered.keep(number, key.filter(|_| verdict.here.is_none()), &progress);
+                progress
+            })
+        }
         Ok(Binary::DoesNotCompile { first, .. }) => format!("does not compile: {first}"),
         Err(error) => error.lines().next().unwrap_or_default().to_string(),
     };
@@ -52,7 +63,7 @@ pub fn progress(verdict: &Verdict) -> String {
     let next = verdict.milestones.iter().find(|milestone| milestone.state != MilestoneState::Done);
     if let Some(next) = next.filter(|_| verdict.next_todo().is_some()) {
         let how = match &next.state {
-            MilestoneState::Open { place } => format!(" at {place}"),
+            MilestoneState::Open { place, .. } => format!(" at {place}"),
             MilestoneState::Wrong { text } => format!(", wrong: {}", first_line(text)),
             MilestoneState::NotReached { reason } => format!(", not reached: {}", first_line(reason)),
             MilestoneState::Flagged { part } => format!(": works here; see {part}"),

@@ -17,6 +17,8 @@ pub mod inspect;
 mod list;
 pub mod pack;
 mod patience;
+mod remembered;
+mod run;
 mod timeline;
 pub mod tokens;
 mod trace;
@@ -44,7 +46,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
 /// Learn to write Blackwell tensor-core kernels, one step at a time.
 #[derive(Debug, Parser)]
@@ -57,7 +59,11 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Action {
     /// All steps, and how far you are with each
-    List,
+    List {
+        /// Judge all of them, also those that are as they were when they were judged last
+        #[arg(long)]
+        fresh: bool,
+    },
     /// Build a step and run its test: the verdict
     Run {
         /// The step: step01, 01 or 1; or `hopper`: the kernel for an H100 or H200
@@ -268,13 +274,13 @@ fn cut_off() -> bool {
 
 fn act(workspace: &Workspace, action: Action) -> Result<ExitCode, String> {
     match action {
-        Action::List => {
+        Action::List { fresh } => {
             let options = JudgeOptions::from_env()?;
-            print(&render(&rows(workspace, &options)));
+            print(&render(&rows(workspace, &options, fresh)));
         }
         #[cfg(feature = "solutions")]
-        Action::Run { step, args } if step == bench::HOPPER && args.is_empty() => return run_hopper(),
-        Action::Run { step, args } => return run(workspace, workspace.named(&step)?, &args),
+        Action::Run { step, args } if step == bench::HOPPER && args.is_empty() => return run::hopper(),
+        Action::Run { step, args } => return run::step(workspace, workspace.named(&step)?, &args),
         Action::Inspect {
             step,
             size,
@@ -398,39 +404,6 @@ fn binary(workspace: &Workspace, step: u8) -> Result<PathBuf, String> {
             Err(format!("{} does not compile\n\n{}", name(step), rendered.trim_end()))
         }
     }
-}
-
-fn run(workspace: &Workspace, step: u8, args: &[String]) -> Result<ExitCode, String> {
-    let program = binary(workspace, step)?;
-    let status = Command::new(&program)
-        .args(args)
-        .current_dir(workspace.root.join("steps").join(name(step)))
-        .status()
-        .map_err(|error| format!("cannot start {}: {error}", program.display()))?;
-    let code = status.code().and_then(|code| u8::try_from(code).ok());
-    const USAGE: u8 = 2;
-    if code == Some(USAGE) && args.iter().any(|argument| argument.starts_with('-')) {
-        eprintln!("note: what stands behind `{}` goes to the step's test, as with cargo test", name(step));
-    }
-    Ok(ExitCode::from(code.unwrap_or(1)))
-}
-
-/// The verdict on the kernel for Hopper.
-#[cfg(feature = "solutions")]
-fn run_hopper() -> Result<ExitCode, String> {
-    let kernel = reference_kernels::hopper().ok_or("this program does not hold the kernel for Hopper")?;
-    let options = JudgeOptions::for_hopper()?;
-    let verdict = {
-        let _patience = Patience::new("judging the kernel for Hopper …");
-        crate::judge(&crate::steps::hopper::STEP, &InProcess(kernel), &options)
-    };
-    print(&crate::report::render(&verdict));
-    let missing: Vec<String> =
-        verdict.parts.iter().filter(|(_, outcome)| !outcome.passed()).map(|(part, _)| part.to_string()).collect();
-    if !missing.is_empty() {
-        eprintln!("error: not passed: {}", missing.join(", "));
-    }
-    Ok(if verdict.passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// The kernel of a step at a problem, without one at the first that it is tested with: the student's, or the solution.

@@ -163,8 +163,8 @@ pub fn kernel(k: &mut Cta, gemm: &Gemm) {
         });
     }
 
-    // TODO 10.7: Shared memory must last until TMA has read the last tile: the threads that store wait for that. Then
-    // free tensor memory, when no thread of either CTA uses it, or the barriers of the other CTA, any more.
-    // book: pairs of CTAs
+    // TODO 10.7: Shared memory must last until TMA has read the last tile: the threads that store, one in each
+    // write-back warpgroup, wait for that. Then free tensor memory, when no thread of either CTA uses it, or the
+    // barriers of the other CTA, any more. book: pairs of CTAs
     k.todo("10.7");
 }

@@ -72,7 +72,7 @@ bar.sync 0;";
                |
                = confirmed: with --seed 2, the kernel hangs: the wait for phase 1 of `bar` (parity 1) never ends: nothing arrives any more after phase 0 (of the findings, one or several lead to this)
                = rule: A wait by parity tells a phase only from the one before it: every waiter must have seen a phase complete before the next one does, or it waits for ever (PTX ISA 9.7.13.15.4, 9.7.13.15.16).
-               = try: Let one arrival complete one phase for each wait (a single tcgen05.commit, after the last MMA), or let the next arrival come only after all have waited.
+               = try: If the wait is for what this arrival tells, let it wait for parity 0; if it is for what is free at the beginning, let the arrival come only behind it.
 
             `k`, default schedule: 2 findings; N cycles, 13 warp instructions
         "#]],
@@ -154,7 +154,7 @@ DONE:"
                |
                = confirmed: with --seed 3, the kernel hangs: the wait for `bar`, parity 0, never ends: 2 phases were complete before it came (of the findings, one or several lead to this)
                = rule: A wait by parity tells a phase only from the one before it: every waiter must have seen a phase complete before the next one does, or it waits for ever (PTX ISA 9.7.13.15.4, 9.7.13.15.16).
-               = try: Let one arrival complete one phase for each wait (a single tcgen05.commit, after the last MMA), or let the next arrival come only after all have waited.
+               = try: Let who announces the bytes wait before it until all have seen the phase before: by an mbarrier at which they arrive then, or at which the MMAs that have read its data are committed.
 
             `k`, default schedule: 2 findings; N cycles, 33 warp instructions
         "#]],

@@ -96,7 +96,8 @@ pub(in crate::steps) fn loads(run: &Observation, shape: &Shape, wanted: Rounds) 
                         at.get(1).copied().unwrap_or(0),
                         wanted.join(" and "),
                     );
-                    let explanation = Explanation::new(title, "", "Coordinates are (column, row), both in elements.");
+                    let of_it = boxes.iter().find(|(wanted, _)| Some(*wanted) == matrix).map(|(_, row)| [column, *row]);
+                    let explanation = Explanation::new(title, "", where_to_look(at, of_it, shape.ctas));
                     return Seen::Wrong(explanation.at(&event.place, "this load"));
                 };
                 boxes.remove(found);
@@ -121,6 +122,25 @@ pub(in crate::steps) fn loads(run: &Observation, shape: &Shape, wanted: Rounds) 
     let Some((event, copy)) = first.first() else { return Seen::Cut };
     let bytes: u32 = first.iter().take(per_round).map(|(_, copy)| copy.bytes).sum::<u32>() * shape.ctas;
     announced(run, shape, event, copy, bytes)
+}
+
+/// What to look at in a load of another box than `wanted`, the one of the same matrix that is still to come.
+fn where_to_look(at: &[i32], wanted: Option<[u32; 2]>, ctas: u32) -> &'static str {
+    let Some(wanted) = wanted else { return "Load each box of the round once." };
+    let [column, row] = wanted.map(|coordinate| coordinate as i32);
+    match *at {
+        [first, second] if [second, first] == [column, row] => "Coordinates are (column, row), both in elements.",
+        [_, second] if second == row => {
+            "Look at the first coordinate, the column in elements: it goes on by a tile's columns in each round."
+        }
+        [first, _] if first == column && ctas > 1 => {
+            "Look at the second coordinate, the row: the tile of D says where the pair's rows begin, and the rank which of them this CTA loads."
+        }
+        [first, _] if first == column => {
+            "Look at the second coordinate, the row in elements: the tile of D says where it begins."
+        }
+        _ => "Look at both coordinates, in elements: the round says which column, the tile of D which row.",
+    }
 }
 
 /// A pair's loads all tell the leader's barrier: only there does somebody wait.
@@ -181,6 +201,33 @@ fn announced(run: &Observation, shape: &Shape, event: &Event, copy: &Copy, bytes
                 "Announce the bytes of all tiles of the round (`t.expect_tx`), then ask TMA for them (`t.tma_load`).";
             let title = "no bytes are announced to the barrier of the first load";
             Seen::Wrong(Explanation::new(title, BYTES, help).at(&event.place, "the first load"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::where_to_look;
+
+    /// That coordinates are exchanged is said of those that are, and of no others.
+    #[test]
+    fn what_to_look_at_is_the_coordinate_that_is_wrong() {
+        let exchanged = "Coordinates are (column, row)";
+        for (at, wanted, ctas, begins) in [
+            ([128, 64], Some([64, 128]), 1, exchanged),
+            ([128, 0], Some([64, 0]), 1, "Look at the first coordinate"),
+            ([64, 0], Some([64, 128]), 1, "Look at the second coordinate, the row in elements"),
+            (
+                [64, 0],
+                Some([64, 128]),
+                2,
+                "Look at the second coordinate, the row: the tile of D says where the pair's",
+            ),
+            ([0, 0], Some([64, 128]), 1, "Look at both"),
+            ([0, 0], None, 2, "Load each box"),
+        ] {
+            let said = where_to_look(&at, wanted, ctas);
+            assert!(said.starts_with(begins), "{at:?} for {wanted:?}: {said}");
         }
     }
 }

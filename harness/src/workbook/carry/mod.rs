@@ -24,6 +24,15 @@ pub(crate) fn todo_of_line(untouched: &str, file: &str, line: usize) -> Option<S
     found.map(|(id, _)| id)
 }
 
+/// Whether a student's file has more code at a TODO than the call that marks it as open.
+pub(crate) fn holds_code(untouched: &str, file: &str, id: &str) -> bool {
+    // `k.todo("1.2");`
+    const CALL: usize = 7;
+    let open = todos(untouched).into_iter().find(|todo| todo.id == id);
+    let body = bodies(untouched, file).remove(id).and_then(Result::ok);
+    open.zip(body).is_some_and(|(todo, body)| body.is_open(&todo) && code(&body.lines.join("\n")).len() > CALL)
+}
+
 /// What became of a TODO of the later step.
 enum Outcome {
     /// It holds the student's code of these TODOs.

@@ -1,0 +1,127 @@
+//! Races of global memory: between warps and engines of one CTA, of a cluster, of a launch.
+
+use super::cluster::Cluster;
+use super::explain::{Draft, GLOBAL_RULE, PROXY_RULE};
+use super::explain_copy::{Cure, FLAG_RULE};
+use super::state::{ActorKind, Race};
+use crate::diagnostic::Severity;
+use crate::order::{Reason, Stamp};
+
+impl Cluster<'_> {
+    pub fn explain_global(&self, race: &Race, buffer: usize) -> Draft {
+        let (first, second) = (race.conflict.first, race.second);
+        let b = &self.global.buffers[buffer];
+        let load = [first.site, second.site].into_iter().find(|&site| self.is_non_coherent(site));
+        if let Some(load) = load {
+            let write = if first.site == load { second } else { first };
+            return Draft {
+                names: vec![],
+                ..Draft::of(race, "")(
+                    "non-coherent-load",
+                    format!("{} is loaded with .nc, and the kernel writes it", b.describe(race.conflict.byte)),
+                    vec![self.label(load, "loaded here"), self.label(write.site, "written here")],
+                    "ld.global.nc takes data from a cache that no write of the kernel reaches: it is for data that nobody writes while the \
+                     kernel runs, whatever orders the two (PTX ISA 9.7.9.9).",
+                    "Load it without .nc.".into(),
+                )
+            };
+        }
+        if race.conflict.reason == Reason::NotFenced && !race.conflict.second_writes {
+            let (reader, place) = (self.who(second), b.describe(race.conflict.byte));
+            return Draft {
+                names: vec![],
+                ..Draft::of(race, "")(
+                    "missing-proxy-fence",
+                    format!(
+                        "{reader} reads {place} through the asynchronous proxy, but no proxy fence follows the stores that wrote it"
+                    ),
+                    vec![
+                        self.label(second.site, format!("{reader} reads it here")),
+                        self.label(first.site, format!("{} stores to it here, through the generic proxy", self.who(first))),
+                    ],
+                    PROXY_RULE,
+                    "Let every thread that stores execute fence.proxy.async.global after its stores, before the barrier or the release."
+                        .into(),
+                )
+            };
+        }
+        if race.same_value {
+            return self.explain_same_value(race, b.describe(race.conflict.byte));
+        }
+        let verb = |writes| if writes { "writes" } else { "reads" };
+        let flags = self.relaxed_flags(first, second, false);
+        let both_write = race.conflict.first_writes && race.conflict.second_writes;
+        let ctas = self.ctas_of(first, second).filter(|_| both_write);
+        // Nothing can order what several CTAs store to one place so that all of it is there.
+        let by_several = both_write && first.site == second.site && (ctas.is_some() || first.cluster != second.cluster);
+        let cure = match self.cure_of_copy(race, true).filter(|_| !by_several) {
+            Some(cure) => cure,
+            None if by_several => Cure::new(
+                GLOBAL_RULE,
+                match ctas {
+                    Some(_) => "Let each element be written by one CTA: check how the address depends on the CTA's rank in its cluster.",
+                    None => "Let each element be written by one CTA: check how the address depends on the CTA.",
+                },
+            ),
+            None if !flags.is_empty() && self.apart(first, second) => Cure {
+                rule: FLAG_RULE,
+                help: "Set the flag with st.release.gpu (or red.release.gpu) after the data, and read it with ld.acquire.gpu before the \
+                       data; or put a fence.acq_rel.gpu before the one and after the other."
+                    .into(),
+                labels: flags,
+            },
+            None if first.site == second.site => Cure::new(
+                GLOBAL_RULE,
+                "Let each element be written by one thread: check how the address depends on thread and CTA.",
+            ),
+            None => Cure::new(
+                GLOBAL_RULE,
+                "Let each element be written by one thread, and read by others only after synchronisation.",
+            ),
+        };
+        let place = b.describe(race.conflict.byte);
+        let who = |stamp, n: usize| match ctas {
+            Some(ctas) => format!("CTA {}", ctas[n]),
+            None => self.who(stamp),
+        };
+        Draft {
+            code: "race-global",
+            severity: Severity::Finding,
+            title: match ctas {
+                Some([one, other]) => {
+                    format!("CTA {one} and CTA {other} both write {place}, and nothing orders the two")
+                }
+                None => format!(
+                    "{} {} {place}, {} {} it, and nothing orders the two",
+                    self.who(first),
+                    verb(race.conflict.first_writes),
+                    self.who(second),
+                    verb(race.conflict.second_writes)
+                ),
+            },
+            names: vec![],
+            early: false,
+            labels: cure.labels_behind([
+                self.label(second.site, format!("{} {} it here", who(second, 1), verb(race.conflict.second_writes))),
+                self.label(first.site, format!("{} {} it here", who(first, 0), verb(race.conflict.first_writes))),
+            ]),
+            rule: cure.rule,
+            help: cure.help.replace("{}", &place),
+            count: race.count,
+        }
+    }
+
+    /// The CTAs of two accesses, where they are two CTAs of this cluster.
+    fn ctas_of(&self, first: Stamp, second: Stamp) -> Option<[usize; 2]> {
+        use ActorKind::*;
+        let cta = |stamp| match self.kind(stamp)? {
+            Warp(w) | TensorLoads(w) | TensorStores(w) | AsyncCopies(w) => self.warps.get(w as usize),
+            BulkReads { warp } | BulkWrites { warp } | Wgmmas { warp } | Mmas { warp, .. } => {
+                self.warps.get(warp as usize)
+            }
+            NonCoherent | Mbarrier | Commits => None,
+        };
+        let (first, second) = (cta(first)?.cta, cta(second)?.cta);
+        (first != second).then_some([first, second])
+    }
+}
