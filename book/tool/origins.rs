@@ -32,9 +32,10 @@ fn problems(step: u8) -> Vec<(Problem, u32)> {
 }
 
 /// Edited solutions that get what neither a mistake nor a mutant does: name, step, and what it does.
-const EDITED: [(&str, u8, &str); 4] = [
+const EDITED: [(&str, u8, &str); 5] = [
     ("columns_in_chunks_1", 1, "counts the columns of A and B in chunks, where elements are asked for"),
     ("parity_is_the_round_2", 2, "waits for the number of the round in place of its parity"),
+    ("chunks_in_pairs_3", 3, "stores two chunks of eight elements each to the place of the first"),
     ("stores_to_a_tile_first_4", 4, "lets threads store to the tile of A before TMA fills it"),
     ("leader_is_rank_1_9", 9, "takes the CTA of rank 1 for the leader of the pair"),
 ];

@@ -453,6 +453,11 @@ const SHOWN: &[Edit] = &[
     let accumulator = tmem.address(k);\n",
         )],
     ),
+    (
+        "chunks_in_pairs_3",
+        3,
+        &[("gemm.d.at(m_start + row, n_start + column)", "gemm.d.at(m_start + row, n_start + column / 16 * 16)")],
+    ),
     ("leader_is_rank_1_9", 9, &[("const LEADER: u32 = 0;", "const LEADER: u32 = 1;")]),
     (
         "adds_to_the_tile_before_8",
