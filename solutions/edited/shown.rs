@@ -322,6 +322,15 @@ const SHOWN: &[Edit] = &[
         )],
     ),
     (
+        "warp_1_in_part_1",
+        1,
+        &[(
+            "k.store_global_16(gemm.d.at(row, column), chunk);",
+            "let by = if column < 80 { 0 } else { 8 };
+        k.store_global_16(gemm.d.at(row, (row / 32 % 2 * ((row / 64) ^ 1) * by) ^ column), chunk);",
+        )],
+    ),
+    (
         "groups_of_8_1",
         1,
         &[(
