@@ -1,7 +1,6 @@
 // family: PTX
 // expect: correct
-// says: instruction-budget
-// slow
+// says: goes round for ever
 
 use ptx::prelude::*;
 

@@ -86,7 +86,7 @@ impl Fields {
             Kind::Mxf8f6f4 => (0b1111 | 1 << 6 | 0b111 << 24 | 1 << 31, "0–3, 6, 24–26 and 31"),
             Kind::Mxf4 | Kind::Mxf4nvf4 => (
                 0b1111 | 1 << 6 | 1 << 12 | 0b11 << 15 | 0b111 << 24 | 1 << 31,
-                "0–3, 6, 12, 15–16 (4-bit operands are K-major), 24–26 and 31 (K = 96 is of sm_103a)",
+                "0–3, 6, 12, 15–16 (4-bit operands are K-major), 24–26 and 31 (K = 96, which is of sm_103a and not modelled)",
             ),
         };
         if self.bits & mask != 0 {
