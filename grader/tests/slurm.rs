@@ -163,7 +163,8 @@ impl OnCluster {
     fn batch(&self, out: &str, options: &[&str]) -> Command {
         let (wrapper, rubric) = (self.wrapper.to_string_lossy(), self.rubric.to_string_lossy());
         // Batches that are compared have the same inputs: without a seed each draws its own.
-        let all = [&["--grade-with", &wrapper, "--rubric", &rubric, "--allow-unchecked", "--seed", "1"], options].concat();
+        let all =
+            [&["--grade-with", &wrapper, "--rubric", &rubric, "--allow-unchecked", "--seed", "1"], options].concat();
         self.class.batch(out, &all)
     }
 

@@ -111,7 +111,7 @@ pub fn bare(mut built: Built) -> Built {
 }
 
 /// The file with the recipes of a step, in the folder of the recipes.
-fn file(folder: &Path, step: u8) -> PathBuf {
+pub(crate) fn file(folder: &Path, step: u8) -> PathBuf {
     folder.join(format!("step{step:02}.json.gz"))
 }
 

@@ -3,7 +3,7 @@
 use super::workspace::Workspace;
 use crate::device::Device;
 use crate::progress::Progress;
-use crate::{JudgeOptions, ptxas};
+use crate::{JudgeOptions, ptxas, reference_kernels};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;
@@ -39,13 +39,15 @@ impl<'a> Remembered<'a> {
         Remembered { workspace, file, said, common: common(options) }
     }
 
-    /// What a step's line follows from: its test program (which holds its kernel), the kernel's text, this program, the assembler, the
-    /// options.
+    /// What a step's line follows from: its test program (which holds its kernel), the kernel's text, the recipes of what it is measured beside,
+    /// this program, the assembler, the options.
     pub(super) fn key(&self, step: u8, program: &Path) -> Option<u64> {
         let mut hasher = DefaultHasher::new();
         self.common?.hash(&mut hasher);
         fs::read(program).ok()?.hash(&mut hasher);
-        for file in [Workspace::kernel(step), Workspace::untouched(step)] {
+        let recipes = reference_kernels::file(Path::new(reference_kernels::FOLDER), step);
+        let files = [PathBuf::from(Workspace::kernel(step)), PathBuf::from(Workspace::untouched(step)), recipes];
+        for file in files {
             fs::read(self.workspace.root.join(file)).ok().hash(&mut hasher);
         }
         Some(hasher.finish())
@@ -116,6 +118,12 @@ mod tests {
         assert_eq!(said(&options, false).as_deref(), Some("passed"), "the same text again");
         fs::write(&program, "another").unwrap();
         assert_eq!(said(&options, false), None, "another program");
+        fs::write(&program, "program").unwrap();
+        assert_eq!(said(&options, false).as_deref(), Some("passed"), "the same program again");
+        let recipes = folder.path().join(reference_kernels::FOLDER);
+        fs::create_dir_all(&recipes).unwrap();
+        fs::write(reference_kernels::file(&recipes, 3), "recipes").unwrap();
+        assert_eq!(said(&options, false), None, "something else to be measured beside");
         fs::write(folder.path().join(FILE), "no JSON").unwrap();
         assert_eq!(said(&options, false), None, "a file that is not ours");
     }
