@@ -18,6 +18,7 @@ const SOURCES: &[&str] = &[
     "ptx/Cargo.toml",
     "ptx/src",
     "solutions/Cargo.toml",
+    "solutions/mistakes/outcomes.txt",
     "solutions/src",
     "solutions/variants",
 ];
