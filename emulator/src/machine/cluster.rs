@@ -105,11 +105,11 @@ pub struct Cluster<'a> {
     /// The same of its commits.
     pub commit_queues: FxHashMap<(usize, usize), Queue>,
     pub barriers: Vec<Mbarrier>,
-    /// Index into `barriers` by rank of the CTA and offset.
     /// Counts what warps and engines do that others, or they themselves later, could see.
     pub changes: u64,
     /// All that could go on goes round in loops that find the same each time.
     pub nobody_acts: bool,
+    /// Index into `barriers` by rank of the CTA and offset.
     pub barrier_at: FxHashMap<(usize, u32), u32>,
     /// The first and the end of all places in shared memory where there was an mbarrier.
     pub barrier_span: (u32, u32),

@@ -266,11 +266,14 @@ impl Mbarrier {
         other
     }
 
-    /// A warp uses it.
-    pub fn used(&mut self, new: Used) {
+    /// A warp uses it: its last use before.
+    pub fn used(&mut self, new: Used) -> Option<Used> {
         match self.uses.iter_mut().find(|known| known.warp == new.warp) {
-            Some(known) => *known = new,
-            None => self.uses.push(new),
+            Some(known) => Some(std::mem::replace(known, new)),
+            None => {
+                self.uses.push(new);
+                None
+            }
         }
     }
 

@@ -266,8 +266,7 @@ impl Cluster<'_> {
         let scoped = std::mem::take(&mut views.scoped);
         for (slot, who) in addresses {
             let barrier = self.barrier(w, slot, site, "arrived at")?;
-            let before = self.barriers[barrier as usize].uses.iter().find(|used| used.warp == w).copied();
-            self.barriers[barrier as usize].used(Used { warp: w, epoch, site });
+            let before = self.barriers[barrier as usize].used(Used { warp: w, epoch, site });
             views.scoped = self.tell_scoped(w, barrier, &scoped, Order { relaxed, wide }, site);
             let (phase, pending) = (self.barriers[barrier as usize].phase, self.barriers[barrier as usize].pending);
             for lane in lanes(who) {

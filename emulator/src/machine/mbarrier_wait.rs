@@ -47,15 +47,15 @@ impl Cluster<'_> {
         self.warps[w].fragments[f].ready_at += self.costs.mbarrier;
         let now = self.warps[w].fragments[f].ready_at;
         let passes = self.barriers[barrier as usize].passes(parity);
-        if !passes {
-            // A wait that passes says so itself.
-            let epoch = self.warps[w].epoch;
-            self.barriers[barrier as usize].used(Used { warp: w, epoch, site });
-        }
         if passes {
             self.warps[w].fragments[f].state = State::Mbarrier { barrier, parity, p, mask, since: now, order };
             self.pass(w, f, now);
-        } else if block && !self.perturbed(4) {
+            return Ok(());
+        }
+        // A wait that passes notes its use itself.
+        let epoch = self.warps[w].epoch;
+        self.barriers[barrier as usize].used(Used { warp: w, epoch, site });
+        if block && !self.perturbed(4) {
             self.warps[w].fragments[f].state = State::Mbarrier { barrier, parity, p, mask, since: now, order };
         } else {
             // `test_wait`, or a `try_wait` that reached its time limit.
