@@ -2,6 +2,7 @@
 
 use crate::Graded;
 use harness::judge::mended_elsewhere;
+use harness::ptxas::TOOK_LONGER;
 use harness::{MilestoneState, Outcome, Part, Place, Verdict};
 use serde::{Deserialize, Serialize};
 
@@ -124,12 +125,10 @@ pub fn next(verdict: &Verdict) -> Option<Next> {
     })
 }
 
-/// How the reason begins where the assembler was ended: that is the text's doing, or a machine's that is busy, and nobody knows which.
-const TOOK_LONGER: &str = "ptxas took longer";
-
 /// What could not be checked for want of an assembler is nothing that a kernel's author can do.
 fn not_the_kernel(verdict: &Verdict) -> Option<Next> {
     let Outcome::NotChecked { reason } = verdict.part(Part::Resources) else { return None };
+    // That is the text's doing, or a machine's that is busy, and nobody knows which.
     if reason.starts_with(TOOK_LONGER) {
         let title = "`resources` could not be checked: the assembler did not come to its end";
         let task = "Look for a text that is far longer than its kernel needs; `cargo workbook inspect` shows it. If it is short, tell the course.";

@@ -118,6 +118,12 @@ impl Findings {
             && d.labels.first().is_some_and(|origin| self.list.iter().any(|other| explains(other, origin)))
     }
 
+    /// Whether something that is no note has one of these codes, and fits.
+    fn finds(&self, codes: &[&str], fits: impl Fn(&Diagnostic) -> bool) -> bool {
+        let one = |other: &Diagnostic| other.severity > Severity::Note && codes.contains(&other.code);
+        self.list.iter().any(|other| one(other) && fits(other))
+    }
+
     /// One mbarrier is used that nothing initialises, and another is initialised by two statements: one of them may be meant for the first.
     fn join_initialisations(&mut self) {
         let forgotten = self.list.iter().position(|d| d.code == "mbarrier-not-initialised");
@@ -167,14 +173,10 @@ impl Findings {
                     };
                     return self.list.iter().any(nearer);
                 }
-                let found = |codes: &[&str], fits: &dyn Fn(&Diagnostic) -> bool| {
-                    let one = |other: &Diagnostic| other.severity > Severity::Note && codes.contains(&other.code);
-                    self.list.iter().any(|other| one(other) && fits(other))
-                };
                 if d.code == "loaded-never-read" {
                     // What reads the bytes of a box, but otherwise than they lie there, or at the wrong time, leaves out others.
-                    return found(&READ_OTHERWISE, &|other| shares_a_line(d, other))
-                        || found(&["operand-overlap"], &|_| true);
+                    return self.finds(&READ_OTHERWISE, |other| shares_a_line(d, other))
+                        || self.finds(&["operand-overlap"], |_| true);
                 }
                 if d.code == "scale-factors-apart" {
                     // They are what that MMA has put there.
@@ -202,13 +204,10 @@ impl Findings {
         // behind the finding that says why.
         // So is an arrival too many where an MMA reads what has not come, and frees its stage too early; and a piece of a tile that was not
         // written anew where its store races.
-        let found = |code: &str, fits: &dyn Fn(&Diagnostic) -> bool| {
-            self.list.iter().any(|other| other.code == code && other.severity > Severity::Note && fits(other))
-        };
         let comes_behind = |d: &Diagnostic| match d.code {
             "phase-overtaken" => true,
-            "mbarrier-overflow" => found("operand-not-ready", &|_| true),
-            "swizzle-mismatch" => found("race-shared", &|other| {
+            "mbarrier-overflow" => self.finds(&["operand-not-ready"], |_| true),
+            "swizzle-mismatch" => self.finds(&["race-shared"], |other| {
                 d.labels.iter().take(2).all(|label| other.labels.iter().any(|l| line(&l.place) == line(&label.place)))
             }),
             _ => self.is_explained(d),

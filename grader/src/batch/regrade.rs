@@ -6,6 +6,7 @@ use super::{hand_ins, options, seed};
 use crate::json::{Report, Sandbox, Step, render};
 use crate::versions::Versions;
 use harness::Part;
+use harness::judge::CHANCE;
 use similar::TextDiff;
 use std::fmt::Write;
 use std::path::Path;
@@ -165,7 +166,6 @@ fn text(outcome: &Outcome) -> Result<String, String> {
 
 /// A step whose kernel is another each time it is built: that it is so is the verdict, and what was drawn is another each time.
 fn without_chance(step: &mut Step) {
-    const CHANCE: &str = "the kernel is another each time it is built";
     if !step.build_failure.as_ref().is_some_and(|failure| failure.contains(CHANCE)) {
         return;
     }

@@ -6,6 +6,9 @@
 use crate::ptxas;
 use crate::source::{BuildErrorAt, BuildFailure, Built};
 
+/// What is said of a kernel that is not the same when it is built again.
+pub const CHANCE: &str = "the kernel is another each time it is built";
+
 /// What is shown of a line of PTX.
 const SHOWN: usize = 80;
 
@@ -27,9 +30,7 @@ pub(super) fn twice(build: impl Fn() -> Result<Built, BuildFailure>) -> Result<B
         (Ok(first), Ok(again)) => varies(&first, &again).map_or(Ok(first), Err),
         (Err(failure), Err(_)) | (Ok(_), Err(failure @ BuildFailure::Here { .. })) => Err(failure),
         (Ok(_), Err(failure)) | (Err(failure), Ok(_)) => {
-            let message = format!(
-                "the kernel is another each time it is built: once there is one, and once there is none:\n{failure}\n  try: {HELP}"
-            );
+            let message = format!("{CHANCE}: once there is one, and once there is none:\n{failure}\n  try: {HELP}");
             Err(BuildFailure::NoAnswer { message })
         }
     }
@@ -44,7 +45,7 @@ fn varies(first: &Built, again: &Built) -> Option<BuildFailure> {
         Some((line, [was, is])) => (format!("`{was}` became `{is}`"), ptxas::source(&first.ptx, line)),
         None => ("its launch is another, and its PTX the same".to_string(), None),
     };
-    let message = format!("the kernel is another each time it is built: {what}");
+    let message = format!("{CHANCE}: {what}");
     Some(match place {
         Some(place) => BuildFailure::Rejected(vec![BuildErrorAt { place, message, help: HELP.to_string() }]),
         None => BuildFailure::NoAnswer { message: format!("{message}\n  try: {HELP}") },
