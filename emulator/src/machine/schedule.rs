@@ -147,7 +147,7 @@ impl Cluster<'_> {
         {
             let registers = &mut warp.registers;
             let Some(mask) = registers.guarded(inst, fragment.mask) else { break };
-            if mask & registers.undefined(inst) != 0 {
+            if registers.undefined(inst, mask) != 0 {
                 break;
             }
             if loading && registers.waits_for_load(inst) {

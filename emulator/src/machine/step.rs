@@ -53,7 +53,7 @@ impl<'a> Cluster<'a> {
             return Ok(());
         }
         let warp = &mut self.warps[w];
-        let undefined = mask & warp.registers.undefined(inst);
+        let undefined = warp.registers.undefined(inst, mask);
         let fragment = &mut warp.fragments[f];
         if inst.facts.plain {
             fragment.ready_at += self.costs.issue;

@@ -86,9 +86,9 @@ impl Registers {
         Some(active & if inst.guard_negated { !value } else { value })
     }
 
-    /// Lanes in which an instruction's result is not defined, because a source is not.
+    /// Of the lanes of `mask`, those in which an instruction's result is not defined, because a source is not.
     #[inline(always)]
-    pub fn undefined(&self, inst: &Inst) -> u32 {
+    pub fn undefined(&self, inst: &Inst, mask: u32) -> u32 {
         let facts = &inst.facts;
         let lacking = if facts.few {
             let [a, b, c, d] = facts.reads.map(|n| self.defined[usize::from(n)]);
@@ -96,7 +96,10 @@ impl Registers {
         } else {
             inst.uses.iter().fold(0, |mask, &reg| mask | !self.defined(reg))
         };
-        if lacking == 0 { 0 } else { self.not_selected(inst, lacking) }
+        match mask & lacking {
+            0 => 0,
+            lacking => mask & self.not_selected(inst, lacking),
+        }
     }
 
     /// Whether a `tcgen05.ld` is still to bring a register that an instruction reads or writes.
