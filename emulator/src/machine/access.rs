@@ -5,6 +5,7 @@ use super::copied::CHUNK;
 use super::memory::Runs;
 use super::names::counted;
 use super::outbox::{Item, Write};
+use super::scale_factors::READS_FACTORS;
 use super::state::{At, Slot};
 use super::step::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
 use super::warp::lanes;
@@ -94,6 +95,13 @@ fn extended(value: u128, signed: bool, bytes: usize) -> u128 {
     }
     let shift = 64 - 8 * bytes as u32;
     ((((value as u64) << shift) as i64) >> shift) as u64 as u128
+}
+
+/// What to do where the reason why a value is not defined says it.
+fn advice(origin: &str) -> Option<&'static str> {
+    origin.starts_with(READS_FACTORS).then_some(
+        "Bring the scale factors to tensor memory before the MMA that reads them: tcgen05.cp, in all four quarters of 32 lanes.",
+    )
 }
 
 impl<'a> Cluster<'a> {
@@ -402,8 +410,8 @@ impl<'a> Cluster<'a> {
         let here = match self.kept_origin(from.cta, from.offset & !3, from.offset + 1) {
             Some(n) => {
                 let origin = self.origins[n as usize].clone();
+                diagnostic.help = advice(&origin.text).unwrap_or("Write the value before it is used.").into();
                 diagnostic.labels.insert(0, self.label(origin.site, origin.text));
-                diagnostic.help = "Write the value before it is used.".into();
                 format!("this copy stores {source}, an undefined value, to {what} here")
             }
             None => format!("this copy stores {source} to {what}, but nothing has written a defined value to it"),
@@ -420,8 +428,10 @@ impl<'a> Cluster<'a> {
         let what = self.global.buffers[buffer].describe(at);
         let origin = self.warps[w].origins.get(&reg).copied().unwrap_or(0);
         let mut labels = Vec::new();
+        let mut help = "Write the value before it is used; for an accumulator, let the first MMA of a tile overwrite (enable-input-d = false).";
         if origin != 0 {
             let o = self.origins[origin as usize].clone();
+            help = advice(&o.text).unwrap_or(help);
             labels.push(self.label(o.site, o.text));
         }
         labels.push(self.label(site, format!("an undefined value is stored to {what} here")));
@@ -433,9 +443,7 @@ impl<'a> Cluster<'a> {
             rule: "Tensor memory, registers and shared memory hold unknown values until they are written (for memory, \
                    PTX ISA 8.2.6)."
                 .into(),
-            help: "Write the value before it is used; for an accumulator, let the first MMA of a tile overwrite \
-                   (enable-input-d = false)."
-                .into(),
+            help: help.into(),
             count: 1,
             confirmed: None,
         });

@@ -88,6 +88,9 @@ fn spans(numbers: impl Iterator<Item = u32>) -> String {
     all.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
+/// How the reason begins why a product with scale factors has no value: advice on it looks for these words.
+pub const READS_FACTORS: &str = "this MMA reads scale factors";
+
 impl Cluster<'_> {
     /// Checks an MMA's reading of its scale factors against what others do.
     pub fn touch_factors(
@@ -147,7 +150,7 @@ impl Cluster<'_> {
                     continue;
                 }
                 let name = self.tensor_name(column);
-                let begin = format!("this MMA reads scale factors of {which} in {name}");
+                let begin = format!("{READS_FACTORS} of {which} in {name}");
                 if held.contains(&true) {
                     let quarters = |wanted: bool| {
                         let lanes =

@@ -264,10 +264,14 @@ impl Cluster<'_> {
     /// The first byte that a copy looks at of a map in memory, if one holds no defined value.
     pub fn map_lacks(&self, at: At, map: &Memory, address: u64) -> Option<Stop> {
         let byte = (0..USED_BYTES).find(|&n| !map.is_defined(n))?;
+        let place = match self.global.find(address, MAP_BYTES as u64) {
+            Some((buffer, offset)) => self.global.buffers[buffer].describe(offset),
+            None => format!("{address:#x}"),
+        };
         Some(Some(Box::new(self.problem(
             "tensor-map",
             at.site,
-            format!("byte {byte} of the tensor map at {address:#x} has no defined value"),
+            format!("byte {byte} of the tensor map at {place} has no defined value"),
             "tensormap.replace changes one field; the other bits of the 128 bytes stay what they were (PTX ISA, tensormap.replace).",
             "Begin with a whole map, or with 128 bytes of zero, and set every field.".into(),
         ))))

@@ -5,28 +5,18 @@
 
 use super::bounding_box::Rows;
 use super::cluster::{Cluster, Stop};
-use super::depths::Origin;
-use super::four_rows;
-use super::names::counted;
-use super::outbox::Item;
 use super::slices::Tile;
 use super::state::{At, Pending, Race, RaceMemory, Slot, Span};
-use super::step::PARAM_WINDOW;
-use super::tensor_maps::{MAP_BYTES, USED_BYTES};
+use super::tma_places::GlobalSide;
 use super::warp::lanes;
 use crate::diagnostic::Severity;
 use crate::order::{Access, Clock, Far, Stamp, Strength};
-use crate::program::RESERVED_SHARED;
 use crate::program::atomic::Update;
-use crate::program::op::{Address, Reg, TmaKind, TmaOp};
+use crate::program::op::{Address, TmaKind, TmaOp};
 use crate::protocol::{self, What};
 use crate::report::{self, Actor, CopyKind, EventKind, Memory};
-use crate::tensor_map::{Element, Swizzle, TensorMap};
+use crate::tensor_map::{Element, Swizzle};
 use smallvec::{SmallVec, smallvec};
-use std::sync::Arc;
-
-/// Tensor maps that are kept decoded.
-const MOST_MAPS: usize = 16;
 
 /// A bulk copy on its way.
 #[derive(Debug)]
@@ -108,138 +98,8 @@ impl Cluster<'_> {
 
     fn tma_one(&mut self, at: At, lane: usize, op: &TmaOp, again: bool) -> Result<(), Stop> {
         let At { w, f, site, .. } = at;
-        let bad = |this: &Self, code, what: String, rule: &str, help: &str| -> Stop {
-            Some(Box::new(this.problem(code, site, what, rule, help.into())))
-        };
-        let value = |reg: u16| self.warps[w].registers.b32[usize::from(reg)][lane];
-        let coordinates: SmallVec<[i32; 5]> = op.coordinates.iter().map(|&c| value(c) as i32).collect();
-        let targets = op.targets.map(value);
-        let plain_bytes = op.bytes.map(value);
-
-        // The global side: rows of bytes.
-        let mut swizzle = Swizzle::None;
-        let (mut element, mut fill_nan) = (op.element.unwrap_or(Element::U8), false);
-        let align;
-        let (rows, bytes, from);
-        let mut origin = None;
-        let mut extents = SmallVec::<[u32; 5]>::new();
-        if let Some(bytes_asked) = plain_bytes {
-            let rule = "A plain bulk copy moves a multiple of 16 bytes between addresses that are multiples of 16 (PTX ISA, cp.async.bulk).";
-            align = 16;
-            bytes = bytes_asked;
-            if bytes == 0 || !bytes.is_multiple_of(16) {
-                return Err(bad(
-                    self,
-                    "bulk-size",
-                    format!("a bulk copy of {bytes} bytes"),
-                    rule,
-                    "Copy a positive multiple of 16 bytes.",
-                ));
-            }
-            if op.kind == TmaKind::Forward {
-                from = Some(self.shared_slot(at, lane, &op.map, false, bytes, 16)?);
-                rows = smallvec![Rows::plain(bytes, None)];
-            } else {
-                from = None;
-                let address =
-                    (self.warps[w].registers.lane(op.map.base, lane) as u64).wrapping_add(op.map.offset as u64);
-                if !address.is_multiple_of(16) {
-                    return Err(bad(
-                        self,
-                        "misaligned-address",
-                        format!("a bulk copy at {address:#x}"),
-                        rule,
-                        "Align the address to 16 bytes.",
-                    ));
-                }
-                let Some((buffer, offset)) = self.global.find(address, bytes.into()) else {
-                    let what = format!(
-                        "{} would copy {bytes} bytes at {address:#x}, outside of global memory: {}",
-                        self.thread_name(w, lane),
-                        self.global.nearest(address)
-                    );
-                    return Err(bad(
-                        self,
-                        "out-of-bounds",
-                        what,
-                        "Every access must lie within an allocation.",
-                        "Check address and size.",
-                    ));
-                };
-                rows = smallvec![Rows::plain(bytes, Some((buffer, offset)))];
-            }
-        } else {
-            let map = self.tensor_map(at, lane, op)?;
-            if op.four_rows {
-                self.is_map_of_rows(at, &map)?;
-            } else if map.dims.len() != coordinates.len() {
-                let what = format!(
-                    "this copy has {}, its tensor map {}",
-                    counted(coordinates.len() as u64, "coordinate"),
-                    counted(map.dims.len() as u64, "dimension")
-                );
-                return Err(bad(
-                    self,
-                    "tensor-map",
-                    what,
-                    "A tensor copy has as many coordinates as its map has dimensions.",
-                    "Use the map that was made for this copy.",
-                ));
-            }
-            if let Some(refused) = self.packed_copy(at, op, &map, coordinates[0]) {
-                return Err(refused);
-            }
-            let first = i64::from(coordinates[0]) * i64::from(map.element.bits()) / 8;
-            if first % 16 != 0 {
-                let what = format!(
-                    "the box begins {first} bytes into the innermost dimension (coordinate {})",
-                    coordinates[0]
-                );
-                return Err(bad(
-                    self,
-                    "tensor-coordinate",
-                    what,
-                    "A box begins on a multiple of 16 bytes of global memory; hardware raises an illegal instruction (PTX ISA, tensor bounding box).",
-                    "Let the innermost coordinate, times the bytes of an element, be a multiple of 16.",
-                ));
-            }
-            let writes = matches!(op.kind, TmaKind::Store | TmaKind::Reduce(_));
-            if writes && let Some(n) = coordinates.iter().position(|&c| c < 0) {
-                return Err(bad(
-                    self,
-                    "tensor-coordinate",
-                    format!(
-                        "a store of a box that begins at coordinate {} of dimension {}",
-                        coordinates[n],
-                        if op.four_rows { n.min(1) } else { n }
-                    ),
-                    "A box that is stored begins at no negative coordinate, even if a load from there is right; hardware raises an illegal \
-                     instruction (CUDA C++ Programming Guide, tensor memory access; measured on an H200).",
-                    "Begin the box at element 0 or later; it may end beyond the tensor.",
-                ));
-            }
-            align = 128;
-            from = None;
-            bytes = map.box_bytes() * if op.four_rows { four_rows::ROWS } else { 1 };
-            (swizzle, element, fill_nan) = (map.swizzle, map.element, map.fill_nan);
-            if op.kind != TmaKind::Load && swizzle == Swizzle::B128Atom32Flip8 {
-                return Err(bad(
-                    self,
-                    "tensor-map",
-                    "a store with the swizzle that flips 8 bytes".into(),
-                    "That swizzle is for loads only (PTX ISA, tensor swizzling modes).",
-                    "Use another swizzle.",
-                ));
-            }
-            extents.extend_from_slice(&map.box_dims);
-            if op.four_rows {
-                rows = self.four_rows(site, &map, &coordinates)?;
-                extents.resize(coordinates.len(), 1);
-            } else {
-                rows = self.box_rows(site, &map, &coordinates)?;
-                origin = Origin::of(&map, &coordinates);
-            }
-        }
+        let GlobalSide { rows, bytes, from, align, swizzle, element, fill_nan, coordinates, extents, origin } =
+            if op.bytes.is_some() { self.plain_bytes(at, lane, op)? } else { self.tensor_box(at, lane, op)? };
         if op.kind == TmaKind::Prefetch {
             for (_, runs) in rows.iter().filter_map(|rows| rows.inside) {
                 self.missed(runs);
@@ -251,6 +111,7 @@ impl Cluster<'_> {
         let extent = rows.last().map_or(bytes, |last| last.linear + (last.count - 1) * last.pitch + last.bytes);
         let extent = if element.padded().is_some() { extent.next_multiple_of(16) } else { extent };
         let slot = self.shared_slot(at, lane, &op.shared, op.remote, extent, align)?;
+        let targets = op.targets.map(|reg| self.warps[w].registers.b32[usize::from(reg)][lane]);
         let shared: SmallVec<[Slot; 2]> = match targets {
             None => smallvec![slot],
             Some(bits) => self.mask_ranks(bits & 0xffff, site)?.into_iter().map(|cta| Slot { cta, ..slot }).collect(),
@@ -303,7 +164,7 @@ impl Cluster<'_> {
                 // A row is 128 elements, in pieces.
                 (tile.pitch, tile.rows) = (128, tile.rows / 8);
             }
-            self.lay_out(slot.cta, tile, (load, plain_bytes.is_none()));
+            self.lay_out(slot.cta, tile, (load, op.bytes.is_none()));
         }
         if let Some(from) = from {
             self.touch_shared(w, from, bytes, reads, false);
@@ -319,24 +180,7 @@ impl Cluster<'_> {
             self.barriers[barrier as usize].promise(slot.cta, site, slot.cta == home);
         }
 
-        // When.
-        let cta = self.warps[w].cta;
-        let delay = self.jitter(2000);
-        let (cycles, latency) =
-            if again { (0, self.costs.tma_store) } else { self.copy_cost(cta, op.kind, bytes, &rows) };
-        let start = now.max(self.ctas[cta].tma_free) + delay;
-        let mut end = start + cycles;
-        self.ctas[cta].tma_free = end;
-        let mut done = end + latency;
-        if !load {
-            // Stores leave one after the other, and no load waits for that. They are read as they leave.
-            let begin = start.max(self.ctas[cta].tma_store_free);
-            let moved = if again { 0 } else { u64::from(bytes) };
-            let left = end.max(begin + (moved * self.costs.tma_store_per_kb).div_ceil(1024));
-            self.ctas[cta].tma_store_free = left;
-            end = left + self.costs.tma_store_read.min(latency);
-            done = left + latency;
-        }
+        let [start, end, done] = self.copy_times(self.warps[w].cta, now, op.kind, bytes, &rows, again);
         let (early, late) = (self.perturbed(3), self.perturbed(3));
         let issue = match barriers.len() as u8 {
             0 => protocol::NONE,
@@ -399,6 +243,24 @@ impl Cluster<'_> {
         })
     }
 
+    /// When a copy that is issued now begins, has read its source, and is done. One that is made together with another costs nothing.
+    fn copy_times(&mut self, cta: usize, now: u64, kind: TmaKind, bytes: u32, rows: &[Rows], again: bool) -> [u64; 3] {
+        let delay = self.jitter(2000);
+        let (cycles, latency) = if again { (0, self.costs.tma_store) } else { self.copy_cost(cta, kind, bytes, rows) };
+        let start = now.max(self.ctas[cta].tma_free) + delay;
+        let end = start + cycles;
+        self.ctas[cta].tma_free = end;
+        if matches!(kind, TmaKind::Load | TmaKind::Forward) {
+            return [start, end, end + latency];
+        }
+        // Stores leave one after the other, and no load waits for that. They are read as they leave.
+        let begin = start.max(self.ctas[cta].tma_store_free);
+        let moved = if again { 0 } else { u64::from(bytes) };
+        let left = end.max(begin + (moved * self.costs.tma_store_per_kb).div_ceil(1024));
+        self.ctas[cta].tma_store_free = left;
+        [start, left + self.costs.tma_store_read.min(latency), left + latency]
+    }
+
     /// What a copy costs: cycles of the TMA engine, and from there to its end.
     fn copy_cost(&mut self, cta: usize, kind: TmaKind, bytes: u32, rows: &[Rows]) -> (u64, u64) {
         let bytes = u64::from(bytes);
@@ -413,143 +275,6 @@ impl Cluster<'_> {
                 (self.carry(cta, bytes, missed), latency + further)
             }
         }
-    }
-
-    /// The tensor map that an operand points to: a parameter, or 128 bytes of global memory.
-    fn tensor_map(&mut self, at: At, lane: usize, op: &TmaOp) -> Result<Arc<TensorMap>, Stop> {
-        let base = self.warps[at.w].registers.lane(op.map.base, lane) as u64;
-        let address = base.wrapping_add(op.map.offset as u64);
-        let param = if op.map.base == Reg::Sink || address >> 32 == 0 {
-            Some(address)
-        } else {
-            (address & !0xffff_ffff == PARAM_WINDOW).then_some(address & 0xffff_ffff)
-        };
-        let mut object = [0; MAP_BYTES];
-        let found = match param {
-            Some(offset) => {
-                let end = offset.saturating_add(MAP_BYTES as u64) as usize;
-                self.params.get(offset as usize..end).map(|bytes| object.copy_from_slice(bytes))
-            }
-            None => match self.global.find(address, MAP_BYTES as u64) {
-                Some((buffer, offset)) => {
-                    let mut seen = Memory::undefined(MAP_BYTES);
-                    self.outbox.copy(&self.global, buffer, offset, MAP_BYTES, &mut seen, 0);
-                    object[..USED_BYTES].copy_from_slice(&seen.bytes[..USED_BYTES]);
-                    let acquired = self.use_map(at, lane, buffer, offset);
-                    let time = self.warps[at.w].fragments[at.f].ready_at;
-                    self.outbox.push(time, Item::Map { buffer, offset, site: at.site, acquired });
-                    if let Some(lacking) = self.map_lacks(at, &seen, address) {
-                        return Err(lacking);
-                    }
-                    Some(())
-                }
-                None => None,
-            },
-        };
-        let rule = "A tensor copy takes the address of a tensor map: 128 bytes that cuTensorMapEncodeTiled wrote, in a parameter or in \
-                    global memory, aligned to 64 (PTX ISA, tensor maps).";
-        if found.is_none() || !address.is_multiple_of(64) {
-            let what = format!("there is no tensor map at {address:#x}");
-            return Err(Some(Box::new(self.problem(
-                "tensor-map",
-                at.site,
-                what,
-                rule,
-                "Pass the address of the tensor map's parameter (mov, then cvta.param).".into(),
-            ))));
-        }
-        if let Some((_, map)) = self.maps.iter().find(|(known, _)| *known == object) {
-            return Ok(map.clone());
-        }
-        let map = TensorMap::decode(&object).map_err(|why| {
-            let what = format!("what lies at {address:#x} is no valid tensor map: {why}");
-            Some(Box::new(self.problem(
-                "tensor-map",
-                at.site,
-                what,
-                rule,
-                "Encode it with cuTensorMapEncodeTiled.".into(),
-            )))
-        })?;
-        let map = Arc::new(map);
-        if self.maps.len() == MOST_MAPS {
-            self.maps.clear();
-        }
-        self.maps.push((object, map.clone()));
-        Ok(map)
-    }
-
-    /// A place in shared memory that an operand names, checked.
-    pub fn shared_slot(
-        &mut self,
-        at: At,
-        lane: usize,
-        address: &crate::program::op::Address,
-        remote: bool,
-        bytes: u32,
-        align: u32,
-    ) -> Result<Slot, Stop> {
-        let own = self.warps[at.w].cta;
-        let raw =
-            (self.warps[at.w].registers.lane(address.base, lane) as u64).wrapping_add(address.offset as u64) as u32;
-        let (rank, offset) = ((raw >> 24) as usize, raw & 0x00ff_ffff);
-        let cta = if remote && address.base != Reg::Sink { rank } else { own };
-        let end = self.ctas.get(cta).map_or(0, |c| c.shared.bytes.len() as u64);
-        let foreign = !remote && rank != 0 && rank != own;
-        let what = if foreign {
-            format!("it lies in CTA {rank} of the cluster, this form reaches the own CTA only")
-        } else if !offset.is_multiple_of(align) {
-            format!("it is no multiple of {align}")
-        } else if offset < RESERVED_SHARED || u64::from(offset) + u64::from(bytes) > end {
-            format!("its {bytes} bytes do not fit into the CTA's shared memory, which ends at {end:#x}")
-        } else {
-            return Ok(Slot { cta, offset });
-        };
-        Err(Some(Box::new(self.problem(
-            "bulk-shared-address",
-            at.site,
-            format!("the shared address {raw:#x} of this copy: {what}"),
-            "Tensor copies need 128-byte aligned shared memory, plain bulk copies 16-byte aligned (PTX ISA, cp.async.bulk.tensor).",
-            "Align the buffer, and check its size.".into(),
-        ))))
-    }
-
-    /// The mbarrier that each destination of a load counts its bytes on.
-    fn copy_barriers(
-        &mut self,
-        at: At,
-        lane: usize,
-        barrier: &crate::program::op::Address,
-        shared: &[Slot],
-        op: &TmaOp,
-    ) -> Result<SmallVec<[u32; 2]>, Stop> {
-        let one = At { mask: 1 << lane, ..at };
-        // With .cta_group::2 the address says which CTA of the pair, also where the destination is .shared::cta: ptxas makes the same
-        // instruction of both.
-        let Some(&(named, _)) = self.barrier_addresses(one, barrier, op.remote || op.pair)?.first() else {
-            return Ok(smallvec![]);
-        };
-        let mut list = smallvec![];
-        for slot in shared {
-            let cta = match (op.pair, op.targets.is_some()) {
-                // The barrier of the destination or of its peer, whichever has the parity of the one named.
-                (true, true) => slot.cta & !1 | named.cta & 1,
-                (false, true) => slot.cta,
-                _ => named.cta,
-            };
-            let allowed = if op.pair { cta & !1 == slot.cta & !1 } else { cta == slot.cta };
-            if !allowed {
-                return Err(Some(Box::new(self.problem(
-                    "copy-barrier",
-                    at.site,
-                    format!("the data goes to CTA {}, the mbarrier lies in CTA {cta}", slot.cta),
-                    "The mbarrier of a tensor copy lies in the CTA that gets the data; with .cta_group::2 it may lie in that CTA's pair peer (PTX ISA, cp.async.bulk.tensor).",
-                    "Name the destination CTA's barrier, or use .cta_group::2 with a barrier of the pair.".into(),
-                ))));
-            }
-            list.push(self.barrier(at.w, Slot { cta, ..named }, at.site, "named by a copy")?);
-        }
-        Ok(list)
     }
 
     /// An access to shared memory that is not a load or store of a thread.

@@ -76,3 +76,23 @@ fn kernels_of_libraries() {
         }
     }
 }
+
+/// What lacks is told by what has no value: of scale factors, not of the accumulator that the product goes to.
+#[test]
+fn scale_factors_that_nobody_copies() {
+    let path = |ending: &str| format!("{}/tests/libraries/tilelang_mxfp8.{ending}", env!("CARGO_MANIFEST_DIR"));
+    let read = |ending: &str| std::fs::read_to_string(path(ending)).unwrap_or_else(|e| panic!("{}: {e}", path(ending)));
+    let (right, launch): (String, Launch) = (read("ptx"), serde_json::from_str(&read("json")).expect("a launch"));
+    let is_copy = |line: &&str| line.contains("tcgen05.cp.");
+    assert!(right.lines().any(|line| is_copy(&line)), "no copy to leave out");
+    let text: String = right.lines().filter(|line| !is_copy(line)).map(|line| format!("{line}\n")).collect();
+    let program = emulator::load(&text).unwrap_or_else(|e| panic!("{e:#?}"));
+    let report = emulator::run(&program, &launch, &Options::default());
+    let finding = report.findings.iter().find(|d| d.code == "undefined-value-stored");
+    let told_so = finding.is_some_and(|d| {
+        let mma =
+            d.labels.first().is_some_and(|l| l.place.text.contains("tcgen05.mma") && l.text.contains("scale factors"));
+        mma && d.help.contains("scale factors")
+    });
+    assert!(told_so, "the MMA and its scale factors are not named, but\n{}", told(&report.findings));
+}

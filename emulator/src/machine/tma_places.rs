@@ -1,0 +1,309 @@
+//! Where the bytes of a bulk copy lie: the rows of global memory that a box or a plain copy means, the place in shared memory, and the
+//! mbarriers that are told. What hardware would not take is refused here.
+
+use super::bounding_box::Rows;
+use super::cluster::{Cluster, Stop};
+use super::depths::Origin;
+use super::four_rows;
+use super::names::counted;
+use super::outbox::Item;
+use super::state::{At, Slot};
+use super::step::PARAM_WINDOW;
+use super::tensor_maps::{MAP_BYTES, USED_BYTES};
+use crate::program::RESERVED_SHARED;
+use crate::program::op::{Address, Reg, TmaKind, TmaOp};
+use crate::report::Memory;
+use crate::tensor_map::{Element, Swizzle, TensorMap};
+use smallvec::{SmallVec, smallvec};
+use std::sync::Arc;
+
+/// Tensor maps that are kept decoded.
+const MOST_MAPS: usize = 16;
+
+/// One side of a copy: rows of bytes, in global memory but for a copy between CTAs.
+pub struct GlobalSide {
+    pub rows: SmallVec<[Rows; 1]>,
+    /// Bytes that move.
+    pub bytes: u32,
+    /// The source of a copy between CTAs, which has no global side.
+    pub from: Option<Slot>,
+    /// What the shared address is a multiple of.
+    pub align: u32,
+    pub swizzle: Swizzle,
+    pub element: Element,
+    pub fill_nan: bool,
+    /// Where a box begins, and how large it is; both empty for plain bytes.
+    pub coordinates: SmallVec<[i32; 5]>,
+    pub extents: SmallVec<[u32; 5]>,
+    pub origin: Option<Origin>,
+}
+
+impl Cluster<'_> {
+    fn refused(&self, at: At, code: &'static str, what: String, rule: &str, help: &str) -> Stop {
+        Some(Box::new(self.problem(code, at.site, what, rule, help.into())))
+    }
+
+    /// What a plain bulk copy means: bytes in a row.
+    pub fn plain_bytes(&mut self, at: At, lane: usize, op: &TmaOp) -> Result<GlobalSide, Stop> {
+        let rule = "A plain bulk copy moves a multiple of 16 bytes between addresses that are multiples of 16 (PTX ISA, cp.async.bulk).";
+        let registers = &self.warps[at.w].registers;
+        let bytes = op.bytes.map_or(0, |reg| registers.b32[usize::from(reg)][lane]);
+        let address = (registers.lane(op.map.base, lane) as u64).wrapping_add(op.map.offset as u64);
+        let side = |place, from| GlobalSide {
+            rows: smallvec![Rows::plain(bytes, place)],
+            bytes,
+            from,
+            align: 16,
+            swizzle: Swizzle::None,
+            element: op.element.unwrap_or(Element::U8),
+            fill_nan: false,
+            coordinates: SmallVec::new(),
+            extents: SmallVec::new(),
+            origin: None,
+        };
+        if bytes == 0 || !bytes.is_multiple_of(16) {
+            let what = format!("a bulk copy of {bytes} bytes");
+            return Err(self.refused(at, "bulk-size", what, rule, "Copy a positive multiple of 16 bytes."));
+        }
+        if op.kind == TmaKind::Forward {
+            let from = self.shared_slot(at, lane, &op.map, false, bytes, 16)?;
+            return Ok(side(None, Some(from)));
+        }
+        if !address.is_multiple_of(16) {
+            let what = format!("a bulk copy at {address:#x}");
+            return Err(self.refused(at, "misaligned-address", what, rule, "Align the address to 16 bytes."));
+        }
+        let Some(place) = self.global.find(address, bytes.into()) else {
+            let what = format!(
+                "{} would copy {bytes} bytes at {address:#x}, outside of global memory: {}",
+                self.thread_name(at.w, lane),
+                self.global.nearest(address)
+            );
+            let rule = "Every access must lie within an allocation.";
+            return Err(self.refused(at, "out-of-bounds", what, rule, "Check address and size."));
+        };
+        Ok(side(Some(place), None))
+    }
+
+    /// What a tensor copy means: a box of its map.
+    pub fn tensor_box(&mut self, at: At, lane: usize, op: &TmaOp) -> Result<GlobalSide, Stop> {
+        let registers = &self.warps[at.w].registers;
+        let coordinates: SmallVec<[i32; 5]> =
+            op.coordinates.iter().map(|&c| registers.b32[usize::from(c)][lane] as i32).collect();
+        let map = self.tensor_map(at, lane, op)?;
+        if op.four_rows {
+            self.is_map_of_rows(at, &map)?;
+        } else if map.dims.len() != coordinates.len() {
+            let what = format!(
+                "this copy has {}, its tensor map {}",
+                counted(coordinates.len() as u64, "coordinate"),
+                counted(map.dims.len() as u64, "dimension")
+            );
+            let rule = "A tensor copy has as many coordinates as its map has dimensions.";
+            return Err(self.refused(at, "tensor-map", what, rule, "Use the map that was made for this copy."));
+        }
+        if let Some(refused) = self.packed_copy(at, op, &map, coordinates[0]) {
+            return Err(refused);
+        }
+        self.box_begins_well(at, op, &map, &coordinates)?;
+        if op.kind != TmaKind::Load && map.swizzle == Swizzle::B128Atom32Flip8 {
+            return Err(self.refused(
+                at,
+                "tensor-map",
+                "a store with the swizzle that flips 8 bytes".into(),
+                "That swizzle is for loads only (PTX ISA, tensor swizzling modes).",
+                "Use another swizzle.",
+            ));
+        }
+        let mut extents = SmallVec::from_slice(&map.box_dims);
+        let (rows, origin) = if op.four_rows {
+            extents.resize(coordinates.len(), 1);
+            (self.four_rows(at.site, &map, &coordinates)?, None)
+        } else {
+            (self.box_rows(at.site, &map, &coordinates)?, Origin::of(&map, &coordinates))
+        };
+        Ok(GlobalSide {
+            rows,
+            bytes: map.box_bytes() * if op.four_rows { four_rows::ROWS } else { 1 },
+            from: None,
+            align: 128,
+            swizzle: map.swizzle,
+            element: map.element,
+            fill_nan: map.fill_nan,
+            coordinates,
+            extents,
+            origin,
+        })
+    }
+
+    /// Whether a box begins where one may.
+    fn box_begins_well(&self, at: At, op: &TmaOp, map: &TensorMap, coordinates: &[i32]) -> Result<(), Stop> {
+        let first = i64::from(coordinates[0]) * i64::from(map.element.bits()) / 8;
+        if first % 16 != 0 {
+            let what =
+                format!("the box begins {first} bytes into the innermost dimension (coordinate {})", coordinates[0]);
+            return Err(self.refused(
+                at,
+                "tensor-coordinate",
+                what,
+                "A box begins on a multiple of 16 bytes of global memory; hardware raises an illegal instruction (PTX ISA, tensor bounding box).",
+                "Let the innermost coordinate, times the bytes of an element, be a multiple of 16.",
+            ));
+        }
+        let writes = matches!(op.kind, TmaKind::Store | TmaKind::Reduce(_));
+        if writes && let Some(n) = coordinates.iter().position(|&c| c < 0) {
+            let dimension = if op.four_rows { n.min(1) } else { n };
+            return Err(self.refused(
+                at,
+                "tensor-coordinate",
+                format!("a store of a box that begins at coordinate {} of dimension {dimension}", coordinates[n]),
+                "A box that is stored begins at no negative coordinate, even if a load from there is right; hardware raises an illegal \
+                 instruction (CUDA C++ Programming Guide, tensor memory access; measured on an H200).",
+                "Begin the box at element 0 or later; it may end beyond the tensor.",
+            ));
+        }
+        Ok(())
+    }
+
+    /// The tensor map that an operand points to: a parameter, or 128 bytes of global memory.
+    fn tensor_map(&mut self, at: At, lane: usize, op: &TmaOp) -> Result<Arc<TensorMap>, Stop> {
+        let base = self.warps[at.w].registers.lane(op.map.base, lane) as u64;
+        let address = base.wrapping_add(op.map.offset as u64);
+        let param = if op.map.base == Reg::Sink || address >> 32 == 0 {
+            Some(address)
+        } else {
+            (address & !0xffff_ffff == PARAM_WINDOW).then_some(address & 0xffff_ffff)
+        };
+        let mut object = [0; MAP_BYTES];
+        let found = match param {
+            Some(offset) => {
+                let end = offset.saturating_add(MAP_BYTES as u64) as usize;
+                self.params.get(offset as usize..end).map(|bytes| object.copy_from_slice(bytes))
+            }
+            None => match self.global.find(address, MAP_BYTES as u64) {
+                Some((buffer, offset)) => {
+                    let mut seen = Memory::undefined(MAP_BYTES);
+                    self.outbox.copy(&self.global, buffer, offset, MAP_BYTES, &mut seen, 0);
+                    object[..USED_BYTES].copy_from_slice(&seen.bytes[..USED_BYTES]);
+                    let acquired = self.use_map(at, lane, buffer, offset);
+                    let time = self.warps[at.w].fragments[at.f].ready_at;
+                    self.outbox.push(time, Item::Map { buffer, offset, site: at.site, acquired });
+                    if let Some(lacking) = self.map_lacks(at, &seen, address) {
+                        return Err(lacking);
+                    }
+                    Some(())
+                }
+                None => None,
+            },
+        };
+        let rule = "A tensor copy takes the address of a tensor map: 128 bytes that cuTensorMapEncodeTiled wrote, in a parameter or in \
+                    global memory, aligned to 64 (PTX ISA, tensor maps).";
+        if found.is_none() || !address.is_multiple_of(64) {
+            let what = format!("there is no tensor map at {address:#x}");
+            return Err(Some(Box::new(self.problem(
+                "tensor-map",
+                at.site,
+                what,
+                rule,
+                "Pass the address of the tensor map's parameter (mov, then cvta.param).".into(),
+            ))));
+        }
+        if let Some((_, map)) = self.maps.iter().find(|(known, _)| *known == object) {
+            return Ok(map.clone());
+        }
+        let map = TensorMap::decode(&object).map_err(|why| {
+            // A map that was made on the device has a place, one of the launch a parameter.
+            let place = match self.global.find(address, MAP_BYTES as u64) {
+                Some((buffer, offset)) if param.is_none() => self.global.buffers[buffer].describe(offset),
+                _ => format!("{address:#x}"),
+            };
+            let what = format!("what lies at {place} is no valid tensor map: {why}");
+            Some(Box::new(self.problem(
+                "tensor-map",
+                at.site,
+                what,
+                rule,
+                "Encode it with cuTensorMapEncodeTiled.".into(),
+            )))
+        })?;
+        let map = Arc::new(map);
+        if self.maps.len() == MOST_MAPS {
+            self.maps.clear();
+        }
+        self.maps.push((object, map.clone()));
+        Ok(map)
+    }
+
+    /// A place in shared memory that an operand names, checked.
+    pub fn shared_slot(
+        &mut self,
+        at: At,
+        lane: usize,
+        address: &Address,
+        remote: bool,
+        bytes: u32,
+        align: u32,
+    ) -> Result<Slot, Stop> {
+        let own = self.warps[at.w].cta;
+        let raw =
+            (self.warps[at.w].registers.lane(address.base, lane) as u64).wrapping_add(address.offset as u64) as u32;
+        let (rank, offset) = ((raw >> 24) as usize, raw & 0x00ff_ffff);
+        let cta = if remote && address.base != Reg::Sink { rank } else { own };
+        let end = self.ctas.get(cta).map_or(0, |c| c.shared.bytes.len() as u64);
+        let foreign = !remote && rank != 0 && rank != own;
+        let what = if foreign {
+            format!("it lies in CTA {rank} of the cluster, this form reaches the own CTA only")
+        } else if !offset.is_multiple_of(align) {
+            format!("it is no multiple of {align}")
+        } else if offset < RESERVED_SHARED || u64::from(offset) + u64::from(bytes) > end {
+            format!("its {bytes} bytes do not fit into the CTA's shared memory, which ends at {end:#x}")
+        } else {
+            return Ok(Slot { cta, offset });
+        };
+        Err(Some(Box::new(self.problem(
+            "bulk-shared-address",
+            at.site,
+            format!("the shared address {raw:#x} of this copy: {what}"),
+            "Tensor copies need 128-byte aligned shared memory, plain bulk copies 16-byte aligned (PTX ISA, cp.async.bulk.tensor).",
+            "Align the buffer, and check its size.".into(),
+        ))))
+    }
+
+    /// The mbarrier that each destination of a load counts its bytes on.
+    pub fn copy_barriers(
+        &mut self,
+        at: At,
+        lane: usize,
+        barrier: &Address,
+        shared: &[Slot],
+        op: &TmaOp,
+    ) -> Result<SmallVec<[u32; 2]>, Stop> {
+        let one = At { mask: 1 << lane, ..at };
+        // With .cta_group::2 the address says which CTA of the pair, also where the destination is .shared::cta: ptxas makes the same
+        // instruction of both.
+        let Some(&(named, _)) = self.barrier_addresses(one, barrier, op.remote || op.pair)?.first() else {
+            return Ok(smallvec![]);
+        };
+        let mut list = smallvec![];
+        for slot in shared {
+            let cta = match (op.pair, op.targets.is_some()) {
+                // The barrier of the destination or of its peer, whichever has the parity of the one named.
+                (true, true) => slot.cta & !1 | named.cta & 1,
+                (false, true) => slot.cta,
+                _ => named.cta,
+            };
+            let allowed = if op.pair { cta & !1 == slot.cta & !1 } else { cta == slot.cta };
+            if !allowed {
+                return Err(Some(Box::new(self.problem(
+                    "copy-barrier",
+                    at.site,
+                    format!("the data goes to CTA {}, the mbarrier lies in CTA {cta}", slot.cta),
+                    "The mbarrier of a tensor copy lies in the CTA that gets the data; with .cta_group::2 it may lie in that CTA's pair peer (PTX ISA, cp.async.bulk.tensor).",
+                    "Name the destination CTA's barrier, or use .cta_group::2 with a barrier of the pair.".into(),
+                ))));
+            }
+            list.push(self.barrier(at.w, Slot { cta, ..named }, at.site, "named by a copy")?);
+        }
+        Ok(list)
+    }
+}
