@@ -51,17 +51,9 @@ pub(crate) fn run(command: &mut Command, timeout: Duration) -> Result<Ended, Fai
 pub(crate) fn run_in(command: &mut Command, folder: Option<&Path>, timeout: Duration) -> Result<Ended, Failure> {
     let name = command.get_program().to_string_lossy().into_owned();
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    #[cfg(unix)]
-    std::os::unix::process::CommandExt::process_group(command, 0);
-    #[cfg(unix)]
-    let mut warden = warden::Warden::ready(folder);
-    #[cfg(not(unix))]
-    let _ = folder;
-    let mut child = command.spawn().map_err(|e| Failure::DoesNotStart(format!("cannot start {name}: {e}")))?;
-    #[cfg(unix)]
-    if let Some(warden) = &mut warden {
-        warden.watch(&child);
-    }
+    let started = warden::start(command, folder);
+    let mut watched = started.map_err(|e| Failure::DoesNotStart(format!("cannot start {name}: {e}")))?;
+    let child = &mut watched.child;
     // Read beside the wait: a full pipe would stop the program for ever.
     let (stdout, stderr) = (reader(child.stdout.take()), reader(child.stderr.take()));
     let begin = Instant::now();
@@ -71,7 +63,7 @@ pub(crate) fn run_in(command: &mut Command, folder: Option<&Path>, timeout: Dura
             Ok(Some(status)) => break status,
             Ok(None) if begin.elapsed() < timeout => thread::sleep(pause),
             Ok(None) => {
-                warden::end(&mut child);
+                watched.end();
                 return Err(Failure::TookTooLong(timeout.as_secs()));
             }
             Err(e) => return Err(Failure::DoesNotStart(format!("cannot wait for {name}: {e}"))),
