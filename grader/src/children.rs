@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 /// What is read of a program's output.
 const MAX_OUTPUT: u64 = 16 << 20;
 
-/// Once a program has ended, its pipes are read so long: what it started may keep them open for ever.
-const REST: Duration = Duration::from_secs(5);
+/// Once a program and its group have ended, its pipes are read so long: who left the group may keep them open for ever, and a machine that does
+/// much else takes a while for what is in them.
+pub(crate) const REST: Duration = Duration::from_secs(60);
 
 /// A program that has ended.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -62,6 +63,7 @@ pub(crate) fn run_within(command: &mut Command, within: &Within) -> Result<Ended
     let stdout = read(watched.child.stdout.take(), within.output);
     let stderr = read(watched.child.stderr.take(), within.output);
     let mut ended = wait(&mut watched, within).map_err(|error| format!("cannot wait for {name}: {error}"))?;
+    watched.end_rest();
     let text = |pipe: mpsc::Receiver<Vec<u8>>| {
         String::from_utf8_lossy(&pipe.recv_timeout(REST).unwrap_or_default()).into_owned()
     };
@@ -152,6 +154,8 @@ mod tests {
         assert_eq!((slept.stopped, slept.code, slept.stdout.as_str()), (None, Some(0), "done\n"));
         let turned = run("while :; do :; done", 60, 1);
         assert_eq!(turned.stopped, Some(Stopped::Cpu), "{turned:?}");
+        let left = run("sleep 60 & echo done", 60, 5);
+        assert!(left.stdout == "done\n" && left.seconds < 20.0, "{left:?}");
         let clock = run("sleep 60", 1, 5);
         assert!(clock.stopped == Some(Stopped::Clock) && clock.seconds < 20.0, "{clock:?}");
     }

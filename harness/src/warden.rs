@@ -43,14 +43,24 @@ impl Watched {
     /// Ends the program with its group.
     pub fn end(&mut self) {
         #[cfg(unix)]
-        {
-            let leader = self.wardens.as_ref().map_or(self.child.id(), |wardens| wardens.leader.id());
-            let _ = Command::new("kill").args(["-KILL", "--", &format!("-{leader}")]).status();
-        }
+        kill(self.wardens.as_ref().map_or(self.child.id(), |wardens| wardens.leader.id()));
         // It may have ended just now; either way it is gone afterwards.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+
+    /// Ends what the program left, which has ended itself: else it would hold its pipes open, and their end would be waited for in vain.
+    pub fn end_rest(&self) {
+        // The number of a group that the program led may be another's by now.
+        #[cfg(unix)]
+        self.wardens.iter().for_each(|wardens| kill(wardens.leader.id()));
+    }
+}
+
+/// Ends a group.
+#[cfg(unix)]
+fn kill(group: u32) {
+    let _ = Command::new("kill").args(["-KILL", "--", &format!("-{group}")]).stderr(Stdio::null()).status();
 }
 
 /// Two processes that wait for the end of this one.

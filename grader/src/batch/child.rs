@@ -5,7 +5,7 @@
 
 use super::seed;
 use super::store::{Asked, Outcome};
-use crate::children;
+use crate::children::{self, REST};
 use crate::formats::not_graded::{self, Fault, NotGraded};
 use crate::json::{Report, SCHEMA};
 use crate::memory;
@@ -21,8 +21,6 @@ use std::time::{Duration, Instant};
 const MAX_GRADE: u64 = 16 << 20;
 /// What is read of its messages.
 const MAX_SAID: u64 = 64 << 10;
-/// How long the pipes of a process that has ended are read.
-const REST: Duration = Duration::from_secs(5);
 
 /// What grades hand-ins.
 #[derive(Clone, Debug)]
@@ -109,11 +107,14 @@ impl Grader {
             (children::read(child.stdout.take(), MAX_GRADE), children::read(child.stderr.take(), MAX_SAID));
         let status = wait(&mut watched, self.limit)?;
         drop(stdin);
-        let text = |pipe: mpsc::Receiver<Vec<u8>>| pipe.recv_timeout(REST).unwrap_or_default();
-        let (grade, said) = (text(stdout), String::from_utf8_lossy(&text(stderr)).into_owned());
         let Some(status) = status else {
             return Err(Ended::TooLate);
         };
+        watched.end_rest();
+        // Half of a grade is none; that it is not there in time says nothing of the hand-in.
+        let late = |_| format!("what {} wrote could not be read within {} s", self.program.display(), REST.as_secs());
+        let text = |pipe: mpsc::Receiver<Vec<u8>>| pipe.recv_timeout(REST).map_err(late);
+        let (grade, said) = (text(stdout)?, String::from_utf8_lossy(&text(stderr)?).into_owned());
         // 0: all passed; 1: not all; 2: it could not be graded, and why.
         if status.code() == Some(2)
             && let Some(why) = not_graded::parse(&grade)
