@@ -175,6 +175,14 @@ fn what_the_machine_does_not_do_is_not_the_programs() {
     for (name, limit) in [("no files", "ulimit -n 4"), ("no memory", "ulimit -v 20000"), ("no room", "ulimit -f 0")] {
         fails(name, "", "answer", Some(limit), &|_, _| {});
     }
+    // Less than a program is allowed: that the sandbox is not to blame is said, and what is.
+    fails(
+        "few files",
+        "32 (Nofile), and the grader itself is allowed 31: raise that",
+        "answer",
+        Some("ulimit -n 31"),
+        &|_, _| {},
+    );
     fails("no sandbox", "before it began", "answer", Some("exit 0"), &|_, _| {});
 }
 
