@@ -49,7 +49,7 @@ const PLACES: &[[&str; 3]] = &[
     ["", " .maxnctapersm #", ""],
     ["", " .reqnctapercluster #, #, #", ""],
     ["", " .explicitcluster .maxclusterrank #", ""],
-    ["", " .pragma \"#\"", ""],
+    ["", " .pragma \"#\";", ""],
     [".global .align # .b8 g[16];", "", ""],
     [".global .b8 g[#];", "", ""],
     [".global .b32 g[#][#];", "", ""],
@@ -57,8 +57,8 @@ const PLACES: &[[&str; 3]] = &[
     [".global .b64 g = g+#;", "", ""],
     [".const .b8 c[#];", "", ""],
     [".extern .shared .align # .b8 d[];", "", ""],
-    [".file # \"kernel.rs\", #, #", "", ".loc # # #\nst.global.u32 [0], 1;"],
-    [".file 1 \"kernel.rs\"", "", ".loc 1 # #, function_name $f, inlined_at 1 # #\nst.global.u32 [0], 1;"],
+    [".file # \"kernel.rs\", #, #", "", ".loc # # #\nst.global.u32 [%l], 1;"],
+    [".file 1 \"kernel.rs\"", "", ".loc 1 # #, function_name $f, inlined_at 1 # #\nst.global.u32 [%l], 1;"],
     [".section .debug_info {\n.b32 #\n.b64 .debug_str+#\n}", "", ""],
     ["", "", ".shared .align # .b8 s[16];\nst.shared.u32 [s], 1;"],
     ["", "", ".shared .b8 s[#];\nst.shared.u8 [s+#], 1;"],
@@ -75,37 +75,75 @@ const PLACES: &[[&str; 3]] = &[
     ["", "", "bar.arrive 1, #;"],
     ["", "", "nanosleep.u32 #;"],
     ["", "", "setmaxnreg.inc.sync.aligned.u32 #;"],
-    ["", "", "fence.proxy.tensormap::generic.acquire.gpu [#], #;"],
+    ["", "", "fence.proxy.tensormap::generic.acquire.gpu [%l], 128;"],
     ["", "", ".shared .align 16 .b8 s[16];\ntcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [s], #;"],
-    ["", "", "tcgen05.dealloc.cta_group::1.sync.aligned.b32 #, #;"],
-    ["", "", ".reg .b32 %r<4>;\ntcgen05.ld.sync.aligned.32x32b.x1.b32 {%r1}, [#];\ntcgen05.wait::ld.sync.aligned;"],
+    ["", "", "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %a, #;"],
+    ["", "", ".reg .b32 %r<4>;\ntcgen05.ld.sync.aligned.32x32b.x1.b32 {%r1}, [%a];\ntcgen05.wait::ld.sync.aligned;"],
     [
         "",
         "",
         ".reg .pred %p; setp.eq.u32 %p, 0, 0;\n\
-         tcgen05.mma.cta_group::1.kind::f16 [#], #, #, #, %p;\ntcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [#];",
+         @%one tcgen05.mma.cta_group::1.kind::f16 [%a], %l, %l, %a, %p;\n@%one tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%a];",
     ],
     [
         "",
         "",
-        ".shared .align 8 .b64 m;\nmbarrier.init.shared::cta.b64 [m], #;\n\
-         mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [m], #;\nmbarrier.arrive.shared::cta.b64 _, [m], #;",
+        ".shared .align 8 .b64 m;\n@%one mbarrier.init.shared::cta.b64 [m], #;\n\
+         @%one mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [m], #;\n@%one mbarrier.arrive.shared::cta.b64 _, [m], #;",
     ],
     [
         "",
         "",
-        ".shared .align 128 .b8 s[1024];\n.shared .align 8 .b64 m;\nmbarrier.init.shared::cta.b64 [m], 1;\n\
-         cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [s], [#], #, [m];",
+        ".shared .align 128 .b8 s[1024];\n.shared .align 8 .b64 m;\n@%one mbarrier.init.shared::cta.b64 [m], 1;\n\
+         @%one cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [s], [%l], #, [m];",
     ],
-    ["", "", ".reg .b32 %r; mapa.shared::cluster.u32 %r, #, #; st.shared::cluster.u32 [%r], 1;"],
+    [
+        "",
+        "",
+        ".shared .align 1024 .b8 s[1024];\n.shared .align 8 .b64 m;\n@%one mbarrier.init.shared::cta.b64 [m], 1;\n\
+         @%one cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [s], [map, {#, #}], [m];\n\
+         @%one cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [map, {#, #}], [s];\ncp.async.bulk.commit_group;\ncp.async.bulk.wait_group #;",
+    ],
+    [
+        "",
+        "",
+        ".shared .align 8 .b64 m;\n.reg .pred %p;\n@%one mbarrier.init.shared::cta.b64 [m], 1;\n\
+         mbarrier.try_wait.parity.shared::cta.b64 %p, [m], #, #;\nmbarrier.test_wait.parity.shared::cta.b64 %p, [m], #;",
+    ],
+    [
+        "",
+        "",
+        ".shared .align 16 .b8 s[16];\n.reg .b32 %r<4>;\ntcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [s], 32;\n\
+         tcgen05.st.sync.aligned.32x32b.x1.b32 [%a], {%r1};\n@%one tcgen05.cp.cta_group::1.128x256b [%a], %l;\n\
+         @%one tcgen05.shift.cta_group::1.down [%a];",
+    ],
+    ["", "", ".reg .b32 %r<9>; ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r0, %r1, %r2, %r3}, [%a];"],
+    ["", "", ".reg .b32 %r; prmt.b32 %r, #, #, #; lop3.b32 %r, #, #, #, #; vote.sync.ballot.b32 %r, %one, #;"],
+    [
+        "",
+        "",
+        "elect.sync _|%one, #;\nbarrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\nprefetch.global.L2 [%l];",
+    ],
+    ["", "", ".reg .b32 %r; mapa.shared::cluster.u32 %r, %a, #; st.shared::cluster.u32 [%r], 1;"],
     ["", "", ".reg .b32 %r<2>; shfl.sync.idx.b32 %r0, %r1, #, #, #;"],
-    ["", "", ".reg .b32 %r; atom.global.add.u32 %r, [#], #; red.shared.add.u32 [#], #;"],
+    ["", "", ".reg .b32 %r; red.shared.add.u32 [%a], #; atom.global.add.u32 %r, [%l], #;"],
 ];
 
 fn ptx([module, entry, body]: [&str; 3], number: &str) -> String {
     let with = |text: &str| text.replace('#', number);
+    // What a place may need: one thread, and the number in registers.
+    let mut before = String::new();
+    for (name, text) in [
+        ("%one", ".reg .b32 %x; .reg .pred %one; mov.u32 %x, %tid.x; setp.eq.u32 %one, %x, 0;\n"),
+        ("%a", ".reg .b32 %a; mov.u32 %a, #;\n"),
+        ("%l", ".reg .b64 %l; mov.u64 %l, #;\n"),
+    ] {
+        before += if body.contains(name) { text } else { "" };
+    }
+    let body = &(before + body);
+    let params = if body.contains("[map") { ".param .align 64 .b8 map[128]" } else { "" };
     format!(
-        ".version 8.6\n.target sm_100a\n.address_size 64\n{}\n.visible .entry kernel(){} {{\n{}\nret;\n}}\n",
+        ".version 8.6\n.target sm_100a\n.address_size 64\n{}\n.visible .entry kernel({params}){} {{\n{}\nret;\n}}\n",
         with(module),
         with(entry),
         with(body)
@@ -113,9 +151,11 @@ fn ptx([module, entry, body]: [&str; 3], number: &str) -> String {
 }
 
 fn answer(ptx: &str) -> Value {
+    let map = json!({"tensor_map": {"matrix": "A", "box_rows": 8, "box_columns": 64, "swizzle": "none"}});
+    let params = if ptx.contains("[map") { vec![map] } else { Vec::new() };
     json!({"built": {
         "name": "kernel", "ptx": ptx, "grid": [1, 1, 1], "cluster": [1, 1, 1], "block": [128, 1, 1], "dynamic_shared": 0,
-        "params": [], "regions": [], "todos": [], "leaks": [],
+        "params": params, "regions": [], "todos": [], "leaks": [],
     }})
 }
 
@@ -144,6 +184,11 @@ fn recipes() -> Vec<(String, Value)> {
             let mut answer = plain();
             answer["built"][field] = json!([end, end, end]);
             all.push((format!("{field} = {end}, {end}, {end}"), answer));
+        }
+        for field in ["box_rows", "box_columns"] {
+            let mut answer = answer(&ptx(["", "", "prefetch.tensormap [map];"], ""));
+            answer["built"]["params"][0]["tensor_map"][field] = json!(end);
+            all.push((format!("a map's {field} = {end}"), answer));
         }
         let mut answer = plain();
         answer["built"]["dynamic_shared"] = json!(end);
