@@ -40,6 +40,22 @@ fn registers_that_no_sm_has() {
     assert_eq!(run(512), "launch: An SM has 65536 registers: lower `.maxnreg` to 128, or launch fewer threads.");
 }
 
+/// The assembler ignores a `.maxnreg` that is more than a thread can have (ptxas 13.5 says so), and then `setmaxnreg`, as where none is given.
+#[test]
+fn registers_that_no_thread_has() {
+    let first = |directive: &str| {
+        let text = EMPTY.replace("()\n{", &format!("()\n{directive}\n{{\nsetmaxnreg.inc.sync.aligned.u32 240;"));
+        let program = emulator::load(&text).expect("it loads");
+        let launch = Launch { block: [128, 1, 1], ..launch() };
+        let report = emulator::run(&program, &launch, &Options::default());
+        report.findings.first().map(|d| d.code)
+    };
+    assert_eq!((first(".maxnreg 255"), first(".maxnreg 24")), (Some("register-count"), Some("hang")));
+    for most in ["", ".maxnreg 256", ".maxnreg 2147483648", ".maxnreg 4294967295", ".maxnreg 18446744073709551615"] {
+        assert_eq!(first(most), None, "{most}");
+    }
+}
+
 /// What a GPU takes but would need days or all memory here.
 #[test]
 fn launches_that_are_too_large() {
@@ -74,6 +90,11 @@ fn directives_and_parameters_beyond_all_bounds() {
     let text = EMPTY.replace("k()", "k()\n.maxntid 4294967295, 4294967295, 4294967295");
     let program = emulator::load(&text).unwrap_or_else(|errors| panic!("{errors:#?}"));
     assert!(emulator::run(&program, &launch(), &Options::default()).is_clean());
+    // Products that 64 bits do not hold.
+    for size in [u32::MAX, 1 << 31, 1 << 22] {
+        let text = EMPTY.replace("k()", &format!("k()\n.reqnctapercluster {size}, {size}, {size}"));
+        assert_eq!(refused(&text, &launch()), "launch", "{size}");
+    }
     let params: Vec<_> = (0..20).map(|n| format!(".param .b8 p{n}[268435456]")).collect();
     let errors = emulator::load(&EMPTY.replace("k()", &format!("k({})", params.join(", ")))).expect_err("5 GiB");
     assert!(errors.iter().any(|e| e.title.contains("parameters")), "{errors:#?}");

@@ -1,10 +1,8 @@
 //! Programs that the grader starts: what they write, how long they take, and that none outlives it.
 
-#[cfg(unix)]
-use harness::warden::Warden;
-pub(crate) use harness::warden::end;
+use harness::warden::{self, Watched};
 use std::io::Read;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -12,8 +10,9 @@ use std::time::{Duration, Instant};
 /// What is read of a program's output.
 const MAX_OUTPUT: u64 = 16 << 20;
 
-/// Once a program has ended, its pipes are read so long: what it started may keep them open for ever.
-const REST: Duration = Duration::from_secs(5);
+/// Once a program and its group have ended, its pipes are read so long: who left the group may keep them open for ever, and a machine that does
+/// much else takes a while for what is in them.
+pub(crate) const REST: Duration = Duration::from_secs(60);
 
 /// A program that has ended.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -59,19 +58,12 @@ pub(crate) fn run(command: &mut Command, limit: Duration) -> Result<Ended, Strin
 pub(crate) fn run_within(command: &mut Command, within: &Within) -> Result<Ended, String> {
     let name = command.get_program().to_string_lossy().into_owned();
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    // A group of its own: when time is up, what the program started must end too.
-    #[cfg(unix)]
-    std::os::unix::process::CommandExt::process_group(command, 0);
-    #[cfg(unix)]
-    let mut warden = Warden::ready(None);
-    let mut child = command.spawn().map_err(|error| format!("cannot start {name}: {error}"))?;
-    #[cfg(unix)]
-    if let Some(warden) = &mut warden {
-        warden.watch(&child);
-    }
-    let stdout = read(child.stdout.take(), within.output);
-    let stderr = read(child.stderr.take(), within.output);
-    let mut ended = wait(&mut child, within).map_err(|error| format!("cannot wait for {name}: {error}"))?;
+    // When time is up, what the program started must end too.
+    let mut watched = warden::start(command, None).map_err(|error| format!("cannot start {name}: {error}"))?;
+    let stdout = read(watched.child.stdout.take(), within.output);
+    let stderr = read(watched.child.stderr.take(), within.output);
+    let mut ended = wait(&mut watched, within).map_err(|error| format!("cannot wait for {name}: {error}"))?;
+    watched.end_rest();
     let text = |pipe: mpsc::Receiver<Vec<u8>>| {
         String::from_utf8_lossy(&pipe.recv_timeout(REST).unwrap_or_default()).into_owned()
     };
@@ -97,14 +89,14 @@ pub(crate) fn read(pipe: Option<impl Read + Send + 'static>, most: u64) -> mpsc:
 }
 
 /// Waits for its end, or ends it.
-fn wait(child: &mut Child, within: &Within) -> std::io::Result<Ended> {
+fn wait(watched: &mut Watched, within: &Within) -> std::io::Result<Ended> {
     const LONGEST_PAUSE: Duration = Duration::from_millis(20);
     let begin = Instant::now();
     let (mut pause, mut cpu) = (Duration::from_millis(1), Duration::ZERO);
     loop {
-        let status = child.try_wait()?;
+        let status = watched.child.try_wait()?;
         if within.cpu.is_some() && status.is_none() {
-            cpu = cpu_time(child.id()).unwrap_or(cpu);
+            cpu = cpu_time(watched.child.id()).unwrap_or(cpu);
         }
         let ended =
             Ended { cpu_seconds: cpu.as_secs_f64(), seconds: begin.elapsed().as_secs_f64(), ..Ended::default() };
@@ -121,7 +113,7 @@ fn wait(child: &mut Child, within: &Within) -> std::io::Result<Ended> {
             (begin.elapsed() >= within.clock).then_some(Stopped::Clock)
         };
         if stopped.is_some() {
-            end(child);
+            watched.end();
             return Ok(Ended { stopped, ..ended });
         }
         thread::sleep(pause);
@@ -162,6 +154,8 @@ mod tests {
         assert_eq!((slept.stopped, slept.code, slept.stdout.as_str()), (None, Some(0), "done\n"));
         let turned = run("while :; do :; done", 60, 1);
         assert_eq!(turned.stopped, Some(Stopped::Cpu), "{turned:?}");
+        let left = run("sleep 60 & echo done", 60, 5);
+        assert!(left.stdout == "done\n" && left.seconds < 20.0, "{left:?}");
         let clock = run("sleep 60", 1, 5);
         assert!(clock.stopped == Some(Stopped::Clock) && clock.seconds < 20.0, "{clock:?}");
     }

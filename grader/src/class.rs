@@ -199,10 +199,11 @@ fn jobs(text: &str) -> Result<NonZeroUsize, String> {
     text.parse().map_err(|_| "so many hand-ins at a time are a number from 1 on\n  try: --jobs 4".to_string())
 }
 
-/// A limit.
+/// A limit. Of one that is far longer than anybody waits there is no sum with what is added to it.
 fn seconds(text: &str) -> Result<u64, String> {
-    let seconds = text.parse().ok().filter(|seconds| *seconds > 0);
-    seconds.ok_or_else(|| "a limit is a number of seconds from 1 on\n  try: --limit 3600".to_string())
+    const A_YEAR: u64 = 365 * 24 * 60 * 60;
+    let seconds = text.parse().ok().filter(|seconds| (1..=A_YEAR).contains(seconds));
+    seconds.ok_or_else(|| format!("a limit is a number of seconds from 1 to {A_YEAR}, a year\n  try: --limit 3600"))
 }
 
 /// A kernel is judged on all cores: more hand-ins at a time only use those better that wait for the compiler.

@@ -7,6 +7,7 @@ use crate::rubric::{Moment, Rubric};
 use crate::sandbox::Cage;
 use crate::versions::Versions;
 use crate::{Grade, Graded};
+use harness::answers::moves;
 use harness::{MilestoneState, Outcome, Part};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -274,7 +275,32 @@ pub fn report(grade: &Grade, about: &About) -> Report {
 /// # Errors
 /// When a number in it cannot be written as JSON.
 pub fn render(report: &Report) -> Result<String, String> {
-    serde_json::to_string_pretty(report).map(|text| text + "\n").map_err(|error| format!("cannot write JSON: {error}"))
+    written(report).map(|text| text + "\n")
+}
+
+/// A value as JSON with line breaks, in which all signs can be seen: somebody may look at it in a terminal. Whoever reads it as JSON gets the
+/// texts as they are.
+///
+/// # Errors
+/// As [`render`].
+pub(crate) fn written(value: &impl Serialize) -> Result<String, String> {
+    serde_json::to_string_pretty(value)
+        .map(|text| visible(&text))
+        .map_err(|error| format!("cannot write JSON: {error}"))
+}
+
+/// A text in which signs that cannot be seen, move a cursor or turn a line around are written as JSON writes them.
+pub(crate) fn visible(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for sign in text.chars() {
+        if moves(sign) && !matches!(sign, '\n' | '\t') {
+            let mut units = [0; 2];
+            out.extend(sign.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")));
+        } else {
+            out.push(sign);
+        }
+    }
+    out
 }
 
 fn step(graded: &Graded, rubric: &Rubric) -> Step {
@@ -326,4 +352,19 @@ fn milestone(result: &harness::MilestoneResult) -> Milestone {
         MilestoneState::NotReached { reason } => ("not_reached", Some(reason.clone())),
     };
     Milestone { id: result.id.clone(), title: result.title.clone(), state: state.to_string(), text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_moves_no_cursor_and_is_read_as_it_was() {
+        // Of these serde_json itself escapes the first alone.
+        let texts = ["\u{1b}[2J", "\u{9b}2J", "\u{7f}", "\u{202e}", "\u{e0041}\u{200b}", "a\"\\\n\tü 王 \u{1f600}"];
+        let text = written(&texts).unwrap();
+        assert!(!text.chars().any(|sign| moves(sign) && sign != '\n'), "{text:?}");
+        assert!(text.contains("ü 王 \u{1f600}"), "what can be seen stays: {text}");
+        assert_eq!(serde_json::from_str::<Vec<String>>(&text).unwrap(), texts);
+    }
 }

@@ -17,8 +17,8 @@ use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-/// The longest that rustc may take to say where it lies.
-const SAYS_LIMIT: Duration = Duration::from_secs(60);
+/// The longest that a tool may take to say where it lies, or which it is.
+pub(crate) const SAYS_LIMIT: Duration = Duration::from_secs(60);
 
 /// What a hand-in is compiled with. While it lives, nobody writes to it or removes it.
 #[derive(Clone, Debug)]

@@ -1,5 +1,7 @@
 //! What graded a hand-in: without it, nobody can grade it again and expect the same.
 
+use crate::children;
+use crate::toolchain::SAYS_LIMIT;
 use harness::ptxas;
 use harness::workbook::Workspace;
 use harness::workbook::pack::hex;
@@ -202,12 +204,15 @@ impl io::Write for HashWriter<'_> {
 /// What a program prints, or why it says nothing.
 fn said(command: &mut Command) -> Result<String, String> {
     let name = command.get_program().to_string_lossy().into_owned();
-    let output = command.output().map_err(|error| format!("cannot start {name}: {error}"))?;
-    let text = String::from_utf8_lossy(&output.stdout).trim().to_string();
-    match output.status.success() && !text.is_empty() {
-        true => Ok(text),
-        false => Err(format!("{name} does not say which it is ({})", output.status)),
-    }
+    // One that does not end would hold up who grades, and go on without him.
+    let ended = children::run(command, SAYS_LIMIT)?;
+    let how = match (ended.stopped, ended.code, ended.signal) {
+        (None, Some(0), _) if !ended.stdout.trim().is_empty() => return Ok(ended.stdout.trim().to_string()),
+        (Some(_), ..) => format!("after {} s", SAYS_LIMIT.as_secs()),
+        (None, Some(code), _) => format!("exit status: {code}"),
+        (None, None, signal) => format!("signal: {}", signal.unwrap_or_default()),
+    };
+    Err(format!("{name} does not say which it is ({how})"))
 }
 
 #[cfg(test)]
@@ -265,6 +270,10 @@ pub(crate) mod tests {
         assert_eq!(here.workbook, WORKBOOK, "the program's, not that of where it runs");
         let none = said(&mut Command::new(folder.path().join("rustc"))).unwrap_err();
         assert!(none.contains("cannot start"), "{none}");
-        assert!(said(Command::new("false").arg("")).unwrap_err().contains("does not say"));
+        assert!(
+            said(Command::new("false").arg(""))
+                .unwrap_err()
+                .ends_with("false does not say which it is (exit status: 1)")
+        );
     }
 }

@@ -194,6 +194,7 @@ fn who_grades_for_a_batch_ends_when_that_is_gone() {
 #[test]
 fn a_hand_in_that_does_not_end_is_ended_and_can_be_tried_again() {
     use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::process::ExitStatusExt;
     let class = Class::new(&[("slow", "")]);
     let slow = class.folder.path().join("slow.sh");
     let quick = class.folder.path().join("quick");
@@ -211,24 +212,19 @@ fn a_hand_in_that_does_not_end_is_ended_and_can_be_tried_again() {
     let ended = "grading it took longer than 1 s and was ended\n  \
                  try: Give the batch again with a larger --limit (seconds), or with --retry if the machine was busy.";
     assert_eq!(reason, ended);
-    // A batch that is killed takes it along, though it does not look at its input.
+    // A batch that is killed takes it along, though it does not look at its input: also if that comes before all else, by its first line.
+    let kills = class.folder.path().join("kills");
+    fs::write(&kills, "#!/bin/sh\nkill -KILL $PPID\nsleep 600 &\nsleep 600\n").expect("written");
+    fs::set_permissions(&kills, fs::Permissions::from_mode(0o755)).expect("executable");
+    let name = kills.to_string_lossy().into_owned();
     let running = || {
         let all = fs::read_dir("/proc").into_iter().flatten().flatten();
         let command = |process: fs::DirEntry| fs::read(process.path().join("cmdline")).unwrap_or_default();
-        let name = program.as_bytes();
+        let name = name.as_bytes();
         all.map(command).filter(|line| line.split(|byte| *byte == 0).nth(1) == Some(name)).count()
     };
-    let mut killed = class.batch("killed", &["--grade-with", &program]).spawn().expect("the command starts");
-    let begin = Instant::now();
-    while running() == 0 {
-        assert!(begin.elapsed() < Duration::from_secs(60), "it is not started");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    // The moment between its start and the word to its warden is not what is tried here: only a program that does not look at its input, as this
-    // one, goes on by itself if the batch is killed just then.
-    std::thread::sleep(Duration::from_millis(500));
-    killed.kill().expect("SIGKILL");
-    killed.wait().expect("ended");
+    let killed = class.batch("killed", &["--grade-with", &name]).status().expect("the command starts");
+    assert_eq!(killed.signal(), Some(9));
     let begin = Instant::now();
     while running() > 0 {
         assert!(begin.elapsed() < Duration::from_secs(20), "it goes on without its batch");

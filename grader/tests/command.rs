@@ -27,7 +27,11 @@ fn the_command_refuses_with_status_2() {
         (vec!["batch", path.as_str(), "--out", "o", "--jobs", "-1"], "are a number from 1 on\n  try: --jobs 4"),
         (
             vec!["batch", path.as_str(), "--out", "o", "--limit", "-1"],
-            "is a number of seconds from 1 on\n  try: --limit",
+            "is a number of seconds from 1 to 31536000, a year\n  try: --limit",
+        ),
+        (
+            vec!["batch", path.as_str(), "--out", "o", "--limit", "18446744073709551615"],
+            "is a number of seconds from 1 to 31536000, a year\n  try: --limit",
         ),
         (
             vec!["rubric", "--format", "json"],

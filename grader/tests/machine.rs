@@ -10,6 +10,7 @@ use grader::toolchain::Toolchain;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -174,6 +175,14 @@ fn what_the_machine_does_not_do_is_not_the_programs() {
     for (name, limit) in [("no files", "ulimit -n 4"), ("no memory", "ulimit -v 20000"), ("no room", "ulimit -f 0")] {
         fails(name, "", "answer", Some(limit), &|_, _| {});
     }
+    // Less than a program is allowed: that the sandbox is not to blame is said, and what is.
+    fails(
+        "few files",
+        "32 (Nofile), and the grader itself is allowed 31: raise that",
+        "answer",
+        Some("ulimit -n 31"),
+        &|_, _| {},
+    );
     fails("no sandbox", "before it began", "answer", Some("exit 0"), &|_, _| {});
 }
 
@@ -357,40 +366,44 @@ fn a_grader_that_is_killed_leaves_nothing() {
     assert!(!scratch.exists(), "{} is left", scratch.display());
 }
 
-/// An assembler that does not end is ended with the grader that asked it, and its text goes, too.
+/// An assembler that does not end is ended with the grader that asked it, and its text goes, too: whether that is killed while the assembler
+/// works, or before all else, by its first line.
 #[test]
 fn a_grader_that_is_killed_takes_its_assembler_with_it() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let at = |name: &str| folder.path().join(name);
     let text = fs::read_to_string(root().join("solutions/src/step01.rs")).expect("a solution");
-    for name in ["hand-in", "temporary"] {
-        fs::create_dir(at(name)).expect("a folder");
+    for first in ["", "kill -KILL $PPID"] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let at = |name: &str| folder.path().join(name);
+        for name in ["hand-in", "temporary"] {
+            fs::create_dir(at(name)).expect("a folder");
+        }
+        fs::write(at("hand-in/step01.rs"), &text).expect("written");
+        let script = format!(
+            "#!/bin/sh\ncase $1 in --version) exit;; esac\n{first}\ntrap '' TERM\n: > {}\nsleep 900\n",
+            at("asked").display()
+        );
+        fs::write(at("ptxas"), script).expect("written");
+        fs::set_permissions(at("ptxas"), fs::Permissions::from_mode(0o755)).expect("set");
+        let mut grade = Command::new(GRADER);
+        grade.args(["grade", "--trust"]).arg(at("hand-in")).current_dir(root()).env("PTXAS", at("ptxas"));
+        grade.env("TMPDIR", at("temporary")).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut grader = Sleeper(grade.spawn().expect("it starts"));
+        let text = || {
+            fs::read_dir(at("temporary"))
+                .into_iter()
+                .flatten()
+                .flatten()
+                .any(|entry| entry.path().join("kernel.ptx").is_file())
+        };
+        if first.is_empty() {
+            until("the assembler is not asked", || at("asked").is_file());
+            assert!(text() && !running(&at("ptxas").display().to_string()).is_empty(), "it is asked about a text");
+            grader.0.kill().expect("SIGKILL");
+        }
+        assert_eq!(grader.0.wait().expect("ended").signal(), Some(9));
+        until("the assembler goes on", || running(&at("ptxas").display().to_string()).is_empty());
+        until("its text is there yet", || !text());
     }
-    fs::write(at("hand-in/step01.rs"), text).expect("written");
-    let script = format!(
-        "#!/bin/sh\ncase $1 in --version) exit;; esac\necho $$ > {0}.new; mv {0}.new {0}\nsleep 900\n",
-        at("asked").display()
-    );
-    fs::write(at("ptxas"), script).expect("written");
-    fs::set_permissions(at("ptxas"), fs::Permissions::from_mode(0o755)).expect("set");
-    let mut grade = Command::new(GRADER);
-    grade.args(["grade", "--trust"]).arg(at("hand-in")).current_dir(root()).env("PTXAS", at("ptxas"));
-    grade.env("TMPDIR", at("temporary")).stdout(Stdio::null()).stderr(Stdio::null());
-    let mut grader = Sleeper(grade.spawn().expect("it starts"));
-    let text = || {
-        fs::read_dir(at("temporary"))
-            .into_iter()
-            .flatten()
-            .flatten()
-            .any(|entry| entry.path().join("kernel.ptx").is_file())
-    };
-    until("the assembler is not asked", || at("asked").is_file());
-    assert!(text(), "it is asked about a text");
-    let process = fs::read_to_string(at("asked")).expect("its number");
-    grader.0.kill().expect("SIGKILL");
-    grader.0.wait().expect("ended");
-    until("the assembler goes on", || !Path::new("/proc").join(process.trim()).exists());
-    until("its text is there yet", || !text());
 }
 
 #[test]

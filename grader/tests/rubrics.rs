@@ -69,7 +69,7 @@ fn errors_name_the_line_the_value_and_what_is_allowed() {
     refused(
         "[steps.step01]\npoints = -1\n",
         expect![[r#"
-            rubric.toml:2: points = -1: allowed is a whole number from 0 to 4294967295
+            rubric.toml:2: points = -1: allowed is a whole number from 0 to 10000
               try: `grader rubric` prints a rubric with all that can be said, and its values."#]],
     );
     refused(
@@ -111,7 +111,7 @@ fn errors_name_the_line_the_value_and_what_is_allowed() {
     refused(
         "[steps.step01]\npoints = 2.5\n",
         expect![[r#"
-            rubric.toml:2: points = 2.5: allowed is a whole number from 0 to 4294967295
+            rubric.toml:2: points = 2.5: allowed is a whole number from 0 to 10000
               try: `grader rubric` prints a rubric with all that can be said, and its values."#]],
     );
     refused(
@@ -135,8 +135,8 @@ fn errors_name_the_line_the_value_and_what_is_allowed() {
     refused(
         "[late\n",
         expect![[r#"
-        rubric.toml:1: unclosed table, expected `]`
-          try: `grader rubric` prints a rubric with all that can be said, and its values."#]],
+            rubric.toml:1: [late: unclosed table, expected `]`
+              try: `grader rubric` prints a rubric with all that can be said, and its values."#]],
     );
 }
 

@@ -17,6 +17,20 @@ fn secret(class: &Class) -> Secret {
     serde_json::from_slice(&fs::read(path).expect("kept")).expect("a seed")
 }
 
+/// A commitment is worth nothing where hand-ins can read what is committed to: that is said, and only then.
+#[test]
+fn who_trusts_hand_ins_is_told_that_they_can_read_the_seed() {
+    let class = Class::new(&[]);
+    fs::create_dir_all(class.hand_ins().join("anna")).expect("a folder");
+    let says = |out: &str, options: &[&str]| {
+        let mut command = class.command(&["batch"]);
+        command.arg(class.hand_ins()).arg("--out").arg(class.grades(out)).args(options);
+        said(command).2.contains("note: with --trust a hand-in has all rights of this account, and can read the seed")
+    };
+    assert!(says("grades", &["--trust", "--seed-commit"]) && says("drawn", &["--trust"]));
+    assert!(!says("sandboxed", &["--seed-commit"]) && !says("told", &["--trust", "--seed", "1"]));
+}
+
 #[test]
 fn a_secret_seed_is_told_only_by_reveal_and_grades_come_out_the_same_again() {
     let class = Class::new(&[("anna", "fn broken( {")]);

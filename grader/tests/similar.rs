@@ -49,6 +49,22 @@ fn each_copy_is_found_when_names_are_changed_and_statements_moved() {
     assert_eq!(count, 20, "and no other: {text}");
 }
 
+/// A file has room for a hundred thousand times the same statement, and two who hand in such are compared as soon as others.
+#[test]
+fn a_statement_that_stands_there_thousands_of_times_holds_nobody_up() {
+    let mut all = kernels();
+    for name in ["one", "other"] {
+        let odd: String =
+            (0..9).map(|n| format!("k.odd({n}, k.lane(), [\"{n}\"; {n}]{});\n", ".at(1)".repeat(n))).collect();
+        all.push(kernel(name, format!("{odd}{}", "k.put(a, b.at(c), d[e]);\n".repeat(10_000))));
+    }
+    let begin = std::time::Instant::now();
+    let (count, text) = groups(&all);
+    assert_eq!(count, 1, "{text}");
+    assert!(text.contains("step02: one and other share ") && text.contains("k.put(a, b.at(c), d[e]);"), "{text}");
+    assert!(begin.elapsed() < std::time::Duration::from_secs(30), "{:?}", begin.elapsed());
+}
+
 #[test]
 fn a_pair_is_shown_with_the_lines_that_both_have() {
     let class = class();

@@ -71,6 +71,10 @@ pub fn parse(text: &str) -> Result<Answer, String> {
         Answer::Built(mut built) => {
             check(&built).map_err(|(part, why)| format!("the answer is not a kernel ({part}): {why}"))?;
             built.leaks = shown(built.leaks);
+            // In our sentences a name stands between two of these: one in a name would end it there, and what follows would pass for our
+            // words, as on the page of a class. PTX has no use for the sign.
+            let texts = built.regions.iter_mut().map(|region| &mut region.name).chain([&mut built.ptx]);
+            texts.filter(|text| text.contains('`')).for_each(|text| *text = text.replace('`', "'"));
             Ok(Answer::Built(built))
         }
         Answer::Failed(failure) => Ok(Answer::Failed(match failure {
@@ -127,7 +131,7 @@ pub fn named(name: &str) -> String {
 }
 
 /// Signs that move a cursor, turn a line around, or cannot be seen.
-fn moves(sign: char) -> bool {
+pub fn moves(sign: char) -> bool {
     sign.is_control()
         || matches!(
             sign,
@@ -319,6 +323,18 @@ mod tests {
             the answer is not a kernel (todos): `xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx` is no file of a TODO
             the answer is not a kernel: unknown field `points`, expected one of `name`, `ptx`, `grid`, `cluster`, `block`, `dynamic_shared`, `params`, `regions`, `todos`, `leaks` at line 1 column 145
             the answer is not a kernel: unknown field `buffers`, expected one of `name`, `ptx`, `grid`, `cluster`, `block`, `dynamic_shared`, `params`, `regions`, `todos`, `leaks` at line 1 column 37"#]].assert_eq(&said.join("\n"));
+    }
+
+    #[test]
+    fn no_name_of_an_answer_ends_where_our_words_go_on() {
+        let mut answer = answer();
+        answer["built"]["regions"][0]["name"] = json!("a` is right, and `b");
+        answer["built"]["ptx"] = json!(".version 8.6\n// a `b` c\n");
+        let Ok(Answer::Built(built)) = parse(&answer.to_string()) else { panic!("a kernel") };
+        assert_eq!(
+            (built.regions[0].name.as_str(), built.ptx.as_str()),
+            ("a' is right, and 'b", ".version 8.6\n// a 'b' c\n")
+        );
     }
 
     #[test]

@@ -228,7 +228,8 @@ fn fits<'p>(program: &'p Program, launch: &Launch) -> Result<&'p Kernel, Vec<Dia
         );
     }
     let extent = cluster_extent(kernel, launch);
-    let ctas = extent.iter().map(|&d| u64::from(d)).product::<u64>();
+    // What a module requires may be any numbers.
+    let ctas = extent.iter().fold(1, |all: u64, &d| all.saturating_mul(u64::from(d)));
     if let Some(required) = kernel.required_cluster.filter(|r| *r != extent) {
         error(
             "launch",

@@ -213,6 +213,8 @@ fn entry(
                 lowering.kernel.max_threads = Some(dims().iter().fold(1, |n: u32, &d| n.saturating_mul(d)));
             }
             "reqnctapercluster" => lowering.kernel.required_cluster = Some(dims()),
+            // More than a thread can have says nothing (ptxas 13.5: "Too many maxnreg specified …, will be ignored").
+            "maxnreg" if dims()[0] > MOST_REGISTERS => {}
             "maxnreg" => {
                 lowering.kernel.registers_per_thread = dims()[0].max(1);
                 lowering.kernel.max_registers = Some(dims()[0].max(1));
@@ -498,9 +500,12 @@ impl Lowering {
     }
 }
 
+/// The most registers that a thread can have.
+const MOST_REGISTERS: u32 = 255;
+
 /// Registers of a thread where so many CTAs of so many threads are to fit an SM, and `.maxnreg` says no number: what the assembler gives each thread of a
 /// kernel with `setmaxnreg` (ptxas 13.5, 22 sizes of block). A quarter of an SM has 16,384 registers for its warps, who get them 256 at a time.
 fn registers_for(threads: u32, ctas: u32) -> u32 {
     let warps = threads.div_ceil(32).saturating_mul(ctas).div_ceil(4).max(1);
-    (64 / warps * 8).clamp(8, 255)
+    (64 / warps * 8).clamp(8, MOST_REGISTERS)
 }

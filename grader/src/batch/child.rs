@@ -1,17 +1,18 @@
 //! Grades one hand-in in a process of its own: this program again, with `grade … --format json`.
 //!
 //! The process gets the seed through its standard input, where no process of a hand-in can look, and ends when that is closed: so none
-//! outlives a batch that was killed. What is started in place of it may not look there: a warden ends its whole group then.
+//! outlives a batch that was killed. What is started in place of it may not look there: wardens end its whole group then.
 
 use super::seed;
 use super::store::{Asked, Outcome};
-use crate::children;
+use crate::children::{self, REST};
 use crate::formats::not_graded::{self, Fault, NotGraded};
 use crate::json::{Report, SCHEMA};
 use crate::memory;
+use harness::warden::{self, Watched};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -20,8 +21,6 @@ use std::time::{Duration, Instant};
 const MAX_GRADE: u64 = 16 << 20;
 /// What is read of its messages.
 const MAX_SAID: u64 = 64 << 10;
-/// How long the pipes of a process that has ended are read.
-const REST: Duration = Duration::from_secs(5);
 
 /// What grades hand-ins.
 #[derive(Clone, Debug)]
@@ -95,16 +94,10 @@ impl Grader {
             device => command.env("WORKBOOK_DEVICE", device),
         };
         command.env("NO_COLOR", "1").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // A group of its own: when time is up, all of it ends.
-        #[cfg(unix)]
-        std::os::unix::process::CommandExt::process_group(&mut command, 0);
-        #[cfg(unix)]
-        let mut warden = harness::warden::Warden::ready(None);
-        let mut child = command.spawn().map_err(|error| format!("cannot start {}: {error}", self.program.display()))?;
-        #[cfg(unix)]
-        if let Some(warden) = &mut warden {
-            warden.watch(&child);
-        }
+        // When time is up, all that it started ends.
+        let started = warden::start(&mut command, None);
+        let mut watched = started.map_err(|error| format!("cannot start {}: {error}", self.program.display()))?;
+        let child = &mut watched.child;
         let mut stdin = child.stdin.take();
         if let Some(stdin) = &mut stdin {
             // A process that is gone says so by its exit status.
@@ -112,13 +105,16 @@ impl Grader {
         }
         let (stdout, stderr) =
             (children::read(child.stdout.take(), MAX_GRADE), children::read(child.stderr.take(), MAX_SAID));
-        let status = wait(&mut child, self.limit)?;
+        let status = wait(&mut watched, self.limit)?;
         drop(stdin);
-        let text = |pipe: mpsc::Receiver<Vec<u8>>| pipe.recv_timeout(REST).unwrap_or_default();
-        let (grade, said) = (text(stdout), String::from_utf8_lossy(&text(stderr)).into_owned());
         let Some(status) = status else {
             return Err(Ended::TooLate);
         };
+        watched.end_rest();
+        // Half of a grade is none; that it is not there in time says nothing of the hand-in.
+        let late = |_| format!("what {} wrote could not be read within {} s", self.program.display(), REST.as_secs());
+        let text = |pipe: mpsc::Receiver<Vec<u8>>| pipe.recv_timeout(REST).map_err(late);
+        let (grade, said) = (text(stdout)?, String::from_utf8_lossy(&text(stderr)?).into_owned());
         // 0: all passed; 1: not all; 2: it could not be graded, and why.
         if status.code() == Some(2)
             && let Some(why) = not_graded::parse(&grade)
@@ -157,15 +153,15 @@ fn of_hand_in(mut report: Report, path: &Path, name: &str) -> Report {
 }
 
 /// Waits for the end; `None`: time was up, and it was ended.
-fn wait(child: &mut Child, limit: Duration) -> Result<Option<ExitStatus>, String> {
+fn wait(watched: &mut Watched, limit: Duration) -> Result<Option<ExitStatus>, String> {
     let begin = Instant::now();
     let mut pause = Duration::from_millis(2);
     loop {
-        match child.try_wait() {
+        match watched.child.try_wait() {
             Ok(Some(status)) => return Ok(Some(status)),
             Ok(None) if begin.elapsed() < limit => thread::sleep(pause),
             Ok(None) => {
-                children::end(child);
+                watched.end();
                 return Ok(None);
             }
             Err(error) => return Err(format!("cannot wait for the grader: {error}")),

@@ -133,6 +133,9 @@ impl Batch {
         again::as_before(self, &store, &hand_ins)?;
         slurm::end_earlier(&store, &say)?;
         store.begin(&hand_ins.iter().map(|one| (one.id.clone(), one.name.clone())).collect())?;
+        if self.seed.is_none() && self.asked.options.iter().any(|option| option == "--trust") {
+            say(&format!("note: {}", seed::TRUSTED));
+        }
         let (seed, commitment) = if self.seed_commit {
             let secret = seed::commit(&store)?;
             say(&format!("seed commitment: {}", secret.commitment()));

@@ -3,7 +3,7 @@
 use super::child::Grader;
 use super::store::{Outcome, Record, Store};
 use super::{hand_ins, options, seed};
-use crate::json::{Report, Sandbox, Step, render};
+use crate::json::{Report, Sandbox, Step, render, visible};
 use crate::versions::Versions;
 use harness::Part;
 use harness::judge::CHANCE;
@@ -142,7 +142,7 @@ fn difference(then: &Outcome, now: &Outcome) -> Result<String, String> {
         return Ok(String::new());
     }
     let diff = TextDiff::from_lines(&then, &now);
-    Ok(diff.unified_diff().context_radius(2).header("the stored grade", "the grade now").to_string())
+    Ok(visible(&diff.unified_diff().context_radius(2).header("the stored grade", "the grade now").to_string()))
 }
 
 /// A grade without what no two runs have in common: times, and what is compared beside it, versions and sandbox.
@@ -214,6 +214,13 @@ mod tests {
         assert_eq!(mended(drawn("`0` became `1`")), mended(drawn("`1` became `0`")));
         assert_ne!(mended(step("it panicked: 0", "a", 0.0)), mended(step("it panicked: 1", "a", 0.0)));
         assert_ne!(mended(drawn("a")), mended(Step { points: 1.0, ..drawn("a") }));
+    }
+
+    #[test]
+    fn a_difference_moves_no_cursor() {
+        let outcome = |reason: &str| Outcome::not_graded(reason.to_string());
+        let shown = difference(&outcome("a"), &outcome("a \u{1b}[2J\u{9b}2J \u{202e}b\n\tü")).unwrap();
+        assert!(shown.ends_with("-not graded: a\n+not graded: a \\u001b[2J\\u009b2J \\u202eb\n+\tü\n"), "{shown}");
     }
 
     #[test]

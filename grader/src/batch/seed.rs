@@ -21,6 +21,9 @@ use std::path::{Path, PathBuf};
 
 /// Each size is judged on a few inputs: the seeds are this one and those that follow it.
 const FOLLOWING: u64 = 64;
+/// What is said where hand-ins are trusted, and nobody should know the seed.
+pub(super) const TRUSTED: &str = "with --trust a hand-in has all rights of this account, and can read the seed in the folder of grades and in \
+                                  the memory of the grader";
 /// What stands where a secret seed stood.
 const UNTOLD: &str = "(secret until grades are out)";
 

@@ -12,7 +12,7 @@
 //! | `under-way.json` | while a batch runs, and after one was killed: what it grades, by ID and name |
 
 use crate::handin::{ARCHIVES, end_of, is_archive, is_other_archive};
-use crate::json::Report;
+use crate::json::{Report, written};
 use crate::rubric::Rubric;
 use crate::versions::Versions;
 use harness::workbook::pack::hex;
@@ -299,8 +299,7 @@ impl Store {
     /// # Errors
     /// When it cannot be written; what was there is still there.
     pub fn keep_result(&self, id: &str, record: &Record) -> Result<(), String> {
-        let text = serde_json::to_vec_pretty(record).map_err(|error| format!("cannot write JSON: {error}"))?;
-        write_whole(&self.result_path(id), &text)
+        write_whole(&self.result_path(id), written(record)?.as_bytes())
     }
 
     fn under_way_path(&self) -> PathBuf {

@@ -6,7 +6,7 @@
 //! keeps the scores that are there; without any it writes 0 by itself, so the text says that this is no grade.
 
 use super::{Format, csv, html, junit};
-use crate::json::SCHEMA;
+use crate::json::{SCHEMA, written};
 use harness::answers::plain;
 use harness::workbook::name;
 use serde::{Deserialize, Serialize};
@@ -65,7 +65,7 @@ pub fn render(format: Format, why: &NotGraded, steps: &[u8]) -> Result<String, S
     match format {
         Format::Gradescope => Ok(gradescope(why)),
         Format::Autolab => Ok(autolab(why, steps)),
-        Format::Json => Ok(format!("{:#}\n", json!({ "schema": SCHEMA, "not_graded": why }))),
+        Format::Json => Ok(written(&json!({ "schema": SCHEMA, "not_graded": why }))? + "\n"),
         Format::Junit => junit::not_graded(why),
         Format::Csv => csv::not_graded(why),
         Format::Html => Ok(html::not_graded(None, &why.text())),

@@ -1,6 +1,6 @@
 //! A rubric as TOML: reading it, with errors at their lines, and writing it.
 
-use super::shape::{File, FileLate, FileShares, LATE_HAS, Table, in_plain_words};
+use super::shape::{File, FileLate, FileShares, LATE_HAS, MAX_POINTS, Table, Whole, in_plain_words};
 use super::{Late, Moment, Rubric};
 use harness::points::Shares;
 use harness::workbook::name;
@@ -17,8 +17,6 @@ use toml::Spanned;
 const MAX_EXTENT: u32 = 16_384;
 /// The most sizes of a step: each is a run of the emulator.
 const MAX_SIZES: usize = 32;
-/// The most points of a step.
-const MAX_POINTS: u32 = 10_000;
 
 /// The text and its name, for errors.
 struct Source<'a> {
@@ -64,6 +62,8 @@ impl Source<'_> {
         let line = at.as_ref().and_then(|at| self.text.lines().nth(self.line(at) - 1)).map(str::trim);
         let what = match (line, allowed) {
             (Some(line), Some(allowed)) => format!("{line}: allowed is {allowed}"),
+            // Of what is no TOML at all; a field that is unknown or missing is named.
+            (Some(line), None) if !what.contains(" field `") => format!("{line}: {what}"),
             _ => what,
         };
         self.error(at, what, "`grader rubric` prints a rubric with all that can be said, and its values.")
@@ -232,8 +232,14 @@ fn name_of(number: u8) -> String {
     format!("[steps.{}]", name(number))
 }
 
-fn within(source: &Source, what: &str, value: &Spanned<u32>, low: u32, high: u32) -> Result<u32, String> {
-    let found = *value.get_ref();
+fn within<const MOST: u32>(
+    source: &Source,
+    what: &str,
+    value: &Spanned<Whole<MOST>>,
+    low: u32,
+    high: u32,
+) -> Result<u32, String> {
+    let Whole(found) = *value.get_ref();
     if (low..=high).contains(&found) {
         return Ok(found);
     }
@@ -249,7 +255,7 @@ fn read_shares(source: &Source, said: &Spanned<Table<FileShares>>) -> Result<Sha
     let given = [shares.correct, shares.race_free, shares.structure, shares.resources, shares.fast];
     let mut parts = own.parts;
     for (share, given) in parts.iter_mut().zip(given) {
-        *share = given.unwrap_or(*share);
+        *share = given.map_or(*share, |Whole(given)| given);
     }
     let sum: u64 = parts.iter().map(|share| u64::from(*share)).sum();
     if sum != 100 {

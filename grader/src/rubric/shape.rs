@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{Deserializer, MapAccess, Visitor};
+use serde::de::{Deserializer, Error, MapAccess, Unexpected, Visitor};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
@@ -34,6 +34,32 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Table<T> {
 /// What is allowed where a table is.
 const A_TABLE: &str = "a table, its name in single brackets on a line of its own, its values below";
 
+/// The most points of a step.
+pub(super) const MAX_POINTS: u32 = 10_000;
+
+/// A whole number. What is allowed is said of whatever is none; whether one is above that is looked at later, with its name.
+#[derive(Clone, Copy)]
+pub(super) struct Whole<const MOST: u32>(pub(super) u32);
+
+impl<'de, const MOST: u32> Deserialize<'de> for Whole<MOST> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Whole<MOST>, D::Error> {
+        struct Number<const MOST: u32>;
+
+        impl<const MOST: u32> Visitor<'_> for Number<MOST> {
+            type Value = Whole<MOST>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "a whole number from 0 to {MOST}")
+            }
+
+            fn visit_i64<E: Error>(self, value: i64) -> Result<Whole<MOST>, E> {
+                u32::try_from(value).map(Whole).map_err(|_| E::invalid_value(Unexpected::Signed(value), &self))
+            }
+        }
+        deserializer.deserialize_i64(Number)
+    }
+}
+
 /// The file. What is left out is as in the default.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -47,12 +73,12 @@ pub(super) struct File {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct FileShares {
-    pub(super) correct: Option<u32>,
-    pub(super) race_free: Option<u32>,
-    pub(super) structure: Option<u32>,
-    pub(super) resources: Option<u32>,
-    pub(super) fast: Option<u32>,
-    pub(super) milestones: Option<Spanned<u32>>,
+    pub(super) correct: Option<Whole<100>>,
+    pub(super) race_free: Option<Whole<100>>,
+    pub(super) structure: Option<Whole<100>>,
+    pub(super) resources: Option<Whole<100>>,
+    pub(super) fast: Option<Whole<100>>,
+    pub(super) milestones: Option<Spanned<Whole<100>>>,
 }
 
 #[derive(Deserialize)]
@@ -69,7 +95,7 @@ pub(super) const LATE_HAS: &str = "A table [late] has all three: due, points-per
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct FileStep {
-    pub(super) points: Option<Spanned<u32>>,
+    pub(super) points: Option<Spanned<Whole<MAX_POINTS>>>,
     pub(super) fast: Option<Spanned<f64>>,
     pub(super) sizes: Option<Spanned<Vec<Spanned<String>>>>,
     pub(super) timed: Option<Spanned<String>>,

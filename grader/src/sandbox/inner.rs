@@ -7,7 +7,7 @@ use landlock::{
     RulesetCreatedAttr, RulesetStatus, Scope,
 };
 use rustix::mount::{MountFlags, UnmountFlags, mount, mount_remount, unmount};
-use rustix::process::{Resource, Rlimit, Signal, pivot_root, set_parent_process_death_signal, setrlimit};
+use rustix::process::{Resource, Rlimit, Signal, getrlimit, pivot_root, set_parent_process_death_signal, setrlimit};
 use rustix::thread::{
     CapabilitiesSecureBits, CapabilitySet, CapabilitySets, Gid, Uid, UnshareFlags, clear_ambient_capability_set,
     remove_capability_from_bounding_set, set_capabilities, set_capabilities_secure_bits, set_no_new_privs,
@@ -182,6 +182,13 @@ fn limit(limits: &Limits) -> Result<(), String> {
         (Resource::Msgqueue, 0),
     ];
     for (resource, most) in all {
+        // Less would be another verdict on whoever needs what is between.
+        if let Some(own) = getrlimit(resource).maximum.filter(|own| *own < most) {
+            return Err(format!(
+                "a program must be allowed {most} ({resource:?}), and the grader itself is allowed {own}: \
+                 raise that where it is started (`ulimit`)"
+            ));
+        }
         let limit = Rlimit { current: Some(most), maximum: Some(most) };
         setrlimit(resource, limit).map_err(|error| failed(&format!("limit {resource:?}"), &error))?;
     }

@@ -12,13 +12,17 @@ type Pairs = BTreeMap<usize, (usize, usize)>;
 
 /// So many statements before and behind are looked at.
 const AROUND: usize = 6;
+/// Of a statement that a kernel has more often, so many are looked at: each is compared with each, and a file has room for a hundred thousand.
+const PLACES: usize = 64;
 
 /// For each of these kernels that has the piece, in order, the line where it stands: the same statement in all of them. `None`: fewer than two have it.
 pub(super) fn of(unit: Unit, kernels: &[&[Written]]) -> Option<Vec<(usize, usize)>> {
     let places: Vec<(usize, Vec<usize>)> = kernels
         .iter()
         .enumerate()
-        .map(|(who, written)| (who, (0..written.len()).filter(|at| written[*at].unit == unit).collect::<Vec<_>>()))
+        .map(|(who, written)| {
+            (who, (0..written.len()).filter(|at| written[*at].unit == unit).take(PLACES).collect::<Vec<_>>())
+        })
         .filter(|(_, places)| !places.is_empty())
         .collect();
     let [(first, of_first), others @ ..] = &places[..] else { return None };
