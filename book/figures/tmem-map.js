@@ -62,7 +62,7 @@
       const one = list[at];
       const parts = [lib.rect(left, top, room, high, "f-box")];
       for (let column = 0; column <= COLUMNS; column += 64) {
-        if (column % 128 === 0) parts.push(lib.text(left + column * scale, 12, String(column), "f-tick", "middle"));
+        if (column % 128 === 0) parts.push(lib.text(left + column * scale, 12, String(column), "f-tick", column === COLUMNS ? "end" : "middle"));
         parts.push(lib.rect(left + column * scale, top, 0.6, high, "f-exit"));
       }
       for (let quarter = 0; quarter < 4; quarter += 1) {

@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use std::process::Command;
 
 /// The figures: what each shows, its name, and a page that has it.
-const FIGURES: [(&str, &str, &str); 12] = [
+const FIGURES: [(&str, &str, &str); 13] = [
     ("who owns what of the tile of a pair", "cta-pair-tile", "cta-pairs.html"),
     ("swizzles of any mode, and banks", "swizzle", "shared-memory.html"),
     ("the phases of an mbarrier, step by step", "mbarrier", "mbarriers.html"),
@@ -19,6 +19,7 @@ const FIGURES: [(&str, &str, &str); 12] = [
     ("the bytes that an mbarrier counts", "byte-count", "tma.html"),
     ("a circle of waits", "deadlock", "hangs.html"),
     ("published ladders as a plot", "ladder", "ladder.html"),
+    ("waves of tiles, and what is left empty", "waves", "sizes.html"),
 ];
 
 /// The figures that a page has, each with its attributes up to the end of the tag.

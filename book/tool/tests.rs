@@ -119,3 +119,25 @@ fn every_page_is_in_the_table_of_contents() {
         assert!(known, "book/src/{name} is not in SUMMARY.md");
     }
 }
+
+/// The number behind `before` and up to `after`, in the part of a text that begins with `from`.
+fn number(text: &str, from: &str, before: &str, after: &str) -> Option<u64> {
+    let part = &text[text.find(from)?..];
+    let rest = &part[part.find(before)? + before.len()..];
+    rest[..rest.find(after)?].parse().ok()
+}
+
+/// The figure of waves counts with the SMs and the rate of L2 that the emulator has.
+#[test]
+fn the_figure_of_waves_has_the_emulators_numbers() {
+    let read = |file: &str| fs::read_to_string(root().join(file)).expect("a file");
+    let (figure, prices) = (read("book/figures/waves.js"), read("emulator/src/time.rs"));
+    let b200 = "pub const B200";
+    let rate = number(&prices, b200, "l2_bytes_per_cycle: ", ",");
+    assert!(rate.is_some(), "emulator/src/time.rs is not understood");
+    assert_eq!(number(&figure, "const", "const L2_BYTES = ", ";"), rate);
+    let gpcs = &prices[prices.find(b200).expect("the prices of a B200")..];
+    let gpcs = gpcs.split_once("gpcs: &[").and_then(|(_, rest)| rest.split_once(']')).expect("its GPCs").0;
+    let sms = gpcs.split(", ").map(|sms| sms.parse::<u64>().expect("a number of SMs")).sum();
+    assert_eq!(number(&figure, "const", "const SMS = ", ";"), Some(sms));
+}

@@ -1,7 +1,7 @@
 //! What the pages say, with the numbers computed.
 
 use crate::runs::{self, Runs, Span};
-use emulator::{Actor, CopyKind, Event, EventKind};
+use emulator::{Actor, CopyKind, Event, EventKind, MmaStep, Numerics};
 
 #[path = "answers.rs"]
 mod answers;
@@ -441,4 +441,24 @@ fn pairs(claims: &mut Claims) {
     let cycles = ladder.map(|(name, size)| claims.runs.cycles(name, size) as f64);
     let faster: Vec<String> = cycles.windows(2).map(|two| format!("{:.2}", two[0] / two[1])).collect();
     claims.say(page, "| faster by | | {} | {} | {} | {} | {} | {} | {} |", &faster);
+
+    // One MMA adds sixteen ones.
+    let added = |d: f32| {
+        let mut d = [d.to_bits()];
+        let step = MmaStep { accumulate: true, d_f32: true, ..MmaStep::default() };
+        step.run(Numerics::Exact, &[0x3c00; 16], &[0x3c00; 16], &mut d).expect("the sizes fit");
+        f32::from_bits(d[0]) as u64
+    };
+    let sums = [24, 26].map(|exponent| added(2f32.powi(exponent)));
+    claims.numbers("tensor-core.md", "2²⁴ becomes {}, and 2²⁶ becomes {}.", &sums);
+
+    let page = "sizes.md";
+    let three = |size| ["8", "9", "10"].map(|name| (name, size));
+    claims.cycles(page, "| 1024 × 1024 × 1024 | {} | {} | {} |", &three(K1));
+    claims.cycles(page, "| 2048 × 2048 × 2048 | {} | {} | {} |", &three(K2));
+    claims.cycles(page, "| 4096 × 4096 × 4096 | {} | {} | {} |", &three(K4));
+    // What the page says of them: another step is the fastest in each line.
+    let mut fastest = |size| three(size).into_iter().min_by_key(|(name, size)| claims.runs.cycles(name, *size));
+    let names = [K1, K2, K4].map(|size| fastest(size).map(|(name, _)| name));
+    assert_eq!(names, [Some("8"), Some("9"), Some("10")], "sizes.md: the winner changes from line to line");
 }
