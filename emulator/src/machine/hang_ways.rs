@@ -13,7 +13,7 @@ impl Cluster<'_> {
     fn decided<'b>(&self, of: &'b Blocked) -> &'b [Option<bool>] {
         of.decided.get_or_init(|| {
             let lane = of.mask.trailing_zeros() & 31;
-            let special = |which| (which != Special::Clock).then(|| self.special(of.warp, which, lane) as u32);
+            let special = |which: Special| (!which.is_time()).then(|| self.special(of.warp, which, lane) as u32);
             decided_guards(&self.kernel.code, &self.kernel.constants32, special)
         })
     }

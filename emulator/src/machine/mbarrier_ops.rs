@@ -315,6 +315,7 @@ impl Cluster<'_> {
                 let arrived = self.arrive(barrier, arrival, &views, span);
                 arrived.map_err(|stop| {
                     let stop = self.behind_a_wait_that_passed_again(w, stop);
+                    let stop = self.behind_a_wait_that_passed_early(w, before, site, stop);
                     self.behind_no_wait(w, before, site, stop)
                 })?;
             }
@@ -372,6 +373,7 @@ impl Cluster<'_> {
             let (pending, expected, init) = (b.pending, b.expected, b.init.site);
             let mut earlier: Vec<u32> = b.arrivals.iter().chain(&b.previous).map(|a| a.0).collect();
             earlier.dedup();
+            self.overflowed = Some((barrier, span.w));
             let mut diagnostic = self.problem(
                 "mbarrier-overflow",
                 site,
