@@ -443,20 +443,4 @@ impl Cluster<'_> {
         }
         d
     }
-
-    fn stuck_cta_barrier(&self, root: &Blocked, id: u32) -> Diagnostic {
-        let c = self.warps[root.warp].cta;
-        let named = &self.ctas[c].named[id as usize];
-        let expected = named.expected.unwrap_or_else(|| self.live_threads(c));
-        let mut d = self.hang(
-            root.site,
-            format!("CTA barrier {id} waits for {} and gets {}", counted(expected, "thread"), named.arrived),
-            format!(
-                "Let all warps that the barrier counts execute it, equally often, or let it count {}.",
-                counted(named.arrived, "thread")
-            ),
-        );
-        d.labels = vec![self.label(root.site, format!("{} waits here", self.warp_name(root.warp)))];
-        d
-    }
 }

@@ -52,6 +52,7 @@ mod four_rows;
 mod grant;
 mod halves;
 mod hang;
+mod hang_barrier;
 mod hang_columns;
 mod hang_root;
 mod hang_targets;

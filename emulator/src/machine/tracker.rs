@@ -110,9 +110,12 @@ impl Tracker {
         if touched.shadow.touch_rows(runs.rows(), &access, writes) {
             return None;
         }
-        // Some of it is there already when it is written part by part.
-        again.inspect(|again| again.set(false));
-        let access = Access { again: None, ..access };
+        let mut access = access;
+        if let Some(again) = again.filter(|_| runs.rows().are_whole()) {
+            // Some of it may be there already when it is written row by row.
+            again.set(false);
+            access.again = None;
+        }
         let mut found = None;
         for start in runs.starts() {
             let bytes = u64::from(runs.bytes);
