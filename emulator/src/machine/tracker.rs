@@ -125,6 +125,8 @@ impl Tracker {
                 touched.shadow.read(start, bytes, &access)
             };
             found = found.or(conflict);
+            // Lanes that store to one place have not stored there before.
+            access.again = access.again.filter(|_| runs.pitch >= bytes);
         }
         found
     }
