@@ -27,6 +27,8 @@ mod rows_31_40;
 mod several;
 #[path = "bugs/tried.rs"]
 mod tried;
+#[path = "bugs/tried_kernels.rs"]
+mod tried_kernels;
 #[path = "bugs/words.rs"]
 mod words;
 
