@@ -25,6 +25,10 @@ mod rows_21_30;
 mod rows_31_40;
 #[path = "bugs/several.rs"]
 mod several;
+#[path = "bugs/tried.rs"]
+mod tried;
+#[path = "bugs/tried_kernels.rs"]
+mod tried_kernels;
 #[path = "bugs/words.rs"]
 mod words;
 
@@ -96,6 +100,11 @@ fn what_judges_tried() {
 }
 
 #[test]
+fn what_judges_tried_next() {
+    judge(&tried::cases());
+}
+
+#[test]
 fn words_between_warps() {
     judge(&words::cases());
 }
@@ -104,10 +113,11 @@ fn words_between_warps() {
 #[test]
 fn no_row_is_left_out() {
     let cases = [rows_01_10::cases(), rows_11_20::cases(), rows_21_30::cases(), rows_31_40::cases()];
-    let own: Vec<case::Case> = [own::cases(), several::cases(), hidden::cases(), words::cases(), judged::cases()]
-        .into_iter()
-        .flatten()
-        .collect();
+    let own: Vec<case::Case> =
+        [own::cases(), several::cases(), hidden::cases(), words::cases(), judged::cases(), tried::cases()]
+            .into_iter()
+            .flatten()
+            .collect();
     let mut rows: Vec<&str> = cases.iter().flatten().map(|case| case.row).collect();
     rows.extend(rows_31_40::NOT_IN_PTX.iter().map(|(row, _)| *row));
     let number = |row: &&str| row.trim_end_matches(char::is_alphabetic).parse().unwrap_or(0);

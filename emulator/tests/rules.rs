@@ -11,7 +11,7 @@ mod memory;
 #[path = "rules/tensor.rs"]
 mod tensor;
 
-use case::{CLUSTER, Case, PAIR, Shows, blames, passes};
+use case::{CLUSTER, Case, GRID_OF_TWO, PAIR, Shows, blames, passes};
 use emulator::RULES;
 use expect_test::expect_file;
 use std::collections::BTreeSet;
@@ -83,6 +83,7 @@ fn warpgroups() {
 fn milder_than_the_isa() {
     passes(CLUSTER, &memory::handed_back_at_cta_scope(), "an mbarrier at .cta scope hands a buffer back");
     passes(CLUSTER, &memory::fence_beside_cta_scope(), "fences at .cluster scope beside an mbarrier at .cta scope");
+    passes(GRID_OF_TWO, &memory::fenced_by_others(), "fences of the other warp in front of and behind a CTA barrier");
     passes(PAIR, &tensor::chained(), "an accumulator as the A of the next MMA");
     passes(PAIR, &tensor::own_commit(), "no fence::after behind the own commit");
 }

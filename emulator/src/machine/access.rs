@@ -6,7 +6,7 @@ use super::memory::Runs;
 use super::names::counted;
 use super::outbox::{Item, Write};
 use super::scale_factors::READS_FACTORS;
-use super::state::{At, Slot};
+use super::state::{At, Race, RaceMemory, Slot};
 use super::step::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
 use super::warp::lanes;
 use crate::diagnostic::{Diagnostic, Severity};
@@ -258,6 +258,19 @@ impl<'a> Cluster<'a> {
         })
     }
 
+    /// A store changes what the same thread has stored since it told anything last.
+    #[cold]
+    fn rewritten(&mut self, targets: &[(usize, Target)], total: u64, stamp: Stamp) {
+        for (_, target) in targets {
+            let memory = match *target {
+                Target::Shared(cta, _) => RaceMemory::Shared(cta),
+                Target::Global { buffer, .. } => RaceMemory::Global(buffer),
+                Target::Local(_) | Target::Param(_) => continue,
+            };
+            self.rewrites.add(stamp, memory, target.offset(), target.offset() + total);
+        }
+    }
+
     pub fn store(&mut self, at: At, op: &StoreOp) -> Result<(), Stop> {
         let At { w, f, mask, site } = at;
         let StoreOp { space, ref address, bytes, ref s, sync } = *op;
@@ -268,8 +281,12 @@ impl<'a> Cluster<'a> {
         let stamp = Stamp { strength: self.strength(w, sync), ..self.stamp(w, mask, site) };
         let known = self.races.len();
         self.raced = Some(Vec::new());
+        self.rewrites.again.set(false);
         self.order(at, &targets, total as u64, true, false, stamp);
         let raced = self.raced.take().unwrap_or_default();
+        if self.rewrites.again.take() && !self.stores_the_same(w, op, &targets) {
+            self.rewritten(&targets, total as u64, stamp);
+        }
         if !raced.is_empty() {
             let unwritten = targets.iter().any(|(_, t)| match *t {
                 Target::Shared(c, at) => !self.ctas[c].shared.is_defined(at as usize),
@@ -278,7 +295,9 @@ impl<'a> Cluster<'a> {
             // Two warps that store the same value race to the letter, and production kernels do it.
             let same = !self.stores_blank(site) && self.stores_the_same(w, op, &targets);
             for n in raced {
-                let same = same && self.overwrites(&self.races[n].conflict);
+                let Race { conflict, memory, .. } = &self.races[n];
+                let before = self.rewrites.has(conflict.first, *memory, conflict.byte);
+                let same = same && !before && self.overwrites(conflict);
                 let race = &mut self.races[n];
                 let again = n < known;
                 race.unwritten = if again { race.unwritten } else { unwritten };

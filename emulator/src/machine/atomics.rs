@@ -182,8 +182,8 @@ impl<'a> Cluster<'a> {
             warp.views.join(&near);
             warp.views.join(&far);
         } else {
-            warp.unacquired.join(&near);
-            warp.unacquired_far.join(&far);
+            warp.halves.unacquired.join(&near);
+            warp.halves.unacquired_far.join(&far);
         }
     }
 
@@ -194,7 +194,7 @@ impl<'a> Cluster<'a> {
         let near = if sync.release { warp.release() } else { warp.fenced_release() };
         let far = match (sync.scope, sync.release) {
             (Scope::Gpu, true) => near.clone(),
-            (Scope::Gpu, false) => warp.at_gpu_fence.clone(),
+            (Scope::Gpu, false) => warp.halves.at_gpu_fence.clone(),
             _ => Views::default(),
         };
         (near, far)

@@ -13,12 +13,13 @@ use super::launch_control::Queue;
 use super::memory::{Global, Runs};
 use super::outbox::{Columns, Item};
 use super::outputs::Outputs;
+use super::rewrites::{Rewrites, Span};
 use super::schedule::Progress;
 use super::share::{Rates, ctas_an_sm};
 use super::state::{Race, RaceMemory};
 use super::tensor_maps::MAP_BYTES;
 use super::threads::{side_by_side, threads};
-use super::tracker::Tracker;
+use super::tracker::{Toucher, Tracker};
 use crate::Values;
 use crate::diagnostic::Label;
 use crate::order::{Far, Stamp, Views};
@@ -64,6 +65,7 @@ pub struct Chip<'a> {
     global: Arc<Global>,
     /// Accesses of different clusters to global memory.
     tracker: Tracker,
+    rewrites: Rewrites,
     outputs: Outputs,
     queue: Queue,
     pub groups: Vec<Group>,
@@ -140,6 +142,7 @@ impl<'a> Chip<'a> {
             _ => false,
         });
         let mut chip = Chip {
+            rewrites: Rewrites::default(),
             tracker: Tracker::new(if s.options.timing_only { 0 } else { s.buffers }, true),
             global: Arc::new(global),
             outputs: if s.options.timing_only { Outputs::default() } else { Outputs::new(s.launch) },
@@ -355,9 +358,20 @@ impl<'a> Chip<'a> {
     /// Holds an access against those of other clusters.
     fn check(&mut self, at: usize, runs: &[Runs], stamp: Stamp, known: &Far, writes: bool, same_value: bool) {
         let known = Views::far_only(known.clone());
+        let mut span = Span::default();
         for &part in runs {
-            if let Some(conflict) = self.tracker.touch(part, stamp, &known, None, writes) {
-                let race = Race::new(RaceMemory::Global(part.buffer), conflict, stamp);
+            let again = (writes && span.add_runs(part)).then_some(&self.rewrites.again);
+            let by = Toucher { stamp, views: &known, homes: None, again };
+            let conflict = self.tracker.touch(part, by, writes);
+            let memory = RaceMemory::Global(part.buffer);
+            if self.rewrites.again.take() && !same_value {
+                for start in part.starts() {
+                    self.rewrites.add(stamp, memory, start, start + u64::from(part.bytes));
+                }
+            }
+            if let Some(conflict) = conflict {
+                let race = Race::new(memory, conflict, stamp);
+                let same_value = same_value && !self.rewrites.has(conflict.first, memory, conflict.byte);
                 let cluster = self.cluster(at);
                 let same_value = same_value && cluster.overwrites(&conflict);
                 cluster.race(Race { same_value, ..race });
@@ -386,6 +400,7 @@ impl<'a> Chip<'a> {
                 sm: group.first_sm,
                 start: group.free_at,
                 room: self.room as u32,
+                sharing: (self.most as u64).min(self.queue.total).div_ceil(self.groups.len().max(1) as u64) as u32,
             };
             places.push((n, place, Mutex::new(self.ended.pop())));
         }
@@ -407,10 +422,15 @@ impl<'a> Chip<'a> {
         if self.running.is_empty() || !(quiet || !answered && self.running.iter().all(waits)) {
             return false;
         }
-        self.running[0].progress = Progress::Stopped;
+        let wanted = self.wanted_columns();
+        let by =
+            wanted.as_ref().filter(|(_, ring)| *ring).and_then(|(links, _)| links.first()).map(|link| link.cluster);
+        let at = self.running.iter().position(|r| by == Some(r.index)).unwrap_or(0);
+        self.running[at].progress = Progress::Stopped;
         let global = self.global.clone();
-        let cluster = self.cluster(0);
+        let cluster = self.cluster(at);
         cluster.global = global;
+        cluster.wanted_columns = wanted;
         cluster.explain_hang();
         true
     }

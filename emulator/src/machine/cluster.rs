@@ -47,6 +47,8 @@ pub struct Place {
     pub start: u64,
     /// Clusters that an SM has room for.
     pub room: u32,
+    /// Clusters that share an SM when as many run as can.
+    pub sharing: u32,
 }
 
 /// Sets of lanes of a warp whose accesses are told apart.
@@ -79,8 +81,9 @@ pub struct Cluster<'a> {
     /// The first statement that [`Options::tensor_load_factor`] cannot be applied to, and why.
     pub factor_fails: Option<(u32, &'static str)>,
     pub sm: u32,
-    /// Clusters that its SM has room for.
+    /// Clusters that its SM has room for, and that share it when as many run as can.
     pub room: u32,
+    pub sharing: u32,
     /// What it gets of the chip's bandwidth.
     pub rates: Rates,
     /// Bytes that it moved through L2 in this window, those of them that were not there, and the lines that it touched.
@@ -158,6 +161,11 @@ pub struct Cluster<'a> {
     pub races: Vec<Race>,
     /// While a store is checked: its conflicts among them, of which it is not known yet whether both store the same value.
     pub raced: Option<Vec<usize>>,
+    /// The mbarrier at which an arrival was one too many, and the warp that made it or issued the MMAs that did.
+    pub overflowed: Option<(u32, usize)>,
+    pub rewrites: super::rewrites::Rewrites,
+    /// Once nothing goes on any more: which clusters wait for tensor memory, and whether for each other.
+    pub wanted_columns: Option<(Vec<super::grant::Wanted>, bool)>,
     pub race_keys: HashMap<(u32, u32, RaceMemory, Reason), usize>,
     pub origins: Vec<Origin>,
     pub kept_origins: super::origins::Kept,
@@ -181,7 +189,7 @@ pub struct Cluster<'a> {
 impl<'a> Cluster<'a> {
     /// A cluster at its begin. It takes the memory of one that has ended.
     pub fn new(s: &Shared<'a>, place: Place, before: Option<Cluster<'a>>) -> Cluster<'a> {
-        let Place { index, first, sm, start, room } = place;
+        let Place { index, first, sm, start, room, sharing } = place;
         let kernel = s.kernel;
         let threads: u32 = s.launch.block.iter().product();
         let window = (kernel.dynamic_start + s.launch.dynamic_shared).min(MAX_SHARED + kernel.dynamic_start);
@@ -203,6 +211,7 @@ impl<'a> Cluster<'a> {
             factor_fails: None,
             sm,
             room,
+            sharing,
             rates: Rates::ALONE,
             moved: 0,
             missed: 0,
@@ -253,6 +262,9 @@ impl<'a> Cluster<'a> {
             record: Record::new(s.options.timing_only),
             races: Vec::new(),
             raced: None,
+            overflowed: None,
+            rewrites: Default::default(),
+            wanted_columns: None,
             race_keys: HashMap::new(),
             origins: vec![Origin { site: 0, text: String::new() }],
             kept_origins: Default::default(),
@@ -362,12 +374,9 @@ impl<'a> Cluster<'a> {
                 epoch: 1,
                 synced: 0,
                 actor,
-                at_fence: Views::default(),
-                unacquired: Views::default(),
-                unacquired_far: Views::default(),
+                halves: Default::default(),
                 fences: Default::default(),
                 met: 1 << cta,
-                at_gpu_fence: Views::default(),
                 local: Memory::default(),
                 cluster_arrived: 0,
                 cluster_passed: 0,

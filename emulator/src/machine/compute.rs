@@ -218,7 +218,9 @@ impl Cluster<'_> {
     fn place_dependent(&mut self, w: usize, mask: u32, op: &Op) {
         match *op {
             Op::Special { d, which } => {
-                if let (Special::Clock | Special::Sm, Some(site)) = (which, self.kernel.timed) {
+                if (which == Special::Sm || which.is_time())
+                    && let Some(site) = self.kernel.timed
+                {
                     self.record.depends_on_timing(site, Timing::Clock);
                 }
                 if !which.differs() {
@@ -246,6 +248,7 @@ impl Cluster<'_> {
         let axis = |v: [u32; 3], n: u8| v.get(usize::from(n)).copied().unwrap_or(0);
         let cta = &self.ctas[warp.cta];
         let extent = self.extent();
+        let now = || warp.fragments.iter().find(|f| f.mask >> lane & 1 == 1).map_or(0, |f| f.ready_at);
         let value = match which {
             Special::Tid(n) => axis([linear % bx, linear / bx % by, linear / (bx * by)], n),
             Special::Ntid(n) => axis(self.launch.block, n),
@@ -263,7 +266,9 @@ impl Cluster<'_> {
             Special::ClusterNrank => extent.iter().product(),
             Special::Sm => self.sm + warp.cta as u32,
             Special::Nsm => self.costs.gpcs.iter().sum(),
-            Special::Clock => return warp.fragments.iter().find(|f| f.mask >> lane & 1 == 1).map_or(0, |f| f.ready_at),
+            Special::Clock => return now(),
+            // It counts nanoseconds.
+            Special::Timer(from) => return (now() * 1000 / self.costs.clock_mhz.max(1)) >> from,
             Special::DynamicShared => self.launch.dynamic_shared,
             Special::LaneMask(kind) => match kind {
                 0 => 1 << lane,

@@ -8,7 +8,7 @@ use super::explain_copy::Cure;
 use super::state::{ActorKind, Race, RaceMemory};
 use crate::diagnostic::{Diagnostic, Label, Severity};
 use crate::order::{Conflict, Reason, Stamp, Views};
-use crate::program::op::{Inst, Op, TmaKind};
+use crate::program::op::{Op, TmaKind};
 
 pub const PROXY_RULE: &str = "Loads and stores go through the generic proxy, the tensor core and TMA access memory through the asynchronous \
                           proxy; between the two, the same bytes need a fence.proxy.async (PTX ISA 8.6, 9.7.13.4, 9.7.16.6.5).";
@@ -104,7 +104,9 @@ impl Cluster<'_> {
         let consequence =
             |race: &Race| repeated.contains(&race.conflict.first.site) || repeated.contains(&race.second.site);
         for race in certain.iter().filter(|race| !consequence(race)) {
-            self.merge(&mut drafts, self.explain(race));
+            let draft = self.explain(race);
+            self.findings.overflow_first |= draft.code == "operand-not-ready" && self.overflows_otherwise(race.second);
+            self.merge(&mut drafts, draft);
         }
         // Freeing too early is a finding of its own only where nothing else explains it.
         for race in doubtful.iter().filter(|race| !consequence(race)) {
@@ -203,7 +205,10 @@ impl Cluster<'_> {
         let is_mma = |s| matches!(self.kind(s), Some(ActorKind::Mmas { .. } | ActorKind::Wgmmas { .. }));
         let draft = Draft::of(race, &name);
         // What overwrites does not see what it overwrites: production kernels leave this fence out.
-        if race.conflict.reason == Reason::NotFenced && race.conflict.second_writes {
+        if race.conflict.reason == Reason::NotFenced
+            && race.conflict.second_writes
+            && !(race.conflict.first_writes && self.combines(second.site))
+        {
             let did = if race.conflict.first_writes { "writes" } else { "reads" };
             return Draft {
                 severity: Severity::Note,
@@ -221,7 +226,7 @@ impl Cluster<'_> {
         }
         if race.conflict.reason == Reason::NotFenced {
             let reader = if is_mma(second) { format!("the {}", self.tensor_work(second)) } else { self.who(second) };
-            let verb = if race.conflict.second_writes { "writes" } else { "reads" };
+            let verb = if race.conflict.second_writes { "adds to" } else { "reads" };
             let by = if is_mma(second) {
                 "the tensor core reads it here".into()
             } else {
@@ -361,6 +366,23 @@ impl Cluster<'_> {
         warp.relaxed_arrivals.iter().find(behind).map(|&(site, ..)| site)
     }
 
+    /// An arrival was one too many, made by others than who issues this MMA, at an mbarrier that the MMA has waited for: that the MMA reads too
+    /// early is a consequence. Else its commit, or what comes behind it, may be what arrives too early.
+    fn overflows_otherwise(&self, mma: Stamp) -> bool {
+        let (Some((barrier, by)), Some(ActorKind::Mmas { warp, .. } | ActorKind::Wgmmas { warp })) =
+            (self.overflowed, self.kind(mma))
+        else {
+            return false;
+        };
+        let warpgroup = |w: usize| self.warps.get(w).map(|warp| (warp.cta, warp.index / 4));
+        let own = match self.kind(mma) {
+            Some(ActorKind::Wgmmas { .. }) => warpgroup(by) == warpgroup(warp as usize),
+            _ => by == warp as usize,
+        };
+        let passed = self.warps.get(warp as usize).map_or(&[][..], |warp| &warp.passed[..]);
+        !own && passed.iter().any(|passed| passed.barrier == barrier && passed.phase.is_some())
+    }
+
     /// What a statement is called that has an mbarrier count what threads store.
     fn called_async(&self, site: u32) -> Option<&'static str> {
         let called = |op: &Op| match op {
@@ -373,14 +395,18 @@ impl Cluster<'_> {
     /// Whether the first access of a conflict writes what it writes whatever was there before. What an atomic operation or a reduction leaves
     /// depends on who came before it: a store of the same value behind it is harmless in this order only.
     pub fn overwrites(&self, conflict: &Conflict) -> bool {
+        conflict.first_writes && !self.combines(conflict.first.site)
+    }
+
+    /// Whether what a statement leaves in memory depends on what was there.
+    pub fn combines(&self, site: u32) -> bool {
         let combines = |op: &Op| match op {
             Op::Atomic(_) => true,
             Op::Tma(op) => matches!(op.kind, TmaKind::Reduce(_)),
             Op::AsyncStore(op) => op.update.is_some(),
             _ => false,
         };
-        let of_first = |inst: &&Inst| inst.site == conflict.first.site;
-        conflict.first_writes && !self.kernel.code.iter().filter(of_first).any(|inst| combines(&inst.op))
+        self.kernel.code.iter().any(|inst| inst.site == site && combines(&inst.op))
     }
 
     /// Two warps store the same value to the same place: a race to the letter, without effect on the value.

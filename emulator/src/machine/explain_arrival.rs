@@ -64,6 +64,56 @@ impl Cluster<'_> {
         Some(diagnostic)
     }
 
+    /// A warp has stopped at an arrival that it has made in the same phase before; since then a wait for another mbarrier has let it pass. That one
+    /// tells too early that the round is over: by a warp that has passed its own wait twice for one phase, or since more warps arrive
+    /// there than it counts.
+    pub fn behind_a_wait_that_passed_early(&self, w: usize, before: Option<Used>, site: u32, stop: Stop) -> Stop {
+        let mut diagnostic = stop?;
+        let passed = self.warps[w].passed.last().filter(|passed| passed.phase.is_some() && !passed.again);
+        let same = before.is_some_and(|before| before.site == site) && diagnostic.code == "mbarrier-overflow";
+        let Some(&Passed { barrier, site: wait, .. }) = passed.filter(|_| same) else { return Some(diagnostic) };
+        let b = &self.barriers[barrier as usize];
+        let comes = |w: usize| b.came.iter().any(|came| came.warp == w && !came.bytes);
+        let waited_since = before.is_some_and(|before| {
+            b.uses.iter().any(|used| used.warp == w && used.site == wait && used.epoch >= before.epoch)
+        });
+        let arrivers = (0..self.warps.len()).filter(|&w| comes(w)).count();
+        let twice = (0..self.warps.len()).filter(|&w| comes(w)).find_map(|w| {
+            let mut passed = self.warps[w].passed.iter().rev();
+            passed.find(|passed| passed.again && passed.barrier != barrier).map(|passed| (w, *passed))
+        });
+        if !waited_since || twice.is_none() && arrivers <= b.expected as usize {
+            return Some(diagnostic);
+        }
+        let (who, name) = (self.warp_name(w), self.barrier_name(barrier));
+        diagnostic.title =
+            format!("{who} passes its wait for {name} too early and arrives a second time: {}", diagnostic.title);
+        let label = self.label(wait, format!("{who} passes its wait for {name} here"));
+        diagnostic.labels.insert(1.min(diagnostic.labels.len()), label);
+        match twice {
+            Some((other, passed)) => {
+                let (other, there) = (self.warp_name(other), self.barrier_name(passed.barrier));
+                let on = passed.phase.map_or("on the fresh mbarrier".to_string(), |phase| format!("for phase {phase}"));
+                let text =
+                    format!("{other} passes its wait for {there} {on} a second time here, by parity {}", passed.parity);
+                diagnostic.labels.insert(1, self.label(passed.site, text));
+                diagnostic.help = format!(
+                    "Let the parity of the wait for {there} change with each phase: in a ring, where the stage begins at 0 again, there alone, \
+                     and on from one tile to the next."
+                );
+            }
+            None => {
+                let text = format!(
+                    "{name} is initialised for {} a phase, and {arrivers} warps arrive at it",
+                    counted(b.expected, "arrival")
+                );
+                diagnostic.labels.push(self.label(b.init.site, text));
+                diagnostic.help = format!("Initialise {name} for as many arrivals as come in one phase.");
+            }
+        }
+        Some(diagnostic)
+    }
+
     /// The lanes of a warp arrive together. If the phase is complete before the last of them has arrived, whoever waits for it
     /// does not wait for that lane, and each round leaves the next phase short of more. `phase`, `pending`: before they arrived.
     pub fn check_split(&mut self, at: At, barrier: u32, phase: u64, pending: u32, who: u32) {

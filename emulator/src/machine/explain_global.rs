@@ -48,6 +48,47 @@ impl Cluster<'_> {
         if race.same_value {
             return self.explain_same_value(race, b.describe(race.conflict.byte));
         }
+        // What overwrites does not see what others have read there.
+        let reads = !race.conflict.first_writes;
+        if race.conflict.reason == Reason::NotFenced {
+            let does = if self.combines(second.site) { "adds to" } else { "overwrites" };
+            let (writer, place) = (self.who(second), b.describe(race.conflict.byte));
+            let draft = Draft::of(race, "");
+            let by = format!(
+                "{} it here, through the generic proxy",
+                self.who(first) + if reads { " reads" } else { " stores to" }
+            );
+            let labels = vec![self.label(second.site, "written by this copy"), self.label(first.site, by)];
+            let help = "Let every thread that accesses it execute fence.proxy.async.global before the barrier or the release that the copy's \
+                        thread waits for.";
+            return match reads {
+                true => Draft {
+                    severity: Severity::Note,
+                    names: vec![],
+                    ..draft(
+                        "missing-proxy-fence-before-overwrite",
+                        format!(
+                            "{writer} {does} {place} through the asynchronous proxy, but no proxy fence follows the earlier accesses"
+                        ),
+                        labels,
+                        PROXY_RULE,
+                        help.into(),
+                    )
+                },
+                false => Draft {
+                    names: vec![],
+                    ..draft(
+                        "missing-proxy-fence",
+                        format!(
+                            "{writer} {does} {place} through the asynchronous proxy, but no proxy fence follows the stores that wrote it"
+                        ),
+                        labels,
+                        PROXY_RULE,
+                        help.into(),
+                    )
+                },
+            };
+        }
         let verb = |writes| if writes { "writes" } else { "reads" };
         let flags = self.relaxed_flags(first, second, false);
         let both_write = race.conflict.first_writes && race.conflict.second_writes;

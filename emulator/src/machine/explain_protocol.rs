@@ -43,7 +43,7 @@ impl Cluster<'_> {
             return Deadlock::NotProved(vec!["further clusters do otherwise, and were not looked at".into()]);
         }
         let threads = self.launch.block.iter().product();
-        let shape = Shape { ctas: self.ctas.len(), threads, room: self.room };
+        let shape = Shape { ctas: self.ctas.len(), threads, room: self.room, sharing: self.sharing };
         let verdict = match judge(&self.record, &shape) {
             Verdict::Proved => Deadlock::Impossible,
             Verdict::Refuted(stuck, doubts) => {
@@ -146,6 +146,9 @@ impl Cluster<'_> {
             }
             What::NamedPassed { id, .. } => format!("in another interleaving, {who} waits at barrier {id} for ever"),
             What::ClusterPassed => format!("in another interleaving, {who} waits at the cluster barrier for ever"),
+            What::Alloc { .. } => format!(
+                "in another interleaving, {who} waits in tcgen05.alloc for ever: clusters that share SMs wait for each other's tensor memory"
+            ),
             _ => format!("in another interleaving, {who} waits for ever"),
         };
         let mut diagnostic = self.problem("can-hang", waiting.site, title, RULE, help(guilty));

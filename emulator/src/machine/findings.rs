@@ -34,6 +34,12 @@ const LEAVES_UNREAD: [&str; 17] = [
 const READ_OTHERWISE: [&str; 6] =
     ["box-mismatch", "depth-mismatch", "operand-not-ready", "operand-overwritten", "race-shared", "swizzle-mismatch"];
 
+/// Whether a statement's text is that of a store.
+fn stores(text: &str) -> bool {
+    let opcode = text.split_whitespace().find(|word| !word.starts_with('@')).unwrap_or_default();
+    opcode.starts_with("st.") || opcode.starts_with("stmatrix.")
+}
+
 fn shares_a_line(one: &Diagnostic, other: &Diagnostic) -> bool {
     one.labels.iter().any(|label| other.labels.iter().any(|l| line(&l.place) == line(&label.place)))
 }
@@ -45,6 +51,8 @@ pub struct Findings {
     keys: HashMap<Key, usize>,
     /// The lines of MMAs of which an operand lies in the accumulator.
     in_accumulator: HashSet<Line>,
+    /// An arrival too many comes from others than those whose MMAs read what has not come.
+    pub overflow_first: bool,
 }
 
 fn line(place: &Place) -> Line {
@@ -85,6 +93,7 @@ impl Findings {
     /// Adds those of another part of the run.
     pub fn join(&mut self, mut other: Findings) {
         self.in_accumulator.extend(other.in_accumulator.drain());
+        self.overflow_first |= other.overflow_first;
         other.list.into_iter().for_each(|diagnostic| self.add(diagnostic));
     }
 
@@ -202,11 +211,15 @@ impl Findings {
         self.list.retain(|_| !explained.next().unwrap_or(false));
         // A phase is overtaken where something is not waited for: what that does to data says more. What is undefined because of it comes
         // behind the finding that says why.
-        // So is an arrival too many where an MMA reads what has not come, and frees its stage too early; and a piece of a tile that was not
+        // So are races of what a warp stores behind a load of a product that it has not waited for. And an arrival too many where an MMA reads what has not come, and its warp frees the stage too early; and a piece of a tile that was not
         // written anew where its store races.
         let comes_behind = |d: &Diagnostic| match d.code {
             "phase-overtaken" => true,
-            "mbarrier-overflow" => self.finds(&["operand-not-ready"], |_| true),
+            "mbarrier-overflow" => !self.overflow_first && self.finds(&["operand-not-ready"], |_| true),
+            "race-shared" | "operand-not-ready" | "operand-overwritten" => self.finds(&["mma-not-awaited"], |other| {
+                let load = other.labels.first().map_or(u32::MAX, |label| label.place.line);
+                d.labels.iter().any(|label| label.place.line > load && stores(&label.place.text))
+            }),
             "swizzle-mismatch" => self.finds(&["race-shared"], |other| {
                 d.labels.iter().take(2).all(|label| other.labels.iter().any(|l| line(&l.place) == line(&label.place)))
             }),

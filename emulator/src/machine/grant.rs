@@ -1,6 +1,6 @@
 //! Tensor memory of an SM that several clusters share: who gets which columns, and when.
 
-use super::chip::Chip;
+use super::chip::{Chip, Group};
 use super::outbox::Columns;
 use super::tensor::COLUMNS;
 
@@ -39,6 +39,48 @@ impl Chip<'_> {
             }
         }
     }
+}
+
+/// A cluster waits in `tcgen05.alloc` for what another one holds on the SM of one of its CTAs.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted {
+    pub cluster: u32,
+    pub cta: usize,
+    pub columns: u32,
+    pub holder: u32,
+    pub held: u32,
+}
+
+impl Chip<'_> {
+    /// Clusters that wait for each other's tensor memory, or else one that waits for another's; and whether they do so for each other.
+    pub fn wanted_columns(&self) -> Option<(Vec<Wanted>, bool)> {
+        let links: Vec<Wanted> = self.groups.iter().flat_map(wanted_of).collect();
+        let next = |link: &Wanted| links.iter().find(|other| other.cluster == link.holder);
+        for start in &links {
+            let mut chain = vec![*start];
+            while let Some(link) = chain.last().and_then(next) {
+                if let Some(at) = chain.iter().position(|known| known.cluster == link.cluster) {
+                    return Some((chain.split_off(at), true));
+                }
+                chain.push(*link);
+            }
+        }
+        links.first().map(|link| (vec![*link], false))
+    }
+}
+
+fn wanted_of(group: &Group) -> impl Iterator<Item = Wanted> + '_ {
+    group.waiting.iter().flat_map(move |&(cluster, Columns { cta, columns, peer, .. })| {
+        let here = move |rank: usize| rank == cta || peer.is_some() && rank == cta ^ 1;
+        let others = move |(other, rank): (u32, usize)| other != cluster && here(rank);
+        let with_permit = group.permits.iter().filter(move |&&permit| others(permit)).map(|permit| permit.0);
+        let with_columns = group.columns.iter().filter(move |held| others((held.0, held.1))).map(|held| held.0);
+        with_permit.chain(with_columns).map(move |holder| {
+            let theirs = group.columns.iter().filter(move |held| held.0 == holder && here(held.1));
+            let held = theirs.map(|held| 32 * held.2.count_ones()).max().unwrap_or(0);
+            Wanted { cluster, cta, columns, holder, held }
+        })
+    })
 }
 
 /// Slots of 32 columns, as bits.

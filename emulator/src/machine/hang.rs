@@ -23,6 +23,16 @@ pub fn barrier_of(b: &Blocked) -> Option<u32> {
     if let State::Mbarrier { barrier, .. } = b.state { Some(barrier) } else { None }
 }
 
+/// Whether two wait for the same.
+fn alike(one: &State, other: &State) -> bool {
+    match (one, other) {
+        (State::Mbarrier { barrier, parity, .. }, State::Mbarrier { barrier: b, parity: p, .. }) => {
+            (barrier, parity) == (b, p)
+        }
+        _ => one == other,
+    }
+}
+
 /// Places that a hang names.
 const MOST_LABELS: usize = 6;
 
@@ -86,7 +96,9 @@ impl Cluster<'_> {
         let members: Vec<&Blocked> = members.iter().filter_map(|&n| blocked.get(n)).collect();
         // Who goes round a loop for ever waits for nobody.
         let endless = blocked.iter().find(|b| b.state == State::Ready && self.endless(b.warp).is_some());
-        let odd = endless.or_else(|| self.wrong_by_itself(&blocked)).or_else(|| self.counts_too_many(&blocked));
+        let between = blocked.iter().find(|b| matches!(b.state, State::TensorAlloc { .. }) && self.is_in_ring());
+        let odd =
+            between.or(endless).or_else(|| self.wrong_by_itself(&blocked)).or_else(|| self.counts_too_many(&blocked));
         // Of those that wait for each other where nothing has come yet, the ring is told all the same.
         let mut fresh_ring = None;
         let odd = odd.or_else(|| {
@@ -141,6 +153,7 @@ impl Cluster<'_> {
                     "Let all threads of all CTAs of the cluster arrive.".into(),
                 )
             }
+            State::TensorAlloc { .. } if self.wanted_by_this().is_some() => self.stuck_between_clusters(root),
             State::TensorAlloc { .. } => {
                 let mut d = self.hang(
                     root.site,
@@ -233,8 +246,10 @@ impl Cluster<'_> {
             }
             // Those who wait for each other are all the cause.
             let aside = chain.ring.is_none_or(|ring| !chain.waits[ring..].contains(&n));
-            let lanes =
-                if b.mask.count_ones() < 32 { format!(" ({})", Self::lanes_text(b.mask)) } else { String::new() };
+            // Lanes that came here apart wait here together.
+            let same = blocked.iter().filter(|other| other.warp == b.warp && other.site == b.site);
+            let mask = same.filter(|other| alike(&other.state, &b.state)).fold(0, |all, other| all | other.mask);
+            let lanes = if mask.count_ones() < 32 { format!(" ({})", Self::lanes_text(mask)) } else { String::new() };
             diagnostic
                 .labels
                 .push(Label { aside, ..Label::new(place, format!("{} {text}{lanes}", self.warp_name(b.warp))) });
@@ -426,22 +441,6 @@ impl Cluster<'_> {
                 }
             }
         }
-        d
-    }
-
-    fn stuck_cta_barrier(&self, root: &Blocked, id: u32) -> Diagnostic {
-        let c = self.warps[root.warp].cta;
-        let named = &self.ctas[c].named[id as usize];
-        let expected = named.expected.unwrap_or_else(|| self.live_threads(c));
-        let mut d = self.hang(
-            root.site,
-            format!("CTA barrier {id} waits for {} and gets {}", counted(expected, "thread"), named.arrived),
-            format!(
-                "Let all warps that the barrier counts execute it, equally often, or let it count {}.",
-                counted(named.arrived, "thread")
-            ),
-        );
-        d.labels = vec![self.label(root.site, format!("{} waits here", self.warp_name(root.warp)))];
         d
     }
 }

@@ -69,7 +69,7 @@ impl Cluster<'_> {
 
     /// The place in shared memory that the address of an instruction names: by itself, by a register, or as that of the same place in another
     /// CTA. A register is taken to hold what was last written to it above: this is a hint.
-    fn named(&self, at: usize, address: &Address) -> Option<i64> {
+    pub fn named(&self, at: usize, address: &Address) -> Option<i64> {
         let code = &self.kernel.code;
         let written = |before: usize, reg: Reg| code[..before].iter().rposition(|inst| inst.defs.contains(&reg));
         if address.base == Reg::Sink {

@@ -13,7 +13,7 @@ impl Cluster<'_> {
     fn decided<'b>(&self, of: &'b Blocked) -> &'b [Option<bool>] {
         of.decided.get_or_init(|| {
             let lane = of.mask.trailing_zeros() & 31;
-            let special = |which| (which != Special::Clock).then(|| self.special(of.warp, which, lane) as u32);
+            let special = |which: Special| (!which.is_time()).then(|| self.special(of.warp, which, lane) as u32);
             decided_guards(&self.kernel.code, &self.kernel.constants32, special)
         })
     }
@@ -101,9 +101,22 @@ impl Cluster<'_> {
     /// The phase that this wait leaves out: its warp has passed the one before that, and asks for its parity again.
     fn skipped(&self, waiter: &Blocked) -> Option<(u64, Passed)> {
         let barrier = barrier_of(waiter)?;
-        let passed = self.warps[waiter.warp].passed.iter().find(|passed| passed.barrier == barrier)?;
+        let mine = &self.warps[waiter.warp].passed;
+        let Some(passed) = mine.iter().find(|passed| passed.barrier == barrier) else {
+            return self.skipped_the_first(waiter, barrier);
+        };
         let next = passed.phase.map_or(0, |phase| phase + 1);
         (self.barriers[barrier as usize].phase == next + 1).then_some((next, *passed))
+    }
+
+    /// The same of the first phase of an mbarrier that the warp has not waited for so far: by the same statement it has passed the first phase of
+    /// another one, and nobody has passed that of this one.
+    fn skipped_the_first(&self, waiter: &Blocked, barrier: u32) -> Option<(u64, Passed)> {
+        let mut mine = self.warps[waiter.warp].passed.iter().rev();
+        let other = mine.find(|passed| passed.site == waiter.site && passed.phase == Some(0))?;
+        let seen = |passed: &Passed| (passed.barrier, passed.phase) == (barrier, Some(0));
+        let unseen = !self.warps.iter().any(|warp| warp.passed.iter().any(seen));
+        (unseen && self.barriers[barrier as usize].phase == 1).then_some((0, *other))
     }
 
     /// The wait that this statement let pass before, where it has gone through mbarriers of one name in their order, and has come to the
@@ -122,6 +135,11 @@ impl Cluster<'_> {
         let last = before.last()?;
         let other = ring(last.barrier).filter(|other| *other != here)?;
         let stride = before.windows(2).map(|two| offset(two[1].barrier) - offset(two[0].barrier)).min().unwrap_or(8);
+        // What arrives at the one arrives at the other, too: the ring goes on.
+        let came = |n: u32, site: u32| self.barriers[n as usize].came.iter().any(|came| came.site == site);
+        if self.barriers[barrier as usize].came.iter().any(|one| came(last.barrier, one.site)) {
+            return None;
+        }
         let in_order = before.iter().all(|passed| ring(passed.barrier).as_ref() == Some(&other));
         (in_order && offset(last.barrier) + stride == offset(barrier)).then_some(**last)
     }

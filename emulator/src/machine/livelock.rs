@@ -5,7 +5,7 @@
 
 use super::cluster::Cluster;
 use super::warp::State;
-use crate::program::op::{L32, L64, Op, Space, Special};
+use crate::program::op::{L32, L64, Op, Space};
 
 /// Rounds without a change from which on a warp's registers are compared.
 const ROUNDS: u32 = 1 << 11;
@@ -60,7 +60,7 @@ impl Cluster<'_> {
     /// A warp has asked for what is never the same: the time.
     #[inline]
     pub fn count_clock(&mut self, op: &Op) {
-        self.changes += u64::from(matches!(op, Op::Special { which: Special::Clock, .. }));
+        self.changes += u64::from(matches!(op, Op::Special { which, .. } if which.is_time()));
     }
 
     /// All lanes of a fragment branch back, from here.

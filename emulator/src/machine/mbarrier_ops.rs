@@ -130,8 +130,8 @@ impl Cluster<'_> {
     /// The mbarrier at an offset, if it is initialised; and its initialisation must come before this use.
     pub fn barrier(&mut self, w: usize, slot: Slot, site: u32, used: &str) -> Result<u32, Stop> {
         let name = |this: &Self| match this.ctas.len() {
-            1 => this.shared_name(slot.offset),
-            _ => format!("{} of CTA {}", this.shared_name(slot.offset), slot.cta),
+            1 => this.name_of_barrier_at(slot.offset),
+            _ => format!("{} of CTA {}", this.name_of_barrier_at(slot.offset), slot.cta),
         };
         let Some(&barrier) = self.barrier_at.get(&(slot.cta, slot.offset)) else {
             let here = self.barriers.iter().filter(|b| (b.cta, b.offset) == (slot.cta, slot.offset));
@@ -147,7 +147,7 @@ impl Cluster<'_> {
                 return Err(Some(Box::new(diagnostic)));
             }
             let known: Vec<String> =
-                self.barriers.iter().filter(|b| b.valid).map(|b| self.shared_name(b.offset)).collect();
+                self.barriers.iter().filter(|b| b.valid).map(|b| self.name_of_barrier_at(b.offset)).collect();
             let known = if known.is_empty() {
                 "no mbarrier is initialised".into()
             } else {
@@ -272,6 +272,10 @@ impl Cluster<'_> {
             for lane in lanes(who) {
                 let value = |r: u16| self.warps[w].registers.b32[usize::from(r)][lane];
                 let (count, bytes) = (count.map_or(1, value), expect.map(value));
+                // The phase behind the one that this arrival may complete takes fewer already.
+                if kind.drops {
+                    self.record.add(w, 1 << lane, site, What::Drop { barrier, count });
+                }
                 self.record.add(w, 1 << lane, site, What::Arrive { barrier, count, bytes: bytes.unwrap_or(0) });
                 if count == 0 || i64::from(count) > LIMIT {
                     return Err(Some(Box::new(self.problem(
@@ -307,7 +311,6 @@ impl Cluster<'_> {
                     ))));
                 }
                 if kind.drops {
-                    self.record.add(w, 1 << lane, site, What::Drop { barrier, count });
                     self.barriers[barrier as usize].drop_expected(count);
                 }
                 let span = Span::of_warp(w, time, time);
@@ -315,6 +318,7 @@ impl Cluster<'_> {
                 let arrived = self.arrive(barrier, arrival, &views, span);
                 arrived.map_err(|stop| {
                     let stop = self.behind_a_wait_that_passed_again(w, stop);
+                    let stop = self.behind_a_wait_that_passed_early(w, before, site, stop);
                     self.behind_no_wait(w, before, site, stop)
                 })?;
             }
@@ -372,6 +376,7 @@ impl Cluster<'_> {
             let (pending, expected, init) = (b.pending, b.expected, b.init.site);
             let mut earlier: Vec<u32> = b.arrivals.iter().chain(&b.previous).map(|a| a.0).collect();
             earlier.dedup();
+            self.overflowed = Some((barrier, span.w));
             let mut diagnostic = self.problem(
                 "mbarrier-overflow",
                 site,

@@ -154,7 +154,7 @@ impl Cluster<'_> {
         let phase = phases.checked_sub(1);
         if order.relaxed {
             // The warp learns what it would by an acquire only at its next fence.
-            warp.unacquired.join(known);
+            warp.halves.unacquired.join(known);
             warp.views.hear_late(known);
         } else {
             warp.views.join(known);

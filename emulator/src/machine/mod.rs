@@ -7,7 +7,7 @@
 //! | `prepare` | what is checked before anything runs, and the parameter block |
 //! | `warp`, `on_the_way`, `memory`, `mbarrier`, `tensor` | the things themselves |
 //! | `operand`, `batch`, `product`, `tiles`, `exact`, `simd` | the tensor core's arithmetic: what MMAs read, which are computed together, FP32 in vectors and in tiles, bit for bit, and what the CPU has for it |
-//! | `step` | what each instruction does; `compute` those that only touch registers, `access`, `ordering` and `charge` plain memory, `atomics` strong accesses, `sync` and `mbarrier_ops` barriers, `register_pool` `setmaxnreg`, `tensor_alloc`, `tensor_ops`, `mma`, `mma_operands` and `commit` `tcgen05`, `wgmma`, `wgmma_descriptor` and `wgmma_work` Hopper's tensor core, `tma`, `tma_places`, `bounding_box`, `copy`, `direct` and `bulk` the TMA engine |
+//! | `step` | what each instruction does; `compute` those that only touch registers, `access`, `ordering`, `rewrites` and `charge` plain memory, `atomics` and `halves` strong accesses, `sync` and `mbarrier_ops` barriers, `register_pool` `setmaxnreg`, `tensor_alloc`, `tensor_ops`, `mma`, `mma_operands` and `commit` `tcgen05`, `wgmma`, `wgmma_descriptor` and `wgmma_work` Hopper's tensor core, `tma`, `tma_places`, `bounding_box`, `copy`, `direct` and `bulk` the TMA engine |
 //! | `values` | clusters that compute no values |
 //! | `explain`, `explain_copy`, `explain_global`, `explain_bytes`, `explain_tensor`, `explain_wgmma`, `trap`, `print`, `overtaken`, `promises`, `remote`, `started`, `hang`, `names`, `findings` | what is said when something is wrong |
 
@@ -50,7 +50,10 @@ mod footprints;
 mod formats;
 mod four_rows;
 mod grant;
+mod halves;
 mod hang;
+mod hang_barrier;
+mod hang_columns;
 mod hang_root;
 mod hang_targets;
 mod hang_ways;
@@ -86,6 +89,7 @@ mod promises;
 mod reduction;
 mod register_pool;
 mod remote;
+mod rewrites;
 mod scale_factors;
 mod schedule;
 mod scopes;

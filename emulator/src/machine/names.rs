@@ -56,8 +56,20 @@ impl Cluster<'_> {
 
     pub fn barrier_name(&self, barrier: u32) -> String {
         let b = &self.barriers[barrier as usize];
-        let name = self.shared_name(b.offset);
+        let name = self.name_of_barrier_at(b.offset);
         if self.ctas.len() > 1 { format!("{name} of CTA {}", b.cta) } else { name }
+    }
+
+    /// The name of its variable or region, and where in it the mbarrier lies if there are several.
+    pub fn name_of_barrier_at(&self, offset: u32) -> String {
+        let name = self.shared_name(offset);
+        let variable = self.kernel.shared.iter().find(|v| offset.checked_sub(v.offset).is_some_and(|d| d < v.bytes));
+        let Some(v) = variable.filter(|_| offset < self.kernel.dynamic_start) else { return name };
+        let inside = |at: u32| at != offset && at.checked_sub(v.offset).is_some_and(|d| d < v.bytes);
+        match self.barriers.iter().any(|b| inside(b.offset)) {
+            true => format!("{name} at byte {}", offset - v.offset),
+            false => name,
+        }
     }
 
     pub fn barrier_id(&self, barrier: u32) -> Barrier {

@@ -4,7 +4,9 @@ use super::access::Target;
 use super::cluster::Cluster;
 use super::memory::Runs;
 use super::outbox::Item;
+use super::rewrites::Span;
 use super::state::{ActorKind, At, Race, RaceMemory};
+use super::tracker::Toucher;
 use crate::order::{Access, Area, BLOCK, Conflict, GRANULE, Stamp, Views};
 
 impl Cluster<'_> {
@@ -45,7 +47,7 @@ impl Cluster<'_> {
         if !near && self.order_granules(at, targets, total, writes, stamp) {
             return;
         }
-        let mut n = 0;
+        let (mut n, mut span) = (0, Span::default());
         while n < targets.len() {
             let (c, start) = match targets[n].1 {
                 Target::Shared(c, at) => (c, u64::from(at)),
@@ -63,7 +65,8 @@ impl Cluster<'_> {
                 n += 1;
             }
             let homes = self.scopes.homes();
-            let access = Access { transitive: true, homes, ..Access::new(stamp, &self.warps[w].views) };
+            let again = (writes && span.add(c, start, end)).then_some(&self.rewrites.again);
+            let access = Access { transitive: true, homes, again, ..Access::new(stamp, &self.warps[w].views) };
             let shadow = &mut self.ctas[c].shared_shadow;
             let conflict: Option<Conflict> = if writes {
                 shadow.write(start, end - start, &access)
@@ -83,8 +86,12 @@ impl Cluster<'_> {
     /// outbox, to be held against the writes of other clusters.
     fn order_global(&mut self, at: At, targets: &[(usize, Target)], total: u32, writes: bool, stamp: Stamp) {
         let time = self.warps[at.w].fragments[at.f].ready_at;
+        let mut span = Span::default();
         for runs in Runs::collect(global_pieces(targets, total)) {
-            self.touch_global(at.w, time, runs, stamp, writes);
+            let again = writes && span.add_runs(runs);
+            let views = std::mem::take(&mut self.warps[at.w].views);
+            self.touch_global_as(time, runs, stamp, (writes, again), &views);
+            self.warps[at.w].views = views;
         }
     }
 
@@ -101,20 +108,22 @@ impl Cluster<'_> {
         let (stamp, nothing) = (Stamp::new(actor, 1, at.site, self.index), Views::default());
         let time = self.warps[at.w].fragments[at.f].ready_at;
         for runs in Runs::collect(global_pieces(targets, total)) {
-            self.touch_global_as(time, runs, stamp, false, &nothing);
+            self.touch_global_as(time, runs, stamp, (false, false), &nothing);
         }
     }
 
     /// Checks an access of global memory against earlier ones of this cluster.
     pub fn touch_global(&mut self, w: usize, time: u64, runs: Runs, stamp: Stamp, writes: bool) {
         let views = std::mem::take(&mut self.warps[w].views);
-        self.touch_global_as(time, runs, stamp, writes, &views);
+        self.touch_global_as(time, runs, stamp, (writes, false), &views);
         self.warps[w].views = views;
     }
 
-    /// The same by somebody who knows this.
-    fn touch_global_as(&mut self, time: u64, runs: Runs, stamp: Stamp, writes: bool, views: &Views) {
-        if let Some(conflict) = self.tracker.touch(runs, stamp, views, self.scopes.homes(), writes) {
+    /// The same by somebody who knows this; `again`: whether it is asked if it writes again what it has written.
+    fn touch_global_as(&mut self, time: u64, runs: Runs, stamp: Stamp, (writes, again): (bool, bool), views: &Views) {
+        let again = again.then_some(&self.rewrites.again);
+        let by = Toucher { stamp, views, homes: self.scopes.homes(), again };
+        if let Some(conflict) = self.tracker.touch(runs, by, writes) {
             self.race(Race::new(RaceMemory::Global(runs.buffer), conflict, stamp));
         }
         if !writes {
@@ -153,9 +162,13 @@ impl Cluster<'_> {
             }
         }
         let homes = self.scopes.homes();
-        let access = Access { transitive: true, homes, ..Access::new(stamp, &self.warps[at.w].views) };
+        let again = writes.then_some(&self.rewrites.again);
+        let access = Access { transitive: true, homes, again, ..Access::new(stamp, &self.warps[at.w].views) };
         let shadow = &mut self.ctas[own].shared_shadow;
-        shadow.touch_all(Area::of_each(blocks.into_iter().take(count)), &access, writes)
+        let clean = shadow.touch_all(Area::of_each(blocks.into_iter().take(count)), &access, writes);
+        // Else some of it is there already when it is stored part by part.
+        self.rewrites.again.set(clean && self.rewrites.again.get());
+        clean
     }
 }
 

@@ -3,7 +3,7 @@
 use super::access::Target;
 use super::cluster::Cluster;
 use super::state::Slot;
-use crate::program::op::Reg;
+use crate::program::op::{Op, Reg, Space};
 use rustc_hash::FxHashMap;
 
 /// Bytes that have one origin.
@@ -51,6 +51,24 @@ impl Cluster<'_> {
                 self.origin(site, format!("{what} is read here, but nothing has written a defined value to it"))
             }
         }
+    }
+
+    /// A statement that stores to the place in shared memory that this one loads from, as far as their texts say so.
+    pub fn stores_there(&self, load: u32) -> Option<u32> {
+        let code = || self.kernel.code.iter().enumerate();
+        let shared = |space: Space| matches!(space, Space::Shared | Space::SharedCluster | Space::Generic);
+        let place = code().filter(|(_, inst)| inst.site == load).find_map(|(at, inst)| match &inst.op {
+            Op::Load(op) if shared(op.space) => self.named(at, &op.address),
+            _ => None,
+        })?;
+        code().find_map(|(at, inst)| {
+            let address = match &inst.op {
+                Op::Store(op) if shared(op.space) => &op.address,
+                Op::TensorAlloc { address, .. } => address,
+                _ => return None,
+            };
+            (self.named(at, address) == Some(place)).then_some(inst.site)
+        })
     }
 
     /// What an undefined value was written to, of the bytes of shared memory from here to there: why.

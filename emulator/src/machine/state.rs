@@ -121,6 +121,8 @@ pub struct NamedBarrier {
     pub site: u32,
     /// `barrier.red`: threads whose predicate holds, and all that have come. `None`: other instructions meet here.
     pub votes: Option<(u32, u32)>,
+    /// What those who came had fenced, or seen without a fence; `None`: nothing.
+    pub halves: Option<Box<super::halves::Halves>>,
 }
 
 impl NamedBarrier {

@@ -191,9 +191,14 @@ impl<'a> Cluster<'a> {
     /// An operand that decides what happens is undefined: the run cannot go on.
     pub fn undefined_operand(&mut self, w: usize, site: u32, reg: Reg, what: &str) -> Stop {
         let mut labels = vec![self.label(site, format!("{what} is undefined here"))];
+        let mut help = "Write the value on every path that leads here.";
         if let Some(&n) = self.warps[w].origins.get(&reg) {
             let origin = self.origins[n as usize].clone();
             labels.insert(0, self.label(origin.site, origin.text));
+            if let Some(store) = self.stores_there(origin.site) {
+                labels.push(self.label(store, "this stores to it, and had not when it was read"));
+                help = "Put a barrier that both come to (bar.sync) between the store and the load; or let every path that leads here store.";
+            }
         }
         Some(Box::new(Diagnostic {
             code: "undefined-operand",
@@ -208,7 +213,7 @@ impl<'a> Cluster<'a> {
             ),
             labels,
             rule: "Registers and memory hold unknown values until they are written (for memory, PTX ISA 8.2.6).".into(),
-            help: "Write the value on every path that leads here.".into(),
+            help: help.into(),
             count: 1,
             confirmed: None,
         }))

@@ -276,6 +276,7 @@ impl Cluster<'_> {
         named.latest = named.latest.max(time);
         let warp = &mut self.warps[w];
         warp.release_to(&mut named.views);
+        warp.halves.tell(&mut named.halves);
         let whole = named.arrive(warp.index, mask, warp.live);
         let what = What::Named { cta: c as u8, id: id as u8, expected: count.map(|count| count as u16) };
         self.record.add(w, mask, site, what);
@@ -351,6 +352,7 @@ impl Cluster<'_> {
             }
             if joined {
                 self.warps[w].views.join(&done.views);
+                done.halves.iter().for_each(|halves| self.warps[w].halves.join(halves));
                 self.warps[w].synchronised();
             }
         }

@@ -8,6 +8,7 @@ use super::cluster::{Cluster, Stop};
 use super::slices::Tile;
 use super::state::{At, Pending, Race, RaceMemory, Slot, Span};
 use super::tma_places::GlobalSide;
+use super::tracker::Toucher;
 use super::warp::lanes;
 use crate::diagnostic::Severity;
 use crate::order::{Access, Clock, Far, Stamp, Strength};
@@ -139,7 +140,9 @@ impl Cluster<'_> {
         for (_, runs) in rows.iter().filter_map(|rows| rows.inside) {
             if again || repeats {
                 // It writes what the one before writes, and races with whom that one races.
-                self.tracker.touch(runs, writes, &self.warps[w].views, self.scopes.homes(), true);
+                let by =
+                    Toucher { stamp: writes, views: &self.warps[w].views, homes: self.scopes.homes(), again: None };
+                self.tracker.touch(runs, by, true);
             } else {
                 self.touch_global(w, now, runs, if load { reads } else { writes }, !load);
             }

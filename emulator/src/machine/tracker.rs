@@ -6,6 +6,7 @@
 use super::memory::Runs;
 use crate::order::{Access, Conflict, Rows, Shadow, Stamp, Views};
 use rustc_hash::FxHashMap;
+use std::cell::Cell;
 
 /// Reads of a buffer that nobody has written, at most, before they are kept byte for byte: 32 MB of them.
 const MOST_READS: usize = 1 << 21;
@@ -64,21 +65,26 @@ pub struct Tracker {
     across: bool,
 }
 
+/// Who accesses global memory.
+#[derive(Clone, Copy)]
+pub struct Toucher<'a> {
+    pub stamp: Stamp,
+    pub views: &'a Views,
+    /// See [`Access::homes`].
+    pub homes: Option<&'a [u8]>,
+    /// See [`Access::again`].
+    pub again: Option<&'a Cell<bool>>,
+}
+
 impl Tracker {
     /// For accesses within one cluster, or of all clusters.
     pub fn new(buffers: usize, across: bool) -> Tracker {
         Tracker { buffers: (0..buffers).map(|_| Touched::default()).collect(), across }
     }
 
-    /// Checks and remembers an access; gives the first conflict. `homes`: see [`Access::homes`].
-    pub fn touch(
-        &mut self,
-        runs: Runs,
-        stamp: Stamp,
-        views: &Views,
-        homes: Option<&[u8]>,
-        writes: bool,
-    ) -> Option<Conflict> {
+    /// Checks and remembers an access; gives the first conflict.
+    pub fn touch(&mut self, runs: Runs, by: Toucher, writes: bool) -> Option<Conflict> {
+        let Toucher { stamp, views, homes, again } = by;
         let across = self.across;
         let touched = self.buffers.get_mut(runs.buffer)?;
         if !writes && !touched.exact && touched.reads.list.len() < MOST_READS {
@@ -100,9 +106,15 @@ impl Tracker {
         }
         // Only bulk copies write global memory through the asynchronous proxy.
         let queued = writes && stamp.asynchronous && !across;
-        let access = Access { across, queued, global: true, homes, ..Access::new(stamp, views) };
+        let access = Access { across, queued, global: true, homes, again, ..Access::new(stamp, views) };
         if touched.shadow.touch_rows(runs.rows(), &access, writes) {
             return None;
+        }
+        let mut access = access;
+        if let Some(again) = again.filter(|_| runs.rows().are_whole()) {
+            // Some of it may be there already when it is written row by row.
+            again.set(false);
+            access.again = None;
         }
         let mut found = None;
         for start in runs.starts() {
@@ -113,6 +125,8 @@ impl Tracker {
                 touched.shadow.read(start, bytes, &access)
             };
             found = found.or(conflict);
+            // Lanes that store to one place have not stored there before.
+            access.again = access.again.filter(|_| runs.pitch >= bytes);
         }
         found
     }

@@ -349,17 +349,10 @@ pub struct Warp {
     pub synced: u32,
     /// Who made the accesses of all its lanes together.
     pub actor: ActorId,
-    /// What a relaxed operation of its tells others: what it knew at its last fence.
-    pub at_fence: Views,
-    /// What relaxed waits have seen: known after the next fence.
-    pub unacquired: Views,
-    /// The same of other clusters: known after the next fence at GPU scope.
-    pub unacquired_far: Views,
+    pub halves: super::halves::Halves,
     pub fences: super::scopes::Fences,
     /// CTAs of the cluster that it knows to have started, as a mask.
     pub met: u32,
-    /// What it knew at its last fence at GPU scope.
-    pub at_gpu_fence: Views,
     /// Its lanes' frames of local memory, one behind the other; empty until one is touched.
     pub local: Memory,
     /// Lanes that have arrived at the cluster barrier and not waited yet.
@@ -481,12 +474,12 @@ impl Warp {
 
     /// Whether an epoch of an actor is known to have been, also through a relaxed wait that orders nothing.
     pub fn has_heard_of(&self, actor: ActorId, epoch: u32) -> bool {
-        [&self.views, &self.unacquired].iter().any(|views| views.came_before(actor) >= epoch)
+        [&self.views, &self.halves.unacquired].iter().any(|views| views.came_before(actor) >= epoch)
     }
 
     /// What a relaxed operation tells others.
     pub fn fenced_release(&mut self) -> Views {
-        let mut views = self.at_fence.clone();
+        let mut views = self.halves.at_fence.clone();
         views.inits.clone_from(&self.views.inits);
         views.order = self.views.before_now();
         views
@@ -500,10 +493,10 @@ impl Warp {
 
     /// What relaxed operations saw before is known from now on.
     pub fn acquire_fence(&mut self, scope: Scope) {
-        let seen = std::mem::take(&mut self.unacquired);
+        let seen = std::mem::take(&mut self.halves.unacquired);
         self.views.join(&seen);
         if scope == Scope::Gpu {
-            let seen = std::mem::take(&mut self.unacquired_far);
+            let seen = std::mem::take(&mut self.halves.unacquired_far);
             self.views.join(&seen);
         }
         self.fences.acquire(scope, &mut self.views);
@@ -512,9 +505,9 @@ impl Warp {
     /// What is known now is told by relaxed operations from now on.
     pub fn release_fence(&mut self, scope: Scope) {
         self.fences.release(scope, &self.views);
-        self.at_fence = self.release();
+        self.halves.at_fence = self.release();
         if scope == Scope::Gpu {
-            self.at_gpu_fence = self.at_fence.clone();
+            self.halves.at_gpu_fence = self.halves.at_fence.clone();
         }
     }
 

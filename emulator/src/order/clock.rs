@@ -162,6 +162,11 @@ pub struct Views {
 pub type Far = Option<Arc<BTreeMap<u32, (Clock, Clock)>>>;
 
 impl Views {
+    /// Whether nothing is known of what happened.
+    pub fn is_empty(&self) -> bool {
+        self.hb.is_empty() && self.far.is_none()
+    }
+
     /// What an actor did up to an epoch happened before, whatever the scope.
     pub fn raise(&mut self, actor: ActorId, epoch: u32) {
         self.hb.raise(actor, epoch);

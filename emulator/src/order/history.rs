@@ -100,6 +100,7 @@ impl<P: Places> History<P> {
             && access.stamp.covers(&only.stamp)
         {
             let found = access.races(&only.stamp).map(|reason| only.hit(reason, only.places));
+            access.replaces(&only.stamp, only.writes);
             *only = new;
             return found;
         }
@@ -108,6 +109,7 @@ impl<P: Places> History<P> {
         let mut n = 0;
         while let Some(entry) = self.0.get(n) {
             if !entry.places.shared(places).is_empty() && access.stamp.covers(&entry.stamp) {
+                access.replaces(&entry.stamp, entry.writes);
                 n = self.take_from(n, places, &mut empty);
             }
             n += 1;

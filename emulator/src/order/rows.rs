@@ -60,12 +60,18 @@ pub struct Rows {
 }
 
 impl Rows {
+    /// Whether they cover whole granules.
+    #[inline]
+    pub fn are_whole(self) -> bool {
+        (self.first | self.bytes | self.pitch).is_multiple_of(GRANULE)
+    }
+
     /// Calls this with all areas that they cover, until it says no, and tells whether it never did. If they cover parts of
     /// granules, there are no such areas: that is a no.
     #[inline]
     pub(super) fn all(self, mut each: impl FnMut(Area) -> bool) -> bool {
         let Rows { first, bytes, count, pitch } = self;
-        if !(first | bytes | pitch).is_multiple_of(GRANULE) {
+        if !self.are_whole() {
             return false;
         }
         // So many rows on, as a power of two, one begins in the same place of a block.

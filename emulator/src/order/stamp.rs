@@ -1,6 +1,7 @@
 //! Accesses, and when one is ordered after another.
 
 use super::clock::{ActorId, Views};
+use std::cell::Cell;
 
 /// An access, as a memory remembers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -80,6 +81,9 @@ pub struct Access<'a> {
     pub transitive: bool,
     /// Where scopes are looked at: the rank of each actor's CTA, [`NOWHERE`] for one that makes no generic accesses.
     pub homes: Option<&'a [u8]>,
+    /// Is set by a write on top of one that the same actor made since it told anything last: who races with the second has missed the first,
+    /// which nobody remembers.
+    pub again: Option<&'a Cell<bool>>,
 }
 
 /// No CTA.
@@ -128,6 +132,7 @@ impl<'a> Access<'a> {
             queued: false,
             transitive: false,
             homes: None,
+            again: None,
         }
     }
 
@@ -203,6 +208,17 @@ impl<'a> Access<'a> {
         }
         let known = first.epoch <= self.views.hb.get(first.actor) && first.epoch > self.views.scoped.get(first.actor);
         (known && self.of_two_ctas(first) && !strong_together(first, &self.stamp)).then_some(Reason::TooNarrow)
+    }
+
+    /// It takes the place of an earlier write.
+    #[inline]
+    pub(super) fn replaces(&self, first: &Stamp, first_writes: bool) {
+        if let Some(again) = self.again
+            && first_writes
+            && (first.actor, first.epoch) == (self.stamp.actor, self.stamp.epoch)
+        {
+            again.set(true);
+        }
     }
 
     /// Why it races with an earlier access, when one of them writes.

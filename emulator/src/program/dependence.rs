@@ -28,7 +28,8 @@ impl Dependence {
 
     /// The first statement that asks for the time or for the SM's number, if what the kernel does may depend on the answer.
     pub fn on_the_clock(kernel: &Kernel) -> Option<u32> {
-        let asks = |inst: &Inst| matches!(inst.op, Op::Special { which: Special::Clock | Special::Sm, .. });
+        let asks =
+            |inst: &Inst| matches!(inst.op, Op::Special { which, .. } if which == Special::Sm || which.is_time());
         let first = kernel.code.iter().find(|inst| asks(inst))?.site;
         Dependence::spread(kernel, asks).control.map(|_| first)
     }

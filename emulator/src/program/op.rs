@@ -129,6 +129,8 @@ pub enum Special {
     Nsm,
     /// `%clock`, `%clock64`
     Clock,
+    /// `%globaltimer`, `_lo`, `_hi`: without so many of its lowest bits
+    Timer(u8),
     /// `%dynamic_smem_size`
     DynamicShared,
     /// `%lanemask_eq`, `_le`, `_lt`, `_ge`, `_gt`
@@ -138,7 +140,12 @@ pub enum Special {
 impl Special {
     /// Whether lanes of a warp may hold different values.
     pub fn differs(self) -> bool {
-        matches!(self, Special::Tid(_) | Special::Lane | Special::LaneMask(_) | Special::Clock)
+        self.is_time() || matches!(self, Special::Tid(_) | Special::Lane | Special::LaneMask(_))
+    }
+
+    /// Whether it is another one each time.
+    pub fn is_time(self) -> bool {
+        matches!(self, Special::Clock | Special::Timer(_))
     }
 }
 

@@ -463,8 +463,9 @@ impl Examiner {
         // Two clusters could each hold what the other waits for.
         let room = self.shape.room;
         let short = (held + u32::from(columns)) * room > COLUMNS;
-        let mutual = room > 1 && short && (held > 0 || self.shape.ctas > 1 && !pair);
-        if room > 1 && self.shape.ctas > 1 && !pair {
+        let apart = self.shape.ctas > if pair { 2 } else { 1 };
+        let mutual = room > 1 && short && (held > 0 || apart);
+        if room > 1 && apart {
             self.permits.push((cta, n, site));
         }
         if held + u32::from(columns) > COLUMNS || mutual {

@@ -12,6 +12,8 @@ pub struct Shape {
     pub threads: u32,
     /// CTAs, one of each cluster, that may hold tensor memory of the same SM.
     pub room: u32,
+    /// CTAs that do share an SM, with so many clusters in the launch.
+    pub sharing: u32,
 }
 
 impl Shape {
@@ -108,6 +110,19 @@ pub struct Machine<'a> {
     paired: Vec<u32>,
     /// Registers a thread in the pool of each CTA.
     spare: Vec<u32>,
+    /// CTAs that have allocated tensor memory and not given up the right to.
+    permits: Vec<bool>,
+    /// Of each CTA's SM, what other clusters hold.
+    pub others: Vec<Others>,
+    /// Nothing is given back, and nothing allocated but by these CTAs.
+    pub only: Option<Vec<bool>>,
+}
+
+/// What other clusters hold on an SM: columns of tensor memory, and the right to allocate some.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Others {
+    pub columns: u32,
+    pub permit: bool,
 }
 
 impl<'a> Machine<'a> {
@@ -131,6 +146,9 @@ impl<'a> Machine<'a> {
             columns: vec![0; shape.ctas],
             paired: vec![0; shape.ctas],
             spare: vec![0; shape.ctas],
+            permits: vec![false; shape.ctas],
+            others: vec![Others::default(); shape.ctas],
+            only: None,
         }
     }
 
@@ -179,7 +197,17 @@ impl<'a> Machine<'a> {
         self.mbarriers.get(&barrier).copied()
     }
 
-    fn cta(&self, warp: u16) -> usize {
+    /// What this cluster holds on the SM of each of its CTAs.
+    pub fn holds(&self) -> impl Iterator<Item = Others> {
+        self.columns.iter().zip(&self.permits).map(|(&columns, &permit)| Others { columns, permit })
+    }
+
+    /// How many steps were taken.
+    pub fn done(&self) -> usize {
+        self.done
+    }
+
+    pub fn cta(&self, warp: u16) -> usize {
         (u32::from(warp) / self.shape.warps()) as usize
     }
 
@@ -202,9 +230,16 @@ impl<'a> Machine<'a> {
             }
             What::Alloc { columns, pair } => {
                 let cta = self.cta(step.warp);
-                let room = self.columns.get(cta).is_none_or(|held| held + u32::from(columns) <= 512);
-                room && (!pair || self.peer_allocates(cta))
+                let ahead = pair && self.paired.get(cta ^ 1) > self.paired.get(cta);
+                let room = |cta: usize| {
+                    let others = self.others.get(cta).copied().unwrap_or_default();
+                    let held = self.columns.get(cta).map_or(0, |held| held + others.columns);
+                    held + u32::from(columns) <= 512 && !others.permit
+                };
+                let may = self.only.as_ref().is_none_or(|only| only.get(cta).is_some_and(|&may| may));
+                may && (ahead || room(cta) && (!pair || room(cta ^ 1) && self.peer_allocates(cta)))
             }
+            What::Free { .. } => self.only.is_none(),
             What::TakeRegisters { count } => self.spare[self.cta(step.warp)] >= u32::from(count),
             _ => true,
         }
@@ -267,15 +302,24 @@ impl<'a> Machine<'a> {
             What::Alloc { columns, pair } => {
                 let cta = self.cta(step.warp);
                 self.columns[cta] += u32::from(columns);
+                self.permits[cta] = true;
                 self.paired[cta] += u32::from(pair);
             }
             What::Free { columns } => {
                 let cta = self.cta(step.warp);
                 self.columns[cta] = self.columns[cta].saturating_sub(columns.into());
             }
+            What::Relinquish => {
+                let cta = self.cta(step.warp);
+                self.permits[cta] = false;
+            }
             What::Exit => {
                 self.live[usize::from(step.warp)] &= !step.lanes;
                 self.all_there();
+                let (cta, each) = (self.cta(step.warp), self.shape.warps() as usize);
+                if self.live[cta * each..][..each].iter().all(|&lanes| lanes == 0) {
+                    (self.columns[cta], self.permits[cta]) = (0, false);
+                }
             }
             What::TakeRegisters { count } => {
                 let cta = self.cta(step.warp);
@@ -293,7 +337,6 @@ impl<'a> Machine<'a> {
             | What::ClusterDone
             | What::ClusterPassed
             | What::WgmmaWait { .. }
-            | What::Relinquish
             | What::Meet => {}
         }
         true

@@ -24,6 +24,7 @@
 
 mod certificate;
 mod clock;
+mod clusters;
 mod doubt;
 mod machine;
 mod phases;

@@ -1,6 +1,7 @@
 //! Looks for an interleaving that gets stuck, where the proof fails.
 
 use super::certificate::Certificate;
+use super::clusters;
 use super::doubt::{Doubt, Why};
 use super::machine::{End, Graph, Machine, Shape};
 use super::record::{Record, Step, What};
@@ -43,6 +44,11 @@ pub fn find(record: &Record, certificate: &Certificate, shape: &Shape) -> Option
     let graph = Graph::new(record, &certificate.before);
     let mut left = MOST;
     let left = &mut left;
+    if let Some(doubt) = clusters::doubt(&certificate.doubts)
+        && let Some(waiting) = clusters::stuck(&graph, shape, left)
+    {
+        return Some(Stuck { by: Some(doubt), overflow: None, waiting });
+    }
     let mut run = |by: Option<Doubt>, rank: &mut dyn FnMut(u32, &Step) -> u64| -> Option<Option<Stuck>> {
         let mut machine = Machine::new(&graph, *shape);
         let end = machine.run(left, rank);

@@ -2,7 +2,7 @@
 
 use super::*;
 
-const SHAPE: Shape = Shape { ctas: 1, threads: 64, room: 1 };
+const SHAPE: Shape = Shape { ctas: 1, threads: 64, room: 1, sharing: 1 };
 const FULL: u32 = 0;
 const EMPTY: u32 = 1;
 const PRODUCER: usize = 0;
@@ -294,7 +294,7 @@ fn a_phase_that_nothing_recorded_completes() {
 /// Warpgroups begin anew with each CTA, which may have warps beside them.
 #[test]
 fn warpgroups_of_the_second_cta() {
-    let shape = Shape { ctas: 2, threads: 160, room: 1 };
+    let shape = Shape { ctas: 2, threads: 160, room: 1, sharing: 1 };
     assert_eq!([4, 5, 8, 9].map(|warp| shape.warpgroup(warp)), [4, 5, 5, 9]);
     let mut record = Record::new(false);
     for warp in 5..9 {
@@ -325,7 +325,7 @@ fn lanes_of_a_warp_are_sequences_of_their_own() {
 /// if what told both arrives at all its CTAs at once, as a commit does.
 #[test]
 fn a_commit_arrives_at_all_its_ctas_at_once() {
-    let shape = Shape { ctas: 2, threads: 32, room: 1 };
+    let shape = Shape { ctas: 2, threads: 32, room: 1, sharing: 1 };
     let record = |commit: Option<u16>| {
         let mut record = Record::new(false);
         for warp in 0..2 {

@@ -285,17 +285,20 @@ fn an_unrelated_finding_hides_no_overwritten_product() {
 /// A branch on the clock: the run says that time decides.
 #[test]
 fn a_branch_on_the_clock_is_told() {
-    let timing = |last: &str| {
+    let timing = |clock: &str, last: &str| {
         let body = format!(
-            "mov.u64 %rd3, %clock64;\ncvt.u32.u64 %r3, %rd3;\nand.b32 %r3, %r3, 1;\nsetp.eq.u32 %p1, %r3, 0;\n{last}"
+            "mov.u64 %rd3, {clock};\ncvt.u32.u64 %r3, %rd3;\nand.b32 %r3, %r3, 1;\nsetp.eq.u32 %p1, %r3, 0;\n{last}"
         );
         let body: &'static str = Box::leak(body.into_boxed_str());
         let report = common::run(&common::load(&Small(1, 32, body).text()), &Small(1, 32, body).launch(), None, 10_000);
         assert!(report.is_clean(), "{}", told(&report.findings));
         report.timing.iter().map(|label| label.place.text.clone()).collect::<Vec<_>>()
     };
-    assert_eq!(timing("@%p1 bra END;\n@%p0 st.global.u32 [%rd0], 1;\nEND:"), ["mov.u64 %rd3, %clock64"]);
-    assert_eq!(timing("@%p0 st.global.u32 [%rd0], %r3;"), [] as [String; 0]);
+    for clock in ["%clock64", "%globaltimer"] {
+        let told = timing(clock, "@%p1 bra END;\n@%p0 st.global.u32 [%rd0], 1;\nEND:");
+        assert_eq!(told, [format!("mov.u64 %rd3, {clock}")]);
+        assert_eq!(timing(clock, "@%p0 st.global.u32 [%rd0], %r3;"), [] as [String; 0]);
+    }
 }
 
 /// One mbarrier is initialised twice, and another never: one finding names all three lines.

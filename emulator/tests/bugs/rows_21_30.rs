@@ -194,7 +194,7 @@ pub fn cases() -> Vec<Case> {
             before_overwrite,
             Small(1, 64, REFILLED),
             &[("@read", "")],
-            Finds(&[("race-shared", "@load"), ("race-shared", "@ld"), ("hang", "*")]),
+            Finds(&[("race-shared", "@load"), ("race-shared", "@ld"), ("hang", "[bar_a], %r10;")]),
         ),
         case(
             "24a",

@@ -219,7 +219,12 @@ pub fn cases() -> Vec<Case> {
             own,
             Ring,
             &[("@tile_free", "    setp.eq.u32 %p9, %r1, 0;\n    @%p9 bar.arrive 1, 128;\n    @!%p9 bar.sync 1, 128;")],
-            Finds(&[("can-hang", "@tile_free"), ("can-hang", "@tile_written"), ("hang", "*")]),
+            Finds(&[
+                ("can-hang", "@tile_free"),
+                ("can-hang", "@tile_written"),
+                ("hang", "@tile_free"),
+                ("hang", "@tile_written"),
+            ]),
         ),
         case(
             "d19",

@@ -32,6 +32,8 @@ pub const THREE: Shape = Shape { threads: 96, ..PAIR };
 pub const CLUSTER: Shape = Shape { ctas: 2, threads: 32, ..PAIR };
 /// Two clusters, a warp each.
 pub const GRID: Shape = Shape { clusters: 2, threads: 32, ..PAIR };
+/// Two clusters, two warps each.
+pub const GRID_OF_TWO: Shape = Shape { clusters: 2, ..PAIR };
 /// A warpgroup of Hopper.
 pub const HOPPER: Shape = Shape { threads: 128, target: "sm_90a", ..PAIR };
 

@@ -454,3 +454,13 @@ pub fn fence_beside_cta_scope() -> String {
     let fence = "fence.acq_rel.cluster;";
     told_across(STORE, &format!("{fence}\n{ARRIVE_CTA}"), WAIT_CTA, &format!("{fence}\n{LOAD}"))
 }
+
+/// Cluster 0's second warp stores and fences, its first one sets the flag behind a CTA barrier; cluster 1's first warp sees it, and its second one
+/// fences and loads behind one.
+pub fn fenced_by_others() -> String {
+    "setp.eq.u32 %p2, %t, 32;\n@!%cluster0 bra READ;\n@%p2 st.global.u32 [%out], 7;\nfence.acq_rel.gpu;\nbar.sync 0;\n\
+     @%first st.relaxed.gpu.global.u32 [%out+64], 1;\nbra END;\n\
+     READ:\n@%warp1 bra MEET;\nGET:\nld.relaxed.gpu.global.u32 %r2, [%out+64];\nsetp.eq.u32 %p1, %r2, 0;\n@%p1 bra GET;\n\
+     MEET:\nbar.sync 0;\n@!%p2 bra END;\nfence.acq_rel.gpu;\nld.global.u32 %r3, [%out];\nEND:"
+        .into()
+}

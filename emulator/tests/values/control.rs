@@ -44,6 +44,11 @@ pub fn rows() -> Vec<Row> {
             "mov.u32 %r1, %clock; nanosleep.u32 20; mov.u32 %r2, %clock; setp.gt.u32 %p1, %r2, %r1; selp.b32 %r0, 1, 0, %p1;",
             1,
         ),
+        one(
+            "mov.u32 %r1, %globaltimer_lo; nanosleep.u32 2000; mov.u64 %d1, %globaltimer; cvt.u32.u64 %r2, %d1; mov.u32 %r3, %globaltimer_hi; \
+             setp.gt.u32 %p1, %r2, %r1; selp.b32 %r0, 1, 0, %p1; or.b32 %r0, %r0, %r3;",
+            1,
+        ),
         // The calls are in the test below, which has its own module.
         bare(1, "call.uni; call; st.param.b32;"),
     ]

@@ -334,7 +334,7 @@ fn mov(l: &mut Lowering, mods: &[&str], o: &Operands) -> Family {
             if !types::takes_special(ty, name) {
                 return Err(wrong(
                     format!("`{}` does not take `{name}`", o.opcode),
-                    "Special registers are moved as `mov.u32` or `mov.b32`, `%clock64` as `mov.u64` or `mov.b64`.",
+                    "Special registers are moved as `mov.u32` or `mov.b32`, `%clock64` and `%globaltimer` as `mov.u64` or `mov.b64`.",
                 ));
             }
             let d = l.destination(d)?;

@@ -27,6 +27,9 @@ const PLAIN: &[(&str, Special)] = &[
     ("%nsmid", Special::Nsm),
     ("%clock", Special::Clock),
     ("%clock64", Special::Clock),
+    ("%globaltimer", Special::Timer(0)),
+    ("%globaltimer_lo", Special::Timer(0)),
+    ("%globaltimer_hi", Special::Timer(32)),
     ("%dynamic_smem_size", Special::DynamicShared),
     ("%lanemask_eq", Special::LaneMask(0)),
     ("%lanemask_le", Special::LaneMask(1)),
@@ -36,17 +39,8 @@ const PLAIN: &[(&str, Special)] = &[
 ];
 
 /// Special registers of the PTX ISA (chapter 10) that are not modelled.
-const OTHERS: &[&str] = &[
-    "%gridid",
-    "%is_explicit_cluster",
-    "%clock_hi",
-    "%globaltimer",
-    "%globaltimer_lo",
-    "%globaltimer_hi",
-    "%total_smem_size",
-    "%aggr_smem_size",
-    "%current_graph_exec",
-];
+const OTHERS: &[&str] =
+    &["%gridid", "%is_explicit_cluster", "%clock_hi", "%total_smem_size", "%aggr_smem_size", "%current_graph_exec"];
 
 /// The special register of this name.
 pub fn special(name: &str) -> Option<Special> {

@@ -410,7 +410,7 @@ pub fn is_of_addresses(ty: &str) -> bool {
 
 /// Whether it takes a special register.
 pub fn takes_special(ty: &str, name: &str) -> bool {
-    let wide = name == "%clock64";
+    let wide = matches!(name, "%clock64" | "%globaltimer");
     special(name).is_some() && is_of_addresses(ty) && named(ty).is_some_and(|ty| (ty.bytes == 8) == wide)
 }
 
