@@ -152,9 +152,9 @@ impl NamedBarrier {
         NamedBarrier { groups, ..NamedBarrier::default() }
     }
 
-    /// Two sets of warps that have met here and have some warps in common, not all: no one group's barrier.
+    /// Two sets of warps that have met here and have some warps in common, and each some that the other has not: no one group's barrier.
     pub fn mixed(&self) -> Option<[(u32, u32); 2]> {
-        let mixes = |a: &(u32, u32), b: &(u32, u32)| a.0 & b.0 != 0 && a.0 != b.0;
+        let mixes = |a: &(u32, u32), b: &(u32, u32)| a.0 & b.0 != 0 && a.0 & !b.0 != 0 && b.0 & !a.0 != 0;
         let pair = |one: &(u32, u32)| self.groups.iter().find(|other| mixes(one, other)).map(|other| [*one, *other]);
         self.groups.iter().find_map(pair)
     }
