@@ -74,7 +74,8 @@ const FOLLOWS: &[Follows] = &[
     Follows(UNDEFINED, &[], has_its_place, Then::Behind),
     Follows(UNDEFINED, READS_EARLY, is_placed, Then::Behind),
     // Who is told too early that a stage is there, or free, arrives too often in turn; so does who fills it too early.
-    Follows(&["mbarrier-overflow"], &["operand-not-ready", "operand-overwritten"], anywhere, Then::Behind),
+    Follows(&["mbarrier-overflow"], &["operand-not-ready"], anywhere, Then::Behind),
+    Follows(&["mbarrier-overflow"], &["operand-overwritten"], names_no_wait, Then::Behind),
     // A piece of a tile was not written anew where its store races.
     Follows(&["swizzle-mismatch"], &["race-shared"], has_both_places, Then::Behind),
     // Warps let each other go on where they do not belong together: some come too late for what they wait for.
@@ -108,6 +109,11 @@ fn is_placed(one: &Diagnostic, _: &Diagnostic) -> bool {
 
 fn of_wgmma(_: &Diagnostic, other: &Diagnostic) -> bool {
     other.labels.iter().any(|label| label.place.text.contains("wgmma."))
+}
+
+/// The one does not name the wait that has let it come too early.
+fn names_no_wait(one: &Diagnostic, _: &Diagnostic) -> bool {
+    !one.labels.iter().any(|label| label.place.text.contains("_wait."))
 }
 
 /// The other says of a CTA barrier who meets there.
