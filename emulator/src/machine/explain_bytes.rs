@@ -1,7 +1,7 @@
 //! Phases whose copies bring other bytes than were announced: which statements announced them, and which copies came.
 
 use super::cluster::Cluster;
-use super::mbarrier::{Bytes, Destination, Mbarrier, Traffic, sum};
+use super::mbarrier::{Bytes, Mbarrier, Traffic, sum};
 use super::names::{counted, counted_are};
 use crate::diagnostic::{Diagnostic, Label, Severity};
 use crate::program::op::Op;
@@ -49,15 +49,15 @@ impl Cluster<'_> {
     /// Copies leave as many bytes of the buffers that they write as the phase lacks: the first of them, and what it leaves.
     fn leaves_bytes(&self, b: &Mbarrier) -> Option<(u32, String)> {
         let lacking = sum(&b.traffic.announced).checked_sub(sum(&b.traffic.brought))?;
-        let destinations: Vec<&Destination> = b.destinations.iter().filter(|d| d.epoch == b.next_epoch()).collect();
         let mut buffers: Vec<(usize, u32, u32, u32)> = Vec::new();
-        for written in &destinations {
-            let (start, bytes) = self.buffer_of(written.start)?;
-            let copy = b.traffic.brought.iter().find(|copy| copy.site == written.site)?;
-            let length = (copy.bytes / u64::from(copy.times.max(1))) as u32;
-            match buffers.iter_mut().find(|known| (known.0, known.1) == (written.cta, start)) {
-                Some(known) => known.2 = known.2.saturating_sub(length),
-                None => buffers.push((written.cta, start, bytes.saturating_sub(length), written.site)),
+        for brought in &b.traffic.brought {
+            // Where a statement writes, its last copy tells: in whichever stage.
+            let copy = self.copies.iter().rev().find(|copy| copy.site == brought.site && !copy.shared.is_empty())?;
+            let to = copy.shared[0];
+            let (start, bytes) = self.buffer_of(to.offset)?;
+            match buffers.iter_mut().find(|known| (known.0, known.1) == (to.cta, start)) {
+                Some(known) => known.2 = known.2.saturating_sub(copy.bytes),
+                None => buffers.push((to.cta, start, bytes.saturating_sub(copy.bytes), copy.site)),
             }
         }
         let left: u64 = buffers.iter().map(|buffer| u64::from(buffer.2)).sum();

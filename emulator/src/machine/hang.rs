@@ -313,8 +313,10 @@ impl Cluster<'_> {
                 };
                 d.labels.push(self.label(site, format!("{} from here{of}", counted(n, "arrival"))));
             }
-            // Made for whole warps, and what has come is a commit: it may be meant for another one.
-            if b.expected.is_multiple_of(32) && b.arrivals.iter().all(|&(site, _)| self.is_commit(site)) {
+            // Made for whole warps, and what has come is a commit, of the warp that waits for them: it is meant for another one.
+            let own = |site: u32| b.came.iter().any(|came| (came.warp, came.site) == (root.warp, site));
+            let astray = |&(site, _): &(u32, u32)| self.is_commit(site) && own(site);
+            if b.expected.is_multiple_of(32) && b.arrivals.iter().all(astray) {
                 d.labels.rotate_right(1);
             }
             if let Some(twin) = self.idle_twin(blocked, barrier) {

@@ -63,17 +63,18 @@ impl Cluster<'_> {
     }
 
     /// Whether a phase that lacks arrivals has all that belong to it, as it seems, and is made for too many: the others of its ring are made for
-    /// fewer; or whole warps arrive, and no whole warp lacks; or the one statement that names it has come.
+    /// fewer; or whole warps arrive, and no whole warp lacks; or the one statement that names it has come once, and commits for one or for whole warps.
     pub fn is_made_for_too_many(&self, b: &Mbarrier) -> bool {
         let ring = self.ring_of(b.offset);
         let of_ring = |other: &&Mbarrier| ring.is_some() && other.valid && self.ring_of(other.offset) == ring;
         let others = || self.barriers.iter().filter(of_ring).filter(|other| other.offset != b.offset);
-        let by_threads = |site: u32| !self.is_commit(site);
-        let in_warps = |&(site, count): &(u32, u32)| by_threads(site) && count.is_multiple_of(32);
-        let whole = by_site(&b.arrivals).iter().all(in_warps) && !b.expected.is_multiple_of(32);
+        let arrivals = by_site(&b.arrivals);
+        let in_warps = |&(site, count): &(u32, u32)| !self.is_commit(site) && count.is_multiple_of(32);
+        let whole = arrivals.iter().all(in_warps) && !b.expected.is_multiple_of(32);
         let named = self.arrival_sites_anywhere(b.offset);
-        let alone = named.len() == 1 && by_site(&b.arrivals) == [(named[0], 1)] && !b.expected.is_multiple_of(32);
-        others().any(|other| other.expected < b.expected) || whole || alone
+        let alone = named.len() == 1 && arrivals == [(named[0], 1)];
+        let for_warps = b.expected.is_multiple_of(32);
+        others().any(|other| other.expected < b.expected) || whole || alone && (!for_warps || self.is_commit(named[0]))
     }
 
     fn arrivals(&self, is_target: impl Fn(usize, &Address) -> bool) -> Vec<u32> {
