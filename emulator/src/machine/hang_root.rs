@@ -368,7 +368,10 @@ impl Cluster<'_> {
             "Let the copies of both CTAs tell {here}, where the wait is: with .cta_group::2 they may, at the address that mapa gives for \
              its CTA."
         );
-        // The copy first: it is what has to change.
+        // Where other copies tell this one, the copy first: it is what has to change.
+        if sum(&self.barriers[barrier as usize].traffic.brought) == 0 {
+            return;
+        }
         let place = self.place(first.site);
         d.labels.retain(|label| label.place != place);
         d.labels.insert(0, self.label(first.site, format!("this copy tells {there}")));
