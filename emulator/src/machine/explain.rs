@@ -294,8 +294,9 @@ impl Cluster<'_> {
                 self.label(store.site, "stored to here"),
                 self.label(mma.site, format!("the tensor core reads it for this {}", self.tensor_work(mma))),
             ];
-            let (earlier, better) = self.passed_earlier(race, mma).unzip();
-            labels.extend(earlier);
+            let earlier = self.passed_earlier(race, mma).map(|(label, help)| (vec![label], help));
+            let (earlier, better) = self.told_by_another(race, mma).or(earlier).unzip();
+            labels.extend(earlier.into_iter().flatten());
             let work = if self.is_tensor_copy(mma.site) { "a tcgen05.cp" } else { "an MMA" };
             return draft(
                 "operand-overwritten",
@@ -309,7 +310,8 @@ impl Cluster<'_> {
             return self.explain_same_value(race, name.clone());
         }
         let verb = |writes| if writes { "writes" } else { "reads" };
-        let cure = self.relaxed_cluster_barrier(race).or_else(|| self.cure_of_copy(race, false));
+        let cure = self.relaxed_cluster_barrier(race).or_else(|| self.mixed_barrier(race));
+        let cure = cure.or_else(|| self.cure_of_copy(race, false));
         let cure = cure.or_else(|| self.cure_of_words(first, second)).unwrap_or_else(|| {
             let are_warps = [first, second].iter().all(|&s| matches!(self.kind(s), Some(ActorKind::Warp(_))));
             let help = if first.site == second.site {
@@ -348,6 +350,33 @@ impl Cluster<'_> {
             "Let the arrival at the cluster barrier release: leave .relaxed out, or put fence.acq_rel.cluster in front of it.",
         );
         Some(Cure { labels: vec![self.label(site, "relaxed: this orders none of the accesses before it")], ..cure })
+    }
+
+    /// Both are of warps that meet at a barrier with a thread count, and so do others, as they come.
+    fn mixed_barrier(&self, race: &Race) -> Option<Cure> {
+        let warp = |stamp| match self.kind(stamp)? {
+            ActorKind::Warp(w) | ActorKind::BulkReads { warp: w } => self.warps.get(w as usize),
+            _ => None,
+        };
+        let (first, second) = (warp(race.conflict.first)?, warp(race.second)?);
+        let named = &self.ctas.get(first.cta).filter(|_| first.cta == second.cta)?.named;
+        let comes = |mixed: &[(u32, u32); 2], warp: u32| mixed.iter().any(|(who, _)| who >> warp & 1 != 0);
+        let all = (0..).zip(named.iter()).filter_map(|(id, named)| Some((id, named.mixed()?)));
+        let (id, groups): (u32, _) =
+            all.into_iter().find(|(_, mixed)| comes(mixed, first.index) && comes(mixed, second.index))?;
+        let listed = |who: u32| {
+            let all: Vec<String> = (0..32).filter(|w| who >> w & 1 != 0).map(|w| w.to_string()).collect();
+            format!("warps {}", all.join(", "))
+        };
+        let labels = groups
+            .map(|(who, site)| self.label(site, format!("{} met at barrier {id}, the last of them here", listed(who))));
+        let cure = Cure::new(
+            "A barrier with a thread count is complete when so many threads have come, whichever they are (PTX ISA 9.7.13.1).",
+            format!(
+                "Give each group of warps a barrier number of its own: at barrier {id}, warps of different groups let each other go on."
+            ),
+        );
+        Some(Cure { labels: labels.into(), ..cure })
     }
 
     /// The first relaxed arrival at the cluster barrier behind an access, of those that its warp has made and that came before to the eyes of who

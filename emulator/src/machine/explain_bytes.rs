@@ -28,13 +28,43 @@ impl Cluster<'_> {
             d.labels.push(self.label(b.init.site, "initialised here; no bytes are announced for it"));
         }
         d.labels.insert(usize::from(!b.traffic.announced.is_empty()), wait);
+        // What is known to be another copy's doing comes first.
         if announced > brought
             && let Some((site, other)) = self.brings_elsewhere(barrier)
         {
-            d.labels.push(self.label(site, format!("this copy, behind that, tells {}", self.barrier_name(other))));
+            let text = format!("this copy, of those whose bytes are announced, tells {}", self.barrier_name(other));
+            // Where others tell this one, what is announced is meant for it.
+            let at = if brought > 0 { 0 } else { d.labels.len() };
+            d.labels.insert(at, self.label(site, text));
             d.help = format!("Let the copy tell {name}: its bytes are announced there.");
+        } else if let Some((site, what)) = self.leaves_bytes(b).or_else(|| comes_too_often(&b.traffic)) {
+            let place = self.place(site);
+            let known = d.labels.iter().position(|label| label.place == place);
+            let label = known.map(|at| d.labels.remove(at)).unwrap_or_else(|| self.label(site, ""));
+            d.labels.insert(0, Label { text: format!("{}{what}", label.text), ..label });
         }
         d
+    }
+
+    /// Copies leave as many bytes of the buffers that they write as the phase lacks: the first of them, and what it leaves.
+    fn leaves_bytes(&self, b: &Mbarrier) -> Option<(u32, String)> {
+        let lacking = sum(&b.traffic.announced).checked_sub(sum(&b.traffic.brought))?;
+        let mut buffers: Vec<(usize, u32, u32, u32)> = Vec::new();
+        for brought in &b.traffic.brought {
+            // Where a statement writes, its last copy tells: in whichever stage.
+            let copy = self.copies.iter().rev().find(|copy| copy.site == brought.site && !copy.shared.is_empty())?;
+            let to = copy.shared[0];
+            let (start, bytes) = self.buffer_of(to.offset)?;
+            match buffers.iter_mut().find(|known| (known.0, known.1) == (to.cta, start)) {
+                Some(known) => known.2 = known.2.saturating_sub(copy.bytes),
+                None => buffers.push((to.cta, start, bytes.saturating_sub(copy.bytes), copy.site)),
+            }
+        }
+        let left: u64 = buffers.iter().map(|buffer| u64::from(buffer.2)).sum();
+        let &(_, start, bytes, site) = buffers.iter().find(|buffer| buffer.2 > 0)?;
+        let left = Some(left).filter(|left| *left == lacking)?;
+        let all = if left == u64::from(bytes) { String::new() } else { format!(", {left} with those of others") };
+        Some((site, format!(", and leaves {} of {}{all}", counted(bytes, "byte"), self.shared_name(start))))
     }
 
     /// A copy that is issued behind the announcement of this mbarrier's bytes, before another wait, and has told only others: which it has
@@ -106,6 +136,20 @@ impl Cluster<'_> {
         });
         announced.chain(brought).collect()
     }
+}
+
+/// A copy brings its bytes so often that the phase gets too many of them, and comes as often as the others without these.
+fn comes_too_often(traffic: &Traffic) -> Option<(u32, String)> {
+    let surplus = sum(&traffic.brought).checked_sub(sum(&traffic.announced)).filter(|&surplus| surplus > 0)?;
+    let often = |copy: &&Bytes| {
+        let once = copy.bytes / u64::from(copy.times.max(1));
+        let more = surplus.checked_div(once).filter(|more| more * once == surplus && *more < u64::from(copy.times));
+        let others = || traffic.brought.iter().filter(|other| other.site != copy.site);
+        let as_often = |more: u64| others().all(|other| u64::from(other.times) + more == u64::from(copy.times));
+        others().next().is_some() && more.is_some_and(as_often)
+    };
+    let copy = traffic.brought.iter().find(often)?;
+    Some((copy.site, ", more often than the others".to_string()))
 }
 
 fn uneven(announced: u64, brought: u64) -> String {

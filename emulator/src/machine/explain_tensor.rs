@@ -2,7 +2,8 @@
 
 use super::cluster::Cluster;
 use super::explain::Draft;
-use super::state::{ActorKind, Commit, Race};
+use super::names::counted;
+use super::state::{ActorKind, Commit, Heard, Race};
 use super::warp::Passed;
 use crate::diagnostic::{Label, Severity};
 use crate::order::{Reason, Stamp};
@@ -193,6 +194,10 @@ impl Cluster<'_> {
             );
         }
         let pair = match (is_mma(first), is_mma(second)) {
+            // It reads the product that it has waited for, when another one is begun.
+            (true, false) if is_load(second) && race.heard == Heard::Whole => {
+                return self.explain_overwritten(race, first, second, &name);
+            }
             (true, false) if is_load(second) => Some((first, second)),
             (false, true) if is_load(first) && race.unwritten => Some((second, first)),
             _ => None,
@@ -201,18 +206,7 @@ impl Cluster<'_> {
             return self.explain_early_read(race, mma, load, &name);
         }
         if is_mma(second) && is_load(first) {
-            let work = self.tensor_work(second);
-            return draft(
-                "accumulator-overwritten",
-                format!("the {work} overwrites {{}} while {} may still be reading it", self.who(first)),
-                vec![
-                    self.label(second.site, "the tensor core writes it here"),
-                    self.label(first.site, "read here; its completion is not ordered before the MMA"),
-                ],
-                "An MMA is not ordered after a tcgen05.ld: the load must be complete (tcgen05.wait::ld) and its thread \
-                 must then have synchronised with the MMA's (PTX ISA 9.7.16.6.4.4).",
-                "After tcgen05.wait::ld, arrive at a barrier that the MMA's thread waits on.".into(),
-            );
+            return self.explain_overwritten(race, second, first, &name);
         }
         draft(
             "race-tensor",
@@ -223,6 +217,43 @@ impl Cluster<'_> {
             "Let whoever did the first wait for it (tcgen05.wait::ld, ::st, or commit and mbarrier), then let both meet (CTA barrier, or \
              the mbarrier) before the second.".into(),
         )
+    }
+
+    /// A product is read while another MMA writes over it.
+    fn explain_overwritten(&self, race: &Race, mma: Stamp, load: Stamp, name: &str) -> Draft {
+        let mut labels = vec![
+            self.label(mma.site, "the tensor core writes it here"),
+            self.label(load.site, "read here; its completion is not ordered before the MMA"),
+        ];
+        labels.extend(self.tells_too_early(mma, load));
+        Draft::of(race, name)(
+            "accumulator-overwritten",
+            format!("the {} overwrites {{}} while {} may still be reading it", self.tensor_work(mma), self.who(load)),
+            labels,
+            "An MMA is not ordered after a tcgen05.ld: the load must be complete (tcgen05.wait::ld) and its thread \
+             must then have synchronised with the MMA's (PTX ISA 9.7.16.6.4.4).",
+            "After tcgen05.wait::ld, arrive at a barrier that the MMA's thread waits on.".into(),
+        )
+    }
+
+    /// Where who reads a product arrives at an mbarrier that the MMA's thread waits for as it should: some of its loads come behind that.
+    fn tells_too_early(&self, mma: Stamp, load: Stamp) -> Option<Label> {
+        let (Some(ActorKind::Mmas { warp, .. }), Some(ActorKind::TensorLoads(reader))) =
+            (self.kind(mma), self.kind(load))
+        else {
+            return None;
+        };
+        let waits = self.warps.get(warp as usize)?.passed.iter().rev().filter(|passed| passed.fresh && !passed.lost);
+        let (barrier, site) = waits
+            .flat_map(|passed| self.barriers[passed.barrier as usize].came.iter().map(|came| (passed.barrier, came)))
+            .find(|(_, came)| came.warp == reader as usize && !came.bytes && !self.is_commit(came.site))
+            .map(|(barrier, came)| (barrier, came.site))?;
+        let text = format!(
+            "{} arrives at {} here, for which the MMA's thread waits: not all of its loads come before",
+            self.who(load),
+            self.barrier_name(barrier)
+        );
+        Some(self.label(site, text))
     }
 
     /// Tensor memory is read before the MMA that writes it is known to be complete: no commit, no wait, or a wait for the
@@ -241,13 +272,20 @@ impl Cluster<'_> {
         // somebody else who reads tensor memory.
         let commits = || self.commits.iter().filter(|c| c.queue == mma.actor && c.epoch >= mma.epoch);
         let heard = commits().find(|c| race.passed.iter().any(|passed| passed.barrier == c.barrier && !passed.fresh));
+        // Or which has told it of an MMA before, of the same product.
+        let told_before = || {
+            let told = |c: &&Commit| race.passed.iter().any(|passed| passed.barrier == c.barrier);
+            commits().filter(|_| race.heard == Heard::Part).find(told)
+        };
         let readers = || self.warps.iter().filter(|warp| warp.loads.is_used());
         let knows = |all: &[Passed], c: &Commit| all.iter().any(|passed| passed.barrier == c.barrier);
         let by_others = || commits().find(|c| !knows(&race.passed, c) && readers().any(|warp| knows(&warp.passed, c)));
         // Where nobody who reads waits at all: one that no other role waits for, to use its stage again.
         let other_role = |c: &Commit| self.warps.iter().any(|warp| !warp.loads.is_used() && knows(&warp.passed, c));
         let for_nobody = || commits().find(|c| !other_role(c) && !knows(&race.passed, c));
-        let Some(commit) = heard.or_else(by_others).or_else(for_nobody).or_else(|| commits().next()) else {
+        let Some(commit) =
+            heard.or_else(told_before).or_else(by_others).or_else(for_nobody).or_else(|| commits().next())
+        else {
             return base(
                 "mma-not-committed",
                 format!("{{}} is read before the {work} is complete: no tcgen05.commit follows the {work}"),
@@ -262,7 +300,7 @@ impl Cluster<'_> {
         let arrival = self.label(commit.site, format!("its completion arrives at {barrier}, in phase {phase}"));
         let passed: Option<&Passed> = race.passed.iter().find(|p| p.barrier == commit.barrier);
         // The wait was for the right phase, but something else completed that phase before.
-        if let Some(Passed { site, phase: Some(n), fresh: true, .. }) = passed
+        if let Some(Passed { site, phase: Some(n), fresh: true, lost: false, .. }) = passed
             && *n < phase
             && let Some(early) = self.early_arrival(commit.barrier, *n)
         {
@@ -293,7 +331,7 @@ impl Cluster<'_> {
                         p.parity
                     ),
                     vec![self.label(p.site, format!("this wait passed {why}")), read, arrival],
-                    match p.again {
+                    match p.again || p.lost {
                         // In a loop, one parity is right for every second round at most.
                         true => format!(
                             "Let the parity of this wait go on with each phase: phase n has parity n mod 2, and here it is phase {phase}."
@@ -340,6 +378,41 @@ impl Cluster<'_> {
             phase % 2
         );
         Some((label, help))
+    }
+
+    /// Who comes second has waited as it should, and the phase is complete by a commit that does not follow the MMA: that commit, and where
+    /// it should be, or how many belong to a phase.
+    pub fn told_by_another(&self, race: &Race, mma: Stamp) -> Option<(Vec<Label>, String)> {
+        let passed = race.passed.last().filter(|passed| passed.fresh && !passed.lost)?;
+        let (barrier, phase) = (passed.barrier, passed.phase?);
+        let Some(ActorKind::Mmas { warp, .. }) = self.kind(mma) else { return None };
+        let mut of_phase = self.commits.iter().filter(|c| (c.barrier, c.phase) == (barrier, Some(phase)));
+        let commit = of_phase.next()?;
+        let others = of_phase.all(|c| c.warp != warp as usize) && commit.warp != warp as usize;
+        let (name, b) = (self.barrier_name(barrier), &self.barriers[barrier as usize]);
+        let completes = format!("this commit completes phase {phase} of {name}");
+        let wait = self.label(passed.site, format!("this wait passed on phase {phase}"));
+        if others {
+            let arrivals = counted(b.expected, "arrival");
+            let labels = vec![
+                self.label(commit.site, format!("{completes}; the MMA is another warp's")),
+                wait,
+                self.label(b.init.site, format!("{name} is initialised for {arrivals} a phase")),
+            ];
+            let help = format!(
+                "Initialise {name} for as many arrivals as there are commits by all who read it: with {}, a phase is complete before the last.",
+                b.expected
+            );
+            return Some((labels, help));
+        }
+        let follows = |c: &&Commit| (c.barrier, c.queue) == (barrier, mma.actor) && c.epoch >= mma.epoch;
+        let later = self.commits.iter().find(follows).and_then(|c| c.phase);
+        let otherwise = later.map(|later| {
+            format!(" If it is meant for those before, the wait has to be for phase {later}, of which the commit follows this MMA.")
+        });
+        let labels = vec![self.label(commit.site, format!("{completes}; this MMA comes behind it")), wait];
+        let help = format!("Let the commit at {name} follow the MMAs that read it.{}", otherwise.unwrap_or_default());
+        Some((labels, help))
     }
 
     /// What the tensor core does for a statement: an MMA or a copy.

@@ -9,8 +9,20 @@ type Line = (Option<String>, u32);
 /// What makes two diagnostics the same root cause: code and severity, and the line of the primary place.
 type Key = (&'static str, Severity, Option<String>, u32);
 
-/// Codes of what keeps a product from being read in time: waits that do not wait, phases that are mixed up, runs that do not come to their end.
-const LEAVES_UNREAD: [&str; 17] = [
+/// What becomes of a diagnostic that follows from another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Then {
+    /// It is not told.
+    Dropped,
+    /// It stands behind all that follow from nothing.
+    Behind,
+}
+
+/// A diagnostic of one of the first codes follows from a finding of one of the others (none: of any other), if the two belong together.
+struct Follows(&'static [&'static str], &'static [&'static str], fn(&Diagnostic, &Diagnostic) -> bool, Then);
+
+/// Waits that do not wait, phases that are mixed up, runs that do not come to their end: they keep a product from being read in time.
+const LEAVES_UNREAD: &[&str] = &[
     "accumulator-overwritten",
     "aligned-lanes-missing",
     "can-hang",
@@ -30,9 +42,66 @@ const LEAVES_UNREAD: [&str; 17] = [
     "wrong-phase",
 ];
 
-/// Codes of operands that are read otherwise than they were loaded, or when they are not there.
-const READ_OTHERWISE: [&str; 6] =
-    ["box-mismatch", "depth-mismatch", "operand-not-ready", "operand-overwritten", "race-shared", "swizzle-mismatch"];
+/// Operands that are read otherwise than they were loaded, or when they are not there.
+const READ_OTHERWISE: &[&str] =
+    &["box-mismatch", "depth-mismatch", "operand-not-ready", "operand-overwritten", "race-shared", "swizzle-mismatch"];
+
+/// Somebody reads tensor memory too early.
+const READS_EARLY: &[&str] = &["mma-not-awaited", "mma-not-committed", "wrong-phase", "early-arrival"];
+
+const UNDEFINED: &[&str] = &["undefined-value-stored", "undefined-operand"];
+
+/// What follows from what.
+const FOLLOWS: &[Follows] = &[
+    // What keeps a phase from being seen says more than that it is overtaken: that stages are released before the MMAs of a warpgroup have
+    // read them, or that something arrives at the same mbarrier too early.
+    Follows(
+        &["phase-overtaken"],
+        &["hang", "issued-by-many-lanes", "wrong-phase", "mbarrier-overflow", "mbarrier-split"],
+        anywhere,
+        Then::Dropped,
+    ),
+    Follows(&["phase-overtaken"], &["operand-overwritten"], of_wgmma, Then::Dropped),
+    Follows(&["phase-overtaken"], &["early-arrival"], shares_a_line, Then::Dropped),
+    // What reads the bytes of a box, but otherwise than they lie there, or at the wrong time, leaves out others.
+    Follows(&["loaded-never-read"], READ_OTHERWISE, shares_a_line, Then::Dropped),
+    Follows(&["loaded-never-read"], &["operand-overlap"], anywhere, Then::Dropped),
+    // Who reads too early, or another phase, has not read what he should have.
+    Follows(&["product-overwritten"], LEAVES_UNREAD, anywhere, Then::Dropped),
+    Follows(&["product-overwritten"], &[], shares_a_line, Then::Dropped),
+    // The other finding says where the value comes from, or may explain it.
+    Follows(&["undefined-value-stored"], &[], has_its_place, Then::Dropped),
+    Follows(UNDEFINED, &[], has_its_place, Then::Behind),
+    Follows(UNDEFINED, READS_EARLY, is_placed, Then::Behind),
+    // Who is told too early that a stage is there, or free, arrives too often in turn; so does who fills it too early.
+    Follows(&["mbarrier-overflow"], &["operand-not-ready"], anywhere, Then::Behind),
+    Follows(&["mbarrier-overflow"], &["operand-overwritten"], names_no_wait, Then::Behind),
+    // What a warp stores behind a load of a product that it has not waited for.
+    Follows(
+        &["race-shared", "operand-not-ready", "operand-overwritten"],
+        &["mma-not-awaited"],
+        stores_behind,
+        Then::Behind,
+    ),
+    // A piece of a tile was not written anew where its store races.
+    Follows(&["swizzle-mismatch"], &["race-shared"], has_both_places, Then::Behind),
+    // Warps let each other go on where they do not belong together: some come too late for what they wait for.
+    Follows(&["hang"], &["race-shared"], names_a_barrier, Then::Behind),
+];
+
+fn anywhere(_: &Diagnostic, _: &Diagnostic) -> bool {
+    true
+}
+
+fn has_line(d: &Diagnostic, label: &Label) -> bool {
+    d.labels.iter().any(|known| line(&known.place) == line(&label.place))
+}
+
+/// The one is of a store further down than the first place of the other.
+fn stores_behind(one: &Diagnostic, other: &Diagnostic) -> bool {
+    let load = other.labels.first().map_or(u32::MAX, |label| label.place.line);
+    one.labels.iter().any(|label| label.place.line > load && stores(&label.place.text))
+}
 
 /// Whether a statement's text is that of a store.
 fn stores(text: &str) -> bool {
@@ -41,7 +110,35 @@ fn stores(text: &str) -> bool {
 }
 
 fn shares_a_line(one: &Diagnostic, other: &Diagnostic) -> bool {
-    one.labels.iter().any(|label| other.labels.iter().any(|l| line(&l.place) == line(&label.place)))
+    one.labels.iter().any(|label| has_line(other, label))
+}
+
+/// The first place of the one is a place of the other.
+fn has_its_place(one: &Diagnostic, other: &Diagnostic) -> bool {
+    one.labels.first().is_some_and(|origin| has_line(other, origin))
+}
+
+fn has_both_places(one: &Diagnostic, other: &Diagnostic) -> bool {
+    one.labels.iter().take(2).all(|label| has_line(other, label))
+}
+
+fn is_placed(one: &Diagnostic, _: &Diagnostic) -> bool {
+    !one.labels.is_empty()
+}
+
+fn of_wgmma(_: &Diagnostic, other: &Diagnostic) -> bool {
+    other.labels.iter().any(|label| label.place.text.contains("wgmma."))
+}
+
+/// The one does not name the wait that has let it come too early.
+fn names_no_wait(one: &Diagnostic, _: &Diagnostic) -> bool {
+    !one.labels.iter().any(|label| label.place.text.contains("_wait."))
+}
+
+/// The other says of a CTA barrier who meets there.
+fn names_a_barrier(_: &Diagnostic, other: &Diagnostic) -> bool {
+    let is_barrier = |text: &str| ["bar.", "barrier.cta."].iter().any(|opcode| text.starts_with(opcode));
+    other.labels.iter().any(|label| is_barrier(&label.place.text))
 }
 
 /// The diagnostics of a run.
@@ -115,24 +212,6 @@ impl Findings {
         self.list.iter().any(|d| told(d) && d.labels.iter().any(|l| line(&l.place) == line(place)))
     }
 
-    /// An undefined value that another finding may explain: it has a label on the line where the value comes from, or says that somebody
-    /// reads tensor memory too early.
-    fn is_explained(&self, d: &Diagnostic) -> bool {
-        let reads_early = ["mma-not-awaited", "mma-not-committed", "wrong-phase", "early-arrival"];
-        let explains = |other: &Diagnostic, origin: &Label| {
-            let other_line = other.labels.iter().any(|l| line(&l.place) == line(&origin.place));
-            other.severity > Severity::Note && other.code != d.code && (reads_early.contains(&other.code) || other_line)
-        };
-        matches!(d.code, "undefined-value-stored" | "undefined-operand")
-            && d.labels.first().is_some_and(|origin| self.list.iter().any(|other| explains(other, origin)))
-    }
-
-    /// Whether something that is no note has one of these codes, and fits.
-    fn finds(&self, codes: &[&str], fits: impl Fn(&Diagnostic) -> bool) -> bool {
-        let one = |other: &Diagnostic| other.severity > Severity::Note && codes.contains(&other.code);
-        self.list.iter().any(|other| one(other) && fits(other))
-    }
-
     /// One mbarrier is used that nothing initialises, and another is initialised by two statements: one of them may be meant for the first.
     fn join_initialisations(&mut self) {
         let forgotten = self.list.iter().position(|d| d.code == "mbarrier-not-initialised");
@@ -159,73 +238,37 @@ impl Findings {
         self.list.remove(hang);
     }
 
-    /// Findings and errors, then notes. An undefined value whose origin another finding explains is a
-    /// consequence of it, and so are a phase that comes too early and a product that nobody has read. A note explains no finding away.
+    /// Whether another finding says that a diagnostic follows from it, and what becomes of that. A note explains no finding.
+    fn follows(&self, d: &Diagnostic, then: Then) -> bool {
+        let from = |&Follows(what, from, belongs, becomes): &Follows| {
+            let cause = |other: &Diagnostic| {
+                let is_one = from.contains(&other.code) || from.is_empty() && other.code != d.code;
+                is_one && (other.severity > Severity::Note || d.severity == Severity::Note) && belongs(d, other)
+            };
+            becomes == then && what.contains(&d.code) && self.list.iter().any(cause)
+        };
+        FOLLOWS.iter().any(from)
+    }
+
+    /// What stands in the accumulator of an MMA that has put it there is no scale factor of another.
+    fn is_in_accumulator(&self, d: &Diagnostic) -> bool {
+        let put = |label: &Label| self.in_accumulator.contains(&line(&label.place));
+        d.code == "scale-factors-apart" && d.labels.iter().any(put)
+    }
+
+    /// Findings and errors, then notes; without those that follow from others, or with them behind those.
     pub fn finish(mut self) -> (Vec<Diagnostic>, Vec<Diagnostic>) {
         self.join_initialisations();
         self.join_waits();
-        let explained: Vec<bool> = self
-            .list
-            .iter()
-            .map(|d| {
-                let nearer = ["hang", "issued-by-many-lanes", "wrong-phase", "mbarrier-overflow", "mbarrier-split"];
-                if d.code == "phase-overtaken" {
-                    // So is one that completes because a stage is released before the warpgroup's MMAs have read it.
-                    let released = |d: &Diagnostic| {
-                        d.code == "operand-overwritten" && d.labels.iter().any(|l| l.place.text.contains("wgmma."))
-                    };
-                    // And one of the same mbarrier as an arrival that comes before its time.
-                    let early = |other: &Diagnostic| other.code == "early-arrival" && shares_a_line(d, other);
-                    let nearer = |other: &Diagnostic| {
-                        let nearer = nearer.contains(&other.code) || released(other) || early(other);
-                        nearer && (other.severity > Severity::Note || d.severity == Severity::Note)
-                    };
-                    return self.list.iter().any(nearer);
-                }
-                if d.code == "loaded-never-read" {
-                    // What reads the bytes of a box, but otherwise than they lie there, or at the wrong time, leaves out others.
-                    return self.finds(&READ_OTHERWISE, |other| shares_a_line(d, other))
-                        || self.finds(&["operand-overlap"], |_| true);
-                }
-                if d.code == "scale-factors-apart" {
-                    // They are what that MMA has put there.
-                    return d.labels.iter().any(|label| self.in_accumulator.contains(&line(&label.place)));
-                }
-                if d.code == "product-overwritten" {
-                    // Who reads too early, or another phase, has not read what he should have.
-                    let unread = |other: &Diagnostic| LEAVES_UNREAD.contains(&other.code) || shares_a_line(d, other);
-                    let other = |other: &&Diagnostic| other.code != d.code && other.severity > Severity::Note;
-                    return self.list.iter().filter(other).any(unread);
-                }
-                d.code == "undefined-value-stored"
-                    && d.labels.first().is_some_and(|origin| {
-                        self.list.iter().any(|other| {
-                            other.code != d.code
-                                && other.severity > Severity::Note
-                                && other.labels.iter().any(|l| line(&l.place) == line(&origin.place))
-                        })
-                    })
-            })
-            .collect();
-        let mut explained = explained.into_iter();
-        self.list.retain(|_| !explained.next().unwrap_or(false));
-        // A phase is overtaken where something is not waited for: what that does to data says more. What is undefined because of it comes
-        // behind the finding that says why.
-        // So are races of what a warp stores behind a load of a product that it has not waited for. And an arrival too many where an MMA reads what has not come, and its warp frees the stage too early; and a piece of a tile that was not
-        // written anew where its store races.
-        let comes_behind = |d: &Diagnostic| match d.code {
-            "phase-overtaken" => true,
-            "mbarrier-overflow" => !self.overflow_first && self.finds(&["operand-not-ready"], |_| true),
-            "race-shared" | "operand-not-ready" | "operand-overwritten" => self.finds(&["mma-not-awaited"], |other| {
-                let load = other.labels.first().map_or(u32::MAX, |label| label.place.line);
-                d.labels.iter().any(|label| label.place.line > load && stores(&label.place.text))
-            }),
-            "swizzle-mismatch" => self.finds(&["race-shared"], |other| {
-                d.labels.iter().take(2).all(|label| other.labels.iter().any(|l| line(&l.place) == line(&label.place)))
-            }),
-            _ => self.is_explained(d),
-        };
-        let late: Vec<bool> = self.list.iter().map(comes_behind).collect();
+        let told = |d: &Diagnostic| !self.is_in_accumulator(d) && !self.follows(d, Then::Dropped);
+        let told: Vec<bool> = self.list.iter().map(told).collect();
+        let mut told = told.into_iter();
+        self.list.retain(|_| told.next().unwrap_or(true));
+        // A phase is overtaken where something is not waited for: what that does to data says more.
+        // An arrival too many that somebody else made is no consequence.
+        let root = |d: &Diagnostic| d.code == "mbarrier-overflow" && self.overflow_first;
+        let late = |d: &Diagnostic| d.code == "phase-overtaken" || !root(d) && self.follows(d, Then::Behind);
+        let late: Vec<bool> = self.list.iter().map(late).collect();
         let (late, first): (Vec<_>, Vec<_>) = self.list.into_iter().zip(late).partition(|(_, late)| *late);
         let all = first.into_iter().chain(late).map(|(d, _)| d);
         all.partition(|d| d.severity > Severity::Note)

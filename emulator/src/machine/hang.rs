@@ -310,7 +310,8 @@ impl Cluster<'_> {
                     ),
                 },
             );
-            d.labels = vec![init, wait];
+            // Of an arrival that lacks, the wait tells more than the count.
+            d.labels = if self.is_made_for_too_many(b) { vec![init, wait] } else { vec![wait, init] };
             for (site, n) in by_site(&b.arrivals).into_iter().take(2) {
                 let warps =
                     b.came.iter().filter(|came| (came.site, came.phase, came.bytes) == (site, b.phase, false)).count();
@@ -326,6 +327,12 @@ impl Cluster<'_> {
                     _ => String::new(),
                 };
                 d.labels.push(self.label(site, format!("{} from here{of}", counted(n, "arrival"))));
+            }
+            // Made for whole warps, and what has come is a commit, of the warp that waits for them: it is meant for another one.
+            let own = |site: u32| b.came.iter().any(|came| (came.warp, came.site) == (root.warp, site));
+            let astray = |&(site, _): &(u32, u32)| self.is_commit(site) && own(site);
+            if b.expected.is_multiple_of(32) && b.arrivals.iter().all(astray) {
+                d.labels.rotate_right(1);
             }
             if let Some(twin) = self.idle_twin(blocked, barrier) {
                 self.arrivals_elsewhere(&mut d, barrier, twin);

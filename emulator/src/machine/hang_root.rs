@@ -359,16 +359,22 @@ impl Cluster<'_> {
 
     /// Copies bring bytes that a phase lacks to an mbarrier of another CTA, where nobody waits.
     pub fn bytes_elsewhere(&self, d: &mut Diagnostic, barrier: u32, twin: u32) {
-        let brought = sum(&self.barriers[twin as usize].traffic.brought);
-        if brought == 0 {
-            return;
-        }
+        let copies = &self.barriers[twin as usize].traffic.brought;
+        let brought = sum(copies);
+        let Some(first) = copies.first() else { return };
         let (here, there) = (self.barrier_name(barrier), self.barrier_name(twin));
         d.title = format!("{}; {there} gets {}, where nobody waits", d.title, counted(brought, "byte"));
         d.help = format!(
             "Let the copies of both CTAs tell {here}, where the wait is: with .cta_group::2 they may, at the address that mapa gives for \
              its CTA."
         );
+        // Where other copies tell this one, the copy first: it is what has to change.
+        if sum(&self.barriers[barrier as usize].traffic.brought) == 0 {
+            return;
+        }
+        let place = self.place(first.site);
+        d.labels.retain(|label| label.place != place);
+        d.labels.insert(0, self.label(first.site, format!("this copy tells {there}")));
     }
 
     /// Nothing ever arrives at an mbarrier; at that of another CTA it does.

@@ -2,6 +2,8 @@
 
 use super::cluster::Cluster;
 use super::hang::{Blocked, barrier_of};
+use super::hang_root::by_site;
+use super::mbarrier::Mbarrier;
 use crate::program::op::{Address, Op, Reg};
 
 impl Cluster<'_> {
@@ -40,11 +42,7 @@ impl Cluster<'_> {
     /// that nobody has waited for. The statement, and that mbarrier.
     pub fn arrives_astray(&self, blocked: &[Blocked], barrier: u32) -> Option<(u32, u32)> {
         let here = &self.barriers[barrier as usize];
-        let ring = |offset: u32| {
-            let name = self.shared_name(offset);
-            name.strip_prefix('`')?.split_once('[').map(|(ring, _)| ring.to_string())
-        };
-        let mine = ring(here.offset);
+        let mine = self.ring_of(here.offset);
         let awaited = |n: u32| {
             blocked.iter().any(|b| barrier_of(b) == Some(n))
                 || self.warps.iter().any(|warp| warp.passed.iter().any(|passed| passed.barrier == n))
@@ -52,10 +50,31 @@ impl Cluster<'_> {
         (0..self.barriers.len() as u32).filter(|&n| n != barrier).find_map(|n| {
             let other = &self.barriers[n as usize];
             let arrival = other.came.iter().find(|came| !came.bytes)?;
-            let alike = mine.is_some() && ring(other.offset) == mine;
+            let alike = mine.is_some() && self.ring_of(other.offset) == mine;
             let lost = || self.is_commit(arrival.site) && !awaited(n);
             (other.valid && other.cta == here.cta && (alike || lost())).then_some((arrival.site, n))
         })
+    }
+
+    /// The name of the ring of buffers in which a byte lies.
+    fn ring_of(&self, offset: u32) -> Option<String> {
+        let name = self.shared_name(offset);
+        name.strip_prefix('`')?.split_once('[').map(|(ring, _)| ring.to_string())
+    }
+
+    /// Whether a phase that lacks arrivals has all that belong to it, as it seems, and is made for too many: the others of its ring are made for
+    /// fewer; or whole warps arrive, and no whole warp lacks; or the one statement that names it has come once, and commits for one or for whole warps.
+    pub fn is_made_for_too_many(&self, b: &Mbarrier) -> bool {
+        let ring = self.ring_of(b.offset);
+        let of_ring = |other: &&Mbarrier| ring.is_some() && other.valid && self.ring_of(other.offset) == ring;
+        let others = || self.barriers.iter().filter(of_ring).filter(|other| other.offset != b.offset);
+        let arrivals = by_site(&b.arrivals);
+        let in_warps = |&(site, count): &(u32, u32)| !self.is_commit(site) && count.is_multiple_of(32);
+        let whole = arrivals.iter().all(in_warps) && !b.expected.is_multiple_of(32);
+        let named = self.arrival_sites_anywhere(b.offset);
+        let alone = named.len() == 1 && arrivals == [(named[0], 1)];
+        let for_warps = b.expected.is_multiple_of(32);
+        others().any(|other| other.expected < b.expected) || whole || alone && (!for_warps || self.is_commit(named[0]))
     }
 
     fn arrivals(&self, is_target: impl Fn(usize, &Address) -> bool) -> Vec<u32> {

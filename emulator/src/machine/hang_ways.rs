@@ -33,7 +33,9 @@ impl Cluster<'_> {
     /// whose index has run past its mbarriers, or one at a CTA barrier to which nobody else would ever come.
     pub fn wrong_by_itself<'b>(&self, blocked: &'b [Blocked]) -> Option<&'b Blocked> {
         let starved = blocked.iter().find(|waiter| self.is_starved(blocked, waiter));
-        let wrong = |waiter: &&Blocked| self.skipped(waiter).is_some() || self.run_past(waiter).is_some();
+        let wrong = |waiter: &&Blocked| {
+            self.skipped(waiter).is_some() || self.run_past(waiter).is_some() || self.waits_again(waiter).is_some()
+        };
         let wrong = starved.or_else(|| blocked.iter().find(wrong));
         wrong.or_else(|| blocked.iter().find(|waiter| self.nobody_comes(blocked, waiter)))
     }
@@ -79,6 +81,16 @@ impl Cluster<'_> {
             d.labels = vec![wait];
             return Some(d);
         }
+        if let Some(last) = self.waits_again(waiter) {
+            let seen = last.phase.unwrap_or_default();
+            let mut d = self.hang(
+                waiter.site,
+                format!("{who} waits for phase {now} of {name} right behind its wait for phase {seen}, and does nothing in between"),
+                "Wait once for each phase: do what the phase tells of, and tell that it is done, before the next one is waited for.".into(),
+            );
+            d.labels = vec![wait, self.label(last.site, format!("it passed phase {seen} here"))];
+            return Some(d);
+        }
         let (next, passed) = self.skipped(waiter)?;
         let before = match passed.phase {
             Some(phase) => format!("it passed phase {phase} here, with the same parity"),
@@ -117,6 +129,19 @@ impl Cluster<'_> {
         let seen = |passed: &Passed| (passed.barrier, passed.phase) == (barrier, Some(0));
         let unseen = !self.warps.iter().any(|warp| warp.passed.iter().any(seen));
         (unseen && self.barriers[barrier as usize].phase == 1).then_some((0, *other))
+    }
+
+    /// The wait that has let the warp pass the phase before by another statement, where nothing stands between the two but what computes registers.
+    fn waits_again(&self, waiter: &Blocked) -> Option<Passed> {
+        let barrier = barrier_of(waiter)?;
+        let last = *self.warps[waiter.warp].passed.last().filter(|passed| passed.barrier == barrier)?;
+        let code = &self.kernel.code;
+        let place = |site: u32| code.iter().position(|inst| inst.site == site);
+        let (from, to) = (place(last.site)?, place(waiter.site)?);
+        let between = code.get(from + 1..to)?;
+        let next = last.phase.is_some_and(|seen| seen + 1 == self.barriers[barrier as usize].phase);
+        let nothing = |inst: &Inst| matches!(inst.op, Op::Branch { .. }) || inst.facts.plain;
+        (next && between.iter().all(nothing)).then_some(last)
     }
 
     /// The wait that this statement let pass before, where it has gone through mbarriers of one name in their order, and has come to the

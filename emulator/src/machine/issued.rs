@@ -1,8 +1,9 @@
 //! MMAs that were issued, complete or not: what a later one, or a load, has to do with the ones before.
 
 use super::instruction_descriptor::Accumulator;
+use super::state::Heard;
 use super::tensor::{Halves, Layout};
-use crate::order::Stamp;
+use crate::order::{Stamp, Views};
 use crate::program::kind::Kind;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
@@ -23,6 +24,8 @@ pub struct Issued {
     /// Of a load of an accumulator that is not of FP32, by its statement and first register: the statement that computes with what it
     /// loads as with FP32 numbers.
     pub taken_for_fp32: FxHashMap<(u32, Option<u16>), Option<u32>>,
+    /// The last MMA that a warp knew of when it loaded these columns last: warp, first column, columns.
+    loads: FxHashMap<(usize, u32, u32), Option<Stamp>>,
 }
 
 /// An MMA that was issued.
@@ -40,6 +43,8 @@ pub struct Recent {
     pub of: Accumulator,
     /// What it multiplies: where A begins, in either memory, and B.
     pub operands: (u32, u32),
+    /// It adds to what was there.
+    pub adds: bool,
     /// Somebody has read the accumulator since.
     pub read: bool,
     pub stamp: Stamp,
@@ -90,6 +95,31 @@ impl Issued {
     /// Somebody reads these columns of a CTA.
     pub fn accumulators_read(&mut self, cta: usize, halves: Halves, column: u32, columns: u32) {
         self.recent.iter_mut().filter(|m| m.lies_in(cta, halves, column, columns)).for_each(|m| m.read = true);
+    }
+
+    /// A warp of a CTA that knows this much loads these columns: what it knows of their product.
+    pub fn loads(
+        &mut self,
+        (warp, cta): (usize, usize),
+        halves: Halves,
+        (column, columns): (u32, u32),
+        views: &Views,
+    ) -> Heard {
+        let (mut known, mut next) = (None, None);
+        for mma in self.recent.iter().filter(|m| m.lies_in(cta, halves, column, columns)) {
+            if views.heard(mma.stamp.actor) >= mma.stamp.epoch {
+                (known, next) = (Some(mma.stamp), None);
+            } else {
+                next = next.or(Some(mma.adds));
+            }
+        }
+        let before = self.loads.insert((warp, column, columns), known).flatten();
+        match next {
+            _ if known.is_none() || known == before => Heard::Nothing,
+            Some(false) => Heard::Whole,
+            Some(true) => Heard::Part,
+            None => Heard::Nothing,
+        }
     }
 
     /// Whether a recent one of the same warp wrote some of these columns.

@@ -172,20 +172,17 @@ impl Cluster<'_> {
         fragment.pc += 1;
         let again = warp.passed.iter().any(|passed| (passed.barrier, passed.phase) == (barrier, phase));
         let same = |passed: &Passed| (passed.barrier, passed.phase, passed.site) == (barrier, phase, site);
-        let wait = Passing {
-            before: phases,
-            actor: warp.actor,
-            epoch: warp.epoch,
-            site,
-            again: phase.is_some() && warp.passed.iter().any(same),
-        };
+        let twice = phase.is_some() && warp.passed.iter().any(same);
+        let lost = |passed: &Passed| (passed.barrier, passed.site) == (barrier, site) && passed.lost;
+        let lost = twice || warp.passed.iter().any(lost);
+        let wait = Passing { before: phases, actor: warp.actor, epoch: warp.epoch, site, again: twice };
         let used = Used { warp: w, epoch: wait.epoch, site };
         self.barriers[barrier as usize].used(used);
         self.barriers[barrier as usize].passed(wait);
         self.overtaken(barrier);
         let warp = &mut self.warps[w];
         warp.passed.retain(|passed| passed.barrier != barrier);
-        warp.passed.push(Passed { barrier, site, parity, phase, fresh, again });
+        warp.passed.push(Passed { barrier, site, parity, phase, fresh, again, lost });
         let (actor, id) = (Actor::Warp(warp.index), self.barrier_id(barrier));
         let home = self.warps[w].cta;
         self.trace(home, actor, Span::of_warp(w, since, time), site, || EventKind::BarrierWait {

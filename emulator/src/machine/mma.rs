@@ -325,6 +325,7 @@ impl Cluster<'_> {
                 },
                 b.start,
             ),
+            adds: inputs.accumulate,
             read: false,
             stamp,
         };

@@ -3,7 +3,7 @@
 use super::cluster::Cluster;
 use super::warp::lanes;
 use crate::diagnostic::{Diagnostic, Label, Place, Severity};
-use crate::launch::{RegionKind, RegionSpace};
+use crate::launch::{Region, RegionKind, RegionSpace};
 use crate::report::Barrier;
 
 /// `1 arrival`, `2 arrivals`.
@@ -80,10 +80,7 @@ impl Cluster<'_> {
     /// How messages name a byte of shared memory: by its region or variable.
     pub fn shared_name(&self, offset: u32) -> String {
         if let Some(dynamic) = offset.checked_sub(self.kernel.dynamic_start) {
-            let region = self.launch.regions.iter().find(|r| {
-                r.space == RegionSpace::DynamicShared && dynamic.checked_sub(r.offset).is_some_and(|d| d < r.bytes)
-            });
-            if let Some(region) = region {
+            if let Some(region) = self.region_of(dynamic) {
                 let stage = region.stage.map_or(String::new(), |s| format!("[{s}]"));
                 return format!("`{}{stage}`", region.name);
             }
@@ -94,6 +91,20 @@ impl Cluster<'_> {
             Some(v) => format!("`{}`", v.name),
             None => format!("shared memory at offset {offset:#x}"),
         }
+    }
+
+    /// The region of a byte of dynamic shared memory.
+    fn region_of(&self, dynamic: u32) -> Option<&Region> {
+        let holds = |r: &&Region| {
+            r.space == RegionSpace::DynamicShared && dynamic.checked_sub(r.offset).is_some_and(|d| d < r.bytes)
+        };
+        self.launch.regions.iter().find(holds)
+    }
+
+    /// Where the buffer begins that holds a byte of shared memory, and how many bytes it has.
+    pub fn buffer_of(&self, offset: u32) -> Option<(u32, u32)> {
+        let region = self.region_of(offset.checked_sub(self.kernel.dynamic_start)?)?;
+        Some((self.kernel.dynamic_start + region.offset, region.bytes))
     }
 
     /// Like [`Cluster::shared_name`], with row and column if it is a tile.

@@ -19,6 +19,9 @@ impl Cluster<'_> {
         let (init, expected) = (self.barriers[barrier as usize].init.site, self.barriers[barrier as usize].expected);
         let b = &mut self.barriers[barrier as usize];
         let arrivals: Vec<u32> = b.previous.iter().map(|&(site, _)| site).collect();
+        // What is known of the last phase that is complete.
+        let last = b.phase.saturating_sub(1);
+        let brought: Vec<u32> = b.traffic_before.brought.iter().map(|bytes| bytes.site).take(2).collect();
         for Overtaken { phase, site: wait, again } in std::mem::take(&mut b.overtaken) {
             let site = arrivals.last().copied().unwrap_or(wait);
             let title = match phase.checked_sub(1) {
@@ -48,6 +51,9 @@ impl Cluster<'_> {
                 None => "this wait is for parity 1, before any phase is complete".to_string(),
             };
             diagnostic.labels.push(self.label(wait, text));
+            for copy in brought.iter().filter(|_| phase == last) {
+                diagnostic.labels.push(self.label(*copy, format!("this copy brings bytes of phase {phase}")));
+            }
             let made = format!("{name} is initialised for {} a phase", counted(expected, "arrival"));
             diagnostic.labels.push(self.label(init, made));
             self.findings.add(diagnostic);

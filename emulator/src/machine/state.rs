@@ -123,6 +123,10 @@ pub struct NamedBarrier {
     pub votes: Option<(u32, u32)>,
     /// What those who came had fenced, or seen without a fence; `None`: nothing.
     pub halves: Option<Box<super::halves::Halves>>,
+    /// The warps that have come in this phase, as a mask.
+    pub who: u32,
+    /// Those of earlier phases that had a thread count, each set once, with the statement of the last of them.
+    pub groups: Vec<(u32, u32)>,
 }
 
 impl NamedBarrier {
@@ -134,8 +138,27 @@ impl NamedBarrier {
         if whole {
             *partial = 0;
             self.arrived += 32;
+            self.who |= 1 << (warp % 32);
         }
         whole
+    }
+
+    /// What is left when a phase is complete: which warps have met.
+    pub fn remembered(&mut self) -> NamedBarrier {
+        const MOST: usize = 8;
+        let mut groups = std::mem::take(&mut self.groups);
+        let known = self.expected.is_none() || groups.iter().any(|&(who, _)| who == self.who);
+        if !known && groups.len() < MOST {
+            groups.push((self.who, self.site));
+        }
+        NamedBarrier { groups, ..NamedBarrier::default() }
+    }
+
+    /// Two sets of warps that have met here and have some warps in common, and each some that the other has not: no one group's barrier.
+    pub fn mixed(&self) -> Option<[(u32, u32); 2]> {
+        let mixes = |a: &(u32, u32), b: &(u32, u32)| a.0 & b.0 != 0 && a.0 & !b.0 != 0 && b.0 & !a.0 != 0;
+        let pair = |one: &(u32, u32)| self.groups.iter().find(|other| mixes(one, other)).map(|other| [*one, *other]);
+        self.groups.iter().find_map(pair)
     }
 
     /// Somebody has arrived in the current phase.
@@ -200,6 +223,8 @@ pub struct Race {
     pub unwritten: bool,
     /// The first comes behind the second in its own thread: the other threads of a warpgroup came to an MMA later.
     pub late: bool,
+    /// Of a load from an accumulator: what it was to read, by what its warp knows.
+    pub heard: Heard,
     /// Both write, and the same value.
     pub same_value: bool,
     pub frees: bool,
@@ -222,6 +247,7 @@ impl Race {
             passed: vec![],
             unwritten: false,
             late: false,
+            heard: Heard::default(),
             same_value: false,
             frees: false,
             in_time: false,
@@ -230,6 +256,18 @@ impl Race {
             count: 1,
         }
     }
+}
+
+/// What a warp knows of the product in the columns that it loads from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Heard {
+    /// Of no MMA that it has not read the result of.
+    #[default]
+    Nothing,
+    /// Of an MMA to whose result the next one adds.
+    Part,
+    /// Of one behind which another product begins: it reads what it has waited for.
+    Whole,
 }
 
 /// Where a conflict is.

@@ -308,7 +308,8 @@ impl Cluster<'_> {
         if named.arrived == 0 || named.arrived < expected {
             return;
         }
-        let done = std::mem::take(named);
+        let remembered = named.remembered();
+        let done = std::mem::replace(named, remembered);
         let time = done.latest + self.costs.cta_barrier + 2 * u64::from(expected / 32);
         let (cta, number) = (c as u8, id as u8);
         self.record.add(0, 0, done.site, What::NamedDone { cta, id: number });

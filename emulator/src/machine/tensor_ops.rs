@@ -3,7 +3,7 @@
 use super::cells::Use;
 use super::cluster::{Cluster, Stop};
 use super::outbox::Item;
-use super::state::{ActorKind, At, Race, RaceMemory, Span};
+use super::state::{ActorKind, At, Heard, Race, RaceMemory, Span};
 use super::tensor::{CELL, COLUMNS, Halves, LANES, place};
 use super::warp::{OpenLoad, Warp, lanes};
 use crate::diagnostic::{Diagnostic, Severity};
@@ -135,9 +135,11 @@ impl Cluster<'_> {
         let (lane, column, columns) = self.tensor_range(at, shape, registers, tensor)?;
         self.settle();
         let halves = Halves::of(lane, shape.size().0);
+        let mut heard = Heard::Nothing;
         if !self.options.timing_only {
             self.check_accumulator_type(site, c, (halves, column, columns), d);
             self.issued.accumulators_read(c, halves, column, columns);
+            heard = self.issued.loads((w, c), halves, (column, columns), &self.warps[w].views);
         }
         let actor = self.queue_actor(w, |warp| &mut warp.loads, ActorKind::TensorLoads);
         let warp = &mut self.warps[w];
@@ -232,7 +234,8 @@ impl Cluster<'_> {
             if let Some(conflict) = conflicts.into_iter().flatten().next() {
                 let (passed, unwritten) = (self.warps[w].passed.clone(), missing.is_some());
                 let unwaited = self.was_not_waited_for(w, conflict.first);
-                self.race(Race { passed, unwritten, unwaited, ..Race::new(RaceMemory::Tensor(c), conflict, stamp) });
+                let race = Race::new(RaceMemory::Tensor(c), conflict, stamp);
+                self.race(Race { passed, unwritten, unwaited, heard, ..race });
             }
         }
         let (actor, time) = self.when(w, f);

@@ -302,7 +302,8 @@ impl Cluster<'_> {
         let conflict = if writes { shadow.write(start, len, &access) } else { shadow.read(start, len, &access) };
         if let Some(conflict) = conflict {
             let unwritten = writes && !self.ctas[slot.cta].shared.is_defined(conflict.byte as usize);
-            self.race(Race { unwritten, ..Race::new(RaceMemory::Shared(slot.cta), conflict, stamp) });
+            let passed = self.warps[w].passed.clone();
+            self.race(Race { unwritten, passed, ..Race::new(RaceMemory::Shared(slot.cta), conflict, stamp) });
         }
         if writes {
             self.ctas[slot.cta].staged.written(slot.offset, slot.offset + bytes);

@@ -329,6 +329,8 @@ pub struct Passed {
     pub fresh: bool,
     /// The same phase had let it pass before.
     pub again: bool,
+    /// Its statement has let the warp pass twice for one phase, now or before: it asks for other phases than those that it is meant for.
+    pub lost: bool,
 }
 
 /// A warp.

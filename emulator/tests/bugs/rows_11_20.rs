@@ -222,8 +222,8 @@ pub fn cases() -> Vec<Case> {
             tvm,
             Pair,
             &[("    and.b32 %r15, %r13, 0xfeffffff;", "    mov.b32 %r15, %r13;")],
-            // Said of the barrier: where its bytes are announced.
-            Finds(&[("hang", "%p4, [%r13], %r11"), ("hang", "_, [%r13], 65536;")]),
+            // Said of a copy: it tells the other CTA's.
+            Finds(&[("hang", "{%r19, %r7}], [%r15]")]),
         ),
         case(
             "19b",

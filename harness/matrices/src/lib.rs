@@ -9,3 +9,4 @@ pub mod compare;
 pub mod gemm;
 pub mod inputs;
 pub mod reference;
+pub mod slices;

@@ -17,10 +17,9 @@ use crate::inputs::InputKind;
 use crate::mismatch::Mismatch;
 use crate::observe::Observation;
 use emulator::{Copy, CopyKind, Event, EventKind, OperandRead};
+use matrices::slices::DEPTH;
 
 const OUTSIDE: &str = "What a box has outside of its tensor is filled with zeros (PTX ISA, tensors: bounding box).";
-/// Columns of A and B that one MMA multiplies.
-const DEPTH: usize = 16;
 
 /// A stage of the way from A and B to D.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,8 +4,8 @@ use super::{Astray, DEPTH, OUTSIDE, Stage, astray, rounds, with_source};
 use crate::diagnostics::Explanation;
 use crate::observe::Observation;
 use emulator::{Event, EventKind, OperandRead};
+use matrices::slices::{Computed, Slices};
 use ptx::Dtype;
-use std::collections::HashMap;
 
 /// An MMA with both operands in shared memory.
 #[derive(Clone, Copy)]
@@ -80,30 +80,19 @@ pub(super) fn as_what(run: &Observation, mmas: &[Mma]) -> Option<Astray> {
     None
 }
 
-/// By 16 elements of a row: its number, and the first of their columns.
-type Places<'a> = HashMap<&'a [u16], (usize, usize)>;
-
-fn places(matrix: &[u16], k: usize) -> Places<'_> {
-    let rows = matrix.chunks_exact(k).enumerate();
-    rows.flat_map(|(row, line)| line.chunks_exact(DEPTH).enumerate().map(move |(n, slice)| (slice, (row, n * DEPTH))))
-        .collect()
-}
-
 /// Which rows each MMA multiplies.
 pub(super) fn factors<'a>(run: &Observation, mmas: &[Mma<'a>]) -> Result<Vec<Factors<'a>>, Astray> {
     let k = run.inputs.problem.k as usize;
-    let of = [places(&run.inputs.a, k), places(&run.inputs.b, k)];
+    let of = [Slices::new(&run.inputs.a, k), Slices::new(&run.inputs.b, k)];
     // D may as well be computed as its transpose.
-    let is_in = |places: &Places| {
-        mmas.iter().any(|mma| mma.operands[0].elements.chunks(DEPTH).any(|row| places.contains_key(row)))
-    };
+    let is_in = |places: &Slices| mmas.iter().any(|mma| places.has_any_of(&mma.operands[0].elements));
     let swapped = !is_in(&of[0]) && is_in(&of[1]);
     let (names, places) = if swapped { (["B", "A"], [&of[1], &of[0]]) } else { (["A", "B"], [&of[0], &of[1]]) };
     let mut all = Vec::with_capacity(mmas.len());
     for mma in mmas {
         let mut found = Vec::with_capacity(2);
         for ((operand, name), places) in mma.operands.into_iter().zip(names).zip(places) {
-            let rows: Vec<_> = operand.elements.chunks(DEPTH).map(|row| places.get(row).copied()).collect();
+            let rows = places.find_all(&operand.elements);
             if let Some(row) = rows.iter().position(Option::is_none) {
                 return Err(no_row(run, mma, operand, (name, row)));
             }
@@ -175,37 +164,18 @@ fn no_row(run: &Observation, mma: &Mma, operand: &OperandRead, (name, row): (&st
     astray(Stage::Operand, place(title, OPERAND, help))
 }
 
-/// The MMA, from 1, that computed each product: of a row of A and a row of B, at a slice of their columns; 0 for none.
-struct Computed {
-    by: Vec<u32>,
-    n: usize,
-    slices: usize,
-}
-
-impl Computed {
-    fn none(run: &Observation) -> Computed {
-        let problem = &run.inputs.problem;
-        let (n, slices) = (problem.n as usize, problem.k as usize / DEPTH);
-        Computed { by: vec![0; problem.m as usize * n * slices], n, slices }
-    }
-
-    fn at(&mut self, row: usize, column: usize, depth: usize) -> &mut u32 {
-        &mut self.by[(row * self.n + column) * self.slices + depth / DEPTH]
-    }
+fn none_computed(run: &Observation) -> Computed {
+    let problem = &run.inputs.problem;
+    Computed::new(problem.m as usize, problem.n as usize, problem.k as usize)
 }
 
 /// A product that is computed twice.
 pub(super) fn again(run: &Observation, factors: &[Factors]) -> Option<Astray> {
-    let mut computed = Computed::none(run);
+    let mut computed = none_computed(run);
     for (number, Factors { mma, rows, columns, depth }) in (1..).zip(factors) {
-        for row in rows {
-            for column in columns {
-                let by = computed.at(*row, *column, *depth);
-                if let Some(before) = (*by as usize).checked_sub(1).and_then(|before| factors.get(before)) {
-                    return Some(once_more(run, (*row, *column, *depth), mma, &before.mma));
-                }
-                *by = number;
-            }
+        if let Some((row, column, by)) = computed.add(number, rows, columns, *depth) {
+            let before = factors.get(by as usize - 1)?;
+            return Some(once_more(run, (row, column, *depth), mma, &before.mma));
         }
     }
     None
@@ -213,21 +183,17 @@ pub(super) fn again(run: &Observation, factors: &[Factors]) -> Option<Astray> {
 
 /// A product that is not computed at all.
 pub(super) fn missing(run: &Observation, factors: &[Factors]) -> Option<Astray> {
-    let mut computed = Computed::none(run);
+    let mut computed = none_computed(run);
     for (number, Factors { rows, columns, depth, .. }) in (1..).zip(factors) {
-        for row in rows {
-            columns.iter().for_each(|column| *computed.at(*row, *column, *depth) = number);
-        }
+        computed.add(number, rows, columns, *depth);
     }
-    let (n, slices) = (computed.n, computed.slices);
-    let missing = computed.by.iter().position(|by| *by == 0)?;
-    let (row, column, depth) = (missing / slices / n, missing / slices % n, missing % slices * DEPTH);
+    let (row, column, depth) = computed.missing()?;
     let title = format!("no MMA multiplies row {row} of A by row {column} of B at columns {}", span(depth));
     let help = "Check how many rounds over K and how many tiles there are, and which the loads bring.";
     let last = factors.iter().max_by_key(|factors| factors.mma.event.start)?;
     let explanation = Explanation::new(title, PRODUCT, help);
     // Of its tile, all that comes before it along K, or nothing.
-    let tile = &computed.by[(row * n + column) * slices..][..slices];
+    let tile = computed.of(row, column);
     let begun = tile.iter().rposition(|by| *by > 0);
     let of_tile = begun.and_then(|slice| factors.get(tile[slice] as usize - 1));
     let explanation = match (begun, of_tile) {

@@ -122,7 +122,7 @@ impl Barriers {
                 let of_lines = text.find(|s| lines.iter().any(|(line, _)| *line == s.line));
                 // What the statements were for, and what that is for that stands there now.
                 let computed: Vec<&str> = lines.iter().flat_map(|(_, now)| computed(now)).collect();
-                let users = text.find(|s| flow::touched(s).iter().any(|register| computed.contains(register)));
+                let users = computed.iter().flat_map(|register| text.touching(register)).copied();
                 let mut right = self.led_to(text, of_lines.chain(users).collect());
                 right.extend(mutant.lines());
                 // One that is gone from here, or works on another barrier.
@@ -160,7 +160,7 @@ impl Barriers {
                 }
             }
             let written = if flow::computes(statement) { flow::written(statement) } else { Vec::new() };
-            for user in text.find(|s| flow::touched(s).iter().any(|register| written.contains(register))) {
+            for &user in written.iter().flat_map(|register| text.touching(register)) {
                 // Another address, or other CTAs: what it did is elsewhere.
                 let of_user = &text.lines[text.statements[user].line];
                 let decides = |register: &&str| {
@@ -228,7 +228,7 @@ fn used_in(text: &Text, mut open: Vec<usize>) -> BTreeSet<u32> {
         }
         lines.insert(line_of(&text.statements[at]));
         let written = flow::written(&text.statements[at]);
-        open.extend(text.find(|s| flow::touched(s).iter().any(|register| written.contains(register))));
+        open.extend(written.iter().flat_map(|register| text.touching(register)));
     }
     lines
 }

@@ -32,13 +32,13 @@ pub fn is_pure(statement: &Statement) -> bool {
 
 /// Whether a branch leads out of some statements.
 pub fn is_left(text: &Text, part: Range<usize>) -> bool {
-    part.clone().any(|at| text.target(at).is_some_and(|to| !part.contains(&to)))
+    text.branches().iter().any(|(at, to)| part.contains(at) && !part.contains(to))
 }
 
 /// The branches from elsewhere that lead into some statements.
 pub fn entries(text: &Text, part: Range<usize>) -> impl Iterator<Item = usize> + '_ {
-    text.find(|s| s.target().is_some())
-        .filter(move |at| !part.contains(at) && text.target(*at).is_some_and(|to| part.contains(&to)))
+    let enters = move |(at, to): &&(usize, usize)| !part.contains(at) && part.contains(to);
+    text.branches().iter().filter(enters).map(|(at, _)| *at)
 }
 
 /// The registers that a pure instruction, or `elect.sync`, writes.
@@ -66,7 +66,7 @@ pub fn touched(statement: &Statement) -> Vec<&str> {
 
 /// Branches forward over a statement: threads that take one do not come to it.
 pub fn guards(text: &Text, at: usize) -> impl Iterator<Item = usize> + '_ {
-    (0..at).filter(move |&branch| text.target(branch).is_some_and(|target| target > at))
+    text.branches().iter().filter(move |(branch, to)| *branch < at && *to > at).map(|(branch, _)| *branch)
 }
 
 /// Whether a loop lies around a statement.
@@ -76,7 +76,7 @@ pub fn repeats(text: &Text, at: usize) -> bool {
 
 /// Branches back over a statement: loops around it.
 fn loops(text: &Text, at: usize) -> impl Iterator<Item = usize> + '_ {
-    (at..text.statements.len()).filter(move |&branch| text.target(branch).is_some_and(|target| target <= at))
+    text.branches().iter().filter(move |(branch, to)| *branch >= at && *to <= at).map(|(branch, _)| *branch)
 }
 
 /// A part of the CTA: threads whose number, shifted right by this, is this.
@@ -116,9 +116,8 @@ pub fn group(text: &Text, branch: usize) -> Option<Group> {
 
 /// The one statement that writes a register, if there is one alone.
 pub fn only_definition(text: &Text, register: &str) -> Option<usize> {
-    let mut all = text.find(|statement| statement.label().is_none() && written(statement).contains(&register));
-    let first = all.next()?;
-    all.next().is_none().then_some(first)
+    let [only] = text.beginning(register) else { return None };
+    Some(*only)
 }
 
 /// An operand with what its registers are computed from in its place, as far as that is written once, by instructions that compute
@@ -165,7 +164,7 @@ pub fn reached_together(text: &Text, at: usize) -> Option<Together> {
 
 /// Whether some thread may end before a statement.
 fn leaves_before(text: &Text, at: usize) -> bool {
-    text.statements[..at].iter().any(|statement| statement.is("ret") || statement.is("exit"))
+    text.end().is_some_and(|end| end < at)
 }
 
 /// Whether threads that come to `at` together take a branch together: its predicate is computed from nothing but constants and what
@@ -180,11 +179,11 @@ fn uniform(text: &Text, branch: usize, at: usize) -> bool {
             continue;
         }
         known.push(register);
-        let defined: Vec<usize> = text.find(|s| s.label().is_none() && written(s).contains(&register)).collect();
+        let defined = text.beginning(register);
         if defined.is_empty() && !ALIKE.iter().any(|name| register.split('.').next() == Some(name)) {
             return false;
         }
-        for definition in defined {
+        for &definition in defined {
             if !is_pure(&text.statements[definition]) {
                 return false;
             }

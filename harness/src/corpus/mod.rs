@@ -161,11 +161,11 @@ pub fn mutants(kernel: &Kernel, kinds: &[Kind]) -> Vec<Mutant> {
         });
     }
     // Two changes may come to the same text: of two neighbours, one moved up and the other one down.
-    let mut seen: HashSet<(String, Option<String>)> = HashSet::from([(kernel.text.with(&[]), None)]);
+    let mut seen = HashSet::from([Now::Lines(BTreeMap::new())]);
     let mut count: BTreeMap<String, usize> = BTreeMap::new();
     all.retain(|mutant| match &mutant.change {
-        Change::Lines(lines) => seen.insert((kernel.text.with(lines), None)),
-        Change::Map(param, change) => seen.insert((String::new(), Some(format!("{param}: {change:?}")))),
+        Change::Lines(lines) => seen.insert(Now::of(&kernel.text, lines)),
+        Change::Map(param, change) => seen.insert(Now::Map(format!("{param}: {change:?}"))),
     });
     for mutant in &mut all {
         mutant.step = kernel.step;
@@ -176,6 +176,28 @@ pub fn mutants(kernel: &Kernel, kinds: &[Kind]) -> Vec<Mutant> {
     }
     all.retain(|mutant| kinds.contains(&mutant.kind));
     all
+}
+
+/// What a change comes to, to tell whether two come to the same.
+#[derive(PartialEq, Eq, Hash)]
+enum Now {
+    /// The lines that are others, in a text of as many.
+    Lines(BTreeMap<usize, String>),
+    /// The text, of other lines.
+    Text(String),
+    /// The launch.
+    Map(String),
+}
+
+impl Now {
+    fn of(text: &Text, lines: &[(usize, String)]) -> Now {
+        if lines.iter().any(|(_, to)| to.contains('\n')) {
+            return Now::Text(text.with(lines));
+        }
+        let mut changed: BTreeMap<usize, String> = lines.iter().cloned().collect();
+        changed.retain(|line, to| text.lines.get(*line).is_some_and(|was| was != to));
+        Now::Lines(changed)
+    }
 }
 
 /// So many of each kind, chosen by a seed, in their order.

@@ -124,6 +124,13 @@ pub struct Text {
     pub statements: Vec<Statement>,
     /// The statement that each label is.
     labels: HashMap<String, usize>,
+    /// The branches, in order, and where they lead.
+    branches: Vec<(usize, usize)>,
+    /// The statements in which a register stands, and those in whose first operand it does; in order.
+    touching: HashMap<String, Vec<usize>>,
+    beginning: HashMap<String, Vec<usize>>,
+    /// The first statement by which a thread ends.
+    end: Option<usize>,
 }
 
 impl Text {
@@ -138,8 +145,39 @@ impl Text {
             .filter_map(|(line, text)| Some(Statement { line, body: read(text)? }))
             .collect();
         let label = |(at, statement): (usize, &Statement)| Some((statement.label()?.to_string(), at));
-        let labels = statements.iter().enumerate().filter_map(label).collect();
-        Text { lines, statements, labels }
+        let labels: HashMap<String, usize> = statements.iter().enumerate().filter_map(label).collect();
+        let branch = |(at, statement): (usize, &Statement)| Some((at, *labels.get(statement.target()?)?));
+        let branches = statements.iter().enumerate().filter_map(branch).collect();
+        let (mut touching, mut beginning) = (HashMap::new(), HashMap::new());
+        for (at, statement) in statements.iter().enumerate() {
+            let guard = statement.guard().map(|guard| guard.register.as_str());
+            let operands = statement.operands().iter().flat_map(|operand| registers(operand));
+            operands.chain(guard).for_each(|register| note(&mut touching, register, at));
+            let first = statement.operands().first().into_iter().flat_map(|operand| registers(operand));
+            first.for_each(|register| note(&mut beginning, register, at));
+        }
+        let end = statements.iter().position(|statement| statement.is("ret") || statement.is("exit"));
+        Text { lines, statements, labels, branches, touching, beginning, end }
+    }
+
+    /// The branches, in order: which statement, and to which one it leads.
+    pub fn branches(&self) -> &[(usize, usize)] {
+        &self.branches
+    }
+
+    /// The statements in which a register stands, in order.
+    pub fn touching(&self, register: &str) -> &[usize] {
+        self.touching.get(register).map_or(&[], Vec::as_slice)
+    }
+
+    /// The statements in whose first operand a register stands, in order: those that write it, where they write anything.
+    pub fn beginning(&self, register: &str) -> &[usize] {
+        self.beginning.get(register).map_or(&[], Vec::as_slice)
+    }
+
+    /// The first statement by which a thread ends.
+    pub fn end(&self) -> Option<usize> {
+        self.end
     }
 
     /// The statement that a label is.
@@ -160,7 +198,7 @@ impl Text {
     /// The statement before this one that writes a register as its first operand, the last of them.
     pub fn definition(&self, register: &str, before: usize) -> Option<usize> {
         let writes = |at: &usize| self.statements[*at].operands().first().is_some_and(|to| to == register);
-        (0..before).rev().find(writes)
+        self.beginning(register).iter().rev().copied().filter(|at| *at < before).find(writes)
     }
 
     /// The statements of a wait around its `mbarrier.try_wait`: the label, the question, the branch back.
@@ -185,6 +223,15 @@ impl Text {
             }
         }
         lines.join("\n") + "\n"
+    }
+}
+
+/// A register stands in a statement.
+fn note(all: &mut HashMap<String, Vec<usize>>, register: &str, at: usize) {
+    match all.get_mut(register) {
+        Some(known) if known.last() == Some(&at) => {}
+        Some(known) => known.push(at),
+        None => _ = all.insert(register.to_string(), vec![at]),
     }
 }
 
@@ -230,8 +277,21 @@ fn split(operands: &str) -> Vec<String> {
 
 /// The registers that stand in an operand.
 pub fn registers(operand: &str) -> impl Iterator<Item = &str> {
-    let ends = |c: char| !(c.is_ascii_alphanumeric() || "_%$.".contains(c));
-    operand.split(ends).filter(|piece| piece.starts_with('%'))
+    fn is_part(byte: u8) -> bool {
+        byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'%' | b'$' | b'.')
+    }
+    let (bytes, mut from) = (operand.as_bytes(), 0);
+    std::iter::from_fn(move || {
+        loop {
+            let begins = from + operand[from..].find('%')?;
+            let length = bytes[begins..].iter().position(|&byte| !is_part(byte)).unwrap_or(bytes.len() - begins);
+            from = begins + length;
+            // Within a name it begins no register.
+            if begins == 0 || !is_part(bytes[begins - 1]) {
+                return Some(&operand[begins..from]);
+            }
+        }
+    })
 }
 
 /// A number as PTX writes it.
@@ -269,6 +329,12 @@ mod tests {
         }
         assert_eq!(text.statements[3].operands(), ["{%f1, %f2}", "[%r3+64]"]);
         assert_eq!((text.target(2), text.wait_loop(1)), (Some(0), Some(0..3)));
+        assert_eq!((text.branches(), text.end()), (&[(2, 0)][..], Some(4)));
+        assert_eq!(
+            (text.touching("%p7"), text.touching("%r10"), text.touching("%r1")),
+            (&[1, 2][..], &[1][..], &[][..])
+        );
+        assert_eq!((text.beginning("%p7"), text.beginning("%r10")), (&[1][..], &[][..]));
         assert_eq!(text.with(&[]), TEXT);
     }
 
@@ -277,6 +343,7 @@ mod tests {
         assert_eq!(registers("{%f1, %f2}").collect::<Vec<_>>(), ["%f1", "%f2"]);
         assert_eq!(registers("[%r3+64]").collect::<Vec<_>>(), ["%r3"]);
         assert_eq!(registers("_|%p2").collect::<Vec<_>>(), ["%p2"]);
+        assert_eq!(registers("a%b, {%tid.x; é%c}, 1").collect::<Vec<_>>(), ["%tid.x", "%c"]);
         assert_eq!((number("0x10"), number("16"), number("%r1")), (Some(16), Some(16), None));
         assert_eq!(further("[%r3]", 8).as_deref(), Some("[%r3+8]"));
         assert_eq!(further("[dynamic_shared+8]", -8).as_deref(), Some("[dynamic_shared+0]"));

@@ -4,30 +4,16 @@ use super::structure::at;
 use crate::inputs::Inputs;
 use crate::observe::Observation;
 use emulator::{Event, Mma};
+use matrices::slices::{DEPTH as SLICE, Slices};
 use std::collections::{HashMap, HashSet};
 
-/// Columns of A and B that one MMA takes.
-const SLICE: usize = 16;
 /// Rows that a tile in shared memory has: an operand of a pair of CTAs lies in two.
 const ROWS: usize = 128;
 
-/// The places of a matrix's blocks: by the first row of a block, its row and its first column.
-type Places<'a> = HashMap<&'a [u16], (usize, usize)>;
-
-fn places(matrix: &[u16], k: usize) -> Places<'_> {
-    let rows = matrix.chunks_exact(k).enumerate();
-    let slices = |row, line: &'_ [u16]| -> Vec<(usize, usize)> {
-        (0..line.len() / SLICE).map(move |slice| (row, slice * SLICE)).collect()
-    };
-    rows.flat_map(|(row, line)| slices(row, line))
-        .map(|(row, column)| (&matrix[row * k + column..][..SLICE], (row, column)))
-        .collect()
-}
-
 /// Where the blocks of an operand lie in the matrix; `None`: they are not of this matrix.
-fn blocks(operand: &[u16], matrix: &[u16], k: usize, places: &Places) -> Option<Blocks> {
+fn blocks(operand: &[u16], matrix: &[u16], k: usize, places: &Slices) -> Option<Blocks> {
     let place = |block: &[u16]| {
-        let &(row, column) = places.get(block.get(..SLICE)?)?;
+        let (row, column) = places.find(block.get(..SLICE)?)?;
         let same = |(index, line): (usize, &[u16])| {
             let from = (row + index) * k + column;
             matrix.get(from..from + SLICE) == Some(line)
@@ -57,12 +43,12 @@ pub(super) type Factors<'a> = (&'a Event, Option<(Blocks, Blocks)>);
 /// What each MMA multiplies.
 pub(super) fn of(run: &Observation) -> Vec<Factors<'_>> {
     let (inputs, k) = (&run.inputs, run.inputs.problem.k as usize);
-    let (in_a, in_b) = (places(&inputs.a, k), places(&inputs.b, k));
+    let (in_a, in_b) = (Slices::new(&inputs.a, k), Slices::new(&inputs.b, k));
     run.mmas().into_iter().map(|(event, mma)| (event, factors(mma, inputs, &in_a, &in_b))).collect()
 }
 
 /// Where the blocks of an MMA's operands lie in A and in B. D is as good when it is computed as its transpose.
-fn factors(mma: &Mma, inputs: &Inputs, in_a: &Places, in_b: &Places) -> Option<(Blocks, Blocks)> {
+fn factors(mma: &Mma, inputs: &Inputs, in_a: &Slices, in_b: &Slices) -> Option<(Blocks, Blocks)> {
     let (first, second, k) = (&mma.a.elements, &mma.b.elements, inputs.problem.k as usize);
     let as_written = blocks(first, &inputs.a, k, in_a).zip(blocks(second, &inputs.b, k, in_b));
     as_written.or_else(|| blocks(second, &inputs.a, k, in_a).zip(blocks(first, &inputs.b, k, in_b)))

@@ -2,7 +2,7 @@
 //! emulator first saw it. Caught is one by a finding of the emulator, a hang among them, a wrong D, or the builder, a launch or a loader that
 //! refuses it: a note is not. What a note or the structure of a kernel alone tells is on a list of its own, `rules/`, and counted apart.
 //!
-//! `cargo test -p mistakes -- --nocapture` prints what came of each.
+//! `cargo test -p mistakes -- --nocapture` prints what came of each, and with `MISTAKES=NAME,NAME` all that is said of these, as a student reads it.
 
 use emulator::{Diagnostic, Launch, Options, Param, Report, Severity};
 use harness::compare::Comparison;
@@ -28,30 +28,10 @@ const BEHIND: &str = "what was expected stands behind it";
 const HANGS: [&str; 3] = ["hang", "instruction-budget", "trap"];
 
 /// Mistakes of which something else is said first than was expected, and why that is left so.
-const OTHERWISE: &[(&str, &str)] = &[
-    (
-        "06-parity-begins-anew",
-        "the phase that a commit of another tile completes comes first, behind it the two accesses; not the wait that passed too early",
-    ),
-    (
-        "06-prefetch-beyond-k",
-        "the phases that overtake each other are told by their arrival and wait, not by the load behind the arrival",
-    ),
-    (
-        "07-arrives-after-the-first-chunk",
-        "the load of the second chunk and the next tile's MMAs are not ordered: it is told as a load too early before it is told as an MMA too early",
-    ),
-    (
-        "07-product-told-each-round",
-        "it is said that a wait comes three phases late, and behind it that nobody waits for the MMA; not that the commit of an earlier round \
-         let the wait pass",
-    ),
-    (
-        "10-one-commit-frees",
-        "the arrival that overflows another barrier is named first, and not the commit that frees the stage too early",
-    ),
-    ("10-one-named-barrier", "the hang comes first, behind it the race that the barrier does not prevent"),
-];
+const OTHERWISE: &[(&str, &str)] = &[(
+    "07-product-told-each-round",
+    "it is told as an arrival that comes too early, a code that was not thought of: at the commit, and the wait for mma2ld that it lets pass",
+)];
 
 /// The same of those on the list of rules.
 const OTHERWISE_OF_RULES: &[(&str, &str)] = &[(
@@ -290,7 +270,10 @@ fn outcomes(all: &[(String, Said, Vec<String>)]) -> String {
 
 /// All of a list, judged, by name; printed.
 fn judged(list: List) -> Vec<(String, Said, Vec<String>)> {
-    let waiting = Mutex::new(ALL.iter().filter(|mistake| mistake.list == list));
+    let whole = std::env::var("MISTAKES").ok();
+    let asked =
+        |mistake: &&Mistake| whole.as_ref().is_none_or(|names| names.split(',').any(|name| name == mistake.name));
+    let waiting = Mutex::new(ALL.iter().filter(|mistake| mistake.list == list).filter(asked));
     let done = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
         for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
@@ -309,7 +292,11 @@ fn judged(list: List) -> Vec<(String, Said, Vec<String>)> {
     for (name, said, differing) in &all {
         println!("{name}: {} ({})", said.codes(), said.on);
         differing.iter().for_each(|what| println!("    {what}"));
+        if whole.is_some() {
+            said.diagnostics.iter().for_each(|(_, text)| println!("{text}"));
+        }
     }
+    assert!(whole.is_none(), "MISTAKES names some of them: without it, all are judged");
     all
 }
 
@@ -344,10 +331,8 @@ fn mistakes_are_caught_as_was_expected() {
     assert!(missed.is_empty(), "missed: {missed:?}");
     let known: Vec<&str> = OTHERWISE.iter().map(|(name, _)| *name).collect();
     assert_eq!(other, known, "not as expected");
-    // What is wanted is 95 percent. It is reached where what is expected may stand behind something else, and not by what is said first.
-    let nowhere = other.len() - behind;
-    assert!(all.len() >= 40 && nowhere * 20 <= all.len(), "{nowhere} of {} are not told as expected", all.len());
-    assert!(other.len() * 10 <= all.len(), "of {} of {} something else is said first", other.len(), all.len());
+    // What is wanted is 95 percent, by what is said first.
+    assert!(all.len() >= 40 && other.len() * 20 <= all.len(), "{} of {} are told otherwise", other.len(), all.len());
 }
 
 /// A rule that is broken without harm is told, too, and never as a finding: then it belongs on the other list.

@@ -147,31 +147,47 @@ pub fn nothing_left_to_order(kernel: &Kernel, mutant: &Mutant) -> bool {
         })
 }
 
-/// `fence.mbarrier_init` is a release fence whose effect is restricted to initialisations by the same thread (PTX ISA, membar, fence): a relaxed
-/// arrival behind it tells of them. It is no fence of the asynchronous proxy; the example there has one beside it. What is here is more: a
-/// barrier follows, with nothing that uses an mbarrier in between, to which all threads of the cluster come, and which orders all that was done
-/// before it ahead of all that comes behind (`bar.sync` of the only CTA; `barrier.cluster.arrive`, which releases, and its wait, which acquires).
-/// So whoever could hear of the initialisation by the fence hears of it by the barrier, and the fence may be missing, be another one, or come
-/// too early. ptxas makes no instruction of it (a test of `machine_code.rs`); that the code differs all the same is other registers.
-pub fn told_by_the_barrier_behind(kernel: &Kernel, mutant: &Mutant) -> bool {
-    let text = &kernel.text;
-    let is_fence = |at: usize| text.statements[at].is("fence.mbarrier_init");
-    let (at, last) = match &mutant.what {
+/// What a mutant does to a `fence.mbarrier_init`, and the last statement of the change: a barrier behind that has all of it before it. What it
+/// changes places with neither uses an mbarrier nor leads elsewhere.
+fn fence_of_initialisations(text: &Text, what: &What) -> Option<(usize, usize)> {
+    let is_fence = |at: &usize| text.statements[*at].is("fence.mbarrier_init");
+    let stays = |at: usize| is_quiet(&text.statements[at]) && text.statements[at].target().is_none();
+    let (fence, last) = match what {
         What::Deleted(at) => (*at, *at),
         What::Changed(at, now) if now.starts_with("fence.") => (*at, *at),
-        What::Moved(at, across) => {
-            let fence = if is_fence(*at) { *at } else { *across };
-            (fence, *at.max(across))
+        What::Moved(at, across) if stays(*at) && stays(*across) => {
+            (if is_fence(at) { *at } else { *across }, *at.max(across))
         }
-        _ => return false,
+        _ => return None,
     };
-    let moved = match mutant.what {
-        What::Moved(at, across) => {
-            [at, across].iter().all(|&one| is_quiet(&text.statements[one]) && text.statements[one].target().is_none())
+    Some((fence, last)).filter(|(fence, _)| is_fence(fence))
+}
+
+/// The fence stands further down, where the thread that executed it still does, in front of the barrier that tells of the initialisations: it covers
+/// as many or more. Or it is a `fence.proxy.async`: the barrier tells threads of all that was done before it, and this fence orders the
+/// initialisations for the engines of the asynchronous proxy. So the proof holds also if a `fence.mbarrier_init` were to mean them, too.
+pub fn fenced_all_the_same(kernel: &Kernel, mutant: &Mutant) -> bool {
+    let Some((fence, last)) = fence_of_initialisations(&kernel.text, &mutant.what) else { return false };
+    let still = match &mutant.what {
+        What::Changed(_, now) => {
+            now.starts_with("fence.proxy.async.shared::cta;") || now.starts_with("fence.proxy.async;")
         }
-        _ => true,
+        What::Moved(..) => last > fence,
+        _ => false,
     };
-    is_fence(at) && moved && barrier_behind(kernel, last).is_some()
+    still && barrier_behind(kernel, last).is_some()
+}
+
+/// `fence.mbarrier_init` is a release fence whose effect is restricted to initialisations by the same thread (PTX ISA, membar, fence): a relaxed
+/// arrival behind it tells of them. It is no proxy fence: the ISA's example for the asynchronous proxy has one beside it, so that engines hear of
+/// an initialisation with it as they do without. A barrier follows, with nothing that uses an mbarrier in between, to which all threads of the
+/// cluster come, and which orders all that was done before it ahead of all that comes behind (`bar.sync` of the only CTA;
+/// `barrier.cluster.arrive`, which releases, and its wait, which acquires). So whoever could hear of the initialisation by the fence hears of it
+/// by the barrier, and the fence may be missing, be another one, or come too early. That it does nothing more is the ISA's word; ptxas
+/// makes no instruction of it (a test of `machine_code.rs`), and where the code differs all the same, it is other registers.
+pub fn told_by_the_barrier_behind(kernel: &Kernel, mutant: &Mutant) -> bool {
+    let fence = fence_of_initialisations(&kernel.text, &mutant.what);
+    fence.is_some_and(|(_, last)| barrier_behind(kernel, last).is_some())
 }
 
 /// The first barrier of a cluster, relaxed. Nothing stands before it but initialisations and, behind them, their fence: what the

@@ -10,11 +10,8 @@ use emulator::Param;
 /// A register that stands only in instructions which compute it, from itself and others.
 pub fn a_register_for_nobody(text: &Text, mutant: &Mutant) -> bool {
     let What::Register(register) = &mutant.what else { return false };
-    let serves = |s: &Statement| {
-        let touches = flow::touched(s).contains(&register.as_str());
-        touches && !(flow::is_pure(s) && flow::written(s) == [register.as_str()])
-    };
-    !text.statements.iter().any(serves)
+    let serves = |s: &Statement| !(flow::is_pure(s) && flow::written(s) == [register.as_str()]);
+    !text.touching(register).iter().any(|&at| serves(&text.statements[at]))
 }
 
 /// The leading offset of a swizzled K-major tile. A step of an MMA takes 32 bytes of a row, which lie within the pattern.

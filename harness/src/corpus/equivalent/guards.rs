@@ -67,10 +67,7 @@ fn waits_only(text: &Text, at: usize) -> bool {
 fn computes_for_itself(text: &Text, part: &Range<usize>) -> bool {
     let computes = |s: &&Statement| flow::is_pure(s) || s.is("elect.sync");
     let mut written = text.statements[part.clone()].iter().filter(computes).flat_map(flow::written);
-    let outside = |register: &str| {
-        let mut all = text.statements.iter().enumerate();
-        all.any(|(at, s)| !part.contains(&at) && flow::touched(s).contains(&register))
-    };
+    let outside = |register: &str| text.touching(register).iter().any(|at| !part.contains(at));
     !written.any(outside)
 }
 

@@ -123,8 +123,8 @@ fn address(text: &Text, operand: &str) -> Option<i64> {
         return if rest.is_empty() { Some(0) } else { number(rest.strip_prefix('+')?) };
     }
     // What stands in brackets is read.
-    let writes = |s: &Statement| s.operands().first().is_some_and(|to| !to.starts_with('[')) && s.label().is_none();
-    let mut all = text.find(|s| writes(s) && flow::written(s).contains(&operand));
+    let writes = |at: &usize| text.statements[*at].operands().first().is_some_and(|to| !to.starts_with('['));
+    let mut all = text.beginning(operand).iter().copied().filter(writes);
     let (Some(definition), None) = (all.next(), all.next()) else { return None };
     let definition = &text.statements[definition];
     match definition.operands() {

@@ -93,6 +93,11 @@ pub const RULES: &[Rule] = &[
         applies: |kernel, mutant| barriers::another_free_barrier(&kernel.text, mutant),
     },
     Rule {
+        name: "fenced-all-the-same",
+        because: "behind all initialisations and in front of their barrier the same thread fences them, or orders them for the asynchronous proxy",
+        applies: barriers::fenced_all_the_same,
+    },
+    Rule {
         name: "told-by-the-barrier-behind",
         because: "the barrier behind it releases and acquires for all threads of the cluster, which is more than the fence does",
         applies: |kernel, mutant| barriers::told_by_the_barrier_behind(kernel, mutant),

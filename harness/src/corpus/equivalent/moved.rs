@@ -61,7 +61,8 @@ pub fn registers_of_no_wait(text: &Text, mutant: &Mutant) -> bool {
 /// Whether a register stands in the braces of a `wgmma`: its accumulator, or A.
 fn holds(text: &Text, register: &str) -> bool {
     let has = |operand: &String| operand.starts_with('{') && registers(operand).any(|one| one == register);
-    text.find(|s| s.is("wgmma") && s.operands().iter().any(has)).next().is_some()
+    let mut all = text.touching(register).iter().map(|&at| &text.statements[at]);
+    all.any(|s| s.is("wgmma") && s.operands().iter().any(has))
 }
 
 #[cfg(test)]

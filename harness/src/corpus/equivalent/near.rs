@@ -109,6 +109,19 @@ fn of_barriers() -> Vec<Near> {
             .but("fence.mbarrier_init.release.cluster;\n", "", "nothing tells of the initialisation")
             .but("mbarrier.init.b64 [s], 1;", "st.shared.b32 [s], %r1;", "the fence covers no store"),
         Near::of("nothing-behind-it", cluster, relaxed).but("ret;", "ld.shared.b32 %r1, [s];\nret;", "a load"),
+        Near::step("fenced-all-the-same", 9, Do::Change("fence.mbarrier_init", "fence.proxy.async.shared::cta;"))
+            .doing(Delete("fence.mbarrier_init"), "no fence is left")
+            .doing(Do::Change("fence.mbarrier_init", "fence.acq_rel.cluster;"), "one of the generic proxy alone")
+            .doing(Do::Change("fence.mbarrier_init", "fence.proxy.async.global;"), "one of other memory")
+            .but(
+                "fence.mbarrier_init.release.cluster;",
+                "fence.mbarrier_init.release.cluster;\nbarrier.cluster.arrive.relaxed.aligned;\nbarrier.cluster.wait.acquire.aligned;",
+                "a relaxed barrier tells what the fence covers, and nothing else",
+            ),
+        Near::of("fenced-all-the-same", &cluster.replacen("\nbarrier", "\nmov.u32 %r1, 0;\nbarrier", 1), Move("fence", "mov"))
+            .doing(Move("fence", "mbarrier.init"), "an initialisation stands behind it")
+            .doing(Move("mov", "barrier.cluster.arrive"), "no fence")
+            .but("mov.u32 %r1, 0;", "mov.u32 %r1, 0;\nmbarrier.arrive.b64 _, [s];", "it is used before"),
         Near::step("told-by-the-barrier-behind", 1, Delete("fence.mbarrier_init"))
             .doing(Delete("mbarrier.init"), "the initialisation itself")
             .doing(Do::Change("fence.mbarrier_init", "mbarrier.inval.shared::cta.b64 [%r1];"), "no fence"),
