@@ -243,6 +243,9 @@ impl Findings {
         let from = |&Follows(what, from, belongs, becomes): &Follows| {
             let cause = |other: &Diagnostic| {
                 let is_one = from.contains(&other.code) || from.is_empty() && other.code != d.code;
+                // An arrival too many that somebody else made is the cause of what the MMA reads too early.
+                let is_one = is_one
+                    && !(self.overflow_first && (d.code, other.code) == ("mbarrier-overflow", "operand-not-ready"));
                 is_one && (other.severity > Severity::Note || d.severity == Severity::Note) && belongs(d, other)
             };
             becomes == then && what.contains(&d.code) && self.list.iter().any(cause)
@@ -265,9 +268,7 @@ impl Findings {
         let mut told = told.into_iter();
         self.list.retain(|_| told.next().unwrap_or(true));
         // A phase is overtaken where something is not waited for: what that does to data says more.
-        // An arrival too many that somebody else made is no consequence.
-        let root = |d: &Diagnostic| d.code == "mbarrier-overflow" && self.overflow_first;
-        let late = |d: &Diagnostic| d.code == "phase-overtaken" || !root(d) && self.follows(d, Then::Behind);
+        let late = |d: &Diagnostic| d.code == "phase-overtaken" || self.follows(d, Then::Behind);
         let late: Vec<bool> = self.list.iter().map(late).collect();
         let (late, first): (Vec<_>, Vec<_>) = self.list.into_iter().zip(late).partition(|(_, late)| *late);
         let all = first.into_iter().chain(late).map(|(d, _)| d);

@@ -28,10 +28,16 @@ const BEHIND: &str = "what was expected stands behind it";
 const HANGS: [&str; 3] = ["hang", "instruction-budget", "trap"];
 
 /// Mistakes of which something else is said first than was expected, and why that is left so.
-const OTHERWISE: &[(&str, &str)] = &[(
-    "07-product-told-each-round",
-    "it is told as an arrival that comes too early, a code that was not thought of: at the commit, and the wait for mma2ld that it lets pass",
-)];
+const OTHERWISE: &[(&str, &str)] = &[
+    (
+        "07-product-told-each-round",
+        "it is told as an arrival that comes too early, a code that was not thought of: at the commit, and the wait for mma2ld that it lets pass",
+    ),
+    (
+        "10-one-commit-frees",
+        "it is told by the initialisation for one arrival, which is the mistake, and by the second arrival of who waited for it; not by a commit",
+    ),
+];
 
 /// The same of those on the list of rules.
 const OTHERWISE_OF_RULES: &[(&str, &str)] = &[(
