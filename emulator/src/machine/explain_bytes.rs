@@ -49,21 +49,26 @@ impl Cluster<'_> {
     /// Copies leave as many bytes of the buffers that they write as the phase lacks: the first of them, and what it leaves.
     fn leaves_bytes(&self, b: &Mbarrier) -> Option<(u32, String)> {
         let lacking = sum(&b.traffic.announced).checked_sub(sum(&b.traffic.brought))?;
-        let mut buffers: Vec<(usize, u32, u32, u32)> = Vec::new();
+        // Where each begins, the bytes that it lacks, in all CTAs, and the first copy to it.
+        let mut buffers: Vec<(u32, i64, u32)> = Vec::new();
         for brought in &b.traffic.brought {
-            // Where a statement writes, its last copy tells: in whichever stage.
-            let copy = self.copies.iter().rev().find(|copy| copy.site == brought.site && !copy.shared.is_empty())?;
-            let to = copy.shared[0];
-            let (start, bytes) = self.buffer_of(to.offset)?;
-            match buffers.iter_mut().find(|known| (known.0, known.1) == (to.cta, start)) {
-                Some(known) => known.2 = known.2.saturating_sub(copy.bytes),
-                None => buffers.push((to.cta, start, bytes.saturating_sub(copy.bytes), copy.site)),
+            // Where a statement writes, its last copies tell: in whichever stage.
+            let mut copies = self.copies.iter().rev().filter(|c| c.site == brought.site && !c.shared.is_empty());
+            let copy = copies.next()?;
+            let (start, bytes) = self.buffer_of(copy.shared[0].offset)?;
+            let mut other = || copies.any(|other| other.shared[0].cta != copy.shared[0].cta);
+            // Of a multicast, each mbarrier hears of what is written in its own CTA.
+            let ctas = if brought.times > 1 && copy.shared.len() == 1 && other() { 2 } else { 1 };
+            let filled = brought.bytes as i64;
+            match buffers.iter_mut().find(|known| known.0 == start) {
+                Some(known) => known.1 -= filled,
+                None => buffers.push((start, i64::from(bytes) * ctas - filled, copy.site)),
             }
         }
-        let left: u64 = buffers.iter().map(|buffer| u64::from(buffer.2)).sum();
-        let &(_, start, bytes, site) = buffers.iter().find(|buffer| buffer.2 > 0)?;
-        let left = Some(left).filter(|left| *left == lacking)?;
-        let all = if left == u64::from(bytes) { String::new() } else { format!(", {left} with those of others") };
+        let left: u64 = buffers.iter().map(|buffer| buffer.1.max(0) as u64).sum();
+        let &(start, bytes, site) = buffers.iter().find(|buffer| buffer.1 > 0)?;
+        let (bytes, left) = (bytes as u64, Some(left).filter(|left| *left == lacking)?);
+        let all = if left == bytes { String::new() } else { format!(", {left} with those of others") };
         Some((site, format!(", and leaves {} of {}{all}", counted(bytes, "byte"), self.shared_name(start))))
     }
 
