@@ -86,7 +86,8 @@ impl Cluster<'_> {
             let mut d = self.hang(
                 waiter.site,
                 format!("{who} waits for phase {now} of {name} right behind its wait for phase {seen}, and does nothing in between"),
-                "Wait once for each phase: do what the phase tells of, and tell that it is done, before the next one is waited for.".into(),
+                "Let a round of the loop wait for one phase: do what it tells of, and tell that it is done, before the next one is waited for."
+                    .into(),
             );
             d.labels = vec![wait, self.label(last.site, format!("it passed phase {seen} here"))];
             return Some(d);
@@ -131,7 +132,8 @@ impl Cluster<'_> {
         (unseen && self.barriers[barrier as usize].phase == 1).then_some((0, *other))
     }
 
-    /// The wait that has let the warp pass the phase before by another statement, where nothing stands between the two but what computes registers.
+    /// The wait that has let the warp pass the phase before by another statement, where nothing stands between the two but what computes registers, and
+    /// which comes round once more: each round waits for two phases.
     fn waits_again(&self, waiter: &Blocked) -> Option<Passed> {
         let barrier = barrier_of(waiter)?;
         let last = *self.warps[waiter.warp].passed.last().filter(|passed| passed.barrier == barrier)?;
@@ -141,7 +143,8 @@ impl Cluster<'_> {
         let between = code.get(from + 1..to)?;
         let next = last.phase.is_some_and(|seen| seen + 1 == self.barriers[barrier as usize].phase);
         let nothing = |inst: &Inst| matches!(inst.op, Op::Branch { .. }) || inst.facts.plain;
-        (next && between.iter().all(nothing)).then_some(last)
+        let twice = next && between.iter().all(nothing) && self.leads_to(waiter, &[last.site]).is_some();
+        twice.then_some(last)
     }
 
     /// The wait that this statement let pass before, where it has gone through mbarriers of one name in their order, and has come to the
