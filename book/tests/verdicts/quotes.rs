@@ -15,6 +15,7 @@ const QUOTES: &[(&str, &str, &str)] = &[
     ("hangs.md", "it waits for 128 arrivals", "one_arrives_7"),
     ("hangs.md", "65536 bytes are announced", "bytes_of_both_5"),
     ("hangs.md", "nothing arrives any more after phase 9", "rounds_differ_7"),
+    ("hangs.md", "and left out phase 0", "parity_of_the_round_5"),
     ("hangs.md", "8 phases were complete", "comes_late_4"),
     ("hangs.md", "1 arrival from here", "one_arrives_7"),
     ("hangs.md", "CTA 1 alone", "mask_is_the_count_9"),
