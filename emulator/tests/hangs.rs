@@ -139,7 +139,7 @@ fn an_index_runs_past_its_ring() {
          add.u32 %r2, %r2, 8;\nbra WAIT;\nEND:",
     );
     assert_eq!(
-        found.title, "warp 1 waits for `other`: by the same statement it waited for `ring` before",
+        found.title, "warp 1 waits for `other`: by the same statement it waited for `ring` at byte 8 before",
         "{found:#?}"
     );
 }

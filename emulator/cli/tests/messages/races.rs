@@ -66,6 +66,8 @@ bar.sync 0;";
                | ---------------------------------- `bar` is initialised for 1 arrival a phase
             19 | mbarrier.arrive.expect_tx.shared.b64 _, [bar], 64;
                | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ this arrival completes phase 0; nothing orders it after the wait
+            20 | cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [tile], [%rd2], 64, [bar];
+               | ---------------------------------------------------------------------------------------- this copy brings bytes of phase 0
             ...
             24 | mbarrier.try_wait.parity.shared.b64 %p1, [bar], 1;
                | -------------------------------------------------- this wait is for parity 1, before any phase is complete
@@ -151,6 +153,8 @@ DONE:"
             ...
             32 | mbarrier.arrive.expect_tx.shared.b64 _, [bar], 64;
                | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ this arrival completes phase 1; nothing orders it after the wait
+            33 | cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [tile], [%rd2], 64, [bar];
+               | ---------------------------------------------------------------------------------------- this copy brings bytes of phase 1
                |
                = confirmed: with --seed 3, the kernel hangs: the wait for `bar`, parity 0, never ends: 2 phases were complete before it came (of the findings, one or several lead to this)
                = rule: A wait by parity tells a phase only from the one before it: every waiter must have seen a phase complete before the next one does, or it waits for ever (PTX ISA 9.7.13.15.4, 9.7.13.15.16).
