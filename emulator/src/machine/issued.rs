@@ -105,19 +105,24 @@ impl Issued {
         (column, columns): (u32, u32),
         views: &Views,
     ) -> Heard {
-        let (mut known, mut next) = (None, None);
+        let (mut known, mut next): (Option<&Recent>, Option<&Recent>) = (None, None);
         for mma in self.recent.iter().filter(|m| m.lies_in(cta, halves, column, columns)) {
             if views.heard(mma.stamp.actor) >= mma.stamp.epoch {
-                (known, next) = (Some(mma.stamp), None);
+                (known, next) = (Some(mma), None);
             } else {
-                next = next.or(Some(mma.adds));
+                next = next.or(Some(mma));
             }
         }
-        let before = self.loads.insert((warp, column, columns), known).flatten();
-        match next {
-            _ if known.is_none() || known == before => Heard::Nothing,
-            Some(false) => Heard::Whole,
-            Some(true) => Heard::Part,
+        let stamp = known.map(|m| m.stamp);
+        let before = self.loads.insert((warp, column, columns), stamp).flatten();
+        match known.zip(next) {
+            Some(_) if stamp == before => Heard::Nothing,
+            // Of what stands beside the product that it knows it has heard nothing.
+            Some((known, next)) if !known.overlaps(next.d.0, next.columns) || !known.shares(next.layout.halves()) => {
+                Heard::Nothing
+            }
+            Some((_, next)) if next.adds => Heard::Part,
+            Some(_) => Heard::Whole,
             None => Heard::Nothing,
         }
     }
