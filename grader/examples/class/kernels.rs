@@ -2,6 +2,7 @@
 
 use crate::random::Random;
 use harness::skeleton;
+use harness::steps::hopper::HOPPER;
 use harness::workbook::tokens::{Kind, tokens};
 use harness::workbook::{Workspace, name};
 use std::collections::BTreeSet;
@@ -38,8 +39,10 @@ impl Sources {
             solutions.push(text);
         }
         let mut sources = Sources { solutions, skeletons, mistakes: Vec::new(), attacks: Vec::new() };
-        for file in files(&root.join("solutions/mistakes/diffs"))? {
-            let mistake = sources.mistake(&file)?;
+        // Those of the kernel for Hopper are of no step: nobody hands them in.
+        let of_steps = |file: &PathBuf| !stem(file).starts_with(&format!("{HOPPER:02}-"));
+        for file in files(&root.join("solutions/mistakes/diffs"))?.iter().filter(|file| of_steps(file)) {
+            let mistake = sources.mistake(file)?;
             sources.mistakes.push(mistake);
         }
         for file in files(&root.join("grader/attacks"))? {

@@ -120,3 +120,17 @@ fn hand_in(class: &Path, name: &str, kind: &Kind, sources: &Sources, random: &mu
 fn packed(student: &Workspace, kind: &Kind, out: &Path) -> Result<(), String> {
     pack(student, &kind.worked_on(), out, Compiled::NotAsked).map(drop)
 }
+
+/// What the checkout has now, its mistakes and attacks among it, becomes hand-ins of every kind.
+#[test]
+fn a_class_is_made_of_this_checkout() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (class, count) = (folder.path().join("class"), 60);
+    let made = write(&Arguments { folder: class.clone(), count, seed: 1 });
+    assert_eq!(made, Ok(()));
+    assert_eq!(fs::read_dir(&class).expect("the class").count(), count);
+    let table = fs::read_to_string(folder.path().join("class.csv")).expect("the table");
+    let kinds: std::collections::BTreeSet<&str> =
+        table.lines().skip(1).filter_map(|row| row.split(',').nth(1)).collect();
+    assert!(kinds.len() >= 5, "{kinds:?}");
+}
