@@ -48,6 +48,13 @@ pub fn is_timeline(bytes: &[u8]) -> bool {
     bytes.starts_with(b"{\"traceEvents\":")
 }
 
+impl Timeline<'_> {
+    /// As a file of a trace viewer holds it. Of millions of events, so this is written here, where the code is optimised.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(self).expect("texts and numbers, under keys that are texts")
+    }
+}
+
 /// The timeline of a [trace](crate::Report::trace).
 pub fn timeline<'a>(events: &'a [Event], launch: &Launch) -> Timeline<'a> {
     let mut trace_events = Vec::new();

@@ -271,7 +271,7 @@ fn first_steps(claims: &mut Claims) {
     claims.cycles(page, "{} without, {} with:", &[("3", K2), ("permit_3", K2)]);
     let both = [("4", K2), ("permit_4", K2), ("5", K2), ("permit_5", K2)];
     claims.cycles(page, "(Step 4: {} and {}. Step 5: {} and {}.)", &both);
-    claims.cycles(page, "else passes. {} cycles instead of {}:", &[("columns_first_3", K4), ("3", K4)]);
+    claims.cycles(page, "else passes. {} cycles instead of {}:", &[("columns_first_3", K2), ("3", K2)]);
 }
 
 fn tma(claims: &mut Claims) {

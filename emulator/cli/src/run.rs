@@ -165,9 +165,7 @@ fn keep_from_timeline(path: &Path) -> Result<(), BadInput> {
 fn write_timeline(path: &Path, timeline: &emulator::Timeline) -> Result<(), BadInput> {
     // An output may have been written there.
     keep_from_timeline(path)?;
-    let json = serde_json::to_string(timeline)
-        .map_err(|e| BadInput::argument(&format!("no timeline: {e}"), "Leave --trace out."))?;
-    fs::write(path, json)
+    fs::write(path, timeline.to_json())
         .map_err(|e| BadInput::file(path, "written", &e, "Name a file in a folder that exists and can be written."))
 }
 

@@ -31,8 +31,8 @@ pub(super) fn write_perfetto(path: &Path, report: &Report, launch: &Launch) -> R
     if fs::read(path).is_ok_and(|bytes| !emulator::is_timeline(&bytes)) {
         return Err(format!("{} exists and is no timeline: name another file", path.display()));
     }
-    let json = serde_json::to_string(&emulator::timeline(&report.trace, launch)).map_err(|error| error.to_string())?;
-    fs::write(path, json).map_err(|error| format!("{} cannot be written: {error}", path.display()))?;
+    fs::write(path, emulator::timeline(&report.trace, launch).to_json())
+        .map_err(|error| format!("{} cannot be written: {error}", path.display()))?;
     let mut text = format!(
         "{} events in {} simulated cycles, to {}\nopen it in ui.perfetto.dev; one microsecond there is one cycle\n",
         report.trace.len(),
