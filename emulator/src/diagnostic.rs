@@ -27,6 +27,13 @@ pub struct Place {
     pub source: Option<Source>,
 }
 
+impl Place {
+    /// File and number of the line that is shown: that of the source, where it is known.
+    pub(crate) fn shown(&self) -> (&str, u32) {
+        self.source.as_ref().map_or(("", self.line), |source| (&source.file, source.line))
+    }
+}
+
 /// A line of the program that the PTX was made from.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 pub struct Source {

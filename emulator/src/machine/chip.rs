@@ -423,9 +423,14 @@ impl<'a> Chip<'a> {
             return false;
         }
         let wanted = self.wanted_columns();
-        let by =
-            wanted.as_ref().filter(|(_, ring)| *ring).and_then(|(links, _)| links.first()).map(|link| link.cluster);
-        let at = self.running.iter().position(|r| by == Some(r.index)).unwrap_or(0);
+        let find =
+            |index: u32, of: &dyn Fn(&Running) -> bool| self.running.iter().position(|r| r.index == index && of(r));
+        let at = wanted.as_ref().and_then(|(links, ring)| {
+            // The last one holds what all others wait for. What it waits for itself is the root, unless it asks for what others write.
+            let holder = links.last().filter(|_| !ring).and_then(|link| find(link.holder, &waits));
+            holder.or_else(|| links.first().and_then(|link| find(link.cluster, &|_| true)))
+        });
+        let at = at.unwrap_or(0);
         self.running[at].progress = Progress::Stopped;
         let global = self.global.clone();
         let cluster = self.cluster(at);

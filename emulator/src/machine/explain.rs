@@ -9,6 +9,7 @@ use super::state::{ActorKind, Race, RaceMemory};
 use crate::diagnostic::{Diagnostic, Label, Severity};
 use crate::order::{Conflict, Reason, Stamp, Views};
 use crate::program::op::{Op, TmaKind};
+use rustc_hash::FxHashMap;
 
 pub const PROXY_RULE: &str = "Loads and stores go through the generic proxy, the tensor core and TMA access memory through the asynchronous \
                           proxy; between the two, the same bytes need a fence.proxy.async (PTX ISA 8.6, 9.7.13.4, 9.7.16.6.5).";
@@ -62,6 +63,37 @@ impl Draft {
     }
 }
 
+/// Findings, one for each code and line.
+#[derive(Default)]
+struct Drafts {
+    list: Vec<Draft>,
+    known: FxHashMap<(&'static str, Severity, String, u32), usize>,
+}
+
+impl Drafts {
+    fn add(&mut self, new: Draft) {
+        let (file, line) = new.labels.first().map(|label| label.place.shown()).unwrap_or_default();
+        // A note says nothing of what is a finding.
+        let n = *self.known.entry((new.code, new.severity, file.to_string(), line)).or_insert(self.list.len());
+        let Some(known) = self.list.get_mut(n) else {
+            self.list.push(new);
+            return;
+        };
+        known.count += new.count;
+        for name in new.names {
+            if !known.names.contains(&name) {
+                known.names.push(name);
+            }
+        }
+        for label in new.labels {
+            let seen = known.labels.iter().any(|k| k.place.shown() == label.place.shown());
+            if !seen && known.labels.len() < 5 {
+                known.labels.push(label);
+            }
+        }
+    }
+}
+
 /// Where an MMA reads bytes that nothing orders, neither after what stores them nor before what overwrites them, one thing is told if it was
 /// too early first: the second is a label of that. Who overwrites too early first is the cause, and makes the MMA read too early in turn.
 fn join_directions(drafts: &mut Vec<Draft>) {
@@ -96,7 +128,7 @@ fn join_directions(drafts: &mut Vec<Draft>) {
 impl Cluster<'_> {
     /// Explains all conflicts of the run.
     pub fn explain_races(&mut self) {
-        let mut drafts: Vec<Draft> = Vec::new();
+        let mut drafts = Drafts::default();
         let (certain, doubtful): (Vec<Race>, Vec<Race>) =
             std::mem::take(&mut self.races).into_iter().partition(|race| !race.frees);
         // What an instruction that many lanes issued leads to needs no explanation of its own.
@@ -106,7 +138,7 @@ impl Cluster<'_> {
         for race in certain.iter().filter(|race| !consequence(race)) {
             let draft = self.explain(race);
             self.findings.overflow_first |= draft.code == "operand-not-ready" && self.overflows_otherwise(race.second);
-            self.merge(&mut drafts, draft);
+            drafts.add(draft);
         }
         // Freeing too early is a finding of its own only where nothing else explains it.
         for race in doubtful.iter().filter(|race| !consequence(race)) {
@@ -114,10 +146,11 @@ impl Cluster<'_> {
             // Nor where it is said of the same store that nothing waits for it.
             let unwaited =
                 |d: &Draft| d.rule == super::explain_tensor::STORE_RULE && d.labels.iter().any(|l| l.place == site);
-            if !drafts.iter().any(|d| d.early || unwaited(d)) && !self.findings.mentions(&site) {
-                self.merge(&mut drafts, self.explain(race));
+            if !drafts.list.iter().any(|d| d.early || unwaited(d)) && !self.findings.mentions(&site) {
+                drafts.add(self.explain(race));
             }
         }
+        let mut drafts = drafts.list;
         join_directions(&mut drafts);
         let early = drafts.iter().any(|d| d.early);
         for draft in drafts {
@@ -140,31 +173,6 @@ impl Cluster<'_> {
         }
         if !early {
             self.unawaited_mmas();
-        }
-    }
-
-    fn merge(&self, drafts: &mut Vec<Draft>, new: Draft) {
-        let line = |l: Option<&Label>| {
-            l.map(|l| l.place.source.as_ref().map_or((String::new(), l.place.line), |s| (s.file.clone(), s.line)))
-        };
-        // A note says nothing of what is a finding.
-        let alike = |d: &Draft| (d.code, d.severity) == (new.code, new.severity);
-        let same = drafts.iter_mut().find(|d| alike(d) && line(d.labels.first()) == line(new.labels.first()));
-        let Some(known) = same else {
-            drafts.push(new);
-            return;
-        };
-        known.count += new.count;
-        for name in new.names {
-            if !known.names.contains(&name) {
-                known.names.push(name);
-            }
-        }
-        for label in new.labels {
-            let seen = known.labels.iter().any(|k| line(Some(k)) == line(Some(&label)));
-            if !seen && known.labels.len() < 5 {
-                known.labels.push(label);
-            }
         }
     }
 

@@ -215,7 +215,10 @@ fn help(guilty: Option<Doubt>) -> String {
         Some(Why::Registers) => "Let warps give back registers before they wait for those that take some.",
         Some(Why::NotModelled) => "Look at what completes the phase that this waits for.",
         Some(Why::Permit) => "Execute tcgen05.relinquish_alloc_permit before anything that waits for other CTAs.",
-        Some(Why::Columns) => "Free tensor memory before more is allocated, or allocate all of it at once.",
+        Some(Why::Columns) => {
+            "Free tensor memory before more is allocated, or allocate all of it at once, and no more than all CTAs that an SM has room for \
+             can have together."
+        }
         None => "Look at the order of the barrier operations of this warp and of those that should arrive.",
     }
     .into()

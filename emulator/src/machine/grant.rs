@@ -52,10 +52,12 @@ pub struct Wanted {
 }
 
 impl Chip<'_> {
-    /// Clusters that wait for each other's tensor memory, or else one that waits for another's; and whether they do so for each other.
+    /// Clusters that wait for each other's tensor memory, or else those of which each waits for the next one's; and whether they do so for
+    /// each other.
     pub fn wanted_columns(&self) -> Option<(Vec<Wanted>, bool)> {
         let links: Vec<Wanted> = self.groups.iter().flat_map(wanted_of).collect();
         let next = |link: &Wanted| links.iter().find(|other| other.cluster == link.holder);
+        let mut first = None;
         for start in &links {
             let mut chain = vec![*start];
             while let Some(link) = chain.last().and_then(next) {
@@ -64,8 +66,9 @@ impl Chip<'_> {
                 }
                 chain.push(*link);
             }
+            first.get_or_insert(chain);
         }
-        links.first().map(|link| (vec![*link], false))
+        first.map(|chain| (chain, false))
     }
 }
 

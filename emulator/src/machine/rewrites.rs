@@ -5,7 +5,9 @@ use super::memory::Runs;
 use super::state::RaceMemory;
 use crate::order::{ActorId, Stamp};
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 use std::cell::Cell;
+use std::ops::Range;
 
 /// The bytes that the lanes of one statement, or its parts, have stored to so far: from the first to the last.
 #[derive(Default)]
@@ -27,23 +29,67 @@ impl Span {
     }
 }
 
+/// What an actor did before its last epochs is forgotten, so that a loop does not fill the memory: an epoch ends where it tells others
+/// something, and a value that was there before so many of them is hardly ever met.
+const EPOCHS: usize = 4;
+/// Ranges of an epoch. Of more, those next to each other are taken for one.
+const RANGES: usize = 32;
+/// Actors and memories.
+const MOST: usize = 1 << 16;
+
 #[derive(Debug, Default)]
 pub struct Rewrites {
     /// An access came on top of one that the same actor made since it told anything last.
     pub again: Cell<bool>,
-    /// From where to where an actor of a cluster did so, in an epoch, and changed what was there.
-    changed: FxHashMap<(u32, ActorId, u32, RaceMemory), (u64, u64)>,
+    /// Where an actor of a cluster did so, and changed what was there.
+    changed: FxHashMap<(u32, ActorId, RaceMemory), SmallVec<[Epoch; 1]>>,
+}
+
+/// Where in an epoch: ranges in their order, which do not touch.
+#[derive(Debug)]
+struct Epoch {
+    epoch: u32,
+    ranges: SmallVec<[Range<u64>; 1]>,
+}
+
+impl Epoch {
+    fn add(&mut self, mut new: Range<u64>) {
+        let from = self.ranges.partition_point(|known| known.end < new.start);
+        let to = self.ranges.partition_point(|known| known.start <= new.end);
+        if let [first, .., last] | [first @ last] = &self.ranges[from..to] {
+            new = first.start.min(new.start)..last.end.max(new.end);
+        }
+        self.ranges.drain(from..to);
+        self.ranges.insert(from, new);
+        if self.ranges.len() > RANGES {
+            let gap = |n: &usize| self.ranges[n + 1].start - self.ranges[*n].end;
+            let narrowest = (0..self.ranges.len() - 1).min_by_key(gap).unwrap_or_default();
+            self.ranges[narrowest].end = self.ranges.remove(narrowest + 1).end;
+        }
+    }
 }
 
 impl Rewrites {
     pub fn add(&mut self, stamp: Stamp, memory: RaceMemory, start: u64, end: u64) {
-        let range = self.changed.entry((stamp.cluster, stamp.actor, stamp.epoch, memory)).or_insert((start, end));
-        *range = (range.0.min(start), range.1.max(end));
+        let key = (stamp.cluster, stamp.actor, memory);
+        if self.changed.len() >= MOST && !self.changed.contains_key(&key) {
+            return;
+        }
+        let epochs = self.changed.entry(key).or_default();
+        let at = epochs.iter().position(|known| known.epoch == stamp.epoch).unwrap_or_else(|| {
+            if epochs.len() == EPOCHS {
+                epochs.remove(0);
+            }
+            epochs.push(Epoch { epoch: stamp.epoch, ranges: SmallVec::new() });
+            epochs.len() - 1
+        });
+        epochs[at].add(start..end);
     }
 
     /// Whether who wrote this byte last may have written another value there before, which the same others do not come after.
     pub fn has(&self, stamp: Stamp, memory: RaceMemory, byte: u64) -> bool {
-        let range = self.changed.get(&(stamp.cluster, stamp.actor, stamp.epoch, memory));
-        range.is_some_and(|&(start, end)| (start..end).contains(&byte))
+        let epochs = self.changed.get(&(stamp.cluster, stamp.actor, memory));
+        let in_epoch = epochs.and_then(|epochs| epochs.iter().find(|known| known.epoch == stamp.epoch));
+        in_epoch.is_some_and(|known| known.ranges.iter().any(|range| range.contains(&byte)))
     }
 }

@@ -11,6 +11,9 @@ use super::search::Waiting;
 /// Clusters that are looked at together, at most.
 const MOST: u32 = 8;
 
+/// Steps that may be looked at in all.
+const STEPS: usize = 10_000_000;
+
 /// Why clusters may wait for each other.
 pub fn doubt(doubts: &[Doubt]) -> Option<Doubt> {
     let of = |why: Why| doubts.iter().find(move |doubt| doubt.why == why).copied();
@@ -18,7 +21,10 @@ pub fn doubt(doubts: &[Doubt]) -> Option<Doubt> {
 }
 
 /// What waits for ever in one of the clusters, if they can get stuck so.
-pub fn stuck(graph: &Graph, shape: &Shape, left: &mut usize) -> Option<Vec<Waiting>> {
+pub fn stuck(graph: &Graph, shape: &Shape) -> Option<Vec<Waiting>> {
+    // Its own, so that what it needs is not missing where one cluster is looked at by itself.
+    let mut left = STEPS;
+    let left = &mut left;
     let allocates = graph.steps.iter().find_map(|step| match step.what {
         What::Alloc { pair, .. } => Some(pair),
         _ => None,
@@ -36,6 +42,13 @@ pub fn stuck(graph: &Graph, shape: &Shape, left: &mut usize) -> Option<Vec<Waiti
         go_on(&mut clusters, left)?;
         clusters.iter_mut().for_each(|cluster| cluster.only = None);
         let ended = go_on(&mut clusters, left)?;
+        // Who only asks is told something else, and goes on: where to, nobody knows.
+        let asked = |cluster: &Machine| {
+            cluster.ready.iter().any(|&n| matches!(graph.steps[n as usize].what, What::Asked { .. }))
+        };
+        if clusters.iter().zip(&ended).any(|(cluster, &end)| end == End::Stuck && asked(cluster)) {
+            return None;
+        }
         // Each waits for others alone: what one waits for by itself is another matter.
         let n = ended.iter().position(|&end| end == End::Stuck)?;
         let steps = clusters[n].ready.iter().map(|&n| graph.steps[n as usize]);

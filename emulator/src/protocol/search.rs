@@ -42,13 +42,13 @@ pub fn replays(record: &Record, certificate: &Certificate, shape: &Shape) -> boo
 
 pub fn find(record: &Record, certificate: &Certificate, shape: &Shape) -> Option<Stuck> {
     let graph = Graph::new(record, &certificate.before);
-    let mut left = MOST;
-    let left = &mut left;
     if let Some(doubt) = clusters::doubt(&certificate.doubts)
-        && let Some(waiting) = clusters::stuck(&graph, shape, left)
+        && let Some(waiting) = clusters::stuck(&graph, shape)
     {
         return Some(Stuck { by: Some(doubt), overflow: None, waiting });
     }
+    let mut left = MOST;
+    let left = &mut left;
     let mut run = |by: Option<Doubt>, rank: &mut dyn FnMut(u32, &Step) -> u64| -> Option<Option<Stuck>> {
         let mut machine = Machine::new(&graph, *shape);
         let end = machine.run(left, rank);
