@@ -109,7 +109,8 @@ pub const CODES: &[(&str, &str)] = &[
     ),
     (
         "remote-use-outlives-cta",
-        "a CTA may end before another one of its cluster has used its shared memory (a note of arrivals behind which others have parted)",
+        "a CTA may end before another one of its cluster has used its shared memory, or its own copy to it has read that (a note, and of \
+         arrivals behind which others have parted)",
     ),
     ("same-value-written-twice", "two warps store the same value without being ordered (a note)"),
     ("scale-factors-apart", "the quarters of tensor memory's lanes do not hold the same scale factors"),
