@@ -10,7 +10,7 @@ pub const CODES: &[(&str, &str)] = &[
     ),
     ("branch-table", "an index beyond the end of a branch table"),
     ("bulk-shared-address", "a copy's shared address that is misaligned or out of bounds"),
-    ("bulk-size", "a plain bulk copy of a size that is no multiple of 16"),
+    ("bulk-size", "a plain bulk copy of a size that is no multiple of 16, or a fill of one that is no multiple of 8"),
     ("bulk-store-outlives-thread", "a thread ends before its bulk stores have read shared memory (a note)"),
     ("can-hang", "another interleaving of the launch waits for ever"),
     ("cluster-barrier", "barrier.cluster.arrive and wait that do not alternate"),

@@ -138,9 +138,7 @@ impl Cluster<'_> {
             // few instructions: kernels of ThunderKittens end so.
             let (parted, alone): (Vec<Use>, Vec<Use>) =
                 unknown.into_iter().partition(|one| self.has_parted(&uses, one));
-            for (uses, severity) in
-                [(alone, Severity::Finding), (parted, Severity::Note), (sources, Severity::Note)]
-            {
+            for (uses, severity) in [(alone, Severity::Finding), (parted, Severity::Note), (sources, Severity::Note)] {
                 if let Some((first, more)) = uses.split_first() {
                     self.outlives(first, more, severity);
                 }
