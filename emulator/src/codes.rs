@@ -10,7 +10,7 @@ pub const CODES: &[(&str, &str)] = &[
     ),
     ("branch-table", "an index beyond the end of a branch table"),
     ("bulk-shared-address", "a copy's shared address that is misaligned or out of bounds"),
-    ("bulk-size", "a plain bulk copy of a size that is no multiple of 16"),
+    ("bulk-size", "a plain bulk copy of a size that is no multiple of 16, or a fill of one that is no multiple of 8"),
     ("bulk-store-outlives-thread", "a thread ends before its bulk stores have read shared memory (a note)"),
     ("can-hang", "another interleaving of the launch waits for ever"),
     ("cluster-barrier", "barrier.cluster.arrive and wait that do not alternate"),
@@ -109,7 +109,8 @@ pub const CODES: &[(&str, &str)] = &[
     ),
     (
         "remote-use-outlives-cta",
-        "a CTA may end before another one of its cluster has used its shared memory (a note of arrivals behind which others have parted)",
+        "a CTA may end before another one of its cluster has used its shared memory, or its own copy to it has read that (a note, and of \
+         arrivals behind which others have parted)",
     ),
     ("same-value-written-twice", "two warps store the same value without being ordered (a note)"),
     ("scale-factors-apart", "the quarters of tensor memory's lanes do not hold the same scale factors"),

@@ -17,6 +17,7 @@ use super::rewrites::{Rewrites, Span};
 use super::schedule::Progress;
 use super::share::{Rates, ctas_an_sm};
 use super::state::{Race, RaceMemory};
+use super::statements::Statements;
 use super::tensor_maps::MAP_BYTES;
 use super::threads::{side_by_side, threads};
 use super::tracker::{Toucher, Tracker};
@@ -502,7 +503,7 @@ impl<'a> Chip<'a> {
             let label = |site: u32, text: String| Label::new(place(site), text);
             self.outputs.judge(&self.global.buffers, label).into_iter().for_each(|note| findings.add(note));
         }
-        let (findings, notes) = findings.finish();
+        let (findings, notes) = findings.finish(&Statements::of(&self.s.kernel.code, &self.s.kernel.sites));
         let mut trace: Vec<Event> = self.trace.into_iter().flat_map(|t| t.1).collect();
         trace.sort_by_key(|event| event.start);
         let hangs = findings.iter().any(|f| f.code == "hang");

@@ -1,5 +1,6 @@
 //! Collects what is wrong: one diagnostic for each root cause, with a count.
 
+use super::statements::{Does, Statements};
 use crate::diagnostic::{Diagnostic, Label, Place, Severity};
 use std::collections::{HashMap, HashSet};
 
@@ -19,7 +20,10 @@ enum Then {
 }
 
 /// A diagnostic of one of the first codes follows from a finding of one of the others (none: of any other), if the two belong together.
-struct Follows(&'static [&'static str], &'static [&'static str], fn(&Diagnostic, &Diagnostic) -> bool, Then);
+struct Follows(&'static [&'static str], &'static [&'static str], Belongs, Then);
+
+/// Whether the one belongs to the other.
+type Belongs = fn(&Diagnostic, &Diagnostic, &Statements) -> bool;
 
 /// Waits that do not wait, phases that are mixed up, runs that do not come to their end: they keep a product from being read in time.
 const LEAVES_UNREAD: &[&str] = &[
@@ -89,7 +93,7 @@ const FOLLOWS: &[Follows] = &[
     Follows(&["hang"], &["race-shared"], names_a_barrier, Then::Behind),
 ];
 
-fn anywhere(_: &Diagnostic, _: &Diagnostic) -> bool {
+fn anywhere(_: &Diagnostic, _: &Diagnostic, _: &Statements) -> bool {
     true
 }
 
@@ -98,47 +102,40 @@ fn has_line(d: &Diagnostic, label: &Label) -> bool {
 }
 
 /// The one is of a store further down than the first place of the other.
-fn stores_behind(one: &Diagnostic, other: &Diagnostic) -> bool {
+fn stores_behind(one: &Diagnostic, other: &Diagnostic, statements: &Statements) -> bool {
     let load = other.labels.first().map_or(u32::MAX, |label| label.place.line);
-    one.labels.iter().any(|label| label.place.line > load && stores(&label.place.text))
+    one.labels.iter().any(|label| label.place.line > load && statements.are(&label.place, Does::Stores))
 }
 
-/// Whether a statement's text is that of a store.
-fn stores(text: &str) -> bool {
-    let opcode = text.split_whitespace().find(|word| !word.starts_with('@')).unwrap_or_default();
-    opcode.starts_with("st.") || opcode.starts_with("stmatrix.")
-}
-
-fn shares_a_line(one: &Diagnostic, other: &Diagnostic) -> bool {
+fn shares_a_line(one: &Diagnostic, other: &Diagnostic, _: &Statements) -> bool {
     one.labels.iter().any(|label| has_line(other, label))
 }
 
 /// The first place of the one is a place of the other.
-fn has_its_place(one: &Diagnostic, other: &Diagnostic) -> bool {
+fn has_its_place(one: &Diagnostic, other: &Diagnostic, _: &Statements) -> bool {
     one.labels.first().is_some_and(|origin| has_line(other, origin))
 }
 
-fn has_both_places(one: &Diagnostic, other: &Diagnostic) -> bool {
+fn has_both_places(one: &Diagnostic, other: &Diagnostic, _: &Statements) -> bool {
     one.labels.iter().take(2).all(|label| has_line(other, label))
 }
 
-fn is_placed(one: &Diagnostic, _: &Diagnostic) -> bool {
+fn is_placed(one: &Diagnostic, _: &Diagnostic, _: &Statements) -> bool {
     !one.labels.is_empty()
 }
 
-fn of_wgmma(_: &Diagnostic, other: &Diagnostic) -> bool {
-    other.labels.iter().any(|label| label.place.text.contains("wgmma."))
+fn of_wgmma(_: &Diagnostic, other: &Diagnostic, statements: &Statements) -> bool {
+    other.labels.iter().any(|label| statements.are(&label.place, Does::Wgmma))
 }
 
 /// The one does not name the wait that has let it come too early.
-fn names_no_wait(one: &Diagnostic, _: &Diagnostic) -> bool {
-    !one.labels.iter().any(|label| label.place.text.contains("_wait."))
+fn names_no_wait(one: &Diagnostic, _: &Diagnostic, statements: &Statements) -> bool {
+    !one.labels.iter().any(|label| statements.are(&label.place, Does::Waits))
 }
 
 /// The other says of a CTA barrier who meets there.
-fn names_a_barrier(_: &Diagnostic, other: &Diagnostic) -> bool {
-    let is_barrier = |text: &str| ["bar.", "barrier.cta."].iter().any(|opcode| text.starts_with(opcode));
-    other.labels.iter().any(|label| is_barrier(&label.place.text))
+fn names_a_barrier(_: &Diagnostic, other: &Diagnostic, statements: &Statements) -> bool {
+    other.labels.iter().any(|label| statements.are(&label.place, Does::Meets))
 }
 
 /// The diagnostics of a run.
@@ -239,14 +236,16 @@ impl Findings {
     }
 
     /// Whether another finding says that a diagnostic follows from it, and what becomes of that. A note explains no finding.
-    fn follows(&self, d: &Diagnostic, then: Then) -> bool {
+    fn follows(&self, d: &Diagnostic, then: Then, statements: &Statements) -> bool {
         let from = |&Follows(what, from, belongs, becomes): &Follows| {
             let cause = |other: &Diagnostic| {
                 let is_one = from.contains(&other.code) || from.is_empty() && other.code != d.code;
                 // An arrival too many that somebody else made is the cause of what the MMA reads too early.
                 let is_one = is_one
                     && !(self.overflow_first && (d.code, other.code) == ("mbarrier-overflow", "operand-not-ready"));
-                is_one && (other.severity > Severity::Note || d.severity == Severity::Note) && belongs(d, other)
+                is_one
+                    && (other.severity > Severity::Note || d.severity == Severity::Note)
+                    && belongs(d, other, statements)
             };
             becomes == then && what.contains(&d.code) && self.list.iter().any(cause)
         };
@@ -260,15 +259,15 @@ impl Findings {
     }
 
     /// Findings and errors, then notes; without those that follow from others, or with them behind those.
-    pub fn finish(mut self) -> (Vec<Diagnostic>, Vec<Diagnostic>) {
+    pub fn finish(mut self, statements: &Statements) -> (Vec<Diagnostic>, Vec<Diagnostic>) {
         self.join_initialisations();
         self.join_waits();
-        let told = |d: &Diagnostic| !self.is_in_accumulator(d) && !self.follows(d, Then::Dropped);
+        let told = |d: &Diagnostic| !self.is_in_accumulator(d) && !self.follows(d, Then::Dropped, statements);
         let told: Vec<bool> = self.list.iter().map(told).collect();
         let mut told = told.into_iter();
         self.list.retain(|_| told.next().unwrap_or(true));
         // A phase is overtaken where something is not waited for: what that does to data says more.
-        let late = |d: &Diagnostic| d.code == "phase-overtaken" || self.follows(d, Then::Behind);
+        let late = |d: &Diagnostic| d.code == "phase-overtaken" || self.follows(d, Then::Behind, statements);
         let late: Vec<bool> = self.list.iter().map(late).collect();
         let (late, first): (Vec<_>, Vec<_>) = self.list.into_iter().zip(late).partition(|(_, late)| *late);
         let all = first.into_iter().chain(late).map(|(d, _)| d);

@@ -7,9 +7,9 @@
 //! | `prepare` | what is checked before anything runs, and the parameter block |
 //! | `warp`, `on_the_way`, `memory`, `mbarrier`, `tensor` | the things themselves |
 //! | `operand`, `batch`, `product`, `tiles`, `exact`, `simd` | the tensor core's arithmetic: what MMAs read, which are computed together, FP32 in vectors and in tiles, bit for bit, and what the CPU has for it |
-//! | `step` | what each instruction does; `compute` those that only touch registers, `access`, `ordering`, `rewrites` and `charge` plain memory, `atomics` and `halves` strong accesses, `sync` and `mbarrier_ops` barriers, `register_pool` `setmaxnreg`, `tensor_alloc`, `tensor_ops`, `mma`, `mma_operands` and `commit` `tcgen05`, `wgmma`, `wgmma_descriptor` and `wgmma_work` Hopper's tensor core, `tma`, `tma_places`, `bounding_box`, `copy`, `direct` and `bulk` the TMA engine |
+//! | `step` | what each instruction does; `compute` those that only touch registers, `access`, `fill`, `ordering`, `rewrites` and `charge` plain memory, `atomics` and `halves` strong accesses, `sync` and `mbarrier_ops` barriers, `register_pool` `setmaxnreg`, `tensor_alloc`, `tensor_ops`, `mma`, `mma_operands` and `commit` `tcgen05`, `wgmma`, `wgmma_descriptor` and `wgmma_work` Hopper's tensor core, `tma`, `tma_places`, `bounding_box`, `copy`, `direct` and `bulk` the TMA engine |
 //! | `values` | clusters that compute no values |
-//! | `explain`, `explain_copy`, `explain_global`, `explain_bytes`, `explain_tensor`, `explain_wgmma`, `trap`, `print`, `overtaken`, `promises`, `remote`, `started`, `hang`, `names`, `findings` | what is said when something is wrong |
+//! | `explain`, `explain_copy`, `explain_global`, `explain_bytes`, `explain_tensor`, `explain_wgmma`, `trap`, `print`, `overtaken`, `promises`, `remote`, `started`, `hang`, `names`, `findings`, `statements` | what is said when something is wrong |
 
 mod access;
 mod accumulators;
@@ -44,6 +44,7 @@ mod explain_global;
 mod explain_protocol;
 mod explain_tensor;
 mod explain_wgmma;
+mod fill;
 mod findings;
 mod finish;
 mod footprints;
@@ -99,6 +100,7 @@ mod slices;
 mod staged;
 mod started;
 mod state;
+mod statements;
 mod step;
 mod sync;
 pub(crate) mod tensor;

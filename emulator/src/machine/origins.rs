@@ -64,7 +64,7 @@ impl Cluster<'_> {
         code().find_map(|(at, inst)| {
             let address = match &inst.op {
                 Op::Store(op) if shared(op.space) => &op.address,
-                Op::TensorAlloc { address, .. } => address,
+                Op::TensorAlloc { address, .. } | Op::Fill { address, .. } => address,
                 _ => return None,
             };
             (self.named(at, address) == Some(place)).then_some(inst.site)

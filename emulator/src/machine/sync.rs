@@ -90,6 +90,7 @@ impl Cluster<'_> {
             Op::MatrixLoad { address, transposed, d } => self.matrix(at, address, *transposed, d, true),
             Op::MatrixStore { address, transposed, s } => self.matrix(at, address, *transposed, s, false),
             Op::AsyncStore(op) => self.async_store(at, op),
+            Op::Fill { space, address, bytes } => self.fill(at, *space, address, *bytes),
             Op::TryCancel { to, barrier, all } => self.try_cancel(at, to, barrier, *all),
             Op::MapReplace { .. } | Op::MapPublish { .. } | Op::MapAcquire { .. } | Op::Discard { .. } => {
                 self.tensor_maps(at, op)

@@ -171,6 +171,7 @@ impl Cluster<'_> {
         }
         if let Some(from) = from {
             self.touch_shared(w, from, bytes, reads, false);
+            self.copy_reads(barriers[0], from.cta, site);
         }
         if load && rows.iter().all(Rows::dense) {
             let source = self.source_of(&rows, from);

@@ -285,6 +285,7 @@ impl Op {
                 | Op::MapAcquire { .. }
                 | Op::Discard { .. }
                 | Op::AsyncStore(_)
+                | Op::Fill { .. }
                 | Op::TryCancel { .. }
                 | Op::Tma(_)
                 | Op::BulkCommit

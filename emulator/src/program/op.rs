@@ -392,6 +392,8 @@ pub enum Op {
     MapAcquire { address: Address, scope: super::atomic::Scope },
     /// `st.async`, `red.async`
     AsyncStore(Box<super::atomic::AsyncStoreOp>),
+    /// `st.bulk`: zeroes to so many bytes of shared memory
+    Fill { space: Space, address: Address, bytes: Reg },
     /// `discard`: what 128 bytes of global memory hold is not needed any more
     Discard { space: Space, address: Address },
     /// `clusterlaunchcontrol.try_cancel`

@@ -210,6 +210,7 @@ const NEEDS: &[Need] = &[
     ("mma", "", Gpus::From(75), (6, 5)),
     ("movmatrix", "", Gpus::From(75), (7, 8)),
     ("st.async|red.async", "", Gpus::From(90), (8, 1)),
+    ("st.bulk", "", Gpus::From(100), (8, 6)),
     ("ld|st|atom|red", "::cluster", Gpus::From(90), (7, 8)),
     ("ld|st|atom|red", ".cluster", Gpus::From(90), (7, 8)),
     ("ld|st", ".v8", Gpus::From(100), (8, 8)),

@@ -8,6 +8,26 @@ pub fn rows() -> Vec<Row> {
     rows.extend(spaces());
     rows.extend(orders());
     rows.extend(hints());
+    rows.extend(fills());
+    rows
+}
+
+/// 16 bytes become zero, and those behind them stay.
+fn fills() -> Vec<Row> {
+    let begin = "mov.u32 %r80, smem; mov.u64 %d14, smem; cvta.shared.u64 %d14, %d14; mov.u64 %d3, 16; mov.u64 %d1, 0x0707070707070707;\n\
+                 st.shared.v2.b64 [smem], {%d1, %d1}; st.shared.b64 [smem+16], %d1;\n";
+    let mut rows = Vec::new();
+    for weak in ["", ".weak"] {
+        for (space, at) in [("", "[%d14]"), (".shared::cta", "[%r80]"), (".shared::cta", "[%r80+0]")] {
+            for size in ["16", "%d3"] {
+                let body = format!(
+                    "st.bulk{weak}{space} {at}, {size}, 0;\nld.shared.b64 %d4, [smem]; ld.shared.b64 %d5, [smem+8]; ld.shared.b64 %d6, [smem+16];\n\
+                     add.s64 %d0, %d4, %d5; add.s64 %d0, %d0, %d6;"
+                );
+                rows.push(one(&body, 0x0707_0707_0707_0707).around(begin, ""));
+            }
+        }
+    }
     rows
 }
 

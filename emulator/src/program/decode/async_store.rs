@@ -1,14 +1,18 @@
-//! `st.async` and `red.async`: a store to shared memory of the cluster, or a reduction there, whose bytes an mbarrier counts.
+//! `st.async` and `red.async`: a store to shared memory of the cluster, or a reduction there, whose bytes an mbarrier counts; and
+//! `st.bulk`, which fills shared memory.
 
 use super::{Decoded, Family, Lowering, Operands, base as base_of, describe, wrong};
 use crate::program::atomic::{AsyncStoreOp, update};
 use crate::program::layout::type_bytes;
-use crate::program::op::{Op, Space};
+use crate::program::op::{Op, Reg, Space};
 use crate::syntax::ast::Operand;
 
 pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) -> Family {
     if base == "red" {
         return reduction(l, mods, o);
+    }
+    if let ("st", ["bulk", rest @ ..]) = (base, mods) {
+        return fill(l, rest, o);
     }
     let ("st", ["async", rest @ .., ty]) = (base, mods) else { return Ok(None) };
     let Some(bytes @ (4 | 8)) = type_bytes(ty).filter(|_| ty.len() == 3) else { return Ok(None) };
@@ -49,6 +53,38 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
     uses.extend(&s);
     let op = AsyncStoreOp { to, barrier, bytes: bytes as u8, s: s.into(), update: None };
     Ok(Some(Decoded::new(Op::AsyncStore(Box::new(op)), uses, vec![])))
+}
+
+/// `st.bulk`.
+fn fill(l: &mut Lowering, mods: &[&str], o: &Operands) -> Family {
+    let space = match mods {
+        [] | ["weak"] => Space::Generic,
+        ["shared::cta"] | ["weak", "shared::cta"] => Space::Shared,
+        _ => return Ok(None),
+    };
+    o.expect(3..=3)?;
+    let Operand::Integer(0) = o.get(2)? else {
+        return Err(wrong(
+            format!("`{}` fills with {}", o.opcode, describe(o.get(2)?)),
+            "It fills with zeroes only: write the constant 0 (PTX ISA, st.bulk).",
+        ));
+    };
+    if let Operand::Integer(bytes) = o.get(1)?
+        && !(*bytes % 8 == 0 && (0..=16_777_216).contains(bytes))
+    {
+        return Err(wrong(
+            format!("`{}` of {bytes} bytes", o.opcode),
+            "The size is a multiple of 8, up to 16,777,216 (PTX ISA, st.bulk).",
+        ));
+    }
+    let address = l.address(o.get(0)?)?;
+    if space == Space::Shared {
+        l.check_space(o.get(0)?, space, o.opcode)?;
+    }
+    let bytes = Reg::B64(l.source64(o.get(1)?)?);
+    let mut uses = base_of(&address);
+    uses.push(bytes);
+    Ok(Some(Decoded::new(Op::Fill { space, address, bytes }, uses, vec![])))
 }
 
 /// `red.async.relaxed.cluster`.

@@ -95,6 +95,7 @@ pub const FORMS: &[&str] = &[
     "red.async.relaxed.cluster{.shared::cluster}?.mbarrier::complete_tx::bytes.{{inc|dec}.u32|{min|max}.{u32|s32}|add.{u32|s32|u64}|{and|or|xor}.b32}",
     "st.async{.weak}?{.shared{::cluster}?}?.mbarrier::complete_tx::bytes.{b32|u32|s32|f32|b64|u64|s64|f64}",
     "st.async{.weak}?{.shared{::cluster}?}?.mbarrier::complete_tx::bytes.{v2.{b32|u32|s32|f32|b64|u64|s64|f64}|v4.{b32|u32|s32|f32}}",
+    "st.bulk{.weak}?{.shared::cta}?",
     "atom{.relaxed|.acquire|.release|.acq_rel}?{.cta|.cluster|.gpu|.sys}?{.global|.shared{::cta|::cluster}?}?.add.{u32|s32|u64|f32|f64}",
     "red{.relaxed|.release}?{.cta|.cluster|.gpu|.sys}?{.global|.shared{::cta|::cluster}?}?.add.{u32|s32|u64|f32|f64}",
     "atom{.relaxed|.acquire|.release|.acq_rel}?{.cta|.cluster|.gpu|.sys}?{.global|.shared{::cta|::cluster}?}?.add.noftz.{f16|f16x2|bf16|bf16x2}",
