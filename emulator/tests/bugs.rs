@@ -15,6 +15,8 @@ mod hidden;
 mod judged;
 #[path = "bugs/own.rs"]
 mod own;
+#[path = "bugs/reviewed.rs"]
+mod reviewed;
 #[path = "bugs/rows_01_10.rs"]
 mod rows_01_10;
 #[path = "bugs/rows_11_20.rs"]

@@ -235,21 +235,31 @@ impl Findings {
         self.list.remove(hang);
     }
 
-    /// Whether another finding says that a diagnostic follows from it, and what becomes of that. A note explains no finding.
-    fn follows(&self, d: &Diagnostic, then: Then, statements: &Statements) -> bool {
-        let from = |&Follows(what, from, belongs, becomes): &Follows| {
-            let cause = |other: &Diagnostic| {
-                let is_one = from.contains(&other.code) || from.is_empty() && other.code != d.code;
-                // An arrival too many that somebody else made is the cause of what the MMA reads too early.
-                let is_one = is_one
-                    && !(self.overflow_first && (d.code, other.code) == ("mbarrier-overflow", "operand-not-ready"));
-                is_one
-                    && (other.severity > Severity::Note || d.severity == Severity::Note)
-                    && belongs(d, other, statements)
-            };
-            becomes == then && what.contains(&d.code) && self.list.iter().any(cause)
+    /// Whether another finding of these says that a diagnostic follows from it. A note explains no finding.
+    fn follows(&self, d: &Diagnostic, row: &Follows, statements: &Statements) -> bool {
+        let &Follows(what, from, belongs, _) = row;
+        let cause = |other: &Diagnostic| {
+            let is_one = from.contains(&other.code) || from.is_empty() && other.code != d.code;
+            // An arrival too many that somebody else made is the cause of what the MMA reads too early.
+            let is_one =
+                is_one && !(self.overflow_first && (d.code, other.code) == ("mbarrier-overflow", "operand-not-ready"));
+            is_one && (other.severity > Severity::Note || d.severity == Severity::Note) && belongs(d, other, statements)
         };
-        FOLLOWS.iter().any(from)
+        what.contains(&d.code) && self.list.iter().any(cause)
+    }
+
+    /// Leaves out what follows from what stays, or from what that is left out for: of two that follow from each other, one stays.
+    fn drop_what_follows(&mut self, statements: &Statements) {
+        for row in FOLLOWS.iter().filter(|row| row.3 == Then::Dropped) {
+            let mut n = 0;
+            while n < self.list.len() {
+                if self.follows(&self.list[n], row, statements) {
+                    self.list.remove(n);
+                } else {
+                    n += 1;
+                }
+            }
+        }
     }
 
     /// What stands in the accumulator of an MMA that has put it there is no scale factor of another.
@@ -262,15 +272,52 @@ impl Findings {
     pub fn finish(mut self, statements: &Statements) -> (Vec<Diagnostic>, Vec<Diagnostic>) {
         self.join_initialisations();
         self.join_waits();
-        let told = |d: &Diagnostic| !self.is_in_accumulator(d) && !self.follows(d, Then::Dropped, statements);
-        let told: Vec<bool> = self.list.iter().map(told).collect();
+        let told: Vec<bool> = self.list.iter().map(|d| !self.is_in_accumulator(d)).collect();
         let mut told = told.into_iter();
         self.list.retain(|_| told.next().unwrap_or(true));
+        self.drop_what_follows(statements);
         // A phase is overtaken where something is not waited for: what that does to data says more.
-        let late = |d: &Diagnostic| d.code == "phase-overtaken" || self.follows(d, Then::Behind, statements);
+        let behind = |d: &Diagnostic| {
+            FOLLOWS.iter().filter(|row| row.3 == Then::Behind).any(|row| self.follows(d, row, statements))
+        };
+        let late = |d: &Diagnostic| d.code == "phase-overtaken" || behind(d);
         let late: Vec<bool> = self.list.iter().map(late).collect();
         let (late, first): (Vec<_>, Vec<_>) = self.list.into_iter().zip(late).partition(|(_, late)| *late);
         let all = first.into_iter().chain(late).map(|(d, _)| d);
         all.partition(|d| d.severity > Severity::Note)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn finding(code: &'static str, line: u32) -> Diagnostic {
+        let place = Place { line, column: 1, text: String::new(), source: None };
+        Diagnostic {
+            code,
+            severity: Severity::Finding,
+            title: String::new(),
+            labels: vec![Label { place, text: String::new(), aside: None }],
+            rule: String::new(),
+            help: String::new(),
+            count: 1,
+            confirmed: None,
+        }
+    }
+
+    /// Whatever two things are wrong on a line: the verdict is not clean.
+    #[test]
+    fn no_two_findings_make_each_other_vanish() {
+        let codes: Vec<&str> = crate::CODES.iter().map(|code| code.0).collect();
+        for a in &codes {
+            for b in &codes {
+                let mut findings = Findings::default();
+                findings.add(finding(a, 7));
+                findings.add(finding(b, 7));
+                let (told, _) = findings.finish(&Statements::default());
+                assert!(!told.is_empty(), "{a} and {b} are both dropped");
+            }
+        }
     }
 }
