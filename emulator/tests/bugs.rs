@@ -31,6 +31,10 @@ mod several;
 mod tried;
 #[path = "bugs/tried_kernels.rs"]
 mod tried_kernels;
+#[path = "bugs/tried_more.rs"]
+mod tried_more;
+#[path = "bugs/tried_more_kernels.rs"]
+mod tried_more_kernels;
 #[path = "bugs/words.rs"]
 mod words;
 
@@ -107,6 +111,11 @@ fn what_judges_tried_next() {
 }
 
 #[test]
+fn what_judges_tried_after_that() {
+    judge(&tried_more::cases());
+}
+
+#[test]
 fn words_between_warps() {
     judge(&words::cases());
 }
@@ -115,11 +124,18 @@ fn words_between_warps() {
 #[test]
 fn no_row_is_left_out() {
     let cases = [rows_01_10::cases(), rows_11_20::cases(), rows_21_30::cases(), rows_31_40::cases()];
-    let own: Vec<case::Case> =
-        [own::cases(), several::cases(), hidden::cases(), words::cases(), judged::cases(), tried::cases()]
-            .into_iter()
-            .flatten()
-            .collect();
+    let own: Vec<case::Case> = [
+        own::cases(),
+        several::cases(),
+        hidden::cases(),
+        words::cases(),
+        judged::cases(),
+        tried::cases(),
+        tried_more::cases(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
     let mut rows: Vec<&str> = cases.iter().flatten().map(|case| case.row).collect();
     rows.extend(rows_31_40::NOT_IN_PTX.iter().map(|(row, _)| *row));
     let number = |row: &&str| row.trim_end_matches(char::is_alphabetic).parse().unwrap_or(0);

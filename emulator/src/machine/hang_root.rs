@@ -106,10 +106,16 @@ impl Cluster<'_> {
     pub fn held_at_cta_barrier(&self, blocked: &[Blocked], waiter: &Blocked) -> Option<usize> {
         let b = &self.barriers[barrier_of(waiter)? as usize];
         let due = self.due(waiter);
-        let comes = |warp: usize| b.came.iter().filter(move |came| came.warp == warp).map(|came| came.site);
+        // Where nobody has come so far: who came to another stage of its ring, which the same statement has waited for.
+        let stages = self.warps[waiter.warp]
+            .passed
+            .iter()
+            .filter(|passed| b.came.is_empty() && passed.site == waiter.site && passed.phase.is_some());
+        let before: Vec<_> = stages.flat_map(|passed| &self.barriers[passed.barrier as usize].came).collect();
+        let came = || b.came.iter().filter(|came| due.contains(&came.warp)).chain(before.iter().copied());
+        let comes = |warp: usize| came().filter(move |came| came.warp == warp && !came.bytes).map(|came| came.site);
         blocked.iter().position(|other| {
             matches!(other.state, State::CtaBarrier(_))
-                && due.contains(&other.warp)
                 && self.leads_to(other, &comes(other.warp).collect::<Vec<_>>()).is_some()
         })
     }

@@ -268,7 +268,10 @@ impl Cluster<'_> {
         let origin = if timing_only {
             0
         } else {
-            self.mma_origin(site, w, group[0], &i, (first_lane, column), inputs.accumulate, unwritten)
+            match self.mma_origin(site, w, group[0], &i, (first_lane, column), inputs.accumulate, unwritten) {
+                0 => self.origin_of_a(site, w, group, (a, halves), i.m / group.len() as u32),
+                known => known,
+            }
         };
 
         let now = self.warps[w].fragments[f].ready_at;

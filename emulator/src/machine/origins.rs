@@ -2,7 +2,9 @@
 
 use super::access::Target;
 use super::cluster::Cluster;
+use super::mma;
 use super::state::Slot;
+use super::tensor::{COLUMNS, Halves, LANES};
 use crate::program::op::{Op, Reg, Space};
 use rustc_hash::FxHashMap;
 
@@ -50,6 +52,37 @@ impl Cluster<'_> {
                 let what = self.describe_target(&target);
                 self.origin(site, format!("{what} is read here, but nothing has written a defined value to it"))
             }
+        }
+    }
+
+    /// Why A in tensor memory is undefined, if columns of it are, and nothing is on its way there.
+    pub fn origin_of_a(
+        &mut self,
+        site: u32,
+        w: usize,
+        group: &[usize],
+        (a, halves): (mma::Source, Halves),
+        rows: u32,
+    ) -> u32 {
+        let mma::Source::Tensor(from) = a else { return 0 };
+        let lacks = |c: usize, column: u32| {
+            let tensor = &self.ctas[c].tensor;
+            if rows == LANES { tensor.defined_lanes(column) != u128::MAX } else { !tensor.get(0, column).1 }
+        };
+        let end = (from + 8).min(COLUMNS);
+        let first = group.iter().find_map(|&c| Some((c, (from..end).find(|&column| lacks(c, column))?)));
+        match first.filter(|_| !self.issued.wrote(w, halves, from, 8)) {
+            Some((c, column)) => match self.ctas[c].tensor.origin(column) {
+                0 => {
+                    let name = self.tensor_name(column);
+                    self.origin(
+                        site,
+                        format!("this MMA reads A from {name}, to which nothing has written a defined value"),
+                    )
+                }
+                known => known,
+            },
+            None => 0,
         }
     }
 

@@ -222,7 +222,9 @@ impl<'a> Cluster<'a> {
     /// A result is undefined because one of its sources is: it is so for the same reason.
     pub fn inherit_origin(&mut self, w: usize, uses: &[Reg], d: Reg, mask: u32, site: u32) {
         let warp = &self.warps[w];
-        let source = uses.iter().copied().find(|&u| mask & !warp.registers.defined(u) != 0);
+        // Where the result is a source, too, it says so of itself already: the others first.
+        let others = uses.iter().filter(|&&u| u != d).chain(uses.iter().filter(|&&u| u == d));
+        let source = others.copied().find(|&u| mask & !warp.registers.defined(u) != 0);
         let known = source.and_then(|s| warp.origins.get(&s).copied());
         let origin = match known {
             Some(origin) => origin,

@@ -81,6 +81,9 @@ fn fill(l: &mut Lowering, mods: &[&str], o: &Operands) -> Family {
     if space == Space::Shared {
         l.check_space(o.get(0)?, space, o.opcode)?;
     }
+    let (Operand::Integer(_) | Operand::Name(_)) = o.get(1)? else {
+        return Err(wrong(format!("the size is {}", describe(o.get(1)?)), "It is a 64-bit register or a constant."));
+    };
     let bytes = Reg::B64(l.source64(o.get(1)?)?);
     let mut uses = base_of(&address);
     uses.push(bytes);
