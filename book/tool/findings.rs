@@ -73,13 +73,14 @@ pub struct Said {
     pub _folder: Option<tempfile::TempDir>,
 }
 
-/// Runs a text.
+/// Runs a text: what is said, in the order of a verdict.
 pub fn run(ptx: &str, launch: &Launch, budget: u64) -> Vec<Diagnostic> {
     let options = Options { threads: Some(NonZeroUsize::MIN), max_instructions: budget, ..Options::default() };
     match emulator::load(ptx) {
         Err(errors) => errors,
         Ok(program) => {
-            let report = emulator::run(&program, launch, &options);
+            let mut report = emulator::run(&program, launch, &options);
+            report.findings.sort_by_key(harness::rank);
             report.findings.into_iter().chain(report.notes).collect()
         }
     }

@@ -132,6 +132,14 @@ const SHOWN: &[Edit] = &[
             "let (m_start, n_start) = (tile_row * BLK_M, tile_column * BLK_N); k.warp(0, |w| w.elect_one(|t| t.barrier_init(tma2mma, 1)));",
         )],
     ),
+    (
+        "fills_stage_i_6",
+        6,
+        &[
+            ("|t, i| {\n                    let s = fill.stage();", "|t, i| {\n                    let s = i;"),
+            ("|t| {\n                        let s = fill.stage();", "|t| {\n                        let s = at.stage();"),
+        ],
+    ),
     ("no_wait_read_6", 6, &[("t.bulk_wait_read(0);", "")]),
     (
         "no_fence_before_6",
@@ -152,6 +160,14 @@ const SHOWN: &[Edit] = &[
             "t.commit(mma2tma.at(s));\n                        at.advance(t);",
             "at.advance(t);\n                        t.commit(mma2tma.at(s));",
         )],
+    ),
+    (
+        "product_each_round_7",
+        7,
+        &[
+            ("                    t.commit(mma2ld);\n", ""),
+            ("t.commit(mma2tma.at(s));", "t.commit(mma2tma.at(s)); t.commit(mma2ld);"),
+        ],
     ),
     ("no_commit_to_stages_7", 7, &[("t.commit(mma2tma.at(s));", "")]),
     (
