@@ -1,18 +1,13 @@
 //! Programs that the grader starts: what they write, how long they take, and that none outlives it.
 
+use harness::streams::{REST, Streams};
 use harness::warden::{self, Watched};
-use std::io::Read;
 use std::process::{Command, Stdio};
-use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 /// What is read of a program's output.
 const MAX_OUTPUT: u64 = 16 << 20;
-
-/// Once a program and its group have ended, its pipes are read so long: who left the group may keep them open for ever, and a machine that does
-/// much else takes a while for what is in them.
-pub(crate) const REST: Duration = Duration::from_secs(60);
 
 /// A program that has ended.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -56,36 +51,28 @@ pub(crate) fn run(command: &mut Command, limit: Duration) -> Result<Ended, Strin
 
 /// The same, within more limits.
 pub(crate) fn run_within(command: &mut Command, within: &Within) -> Result<Ended, String> {
+    run_and_rest(command, within, REST)
+}
+
+/// The same; once it has ended, what it wrote is read so long. Where it was ended, that says why, whatever it wrote; of one that ended itself a part
+/// of its words may say something else than the whole.
+fn run_and_rest(command: &mut Command, within: &Within, rest: Duration) -> Result<Ended, String> {
     let name = command.get_program().to_string_lossy().into_owned();
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     // When time is up, what the program started must end too.
     let mut watched = warden::start(command, None).map_err(|error| format!("cannot start {name}: {error}"))?;
-    let stdout = read(watched.child.stdout.take(), within.output);
-    let stderr = read(watched.child.stderr.take(), within.output);
+    let streams = Streams::of(&mut watched.child, [within.output; 2])
+        .map_err(|error| format!("cannot read what is written by {name}: {error}"))?;
     let mut ended = wait(&mut watched, within).map_err(|error| format!("cannot wait for {name}: {error}"))?;
-    watched.end_rest();
-    let text = |pipe: mpsc::Receiver<Vec<u8>>| {
-        String::from_utf8_lossy(&pipe.recv_timeout(REST).unwrap_or_default()).into_owned()
+    watched.end_rest().map_err(|error| format!("cannot end what was started by {name}: {error}"))?;
+    let written = match streams.rest_within(rest) {
+        Ok(written) => written,
+        Err(cut) if ended.stopped.is_some() => cut.read,
+        Err(cut) => return Err(format!("{name}: {}", cut.why)),
     };
-    (ended.stdout, ended.stderr) = (text(stdout), text(stderr));
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    (ended.stdout, ended.stderr) = (text(written.stdout), text(written.stderr));
     Ok(ended)
-}
-
-/// Reads a pipe to its end, and keeps its beginning.
-pub(crate) fn read(pipe: Option<impl Read + Send + 'static>, most: u64) -> mpsc::Receiver<Vec<u8>> {
-    let (send, receive) = mpsc::channel();
-    thread::spawn(move || {
-        let mut bytes = Vec::new();
-        if let Some(mut pipe) = pipe {
-            // A pipe that breaks ends the text; the program's exit says the rest. What is too much is read and dropped, since
-            // it would stop at a full pipe.
-            let _ = pipe.by_ref().take(most).read_to_end(&mut bytes);
-            let _ = std::io::copy(&mut pipe, &mut std::io::sink());
-        }
-        // Nobody listens any more when the rest takes too long.
-        let _ = send.send(bytes);
-    });
-    receive
 }
 
 /// Waits for its end, or ends it.
@@ -113,7 +100,7 @@ fn wait(watched: &mut Watched, within: &Within) -> std::io::Result<Ended> {
             (begin.elapsed() >= within.clock).then_some(Stopped::Clock)
         };
         if stopped.is_some() {
-            watched.end();
+            watched.end()?;
             return Ok(Ended { stopped, ..ended });
         }
         thread::sleep(pause);
@@ -158,5 +145,20 @@ mod tests {
         assert!(left.stdout == "done\n" && left.seconds < 20.0, "{left:?}");
         let clock = run("sleep 60", 1, 5);
         assert!(clock.stopped == Some(Stopped::Clock) && clock.seconds < 20.0, "{clock:?}");
+    }
+
+    /// What left the group is not ended with it, and holds the streams: that is told, and is no silence of the program.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn what_cannot_be_read_to_its_end_is_no_empty_answer() {
+        let run = |script: &str| {
+            let within = Within { clock: Duration::from_secs(2), cpu: None, output: 1 << 20 };
+            run_and_rest(Command::new("sh").args(["-c", script]), &within, Duration::from_secs(1))
+        };
+        let why = run("setsid sleep 5 & sleep 0.2; echo done").expect_err("there may be more");
+        assert!(why.starts_with("sh: what it wrote could not be read to its end within 1 s"), "{why}");
+        // One that took too long did, whatever it wrote.
+        let late = run("setsid sleep 8 & echo begun; sleep 60").expect("it took too long");
+        assert_eq!((late.stopped, late.stdout.as_str()), (Some(Stopped::Clock), "begun\n"));
     }
 }

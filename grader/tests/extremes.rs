@@ -2,7 +2,9 @@
 //! wrong with each, or that nothing is; it does not break off, which would leave the hand-in without a grade.
 
 use grader::bounds::bounded;
-use harness::{Answer, BuildFailure, Built, Device, JudgeOptions, KernelSource, Problem, answers, judge};
+use harness::{
+    Answer, BuildFailure, Built, Device, JudgeOptions, KernelSource, Outcome, Problem, Verdict, answers, judge,
+};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -23,11 +25,13 @@ impl KernelSource for Answers {
     }
 }
 
-const NUMBERS: [&str; 14] = [
+/// Ends of types; one that most places take (the threads of the CTA, a number of registers) is among them.
+const NUMBERS: [&str; 15] = [
     "0",
     "1",
     "3",
     "-1",
+    "128",
     "255",
     "65536",
     "2147483648",
@@ -40,10 +44,12 @@ const NUMBERS: [&str; 14] = [
     "0f7FC00000",
 ];
 
-/// Directives of the module, directives of the entry, and statements, with `#` where a number stands.
+/// Directives of the module, directives of the entry, and statements, with `#` where a number stands. A kernel of each runs with one of the numbers
+/// at least.
 const PLACES: &[[&str; 3]] = &[
     ["", " .maxnreg #", "setmaxnreg.inc.sync.aligned.u32 64;"],
-    ["", " .reqntid #, #, #", ""],
+    ["", " .reqntid #", ""],
+    ["", " .reqntid 128, #, #", ""],
     ["", " .maxntid #, #, #", ""],
     ["", " .reqntid 128 .minnctapersm #", "setmaxnreg.inc.sync.aligned.u32 64;"],
     ["", " .maxnctapersm #", ""],
@@ -114,8 +120,13 @@ const PLACES: &[[&str; 3]] = &[
         "",
         "",
         ".shared .align 16 .b8 s[16];\n.reg .b32 %r<4>;\ntcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [s], 32;\n\
-         tcgen05.st.sync.aligned.32x32b.x1.b32 [%a], {%r1};\n@%one tcgen05.cp.cta_group::1.128x256b [%a], %l;\n\
-         @%one tcgen05.shift.cta_group::1.down [%a];",
+         tcgen05.st.sync.aligned.32x32b.x1.b32 [%a], {%r1};",
+    ],
+    [
+        "",
+        "",
+        ".shared .align 16 .b8 s[16];\ntcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [s], 32;\n\
+         @%one tcgen05.cp.cta_group::1.128x256b [%a], %l;",
     ],
     ["", "", ".reg .b32 %r<9>; ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r0, %r1, %r2, %r3}, [%a];"],
     ["", "", ".reg .b32 %r; prmt.b32 %r, #, #, #; lop3.b32 %r, #, #, #, #; vote.sync.ballot.b32 %r, %one, #;"],
@@ -128,6 +139,31 @@ const PLACES: &[[&str; 3]] = &[
     ["", "", ".reg .b32 %r<2>; shfl.sync.idx.b32 %r0, %r1, #, #, #;"],
     ["", "", ".reg .b32 %r; red.shared.add.u32 [%a], #; atom.global.add.u32 %r, [%l], #;"],
 ];
+
+/// The same of what the emulator does not know: it says so of the text, and no kernel of it runs.
+const NOT_MODELLED: &[[&str; 3]] = &[["", "", "@%one tcgen05.shift.cta_group::1.down [%a];"]];
+
+/// How far a kernel came, by what `correct` says first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Came {
+    /// Its text, its launch, or the recipe of that is refused.
+    Refused,
+    /// So is its text, for something that is not modelled.
+    NotModelled,
+    /// It ran, well or not.
+    Ran,
+}
+
+fn came(verdict: &Verdict) -> Came {
+    let (_, Outcome::Failed { text, .. }) = &verdict.parts[0] else { return Came::Refused };
+    let code = text.strip_prefix("error[").and_then(|rest| rest.split(']').next());
+    match code {
+        _ if verdict.build_failure.is_some() => Came::Refused,
+        Some("ptx-syntax" | "ptx-semantics" | "launch") => Came::Refused,
+        Some("not-modelled") => Came::NotModelled,
+        _ => Came::Ran,
+    }
+}
 
 fn ptx([module, entry, body]: [&str; 3], number: &str) -> String {
     let with = |text: &str| text.replace('#', number);
@@ -221,20 +257,31 @@ fn recipes() -> Vec<(String, Value)> {
 
 #[test]
 fn no_number_of_an_answer_breaks_the_judge_off() {
-    let texts = PLACES
+    let places: Vec<([&str; 3], Came)> = PLACES
         .iter()
-        .flat_map(|place| NUMBERS.iter().map(move |number| (ptx(*place, number), answer(&ptx(*place, number)))));
+        .map(|place| (*place, Came::Ran))
+        .chain(NOT_MODELLED.iter().map(|place| (*place, Came::NotModelled)))
+        .collect();
+    let texts = places
+        .iter()
+        .flat_map(|(place, _)| NUMBERS.iter().map(move |number| (ptx(*place, number), answer(&ptx(*place, number)))));
     let all: Vec<(String, Value)> = texts.chain(recipes()).collect();
     let (next, broken) = (AtomicUsize::new(0), Mutex::new(String::new()));
+    let came_so_far = Mutex::new(vec![None; all.len()]);
     let step = harness::step(1).expect("step 1 exists");
     std::thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
-                while let Some((what, answer)) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
+                loop {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    let Some((what, answer)) = all.get(at) else { break };
                     let options = JudgeOptions { device: Device::Emulator, ..JudgeOptions::default() };
                     let source = Answers(answer.to_string());
                     let begin = Instant::now();
                     let verdict = catch_unwind(AssertUnwindSafe(|| bounded(judge(step, &source, &options))));
+                    if let Ok(verdict) = &verdict {
+                        came_so_far.lock().expect("not poisoned")[at] = Some(came(verdict));
+                    }
                     let wrong = match &verdict {
                         Err(_) => Some("it breaks off".to_string()),
                         Ok(verdict) if verdict.here.is_some() => {
@@ -254,4 +301,10 @@ fn no_number_of_an_answer_breaks_the_judge_off() {
     });
     let broken = broken.into_inner().expect("not poisoned");
     assert!(broken.is_empty(), "of {} answers:\n{broken}", all.len());
+    // A place whose texts are all refused tries nothing of what it names.
+    let came_so_far = came_so_far.into_inner().expect("not poisoned");
+    for ((place, must), came) in places.iter().zip(came_so_far.chunks(NUMBERS.len())) {
+        assert!(came.contains(&Some(*must)), "{place:?}: {must:?} with none of {NUMBERS:?}: {came:?}");
+        assert!(*must == Came::Ran || !came.contains(&Some(Came::Ran)), "{place:?} is modelled: it belongs to PLACES");
+    }
 }

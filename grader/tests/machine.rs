@@ -178,12 +178,45 @@ fn what_the_machine_does_not_do_is_not_the_programs() {
     // Less than a program is allowed: that the sandbox is not to blame is said, and what is.
     fails(
         "few files",
-        "32 (Nofile), and the grader itself is allowed 31: raise that",
+        "31 open files (`ulimit -H -n`), needed are 32\n  try: Raise them where the grader is started",
         "answer",
         Some("ulimit -n 31"),
         &|_, _| {},
     );
     fails("no sandbox", "before it began", "answer", Some("exit 0"), &|_, _| {});
+}
+
+/// A limit of the site that is too low is said once, before the first hand-in, with the way out.
+#[test]
+fn what_the_site_allows_too_little_of_is_said_before_the_first_hand_in() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let class = folder.path().join("class");
+    for name in ["a", "b"] {
+        fs::create_dir_all(class.join(name)).expect("a folder");
+        fs::write(class.join(name).join("step01.rs"), "fn broken( {").expect("written");
+    }
+    let (out, hand_in) = (folder.path().join("out"), class.join("a"));
+    let [out, hand_in, class] = [&out, &hand_in, &class].map(|path| path.to_str().expect("a plain path"));
+    let memory = ("ulimit -v 3000000", "3000000 KiB of address space (`ulimit -H -v`), needed are 4194304");
+    let cases = [
+        (["sandbox"].as_slice(), memory),
+        (&["sandbox"], ("ulimit -t 100", "100 s of CPU time (`ulimit -H -t`), needed are 125")),
+        (&["sandbox"], ("ulimit -f 200", "KiB of a file (`ulimit -H -f`), needed are 262144")),
+        (&["sandbox"], ("ulimit -n 255", "255 open files (`ulimit -H -n`), needed are 256")),
+        (&["grade", hand_in], memory),
+        (&["batch", class, "--out", out], memory),
+    ];
+    for (arguments, (limit, says)) in cases {
+        let mut command = Command::new("sh");
+        command.args(["-c", &format!("{limit}\nexec '{GRADER}' \"$@\""), "limited"]).args(arguments);
+        let output = command.current_dir(root()).output().expect("it starts");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{limit}: {said}");
+        assert_eq!(said.matches(says).count(), 1, "{limit}: {said}");
+        assert!(said.contains("\n  try: Raise them where the grader is started"), "{limit}: {said}");
+    }
+    let results = fs::read_dir(Path::new(out).join("results")).map_or(0, Iterator::count);
+    assert_eq!(results, 0, "a hand-in has no result for that");
 }
 
 #[test]

@@ -69,7 +69,9 @@ impl Emitted {
                     let end = End::TookTooLong(format!("{seconds} s"));
                     return Ok(Asked { end, stdout: String::new(), stderr: String::new(), not_taken: None });
                 }
-                Err(failure @ process::Failure::DoesNotStart(_)) => return Err(failure.to_string()),
+                Err(failure @ (process::Failure::DoesNotStart(_) | process::Failure::Unknown(_))) => {
+                    return Err(failure.to_string());
+                }
             };
             let end = if ended.success { End::Well } else { End::Failed(ended.status) };
             Ok(Asked { end, stdout: ended.stdout, stderr: ended.stderr, not_taken: None })

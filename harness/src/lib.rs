@@ -30,7 +30,7 @@
 //! | [`observe`], [`steps`] | one run, looked at closely; what each step asks for |
 //! | [`judge`](mod@judge), [`options`], [`verdict`], [`points`], [`fast`] | the verdict and how it is reached |
 //! | [`diagnostics`], [`builder_calls`], [`ptxas`] | findings and assembler errors at the lines of Rust, in the builder's words |
-//! | `process`, [`warden`] | programs that are started: how long they may take, and that none outlives who started it |
+//! | `process`, [`warden`], [`streams`] | programs that are started: how long they may take, that none outlives who started it, what they write |
 //! | [`report`], [`test_main`] | what people see |
 //! | [`recording`], [`figures`] | runs as small JSON; those that the figures of the book are made from |
 //! | [`skeleton`], [`workbook`] | the files students get; the command they type |
@@ -67,6 +67,7 @@ mod resources;
 pub mod sampled;
 pub mod skeleton;
 pub mod steps;
+pub mod streams;
 pub mod test_main;
 pub mod verdict;
 pub mod waits;

@@ -1,11 +1,10 @@
 //! Runs another program to its end, or to ours.
 
+use crate::streams::{REST, Streams};
 use crate::warden;
 use std::fmt;
-use std::io::Read;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -31,12 +30,14 @@ pub(crate) enum Failure {
     DoesNotStart(String),
     /// After so many seconds.
     TookTooLong(u64),
+    /// Its end, or what it wrote, is not known, for this: something here failed.
+    Unknown(String),
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failure::DoesNotStart(why) => f.write_str(why),
+            Failure::DoesNotStart(why) | Failure::Unknown(why) => f.write_str(why),
             Failure::TookTooLong(seconds) => write!(f, "it took longer than {seconds} s and was ended"),
         }
     }
@@ -49,47 +50,47 @@ pub(crate) fn run(command: &mut Command, timeout: Duration) -> Result<Ended, Fai
 
 /// The same, with a scratch folder that is removed when this process is killed: else whoever made it does.
 pub(crate) fn run_in(command: &mut Command, folder: Option<&Path>, timeout: Duration) -> Result<Ended, Failure> {
+    run_and_rest(command, folder, timeout, REST)
+}
+
+/// The same; once it has ended, what it wrote is read so long.
+fn run_and_rest(
+    command: &mut Command,
+    folder: Option<&Path>,
+    timeout: Duration,
+    rest: Duration,
+) -> Result<Ended, Failure> {
+    const MOST: u64 = 1 << 20;
     let name = command.get_program().to_string_lossy().into_owned();
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let started = warden::start(command, folder);
     let mut watched = started.map_err(|e| Failure::DoesNotStart(format!("cannot start {name}: {e}")))?;
-    let child = &mut watched.child;
-    // Read beside the wait: a full pipe would stop the program for ever.
-    let (stdout, stderr) = (reader(child.stdout.take()), reader(child.stderr.take()));
+    let unknown = |what: &str, error: &dyn fmt::Display| Failure::Unknown(format!("cannot {what} {name}: {error}"));
+    let streams = Streams::of(&mut watched.child, [MOST; 2]).map_err(|e| unknown("read what is written by", &e))?;
     let begin = Instant::now();
     let mut pause = Duration::from_millis(1);
     let status = loop {
-        match child.try_wait() {
+        match watched.child.try_wait() {
             Ok(Some(status)) => break status,
             Ok(None) if begin.elapsed() < timeout => thread::sleep(pause),
             Ok(None) => {
-                watched.end();
+                watched.end().map_err(|e| unknown("end", &e))?;
                 return Err(Failure::TookTooLong(timeout.as_secs()));
             }
-            Err(e) => return Err(Failure::DoesNotStart(format!("cannot wait for {name}: {e}"))),
+            Err(e) => return Err(unknown("wait for", &e)),
         }
         pause = (pause * 2).min(Duration::from_millis(10));
     };
-    watched.end_rest();
-    // Who left its group may keep the pipe open for ever. A machine that does much else takes a while for what is in it: what is said there decides.
-    const REST: Duration = Duration::from_secs(60);
-    let text = |pipe: mpsc::Receiver<String>| pipe.recv_timeout(REST).unwrap_or_default();
-    Ok(Ended { success: status.success(), status: status.to_string(), stdout: text(stdout), stderr: text(stderr) })
-}
-
-fn reader(pipe: Option<impl Read + Send + 'static>) -> mpsc::Receiver<String> {
-    const MOST: u64 = 1 << 20;
-    let (send, receive) = mpsc::channel();
-    thread::spawn(move || {
-        let mut text = Vec::new();
-        if let Some(mut pipe) = pipe {
-            // What cannot be read is missing from a message only. The rest is read away, so that the program can go on.
-            let _ = pipe.by_ref().take(MOST).read_to_end(&mut text);
-            let _ = send.send(String::from_utf8_lossy(&text).into_owned());
-            let _ = std::io::copy(&mut pipe, &mut std::io::sink());
-        }
-    });
-    receive
+    watched.end_rest().map_err(|e| unknown("end what was started by", &e))?;
+    // What is said decides: a part of it may say something else.
+    let written = streams.rest_within(rest).map_err(|cut| Failure::Unknown(format!("{name}: {}", cut.why)))?;
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    Ok(Ended {
+        success: status.success(),
+        status: status.to_string(),
+        stdout: text(written.stdout),
+        stderr: text(written.stderr),
+    })
 }
 
 #[cfg(all(test, unix))]
@@ -126,6 +127,17 @@ mod tests {
         };
         assert_eq!((ended.stdout.as_str(), ended.stderr.as_str()), ("out\n", "why\n"));
         assert!(begin.elapsed() < Duration::from_secs(20), "{:?}", begin.elapsed());
+    }
+
+    /// What left the group is not ended with it, and holds the streams: that is told, and is no silence of the program.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn what_cannot_be_read_to_its_end_is_no_empty_answer() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "setsid sleep 5 & sleep 0.2; echo out"]);
+        let ended = run_and_rest(&mut command, None, Duration::from_secs(30), Duration::from_secs(1));
+        let Err(Failure::Unknown(why)) = ended else { panic!("{:?}", ended.map(|ended| ended.stdout).ok()) };
+        assert!(why.starts_with("sh: what it wrote could not be read to its end within 1 s"), "{why}");
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! That no program outlives who started it: neither the program, nor what it started, nor its scratch folder.
 
+#[cfg(unix)]
+use rustix::process::{Pid, Signal, kill_process_group};
 use std::io;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -9,12 +11,13 @@ use std::process::{Child, Command, Stdio};
 ///
 /// Its group is there before it is, and so is who ends that group: there is no moment at which the program runs and nobody knows it. Both hold
 /// a pipe whose other end is held here. A program that is being started has that end, too, until it is the program, and by then it is in its
-/// group: so the pipe is not closed before.
+/// group: so the pipe is not closed before. Nor is there one after an error, or while a panic goes up: whoever drops this ends the program, and
+/// what is left of its group.
 #[derive(Debug)]
 pub struct Watched {
     /// The program.
     pub child: Child,
-    /// Lead its group, and end it; gone where there is no `sh`: then the program ends by itself.
+    /// Lead its group, and end it; none where there is no `sh`: then the program is ended alone, and by this process alone.
     #[cfg(unix)]
     wardens: Option<Wardens>,
 }
@@ -22,11 +25,16 @@ pub struct Watched {
 /// Starts a program so. `folder`: its scratch folder, which is removed when this process is gone: else whoever made it does that.
 ///
 /// # Errors
-/// When it cannot be started.
+/// When it cannot be started, or who is to end it cannot.
 pub fn start(command: &mut Command, folder: Option<&Path>) -> io::Result<Watched> {
     #[cfg(unix)]
     {
-        let wardens = Wardens::ready(folder);
+        let wardens = match Wardens::ready(folder) {
+            Ok(wardens) => Some(wardens),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            // No room for one more process: nobody would know of the program if this process were ended.
+            Err(error) => return Err(error),
+        };
         // 0: a group that the program itself leads.
         let group = wardens.as_ref().and_then(|wardens| i32::try_from(wardens.leader.id()).ok()).unwrap_or(0);
         std::os::unix::process::CommandExt::process_group(command, group);
@@ -41,26 +49,57 @@ pub fn start(command: &mut Command, folder: Option<&Path>) -> io::Result<Watched
 
 impl Watched {
     /// Ends the program with its group.
-    pub fn end(&mut self) {
-        #[cfg(unix)]
-        kill(self.wardens.as_ref().map_or(self.child.id(), |wardens| wardens.leader.id()));
-        // It may have ended just now; either way it is gone afterwards.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+    ///
+    /// # Errors
+    /// When either goes on.
+    pub fn end(&mut self) -> io::Result<()> {
+        let group = self.end_group();
+        // It may have ended just now, or have left its group.
+        self.child.kill()?;
+        self.child.wait()?;
+        group
     }
 
     /// Ends what the program left, which has ended itself: else it would hold its pipes open, and their end would be waited for in vain.
-    pub fn end_rest(&self) {
-        // The number of a group that the program led may be another's by now.
+    ///
+    /// # Errors
+    /// When it goes on.
+    pub fn end_rest(&mut self) -> io::Result<()> {
+        self.end_group()
+    }
+
+    fn end_group(&mut self) -> io::Result<()> {
         #[cfg(unix)]
-        self.wardens.iter().for_each(|wardens| kill(wardens.leader.id()));
+        match &self.wardens {
+            Some(wardens) => return kill(wardens.leader.id()),
+            // The number of a group that the program leads is no other's as long as it is not waited for.
+            None if matches!(self.child.try_wait(), Ok(None)) => return kill(self.child.id()),
+            None => {}
+        }
+        Ok(())
     }
 }
 
-/// Ends a group.
+impl Drop for Watched {
+    /// Nobody waits for the program any more: it ends, unless it has, and so does what it left.
+    fn drop(&mut self) {
+        // Nobody is there who could be told of an error.
+        let _ = match self.child.try_wait() {
+            Ok(Some(_)) => self.end_rest(),
+            _ => self.end(),
+        };
+    }
+}
+
+/// Ends a group. No program does that: there may be none, or no room for one.
 #[cfg(unix)]
-fn kill(group: u32) {
-    let _ = Command::new("kill").args(["-KILL", "--", &format!("-{group}")]).stderr(Stdio::null()).status();
+fn kill(group: u32) -> io::Result<()> {
+    let group = i32::try_from(group).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::InvalidInput)?;
+    match kill_process_group(group, Signal::KILL) {
+        // It has ended.
+        Ok(()) | Err(rustix::io::Errno::SRCH) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Two processes that wait for the end of this one.
@@ -75,21 +114,25 @@ struct Wardens {
 
 #[cfg(unix)]
 impl Wardens {
-    fn ready(folder: Option<&Path>) -> Option<Wardens> {
-        let start = |command: &mut Command| {
+    fn ready(folder: Option<&Path>) -> io::Result<Wardens> {
+        // Of programs only a shell: a slim image has no more. It waits, and ends groups, by itself.
+        const WAIT: &str = "while read -r _; do :; done";
+        const END: &str = "kill -s KILL -- \"-$1\"; [ -z \"$2\" ] || rm -rf -- \"$2\"";
+        let start = |script: &str, arguments: [&std::ffi::OsStr; 2]| {
+            let mut command = Command::new("sh");
+            command.args(["-c", script, "warden"]).args(arguments);
             command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-            std::os::unix::process::CommandExt::process_group(command, 0);
-            command.spawn().ok()
+            std::os::unix::process::CommandExt::process_group(&mut command, 0);
+            command.spawn()
         };
-        let mut leader = start(&mut Command::new("cat"))?;
-        const SCRIPT: &str = "cat > /dev/null; kill -s KILL -- \"-$1\"; [ -z \"$2\" ] || rm -rf -- \"$2\"";
-        let mut command = Command::new("sh");
-        command.args(["-c", SCRIPT, "warden", &leader.id().to_string()]).arg(folder.unwrap_or(Path::new("")));
-        match start(&mut command) {
-            Some(warden) => Some(Wardens { leader, warden }),
-            None => {
+        let mut leader = start(WAIT, ["".as_ref(), "".as_ref()])?;
+        let group = leader.id().to_string();
+        let folder = folder.unwrap_or(Path::new("")).as_os_str();
+        match start(&format!("{WAIT}; {END}"), [group.as_ref(), folder]) {
+            Ok(warden) => Ok(Wardens { leader, warden }),
+            Err(error) => {
                 dismiss(&mut leader);
-                None
+                Err(error)
             }
         }
     }
@@ -138,11 +181,10 @@ mod tests {
         let folder = scratch.path().join("of the group");
         fs::create_dir(&folder).unwrap();
         fs::write(folder.join("text"), "text").unwrap();
-        let Watched { mut child, wardens } = sleeper(Some(&folder));
-        drop(wardens);
-        assert!(child.try_wait().unwrap().is_none(), "wardens that are dismissed do nothing to it");
-        child.kill().unwrap();
-        child.wait().unwrap();
+        let mut group = sleeper(Some(&folder));
+        drop(group.wardens.take());
+        assert!(group.child.try_wait().unwrap().is_none(), "wardens that are dismissed do nothing to it");
+        drop(group);
         let mut group = sleeper(Some(&folder));
         thread::sleep(Duration::from_millis(200));
         assert!(group.child.try_wait().unwrap().is_none() && folder.is_dir());
@@ -161,15 +203,75 @@ mod tests {
     #[test]
     fn what_takes_too_long_is_ended_with_what_it_started() {
         let scratch = tempfile::tempdir().unwrap();
-        let held = scratch.path().join("held");
-        let script = "mkfifo \"$0\"; (trap '' TERM; cat \"$0\"; sleep 60) & exec sleep 60";
-        let mut group = start(Command::new("sh").args(["-c", script]).arg(&held), None).unwrap();
-        // Opened when the process that was started opens it, and at its end when that ends.
-        soon("it does not begin", || held.exists());
-        let mut pipe = fs::OpenOptions::new().write(true).open(&held).unwrap();
-        group.end();
+        let (mut group, pipe) = holder(&scratch.path().join("held"));
+        group.end().unwrap();
         soon("what it started goes on", || io::Write::write_all(&mut &pipe, b"-").is_err());
-        let _ = io::Write::flush(&mut pipe);
+    }
+
+    /// As when it cannot be waited for, and as when something breaks off while it runs.
+    #[test]
+    fn who_drops_a_program_ends_it_with_what_it_started() {
+        let scratch = tempfile::tempdir().unwrap();
+        let (group, pipe) = holder(&scratch.path().join("dropped"));
+        let number = i32::try_from(group.child.id()).ok().and_then(Pid::from_raw).unwrap();
+        drop(group);
+        rustix::process::test_kill_process(number).expect_err("it goes on");
+        soon("what it started goes on", || io::Write::write_all(&mut &pipe, b"-").is_err());
+        let (group, pipe) = holder(&scratch.path().join("broken off"));
+        std::panic::catch_unwind(move || {
+            let _group = group;
+            panic!("as any other");
+        })
+        .unwrap_err();
+        soon("what it started goes on", || io::Write::write_all(&mut &pipe, b"-").is_err());
+        // What the program left, which has ended itself.
+        let (mut group, pipe) = holder(&scratch.path().join("left"));
+        group.child.kill().unwrap();
+        group.child.wait().unwrap();
+        io::Write::write_all(&mut &pipe, b"-").expect("what it started goes on");
+        drop(group);
+        soon("what it started goes on", || io::Write::write_all(&mut &pipe, b"-").is_err());
+    }
+
+    /// A slim image: of all programs there is a shell.
+    #[test]
+    fn nothing_but_a_shell_is_needed() {
+        const HELD: &str = "WARDEN_TEST_HELD";
+        if let Some(held) = std::env::var_os(HELD) {
+            let mut group = start(&mut held_by(Path::new(&held)), None).unwrap();
+            assert!(group.wardens.is_some());
+            soon("it does not begin", || Path::new(&held).exists());
+            let pipe = fs::OpenOptions::new().write(true).open(&held).unwrap();
+            group.child.kill().unwrap();
+            group.child.wait().unwrap();
+            group.end_rest().unwrap();
+            soon("what it started goes on", || io::Write::write_all(&mut &pipe, b"-").is_err());
+            return;
+        }
+        let scratch = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink("/bin/sh", scratch.path().join("sh")).unwrap();
+        let this = thread::current().name().unwrap().to_string();
+        let mut slim = Command::new(std::env::current_exe().unwrap());
+        slim.args(["--exact", &this]).env(HELD, scratch.path().join("held")).env("PATH", scratch.path());
+        let output = slim.output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    }
+
+    /// A program, and one that it started, which holds this pipe until it ends.
+    fn holder(held: &Path) -> (Watched, fs::File) {
+        let group = start(&mut held_by(held), None).unwrap();
+        soon("it does not begin", || held.exists());
+        // Opened when the process that was started opens it.
+        let pipe = fs::OpenOptions::new().write(true).open(held).unwrap();
+        (group, pipe)
+    }
+
+    fn held_by(held: &Path) -> Command {
+        // The programs that it needs are none of the warden's.
+        let script = "PATH=/usr/bin:/bin; mkfifo \"$0\"; (trap '' TERM; cat; sleep 60) < \"$0\" & exec sleep 60";
+        let mut command = Command::new("sh");
+        command.args(["-c", script]).arg(held).stdout(Stdio::null()).stderr(Stdio::null());
+        command
     }
 
     /// The worst moment: the program runs, and who started it could not do anything more. It looks at nothing, so nothing else ends it.

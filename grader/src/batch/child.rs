@@ -5,15 +5,14 @@
 
 use super::seed;
 use super::store::{Asked, Outcome};
-use crate::children::{self, REST};
 use crate::formats::not_graded::{self, Fault, NotGraded};
 use crate::json::{Report, SCHEMA};
 use crate::memory;
+use harness::streams::Streams;
 use harness::warden::{self, Watched};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
-use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -97,24 +96,23 @@ impl Grader {
         // When time is up, all that it started ends.
         let started = warden::start(&mut command, None);
         let mut watched = started.map_err(|error| format!("cannot start {}: {error}", self.program.display()))?;
-        let child = &mut watched.child;
-        let mut stdin = child.stdin.take();
+        let mut stdin = watched.child.stdin.take();
         if let Some(stdin) = &mut stdin {
             // A process that is gone says so by its exit status.
             let _ = writeln!(stdin, "{}", self.seed).and_then(|()| stdin.flush());
         }
-        let (stdout, stderr) =
-            (children::read(child.stdout.take(), MAX_GRADE), children::read(child.stderr.take(), MAX_SAID));
+        let streams = Streams::of(&mut watched.child, [MAX_GRADE, MAX_SAID])
+            .map_err(|error| format!("cannot read what is written by {}: {error}", self.program.display()))?;
         let status = wait(&mut watched, self.limit)?;
         drop(stdin);
         let Some(status) = status else {
             return Err(Ended::TooLate);
         };
-        watched.end_rest();
+        let program = self.program.display();
+        watched.end_rest().map_err(|error| format!("cannot end what was started by {program}: {error}"))?;
         // Half of a grade is none; that it is not there in time says nothing of the hand-in.
-        let late = |_| format!("what {} wrote could not be read within {} s", self.program.display(), REST.as_secs());
-        let text = |pipe: mpsc::Receiver<Vec<u8>>| pipe.recv_timeout(REST).map_err(late);
-        let (grade, said) = (text(stdout)?, String::from_utf8_lossy(&text(stderr)?).into_owned());
+        let written = streams.rest().map_err(|cut| format!("{program}: {}", cut.why))?;
+        let (grade, said) = (written.stdout, String::from_utf8_lossy(&written.stderr).into_owned());
         // 0: all passed; 1: not all; 2: it could not be graded, and why.
         if status.code() == Some(2)
             && let Some(why) = not_graded::parse(&grade)
@@ -161,7 +159,7 @@ fn wait(watched: &mut Watched, limit: Duration) -> Result<Option<ExitStatus>, St
             Ok(Some(status)) => return Ok(Some(status)),
             Ok(None) if begin.elapsed() < limit => thread::sleep(pause),
             Ok(None) => {
-                watched.end();
+                watched.end().map_err(|error| format!("cannot end the grader: {error}"))?;
                 return Ok(None);
             }
             Err(error) => return Err(format!("cannot wait for the grader: {error}")),

@@ -20,7 +20,7 @@ pub mod work;
 
 use crate::handin::KINDS;
 use crate::rubric::{Moment, Rubric};
-use crate::sandbox::hidden;
+use crate::sandbox::{self, hidden};
 use crate::toolchain::Toolchain;
 use crate::versions::{Versions, file_hash};
 use hand_ins::HandIn;
@@ -333,7 +333,15 @@ impl Running<'_> {
         if self.batch.grader.is_some() {
             return Ok(());
         }
-        let prepared = self.prepared.get_or_init(|| Toolchain::prepare(&self.batch.root));
+        // A node has its own limits.
+        let locked_here =
+            self.batch.slurm.is_none() && !self.batch.asked.options.iter().any(|option| option == "--trust");
+        let prepared = self.prepared.get_or_init(|| {
+            if locked_here {
+                sandbox::enough()?;
+            }
+            Toolchain::prepare(&self.batch.root)
+        });
         prepared.as_ref().map(|_| ()).map_err(String::clone)
     }
 

@@ -1,13 +1,13 @@
 //! Gives up all rights, step by step, and becomes the program.
 
 use super::spec::{PROC, WORK};
-use super::{Enforced, Job, Limits, Spec, account, calls, outer, raw};
+use super::{Enforced, Job, Limits, Spec, account, calls, outer, raw, site};
 use landlock::{
     ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr,
     RulesetCreatedAttr, RulesetStatus, Scope,
 };
 use rustix::mount::{MountFlags, UnmountFlags, mount, mount_remount, unmount};
-use rustix::process::{Resource, Rlimit, Signal, getrlimit, pivot_root, set_parent_process_death_signal, setrlimit};
+use rustix::process::{Rlimit, Signal, pivot_root, set_parent_process_death_signal, setrlimit};
 use rustix::thread::{
     CapabilitiesSecureBits, CapabilitySet, CapabilitySets, Gid, Uid, UnshareFlags, clear_ambient_capability_set,
     remove_capability_from_bounding_set, set_capabilities, set_capabilities_secure_bits, set_no_new_privs,
@@ -166,29 +166,9 @@ fn enter(spec: &Spec) -> Result<bool, String> {
     Ok(seen)
 }
 
-/// The process outside ends a program whose CPU time is used up, and says so. The kernel does if that comes too late, or for a process
-/// that the program started; it counts in another way, which differs by a few percent, and does not say why.
-const SPARE_CPU_SECONDS: u64 = 5;
-
 fn limit(limits: &Limits) -> Result<(), String> {
-    let all = [
-        (Resource::Cpu, limits.cpu_seconds.max(1) + SPARE_CPU_SECONDS),
-        (Resource::As, limits.memory.max(64 << 20)),
-        (Resource::Fsize, limits.scratch),
-        (Resource::Nproc, limits.processes.max(1)),
-        (Resource::Nofile, limits.files.max(16)),
-        (Resource::Core, 0),
-        (Resource::Memlock, 0),
-        (Resource::Msgqueue, 0),
-    ];
-    for (resource, most) in all {
-        // Less would be another verdict on whoever needs what is between.
-        if let Some(own) = getrlimit(resource).maximum.filter(|own| *own < most) {
-            return Err(format!(
-                "a program must be allowed {most} ({resource:?}), and the grader itself is allowed {own}: \
-                 raise that where it is started (`ulimit`)"
-            ));
-        }
+    site::enough(std::slice::from_ref(limits))?;
+    for (resource, most) in site::allowed(limits) {
         let limit = Rlimit { current: Some(most), maximum: Some(most) };
         setrlimit(resource, limit).map_err(|error| failed(&format!("limit {resource:?}"), &error))?;
     }

@@ -17,6 +17,7 @@
 //! | `inner` | gives up all rights, and becomes the program |
 //! | `account` | whose rights a program has |
 //! | `calls` | which system calls are left |
+//! | `site` | whether the grader itself is allowed what a program is |
 //! | `raw` | the calls that are `unsafe` |
 
 #[cfg(target_os = "linux")]
@@ -31,6 +32,8 @@ mod outer;
 mod raw;
 mod report;
 mod run;
+#[cfg(target_os = "linux")]
+mod site;
 pub mod spec;
 
 pub use run::{End, Ran};
@@ -127,6 +130,7 @@ impl Cage {
     /// # Errors
     /// When something that is needed is missing: what, and the way out.
     pub fn locked(launcher: &Path) -> Result<Cage, String> {
+        enough()?;
         let refused = |why: String| format!("hand-ins cannot be locked in on this machine: {why}\n  {WAY_OUT}");
         let enforced = probe(launcher).map_err(refused)?;
         let missing = enforced.missing();
@@ -187,6 +191,17 @@ impl fmt::Display for Cage {
             Cage::Open => f.write_str("sandbox: none (--trust): hand-ins run with all rights of this account"),
         }
     }
+}
+
+/// Refuses where this machine allows the grader itself less than a hand-in, or the compiler that reads it, is allowed: each hand-in would have no
+/// grade, for the same reason.
+///
+/// # Errors
+/// What is lower, what is needed, and the way out.
+pub fn enough() -> Result<(), String> {
+    #[cfg(target_os = "linux")]
+    site::enough(&[Limits::PROGRAM, Limits::COMPILER])?;
+    Ok(())
 }
 
 /// Locks a part of the grader in, which tries to get out and says what it found.
