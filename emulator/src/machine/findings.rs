@@ -298,7 +298,7 @@ mod tests {
             code,
             severity: Severity::Finding,
             title: String::new(),
-            labels: vec![Label { place, text: String::new(), aside: None }],
+            labels: vec![Label { place, text: String::new(), aside: false }],
             rule: String::new(),
             help: String::new(),
             count: 1,
